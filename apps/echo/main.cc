@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &error)) {
     return sluice::runtime::BadFlag("ip", error);
   }
+  line->options.promiscuous = true;
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   return FLAGS_mode == "increment" ? RunEcho<IncrementEcho>(*session)

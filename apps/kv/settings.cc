@@ -129,6 +129,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
     line->options.traffic = "client:" + FLAGS_client;
   }
   line->options.answers = false;
+  if (FLAGS_any_destination) line->options.promiscuous = true;
 
   Settings settings;
   settings.partition = OptionsOfEach(partitions);

@@ -117,6 +117,7 @@ int main(int argc, char** argv) {
   if (rules == nullptr) return BadFlag("filters", fix);
   if (!MakeSample(*settings, &*line, &capture, &flag, &fix)) return BadFlag(flag, fix);
   line->options.answers = false;
+  line->options.promiscuous = true;
   // An Enso NIC's SYN may take another pipe than its stream, and come late: then what precedes the
   // first line end cannot be told from the rest of a line.
   if (!settings->monitor.tcp_ports.empty() &&

@@ -126,6 +126,7 @@ int main(int argc, char** argv) {
   if (!settings) return BadFlag(flag, fix);
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   const std::string_view iface = line->options.iface->name;
+  line->options.promiscuous = true;
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   Generator generator(*settings, session->workers(), LineRate(session->port(), *settings),

@@ -38,6 +38,7 @@ using sluice::runtime::WorkerInfo;
 class Lcore {
  public:
   static constexpr auto& kDropReasons = WithNeighbor<Worker>::kDropReasons;
+  static constexpr bool kOwnFramesOnly = WithNeighbor<Worker>::kOwnFramesOnly;
   static constexpr uint32_t kPollsPerRest = 1;
 
   Lcore(const Neighbor& neighbor, Play& play, uint32_t number, const WorkerOptions& options)

@@ -50,6 +50,7 @@ class Worker {
       "malformed",    "fragment",         "ip_options",    "bad_checksum",
       "wrong_length", "wrong_magic",      "wrong_version", "wrong_class",
       "wrong_flags",  "service_too_long", "no_task"};
+  static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
 
   /// `play` outlives it.
   Worker(Play& play, uint32_t number, const WorkerOptions& options);

@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;
   auto traffic = MakeTraffic(*settings, &*line, &fix);
   if (!fix.empty()) return BadFlag("frame_size", "its traffic could not be written: " + fix);
+  line->options.promiscuous = true;
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (traffic) {
     traffic.reset();

@@ -13,7 +13,8 @@ Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* erro
   const int rc = IpuLink::Open(options.port, options.workers,
                                {.regions = options.regions,
                                 .region_bytes = options.region_bytes,
-                                .headroom_bytes = options.headroom_bytes},
+                                .headroom_bytes = options.headroom_bytes,
+                                .promiscuous = options.promiscuous},
                                &links_, error);
   if (rc == -ENOTSUP || !rte_pmd_ipu_supported(options.port)) {
     *error = "--iface=bilateral: " + PortText(options.port) +

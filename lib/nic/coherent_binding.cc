@@ -10,8 +10,8 @@ namespace sluice::nic {
 Opened CoherentBinding::Open(const InterfaceOptions& options, std::string* error) {
   options_ = options;
   open_ = true;
-  const int rc =
-      IpuLines::Open(options.port, options.workers, options.headroom_bytes, &lines_, error);
+  const int rc = IpuLines::Open(options.port, options.workers, options.headroom_bytes,
+                                options.promiscuous, &lines_, error);
   if (rc == 0) return Opened::kYes;
   if (rc == -ENOTSUP || !rte_pmd_ipu_supported(options.port)) {
     *error = "--iface=coherent: " + PortText(options.port) +

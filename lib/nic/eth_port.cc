@@ -44,6 +44,13 @@ int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues) {
   return rte_eth_dev_configure(port, rx_queues, tx_queues, &conf);
 }
 
+bool SetPromiscuous(uint16_t port, bool promiscuous) {
+  if (promiscuous) return rte_eth_promiscuous_enable(port) == 0;
+  if (rte_eth_allmulticast_enable(port) == 0) return rte_eth_promiscuous_disable(port) == 0;
+  rte_eth_promiscuous_enable(port);
+  return false;
+}
+
 std::string PortText(uint16_t port) {
   char name[RTE_ETH_NAME_MAX_LEN] = "?";
   rte_eth_dev_get_name_by_port(port, name);
@@ -89,14 +96,14 @@ int EthPort::Configure(const Options& options, std::string* step) {
   // No interface looks at what a driver may have to find out in software. Not every driver asks.
   rte_eth_dev_set_ptypes(port_, RTE_PTYPE_UNKNOWN, nullptr, 0);
   if (packet::HidesPartialChecksums(info.driver_name)) CompleteChecksums(options.rx_queues);
-  // Before the start, or the first frames would meet the address filter. Not every
-  // driver can: some not yet, some not at all; then the port's own address counts.
-  const bool promiscuous = rte_eth_promiscuous_enable(port_) == 0;
+  // Before the start, or the first frames would meet another address filter. Not every
+  // driver can: some not yet, some not at all.
+  const bool accepts = SetPromiscuous(port_, options.promiscuous);
   *step = "to start";
   rc = rte_eth_dev_start(port_);
   if (rc != 0) return rc;
   started_ = true;
-  if (!promiscuous) rte_eth_promiscuous_enable(port_);
+  if (!accepts) SetPromiscuous(port_, options.promiscuous);
   return 0;
 }
 

@@ -19,6 +19,11 @@ namespace sluice::nic {
 /// where there are several to receive. 0 or a negative errno.
 int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues);
 
+/// Makes a port accept every frame, or only those to its own address and to groups. False: the
+/// driver cannot do that, or not before the port is started; an address filter that cannot let
+/// groups through, which ARP and neighbour discovery need, is left open.
+bool SetPromiscuous(uint16_t port, bool promiscuous);
+
 /// "port net_ipu0".
 std::string PortText(uint16_t port);
 
@@ -30,12 +35,13 @@ class EthPort {
     uint16_t tx_queues = 1;
     /// Entries of each ring; 0: what the driver prefers, else 1024.
     uint16_t descriptors = 0;
+    bool promiscuous = true;  ///< SetPromiscuous, where the driver can.
   };
 
   /// Configures and starts `port`, with RSS over IP, UDP and TCP when there are
-  /// several receive queues, promiscuous where the driver can be. Checksums that Linux left
-  /// partial are completed (packet/partial_checksum.h). On failure
-  /// returns null and sets `error` to one line that names the port and what it refused.
+  /// several receive queues. Checksums that Linux left partial are completed
+  /// (packet/partial_checksum.h). On failure returns null and sets `error` to one line that names
+  /// the port and what it refused.
   static std::unique_ptr<EthPort> Open(uint16_t port, const Options& options, std::string* error);
 
   ~EthPort();

@@ -38,6 +38,7 @@ struct InterfaceInfo {
 struct InterfaceOptions {
   uint16_t port = 0;  ///< Not started.
   uint16_t workers = 1;
+  bool promiscuous = true;       ///< Of the port: SetPromiscuous. A native Enso port always is.
   uint32_t burst = 64;           ///< Packetized: most packets of one receive burst.
   uint32_t pipes = 8;            ///< Streaming: of each worker, up to kMaxPipesPerWorker.
   uint32_t regions = 0;          ///< Bilateral: of each link; 0: the driver's default.

@@ -8,7 +8,7 @@
 
 namespace sluice::nic {
 
-int IpuLines::Open(uint16_t port, uint16_t count, uint32_t headroom_bytes,
+int IpuLines::Open(uint16_t port, uint16_t count, uint32_t headroom_bytes, bool promiscuous,
                    std::vector<IpuLines>* lines, std::string* error) {
   // The queue pairs stay empty; ethdev knows of them so that it can spread over them.
   int rc = ConfigureSpread(port, count, count);
@@ -16,7 +16,7 @@ int IpuLines::Open(uint16_t port, uint16_t count, uint32_t headroom_bytes,
     *error = "refuses " + std::to_string(count) + " endpoints: " + rte_strerror(-rc);
     return rc;
   }
-  rte_eth_promiscuous_enable(port);
+  SetPromiscuous(port, promiscuous);
   rte_pmd_ipu_endpoint_conf conf{};
   conf.headroom_bytes = headroom_bytes;
   for (uint16_t i = 0; i < count; ++i) {

@@ -24,8 +24,9 @@ class IpuLines {
   static constexpr uint32_t kMaxFrames = RTE_PMD_IPU_ENDPOINT_MAX_FRAMES;
 
   /// Opens the endpoints of queues 0 … count − 1 of a port that is not started, frames spread
-  /// over them by RSS. 0, or a negative errno with `error` set to one line.
-  static int Open(uint16_t port, uint16_t count, uint32_t headroom_bytes,
+  /// over them by RSS. `promiscuous`: of the port, as SetPromiscuous. 0, or a negative errno with
+  /// `error` set to one line.
+  static int Open(uint16_t port, uint16_t count, uint32_t headroom_bytes, bool promiscuous,
                   std::vector<IpuLines>* lines, std::string* error);
 
   uint32_t Wait(Frame* frames) { return rte_pmd_ipu_endpoint_wait(lines_.get(), frames); }

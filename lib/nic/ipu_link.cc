@@ -16,7 +16,7 @@ int IpuLink::Open(uint16_t port, uint16_t count, const Options& options,
     *error = "refuses " + std::to_string(count) + " links: " + rte_strerror(-rc);
     return rc;
   }
-  rte_eth_promiscuous_enable(port);
+  SetPromiscuous(port, options.promiscuous);
   rte_pmd_ipu_link_conf conf{};
   conf.regions = options.regions;
   conf.region_bytes = options.region_bytes;

@@ -23,6 +23,7 @@ class IpuLink {
     uint32_t region_bytes = 0;
     uint32_t max_frames = 0;
     uint32_t headroom_bytes = 0;
+    bool promiscuous = true;  ///< Of the port: SetPromiscuous.
   };
 
   /// Opens links 0 … count − 1 of a port that is not started, frames spread over them by

@@ -19,7 +19,11 @@ class PacketizedBinding {
 
   Opened Open(const InterfaceOptions& options, std::string* error) {
     options_ = options;
-    port_ = EthPort::Open(options.port, {options.workers, options.workers, 0}, error);
+    port_ = EthPort::Open(options.port,
+                          {.rx_queues = options.workers,
+                           .tx_queues = options.workers,
+                           .promiscuous = options.promiscuous},
+                          error);
     return port_ != nullptr ? Opened::kYes : Opened::kFailed;
   }
   std::string Place(uint32_t worker) const { return "queue " + std::to_string(worker); }

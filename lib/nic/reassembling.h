@@ -10,12 +10,11 @@
 #pragma once
 
 #include <array>
-#include <concepts>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
-#include "nic/frame_queue.h"
+#include "nic/engine_layer.h"
 #include "nic/queue_counters.h"
 #include "nic/reassembler.h"
 #include "packet/burst.h"
@@ -27,27 +26,8 @@
 
 namespace sluice::nic {
 
-/// What an engine says of its addresses.
-template <typename E>
-concept HostEngine = QueueEngine<E> &&
-    requires(const E& engine, const uint8_t* mac, const packet::Ipv4Address& ipv4,
-             const packet::Ipv6Address& ipv6) {
-  { engine.own().IsOurMac(mac) } -> std::same_as<bool>;
-  { engine.own().Owns(ipv4) } -> std::same_as<bool>;
-  { engine.own().Owns(ipv6) } -> std::same_as<bool>;
-};
-
-/// What an engine says of its rests; of others, nothing.
-template <typename Engine>
-struct RestsOf {};
-template <typename Engine>
-requires requires { Engine::kPollsPerRest; }
-struct RestsOf<Engine> {
-  static constexpr uint32_t kPollsPerRest = Engine::kPollsPerRest;
-};
-
 template <HostEngine Engine>
-class Reassembling : public RestsOf<Engine> {
+class Reassembling : public EngineLayer<Engine> {
  public:
   /// The engine's, and Reassembler's behind them.
   static constexpr auto kDropReasons = [] {
@@ -61,12 +41,10 @@ class Reassembling : public RestsOf<Engine> {
   }();
   static_assert(kDropReasons.size() <= QueueCounters::kMaxReasons);
 
-  static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
-
   /// The engine is made in place, by `make()`.
   template <typename Make>
   Reassembling(Reassembler fragments, Make make)
-      : fragments_(std::move(fragments)), engine_(make()) {}
+      : EngineLayer<Engine>(make), fragments_(std::move(fragments)) {}
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     if (frame.length >= kLeastBytes && MayBeFragment(frame.data)) [[unlikely]] {
@@ -74,7 +52,7 @@ class Reassembling : public RestsOf<Engine> {
       if (front.ended) return front.verdict;
       if (front.whole != nullptr) frame = front.Whole();
     }
-    return packet::ProcessFrame(engine_, frame, now);
+    return packet::ProcessFrame(this->engine_, frame, now);
   }
   /// A datagram that was put together is a burst of its own.
   template <packet::Burst Burst>
@@ -82,7 +60,7 @@ class Reassembling : public RestsOf<Engine> {
     if (!fragments_.on()) {
       // As a part, like those below: the engine's code is here once.
       packet::PartOfBurst<Burst> whole(burst, 0, burst.size());
-      return engine_.ProcessBurst(whole, now);
+      return this->engine_.ProcessBurst(whole, now);
     }
     Front front;
     packet::DivideBurst(
@@ -96,9 +74,9 @@ class Reassembling : public RestsOf<Engine> {
         [&](packet::Frame& frame) {
           if (front.ended) return front.verdict;
           frame = front.Whole();
-          return packet::ProcessFrame(engine_, frame, now);
+          return packet::ProcessFrame(this->engine_, frame, now);
         },
-        [&](auto& part) { engine_.ProcessBurst(part, now); });
+        [&](auto& part) { this->engine_.ProcessBurst(part, now); });
   }
 
   /// Of the queue that hands over frames; before the first Process.
@@ -108,22 +86,12 @@ class Reassembling : public RestsOf<Engine> {
       fragments_.Expire(now);
       Recount();
     }
-    if constexpr (requires { engine_.AtRest(now); }) engine_.AtRest(now);
+    if constexpr (requires { this->engine_.AtRest(now); }) this->engine_.AtRest(now);
   }
   void Leave() {
-    if constexpr (requires { engine_.Leave(); }) engine_.Leave();
+    if constexpr (requires { this->engine_.Leave(); }) this->engine_.Leave();
     fragments_.Finish();
     Recount();
-  }
-
-  // What else the engine may have.
-  void Enter() requires requires(Engine& engine) { engine.Enter(); }
-  { engine_.Enter(); }
-  void Prepare(const uint8_t* frame, uint32_t length) requires PreparingEngine<Engine> {
-    engine_.Prepare(frame, length);
-  }
-  void set_outbox(packet::Outbox outbox) requires packet::Sender<Engine> {
-    engine_.set_outbox(outbox);
   }
 
  private:
@@ -177,7 +145,7 @@ class Reassembling : public RestsOf<Engine> {
   }
 
   bool IsOurs(const uint8_t* frame, const packet::Headers& headers) const {
-    const auto& own = engine_.own();
+    const auto& own = this->engine_.own();
     if (!own.IsOurMac(frame)) return false;
     const uint8_t* const ip = frame + headers.l3;
     return headers.IsIpv6() ? own.Owns(packet::Load<packet::Ipv6Address>(ip + 24))
@@ -196,7 +164,6 @@ class Reassembling : public RestsOf<Engine> {
 
   Reassembler fragments_;
   QueueCounters* counters_ = nullptr;
-  Engine engine_;
 };
 
 }  // namespace sluice::nic

@@ -11,7 +11,11 @@ Opened StreamingBinding::Open(const InterfaceOptions& options, std::string* erro
   options_ = options;
   native_ = rte_pmd_enso_supported(options.port);
   if (!native_) {
-    port_ = EthPort::Open(options.port, {options.workers, options.workers, 0}, error);
+    port_ = EthPort::Open(options.port,
+                          {.rx_queues = options.workers,
+                           .tx_queues = options.workers,
+                           .promiscuous = options.promiscuous},
+                          error);
     return port_ != nullptr ? Opened::kYes : Opened::kFailed;
   }
   for (uint16_t worker = 0; worker < options.workers; ++worker) {

@@ -106,6 +106,14 @@ consteval bool WritesFrames() {
   return false;
 }
 
+/// Whether an engine serves the station that its port is (`kOwnFramesOnly`): frames for others are
+/// not to reach it (nic/own_frames.h). Others watch whatever the port sees.
+template <typename Engine>
+consteval bool OwnFramesOnly() {
+  if constexpr (requires { Engine::kOwnFramesOnly; }) return Engine::kOwnFramesOnly;
+  return false;
+}
+
 /// Frames first … first + size - 1 of another burst, which outlives it.
 template <Burst Whole>
 class PartOfBurst {

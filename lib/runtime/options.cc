@@ -46,6 +46,8 @@ DEFINE_string(wire, "",
               "Embedded NIC: everything about its wire, instead of the traffic flags above");
 DEFINE_uint64(seed, 0, "Traffic: seed; 0: its default");
 DEFINE_string(port, "", "Name or number of the port to use; empty: the first free one");
+DEFINE_bool(promiscuous, false,
+            "Accept frames for other stations, too (echo, logmon, telemetry and pktgen always do)");
 DEFINE_string(exception_port, "",
               "Port for frames that are not the application's, or that the NIC cannot send");
 DEFINE_uint32(workers, 1, "Worker lcores, each with one queue (or set of pipes, or link)");
@@ -226,6 +228,7 @@ std::optional<Options> ReadOptions(bool own_port, TrafficFlags traffic, std::str
   options.metrics = FLAGS_metrics;
   if (FLAGS_seed != 0) options.seed = FLAGS_seed;
   options.port = FLAGS_port;
+  options.promiscuous = FLAGS_promiscuous;
   options.exception_port = FLAGS_exception_port;
   options.workers = FLAGS_workers;
   options.reassemble = FLAGS_reassemble;

@@ -35,8 +35,9 @@ struct Options {
 
   // What no flag says, interface.headroom_bytes included; the application sets it before
   // Session::Start.
-  bool answers = true;  ///< It returns what it gets; else a model does not verify what leaves.
-  bool hangup = false;  ///< It takes SIGHUP (hooks.h).
+  bool promiscuous = false;  ///< It wants frames for other stations, too; --promiscuous sets it.
+  bool answers = true;       ///< It returns what it gets; else a model does not verify what leaves.
+  bool hangup = false;       ///< It takes SIGHUP (hooks.h).
 };
 
 /// Whose traffic --pcap, --frame_size, --flows, --rate and --seed describe.

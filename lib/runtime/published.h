@@ -115,6 +115,7 @@ class WithTables {
  public:
   static constexpr auto& kDropReasons = Engine::kDropReasons;
   static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
+  static constexpr bool kOwnFramesOnly = packet::OwnFramesOnly<Engine>();
 
   /// `reader`: this worker's number in `published`, which outlives it. The engine is made of
   /// the published pointer and `arguments`; it may read the tables while it is made, but

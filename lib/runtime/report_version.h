@@ -8,6 +8,6 @@ namespace sluice::runtime {
 /// "<major>.<minor>", in each report as "report_version". A new member raises the minor number; a
 /// member that goes, or comes to mean something else, raises the major number. tests/interfaces
 /// compares reports with those of the last release.
-inline constexpr const char* kReportVersion = "1.0";
+inline constexpr const char* kReportVersion = "1.1";
 
 }  // namespace sluice::runtime

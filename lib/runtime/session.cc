@@ -143,12 +143,14 @@ int Session::OpenPorts(std::string* error) {
   opened_ = PortStats::Read(port_);  // A model's source does not wait for the workers.
   const auto workers = static_cast<uint16_t>(options.workers);
   if (exception_) {
-    exception_port_ = nic::EthPort::Open(*exception_, {1, workers, 0}, error);
+    exception_port_ =
+        nic::EthPort::Open(*exception_, {.rx_queues = 1, .tx_queues = workers}, error);
     if (exception_port_ == nullptr) return 1;
   }
   nic::InterfaceOptions wanted = options.interface;
   wanted.port = port_;
   wanted.workers = workers;
+  wanted.promiscuous = IsPromiscuous();
   wanted.exception = exception_port_.get();
   nic::Emplace(*options.iface, binding_);
   const nic::Opened opened =
@@ -158,6 +160,10 @@ int Session::OpenPorts(std::string* error) {
   if (options.capture.empty()) return 0;
   capture_ = Capture::Open(options.capture, options.capture_pkts, error);
   return capture_ != nullptr ? 0 : 1;
+}
+
+bool Session::IsPromiscuous() const {
+  return line_.options.promiscuous || line_.options.wire.starts_with("pcap:");
 }
 
 bool Session::MakeReassemblers(std::string* error) {

@@ -20,6 +20,7 @@
 #include "nic/eth_port.h"
 #include "nic/interfaces.h"
 #include "nic/model_step.h"
+#include "nic/own_frames.h"
 #include "nic/reassembling.h"
 #include "runtime/capture.h"
 #include "runtime/command_line.h"
@@ -89,6 +90,9 @@ class Session {
   };
 
   explicit Session(CommandLine line) : line_(std::move(line)) {}
+  /// Whether frames for other stations are the application's, too. Those of a capture that the
+  /// embedded NIC's wire replays are: their addresses are of where it was made.
+  bool IsPromiscuous() const;
   bool MakeReassemblers(std::string* error);
   bool OpenMetrics(std::string* error);
   bool StartEal(std::string* error);
@@ -97,16 +101,24 @@ class Session {
   /// 0, or the exit code.
   int OpenPorts(std::string* error);
 
-  /// A worker's engine, behind what puts fragments together if it has addresses of its own.
+  /// A worker's engine, behind what puts fragments together if it has addresses of its own, behind
+  /// the address filter if it serves the port's station alone.
   template <typename MakeEngine>
   auto MakeFront(MakeEngine& make_engine, uint32_t worker) {
     using Engine = std::invoke_result_t<MakeEngine&, const WorkerInfo&>;
-    const WorkerInfo info{worker, mac_};
-    if constexpr (nic::HostEngine<Engine>) {
-      return nic::Reassembling<Engine>(std::move(reassemblers_[worker]),
-                                       [&] { return make_engine(info); });
+    const auto make = [&] {
+      const WorkerInfo info{worker, mac_};
+      if constexpr (nic::HostEngine<Engine>) {
+        return nic::Reassembling<Engine>(std::move(reassemblers_[worker]),
+                                         [&] { return make_engine(info); });
+      } else {
+        return make_engine(info);
+      }
+    };
+    if constexpr (packet::OwnFramesOnly<Engine>()) {
+      return nic::OwnFrames<decltype(make())>(mac_, IsPromiscuous(), make);
     } else {
-      return make_engine(info);
+      return make();
     }
   }
 

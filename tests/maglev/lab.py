@@ -195,6 +195,7 @@ class Lab:
         process = host.start(
             "maglev", binary, *MEMORY, "--no-pci", f"--lcores=0@{n - 1},1@{n - 1}",
             f"--file-prefix={host.name}", "--vdev=net_pcap0,rx_iface_in=eth0,tx_iface=eth0", "--",
+            "--promiscuous",  # The port's address is net_pcap's, not eth0's.
             f"--config={self.balancer_config(n)}", "--json=-", "--stats_period_s=0.5",
             stdout=subprocess.PIPE, env={**os.environ, "RUNTIME_DIRECTORY": self.folder})
         wait_until(lambda: process.poll() is not None or "Mpps" in self.said(n), "traffic figures")

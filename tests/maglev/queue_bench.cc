@@ -2,9 +2,10 @@
 //
 // sluice-maglev's engine behind each kind of queue (nic/queue_bench.h); after the other arguments
 //
-//   [encapsulation] [flows] [frames]
+//   [encapsulation] [flows] [frames|own]
 //
-// With `frames` the engine sees one frame at a time.
+// With `frames` the engine sees one frame at a time. With `own` it is behind the address filter,
+// as in the application.
 #include "../nic/queue_bench.h"
 
 #include <atomic>
@@ -17,6 +18,7 @@
 
 #include "engine/maglev/balancer.h"
 #include "maglev_frames.h"
+#include "nic/own_frames.h"
 #include "packet/burst.h"
 
 using namespace sluice;                  // NOLINT
@@ -31,6 +33,18 @@ struct FrameByFrame {
   Balancer& balancer;
 };
 
+/// OwnFrames owns its engine; the balancer is the caller's.
+struct ByReference {
+  static constexpr auto& kDropReasons = Balancer::kDropReasons;
+  static constexpr bool kWritesFrames = Balancer::kWritesFrames;
+
+  template <packet::Burst Burst>
+  [[gnu::always_inline]] void ProcessBurst(Burst& burst, uint64_t now) {
+    balancer.ProcessBurst(burst, now);
+  }
+  Balancer& balancer;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -38,7 +52,7 @@ int main(int argc, char** argv) {
   if (!options) return 2;
   const std::string_view name = argc > 6 ? argv[6] : "ip";
   const uint32_t flows = argc > 7 ? std::atoi(argv[7]) : 16;
-  const bool by_frame = argc > 8 && std::string_view(argv[8]) == "frames";
+  const std::string_view how = argc > 8 ? argv[8] : "";
   if (flows == 0) return 2;
 
   Setup setup = test::SetupOf(1000);
@@ -61,7 +75,14 @@ int main(int argc, char** argv) {
     test::SetFlow(frame.data(), (flow++ * 0x9e3779b1u) % flows);
     return frame;
   };
-  FrameByFrame frames{balancer};
-  return by_frame ? nic_test::QueueBench(*options, frames, next).Run()
-                  : nic_test::QueueBench(*options, balancer, next).Run();
+  if (how == "frames") {
+    FrameByFrame frames{balancer};
+    return nic_test::QueueBench(*options, frames, next).Run();
+  }
+  if (how == "own") {
+    const auto mac = packet::Load<packet::MacAddress>(frame.data());
+    nic::OwnFrames<ByReference> own(mac, false, [&] { return ByReference{balancer}; });
+    return nic_test::QueueBench(*options, own, next).Run();
+  }
+  return nic_test::QueueBench(*options, balancer, next).Run();
 }

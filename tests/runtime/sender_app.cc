@@ -107,6 +107,7 @@ int main(int argc, char** argv) {
   auto line = sluice::runtime::ReadCommandLine("sender", "sends frames nobody asked for", argc,
                                                argv, &exit_code);
   if (!line) return exit_code;
+  line->options.promiscuous = true;  // What comes back is addressed to nobody.
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   Totals totals;

@@ -74,6 +74,7 @@ int main(int argc, char** argv) {
   if (FLAGS_bytes < 64 || FLAGS_bytes > 1518) {
     return sluice::runtime::BadFlag("bytes", "give 64 to 1518");
   }
+  line->options.promiscuous = true;  // What the other sends is addressed to nobody.
   const auto session = sluice::runtime::Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   return session->Run([&](const sluice::runtime::WorkerInfo&) { return Player(session->port()); });

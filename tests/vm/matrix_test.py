@@ -37,10 +37,11 @@ class Client(typing.NamedTuple):
 SERVERS = (
     Client("kv", ("--memory_mb=16", "--items=10000", "--any_destination"),
            "kv/libsluice_kv_wire.so+items=100+outstanding=4", "hits", ("wrong", "malformed")),
-    Client("rpc", (), "rpc/libsluice_rpc_wire.so+outstanding=4+timeout_ns=2000000000"
+    Client("rpc", ("--promiscuous",), "rpc/libsluice_rpc_wire.so+outstanding=4+timeout_ns=2000000000"
            "+target=1:536871170:1:1:20049+target=2:536871171:1:1:20049+run_calls=1",
            "answered", ("wrong", "refused", "unknown")),
-    Client("sched", ("--policy=fifo_central", "--mode=swap", "--watchdog_ms=60000"),
+    Client("sched", ("--policy=fifo_central", "--mode=swap", "--watchdog_ms=60000",
+                     "--promiscuous"),
            "sched/libsluice_sched_wire.so+rate=100+timeout_ms=60000", "answers",
            ("wrong", "unknown")),
 )

@@ -47,6 +47,7 @@ class FrameFlow final : public Flow {
 class Front {
  public:
   static constexpr auto& kDropReasons = MessageServer::kDropReasons;
+  static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
 
   Front(MessageServer& server, Nic& nic) : server_(&server), nic_(&nic) {}
 
@@ -71,6 +72,7 @@ class Front {
 class Lcore {
  public:
   static constexpr auto& kDropReasons = engine::WithNeighbor<Front>::kDropReasons;
+  static constexpr bool kOwnFramesOnly = engine::WithNeighbor<Front>::kOwnFramesOnly;
   static constexpr uint32_t kPollsPerRest = 1;
 
   Lcore(const engine::Neighbor& neighbor, MessageServer& server, Nic& nic)

@@ -36,6 +36,7 @@ class Server {
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
       "malformed",  "fragment", "ip_options", "bad_checksum",    "refused",
       "no_handoff", "not_ours", "bad_source", "bad_source_port", "withheld"};
+  static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
 
   /// `store` and what `queue` refers to outlive the server. `cycles_per_second` of `now`.
   Server(Store& store, uint32_t worker, const ServiceOptions& options, Q queue,

@@ -45,7 +45,8 @@ class Balancer {
   /// Room that the engine wants in front of a frame that it puts into another packet; without it
   /// (a pipe has none) it builds the frame in the burst's spare room, or in a buffer of its own.
   static constexpr uint32_t kHeadroomBytes = 64;
-  static constexpr bool kWritesFrames = true;  ///< For packet::WritesFrames.
+  static constexpr bool kWritesFrames = true;   ///< For packet::WritesFrames.
+  static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
 
   /// Reads `tables` at AtRest; the owner keeps what was read alive until the AtRest that
   /// follows. `seed`: secret key of the connection table. `cycles_per_second` of `now`.

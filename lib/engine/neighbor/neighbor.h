@@ -109,6 +109,7 @@ class WithNeighbor {
   }();
 
   static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
+  static constexpr bool kOwnFramesOnly = packet::OwnFramesOnly<Engine>();
 
   WithNeighbor(const Neighbor& neighbor, Engine engine)
       : neighbor_(neighbor), engine_(std::move(engine)) {}

@@ -34,6 +34,8 @@ class Server {
     return names;
   }();
 
+  static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
+
   /// Longest frame that a reply may be: the NIC's.
   static constexpr uint32_t kMaxFrame = 9728;
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The base of a layer in front of an engine (reassembling.h, own_frames.h). It owns the engine and
+// passes on everything that a worker may call besides Process and ProcessBurst (worker.h).
+#pragma once
+
+#include <cstdint>
+
+#include "nic/frame_queue.h"
+#include "nic/queue_counters.h"
+#include "packet/burst.h"
+#include "packet/outbox.h"
+#include "packet/rewrite.h"
+
+namespace sluice::nic {
+
+/// An engine that answers for addresses of its own.
+template <typename E>
+concept HostEngine = QueueEngine<E> &&
+    requires(const E& engine, const uint8_t* mac, const packet::Ipv4Address& ipv4,
+             const packet::Ipv6Address& ipv6) {
+  { engine.own().IsOurMac(mac) } -> std::same_as<bool>;
+  { engine.own().Owns(ipv4) } -> std::same_as<bool>;
+  { engine.own().Owns(ipv6) } -> std::same_as<bool>;
+};
+
+/// The engine's kPollsPerRest, if it has one.
+template <typename Engine>
+struct RestsOf {};
+template <typename Engine>
+requires requires { Engine::kPollsPerRest; }
+struct RestsOf<Engine> {
+  static constexpr uint32_t kPollsPerRest = Engine::kPollsPerRest;
+};
+
+template <QueueEngine Engine>
+class EngineLayer : public RestsOf<Engine> {
+ public:
+  static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
+  static constexpr bool kOwnFramesOnly = packet::OwnFramesOnly<Engine>();
+
+  void Enter() requires requires(Engine& engine) { engine.Enter(); }
+  { engine_.Enter(); }
+  void AtRest(uint64_t now) requires requires(Engine& engine) { engine.AtRest(now); }
+  { engine_.AtRest(now); }
+  void Leave() requires requires(Engine& engine) { engine.Leave(); }
+  { engine_.Leave(); }
+  void Prepare(const uint8_t* frame, uint32_t length) requires PreparingEngine<Engine> {
+    engine_.Prepare(frame, length);
+  }
+  void set_outbox(packet::Outbox outbox) requires packet::Sender<Engine> {
+    engine_.set_outbox(outbox);
+  }
+  void set_counters(QueueCounters& counters) requires requires(Engine& engine) {
+    engine.set_counters(counters);
+  }
+  { engine_.set_counters(counters); }
+  const auto& own() const requires HostEngine<Engine> { return engine_.own(); }
+
+ protected:
+  /// The engine is made in place, by `make()`.
+  template <typename Make>
+  explicit EngineLayer(Make make) : engine_(make()) {}
+
+  Engine engine_;
+};
+
+}  // namespace sluice::nic
