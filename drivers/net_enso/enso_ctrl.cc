@@ -137,7 +137,7 @@ int Start(rte_eth_dev* dev) {
   const bool checksums = (dev->data->dev_conf.txmode.offloads & kTxChecksumOffloads) != 0;
   dev->tx_pkt_burst = checksums ? TxBurstChecksums : TxBurst;
   SetQueueStates(port, true);
-  EnableWire(port, true);
+  EnableWire(port, port.link_allowed);
   UpdateLink(dev, 0);
   return 0;
 }
@@ -156,7 +156,10 @@ int Stop(rte_eth_dev* dev) {
 int SetLinkUp(rte_eth_dev* dev) {
   Port& port = Port::Of(dev);
   if (port.device->backend().model() == nullptr) return -ENOTSUP;
-  EnableWire(port, true);
+  const std::scoped_lock lock(port.device->mutex());
+  port.link_allowed = true;
+  // Without queues of ethdev the port is for native pipes, whoever opens them when.
+  if (dev->data->nb_rx_queues == 0 || port.device->InUse()) EnableWire(port, true);
   UpdateLink(dev, 0);
   return 0;
 }
@@ -164,6 +167,8 @@ int SetLinkUp(rte_eth_dev* dev) {
 int SetLinkDown(rte_eth_dev* dev) {
   Port& port = Port::Of(dev);
   if (port.device->backend().model() == nullptr) return -ENOTSUP;
+  const std::scoped_lock lock(port.device->mutex());
+  port.link_allowed = false;
   EnableWire(port, false);
   UpdateLink(dev, 0);
   return 0;
@@ -176,6 +181,7 @@ int Reset(rte_eth_dev* dev) {
   const std::scoped_lock lock(port.device->mutex());
   if (const int result = Recover(*port.device, dev->data->name); result != 0) return result;
   port.flows.clear();
+  port.link_allowed = true;
   ResetReta(port);
   return 0;
 }
@@ -226,10 +232,16 @@ int SetPtypes(rte_eth_dev* dev, uint32_t mask) {
 
 /// The FPGA filters no destination address: every mode is the promiscuous one.
 int AcceptReceiveMode(rte_eth_dev*) { return 0; }
+int RefuseReceiveMode(rte_eth_dev*) { return -ENOTSUP; }
 int SetMacAddress(rte_eth_dev*, rte_ether_addr*) { return 0; }
 
-/// Longer frames are dropped, and counted, by the receive burst.
-int SetMtu(rte_eth_dev* dev, uint16_t) { return dev->data->dev_started != 0 ? -EBUSY : 0; }
+/// Longer frames are dropped, and counted, by the receive burst, whose limit is set at start.
+int SetMtu(rte_eth_dev* dev, uint16_t mtu) {
+  if (dev->data->dev_started == 0) return 0;
+  ENSO_LOG(ERR, "%s: MTU %u takes effect at a start only: stop the port first", dev->data->name,
+           mtu);
+  return -EBUSY;
+}
 
 int GetFlowOps(rte_eth_dev*, const rte_flow_ops** ops) {
   *ops = &kFlowOps;
@@ -316,9 +328,9 @@ constinit const eth_dev_ops kEthdevOps = [] {
   ops.dev_supported_ptypes_get = dpdk::kSupportedPtypesGet<GetSupportedPtypes>;
   ops.dev_ptypes_set = SetPtypes;
   ops.promiscuous_enable = AcceptReceiveMode;
-  ops.promiscuous_disable = AcceptReceiveMode;
+  ops.promiscuous_disable = RefuseReceiveMode;
   ops.allmulticast_enable = AcceptReceiveMode;
-  ops.allmulticast_disable = AcceptReceiveMode;
+  ops.allmulticast_disable = RefuseReceiveMode;
   ops.mac_addr_set = SetMacAddress;
   ops.mtu_set = SetMtu;
   ops.rx_queue_setup = SetupRxQueue;

@@ -2,6 +2,7 @@
 #include "net_enso/enso_describe.h"
 
 #include <netinet/in.h>
+#include <rte_ether.h>
 
 #include "net_enso/enso_flow_table.h"
 #include "packet/bytes.h"
@@ -15,9 +16,12 @@ using packet::Headers;
 using packet::Network;
 using packet::ParseError;
 
-uint32_t LinkType(const Headers& headers) {
-  if (headers.vlan_tags == 2) return RTE_PTYPE_L2_ETHER_QINQ;
-  if (headers.vlan_tags == 1) return RTE_PTYPE_L2_ETHER_VLAN;
+/// By the outer tag, as rte_mbuf_ptype.h has it.
+uint32_t LinkType(const uint8_t* frame, const Headers& headers) {
+  if (headers.vlan_tags != 0) {
+    const bool service = packet::LoadBe16(frame + 12) == RTE_ETHER_TYPE_QINQ;
+    return service ? RTE_PTYPE_L2_ETHER_QINQ : RTE_PTYPE_L2_ETHER_VLAN;
+  }
   return headers.network == Network::kArp ? RTE_PTYPE_L2_ETHER_ARP : RTE_PTYPE_L2_ETHER;
 }
 
@@ -48,7 +52,7 @@ uint32_t TransportType(const Headers& headers) {
 }
 
 uint32_t PacketType(const uint8_t* frame, const Headers& headers) {
-  uint32_t type = LinkType(headers);
+  uint32_t type = LinkType(frame, headers);
   if (headers.IsIp() && headers.error == ParseError::kNone) {
     type |= NetworkType(frame, headers) | TransportType(headers);
   }
@@ -78,16 +82,23 @@ uint64_t TransportFlags(const uint8_t* frame, const Headers& headers) {
                                                                     : RTE_MBUF_F_RX_L4_CKSUM_BAD;
 }
 
+/// Errors of a UDP or TCP header in a datagram that is not cut: UDP's length is less than its
+/// header, or beyond the packet. 0 is for jumbograms (RFC 2675), which are no frames.
+bool IsUnsound(ParseError error) {
+  return error == ParseError::kUdpTruncated || error == ParseError::kUdpLength ||
+         error == ParseError::kTcpTruncated;
+}
+
 uint64_t ChecksumFlags(const Wanted& wanted, const uint8_t* frame, const Headers& headers) {
-  if (headers.error != ParseError::kNone || !headers.IsIp()) return 0;
+  if (!headers.IsIp()) return 0;
   uint64_t flags = 0;
   if (wanted.ip_checksum && !headers.IsIpv6()) flags |= IpFlags(frame + headers.l3);
   const bool transport = (wanted.udp_checksum && headers.protocol == IPPROTO_UDP) ||
                          (wanted.tcp_checksum && headers.protocol == IPPROTO_TCP);
-  if (transport && headers.HasPorts() && !headers.IsFragment() && !headers.source_routed) {
-    flags |= TransportFlags(frame, headers);
-  }
-  return flags;
+  if (!transport || headers.IsFragment() || headers.source_routed) return flags;
+  if (IsUnsound(headers.error)) return flags | RTE_MBUF_F_RX_L4_CKSUM_BAD;
+  const bool whole = headers.error == ParseError::kNone && headers.HasPorts();
+  return whole ? flags | TransportFlags(frame, headers) : flags;
 }
 
 }  // namespace

@@ -66,8 +66,7 @@ std::vector<Pipe*> Device::PipesOf(const NotificationBuffer* nb) const {
 int Device::Recover() {
   if (!bar_.LinkUp()) return -EIO;
   if (!Lost()) return 0;
-  const size_t own = control_nb_ != nullptr ? 1 : 0;
-  if (nbs_.size() > own) return -EBUSY;
+  if (InUse()) return -EBUSY;
   if (control_nb_ != nullptr) CloseNb(control_nb_);
   flows_ = FlowTable();
   fallback_count_ = 0;

@@ -89,6 +89,8 @@ class Device {
   /// Begins anew if the device is lost. 0, -EBUSY (native buffers are open), -EIO (it does not
   /// answer). The port is stopped.
   int Recover();
+  /// Whether anybody but the driver itself has a buffer: a started port, or native users.
+  bool InUse() const { return nbs_.size() > (control_nb_ != nullptr ? 1u : 0u); }
 
   /// What BindFlow would return for a flow that no pipe holds yet.
   int CheckFlow(const FlowKey& key) const;

@@ -118,7 +118,8 @@ struct Port {
   rte_eth_dev_data* data = nullptr;
   uint32_t pipes_per_queue = 1;
   rte_ether_addr mac{};
-  bool up = false;  ///< Carrier wanted: started, or set_link_up.
+  bool link_allowed = true;  ///< rte_eth_dev_set_link_up/down.
+  bool up = false;           ///< The wire is on: allowed, and started or natively in use.
   std::atomic<bool> loss_reported{false};
   uint32_t packet_types = kPacketTypeMask;   ///< As Wanted::packet_types.
   std::vector<uint16_t> reta;                ///< Queue of each fallback pipe.

@@ -16,9 +16,13 @@
  * rte_eth_dev_set_link_up(port) once the pipes are open and bound; until then no frame
  * arrives. rte_eth_dev_set_link_down(port) stops what comes from the wire; frames that
  * arrived before stay in the pipes, and transmission goes on. To lose nothing, stop
- * the wire, poll until all has come, then close pipes and NBs. Both calls are control
- * path, may be repeated, and return when they have taken effect, or -ENOTSUP: the wire
- * of a card is always on.
+ * the wire, poll until all has come, then close pipes and NBs. A link that was set down
+ * stays down, over stop and start, until it is set up. Both calls are control path, may
+ * be repeated, and return when they have taken effect, or -ENOTSUP: the wire of a card
+ * is always on.
+ *
+ * The NIC filters no destination address: rte_eth_promiscuous_disable(port) and
+ * rte_eth_allmulticast_disable(port) return -ENOTSUP.
  */
 #ifndef RTE_PMD_ENSO_H
 #define RTE_PMD_ENSO_H

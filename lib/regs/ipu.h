@@ -286,12 +286,13 @@ constexpr uint16_t RxTagOf(uint64_t high) {
 inline constexpr uint16_t kClassMask = 0x7ff;
 inline constexpr uint16_t kClassEther = 0x001;
 inline constexpr uint16_t kClassArp = 0x003;
-inline constexpr uint16_t kClassVlan = 0x006;
-inline constexpr uint16_t kClassQinq = 0x007;
+inline constexpr uint16_t kClassVlan = 0x006;  ///< The outer tag's EtherType is 0x8100.
+inline constexpr uint16_t kClassQinq = 0x007;  ///< It is 0x88a8.
 inline constexpr uint16_t kClassIpv4 = 0x010;
 inline constexpr uint16_t kClassIpv4Options = 0x030;
 inline constexpr uint16_t kClassIpv6 = 0x040;
 inline constexpr uint16_t kClassIpv6Extension = 0x0c0;
+inline constexpr uint16_t kClassTransport = 0x700;  ///< The group of the following.
 inline constexpr uint16_t kClassTcp = 0x100;
 inline constexpr uint16_t kClassUdp = 0x200;
 inline constexpr uint16_t kClassFragment = 0x300;

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "net_enso/enso_describe.h"
 #include "net_enso/fixture.h"
+#include "udp_lengths.h"
 
 namespace sluice::net_enso {
 namespace {
@@ -37,9 +38,9 @@ void FixHeader(Bytes& frame) {
   ip->hdr_checksum = rte_ipv4_cksum(ip);
 }
 Bytes Udp6() { return Udp6Frame(99, 3); }
-Bytes Tagged(const Bytes& frame) {
+Bytes Tagged(const Bytes& frame, uint16_t type = 0x8100) {
   Bytes tagged = frame;
-  const uint8_t tag[] = {0x81, 0, 0, 100};
+  const uint8_t tag[] = {static_cast<uint8_t>(type >> 8), static_cast<uint8_t>(type), 0, 100};
   tagged.insert(tagged.begin() + 12, std::begin(tag), std::end(tag));
   return tagged;
 }
@@ -74,6 +75,17 @@ TEST(Describe, ChecksumsAreVerifiedAsDpdkComputesThem) {
   }
 }
 
+TEST(Describe, AUdpLengthThatNoDatagramHasIsABadChecksum) {
+  using test::Verdict;
+  const Wanted all{.ip_checksum = true, .udp_checksum = true, .tcp_checksum = true};
+  for (const auto& [what, frame, ipv4, verdict] : test::UdpLengths()) {
+    const uint64_t l4 = verdict == Verdict::kGood  ? kL4Good
+                        : verdict == Verdict::kBad ? kL4Bad
+                                                   : RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN;
+    EXPECT_EQ(Described(all, frame).ol_flags, l4 | (ipv4 ? kIpGood : 0)) << what;
+  }
+}
+
 TEST(Describe, OnlyWhatIsWantedIsSaid) {
   EXPECT_EQ(Described({.ip_checksum = true}, Udp()).ol_flags, kIpGood);
   EXPECT_EQ(Described({.udp_checksum = true}, Udp()).ol_flags, kL4Good);
@@ -104,7 +116,13 @@ TEST(Describe, PacketTypesAreThoseOfTheLayers) {
       {"IPv6", Udp6(), RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV6 | RTE_PTYPE_L4_UDP},
       {"tag", Tagged(Udp()), RTE_PTYPE_L2_ETHER_VLAN | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP},
       {"two tags", Tagged(Tagged(Tcp())),
+       RTE_PTYPE_L2_ETHER_VLAN | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_TCP},
+      {"a service tag", Tagged(Udp(), 0x88a8),
+       RTE_PTYPE_L2_ETHER_QINQ | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_UDP},
+      {"a tag behind a service tag", Tagged(Tagged(Tcp()), 0x88a8),
        RTE_PTYPE_L2_ETHER_QINQ | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_TCP},
+      {"a service tag behind a tag", Tagged(Tagged(Tcp(), 0x88a8)),
+       RTE_PTYPE_L2_ETHER_VLAN | RTE_PTYPE_L3_IPV4 | RTE_PTYPE_L4_TCP},
       {"ARP", ArpFrame(), RTE_PTYPE_L2_ETHER_ARP},
       {"LLDP", Changed(Udp(), [](Bytes& f) { f[12] = 0x88, f[13] = 0xcc; }), RTE_PTYPE_L2_ETHER},
   };

@@ -6,6 +6,8 @@
 #include <rte_ring.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -476,6 +478,58 @@ TEST(Ethdev, LinkFollowsThePort) {
   EXPECT_EQ(status(), RTE_ETH_LINK_DOWN);
 }
 
+// tests/net_ipu has the same test.
+TEST(Ethdev, ALinkThatWasSetDownStaysDownUntilItIsSetUp) {
+  const Pool pool(1024);
+  Vdev vdev("wire=gen:size=64+rate=10k");
+  const auto up = [&] {
+    rte_eth_link link{};
+    EXPECT_EQ(rte_eth_link_get_nowait(vdev.port(), &link), 0);
+    return link.link_status == RTE_ETH_LINK_UP;
+  };
+  vdev.Start(1, pool.get());
+  ASSERT_EQ(rte_eth_dev_set_link_down(vdev.port()), 0);
+  const uint64_t offered = vdev.Xstat("wire_offered");
+  ASSERT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+  ASSERT_EQ(rte_eth_dev_start(vdev.port()), 0);
+  EXPECT_FALSE(up());
+  EXPECT_EQ(vdev.Xstat("wire_offered"), offered);
+  ASSERT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+  ASSERT_EQ(rte_eth_dev_set_link_up(vdev.port()), 0);
+  EXPECT_FALSE(up()) << "nobody would take the frames";
+  EXPECT_EQ(vdev.Xstat("wire_offered"), offered);
+  ASSERT_EQ(rte_eth_dev_start(vdev.port()), 0);
+  EXPECT_TRUE(up());
+  EXPECT_GE(ReceiveFrames(vdev.port(), 10).size(), 10u);
+  ASSERT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+  ASSERT_EQ(rte_eth_dev_set_link_down(vdev.port()), 0);
+  ASSERT_EQ(rte_eth_dev_start(vdev.port()), 0);
+  EXPECT_FALSE(up());
+  ASSERT_EQ(rte_eth_dev_set_link_up(vdev.port()), 0);
+  EXPECT_TRUE(up());
+  EXPECT_GE(ReceiveFrames(vdev.port(), 10).size(), 10u);
+  EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+}
+
+TEST(Ethdev, TheMtuOfARunningPortStaysAndTheLogSaysWhy) {
+  const Pool pool(1024);
+  Vdev vdev("wire=loopback");
+  vdev.Start(1, pool.get());
+  char* text = nullptr;
+  size_t bytes = 0;
+  std::FILE* const log = open_memstream(&text, &bytes);
+  rte_openlog_stream(log);
+  EXPECT_EQ(rte_eth_dev_set_mtu(vdev.port(), 1400), -EBUSY);
+  rte_openlog_stream(nullptr);
+  std::fclose(log);
+  const std::string said(text, bytes);
+  std::free(text);
+  EXPECT_NE(said.find("MTU 1400"), std::string::npos) << said;
+  EXPECT_NE(said.find("stop the port first"), std::string::npos) << said;
+  EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
+  EXPECT_EQ(rte_eth_dev_set_mtu(vdev.port(), 1400), 0);
+}
+
 TEST(Ethdev, TellsItsLimits) {
   Vdev vdev("wire=loopback");
   rte_eth_dev_info info{};
@@ -490,7 +544,10 @@ TEST(Ethdev, TellsItsLimits) {
   EXPECT_EQ(info.hash_key_size, 0u) << "the hash has no key";
   EXPECT_NE(rte_eth_dev_set_mtu(vdev.port(), 9000), 0);
   EXPECT_EQ(rte_eth_promiscuous_enable(vdev.port()), 0);
-  EXPECT_EQ(rte_eth_promiscuous_disable(vdev.port()), 0);
+  EXPECT_EQ(rte_eth_promiscuous_disable(vdev.port()), -ENOTSUP) << "it filters no address";
+  EXPECT_EQ(rte_eth_promiscuous_get(vdev.port()), 1);
+  EXPECT_EQ(rte_eth_allmulticast_disable(vdev.port()), -ENOTSUP);
+  EXPECT_EQ(rte_eth_allmulticast_get(vdev.port()), 1);
   rte_ether_addr mac{{0x02, 1, 2, 3, 4, 5}};
   EXPECT_EQ(rte_eth_dev_default_mac_addr_set(vdev.port(), &mac), 0);
   rte_ether_addr read{};

@@ -566,6 +566,38 @@ TEST(Link, FollowsThePortAndItsAdministrator) {
   EXPECT_GE(port.Echo(1000), 1000u);
 }
 
+// tests/net_enso has the same test.
+TEST(Link, ThatWasSetDownStaysDownUntilItIsSetUp) {
+  Port port("wire=gen:size=64+rate=10k");
+  const auto up = [&] {
+    rte_eth_link link{};
+    EXPECT_EQ(rte_eth_link_get_nowait(port.id, &link), 0);
+    return link.link_status == RTE_ETH_LINK_UP;
+  };
+  const auto offered = [&] { return port.Xstats().at("wire_offered"); };
+  port.Start();
+  ASSERT_EQ(rte_eth_dev_set_link_down(port.id), 0);
+  const uint64_t before = offered();
+  ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
+  ASSERT_EQ(rte_eth_dev_start(port.id), 0);
+  EXPECT_FALSE(up());
+  EXPECT_EQ(offered(), before);
+  ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
+  ASSERT_EQ(rte_eth_dev_set_link_up(port.id), 0);
+  EXPECT_FALSE(up()) << "nobody would take the frames";
+  EXPECT_EQ(offered(), before);
+  ASSERT_EQ(rte_eth_dev_start(port.id), 0);
+  EXPECT_TRUE(up());
+  EXPECT_GE(port.Echo(10), 10u);
+  ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
+  ASSERT_EQ(rte_eth_dev_set_link_down(port.id), 0);
+  ASSERT_EQ(rte_eth_dev_start(port.id), 0);
+  EXPECT_FALSE(up());
+  ASSERT_EQ(rte_eth_dev_set_link_up(port.id), 0);
+  EXPECT_TRUE(up());
+  EXPECT_GE(port.Echo(10), 10u);
+}
+
 TEST(Filter, WithoutPromiscuousModeForeignFramesAreCounted) {
   Port port("wire=loopback");
   ASSERT_EQ(rte_eth_promiscuous_disable(port.id), 0);

@@ -34,14 +34,14 @@ FlowKey Select(const FlowKey& full, uint32_t fields) {
 
 /// Of a frame with an IP header.
 uint32_t ShapeOf(const WireFrame& frame, const Headers& headers) {
-  constexpr uint32_t kLinkClass = 0x00f, kTransportClass = 0x700;
+  constexpr uint32_t kLinkClass = 0x00f;
   uint32_t shape = 0;
   const uint32_t link = headers.packet_class & kLinkClass;
   if (link == kClassVlan || link == kClassQinq) {
     shape = (frame.data[14] << 8 | frame.data[15]) & kFlowShapeVlan;
     shape |= ((headers.ip_offset - kMinFrameBytes) / 4) << kFlowShapeTagsShift;
   }
-  const bool fragment = (headers.packet_class & kTransportClass) == kClassFragment;
+  const bool fragment = (headers.packet_class & kClassTransport) == kClassFragment;
   return fragment ? shape | kFlowShapeFragment : shape;
 }
 

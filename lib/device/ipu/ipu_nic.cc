@@ -138,9 +138,8 @@ std::optional<Statistic> IpuNic::PlaceTreated(Route route, const WireFrame& fram
     std::memcpy(untagged_.data(), frame.data, kAddressBytes);
     std::memcpy(untagged_.data() + kAddressBytes, frame.data + kAddressBytes + kTagBytes,
                 rest.length - kAddressBytes);
-    const bool another = (route.metadata.high & kLinkClass) >> kRxClassShift == kClassQinq;
     route.metadata.high &= ~kLinkClass;
-    route.metadata.high |= uint64_t{another ? kClassVlan : kClassEther} << kRxClassShift;
+    route.metadata.high |= uint64_t{LinkClass(rest)} << kRxClassShift;
     route.metadata.high |= RxTagBits(TagOf(frame));
     route.metadata.high |= uint64_t{kRxTag | kRxTagStripped} << kRxFlagsShift;
   }

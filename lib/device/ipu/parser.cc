@@ -19,6 +19,7 @@ constexpr uint16_t kTypeQinq = 0x88a8;
 constexpr uint8_t kProtocolIcmp = 1;
 constexpr uint8_t kProtocolTcp = 6;
 constexpr uint8_t kProtocolUdp = 17;
+constexpr uint8_t kProtocolRouting = 43;
 constexpr uint8_t kProtocolFragment = 44;
 constexpr uint8_t kProtocolIcmpv6 = 58;
 constexpr uint8_t kProtocolSctp = 132;
@@ -58,6 +59,21 @@ void ParseTransport(bool fragment, Headers& headers) {
   }
 }
 
+/// RFC 791 section 3.1: a route's third byte points to the next stop, and behind the option after
+/// the last one.
+bool HasStopsAhead(const uint8_t* option, uint32_t left) {
+  constexpr uint8_t kEnd = 0, kNone = 1, kLooseRoute = 131, kStrictRoute = 137;
+  while (left >= 2 && option[0] != kEnd) {
+    const uint32_t bytes = option[0] == kNone ? 1 : option[1];
+    if (bytes == 0 || bytes > left) return false;
+    const bool route = option[0] == kLooseRoute || option[0] == kStrictRoute;
+    if (route && bytes >= 3 && option[2] <= bytes) return true;
+    option += bytes;
+    left -= bytes;
+  }
+  return false;
+}
+
 void ParseIpv4(const WireFrame& frame, uint32_t at, Headers& headers) {
   if (frame.length - at < kIpv4Bytes) return;
   const uint8_t* ip = frame.data + at;
@@ -73,11 +89,13 @@ void ParseIpv4(const WireFrame& frame, uint32_t at, Headers& headers) {
   headers.l4_offset = static_cast<uint16_t>(at + header_bytes);
   headers.ip_end = static_cast<uint16_t>(std::min(at + total, frame.length));
   headers.packet_class |= header_bytes == kIpv4Bytes ? kClassIpv4 : kClassIpv4Options;
+  headers.source_routed = HasStopsAhead(ip + kIpv4Bytes, header_bytes - kIpv4Bytes);
   ParseTransport((Load16(ip + 6) & 0x3fff) != 0, headers);
 }
 
 bool IsExtension(uint8_t protocol) {
-  return protocol == 0 || protocol == 43 || protocol == 60 || protocol == kProtocolFragment;
+  return protocol == 0 || protocol == kProtocolRouting || protocol == 60 ||
+         protocol == kProtocolFragment;
 }
 
 void ParseIpv6(const WireFrame& frame, uint32_t at, Headers& headers) {
@@ -96,6 +114,8 @@ void ParseIpv6(const WireFrame& frame, uint32_t at, Headers& headers) {
     const uint8_t* extension = frame.data + l4;
     const uint32_t bytes = protocol == kProtocolFragment ? 8u : (extension[1] + 1) * 8u;
     fragment = fragment || protocol == kProtocolFragment;
+    // RFC 8200 section 4.4: segments left.
+    if (protocol == kProtocolRouting && extension[3] != 0) headers.source_routed = true;
     protocol = extension[0];
     l4 += bytes;
     if (fragment) break;
@@ -105,10 +125,9 @@ void ParseIpv6(const WireFrame& frame, uint32_t at, Headers& headers) {
   ParseTransport(fragment, headers);
 }
 
-/// RFC 768/9293: pseudo-header and segment sum to all ones.
-bool TransportChecksumGood(const WireFrame& frame, const Headers& headers) {
+/// RFC 768/9293: pseudo-header and the `bytes` of the segment or datagram sum to all ones.
+bool TransportChecksumGood(const WireFrame& frame, const Headers& headers, uint32_t bytes) {
   const uint8_t* ip = frame.data + headers.ip_offset;
-  const uint32_t bytes = headers.ip_end - headers.l4_offset;
   const uint32_t addresses = headers.ip_version == 4 ? 8 : 32;
   const uint8_t* source = headers.ip_version == 4 ? ip + 12 : ip + 8;
   const uint32_t pseudo = OnesComplementSum(source, addresses, bytes + headers.protocol);
@@ -134,14 +153,19 @@ uint16_t OnesComplementSum(const uint8_t* data, uint32_t bytes, uint32_t initial
   return __builtin_bswap16(static_cast<uint16_t>(sum));
 }
 
+uint16_t LinkClass(const WireFrame& frame) {
+  const uint16_t type = Load16(frame.data + 12);
+  if (frame.length < kMinFrameBytes + 4) return kClassEther;
+  return type == kTypeQinq ? kClassQinq : type == kTypeVlan ? kClassVlan : kClassEther;
+}
+
 Headers ParseAny(const WireFrame& frame) {
   Headers headers{};
   uint32_t at = kMinFrameBytes;
   uint16_t type = Load16(frame.data + 12);
-  headers.packet_class = kClassEther;
+  headers.packet_class = LinkClass(frame);
   for (uint32_t tags = 0; tags < 2 && (type == kTypeVlan || type == kTypeQinq); ++tags) {
     if (frame.length < at + 4) return headers;
-    headers.packet_class = tags == 0 && type == kTypeVlan ? kClassVlan : kClassQinq;
     type = Load16(frame.data + at + 2);
     at += 4;
   }
@@ -166,16 +190,24 @@ uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers) {
                            : headers.ip_version == 6
                                ? headers.ip_offset + kIpv6Bytes + Load16(ip + 4)
                                : 0u;
-  if (!headers.has_ports || claimed != headers.ip_end) return flags;
-  const uint32_t bytes = headers.ip_end - headers.l4_offset;
+  const uint32_t transport = headers.packet_class & kClassTransport;
+  if ((transport != kClassUdp && transport != kClassTcp) || claimed != headers.ip_end ||
+      headers.source_routed) {
+    return flags;
+  }
+  uint32_t bytes = headers.ip_end - headers.l4_offset;
   const uint8_t* l4 = frame.data + headers.l4_offset;
-  if (headers.protocol == kProtocolUdp) {
-    if (bytes < 8) return flags | kRxL4Bad;
-    if (headers.ip_version == 4 && Load16(l4 + 6) == 0) return flags;  // RFC 768: none computed
+  if (transport == kClassUdp) {
+    // RFC 768: header and data. 0 is for jumbograms (RFC 2675), which are no frames.
+    const uint32_t length = bytes < 8 ? 0 : Load16(l4 + 4);
+    if (length < 8 || length > bytes) return flags | kRxL4Bad;
+    // RFC 768: none was computed; over IPv6 (RFC 8200 section 8.1) one must be.
+    if (Load16(l4 + 6) == 0) return headers.ip_version == 4 ? flags : flags | kRxL4Bad;
+    bytes = length;
   } else if (bytes < 20) {
     return flags | kRxL4Bad;
   }
-  return flags | (TransportChecksumGood(frame, headers) ? kRxL4Good : kRxL4Bad);
+  return flags | (TransportChecksumGood(frame, headers, bytes) ? kRxL4Good : kRxL4Bad);
 }
 
 }  // namespace sluice::device::ipu

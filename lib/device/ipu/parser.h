@@ -22,7 +22,14 @@ struct Headers {
   uint8_t ip_version;     ///< 4, 6, or 0: no complete IP header.
   uint8_t protocol;       ///< Of the last header reached.
   bool has_ports;         ///< TCP or UDP, first or only fragment's ports present, not fragmented.
+  /// A source route with stops ahead (IPv4 option, IPv6 routing header): the destination that the
+  /// upper checksum covers is the last stop, not the one in the IP header.
+  bool source_routed;
 };
+
+/// The link's part of the packet class: kClassEther, or what the outer tag says, kClassVlan or
+/// kClassQinq. Length as for ParseAny.
+uint16_t LinkClass(const WireFrame& frame);
 
 /// `frame.length` is at least regs::ipu::kMinFrameBytes.
 Headers ParseAny(const WireFrame& frame);
@@ -61,11 +68,13 @@ inline Headers Parse(const WireFrame& frame) {
           .ip_end = static_cast<uint16_t>(end < frame.length ? end : frame.length),
           .ip_version = 4,
           .protocol = frame.data[kIp + 9],
-          .has_ports = true};
+          .has_ports = true,
+          .source_routed = false};
 }
 
 /// The write-back flags of kPortChecksum for a parsed frame: IPv4 header, and TCP
-/// or UDP where the datagram is whole.
+/// or UDP where the datagram is whole. A UDP length that no datagram of this packet can have is a
+/// bad checksum; below a source route with stops ahead there is no verdict.
 uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers);
 
 /// RFC 1071 sum of `bytes` bytes, not complemented, folded to 16 bits; as if stored

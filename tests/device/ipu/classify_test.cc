@@ -4,8 +4,11 @@
 // specification publishes, packet class, checksums, flow rules.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "host.h"
 #include "packet/bytes.h"
+#include "udp_lengths.h"
 
 namespace sluice::device::ipu::test {
 namespace {
@@ -183,6 +186,32 @@ TEST_F(Classified, AnUpperHeaderThatIsNotWholeIsBadWhateverItSumsTo) {
     const uint32_t field = c.protocol == 6 ? 50 : 40;
     packet::StoreBe16(reinterpret_cast<uint8_t*>(&frame[field]), c.sum);
     EXPECT_EQ(Flags(Receive(frame)), kRxIpGood | c.flag) << int{c.protocol} << " " << int{c.bytes};
+  }
+}
+
+TEST_F(Classified, AUdpLengthThatNoDatagramHasIsABadChecksum) {
+  using sluice::test::Verdict;
+  host.nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous | kPortChecksum);
+  for (const auto& [what, frame, ipv4, verdict] : sluice::test::UdpLengths()) {
+    const int l4 = verdict == Verdict::kGood ? kRxL4Good : verdict == Verdict::kBad ? kRxL4Bad : 0;
+    EXPECT_EQ(Flags(Receive({frame.begin(), frame.end()})), l4 | (ipv4 ? kRxIpGood : 0)) << what;
+  }
+}
+
+TEST_F(Classified, TheOuterTagNamesTheLink) {
+  // Ethernet types of up to two tags, in front of nothing that is known.
+  const struct {
+    uint8_t outer[2], inner[2];
+    uint16_t link;
+  } kCases[] = {{{0x81, 0x00}, {0x81, 0x00}, kClassVlan}, {{0x81, 0x00}, {0x88, 0xa8}, kClassVlan},
+                {{0x81, 0x00}, {0xff, 0xff}, kClassVlan}, {{0x88, 0xa8}, {0x81, 0x00}, kClassQinq},
+                {{0x88, 0xa8}, {0x88, 0xa8}, kClassQinq}, {{0x88, 0xa8}, {0xff, 0xff}, kClassQinq}};
+  for (const auto& [outer, inner, link] : kCases) {
+    std::string frame(60, '\0');
+    std::copy_n(outer, 2, &frame[12]);
+    std::copy_n(inner, 2, &frame[16]);
+    frame[20] = frame[21] = '\xff';
+    EXPECT_EQ(Class(Receive(frame)), link) << int{outer[0]} << " " << int{inner[0]};
   }
 }
 

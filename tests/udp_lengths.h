@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Datagrams of UDP whose length contradicts the packet, or whose destination is not in the IP
+// header, and what a NIC says of their checksums: both drivers say the same.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace sluice::test {
+
+enum class Verdict : uint8_t { kNone, kGood, kBad };
+
+struct UdpLengthCase {
+  const char* what;
+  std::vector<uint8_t> frame;
+  bool ipv4;  ///< Its header's checksum holds.
+  Verdict verdict;
+};
+
+/// Sets UDP's length and checksum.
+inline std::vector<uint8_t> WithUdp(std::vector<uint8_t> frame, uint32_t l4, uint16_t length,
+                                    uint16_t sum) {
+  frame[l4 + 4] = static_cast<uint8_t>(length >> 8);
+  frame[l4 + 5] = static_cast<uint8_t>(length);
+  frame[l4 + 6] = static_cast<uint8_t>(sum >> 8);
+  frame[l4 + 7] = static_cast<uint8_t>(sum);
+  return frame;
+}
+
+/// From 192.168.0.1 to 192.168.0.2, UDP 1 to 2, the payload "abcd".
+inline std::vector<uint8_t> UdpOver4(uint16_t length, uint16_t sum) {
+  const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
+                           0, 32, 0, 0, 0, 0, 64, 17, 0xf9, 0x79, 192, 168, 0,    1,    192,  168,
+                           0, 2,  0, 1, 0, 2, 0,  12, 0,    0,    'a', 'b', 'c',  'd'};
+  return WithUdp({std::begin(bytes), std::end(bytes)}, 34, length, sum);
+}
+
+/// From ::1 to ::2; `stops` >= 0: behind a routing header with so many segments left.
+inline std::vector<uint8_t> UdpOver6(uint16_t length, uint16_t sum, int stops = -1) {
+  const uint32_t routing = stops < 0 ? 0 : 8;
+  const uint32_t l4 = 54 + routing;
+  std::vector<uint8_t> frame(l4 + 12);
+  frame[12] = 0x86, frame[13] = 0xdd, frame[14] = 0x60;
+  frame[19] = static_cast<uint8_t>(12 + routing);
+  frame[20] = routing != 0 ? 43 : 17;
+  frame[37] = 1, frame[53] = 2;
+  if (routing != 0) frame[54] = 17, frame[57] = static_cast<uint8_t>(stops);
+  frame[l4 + 1] = 1, frame[l4 + 3] = 2;
+  std::copy_n("abcd", 4, &frame[l4 + 8]);
+  return WithUdp(std::move(frame), l4, length, sum);
+}
+
+/// UdpOver4(12, 0xb9b8), behind a loose source route with a stop ahead.
+inline std::vector<uint8_t> UdpBehindSourceRoute() {
+  std::vector<uint8_t> frame = UdpOver4(12, 0xb9b8);
+  const uint8_t route[] = {131, 7, 4, 10, 0, 0, 9, 0};
+  frame.insert(frame.begin() + 34, std::begin(route), std::end(route));
+  // f979 is less by what the header gained: 200 + 8 + 8307 + 040a + 0900.
+  frame[14] = 0x47, frame[17] = 40, frame[24] = 0x67, frame[25] = 0x60;
+  return frame;
+}
+
+/// Sums by RFC 1071: the complement of 8154 (3 over IPv6, of the addresses) + 17 + a length, of
+/// ports and length, 3 + a length, and of the payload, c4c6, or 6162 for half of it. Where the two
+/// lengths differ, the first is the IP packet's unless the second is right.
+inline std::vector<UdpLengthCase> UdpLengths() {
+  return {
+      {"whole", UdpOver4(12, 0xb9b8), true, Verdict::kGood},
+      {"shorter than the packet", UdpOver4(10, 0x1d21), true, Verdict::kGood},
+      {"shorter, the sum of all", UdpOver4(10, 0xb9ba), true, Verdict::kBad},
+      {"none computed (RFC 768)", UdpOver4(12, 0), true, Verdict::kNone},
+      {"0", UdpOver4(0, 0xb9c4), true, Verdict::kBad},
+      {"shorter than its header", UdpOver4(7, 0xb9bd), true, Verdict::kBad},
+      {"too long", UdpOver4(13, 0xb9b7), true, Verdict::kBad},
+      {"too long, none computed", UdpOver4(13, 0), true, Verdict::kBad},
+      {"a source route's stop ahead", UdpBehindSourceRoute(), true, Verdict::kNone},
+      {"IPv6", UdpOver6(12, 0x3b0a), false, Verdict::kGood},
+      {"IPv6, shorter", UdpOver6(10, 0x9e72), false, Verdict::kGood},
+      {"IPv6, none computed (RFC 8200)", UdpOver6(12, 0), false, Verdict::kBad},
+      {"IPv6, 0 in no jumbogram (RFC 2675)", UdpOver6(0, 0x3b16), false, Verdict::kBad},
+      {"IPv6, too long", UdpOver6(13, 0x3b09), false, Verdict::kBad},
+      {"behind the last stop", UdpOver6(12, 0x3b0a, 0), false, Verdict::kGood},
+      {"a stop ahead (RFC 8200 section 4.4)", UdpOver6(12, 0x3b0a, 1), false, Verdict::kNone},
+  };
+}
+
+}  // namespace sluice::test
