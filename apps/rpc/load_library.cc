@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "load_library.h"
 
+#include <utility>
 #include <vector>
 
 #include "emulator/options.h"
+#include "packet/bytes.h"
 
 namespace sluice::rpc_app {
 namespace {
@@ -91,7 +93,9 @@ std::optional<LoadOptions> ReadLoadOptions(std::string_view text, uint64_t seed,
 }  // namespace sluice::rpc_app
 
 extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
-    const char* options, uint64_t seed, const uint8_t* /*nic*/, std::string* error) {
-  const auto read = sluice::rpc_app::ReadLoadOptions(options, seed, error);
-  return read ? new sluice::rpc_app::CountingLoadWire(*read) : nullptr;
+    const char* options, uint64_t seed, const uint8_t* nic, std::string* error) {
+  auto read = sluice::rpc_app::ReadLoadOptions(options, seed, error);
+  if (!read) return nullptr;
+  read->server = sluice::packet::Load<sluice::packet::MacAddress>(nic);
+  return new sluice::rpc_app::CountingLoadWire(*std::move(read));
 }

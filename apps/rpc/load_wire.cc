@@ -30,7 +30,6 @@ constexpr uint32_t kMaxSlots = 1u << kTurnShift;
 constexpr uint32_t kExpirePerStep = 4;
 
 constexpr packet::MacAddress kClientMac = {{0x02, 0, 0, 0, 0, 1}};
-constexpr packet::MacAddress kServerMac = {{0x02, 0, 0, 0, 0, 2}};
 
 packet::Ipv4Address Address(uint8_t last) { return {{10, 0, 0, last}}; }
 
@@ -108,7 +107,7 @@ void LoadWire::Make(uint32_t number, uint64_t now_ns) {
   std::memset(call + 24, 0, kCallBytes - 24);  // AUTH_NONE, twice.
   const uint32_t bytes = kCallBytes + WriteArguments(target, slot.xid, call + kCallBytes);
   Datagram::WritePlain(slot.frame.data(),
-                       {kClientMac, kServerMac, Address(1), Address(2),
+                       {kClientMac, options_.server, Address(1), Address(2),
                         static_cast<uint16_t>(40000 + number % 16), target.port},
                        bytes);
   const uint32_t length = std::max(Datagram::kPlainPayload + bytes, emulator::kMinFrameBytes);

@@ -13,6 +13,7 @@
 
 #include "emulator/wire.h"
 #include "engine/workload/histogram.h"
+#include "packet/rewrite.h"
 
 namespace sluice::rpc_app {
 
@@ -38,6 +39,7 @@ struct LoadOptions {
   uint32_t echo_bytes = 64;  ///< At most kMaxEchoBytes.
   uint64_t timeout_ns = 1'000'000'000;
   uint64_t seed = 1;
+  packet::MacAddress server{0x02, 0, 0, 0, 0, 2};  ///< Of the NIC.
 
   static constexpr uint32_t kMaxEchoBytes = 8192;
 };

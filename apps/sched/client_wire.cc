@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "emulator/options.h"
+#include "packet/bytes.h"
 #include "packet/datagram.h"
 
 namespace sluice::sched {
@@ -13,7 +14,6 @@ namespace {
 using packet::Datagram;
 
 constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
-constexpr packet::MacAddress kServerMac{0x02, 0, 0, 0, 0, 2};
 constexpr packet::Ipv4Address kClientAddress{10, 0, 0, 1};
 constexpr packet::Ipv4Address kServerAddress{10, 0, 0, 2};
 constexpr uint16_t kClientPort = 40000;
@@ -48,10 +48,11 @@ std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, ui
   return options;
 }
 
-ClientWire::ClientWire(const ClientWireOptions& options) : options_(options), pending_(kPending) {
+ClientWire::ClientWire(const ClientWireOptions& options, const packet::MacAddress& server)
+    : options_(options), pending_(kPending) {
   frames_.reserve(kSlots);
   for (auto& frame : slots_) {
-    const packet::UdpPath path{kClientMac,     kServerMac,  kClientAddress,
+    const packet::UdpPath path{kClientMac,     server,      kClientAddress,
                                kServerAddress, kClientPort, options_.port};
     Datagram::WritePlain(frame.data(), path, kRequestBytes);
   }
@@ -160,7 +161,9 @@ std::span<const device::Counter> ClientWire::Counters() {
 }  // namespace sluice::sched
 
 extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
-    const char* options, uint64_t seed, const uint8_t* /*nic*/, std::string* error) {
+    const char* options, uint64_t seed, const uint8_t* nic, std::string* error) {
   const auto read = sluice::sched::ReadClientWireOptions(options, seed, error);
-  return read ? new sluice::sched::ClientWire(*read) : nullptr;
+  return read ? new sluice::sched::ClientWire(*read,
+                                              sluice::packet::Load<sluice::packet::MacAddress>(nic))
+              : nullptr;
 }

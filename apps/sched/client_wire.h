@@ -23,6 +23,7 @@
 
 #include "emulator/wire.h"
 #include "engine/workload/histogram.h"
+#include "packet/rewrite.h"
 #include "request.h"
 #include "workload.h"
 
@@ -42,7 +43,8 @@ struct ClientWireOptions {
 
 class ClientWire final : public emulator::Wire {
  public:
-  explicit ClientWire(const ClientWireOptions& options);
+  /// `server`: the MAC address of the NIC.
+  ClientWire(const ClientWireOptions& options, const packet::MacAddress& server);
 
   void Start(uint64_t now_ns) override;
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;

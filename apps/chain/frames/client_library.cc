@@ -9,6 +9,7 @@
 #include "emulator/options.h"
 #include "frames/client_wire.h"
 #include "ledger.h"
+#include "packet/bytes.h"
 #include "stage_kinds.h"
 
 namespace sluice::chain_app {
@@ -41,7 +42,7 @@ bool ReadOption(std::string_view key, std::string_view value, ClientOptions* opt
 
 /// A ledger for each flow. Null, with one line in `error`: the traffic cannot be made.
 std::unique_ptr<ClientWire> MakeWire(const ClientOptions& options, uint64_t seed,
-                                     std::string* error) {
+                                     const packet::MacAddress& server, std::string* error) {
   std::string none;
   const TrafficKind* const kind = FindTraffic(options.traffic, &none, error);
   if (kind == nullptr) return nullptr;
@@ -54,7 +55,7 @@ std::unique_ptr<ClientWire> MakeWire(const ClientOptions& options, uint64_t seed
         {port, std::make_unique<Ledger>(std::move(traffic), longest, options.outstanding,
                                         options.timeout_ns, most)});
   }
-  return std::make_unique<ClientWire>(std::move(clients));
+  return std::make_unique<ClientWire>(std::move(clients), server);
 }
 
 }  // namespace
@@ -94,7 +95,10 @@ bool ClientsStopped() { return stopped.load(std::memory_order_relaxed); }
 }  // namespace sluice::chain_app
 
 extern "C" [[gnu::visibility("default")]] sluice::emulator::Wire* sluice_create_wire(
-    const char* options, uint64_t seed, const uint8_t* /*nic*/, std::string* error) {
+    const char* options, uint64_t seed, const uint8_t* nic, std::string* error) {
   const auto read = sluice::chain_app::ReadClientOptions(options, error);
-  return read ? sluice::chain_app::MakeWire(*read, seed, error).release() : nullptr;
+  return read ? sluice::chain_app::MakeWire(
+                    *read, seed, sluice::packet::Load<sluice::packet::MacAddress>(nic), error)
+                    .release()
+              : nullptr;
 }

@@ -16,14 +16,14 @@ using namespace engine::messages;  // NOLINT
 using packet::Datagram;
 
 constexpr packet::MacAddress kClientMac = {{0x02, 0, 0, 0, 0, 1}};
-constexpr packet::MacAddress kServerMac = {{0x02, 0, 0, 0, 0, 2}};
 constexpr packet::Ipv4Address kClientAddress = {{10, 0, 0, 1}};
 constexpr packet::Ipv4Address kServerAddress = {{10, 0, 0, 2}};
 constexpr uint16_t kClientPort = 40000;
 
 }  // namespace
 
-ClientWire::ClientWire(std::vector<Client> clients) : clients_(std::move(clients)) {
+ClientWire::ClientWire(std::vector<Client> clients, const packet::MacAddress& server)
+    : clients_(std::move(clients)), server_(server) {
   uint32_t longest = 0;
   for (const Client& client : clients_) longest = std::max(longest, client.ledger->longest());
   message_.resize(longest);
@@ -64,8 +64,7 @@ void ClientWire::Make(size_t index, uint64_t now_ns) {
     frame.assign(std::max(Datagram::kPlainPayload + payload, emulator::kMinFrameBytes), 0);
     Datagram::WritePlain(
         frame.data(),
-        {kClientMac, kServerMac, kClientAddress, kServerAddress, kClientPort, client.port},
-        payload);
+        {kClientMac, server_, kClientAddress, kServerAddress, kClientPort, client.port}, payload);
     WritePartHeader(&frame[Datagram::kPlainPayload],
                     {.number = number, .length = length, .offset = offset, .bytes = {}});
     std::copy_n(message_.begin() + offset, count,

@@ -16,6 +16,7 @@
 #include "engine/messages/part.h"
 #include "engine/workload/histogram.h"
 #include "ledger.h"
+#include "packet/rewrite.h"
 
 namespace sluice::chain_app {
 
@@ -26,7 +27,8 @@ class ClientWire final : public emulator::Wire {
     uint16_t port;
     std::unique_ptr<Ledger> ledger;
   };
-  explicit ClientWire(std::vector<Client> clients);
+  /// `server`: the MAC address of the NIC.
+  ClientWire(std::vector<Client> clients, const packet::MacAddress& server);
 
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
   void Consumed(uint32_t count) override;
@@ -46,6 +48,7 @@ class ClientWire final : public emulator::Wire {
   std::vector<uint8_t>& NextBuffer();
 
   std::vector<Client> clients_;
+  packet::MacAddress server_;
   std::vector<uint8_t> message_;               ///< Room for the longest.
   std::vector<std::vector<uint8_t>> buffers_;  ///< Of frames_; used again.
   std::vector<device::WireFrame> frames_;      ///< Made and not taken yet, in order.
