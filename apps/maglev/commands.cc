@@ -11,6 +11,7 @@
 #include "explain.h"
 #include "plan.h"
 #include "report.h"
+#include "runtime/json_reader.h"
 
 namespace sluice::maglev {
 
@@ -26,6 +27,7 @@ Json Error(const std::string& why) { return {{"error", why}}; }
 std::string Operator::Reload() {
   const std::string error = control_.Reload();
   std::fprintf(stderr, "reload: %s\n", error.empty() ? "done" : error.c_str());
+  if (error.empty()) TellSkipped();
   if (error.empty() && steering_ != nullptr) std::fprintf(stderr, "%s\n", Steer().c_str());
   return error;
 }
@@ -33,12 +35,33 @@ std::string Operator::Reload() {
 void Operator::TakeUp(const Additions& additions) {
   const std::string error = control_.Add(additions);
   if (error.empty()) {
-    std::fprintf(stderr, "etcd: taken up, %zu VIPs and backends\n", additions.size());
+    size_t skipped = 0;
+    control_.View([&](const Config& config, const Tables&) { skipped = config.skipped.size(); });
+    std::fprintf(stderr, "etcd: taken up, %zu VIPs and backends\n", additions.size() - skipped);
+    TellSkipped();
     if (steering_ != nullptr) std::fprintf(stderr, "%s\n", Steer().c_str());
-  } else if (error != wrong_) {
+  } else {
     std::fprintf(stderr, "etcd: %s (keeping the configuration)\n", error.c_str());
   }
-  wrong_ = error;
+}
+
+void Operator::TellSkipped() {
+  const std::scoped_lock lock(skipped_mutex_);
+  engine::maglev::SkippedKeys skipped;
+  control_.View([&](const Config& config, const Tables&) { skipped = config.skipped; });
+  size_t more = 0;
+  size_t lines = 0;
+  for (const auto& [key, line] : skipped) {
+    const auto told = told_.find(key);
+    if (told != told_.end() && told->second == line) continue;
+    if (++lines <= runtime::kMaxErrors) {
+      std::fprintf(stderr, "etcd: skipped %s\n", line.c_str());
+    } else {
+      ++more;
+    }
+  }
+  if (more != 0) std::fprintf(stderr, "etcd: skipped %zu more keys\n", more);
+  told_ = std::move(skipped);
 }
 
 std::string Operator::Steer() {
@@ -70,6 +93,19 @@ Json Operator::ExplainFlow(std::string_view parameters) const {
   if (!flow) return Error("give tcp|udp <address>:<port> <address>:<port>");
   Json answer;
   control_.View([&](const Config&, const Tables& tables) { answer = Explain(tables, *flow); });
+  return answer;
+}
+
+Json Operator::Skipped() const {
+  constexpr size_t kPerAnswer = 80;  // An answer of telemetry has 16 KiB.
+  Json answer = Json::object();
+  control_.View([&](const Config& config, const Tables&) {
+    answer["keys"] = config.skipped.size();
+    Json& lines = answer["lines"] = Json::array();
+    for (const auto& [key, line] : config.skipped) {
+      if (lines.size() < kPerAnswer) lines.push_back(line);
+    }
+  });
   return answer;
 }
 
@@ -120,6 +156,9 @@ std::vector<runtime::TelemetryCommand> Operator::Commands() {
        [this](std::string_view parameters) { return ExplainFlow(parameters); }},
       {"/sluice/maglev/plan", "What another configuration would move. Parameters: file.",
        [this](std::string_view parameters) { return PlanFile(std::string(parameters)); }},
+      {"/sluice/maglev/skipped",
+       "Keys of etcd that are wrong and not part of the configuration. No parameters.",
+       [this](std::string_view) { return Skipped(); }},
       {"/sluice/maglev/reload", "Reads the configuration again. No parameters.",
        [this, done](std::string_view) { return done(Reload()); }},
       {"/sluice/maglev/drain", "Gives a backend no new flows. Parameters: vip/backend.",

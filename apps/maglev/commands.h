@@ -24,8 +24,10 @@ class Operator {
 
   /// Reads the file again and updates the steering; says so on standard error. "" or why not.
   std::string Reload();
-  /// Takes up what etcd adds to the file; says so on standard error, and what is wrong once.
+  /// Applies what etcd adds to the file; reports that on standard error.
   void TakeUp(const Additions& additions);
+  /// Prints the keys of etcd that are skipped, once for each reason.
+  void TellSkipped();
   /// VIPs in the port's rules; a line for people.
   std::string Steer();
   /// They refer to this object.
@@ -36,6 +38,7 @@ class Operator {
 
   Json Backends(const std::string& parameters) const;
   Json ExplainFlow(std::string_view parameters) const;
+  Json Skipped() const;
   Json PlanFile(const std::string& path) const;
   /// Of "<vip>/<backend>"; either name may contain slashes.
   std::optional<BackendId> FindBackend(std::string_view parameters) const;
@@ -44,7 +47,8 @@ class Operator {
   const Fleet& fleet_;
   Steering* steering_;
   std::mutex steering_mutex_;
-  std::string wrong_;  // What was said last of additions; of the thread that calls TakeUp.
+  std::mutex skipped_mutex_;
+  engine::maglev::SkippedKeys told_;  // The keys that are skipped now and were printed.
 };
 
 }  // namespace sluice::maglev

@@ -40,7 +40,6 @@ void TellOpened(const Setup& before, const Setup& now) {
 
 Control::Control(Config config, std::string path, uint32_t workers, Sources sources)
     : sources_(std::move(sources)),
-      offered_(sources_.additions),
       config_(std::move(config)),
       path_(std::move(path)),
       published_(workers, Tables::Build(config_.setup, nullptr)) {}
@@ -120,15 +119,13 @@ std::string Control::Reload() {
   const std::optional<std::string> text = runtime::ReadFile(path_, &errors);
   if (!text) return errors.front();
   const std::scoped_lock lock(sources_mutex_);
-  std::string error = Take(*text, offered_);
-  if (!error.empty() && offered_ != sources_.additions) error = Take(*text, sources_.additions);
+  const std::string error = Take(*text, sources_.additions);
   return error.empty() ? "" : path_ + ": " + error;
 }
 
-std::string Control::Add(Additions additions) {
+std::string Control::Add(const Additions& additions) {
   const std::scoped_lock lock(sources_mutex_);
-  offered_ = std::move(additions);
-  return offered_ == sources_.additions ? "" : Take(sources_.text, offered_);
+  return additions == sources_.additions ? "" : Take(sources_.text, additions);
 }
 
 std::string Control::Take(const std::string& text, const Additions& additions) {

@@ -70,9 +70,9 @@ class Control {
 
   /// Reads the file again. Drains stay.
   std::string Reload();
-  /// Takes up all that etcd adds now, with the file as it was read last. Additions that were wrong
-  /// are tried again when the file is.
-  std::string Add(Additions additions);
+  /// Applies all that etcd adds now, with the file as it was read last. Keys that are wrong are
+  /// skipped (Config::skipped) and read again with the next change of either.
+  std::string Add(const Additions& additions);
   /// Gives a backend no new flows, whatever the file says; or takes that back.
   std::string Drain(const BackendId& backend);
   std::string Restore(const BackendId& backend);
@@ -80,7 +80,6 @@ class Control {
   /// flows would move to those that are about to. A backend that is not healthy is down, unless its
   /// VIP fails open (HealthCheck::fail_open); one that recovers is what file and operator say.
   void SetHealthy(const std::vector<std::pair<BackendId, bool>>& found);
-
  private:
   std::string Take(const std::string& text, const Additions& additions);
   engine::maglev::Setup Apply(const Config& config) const;
@@ -89,7 +88,6 @@ class Control {
 
   mutable std::mutex sources_mutex_;  // Before mutex_.
   Sources sources_;                   // Of the configuration in force.
-  Additions offered_;                 // Last by etcd.
 
   mutable std::mutex mutex_;
   Config config_;

@@ -134,6 +134,7 @@ int RunLive(CommandLine line, Origin origin) {
   hooks.commands = commands.Commands();
   std::fprintf(text, "%s\n", commands.Steer().c_str());
   std::fflush(text);
+  commands.TellSkipped();
   const HealthMonitor health(control);
   if (origin.etcd != nullptr) {
     origin.etcd->Follow([&](const Additions& additions) { commands.TakeUp(additions); },
@@ -164,7 +165,10 @@ int main(int argc, char** argv) {
   std::optional<Origin> origin = ReadOrigin(&trouble);
   if (FLAGS_check) {
     for (const std::string& error : trouble.errors) std::printf("%s\n", error.c_str());
-    if (origin) std::printf("ok\n");
+    if (origin) {
+      for (const auto& [key, line] : origin->config.skipped) std::printf("%s\n", line.c_str());
+      std::printf("ok\n");
+    }
     return origin ? 0 : 2;
   }
   if (!origin) {

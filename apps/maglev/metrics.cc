@@ -82,10 +82,28 @@ void AddStates(const Tables& tables, runtime::MetricFamilies& families) {
                     "Grows with each change of the tables.", Number(tables.epoch()));
 }
 
+// A key of its own each: alerts name it.
+void AddSkipped(const engine::maglev::SkippedKeys& skipped, runtime::MetricFamilies& families) {
+  constexpr size_t kNamed = 100;
+  runtime::AddGauge(families, "sluice_maglev_skipped_keys",
+                    "Keys of etcd that are wrong and not part of the configuration.",
+                    Number(skipped.size()));
+  MetricFamily named{"sluice_maglev_skipped_key",
+                     "1 for each of these keys, the first hundred.",
+                     MetricType::Gauge,
+                     {}};
+  for (const auto& [key, line] : skipped) {
+    if (named.metric.size() == kNamed) break;
+    named.metric.push_back(GaugeValue(1, {{"key", engine::maglev::Printable(key)}}));
+  }
+  families.push_back(std::move(named));
+}
+
 }  // namespace
 
 void AddMetrics(const Control& control, const Fleet& fleet, runtime::MetricFamilies& families) {
-  control.View([&](const Config&, const Tables& tables) {
+  control.View([&](const Config& config, const Tables& tables) {
+    AddSkipped(config.skipped, families);
     AddTraffic(tables, fleet.Count(tables.vips().size(), tables.backends().size()), families);
     AddStates(tables, families);
   });

@@ -16,6 +16,7 @@ namespace {
 using engine::maglev::BackendSetup;
 using engine::maglev::BalancerCounters;
 using engine::maglev::BalancerTotals;
+using engine::maglev::Printable;
 using engine::maglev::Setup;
 using engine::maglev::Tables;
 using engine::maglev::Traffic;
@@ -147,9 +148,11 @@ std::string ShareLine::Next() {
 }
 
 void ExtendReport(const Control& control, const Fleet& fleet, Json& report) {
-  control.View([&](const Config&, const Tables& tables) {
+  control.View([&](const Config& config, const Tables& tables) {
     const View view(tables, fleet);
     report["epoch"] = tables.epoch();
+    report["skipped_keys"] = Json::object();
+    for (const auto& [key, line] : config.skipped) report["skipped_keys"][Printable(key)] = line;
     report["connections"] = view.live;
     report["events"] = Json::object();
     for (size_t i = 0; i < view.counters.events.size(); ++i) {

@@ -18,6 +18,7 @@
 namespace sluice::maglev {
 namespace {
 
+using engine::maglev::Additions;
 using engine::maglev::BackendState;
 using engine::maglev::Config;
 using engine::maglev::Encapsulation;
@@ -100,16 +101,73 @@ TEST(Config, AdditionsThatAreWrongAreNamedByTheirKeys) {
        "backends/a/1: \"address\": twice in the same object"},
       {"vips/c", R"({"address": "10.0.0.3", "name": "d"})", "vips/c.name: omit it"},
       {"vips/c", R"({"address": "10.0.0.3", "backends": [{"m": 1}]})", "vips/c.backends[0]"},
-      {"vips/a", vip, "vip \"a\": another VIP has this name"},
+      {"vips/a", vip, "vips/a: vip \"a\": another VIP has this name"},
       {"backends/a/1", R"({"name": "x", "address": "10.1.0.9"})",
-       "vip \"a\": backend \"x\": another backend"},
+       "backends/a/1: vip \"a\": backend \"x\": another backend"},
   };
   for (const auto& [key, value, said] : kCases) {
     std::vector<std::string> errors;
-    EXPECT_FALSE(ParseConfig(Good().dump(), &errors, {{key, value}})) << key;
-    ASSERT_FALSE(errors.empty()) << key;
-    EXPECT_TRUE(errors.front().starts_with(said)) << errors.front();
+    const auto config = ParseConfig(
+        Good().dump(), &errors, {{key, value}, {"backends/b/good", R"({"address": "10.1.0.9"})"}});
+    ASSERT_TRUE(config) << key << ": " << errors.front();
+    ASSERT_EQ(config->skipped.size(), 1u) << key;
+    EXPECT_EQ(config->skipped.begin()->first, key);
+    const std::string& line = config->skipped.begin()->second;
+    EXPECT_TRUE(line.starts_with(said)) << line;
+    EXPECT_TRUE(line.starts_with(key)) << line;
+    ASSERT_EQ(config->setup.vips.size(), 2u);
+    EXPECT_EQ(config->setup.vips[0].backends.size(), 2u);
+    EXPECT_EQ(config->setup.vips[1].backends.size(), 1u) << "the other key applies";
   }
+}
+
+/// The keys that are skipped, and what they are skipped from.
+std::set<std::string> SkippedOf(const json& file, const Additions& additions) {
+  std::vector<std::string> errors;
+  const auto config = ParseConfig(file.dump(), &errors, additions);
+  EXPECT_TRUE(config) << (errors.empty() ? "" : errors.front());
+  std::set<std::string> keys;
+  for (const auto& [key, line] : config.value_or(Config()).skipped) keys.insert(key);
+  return keys;
+}
+
+TEST(Config, AnAdditionThatContradictsTheFileOrAnEarlierOneIsSkipped) {
+  using Keys = std::set<std::string>;
+  // A VIP whose address a backend of the file has, although the backend is checked later.
+  EXPECT_EQ(SkippedOf(Good(), {{"vips/c", R"({"address": "10.1.0.2"})"}}), Keys{"vips/c"});
+  // Backends of a VIP that is skipped go with it.
+  EXPECT_EQ(SkippedOf(Good(), {{"vips/c", R"({"address": "10.0.0.1", "port": 80})"},
+                               {"backends/c/1", R"({"address": "10.1.0.7"})"},
+                               {"backends/a/1", R"({"address": "10.1.0.7"})"}}),
+            (Keys{"vips/c", "backends/c/1"}));
+  // The first of two keys that contradict each other applies.
+  EXPECT_EQ(SkippedOf(Good(), {{"backends/a/1", R"({"name": "n", "address": "10.1.0.7"})"},
+                               {"backends/a/2", R"({"name": "n", "address": "10.1.0.8"})"}}),
+            Keys{"backends/a/2"});
+  // Answers of one NAT backend could be either VIP's; the file's later VIP stays as it is.
+  json file = Good();
+  file["vips"][0]["encapsulation"] = "nat";
+  file["vips"][1].update({{"encapsulation", "nat"}, {"port", 80}, {"protocol", "tcp"}});
+  file["vips"][1]["backends"] = {{{"address", "10.1.0.7"}}};
+  EXPECT_EQ(SkippedOf(file, {{"backends/a/1", R"({"address": "10.1.0.7"})"}}),
+            Keys{"backends/a/1"});
+}
+
+TEST(Config, AdditionsBeyondTheLimitsAreSkippedInLittleTime) {
+  const std::clock_t start = std::clock();
+  Additions additions;
+  for (int i = 0; i < 5000; ++i) {
+    additions["vips/v" + std::to_string(10'000 + i)] =
+        R"({"address": "10.0.1.1", "port": )" + std::to_string(i + 1) + "}";
+    additions["backends/nobody/" + std::to_string(i)] = R"({"address": "10.1.0.7"})";
+  }
+  EXPECT_EQ(SkippedOf(Good(), additions).size(), 5000u + 5002 - 4096);
+  additions["backends/a/\xff\n"] = "\xff";
+  std::vector<std::string> errors;
+  const auto config = ParseConfig(Good().dump(), &errors, additions);
+  ASSERT_TRUE(config);
+  EXPECT_TRUE(config->skipped.at("backends/a/\xff\n").starts_with("backends/a/??: not JSON"));
+  EXPECT_LT(std::clock() - start, 10 * CLOCKS_PER_SEC);
 }
 
 /// "item,item,…", `count` of them.

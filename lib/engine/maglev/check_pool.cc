@@ -43,8 +43,10 @@ std::string EndpointText(const IpPrefix& prefix, uint16_t port, uint8_t protocol
 
 void PoolChecker::Check(const VipSetup& vip) {
   const std::string of_vip = complaints_.where();
+  const Place place = complaints_.place();
   CheckBackends(vip);
   complaints_.set_where(of_vip);
+  complaints_.set_place(place);
   CheckSources(vip);
   complaints_.set_where(of_vip);
 }
@@ -54,8 +56,10 @@ void PoolChecker::CheckBackends(const VipSetup& vip) {
   std::set<std::string_view> names;
   std::map<IpAddress, std::string_view> addresses;
   std::map<uint32_t, std::string_view> quic_ids;
-  for (const BackendSetup& backend : vip.backends) {
+  for (size_t i = 0; i < vip.backends.size(); ++i) {
     if (complaints_.IsFull()) return;
+    const BackendSetup& backend = vip.backends[i];
+    complaints_.set_place({complaints_.place().vip, i});
     complaints_.set_where(absl::StrCat(of_vip, "backend ", Quoted(backend.name), ": "));
     complaints_.CheckName(backend.name);
     if (!names.insert(backend.name).second) {
@@ -102,8 +106,9 @@ void PoolChecker::CheckSources(const VipSetup& vip) {
 
 void PoolChecker::CheckBackend(const VipSetup& vip, const BackendSetup& backend) {
   if (!IsLoopback(backend.address)) complaints_.CheckHost("address", backend.address);
-  if (vips_.Find(backend.address) != nullptr) {
-    complaints_.Add("address %s is a VIP: packets would come back", backend.address.ToString());
+  if (const uint16_t* const same = vips_.Find(backend.address)) {
+    complaints_.AddConflict({.vip = *same}, "address %s is a VIP: packets would come back",
+                            backend.address.ToString());
   }
   complaints_.CheckRange("weight", backend.weight, 0, 65535);
   complaints_.CheckNextHop(backend.mac);
@@ -151,13 +156,13 @@ void PoolChecker::CheckNat(const VipSetup& vip, const BackendSetup& backend) {
   auto& by_port = nat_sources_[{backend.address, vip.protocol}];
   for (const auto& taken :
        {by_port.find(port), by_port.find(0), port == 0 ? by_port.begin() : by_port.end()}) {
-    if (taken == by_port.end() || taken->second == &vip) continue;
-    complaints_.Add("vip %s rewrites to %s too: answers could be either's",
-                    Quoted(taken->second->name),
-                    EndpointText({backend.address, 0}, taken->first, vip.protocol));
+    if (taken == by_port.end() || taken->second.vip == complaints_.place().vip) continue;
+    complaints_.AddConflict(taken->second, "vip %s rewrites to %s too: answers could be either's",
+                            Quoted(setup_.vips[taken->second.vip].name),
+                            EndpointText({backend.address, 0}, taken->first, vip.protocol));
     break;
   }
-  by_port.try_emplace(port, &vip);
+  by_port.try_emplace(port, complaints_.place());
 }
 
 }  // namespace sluice::engine::maglev

@@ -21,7 +21,8 @@ class PoolChecker {
   PoolChecker(const Setup& setup, const PrefixMap& vips, Complaints& complaints)
       : setup_(setup), vips_(vips), complaints_(complaints) {}
 
-  /// Lines begin with what they begin with now, and the backend or source.
+  /// `vip` is at the complaints' place. Lines begin with what they begin with now, and the backend
+  /// or source.
   void Check(const VipSetup& vip);
 
  private:
@@ -35,7 +36,7 @@ class PoolChecker {
   const PrefixMap& vips_;
   Complaints& complaints_;
   /// By a backend's address and protocol, then by port; 0: any.
-  std::map<std::pair<IpAddress, uint8_t>, std::map<uint16_t, const VipSetup*>> nat_sources_;
+  std::map<std::pair<IpAddress, uint8_t>, std::map<uint16_t, Place>> nat_sources_;
 };
 
 /// "TCP 192.0.2.0/24:80", "UDP [2001:db8::1]:any": where traffic goes to or comes from.

@@ -5,7 +5,6 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "engine/maglev/setup.h"
 #include "packet/bytes.h"
 #include "packet/ethernet.h"
 #include "packet/host_address.h"

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_format.h"
 #include "engine/maglev/address.h"
+#include "engine/maglev/setup.h"
 #include "packet/rewrite.h"
 
 namespace sluice::engine::maglev {
@@ -32,12 +33,20 @@ class Complaints {
   /// What the lines that follow begin with.
   void set_where(std::string where) { where_ = std::move(where); }
   const std::string& where() const { return where_; }
-  bool IsFull() const { return lines_.size() >= most_; }
-  std::vector<std::string> Take() { return std::move(lines_); }
+  /// The place of the faults that follow.
+  void set_place(Place place) { place_ = place; }
+  Place place() const { return place_; }
+  bool IsFull() const { return faults_.size() >= most_; }
+  std::vector<Fault> Take() { return std::move(faults_); }
 
   template <typename... Args>
   void Add(const absl::FormatSpec<Args...>& format, const Args&... args) {
-    if (!IsFull()) lines_.push_back(where_ + absl::StrFormat(format, args...));
+    AddConflict(Place(), format, args...);
+  }
+  /// Adds a contradiction to what is at `other`.
+  template <typename... Args>
+  void AddConflict(Place other, const absl::FormatSpec<Args...>& format, const Args&... args) {
+    if (!IsFull()) faults_.push_back({where_ + absl::StrFormat(format, args...), place_, other});
   }
   void CheckRange(const char* what, uint32_t value, uint32_t least, uint32_t most);
   /// Printable, and not too long.
@@ -49,7 +58,8 @@ class Complaints {
  private:
   size_t most_;
   std::string where_;
-  std::vector<std::string> lines_;
+  Place place_;
+  std::vector<Fault> faults_;
 };
 
 }  // namespace sluice::engine::maglev

@@ -24,7 +24,7 @@ class Checker {
  public:
   Checker(const Setup& setup, size_t most) : setup_(setup), complaints_(most) {}
 
-  std::vector<std::string> Run() {
+  std::vector<Fault> Run() {
     CheckGlobals();
     CheckBalancers();
     if (setup_.vips.size() > kMaxVips) {
@@ -32,8 +32,9 @@ class Checker {
     }
     size_t backends = 0;
     size_t sources = 0;
-    for (const VipSetup& vip : setup_.vips) {
-      vip_addresses_.Add(vip.prefix(), 0);
+    for (size_t i = 0; i < setup_.vips.size(); ++i) {
+      const VipSetup& vip = setup_.vips[i];
+      vip_addresses_.Add(vip.prefix(), static_cast<uint16_t>(std::min<size_t>(i, kMaxVips)));
       backends += vip.backends.size();
       sources += vip.sources.size();
     }
@@ -43,8 +44,9 @@ class Checker {
     if (sources > kMaxSources) {
       complaints_.Add("%d sources of all VIPs are more than %d", sources, kMaxSources);
     }
-    for (const VipSetup& vip : setup_.vips) {
-      if (!complaints_.IsFull()) CheckVip(vip);
+    for (size_t i = 0; i < setup_.vips.size() && !complaints_.IsFull(); ++i) {
+      complaints_.set_place({.vip = i});
+      CheckVip(setup_.vips[i]);
     }
     return complaints_.Take();
   }
@@ -108,9 +110,11 @@ class Checker {
     const auto ipv6_vip =
         std::ranges::find_if(setup_.vips, [](const VipSetup& vip) { return vip.address.ipv6; });
     if (to_ipv4 && seen.size() > 1 && ipv6_vip != setup_.vips.end()) {
+      complaints_.set_place({.vip = static_cast<size_t>(ipv6_vip - setup_.vips.begin())});
       complaints_.Add(
           "balancers have IPv4 addresses: fragments of the IPv6 VIP %s cannot reach them",
           Quoted(ipv6_vip->name));
+      complaints_.set_place({});
     }
   }
 
@@ -198,8 +202,14 @@ std::string FixedDifference(const Setup& now, const Setup& next) {
   return absl::StrJoin(names, ", ");
 }
 
-std::vector<std::string> Check(const Setup& setup, size_t most) {
+std::vector<Fault> FindFaults(const Setup& setup, size_t most) {
   return Checker(setup, most).Run();
+}
+
+std::vector<std::string> Check(const Setup& setup, size_t most) {
+  std::vector<std::string> lines;
+  for (Fault& fault : FindFaults(setup, most)) lines.push_back(std::move(fault.text));
+  return lines;
 }
 
 }  // namespace sluice::engine::maglev

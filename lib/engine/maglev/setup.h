@@ -135,6 +135,23 @@ uint32_t MtuOf(const Setup& setup);
 /// frames of 1514 bytes; else kMaxMtu.
 uint32_t MaxInnerBytes(Profile profile);
 
+/// Where in a setup something is wrong.
+struct Place {
+  static constexpr size_t kWhole = SIZE_MAX;
+  size_t vip = kWhole;      ///< Index into Setup::vips; kWhole: the setup itself.
+  size_t backend = kWhole;  ///< Index into VipSetup::backends; kWhole: the VIP itself.
+};
+
+/// Something that Check finds wrong.
+struct Fault {
+  std::string text;  ///< One line, which names VIP and backend.
+  Place at;
+  Place other;  ///< If two parts of the setup contradict each other: the one that comes first.
+};
+
+/// All that Check finds, with its places.
+std::vector<Fault> FindFaults(const Setup& setup, size_t most = SIZE_MAX);
+
 /// What is wrong, the first `most` of it, a line each, naming the VIP and backend: duplicate or
 /// conflicting VIPs, names twice, sources without a backend, families that cannot meet (an IPv6
 /// VIP in IPv4), slots that are not prime, weights out of range, no next hop, limits. An empty pool

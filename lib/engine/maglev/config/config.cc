@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "packet/mac_text.h"
@@ -221,70 +222,166 @@ Config ReadRoot(const json& root, Errors* errors) {
   return config;
 }
 
-// The object that an added key has.
-std::optional<json> ReadAdded(const std::string& key, const std::string& value, Errors* errors) {
-  Errors wrong;
-  std::optional<json> object = runtime::ParseJson(value, &wrong);
-  for (const std::string& line : wrong) runtime::Tell(errors, key + ": " + line);
-  return object;
-}
-
-void AddVip(const std::string& key, const std::string& name, const json& value, Errors* errors,
-            Config* config) {
-  if (value.is_object() && value.contains("name") && value["name"] != name) {
-    runtime::Tell(errors, key + ".name: omit it: the key names the VIP");
-  }
-  ReadVip(value, key, errors, config);
-  config->setup.vips.back().name = name;
-}
-
-void AddBackend(const std::string& key, const std::string& name, const json& value, Errors* errors,
-                Config* config) {
-  const auto vip = std::ranges::find(config->setup.vips, name, &VipSetup::name);
-  if (vip == config->setup.vips.end()) {
-    runtime::Tell(errors, key + ": there is no such VIP");
-    return;
-  }
-  vip->backends.push_back(ReadBackend(value, key, errors));
-}
-
-void Add(const Additions& additions, Errors* errors, Config* config) {
-  constexpr std::string_view kVips = "vips/", kBackends = "backends/";
-  for (const auto& [key, value] : additions) {
-    const std::string name = key.starts_with(kVips) ? key.substr(kVips.size()) : "";
-    if (key.starts_with(kBackends)) continue;
-    if (name.empty() || name.find('/') != std::string::npos) {
-      runtime::Tell(errors, key + ": name it vips/NAME or backends/NAME/ANYTHING");
-    } else if (const auto object = ReadAdded(key, value, errors)) {
-      AddVip(key, name, *object, errors, config);
+// Adds the keys of etcd to a configuration and remembers which key each part comes from.
+class Adder {
+ public:
+  // `skipped`: keys that were found wrong; they are not read, and more may be added to it.
+  Adder(Config* config, SkippedKeys* skipped) : config_(*config), skipped_(*skipped) {
+    for (const VipSetup& vip : vips()) Count(vip);
+    sources_.resize(vips().size());
+    for (size_t i = 0; i < vips().size(); ++i) {
+      sources_[i].backends.resize(vips()[i].backends.size());
+      by_name_.try_emplace(vips()[i].name, i);
     }
   }
-  for (const auto& [key, value] : additions) {
-    if (!key.starts_with(kBackends)) continue;
-    const size_t slash = std::min(key.find('/', kBackends.size()), key.size());
-    const std::string name = key.substr(kBackends.size(), slash - kBackends.size());
-    if (const auto object = ReadAdded(key, value, errors)) {
-      AddBackend(key, name, *object, errors, config);
+
+  // VIPs come before backends, which may be theirs.
+  void Add(const Additions& additions) {
+    constexpr std::string_view kVips = "vips/", kBackends = "backends/";
+    for (const auto& [key, value] : additions) {
+      if (skipped_.contains(key) || key.starts_with(kBackends)) continue;
+      const std::string name = key.starts_with(kVips) ? key.substr(kVips.size()) : "";
+      if (name.empty() || name.find('/') != std::string::npos) {
+        Skip(key, key + ": name it vips/NAME or backends/NAME/ANYTHING");
+      } else {
+        AddVip(key, name, value);
+      }
+    }
+    for (const auto& [key, value] : additions) {
+      if (skipped_.contains(key) || !key.starts_with(kBackends)) continue;
+      const size_t slash = std::min(key.find('/', kBackends.size()), key.size());
+      AddBackend(key, key.substr(kBackends.size(), slash - kBackends.size()), value);
     }
   }
+
+  // Skips the keys that cause faults. Returns false if a fault is not the fault of any key.
+  bool Blame(const std::vector<Fault>& faults) {
+    for (const Fault& fault : faults) {
+      const std::string* key = KeyAt(fault.at);
+      if (key == nullptr) key = KeyAt(fault.other);
+      if (key == nullptr) return false;
+      Skip(*key, *key + ": " + fault.text);
+    }
+    return true;
+  }
+
+ private:
+  // Where a VIP comes from: null is the file. A backend without a key is part of its VIP's value.
+  struct Source {
+    const std::string* vip = nullptr;
+    std::vector<const std::string*> backends;
+  };
+
+  std::vector<VipSetup>& vips() { return config_.setup.vips; }
+  void Skip(const std::string& key, const std::string& line) {
+    skipped_.try_emplace(key, Printable(line));
+  }
+  void Count(const VipSetup& vip) {
+    backends_count_ += vip.backends.size();
+    sources_count_ += vip.sources.size();
+  }
+  bool IsWithinLimits(const std::string& key, const VipSetup& more) {
+    const bool within = vips().size() < kMaxVips &&
+                        backends_count_ + more.backends.size() <= kMaxBackends &&
+                        sources_count_ + more.sources.size() <= kMaxSources;
+    if (!within) Skip(key, key + ": there are too many VIPs, backends or sources already");
+    return within;
+  }
+
+  // The object of a key, or nothing: the key is skipped then.
+  std::optional<json> Read(const std::string& key, const std::string& value) {
+    Errors wrong;
+    std::optional<json> object = runtime::ParseJson(value, &wrong);
+    if (!object) Skip(key, key + ": " + wrong.front());
+    return object;
+  }
+
+  void AddVip(const std::string& key, const std::string& name, const std::string& value) {
+    const std::optional<json> object = Read(key, value);
+    if (!object) return;
+    Errors wrong;
+    if (object->is_object() && object->contains("name") && (*object)["name"] != name) {
+      runtime::Tell(&wrong, key + ".name: omit it: the key names the VIP");
+    }
+    Config one;
+    ReadVip(*object, key, &wrong, &one);
+    VipSetup& vip = one.setup.vips.front();
+    if (!wrong.empty()) return Skip(key, wrong.front());
+    if (!IsWithinLimits(key, vip)) return;
+    vip.name = name;
+    Count(vip);
+    by_name_.try_emplace(name, vips().size());
+    sources_.push_back({&key, std::vector<const std::string*>(vip.backends.size())});
+    vips().push_back(std::move(vip));
+    config_.health.push_back(std::move(one.health.front()));
+  }
+
+  void AddBackend(const std::string& key, const std::string& name, const std::string& value) {
+    const auto vip = by_name_.find(name);
+    if (vip == by_name_.end()) return Skip(key, key + ": there is no such VIP");
+    const std::optional<json> object = Read(key, value);
+    if (!object) return;
+    Errors wrong;
+    BackendSetup backend = ReadBackend(*object, key, &wrong);
+    if (!wrong.empty()) return Skip(key, wrong.front());
+    if (backends_count_ == kMaxBackends) {
+      return Skip(key, key + ": there are too many backends already");
+    }
+    ++backends_count_;
+    vips()[vip->second].backends.push_back(std::move(backend));
+    sources_[vip->second].backends.push_back(&key);
+  }
+
+  const std::string* KeyAt(const Place& place) const {
+    if (place.vip >= sources_.size()) return nullptr;
+    const Source& source = sources_[place.vip];
+    const bool own = place.backend < source.backends.size() && source.backends[place.backend];
+    return own ? source.backends[place.backend] : source.vip;
+  }
+
+  Config& config_;
+  SkippedKeys& skipped_;
+  std::vector<Source> sources_;  // By the index of the VIP.
+  std::map<std::string, size_t, std::less<>> by_name_;
+  size_t backends_count_ = 0;
+  size_t sources_count_ = 0;
+};
+
+void TellFaults(const std::vector<Fault>& faults, Errors* errors) {
+  for (const Fault& fault : faults) runtime::Tell(errors, fault.text);
 }
 
 }  // namespace
+
+std::string Printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
 
 std::optional<Config> ParseConfig(std::string_view text, Errors* errors,
                                   const Additions& additions) {
   const size_t before = errors->size();
   const std::optional<json> root = runtime::ParseJson(text, errors);
   if (!root) return std::nullopt;
-  Config config = ReadRoot(*root, errors);
-  Add(additions, errors, &config);
-  if (errors->size() == before) {
-    for (std::string& error : Check(config.setup, runtime::kMaxErrors + 1)) {
-      runtime::Tell(errors, std::move(error));
+  const Config file = ReadRoot(*root, errors);
+  if (errors->size() == before) TellFaults(FindFaults(file.setup, runtime::kMaxErrors + 1), errors);
+  if (errors->size() != before) return std::nullopt;
+  // A key that is skipped may be needed by another one, which is skipped in the next turn.
+  for (SkippedKeys skipped;;) {
+    Config config = file;
+    Adder adder(&config, &skipped);
+    adder.Add(additions);
+    const std::vector<Fault> faults = FindFaults(config.setup);
+    if (faults.empty()) {
+      config.skipped = std::move(skipped);
+      return config;
+    }
+    if (!adder.Blame(faults)) {
+      TellFaults(faults, errors);
+      return std::nullopt;
     }
   }
-  if (errors->size() != before) return std::nullopt;
-  return config;
 }
 
 std::optional<Config> ReadConfig(const std::string& path, Errors* errors) {

@@ -33,9 +33,16 @@ struct HealthCheck {
   friend bool operator==(const HealthCheck&, const HealthCheck&) = default;
 };
 
+/// Keys of Additions that are not part of a configuration. The value is one line, which begins with
+/// the key and states the reason; it is printable ASCII.
+using SkippedKeys = std::map<std::string, std::string>;
+/// A text with '?' for each byte that is not printable ASCII.
+std::string Printable(std::string text);
+
 struct Config {
   Setup setup;
   std::vector<std::optional<HealthCheck>> health;  ///< Of setup.vips, one each.
+  SkippedKeys skipped;
 };
 
 /// VIPs and backends on top of a file's, one each: "vips/NAME" has a VIP that is called NAME, and
@@ -44,8 +51,9 @@ struct Config {
 using Additions = std::map<std::string, std::string>;
 
 /// Reads `text`. Nothing, with a line in `errors` for everything that is wrong, if it is not
-/// a configuration, or one that Check refuses. `additions` come behind what the text has, VIPs
-/// first, in the order of their keys.
+/// a configuration, or one that Check refuses. `additions` follow the contents of the text, VIPs
+/// first, in the order of their keys. A key whose value is wrong or contradicts what comes before
+/// it is skipped (Config::skipped); the others apply.
 std::optional<Config> ParseConfig(std::string_view text, std::vector<std::string>* errors,
                                   const Additions& additions = {});
 
