@@ -80,6 +80,10 @@ class Control {
   /// flows would move to those that are about to. A backend that is not healthy is down, unless its
   /// VIP fails open (HealthCheck::fail_open); one that recovers is what file and operator say.
   void SetHealthy(const std::vector<std::pair<BackendId, bool>>& found);
+  /// A health check that this host could not make: it decides nothing.
+  void CountNoResult() { ++no_results_; }
+  uint64_t no_results() const { return no_results_.load(); }
+
  private:
   std::string Take(const std::string& text, const Additions& additions);
   engine::maglev::Setup Apply(const Config& config) const;
@@ -95,6 +99,7 @@ class Control {
   std::set<BackendId> drained_;
   std::set<BackendId> unhealthy_;
   std::atomic<uint64_t> configurations_{0};
+  std::atomic<uint64_t> no_results_{0};
   OnNewOwners on_new_owners_;
   runtime::Published<Tables> published_;
 };

@@ -2,14 +2,18 @@
 #include "health.h"
 
 #include <curl/curl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "health_state.h"
+#include "local_fault.h"
 #include "ping.h"
 
 namespace sluice::maglev {
@@ -24,8 +28,21 @@ using engine::maglev::VipSetup;
 
 constexpr int kLookMs = 50;  // Longest time between two looks at clock, stop and configuration.
 
-// A body is of no interest: the status decides.
-size_t Discard(char* /*data*/, size_t size, size_t count, void* /*user*/) { return size * count; }
+// Ends a transfer at its first line that states a final status (not 1xx): neither the other headers
+// nor the body decide, and either may be endless.
+size_t ReadHeader(char* /*line*/, size_t size, size_t count, void* easy) {
+  long status = 0;
+  curl_easy_getinfo(static_cast<CURL*>(easy), CURLINFO_RESPONSE_CODE, &status);
+  return status >= 200 ? 0 : size * count;
+}
+
+// Opens a socket for curl, as it would, and keeps the reason if there is none.
+curl_socket_t OpenSocket(void* error, curlsocktype /*purpose*/, curl_sockaddr* address) {
+  const int fd =
+      socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
+  if (fd < 0) *static_cast<int*>(error) = errno;
+  return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
 
 }  // namespace
 
@@ -54,42 +71,56 @@ class HealthMonitor::Curl {
 class HealthMonitor::Target {
  public:
   Target(const HealthCheck& check, std::string url, const IpAddress& address, Curl& curl)
-      : check_(check),
-        url_(std::move(url)),
-        address_(address),
-        curl_(curl),
-        state_(check.rise, check.fall) {}
+      : check_(check), url_(std::move(url)), address_(address), curl_(curl) {}
   ~Target() { Stop(); }
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
 
-  bool IsSame(const HealthCheck& check, const std::string& url) const {
-    return check_ == check && url_ == url;
+  /// Whether `check` asks the backend the same question.
+  bool AsksTheSame(const HealthCheck& check, const std::string& url) const {
+    return check_.kind == check.kind && url_ == url;
+  }
+  /// Changes how often and how patiently it asks. The state and a check under way stay.
+  void SetPace(const HealthCheck& check, Clock::time_point now) {
+    check_ = check;
+    next_ = std::min(next_, now + Seconds(check_.interval_s));
   }
   bool healthy() const { return state_.healthy(); }
   int fd() const { return ping_ ? ping_->fd() : -1; }
   CURL* transfer() const { return easy_; }
   Clock::time_point due() const { return IsUnderWay() ? deadline_ : next_; }
+  /// Why the last check has no result (errno); 0: it has one.
+  int fault() const { return fault_; }
+  /// Whether the check before had a result, or none for another reason.
+  bool IsNewFault() const { return fault_ != fault_before_; }
 
   /// Begins a check that is due. The outcome, once there is one.
-  std::optional<bool> Tick(Clock::time_point now) {
-    if (!IsUnderWay() && now >= next_) Start(now);
-    if (ping_ && (ping_->failed() || ping_->IsAnswered())) return Finish(!ping_->failed());
-    if (IsUnderWay() && now >= deadline_) return Finish(false);
-    return std::nullopt;
+  std::optional<CheckOutcome> Tick(Clock::time_point now) {
+    if (!IsUnderWay() && now >= next_) {
+      Start(now);
+      if (!IsUnderWay()) return Finish(CheckOutcome::kFailure, ENOMEM);
+    }
+    if (ping_ && ping_->failed()) return Finish(CheckOutcome::kFailure, ping_->local_fault());
+    if (ping_ && ping_->IsAnswered()) return Finish(CheckOutcome::kSuccess);
+    if (!IsUnderWay() || now < deadline_) return std::nullopt;
+    return Finish(CheckOutcome::kFailure, easy_ == nullptr ? 0 : FaultOfSending(address_));
   }
   /// curl is done.
-  bool Finished(CURLcode code) {
-    long status = 0;
-    if (check_.kind == HealthCheck::Kind::kHttp) {
-      curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+  CheckOutcome Finished(CURLcode code) {
+    if (code == CURLE_COULDNT_CONNECT) {
+      long error = socket_error_;
+      if (error == 0) curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &error);
+      const bool local = socket_error_ != 0 || IsLocalFault(static_cast<int>(error));
+      return Finish(CheckOutcome::kFailure, local ? static_cast<int>(error) : 0);
     }
-    const bool answered =
+    long status = 0;
+    curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+    const bool success =
         check_.kind == HealthCheck::Kind::kTcp ? code == CURLE_OK : status >= 200 && status < 400;
-    return Finish(code == CURLE_OK && answered);
+    return Finish(success ? CheckOutcome::kSuccess : CheckOutcome::kFailure);
   }
-  /// True: it changed.
-  bool Observe(bool success) { return state_.Observe(success); }
+  /// Returns true if healthy() has changed.
+  bool Observe(CheckOutcome outcome) { return state_.Observe(outcome, check_.rise, check_.fall); }
 
  private:
   static Clock::duration Seconds(double seconds) {
@@ -105,6 +136,8 @@ class HealthMonitor::Target {
       return;
     }
     easy_ = curl_easy_init();
+    if (easy_ == nullptr) return;
+    socket_error_ = 0;
     curl_easy_setopt(easy_, CURLOPT_URL, url_.c_str());
     curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http");
     curl_easy_setopt(easy_, CURLOPT_PROXY, "");
@@ -112,7 +145,10 @@ class HealthMonitor::Target {
     curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(easy_, CURLOPT_FORBID_REUSE, 1L);
     curl_easy_setopt(easy_, CURLOPT_USERAGENT, "sluice-maglev");
-    curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, Discard);
+    curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, ReadHeader);
+    curl_easy_setopt(easy_, CURLOPT_HEADERDATA, easy_);
+    curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, OpenSocket);
+    curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, &socket_error_);
     if (check_.kind == HealthCheck::Kind::kTcp) {
       curl_easy_setopt(easy_, CURLOPT_CONNECT_ONLY, 1L);
     }
@@ -127,18 +163,23 @@ class HealthMonitor::Target {
     easy_ = nullptr;
   }
 
-  bool Finish(bool success) {
+  /// `fault`: a failure is this host's own.
+  CheckOutcome Finish(CheckOutcome outcome, int fault = 0) {
     Stop();
-    return success;
+    fault_before_ = std::exchange(fault_, fault);
+    return fault == 0 ? outcome : CheckOutcome::kNoResult;
   }
 
-  const HealthCheck check_;
+  HealthCheck check_;
   const std::string url_;
   const IpAddress address_;
   Curl& curl_;
   HealthState state_;
   std::optional<Ping> ping_;
   CURL* easy_ = nullptr;
+  int socket_error_ = 0;  ///< Why curl got no socket; 0: it got one.
+  int fault_ = 0;
+  int fault_before_ = 0;
   Clock::time_point next_{};      ///< When the next check begins.
   Clock::time_point deadline_{};  ///< When the one under way has failed.
 };
@@ -155,6 +196,7 @@ HealthMonitor::~HealthMonitor() {
 
 void HealthMonitor::Synchronise() {
   std::map<BackendId, std::unique_ptr<Target>> next;
+  const Clock::time_point now = Clock::now();
   control_.View([&](const Config& config, const Tables&) {
     for (size_t i = 0; i < config.setup.vips.size(); ++i) {
       const VipSetup& vip = config.setup.vips[i];
@@ -164,9 +206,12 @@ void HealthMonitor::Synchronise() {
         const BackendId id{vip.name, backend.name};
         const std::string url = CheckUrl(*check, vip, backend);
         const auto old = targets_.find(id);
-        next[id] = old != targets_.end() && old->second->IsSame(*check, url)
-                       ? std::move(old->second)
-                       : std::make_unique<Target>(*check, url, backend.address, *curl_);
+        if (old != targets_.end() && old->second->AsksTheSame(*check, url)) {
+          next[id] = std::move(old->second);
+          next[id]->SetPace(*check, now);
+        } else {
+          next[id] = std::make_unique<Target>(*check, url, backend.address, *curl_);
+        }
       }
     }
   });
@@ -185,8 +230,15 @@ void HealthMonitor::Synchronise() {
 
 void HealthMonitor::Tick(Clock::time_point now) {
   std::vector<std::pair<BackendId, bool>> changed;
-  const auto observe = [&](const BackendId& id, Target& target, bool success) {
-    if (target.Observe(success)) changed.emplace_back(id, target.healthy());
+  const auto observe = [&](const BackendId& id, Target& target, CheckOutcome outcome) {
+    if (outcome == CheckOutcome::kNoResult) {
+      control_.CountNoResult();
+      if (target.IsNewFault()) {
+        std::fprintf(stderr, "health: no result about %s of %s: %s (its state stays)\n",
+                     id.second.c_str(), id.first.c_str(), std::strerror(target.fault()));
+      }
+    }
+    if (target.Observe(outcome)) changed.emplace_back(id, target.healthy());
   };
   int running = 0;
   curl_multi_perform(curl_->get(), &running);
@@ -199,7 +251,8 @@ void HealthMonitor::Tick(Clock::time_point now) {
   for (const auto& [id, target] : targets_) {
     const auto it = target->transfer() == nullptr ? done.end() : done.find(target->transfer());
     if (it != done.end()) observe(id, *target, target->Finished(it->second));
-    if (const std::optional<bool> outcome = target->Tick(now)) observe(id, *target, *outcome);
+    if (const std::optional<CheckOutcome> outcome = target->Tick(now))
+      observe(id, *target, *outcome);
   }
   for (const auto& [id, healthy] : changed) {
     std::fprintf(stderr, "health: %s of %s is %s\n", id.second.c_str(), id.first.c_str(),

@@ -8,28 +8,32 @@
 
 namespace sluice::maglev {
 
+/// What one check found out.
+enum class CheckOutcome : uint8_t {
+  kSuccess,
+  kFailure,
+  kNoResult,  ///< The check could not be made: this host lacked something, not the backend.
+};
+
 class HealthState {
  public:
-  /// Both at least 1.
-  HealthState(uint32_t rise, uint32_t fall) : rise_(rise), fall_(fall) {}
-
   bool healthy() const { return healthy_; }
 
-  /// Takes the outcome of a check. True: healthy() has changed.
-  bool Observe(bool success) {
-    if (success == healthy_) {
+  /// Applies the outcome of a check; `rise` and `fall` are at least 1. Returns true if healthy()
+  /// has changed.
+  bool Observe(CheckOutcome outcome, uint32_t rise, uint32_t fall) {
+    if (outcome == CheckOutcome::kNoResult) return false;
+    if ((outcome == CheckOutcome::kSuccess) == healthy_) {
       against_ = 0;
       return false;
     }
-    if (++against_ < (healthy_ ? fall_ : rise_)) return false;
+    if (++against_ < (healthy_ ? fall : rise)) return false;
     healthy_ = !healthy_;
     against_ = 0;
     return true;
   }
 
  private:
-  uint32_t rise_;
-  uint32_t fall_;
   uint32_t against_ = 0;  ///< Outcomes in a row that speak against healthy_.
   bool healthy_ = true;
 };

@@ -106,6 +106,10 @@ void AddMetrics(const Control& control, const Fleet& fleet, runtime::MetricFamil
     AddSkipped(config.skipped, families);
     AddTraffic(tables, fleet.Count(tables.vips().size(), tables.backends().size()), families);
     AddStates(tables, families);
+    families.push_back({"sluice_maglev_health_no_result_total",
+                        "Health checks that this host could not make.",
+                        MetricType::Counter,
+                        {CounterValue(Number(control.no_results()), {})}});
   });
 }
 

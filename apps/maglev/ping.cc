@@ -7,9 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cstring>
+#include <cerrno>
+
+#include "local_fault.h"
+#include "socket_address.h"
 
 namespace sluice::maglev {
 
@@ -17,7 +19,10 @@ Ping::Ping(const engine::maglev::IpAddress& to)
     : fd_(socket(to.ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
                  to.ipv6 ? int{IPPROTO_ICMPV6} : int{IPPROTO_ICMP})),
       answer_type_(to.ipv6 ? ICMP6_ECHO_REPLY : ICMP_ECHOREPLY) {
-  if (fd_ >= 0 && !Send(to)) {
+  if (fd_ < 0) {
+    local_fault_ = errno;
+  } else if (!Send(to)) {
+    local_fault_ = IsLocalFault(errno) ? errno : 0;
     close(fd_);
     fd_ = -1;
   }
@@ -28,24 +33,12 @@ Ping::~Ping() {
 }
 
 bool Ping::Send(const engine::maglev::IpAddress& to) {
-  sockaddr_storage storage{};
-  socklen_t bytes = sizeof(sockaddr_in);
-  if (to.ipv6) {
-    sockaddr_in6 address{};
-    address.sin6_family = AF_INET6;
-    std::memcpy(&address.sin6_addr, to.bytes.data(), 16);
-    std::memcpy(&storage, &address, bytes = sizeof(address));
-  } else {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    std::memcpy(&address.sin_addr, to.bytes.data(), 4);
-    std::memcpy(&storage, &address, sizeof(address));
-  }
+  const SocketAddress address(to);
   // Type and code; the kernel fills in checksum and identifier, and gives this socket the
   // replies that carry the identifier. A socket of its own each: no sequence number is needed.
   std::array<uint8_t, 16> request{};
   request[0] = to.ipv6 ? ICMP6_ECHO_REQUEST : ICMP_ECHO;
-  return connect(fd_, reinterpret_cast<const sockaddr*>(&storage), bytes) == 0 &&
+  return connect(fd_, address.get(), address.bytes) == 0 &&
          send(fd_, request.data(), request.size(), 0) == static_cast<ssize_t>(request.size());
 }
 

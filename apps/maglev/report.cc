@@ -151,6 +151,7 @@ void ExtendReport(const Control& control, const Fleet& fleet, Json& report) {
   control.View([&](const Config& config, const Tables& tables) {
     const View view(tables, fleet);
     report["epoch"] = tables.epoch();
+    report["health_no_result"] = control.no_results();
     report["skipped_keys"] = Json::object();
     for (const auto& [key, line] : config.skipped) report["skipped_keys"][Printable(key)] = line;
     report["connections"] = view.live;

@@ -11,8 +11,6 @@
 #include "commands.h"
 #include "control.h"
 #include "explain.h"
-#include "health.h"
-#include "health_state.h"
 #include "plan.h"
 
 namespace sluice::maglev {
@@ -287,41 +285,6 @@ TEST(Control, AnIndexThatNobodyHadForAWhileGetsANewOwner) {
     EXPECT_EQ(control.Reload(), "");
     EXPECT_EQ(renewed, std::vector<uint16_t>{1}) << text;
   }
-}
-
-TEST(HealthState, FallFailuresInARowAndRiseSuccessesInARowDecide) {
-  HealthState state(2, 3);
-  EXPECT_TRUE(state.healthy());
-  EXPECT_FALSE(state.Observe(false));
-  EXPECT_FALSE(state.Observe(false));
-  EXPECT_FALSE(state.Observe(true));  // The row is broken.
-  EXPECT_FALSE(state.Observe(false));
-  EXPECT_FALSE(state.Observe(false));
-  EXPECT_TRUE(state.Observe(false));
-  EXPECT_FALSE(state.healthy());
-  EXPECT_FALSE(state.Observe(true));
-  EXPECT_FALSE(state.Observe(false));
-  EXPECT_FALSE(state.Observe(true));
-  EXPECT_TRUE(state.Observe(true));
-  EXPECT_TRUE(state.healthy());
-}
-
-TEST(HealthCheck, GoesToThePortThatIsMostParticular) {
-  VipSetup vip;
-  vip.port = 80;
-  BackendSetup backend;
-  backend.address = *IpAddress::Parse("10.1.0.1");
-  HealthCheck check;
-  check.kind = HealthCheck::Kind::kHttp;
-  check.path = "/up";
-  EXPECT_EQ(CheckUrl(check, vip, backend), "http://10.1.0.1:80/up");
-  backend.port = 8080;
-  EXPECT_EQ(CheckUrl(check, vip, backend), "http://10.1.0.1:8080/up");
-  check.port = 9090;
-  EXPECT_EQ(CheckUrl(check, vip, backend), "http://10.1.0.1:9090/up");
-  backend.address = *IpAddress::Parse("fc00::1");
-  check.kind = HealthCheck::Kind::kTcp;
-  EXPECT_EQ(CheckUrl(check, vip, backend), "http://[fc00::1]:9090/");
 }
 
 TEST(ParseFlow, ReadsBothFamilies) {

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which errors of sockets are this host's own, and not an answer of the network or of a backend.
+#pragma once
+
+#include "engine/maglev/address.h"
+
+namespace sluice::maglev {
+
+/// Returns true if connect(2) or send(2) failed with `error` because this host lacks descriptors,
+/// memory, ports, an interface or the permission. socket(2) fails for no other reason.
+bool IsLocalFault(int error);
+
+/// Returns the local fault that prevents this host from sending a datagram to `to`, or 0. TCP does
+/// not report a full neighbour table: it retries until the connection times out. Sends one empty
+/// datagram to the discard port (RFC 863).
+int FaultOfSending(const engine::maglev::IpAddress& to);
+
+}  // namespace sluice::maglev
