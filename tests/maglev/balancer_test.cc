@@ -163,6 +163,37 @@ TEST(Balancer, AFloodOfSynsNeverTakesAnEstablishedFlow) {
   }
 }
 
+// Connections that begin while packets of unknown flows fill the table four times: each of these is
+// a single packet without SYN.
+TEST(Balancer, AFloodOfSinglePacketsMovesNoConnection) {
+  for (const bool tcp : {true, false}) {
+    const auto frame = [&](uint32_t flow, uint8_t flags) {
+      return tcp ? TcpFrame(flow, flags) : UdpFrame(flow);
+    };
+    maglev::Setup setup = tcp ? TcpSetup(8) : SetupOf(8);
+    setup.connections = 8192;
+    Lab lab(setup);
+    uint32_t flood = 1 << 20;
+    const uint32_t flood_end = flood + 4 * lab.balancer().connections().capacity();
+    const uint32_t between = (flood_end - flood) / 2000;
+    std::map<uint32_t, std::string> genuine;
+    for (uint32_t flow = 0; flow < 2000; ++flow) {
+      lab.Send(frame(flow, kSyn));
+      // The second packet of a connection follows after a few others.
+      for (uint32_t i = 0; i < between; ++i) lab.Send(frame(flood++, kAck));
+      genuine[flow] = lab.BackendOf(frame(flow, kAck));
+    }
+    while (flood < flood_end) lab.Send(frame(flood++, kAck));
+    maglev::Setup larger = setup;
+    larger.vips[0].backends = (tcp ? TcpSetup(16) : SetupOf(16)).vips[0].backends;
+    lab.Apply(larger);
+    uint32_t moved = 0;
+    for (const auto& [flow, backend] : genuine)
+      moved += lab.BackendOf(frame(flow, kAck)) != backend;
+    EXPECT_EQ(moved, 0u) << (tcp ? "TCP" : "UDP");
+  }
+}
+
 TEST(Balancer, AboveTheFloodRateNothingIsRecorded) {
   maglev::Setup setup = SetupOf(4);
   setup.flood_rate = 100;

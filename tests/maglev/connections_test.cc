@@ -23,8 +23,11 @@ Timeouts TestTimeouts() {
   return {.tcp_s = 900, .tcp_opening_s = 30, .tcp_closing_s = 15, .udp_s = 40, .fragment_s = 1};
 }
 uint32_t TimeoutOf(State state) {
-  static const std::map<State, uint32_t> timeouts = {
-      {State::kOpening, 30}, {State::kTcp, 900}, {State::kClosing, 15}, {State::kUdp, 40}};
+  static const std::map<State, uint32_t> timeouts = {{State::kOpening, 30},
+                                                     {State::kTcp, 900},
+                                                     {State::kClosing, 15},
+                                                     {State::kUdp, 40},
+                                                     {State::kUdpOpening, 40}};
   return timeouts.at(state);
 }
 
@@ -75,7 +78,8 @@ TEST(ConnectionTable, EveryTagIsAName) {
 }
 
 TEST(ConnectionTable, AnEntryLivesForTheTimeoutOfItsState) {
-  for (const State state : {State::kOpening, State::kTcp, State::kClosing, State::kUdp}) {
+  for (const State state :
+       {State::kOpening, State::kTcp, State::kClosing, State::kUdp, State::kUdpOpening}) {
     ConnectionTable table(1000, TestTimeouts());
     table.Insert(Flow(42, state), kNow);
     EXPECT_TRUE(table.Find(42, kOwner, kNow + TimeoutOf(state))) << static_cast<int>(state);
@@ -206,6 +210,7 @@ TEST(Touch, AClosingFlowStaysSoUntilASynReopensIt) {
 TEST(Touch, UdpHasNoFlags) {
   for (const Packet packet : {kSyn, kData, kFin, kSynFin}) {
     EXPECT_EQ(After(State::kUdp, packet), State::kUdp);
+    EXPECT_EQ(After(State::kUdpOpening, packet), State::kUdp);
   }
 }
 

@@ -70,12 +70,11 @@ uint16_t Balancer::ChooseNew(const Vip& vip, const packet::FlowKey& flow, const 
     counters_.Count(Event::kByRing);
     return chosen;
   }
-  const Connection entry{.tag = arrival.tag,
-                         .backend = {chosen, tables_->backends()[chosen].generation},
-                         .owner = static_cast<uint8_t>(vip.index),
-                         .state = !arrival.tcp  ? ConnectionState::kUdp
-                                  : arrival.syn ? ConnectionState::kOpening
-                                                : ConnectionState::kTcp};
+  const Connection entry{
+      .tag = arrival.tag,
+      .backend = {chosen, tables_->backends()[chosen].generation},
+      .owner = static_cast<uint8_t>(vip.index),
+      .state = arrival.tcp ? ConnectionState::kOpening : ConnectionState::kUdpOpening};
   counters_.Count(connections_.Insert(entry, seconds_) ? Event::kNew : Event::kUnrecorded);
   return chosen;
 }
@@ -117,11 +116,12 @@ void Balancer::Learn(const Vip& vip, uint64_t tag, uint16_t backend) {
   if (const auto hit = connections_.Find(tag, owner, seconds_)) {
     Connection entry = hit->entry;
     entry.backend = ref;
-    if (!katran) entry.seen_s = static_cast<uint16_t>(seconds_);
+    if (!katran) ConnectionTable::Touch(entry, false, false, seconds_);
     connections_.Update(hit->place, entry);
   } else if (!katran && MayRecord()) {
     connections_.Insert(
-        {.tag = tag, .backend = ref, .owner = owner, .state = ConnectionState::kUdp}, seconds_);
+        {.tag = tag, .backend = ref, .owner = owner, .state = ConnectionState::kUdpOpening},
+        seconds_);
   }
 }
 
@@ -141,7 +141,7 @@ uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
     return kNobody;
   }
   if (entry.seen_s != static_cast<uint16_t>(seconds_) || arrival.syn || arrival.fin_or_rst ||
-      entry.state == ConnectionState::kOpening) {
+      IsOpening(entry.state)) {
     ConnectionTable::Touch(entry, arrival.syn, arrival.fin_or_rst, seconds_);
     connections_.Update(hit->place, entry);
   }

@@ -39,7 +39,11 @@ ConnectionTable::ConnectionTable(uint32_t capacity, const Timeouts& timeouts) {
   const auto end = [](uint32_t timeout_s) {
     return std::min(timeout_s, kMaxTimeout) + kAheadS + 1;
   };
-  ends_ = {0, end(timeouts.tcp_opening_s), end(timeouts.tcp_s), end(timeouts.tcp_closing_s),
+  ends_ = {0,
+           end(timeouts.tcp_opening_s),
+           end(timeouts.tcp_s),
+           end(timeouts.tcp_closing_s),
+           end(timeouts.udp_s),
            end(timeouts.udp_s)};
 }
 
@@ -49,7 +53,7 @@ uint32_t ConnectionTable::Room(uint32_t bucket, uint32_t seconds) const {
   for (uint32_t slot = 0; slot < kSlots; ++slot) {
     const Connection entry = Read(bucket, slot);
     if (!IsLive(entry, seconds)) return slot;
-    if (entry.state != ConnectionState::kOpening) continue;
+    if (!IsOpening(entry.state)) continue;
     const int age = static_cast<uint16_t>(seconds + kAheadS - entry.seen_s);
     if (age <= oldest_age) continue;
     room = slot;
@@ -64,13 +68,21 @@ bool ConnectionTable::InsertCrowded(const Connection& entry, uint32_t seconds) {
   // The first bucket has no free entry, or Insert had taken it: a free one of the second comes
   // before one that is opening.
   for (const uint32_t bucket : candidates) {
-    if (const uint32_t slot = Room(bucket, seconds); slot != kSlots) {
-      Write(bucket, slot, entry);
-      return true;
+    uint32_t slot = Room(bucket, seconds);
+    if (slot == kSlots) continue;
+    // Opening flows of one second stay in the order of their arrival, so that a flood evicts its
+    // own packets before a flow that waits for its second packet.
+    for (uint32_t next = slot + 1; next < kSlots; ++next) {
+      const Connection later = Read(bucket, next);
+      if (!IsOpening(later.state)) continue;
+      Write(bucket, slot, later);
+      slot = next;
     }
+    Write(bucket, slot, entry);
+    return true;
   }
   // Flows that may be a flood do not get to read eight more lines each.
-  if (entry.state == ConnectionState::kOpening) return false;
+  if (IsOpening(entry.state)) return false;
   for (const uint32_t bucket : candidates) {
     for (uint32_t slot = 0; slot < kSlots; ++slot) {
       const Connection guest = Read(bucket, slot);

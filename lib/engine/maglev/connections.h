@@ -8,10 +8,11 @@
 // of 2^20 flows meet with a probability of 2^-25, and then share a backend of one VIP
 // (`owner` is compared too).
 //
-// What is replaced for a new flow: an empty or idle entry (by its state's timeout), else one
-// that is opening, the oldest of a bucket (SYN flood: floods replace floods). An established
-// flow is never evicted; it may move to its other bucket to make room for one that is not
-// opening. Without room a flow is not recorded, and the ring alone decides about it.
+// Every flow begins as opening, whatever its first packet: a SYN, another segment or a datagram.
+// Its second packet establishes it. What is replaced for a new flow: an empty or idle entry (by
+// its state's timeout), else one that is opening, the oldest of a bucket (floods replace floods).
+// An established flow is never evicted; it may move to its other bucket to make room for one that
+// is not opening. Without room a flow is not recorded, and the ring alone decides about it.
 #pragma once
 
 #include <array>
@@ -38,7 +39,11 @@ struct BackendRef {
   friend bool operator==(BackendRef, BackendRef) = default;
 };
 
-enum class ConnectionState : uint8_t { kEmpty, kOpening, kTcp, kClosing, kUdp };
+enum class ConnectionState : uint8_t { kEmpty, kOpening, kTcp, kClosing, kUdp, kUdpOpening };
+/// Whether one packet of the flow was seen, or SYNs alone: such entries are evicted first.
+constexpr bool IsOpening(ConnectionState state) {
+  return state == ConnectionState::kOpening || state == ConnectionState::kUdpOpening;
+}
 
 /// 16 bytes; four of them a line.
 struct Connection {
@@ -137,11 +142,13 @@ class ConnectionTable {
 
   /// A packet of the flow came: the entry's new state and time. kOpening → kTcp by the first
   /// packet without SYN; FIN or RST → kClosing; a SYN reopens what is closing, and changes
-  /// nothing about what is established. Of UDP only the time changes.
+  /// nothing about what is established. kUdpOpening → kUdp by any packet.
   static void Touch(Connection& entry, bool syn, bool fin_or_rst, uint32_t seconds) {
     entry.seen_s = static_cast<uint16_t>(seconds);
     if (entry.state == ConnectionState::kUdp || entry.state == ConnectionState::kEmpty) return;
-    if (fin_or_rst) {
+    if (entry.state == ConnectionState::kUdpOpening) {
+      entry.state = ConnectionState::kUdp;
+    } else if (fin_or_rst) {
       entry.state = ConnectionState::kClosing;
     } else if (syn) {
       if (entry.state == ConnectionState::kClosing) entry.state = ConnectionState::kOpening;
@@ -223,7 +230,7 @@ class ConnectionTable {
 
   std::unique_ptr<Bucket[], Free> buckets_;
   uint32_t mask_;                 ///< Buckets, a power of two, less one.
-  std::array<uint32_t, 5> ends_;  ///< By state: age, plus kAheadS, from which it is idle.
+  std::array<uint32_t, 6> ends_;  ///< By state: age, plus kAheadS, from which it is idle.
   uint32_t sweep_at_ = 0;         ///< The next bucket to sweep.
   uint32_t swept_s_ = 0;
 };

@@ -99,7 +99,7 @@ struct VipSetup {
 /// Seconds without a packet after which a connection is forgotten.
 struct Timeouts {
   uint32_t tcp_s = 900;
-  uint32_t tcp_opening_s = 30;  ///< SYN seen, nothing else.
+  uint32_t tcp_opening_s = 30;  ///< One packet seen, or SYNs alone.
   uint32_t tcp_closing_s = 15;  ///< FIN or RST seen.
   uint32_t udp_s = 30;
   uint32_t fragment_s = 30;
