@@ -11,6 +11,7 @@
 #include "explain.h"
 #include "plan.h"
 #include "report.h"
+#include "ring_warnings.h"
 #include "runtime/json_reader.h"
 
 namespace sluice::maglev {
@@ -27,7 +28,7 @@ Json Error(const std::string& why) { return {{"error", why}}; }
 std::string Operator::Reload() {
   const std::string error = control_.Reload();
   std::fprintf(stderr, "reload: %s\n", error.empty() ? "done" : error.c_str());
-  if (error.empty()) TellSkipped();
+  if (error.empty()) TellConfig();
   if (error.empty() && steering_ != nullptr) std::fprintf(stderr, "%s\n", Steer().c_str());
   return error;
 }
@@ -38,11 +39,18 @@ void Operator::TakeUp(const Additions& additions) {
     size_t skipped = 0;
     control_.View([&](const Config& config, const Tables&) { skipped = config.skipped.size(); });
     std::fprintf(stderr, "etcd: taken up, %zu VIPs and backends\n", additions.size() - skipped);
-    TellSkipped();
+    TellConfig();
     if (steering_ != nullptr) std::fprintf(stderr, "%s\n", Steer().c_str());
   } else {
     std::fprintf(stderr, "etcd: %s (keeping the configuration)\n", error.c_str());
   }
+}
+
+void Operator::TellConfig() {
+  engine::maglev::Setup setup;
+  control_.View([&](const Config& config, const Tables&) { setup = config.setup; });
+  PrintRingWarnings(setup);
+  TellSkipped();
 }
 
 void Operator::TellSkipped() {

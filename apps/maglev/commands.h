@@ -38,6 +38,8 @@ class Operator {
 
   Json Backends(const std::string& parameters) const;
   Json ExplainFlow(std::string_view parameters) const;
+  /// What an operator should know about a configuration that was just applied.
+  void TellConfig();
   Json Skipped() const;
   Json PlanFile(const std::string& path) const;
   /// Of "<vip>/<backend>"; either name may contain slashes.

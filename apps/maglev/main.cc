@@ -21,6 +21,7 @@
 #include "origin.h"
 #include "plan.h"
 #include "report.h"
+#include "ring_warnings.h"
 #include "runtime/command_line.h"
 #include "runtime/replay.h"
 #include "runtime/sample_capture.h"
@@ -99,7 +100,7 @@ int RunPlan(const Origin& origin) {
     if (!plan) return BadFlag("instance", error);
     if (plan->contains("error")) return BadFlag("plan", plan->value("error", ""));
   } else if (const auto next = ReadBeside(FLAGS_plan, origin.sources.additions, &errors)) {
-    plan = Plan(*Tables::Build(origin.config.setup, nullptr), next->setup, std::nullopt);
+    plan = Plan(origin.config.setup, next->setup);
   } else {
     return BadFlag("plan", errors.front());
   }
@@ -163,6 +164,7 @@ int main(int argc, char** argv) {
   }
   Trouble trouble;
   std::optional<Origin> origin = ReadOrigin(&trouble);
+  if (origin) PrintRingWarnings(origin->config.setup);
   if (FLAGS_check) {
     for (const std::string& error : trouble.errors) std::printf("%s\n", error.c_str());
     if (origin) {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <set>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace sluice::maglev {
@@ -15,8 +15,14 @@ namespace sluice::maglev {
 namespace {
 
 using engine::maglev::Backend;
+using engine::maglev::BackendSetup;
+using engine::maglev::BackendState;
+using engine::maglev::Profile;
+using engine::maglev::Setup;
 using engine::maglev::Tables;
 using engine::maglev::Vip;
+using engine::maglev::VipSetup;
+using engine::maglev::WeightRule;
 using Json = nlohmann::ordered_json;
 
 struct Flows {
@@ -32,38 +38,42 @@ std::map<std::string, const Vip*> VipsByName(const Tables& tables) {
   return vips;
 }
 
-// Slots are compared by their owners' names: an index that was given up may have a new owner.
-std::vector<std::string_view> Owners(const Tables& tables, const Vip& vip) {
-  std::vector<std::string_view> owners;
-  owners.reserve(vip.ring.size());
-  for (const uint16_t owner : vip.ring) owners.push_back(tables.BackendName(owner));
-  return owners;
+// By backend index of `now`: whether the same backend has it in `next`. An index that was given up
+// may have a new owner.
+std::vector<bool> KeptOwners(const Tables& now, const Tables& next) {
+  std::vector<bool> kept(now.backends().size());
+  for (size_t i = 0; i < std::min(kept.size(), next.backends().size()); ++i) {
+    const auto index = static_cast<uint16_t>(i);
+    kept[i] = now.BackendName(index) == next.BackendName(index) &&
+              now.VipName(now.backends()[i].vip) == next.VipName(next.backends()[i].vip);
+  }
+  return kept;
 }
 
-Json CompareRings(const Vip& now_vip, const Tables& now_tables, const Vip* next,
-                  const Tables& next_tables) {
-  const std::vector<std::string_view> now = Owners(now_tables, now_vip);
-  const std::vector<std::string_view> after =
-      next == nullptr ? std::vector<std::string_view>() : Owners(next_tables, *next);
-  const std::set<std::string_view> stays(after.begin(), after.end());
+Json RingJson(const char* change, size_t slots, uint64_t gone, uint64_t others) {
+  return {{"change", change}, {"slots", slots}, {"gone", gone}, {"others", others}};
+}
+
+// `next`: null if the VIP is removed. `kept`: as KeptOwners.
+Json CompareRings(const Vip& now, const Vip* next, const std::vector<bool>& kept) {
+  if (next == nullptr) return RingJson("removed", now.ring.size(), now.ring.size(), 0);
+  std::vector<bool> stays(kept.size());
+  for (const uint16_t owner : next->ring) {
+    if (owner < kept.size() && kept[owner]) stays[owner] = true;
+  }
   const bool comparable =
-      next != nullptr && after.size() == now.size() && next->rule.profile == now_vip.rule.profile;
+      next->ring.size() == now.ring.size() && next->rule.profile == now.rule.profile;
   uint64_t gone = 0;
   uint64_t others = 0;
-  for (size_t slot = 0; slot < now.size(); ++slot) {
-    if (!stays.contains(now[slot])) {
+  for (size_t slot = 0; slot < now.ring.size(); ++slot) {
+    if (!stays[now.ring[slot]]) {
       ++gone;
-    } else if (!comparable || after[slot] != now[slot]) {
+    } else if (!comparable || next->ring[slot] != now.ring[slot]) {
       ++others;
     }
   }
-  const bool changed = gone + others > 0 || now.empty() != after.empty();
-  return {{"change", next == nullptr ? "removed"
-                     : changed       ? "changed"
-                                     : "same"},
-          {"slots", now.size()},
-          {"gone", gone},
-          {"others", others}};
+  const bool changed = gone + others > 0 || now.ring.empty() != next->ring.empty();
+  return RingJson(changed ? "changed" : "same", now.ring.size(), gone, others);
 }
 
 const engine::maglev::VipSetup* Find(const engine::maglev::Setup& setup, const std::string& name) {
@@ -79,6 +89,26 @@ bool Differs(const engine::maglev::VipSetup* one, const engine::maglev::VipSetup
           one->sources != other->sources);
 }
 
+// What rings depend on besides the backends.
+std::tuple<Profile, uint32_t, WeightRule> RingRule(const Setup& setup) {
+  return {setup.profile, setup.slots != 0 ? setup.slots : DefaultSlots(setup.profile),
+          setup.weight_rule.value_or(DefaultWeightRule(setup.profile))};
+}
+
+bool HasSlots(const BackendSetup& backend) {
+  return backend.state == BackendState::kUp && backend.weight != 0;
+}
+
+// Whether a VIP is certainly the same in both configurations: its ring need not be built then.
+bool IsSame(const VipSetup& one, const VipSetup& other) {
+  return !Differs(&one, &other) &&
+         std::ranges::equal(one.backends, other.backends,
+                            [](const BackendSetup& a, const BackendSetup& b) {
+                              return a.name == b.name && a.address == b.address &&
+                                     a.weight == b.weight && a.state == b.state;
+                            });
+}
+
 std::string Percent(uint64_t part, uint64_t whole) {
   return absl::StrFormat(
       "%.2f%%", whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
@@ -90,6 +120,7 @@ Json Plan(const Tables& now, const engine::maglev::Setup& setup,
           const std::optional<std::span<const uint32_t>>& connections) {
   const std::unique_ptr<const Tables> next = Tables::Build(setup, &now);
   const auto vips_after = VipsByName(*next);
+  const std::vector<bool> kept = KeptOwners(now, *next);
   std::vector<Flows> flows(now.vips().size());
   for (size_t i = 0; connections && i < std::min(now.backends().size(), connections->size()); ++i) {
     const Backend& backend = now.backends()[i];
@@ -104,7 +135,7 @@ Json Plan(const Tables& now, const engine::maglev::Setup& setup,
   for (const auto& [name, vip] : VipsByName(now)) {
     const auto after = vips_after.find(name);
     Json& json = plan[name] =
-        CompareRings(*vip, now, after == vips_after.end() ? nullptr : after->second, *next);
+        CompareRings(*vip, after == vips_after.end() ? nullptr : after->second, kept);
     if (Differs(Find(now.setup(), name), Find(setup, name))) json["change"] = "changed";
     if (!connections) continue;
     json["flows"] = flows[vip->index].all;
@@ -112,8 +143,42 @@ Json Plan(const Tables& now, const engine::maglev::Setup& setup,
   }
   for (const auto& [name, vip] : vips_after) {
     if (plan.contains(name)) continue;
-    plan[name] = {{"change", "new"}, {"slots", 0}, {"gone", 0}, {"others", 0}};
+    plan[name] = RingJson("new", 0, 0, 0);
   }
+  return plan;
+}
+
+Json Plan(const Setup& now, const Setup& next) {
+  if (RingRule(now) != RingRule(next)) {
+    return Plan(*Tables::Build(now, nullptr), next, std::nullopt);
+  }
+  std::map<std::string_view, const VipSetup*> after;
+  for (const VipSetup& vip : next.vips) after[vip.name] = &vip;
+  std::map<std::string, Json> known;  // In the order of names, as above.
+  const auto [profile, slots, rule] = RingRule(now);
+  for (const VipSetup& vip : now.vips) {
+    const auto found = after.find(vip.name);
+    if (found == after.end() || !IsSame(vip, *found->second)) continue;
+    const bool empty = std::ranges::none_of(vip.backends, HasSlots);
+    known[vip.name] = RingJson("same", empty ? 0 : slots, 0, 0);
+  }
+  const auto without_known = [&known](Setup setup) {
+    std::erase_if(setup.vips, [&](const VipSetup& vip) { return known.contains(vip.name); });
+    return setup;
+  };
+  const Json rest =
+      Plan(*Tables::Build(without_known(now), nullptr), without_known(next), std::nullopt);
+  Json added = Json::object();
+  for (const auto& [name, json] : rest.items()) {
+    if (json["change"] == "new") {
+      added[name] = json;
+    } else {
+      known[name] = json;
+    }
+  }
+  Json plan = Json::object();
+  for (const auto& [name, json] : known) plan[name] = json;
+  for (const auto& [name, json] : added.items()) plan[name] = json;
   return plan;
 }
 

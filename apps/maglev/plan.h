@@ -23,6 +23,9 @@ namespace sluice::maglev {
 nlohmann::ordered_json Plan(const engine::maglev::Tables& now, const engine::maglev::Setup& next,
                             const std::optional<std::span<const uint32_t>>& connections);
 
+/// The same without known connections. Builds the rings of VIPs that differ alone.
+nlohmann::ordered_json Plan(const engine::maglev::Setup& now, const engine::maglev::Setup& next);
+
 /// A line for each VIP.
 std::string PlanText(const nlohmann::ordered_json& plan);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "control.h"
 #include "explain.h"
 #include "plan.h"
+#include "ring_warnings.h"
 
 namespace sluice::maglev {
 namespace {
@@ -364,6 +366,65 @@ TEST(Plan, TheSameConfigurationMovesNothing) {
 }
 
 // 65537 slots of which two equal backends have 32768 and 32769.
+/// `count` VIPs with two backends each.
+json ManyVips(int count) {
+  json config = {{"next_hop", "02:00:00:00:00:01"}};
+  for (int i = 0; i < count; ++i) {
+    config["vips"].push_back({{"name", "v" + std::to_string(i)},
+                              {"address", "10.0.0.1"},
+                              {"port", i + 1},
+                              {"backends",
+                               {{{"name", std::to_string(i)}, {"address", "10.1.0.1"}},
+                                {{"name", "x"}, {"address", "10.1.0.2"}}}}});
+  }
+  return config;
+}
+
+TEST(Plan, OfTwoSetupsIsThatOfTheirTables) {
+  const json now = ManyVips(5);
+  json next = ManyVips(7);
+  next["vips"].erase(1);                                   // Removed.
+  next["vips"][1]["backends"].erase(1);                    // "v2": x goes.
+  next["vips"][2]["backends"][0]["address"] = "10.1.0.9";  // "v3"
+  next["vips"][3]["encapsulation"] = "gre";                // "v4"
+  for (const json& other : {next, now, ManyVips(0)}) {
+    json after = other;
+    if (!after.contains("vips")) after["vips"] = json::array();
+    const Config one = ParseText(now.dump()), two = ParseText(after.dump());
+    EXPECT_EQ(Plan(one.setup, two.setup),
+              Plan(*Tables::Build(one.setup, nullptr), two.setup, std::nullopt));
+  }
+  json smaller = now;
+  smaller["slots"] = 101;
+  EXPECT_EQ(Plan(ParseText(now.dump()).setup, ParseText(smaller.dump()).setup)["v0"]["change"],
+            "changed");
+}
+
+TEST(Plan, OfManyVipsOfWhichFewChangeIsMadeInLittleTime) {
+  const Config now = ParseText(ManyVips(4096).dump());
+  json next = ManyVips(4096);
+  next["vips"][7]["backends"].erase(1);
+  const Config then = ParseText(next.dump());
+  const std::clock_t start = std::clock();
+  const auto plan = Plan(now.setup, then.setup);
+  EXPECT_LT(std::clock() - start, 3 * CLOCKS_PER_SEC);
+  EXPECT_EQ(plan.size(), 4096u);
+  EXPECT_EQ(plan["v7"]["change"], "changed");
+  EXPECT_EQ(plan["v8"]["change"], "same");
+  EXPECT_EQ(plan["v8"]["slots"], 65537);
+}
+
+TEST(RingWarnings, NameVipsWithMoreBackendsThanSlots) {
+  const auto warnings = [](const char* more) {
+    return RingWarnings(ParseText(Text({"a", "b", "c"}, more)).setup);
+  };
+  EXPECT_TRUE(warnings("").empty());
+  EXPECT_TRUE(warnings(R"({"slots": 3})").empty());
+  ASSERT_EQ(warnings(R"({"slots": 2})").size(), 1u);
+  EXPECT_TRUE(warnings(R"({"slots": 2})")[0].starts_with(
+      "vip \"web\": 3 backends share 2 slots: at least 1 of them get no new flows"));
+}
+
 TEST(Plan, WhatARemovedBackendHadMovesAndNothingElseOfTwo) {
   const auto tables = Tables::Build(ParseText(Text({"a", "b"})).setup, nullptr);
   const auto plan = Plan(*tables, ParseText(Text({"a"})).setup, std::nullopt);

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a configuration may state and an operator hardly means.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/maglev/setup.h"
+
+namespace sluice::maglev {
+
+/// One line for each VIP with more backends than slots, at most `kMostWarnings` of them: backends
+/// without a slot get no new flows.
+std::vector<std::string> RingWarnings(const engine::maglev::Setup& setup);
+inline constexpr size_t kMostWarnings = 20;
+
+/// Prints RingWarnings on standard error.
+void PrintRingWarnings(const engine::maglev::Setup& setup);
+
+}  // namespace sluice::maglev
