@@ -17,6 +17,8 @@ DEFINE_string(sketch, "count_sketch", "count_sketch or count_min");
 DEFINE_uint32(rows, 8, "Rows of a sketch, 3 to 16");
 DEFINE_uint32(columns, 1 << 16, "Columns of a sketch, a power of two");
 DEFINE_uint32(top_k, 100, "Heavy hitters per key, 1 to 10000");
+DEFINE_uint32(exact_flows, 1 << 14,
+              "Flows per key that are counted packet by packet until an epoch has more; 0: none");
 DEFINE_uint32(levels, 16,
               "Levels of sketches, for distinct flows and entropy (UnivMon); 1: neither");
 DEFINE_uint32(level_columns, 1 << 11, "Columns of each level's sketch, a power of two");
@@ -105,6 +107,7 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
   setup.rows = FLAGS_rows;
   setup.columns = FLAGS_columns;
   setup.top_k = FLAGS_top_k;
+  setup.exact_flows = FLAGS_exact_flows;
   setup.levels = FLAGS_levels;
   setup.level_columns = FLAGS_level_columns;
   setup.level_top_k = FLAGS_level_top_k;

@@ -58,6 +58,12 @@ std::string KeyLines(const KeyReport& key, uint64_t all_pkts, uint32_t top) {
     absl::StrAppendFormat(&text, " entropy %.2f bits (%.2f to %.2f),", key.entropy->value,
                           key.entropy->low, key.entropy->high);
   }
+  if (key.table && !key.table->complete) {
+    absl::StrAppendFormat(&text, " %d of them counted exactly,",
+                          key.table->flows - key.table->flows_left);
+  } else if (key.table) {
+    text += " all counted exactly,";
+  }
   absl::StrAppendFormat(&text, " %d heavy hitters, %d changed", key.heavy_hitters.size(),
                         key.changes.size());
   for (size_t i = 0; i < std::min<size_t>(top, key.heavy_hitters.size()); ++i) {

@@ -44,6 +44,7 @@ std::optional<Setup> ReadSetup(std::string_view text, uint64_t seed, Errors* err
   for (const auto& [name, member] : {std::pair{"rows", &Setup::rows},
                                      {"columns", &Setup::columns},
                                      {"top_k", &Setup::top_k},
+                                     {"exact_flows", &Setup::exact_flows},
                                      {"levels", &Setup::levels},
                                      {"level_columns", &Setup::level_columns},
                                      {"level_top_k", &Setup::level_top_k},

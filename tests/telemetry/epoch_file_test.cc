@@ -91,6 +91,11 @@ TEST(EpochFile, HalvesMergeToTheWhole) {
          setup.levels = 1;
          setup.oracle_one_in = 0;
        }},
+      {"tables with room", 10,
+       [](Chosen& setup) {
+         setup.pace = Pace::kAlwaysCorrect;
+         setup.exact_flows = 10;
+       }},
       {"more columns", 100,
        [](Chosen& setup) {
          setup.columns = 1024;
@@ -143,9 +148,31 @@ TEST(EpochFile, IsWhatItWasWrittenFrom) {
   EXPECT_EQ(EncodeEpoch(*epoch, {1'000, 2'000}), file);
 }
 
+// The second half knows flows that the table of the first one has not, and the other way round.
+TEST(EpochFile, OfTablesThatWereClosedIsWhatItWasWrittenFrom) {
+  Chosen setup = SmallSetup();
+  setup.pace = Pace::kAlwaysCorrect;
+  setup.exact_flows = 10;
+  const test::MixedFrames frames(3000, 40, 5);
+  const std::string first = FileOf(setup, frames.frames().first(12));
+  const std::string second = FileOf(setup, frames.frames().subspan(12));
+  const auto merged = Decode(first);
+  EXPECT_EQ(EncodeEpoch(*merged, {1'000, 2'000}), first);
+  EXPECT_EQ(EncodeEpoch(*Decode(second), {1'000, 2'000}), second);
+  ASSERT_TRUE(merged->Merge(*Decode(second)));
+  EXPECT_FALSE(merged->counters[0].exact().open());
+  EXPECT_GT(merged->counters[0].exact().flows().size(), 10u);
+  const std::string sum = EncodeEpoch(*merged, {1'000, 2'000});
+  EXPECT_EQ(EncodeEpoch(*Decode(sum), {1'000, 2'000}), sum);
+  ASSERT_TRUE(merged->Merge(*Decode(sum)));
+}
+
 TEST(EpochFile, EndsNowhereElse) {
   const test::MixedFrames frames(300, 10, 6);
-  const std::string file = FileOf(SmallSetup(), frames.frames());
+  Chosen setup = SmallSetup();
+  setup.pace = Pace::kAlwaysCorrect;
+  setup.exact_flows = 4;
+  const std::string file = FileOf(setup, frames.frames());
   for (size_t size = 0; size < file.size(); ++size) {
     Refused(std::string_view(file).substr(0, size));
     // Even if the header knows.
@@ -168,7 +195,10 @@ TEST(EpochFile, NoByteCanBeAnother) {
 // Whatever stands behind a checksum that is right.
 TEST(EpochFile, MayHaveAnyNumbers) {
   const test::MixedFrames frames(300, 10, 8);
-  const std::string file = FileOf(SmallSetup(), frames.frames());
+  Chosen setup = SmallSetup();
+  setup.pace = Pace::kAlwaysCorrect;
+  setup.exact_flows = 4;
+  const std::string file = FileOf(setup, frames.frames());
   std::mt19937_64 random(1);
   const uint64_t kValues[] = {
       0, 1, ~uint64_t{0}, uint64_t{1} << 63, uint64_t{1} << 32, 0x7ff0000000000001};
@@ -194,8 +224,8 @@ TEST(EpochFile, OfAnotherKindOrVersionIsRefused) {
   EXPECT_EQ(Refused(""), "not an epoch of sluice-telemetry");
   EXPECT_EQ(Refused(std::string(1000, 'x')), "not an epoch of sluice-telemetry");
   std::string file = FileOf(SmallSetup(), {});
-  file[8] = 2;
-  EXPECT_EQ(Refused(file), "version 2, not 1");
+  file[8] = 1;
+  EXPECT_EQ(Refused(file), "version 1, not 2");
   file = FileOf(SmallSetup(), {});
   // The number of columns: behind the header, two keys, the kind of sketch and the rows.
   const uint32_t columns = Chosen::kMaxColumns;
@@ -211,6 +241,7 @@ TEST(EpochFile, TheMemberInWhichSetupsDifferIsNamed) {
       {"rows", [](Chosen& s) { s.rows = 4; }},
       {"columns", [](Chosen& s) { s.columns = 64; }},
       {"top_k", [](Chosen& s) { s.top_k = 9; }},
+      {"exact_flows", [](Chosen& s) { s.exact_flows = 4; }},
       {"levels", [](Chosen& s) { s.levels = 4; }},
       {"level_columns", [](Chosen& s) { s.level_columns = 64; }},
       {"level_top_k", [](Chosen& s) { s.level_top_k = 17; }},

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "engine/telemetry/epoch.h"
 #include "engine/telemetry/estimator.h"
+#include "engine/telemetry/flow_estimator.h"
 #include "engine/telemetry/universal.h"
 
 namespace sluice::engine::telemetry {
@@ -25,16 +27,18 @@ uint64_t NsOf(uint64_t cycles, uint64_t cycles_per_second) {
 }
 
 std::vector<FlowRecord> HeavyHitters(const Epoch& epoch, const FlowCounter& counter,
-                                     const Estimator& estimator) {
+                                     const FlowEstimator& estimator) {
   const double least = epoch.setup.heavy_hitter_share * static_cast<double>(epoch.total.pkts);
   const Oracle::Counts& exact = counter.oracle().counts();
   std::vector<FlowRecord> records;
-  for (const KnownFlows::Flow& flow : counter.levels()[0].known.flows()) {
-    const Estimator::Counts counts = estimator.Of(flow);
+  for (const FlowEstimator::Flow& flow : estimator.Flows()) {
+    if (estimator.IsGuessed(flow.hash)) continue;
+    const FlowEstimator::Counts counts = estimator.Of(flow.hash);
     if (counts.packets.value < least) continue;
     const auto truth = exact.find(flow.key);
     records.push_back({flow.key, counts.packets, counts.bytes,
-                       truth == exact.end() ? std::nullopt : std::optional(truth->second)});
+                       truth == exact.end() ? std::nullopt : std::optional(truth->second),
+                       counts.counted_by});
   }
   std::sort(records.begin(), records.end(), [](const FlowRecord& a, const FlowRecord& b) {
     return a.packets.value != b.packets.value ? a.packets.value > b.packets.value
@@ -47,11 +51,12 @@ std::vector<FlowRecord> HeavyHitters(const Epoch& epoch, const FlowCounter& coun
 std::vector<FlowChange> Changes(const Epoch& before, const Epoch& now, size_t key) {
   const double least =
       now.setup.change_share * static_cast<double>(before.total.pkts + now.total.pkts);
-  const Level& level_before = before.counters[key].levels()[0];
-  const Level& level_now = now.counters[key].levels()[0];
-  const Estimator estimator_before(level_before, before), estimator_now(level_now, now);
+  const FlowEstimator estimator_before(before.counters[key], before);
+  const FlowEstimator estimator_now(now.counters[key], now);
   std::vector<FlowChange> changes;
-  const auto compare = [&](const KnownFlows::Flow& flow) {
+  absl::flat_hash_set<uint64_t> compared;
+  const auto compare = [&](const FlowEstimator::Flow& flow) {
+    if (!compared.insert(flow.hash).second) return;
     const Estimate past = estimator_before.Of(flow.hash).packets;
     const Estimate present = estimator_now.Of(flow.hash).packets;
     const Estimate difference{present.value - past.value, present.bound + past.bound};
@@ -59,10 +64,8 @@ std::vector<FlowChange> Changes(const Epoch& before, const Epoch& now, size_t ke
     if (size == 0 || size < least || size <= difference.bound) return;
     changes.push_back({flow.key, past.value, present.value, difference});
   };
-  for (const KnownFlows::Flow& flow : level_now.known.flows()) compare(flow);
-  for (const KnownFlows::Flow& flow : level_before.known.flows()) {
-    if (level_now.known.Find(flow.hash) == nullptr) compare(flow);
-  }
+  for (const FlowEstimator::Flow& flow : estimator_now.Flows()) compare(flow);
+  for (const FlowEstimator::Flow& flow : estimator_before.Flows()) compare(flow);
   std::sort(changes.begin(), changes.end(), [](const FlowChange& a, const FlowChange& b) {
     const double size_a = std::abs(a.difference.value), size_b = std::abs(b.difference.value);
     return size_a != size_b ? size_a > size_b : Before(a.key, b.key);
@@ -71,7 +74,18 @@ std::vector<FlowChange> Changes(const Epoch& before, const Epoch& now, size_t ke
   return changes;
 }
 
-OracleReport Compare(const FlowCounter& counter, const Estimator& estimator) {
+/// Nothing if the setup has none.
+std::optional<TableReport> TableOf(const ExactFlows& exact) {
+  if (!exact.open() && exact.flows().empty()) return std::nullopt;
+  TableReport report{.complete = exact.open(), .flows = exact.flows().size()};
+  for (const ExactFlows::Flow& flow : exact.flows()) {
+    report.pkts += flow.pkts;
+    report.flows_left += !exact.Counts(flow.hash);
+  }
+  return report;
+}
+
+OracleReport Compare(const FlowCounter& counter, const FlowEstimator& estimator) {
   OracleReport report;
   report.flows = counter.oracle().counts().size();
   report.refused_pkts = counter.oracle().refused_pkts();
@@ -146,9 +160,10 @@ std::optional<EpochReport> Analyst::Report(std::span<const Epoch* const> epochs)
   const bool comparable = previous_->workers != 0 && TookAsLong(*previous_, now);
   for (size_t key = 0; key < now.counters.size(); ++key) {
     const FlowCounter& counter = now.counters[key];
-    const Estimator estimator(counter.levels()[0], now);
+    const FlowEstimator estimator(counter, now);
     KeyReport& of_key = report.keys.emplace_back();
     of_key.spec = counter.spec();
+    of_key.table = TableOf(counter.exact());
     of_key.heavy_hitters = HeavyHitters(now, counter, estimator);
     if (comparable) of_key.changes = Changes(*previous_, now, key);
     if (now.setup.levels > 1) {

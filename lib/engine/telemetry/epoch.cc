@@ -10,6 +10,11 @@ Epoch::Epoch(const Setup& setup) : setup(setup) {
   for (size_t i = 0; i < setup.keys.size(); ++i) counters.emplace_back(setup, i);
 }
 
+bool Epoch::AllOpen() const {
+  return std::ranges::all_of(counters,
+                             [](const FlowCounter& counter) { return counter.exact().open(); });
+}
+
 void Epoch::Clear() {
   number = start_cycles = end_cycles = exact_pkts = 0;
   workers = 1;

@@ -23,7 +23,7 @@ class Epoch {
   uint64_t end_cycles = 0;
   uint32_t workers = 1;
   Traffic total;
-  uint64_t exact_pkts = 0;  ///< Of total.pkts: seen while the probability was 1.
+  uint64_t exact_pkts = 0;  ///< Of total.pkts: seen while all tables were open, or p was 1.
   /// Sampled rows of frames without a key by their weights: kUnit · rows of all keys per frame.
   int64_t other = 0;
   uint32_t longest_bytes = 0;  ///< Of all frames.
@@ -31,6 +31,8 @@ class Epoch {
   double last_probability = 1;
   std::vector<FlowCounter> counters;  ///< In the order of setup.keys.
 
+  /// No sketch is in use: the tables of all counters count all packets.
+  bool AllOpen() const;
   /// As new.
   void Clear();
   /// Adds what another worker counted at the same time. False, and nothing is done, if it has

@@ -26,9 +26,18 @@ struct OracleReport {
   uint64_t beyond_bound = 0;       ///< Flows whose error exceeds their bound.
 };
 
+/// Of the table of flows that are counted packet by packet, of all workers together.
+struct TableReport {
+  bool complete = true;     ///< It had room: all packets with a key were counted there.
+  uint64_t flows = 0;       ///< That it counted any packet of.
+  uint64_t flows_left = 0;  ///< Of them: those that left for the sketch when it was closed.
+  uint64_t pkts = 0;        ///< That it counted.
+};
+
 /// What one KeySpec saw.
 struct KeyReport {
   KeySpec spec;
+  std::optional<TableReport> table;  ///< Setup::exact_flows > 0, and the pace is not kFixed.
   /// At most Setup::top_k, the largest first, each with at least Setup::heavy_hitter_share of
   /// all packets.
   std::vector<FlowRecord> heavy_hitters;
@@ -54,7 +63,7 @@ struct EpochReport {
   /// least of the epoch, and at its end, over all workers.
   double least_probability = 1;
   double last_probability = 1;
-  uint64_t exact_pkts = 0;      ///< Of total.pkts: seen while the probability was 1.
+  uint64_t exact_pkts = 0;      ///< Of total.pkts: seen while all tables were open, or p was 1.
   uint64_t memory_bytes = 0;    ///< Of the counters of all workers, both buffers of each.
   std::vector<KeyReport> keys;  ///< In the order of Setup::keys.
 };

@@ -28,6 +28,12 @@ uint32_t KnownIn(const Setup& setup, uint32_t level) {
   return setup.levels > 1 ? std::max(reported, setup.level_top_k) : reported;
 }
 
+/// With a probability of its own from the first packet on, nothing is counted packet by packet.
+uint32_t ExactIn(const Setup& setup) { return setup.pace == Pace::kFixed ? 0 : setup.exact_flows; }
+
+/// Several times as many as are reported: which of them will be the largest is not known yet.
+uint32_t MostHeavy(const Setup& setup) { return std::max(512u, 4 * setup.top_k); }
+
 /// In the units of KnownFlows::Flow: the sum over all rows.
 Flow EstimateOf(const Sketch& sketch, const packet::FlowKey& key, uint64_t hash) {
   const uint32_t rows = sketch.shape().rows;
@@ -68,6 +74,7 @@ void Challenge(Level& level, const packet::FlowKey& key, uint64_t hash) {
 
 FlowCounter::FlowCounter(const Setup& setup, size_t key)
     : spec_(setup.keys[key]),
+      exact_(ExactIn(setup), MostHeavy(setup)),
       deepest_(uint64_t{1} << (setup.levels - 1)),
       oracle_(setup.oracle_one_in, setup.oracle_flows, ~setup.seed) {
   workload::Random random(workload::Mix(setup.seed) + key);
@@ -164,6 +171,7 @@ void FlowCounter::CountWholeIn(Level& level, const packet::FlowKey& key, uint64_
 
 void FlowCounter::Clear() {
   pending_count_ = 0;
+  exact_.Clear();
   for (Level& level : levels_) {
     level.sketch.Clear();
     level.known.Clear();
@@ -181,6 +189,7 @@ void FlowCounter::Restore(size_t level, std::span<const Cell> cells, std::span<c
 }
 
 void FlowCounter::Merge(const FlowCounter& other) {
+  exact_.Merge(other.exact_);
   for (size_t i = 0; i < levels_.size(); ++i) MergeLevel(levels_[i], other.levels_[i]);
   oracle_.Merge(other.oracle_);
 }
@@ -222,7 +231,7 @@ void FlowCounter::MergeLevel(Level& mine, const Level& theirs) {
 }
 
 uint64_t FlowCounter::bytes() const {
-  uint64_t bytes = cells_bytes_ + oracle_.bytes() + sizeof(*this);
+  uint64_t bytes = cells_bytes_ + exact_.bytes() + oracle_.bytes() + sizeof(*this);
   for (const Level& level : levels_) bytes += level.known.bytes();
   return bytes;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The counts of one KeySpec: a sketch with the flows it knows, and UnivMon's levels below it
-// (Liu et al., SIGCOMM'16), each of which sees half of the flows of the one above.
+// The counts of one KeySpec: a table of flows that are counted packet by packet as long as it has
+// room for all; for the packets that it does not count a sketch with the flows it knows, and
+// UnivMon's levels below it (Liu et al., SIGCOMM'16), each of which sees half of the flows of the
+// one above.
 #pragma once
 
 #include <array>
@@ -12,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/telemetry/exact_flows.h"
 #include "engine/telemetry/known_flows.h"
 #include "engine/telemetry/oracle.h"
 #include "engine/telemetry/setup.h"
@@ -45,11 +48,12 @@ class FlowCounter {
 
   /// Where the key belongs that CountRow will count. All of it must be written.
   packet::FlowKey& next_key() { return pending_[pending_count_].key; }
-  /// Counts a packet of next_key() in one row, which stands for `weight`/kUnit packets. It may
-  /// wait: Settle.
+  /// Counts a packet of next_key() in one row, which stands for `weight`/kUnit packets, unless
+  /// exact() counts it. It may wait: Settle.
   void CountRow(uint32_t row, int64_t weight, uint32_t bytes) {
     Pending& update = pending_[pending_count_];
     update.hash = HashOf(update.key);
+    if (exact_.Counts(update.hash)) return;
     update.place = levels_[0].sketch.PlaceOf(row, update.hash);
     __builtin_prefetch(update.place.cell, 1);
     update.weight = weight;
@@ -58,11 +62,13 @@ class FlowCounter {
     if (++pending_count_ == kPending) [[unlikely]]
       Settle();
   }
-  /// Counts a packet in all rows, for one.
+  /// Counts a packet in all rows, for one. exact() does not count it.
   void CountWhole(const packet::FlowKey& key, uint64_t hash, uint32_t bytes);
   /// Makes everything counted visible in levels().
   void Settle();
 
+  ExactFlows& exact() { return exact_; }
+  const ExactFlows& exact() const { return exact_; }
   std::span<const Level> levels() const { return levels_; }
   /// The last level that this flow belongs to: half of the flows of each belong to the next.
   uint32_t DepthOf(uint64_t hash) const {
@@ -104,6 +110,7 @@ class FlowCounter {
   static void CountWholeIn(Level& level, const packet::FlowKey& key, uint64_t hash, uint32_t bytes);
 
   KeySpec spec_;
+  ExactFlows exact_;
   std::array<uint64_t, 7> salts_;
   uint64_t depth_salt_;
   uint64_t deepest_;  ///< A bit that ends the search for deeper levels.

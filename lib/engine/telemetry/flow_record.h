@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "packet/flow_key.h"
 
@@ -38,12 +39,19 @@ struct Traffic {
   }
 };
 
+/// What counted a flow: the table of ExactFlows, from the epoch's start to its end, so that bounds
+/// are 0; a sketch; or the table until it was closed, and then a sketch.
+enum class CountedBy : uint8_t { kTable, kSketch, kBoth };
+/// "table", "sketch", "both".
+std::string_view NameOf(CountedBy counted_by);
+
 /// One flow of one epoch. `key` is as KeySpec::Of makes it.
 struct FlowRecord {
   packet::FlowKey key;
   Estimate packets;
   Estimate bytes;
   std::optional<Traffic> exact;  ///< The truth, if the oracle chose this flow.
+  CountedBy counted_by = CountedBy::kSketch;
 };
 
 /// A flow whose packets of this epoch and of the one before it differ.

@@ -31,7 +31,7 @@ Meter::Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, ui
   Begin(epochs_[0].get(), now, pacer_.BeginEpoch(0));
 }
 
-void Meter::Begin(Epoch* epoch, uint64_t now, double probability) {
+void Meter::Begin(Epoch* epoch, uint64_t now, double wished) {
   filling_ = epoch;
   total_ = {};
   longest_ = 0;
@@ -39,7 +39,7 @@ void Meter::Begin(Epoch* epoch, uint64_t now, double probability) {
   epoch->number = now / epoch_cycles_;
   epoch->start_cycles = now;
   epoch_end_ = (epoch->number + 1) * epoch_cycles_;
-  SetProbability(probability);
+  SetProbability(ProbabilityOf(wished));
   epoch->least_probability = samples_.probability();
 }
 
@@ -48,7 +48,10 @@ void Meter::SetProbability(double probability) {
   samples_.SetProbability(probability);
   filling_->last_probability = samples_.probability();
   filling_->least_probability = std::min(filling_->least_probability, samples_.probability());
-  every_packet_ = samples_.weight() == kUnit || oracle_;
+  every_packet_ = samples_.weight() == kUnit || oracle_ ||
+                  std::ranges::any_of(filling_->counters, [](const FlowCounter& counter) {
+                    return counter.exact().watching();
+                  });
   left_ = kNever;
   // The gap under way is drawn again: geometric gaps have no memory.
   if (samples_.weight() != kUnit) {
@@ -66,7 +69,7 @@ void Meter::NoteExactPkts() {
 void Meter::AtRest(uint64_t now) {
   if (now >= epoch_end_) Close(now);
   filling_->total = total_;
-  const double probability = pacer_.Adapt(now, filling_->total.pkts, *filling_);
+  const double probability = ProbabilityOf(pacer_.Adapt(now, filling_->total.pkts, *filling_));
   if (probability != asked_probability_) {
     NoteExactPkts();
     SetProbability(probability);
@@ -114,18 +117,43 @@ void Meter::CountRows(std::span<const Sampled> sampled) {
   }
 }
 
-void Meter::CountEvery(const packet::Frame& frame) {
-  const std::optional<packet::FlowKey> five_tuple = FiveTupleOf(frame.data, frame.length);
+void Meter::CountFrames(std::span<const Seen> seen) {
   const bool whole = samples_.weight() == kUnit;
-  if (!five_tuple) {
-    if (whole) filling_->other += kUnit * static_cast<int64_t>(slots_);
-    return;
+  for (const Seen& frame : seen) {
+    if (packet::IsPlainUdpOrTcp(frame.frame, frame.length)) [[likely]] {
+      CountKeys(packet::PlainFlowKey(frame.frame), frame.length, whole);
+    } else if (const auto five_tuple = FiveTupleOf(frame.frame, frame.length)) {
+      CountKeys(*five_tuple, frame.length, whole);
+    } else if (whole) {
+      filling_->other += kUnit * static_cast<int64_t>(slots_);
+    }
+    if (left_ == 0) [[unlikely]]
+      CountSamplesOf(frame);
+    --left_;
   }
+}
+
+inline void Meter::CountKeys(const packet::FlowKey& five_tuple, uint32_t length, bool whole) {
   for (FlowCounter& counter : filling_->counters) {
-    const packet::FlowKey key = counter.spec().Of(*five_tuple);
-    const uint64_t hash = counter.HashOf(key);
-    if (whole) counter.CountWhole(key, hash, frame.length);
-    if (oracle_ && counter.oracle().Chooses(hash)) counter.oracle().Count(key, frame.length);
+    packet::FlowKey other_key;
+    const packet::FlowKey* key = &five_tuple;
+    if (counter.spec().kind != KeyKind::kFiveTuple) {
+      other_key = counter.spec().Of(five_tuple);
+      key = &other_key;
+    }
+    const uint64_t hash = counter.HashOf(*key);
+    if (!counter.exact().Count(*key, hash, length) && whole) counter.CountWhole(*key, hash, length);
+    if (oracle_ && counter.oracle().Chooses(hash)) counter.oracle().Count(*key, length);
+  }
+}
+
+void Meter::CountSamplesOf(const Seen& frame) {
+  while (left_ == 0) {
+    const Sampled sampled{frame.frame, frame.length, slot_};
+    CountRows({&sampled, 1});
+    const RowSampler::Sample next = samples_.Next();
+    left_ = next.frames;
+    slot_ = next.row;
   }
 }
 

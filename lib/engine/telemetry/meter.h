@@ -37,19 +37,19 @@ class Meter {
   Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, uint64_t now);
   Meter(const Meter&) = delete;
 
-  /// Worker. Forwards every frame as it is. Jumps from each frame with a sampled row to the next:
-  /// the frames between cost their share of the totals, and their bytes are not looked at. What is
-  /// counted does not depend on how frames are divided into bursts.
+  /// Worker. Forwards every frame as it is. Looks at each while tables count packets one by one
+  /// (ExactFlows), and while the probability is 1. Otherwise it jumps from each frame with a
+  /// sampled row to the next: the frames between cost their share of the totals, and their bytes
+  /// are not looked at. What is counted does not depend on how frames are divided into bursts.
   template <packet::Burst Burst>
   void ProcessBurst(const Burst& burst, uint64_t /*now*/) {
     const packet::BurstTotals totals = burst.totals();
     total_.pkts += burst.size();
     total_.bytes += totals.bytes;
     longest_ = std::max(longest_, totals.longest);
-    if (every_packet_) [[unlikely]] {
-      for (uint32_t i = 0; i < burst.size(); ++i) CountEvery(burst.At(i));
-    }
-    if (left_ >= burst.size()) {
+    if (every_packet_) {
+      CountEvery(burst);
+    } else if (left_ >= burst.size()) {
       left_ -= burst.size();
     } else {
       CountSampled(burst);
@@ -78,7 +78,12 @@ class Meter {
     uint32_t length;
     uint32_t slot;
   };
-  static constexpr uint32_t kSampledAtOnce = 32;
+  /// A frame that is looked at, which is still the burst's.
+  struct Seen {
+    const uint8_t* frame;
+    uint32_t length;
+  };
+  static constexpr uint32_t kSampledAtOnce = 32, kSeenAtOnce = 32;
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
   /// From frame left_ on. All samples of a burst are found before the first of them is counted,
@@ -106,25 +111,43 @@ class Meter {
     CountRows(std::span(sampled).first(found));
   }
 
+  /// All frames, the sampled rows of each after it.
+  template <packet::Burst Burst>
+  void CountEvery(const Burst& burst) {
+    std::array<Seen, kSeenAtOnce> seen;
+    for (uint32_t at = 0; at < burst.size();) {
+      uint32_t found = 0;
+      for (; found < kSeenAtOnce && at < burst.size(); ++found, ++at) {
+        const packet::Frame frame = burst.At(at);
+        __builtin_prefetch(frame.data);
+        seen[found] = {frame.data, frame.length};
+      }
+      CountFrames(std::span(seen).first(found));
+    }
+  }
+
   [[gnu::noinline]] void CountRows(std::span<const Sampled> sampled);
-  /// Of any frame while all are counted, or those of the oracle exactly.
-  [[gnu::noinline]] void CountEvery(const packet::Frame& frame);
+  [[gnu::noinline]] void CountFrames(std::span<const Seen> seen);
+  void CountKeys(const packet::FlowKey& five_tuple, uint32_t length, bool whole);
+  void CountSamplesOf(const Seen& frame);
   void SetProbability(double probability);
   void NoteExactPkts();
-  void Begin(Epoch* epoch, uint64_t now, double probability);
+  /// 1 while no sketch is in use, or what the pacer wishes.
+  double ProbabilityOf(double wished) const { return filling_->AllOpen() ? 1 : wished; }
+  void Begin(Epoch* epoch, uint64_t now, double wished);
   bool Close(uint64_t now);
 
   // What most bursts touch.
   uint64_t left_ = 0;  ///< Frames until the next with a sampled row; kNever while all are counted.
   Traffic total_;      ///< Of this epoch.
   uint32_t longest_ = 0;
-  bool every_packet_ = true;  ///< The probability is 1, or there is an oracle.
+  bool every_packet_ = true;  ///< A table counts, the probability is 1, or there is an oracle.
 
   const uint32_t rows_;   ///< Of each key.
   const uint32_t slots_;  ///< Rows of all keys, from which samples are drawn.
   uint32_t slot_ = 0;     ///< That is sampled of the frame when none is left.
   const bool oracle_;
-  double asked_probability_ = 1;  ///< That the pacer wished; samples_ has the one it got.
+  double asked_probability_ = 1;  ///< That was wished; samples_ has the one it got.
   uint64_t noted_pkts_ = 0;       ///< Of total_: when exact packets were noted last.
   Epoch* filling_;
   RowSampler samples_;

@@ -9,7 +9,8 @@ namespace sluice::engine::telemetry {
 
 namespace {
 
-bool HasConverged(const Sketch& sketch, uint64_t pkts, double probability) {
+bool HasConverged(const FlowCounter& counter, uint64_t pkts, double probability) {
+  const Sketch& sketch = counter.levels()[0].sketch;
   const Shape& shape = sketch.shape();
   const double effective_columns = shape.columns * probability;
   if (shape.kind == SketchKind::kCountMin) {
@@ -23,14 +24,14 @@ bool HasConverged(const Sketch& sketch, uint64_t pkts, double probability) {
   const double epsilon_squared = 8 / effective_columns;
   const double needed = 121 * (1 + std::sqrt(epsilon_squared * probability)) /
                         std::pow(epsilon_squared * probability, 2);
-  return squares[shape.rows / 2] / (kUnit * kUnit) > needed;
+  return squares[shape.rows / 2] / (kUnit * kUnit) + counter.exact().HeavySquares() > needed;
 }
 
 }  // namespace
 
 bool HasConverged(const Epoch& epoch, double probability) {
   return std::all_of(epoch.counters.begin(), epoch.counters.end(), [&](const FlowCounter& counter) {
-    return HasConverged(counter.levels()[0].sketch, epoch.total.pkts, probability);
+    return counter.exact().open() || HasConverged(counter, epoch.total.pkts, probability);
   });
 }
 

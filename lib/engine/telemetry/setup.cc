@@ -43,6 +43,9 @@ std::string Setup::Error() const {
     return "columns: a power of two, 16 to " + std::to_string(kMaxColumns);
   }
   if (!Within<uint32_t>(top_k, 1, kMaxTopK)) return "top_k: 1 to " + std::to_string(kMaxTopK);
+  if (exact_flows > kMaxExactFlows) {
+    return "exact_flows: 0 to " + std::to_string(kMaxExactFlows);
+  }
   if (!Within<uint32_t>(levels, 1, kMaxLevels)) return "levels: 1 to " + std::to_string(kMaxLevels);
   if (!std::has_single_bit(level_columns) || !Within<uint32_t>(level_columns, 16, kMaxColumns)) {
     return "level_columns: a power of two, 16 to " + std::to_string(kMaxColumns);

@@ -36,12 +36,16 @@ struct Setup {
   static constexpr uint32_t kMaxColumns = 1 << 24;
   static constexpr uint32_t kMaxLevels = 24;
   static constexpr uint32_t kMaxTopK = 10'000;
+  static constexpr uint32_t kMaxExactFlows = 1 << 24;
 
   std::vector<KeySpec> keys{KeySpec{}};  ///< 1 … kMaxKeys, none twice.
   SketchKind sketch = SketchKind::kCountSketch;
   uint32_t rows = 8;           ///< 3 … kMaxRows.
   uint32_t columns = 1 << 16;  ///< A power of two, 16 … kMaxColumns.
   uint32_t top_k = 100;        ///< Heavy hitters that are reported; 1 … kMaxTopK.
+  /// Flows that are counted packet by packet until an epoch has more (ExactFlows); 0: none. Each
+  /// takes 72 bytes or more, twice. None if the pace is kFixed. 0 … kMaxExactFlows.
+  uint32_t exact_flows = 1 << 14;
   /// UnivMon: levels of sketches of halved sets of flows, for entropy and distinct flows. 1: none.
   uint32_t levels = 1;
   uint32_t level_columns = 1 << 13;  ///< Of each level but the first. A power of two, from 16.

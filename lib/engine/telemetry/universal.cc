@@ -35,11 +35,19 @@ struct Sums {
   Sum flows;
   Sum single;              ///< Flows of one sample.
   Sum entropy;             ///< Σ f·log2 f.
+  double named = 0;        ///< Flows that the table or the first level knows.
+  double exact = 0;        ///< Flows that the table counts to the end.
   bool all_known = false;  ///< In the last level that was looked at.
 };
 
 Sums SumUp(const Epoch& epoch, const FlowCounter& counter) {
   const auto levels = counter.levels();
+  const ExactFlows& table = counter.exact();
+  double most_before = 0;  // Of a flow that left the table.
+  for (const ExactFlows::Flow& flow : table.flows()) {
+    const auto pkts = static_cast<double>(flow.pkts);
+    if (!table.Counts(flow.hash)) most_before = std::max(most_before, pkts);
+  }
   size_t last = 0;
   while (last + 1 < levels.size() && !levels[last].known.complete()) ++last;
   Sums sums;
@@ -52,23 +60,34 @@ Sums SumUp(const Epoch& epoch, const FlowCounter& counter) {
     double least = std::numeric_limits<double>::infinity(), variance = 0;
     for (const KnownFlows::Flow& flow : level.known.flows()) {
       const Estimate packets = estimator.Of(flow).packets;
-      const double term = TimesLog(packets.value);
-      const double is_single = flow.whole && flow.samples == 1;
+      const ExactFlows::Flow* const in_table = table.Find(flow.hash);
+      const double before = in_table == nullptr ? 0 : static_cast<double>(in_table->pkts);
+      const double is_new = in_table == nullptr;
+      const double term = TimesLog(before + packets.value) - TimesLog(before);
+      const double is_single = in_table == nullptr && flow.whole && flow.samples == 1;
       const double part = at != last && counter.DepthOf(flow.hash) > at ? -1 : 1;
-      flows += 1;
-      flows_part += part;
+      flows += is_new;
+      flows_part += part * is_new;
       single += is_single;
       single_part += part * is_single;
       terms += term;
       terms_part += part * term;
       least = std::min(least, packets.value);
-      const double slope = std::log2(std::max(1.0, packets.value)) + std::numbers::log2e;
+      const double slope = std::log2(std::max(1.0, before + packets.value)) + std::numbers::log2e;
       variance += Square(slope * packets.bound / deviations);
     }
-    if (flows == 0) least = 0;
+    if (level.known.flows().empty()) least = 0;
+    sums.named = flows;
     sums.flows.Rise(flows_part, flows, 1, 0);
     sums.single.Rise(single_part, single, 1, 0);
-    sums.entropy.Rise(terms_part, terms, std::max(0.0, TimesLog(least)), variance);
+    const double largest = TimesLog(most_before + least) - TimesLog(most_before);
+    sums.entropy.Rise(terms_part, terms, std::max(0.0, largest), variance);
+  }
+  for (const ExactFlows::Flow& flow : table.flows()) {
+    sums.flows.value += 1;
+    sums.entropy.value += TimesLog(static_cast<double>(flow.pkts));
+    sums.named += 1;
+    sums.exact += table.Counts(flow.hash);
   }
   return sums;
 }
@@ -84,16 +103,15 @@ Universal EstimateUniversal(const Epoch& epoch, size_t key) {
                                            static_cast<double>(epoch.other) / kUnit / slots);
   if (packets == 0) return {};
   const double p = epoch.least_probability;
-  const double c = (1 - p) / (rows * p);  // As in the header.
+  const double c = counter.exact().open() ? 0 : (1 - p) / (rows * p);  // As in the header.
   const double deviations = DeviationsOf(1 - epoch.setup.confidence);
 
   Universal universal;
   Range& distinct = universal.distinct_flows;
-  const auto known = static_cast<double>(counter.levels()[0].known.flows().size());
   const double single = std::max(0.0, sums.single.value);
   // GEE (Charikar et al., PODS 2000): the geometric mean of none and all that may be hidden.
   distinct.value = sums.flows.value + single * (std::sqrt(1 + c) - 1);
-  distinct.low = std::max(known, sums.flows.value - deviations * sums.flows.Deviation());
+  distinct.low = std::max(sums.named, sums.flows.value - deviations * sums.flows.Deviation());
   distinct.high = sums.all_known ? sums.flows.value + deviations * sums.flows.Deviation() +
                                        c * (single + deviations * sums.single.Deviation())
                                  : packets;
@@ -101,18 +119,20 @@ Universal EstimateUniversal(const Epoch& epoch, size_t key) {
     // Single flows are a sample themselves.
     distinct.high += c * deviations * std::sqrt(single + 1);
   }
-  distinct.high = std::max(distinct.low, std::min(distinct.high, std::max(packets, known)));
+  distinct.high = std::max(distinct.low, std::min(distinct.high, std::max(packets, sums.named)));
   distinct.value = std::clamp(distinct.value, distinct.low, distinct.high);
 
   Range& entropy = universal.entropy;
   const double seen = std::log2(packets) - sums.entropy.value / packets;
-  const double hidden = std::log2(1 + c * distinct.high / packets);
+  const double most_sampled = std::max(0.0, distinct.high - sums.exact);
+  const double hidden = std::log2(1 + c * most_sampled / packets);
   const double spread = deviations * sums.entropy.Deviation() / packets;
   const double most = std::log2(std::max(1.0, distinct.high));
   entropy.low = std::clamp(seen - spread, 0.0, most);
   entropy.high = sums.all_known ? std::clamp(seen + spread + hidden, entropy.low, most) : most;
   // Of flows of many packets, samples hide half of their variance over themselves.
-  const double likely = c * distinct.value / packets * std::numbers::log2e / 2;
+  const double sampled = std::max(0.0, distinct.value - sums.exact);
+  const double likely = c * sampled / packets * std::numbers::log2e / 2;
   entropy.value = std::clamp(seen + std::min(hidden, likely), entropy.low, entropy.high);
   return universal;
 }

@@ -44,10 +44,10 @@ class Rows {
                            clock_unix_ns + report.end_ns, ",", CsvField(key), ",")) {}
 
   void Add(std::string_view what, const std::string& flow, const Range& range,
-           std::optional<uint64_t> exact = std::nullopt) {
+           std::optional<uint64_t> exact = std::nullopt, std::string_view counted_by = "") {
     absl::StrAppend(&text_, head_, std::string(what), ",", flow, ",", Number(range.value), ",",
                     Number(range.low), ",", Number(range.high), ",",
-                    exact ? std::to_string(*exact) : "", "\r\n");
+                    exact ? std::to_string(*exact) : "", ",", std::string(counted_by), "\r\n");
   }
 
  private:
@@ -86,7 +86,7 @@ std::string CsvField(const std::string& text) {
 
 std::string CsvHeader() {
   return "epoch,start_ns,end_ns,key,what,source,destination,protocol,source_port,"
-         "destination_port,value,low,high,exact\r\n";
+         "destination_port,value,low,high,exact,counted_by\r\n";
 }
 
 std::string CsvRows(const EpochReport& report, uint64_t clock_unix_ns) {
@@ -106,9 +106,9 @@ std::string CsvRows(const EpochReport& report, uint64_t clock_unix_ns) {
       const std::string columns = FlowColumns(key.spec, flow.key);
       const auto& exact = flow.exact;
       rows.Add("packets", columns, AroundCount(flow.packets),
-               exact ? std::optional(exact->pkts) : std::nullopt);
+               exact ? std::optional(exact->pkts) : std::nullopt, NameOf(flow.counted_by));
       rows.Add("bytes", columns, AroundCount(flow.bytes),
-               exact ? std::optional(exact->bytes) : std::nullopt);
+               exact ? std::optional(exact->bytes) : std::nullopt, NameOf(flow.counted_by));
     }
     for (const FlowChange& change : key.changes) {
       rows.Add("packets_change", FlowColumns(key.spec, change.key), Around(change.difference));

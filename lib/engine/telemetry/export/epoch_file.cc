@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+
 namespace sluice::engine::telemetry {
 namespace {
 
@@ -19,16 +21,20 @@ static_assert(sizeof(Cell) == 16);
 using Flow = KnownFlows::Flow;
 
 constexpr std::string_view kMagic = "SLUICEEP";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kHeaderBytes = 32;
 constexpr size_t kFlowBytes = sizeof(packet::FlowKey) + 24,
+                 kTableBytes = sizeof(packet::FlowKey) + 20,
                  kExactBytes = sizeof(packet::FlowKey) + 16;
 constexpr int64_t kMaxOfFlow = kMaxCell * Setup::kMaxRows;
+/// Of one key of what may be many merged epochs.
+constexpr size_t kMaxTableFlows = size_t{Setup::kMaxExactFlows} * kMaxMergedEpochs;
 
 /// Either way through the members of a setup, so that they are listed once.
 template <typename Visit>
 void EachNumber(auto& setup, Visit&& visit) {
-  visit(setup.rows), visit(setup.columns), visit(setup.top_k), visit(setup.levels);
+  visit(setup.rows), visit(setup.columns), visit(setup.top_k);
+  visit(setup.exact_flows), visit(setup.levels);
   visit(setup.level_columns), visit(setup.level_top_k);
 }
 template <typename Visit>
@@ -69,6 +75,19 @@ void PutSetup(const Setup& setup, Output* out) {
   EachNumber(setup, put);
   out->Put(static_cast<uint32_t>(setup.pace));
   EachRate(setup, put);
+}
+
+void PutTable(const ExactFlows& table, Output* out) {
+  std::vector<ExactFlows::Flow> flows(table.flows().begin(), table.flows().end());
+  std::ranges::sort(flows, Before, &ExactFlows::Flow::key);
+  out->Put(uint32_t{table.open()});
+  out->Put(static_cast<uint32_t>(flows.size()));
+  for (const ExactFlows::Flow& flow : flows) {
+    out->Put(flow.key);
+    out->Put(flow.pkts);
+    out->Put(flow.bytes);
+    out->Put(uint32_t{table.Counts(flow.hash)});
+  }
 }
 
 void PutLevel(const Level& level, Output* out) {
@@ -204,6 +223,30 @@ packet::FlowKey TakeKey(Input& in, const FlowCounter& counter, const packet::Flo
   return key;
 }
 
+/// Merged ones have more flows than the setup's number.
+void TakeTable(Input& in, FlowCounter* counter) {
+  const bool any = counter->exact().open();  // As it was made.
+  const auto open = in.Take<uint32_t>();
+  std::vector<ExactFlows::Flow> flows(in.TakeCount(kTableBytes, any ? kMaxTableFlows : 0));
+  absl::flat_hash_set<uint64_t> counted;
+  const packet::FlowKey* last = nullptr;
+  for (ExactFlows::Flow& flow : flows) {
+    flow.key = TakeKey(in, *counter, last);
+    flow.hash = counter->HashOf(flow.key);
+    in.Take(&flow.pkts);
+    in.Take(&flow.bytes);
+    const auto stays = in.Take<uint32_t>();
+    in.Require(flow.pkts <= kMaxCell && flow.bytes <= kMaxCell && stays <= 1 &&
+               (open == 0 || stays == 1));
+    if (stays == 1) counted.insert(flow.hash);
+    last = &flow.key;
+  }
+  in.Require(open <= uint32_t{any});
+  if (!in.good()) return;
+  counter->exact().Restore(
+      flows, open == 1, [&](const ExactFlows::Flow& flow) { return counted.contains(flow.hash); });
+}
+
 void TakeLevel(Input& in, size_t number, FlowCounter* counter) {
   const Level& level = counter->levels()[number];
   std::vector<Cell> cells(level.sketch.shape().cells());
@@ -267,6 +310,7 @@ std::string EncodeEpoch(const Epoch& epoch, const EpochTimes& times) {
   out.Put(epoch.least_probability);
   out.Put(epoch.last_probability);
   for (const FlowCounter& counter : epoch.counters) {
+    PutTable(counter.exact(), &out);
     for (const Level& level : counter.levels()) PutLevel(level, &out);
     PutOracle(counter.oracle(), &out);
   }
@@ -310,6 +354,7 @@ std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error) {
   auto epoch = std::make_unique<Epoch>(setup);
   TakeEpoch(in, epoch.get());
   for (FlowCounter& counter : epoch->counters) {
+    TakeTable(in, &counter);
     for (size_t level = 0; level < counter.levels().size() && in.good(); ++level) {
       TakeLevel(in, level, &counter);
     }
@@ -325,6 +370,7 @@ std::string_view Difference(const Setup& a, const Setup& b) {
   if (a.rows != b.rows) return "rows";
   if (a.columns != b.columns) return "columns";
   if (a.top_k != b.top_k) return "top_k";
+  if (a.exact_flows != b.exact_flows) return "exact_flows";
   if (a.levels != b.levels) return "levels";
   if (a.level_columns != b.level_columns) return "level_columns";
   if (a.level_top_k != b.level_top_k) return "level_top_k";

@@ -33,6 +33,7 @@ Json FlowJson(const KeySpec& spec, const FlowRecord& flow) {
   Json json = KeyJson(spec, flow.key);
   json["packets"] = ToJson(flow.packets);
   json["bytes"] = ToJson(flow.bytes);
+  json["counted_by"] = NameOf(flow.counted_by);
   if (flow.exact) json["exact"] = {{"packets", flow.exact->pkts}, {"bytes", flow.exact->bytes}};
   return json;
 }
@@ -43,6 +44,13 @@ Json ChangeJson(const KeySpec& spec, const FlowChange& change) {
   json["packets_now"] = change.packets_now;
   json["difference"] = ToJson(change.difference);
   return json;
+}
+
+Json TableJson(const TableReport& table) {
+  return {{"complete", table.complete},
+          {"flows", table.flows},
+          {"flows_left", table.flows_left},
+          {"packets", table.pkts}};
 }
 
 Json OracleJson(const OracleReport& oracle) {
@@ -59,6 +67,7 @@ Json KeyReportJson(const KeyReport& key) {
   Json json = {{"key", key.spec.Name()}};
   if (key.distinct_flows) json["distinct_flows"] = ToJson(*key.distinct_flows);
   if (key.entropy) json["entropy_bits"] = ToJson(*key.entropy);
+  if (key.table) json["table"] = TableJson(*key.table);
   if (key.oracle) json["oracle"] = OracleJson(*key.oracle);
   json["heavy_hitters"] = Json::array();
   for (const FlowRecord& flow : key.heavy_hitters) {
