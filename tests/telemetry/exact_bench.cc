@@ -381,11 +381,17 @@ int Run(const std::string& name, test::EpochOptions options, uint64_t packets, u
   // All memory is the sketch's.
   const auto wide = [](Setup& s) { s.columns = 1 << 15; };
   const auto sampled = [](Setup& s) { s.pace = Pace::kFixed; };
+  const auto large = [](Setup& s) {
+    s.columns = 1 << 16;
+    s.level_columns = 1 << 11;
+    s.level_top_k = 1000;
+  };
   const uint64_t memory = Meter(setup, 0, 1, 0).memory_bytes();
   measure("sluice", sluice());
   measure("no_univmon", sluice(one_level));
   measure("sketch", sluice(no_table, wide, one_level));
   measure("sketch_p0.01", sluice(no_table, wide, one_level, sampled));
+  measure("sketch_large", sluice(no_table, large));
   measure("space_saving", [&] { return std::make_unique<SpaceSaving>(memory); });
   measure("count_min", [&] {
     Setup small;

@@ -65,7 +65,9 @@ class ExactFlows {
   bool Count(const packet::FlowKey& key, uint64_t hash, uint32_t bytes) {
     uint32_t number = NumberOf(open_ ? all_ : heavy_, hash);
     if (number == 0) [[unlikely]] {
-      number = open_ ? Add(key, hash) : 0;
+      if (!open_) return false;
+      const packet::FlowKey copy = key;  // So that the caller's can stay in registers.
+      number = Add(copy, hash);
       if (number == 0) return false;
     }
     Flow& flow = flows_[number];

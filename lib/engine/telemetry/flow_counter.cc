@@ -79,6 +79,7 @@ FlowCounter::FlowCounter(const Setup& setup, size_t key)
       oracle_(setup.oracle_one_in, setup.oracle_flows, ~setup.seed) {
   workload::Random random(workload::Mix(setup.seed) + key);
   for (uint64_t& salt : salts_) salt = random.Next();
+  salts_[5] |= 1;  // A factor.
   depth_salt_ = random.Next();
   size_t cells = 0;
   for (uint32_t i = 0; i < setup.levels; ++i) cells += ShapeOf(setup, i, 0).cells();

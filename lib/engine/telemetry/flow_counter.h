@@ -42,7 +42,7 @@ class FlowCounter {
     const auto word = [&](uint32_t i) { return packet::Load<uint64_t>(bytes + 8 * i) ^ salts_[i]; };
     const uint64_t all = packet::FoldProduct(word(0), word(1)) ^
                          packet::FoldProduct(word(2), word(3)) ^
-                         packet::FoldProduct(word(4), salts_[5] | 1);
+                         packet::FoldProduct(word(4), salts_[5]);
     return packet::FoldProduct(all ^ salts_[6], kHashFactor);
   }
 
@@ -61,6 +61,13 @@ class FlowCounter {
     update.bytes = bytes;
     if (++pending_count_ == kPending) [[unlikely]]
       Settle();
+  }
+  /// Counts a packet in exact(), and, if that does not count it and `whole`, in all rows.
+  void CountPacket(const packet::FlowKey& key, uint32_t bytes, bool whole) {
+    const uint64_t hash = HashOf(key);
+    if (exact_.Count(key, hash, bytes) || !whole) return;
+    const packet::FlowKey copy = key;  // So that the caller's can stay in registers.
+    CountWhole(copy, hash, bytes);
   }
   /// Counts a packet in all rows, for one. exact() does not count it.
   void CountWhole(const packet::FlowKey& key, uint64_t hash, uint32_t bytes);

@@ -119,6 +119,7 @@ void Meter::CountRows(std::span<const Sampled> sampled) {
 
 void Meter::CountFrames(std::span<const Seen> seen) {
   const bool whole = samples_.weight() == kUnit;
+  uint64_t left = left_;
   for (const Seen& frame : seen) {
     if (packet::IsPlainUdpOrTcp(frame.frame, frame.length)) [[likely]] {
       CountKeys(packet::PlainFlowKey(frame.frame), frame.length, whole);
@@ -127,33 +128,45 @@ void Meter::CountFrames(std::span<const Seen> seen) {
     } else if (whole) {
       filling_->other += kUnit * static_cast<int64_t>(slots_);
     }
-    if (left_ == 0) [[unlikely]]
-      CountSamplesOf(frame);
-    --left_;
+    if (left == 0) [[unlikely]]
+      left = CountSamplesOf(frame);
+    --left;
   }
+  left_ = left;
+  if (oracle_) CountForOracles(seen);
 }
 
+/// The 5-tuple stays in registers: whoever needs it in memory gets a copy.
 inline void Meter::CountKeys(const packet::FlowKey& five_tuple, uint32_t length, bool whole) {
   for (FlowCounter& counter : filling_->counters) {
-    packet::FlowKey other_key;
-    const packet::FlowKey* key = &five_tuple;
-    if (counter.spec().kind != KeyKind::kFiveTuple) {
-      other_key = counter.spec().Of(five_tuple);
-      key = &other_key;
+    if (counter.spec().kind == KeyKind::kFiveTuple) [[likely]] {
+      counter.CountPacket(five_tuple, length, whole);
+    } else {
+      const packet::FlowKey copy = five_tuple;
+      counter.CountPacket(counter.spec().Of(copy), length, whole);
     }
-    const uint64_t hash = counter.HashOf(*key);
-    if (!counter.exact().Count(*key, hash, length) && whole) counter.CountWhole(*key, hash, length);
-    if (oracle_ && counter.oracle().Chooses(hash)) counter.oracle().Count(*key, length);
   }
 }
 
-void Meter::CountSamplesOf(const Seen& frame) {
-  while (left_ == 0) {
+/// Returns how many frames it is to the next one with a sampled row.
+uint64_t Meter::CountSamplesOf(const Seen& frame) {
+  for (;;) {
     const Sampled sampled{frame.frame, frame.length, slot_};
     CountRows({&sampled, 1});
     const RowSampler::Sample next = samples_.Next();
-    left_ = next.frames;
     slot_ = next.row;
+    if (next.frames != 0) return next.frames;
+  }
+}
+
+void Meter::CountForOracles(std::span<const Seen> seen) {
+  for (const Seen& frame : seen) {
+    const std::optional<packet::FlowKey> five_tuple = FiveTupleOf(frame.frame, frame.length);
+    if (!five_tuple) continue;
+    for (FlowCounter& counter : filling_->counters) {
+      const packet::FlowKey key = counter.spec().Of(*five_tuple);
+      if (counter.oracle().Chooses(counter.HashOf(key))) counter.oracle().Count(key, frame.length);
+    }
   }
 }
 

@@ -129,7 +129,8 @@ class Meter {
   [[gnu::noinline]] void CountRows(std::span<const Sampled> sampled);
   [[gnu::noinline]] void CountFrames(std::span<const Seen> seen);
   void CountKeys(const packet::FlowKey& five_tuple, uint32_t length, bool whole);
-  void CountSamplesOf(const Seen& frame);
+  uint64_t CountSamplesOf(const Seen& frame);
+  void CountForOracles(std::span<const Seen> seen);
   void SetProbability(double probability);
   void NoteExactPkts();
   /// 1 while no sketch is in use, or what the pacer wishes.

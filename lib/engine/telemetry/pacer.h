@@ -14,8 +14,8 @@ namespace sluice::engine::telemetry {
 /// to hold when it goes on with `probability`. NitroSketch (SIGCOMM'19, section 5): a count
 /// sketch of ε once the median row has Σ c² > 121·(1 + ε√p)·ε⁻⁴·p⁻²; a count-min of ε after
 /// 10·ε⁻²·√ln(1/δ) packets, δ = 2^-rows. ε is what the columns suffice for: 8·ε⁻²/p and 4/(ε·p)
-/// of them. The heavy flows of a counter's table are part of the stream, too, though nothing collides
-/// there. A counter whose table counts all packets needs no sketch.
+/// of them. The heavy flows of a counter's table are part of the stream, too, though nothing
+/// collides there. A counter whose table counts all packets needs no sketch.
 bool HasConverged(const Epoch& epoch, double probability);
 
 class Pacer {
