@@ -15,14 +15,14 @@ DEFINE_string(keys, "5-tuple",
               "source/24 (bits of IPv4), source/24,64 (and of IPv6)");
 DEFINE_string(sketch, "count_sketch", "count_sketch or count_min");
 DEFINE_uint32(rows, 8, "Rows of a sketch, 3 to 16");
-DEFINE_uint32(columns, 1 << 16, "Columns of a sketch, a power of two");
+DEFINE_uint32(columns, 1 << 13, "Columns of a sketch, a power of two");
 DEFINE_uint32(top_k, 100, "Heavy hitters per key, 1 to 10000");
 DEFINE_uint32(exact_flows, 1 << 14,
               "Flows per key that are counted packet by packet until an epoch has more; 0: none");
 DEFINE_uint32(levels, 16,
               "Levels of sketches, for distinct flows and entropy (UnivMon); 1: neither");
-DEFINE_uint32(level_columns, 1 << 11, "Columns of each level's sketch, a power of two");
-DEFINE_uint32(level_top_k, 1000, "Flows that each level tracks");
+DEFINE_uint32(level_columns, 1 << 8, "Columns of each level's sketch, a power of two");
+DEFINE_uint32(level_top_k, 250, "Flows that each level tracks");
 DEFINE_string(pace, "correct",
               "Who sets the probability of updates: fixed (--probability from the first packet "
               "on), correct (1 until an epoch has seen enough, then --probability) or line_rate "

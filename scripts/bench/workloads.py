@@ -66,7 +66,7 @@ def telemetry_traffic():
     """The same; popularity by Zipf 1.0."""
     return {f"{TELEMETRY_FLOWS // 1000}k flows": [
         "--frame_size=64", f"--flows={TELEMETRY_FLOWS}", "--zipf=1", "--pace=fixed",
-        "--probability=0.01", "--top_k=100"]}
+        "--probability=0.01", "--columns=65536", "--top_k=100"]}
 
 
 def maglev_config(encapsulation):

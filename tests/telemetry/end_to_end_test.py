@@ -286,8 +286,32 @@ class Counting(Case):
         sample = self.sample()
         with Running(f"--wire=pcap:{sample.path}+loop=1", "--epoch_s=3600") as run:
             report = run.stop_after(sample.total)
-        # Too few packets for anything to converge.
         self.assertEqual(report["telemetry"]["exact_packets"], sample.total)
+        key, = report["telemetry"]["last_epoch"]["keys"]
+        self.assertEqual(key["table"], {"complete": True, "flows": 60, "flows_left": 0,
+                                        "packets": sample.total - sample.other})
+        self.assertEqual({flow_of(h): h["packets"]["value"] for h in key["heavy_hitters"]},
+                         {flow: count for flow, count in sample.packets.items()
+                          if count >= 0.0005 * sample.total})
+        for hitter in key["heavy_hitters"]:
+            self.assertEqual(hitter["packets"]["bound"], 0)
+            self.assertEqual(hitter["counted_by"], "table")
+        self.assertEqual(key["distinct_flows"], {"value": 60, "low": 60, "high": 60})
+        self.assertAlmostEqual(key["entropy_bits"]["value"], sample.entropy(), 6)
+
+    def test_flows_for_which_the_table_has_no_room_are_counted_by_the_sketch(self):
+        sample = self.sample()
+        with Running(f"--wire=pcap:{sample.path}+loop=1", "--epoch_s=3600", "--exact_flows=50",
+                     "--pipes=1", "--heavy_hitter_share=0") as run:
+            report = run.stop_after(sample.total)
+        key, = report["telemetry"]["last_epoch"]["keys"]
+        self.assertFalse(key["table"]["complete"])
+        self.assertEqual(key["table"]["flows"], 50)
+        by = collections.Counter(hitter["counted_by"] for hitter in key["heavy_hitters"])
+        self.assertEqual(by, {"table": 50, "sketch": 10})  # 512 flows could stay.
+        # Too few packets for the sketch to converge: it counts all, too.
+        self.assertEqual({flow_of(h): h["packets"]["value"] for h in key["heavy_hitters"]},
+                         sample.packets)
 
     def test_always_line_rate_samples_when_there_is_much(self):
         with Running("--pace=line_rate", "--full_rate_pps=1000", "--epoch_s=0.1") as run:
@@ -529,7 +553,7 @@ class Flags(unittest.TestCase):
                 "--keys=5-tuple/8", "--keys=source,source", "--keys=source/x",
                 "--keys=" + ",".join(f"source/{i}" for i in range(9)),
                 "--sketch=bloom", "--rows=2", "--rows=17", "--columns=1000",
-                "--columns=33554432", "--top_k=0", "--top_k=10001", "--levels=0",
+                "--columns=33554432", "--top_k=0", "--top_k=10001", "--levels=0", "--exact_flows=16777217",
                 "--levels=25", "--level_columns=3", "--level_top_k=1", "--pace=slow",
                 "--probability=0", "--probability=1.5", "--probability=nan",
                 "--probability=1e-6", "--probability=often", "--full_rate_pps=0",
@@ -591,7 +615,7 @@ class Merging(Case):
         """All that the one file there counted: behind the header, the setup of two keys, the times
         and the number of workers (lib/engine/telemetry/export/epoch_file.h)."""
         [path] = Merging.files(folder)
-        return pathlib.Path(path).read_bytes()[32 + 108 + 20:]
+        return pathlib.Path(path).read_bytes()[32 + 112 + 20:]
 
     def test_halves_make_the_whole(self):
         sample = self.samples[0]

@@ -112,69 +112,64 @@ TEST(ExactFlows, ThatStayAreTheLargest) {
 }
 
 TEST(Table, MakesEverythingExactWhileItHasRoom) {
-  for (const Pace pace : {Pace::kAlwaysCorrect, Pace::kAlwaysLineRate}) {
-    Choice setup = Small();
-    setup.pace = pace;
-    setup.full_rate_pps = 1;  // A sketch would be sampled soon.
-    setup.probability = 0.01;
-    setup.columns = 16;
-    setup.levels = 4;
-    setup.level_top_k = 16;
-    Lab lab(setup);
-    for (uint32_t epoch = 0; epoch < 2; ++epoch) {
-      lab.exact.clear();
-      for (uint32_t flow = 0; flow < 100; ++flow) {
-        lab.Send(flow, 1000 + 7 * (flow ^ epoch));
-        lab.meter.AtRest(lab.now + 1'000'000 * flow);
-      }
-      double entropy = 0;
-      uint64_t packets = 0;
-      for (const auto& [flow, pkts] : lab.exact) packets += pkts;
-      for (const auto& [flow, pkts] : lab.exact) {
-        const double share = static_cast<double>(pkts) / static_cast<double>(packets);
-        entropy -= share * std::log2(share);
-      }
-      const EpochReport report = *lab.EndEpoch();
-      EXPECT_EQ(report.exact_pkts, packets);
-      EXPECT_EQ(report.least_probability, 1);
-      const KeyReport& key = report.keys[0];
-      EXPECT_TRUE(key.table->complete);
-      EXPECT_EQ(key.table->flows, 100u);
-      EXPECT_EQ(key.table->flows_left, 0u);
-      EXPECT_EQ(key.table->pkts, packets);
-      ASSERT_EQ(key.heavy_hitters.size(), 100u);
-      for (const FlowRecord& record : key.heavy_hitters) {
-        const auto truth = static_cast<double>(lab.exact[test::NumberOf(record.key)]);
-        EXPECT_EQ(record.packets.value, truth);
-        EXPECT_EQ(record.packets.bound, 0);
-        EXPECT_EQ(record.bytes.value, truth * test::kFrameBytes);
-        EXPECT_EQ(record.bytes.bound, 0);
-        EXPECT_EQ(record.counted_by, CountedBy::kTable);
-      }
-      EXPECT_EQ(key.distinct_flows->value, 100);
-      EXPECT_EQ(key.distinct_flows->low, 100);
-      EXPECT_EQ(key.distinct_flows->high, 100);
-      EXPECT_NEAR(key.entropy->value, entropy, 1e-9);
-      EXPECT_NEAR(key.entropy->high - key.entropy->low, 0, 1e-9);
-      // Each flow has 7 packets more or less than in the epoch before.
-      EXPECT_EQ(key.changes.size(), epoch == 0 ? 0u : 100u);
-      for (const FlowChange& change : key.changes) {
-        EXPECT_EQ(std::abs(change.difference.value), 7);
-        EXPECT_EQ(change.difference.bound, 0);
-      }
+  Choice setup = Small();
+  setup.probability = 0.5;  // A sketch would be sampled soon.
+  setup.columns = 16;
+  setup.levels = 4;
+  setup.level_top_k = 16;
+  Lab lab(setup);
+  for (uint32_t epoch = 0; epoch < 2; ++epoch) {
+    lab.exact.clear();
+    for (uint32_t flow = 0; flow < 100; ++flow) {
+      lab.Send(flow, 1000 + 7 * (flow ^ epoch));
+      lab.meter.AtRest(lab.now + 1'000'000 * flow);
+    }
+    double entropy = 0;
+    uint64_t packets = 0;
+    for (const auto& [flow, pkts] : lab.exact) packets += pkts;
+    for (const auto& [flow, pkts] : lab.exact) {
+      const double share = static_cast<double>(pkts) / static_cast<double>(packets);
+      entropy -= share * std::log2(share);
+    }
+    const EpochReport report = *lab.EndEpoch();
+    EXPECT_EQ(report.exact_pkts, packets);
+    EXPECT_EQ(report.least_probability, 1);
+    const KeyReport& key = report.keys[0];
+    EXPECT_TRUE(key.table->complete);
+    EXPECT_EQ(key.table->flows, 100u);
+    EXPECT_EQ(key.table->flows_left, 0u);
+    EXPECT_EQ(key.table->pkts, packets);
+    ASSERT_EQ(key.heavy_hitters.size(), 100u);
+    for (const FlowRecord& record : key.heavy_hitters) {
+      const auto truth = static_cast<double>(lab.exact[test::NumberOf(record.key)]);
+      EXPECT_EQ(record.packets.value, truth);
+      EXPECT_EQ(record.packets.bound, 0);
+      EXPECT_EQ(record.bytes.value, truth * test::kFrameBytes);
+      EXPECT_EQ(record.bytes.bound, 0);
+      EXPECT_EQ(record.counted_by, CountedBy::kTable);
+    }
+    EXPECT_EQ(key.distinct_flows->value, 100);
+    EXPECT_EQ(key.distinct_flows->low, 100);
+    EXPECT_EQ(key.distinct_flows->high, 100);
+    EXPECT_NEAR(key.entropy->value, entropy, 1e-9);
+    EXPECT_NEAR(key.entropy->high - key.entropy->low, 0, 1e-9);
+    // Each flow has 7 packets more or less than in the epoch before.
+    EXPECT_EQ(key.changes.size(), epoch == 0 ? 0u : 100u);
+    for (const FlowChange& change : key.changes) {
+      EXPECT_EQ(std::abs(change.difference.value), 7);
+      EXPECT_EQ(change.difference.bound, 0);
     }
   }
 }
 
-// Flows 0 … 19 are heavy when flow 100 comes; the others up to 99 leave; flow 1000 becomes heavy
-// later. Packets after that are sampled.
+// Flows 0 … 19 are heavy when flow 1000 comes, for which there is no room and which becomes heavy
+// later; the others leave. From then on the sketch's rows are sampled.
 TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
   constexpr uint32_t kHeavy = 20, kLater = 1000;
   int beyond = 0, estimated = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Choice setup = Small();
-    setup.pace = Pace::kAlwaysLineRate;
-    setup.full_rate_pps = 10'000;
+    setup.probability = 0x1p-7;
     setup.top_k = 1;  // 512 heavy flows may stay: more than the table has.
     setup.seed = seed;
     setup.exact_flows = 1000;
@@ -182,7 +177,7 @@ TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
     for (uint32_t flow = 0; flow < 1000; ++flow) lab.Send(flow, flow < kHeavy ? 2000 : 100);
     lab.Send(kLater, 100);
     EXPECT_EQ(lab.exact.size(), 1001u);
-    lab.meter.AtRest(200'000'000);  // As of now, 1/2^7 of the rows are updated.
+    lab.meter.AtRest(lab.now);  // As of now, 1/2^7 of the rows are updated.
     for (int round = 0; round < 40; ++round) {
       for (uint32_t flow = 0; flow < kHeavy; ++flow) lab.Send(flow, 50);
       for (uint32_t flow = 30; flow < 40; ++flow) lab.Send(flow, 200);
@@ -242,27 +237,30 @@ TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
   EXPECT_EQ(report.keys[0].heavy_hitters[0].packets.bound, 0);
 }
 
+// The first key's table is closed, and its sketch sampled, when that of the second one is closed in
+// the middle of a burst.
 TEST(Table, CountsTheSameHoweverFramesAreDividedIntoBursts) {
-  const test::MixedFrames traffic(30'000, 400, 3);
+  const test::MixedFrames few(40'000, 400, 3), many(20'000, 4000, 4);
   Choice setup = Small();
   setup.keys = {{}, {KeyKind::kSource, 31, 128}};
-  setup.exact_flows = 180;  // The second key's table closes later than the first one's.
-  setup.pace = Pace::kAlwaysLineRate;
-  setup.full_rate_pps = 1;
+  setup.exact_flows = 300;
+  setup.columns = 16;
+  setup.probability = 0.5;
   setup.levels = 3;
   setup.level_columns = 64;
   setup.level_top_k = 16;
   const auto counted = [&](uint64_t most) {
     auto meter = std::make_unique<Meter>(setup, 0, kCyclesPerSecond, 0);
-    test::InBursts(*meter, traffic.frames().first(400), most, most);
-    meter->AtRest(200'000'000);
-    test::InBursts(*meter, traffic.frames().subspan(400), most, most + 1);
-    EXPECT_TRUE(meter->Finish(kEpoch / 2));
+    test::InBursts(*meter, few.frames(), most, most);
+    meter->AtRest(1);
+    test::InBursts(*meter, many.frames(), most, most + 1);
+    EXPECT_TRUE(meter->Finish(2));
     return meter;
   };
   const auto one_by_one = counted(1);
   const Epoch& a = *one_by_one->Closed();
-  EXPECT_EQ(a.least_probability, 0x1p-7);
+  EXPECT_EQ(a.exact_pkts, 40'000u);
+  EXPECT_EQ(a.least_probability, 0.5);
   for (const uint64_t most : {7u, 64u, 1000u}) {
     const auto meter = counted(most);
     const Epoch& b = *meter->Closed();

@@ -51,9 +51,13 @@ inline engine::telemetry::EpochReport SmallReport() {
   report.last_probability = 0.5;
   report.keys.resize(3);
   report.keys[0].heavy_hitters = {
-      {Ipv4Flow(1, 1024, 6), {6e9, 1000}, {4e11, 70'000}, Traffic{5'999'999'500, 399'999'999'000}},
+      {Ipv4Flow(1, 1024, 6),
+       {6e9, 1000},
+       {4e11, 70'000},
+       Traffic{5'999'999'500, 399'999'999'000},
+       CountedBy::kBoth},
       {Ipv6Flow(2), {2500.4, 100}, {160'000, 6000}, {}},
-      {Ipv4Flow(3, 1025, 17), {40, 0}, {4000, 0}, {}}};
+      {Ipv4Flow(3, 1025, 17), {40, 0}, {4000, 0}, {}, CountedBy::kTable}};
   report.keys[0].changes = {{Ipv4Flow(3, 1025, 17), 1000, 40, {-960, 5.5}}};
   report.keys[0].distinct_flows = Range{1000, 900, 1200};
   report.keys[0].entropy = Range{3.25, 3, 3.5};

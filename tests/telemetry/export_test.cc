@@ -235,25 +235,26 @@ bool Has(const std::vector<std::string>& lines, const std::string& line) {
 TEST(Csv, OneNumberARow) {
   const auto lines = Lines(CsvRows(test::SmallReport(), test::kClockUnixNs));
   const std::string head = "7,1700000007000000000,1700000008000000000,";
-  EXPECT_TRUE(Has(lines, head + ",packets,,,,,,10000000000,10000000000,10000000000,10000000000"));
-  EXPECT_TRUE(Has(lines, head + ",other_packets,,,,,,12,9,15,"));
-  EXPECT_TRUE(Has(lines, head + ",probability,,,,,,0.5,0.01,0.5,"));
+  EXPECT_TRUE(Has(lines, head + ",packets,,,,,,10000000000,10000000000,10000000000,10000000000,"));
+  EXPECT_TRUE(Has(lines, head + ",other_packets,,,,,,12,9,15,,"));
+  EXPECT_TRUE(Has(lines, head + ",probability,,,,,,0.5,0.01,0.5,,"));
   EXPECT_TRUE(Has(lines, head + "5-tuple,packets,10.0.0.1,192.0.2.80,6,1024,443,6000000000,"
-                                "5999999000,6000001000,5999999500"));
+                                "5999999000,6000001000,5999999500,both"));
   EXPECT_TRUE(Has(lines, head + "5-tuple,packets,2001:db8::2,2001:db8:ff00::,17,53,5353,2500.4,"
-                                "2400.4,2600.4,"));
+                                "2400.4,2600.4,,sketch"));
+  EXPECT_TRUE(Has(lines, head + "5-tuple,packets,10.0.0.3,192.0.2.80,17,1025,443,40,40,40,,table"));
   EXPECT_TRUE(Has(lines, head + "5-tuple,packets_change,10.0.0.3,192.0.2.80,17,1025,443,-960,"
-                                "-965.5,-954.5,"));
-  EXPECT_TRUE(Has(lines, head + "5-tuple,distinct_flows,,,,,,1000,900,1200,"));
-  EXPECT_TRUE(Has(lines, head + "5-tuple,entropy_bits,,,,,,3.25,3,3.5,"));
-  EXPECT_TRUE(Has(lines, head + "source,bytes,10.0.0.1,,,,,6000,5940,6060,"));
+                                "-965.5,-954.5,,"));
+  EXPECT_TRUE(Has(lines, head + "5-tuple,distinct_flows,,,,,,1000,900,1200,,"));
+  EXPECT_TRUE(Has(lines, head + "5-tuple,entropy_bits,,,,,,3.25,3,3.5,,"));
+  EXPECT_TRUE(Has(lines, head + "source,bytes,10.0.0.1,,,,,6000,5940,6060,,sketch"));
 }
 
 TEST(Csv, AFieldWithACommaIsQuoted) {
   const auto lines = Lines(CsvRows(test::SmallReport(), test::kClockUnixNs));
   EXPECT_TRUE(Has(lines,
                   "7,1700000007000000000,1700000008000000000,\"destination/24,64\","
-                  "packets,,192.0.2.0/24,,,,100,99,101,"));
+                  "packets,,192.0.2.0/24,,,,100,99,101,,sketch"));
   EXPECT_EQ(CsvField("plain"), "plain");
   EXPECT_EQ(CsvField("say \"a\",\r\nb"), "\"say \"\"a\"\",\r\nb\"");
 }
@@ -267,7 +268,7 @@ TEST(Csv, EveryRowHasTheColumnsOfTheHeader) {
     });
   };
   const auto header = columns(Lines(CsvHeader()).at(0));
-  EXPECT_EQ(header, 13);
+  EXPECT_EQ(header, 14);
   for (const std::string& line : Lines(CsvRows(test::SmallReport(), 0))) {
     EXPECT_EQ(columns(line), header) << line;
   }
@@ -276,7 +277,7 @@ TEST(Csv, EveryRowHasTheColumnsOfTheHeader) {
 TEST(Csv, WhatIsNoNumberIsEmpty) {
   EpochReport report = test::LargeReport(1);
   report.keys[0].heavy_hitters[0].packets = {std::nan(""), 0};
-  EXPECT_NE(CsvRows(report, 0).find("17,1024,443,,,,\r\n"), std::string::npos);
+  EXPECT_NE(CsvRows(report, 0).find("17,1024,443,,,,,sketch\r\n"), std::string::npos);
 }
 
 TEST(FlowText, NamesFlowsAsPeopleDo) {

@@ -37,7 +37,7 @@ struct TableReport {
 /// What one KeySpec saw.
 struct KeyReport {
   KeySpec spec;
-  std::optional<TableReport> table;  ///< Setup::exact_flows > 0, and the pace is not kFixed.
+  std::optional<TableReport> table;  ///< kAlwaysCorrect, Setup::exact_flows > 0.
   /// At most Setup::top_k, the largest first, each with at least Setup::heavy_hitter_share of
   /// all packets.
   std::vector<FlowRecord> heavy_hitters;

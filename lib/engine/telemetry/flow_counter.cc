@@ -28,8 +28,10 @@ uint32_t KnownIn(const Setup& setup, uint32_t level) {
   return setup.levels > 1 ? std::max(reported, setup.level_top_k) : reported;
 }
 
-/// With a probability of its own from the first packet on, nothing is counted packet by packet.
-uint32_t ExactIn(const Setup& setup) { return setup.pace == Pace::kFixed ? 0 : setup.exact_flows; }
+/// Other paces bound what a packet costs: they do not look at each.
+uint32_t ExactIn(const Setup& setup) {
+  return setup.pace == Pace::kAlwaysCorrect ? setup.exact_flows : 0;
+}
 
 /// Several times as many as are reported: which of them will be the largest is not known yet.
 uint32_t MostHeavy(const Setup& setup) { return std::max(512u, 4 * setup.top_k); }

@@ -43,8 +43,8 @@ struct Setup {
   uint32_t rows = 8;           ///< 3 … kMaxRows.
   uint32_t columns = 1 << 16;  ///< A power of two, 16 … kMaxColumns.
   uint32_t top_k = 100;        ///< Heavy hitters that are reported; 1 … kMaxTopK.
-  /// Flows that are counted packet by packet until an epoch has more (ExactFlows); 0: none. Each
-  /// takes 72 bytes or more, twice. None if the pace is kFixed. 0 … kMaxExactFlows.
+  /// kAlwaysCorrect: flows that are counted packet by packet until an epoch has more (ExactFlows);
+  /// 0: none. Each takes 72 bytes or more, twice. 0 … kMaxExactFlows.
   uint32_t exact_flows = 1 << 14;
   /// UnivMon: levels of sketches of halved sets of flows, for entropy and distinct flows. 1: none.
   uint32_t levels = 1;
