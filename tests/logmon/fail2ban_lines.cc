@@ -2,17 +2,20 @@
 //
 // fail2ban_lines: says which lines are failures by fail2ban's filters. Reads from standard input,
 // again and again: a line with the path of a filter, one with the number of lines that follow, and
-// these. Answers with JSON, a line for each filter: {"rules": 5, "left_out": ["rule 2: …"],
-// "failures": [[3, "192.0.2.1"], …]}, where lines count from 0; or {"error": "…"}. The scanner
-// and the filter itself, asked about every line, must say the same.
+// these. A number with "syslog" before it is one of messages of syslog. Answers with JSON, a line
+// for each filter: {"rules": 5, "left_out": ["rule 2: …"], "failures": [[3, "192.0.2.1"], …]},
+// where lines count from 0; or {"error": "…"}. The scanner and the filter itself, asked about every
+// line, must say the same.
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/logmon/scan/line_scanner.h"
+#include "engine/logmon/source/syslog.h"
 
 namespace {
 
@@ -22,21 +25,28 @@ using sluice::engine::logmon::LineScanner;
 using sluice::engine::logmon::MatchedLine;
 using sluice::engine::logmon::RuleSet;
 using sluice::engine::logmon::Scratch;
+using sluice::engine::logmon::SyslogMessage;
 
-json AskAll(const Filter& filter, const std::vector<std::string>& lines) {
+/// A line, and of a message of syslog what a daemon's file has before it.
+struct Line {
+  std::string header, text;
+};
+
+json AskAll(const Filter& filter, const std::vector<Line>& lines) {
   json failures = json::array();
   Scratch scratch;
   scratch.speaker.id = 1;
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (filter.Matches(lines[i], scratch)) {
-      failures.push_back({i, std::string(filter.HostOf(lines[i], scratch))});
+    scratch.speaker.header = lines[i].header;
+    if (filter.Matches(lines[i].text, scratch)) {
+      failures.push_back({i, std::string(filter.HostOf(lines[i].text, scratch))});
     }
   }
   return failures;
 }
 
 /// Every line is scanned among its neighbours.
-json ScanAll(const RuleSet& rules, const std::vector<std::string>& lines) {
+json ScanAll(const RuleSet& rules, const std::vector<Line>& lines) {
   LineScanner scanner(rules, {});
   json failures = json::array();
   const auto sink = [&](const MatchedLine& line) {
@@ -44,13 +54,17 @@ json ScanAll(const RuleSet& rules, const std::vector<std::string>& lines) {
   };
   for (uint32_t i = 0; i < lines.size(); ++i) {
     scanner.From({.number = i, .speaker = {.id = 1}});
-    scanner.Lines(lines[i] + '\n', sink);
+    if (lines[i].header.empty()) {
+      scanner.Lines(lines[i].text + '\n', sink);
+    } else {
+      scanner.Message(lines[i].header, lines[i].text, sink);
+    }
   }
   scanner.Flush(sink);
   return failures;
 }
 
-json Answer(const std::string& path, const std::vector<std::string>& lines) {
+json Answer(const std::string& path, const std::vector<Line>& lines) {
   std::vector<std::string> left_out;
   std::string error;
   auto filter = Filter::Fail2ban(path, &left_out, &error);
@@ -71,8 +85,18 @@ json Answer(const std::string& path, const std::vector<std::string>& lines) {
 int main() {
   std::string path, count;
   while (std::getline(std::cin, path) && std::getline(std::cin, count)) {
-    std::vector<std::string> lines(std::strtoull(count.c_str(), nullptr, 10));
-    for (std::string& line : lines) std::getline(std::cin, line);
+    constexpr std::string_view kSyslog = "syslog ";
+    const bool is_syslog = count.starts_with(kSyslog);
+    std::vector<Line> lines(
+        std::strtoull(count.c_str() + (is_syslog ? kSyslog.size() : 0), nullptr, 10));
+    for (Line& line : lines) {
+      std::getline(std::cin, line.text);
+      if (!is_syslog) continue;
+      const std::string datagram = line.text;
+      const SyslogMessage message = sluice::engine::logmon::ReadSyslog(datagram);
+      FileHeader(message, {}, &line.header);
+      line.text = message.text;
+    }
     const auto handler = json::error_handler_t::replace;
     std::printf("%s\n", Answer(path, lines).dump(-1, ' ', true, handler).c_str());
     std::fflush(stdout);

@@ -2,17 +2,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """fail2ban_test.py FAIL2BAN_LINES: every filter of Debian's package, beside fail2ban itself. Lines
 are those of the package's samples, lines that the filters' expressions match, the same bent, and
-lines of other filters; both must name the same failures, and whose. Prints a table."""
+lines of other filters; both must name the same failures, and whose. Prints a table. The samples
+are also sent as syslog: what fail2ban says of the file that a running rsyslogd writes counts."""
 
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import fail2ban_peer
 import regex_lines
+import rsyslog_peer
 
 ROOT = fail2ban_peer.find()
 TOOL = sys.argv.pop()
@@ -162,6 +166,73 @@ class EveryFilter(unittest.TestCase):
         rules = sum(len(lines.peer.rules()) for lines in self.filters.values() if lines.peer.runs)
         print(f"\nrules that made a failure: {reached} of {rules}")
         self.assertGreater(reached, rules * 0.6)
+
+
+# A line of a file that a syslog daemon wrote: stamp, host, and maybe tag and process.
+FILE_LINE = re.compile(r"([A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d) (\S+) (.*)", re.ASCII)
+TAG = re.compile(r"([\w/.-]{1,48})(?:\[(\d+)\])?: (.*)", re.ASCII)
+
+
+def rfc3164(line):
+    """A line of a file as a message; another is what a program logged."""
+    return f"<86>{line}" if FILE_LINE.fullmatch(line) else f"<86>Jun 21 16:47:48 web1 app: {line}"
+
+
+def rfc5424(line):
+    known = FILE_LINE.fullmatch(line)
+    tag = known and TAG.fullmatch(known[3])
+    if not tag:
+        return f"<86>1 2005-06-21T16:47:48.5+02:00 web1 app - - - {line}"
+    months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+    stamp = f"2005-{months.index(known[1][:3]) + 1:02}-{int(known[1][4:6]):02}T{known[1][7:]}Z"
+    return f"<86>1 {stamp} {known[2]} {tag[1]} {tag[2] or '-'} - - {tag[3]}"
+
+
+@unittest.skipIf(ROOT is None, "fail2ban is not there: run scripts/setup")
+@unittest.skipIf(rsyslog_peer.PROGRAM is None, "rsyslogd is not there: run scripts/setup")
+class SamplesAsSyslog(unittest.TestCase):
+    maxDiff = None
+
+    def test_names_the_failures_that_fail2ban_finds_in_the_file_of_rsyslogd(self):
+        samples = ROOT / fail2ban_peer.LIBRARY / "fail2ban/tests/files/logs"
+        filters = {file: [line for line in (samples / file.stem).read_text(errors="replace")
+                          .splitlines() if line.strip() and line[0] != "#"]
+                   for file in sorted((ROOT / "etc/fail2ban/filter.d").glob("*.conf"))
+                   if (samples / file.stem).exists()}
+        every = [line for lines in filters.values() for line in lines]
+        total = {}
+        for form in (rfc3164, rfc5424):
+            messages = [form(line) for line in every]
+            with rsyslog_peer.Daemon() as daemon:
+                written = daemon.written("udp", messages)
+                self.assertEqual(daemon.written("tcp", messages), written)
+            self.assertEqual(len(written), len(messages))
+            script = "".join(f"{file}\nsyslog {len(lines)}\n" +
+                             "".join(f"{form(line)}\n" for line in lines)
+                             for file, lines in filters.items())
+            told = subprocess.run([TOOL], input=script.encode("utf-8", "surrogateescape"),
+                                  stdout=subprocess.PIPE, check=True).stdout
+            begin = 0
+            for (file, lines), answer in zip(filters.items(), told.decode().splitlines()):
+                of_file = written[begin:begin + len(lines)]
+                begin += len(lines)
+                peer = fail2ban_peer.Peer(ROOT, file.stem)
+                if not peer.runs:
+                    continue
+                expected = {number: host for number, line in enumerate(of_file)
+                            if (host := peer.failure(line)) is not None}
+                answer = json.loads(answer)
+                found = dict(answer.get("failures", ()))
+                total[form.__name__] = total.get(form.__name__, 0) + len(expected)
+                print(f"{form.__name__:10}{file.stem:24}{len(lines):8}{len(expected):10}"
+                      f"{len(found):8}")
+                with self.subTest(filter=file.stem, form=form.__name__):
+                    self.assertNotIn("error", answer)
+                    self.assertEqual(
+                        [(of_file[n], form(lines[n]), expected.get(n), found.get(n))
+                         for n in range(len(lines)) if expected.get(n) != found.get(n)][:5], [])
+        print(total)
+        self.assertGreater(min(total.values()), 150)
 
 
 if __name__ == "__main__":

@@ -488,6 +488,62 @@ TEST(LineScanner, AsksFiltersAboutALineAsItsOwnSpeakers) {
   EXPECT_EQ(failures, (std::vector<std::string>{"2 b", "3 c"}));
 }
 
+/// Of a message, one event; terms may stand before and behind a line end that it holds.
+TEST(LineScanner, TakesAMessageForOneLineWhateverItHolds) {
+  const auto rules = Rules({"ERROR", "one two", "{ $.a = 1 }", "/^$"});
+  LineScanner scanner(*rules, {.line_bytes = 256});
+  Matches matches;
+  const LineRecorder recorder(&matches);
+  const std::string longest = "ERROR " + std::string(300, '\n') + "two";
+  for (const std::string text :
+       {"ERROR one\n  at ERROR two\r\n", "{\n \"a\": 1\r\n}", "\n", "", longest.c_str()}) {
+    scanner.Message("", text, recorder);
+    scanner.Flush(recorder);
+  }
+  EXPECT_EQ(matches, (Matches{{"ERROR one   at ERROR two", "0 1 "},
+                              {"{  \"a\": 1  }", "2 "},
+                              {"", "3 "},
+                              {"", "3 "},
+                              {"ERROR " + std::string(250, ' '), "0 ", true}}));
+  EXPECT_EQ(scanner.counters().lines, 5u);
+  EXPECT_EQ(scanner.counters().truncated_lines, 1u);
+}
+
+/// What a daemon writes before a message is for fail2ban's filters alone.
+TEST(LineScanner, ShowsTheHeaderOfAMessageToFiltersOfFilesAlone) {
+  std::string error;
+  std::vector<std::string> left_out;
+  const std::string path = testing::TempDir() + "header-" + std::to_string(getpid());
+  std::ofstream(path) << "[Definition]\nfailregex = ^\\s*web1 sshd\\[\\d+\\]: no <HOST>$\n";
+  std::vector<Filter> filters;
+  filters.push_back(Filter::Fail2ban(path, &left_out, &error).value());
+  unlink(path.c_str());
+  for (const char* pattern : {"sshd", "no", "-sshd"}) {
+    filters.push_back(Filter::CloudWatch(pattern, &error).value());
+  }
+  const auto rules = RuleSet::Compile(std::move(filters), &error);
+  ASSERT_TRUE(rules) << error;
+  LineScanner scanner(*rules, {});
+  std::vector<std::string> found;
+  const auto sink = [&](const MatchedLine& line) {
+    found.push_back(std::to_string(line.origin) + " " + line.filters.to_string().substr(252) + " " +
+                    std::string(line.text));
+  };
+  const auto say = [&](uint32_t number, std::string_view header, std::string_view text) {
+    scanner.From({.number = number, .speaker = {.id = 1}});
+    scanner.Message(header, text, sink);
+  };
+  say(0, "Nov 26 22:14:00 web1 sshd[7]: ", "no a");
+  say(1, "Nov 26 22:14:00 web1 cron[7]: ", "no b");
+  say(2, "Nov 26 22:14:00 web1 sshd[7]: ", "yes");
+  say(3, "", "Nov 26 22:14:00 web1 sshd[7]: no c");
+  say(4, "Nov 26 22:14:00 web1 sshd[7]: ", "no d");
+  scanner.Flush(sink);
+  EXPECT_EQ(found,
+            (std::vector<std::string>{"0 1101 no a", "1 1100 no b", "2 1000 yes",
+                                      "3 0111 Nov 26 22:14:00 web1 sshd[7]: no c", "4 1101 no d"}));
+}
+
 TEST(LineScanner, CountsWhatItAsked) {
   const auto rules = Rules({"ERROR", "{ $.a = 1 }"});
   LineScanner scanner(*rules, {});

@@ -5,8 +5,10 @@
 #include "engine/logmon/monitor.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -186,6 +188,36 @@ TEST_F(MonitorTest, CountsTheSameTextAlikeOnAllTransports) {
       }
     }
   }
+}
+
+/// Its rules want the time stamp gone, and the host name and tag there.
+TEST_F(MonitorTest, ShowsSyslogToFiltersOfFail2banAsLinesOfAFile) {
+  const std::string path = testing::TempDir() + "sshd-" + std::to_string(getpid());
+  std::ofstream(path) << "[Definition]\nprefregex = ^\\s*web1 sshd(?:\\[\\d+\\])?:?\\s<F-CONTENT>.+"
+                         "</F-CONTENT>$\nfailregex = ^Failed password for root from <HOST> port\n";
+  std::vector<std::string> left_out;
+  std::string error;
+  std::vector<Filter> filters;
+  filters.push_back(Filter::Fail2ban(path, &left_out, &error).value());
+  unlink(path.c_str());
+  filters.push_back(Filter::CloudWatch("sshd", &error).value());
+  filters.push_back(Filter::CloudWatch("Failed", &error).value());
+  const auto rules = RuleSet::Compile(std::move(filters), &error);
+  ASSERT_TRUE(rules) << error;
+  Monitor<TestSink> monitor(*rules, Options(), TestSink(), 42);
+  const auto process = [&](std::string_view text) {
+    const test::ExactBuffer buffer(MakeFrame(TextFrame{.text = text}));
+    packet::Frame frame{buffer.data(), buffer.size(), 0, 0};
+    packet::ProcessFrame(monitor, frame, now_);
+  };
+  const std::string text = "Failed password for root from 192.0.2.8 port 4711 ssh2";
+  for (int i = 0; i < 10; ++i) process("<86>Nov 26 22:14:00 web1 sshd[4711]: " + text);
+  EXPECT_EQ(monitor.sink().counts, (Counts{10, 0, 10}));
+  EXPECT_EQ(monitor.sink().last.line, text);
+  process("<86>1 2026-11-26T22:14:00Z web1 sshd 4711 - - " + text + "\n");
+  EXPECT_EQ(monitor.sink().counts, (Counts{11, 0, 11}));
+  process("<86>1 2026-11-26T22:14:00Z web1 cron 4711 - - " + text);
+  EXPECT_EQ(monitor.sink().counts, (Counts{11, 0, 12}));
 }
 
 TEST_F(MonitorTest, NamesTheSourceAndWhatSyslogSaysOfIt) {

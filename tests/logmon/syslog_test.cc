@@ -116,6 +116,31 @@ TEST(Syslog, TakesWordsInFrontOfAColonForATagOnlyWhereOneCanBe) {
   ExpectRead(front, {1, 5, "web1", "", ""});
 }
 
+/// As rsyslogd 8.2302 writes them with RSYSLOG_TraditionalFileFormat.
+TEST(Syslog, HasTheHeaderOfALineOfAFile) {
+  packet::FlowKey flow;
+  flow.ip_version = 4;
+  flow.source = {192, 0, 2, 7};
+  const auto header_of = [&](std::string_view datagram) {
+    std::string header = "old";
+    FileHeader(ReadSyslog(datagram), flow, &header);
+    return header;
+  };
+  EXPECT_EQ(header_of("<86>Nov 26 22:14:00 web1 sshd[4711]: Failed"),
+            "Nov 26 22:14:00 web1 sshd[4711]: ");
+  EXPECT_EQ(header_of("<86>Nov  6 22:14:00 sshd: Failed"), "Nov  6 22:14:00 192.0.2.7 sshd: ");
+  EXPECT_EQ(header_of("<86>2003-10-01T22:14:15.003Z web1 sshd[1]: Failed"),
+            "Oct  1 22:14:15 web1 sshd[1]: ");
+  EXPECT_EQ(header_of("<34>1 2003-10-11T22:14:15.003Z mymachine.example.com su - ID47 - failed"),
+            "Oct 11 22:14:15 mymachine.example.com su ");
+  EXPECT_EQ(header_of("<34>1 2003-10-11T22:14:15.003Z web1 su 12 - [a b=\"c\"] failed"),
+            "Oct 11 22:14:15 web1 su[12] ");
+  EXPECT_EQ(header_of("<34>1 - - su 12 - - failed"), "Jan  1 00:00:00 192.0.2.7 su[12] ");
+  EXPECT_EQ(header_of("<34>1 2003-99-00T99:99:99Z h\nh s\r - - - x"), "Dec  0 99:99:99 h h s  ");
+  EXPECT_EQ(header_of("<86>failed"), "Jan  1 00:00:00 192.0.2.7 ");
+  EXPECT_EQ(header_of(""), "Jan  1 00:00:00 192.0.2.7 ");
+}
+
 TEST(Syslog, HasPrioritiesFrom0To191AndTakesAllElseForText) {
   for (int priority = 0; priority <= 191; ++priority) {
     const Read read("<" + std::to_string(priority) + ">x");

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,7 +29,7 @@ class AttributedLines {
                   Sink sink)
       : scanner_(rules, limits),
         sink_(std::move(sink)),
-        wants_speaker_(rules.wants_speaker()),
+        wants_speaker_(rules.want_speaker().any()),
         session_cycles_(session_cycles) {}
 
   /// Of what comes next; TSC cycles.
@@ -50,10 +51,13 @@ class AttributedLines {
     writer.source.flow.source_port = 0;
     writer.is_syslog = true;
     writer.header = message.header;
+    std::string_view file_header;
     if (wants_speaker_) {
+      FileHeader(message, flow, &file_header_);
+      file_header = std::string_view(file_header_).substr(0, LineScanner::kMaxHeaderBytes);
       scanner_.From({written_ - 1, SpeakerOf(writer.source.flow, message.header, message.process)});
     }
-    scanner_.Lines(message.text.empty() ? "\n" : message.text, ToSink());
+    scanner_.Message(file_header, message.text, ToSink());
   }
   /// The source ended, and its last line with it.
   void Finish(const packet::FlowKey& flow, Transport transport, LineState& line) {
@@ -103,7 +107,9 @@ class AttributedLines {
                     std::string_view process) const {
     return {absl::HashOf(flow.source, flow.source_port, flow.destination_port, header.hostname,
                          header.app, process),
-            now_, session_cycles_};
+            now_,
+            session_cycles_,
+            {}};
   }
   auto ToSink() {
     return [this](const MatchedLine& line) {
@@ -117,6 +123,7 @@ class AttributedLines {
   std::vector<Writer> writers_{kMaxWriters};  ///< By Origin::number.
   uint32_t written_ = 0;
   bool wants_speaker_;
+  std::string file_header_;  ///< Of the message at hand.
   uint64_t session_cycles_;
   uint64_t now_ = 0;
 };

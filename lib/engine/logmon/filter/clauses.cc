@@ -60,4 +60,11 @@ Needles ToNeedles(const Clauses& clauses) {
   return needles;
 }
 
+Needles ToOneOf(const Clauses& clauses) {
+  if (clauses.empty()) return {};
+  Needles needles;
+  needles.any = Strongest(clauses).any;
+  return needles;
+}
+
 }  // namespace sluice::engine::logmon

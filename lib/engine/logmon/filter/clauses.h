@@ -31,4 +31,7 @@ Clauses Either(const Clauses& a, const Clauses& b);
 /// of the others. They never decide.
 Needles ToNeedles(const Clauses& clauses);
 
+/// The strongest of them alone: one needle suffices to ask. They never decide.
+Needles ToOneOf(const Clauses& clauses);
+
 }  // namespace sluice::engine::logmon

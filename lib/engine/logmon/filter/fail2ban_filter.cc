@@ -21,6 +21,23 @@ std::vector<std::string> Rules(const std::string& texts) {
   return absl::StrSplit(texts, '\n', absl::SkipWhitespace());
 }
 
+/// The line of a file which rsyslog writes for a message: control characters are `#` and three
+/// octal digits in it (rsyslog, $EscapeControlCharactersOnReceive).
+void SetFileLine(std::string_view header, std::string_view message, std::string* line) {
+  line->clear();
+  for (const std::string_view part : {header, message}) {
+    for (const char c : part) {
+      if ((c >= 0 && c < ' ') || c == '\x7f') {
+        line->push_back('#');
+        for (const int shift : {6, 3, 0})
+          line->push_back(static_cast<char>('0' + (c >> shift & 7)));
+      } else {
+        line->push_back(c);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<Fail2banFilter::Rule> Fail2banFilter::CompileRule(const std::string& text,
@@ -126,6 +143,10 @@ void Fail2banFilter::ForgetLines(std::string_view text, const Rule& rule, const 
 
 bool Fail2banFilter::Matches(std::string_view line, const Speaker& speaker, RegexMemory& regex,
                              Fail2banMemory& memory) const {
+  if (!speaker.header.empty()) {
+    SetFileLine(speaker.header, line, &memory.line);
+    line = memory.line;
+  }
   const DatePatterns::Span stamp = dates_->Find(line, regex.pcre2, &regex.groups);
   memory.text.assign(line.substr(0, stamp.begin)).append(line.substr(stamp.end)).append("\n");
   std::string_view text = memory.text;
@@ -170,7 +191,9 @@ Needles Fail2banFilter::GetNeedles() const {
   };
   Clauses rules = of(rules_[0].regex);
   for (size_t i = 1; i < rules_.size(); ++i) rules = Either(rules, of(rules_[i].regex));
-  return ToNeedles(prefix_ ? Both(of(prefix_->regex), std::move(rules)) : std::move(rules));
+  if (prefix_) rules = Both(of(prefix_->regex), std::move(rules));
+  // One of several, and not all of some: they may be in a header as well as in its line.
+  return ToOneOf(rules);
 }
 
 }  // namespace sluice::engine::logmon

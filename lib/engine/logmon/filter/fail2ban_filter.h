@@ -3,7 +3,8 @@
 // A filter of fail2ban's (filter.d/*.conf) as fail2ban's server runs it: which lines are failures,
 // and whose (fail2ban, jail.conf(5), "FILTER FILES"; its server/filter.py, findFailure).
 //
-// A line loses its time stamp; what `prefregex` leaves of it is searched for the rules of
+// A message of syslog is read as the line that a daemon writes into its file. A line loses its time
+// stamp; what `prefregex` leaves of it is searched for the rules of
 // `failregex`, of which the first that matches decides; one of `ignoreregex` takes that back.
 // Rules that say that a line is no failure by itself, that name no host, or that end a session
 // count together with other lines of the session (fail2ban_sessions.h).
@@ -33,8 +34,8 @@ struct Fail2banMemory {
 
   Fail2banSessions sessions;
   LineBuffers lines;
-  std::string text, content;  ///< Of the line at hand.
-  std::string host;           ///< Who failed in the last line that was a failure.
+  std::string line, text, content;  ///< Of the line at hand.
+  std::string host;                 ///< Who failed in the last line that was a failure.
 };
 
 /// Immutable.

@@ -40,11 +40,14 @@ struct Needles {
   bool decide = false;
 };
 
-/// Who writes a line, and when: for filters that put lines together.
+/// Who writes a line, and when: for filters that put lines together, or read a daemon's file.
 struct Speaker {
   uint64_t id = 0;           ///< Lines with different ids never belong together.
   uint64_t now = 0;          ///< In any unit.
   uint64_t max_silence = 0;  ///< In that unit: lines further apart do not either; 0: they do.
+  /// What a syslog daemon writes before the line in its file (FileHeader). Empty: the line did not
+  /// come as a message of syslog.
+  std::string_view header = {};
 };
 
 /// Memory that answering takes, and what filters remember of earlier lines; one for each thread,
@@ -104,7 +107,7 @@ class Filter {
   /// Whether the filter matches `line`, which has no line end. Any bytes. One of fail2ban's is
   /// asked about each line once, in their order.
   bool Matches(std::string_view line, Scratch& scratch) const;
-  /// It puts lines together: Scratch::speaker counts.
+  /// It is one of fail2ban's: Scratch::speaker counts.
   bool wants_speaker() const;
   /// Its expressions say who: <HOST>, <F-ID/>.
   bool names_host() const;

@@ -26,6 +26,9 @@ struct Origin {
 struct TextPart {
   uint32_t begin = 0, end = 0;
   bool truncated = false;  ///< It is the beginning of one line.
+  /// A line of so many bytes, its LF included, is the header of the part's only other line; 0:
+  /// there is none.
+  uint32_t header = 0;
   Origin origin;
 };
 
@@ -50,9 +53,9 @@ class GatheredText {
   /// `bytes` from there on. There is room for both. What no Add followed is forgotten.
   char* Place(uint32_t ahead, uint32_t bytes);
   /// Adds what was written to the place: everything from `ahead` before it to `end`.
-  void Add(const char* end, bool truncated, const Origin& origin) {
+  void Add(const char* end, bool truncated, const Origin& origin, uint32_t header = 0) {
     end_ = static_cast<uint32_t>(end - text_);
-    parts_.push_back({begin_, end_, truncated, origin});
+    parts_.push_back({begin_, end_, truncated, header, origin});
   }
   void Clear() {
     end_ = 0;

@@ -126,26 +126,36 @@ void LineMatcher::CloseLine() {
 
 void LineMatcher::EmitHits(std::span<const TextPart> parts, LineSink sink) {
   auto part = parts.begin();
-  for (const Hit& hit : hits_) {
-    while (part != parts.end() && part->end <= hit.begin) ++part;
+  for (auto hit = hits_.cbegin(); hit != hits_.cend();) {
+    while (part != parts.end() && part->end <= hit->begin) ++part;
     if (part == parts.end()) return;
-    if (hit.begin < part->begin) continue;  // Between two parts.
-    Emit(*part, text_.substr(hit.begin, hit.end - hit.begin), hit.matches, hit.to_ask, sink);
+    if (hit->begin >= part->begin && part->header != 0) {
+      EmitMessage(*part, hit, {}, sink);
+      continue;
+    }
+    const std::string_view line = text_.substr(hit->begin, hit->end - hit->begin);
+    // Not between two parts.
+    if (hit->begin >= part->begin) Emit(*part, line, hit->matches, hit->to_ask, sink);
+    ++hit;
   }
 }
 
 void LineMatcher::EmitAll(std::span<const TextPart> parts, const FilterSet& to_ask, LineSink sink) {
   const char* const base = text_.data();
-  size_t next_hit = 0;
+  auto hit = hits_.cbegin();
   for (const TextPart& part : parts) {
-    while (next_hit < hits_.size() && hits_[next_hit].begin < part.begin) ++next_hit;
+    while (hit != hits_.cend() && hit->begin < part.begin) ++hit;
+    if (part.header != 0) {
+      EmitMessage(part, hit, to_ask, sink);
+      continue;
+    }
     const char* const behind = base + part.end;
     for (const char* begin = base + part.begin; begin != behind;) {
       const char* const end = FindLineEnd(begin, behind);
       const std::string_view line(begin, static_cast<size_t>(end - begin));
-      if (next_hit < hits_.size() && base + hits_[next_hit].begin == begin) {
-        const Hit& hit = hits_[next_hit++];
-        Emit(part, line, hit.matches, hit.to_ask | to_ask, sink);
+      if (hit != hits_.cend() && base + hit->begin == begin) {
+        Emit(part, line, hit->matches, hit->to_ask | to_ask, sink);
+        ++hit;
       } else {
         Emit(part, line, {}, to_ask, sink);
       }
@@ -154,9 +164,29 @@ void LineMatcher::EmitAll(std::span<const TextPart> parts, const FilterSet& to_a
   }
 }
 
+/// A message and its header, which counts for filters that read it alone. `hit`: the first one that
+/// is in either, or behind both; then the first behind both.
+void LineMatcher::EmitMessage(const TextPart& part, std::vector<Hit>::const_iterator& hit,
+                              FilterSet to_ask, LineSink sink) {
+  const uint32_t begin = part.begin + part.header;
+  FilterSet matches;
+  for (; hit != hits_.cend() && hit->begin < part.end; ++hit) {
+    if (hit->begin < begin) {
+      to_ask |= hit->to_ask & rules_.want_speaker();
+    } else {
+      matches |= hit->matches;
+      to_ask |= hit->to_ask;
+    }
+  }
+  const char* const text = text_.data() + begin;
+  const char* const end = FindLineEnd(text, text_.data() + part.end);
+  Emit(part, {text, static_cast<size_t>(end - text)}, matches, to_ask, sink);
+}
+
 void LineMatcher::Emit(const TextPart& part, std::string_view line, FilterSet matches,
                        const FilterSet& to_ask, LineSink sink) {
   scratch_.speaker = part.origin.speaker;
+  if (part.header != 0) scratch_.speaker.header = text_.substr(part.begin, part.header - 1);
   if (to_ask.any()) {
     for (size_t i = 0; i < rules_.filters().size(); ++i) {
       if (!to_ask[i]) continue;

@@ -66,6 +66,8 @@ class LineMatcher {
   void CloseLine();
   void EmitHits(std::span<const TextPart> parts, LineSink sink);
   void EmitAll(std::span<const TextPart> parts, const FilterSet& to_ask, LineSink sink);
+  void EmitMessage(const TextPart& part, std::vector<Hit>::const_iterator& hit, FilterSet to_ask,
+                   LineSink sink);
   void Emit(const TextPart& part, std::string_view line, FilterSet matches, const FilterSet& to_ask,
             LineSink sink);
 

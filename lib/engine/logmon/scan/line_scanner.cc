@@ -19,6 +19,8 @@ constexpr uint16_t kTorn = 4;      // What is skipped lies behind a gap.
 constexpr uint32_t kMinLineBytes = 256;
 constexpr uint32_t kMaxLineBytes = 262144;
 
+bool IsLineEnd(char c) { return c == '\n' || c == '\r'; }
+
 /// Bytes before the first line end in `text`.
 size_t LineOf(std::string_view text) {
   const char* const begin = text.data();
@@ -45,7 +47,7 @@ LineScanner::LineScanner(const RuleSet& rules, const ScanLimits& limits)
       part_bytes_(std::min(line_bytes_, GatheredText::kBytes)),
       matcher_(rules),
       unfinished_(limits.unfinished_bytes),
-      text_(line_bytes_) {
+      text_(line_bytes_ + kMaxHeaderBytes + 1) {
   static_assert(UnfinishedLines::kSpareBytes <= GatheredText::kSpareBytes);
 }
 
@@ -68,6 +70,24 @@ void LineScanner::Lines(std::string_view bytes, LineSink sink) {
   LineState state;
   ForEachPiece(bytes, part_bytes_,
                [&](std::string_view piece, bool last) { TakePiece(state, piece, last, sink); });
+}
+
+void LineScanner::Message(std::string_view header, std::string_view text, LineSink sink) {
+  while (!text.empty() && IsLineEnd(text.back())) text.remove_suffix(1);
+  const bool truncated = text.size() > line_bytes_;
+  text = text.substr(0, line_bytes_);
+  if (text.empty()) text = "\n";
+  ++counters_.lines;
+  counters_.truncated_lines += truncated;
+  const auto ahead = static_cast<uint32_t>(header.empty() ? 0 : header.size() + 1);
+  staged_.bytes = nullptr;
+  if (!text_.HasRoom(ahead + text.size())) Flush(sink);
+  char* const to = text_.Place(ahead, static_cast<uint32_t>(text.size()));
+  char* const end = to + text.size();
+  if (CopyText(text, to).line_ends != 0 && text != "\n") std::replace_if(to, end, IsLineEnd, ' ');
+  header.copy(to - ahead, header.size());
+  if (ahead != 0) to[-1] = '\n';
+  text_.Add(end, truncated, origin_, ahead);
 }
 
 void LineScanner::Finish(LineState& state, LineSink sink) {
@@ -113,7 +133,7 @@ void LineScanner::TakePiece(LineState& state, std::string_view piece, bool whole
   const char* const begin = staged_.to;
   const char* const end = begin + piece.size();
   const char* const behind = whole ? end : BehindLastLineEnd(begin, end);
-  const bool ended = end[-1] == '\n' || end[-1] == '\r';
+  const bool ended = IsLineEnd(end[-1]);
   if (behind != begin) {
     counters_.lines += staged_.copied.line_ends + (whole && !ended ? 1 : 0);
     unfinished_.Drop(state.unfinished);

@@ -52,6 +52,8 @@ class LineScanner {
   /// `rules` outlives it.
   LineScanner(const RuleSet& rules, const ScanLimits& limits);
 
+  static constexpr uint32_t kMaxHeaderBytes = 1024;
+
   /// For a caller who must know the sum of bytes (CopiedText::sum) before they may be fed. They are
   /// copied in the same pass, and Feed with them, if it follows at once, makes none. The bytes stay
   /// as they are until the next Flush.
@@ -63,6 +65,9 @@ class LineScanner {
   void Feed(LineState& state, std::string_view bytes, LineSink sink);
   /// Bytes that are whole lines: the last one ends with them, terminated or not.
   void Lines(std::string_view bytes, LineSink sink);
+  /// A message, which is one line whatever it holds: a line end inside counts as a space, those
+  /// behind it do not count. `header`: Speaker::header, at most kMaxHeaderBytes, without line ends.
+  void Message(std::string_view header, std::string_view text, LineSink sink);
   /// The source ended: so did its last line.
   void Finish(LineState& state, LineSink sink);
   /// Bytes are missing here.

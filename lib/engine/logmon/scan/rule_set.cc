@@ -134,7 +134,7 @@ std::unique_ptr<const RuleSet> RuleSet::Compile(std::vector<Filter> filters, std
   rules->needs_.resize(rules->filters_.size());
   Builder builder(rules.get());
   for (size_t i = 0; i < rules->filters_.size(); ++i) {
-    rules->wants_speaker_ |= rules->filters_[i].wants_speaker();
+    rules->want_speaker_[i] = rules->filters_[i].wants_speaker();
     std::string why;
     if (!builder.Add(i, &why)) {
       *error = absl::StrCat("filter ", i + 1, ": ", why);

@@ -63,8 +63,8 @@ class RuleSet {
   const std::vector<Filter>& filters() const { return filters_; }
   /// Filters that can match a line without any needle: they are asked about every line.
   const FilterSet& asked_always() const { return asked_always_; }
-  /// A filter puts lines together: it must know who writes them.
-  bool wants_speaker() const { return wants_speaker_; }
+  /// Filters that must know who writes a line (Filter::wants_speaker).
+  const FilterSet& want_speaker() const { return want_speaker_; }
   size_t database_bytes() const;
   /// Null if all filters are asked always.
   const hs_database* database() const { return database_; }
@@ -91,7 +91,7 @@ class RuleSet {
   std::vector<uint32_t> first_use_;  ///< Of each needle; one more for the end.
   std::vector<FilterNeeds> needs_;
   FilterSet asked_always_;
-  bool wants_speaker_ = false;
+  FilterSet want_speaker_;
   hs_database* database_ = nullptr;
 };
 

@@ -3,17 +3,20 @@
 
 #include <arpa/inet.h>
 
-#include <array>
 #include <string_view>
 
 namespace sluice::engine::logmon {
 
-std::string SourceName(const Source& source) {
-  const packet::FlowKey& flow = source.flow;
-  std::array<char, INET6_ADDRSTRLEN> text{};
+AddressChars AddressText(const packet::FlowKey& flow) {
+  AddressChars text{};
   inet_ntop(flow.ip_version == 6 ? AF_INET6 : AF_INET, flow.source.data(), text.data(),
             text.size());
-  const std::string address = text.data();
+  return text;
+}
+
+std::string SourceName(const Source& source) {
+  const packet::FlowKey& flow = source.flow;
+  const std::string address = AddressText(flow).data();
   if (source.transport == Transport::kSyslog) return "syslog " + address;
   const std::string_view kind = source.transport == Transport::kTcp ? "tcp " : "lines ";
   const bool ipv6 = flow.ip_version == 6;

@@ -3,11 +3,19 @@
 // How a source is called in output.
 #pragma once
 
+#include <netinet/in.h>
+
+#include <array>
 #include <string>
 
 #include "engine/logmon/source/source.h"
 
 namespace sluice::engine::logmon {
+
+using AddressChars = std::array<char, INET6_ADDRSTRLEN>;
+
+/// The sender's address, up to the first zero byte.
+AddressChars AddressText(const packet::FlowKey& flow);
 
 /// "syslog 192.0.2.7", "tcp 192.0.2.7:40000", "lines [2001:db8::7]:40000".
 std::string SourceName(const Source& source);

@@ -3,13 +3,18 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
+
+#include "engine/logmon/source/source_name.h"
 
 namespace sluice::engine::logmon {
 namespace {
 
 constexpr uint32_t kMaxPriority = 191;     // Facility 23, severity 7.
 constexpr uint32_t kDefaultPriority = 13;  // RFC 3164 section 4.3.3.
+constexpr std::string_view kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -84,8 +89,6 @@ bool SkipRfc3339(Reader& reader) {
 
 /// "Mmm dd hh:mm:ss" of RFC 3164 section 4.1.2; a day below 10 has a space in front, or a zero.
 bool SkipRfc3164Date(Reader& reader) {
-  constexpr std::string_view kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   Reader probe = reader;
   const bool month = std::any_of(std::begin(kMonths), std::end(kMonths),
                                  [&](std::string_view name) { return probe.Skip(name); });
@@ -141,9 +144,9 @@ std::string_view UnlessNil(std::string_view word) { return word == "-" ? "" : wo
 
 /// Everything behind the priority.
 bool ReadRfc5424(Reader reader, SyslogMessage& message) {
-  if (!reader.Skip("1 ") || !(SkipRfc3339(reader) || reader.Skip("-")) || !reader.Skip(" ")) {
-    return false;
-  }
+  if (!reader.Skip("1 ")) return false;
+  const std::string_view stamp = reader.rest().substr(0, reader.rest().find(' '));
+  if (!(SkipRfc3339(reader) || reader.Skip("-")) || !reader.Skip(" ")) return false;
   std::string_view words[4];  // HOSTNAME, APP-NAME, PROCID, MSGID.
   for (std::string_view& word : words) {
     word = reader.Word();
@@ -154,6 +157,7 @@ bool ReadRfc5424(Reader reader, SyslogMessage& message) {
   message.header.hostname = UnlessNil(words[0]);
   message.header.app = UnlessNil(words[1]);
   message.process = UnlessNil(words[2]);
+  message.stamp = UnlessNil(stamp);
   message.text = reader.rest();
   return true;
 }
@@ -179,13 +183,20 @@ std::optional<std::string_view> SkipTag(Reader& reader, std::string_view* pid) {
 }
 
 bool ReadRfc3164(Reader reader, SyslogMessage& message) {
-  if (!(SkipRfc3164Date(reader) || SkipRfc3339(reader)) || !reader.Skip(" ")) return false;
+  const std::string_view date = reader.rest();
+  if (!(SkipRfc3164Date(reader) || SkipRfc3339(reader))) return false;
+  const std::string_view stamp = date.substr(0, date.size() - reader.rest().size());
+  if (!reader.Skip(" ")) return false;
+  message.stamp = stamp;
+  std::string_view front = reader.rest();
   std::optional<std::string_view> tag = SkipTag(reader, &message.process);
   if (!tag) {
     message.header.hostname = reader.Word();
     reader.Skip(" ");
+    front = reader.rest();
     tag = SkipTag(reader, &message.process);
   }
+  message.tag = front.substr(0, front.size() - reader.rest().size());
   message.header.app = tag.value_or("");
   message.text = reader.rest();
   return true;
@@ -206,6 +217,35 @@ SyslogMessage ReadSyslog(std::string_view datagram) {
   message.text = reader.rest();
   if (found && !ReadRfc5424(reader, message)) ReadRfc3164(reader, message);
   return message;
+}
+
+void FileHeader(const SyslogMessage& message, const packet::FlowKey& flow, std::string* header) {
+  const std::string_view stamp = message.stamp.empty() ? "Jan  1 00:00:00" : message.stamp;
+  if (IsDigit(stamp[0])) {  // RFC 3339.
+    const auto month = static_cast<size_t>((stamp[5] - '0') * 10 + stamp[6] - '1');
+    header->assign(kMonths[std::min(month, std::size(kMonths) - 1)]);
+    header->append(stamp[8] == '0' ? "  " : " ");
+    header->append(stamp[8] == '0' ? stamp.substr(9, 1) : stamp.substr(8, 2));
+    header->append(" ").append(stamp.substr(11, 8));
+  } else {
+    header->assign(stamp);
+  }
+  header->append(" ");
+  if (message.header.hostname.empty()) {
+    header->append(AddressText(flow).data());
+  } else {
+    header->append(message.header.hostname);
+  }
+  header->append(" ");
+  if (!message.tag.empty()) {
+    header->append(message.tag);
+  } else if (!message.header.app.empty()) {
+    header->append(message.header.app);
+    if (!message.process.empty()) header->append("[").append(message.process).append("]");
+    if (!message.text.starts_with(' ')) header->append(" ");
+  }
+  std::replace_if(
+      header->begin(), header->end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
 }
 
 }  // namespace sluice::engine::logmon

@@ -8,6 +8,7 @@
 // Nothing is lost to the filters: where a header stops making sense, the text begins.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "engine/logmon/source/source.h"
@@ -19,8 +20,12 @@ struct SyslogMessage {
   /// Which run of the program: PROCID of RFC 5424, and of RFC 3164 what the tag has in brackets.
   /// Empty where the message does not say.
   std::string_view process;
-  /// Without a byte order mark in front, and NULs behind. May hold line ends: then it is as many
-  /// lines. Empty if nothing was logged: an empty line.
+  /// The time stamp, in the form of RFC 3339 or RFC 3164; empty where the message has none.
+  std::string_view stamp;
+  /// Of RFC 3164: the tag with all that belongs to it, up to the text. Empty if there is none.
+  std::string_view tag;
+  /// Without a byte order mark in front, and NULs behind. May hold line ends; the message is one
+  /// line nevertheless. Empty if nothing was logged: an empty line.
   std::string_view text;
   /// False: the datagram does not begin with a valid priority. It is all text, and has the
   /// priority that RFC 3164 section 4.3.3 gives it: 13, user.notice.
@@ -35,5 +40,10 @@ struct SyslogMessage {
 ///     name is text. A tag where the host name should be is taken for the tag.
 ///   `<PRI>` and anything else: all behind the priority is text (RFC 3164 section 4.3.2).
 SyslogMessage ReadSyslog(std::string_view datagram);
+
+/// Sets `header` to what rsyslog writes before the text of a message into its files (its template
+/// RSYSLOG_TraditionalFileFormat): `Mmm dd hh:mm:ss HOST TAG `. A message without a time stamp has
+/// that of the year's begin, one without host name the address of its sender.
+void FileHeader(const SyslogMessage& message, const packet::FlowKey& flow, std::string* header);
 
 }  // namespace sluice::engine::logmon
