@@ -201,6 +201,27 @@ TEST_F(RegexFiles, HaveOneExpressionALine) {
   EXPECT_TRUE(ReadRegexFile(Write("x.conf", "# x\n[Definition]\n"), &error)->is_fail2ban);
 }
 
+/// As fail2ban's extractOptions reads them, which jail.conf(5) describes.
+TEST_F(RegexFiles, OfFail2banHaveOptionsBehindTheirName) {
+  const std::string file = Write("x.conf",
+                                 "[Definition]\nfailregex = ^<mode> <HOST>$\n"
+                                 "[Init]\nmode = normal\n");
+  const std::vector<std::string> lines{"normal a", "hard b", "x, y c"};
+  EXPECT_EQ(Failures(Read(file), lines), "a - - ");
+  EXPECT_EQ(Failures(Read(file + "[mode=hard]"), lines), "- b - ");
+  EXPECT_EQ(Failures(Read(file + "[ mode=hard , none=/a]"), lines), "- b - ");
+  EXPECT_EQ(Failures(Read(file + "[Mode=\"x, y\", none='']"), lines), "- - c ");
+  EXPECT_EQ(Failures(Read(file + "[none='\"',mode='hard']"), lines), "- b - ");
+  EXPECT_EQ(Failures(Read(file + "[]"), lines), "a - - ");
+  for (const std::string wrong :
+       {"[mode]", "[=hard]", "[mode=\"hard]", "[mode=hard x='y']", "[a=b]]"}) {
+    EXPECT_TRUE(FaultOf(file + wrong).ends_with("give options as in [mode=aggressive]")) << wrong;
+  }
+  std::string error;
+  EXPECT_TRUE(ReadRegexFile(file + "[mode=hard]", &error)->is_fail2ban) << error;
+  EXPECT_FALSE(ReadRegexFile(Write("plain", "a\n").string() + "[mode=hard]", &error));
+}
+
 TEST_F(RegexFiles, OfFail2banHaveContinuedLinesAndNames) {
   Write("common.conf",
         "[DEFAULT]\n_daemon = \\S*\nlogtype = file\n"
@@ -217,7 +238,7 @@ TEST_F(RegexFiles, OfFail2banHaveContinuedLinesAndNames) {
       "[Init]\nmode = hard\n";
   const auto rules = [&] {
     std::string error;
-    const auto config = Fail2banConfig::Parse(folder_ / "x.conf", text, &error);
+    const auto config = Fail2banConfig::Parse({folder_ / "x.conf", {}}, text, &error);
     const auto value = config ? config->Get("failregex", &error) : std::nullopt;
     EXPECT_TRUE(value) << error;
     return value.value_or("");

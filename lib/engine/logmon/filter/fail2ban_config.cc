@@ -4,6 +4,7 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
+#include <re2/re2.h>
 
 #include <fstream>
 #include <vector>
@@ -50,10 +51,32 @@ std::optional<std::string> ReadTextFile(const std::filesystem::path& file, std::
   return text;
 }
 
-std::optional<Fail2banConfig> Fail2banConfig::Parse(const std::filesystem::path& file,
+std::optional<FileWithOptions> SplitOptions(const std::filesystem::path& name, std::string* error) {
+  static const RE2 one_option(
+      R"re(\s*([\w\-.]+)=(?:"([^"]*)"|'([^']*)'|([^,\]"']*))\s*(?:,\s*|$))re");
+  const std::string whole = name.string();
+  const size_t open = whole.find('[');
+  FileWithOptions split{name, {}};
+  if (!whole.ends_with(']') || open == whole.npos) return split;
+  split.file = whole.substr(0, open);
+  const std::string options = whole.substr(open + 1, whole.size() - open - 2);
+  re2::StringPiece rest(options);
+  std::string option, values[3];
+  while (RE2::Consume(&rest, one_option, &option, &values[0], &values[1], &values[2])) {
+    split.options[absl::AsciiStrToLower(option)] = Stripped(values[0] + values[1] + values[2]);
+  }
+  if (!rest.empty()) {
+    *error = whole + ": give options as in [mode=aggressive]";
+    return std::nullopt;
+  }
+  return split;
+}
+
+std::optional<Fail2banConfig> Fail2banConfig::Parse(const FileWithOptions& file,
                                                     std::string_view text, std::string* error) {
   Fail2banConfig config;
-  if (!config.Add(file, text, 0, error)) return std::nullopt;
+  if (!config.Add(file.file, text, 0, error)) return std::nullopt;
+  for (const auto& [name, value] : file.options) config.sections_["Init"][name] = value;
   return config;
 }
 

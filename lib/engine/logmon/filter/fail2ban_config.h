@@ -15,13 +15,24 @@ namespace sluice::engine::logmon {
 /// Up to a MiB. Nothing, and one line in `error`, if it cannot be read.
 std::optional<std::string> ReadTextFile(const std::filesystem::path& file, std::string* error);
 
+/// `sshd.conf[mode=aggressive, publickey="any"]`: a file, and options that count before its own.
+struct FileWithOptions {
+  std::filesystem::path file;
+  std::map<std::string, std::string, std::less<>> options;
+};
+/// As a jail of fail2ban's reads the name of its filter: values may be in either kind of quotes.
+/// What does not end with `]` is the file alone. Nothing, and one line in `error`, if the brackets
+/// hold anything but options.
+std::optional<FileWithOptions> SplitOptions(const std::filesystem::path& name, std::string* error);
+
 class Fail2banConfig {
  public:
   /// `file`, whose text is `text`, and the files it includes from its folder. Of an option that is
   /// given several times, the last counts: of those in `before`, the file, those in `after`, and
   /// the file's name with .local, where there is one. An included file has the same order.
-  static std::optional<Fail2banConfig> Parse(const std::filesystem::path& file,
-                                             std::string_view text, std::string* error);
+  /// `options` count before all that files say.
+  static std::optional<Fail2banConfig> Parse(const FileWithOptions& file, std::string_view text,
+                                             std::string* error);
 
   /// An option of [Init], [Definition] or [DEFAULT], with %(name)s and <name> replaced. A name is
   /// also section/name, and known/name what the option was before a later file's. Empty if there is

@@ -83,8 +83,9 @@ std::optional<Fail2banFilter> Fail2banFilter::Read(const std::filesystem::path& 
                                                    std::string* error) {
   Fail2banFilter filter;
   const auto read = [&](std::string* why) {
-    const auto text = ReadTextFile(file, why);
-    const auto config = text ? Fail2banConfig::Parse(file, *text, why) : std::nullopt;
+    const auto split = SplitOptions(file, why);
+    const auto text = split ? ReadTextFile(split->file, why) : std::nullopt;
+    const auto config = text ? Fail2banConfig::Parse(*split, *text, why) : std::nullopt;
     if (!config) return false;
     const auto prefix = config->Get("prefregex", why);
     const auto rules = prefix ? config->Get("failregex", why) : std::nullopt;
@@ -115,8 +116,9 @@ std::optional<Fail2banFilter> Fail2banFilter::Read(const std::filesystem::path& 
   };
   std::string why;
   if (read(&why)) return filter;
-  // ReadTextFile names the file itself.
-  *error = why.starts_with(file.string()) ? why : absl::StrCat(file.string(), ": ", why);
+  // Some name the file themselves.
+  const std::string path = file.string().substr(0, file.string().find('['));
+  *error = why.starts_with(path) ? why : absl::StrCat(file.string(), ": ", why);
   return std::nullopt;
 }
 

@@ -90,9 +90,10 @@ class Filter {
   /// A regular expression of Python's, searched in the line; `<HOST>` stands for a host name or
   /// address, as in fail2ban.
   static std::optional<Filter> Regex(std::string_view expression, std::string* error);
-  /// A file of fail2ban's filter.d and those it includes: matches lines that are failures. Rules
-  /// that do not run are named in `left_out`, a line each, with the reason. Nothing, and one line
-  /// in `error`, if the file is wrong or none of its rules runs.
+  /// A file of fail2ban's filter.d, maybe with options as in `sshd.conf[mode=aggressive]`, and
+  /// those it includes: matches lines that are failures. Rules that do not run are named in
+  /// `left_out`, a line each, with the reason. Nothing, and one line in `error`, if the file is
+  /// wrong or none of its rules runs.
   static std::optional<Filter> Fail2ban(const std::filesystem::path& file,
                                         std::vector<std::string>* left_out, std::string* error);
 

@@ -9,7 +9,8 @@
 namespace sluice::engine::logmon {
 
 std::optional<RegexFile> ReadRegexFile(const std::filesystem::path& file, std::string* error) {
-  const auto text = ReadTextFile(file, error);
+  const auto split = SplitOptions(file, error);
+  const auto text = split ? ReadTextFile(split->file, error) : std::nullopt;
   if (!text) return std::nullopt;
   RegexFile read;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
@@ -18,6 +19,10 @@ std::optional<RegexFile> ReadRegexFile(const std::filesystem::path& file, std::s
     if (!line.empty() && line[0] != '#') read.expressions.emplace_back(line);
   }
   if (read.is_fail2ban) read.expressions.clear();
+  if (!read.is_fail2ban && !split->options.empty()) {
+    *error = file.string() + ": a file of plain expressions has no options: omit the brackets";
+    return std::nullopt;
+  }
   return read;
 }
 

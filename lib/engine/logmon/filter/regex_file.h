@@ -17,7 +17,8 @@ struct RegexFile {
   std::vector<std::string> expressions;
 };
 
-/// Nothing, and one line in `error`, if a file cannot be read or has more than a MiB.
+/// `file` may be one with options (SplitOptions). Nothing, and one line in `error`, if a file
+/// cannot be read or has more than a MiB.
 std::optional<RegexFile> ReadRegexFile(const std::filesystem::path& file, std::string* error);
 
 }  // namespace sluice::engine::logmon
