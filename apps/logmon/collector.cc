@@ -17,9 +17,10 @@ constexpr size_t kMinutesKept = 1000;  // Of all filters.
 
 WorkerFigures Plus(WorkerFigures sum, const WorkerFigures& more) {
   using engine::logmon::ScanCounters;
-  for (const auto total : {&ScanCounters::lines, &ScanCounters::matched_lines, &ScanCounters::asked,
-                           &ScanCounters::given_up, &ScanCounters::truncated_lines,
-                           &ScanCounters::torn_lines, &ScanCounters::no_memory_lines}) {
+  for (const auto total :
+       {&ScanCounters::lines, &ScanCounters::matched_lines, &ScanCounters::asked,
+        &ScanCounters::given_up, &ScanCounters::unread_json, &ScanCounters::truncated_lines,
+        &ScanCounters::torn_lines, &ScanCounters::no_memory_lines}) {
     sum.scan.*total += more.scan.*total;
   }
   for (size_t i = 0; i < sum.sources.events.size(); ++i) {

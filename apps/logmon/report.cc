@@ -104,6 +104,7 @@ ordered_json FiguresJson(const Figures& figures, const Config& config) {
   const engine::logmon::ScanCounters& scan = figures.workers.scan;
   json["scan"] = {{"asked", scan.asked},
                   {"given_up", scan.given_up},
+                  {"unread_json", scan.unread_json},
                   {"truncated_lines", scan.truncated_lines},
                   {"torn_lines", scan.torn_lines},
                   {"no_memory_lines", scan.no_memory_lines}};

@@ -35,6 +35,7 @@ constexpr std::array kScanFigures{ScanFigure{"lines", &ScanCounters::lines},
                                   ScanFigure{"matched_lines", &ScanCounters::matched_lines},
                                   ScanFigure{"asked", &ScanCounters::asked},
                                   ScanFigure{"given_up", &ScanCounters::given_up},
+                                  ScanFigure{"unread_json", &ScanCounters::unread_json},
                                   ScanFigure{"truncated_lines", &ScanCounters::truncated_lines},
                                   ScanFigure{"torn_lines", &ScanCounters::torn_lines},
                                   ScanFigure{"no_memory_lines", &ScanCounters::no_memory_lines}};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 namespace sluice::engine::logmon {
 namespace {
@@ -21,9 +22,17 @@ std::string_view TakeBare(Cursor& cursor) {
   return text;
 }
 
+template <typename Number>
+std::optional<Number> Whole(std::string_view text) {
+  Number number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
 }  // namespace
 
-std::optional<double> NumberIn(std::string_view text) {
+std::optional<long double> NumberIn(std::string_view text) {
   const bool is_positive = text.starts_with('+');
   if (is_positive) text.remove_prefix(1);
   const size_t sign = !is_positive && text.starts_with('-') ? 1 : 0;
@@ -32,10 +41,10 @@ std::optional<double> NumberIn(std::string_view text) {
   if (!absl::ascii_isdigit(static_cast<unsigned char>(text[sign])) && text[sign] != '.') {
     return std::nullopt;
   }
-  double number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+  if (const auto integer = Whole<int64_t>(text)) return *integer;
+  if (const auto integer = Whole<uint64_t>(text)) return *integer;
+  const auto number = Whole<double>(text);
+  return number && std::isfinite(*number) ? std::optional<long double>(*number) : std::nullopt;
 }
 
 std::optional<Comparison::Operator> Comparison::TakeOperator(Cursor& cursor) {
@@ -89,8 +98,8 @@ bool Comparison::HoldsForText(std::string_view text) const {
   return is_negated() ? !is_equal : operator_ == Operator::kEqual && is_equal;
 }
 
-bool Comparison::HoldsForNumber(double number) const {
-  const double* operand = std::get_if<double>(&operand_);
+bool Comparison::HoldsForNumber(long double number) const {
+  const auto* operand = std::get_if<long double>(&operand_);
   if (operand == nullptr) return is_negated();
   switch (operator_) {
     case Operator::kEqual:

@@ -13,8 +13,9 @@
 
 namespace sluice::engine::logmon {
 
-/// The whole of `text` as a finite decimal number, scientific notation included.
-std::optional<double> NumberIn(std::string_view text);
+/// The whole of `text` as a finite decimal number, scientific notation included. An integer of 64
+/// bits is exact.
+std::optional<long double> NumberIn(std::string_view text);
 
 class Comparison {
  public:
@@ -26,24 +27,24 @@ class Comparison {
   /// Null unless it compares with text; `is_quoted` tells what "404" is.
   const Wildcard* text() const { return std::get_if<Wildcard>(&operand_); }
   const AwsRegex* regex() const { return std::get_if<AwsRegex>(&operand_); }
-  bool is_number() const { return std::holds_alternative<double>(operand_); }
+  bool is_number() const { return std::holds_alternative<long double>(operand_); }
   bool is_quoted() const { return is_quoted_; }
 
   /// A text that is no number: less and greater do not hold, and it equals no number.
   bool HoldsForText(std::string_view text) const;
   /// A number. It equals no text.
-  bool HoldsForNumber(double number) const;
+  bool HoldsForNumber(long double number) const;
   /// Text that may be a number: "404" equals 404, as does "404.0".
   bool HoldsForTextOrNumber(std::string_view text) const;
 
  private:
   enum class Operator { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
-  Comparison(Operator given, std::variant<double, Wildcard, AwsRegex> operand, bool is_quoted)
+  Comparison(Operator given, std::variant<long double, Wildcard, AwsRegex> operand, bool is_quoted)
       : operator_(given), operand_(std::move(operand)), is_quoted_(is_quoted) {}
   static std::optional<Operator> TakeOperator(Cursor& cursor);
 
   Operator operator_;
-  std::variant<double, Wildcard, AwsRegex> operand_;
+  std::variant<long double, Wildcard, AwsRegex> operand_;
   bool is_quoted_;
 };
 

@@ -38,6 +38,8 @@ Fail2banMemory& Scratch::fail2ban(const Condition& filter, size_t max_lines) {
 
 uint64_t Scratch::given_up() const { return regex_ != nullptr ? regex_->pcre2.given_up() : 0; }
 
+uint64_t Scratch::unread_json() const { return json_->unread(); }
+
 Filter::Filter() = default;
 Filter::Filter(Filter&&) noexcept = default;
 Filter& Filter::operator=(Filter&&) noexcept = default;

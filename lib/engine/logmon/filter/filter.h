@@ -66,6 +66,8 @@ class Scratch {
   Fail2banMemory& fail2ban(const Condition& filter, size_t max_lines);
   /// Searches that were given up; a line is then taken for one that does not match.
   uint64_t given_up() const;
+  /// JsonLine::unread.
+  uint64_t unread_json() const;
 
   /// Of the lines that come next.
   Speaker speaker;

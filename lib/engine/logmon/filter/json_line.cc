@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/logmon/filter/json_repair.h"
+
 namespace sluice::engine::logmon {
 
 const simdjson::dom::object* JsonLine::Parse(std::string_view line) {
@@ -17,10 +19,21 @@ const simdjson::dom::object* JsonLine::Parse(std::string_view line) {
     std::memset(text_.data() + line.size(), 0, simdjson::SIMDJSON_PADDING);
     bytes_ = line.size();
     has_line_ = true;
-    is_object_ =
-        parser_.parse(text_.data(), bytes_, false).get_object().get(object_) == simdjson::SUCCESS;
+    is_object_ = ParseText();
+    const size_t begin = line.find_first_not_of(" \t");
+    if (!is_object_ && begin != line.npos && line[begin] == '{') ++unread_;
   }
   return is_object_ ? &object_ : nullptr;
+}
+
+bool JsonLine::ParseText() {
+  simdjson::dom::element read;
+  simdjson::error_code code = parser_.parse(text_.data(), bytes_, false).get(read);
+  if (code == simdjson::NUMBER_ERROR || code == simdjson::STRING_ERROR) {
+    RepairJson({text_.data(), bytes_}, &repaired_);
+    code = parser_.parse(repaired_).get(read);
+  }
+  return code == simdjson::SUCCESS && read.get_object().get(object_) == simdjson::SUCCESS;
 }
 
 }  // namespace sluice::engine::logmon

@@ -32,10 +32,17 @@ std::optional<std::string_view> ScalarText(const simdjson::dom::element& value, 
   }
 }
 
-std::optional<double> ScalarNumber(const simdjson::dom::element& value) {
-  double number = 0;
-  if (value.get_double().get(number) != simdjson::SUCCESS) return std::nullopt;
-  return number;
+std::optional<long double> ScalarNumber(const simdjson::dom::element& value) {
+  switch (value.type()) {
+    case Type::INT64:
+      return value.get_int64().value_unsafe();
+    case Type::UINT64:
+      return value.get_uint64().value_unsafe();
+    case Type::DOUBLE:
+      return value.get_double().value_unsafe();
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace sluice::engine::logmon

@@ -17,7 +17,7 @@ using ScalarRoom = std::array<char, 32>;
 /// arrays and objects. Valid as long as the line and `room`.
 std::optional<std::string_view> ScalarText(const simdjson::dom::element& value, ScalarRoom& room);
 
-/// A number; nothing of anything else.
-std::optional<double> ScalarNumber(const simdjson::dom::element& value);
+/// A number; nothing of anything else. Exact, as a long double has at least 64 bits.
+std::optional<long double> ScalarNumber(const simdjson::dom::element& value);
 
 }  // namespace sluice::engine::logmon

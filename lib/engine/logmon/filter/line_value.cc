@@ -2,11 +2,22 @@
 #include "engine/logmon/filter/line_value.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/logmon/filter/comparison.h"
 #include "engine/logmon/filter/condition.h"
+#include "engine/logmon/filter/json_repair.h"
 
 namespace sluice::engine::logmon {
+namespace {
+
+/// A number that a double holds.
+std::optional<double> Finite(std::optional<long double> number) {
+  if (!number || std::abs(*number) >= kBeyondDouble) return std::nullopt;
+  return static_cast<double>(*number);
+}
+
+}  // namespace
 
 std::optional<LineValue> LineValue::Compile(std::string_view selector, const Filter& filter,
                                             std::string* error) {
@@ -52,12 +63,12 @@ std::optional<double> LineValue::NumberOf(std::string_view line, Scratch& scratc
     const simdjson::dom::object* object = scratch.json().Parse(line);
     const auto value = object != nullptr ? selector_->In(*object) : std::nullopt;
     if (!value) return std::nullopt;
-    if (const auto number = ScalarNumber(*value)) return number;
+    if (const auto number = ScalarNumber(*value)) return Finite(*number);
     const auto text = ScalarText(*value, room);
-    return text ? NumberIn(*text) : std::nullopt;
+    return text ? Finite(NumberIn(*text)) : std::nullopt;
   }
   const auto text = FieldOf(line, scratch);
-  return text ? NumberIn(*text) : std::nullopt;
+  return text ? Finite(NumberIn(*text)) : std::nullopt;
 }
 
 std::optional<std::string_view> LineValue::TextOf(std::string_view line, Scratch& scratch,

@@ -22,7 +22,7 @@ MetricValue::~MetricValue() = default;
 std::optional<MetricValue> MetricValue::Compile(std::string_view value, const Filter& filter,
                                                 std::string* error) {
   if (const auto number = NumberIn(value)) {
-    return MetricValue(std::make_unique<const Selector>(Selector{*number}));
+    return MetricValue(std::make_unique<const Selector>(Selector{static_cast<double>(*number)}));
   }
   if (!value.starts_with('$')) {
     *error = "a metric value is a number, $.property or $field";

@@ -46,6 +46,8 @@ class LineMatcher {
   uint64_t asked() const { return asked_; }
   /// Searches in lines that took too many steps and were given up.
   uint64_t given_up() const { return scratch_.given_up(); }
+  /// Lines that a filter of JSON was asked about, and that are wrong as JSON.
+  uint64_t unread_json() const { return scratch_.unread_json(); }
 
  private:
   /// A line with needles: bytes of the text being scanned.

@@ -119,6 +119,7 @@ ScanCounters LineScanner::counters() const {
   counters.matched_lines = matcher_.matched_lines();
   counters.asked = matcher_.asked();
   counters.given_up = matcher_.given_up();
+  counters.unread_json = matcher_.unread_json();
   return counters;
 }
 

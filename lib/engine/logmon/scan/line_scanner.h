@@ -32,8 +32,10 @@ struct LineState {
 struct ScanCounters {
   uint64_t lines = 0;  ///< Ended, or longer than the limit.
   uint64_t matched_lines = 0;
-  uint64_t asked = 0;     ///< Lines times filters whose needles did not decide.
-  uint64_t given_up = 0;  ///< Searches in lines that took too many steps.
+  uint64_t asked = 0;        ///< Lines times filters whose needles did not decide.
+  uint64_t given_up = 0;     ///< Searches in lines that took too many steps.
+  uint64_t unread_json = 0;  ///< Lines that begin with `{`, that a filter of JSON was asked
+                             ///< about, and that are wrong as JSON.
   uint64_t truncated_lines = 0;
   uint64_t torn_lines = 0;       ///< Given up: before a gap, behind one, or with their source.
   uint64_t no_memory_lines = 0;  ///< Given up because unfinished lines fill their memory.
