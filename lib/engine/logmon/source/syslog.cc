@@ -202,11 +202,24 @@ bool ReadRfc3164(Reader reader, SyslogMessage& message) {
   return true;
 }
 
+/// A message without the number of its bytes (RFC 6587 section 3.4.1), which some senders write
+/// into datagrams, too.
+std::string_view WithoutCount(std::string_view datagram) {
+  Reader reader(datagram);
+  const std::string_view digits = reader.Digits(5);
+  size_t count = 0;
+  for (const char digit : digits) count = count * 10 + static_cast<size_t>(digit - '0');
+  const bool is_counted = !digits.empty() && digits[0] != '0' && reader.Skip(" ") &&
+                          reader.rest().starts_with("<") && reader.rest().size() == count;
+  return is_counted ? reader.rest() : datagram;
+}
+
 }  // namespace
 
 SyslogMessage ReadSyslog(std::string_view datagram) {
   // Some senders end their datagrams as strings.
   while (datagram.ends_with('\0')) datagram.remove_suffix(1);
+  datagram = WithoutCount(datagram);
   SyslogMessage message;
   Reader reader(datagram);
   const std::optional<uint32_t> found = SkipPriority(reader);

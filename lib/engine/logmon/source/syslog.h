@@ -32,7 +32,7 @@ struct SyslogMessage {
   bool has_priority = false;
 };
 
-/// Any bytes. By form:
+/// Any bytes, maybe with their number before them (RFC 6587 section 3.4.1). By form:
 ///   RFC 5424: `<PRI>1 TIMESTAMP HOSTNAME APP PROCID MSGID SD MSG`. It is read as such only if
 ///     everything up to the end of the structured data is as the RFC wants it, lengths apart.
 ///   RFC 3164: `<PRI>TIMESTAMP HOSTNAME TAG: CONTENT`, with a date of RFC 3164 or RFC 3339. The
