@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "packet/ethernet.h"
+#include "packet/parse.h"
 #include "packet/partial_checksum.h"
 
 namespace sluice::rpc_app {
@@ -37,8 +38,13 @@ int Bind(int socket, const std::string& interface) {
 
 }  // namespace
 
-PacketWire::PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac, bool shared)
-    : socket_(std::move(socket)), neighbor_(mac), shared_(shared), buffers_(kBurst) {
+PacketWire::PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac, uint32_t mtu,
+                       bool shared)
+    : socket_(std::move(socket)),
+      neighbor_(mac),
+      fragmenter_(mtu),
+      shared_(shared),
+      buffers_(kBurst) {
   frames_.reserve(kBurst);
 }
 
@@ -55,14 +61,22 @@ std::unique_ptr<PacketWire> PacketWire::Open(const std::string& interface,
   }
   packet::MacAddress mac;
   std::memcpy(mac.data(), request.ifr_hwaddr.sa_data, mac.size());
-  std::unique_ptr<PacketWire> wire(new PacketWire(std::move(made), mac, shared));
+  // The address and the MTU are members of one union.
+  if (ioctl(made.get(), SIOCGIFMTU, &request) != 0) {
+    *error = std::strerror(errno);
+    return nullptr;
+  }
+  const auto mtu = static_cast<uint32_t>(request.ifr_mtu);
+  std::unique_ptr<PacketWire> wire(new PacketWire(std::move(made), mac, mtu, shared));
   return wire->neighbor_.AddAddresses(addresses, error) ? std::move(wire) : nullptr;
 }
 
-std::span<const device::WireFrame> PacketWire::Pull(uint64_t, uint32_t max) {
+std::span<const device::WireFrame> PacketWire::Pull(uint64_t now_ns, uint32_t max) {
+  now_ns_ = now_ns;
   if (first_frame_ == frames_.size()) {
     frames_.clear();
     first_frame_ = 0;
+    defragmenter_.Expire(now_ns);
     // The device goes on while others' frames come without end.
     const uint32_t most = std::min(max, kBurst);
     for (uint32_t number = 0, looks = 0; number < most && looks < 4 * kBurst; ++looks) {
@@ -84,8 +98,8 @@ std::span<const device::WireFrame> PacketWire::Pull(uint64_t, uint32_t max) {
         status = data.tp_status;
       }
       ++totals_.offered;
-      const auto bytes = static_cast<uint32_t>(length);
-      if (!IsForDevice(number, bytes, status)) continue;
+      const uint32_t bytes = TakeFrame(number, static_cast<uint32_t>(length), status);
+      if (bytes == 0) continue;
       frames_.push_back({buffers_[number].data(), bytes});
       ++number;
     }
@@ -96,19 +110,31 @@ std::span<const device::WireFrame> PacketWire::Pull(uint64_t, uint32_t max) {
 
 void PacketWire::Consumed(uint32_t count) { first_frame_ += count; }
 
-bool PacketWire::IsForDevice(uint32_t number, uint32_t length, uint32_t status) {
+uint32_t PacketWire::TakeFrame(uint32_t number, uint32_t length, uint32_t status) {
   uint8_t* const data = buffers_[number].data();
-  if ((status & TP_STATUS_VLAN_VALID) != 0) return ++counts_[kTagged], false;
+  if ((status & TP_STATUS_VLAN_VALID) != 0) return ++counts_[kTagged], 0;
   if ((status & TP_STATUS_CSUMNOTREADY) != 0) packet::CompletePartialChecksum(data, length);
-  if (shared_ && !IsUdp(data, length)) return ++counts_[kKernel], false;
+  if (shared_ && !IsUdp(data, length)) return ++counts_[kKernel], 0;
   packet::Frame frame{data, length, 0, kFrameBytes - length};
   if (const auto verdict = neighbor_.Process(frame, 0)) {
-    if (verdict->action != packet::Action::kForward) return ++counts_[kBadNeighbor], false;
+    if (verdict->action != packet::Action::kForward) return ++counts_[kBadNeighbor], 0;
     Send(frame.data, frame.length);
-    return ++counts_[kNeighbor], false;
+    return ++counts_[kNeighbor], 0;
   }
-  if (!IsToUs(data, length)) return ++counts_[kForeign], false;
-  return true;
+  if (!IsToUs(data, length)) return ++counts_[kForeign], 0;
+  return Reassemble(number, length);
+}
+
+uint32_t PacketWire::Reassemble(uint32_t number, uint32_t length) {
+  uint8_t* const data = buffers_[number].data();
+  const packet::Headers headers = packet::Parse(data, length);
+  if (headers.error != packet::ParseError::kNone || !headers.IsFragment()) return length;
+  if (!packet::Defragmenter::Takes(headers)) return ++counts_[kBadFragment], 0;
+  const std::span<const uint8_t> whole = defragmenter_.Take(data, headers, now_ns_);
+  if (whole.empty()) return 0;
+  ++counts_[kReassembled];
+  std::ranges::copy(whole, data);
+  return static_cast<uint32_t>(whole.size());
 }
 
 bool PacketWire::IsToUs(const uint8_t* frame, uint32_t length) const {
@@ -130,25 +156,48 @@ bool PacketWire::IsUdp(const uint8_t* frame, uint32_t length) {
   if (length < packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes) return false;
   const uint16_t type = packet::LoadBe16(frame + 12);
   const uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
-  return (type == packet::kEtherTypeIpv4 && ip[9] == packet::kProtocolUdp) ||
-         (type == packet::kEtherTypeIpv6 && ip[6] == packet::kProtocolUdp);
+  if (type == packet::kEtherTypeIpv4) return ip[9] == packet::kProtocolUdp;
+  if (type != packet::kEtherTypeIpv6) return false;
+  // A fragment says in its own header what it is a part of.
+  constexpr uint8_t kFragmentHeader = 44;
+  constexpr uint32_t kNextOfFragment = packet::kEthernetHeaderBytes + packet::kIpv6HeaderBytes;
+  return ip[6] == packet::kProtocolUdp || (ip[6] == kFragmentHeader && length > kNextOfFragment &&
+                                           frame[kNextOfFragment] == packet::kProtocolUdp);
 }
 
-void PacketWire::Send(const uint8_t* frame, uint32_t length) {
-  if (send(socket_.get(), frame, length, MSG_DONTWAIT) < 0) ++counts_[kUnsent];
+bool PacketWire::Send(const uint8_t* frame, uint32_t length) {
+  const bool sent = send(socket_.get(), frame, length, MSG_DONTWAIT) >= 0;
+  if (!sent) ++counts_[kUnsent];
+  return sent;
 }
 
 void PacketWire::Deliver(uint64_t, std::span<const device::WireFrame> frames) {
-  for (const device::WireFrame& frame : frames) Send(frame.data, frame.length);
+  for (const device::WireFrame& frame : frames) {
+    if (fragmenter_.Fits(frame.length, packet::kEthernetHeaderBytes)) {
+      Send(frame.data, frame.length);
+      continue;
+    }
+    // Frames of a VLAN did not come in, so that none goes out.
+    fragmenter_.Cut(frame.data, frame.length, packet::kEthernetHeaderBytes,
+                    [&](const uint8_t* piece, uint32_t length) { return Send(piece, length); });
+  }
 }
 
 std::span<const device::Counter> PacketWire::Counters() {
+  using packet::Defragmenter;
   counters_ = {{{"wire_foreign", counts_[kForeign]},
                 {"wire_tagged", counts_[kTagged]},
                 {"wire_neighbor", counts_[kNeighbor]},
                 {"wire_bad_neighbor", counts_[kBadNeighbor]},
                 {"wire_unsent", counts_[kUnsent]},
-                {"wire_kernel", counts_[kKernel]}}};
+                {"wire_reassembled", counts_[kReassembled]},
+                {"wire_fragment_unsupported", counts_[kBadFragment]},
+                {"wire_kernel", counts_[kKernel]},
+                {"wire_fragment_timed_out", defragmenter_.ended(Defragmenter::kTimedOut)},
+                {"wire_fragment_no_room", defragmenter_.ended(Defragmenter::kNoRoom)},
+                {"wire_fragment_overlap", defragmenter_.ended(Defragmenter::kOverlap)},
+                {"wire_fragment_malformed", defragmenter_.ended(Defragmenter::kMalformed)},
+                {"wire_fragment_unfinished", defragmenter_.waiting()}}};
   return counters_;
 }
 

@@ -17,7 +17,11 @@ using runtime::LatencyJson;
 using runtime::LatencyText;
 using runtime::PerSecond;
 
-bool IsDrop(const std::string& name) { return name.starts_with("rpc_drop_"); }
+// Neither are frames that are others' (wire_foreign, wire_kernel), nor what was answered.
+bool IsDrop(const std::string& name) {
+  return name.starts_with("rpc_drop_") || name.starts_with("wire_fragment_") ||
+         name == "wire_unsent" || name == "wire_tagged" || name == "wire_bad_neighbor";
+}
 
 }  // namespace
 

@@ -36,6 +36,11 @@ struct Datagram {
 
   uint32_t l4() const { return payload - kUdpHeaderBytes; }
 
+  /// Returns how many bytes of payload an answer may have: what IP's length fields can say.
+  uint32_t MostAnswerBytes() const {
+    return 65535 - (ipv6 ? uint32_t{kUdpHeaderBytes} : kIpv4Headers);
+  }
+
   /// Checks every length and, where there is one, the UDP checksum.
   static Datagram In(const uint8_t* frame, uint32_t length) {
     return IsPlain(frame, length) ? Plain(frame) : InAny(frame, length);

@@ -41,14 +41,9 @@ struct CallFrame {
 /// for the caller to say.
 FrameError ReadCallFrame(const uint8_t* frame, uint32_t length, CallFrame* read);
 
-/// Longest message that a reply can have: the largest IP packet without options or jumbograms.
-inline uint32_t MaxReplyBytes(const CallFrame& read) {
-  return read.datagram.ipv6 ? 65535 - packet::kUdpHeaderBytes
-                            : 65535 - packet::Datagram::kIpv4Headers;
-}
-
 /// Makes the headers at `frame`, which are those of the call, the headers of a reply whose message
-/// of `bytes` bytes, MaxReplyBytes at most, lies at reply_at(). Returns the frame's length.
+/// of `bytes` bytes, at most Datagram::MostAnswerBytes, lies at reply_at(). Returns the frame's
+/// length.
 inline uint32_t FinishReply(uint8_t* frame, const CallFrame& read, uint32_t bytes) {
   read.datagram.Answer(frame, bytes);
   return read.reply_at() + bytes;

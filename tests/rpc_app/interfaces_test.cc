@@ -29,6 +29,7 @@
 #include "nic/mbuf_pipes.h"
 #include "nic/packetized.h"
 #include "nic/streaming.h"
+#include "packet/defragmenter.h"
 #include "process_page.h"
 #include "ring_port.h"
 #include "rpc/frames.h"
@@ -46,6 +47,7 @@ using nic_test::Bytes;
 using Words = std::vector<uint32_t>;
 
 constexpr uint16_t kPort = 2000;  // As in rpc/frames.h.
+constexpr uint32_t kMtu = 1500;
 constexpr uint32_t kAdd = 0x20000103;
 constexpr uint32_t kEcho = 0x20000102;
 constexpr uint32_t kOdd = 0x20000777;
@@ -171,10 +173,12 @@ class Interfaces : public nic_test::RingPort {
     Behind(const char* name, const device::rpc::Services& services, Queue queue, Receive receive,
            Sent sent)
         : name_(name),
-          server_(services, counts_, engine::OwnAddresses({})),
+          server_(services, counts_, engine::OwnAddresses({}), kMtu),
           queue_(std::move(queue)),
           receive_(receive),
-          sent_(sent) {}
+          sent_(sent) {
+      server_.set_outbox(queue_->outbox());
+    }
     const char* name() const override { return name_; }
     std::vector<Bytes> Answer(const Bytes& frame) override {
       receive_(frame);
@@ -329,6 +333,36 @@ TEST_F(Interfaces, AnswerRandomAndBentArgumentsAlike) {
     Compare(host, interfaces, FrameOf(message));
   }
   EXPECT_GT(answered_, 200u);
+}
+
+// The NIC's answer is a datagram; a port that sends frames alone sends its fragments.
+TEST_F(Interfaces, SendLongResultsInFragments) {
+  const auto functions = Load(ODD_OBJECT, ODD_X);
+  ASSERT_NE(functions, nullptr);
+  device::rpc::Services services;
+  ASSERT_TRUE(services.Add(1, functions->At(kPort)));
+  LineHost host(*functions);
+  const Bytes call = FrameOf(Call(1, kOdd, 1, 10, {8000, 4, 0x01020304}));
+  const std::optional<Bytes> expected = host.Answer(call);
+  ASSERT_TRUE(expected);
+  ASSERT_EQ(expected->size(), packet::Datagram::kPlainPayload + 24 + 4 + 8000);
+  for (const auto& interface : All(services)) {
+    SCOPED_TRACE(interface->name());
+    packet::Defragmenter defragmenter(1, 1);
+    const std::vector<Bytes> pieces = interface->Answer(call);
+    EXPECT_EQ(pieces.size(), 6u);  // 8036 bytes of UDP, 1480 in each.
+    Bytes whole;
+    for (const Bytes& piece : pieces) {
+      EXPECT_LE(piece.size(), 14 + kMtu);
+      const packet::Headers headers =
+          packet::Parse(piece.data(), static_cast<uint32_t>(piece.size()));
+      const auto made = defragmenter.Take(piece.data(), headers, 0);
+      whole.assign(made.begin(), made.end());
+    }
+    ASSERT_EQ(whole.size(), expected->size());
+    std::copy_n(expected->begin() + 18, 8, whole.begin() + 18);  // IP: identification … checksum.
+    EXPECT_EQ(whole, *expected);
+  }
 }
 
 // What the NIC counts a frame under, the host counts it under, too.

@@ -19,6 +19,15 @@ struct Shape {
   };
 };
 
+struct Bulk {
+  uint32_t length;
+  uint8_t* value;
+};
+struct Repetition {
+  uint32_t bytes;
+  Bulk pattern;
+};
+
 extern "C" {
 
 int crash_1_svc(void*, void*, void*) { abort(); }
@@ -47,6 +56,16 @@ int turn_1_svc(Shape* shape, Shape* result, void*) {
     for (uint32_t i = 0; i < shape->sides.length; ++i) doubled[i] = 2 * shape->sides.value[i];
     result->sides.value = doubled;
   }
+  return 1;
+}
+
+// As many bytes as are asked for, of a pattern again and again.
+int repeat_1_svc(Repetition* asked, Bulk* result, void*) {
+  static thread_local uint8_t bytes[70'000];
+  if (asked->bytes > sizeof(bytes) || asked->pattern.length == 0) return 0;
+  for (uint32_t i = 0; i < asked->bytes; ++i)
+    bytes[i] = asked->pattern.value[i % asked->pattern.length];
+  *result = {asked->bytes, bytes};
   return 1;
 }
 

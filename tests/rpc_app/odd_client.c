@@ -2,7 +2,8 @@
  *
  * odd_client ADDRESS PORT CALLS: calls the service of odd.x through what rpcgen made of it, with
  * libtirpc over UDP, and checks every answer; the second half of the calls has AUTH_SYS. With PORT 0
- * the port mapper says where the service is, else the address is one of IPv4. */
+ * the port mapper says where the service is, else the address is one of IPv4. One call and its
+ * result are longer than a frame. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,25 @@ static int turns_well(CLIENT *client, unsigned seed) {
   return good;
 }
 
+/* A call of `sent` bytes, and a result of `bytes`: both are longer than a frame. */
+static int repeats_well(CLIENT *client, u_int sent, u_int bytes) {
+  static char pattern[8192];
+  struct timeval patience = {20, 0};
+  repetition asked = {bytes, {sent, pattern}};
+  bulk got = {0, NULL};
+  u_int i;
+  for (i = 0; i < sent; ++i) pattern[i] = (char)(7 * i + i / 256);
+  if (clnt_call(client, REPEAT, (xdrproc_t)xdr_repetition, (char *)&asked, (xdrproc_t)xdr_bulk,
+                (char *)&got, patience) != RPC_SUCCESS) {
+    return 0;
+  }
+  if (got.bulk_len != bytes) return 0;
+  for (i = 0; i < bytes; ++i) {
+    if (got.bulk_val[i] != pattern[i % sent]) return 0;
+  }
+  return 1;
+}
+
 static CLIENT *client_of(char **argv, unsigned version) {
   struct sockaddr_in server = {0};
   struct timeval patience = {2, 0};
@@ -52,7 +72,7 @@ static CLIENT *client_of(char **argv, unsigned version) {
     server.sin_family = AF_INET;
     server.sin_addr.s_addr = inet_addr(argv[1]);
     server.sin_port = htons((unsigned short)port);
-    client = clntudp_create(&server, ODD_PROGRAM, version, patience, &socket);
+    client = clntudp_bufcreate(&server, ODD_PROGRAM, version, patience, &socket, 65000, 65000);
   }
   if (client == NULL) {
     printf("%s\n", clnt_spcreateerror("no client"));
@@ -77,6 +97,11 @@ int main(int argc, char **argv) {
   /* A handler that fails, and a version that there is not. */
   printf("good %u\n", good);
   printf("fail: %s\n", fail_1(NULL, client) == NULL ? clnt_sperror(client, "") : "nothing");
+  /* With the port mapper, libtirpc takes datagrams of its default size. */
+  printf("long: %s\n", repeats_well(client, atoi(argv[2]) == 0 ? 8000 : 8192,
+                                    atoi(argv[2]) == 0 ? 8700 : 60000)
+                           ? "good"
+                           : clnt_sperror(client, "bad"));
   auth_destroy(client->cl_auth);
   clnt_destroy(client);
   client = client_of(argv, 7);

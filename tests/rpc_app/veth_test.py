@@ -145,13 +145,16 @@ class OwnAddresses(unittest.TestCase):
         # libtirpc sends a call again if it waits for long: then there are more.
         self.assertGreaterEqual(report["device"]["rpc_answered"], sum(run[2] for run in runs))
         self.assertEqual(report["nic_drops"], 0, report)
+        self.assertGreaterEqual(report["device"]["wire_reassembled"], len(runs))
+        self.assertEqual(report["drops"]["wire_unsent"], 0)
 
     def check(self, output, calls):
         said = output.splitlines()
         self.assertEqual(said[0], f"good {calls}")
         # libtirpc's words for SYSTEM_ERR and PROG_MISMATCH.
         self.assertIn("Remote system error", said[1])
-        self.assertIn("Program/version mismatch; low version = 1, high version = 1", said[2])
+        self.assertEqual(said[2], "long: good")
+        self.assertIn("Program/version mismatch; low version = 1, high version = 1", said[3])
 
     def test_clients_of_rpcgen_are_answered_by_every_service(self):
         with tempfile.TemporaryDirectory() as folder, PAIR.up(CLIENT + "/24", CLIENT6 + "/64"), \

@@ -4,6 +4,7 @@
 // services' functions in this process. The engine is lib/engine/rpc; everything else is
 // lib/runtime. sluice-rpc becomes this program if it is given such an interface.
 #include <gflags/gflags.h>
+#include <rte_ethdev.h>
 
 #include <cstdio>
 #include <memory>
@@ -67,13 +68,15 @@ int Run(Session& session, const FrameSettings& settings, const Services& service
     report["services"] = std::move(names);
     sluice::rpc_app::Extend(PortStats::Read(session.port()), counts, report);
   };
+  uint16_t mtu = 0;
+  if (rte_eth_dev_get_mtu(session.port(), &mtu) != 0) mtu = RTE_ETHER_MTU;
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
         std::string error;  // The list was checked before EAL started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         return WithNeighbor<Server>(neighbor, std::in_place, services, counts[info.worker],
-                                    neighbor.own());
+                                    neighbor.own(), mtu);
       },
       std::move(hooks));
   if (!settings.clients || exit_code != 0) return exit_code;

@@ -22,6 +22,9 @@ namespace {
 /// Of a call to echo in a frame of 1514 bytes.
 constexpr uint32_t kMaxEchoBytes = 1400;
 
+/// That are put together at a time, with addresses of our own.
+constexpr uint32_t kDatagrams = 64;
+
 bool CheckNumbers(const runtime::Complaint& complaint) {
   const auto in = [](double value, double least, double most) {
     return value >= least && value <= most;
@@ -60,6 +63,10 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
     // The library is part of this process already: its name is enough.
     line->options.wire = "library:libsluice_rpc_wire.so+" + client;
     line->options.traffic = "clients";
+  }
+  // A call may be longer than a frame. Who gives a number means it.
+  if (!FLAGS_ip.empty() && google::GetCommandLineFlagInfoOrDie("reassemble").is_default) {
+    line->options.reassemble = kDatagrams;
   }
   line->options.answers = false;
   return settings;

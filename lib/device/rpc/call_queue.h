@@ -21,6 +21,15 @@ class CallQueue {
   bool empty() const { return size_ == 0; }
   bool full() const { return size_ == calls_.size(); }
 
+  /// Returns whether `matches(call)` holds of a call in the queue.
+  template <typename Matches>
+  bool HasAny(Matches matches) const {
+    for (uint32_t i = 0; i < size_; ++i) {
+      if (matches(calls_[Wrapped(first_ + i)])) return true;
+    }
+    return false;
+  }
+
   /// Only while not full().
   void Push(CallId call) {
     calls_[Wrapped(first_ + size_)] = call;

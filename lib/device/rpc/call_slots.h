@@ -50,11 +50,11 @@ struct CallSlot {
 /// A fixed number of slots.
 class CallSlots {
  public:
-  /// Longest arguments on the wire: those of the longest frame.
-  static constexpr uint32_t kArgumentBytes = 9728;
+  /// No arguments on the wire are longer: a datagram's message with the shortest header.
+  static constexpr uint32_t kArgumentBytes = 65536;
 
   explicit CallSlots(uint32_t slots)
-      : slots_(slots), arguments_(new uint8_t[size_t{slots} * kArgumentBytes]) {
+      : slots_(slots), xids_(slots), arguments_(new uint8_t[size_t{slots} * kArgumentBytes]) {
     for (uint32_t i = slots; i != 0; --i) free_.push_back(i - 1);
   }
 
@@ -68,6 +68,11 @@ class CallSlots {
   void Release(CallId id) { free_.push_back(id); }
 
   CallSlot& operator[](CallId id) { return slots_[id]; }
+  const CallSlot& operator[](CallId id) const { return slots_[id]; }
+  /// The transaction of a call that came in a frame, apart from its slot, because those of all
+  /// calls that wait are looked through.
+  uint32_t& xid(CallId id) { return xids_[id]; }
+  uint32_t xid(CallId id) const { return xids_[id]; }
   uint32_t size() const { return static_cast<uint32_t>(slots_.size()); }
   /// At most kArgumentBytes.
   void Keep(CallId id, std::span<const uint8_t> arguments) {
@@ -84,6 +89,7 @@ class CallSlots {
   uint8_t* Arguments(CallId id) { return arguments_.get() + size_t{id} * kArgumentBytes; }
 
   std::vector<CallSlot> slots_;
+  std::vector<uint32_t> xids_;
   std::unique_ptr<uint8_t[]> arguments_;  ///< Not touched before it is used.
   std::vector<CallId> free_;
 };

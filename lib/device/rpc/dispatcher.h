@@ -176,6 +176,8 @@ class Dispatcher {
     return static_cast<CoreId>(std::countr_zero(waiting));
   }
   uint32_t queued(ProcessId process) const { return processes_[process].queue.size(); }
+  /// The calls that wait to begin.
+  const CallQueue& queue(ProcessId process) const { return processes_[process].queue; }
   uint32_t suspended(ProcessId process) const {
     return static_cast<uint32_t>(processes_[process].suspended.size());
   }

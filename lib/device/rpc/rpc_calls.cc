@@ -47,6 +47,7 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
   const std::optional<CoreId> core = dispatcher_.WaitingCore(process);
   End* end = core ? &User(process, *core) : nullptr;
   if (end != nullptr && !end->nic->Waits(Pair::kReceive)) end = nullptr;
+  if (end == nullptr && WaitsAlready(frame, read, found)) return Count(RpcCounter::kDuplicate);
   const Prepared prepared =
       xdr.size() > CallSlots::kArgumentBytes
           ? Prepared{UnmarshalError::kNoRoom, {}}
@@ -62,6 +63,7 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
   slot.nested = slot.continues = false;
   slot.depth = 0;
   slot.parent = slot.child = CallSlot::kNone;
+  slots_.xid(call) = read.call.xid;
   slot.trace = {.xid = read.call.xid, .process = process, .arrived_ns = now_ns_};
   std::memcpy(slot.headers.data(), frame.data, read.reply_at());
   if (end != nullptr) {
@@ -73,6 +75,23 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
   }
   Follow(dispatcher_.Arrive(process, call, now_ns_));
   prepared_.reset();
+}
+
+bool RpcNic::WaitsAlready(const WireFrame& frame, const wire::CallFrame& read,
+                          const Services::Found& found) const {
+  const packet::Datagram& datagram = read.datagram;
+  // From the addresses of IP to the ports of UDP.
+  const uint32_t path = datagram.l3 + (datagram.ipv6 ? 8u : 12u);
+  const std::span<const uint8_t> xdr(read.call.arguments, read.call.argument_bytes);
+  return dispatcher_.queue(found.process).HasAny([&](CallId id) {
+    if (slots_.xid(id) != read.call.xid || slots_[id].nested) return false;
+    const CallSlot& slot = slots_[id];
+    return slot.procedure == found.lookup.procedure && slot.datagram.l3 == datagram.l3 &&
+           slot.datagram.payload == datagram.payload &&
+           std::equal(frame.data + path, frame.data + datagram.l4() + 4,
+                      slot.headers.data() + path) &&
+           std::ranges::equal(slots_.Kept(id), xdr);
+  });
 }
 
 RpcNic::Prepared RpcNic::Prepare(const wire::Table& table, uint32_t type,

@@ -24,6 +24,7 @@ enum class RpcCounter : uint8_t {
   kNotACall,
   kNotOurPort,  ///< No service is there.
   kNoSlot,      ///< The device holds as many calls as it can.
+  kDuplicate,   ///< A call that still waits was sent again.
   // A call that is answered with an error; the frame ends here, unless the call was begun.
   kRpcMismatch,
   kAuthError,
@@ -35,14 +36,15 @@ enum class RpcCounter : uint8_t {
   // Of frames.
   kReceived,   ///< Calls that reached a process.
   kSent,       ///< Replies to them, and errors.
-  kUnsent,     ///< Errors to frames that arrived while there was no room for replies.
+  kUnsent,     ///< Errors to frames that arrived while there was no room for replies; replies in
+               ///< fragments that the interface did not take.
   kUnreplied,  ///< Handlers that wanted nothing to be sent.
   // Of services.
   kBadResults,     ///< Results that are not what the procedure returns: SYSTEM_ERR.
   kNestedRefused,  ///< Calls of a service that reached no other: the continuation is told why.
   kNestedOrphans,  ///< Calls of a service that ended when nobody waited for them any more.
 };
-inline constexpr uint32_t kRpcCounters = 23;
+inline constexpr uint32_t kRpcCounters = 24;
 
 /// In the order of RpcCounter.
 inline constexpr std::array<std::string_view, kRpcCounters> kRpcCounterNames = {
@@ -55,6 +57,7 @@ inline constexpr std::array<std::string_view, kRpcCounters> kRpcCounterNames = {
     "rpc_drop_not_a_call",
     "rpc_drop_not_our_port",
     "rpc_drop_no_slot",
+    "rpc_drop_duplicate",
     "rpc_rpc_mismatch",
     "rpc_auth_error",
     "rpc_prog_unavail",

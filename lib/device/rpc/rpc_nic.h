@@ -6,6 +6,9 @@
 // for any process: calls to unknown programs, garbage, services that died. A handler may leave a
 // call to another service instead of its result (nested_call.h); the device makes it, and delivers
 // the answer to the handler's continuation.
+//
+// Calls and replies are whole datagrams here, up to the longest that IP has. Whoever is behind the
+// device cuts them into what its link carries, and puts fragments together (packet/fragmenter.h).
 #pragma once
 
 #include <array>
@@ -23,6 +26,7 @@
 #include "device/rpc/host_port.h"
 #include "device/rpc/rpc_counters.h"
 #include "device/rpc/services.h"
+#include "packet/fragmenter.h"
 #include "rpc/call_frame.h"
 #include "rpc/marshal.h"
 #include "rpc/unmarshal.h"
@@ -114,7 +118,7 @@ class RpcNic final : public Device {
     CallId call;
   };
 
-  static constexpr uint32_t kMaxFrame = 9728;
+  static constexpr uint32_t kMaxFrame = packet::kLongestDatagramFrame;
   static constexpr uint64_t kTickNs = 10'000;
 
   void Count(RpcCounter counter) { ++counts_[static_cast<uint32_t>(counter)]; }
@@ -124,6 +128,9 @@ class RpcNic final : public Device {
   void Take(const WireFrame& frame);
   bool Drop(const wire::CallFrame& read, wire::FrameError error);
   void Arrive(const WireFrame& frame, const wire::CallFrame& read, const Services::Found& found);
+  /// Returns whether the same client's same call waits to begin: it was sent again.
+  bool WaitsAlready(const WireFrame& frame, const wire::CallFrame& read,
+                    const Services::Found& found) const;
   /// Unmarshals a value into the line that `end` waits for, or into scratch memory of its size,
   /// behind room for `head` bytes.
   Prepared Prepare(const wire::Table& table, uint32_t type, std::span<const uint8_t> xdr,
@@ -187,7 +194,7 @@ class RpcNic final : public Device {
   Dispatcher dispatcher_;
   Services services_;
   CallSlots slots_;
-  FrameStaging<128, 256 * 1024, kMaxFrame> replies_;
+  FrameStaging<128, 512 * 1024, kMaxFrame> replies_;
   CallQueue errors_;  ///< Calls whose errors wait for room. Not empty: `replies_` is full.
   std::vector<uint8_t> scratch_;    ///< As large as any payload.
   std::vector<Later> later_;        ///< In order.

@@ -25,7 +25,8 @@ void RpcNic::Reply(End& end, CallId call) {
   uint8_t* const frame = to.bytes;
   const uint32_t head = at + wire::kSuccessBytes;
   std::optional<uint32_t> results;
-  if (!to.full()) results = MarshalResults(end, slot, frame + head, kMaxFrame - head);
+  const uint32_t room = slot.datagram.MostAnswerBytes() - wire::kSuccessBytes;
+  if (!to.full()) results = MarshalResults(end, slot, frame + head, room);
   if (!results) return EndWith(call, AcceptStat::kSystemErr);
   const uint32_t bytes = wire::kSuccessBytes + *results;
   wire::WriteAccepted(frame + at, slot.trace.xid, AcceptStat::kSuccess);

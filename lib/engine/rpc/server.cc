@@ -29,11 +29,12 @@ using packet::Verdict;
 using wire::AcceptStat;
 using wire::FrameError;
 
-Server::Server(const Services& services, Counts& counts, const OwnAddresses& own)
+Server::Server(const Services& services, Counts& counts, const OwnAddresses& own, uint32_t mtu)
     : services_(&services),
       counts_(&counts),
       own_(own),
       execution_(MaxResultBytes(services)),
+      fragmenter_(mtu),
       large_(std::make_unique<uint8_t[]>(kMaxFrame)) {}
 
 Verdict Server::Process(packet::Frame& frame, uint64_t /*now*/) {
@@ -84,9 +85,11 @@ Verdict Server::Results(packet::Frame& frame, const wire::CallFrame& read, const
                         uint32_t procedure) {
   // Over the call, where it fits: the arguments are no longer there.
   const uint32_t head = read.reply_at() + wire::kSuccessBytes;
+  const uint32_t most = read.reply_at() + read.datagram.MostAnswerBytes();
   const auto write_to = [&](const Place& place) -> wire::Marshalled {
     if (place.bytes < head) return {.error = wire::MarshalError::kNoRoom};
-    return execution_.WriteResult(service, procedure, place.data + head, place.bytes - head);
+    return execution_.WriteResult(service, procedure, place.data + head,
+                                  std::min(place.bytes, most) - head);
   };
   wire::Marshalled made = write_to({frame.data, RoomOf(frame)});
   if (made.error == wire::MarshalError::kNoRoom) [[unlikely]] {
@@ -103,8 +106,18 @@ Verdict Server::Results(packet::Frame& frame, const wire::CallFrame& read, const
   }
   wire::WriteAccepted(frame.data + read.reply_at(), read.call.xid, AcceptStat::kSuccess);
   frame.length = wire::FinishReply(frame.data, read, wire::kSuccessBytes + made.bytes);
+  if (!fragmenter_.Fits(frame.length, read.datagram.l3)) [[unlikely]]
+    return SendInFragments(frame, read);
   Count(RpcCounter::kSent);
   return packet::kForward;
+}
+
+Verdict Server::SendInFragments(const packet::Frame& frame, const wire::CallFrame& read) {
+  const bool sent = fragmenter_.Cut(
+      frame.data, frame.length, read.datagram.l3,
+      [&](const uint8_t* piece, uint32_t length) { return outbox_.Send(piece, length); });
+  Count(sent ? RpcCounter::kSent : RpcCounter::kUnsent);
+  return packet::kConsume;
 }
 
 uint32_t Server::RoomOf(const packet::Frame& frame) {

@@ -2,7 +2,7 @@
 //
 // Calls of ONC-RPC served out of frames: what a NIC that is part of the operating system does
 // before a core sees a call (device/rpc/rpc_nic.h), done by the host, and the jump to the function.
-// The reply takes the call's place in the frame. A nic::FrameEngine.
+// The reply takes the call's place in the frame, or leaves in fragments. A nic::FrameEngine.
 #pragma once
 
 #include <array>
@@ -14,7 +14,9 @@
 #include "device/rpc/services.h"
 #include "engine/neighbor/own_addresses.h"
 #include "engine/rpc/execution.h"
+#include "packet/fragmenter.h"
 #include "packet/frame.h"
+#include "packet/outbox.h"
 #include "rpc/call_frame.h"
 
 namespace sluice::engine::rpc {
@@ -37,14 +39,17 @@ class Server {
   static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
 
   /// Longest frame that a reply may be: the NIC's.
-  static constexpr uint32_t kMaxFrame = 9728;
+  static constexpr uint32_t kMaxFrame = packet::kLongestDatagramFrame;
 
   /// `services`, in which each entry's code is a Function of this process, and `counts` outlive the
   /// server; others only read `services` meanwhile. `own`: whose calls are answered; if it has no
-  /// addresses, everybody's.
-  Server(const device::rpc::Services& services, Counts& counts, const OwnAddresses& own);
+  /// addresses, everybody's. `mtu`: bytes of the longest IP packet that the port sends; longer
+  /// replies leave in fragments.
+  Server(const device::rpc::Services& services, Counts& counts, const OwnAddresses& own,
+         uint32_t mtu = packet::Fragmenter::kUnlimited);
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
+  void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
 
  private:
   /// Two counters of frames that are nobody's fault (kNotUdp, kNotOurPort) lie around the reasons.
@@ -64,6 +69,8 @@ class Server {
                         const device::rpc::Services::Found& found);
   packet::Verdict Results(packet::Frame& frame, const wire::CallFrame& read,
                           const device::rpc::Service& service, uint32_t procedure);
+  /// Sends a reply that is longer than the port's packets.
+  packet::Verdict SendInFragments(const packet::Frame& frame, const wire::CallFrame& read);
   /// From a frame's first byte on.
   static uint32_t RoomOf(const packet::Frame& frame);
   /// Where a reply goes that outgrows its frame, best first: where the interface would copy it to.
@@ -80,6 +87,8 @@ class Server {
   Counts* counts_;
   OwnAddresses own_;
   Execution execution_;
+  packet::Outbox outbox_;
+  packet::Fragmenter fragmenter_;
   std::unique_ptr<uint8_t[]> large_;  ///< kMaxFrame: for a reply that outgrows its frame.
 };
 

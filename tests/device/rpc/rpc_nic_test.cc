@@ -372,6 +372,37 @@ TEST(RpcNic, ALongQueueOfAServiceThatIsDownKeepsOutNoOther) {
   ExpectOtherServes(host);
 }
 
+// A client that waits for long sends its call again (RFC 5531 section 4).
+TEST(RpcNic, ACallThatStillWaitsIsNotTakenTwice) {
+  RpcHost host;
+  host.Send(RpcHost::Call(1, 3));
+  ASSERT_TRUE(host.Switch(1));
+  const auto call = RpcHost::Frame(RpcHost::Call(2, 1, {7, 5}));
+  auto other_port = call, other_address = call;
+  packet::StoreBe16(&other_port[34], 999);
+  other_address[29] ^= 1;
+  packet::Store<uint16_t>(&other_address[24], 0);
+  packet::Store(&other_address[24],
+                packet::FinishChecksum(packet::SumBytes(&other_address[14], 20)));
+  for (auto* frame : {&other_port, &other_address}) packet::Store<uint16_t>(&(*frame)[40], 0);
+  for (int again = 0; again < 3; ++again) host.SendFrame(call);
+  EXPECT_EQ(host.Count("rpc_drop_duplicate"), 2u);
+  // Each differs in one thing.
+  host.SendFrame(other_port);
+  host.SendFrame(other_address);
+  host.Send(RpcHost::Call(3, 1, {7, 5}));
+  host.Send(RpcHost::Call(2, 1, {7, 6}));
+  host.Send(RpcHost::Call(2, 3));
+  EXPECT_EQ(host.Count("rpc_drop_duplicate"), 2u);
+  EXPECT_EQ(host.nic.dispatcher().queued(1), 6u);
+  host.Return(1, {});
+  ASSERT_EQ(host.UserLoads(1), Got::kContent);
+  // It has begun: nobody knows any more that it is the same.
+  host.SendFrame(call);
+  EXPECT_EQ(host.Count("rpc_drop_duplicate"), 2u);
+  EXPECT_EQ(host.nic.dispatcher().queued(1), 6u);
+}
+
 TEST(RpcNic, ResultsThatMakeNoSenseAreSystemErrors) {
   struct Case {
     const char* name;
@@ -439,9 +470,9 @@ TEST(RpcNic, EveryFrameHasAnEnding) {
   for (const char* name :
        {"rpc_drop_not_udp", "rpc_drop_malformed", "rpc_drop_fragment", "rpc_drop_options",
         "rpc_drop_bad_checksum", "rpc_drop_truncated", "rpc_drop_not_a_call",
-        "rpc_drop_not_our_port", "rpc_drop_no_slot", "rpc_rpc_mismatch", "rpc_auth_error",
-        "rpc_prog_unavail", "rpc_prog_mismatch", "rpc_proc_unavail", "rpc_garbage_args",
-        "rpc_system_err", "rpc_drop_queue_full"}) {
+        "rpc_drop_not_our_port", "rpc_drop_no_slot", "rpc_drop_duplicate", "rpc_rpc_mismatch",
+        "rpc_auth_error", "rpc_prog_unavail", "rpc_prog_mismatch", "rpc_proc_unavail",
+        "rpc_garbage_args", "rpc_system_err", "rpc_drop_queue_full"}) {
     ended += host.Count(name);
   }
   // A call that was answered was sent, or was a system error already.
