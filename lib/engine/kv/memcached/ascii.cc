@@ -88,7 +88,7 @@ Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply, ProtocolCo
                          access,
                          reply,
                          counters,
-                         line->text,
+                         RequestText(*line),
                          exchange.position + line->bytes,
                          resumed ? exchange.reply_before : reply.size()};
     if (!resumed && request.room() < kAnswerBytes) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/kv/memcached/base64.h"
 
+#include <algorithm>
+
 namespace sluice::engine::kv::memcached {
 namespace {
 
@@ -37,6 +39,21 @@ std::optional<size_t> DecodeBase64(std::string_view text, std::span<uint8_t> to)
     }
   }
   return bytes;
+}
+
+size_t EncodeBase64(std::span<const uint8_t> bytes, std::span<char> to) {
+  constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  size_t written = 0;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t left = std::min<size_t>(3, bytes.size() - i);
+    uint32_t bits = uint32_t{bytes[i]} << 16;
+    if (left > 1) bits |= uint32_t{bytes[i + 1]} << 8;
+    if (left > 2) bits |= bytes[i + 2];
+    for (size_t letter = 0; letter < 4; ++letter) {
+      to[written++] = letter <= left ? kLetters[bits >> (18 - 6 * letter) & 63] : '=';
+    }
+  }
+  return written;
 }
 
 }  // namespace sluice::engine::kv::memcached

@@ -13,4 +13,7 @@ namespace sluice::engine::kv::memcached {
 /// text without padding, which memcached refuses.
 std::optional<size_t> DecodeBase64(std::string_view text, std::span<uint8_t> to);
 
+/// Returns how many characters the base64 of `bytes`, which is written to `to`, has. There is room.
+size_t EncodeBase64(std::span<const uint8_t> bytes, std::span<char> to);
+
 }  // namespace sluice::engine::kv::memcached

@@ -31,13 +31,13 @@ bool OpaqueFits(const MetaFlags& flags) {
   return true;
 }
 
-Step SayCode(AsciiRequest& request, std::string_view code, std::string_view key,
-             const MetaFlags& flags, const uint64_t* unique) {
+Step SayCode(AsciiRequest& request, std::string_view code, const MetaFlags& flags,
+             const uint64_t* unique) {
   MetaLine line(code);
   for (size_t i = 0; i < flags.words.count; ++i) {
     const std::string_view flag = flags.words.at[i];
     if (flag[0] == 'c' && unique != nullptr) line.AddNumber('c', *unique);
-    line.AddCommon(flag, key, flags.binary_key);
+    line.AddCommon(flag, flags);
   }
   return request.Say(line.text());
 }
@@ -61,7 +61,7 @@ Step ServeMetaGet(AsciiRequest& request, Words words) {
   const auto item = request.access.Get(flags.key(), hash, exchange.now_s);
   if (!item) {
     ++request.counters.get_misses;
-    return flags.quiet ? Step::kNext : SayCode(request, "EN", key, flags);
+    return flags.quiet ? Step::kNext : SayCode(request, "EN", flags);
   }
   ++(flags.has_ttl ? request.counters.touches : request.counters.get_hits);
   uint32_t expires_s = item->attributes.expires_s;
@@ -86,7 +86,7 @@ Step ServeMetaGet(AsciiRequest& request, Words words) {
         line.AddNumber('f', uint64_t{item->attributes.flags});
         break;
       default:
-        line.AddCommon(flag, key, flags.binary_key);
+        line.AddCommon(flag, flags);
     }
   }
   if (flags.value && line.text().size() + item->value.size() + 4 + kAnswerBytes > request.room()) {
@@ -126,18 +126,17 @@ bool StoreModeOf(char letter, StoreMode* mode) {
   }
 }
 
-Step SayMetaStored(AsciiRequest& request, Result result, std::string_view key,
-                   const MetaFlags& flags, uint64_t unique) {
+Step SayMetaStored(AsciiRequest& request, Result result, const MetaFlags& flags, uint64_t unique) {
   const uint64_t none = 0;
   switch (result) {
     case Result::kOk:
-      return flags.quiet ? Step::kNext : SayCode(request, "HD", key, flags, &unique);
+      return flags.quiet ? Step::kNext : SayCode(request, "HD", flags, &unique);
     case Result::kNotStored:
-      return SayCode(request, "NS", key, flags, &none);
+      return SayCode(request, "NS", flags, &none);
     case Result::kExists:
-      return SayCode(request, "EX", key, flags, &none);
+      return SayCode(request, "EX", flags, &none);
     case Result::kNotFound:
-      return SayCode(request, "NF", key, flags, &none);
+      return SayCode(request, "NF", flags, &none);
     case Result::kTooLarge:
       return request.SayError(kTooLarge);
     case Result::kNoMemory:
@@ -185,7 +184,7 @@ Step ServeMetaSet(AsciiRequest& request, Words words) {
   uint64_t unique = 0;
   const Result result =
       StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique, request.counters);
-  return SayMetaStored(request, result, key, flags, unique);
+  return SayMetaStored(request, result, flags, unique);
 }
 
 Step ServeMetaDelete(AsciiRequest& request, Words words) {
@@ -205,11 +204,11 @@ Step ServeMetaDelete(AsciiRequest& request, Words words) {
   const bool matches = item && (!flags.compares || flags.compare == item->unique);
   if (!matches) {
     ++request.counters.delete_misses;
-    return SayCode(request, item ? "EX" : "NF", key, flags);
+    return SayCode(request, item ? "EX" : "NF", flags);
   }
   partition.Delete(flags.key(), hash.index, 0, now_s);
   ++request.counters.deletes;
-  return flags.quiet ? Step::kNext : SayCode(request, "HD", key, flags);
+  return flags.quiet ? Step::kNext : SayCode(request, "HD", flags);
 }
 
 }  // namespace sluice::engine::kv::memcached

@@ -14,12 +14,12 @@ class NumberAnswer {
   NumberAnswer(const MetaFlags& flags, const DeltaAnswer& answer, bool created)
       : flags_(flags), answer_(answer), created_(created), expires_s_(answer.expires_s) {}
 
-  Step Say(AsciiRequest& request, std::string_view key) {
+  Step Say(AsciiRequest& request) {
     const Digits digits(answer_.value);
     MetaLine line(flags_.value ? "VA " : "HD");
     if (flags_.value) line.Add(Digits(digits.text().size()).text());
     for (size_t i = 0; i < flags_.words.count; ++i) {
-      Apply(flags_.words.at[i], request.exchange, key, line);
+      Apply(flags_.words.at[i], request.exchange, line);
     }
     // A number that was created is answered even if the request is quiet.
     if (flags_.quiet && !created_) return Step::kNext;
@@ -29,8 +29,7 @@ class NumberAnswer {
   uint32_t expires_s() const { return expires_s_; }
 
  private:
-  void Apply(std::string_view flag, const Exchange& exchange, std::string_view key,
-             MetaLine& line) {
+  void Apply(std::string_view flag, const Exchange& exchange, MetaLine& line) {
     switch (flag[0]) {
       case 'N':
         if (created_) expires_s_ = ExpiryOf(flags_.created_ttl, exchange);
@@ -45,7 +44,7 @@ class NumberAnswer {
         line.AddNumber('c', answer_.unique);
         break;
       default:
-        line.AddCommon(flag, key, flags_.binary_key);
+        line.AddCommon(flag, flags_);
     }
   }
 
@@ -94,7 +93,7 @@ Step ServeMetaArithmetic(AsciiRequest& request, Words words) {
     case DeltaOutcome::kOk:
       break;
     case DeltaOutcome::kExists:
-      return SayCode(request, "EX", key, flags);
+      return SayCode(request, "EX", flags);
     case DeltaOutcome::kNonNumeric:
       return request.SayError(kNonNumeric);
     case DeltaOutcome::kNoMemory:
@@ -102,13 +101,13 @@ Step ServeMetaArithmetic(AsciiRequest& request, Words words) {
     case DeltaOutcome::kNotFound:
       if (!flags.creates) {
         CountMissedNumber(decrement, request.counters);
-        return SayCode(request, "NF", key, flags);
+        return SayCode(request, "NF", flags);
       }
       created = CreateNumber(partition, delta, flags.initial, now_s, &answer, request.counters);
       if (!created) return request.Say(kNoMemory);
   }
   NumberAnswer said(flags, answer, created);
-  said.Say(request, key);
+  said.Say(request);
   if (said.expires_s() != answer.expires_s) {
     partition.Touch(delta.key, delta.hash, said.expires_s(), now_s);
   }

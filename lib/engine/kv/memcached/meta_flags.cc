@@ -27,6 +27,8 @@ bool Take(const From& number, To* to) {
 std::string_view MetaFlags::Read(std::string_view key, std::string_view refused) {
   std::copy(key.begin(), key.end(), key_bytes.begin());
   key_size = key.size();
+  std::ranges::copy(key, key_chars.begin());
+  key_text_size = key.size();
   std::bitset<128> seen;
   std::string_view error;
   for (size_t i = 0; i < words.count; ++i) {
@@ -49,6 +51,7 @@ std::string_view MetaFlags::ReadOne(std::string_view flag, std::string_view key)
       const auto bytes = DecodeBase64(key, key_bytes);
       key_size = bytes.value_or(0);
       binary_key = true;
+      key_text_size = EncodeBase64(this->key(), key_chars);
       return bytes ? "" : "CLIENT_ERROR error decoding key";
     }
     case 'N':
@@ -109,10 +112,10 @@ void MetaLine::AddNumber(char flag, int64_t number) {
   }
 }
 
-void MetaLine::AddCommon(std::string_view flag, std::string_view key, bool binary_key) {
+void MetaLine::AddCommon(std::string_view flag, const MetaFlags& flags) {
   if (flag[0] == 'k') {
-    Add('k', key);
-    if (binary_key) Add('b', "");
+    Add('k', flags.key_text());
+    if (flags.binary_key) Add('b', "");
   } else if (flag[0] == 'O') {
     Add('O', flag.substr(1));
   }

@@ -25,6 +25,9 @@ struct MetaFlags {
   std::string_view Read(std::string_view key, std::string_view refused);
 
   Bytes key() const { return {key_bytes.data(), key_size}; }
+  /// The key as answers return it. Base64 has several texts for one key, of which this is the one
+  /// without bits that mean nothing.
+  std::string_view key_text() const { return {key_chars.data(), key_text_size}; }
 
   WordList<kMaxWords> words;
   bool quiet = false;       ///< q
@@ -46,6 +49,8 @@ struct MetaFlags {
 
   std::array<uint8_t, kMaxKeyBytes> key_bytes;
   size_t key_size = 0;
+  std::array<char, kMaxKeyBytes + 2> key_chars;  ///< A multiple of 4 of base64's.
+  size_t key_text_size = 0;
 };
 
 /// The line of an answer, being composed. Flags are answered once each, so that it has room.
@@ -66,7 +71,7 @@ class MetaLine {
   void AddNumber(char flag, int64_t number);
   void AddNumber(char flag, uint64_t number);
   /// Those that every answer returns: k, with b, and O.
-  void AddCommon(std::string_view flag, std::string_view key, bool binary_key);
+  void AddCommon(std::string_view flag, const MetaFlags& flags);
   std::string_view text() const { return {bytes_.data(), size_}; }
 
  private:

@@ -22,7 +22,7 @@ Step SayTooLittleRoom(AsciiRequest& request);
 /// Whether the token of O, if there is one, is not too long.
 bool OpaqueFits(const MetaFlags& flags);
 /// An answer with k, b and O, and c if there is a `unique`.
-Step SayCode(AsciiRequest& request, std::string_view code, std::string_view key,
-             const MetaFlags& flags, const uint64_t* unique = nullptr);
+Step SayCode(AsciiRequest& request, std::string_view code, const MetaFlags& flags,
+             const uint64_t* unique = nullptr);
 
 }  // namespace sluice::engine::kv::memcached

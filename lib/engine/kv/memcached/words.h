@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Lines of a datagram, and words of a line. Only spaces separate words, and a line feed ends a
-// line, with or without a carriage return: all other bytes may be in keys.
+// line, with or without a carriage return. A NUL ends the text of a request, as in memcached; all
+// other bytes may be in keys.
 #pragma once
 
 #include <array>
@@ -22,6 +23,11 @@ inline std::optional<Line> FirstLine(std::string_view text) {
   if (end == std::string_view::npos) return std::nullopt;
   const bool carriage_return = end > 0 && text[end - 1] == '\r';
   return Line{text.substr(0, end - (carriage_return ? 1 : 0)), end + 1};
+}
+
+/// The part of a line that a request is read from. memcached reads it as a C string.
+inline std::string_view RequestText(const Line& line) {
+  return line.text.substr(0, line.text.find('\0'));
 }
 
 class Words {
