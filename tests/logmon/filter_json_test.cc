@@ -179,8 +179,8 @@ TEST(JsonPatterns, ReadNothingThatTheOtherReaderRefuses) {
   EXPECT_GT(accepted, 100);
 }
 
-/// RFC 8259 limits neither the range of numbers (section 6) nor strings to characters
-/// (section 8.2).
+/// Numbers have any range (RFC 8259 section 6), and strings may hold lone surrogates (RFC 8259
+/// section 8.2).
 TEST(JsonPatterns, ReadALineWhateverOneOfItsValuesIs) {
   std::string error;
   const auto errors = Filter::CloudWatch(R"({ $.level = "error" })", &error);

@@ -1,5 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What nearly every test includes, compiled once for all of them. Tests include what they use
+// The headers that most tests include, compiled once for all of them. Tests include what they use
 // nevertheless: other compilers than GCC never see this file.
-#include "gtest/gtest.h"  // IWYU pragma: export
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <ranges>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
