@@ -12,20 +12,20 @@ namespace sluice::engine::maglev {
 namespace {
 
 constexpr uint32_t kTimeout = 30;
-constexpr uint32_t kNow = 7000;
+constexpr uint32_t kArrival = 7000;
 
 /// Tags of one bucket, in tables of up to 2^14 entries.
-uint64_t Crowd(uint64_t number) { return 0x123 | number << 12; }
+uint64_t CrowdedTag(uint64_t number) { return 0x123 | number << 12; }
 
 TEST(FragmentTable, WhatAFirstFragmentDecidedIsFound) {
   FragmentTable table(1000, kTimeout);
-  EXPECT_FALSE(table.Find(42, kNow));
-  table.Put(42, {65535, 65535}, 4095, kNow);
-  const auto found = table.Find(42, kNow);
+  EXPECT_FALSE(table.Find(42, kArrival));
+  table.Put(42, {65535, 65535}, 4095, kArrival);
+  const auto found = table.Find(42, kArrival);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->backend, (BackendRef{65535, 65535}));
   EXPECT_EQ(found->vip, 4095);
-  EXPECT_FALSE(table.Find(43, kNow));
+  EXPECT_FALSE(table.Find(43, kArrival));
 }
 
 TEST(FragmentTable, ATagOfZeroIsATag) {
@@ -37,43 +37,43 @@ TEST(FragmentTable, ATagOfZeroIsATag) {
 
 TEST(FragmentTable, ItIsFoundWithinTheTimeoutAndNeverAgain) {
   FragmentTable table(1000, kTimeout);
-  table.Put(42, {1, 1}, 0, kNow);
-  EXPECT_TRUE(table.Find(42, kNow + kTimeout));
+  table.Put(42, {1, 1}, 0, kArrival);
+  EXPECT_TRUE(table.Find(42, kArrival + kTimeout));
   for (const uint32_t later : {kTimeout + 1, 32768u, 65536u, 65536u + kTimeout, 1u << 31}) {
-    EXPECT_FALSE(table.Find(42, kNow + later)) << later;
+    EXPECT_FALSE(table.Find(42, kArrival + later)) << later;
   }
 }
 
 TEST(FragmentTable, ADatagramThatUsesTheIdentificationAgainReplacesTheFormer) {
   FragmentTable table(1000, kTimeout);
-  for (uint64_t i = 0; i < 4; ++i) table.Put(Crowd(i), {1, 1}, 1, kNow);
-  table.Put(Crowd(2), {2, 1}, 3, kNow + 10);
-  EXPECT_EQ(table.Find(Crowd(2), kNow + 10)->backend.index, 2);
-  EXPECT_EQ(table.Find(Crowd(2), kNow + 10)->vip, 3);
-  EXPECT_TRUE(table.Find(Crowd(2), kNow + 10 + kTimeout));
+  for (uint64_t i = 0; i < 4; ++i) table.Put(CrowdedTag(i), {1, 1}, 1, kArrival);
+  table.Put(CrowdedTag(2), {2, 1}, 3, kArrival + 10);
+  EXPECT_EQ(table.Find(CrowdedTag(2), kArrival + 10)->backend.index, 2);
+  EXPECT_EQ(table.Find(CrowdedTag(2), kArrival + 10)->vip, 3);
+  EXPECT_TRUE(table.Find(CrowdedTag(2), kArrival + 10 + kTimeout));
   for (const uint64_t i : {0, 1, 3}) {
-    EXPECT_EQ(table.Find(Crowd(i), kNow + 10)->backend.index, 1) << i;
+    EXPECT_EQ(table.Find(CrowdedTag(i), kArrival + 10)->backend.index, 1) << i;
   }
 }
 
 TEST(FragmentTable, OfAFullBucketTheOldestGivesWay) {
   FragmentTable table(1 << 12, kTimeout);
   const uint32_t put[] = {2, 1, 4, 3};
-  for (uint64_t i = 0; i < 4; ++i) table.Put(Crowd(i), {1, 1}, 0, kNow + put[i]);
-  table.Put(Crowd(4), {1, 1}, 0, kNow + 5);
+  for (uint64_t i = 0; i < 4; ++i) table.Put(CrowdedTag(i), {1, 1}, 0, kArrival + put[i]);
+  table.Put(CrowdedTag(4), {1, 1}, 0, kArrival + 5);
   for (uint64_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(table.Find(Crowd(i), kNow + 5).has_value(), i != 1) << i;
+    EXPECT_EQ(table.Find(CrowdedTag(i), kArrival + 5).has_value(), i != 1) << i;
   }
-  table.Put(Crowd(5), {1, 1}, 0, kNow + 6);
-  EXPECT_FALSE(table.Find(Crowd(0), kNow + 6));
+  table.Put(CrowdedTag(5), {1, 1}, 0, kArrival + 6);
+  EXPECT_FALSE(table.Find(CrowdedTag(0), kArrival + 6));
 }
 
 TEST(FragmentTable, TheOldestIsTheOldestThoughTheClockComesRound) {
   FragmentTable table(1 << 12, kTimeout);
   const uint32_t began = ~uint32_t{0} - 1;
-  for (uint32_t i = 0; i < 5; ++i) table.Put(Crowd(i), {1, 1}, 0, began + i);
-  EXPECT_FALSE(table.Find(Crowd(0), began + 5));
-  for (uint64_t i = 1; i < 5; ++i) EXPECT_TRUE(table.Find(Crowd(i), began + 5)) << i;
+  for (uint32_t i = 0; i < 5; ++i) table.Put(CrowdedTag(i), {1, 1}, 0, began + i);
+  EXPECT_FALSE(table.Find(CrowdedTag(0), began + 5));
+  for (uint64_t i = 1; i < 5; ++i) EXPECT_TRUE(table.Find(CrowdedTag(i), began + 5)) << i;
 }
 
 TEST(FragmentTable, CapacityIsAPowerOfTwo) {

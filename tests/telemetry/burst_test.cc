@@ -19,7 +19,7 @@ namespace {
 
 using Choice = Setup;  // In a test, Setup is gtest's.
 
-constexpr uint64_t kCyclesPerSecond = 1'000'000'000;
+constexpr uint64_t kClockHz = 1'000'000'000;
 
 Choice Fixed(double p) {
   Choice setup;
@@ -76,13 +76,13 @@ TEST(MeterBursts, CountTheSameHoweverFramesAreDivided) {
     setups.insert(setups.end(), {keys, oracle, levels});
   }
   for (const Choice& setup : setups) {
-    Meter one_by_one(setup, 0, kCyclesPerSecond, 0);
+    Meter one_by_one(setup, 0, kClockHz, 0);
     for (packet::Frame frame : traffic.frames()) {
       EXPECT_EQ(packet::ProcessFrame(one_by_one, frame, 0), packet::kForward);
     }
     ASSERT_TRUE(one_by_one.Finish(1));
     for (const uint64_t most : {3u, 64u, 1000u}) {
-      Meter meter(setup, 0, kCyclesPerSecond, 0);
+      Meter meter(setup, 0, kClockHz, 0);
       test::InBursts(meter, traffic.frames(), most, most);
       ASSERT_TRUE(meter.Finish(1));
       ExpectEqual(*meter.Closed(), *one_by_one.Closed());
@@ -95,7 +95,7 @@ TEST(MeterBursts, CountTheSameHoweverFramesAreDivided) {
 TEST(MeterBursts, CountTheSampledRowsAndLookAtNoOtherFrame) {
   const test::MixedFrames traffic(50'000, 400, 5);
   const Choice setup = Fixed(0.01);
-  Meter meter(setup, 3, kCyclesPerSecond, 0);
+  Meter meter(setup, 3, kClockHz, 0);
   const std::vector<const uint8_t*> looked_at = test::InBursts(meter, traffic.frames(), 200, 1);
   ASSERT_TRUE(meter.Finish(1));
   const FlowCounter& counter = meter.Closed()->counters[0];

@@ -26,7 +26,7 @@ using test::Lab;
 using Choice = Setup;  // In a test, Setup is gtest's.
 
 /// A table of 100 flows before a small sketch.
-Choice Small() {
+Choice SmallTable() {
   Choice setup;
   setup.columns = 1 << 10;
   setup.exact_flows = 100;
@@ -35,10 +35,10 @@ Choice Small() {
   return setup;
 }
 
-uint64_t HashOf(uint32_t flow) { return engine::workload::Mix(flow + 1); }
+uint64_t HashInTable(uint32_t flow) { return engine::workload::Mix(flow + 1); }
 
 bool CountOne(ExactFlows& table, uint32_t flow) {
-  return table.Count(KeyOf(flow), HashOf(flow), 60);
+  return table.Count(KeyOf(flow), HashInTable(flow), 60);
 }
 
 TEST(ExactFlows, CountEveryPacketUntilAFlowHasNoRoomAndTheHeavyOnesAfterwards) {
@@ -50,23 +50,23 @@ TEST(ExactFlows, CountEveryPacketUntilAFlowHasNoRoomAndTheHeavyOnesAfterwards) {
   EXPECT_FALSE(CountOne(table, 5));
   EXPECT_FALSE(table.open());
   EXPECT_TRUE(table.watching());
-  EXPECT_EQ(table.Find(HashOf(5)), nullptr);
+  EXPECT_EQ(table.Find(HashInTable(5)), nullptr);
   for (const uint32_t flow : {1, 2, 5}) {
     EXPECT_FALSE(CountOne(table, flow));
-    EXPECT_FALSE(table.Counts(HashOf(flow)));
+    EXPECT_FALSE(table.Counts(HashInTable(flow)));
   }
   for (const uint32_t flow : {3, 4}) {
     EXPECT_TRUE(CountOne(table, flow));
-    EXPECT_TRUE(table.Counts(HashOf(flow)));
+    EXPECT_TRUE(table.Counts(HashInTable(flow)));
   }
-  EXPECT_EQ(table.Find(HashOf(1))->pkts, 1u);
-  EXPECT_EQ(table.Find(HashOf(3))->pkts, 4u);
-  EXPECT_EQ(table.Find(HashOf(4))->bytes, 5u * 60);
+  EXPECT_EQ(table.Find(HashInTable(1))->pkts, 1u);
+  EXPECT_EQ(table.Find(HashInTable(3))->pkts, 4u);
+  EXPECT_EQ(table.Find(HashInTable(4))->bytes, 5u * 60);
   table.Clear();
   EXPECT_TRUE(table.open());
   EXPECT_TRUE(table.flows().empty());
   EXPECT_TRUE(CountOne(table, 5));
-  EXPECT_EQ(table.Find(HashOf(5))->pkts, 1u);
+  EXPECT_EQ(table.Find(HashInTable(5))->pkts, 1u);
 }
 
 TEST(ExactFlows, WithoutRoomCountNothing) {
@@ -97,8 +97,8 @@ TEST(ExactFlows, ThatStayAreTheLargest) {
     EXPECT_FALSE(CountOne(table, kFlows));
     uint64_t least_staying = ~uint64_t{0}, most_leaving = 0, staying = 0;
     for (const auto& [flow, pkts] : exact) {
-      EXPECT_EQ(table.Find(HashOf(flow))->pkts, pkts);
-      if (table.Counts(HashOf(flow))) {
+      EXPECT_EQ(table.Find(HashInTable(flow))->pkts, pkts);
+      if (table.Counts(HashInTable(flow))) {
         least_staying = std::min(least_staying, pkts);
         ++staying;
       } else {
@@ -112,7 +112,7 @@ TEST(ExactFlows, ThatStayAreTheLargest) {
 }
 
 TEST(Table, MakesEverythingExactWhileItHasRoom) {
-  Choice setup = Small();
+  Choice setup = SmallTable();
   setup.probability = 0.5;  // A sketch would be sampled soon.
   setup.columns = 16;
   setup.levels = 4;
@@ -168,7 +168,7 @@ TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
   constexpr uint32_t kHeavy = 20, kLater = 1000;
   int beyond = 0, estimated = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
-    Choice setup = Small();
+    Choice setup = SmallTable();
     setup.probability = 0x1p-7;
     setup.top_k = 1;  // 512 heavy flows may stay: more than the table has.
     setup.seed = seed;
@@ -222,7 +222,7 @@ TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
 
 // Before the sketch is sampled, its pace looks at what the table counted, too.
 TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
-  Choice setup = Small();
+  Choice setup = SmallTable();
   setup.probability = 0.5;  // Converged by one flow of 1500 packets: as without a table.
   Lab lab(setup);
   lab.Send(1, 40'000);
@@ -241,7 +241,7 @@ TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
 // the middle of a burst.
 TEST(Table, CountsTheSameHoweverFramesAreDividedIntoBursts) {
   const test::MixedFrames few(40'000, 400, 3), many(20'000, 4000, 4);
-  Choice setup = Small();
+  Choice setup = SmallTable();
   setup.keys = {{}, {KeyKind::kSource, 31, 128}};
   setup.exact_flows = 300;
   setup.columns = 16;
@@ -289,7 +289,7 @@ TEST(Table, CountsTheSameHoweverFramesAreDividedIntoBursts) {
 
 // Worker a has room for all of its flows, b has not. Exact is what both counted exactly.
 TEST(Table, OfSeveralWorkersIsExactWhereAllOfThemAre) {
-  Choice setup = Small();
+  Choice setup = SmallTable();
   setup.top_k = 200;
   Lab a(setup, 0), b(setup, 1);
   for (uint32_t flow = 0; flow < 60; ++flow) a.Send(flow, 10);
@@ -329,7 +329,7 @@ TEST(Table, LeavesFlowsAndEntropyWithinBoundsWhenItHandsOver) {
     int distinct_within = 0, entropy_within = 0;
     constexpr int kSeeds = 8;
     for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-      Choice setup = Small();
+      Choice setup = SmallTable();
       setup.exact_flows = 2000;
       setup.columns = 1 << 12;
       setup.levels = 10;
