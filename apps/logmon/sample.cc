@@ -111,19 +111,27 @@ std::vector<std::string_view> LinesOf(std::string_view text) {
   return lines;
 }
 
-std::string_view WithoutEnd(std::string_view line) {
-  return line.ends_with('\n') ? line.substr(0, line.size() - 1) : line;
+/// The lines of a file as messages, without their ends: LF, CR LF or CR.
+std::vector<std::string_view> MessagesOf(std::string_view text) {
+  std::vector<std::string_view> messages;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    messages.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+    text.remove_prefix(text.starts_with("\r\n") ? 2 : std::min<size_t>(1, text.size()));
+  }
+  return messages;
 }
 
 // RFC 5424: facility user, severity notice; time and names as "not known".
 void WriteSyslog(const std::string& text, const std::vector<Sender>& senders, uint32_t room,
                  Writer& writer) {
   size_t next = 0;
-  for (const std::string_view line : LinesOf(text)) {
+  for (const std::string_view message : MessagesOf(text)) {
     const Sender& sender = senders[next++ % senders.size()];
-    const std::string message =
-        absl::StrFormat("<13>1 - host-%d sample - - - %s", sender.number, WithoutEnd(line));
-    writer.Datagram(sender, std::string_view(message).substr(0, room));
+    const std::string datagram =
+        absl::StrFormat("<13>1 - host-%d sample - - - %s", sender.number, message);
+    writer.Datagram(sender, std::string_view(datagram).substr(0, room));
   }
 }
 

@@ -20,8 +20,10 @@ using Json = nlohmann::ordered_json;
 constexpr timeval kPatience{30, 0};
 constexpr size_t kMaxAnswer = size_t{1} << 17;  // DPDK's is 16 KiB.
 
-// Where EAL puts its files.
+/// The folder in which EAL makes its own: systemd's RuntimeDirectory= first, as
+/// eal_create_runtime_dir does it.
 std::string RuntimeFolder() {
+  if (const char* const given = std::getenv("RUNTIME_DIRECTORY")) return given;
   if (geteuid() == 0) return "/var/run";
   const char* const folder = std::getenv("XDG_RUNTIME_DIR");
   return folder != nullptr && *folder != '\0' ? folder : "/tmp";

@@ -19,9 +19,8 @@ namespace {
 using packet::FlowKey;
 using test::Counts;
 using test::Ring;
-using enum Profile;
 
-constexpr Profile kAll[] = {kSluice, kPaper, kKatran, kCilium};
+constexpr Profile kAll[] = {Profile::kSluice, Profile::kPaper, Profile::kKatran, Profile::kCilium};
 
 uint32_t Crc32(std::string_view text) {
   uint32_t crc = ~0u;
@@ -61,14 +60,14 @@ TEST(Profiles, AreKnownByName) {
 }
 
 TEST(Profiles, HaveTheSlotsAndWeightsOfTheirOrigin) {
-  EXPECT_EQ(DefaultSlots(kSluice), 65537u);
-  EXPECT_EQ(DefaultSlots(kPaper), 65537u);
-  EXPECT_EQ(DefaultSlots(kKatran), 65537u);
-  EXPECT_EQ(DefaultSlots(kCilium), 16381u);
-  EXPECT_EQ(DefaultWeightRule(kSluice), WeightRule::kProportional);
-  EXPECT_EQ(DefaultWeightRule(kPaper), WeightRule::kProportional);
-  EXPECT_EQ(DefaultWeightRule(kKatran), WeightRule::kFirstRound);
-  EXPECT_EQ(DefaultWeightRule(kCilium), WeightRule::kCilium);
+  EXPECT_EQ(DefaultSlots(Profile::kSluice), 65537u);
+  EXPECT_EQ(DefaultSlots(Profile::kPaper), 65537u);
+  EXPECT_EQ(DefaultSlots(Profile::kKatran), 65537u);
+  EXPECT_EQ(DefaultSlots(Profile::kCilium), 16381u);
+  EXPECT_EQ(DefaultWeightRule(Profile::kSluice), WeightRule::kProportional);
+  EXPECT_EQ(DefaultWeightRule(Profile::kPaper), WeightRule::kProportional);
+  EXPECT_EQ(DefaultWeightRule(Profile::kKatran), WeightRule::kFirstRound);
+  EXPECT_EQ(DefaultWeightRule(Profile::kCilium), WeightRule::kCilium);
 }
 
 // Rings.
@@ -84,7 +83,7 @@ TEST(KatranRing, IsThatOfItsTestsForThreeReals) {
       {{"fc00::1", "fc00::2", "fc00::3"}, {2, 3, 2, 2, 2, 3, 3, 3, 1, 3, 2, 2}, 0xc0d8e182},
   };
   for (const Case& test : cases) {
-    const Ring ring = BuildRing(kKatran, Members(test.addresses), kSmallRing);
+    const Ring ring = BuildRing(Profile::kKatran, Members(test.addresses), kSmallRing);
     ASSERT_EQ(ring.size(), kSmallRing);
     for (size_t slot = 0; slot < test.first.size(); ++slot) {
       EXPECT_EQ(ring[slot] + 1, test.first[slot]) << test.addresses[0] << " slot " << slot;
@@ -97,24 +96,24 @@ TEST(KatranRing, IsThatOfItsTestsForThreeReals) {
     EXPECT_EQ(Crc32(list), test.crc);
   }
   const char* const reals[] = {"10.0.0.1", "10.0.0.2", "10.0.0.3"};
-  EXPECT_EQ(Counts(BuildRing(kKatran, Members(reals), kSmallRing), 3),
+  EXPECT_EQ(Counts(BuildRing(Profile::kKatran, Members(reals), kSmallRing), 3),
             (std::vector<uint32_t>{21845, 21846, 21846}));
 }
 
 TEST(KatranRing, DependsOnAddressesAlone) {
   std::vector<Member> members = Members(20);
-  const Ring ring = BuildRing(kKatran, members, kSmallRing);
+  const Ring ring = BuildRing(Profile::kKatran, members, kSmallRing);
   for (Member& member : members) member.name = "another-" + member.name;
-  EXPECT_EQ(BuildRing(kKatran, members, kSmallRing), ring);
+  EXPECT_EQ(BuildRing(Profile::kKatran, members, kSmallRing), ring);
 }
 
 TEST(CiliumRing, HasTheSharesOfItsTestsAndMovesAsLittle) {
   std::vector<Member> members{
       {"one", {}, 2}, {"three", {}, 13}, {"two", {}, 111}, {"tzwe", {}, 10}};
-  const Ring before = BuildRing(kCilium, members, 1021);
+  const Ring before = BuildRing(Profile::kCilium, members, 1021);
   EXPECT_EQ(Counts(before, 4), (std::vector<uint32_t>{16, 98, 832, 75}));
   members.erase(members.begin());
-  const Ring after = BuildRing(kCilium, members, 1021);
+  const Ring after = BuildRing(Profile::kCilium, members, 1021);
   uint32_t moved = 0;
   for (size_t slot = 0; slot < 1021; ++slot) {
     moved += before[slot] != 0 && after[slot] + 1 != before[slot];
@@ -130,7 +129,7 @@ TEST(CiliumRing, IsThatOfItsTestReproducible) {
     members.push_back(
         {"[0.0.0." + text + ":" + text + "/TCP,State:active]", {}, weights[members.size()]});
   }
-  const Ring ring = BuildRing(kCilium, members, 251);
+  const Ring ring = BuildRing(Profile::kCilium, members, 251);
   ASSERT_EQ(ring.size(), 251u);
   std::string runs;
   for (size_t start = 0; start < ring.size();) {
@@ -156,10 +155,10 @@ TEST(SluiceAndPaperRings, AreAsDescribed) {
     uint32_t crc;
   };
   const Case cases[] = {
-      {kSluice, kSmallRing, {2, 0, 0, 0, 1, 1, 1, 0, 1, 1, 2, 0}, 0xa4e83dff},
-      {kSluice, kLargeRing, {0, 1, 2, 1, 2, 0, 0, 2, 1, 2, 1, 2}, 0x53cc0974},
-      {kPaper, kSmallRing, {2, 1, 1, 0, 2, 1, 1, 0, 2, 2, 1, 0}, 0xebb2e222},
-      {kPaper, kLargeRing, {0, 2, 0, 1, 1, 2, 2, 1, 1, 2, 2, 2}, 0x66abae07},
+      {Profile::kSluice, kSmallRing, {2, 0, 0, 0, 1, 1, 1, 0, 1, 1, 2, 0}, 0xa4e83dff},
+      {Profile::kSluice, kLargeRing, {0, 1, 2, 1, 2, 0, 0, 2, 1, 2, 1, 2}, 0x53cc0974},
+      {Profile::kPaper, kSmallRing, {2, 1, 1, 0, 2, 1, 1, 0, 2, 2, 1, 0}, 0xebb2e222},
+      {Profile::kPaper, kLargeRing, {0, 2, 0, 1, 1, 2, 2, 1, 1, 2, 2, 2}, 0x66abae07},
   };
   for (const Case& test : cases) {
     SCOPED_TRACE(std::string(ProfileName(test.profile)) + " " + std::to_string(test.slots));
@@ -190,9 +189,9 @@ TEST(Rings, DoNotDependOnTheOrderOfMembers) {
 TEST(Rings, OfMembersWithOneAddressDoNotDependOnTheirOrder) {
   std::vector<Member> members(3);
   for (size_t i = 0; i < 3; ++i) members[i] = {"same-" + std::to_string(i), {}};
-  const Ring ring = BuildRing(kKatran, members, 251);
+  const Ring ring = BuildRing(Profile::kKatran, members, 251);
   std::ranges::reverse(members);
-  Ring reversed = BuildRing(kKatran, members, 251);
+  Ring reversed = BuildRing(Profile::kKatran, members, 251);
   for (uint16_t& member : reversed) member = static_cast<uint16_t>(2 - member);
   EXPECT_EQ(reversed, ring);
 }
@@ -228,7 +227,7 @@ TEST(Rings, OfTheSluiceProfileKeepSharesInProportionToWeights) {
   std::vector<Member> members = Members(100);
   uint64_t sum = 0;
   for (size_t i = 0; i < members.size(); ++i) sum += members[i].weight = i % 10;
-  const auto counts = Counts(BuildRing(kSluice, members, kSmallRing), members.size());
+  const auto counts = Counts(BuildRing(Profile::kSluice, members, kSmallRing), members.size());
   for (size_t i = 0; i < members.size(); ++i) {
     EXPECT_NEAR(counts[i], static_cast<double>(i % 10) * kSmallRing / sum, 1.5) << i;
   }
@@ -270,7 +269,8 @@ TEST(Disruption, IsThatOfTheBestRings) {
   };
   for (const Case& test : kCases) {
     for (const auto& [failures, percent] : test.failures) {
-      const double measured = 100 * Disruption(kSluice, test.slots, test.members, failures);
+      const double measured =
+          100 * Disruption(Profile::kSluice, test.slots, test.members, failures);
       RecordProperty(std::to_string(test.slots) + "_" + std::to_string(test.members) + "_" +
                          std::to_string(failures),
                      std::to_string(measured));
@@ -297,7 +297,7 @@ FlowKey Flow(const char* source, uint16_t source_port, const char* destination,
 }
 
 TEST(KatranSlots, AreThoseOfItsForwardingPlane) {
-  const SlotRule rule{.profile = kKatran};
+  const SlotRule rule{.profile = Profile::kKatran};
   EXPECT_EQ(SlotOf(Flow("192.168.1.1", 31337, "10.200.1.1", 80), rule), 48717u);
   EXPECT_EQ(SlotOf(Flow("1.2.3.4", 1, "10.200.1.1", 2), rule), 23804u);
   EXPECT_EQ(SlotOf(Flow("10.0.0.1", 65535, "10.200.1.1", 443), rule), 24758u);
@@ -307,18 +307,18 @@ TEST(KatranSlots, AreThoseOfItsForwardingPlane) {
 
 TEST(KatranSlots, OfAnyPortAndOfFlagsAreThoseOfItsForwardingPlane) {
   const FlowKey flow = Flow("192.168.1.1", 31337, "10.200.1.1", 80);
-  EXPECT_EQ(SlotOf(flow, {.profile = kKatran, .any_port = true}), 39962u);
+  EXPECT_EQ(SlotOf(flow, {.profile = Profile::kKatran, .any_port = true}), 39962u);
   EXPECT_EQ(SlotOf(Flow("192.168.1.1", 31337, "10.200.1.1", 42),
-                   {.profile = kKatran, .destination_port_only = true}),
+                   {.profile = Profile::kKatran, .destination_port_only = true}),
             46348u);
   FlowKey no_source_port = flow;
   no_source_port.source_port = 0;
-  EXPECT_EQ(SlotOf(flow, {.profile = kKatran, .no_source_port = true}),
-            SlotOf(no_source_port, {.profile = kKatran}));
+  EXPECT_EQ(SlotOf(flow, {.profile = Profile::kKatran, .no_source_port = true}),
+            SlotOf(no_source_port, {.profile = Profile::kKatran}));
 }
 
 TEST(KatranSlots, DependNeitherOnTheDestinationNorTheProtocol) {
-  const SlotRule rule{.profile = kKatran};
+  const SlotRule rule{.profile = Profile::kKatran};
   EXPECT_EQ(SlotOf(Flow("192.168.1.1", 31337, "8.8.8.8", 80, 17), rule), 48717u);
 }
 
@@ -335,11 +335,11 @@ TEST(SluiceAndPaperSlots, AreAsDescribed) {
       {Flow("fc00:2::42", 31337, "fc00:1::1", 443, 17), 26066, 260662, 58753},
   };
   for (const Case& test : cases) {
-    for (const Profile profile : {kSluice, kCilium}) {
+    for (const Profile profile : {Profile::kSluice, Profile::kCilium}) {
       EXPECT_EQ(SlotOf(test.flow, {.profile = profile}), test.small);
       EXPECT_EQ(SlotOf(test.flow, {.profile = profile, .slots = kLargeRing}), test.large);
     }
-    EXPECT_EQ(SlotOf(test.flow, {.profile = kPaper}), test.paper);
+    EXPECT_EQ(SlotOf(test.flow, {.profile = Profile::kPaper}), test.paper);
   }
 }
 
@@ -409,7 +409,7 @@ double ChiSquared(const SlotRule& rule, bool ipv6, int field) {
 }
 
 TEST(Slots, SpreadFlowsThatDifferLittle) {
-  for (const Profile profile : {kSluice, kPaper, kKatran}) {
+  for (const Profile profile : {Profile::kSluice, Profile::kPaper, Profile::kKatran}) {
     for (const bool ipv6 : {false, true}) {
       for (int field = 0; field < 4; ++field) {
         // 250 degrees of freedom: mean 250, standard deviation 22; a value above 400 comes by

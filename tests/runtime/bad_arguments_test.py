@@ -173,6 +173,7 @@ BAD = {
         --rows=2
         --columns=1000
         --top_k=0
+        --exact_flows=4294967295
         --levels=0
         --level_columns=3
         --level_top_k=1
