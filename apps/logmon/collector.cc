@@ -97,7 +97,7 @@ void Collector::Collect() {
   Close(ledger_.TakeOver(static_cast<int64_t>((now_ns - kGraceNs) / 60'000'000'000)));
 }
 
-void Collector::Close(std::vector<FilterMinute> minutes) {
+void Collector::Close(const std::vector<FilterMinute>& minutes) {
   for (const FilterMinute& minute : minutes) {
     over_.push_back(MinuteJson(minute, settings_.config));
     if (minutes_.is_open()) {

@@ -64,7 +64,7 @@ class Collector {
  private:
   void Loop();
   void Collect();
-  void Close(std::vector<FilterMinute> minutes);
+  void Close(const std::vector<FilterMinute>& minutes);
   void ShowLines(ShownLines& lines);
 
   const Settings& settings_;

@@ -26,7 +26,7 @@ Json Error(const std::string& why) { return {{"error", why}}; }
 }  // namespace
 
 std::string Operator::Reload() {
-  const std::string error = control_.Reload();
+  std::string error = control_.Reload();
   std::fprintf(stderr, "reload: %s\n", error.empty() ? "done" : error.c_str());
   if (error.empty()) TellConfig();
   if (error.empty() && steering_ != nullptr) std::fprintf(stderr, "%s\n", Steer().c_str());

@@ -121,7 +121,9 @@ class Nat(unittest.TestCase):
         self.process = self.balancer.start(
             "maglev", BALANCER, *MEMORY, "--no-pci", "--lcores=0@0,1@0",
             f"--file-prefix={self.balancer.netns}",
-            "--vdev=net_pcap0,rx_iface_in=eth0,tx_iface=eth0", "--", f"--config={config}",
+            "--vdev=net_pcap0,rx_iface_in=eth0,tx_iface=eth0", "--",
+            "--promiscuous",  # The port's address is one that net_pcap makes up, not that of eth0.
+            f"--config={config}",
             "--json=-", "--stats_period_s=0.2", stdout=subprocess.PIPE,
             env={**os.environ, "RUNTIME_DIRECTORY": self.folder})
         log = self.balancer.log("maglev")

@@ -31,7 +31,8 @@ class AgentView {
  public:
   AgentView(P policy, CpuId cpus, uint32_t max_tasks)
       : policy_(std::move(policy)), tasks_(max_tasks), cpus_(std::min(cpus, kMaxCpus)) {
-    for (CpuId cpu = 0; cpu < cpus_.size(); ++cpu) cpus_[cpu].running.cpu = cpu;
+    CpuId number = 0;
+    for (CpuView& cpu : cpus_) cpu.running.cpu = number++;
   }
 
   P& policy() { return policy_; }
