@@ -194,7 +194,9 @@ class Output(Folder):
                                      run.find(r'ALERT: "all", 6 events in 3600 s\n'),
                                      run.wait(lambda: seen.exists() and
                                               len(seen.read_text().splitlines()) == 2))
-        report = self.replay(text, "--log_sources=1", f"--alert_exec={program}", config=config)
+        # A message of syslog would begin with its host for a filter of fail2ban.
+        report = self.replay(text, "--log_sources=1", "--log_as=lines", f"--alert_exec={program}",
+                             config=config)
         self.assertEqual(report["logmon"]["alerts"], 2)
         self.assertEqual([(one["name"], one.get("rules"), one["events"])
                           for one in report["logmon"]["filters"]], [("hosts", 1, 6), ("all", None, 6)])
