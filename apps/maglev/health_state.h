@@ -8,7 +8,7 @@
 
 namespace sluice::maglev {
 
-/// What one check found out.
+/// The outcome of one check.
 enum class CheckOutcome : uint8_t {
   kSuccess,
   kFailure,

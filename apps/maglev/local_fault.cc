@@ -16,7 +16,7 @@ bool IsLocalFault(int error) {
     case ENOBUFS:  // A full neighbour table, too.
     case ENOMEM:
     case EAGAIN:         // No local port is free, or the send buffer is full.
-    case EADDRNOTAVAIL:  // The same, or there is no source address.
+    case EADDRNOTAVAIL:  // All ports are in use, or no source address exists.
     case EPERM:          // A filter of this host.
     case EINVAL:         // A full neighbour table of IPv6.
     case ENETDOWN:

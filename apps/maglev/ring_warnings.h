@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a configuration may state and an operator hardly means.
+// Warnings about settings that are valid but probably unintended.
 #pragma once
 
 #include <string>

@@ -158,7 +158,7 @@ bool PacketWire::IsUdp(const uint8_t* frame, uint32_t length) {
   const uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
   if (type == packet::kEtherTypeIpv4) return ip[9] == packet::kProtocolUdp;
   if (type != packet::kEtherTypeIpv6) return false;
-  // A fragment says in its own header what it is a part of.
+  // The fragment header identifies the datagram.
   constexpr uint8_t kFragmentHeader = 44;
   constexpr uint32_t kNextOfFragment = packet::kEthernetHeaderBytes + packet::kIpv6HeaderBytes;
   return ip[6] == packet::kProtocolUdp || (ip[6] == kFragmentHeader && length > kNextOfFragment &&

@@ -22,7 +22,7 @@ namespace {
 /// Of a call to echo in a frame of 1514 bytes.
 constexpr uint32_t kMaxEchoBytes = 1400;
 
-/// That are put together at a time, with addresses of our own.
+/// Datagrams reassembled at a time if the program has its own addresses.
 constexpr uint32_t kDatagrams = 64;
 
 bool CheckNumbers(const runtime::Complaint& complaint) {
@@ -64,7 +64,7 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
     line->options.wire = "library:libsluice_rpc_wire.so+" + client;
     line->options.traffic = "clients";
   }
-  // A call may be longer than a frame. Who gives a number means it.
+  // A call may be longer than a frame. A number given by the user stays.
   if (!FLAGS_ip.empty() && google::GetCommandLineFlagInfoOrDie("reassemble").is_default) {
     line->options.reassemble = kDatagrams;
   }
