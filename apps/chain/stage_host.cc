@@ -2,7 +2,6 @@
 #include "stage_host.h"
 
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,12 +11,10 @@
 #include <new>
 #include <utility>
 
-extern char** environ;
+#include "runtime/child_process.h"
 
 namespace sluice::chain_app {
 namespace {
-
-constexpr int kMemoryFd = 3;
 
 uint64_t Load(const std::atomic<uint64_t>& counter) {
   return counter.load(std::memory_order_relaxed);
@@ -74,28 +71,13 @@ bool StageHost::StartThread(std::string* error) {
 }
 
 bool StageHost::Spawn(std::string* error) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, memory_.fd(), kMemoryFd);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);  // A terminal's SIGINT is sluice-chain's.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  std::array<std::string, 6> words = {program_,
-                                      std::to_string(kMemoryFd),
-                                      std::to_string(spec_.port),
-                                      std::to_string(spec_.max_message),
-                                      spec_.executor,
-                                      std::to_string(getpid())};
-  std::array<char*, 7> argv{};
-  std::ranges::transform(words, argv.begin(), [](std::string& word) { return word.data(); });
-  const int failed =
-      posix_spawn(&pid_, program_.c_str(), &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
+  const int failed = runtime::Spawn(
+      {.program = program_,
+       .arguments = {std::to_string(runtime::ChildDescriptor(0)), std::to_string(spec_.port),
+                     std::to_string(spec_.max_message), spec_.executor, std::to_string(getpid())},
+       .descriptors = {memory_.fd()},
+       .own_group = true},
+      &pid_);
   if (failed != 0) {
     pid_ = 0;
     *error = program_ + ": " + std::strerror(failed);

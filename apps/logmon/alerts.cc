@@ -5,17 +5,14 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/time/time.h>
-#include <spawn.h>
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <csignal>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "report.h"
-
-extern char** environ;
+#include "runtime/child_process.h"
 
 namespace sluice::logmon {
 
@@ -136,31 +133,21 @@ void Alerts::Run(const Telling& telling) {
     return;
   }
   const FilterConfig& about = config_.about[telling.filter];
-  std::vector<std::string> own{"SLUICE_FILTER=" + about.name,
-                               absl::StrCat("SLUICE_HOST=", absl::CHexEscape(telling.host)),
-                               "SLUICE_COUNT=" + std::to_string(telling.count),
-                               absl::StrCat("SLUICE_LINE=", absl::CHexEscape(telling.line)),
-                               "SLUICE_THRESHOLD=" + std::to_string(about.alert->threshold),
-                               "SLUICE_WINDOW_S=" + std::to_string(about.alert->window / 1000)};
-  std::vector<char*> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
-  for (std::string& entry : own) environment.push_back(entry.data());
-  environment.push_back(nullptr);
-  char* arguments[] = {program_.data(), nullptr};
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;  // Ours are blocked.
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t pid = 0;
-  if (posix_spawnp(&pid, program_.c_str(), nullptr, &attributes, arguments, environment.data()) ==
-      0) {
+  const int failed = runtime::Spawn(
+      {.program = program_,
+       .environment = {"SLUICE_FILTER=" + about.name,
+                       absl::StrCat("SLUICE_HOST=", absl::CHexEscape(telling.host)),
+                       "SLUICE_COUNT=" + std::to_string(telling.count),
+                       absl::StrCat("SLUICE_LINE=", absl::CHexEscape(telling.line)),
+                       "SLUICE_THRESHOLD=" + std::to_string(about.alert->threshold),
+                       "SLUICE_WINDOW_S=" + std::to_string(about.alert->window / 1000)}},
+      &pid);
+  if (failed == 0) {
     running_.push_back(pid);
   } else {
     ++failed_programs_;
   }
-  posix_spawnattr_destroy(&attributes);
 }
 
 void Alerts::Reap() {

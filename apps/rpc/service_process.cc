@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service_process.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,8 +11,7 @@
 #include <utility>
 
 #include "coherent/endpoint_memory.h"
-
-extern char** environ;
+#include "runtime/child_process.h"
 
 namespace sluice::rpc_app {
 namespace {
@@ -22,36 +19,23 @@ namespace {
 /// Between two looks at whether a process that has a core is dead.
 constexpr uint64_t kLookForDeathNs = 20'000'000;
 
-// 0, or an errno.
-int Spawn(const std::string& program, const ServiceFiles& files, uint32_t cores, int memory,
-          pid_t* pid) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  // They keep their numbers there, and are not closed.
-  posix_spawn_file_actions_adddup2(&actions, memory, memory);
-  for (const int listener : files.listeners) {
-    posix_spawn_file_actions_adddup2(&actions, listener, listener);
-  }
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);  // A terminal's SIGINT is the supervisor's.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+// Starts the process. Returns 0, or an errno.
+int StartProcess(const std::string& program, const ServiceFiles& files, uint32_t cores, int memory,
+                 pid_t* pid) {
+  runtime::ChildProgram child{.program = program, .descriptors = {memory}, .own_group = true};
   std::string listeners;
-  for (const int listener : files.listeners) listeners += std::to_string(listener) + ',';
-  std::vector<std::string> words = {
-      program,   std::to_string(memory),  files.object, files.x, std::to_string(cores),
-      listeners, std::to_string(getpid())};
-  words.insert(words.end(), files.callees.begin(), files.callees.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const int result = posix_spawn(pid, program.c_str(), &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return result;
+  for (const int listener : files.listeners) {
+    listeners += std::to_string(runtime::ChildDescriptor(child.descriptors.size())) + ',';
+    child.descriptors.push_back(listener);
+  }
+  child.arguments = {std::to_string(runtime::ChildDescriptor(0)),
+                     files.object,
+                     files.x,
+                     std::to_string(cores),
+                     listeners,
+                     std::to_string(getpid())};
+  child.arguments.insert(child.arguments.end(), files.callees.begin(), files.callees.end());
+  return runtime::Spawn(child, pid);
 }
 
 }  // namespace
@@ -70,7 +54,7 @@ std::shared_ptr<ServiceProcess> ServiceProcess::Launch(const std::string& progra
                                      kUserGeometry);
   }
   std::shared_ptr<ServiceProcess> process(new ServiceProcess(std::move(memory), cores));
-  const int failed = Spawn(program, files, cores, process->memory_.fd(), &process->pid_);
+  const int failed = StartProcess(program, files, cores, process->memory_.fd(), &process->pid_);
   if (failed != 0) {
     process->pid_ = 0;
     *error = program + ": " + std::strerror(failed);

@@ -175,6 +175,19 @@ class Runs(unittest.TestCase):
         self.check(json.loads(output))
         self.assertEqual(json.loads(output)["restarts"], 1)
 
+    def test_a_stage_inherits_its_link_and_nothing_of_dpdk(self):
+        path = self.write(graph([chain("c", "udp:1", ["a"])], a="streaming copy"))
+        with subprocess.Popen([CHAIN, *EAL, f"--graph={path}", "--iface=packetized", "--processes",
+                               "--json=-", "--stats_period_s=0.1"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            self.next_period(process)
+            children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            stage = pathlib.Path("/proc", children.read_text().split()[0], "fd")
+            self.assertEqual(sorted(one.name for one in stage.iterdir()), ["0", "1", "2", "3"])
+            process.send_signal(signal.SIGTERM)
+            _, lines = process.communicate(timeout=harness.PATIENCE_S)
+        self.assertEqual(process.returncode, 0, lines)
+
     def test_sighup_changes_chains_and_no_message_is_lost(self):
         for flags in (["--through=switch"], ["--through=cpu"], ["--iface=packetized"]):
             with self.subTest(flags[0]):

@@ -166,6 +166,7 @@ class Output(Folder):
     def test_an_alert_is_told_written_and_run(self):
         seen = self.folder / "seen"
         program = self.program(
+            f'for fd in $(seq 0 99); do [ -e /proc/$$/fd/$fd ] && echo $fd >> {seen}.files; done; '
             'echo "$SLUICE_FILTER $SLUICE_THRESHOLD $SLUICE_WINDOW_S $SLUICE_COUNT'
             f' <$SLUICE_HOST> $SLUICE_LINE" > {seen}.new && mv {seen}.new {seen}')
         self.replayed = lambda run: (run.wait(seen.exists),
@@ -174,6 +175,8 @@ class Output(Folder):
                              f"--alerts={self.folder / 'alerts'}", config=ALERTS)["logmon"]
         self.assertEqual((report["alerts"], report["failed_alert_programs"]), (1, 0))
         self.assertEqual(seen.read_text(), "many 5 3600 5 <> ERROR \\x1b\n")
+        # The standard streams, and the script that the shell reads: nothing of DPDK.
+        self.assertEqual((self.folder / "seen.files").read_text().split(), ["0", "1", "2", "10"])
         [alert] = self.read("alerts")
         self.assertRegex(alert.pop("time"), rf"^{DATE}:\d\d\.\d{{3}}Z$")
         self.assertEqual(alert, {"filter": "many", "firing": True, "threshold": 5,

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/child_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+#include <string_view>
+
+#include "runtime/owned_fd.h"
+
+extern char** environ;
+
+namespace sluice::runtime {
+namespace {
+
+/// Pointers to the words, and a null.
+std::vector<char*> Pointers(std::span<const std::string> words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> EnvironmentWith(const std::vector<std::string>& added) {
+  std::vector<std::string> all = added;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view inherited = *entry;
+    const std::string_view name = inherited.substr(0, inherited.find('=') + 1);
+    if (std::ranges::none_of(added, [&](const std::string& own) { return own.starts_with(name); }))
+      all.emplace_back(inherited);
+  }
+  return all;
+}
+
+}  // namespace
+
+int Spawn(const ChildProgram& child, pid_t* pid) {
+  // Copies above all numbers that the child will use, so that no dup2 overwrites the next source.
+  const int first_unused = ChildDescriptor(child.descriptors.size());
+  std::vector<OwnedFd> copies;
+  for (const int descriptor : child.descriptors) {
+    copies.emplace_back(fcntl(descriptor, F_DUPFD_CLOEXEC, first_unused));
+    if (!copies.back()) return errno;
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (size_t i = 0; i < copies.size(); ++i)
+    posix_spawn_file_actions_adddup2(&actions, copies[i].get(), ChildDescriptor(i));
+  posix_spawn_file_actions_addclosefrom_np(&actions, first_unused);
+
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           static_cast<short>(POSIX_SPAWN_SETSIGMASK |  // NOLINT
+                                              (child.own_group ? POSIX_SPAWN_SETPGROUP : 0)));
+
+  std::vector<std::string> words = {child.program};
+  words.insert(words.end(), child.arguments.begin(), child.arguments.end());
+  const std::vector<std::string> environment = EnvironmentWith(child.environment);
+  pid_t started = 0;
+  const int failed = posix_spawnp(&started, child.program.c_str(), &actions, &attributes,
+                                  Pointers(words).data(), Pointers(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed == 0) *pid = started;
+  return failed;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/child_process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "runtime/owned_fd.h"
+
+namespace sluice::runtime {
+namespace {
+
+/// A file that children inherit unless somebody prevents it, as DPDK opens its own.
+OwnedFd Inheritable(const std::string& text) {
+  OwnedFd file(memfd_create("child_process_test", 0));
+  EXPECT_EQ(write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+/// What `script` writes into descriptor 3, which is the first that it is given.
+std::string WrittenBy(const std::string& script, std::vector<int> given = {},
+                      std::vector<std::string> environment = {}) {
+  const OwnedFd output = Inheritable("");
+  given.insert(given.begin(), output.get());
+  pid_t pid = 0;
+  EXPECT_EQ(Spawn({.program = "sh",
+                   .arguments = {"-c", script},
+                   .environment = std::move(environment),
+                   .descriptors = std::move(given)},
+                  &pid),
+            0);
+  int status = -1;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  std::string text(4096, '\0');
+  const ssize_t bytes = pread(output.get(), text.data(), text.size(), 0);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(bytes, 0)));
+  return text;
+}
+
+/// Writes the numbers below 100 that are open descriptors of the shell.
+constexpr char kOpen[] =
+    "for fd in $(seq 0 99); do if [ -e /proc/$$/fd/$fd ]; then echo -n \"$fd \" >&3; fi; done";
+
+TEST(Spawn, GivesAChildStandardStreamsAndWhatItIsGiven) {
+  std::vector<OwnedFd> ours;
+  for (int i = 0; i < 40; ++i) ours.push_back(Inheritable("ours"));
+  EXPECT_EQ(WrittenBy(kOpen), "0 1 2 3 ");
+  EXPECT_EQ(WrittenBy(kOpen, {ours[7].get()}), "0 1 2 3 4 ");
+}
+
+TEST(Spawn, KeepsTheOrderWhateverNumbersThePartsHave) {
+  std::vector<OwnedFd> files;
+  for (const char* text : {"a", "b", "c", "d", "e"}) files.push_back(Inheritable(text));
+  std::vector<int> reversed;
+  for (size_t i = files.size(); i-- > 0;) reversed.push_back(files[i].get());
+  EXPECT_EQ(WrittenBy("cat <&4 >&3; cat <&5 >&3; cat <&6 >&3; cat <&7 >&3; cat <&8 >&3", reversed),
+            "edcba");
+}
+
+TEST(Spawn, ReplacesVariablesOfTheSameName) {
+  ASSERT_EQ(setenv("SLUICE_LINE", "inherited", 1), 0);
+  ASSERT_EQ(setenv("SLUICE_LINES", "kept", 1), 0);
+  EXPECT_EQ(
+      WrittenBy("env | grep ^SLUICE_LINE | sort | tr '\\n' ' ' >&3", {}, {"SLUICE_LINE=given"}),
+      "SLUICE_LINE=given SLUICE_LINES=kept ");
+  unsetenv("SLUICE_LINE");
+  unsetenv("SLUICE_LINES");
+}
+
+TEST(Spawn, BlocksNoSignal) {
+  sigset_t all, before;
+  sigfillset(&all);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &all, &before), 0);
+  const std::string blocked = WrittenBy("grep SigBlk: /proc/$$/status >&3");
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+  EXPECT_EQ(blocked, "SigBlk:\t0000000000000000\n");
+}
+
+TEST(Spawn, ReportsWhyAProgramDoesNotStart) {
+  pid_t pid = 17;
+  EXPECT_EQ(Spawn({.program = "/nonexistent/program"}, &pid), ENOENT);
+  EXPECT_EQ(Spawn({.program = "sh", .descriptors = {-1}}, &pid), EBADF);
+  EXPECT_EQ(pid, 17);
+}
+
+}  // namespace
+}  // namespace sluice::runtime
