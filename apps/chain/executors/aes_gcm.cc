@@ -14,17 +14,14 @@
 #include <vector>
 
 #include "cipher_device.h"
-#include "nonce_ledger.h"
+#include "nonces.h"
 #include "option_text.h"
 
 namespace sluice::chain_app {
 namespace {
 
-struct GcmKey {
-  std::vector<uint8_t> bytes;  ///< None: the place is empty.
-  NonceLedger nonces;
-};
-using GcmKeys = std::array<GcmKey, kGcmKeys>;
+/// By number; an empty one is no key.
+using GcmKeys = std::array<std::vector<uint8_t>, kGcmKeys>;
 static_assert(kGcmKeys == CipherDevice::kKeys);
 
 class AesGcm final : public Executor {
@@ -51,8 +48,7 @@ class AesGcm final : public Executor {
   void Prepare(Work& work) {
     const uint32_t what = work.command & 0xff;
     const uint32_t slot = work.command >> kGcmKeyShift;
-    if ((what != kGcmDecrypt && what != kGcmEncrypt) || slot >= kGcmKeys ||
-        keys_[slot].bytes.empty()) {
+    if ((what != kGcmDecrypt && what != kGcmEncrypt) || slot >= kGcmKeys || keys_[slot].empty()) {
       return Refuse(work, GcmRefusal::kBadCommand);
     }
     const bool encrypt = what == kGcmEncrypt;
@@ -62,8 +58,10 @@ class AesGcm final : public Executor {
     const size_t text = std::min(length, work.input.size());
     if (length > work.output.size() || text > CipherDevice::kLongestText)
       return Refuse(work, GcmRefusal::kTooLong);
-    if (encrypt && !WriteNonce(work, keys_[slot].nonces))
-      return Refuse(work, GcmRefusal::kNonceReused);
+    if (encrypt && !nonces_.Next(work.output.first<kGcmNonceBytes>())) {
+      work.outcome = Outcome::kFailed;
+      return;
+    }
     work.length = static_cast<uint32_t>(length);
     work.outcome = Outcome::kDone;
     if (encrypt) {
@@ -79,17 +77,6 @@ class AesGcm final : public Executor {
     }
   }
 
-  static bool WriteNonce(const Work& work, NonceLedger& ledger) {
-    uint64_t counter = 0;
-    for (size_t i = 0; i < 8; ++i) counter |= uint64_t{work.state[i]} << 8 * i;
-    uint32_t fixed = 0;
-    for (size_t i = 0; i < 4; ++i) fixed |= uint32_t{work.state[8 + i]} << 8 * i;
-    if (!ledger.Take(fixed, counter)) return false;
-    std::copy_n(&work.state[8], 4, work.output.begin());
-    std::reverse_copy(&work.state[0], &work.state[8], work.output.begin() + 4);
-    return true;
-  }
-
   /// What was not authenticated is wiped: nobody may see it.
   static void Finish(Work& work, CipherDevice::Status status) {
     if (status == CipherDevice::Status::kDone) return;
@@ -101,6 +88,7 @@ class AesGcm final : public Executor {
 
   std::unique_ptr<CipherDevice> device_;
   GcmKeys keys_;
+  Nonces nonces_;
 };
 
 /// The keys' digits, by their numbers, as options say or as a file has them: a line each. Nothing,
@@ -135,7 +123,7 @@ std::optional<GcmKeys> ReadKeys(const OptionText& options, std::string* error) {
       *error = "key" + std::to_string(slot) + ": give 32, 48 or 64 hexadecimal digits";
       return std::nullopt;
     }
-    keys[slot].bytes = *bytes;
+    keys[slot] = *bytes;
     any = true;
   }
   if (any) return keys;
@@ -155,8 +143,7 @@ std::unique_ptr<Executor> MakeAesGcm(const StageOptions& options, std::string* e
   auto device = CipherDevice::Make(driver, error);
   if (device == nullptr) return nullptr;
   for (uint32_t slot = 0; slot < kGcmKeys; ++slot)
-    if (!(*keys)[slot].bytes.empty() && !device->SetKey(slot, (*keys)[slot].bytes, error))
-      return nullptr;
+    if (!(*keys)[slot].empty() && !device->SetKey(slot, (*keys)[slot], error)) return nullptr;
   return std::make_unique<AesGcm>(std::move(device), *std::move(keys));
 }
 
@@ -168,6 +155,6 @@ const StageKind kAesGcmStage = {
         "AES-GCM; command 1 decrypts, 2 encrypts, + 256 x the key's number; options key0 to "
         "key3 (hexadecimal), file (a key a line), driver",
     .make = MakeAesGcm,
-    .refusals = {"too_short", "too_long", "bad_command", "forged", "nonce_reused"}};
+    .refusals = {"too_short", "too_long", "bad_command", "forged"}};
 
 }  // namespace sluice::chain_app

@@ -20,8 +20,7 @@ inline constexpr uint32_t kGcmOverhead = kGcmNonceBytes + kGcmTagBytes;
 
 /// Bits 0 to 7 of a command: what to do. Bits 8 to 15: with which key. All others are 0.
 inline constexpr uint32_t kGcmDecrypt = 1;
-/// The nonce is of the state: bytes 8 to 11, then bytes 7 to 0 as one big-endian number, which
-/// "state_rule": "count" makes another one for each message.
+/// The stage draws the nonce itself (nonces.h).
 inline constexpr uint32_t kGcmEncrypt = 2;
 inline constexpr uint32_t kGcmKeyShift = 8;
 inline constexpr uint32_t kGcmKeys = 4;
@@ -32,7 +31,6 @@ enum class GcmRefusal : uint8_t {
   kTooLong,     ///< For the room of the result.
   kBadCommand,  ///< Nothing to do, or no such key.
   kForged,      ///< The tag is not that of these bytes.
-  kNonceReused,
 };
 
 }  // namespace sluice::chain_app
