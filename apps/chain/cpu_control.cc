@@ -102,7 +102,8 @@ bool CpuControl::Make(const Graph& graph, const engine::chain::Chain& chain, con
                       .slots = {},
                       .address = SwitchRunner::AddressOf(made->region),
                       .outstanding = outstanding_,
-                      .states = {}};
+                      .states = {},
+                      .incarnation = ++opened_};
   if (before != nullptr) plan.states = before->mediator->states();
   for (const Node& node : chain.nodes) {
     const Device& device = DeviceOf(graph, node);

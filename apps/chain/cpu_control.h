@@ -72,6 +72,7 @@ class CpuControl {
   device::pcie_switch::PortMask dead_ = 0;  ///< Ports of devices that are; the CPU's thread.
   engine::chain::Graph graph_;
   Slots slots_;
+  uint32_t opened_ = 0;   ///< Chains so far: the incarnation of the last one.
   uint64_t regions_ = 0;  ///< Of SwitchRunner: a bit for each that is used.
   std::vector<Chain> running_;
   std::vector<Chain> draining_;

@@ -29,6 +29,8 @@ struct Figures {
   uint64_t busy_cycles = 0;              ///< TSC cycles of its steps that found something.
   uint64_t cpu_ns = 0;                   ///< Of the thread that does it.
   std::optional<uint64_t> instructions;  ///< Of the same, in user mode.
+  /// Answers that came by a chain which had not been given the message: nobody's.
+  uint64_t foreign = 0;
   uint64_t restarts = 0;
   uint64_t reloads = 0;
 

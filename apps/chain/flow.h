@@ -13,7 +13,8 @@ namespace sluice::chain_app {
 /// One thread: the NIC's.
 class Flow {
  public:
-  static constexpr uint32_t kNumberMask = (1u << 28) - 1;  ///< Of numbers.
+  static constexpr uint32_t kNumberBits = 28;
+  static constexpr uint32_t kNumberMask = (1u << kNumberBits) - 1;  ///< Of numbers.
 
   virtual ~Flow() = default;
   /// Bytes that a message may have.

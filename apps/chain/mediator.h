@@ -49,6 +49,7 @@ class Mediator {
     uint64_t address = 0;                         ///< Where devices see memory().
     uint32_t outstanding = 0;                     ///< Messages under way at most.
     States states;                                ///< None: those of the graph.
+    uint32_t incarnation = 0;                     ///< NodeSetup::chain.
   };
   static constexpr size_t kMostBytes = size_t{1} << 30;  ///< Of memory().
 
@@ -144,6 +145,7 @@ class Mediator {
 
   MediatorCounters& counters_;
   uint64_t address_ = 0;
+  uint32_t incarnation_ = 0;
   bar::RingMemory memory_;
   std::vector<Queue> queues_;  ///< By node; the source is first.
   uint8_t* buffers_ = nullptr;

@@ -30,6 +30,7 @@ std::unique_ptr<Mediator> Mediator::Make(const Plan& plan, MediatorCounters& cou
   std::unique_ptr<Mediator> mediator(new Mediator(counters));
   mediator->AddNodes(plan);
   mediator->address_ = plan.address;
+  mediator->incarnation_ = plan.incarnation;
   if (!mediator->Allocate(plan.outstanding)) {
     *error = std::string("no memory for messages under way: ") + std::strerror(errno) +
              ": let fewer be, by --outstanding";
@@ -145,7 +146,8 @@ void Mediator::Tell(const Queue& queue, SetupAction action) {
                        .completions = Address(queue.records),
                        .slots = queue.slots,
                        .max_message = max_message_,
-                       .action = action}});
+                       .action = action,
+                       .chain = incarnation_}});
 }
 
 /// False: more is to be told.

@@ -14,10 +14,10 @@ using device::stage::DescriptorQueue;
 using device::stage::NodeSlot;
 using device::stage::Outcome;
 
-State SendState(uint32_t number, const std::array<uint32_t, 2>& key) {
+State SendState(uint32_t ticket, const std::array<uint32_t, 2>& key) {
   State state{};
-  std::memcpy(state.data(), &number, sizeof number);
-  std::memcpy(state.data() + sizeof number, key.data(), sizeof key);
+  std::memcpy(state.data(), &ticket, sizeof ticket);
+  std::memcpy(state.data() + sizeof ticket, key.data(), sizeof key);
   return state;
 }
 
@@ -38,11 +38,12 @@ bool Nic::Step() {
   return device_.Send() || any;
 }
 
-void Nic::Arrived(uint32_t number, uint32_t where, std::span<const uint8_t> data,
+/// Whose answer it is follows from the chain that it came by. The ticket is what the last stage
+/// wrote, and counts only if this chain was given it.
+void Nic::Arrived(uint32_t ticket, uint32_t where, std::span<const uint8_t> data,
                   const std::array<uint32_t, 2>& key) {
-  const uint32_t flow = number >> kFlowShift;
-  if (flow < flows_.size()) {
-    flows_[flow]->Answer(number & Flow::kNumberMask, where, data, key, NowNs());
+  if (const auto* const given = tickets_.Find(ticket, device_.slots()[where].setup.chain)) {
+    flows_[given->flow]->Answer(given->number, where, data, key, NowNs());
   } else {
     received_.store(received_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -74,11 +75,11 @@ bool Nic::TakeQueue(uint32_t where, NodeSlot& slot) {
     const bool buffer = !job.room().empty();
     if (buffer && !slot.draining()) return any;
     if (job.good() && !buffer) {
-      uint32_t number;
+      uint32_t ticket;
       std::array<uint32_t, 2> key;
-      std::memcpy(&number, job.descriptor.state.data(), sizeof number);
-      std::memcpy(key.data(), job.descriptor.state.data() + sizeof number, sizeof key);
-      Arrived(number, where, job.data, key);
+      std::memcpy(&ticket, job.descriptor.state.data(), sizeof ticket);
+      std::memcpy(key.data(), job.descriptor.state.data() + sizeof ticket, sizeof key);
+      Arrived(ticket, where, job.data, key);
     }
     queue.Answer(job.good() && !buffer ? Outcome::kDone : Outcome::kFailed, 0, 0);
     any = true;
@@ -98,40 +99,48 @@ bool Nic::Send() {
     if (slot < 0 || !enabled_.load(std::memory_order_relaxed)) continue;
     NodeSlot& at = device_.slots()[static_cast<size_t>(slot)];
     if (at.draining()) continue;
-    any |=
-        at.queue ? SendQueue(*flows_[flow], flow, *at.queue) : SendStream(*flows_[flow], flow, at);
+    any |= at.queue ? SendQueue(flow, at) : SendStream(flow, at);
   }
   return any;
 }
 
-bool Nic::SendStream(Flow& flow, uint32_t index, NodeSlot& slot) {
+/// Begins the next message of a flow, which enters its chain by this slot.
+uint32_t Nic::Begin(uint32_t flow, const NodeSlot& slot, std::span<uint8_t> room,
+                    uint32_t* ticket) {
+  uint32_t number;
+  const uint32_t bytes = flows_[flow]->Begin(room, NowNs(), &number);
+  *ticket = tickets_.Give(flow, number, slot.setup.chain);
+  return bytes;
+}
+
+bool Nic::SendStream(uint32_t flow, NodeSlot& slot) {
   uint32_t count = 0;
   // A few at once: what waits for credits has arrived, and must not be lost when ways change.
-  for (; count < 4 && (count != 0 || slot.MayPut()) && flow.MayBegin(); ++count) {
-    uint32_t number;
-    const uint32_t bytes = flow.Begin(room_, NowNs(), &number);
-    slot.writer->Put({.message = index << kFlowShift | number}, std::span(room_).first(bytes));
+  for (; count < 4 && (count != 0 || slot.MayPut()) && flows_[flow]->MayBegin(); ++count) {
+    uint32_t ticket;
+    const uint32_t bytes = Begin(flow, slot, room_, &ticket);
+    slot.writer->Put({.message = ticket}, std::span(room_).first(bytes));
   }
   return count != 0;
 }
 
-bool Nic::SendQueue(Flow& flow, uint32_t index, DescriptorQueue& queue) {
+bool Nic::SendQueue(uint32_t flow, NodeSlot& slot) {
+  DescriptorQueue& queue = *slot.queue;
   uint32_t count = 0;
-  for (const uint32_t ready = queue.Ready(); count < ready && flow.MayBegin(); ++count) {
+  for (const uint32_t ready = queue.Ready(); count < ready && flows_[flow]->MayBegin(); ++count) {
     DescriptorQueue::Job& job = queue.job(0);
     if (!job.good()) {
       queue.Answer(Outcome::kFailed, 0, 0);
       continue;
     }
     // A chain that has changed may have room for less than the flow was begun with.
-    const bool fits = job.room().size() >= flow.longest();
+    const bool fits = job.room().size() >= flows_[flow]->longest();
     const std::span<uint8_t> to = fits ? job.room() : std::span(room_);
-    uint32_t number;
-    const uint32_t bytes = flow.Begin(to, NowNs(), &number);
+    uint32_t ticket;
+    const uint32_t bytes = Begin(flow, slot, to, &ticket);
     if (!fits)
       std::ranges::copy(to.first(std::min<size_t>(bytes, job.room().size())), job.room().begin());
-    queue.Answer(bytes <= job.room().size() ? Outcome::kDone : Outcome::kFailed, bytes,
-                 index << kFlowShift | number);
+    queue.Answer(bytes <= job.room().size() ? Outcome::kDone : Outcome::kFailed, bytes, ticket);
   }
   return count != 0;
 }

@@ -12,12 +12,9 @@
 
 #include "device/stage/chain_device.h"
 #include "flow.h"
+#include "tickets.h"
 
 namespace sluice::chain_app {
-
-/// Bits of a message's number that say which flow it is of.
-inline constexpr uint32_t kFlowShift = 28;
-inline constexpr uint32_t kMaxFlows = 1u << (32 - kFlowShift);
 
 /// One thread, but for what says otherwise.
 class Nic {
@@ -32,22 +29,27 @@ class Nic {
   void SetSlot(size_t flow, int slot) { slots_[flow].store(slot, std::memory_order_release); }
   /// Whether messages begin. Not at first. Any thread.
   void EnableWire(bool enabled) { enabled_.store(enabled, std::memory_order_relaxed); }
-  /// Messages that ended here without belonging to a flow; steps. Any thread.
+  /// Messages that chains ended with here: at a NIC without flows all of them, at another one those
+  /// that their chain had not been given. Any thread.
   uint64_t received() const { return received_.load(std::memory_order_relaxed); }
+  /// Steps so far. Any thread.
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
 
  private:
   bool Take();
   bool Send();
   bool TakeQueue(uint32_t where, device::stage::NodeSlot& slot);
-  bool SendStream(Flow& flow, uint32_t index, device::stage::NodeSlot& slot);
-  bool SendQueue(Flow& flow, uint32_t index, device::stage::DescriptorQueue& queue);
-  void Arrived(uint32_t number, uint32_t where, std::span<const uint8_t> data,
+  uint32_t Begin(uint32_t flow, const device::stage::NodeSlot& slot, std::span<uint8_t> room,
+                 uint32_t* ticket);
+  bool SendStream(uint32_t flow, device::stage::NodeSlot& slot);
+  bool SendQueue(uint32_t flow, device::stage::NodeSlot& slot);
+  void Arrived(uint32_t ticket, uint32_t where, std::span<const uint8_t> data,
                const std::array<uint32_t, 2>& key);
 
   device::stage::ChainDevice device_;
   std::vector<Flow*> flows_;
   std::array<std::atomic<int>, kMaxFlows> slots_;
+  Tickets tickets_;
   std::vector<uint8_t> room_;  ///< For the longest message.
   device::pcie_switch::Message message_;
   uint32_t turn_ = 0;  ///< Which flow is first.
@@ -56,7 +58,7 @@ class Nic {
   std::atomic<uint64_t> steps_{0};
 };
 
-/// What a descriptor's state says to a NIC that is to send: number and key.
-device::pcie_switch::State SendState(uint32_t number, const std::array<uint32_t, 2>& key);
+/// The state of a descriptor for a NIC that is to send: the message's ticket and key.
+device::pcie_switch::State SendState(uint32_t ticket, const std::array<uint32_t, 2>& key);
 
 }  // namespace sluice::chain_app

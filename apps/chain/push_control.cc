@@ -61,6 +61,7 @@ void PushControl::SetUp(const Running& running) {
   const Chain& chain = running.chain;
   std::vector<Wire>& wires = wires_[running.opened.stream];
   wires.clear();
+  ++opened_;
   for (const Taken& taken : taken_)
     if (taken.chain == chain.name) wires.push_back({taken.port, taken.slot, {}, false});
   for (size_t i = 0; i < wires.size(); ++i) {
@@ -73,7 +74,8 @@ void PushControl::SetUp(const Running& running) {
                       .buffer_bytes = device.buffer,
                       .slots = device.slots,
                       .max_message = chain.message,
-                      .action = SetupAction::kOpen};
+                      .action = SetupAction::kOpen,
+                      .chain = opened_};
     Write(wires[i]);
   }
 }

@@ -65,7 +65,8 @@ class PushControl {
   SwitchRunner& runner_;
   engine::chain::Deployment deployment_;
   Slots slots_;
-  std::vector<Taken> taken_;                                          ///< By what is being opened.
+  uint32_t opened_ = 0;       ///< Chains so far: the incarnation of the last one.
+  std::vector<Taken> taken_;  ///< By what is being opened.
   std::map<device::pcie_switch::StreamId, std::vector<Wire>> wires_;  ///< By node.
 };
 

@@ -96,6 +96,7 @@ void ExtendByChain(const ChainSettings& settings, const std::vector<const StageS
   for (const StageFigures& stage : run.stages) refused += stage.all_refused();
   report["through"] = Way(settings);
   report["refused_by_stages"] = refused;
+  report["foreign"] = run.foreign;
   report["host"] = HostOf(settings, run);
   report["tlps"] = {{"devices", OperationsOf(run, run.devices)},
                     {"cpu", OperationsOf(run, run.root)}};
@@ -131,6 +132,9 @@ std::string ChainTotals(const ChainSettings& settings, const std::vector<const S
       absl::StrAppendFormat(&text, ", %s %d", name, count.get<uint64_t>());
     text += '\n';
   }
+  if (run.foreign != 0)
+    absl::StrAppendFormat(&text, "  answers by a chain that was not given the message: %d\n",
+                          run.foreign);
   const ordered_json drops = DropsOf(run);
   for (const auto& [name, count] : drops.items())
     absl::StrAppendFormat(&text, "  dropped by the switch: %-16s %d\n", name,

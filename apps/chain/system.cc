@@ -324,6 +324,7 @@ Figures System::Take() {
     figures.restarts += figures.stages.back().restarts;
   }
   figures.reloads = reloads_;
+  figures.foreign = nic_->received();
   switch_thread_->Do([&] {
     figures.drops = runner_->programmable().drops();
     for (device::pcie_switch::PortId port = 0; port < device::pcie_switch::kMaxPorts; ++port)

@@ -23,7 +23,7 @@ using engine::messages::MessageServer;
 /// A flow whose messages come in frames. `server` outlives it, and lets messages expire by itself.
 class FrameFlow final : public Flow {
  public:
-  static_assert(MessageServer::kNumberBits == kFlowShift);
+  static_assert(MessageServer::kNumberBits == kNumberBits);
 
   FrameFlow(MessageServer& server, size_t index) : server_(server), index_(index) {}
 

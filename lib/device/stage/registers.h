@@ -49,7 +49,10 @@ struct NodeSetup {
   uint32_t slots = 0;        ///< Of the ring; a power of two.
   uint32_t max_message = 0;  ///< Bytes of the longest input or result.
   SetupAction action = SetupAction::kFree;
-  uint32_t unused[3]{};
+  /// The incarnation of a chain that the node belongs to: each time that a chain is opened, it gets
+  /// a number which no other one of this run has, and all of its nodes have it.
+  uint32_t chain = 0;
+  uint32_t unused[2]{};
 };
 static_assert(sizeof(NodeSetup) == pcie_switch::kGranule);
 

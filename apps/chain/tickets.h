@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The numbers that messages have while they are in chains. Stages see them and can change them, so
+// a number alone is no proof: it counts only in the chain that was given it.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "flow.h"
+
+namespace sluice::chain_app {
+
+/// Flows that a NIC may have.
+inline constexpr uint32_t kMaxFlows = 16;
+
+/// One thread. Remembers the last kMemory tickets.
+class Tickets {
+ public:
+  static constexpr uint32_t kMemory = 1u << 16;
+
+  /// A message, as its flow numbers it.
+  struct Given {
+    uint32_t ticket = 0;
+    uint32_t flow = kMaxFlows;
+    uint32_t number = 0;
+    uint32_t chain = 0;  ///< The incarnation that the message entered (NodeSetup::chain).
+  };
+
+  Tickets() : given_(kMemory), random_(std::random_device()()) {}
+
+  /// A ticket for a message that enters a chain. Half of its bits are random: tickets of another
+  /// chain do not follow from those that a stage has seen.
+  uint32_t Give(uint32_t flow, uint32_t number, uint32_t chain) {
+    const uint32_t place = next_++ % kMemory;
+    const uint32_t ticket = static_cast<uint32_t>(random_()) / kMemory * kMemory + place;
+    given_[place] = {ticket, flow, number, chain};
+    return ticket;
+  }
+  /// The message with this ticket, which came by `chain`. Null: that chain was not given it, or it
+  /// was forgotten.
+  const Given* Find(uint32_t ticket, uint32_t chain) const {
+    const Given& given = given_[ticket % kMemory];
+    const bool same = given.ticket == ticket && given.chain == chain && given.flow < kMaxFlows;
+    return same ? &given : nullptr;
+  }
+
+ private:
+  std::vector<Given> given_;
+  std::minstd_rand random_;
+  uint32_t next_ = 0;
+};
+
+}  // namespace sluice::chain_app
