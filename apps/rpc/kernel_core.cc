@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernel_core.h"
 
+#include <unistd.h>
+
 #include <memory>
 
 #include "coherent/endpoint_memory.h"
@@ -38,6 +40,7 @@ void KernelCore::Start() { thread_ = std::thread(&KernelCore::Run, this); }
 void KernelCore::Wake() { StoreAndWake(wakes_, LoadWord(wakes_) + 1); }
 
 void KernelCore::Run() {
+  thread_id_ = gettid();
   coherent::HostEnd end(coherent::EndpointMemory::Find({memory_.data(), memory_.bytes()}), wait_);
   while (!stop_) {
     const uint32_t wakes = LoadWord(wakes_);  // The device asks only after it answered RETIRE.

@@ -5,6 +5,8 @@
 // until it comes back. A core runs one of its threads at a time, this one or a service's.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -32,6 +34,8 @@ class KernelCore {
   void Start();
   /// The device wants a retired core back. Any thread.
   void Wake();
+  /// Its thread's id in Linux; 0: it has not begun. Any thread.
+  pid_t thread_id() const { return thread_id_; }
 
  private:
   void Run();
@@ -41,6 +45,7 @@ class KernelCore {
   const coherent::WaitMethod wait_;
   bar::RingMemory memory_;
   std::atomic<bool> stop_{false};
+  std::atomic<pid_t> thread_id_{0};
   uint32_t wakes_ = 0;  ///< A futex: grows when the device wants the core back.
   std::thread thread_;
 };

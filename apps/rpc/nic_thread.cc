@@ -2,6 +2,7 @@
 #include "nic_thread.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <utility>
@@ -62,6 +63,17 @@ void NicThread::Kill(device::rpc::ProcessId process) {
 }
 
 void NicThread::Wake(device::rpc::CoreId core) { cores_[core]->Wake(); }
+
+// A process moves when its thread, that of the kernel's half and this one have run.
+std::optional<uint64_t> NicThread::Starved(device::rpc::CoreId core,
+                                           device::rpc::ProcessId process) {
+  Watches& watches = watches_[core];
+  watches.starved_ns += watches.nic.Since(getpid(), gettid(), now_ns_) +
+                        watches.kernel.Since(getpid(), cores_[core]->thread_id(), now_ns_);
+  if (const auto incarnation = processes_.Get(process))
+    watches.starved_ns += incarnation->Starved(core, watches.service, now_ns_);
+  return watches.starved_ns;
+}
 
 void NicThread::Answered(const device::rpc::CallTrace& trace) {
   if (traces_.size() == max_traces_) return;

@@ -4,16 +4,19 @@
 // what only an operating system can.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "cpu/starved_time.h"
 #include "device/rpc/rpc_nic.h"
 #include "emulator/wire.h"
 #include "kernel_core.h"
@@ -42,6 +45,8 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
   void Interrupt(device::rpc::CoreId core, device::rpc::ProcessId process) override;
   void Kill(device::rpc::ProcessId process) override;
   void Wake(device::rpc::CoreId core) override;
+  std::optional<uint64_t> Starved(device::rpc::CoreId core,
+                                  device::rpc::ProcessId process) override;
   void Answered(const device::rpc::CallTrace& trace) override;
 
  private:
@@ -58,6 +63,13 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
   ProcessTable& processes_;
   std::span<const std::unique_ptr<KernelCore>> cores_;
   uint64_t now_ns_ = 0;
+
+  /// Of the threads that a core's process moves by.
+  struct Watches {
+    cpu::StarvedTime nic, kernel, service;
+    uint64_t starved_ns = 0;  ///< In all.
+  };
+  std::array<Watches, device::rpc::kMaxCores> watches_;
 
   std::mutex mutex_;
   std::condition_variable done_;

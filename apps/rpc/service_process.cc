@@ -117,6 +117,13 @@ void ServiceProcess::Interrupt(uint32_t core) {
   if (!ended_) syscall(SYS_tgkill, pid_, thread, SIGUSR1);
 }
 
+uint64_t ServiceProcess::Starved(uint32_t core, cpu::StarvedTime& starved, uint64_t now_ns) {
+  const auto thread = static_cast<pid_t>(LoadWord(page().cores[core].thread));
+  const std::scoped_lock lock(reaping_);
+  // A thread of this process, whatever the process wrote.
+  return ended_ ? 0 : starved.Since(pid_, thread, now_ns);
+}
+
 bool ServiceProcess::Ended() {
   if (ended_) return true;
   {

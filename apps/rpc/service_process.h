@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bar/ring_memory.h"
+#include "cpu/starved_time.h"
 #include "device/rpc/rpc_nic.h"
 #include "process_page.h"
 #include "runtime/owned_fd.h"
@@ -48,6 +49,8 @@ class ServiceProcess {
   void Signal(int signal) const;
   /// SIGUSR1 for the thread that has this core: its handler is to end. Any thread.
   void Interrupt(uint32_t core);
+  /// StarvedTime::Since of the thread that has this core; 0 after the process's end. Any thread.
+  uint64_t Starved(uint32_t core, cpu::StarvedTime& starved, uint64_t now_ns);
   /// True once the process has ended; reaps it. One thread.
   bool Ended();
   /// Lets a core run the process until it gives it back, is dead, or `stop`. Of one thread for

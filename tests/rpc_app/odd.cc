@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -84,6 +86,43 @@ int stomp_1_svc(uint8_t* arguments, void*, void*) {
   std::memset(arguments - 24 - 512, 0xff, 512);
   usleep(100'000);
   return 1;
+}
+
+// Runs for so many milliseconds of CPU time, on the first CPU that it may have and only while
+// nobody else wants that one.
+int spin_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
+  cpu_set_t allowed, first;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  CPU_ZERO(&first);
+  for (int cpu = 0; CPU_COUNT(&first) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &first);
+  const sched_param none{};
+  sched_setaffinity(0, sizeof first, &first);
+  sched_setscheduler(0, SCHED_IDLE, &none);
+  timespec begin{}, now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  do {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1'000'000 <
+           *milliseconds);
+  sched_setscheduler(0, SCHED_OTHER, &none);
+  sched_setaffinity(0, sizeof allowed, &allowed);
+  *result = *milliseconds;
+  return 1;
+}
+
+// The memory that its process shares with the supervisor reads zeroes from now on.
+int wipe_1_svc(uint8_t* arguments, void*, void*) {
+  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+  const auto inside = reinterpret_cast<uintptr_t>(arguments);
+  uintptr_t begin = 0, end = 0;
+  while (maps != nullptr && !(begin <= inside && inside < end) &&
+         std::fscanf(maps, "%lx-%lx%*[^\n] ", &begin, &end) == 2) {
+  }
+  for (;;) {
+    std::memset(reinterpret_cast<void*>(begin), 0, end - begin);
+    usleep(20);
+  }
 }
 
 // Takes the thread with it.

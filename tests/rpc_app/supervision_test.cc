@@ -6,6 +6,8 @@
 #include "supervision.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -97,6 +99,7 @@ class CallWire final : public emulator::Wire {
 
 // Bounds that only what hangs exceeds.
 struct Options {
+  uint64_t switch_ns = 10'000'000'000;
   uint64_t preempt_ns = 10'000'000'000;
   uint64_t nested_ns = 10'000'000'000;
   uint32_t cores = 1;
@@ -125,7 +128,7 @@ class SupervisionTest : public testing::Test {
           std::make_unique<KernelCore>(core, processes_, coherent::WaitMethod::kPause));
     }
     const device::rpc::RpcNicConfig config = {.dispatcher = {.cores = options.cores,
-                                                             .switch_bound = 10'000'000'000,
+                                                             .switch_bound = options.switch_ns,
                                                              .leave_bound = 10'000'000'000,
                                                              .preempt_bound = options.preempt_ns,
                                                              .nested_bound = options.nested_ns},
@@ -309,6 +312,47 @@ TEST_F(HangingTest, AServiceThatHangsIsEndedAndTheOtherGoesOn) {
   const uint32_t hanging = Send(kOdd, 2);
   EXPECT_EQ(Call(kAdd, 1, {2, 3}), (Words{0, 5}));
   EXPECT_EQ(Await(hanging), Words{kSystemErr});
+  EXPECT_EQ(Call(kOdd, 6), Words{0});
+  EXPECT_EQ(supervision_->restarts(), 1u);
+}
+
+class StarvingTest : public SupervisionTest {
+ protected:
+  StarvingTest() : SupervisionTest({.preempt_ns = 100'000'000}) {}
+};
+
+// The handler needs 5 ms of a CPU that somebody else has, and its core is wanted back meanwhile.
+TEST_F(StarvingTest, AServiceThatGetsNoCpuIsNotBlamed) {
+  ASSERT_TRUE(started_) << error_;
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    cpu_set_t allowed, first;
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    CPU_ZERO(&first);
+    for (int cpu = 0; CPU_COUNT(&first) == 0; ++cpu)
+      if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &first);
+    pthread_setaffinity_np(pthread_self(), sizeof first, &first);
+    while (!stop) {
+    }
+  });
+  const uint32_t spins = Send(kOdd, 11, {5});
+  while (Running() != 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(Call(kAdd, 1, {2, 3}), (Words{0, 5}));
+  EXPECT_EQ(Await(spins), (Words{0, 5}));
+  EXPECT_EQ(supervision_->restarts(), 0u);
+  stop = true;
+  other.join();
+}
+
+class SwitchingTest : public SupervisionTest {
+ protected:
+  SwitchingTest() : SupervisionTest({.switch_ns = 1'000'000'000}) {}
+};
+
+TEST_F(SwitchingTest, AServiceWhoseMemoryReadsZeroesIsStartedAgain) {
+  ASSERT_TRUE(started_) << error_;
+  Send(kOdd, 12);
+  EXPECT_EQ(Call(kAdd, 1, {2, 3}), (Words{0, 5}));
   EXPECT_EQ(Call(kOdd, 6), Words{0});
   EXPECT_EQ(supervision_->restarts(), 1u);
 }

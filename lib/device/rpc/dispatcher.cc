@@ -35,6 +35,8 @@ void Dispatcher::Do(Kind kind, DispatchCounter counter, const Action& action) {
 void Dispatcher::SetState(Core& core, CoreState state, uint64_t now, uint64_t bound) {
   core.state = state;
   core.since = now;
+  core.looks = 0;
+  core.bound = bound;
   core.deadline = bound == kNever ? kNever : now + bound;
 }
 
@@ -55,6 +57,7 @@ Dispatcher::Actions Dispatcher::Ready(ProcessId id, uint64_t now) {
   actions_.clear();
   if (Known(id) && !processes_[id].present) {
     processes_[id].present = true;
+    processes_[id].idle_switches = 0;
     Review(id, now);
     Supply(now);
   }
@@ -137,6 +140,7 @@ Dispatcher::Actions Dispatcher::KernelLoads(CoreId id, uint64_t now) {
     if (core.state == CoreState::kRunning) {
       Do(Kind::kLost, kLost, {{}, id, core.process, core.call});
     }
+    if (core.state == CoreState::kSwitching) CountIdleSwitch(core, now);
     Leave(id, now);
     SetState(core, CoreState::kFreed, now, kNever);
     Review(core.process, now);
@@ -163,6 +167,7 @@ Dispatcher::Actions Dispatcher::UserLoads(CoreId id, ProcessId process_id, uint6
   Core& core = cores_[id];
   if (core.state == CoreState::kWaiting) return actions_;
   Process& process = processes_[process_id];
+  process.idle_switches = 0;
   const bool ran = core.state == CoreState::kRunning;
   if (ran && done == Done::kCall) {
     Suspend(id, now);
@@ -220,12 +225,12 @@ Dispatcher::Actions Dispatcher::Condemn(ProcessId id, uint64_t now) {
   return actions_;
 }
 
-Dispatcher::Actions Dispatcher::Tick(uint64_t now) {
+Dispatcher::Actions Dispatcher::Tick(uint64_t now, const Starved& starved) {
   actions_.clear();
   for (uint32_t id = 0; id < config_.cores; ++id) {
     Core& core = cores_[id];
     if (core.deadline <= now) {
-      Kill(core.process);
+      if (!Excuse(core, now, starved)) Kill(core.process);
     } else if (core.state == CoreState::kRunning && core.again <= now &&
                !processes_[core.process].condemned) {
       core.again = now + config_.interrupt_every;
@@ -257,8 +262,36 @@ void Dispatcher::Yield(Core& core, uint64_t now) {
 void Dispatcher::Interrupt(Core& core, uint64_t now) {
   core.interrupted = true;
   core.again = now + config_.interrupt_every;
-  core.deadline = std::min(core.deadline, now + config_.preempt_bound);
+  if (now + config_.preempt_bound < core.deadline) {
+    core.bound = config_.preempt_bound;
+    core.deadline = now + core.bound;
+  }
   Do(Kind::kInterrupt, kInterrupts, {{}, IdOf(core), core.process});
+}
+
+bool Dispatcher::Excuse(Core& core, uint64_t now, const Starved& starved) {
+  const auto total = starved ? starved(IdOf(core), core.process) : std::nullopt;
+  if (!total || core.looks == kMostLooks) return false;
+  const uint64_t half = core.bound / 2;
+  if (core.looks++ == 0) {
+    core.looked = now;
+    core.starved = *total;
+    core.deadline = now + half;
+    return true;
+  }
+  const uint64_t passed = now - core.looked;
+  const uint64_t blamed = passed - std::min(*total - core.starved, passed);
+  if (blamed + blamed / 8 >= half) return false;
+  core.deadline = now + half - blamed;
+  return true;
+}
+
+void Dispatcher::CountIdleSwitch(const Core& core, uint64_t now) {
+  Process& process = processes_[core.process];
+  if (process.idle_switches++ == 0) process.idle_since = core.since;
+  const bool long_enough = now - process.idle_since >= config_.switch_bound;
+  if (process.idle_switches > kIdleSwitches && long_enough && !process.condemned)
+    Kill(core.process);
 }
 
 void Dispatcher::Kill(ProcessId id) {

@@ -18,6 +18,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -31,12 +32,14 @@ namespace sluice::device::rpc {
 
 /// All times in nanoseconds.
 struct DispatcherConfig {
-  uint32_t cores = 1;                     ///< 1 … kMaxCores.
-  uint32_t queue_capacity = 32;           ///< Calls that wait for one process; ≥ 1.
-  uint32_t suspended_capacity = 32;       ///< Suspended calls of one process; ≥ 1.
-  uint64_t switch_bound = 1'000'000'000;  ///< From a switch to the process's first load.
-  uint64_t leave_bound = 1'000'000'000;   ///< From YIELDNOW to the kernel's load.
-  uint64_t preempt_bound = 100'000'000;   ///< From an interrupt to the end of the handler.
+  uint32_t cores = 1;                ///< 1 … kMaxCores.
+  uint32_t queue_capacity = 32;      ///< Calls that wait for one process; ≥ 1.
+  uint32_t suspended_capacity = 32;  ///< Suspended calls of one process; ≥ 1.
+  /// From a switch to the process's first load; and from the first of many switches, after which a
+  /// process gives its cores back without a load, to its end.
+  uint64_t switch_bound = 1'000'000'000;
+  uint64_t leave_bound = 1'000'000'000;  ///< From YIELDNOW to the kernel's load.
+  uint64_t preempt_bound = 100'000'000;  ///< From an interrupt to the end of the handler.
   /// Between interrupts of a handler that goes on: one that came before it began to wait ends
   /// nothing.
   uint64_t interrupt_every = 1'000'000;
@@ -161,8 +164,12 @@ class Dispatcher {
   Actions Reclaim(CoreId core, uint64_t now_ns);
   /// The process broke the protocol: it is to be killed.
   Actions Condemn(ProcessId process, uint64_t now_ns);
-  /// Time passed: bounds, slices, idle cores.
-  Actions Tick(uint64_t now_ns);
+  /// Returns the nanoseconds, since any fixed time, in which `process` and what serves `core` could
+  /// have run and had no CPU; nothing if the host does not know.
+  using Starved = std::function<std::optional<uint64_t>(CoreId core, ProcessId process)>;
+  /// Time passed: bounds, slices, idle cores. With `starved`, a process that overran a bound is
+  /// watched: it is killed when it was not starved for half of the bound more.
+  Actions Tick(uint64_t now_ns, const Starved& starved = {});
 
   CoreState state(CoreId core) const { return cores_[core].state; }
   /// Of a core that is switching, running, waiting or leaving.
@@ -189,6 +196,11 @@ class Dispatcher {
   static constexpr uint64_t kNever = ~uint64_t{0};
   /// Calls that time out in one Tick; the others do in the next.
   static constexpr uint32_t kTimeOutsPerTick = 64;
+  /// Looks at a process that is starved: each is at least an eighteenth of the bound after the
+  /// last.
+  static constexpr uint32_t kMostLooks = 1000;
+  /// Switches in a row without a load that are nobody's fault: what a core was switched to may end.
+  static constexpr uint32_t kIdleSwitches = 16;
 
   struct Suspended {
     CallId call;
@@ -200,6 +212,10 @@ class Dispatcher {
     CallId call = 0;             ///< While running.
     uint64_t since = 0;          ///< Of the state.
     uint64_t deadline = kNever;  ///< For the process's next move.
+    uint64_t bound = 0;          ///< From which the deadline was computed.
+    uint32_t looks = 0;          ///< At it after its deadline; the first of them was
+    uint64_t looked = 0;         ///< at this time,
+    uint64_t starved = 0;        ///< and this is what it had starved then.
     bool interrupted = false;
     uint64_t again = kNever;  ///< The next interrupt, if the handler has not ended.
     bool reclaimed = false;
@@ -212,6 +228,8 @@ class Dispatcher {
     bool preempted = false;
     uint32_t max_cores = 0;
     uint32_t switching = 0;              ///< Cores on the way.
+    uint32_t idle_switches = 0;          ///< In a row, after which it gave the core back at once,
+    uint64_t idle_since = 0;             ///< and when the first of them was.
     uint32_t cores = 0;                  ///< That it has, by bit.
     uint32_t waiting = 0;                ///< Of those, the ones that wait. Not 0: nothing waits.
     CallQueue queue;                     ///< Calls that wait to begin,
@@ -250,6 +268,10 @@ class Dispatcher {
   void TimeOut(uint64_t now);
   void Yield(Core& core, uint64_t now);
   void Interrupt(Core& core, uint64_t now);
+  /// Whether the core's process, which overran its deadline, had no CPU meanwhile.
+  bool Excuse(Core& core, uint64_t now, const Starved& starved);
+  /// The process gave a core back that it had been switched to, and had not loaded.
+  void CountIdleSwitch(const Core& core, uint64_t now);
   void Kill(ProcessId id);
   /// The process is off the core, whose next state the caller sets.
   void Leave(CoreId id, uint64_t now);

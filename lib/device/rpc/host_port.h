@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "device/rpc/placement.h"
 
@@ -43,6 +44,8 @@ class HostPort {
   virtual void Kill(ProcessId process) = 0;
   /// The kernel of a retired core is to load again.
   virtual void Wake(CoreId core) = 0;
+  /// Dispatcher::Starved. Nothing: the device's time is not that of the host's CPUs.
+  virtual std::optional<uint64_t> Starved(CoreId /*core*/, ProcessId /*process*/) { return {}; }
   /// A call was answered. Only if RpcNicConfig::traces.
   virtual void Answered(const CallTrace& trace) = 0;
 };

@@ -56,10 +56,9 @@ bool RpcNic::Start(ProcessId process, std::vector<Entry> entries,
     const EndpointMemory memory = EndpointMemory::Find(endpoints[core].memory);
     if (!memory || memory.geometry() != config_.users) return false;
     End& end = (*ends)[core];
-    end.nic.emplace(
-        memory,
-        coherent::NicOptions{.process = process, .leave_ns = config_.dispatcher.preempt_bound},
-        now_ns_);
+    // The dispatcher has the bounds, which knows what had no CPU.
+    end.nic.emplace(memory, coherent::NicOptions{.process = process, .leave_ns = ~uint64_t{0}},
+                    now_ns_);
     end.memory = endpoints[core].memory.data();
     end.base = endpoints[core].base;
   }
@@ -107,7 +106,7 @@ uint32_t RpcNic::Receive(std::span<const WireFrame> frames, bool pause) {
 uint32_t RpcNic::Transmit(FrameSink& sink, uint32_t) {
   if (now_ns_ - ticked_ns_ >= kTickNs) {
     ticked_ns_ = now_ns_;
-    Follow(dispatcher_.Tick(now_ns_));
+    Follow(dispatcher_.Tick(now_ns_, starved_));
   }
   uint32_t sent = 0;
   for (uint32_t id = 0; id < config_.dispatcher.cores; ++id) {

@@ -191,6 +191,9 @@ class RpcNic final : public Device {
   HostPort& host_;
   uint64_t now_ns_ = 0;
   uint64_t ticked_ns_ = 0;
+  const Dispatcher::Starved starved_ = [this](CoreId core, ProcessId process) {
+    return host_.Starved(core, process);
+  };
   Dispatcher dispatcher_;
   Services services_;
   CallSlots slots_;

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -60,6 +61,7 @@ std::string Text(const Action& action) {
 // An event in words, and the actions that it is to cause. Processes are 1, 2 and 3.
 //   add P MAX    ready P    gone P    remove P    call P #N    start P MAX (add and ready)
 //   kernel CORE  user CORE P          reclaim CORE          tick
+//   starved NS (a tick; processes had no CPU for so long, in all)
 //   calls CORE P (as user, with a call instead of a reply)  resume P #N
 struct Step {
   uint64_t now;
@@ -110,6 +112,10 @@ class Dispatching : public testing::Test {
     if (verb == "resume") actions = dispatcher.Resume(id, second, step.now);
     if (verb == "reclaim") actions = dispatcher.Reclaim(core, step.now);
     if (verb == "tick") actions = dispatcher.Tick(step.now);
+    if (verb == "starved") {
+      actions = dispatcher.Tick(
+          step.now, [first](CoreId, ProcessId) { return std::optional<uint64_t>(first); });
+    }
     std::string text;
     for (const Action& action : actions) text += (text.empty() ? "" : ", ") + Text(action);
     return text;
@@ -284,6 +290,40 @@ TEST_F(Dispatching, AProcessThatNeverComesOrNeverLeavesIsKilled) {
         {35, "tick", "kill 1"},
         {36, "kernel 0", "switch 0 to 2"},  // The kernel took the core before it told of the end.
         {37, "gone 1", ""}});
+}
+
+// Bounds are 100: at the deadline a look, and then 50 in which the process was not starved.
+TEST_F(Dispatching, TimeWithoutACpuCountsForNoBound) {
+  Play({.switch_bound = 100, .preempt_bound = 100, .interrupt_every = 10'000}, 10,
+       {{0, "start 1 1", ""},
+        {0, "start 2 1", ""},
+        {0, "kernel 0", ""},
+        {0, "call 1 #1", "switch 0 to 1"},
+        {100, "starved 7000", ""},
+        {150, "starved 7040", ""},  // 10 of the 50 are its own: 40 to come.
+        {189, "starved 7040", ""},
+        {190, "starved 7065", ""},  // 25 are its own.
+        {191, "user 0 1", "#1 to 1 on 0"},
+        {200, "call 2 #2", "interrupt 0"},
+        {300, "starved 9000", ""},
+        {349, "starved 9000", ""},
+        {350, "starved 9000", "kill 1"}});
+}
+
+TEST_F(Dispatching, AProcessThatGivesItsCoreBackAgainAndAgainAndNeverLoadsIsKilled) {
+  std::vector<Step> steps = {
+      {0, "start 1 1", ""}, {0, "kernel 0", ""}, {0, "call 1 #1", "switch 0 to 1"}};
+  for (uint64_t now = 1; now <= 20; ++now) steps.push_back({now, "kernel 0", "switch 0 to 1"});
+  steps.push_back({50, "user 0 1", "#1 to 1 on 0"});
+  steps.push_back({51, "kernel 0", "#1 lost"});
+  steps.push_back({60, "call 1 #2", "switch 0 to 1"});
+  // A few switches are nobody's fault, however long they take.
+  for (uint64_t now = 200; now < 216; ++now) steps.push_back({now, "kernel 0", "switch 0 to 1"});
+  steps.push_back({216, "kernel 0", "kill 1"});
+  steps.push_back({217, "gone 1", ""});
+  steps.push_back({218, "ready 1", "switch 0 to 1"});
+  steps.push_back({500, "kernel 0", "switch 0 to 1"});
+  Play({.switch_bound = 100}, kForEver, steps);
 }
 
 TEST_F(Dispatching, AHandlerThatHangsIsKilledIfThereIsABoundForAll) {

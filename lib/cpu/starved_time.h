@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How long a thread could have run and had no CPU. A watchdog that judges by a clock subtracts it:
+// a thread that did not run cannot be blamed. Control path.
+#pragma once
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+namespace sluice::cpu {
+
+/// Watches one thread at a time, of any process.
+class StarvedTime {
+ public:
+  /// Returns the nanoseconds that a thread has waited for a CPU since the last call for it, or
+  /// since it began. Returns 0 if there is no such thread, or if the kernel does not count.
+  /// `now_ns`: of a clock that never goes back.
+  uint64_t Since(pid_t process, pid_t thread, uint64_t now_ns) {
+    const Times now = Read(process, thread);
+    const bool same = process == process_ && thread == thread_;
+    const Times before = same ? before_ : Times{};
+    uint64_t starved = now.waited_ns - std::min(before.waited_ns, now.waited_ns);
+    // The kernel counts a wait when it has ended. One that goes on is what else there is of the
+    // time, for a thread that does not sleep.
+    if (same && now.ready) {
+      const uint64_t ran = now.ran_ns - std::min(before.ran_ns, now.ran_ns);
+      starved = std::max(starved, now_ns - before_ns_ - std::min(ran, now_ns - before_ns_));
+    }
+    process_ = process;
+    thread_ = thread;
+    before_ = now;
+    before_ns_ = now_ns;
+    return starved;
+  }
+
+ private:
+  struct Times {
+    uint64_t ran_ns = 0;
+    uint64_t waited_ns = 0;
+    bool ready = false;  ///< It runs, or waits for a CPU.
+  };
+
+  /// proc(5), stat and schedstat; Linux, Documentation/scheduler/sched-stats.rst.
+  static Times Read(pid_t process, pid_t thread) {
+    const std::string folder =
+        "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/";
+    Times times;
+    char state = 0;
+    if (const File file = Open(folder + "schedstat");
+        file == nullptr ||
+        std::fscanf(file.get(), "%" SCNu64 " %" SCNu64, &times.ran_ns, &times.waited_ns) != 2)
+      return {};
+    // The name, in brackets, may contain anything but is at most 64 bytes long.
+    std::string text(256, '\0');
+    if (const File file = Open(folder + "stat"); file != nullptr)
+      text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+    if (const size_t end = text.rfind(") "); end != text.npos && end + 2 < text.size())
+      state = text[end + 2];
+    times.ready = state == 'R';
+    return times;
+  }
+
+  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+  static File Open(const std::string& path) {
+    return {std::fopen(path.c_str(), "re"), std::fclose};
+  }
+
+  pid_t process_ = 0, thread_ = 0;
+  Times before_;
+  uint64_t before_ns_ = 0;
+};
+
+}  // namespace sluice::cpu

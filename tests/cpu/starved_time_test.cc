@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu/starved_time.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <thread>
+
+namespace sluice::cpu {
+namespace {
+
+void PinToOneCpu() {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    CPU_SET(cpu, &one);
+    break;
+  }
+  pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+}
+
+uint64_t CpuNs(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+uint64_t WallNs() { return CpuNs(CLOCK_MONOTONIC); }
+
+void Spin(uint64_t ns) {
+  for (const uint64_t end = CpuNs(CLOCK_THREAD_CPUTIME_ID) + ns;
+       CpuNs(CLOCK_THREAD_CPUTIME_ID) < end;) {
+  }
+}
+
+/// A thread that runs when nobody else wants its CPU, or sleeps.
+class Watched {
+ public:
+  explicit Watched(bool sleeps)
+      : thread_([this, sleeps] {
+          PinToOneCpu();
+          const sched_param none{};
+          if (!sleeps) pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+          id_ = gettid();
+          while (!stop_)
+            if (sleeps) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }) {
+    while (id_ == 0) std::this_thread::yield();
+  }
+  ~Watched() {
+    stop_ = true;
+    thread_.join();
+  }
+  pid_t id() const { return id_; }
+
+ private:
+  std::atomic<pid_t> id_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+/// What the thread is starved for while another one runs on its CPU for 100 ms.
+uint64_t Starved(const Watched& watched) {
+  StarvedTime time;
+  time.Since(getpid(), watched.id(), WallNs());
+  std::thread([] {
+    PinToOneCpu();
+    Spin(100'000'000);
+  }).join();
+  return time.Since(getpid(), watched.id(), WallNs());
+}
+
+TEST(StarvedTime, IsWhatAReadyThreadWaits) {
+  const Watched spins(false);
+  EXPECT_GT(Starved(spins), 50'000'000u);
+}
+
+TEST(StarvedTime, DoesNotContainWhatAThreadRuns) {
+  StarvedTime own;
+  const uint64_t begin = WallNs();
+  own.Since(getpid(), gettid(), begin);
+  Spin(50'000'000);
+  const uint64_t wall = WallNs() - begin;
+  // This thread may have lost its CPU for as long as it did not run.
+  EXPECT_LE(own.Since(getpid(), gettid(), begin + wall), wall - 40'000'000);
+}
+
+TEST(StarvedTime, DoesNotContainWhatAThreadSleeps) {
+  const Watched sleeps(true);
+  // It may wait for its CPU each time that it wakes up, on a busy machine.
+  uint64_t least = ~uint64_t{0};
+  for (int i = 0; i < 20 && least > 50'000'000; ++i) {
+    StarvedTime time;
+    time.Since(getpid(), sleeps.id(), WallNs());
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    least = std::min(least, time.Since(getpid(), sleeps.id(), WallNs()));
+  }
+  EXPECT_LE(least, 50'000'000u);
+}
+
+TEST(StarvedTime, IsZeroForAThreadOfNoProcess) {
+  StarvedTime time;
+  EXPECT_EQ(time.Since(getpid(), 1 << 30, 1), 0u);
+  EXPECT_EQ(time.Since(1 << 30, 1, 2), 0u);
+}
+
+}  // namespace
+}  // namespace sluice::cpu
