@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "device/switch/spec.h"
@@ -32,6 +33,7 @@ struct Figures {
   /// Answers that came by a chain which had not been given the message: nobody's.
   uint64_t foreign = 0;
   uint64_t restarts = 0;
+  std::vector<std::string> down;  ///< Stages that could not be started again, and why.
   uint64_t reloads = 0;
 
   /// Messages that have no ending yet.

@@ -103,6 +103,7 @@ void ExtendByChain(const ChainSettings& settings, const std::vector<const StageS
   report["stages"] = StagesOf(settings, stages, run);
   report["restarts"] = run.restarts;
   report["reloads"] = run.reloads;
+  report["down"] = run.down;
 }
 
 std::string ChainTotals(const ChainSettings& settings, const std::vector<const StageSpec*>& stages,
@@ -140,6 +141,10 @@ std::string ChainTotals(const ChainSettings& settings, const std::vector<const S
     absl::StrAppendFormat(&text, "  dropped by the switch: %-16s %d\n", name,
                           count.get<uint64_t>());
   return text;
+}
+
+std::string DownFault(const Figures& run) {
+  return run.down.empty() ? "" : "down at the end: " + run.down.front();
 }
 
 std::string PeriodLine(const Figures& earlier, const Figures& later) {
@@ -213,7 +218,7 @@ std::string Fault(const Figures& run) {
   if (endings.lost != 0 && run.restarts == 0)
     return absl::StrCat(endings.lost, " messages lost, and no stage had died");
   if (endings.ended() == 0) return "no message arrived";
-  return "";
+  return DownFault(run);
 }
 
 }  // namespace sluice::chain_app

@@ -22,6 +22,8 @@ void ExtendByChain(const ChainSettings& settings, const std::vector<const StageS
                    const Figures& run, nlohmann::ordered_json& report);
 /// Of the switch, by name: those that are not zero.
 nlohmann::ordered_json DropsOf(const Figures& run);
+/// Which stage could not be started again until the end, and why; empty: none.
+std::string DownFault(const Figures& run);
 
 // What this one says.
 

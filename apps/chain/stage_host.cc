@@ -97,14 +97,17 @@ bool StageHost::AwaitReady(std::string* error) {
     }
   }
   if (phase() == Phase::kReady) return true;
-  *error = phase() == Phase::kFailed ? this->error() : program_ + " ended at its start";
+  *error = this->error();
   return false;
 }
 
 std::string StageHost::error() {
   std::array<char, sizeof(StageMemory::error)> text = memory().error;
   text.back() = '\0';
-  return text.data();
+  if (phase() == Phase::kFailed) return runtime::PrintableText(text.data());
+  if (!WIFSIGNALED(status_)) return program_ + " ended at its start";
+  return program_ + " ended at its start by signal " + std::to_string(WTERMSIG(status_)) + " (" +
+         strsignal(WTERMSIG(status_)) + ")";
 }
 
 StageFigures StageHost::figures() {
@@ -123,7 +126,7 @@ void StageHost::Kill() const {
 
 bool StageHost::Ended() {
   if (pid_ == 0) return is_process();
-  if (waitpid(pid_, nullptr, WNOHANG) != pid_) return false;
+  if (waitpid(pid_, &status_, WNOHANG) != pid_) return false;
   pid_ = 0;
   return true;
 }

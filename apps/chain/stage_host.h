@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bar/ring_memory.h"
+#include "cpu/starved_time.h"
 #include "device/stage/stage.h"
 #include "executor.h"
 #include "stage_memory.h"
@@ -58,6 +59,7 @@ class StageHost {
   device::stage::LinkMemory& link() { return memory().link; }
   /// Of this life. A process may write anything there.
   Phase phase() { return memory().phase.load(std::memory_order_acquire); }
+  /// Why it is not ready, as printable ASCII: what it wrote, or how its process ended.
   std::string error();
   uint64_t steps() { return memory().counters.steps.load(std::memory_order_relaxed); }
   StageFigures figures();
@@ -66,6 +68,8 @@ class StageHost {
   void Kill() const;
   /// The process has ended; reaps it.
   bool Ended();
+  /// StarvedTime::Since of the process; 0 for a thread, or after the end.
+  uint64_t Starved(uint64_t now_ns) { return pid_ == 0 ? 0 : starved_.Since(pid_, pid_, now_ns); }
   /// After Ended, and when nobody uses link() any more: another process, which is not ready yet.
   /// False, with one line in `error`: there is none, and figures() are what they were; try again.
   bool Restart(std::string* error);
@@ -83,7 +87,9 @@ class StageHost {
   bar::RingMemory memory_;
   StageFigures before_;  ///< Of earlier lives.
   // A process:
-  pid_t pid_ = 0;  ///< Until Ended reaps it: no other process has this number.
+  cpu::StarvedTime starved_;
+  int status_ = 0;  ///< Of the process that ended last, as waitpid tells it.
+  pid_t pid_ = 0;   ///< Until Ended reaps it: no other process has this number.
   // A thread:
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<device::stage::Stage> stage_;

@@ -14,7 +14,8 @@ namespace {
 
 using device::stage::LinkMemory;
 
-constexpr uint64_t kRestartPauseNs = 1'000'000'000;
+/// Between a start that failed and the next one.
+constexpr uint64_t kFirstPauseNs = 1'000'000'000, kLongestPauseNs = 30'000'000'000;
 constexpr size_t kLinkBytes = (sizeof(LinkMemory) + 4095) / 4096 * 4096;
 
 bool MakeLink(bar::RingMemory* memory, std::string* error) {
@@ -194,40 +195,53 @@ std::string System::Tend() {
 
 std::string System::TendStage(Watched& stage, uint64_t now) {
   StageHost& host = *stage.host;
-  if (stage.state == Watched::State::kGone) return "";
-  const bool starting = stage.state == Watched::State::kStarting;
-  if (host.Ended()) {
-    // One that ends before it is ready, or could not start, would otherwise start at every look.
-    if (starting && now < stage.steps_ns + kRestartPauseNs) return "";
-    return Down(stage);
-  }
-  if (starting) {
+  if (stage.state == Watched::State::kDown)
+    return now < stage.next_start_ns ? "" : StartAgain(stage);
+  if (host.Ended()) return Down(stage);
+  if (stage.killed) return "";
+  if (stage.state == Watched::State::kStarting) {
     if (host.phase() == Phase::kReady) {
       Up(stage);
     } else if (now > stage.steps_ns + StageHost::kPatienceNs) {
-      host.Kill();
+      Kill(stage, now);
     }
     return "";
   }
-  if (host.steps() != stage.steps) {
-    stage.steps = host.steps();
-    stage.steps_ns = now;
-  }
-  const bool hangs = settings_.hang_ns != 0 && now > stage.steps_ns + settings_.hang_ns;
-  const bool killed = host.spec().device == settings_.kill && now > stage.next_kill_ns;
   bool broken = false;
   switch_thread_->Do([&] { broken = runner_->broken(host.spec().port); });
-  if (hangs || killed || broken) {
-    host.Kill();
-    stage.next_kill_ns = now + settings_.kill_ns;
-    stage.steps_ns = now;
-  }
+  const bool hangs = Hangs(stage, now);
+  const bool wanted = host.spec().device == settings_.kill && now > stage.next_kill_ns;
+  if (hangs || wanted || broken) Kill(stage, now);
   if (hangs) return host.spec().device + " hangs, and is killed\n";
   if (broken) return host.spec().device + " broke its link, and is killed\n";
   return "";
 }
 
-/// Its process has ended: no message goes there, and another one starts.
+void System::Kill(Watched& stage, uint64_t now) {
+  stage.host->Kill();
+  stage.killed = true;
+  stage.next_kill_ns = now + settings_.kill_ns;
+}
+
+/// It has not stepped for hang_ns, and in the second half of that time it had a CPU.
+bool System::Hangs(Watched& stage, uint64_t now) {
+  StageHost& host = *stage.host;
+  const uint64_t half = settings_.hang_ns / 2;
+  if (host.steps() != stage.steps) {
+    stage.steps = host.steps();
+    stage.steps_ns = now;
+    stage.watched = false;
+  }
+  if (half == 0 || now < stage.steps_ns + half) return false;
+  if (!std::exchange(stage.watched, true)) host.Starved(now);
+  if (now < stage.steps_ns + settings_.hang_ns) return false;
+  if (host.Starved(now) < half / 4) return true;
+  stage.steps_ns = now - half;
+  return false;
+}
+
+/// Its process has ended: no message goes there, and another one starts, at once if this one was
+/// ready.
 std::string System::Down(Watched& stage) {
   StageHost& host = *stage.host;
   const auto port = host.spec().port;
@@ -237,16 +251,25 @@ std::string System::Down(Watched& stage) {
     runner_->DrainRoot();
   });
   if (cpu_ != nullptr) cpu_thread_->Do([&] { cpu_->Fail(port); });
-  std::string error = host.phase() == Phase::kFailed ? host.error() : "";
-  if (!error.empty()) {
-    stage.state = Watched::State::kGone;
-    return host.spec().device + " is gone: " + error + "\n";
-  }
+  stage.killed = stage.watched = false;
+  return stage.state == Watched::State::kUp ? StartAgain(stage) : Wait(stage, host.error());
+}
+
+std::string System::StartAgain(Watched& stage) {
   stage.state = Watched::State::kStarting;
   stage.steps_ns = NowNs();
-  if (host.Restart(&error)) return "";
+  std::string error;
+  return stage.host->Restart(&error) ? "" : Wait(stage, error);
+}
+
+/// A start has failed: the next one comes after a pause, which grows. Says why, once for each
+/// reason.
+std::string System::Wait(Watched& stage, const std::string& error) {
+  stage.state = Watched::State::kDown;
+  stage.pause_ns = std::clamp(2 * stage.pause_ns, kFirstPauseNs, kLongestPauseNs);
+  stage.next_start_ns = NowNs() + stage.pause_ns;
   if (std::exchange(stage.said, error) == error) return "";
-  return host.spec().device + " cannot be started now: " + error + "\n";
+  return stage.host->spec().device + " cannot be started now: " + error + "\n";
 }
 
 /// Its process is ready: the switch and the device learn of each other again.
@@ -262,6 +285,7 @@ void System::Up(Watched& stage) {
   if (cpu_ != nullptr) cpu_thread_->Do([&] { cpu_->Restore(port); });
   stage.state = Watched::State::kUp;
   stage.said.clear();
+  stage.pause_ns = 0;
   stage.steps = host.steps();
   stage.steps_ns = NowNs();
 }
@@ -322,6 +346,8 @@ Figures System::Take() {
   for (const Watched& stage : stages_) {
     figures.stages.push_back(stage.host->figures());
     figures.restarts += figures.stages.back().restarts;
+    if (stage.state == Watched::State::kDown)
+      figures.down.push_back(stage.host->spec().device + ": " + stage.said);
   }
   figures.reloads = reloads_;
   figures.foreign = nic_->received();

@@ -53,7 +53,11 @@ class System {
   /// A stage, and what its process has come to.
   struct Watched {
     std::unique_ptr<StageHost> host;
-    enum class State : uint8_t { kUp, kStarting, kGone } state = State::kUp;
+    /// kDown: its last start failed, and the next one is at `next_start_ns`.
+    enum class State : uint8_t { kUp, kStarting, kDown } state = State::kUp;
+    bool killed = false;   ///< By this program, and has not ended yet.
+    bool watched = false;  ///< Since half of hang_ns: StageHost::Starved counts from there.
+    uint64_t pause_ns = 0, next_start_ns = 0;
     uint64_t steps = 0;     ///< As last seen to grow,
     uint64_t steps_ns = 0;  ///< at this time; before it is ready: started then.
     uint64_t next_kill_ns = 0;
@@ -75,7 +79,11 @@ class System {
   CpuControl::Do OnCpu();
   CpuControl::Do OnSwitch();
   std::string TendStage(Watched& stage, uint64_t now);
+  void Kill(Watched& stage, uint64_t now);
+  bool Hangs(Watched& stage, uint64_t now);
   std::string Down(Watched& stage);
+  std::string StartAgain(Watched& stage);
+  std::string Wait(Watched& stage, const std::string& error);
   void Up(Watched& stage);
 
   ChainSettings settings_;

@@ -86,7 +86,7 @@ ServiceProcess::~ServiceProcess() {
 std::string ServiceProcess::error() {
   std::array<char, sizeof(ProcessPage::error)> text = page().error;
   text.back() = '\0';
-  return text.data();
+  return runtime::PrintableText(text.data());
 }
 
 std::optional<std::vector<device::rpc::Entry>> ServiceProcess::Entries() {

@@ -37,7 +37,7 @@ class ServiceProcess {
   ServiceProcess& operator=(const ServiceProcess&) = delete;
 
   Phase phase() { return static_cast<Phase>(LoadWord(page().phase)); }
-  /// After kFailed.
+  /// After kFailed: why, as printable ASCII.
   std::string error();
   /// After kReady: what the device needs. Nothing: the process wrote what cannot be.
   std::optional<std::vector<device::rpc::Entry>> Entries();

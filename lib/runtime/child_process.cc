@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <span>
-#include <string_view>
 
 #include "runtime/owned_fd.h"
 
@@ -72,6 +71,13 @@ int Spawn(const ChildProgram& child, pid_t* pid) {
   posix_spawn_file_actions_destroy(&actions);
   if (failed == 0) *pid = started;
   return failed;
+}
+
+std::string PrintableText(std::string_view text) {
+  std::string printable(text);
+  std::ranges::replace_if(
+      printable, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return printable;
 }
 
 }  // namespace sluice::runtime

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::runtime {
@@ -33,5 +34,9 @@ constexpr int ChildDescriptor(size_t i) { return static_cast<int>(3 + i); }
 /// Starts a program; no signal is blocked there. Returns 0 and stores the child's id in `pid`, or
 /// returns an errno and leaves `pid` as it is. The caller waits for the child.
 int Spawn(const ChildProgram& child, pid_t* pid);
+
+/// Returns what a child wrote about itself, for a terminal or a log: every byte that is no
+/// printable ASCII becomes '?'.
+std::string PrintableText(std::string_view text);
 
 }  // namespace sluice::runtime

@@ -175,6 +175,40 @@ class Runs(unittest.TestCase):
         self.check(json.loads(output))
         self.assertEqual(json.loads(output)["restarts"], 1)
 
+    def test_a_stage_whose_key_is_being_written_comes_back(self):
+        key = self.folder / "key"
+        key.write_text("00" * 16)
+        content = graph([chain("c", "udp:1", ["a", "b"])], a=f"streaming aes_gcm file={key}",
+                        b="streaming aes_gcm key0=" + "00" * 16)
+        for node, command in zip(content["chains"][0]["nodes"][1:], (2, 1)):
+            node["command"] = command
+        with subprocess.Popen([CHAIN, f"--graph={self.write(content)}", "--processes", "--json=-",
+                               "--timeout_ms=500", "--stats_period_s=0.1"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            self.next_period(process)
+            children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            stage, other = children.read_text().split()
+            key.write_text("00")
+            os.kill(int(stage), signal.SIGKILL)
+            said = next(line for line in process.stderr if line.startswith("a "))
+            self.assertEqual(said, "a cannot be started now: key0: give 32, 48 or 64 hexadecimal"
+                                   " digits\n")
+            key.write_text("00" * 16)
+            stage, = harness.wait_until(lambda: set(children.read_text().split()) - {other},
+                                        "another process")
+            # None passes without it; it has read its key when messages pass again.
+            for rate in (r" 0\.0000 Mmessages/s", r" 0\.0*[1-9]\d* Mmessages/s"):
+                next(line for line in process.stderr if re.search(rate, line))
+            key.write_text("00")
+            os.kill(int(stage), signal.SIGKILL)
+            next(line for line in process.stderr if line.startswith("a "))
+            process.send_signal(signal.SIGTERM)
+            output, lines = process.communicate(timeout=harness.PATIENCE_S)
+        self.assertEqual(process.returncode, 1, lines)
+        self.assertEqual(json.loads(output)["down"],
+                         ["a: key0: give 32, 48 or 64 hexadecimal digits"])
+        self.assertGreaterEqual(json.loads(output)["restarts"], 2)
+
     def test_a_stage_inherits_its_link_and_nothing_of_dpdk(self):
         path = self.write(graph([chain("c", "udp:1", ["a"])], a="streaming copy"))
         with subprocess.Popen([CHAIN, *EAL, f"--graph={path}", "--iface=packetized", "--processes",

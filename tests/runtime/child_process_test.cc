@@ -86,6 +86,10 @@ TEST(Spawn, BlocksNoSignal) {
   EXPECT_EQ(blocked, "SigBlk:\t0000000000000000\n");
 }
 
+TEST(PrintableText, HasNothingThatATerminalObeys) {
+  EXPECT_EQ(PrintableText("a \x1b[2J\n\t\x7f\xff~"), "a ?[2J????~");
+}
+
 TEST(Spawn, ReportsWhyAProgramDoesNotStart) {
   pid_t pid = 17;
   EXPECT_EQ(Spawn({.program = "/nonexistent/program"}, &pid), ENOENT);

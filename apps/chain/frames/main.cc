@@ -156,8 +156,9 @@ int RunChain(Session& session, const FrameSettings& settings) {
       run.Hooks());
   const Figures figures = run.Look();
   std::fputs(ChainTotals(settings, system->stages(), figures).c_str(), settings.text);
-  if (!settings.clients || exit_code != 0) return exit_code;
-  const std::string fault = ClientFault(run.Port(), figures);
+  if (exit_code != 0) return exit_code;
+  std::string fault = settings.clients ? ClientFault(run.Port(), figures) : "";
+  if (fault.empty()) fault = DownFault(figures);
   if (!fault.empty()) std::fprintf(stderr, "sluice-chain: %s\n", fault.c_str());
   return fault.empty() ? 0 : 1;
 }
