@@ -16,8 +16,11 @@
 namespace sluice::chain_app {
 namespace {
 
+/// A process may write anything into its counters: no sum of them overflows.
+constexpr uint64_t kMostCounted = uint64_t{1} << 48;
+
 uint64_t Load(const std::atomic<uint64_t>& counter) {
-  return counter.load(std::memory_order_relaxed);
+  return std::min(counter.load(std::memory_order_relaxed), kMostCounted);
 }
 
 }  // namespace
