@@ -36,6 +36,10 @@ DEFINE_string(snapshot, "",
 
 namespace {
 
+/// What `version` answers. Clients compare it with releases of memcached before they use the meta
+/// commands or the binary protocol: these are those of memcached 1.6.18.
+constexpr char kProtocolVersion[] = "1.6.18-sluice-" SLUICE_VERSION;
+
 using sluice::engine::Neighbor;
 using sluice::engine::kv::ServiceOptions;
 using sluice::etcd::Registration;
@@ -86,8 +90,9 @@ int main(int argc, char** argv) {
 
   const auto unix_s = static_cast<uint32_t>(std::time(nullptr));
   settings->service.unix_epoch_s = unix_s - ClockSeconds();
-  settings->service.facts = {
-      .version = SLUICE_VERSION, .pid = static_cast<uint32_t>(getpid()), .started_unix_s = unix_s};
+  settings->service.facts = {.version = kProtocolVersion,
+                             .pid = static_cast<uint32_t>(getpid()),
+                             .started_unix_s = unix_s};
   HandoffRings handoffs(session->workers());
   Steering steering(session->port());
   if (settings->service.mica_port != 0 && session->has_queues()) {

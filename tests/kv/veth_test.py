@@ -282,7 +282,7 @@ class Veth(unittest.TestCase):
             for request, answer in WALK:
                 with self.subTest(request):
                     self.assertEqual(server_.ask(request), answer)
-            self.assertRegex(server_.ask(b"version\r\n"), rb"\AVERSION \S+\r\n\Z")
+            self.assertRegex(server_.ask(b"version\r\n"), rb"\AVERSION 1\.6\.\d+-sluice-\S+\r\n\Z")
             self.walk_uniques(server_)
             self.walk_long_replies(server_)
             self.walk_silence(server_)
