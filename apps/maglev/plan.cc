@@ -18,6 +18,7 @@ using engine::maglev::Backend;
 using engine::maglev::BackendSetup;
 using engine::maglev::BackendState;
 using engine::maglev::Profile;
+using engine::maglev::RingCache;
 using engine::maglev::Setup;
 using engine::maglev::Tables;
 using engine::maglev::Vip;
@@ -40,8 +41,8 @@ std::map<std::string, const Vip*> VipsByName(const Tables& tables) {
 
 // By backend index of `now`: whether the same backend has it in `next`. An index that was given up
 // may have a new owner.
-std::vector<bool> KeptOwners(const Tables& now, const Tables& next) {
-  std::vector<bool> kept(now.backends().size());
+std::vector<uint8_t> KeptOwners(const Tables& now, const Tables& next) {
+  std::vector<uint8_t> kept(now.backends().size());
   for (size_t i = 0; i < std::min(kept.size(), next.backends().size()); ++i) {
     const auto index = static_cast<uint16_t>(i);
     kept[i] = now.BackendName(index) == next.BackendName(index) &&
@@ -55,11 +56,11 @@ Json RingJson(const char* change, size_t slots, uint64_t gone, uint64_t others) 
 }
 
 // `next`: null if the VIP is removed. `kept`: as KeptOwners.
-Json CompareRings(const Vip& now, const Vip* next, const std::vector<bool>& kept) {
+Json CompareRings(const Vip& now, const Vip* next, const std::vector<uint8_t>& kept) {
   if (next == nullptr) return RingJson("removed", now.ring.size(), now.ring.size(), 0);
-  std::vector<bool> stays(kept.size());
+  std::vector<uint8_t> stays(kept.size());
   for (const uint16_t owner : next->ring) {
-    if (owner < kept.size() && kept[owner]) stays[owner] = true;
+    if (owner < kept.size() && kept[owner]) stays[owner] = 1;
   }
   const bool comparable =
       next->ring.size() == now.ring.size() && next->rule.profile == now.rule.profile;
@@ -114,13 +115,12 @@ std::string Percent(uint64_t part, uint64_t whole) {
       "%.2f%%", whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-}  // namespace
-
-Json Plan(const Tables& now, const engine::maglev::Setup& setup,
-          const std::optional<std::span<const uint32_t>>& connections) {
-  const std::unique_ptr<const Tables> next = Tables::Build(setup, &now);
+// Plan with the rings of plans before.
+Json Compare(const Tables& now, const Setup& setup,
+             const std::optional<std::span<const uint32_t>>& connections, RingCache* rings) {
+  const std::unique_ptr<const Tables> next = Tables::Build(setup, &now, rings);
   const auto vips_after = VipsByName(*next);
-  const std::vector<bool> kept = KeptOwners(now, *next);
+  const std::vector<uint8_t> kept = KeptOwners(now, *next);
   std::vector<Flows> flows(now.vips().size());
   for (size_t i = 0; connections && i < std::min(now.backends().size(), connections->size()); ++i) {
     const Backend& backend = now.backends()[i];
@@ -148,37 +148,44 @@ Json Plan(const Tables& now, const engine::maglev::Setup& setup,
   return plan;
 }
 
+}  // namespace
+
+Json Plan(const Tables& now, const Setup& next,
+          const std::optional<std::span<const uint32_t>>& connections) {
+  RingCache rings;
+  return Compare(now, next, connections, &rings);
+}
+
 Json Plan(const Setup& now, const Setup& next) {
-  if (RingRule(now) != RingRule(next)) {
-    return Plan(*Tables::Build(now, nullptr), next, std::nullopt);
-  }
-  std::map<std::string_view, const VipSetup*> after;
-  for (const VipSetup& vip : next.vips) after[vip.name] = &vip;
-  std::map<std::string, Json> known;  // In the order of names, as above.
-  const auto [profile, slots, rule] = RingRule(now);
-  for (const VipSetup& vip : now.vips) {
-    const auto found = after.find(vip.name);
-    if (found == after.end() || !IsSame(vip, *found->second)) continue;
-    const bool empty = std::ranges::none_of(vip.backends, HasSlots);
-    known[vip.name] = RingJson("same", empty ? 0 : slots, 0, 0);
-  }
-  const auto without_known = [&known](Setup setup) {
-    std::erase_if(setup.vips, [&](const VipSetup& vip) { return known.contains(vip.name); });
-    return setup;
+  const auto by_name = [](const Setup& setup) {
+    std::map<std::string_view, const VipSetup*> vips;
+    for (const VipSetup& vip : setup.vips) vips[vip.name] = &vip;
+    return vips;
   };
-  const Json rest =
-      Plan(*Tables::Build(without_known(now), nullptr), without_known(next), std::nullopt);
-  Json added = Json::object();
-  for (const auto& [name, json] : rest.items()) {
-    if (json["change"] == "new") {
-      added[name] = json;
-    } else {
-      known[name] = json;
-    }
-  }
+  const auto before = by_name(now);
+  const auto after = by_name(next);
+  const auto rule = RingRule(now);
+  // A VIP alone has the ring that it has among others. One at a time: the rings of thousands need
+  // more time to be brought to memory than to be compared.
+  RingCache rings;
+  Setup one = now, other = next;
   Json plan = Json::object();
-  for (const auto& [name, json] : known) plan[name] = json;
-  for (const auto& [name, json] : added.items()) plan[name] = json;
+  for (const auto& [name, vip] : before) {
+    one.vips = {*vip};
+    other.vips.clear();
+    if (const auto found = after.find(name); found != after.end()) {
+      other.vips.push_back(*found->second);
+      if (rule == RingRule(next) && IsSame(*vip, other.vips[0])) {
+        const bool empty = std::ranges::none_of(vip->backends, HasSlots);
+        plan.emplace(name, RingJson("same", empty ? 0 : std::get<uint32_t>(rule), 0, 0));
+        continue;
+      }
+    }
+    plan.update(Compare(*Tables::Build(one, nullptr, &rings), other, std::nullopt, &rings));
+  }
+  for (const auto& [name, vip] : after) {
+    if (!before.contains(name)) plan.emplace(name, RingJson("new", 0, 0, 0));
+  }
   return plan;
 }
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "engine/maglev/ring_cache.h"
 #include "maglev/katran_endpoints.h"
 #include "maglev/ring_counts.h"
 
@@ -326,6 +327,32 @@ TEST(IsPrime, KnowsPrimes) {
   for (const uint32_t other :
        {0u, 1u, 4u, 9u, 25u, 65535u, 65536u, 65541u, 4294836225u, 4294967295u}) {
     EXPECT_FALSE(IsPrime(other)) << other;
+  }
+}
+
+TEST(RingCache, FillsARingOncePerPool) {
+  std::mt19937 random(11);
+  const std::vector<Seat> seats = RandomSeats(random, 7, 251, 9);
+  RingCache rings;
+  const uint16_t* const first = rings.Fill(seats, 251, kProportional).data();
+  EXPECT_EQ(rings.Fill(std::vector<Seat>(seats), 251, kProportional).data(), first);
+}
+
+TEST(RingCache, ReturnsFillRingsResultWhateverElseWasFilled) {
+  constexpr uint32_t kLarge = 8388593;  // A prime: two such rings are nearly all that it holds.
+  std::mt19937 random(12);
+  std::vector<Seat> seats = RandomSeats(random, 5, 251, 9);
+  RingCache rings;
+  uint32_t larges = 0;
+  for (const uint32_t slots : {251u, 509u, 251u}) {
+    for (const WeightRule rule : {kProportional, kFirstRound, kCilium}) {
+      ASSERT_EQ(rings.Fill(seats, slots, rule), FillRing(seats, slots, rule));
+      ++seats[0].weight;  // Another pool, and then the first again.
+      ASSERT_EQ(rings.Fill(seats, slots, rule), FillRing(seats, slots, rule));
+      --seats[0].weight;
+    }
+    const std::vector<Seat> one{{++larges, 1}};
+    ASSERT_EQ(rings.Fill(one, kLarge, kCilium), std::vector<uint16_t>(kLarge));
   }
 }
 

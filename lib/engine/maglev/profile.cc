@@ -137,7 +137,7 @@ WeightRule DefaultWeightRule(Profile profile) {
 }
 
 std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members, uint32_t slots,
-                                WeightRule rule) {
+                                WeightRule rule, RingCache* rings) {
   if (members.size() > kMaxSeats || !IsPrime(slots)) return {};
   std::vector<Ranked> ranked;
   ranked.reserve(members.size());
@@ -152,7 +152,7 @@ std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members
   std::vector<Seat> seats;
   seats.reserve(ranked.size());
   for (const Ranked& entry : ranked) seats.push_back(entry.seat);
-  std::vector<uint16_t> ring = FillRing(seats, slots, rule);
+  std::vector<uint16_t> ring = rings->Fill(seats, slots, rule);
   for (uint16_t& owner : ring) owner = ranked[owner].member;
   return ring;
 }

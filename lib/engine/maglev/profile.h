@@ -13,6 +13,7 @@
 
 #include "engine/maglev/address.h"
 #include "engine/maglev/ring.h"
+#include "engine/maglev/ring_cache.h"
 #include "packet/flow_key.h"
 
 namespace sluice::engine::maglev {
@@ -38,9 +39,14 @@ struct Member {
 };
 
 /// The ring over `members`: for each slot an index into them. Depends on names, addresses
-/// and weights, never on their order. Empty if nobody has weight.
+/// and weights, never on their order. Empty if nobody has weight. `rings`: of other pools.
 std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members, uint32_t slots,
-                                WeightRule rule);
+                                WeightRule rule, RingCache* rings);
+inline std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members,
+                                       uint32_t slots, WeightRule rule) {
+  RingCache rings;
+  return BuildRing(profile, members, slots, rule, &rings);
+}
 inline std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members,
                                        uint32_t slots) {
   return BuildRing(profile, members, slots, DefaultWeightRule(profile));

@@ -27,7 +27,21 @@ uint32_t RingWeight(const BackendSetup& backend) {
   return backend.state == BackendState::kUp ? backend.weight : 0;
 }
 
-bool SameRing(const VipSetup& one, const VipSetup& other) {
+uint32_t SlotsOf(const Setup& setup) {
+  return setup.slots != 0 ? setup.slots : DefaultSlots(setup.profile);
+}
+
+WeightRule WeightRuleOf(const Setup& setup) {
+  return setup.weight_rule.value_or(DefaultWeightRule(setup.profile));
+}
+
+// Whether equal pools have equal rings in both.
+bool SameRule(const Setup& one, const Setup& other) {
+  return one.profile == other.profile && SlotsOf(one) == SlotsOf(other) &&
+         WeightRuleOf(one) == WeightRuleOf(other);
+}
+
+bool SamePool(const VipSetup& one, const VipSetup& other) {
   return std::ranges::equal(one.backends, other.backends, [](const auto& a, const auto& b) {
     return a.name == b.name && a.address == b.address && RingWeight(a) == RingWeight(b);
   });
@@ -86,7 +100,8 @@ class IndexKeeper {
 
 }  // namespace
 
-std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* previous) {
+std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* previous,
+                                            RingCache* rings) {
   std::unique_ptr<Tables> tables(new Tables);
   tables->setup_ = setup;
   tables->epoch_ = previous == nullptr ? 1 : previous->epoch_ + 1;
@@ -111,6 +126,10 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
   tables->vips_.resize(before.vips_.size());
   tables->vip_names_.resize(before.vip_names_.size());
   tables->AddPeers(setup);
+  absl::flat_hash_map<std::string_view, const VipSetup*> with_rings;
+  if (SameRule(before.setup_, setup)) {
+    for (const VipSetup& vip : before.setup_.vips) with_rings[vip.name] = &vip;
+  }
   for (const VipSetup& vip : setup.vips) {
     const uint16_t index = vip_indices.IndexOf(vip.name);
     std::vector<uint16_t> members;
@@ -119,7 +138,10 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
       members.push_back(backend_indices.IndexOf(key));
       tables->AddBackend(setup, vip, index, backend, members.back(), key, before);
     }
-    tables->AddVip(setup, vip, index, members, before);
+    tables->AddVip(setup, vip, index, members);
+    const auto old = with_rings.find(vip.name);
+    const bool same = old != with_rings.end() && SamePool(*old->second, vip);
+    tables->vips_[index].ring = same ? before.vips_[index].ring : Ring(setup, vip, members, rings);
   }
   tables->index_ = VipIndex(tables->vips_, tables->backends_);
   for (const Backend& backend : tables->backends_) {
@@ -175,7 +197,7 @@ void Tables::AddPeers(const Setup& setup) {
 }
 
 void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
-                    const std::vector<uint16_t>& members, const Tables& before) {
+                    const std::vector<uint16_t>& members) {
   if (index >= vips_.size()) {
     vips_.resize(index + 1);
     vip_names_.resize(index + 1);
@@ -198,11 +220,10 @@ void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
                             : std::min(MaxInner(kPlainBytes), kMaxBuiltBytes - kPlainBytes);
   }
   entry.rule = {.profile = setup.profile,
-                .slots = setup.slots != 0 ? setup.slots : DefaultSlots(setup.profile),
+                .slots = SlotsOf(setup),
                 .any_port = vip.port == 0,
                 .destination_port_only = vip.destination_port_only,
                 .no_source_port = vip.no_source_port};
-  entry.ring = Ring(setup, vip, index, entry.rule.slots, members, before);
   for (size_t i = 0; i < members.size(); ++i) {
     for (const uint32_t id : vip.backends[i].quic_ids) {
       entry.quic_ids.emplace_back(id, members[i]);
@@ -212,24 +233,14 @@ void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
   entry.sources = SourcesOf(vip, members);
 }
 
-std::vector<uint16_t> Tables::Ring(const Setup& setup, const VipSetup& vip, uint16_t index,
-                                   uint32_t slots, const std::vector<uint16_t>& members,
-                                   const Tables& before) {
-  const WeightRule rule = setup.weight_rule.value_or(DefaultWeightRule(setup.profile));
-  const bool same_rule =
-      before.setup_.profile == setup.profile &&
-      before.setup_.weight_rule.value_or(DefaultWeightRule(before.setup_.profile)) == rule;
-  for (const VipSetup& old : before.setup_.vips) {
-    if (!same_rule || old.name != vip.name || !SameRing(old, vip)) continue;
-    if (index < before.vips_.size() && before.vips_[index].rule.slots == slots) {
-      return before.vips_[index].ring;
-    }
-  }
+std::vector<uint16_t> Tables::Ring(const Setup& setup, const VipSetup& vip,
+                                   const std::vector<uint16_t>& members, RingCache* rings) {
   std::vector<Member> ring_members;
   for (const BackendSetup& backend : vip.backends) {
     ring_members.push_back({backend.name, backend.address, RingWeight(backend)});
   }
-  std::vector<uint16_t> ring = BuildRing(setup.profile, ring_members, slots, rule);
+  std::vector<uint16_t> ring =
+      BuildRing(setup.profile, ring_members, SlotsOf(setup), WeightRuleOf(setup), rings);
   for (uint16_t& slot : ring) slot = members[slot];
   return ring;
 }

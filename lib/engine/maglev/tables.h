@@ -68,8 +68,14 @@ struct Peer {
 class Tables {
  public:
   /// Compiles `setup`, which passed Check. `previous` (or null) hands on indices and
-  /// generations. Rings of VIPs whose backends did not change are not built again.
-  static std::unique_ptr<const Tables> Build(const Setup& setup, const Tables* previous);
+  /// generations. Rings of VIPs whose backends did not change are not built again, and VIPs with
+  /// equal pools cost one ring. `rings`: of tables built before.
+  static std::unique_ptr<const Tables> Build(const Setup& setup, const Tables* previous,
+                                             RingCache* rings);
+  static std::unique_ptr<const Tables> Build(const Setup& setup, const Tables* previous) {
+    RingCache rings;
+    return Build(setup, previous, &rings);
+  }
 
   uint64_t epoch() const { return epoch_; }  ///< 1, 2, …
   const Setup& setup() const { return setup_; }
@@ -108,10 +114,10 @@ class Tables {
                   const Tables& before);
   void AddPeers(const Setup& setup);
   void AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
-              const std::vector<uint16_t>& members, const Tables& before);
-  static std::vector<uint16_t> Ring(const Setup& setup, const VipSetup& vip, uint16_t index,
-                                    uint32_t slots, const std::vector<uint16_t>& members,
-                                    const Tables& before);
+              const std::vector<uint16_t>& members);
+  /// The ring of `vip`, whose backends have the indices `members`.
+  static std::vector<uint16_t> Ring(const Setup& setup, const VipSetup& vip,
+                                    const std::vector<uint16_t>& members, RingCache* rings);
 
   Setup setup_;
   uint64_t epoch_ = 1;
