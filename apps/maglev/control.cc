@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control.h"
 
+#include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -37,6 +38,15 @@ void TellOpened(const Setup& before, const Setup& now) {
 }
 
 }  // namespace
+
+std::string MtuFault(const Setup& setup, uint32_t port_packet_bytes) {
+  const uint32_t longest = LongestPacket(setup);
+  if (longest <= port_packet_bytes) return "";
+  return absl::StrFormat(
+      "mtu: the port receives packets of at most %d bytes, not %d, over this interface: give "
+      "\"mtu\": %d or less",
+      port_packet_bytes, longest, port_packet_bytes);
+}
 
 Control::Control(Config config, std::string path, uint32_t workers, Sources sources)
     : sources_(std::move(sources)),
@@ -135,6 +145,9 @@ std::string Control::Take(const std::string& text, const Additions& additions) {
   const std::scoped_lock lock(mutex_);
   const std::string fixed = FixedDifference(config_.setup, next->setup);
   if (!fixed.empty()) return "cannot change while workers run: " + fixed;
+  if (const std::string fault = MtuFault(next->setup, port_packet_bytes_); !fault.empty()) {
+    return fault + "; or start again, where the port can be opened for more";
+  }
   config_ = *std::move(next);
   const auto is_gone = [this](const BackendId& id) { return Find(id) == nullptr; };
   std::erase_if(drained_, is_gone);

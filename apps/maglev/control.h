@@ -35,6 +35,10 @@ struct Sources {
   Additions additions;  ///< From etcd.
 };
 
+/// Why a port cannot receive the packets that `setup` sends on, in one line; empty: it can.
+/// `port_packet_bytes`: of the longest that it receives, as Session::packet_bytes.
+std::string MtuFault(const engine::maglev::Setup& setup, uint32_t port_packet_bytes);
+
 /// A backend of a VIP, by their names.
 using BackendId = std::pair<std::string, std::string>;
 
@@ -63,6 +67,8 @@ class Control {
 
   /// Called with every change by which indices get new owners, after workers have taken it up.
   using OnNewOwners = std::function<void(const engine::maglev::NewOwners& owners)>;
+  /// Before workers run.
+  void set_port_packet_bytes(uint32_t bytes) { port_packet_bytes_ = bytes; }
   /// Before workers run.
   void set_on_new_owners(OnNewOwners told) { on_new_owners_ = std::move(told); }
 
@@ -101,6 +107,7 @@ class Control {
   std::atomic<uint64_t> configurations_{0};
   std::atomic<uint64_t> no_results_{0};
   OnNewOwners on_new_owners_;
+  uint32_t port_packet_bytes_ = engine::maglev::kMaxMtu;  ///< As MtuFault.
   runtime::Published<Tables> published_;
 };
 

@@ -111,18 +111,22 @@ int RunPlan(const Origin& origin) {
 int RunLive(CommandLine line, Origin origin) {
   const uint64_t seed = line.options.seed ? *line.options.seed : std::random_device()();
   line.options.interface.headroom_bytes = Balancer::kHeadroomBytes;
+  line.options.interface.packet_bytes = sluice::engine::maglev::LongestPacket(origin.config.setup);
   line.options.answers = false;
   line.options.hangup = true;
   std::FILE* const text = line.options.json == "-" ? stderr : stdout;
   std::string error;
   auto traffic = MakeTraffic(origin.config.setup, &line, &error);
   if (!error.empty()) return BadFlag("config", error);
-  Control control(std::move(origin.config), origin.path, line.options.workers,
-                  std::move(origin.sources));
   int exit_code = 0;
   const auto session = Session::Start(std::move(line), &exit_code);
   traffic.reset();
   if (session == nullptr) return exit_code;
+  error = MtuFault(origin.config.setup, session->packet_bytes());
+  if (!error.empty()) return BadFlag("config", error);
+  Control control(std::move(origin.config), origin.path, session->workers(),
+                  std::move(origin.sources));
+  control.set_port_packet_bytes(session->packet_bytes());
   Fleet fleet(rte_get_tsc_hz(), [] { return rte_rdtsc(); });
   control.set_on_new_owners([&fleet](const auto& owners) { fleet.Restart(owners); });
   AppHooks hooks = MakeHooks(control, fleet);

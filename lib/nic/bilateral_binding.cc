@@ -9,12 +9,14 @@ namespace sluice::nic {
 
 Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* error) {
   options_ = options;
+  options_.packet_bytes = FitPacketBytes(options.port, options.packet_bytes);
   open_ = true;
   const int rc = IpuLink::Open(options.port, options.workers,
                                {.regions = options.regions,
                                 .region_bytes = options.region_bytes,
                                 .headroom_bytes = options.headroom_bytes,
-                                .promiscuous = options.promiscuous},
+                                .promiscuous = options.promiscuous,
+                                .packet_bytes = options_.packet_bytes},
                                &links_, error);
   if (rc == -ENOTSUP || !rte_pmd_ipu_supported(options.port)) {
     *error = "--iface=bilateral: " + PortText(options.port) +

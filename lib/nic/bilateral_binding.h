@@ -27,6 +27,7 @@ class BilateralBinding {
   Opened Open(const InterfaceOptions& options, std::string* error);
   std::string Place(uint32_t worker) const { return "link " + std::to_string(worker); }
   bool has_queues() const { return true; }
+  uint32_t packet_bytes() const { return options_.packet_bytes; }
   /// Swaps, and what happened to links.
   InterfaceFigures Figures() const;
 

@@ -9,9 +9,13 @@ namespace sluice::nic {
 
 Opened CoherentBinding::Open(const InterfaceOptions& options, std::string* error) {
   options_ = options;
+  options_.packet_bytes = FitPacketBytes(options.port, options.packet_bytes);
   open_ = true;
-  const int rc = IpuLines::Open(options.port, options.workers, options.headroom_bytes,
-                                options.promiscuous, &lines_, error);
+  const int rc = IpuLines::Open(options.port, options.workers,
+                                {.headroom_bytes = options.headroom_bytes,
+                                 .promiscuous = options.promiscuous,
+                                 .packet_bytes = options_.packet_bytes},
+                                &lines_, error);
   if (rc == 0) return Opened::kYes;
   if (rc == -ENOTSUP || !rte_pmd_ipu_supported(options.port)) {
     *error = "--iface=coherent: " + PortText(options.port) +

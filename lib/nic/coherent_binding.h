@@ -28,6 +28,7 @@ class CoherentBinding {
   Opened Open(const InterfaceOptions& options, std::string* error);
   std::string Place(uint32_t worker) const { return "endpoint " + std::to_string(worker); }
   bool has_queues() const { return true; }
+  uint32_t packet_bytes() const { return options_.packet_bytes; }
   /// Loads, and how they were answered.
   InterfaceFigures Figures() const;
 

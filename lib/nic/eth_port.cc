@@ -18,6 +18,11 @@ constexpr uint32_t kPoolCache = 256;
 // Mbufs in a worker's hands, and in the cache of a pool beyond its nominal size.
 constexpr uint32_t kMbufsInFlight = 4 * 64 + kPoolCache * 3 / 2;
 
+constexpr uint32_t kFrameOverhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+// In an mbuf, with two VLAN tags, whatever of that a NIC leaves there.
+constexpr uint32_t kMbufPacketBytes =
+    RTE_MBUF_DEFAULT_DATAROOM - kFrameOverhead - 2 * RTE_VLAN_HLEN;
+
 uint16_t RingSize(uint16_t wanted, uint16_t preferred, const rte_eth_desc_lim& limits) {
   uint32_t size = wanted != 0 ? wanted : preferred != 0 ? preferred : kDefaultDescriptors;
   if (limits.nb_max != 0) size = std::min<uint32_t>(size, limits.nb_max);
@@ -28,7 +33,13 @@ uint16_t RingSize(uint16_t wanted, uint16_t preferred, const rte_eth_desc_lim& l
 
 }  // namespace
 
-int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues) {
+uint32_t FitPacketBytes(uint16_t port, uint32_t wanted) {
+  rte_eth_dev_info info{};
+  if (rte_eth_dev_info_get(port, &info) != 0) return kUsualPacketBytes;
+  return std::min<uint32_t>(std::max(wanted, kUsualPacketBytes), info.max_mtu);
+}
+
+int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint32_t packet_bytes) {
   rte_eth_dev_info info{};
   const int rc = rte_eth_dev_info_get(port, &info);
   if (rc != 0) return rc;
@@ -38,6 +49,10 @@ int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues) {
     conf.rx_adv_conf.rss_conf.rss_hf =
         (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP) & info.flow_type_rss_offloads;
     if (conf.rx_adv_conf.rss_conf.rss_hf == 0) conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
+  }
+  // Drivers whose longest frame is that of the standard (net_af_packet) do not go by an MTU.
+  if (packet_bytes > kUsualPacketBytes && packet_bytes + kFrameOverhead <= info.max_rx_pktlen) {
+    conf.rxmode.mtu = packet_bytes;
   }
   // Every mbuf of a transmit queue comes from one pool, unshared and unchained.
   conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
@@ -65,7 +80,8 @@ int EthPort::Configure(const Options& options, std::string* step) {
 
   *step = std::to_string(options.rx_queues) + " receive and " + std::to_string(options.tx_queues) +
           " transmit queues";
-  rc = ConfigureSpread(port_, options.rx_queues, options.tx_queues);
+  packet_bytes_ = FitPacketBytes(port_, std::min(options.packet_bytes, kMbufPacketBytes));
+  rc = ConfigureSpread(port_, options.rx_queues, options.tx_queues, packet_bytes_);
   if (rc != 0) return rc;
 
   const uint16_t rx_ring =

@@ -16,8 +16,15 @@ struct rte_mempool;
 namespace sluice::nic {
 
 /// Configures a port that is not started for queue pairs with RSS over IP, UDP and TCP
-/// where there are several to receive. 0 or a negative errno.
-int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues);
+/// where there are several to receive, and for packets of `packet_bytes`, as FitPacketBytes
+/// returns them. 0 or a negative errno.
+int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint32_t packet_bytes);
+
+/// Bytes of an IP packet that every port receives without being asked to.
+inline constexpr uint32_t kUsualPacketBytes = 1500;
+/// The longest IP packet that the port can be configured to receive, if that is less than `wanted`;
+/// else `wanted`, but at least kUsualPacketBytes.
+uint32_t FitPacketBytes(uint16_t port, uint32_t wanted);
 
 /// Makes a port accept every frame, or only those to its own address and to groups. False: the
 /// driver cannot do that, or not before the port is started; an address filter that cannot let
@@ -35,7 +42,8 @@ class EthPort {
     uint16_t tx_queues = 1;
     /// Entries of each ring; 0: what the driver prefers, else 1024.
     uint16_t descriptors = 0;
-    bool promiscuous = true;  ///< SetPromiscuous, where the driver can.
+    bool promiscuous = true;                    ///< SetPromiscuous, where the driver can.
+    uint32_t packet_bytes = kUsualPacketBytes;  ///< Of the longest IP packet to receive.
   };
 
   /// Configures and starts `port`, with RSS over IP, UDP and TCP when there are
@@ -49,6 +57,9 @@ class EthPort {
   EthPort& operator=(const EthPort&) = delete;
 
   uint16_t id() const { return port_; }
+  /// Bytes of the longest IP packet that the port receives, into one mbuf: Options::packet_bytes or
+  /// less.
+  uint32_t packet_bytes() const { return packet_bytes_; }
   /// The mbufs of queue pair `queue`: one pool each, so that a pool's cache and
   /// its buffers stay with one worker.
   rte_mempool* pool(uint16_t queue) const { return pools_[queue]; }
@@ -59,6 +70,7 @@ class EthPort {
   void CompleteChecksums(uint16_t rx_queues);
 
   uint16_t port_;
+  uint32_t packet_bytes_ = kUsualPacketBytes;
   bool started_ = false;
   std::vector<rte_mempool*> pools_;
   std::vector<const rte_eth_rxtx_callback*> callbacks_;  ///< Of each receive queue, or none.

@@ -38,7 +38,9 @@ struct InterfaceInfo {
 struct InterfaceOptions {
   uint16_t port = 0;  ///< Not started.
   uint16_t workers = 1;
-  bool promiscuous = true;       ///< Of the port: SetPromiscuous. A native Enso port always is.
+  bool promiscuous = true;  ///< Of the port: SetPromiscuous. A native Enso port always is.
+  /// Bytes of the longest IP packet to receive. A native Enso port has one limit.
+  uint32_t packet_bytes = kUsualPacketBytes;
   uint32_t burst = 64;           ///< Packetized: most packets of one receive burst.
   uint32_t pipes = 8;            ///< Streaming: of each worker, up to kMaxPipesPerWorker.
   uint32_t regions = 0;          ///< Bilateral: of each link; 0: the driver's default.
@@ -77,6 +79,8 @@ concept Binding = requires(B binding, const B& constant, const InterfaceOptions&
   { constant.Place(worker) } -> std::same_as<std::string>;
   /// Numbers of the port's receive queues name the workers, in rte_flow too.
   { constant.has_queues() } -> std::same_as<bool>;
+  /// Bytes of the longest IP packet that workers receive: of InterfaceOptions, or less.
+  { constant.packet_bytes() } -> std::same_as<uint32_t>;
   /// Any time after Open.
   { constant.Figures() } -> std::same_as<InterfaceFigures>;
 };

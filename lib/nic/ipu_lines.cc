@@ -4,21 +4,19 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 
-#include "nic/eth_port.h"
-
 namespace sluice::nic {
 
-int IpuLines::Open(uint16_t port, uint16_t count, uint32_t headroom_bytes, bool promiscuous,
+int IpuLines::Open(uint16_t port, uint16_t count, const Options& options,
                    std::vector<IpuLines>* lines, std::string* error) {
   // The queue pairs stay empty; ethdev knows of them so that it can spread over them.
-  int rc = ConfigureSpread(port, count, count);
+  int rc = ConfigureSpread(port, count, count, options.packet_bytes);
   if (rc != 0) {
     *error = "refuses " + std::to_string(count) + " endpoints: " + rte_strerror(-rc);
     return rc;
   }
-  SetPromiscuous(port, promiscuous);
+  SetPromiscuous(port, options.promiscuous);
   rte_pmd_ipu_endpoint_conf conf{};
-  conf.headroom_bytes = headroom_bytes;
+  conf.headroom_bytes = options.headroom_bytes;
   for (uint16_t i = 0; i < count; ++i) {
     rte_pmd_ipu_endpoint* opened = nullptr;
     rc = rte_pmd_ipu_endpoint_open(port, i, &conf, &opened);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "net_ipu/rte_pmd_ipu.h"
+#include "nic/eth_port.h"
 #include "nic/queue_counters.h"
 
 namespace sluice::nic {
@@ -23,10 +24,15 @@ class IpuLines {
   static constexpr uint32_t kMaxFrameBytes = RTE_PMD_IPU_ENDPOINT_MAX_FRAME;
   static constexpr uint32_t kMaxFrames = RTE_PMD_IPU_ENDPOINT_MAX_FRAMES;
 
+  struct Options {
+    uint32_t headroom_bytes = 0;
+    bool promiscuous = true;                    ///< Of the port: SetPromiscuous.
+    uint32_t packet_bytes = kUsualPacketBytes;  ///< As FitPacketBytes returns them.
+  };
+
   /// Opens the endpoints of queues 0 … count − 1 of a port that is not started, frames spread
-  /// over them by RSS. `promiscuous`: of the port, as SetPromiscuous. 0, or a negative errno with
-  /// `error` set to one line.
-  static int Open(uint16_t port, uint16_t count, uint32_t headroom_bytes, bool promiscuous,
+  /// over them by RSS. 0, or a negative errno with `error` set to one line.
+  static int Open(uint16_t port, uint16_t count, const Options& options,
                   std::vector<IpuLines>* lines, std::string* error);
 
   uint32_t Wait(Frame* frames) { return rte_pmd_ipu_endpoint_wait(lines_.get(), frames); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "net_ipu/rte_pmd_ipu.h"
+#include "nic/eth_port.h"
 #include "nic/held_region.h"
 
 namespace sluice::nic {
@@ -23,7 +24,8 @@ class IpuLink {
     uint32_t region_bytes = 0;
     uint32_t max_frames = 0;
     uint32_t headroom_bytes = 0;
-    bool promiscuous = true;  ///< Of the port: SetPromiscuous.
+    bool promiscuous = true;                    ///< Of the port: SetPromiscuous.
+    uint32_t packet_bytes = kUsualPacketBytes;  ///< As FitPacketBytes returns them.
   };
 
   /// Opens links 0 … count − 1 of a port that is not started, frames spread over them by

@@ -22,12 +22,14 @@ class PacketizedBinding {
     port_ = EthPort::Open(options.port,
                           {.rx_queues = options.workers,
                            .tx_queues = options.workers,
-                           .promiscuous = options.promiscuous},
+                           .promiscuous = options.promiscuous,
+                           .packet_bytes = options.packet_bytes},
                           error);
     return port_ != nullptr ? Opened::kYes : Opened::kFailed;
   }
   std::string Place(uint32_t worker) const { return "queue " + std::to_string(worker); }
   bool has_queues() const { return true; }
+  uint32_t packet_bytes() const { return port_->packet_bytes(); }
   InterfaceFigures Figures() const { return {}; }
 
   template <typename Run>

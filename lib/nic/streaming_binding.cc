@@ -14,7 +14,8 @@ Opened StreamingBinding::Open(const InterfaceOptions& options, std::string* erro
     port_ = EthPort::Open(options.port,
                           {.rx_queues = options.workers,
                            .tx_queues = options.workers,
-                           .promiscuous = options.promiscuous},
+                           .promiscuous = options.promiscuous,
+                           .packet_bytes = options.packet_bytes},
                           error);
     return port_ != nullptr ? Opened::kYes : Opened::kFailed;
   }

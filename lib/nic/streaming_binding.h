@@ -15,6 +15,7 @@
 #include "nic/interface.h"
 #include "nic/mbuf_pipes.h"
 #include "nic/streaming.h"
+#include "packet/ethernet.h"
 #include "packet/frame_length.h"
 
 namespace sluice::nic {
@@ -45,6 +46,10 @@ class StreamingBinding {
   Opened Open(const InterfaceOptions& options, std::string* error);
   std::string Place(uint32_t worker) const;
   bool has_queues() const { return port_ != nullptr; }
+  uint32_t packet_bytes() const {
+    return native_ ? EnsoPipes::kMaxFrameBytes - packet::kEthernetHeaderBytes
+                   : port_->packet_bytes();
+  }
   InterfaceFigures Figures() const { return {}; }
 
   /// Once: the pipes of an Ensō NIC become the queues'.

@@ -55,6 +55,10 @@ class Session {
     return std::visit([](const auto& binding) { return binding.has_queues(); }, binding_);
   }
   uint32_t workers() const { return line_.options.workers; }
+  /// Bytes of the longest IP packet that workers receive: of InterfaceOptions, or less.
+  uint32_t packet_bytes() const {
+    return std::visit([](const auto& binding) { return binding.packet_bytes(); }, binding_);
+  }
 
   /// Runs `make_engine(const WorkerInfo&)`'s engines, one per worker, until the
   /// time is over or a signal comes. The engine's static `kDropReasons` names its

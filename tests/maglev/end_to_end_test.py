@@ -292,6 +292,27 @@ class EndToEnd(unittest.TestCase):
             self.assertIn("vips[0].prot: unknown", result.stdout)
             self.assertIn("mtu: \"large\"", result.stdout)
 
+    def test_packets_that_the_port_cannot_receive_are_refused(self):
+        """Frames of 2048 bytes fit into an mbuf, of 1536 into a pipe, of 9728 into net_ipu."""
+        for iface, most in (("packetized", 2022), ("streaming", 1522), ("bilateral", 9706),
+                            ("coherent", 9706)):
+            with self.subTest(iface), tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                json.dump(sample() | {"mtu": 9800}, file)
+                file.flush()
+                result = run(f"--iface={iface}", f"--config={file.name}", "--duration_s=0.1",
+                             code=2)
+                line = result.stderr.splitlines()[-1]
+                self.assertTrue(line.startswith(f"--config={file.name}: mtu: "), line)
+                self.assertIn(f"at most {most} bytes, not 9800", line)
+
+    def test_a_reload_cannot_ask_for_longer_packets_than_the_port_was_opened_for(self):
+        with Running(sample() | {"mtu": 2000}, "--rate=10k") as balancer:
+            balancer.write(sample() | {"mtu": 2001})
+            self.assertIn("at most 2000 bytes", balancer.ask("reload")["error"])
+            balancer.write(sample() | {"mtu": 1999})
+            self.assertEqual(balancer.ask("reload"), {"result": "done", "epoch": 2})
+            self.assertEqual(balancer.stop()["lost"], 0)
+
     def test_bad_arguments(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write("{\"vips\": [{}]}")

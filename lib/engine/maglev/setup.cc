@@ -167,6 +167,10 @@ class Checker {
 
 }  // namespace
 
+uint32_t LongestPacket(const Setup& setup) {
+  return std::min(MtuOf(setup), MaxInnerBytes(setup.profile));
+}
+
 uint32_t MtuOf(const Setup& setup) {
   constexpr uint32_t kEthernetMtu = 1500;
   const bool katran = setup.profile == Profile::kKatran;

@@ -128,6 +128,8 @@ struct Setup {
   std::vector<VipSetup> vips;
 };
 
+/// Bytes of the longest packet that the balancer sends on: what its port must receive.
+uint32_t LongestPacket(const Setup& setup);
 /// Bytes of the outer IP packet that the path carries: Setup::mtu, else 1500; of kKatran
 /// MaxInnerBytes and the longest outer header.
 uint32_t MtuOf(const Setup& setup);
