@@ -55,7 +55,7 @@ void Measure(benchmark::State& state, Encapsulation encapsulation, uint32_t size
   const auto tables = Tables::Build(setup, nullptr);
   const std::atomic<const Tables*> published = tables.get();
   Balancer balancer(&published, 1, 1'000'000'000);
-  balancer.AtRest(0);
+  test::Settle(balancer, flows);
   const std::vector<uint8_t> frame = test::UdpFrame(0);
   std::vector<uint8_t> slots(size_t{kBatch} * kRoom);
   uint32_t flow = 0;
@@ -91,6 +91,39 @@ void BM_BalancerBursts(benchmark::State& state) {
   Measure(state, Encapsulation::kIp, static_cast<uint32_t>(state.range(1)));
 }
 BENCHMARK(BM_BalancerBursts)->ArgsProduct({{16, 1 << 20}, {1, 8, 16, 32, 64, 128}})->MinTime(1);
+
+/// Every frame is the first of its flow, as in a flood. Argument: the TCP flags, 2 is SYN, 16 ACK;
+/// 0: UDP.
+void BM_BalancerMiss(benchmark::State& state) {
+  const auto flags = static_cast<uint8_t>(state.range(0));
+  Setup setup = test::SetupOf(1000);
+  setup.connections = 1 << 16;
+  if (flags != 0) setup.vips[0].protocol = 6;
+  const auto tables = Tables::Build(setup, nullptr);
+  const std::atomic<const Tables*> published = tables.get();
+  Balancer balancer(&published, 1, 1'000'000'000);
+  balancer.AtRest(0);
+  std::vector<uint8_t> frame = test::UdpFrame(0);
+  if (flags != 0) {
+    frame[23] = 6;
+    frame[46] = 0x50;
+    frame[47] = flags;
+  }
+  std::vector<uint8_t> slots(size_t{kBatch} * kRoom);
+  uint32_t flow = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    for (uint32_t i = 0; i < kBatch; ++i) {
+      uint8_t* const data = &slots[size_t{i} * kRoom + kHeadroom];
+      std::memcpy(data, frame.data(), frame.size());
+      test::SetFlow(data, flow++);
+    }
+    state.ResumeTiming();
+    WorkerBursts(&balancer, slots.data(), kBurst);
+  }
+  state.SetItemsProcessed(state.iterations() * kBatch);
+}
+BENCHMARK(BM_BalancerMiss)->Arg(2)->Arg(16)->Arg(0)->Iterations(200);
 
 }  // namespace
 }  // namespace sluice::engine::maglev

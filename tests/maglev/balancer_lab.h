@@ -40,8 +40,10 @@ class Lab {
     balancer_->AtRest(now_);
     tables_ = std::move(next);
   }
-  void Wait(uint32_t seconds) {
-    now_ += uint64_t{seconds} * kHz;
+  void Wait(uint32_t seconds) { WaitMs(uint64_t{seconds} * kHz); }
+  /// 10: until a packet establishes the flow of the one before.
+  void WaitMs(uint64_t milliseconds) {
+    now_ += milliseconds;
     balancer_->AtRest(now_);
   }
 

@@ -149,6 +149,7 @@ TEST(Balancer, AFloodOfSynsNeverTakesAnEstablishedFlow) {
   std::map<uint32_t, std::string> established;
   for (uint32_t flow = 0; flow < 256; ++flow) {
     lab.Send(TcpFrame(flow, kSyn));
+    lab.WaitMs(10);
     established[flow] = lab.BackendOf(TcpFrame(flow, kAck));
   }
   for (uint32_t flow = 1000; flow < 1000 + 20 * 1024; ++flow) {
@@ -164,8 +165,8 @@ TEST(Balancer, AFloodOfSynsNeverTakesAnEstablishedFlow) {
 }
 
 // Connections that begin while packets of unknown flows fill the table four times: each of these is
-// a single packet without SYN.
-TEST(Balancer, AFloodOfSinglePacketsMovesNoConnection) {
+// a packet without SYN, sent twice, back to back.
+TEST(Balancer, AFloodWithoutSynMovesNoConnection) {
   for (const bool tcp : {true, false}) {
     const auto frame = [&](uint32_t flow, uint8_t flags) {
       return tcp ? TcpFrame(flow, flags) : UdpFrame(flow);
@@ -180,7 +181,11 @@ TEST(Balancer, AFloodOfSinglePacketsMovesNoConnection) {
     for (uint32_t flow = 0; flow < 2000; ++flow) {
       lab.Send(frame(flow, kSyn));
       // The second packet of a connection follows after a few others.
-      for (uint32_t i = 0; i < between; ++i) lab.Send(frame(flood++, kAck));
+      for (uint32_t i = 0; i < between; ++i) {
+        lab.Send(frame(flood, kAck));
+        lab.Send(frame(flood++, kAck));
+      }
+      lab.WaitMs(10);
       genuine[flow] = lab.BackendOf(frame(flow, kAck));
     }
     while (flood < flood_end) lab.Send(frame(flood++, kAck));
@@ -210,6 +215,7 @@ TEST(Balancer, AboveTheFloodRateNothingIsRecorded) {
 TEST(Balancer, AResetIsForwardedAndItsFlowForgottenSoon) {
   Lab lab(TcpSetup(4));
   lab.Send(TcpFrame(1, kSyn));
+  lab.WaitMs(10);
   lab.Send(TcpFrame(1, kAck));
   EXPECT_EQ(lab.Send(TcpFrame(1, kRst)), kForward);
   std::vector<uint32_t> counts(16);

@@ -348,6 +348,8 @@ TEST(Burst, APacketOfANewFlowIsKnownToTheNextOneInTheSameBurst) {
 
 TEST(Burst, APacketThatClosesAFlowIsSeenByTheNextOneInTheSameBurst) {
   Lab lab(test::TcpSetup(4));
+  lab.Send(TcpFrame(1, kAck));
+  lab.WaitMs(10);
   const std::vector<Bytes> frames{TcpFrame(1, kAck), TcpFrame(1, kAck), TcpFrame(1, kFin | kAck),
                                   TcpFrame(1, kAck)};
   MemoryBurst burst(frames, 64, false);

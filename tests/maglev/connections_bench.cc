@@ -36,7 +36,7 @@ void FindHit(benchmark::State& state) {
   ConnectionTable table(kCapacity, Timeouts());
   size_t recorded = 0;
   for (const uint64_t tag : tags) {
-    if (table.Insert(FlowOf(tag), kNow)) tags[recorded++] = tag;
+    if (table.Insert(FlowOf(tag), {kNow, 0})) tags[recorded++] = tag;
   }
   tags.resize(recorded);
   for (size_t i = 0; i < ahead; ++i) tags.push_back(tags[i]);
@@ -46,7 +46,7 @@ void FindHit(benchmark::State& state) {
   for (auto _ : state) {
     if (ahead != 0) table.Prefetch(tags[at + ahead]);
     if (auto hit = table.Find(tags[at], 1, kNow)) {
-      ConnectionTable::Touch(hit->entry, false, false, kNow);
+      ConnectionTable::Touch(hit->entry, false, false, {kNow, 2});
       table.Update(hit->place, hit->entry);
       sum += hit->entry.backend.index;
     }
@@ -77,7 +77,8 @@ void FindMissAndInsert(benchmark::State& state) {
   for (auto _ : state) {
     if (ahead != 0) table.Prefetch(tags[at + ahead]);
     const uint32_t seconds = static_cast<uint32_t>(now);
-    if (!table.Find(tags[at], 1, seconds) && !table.Insert(FlowOf(tags[at]), seconds)) ++refused;
+    if (!table.Find(tags[at], 1, seconds) && !table.Insert(FlowOf(tags[at]), {seconds, 0}))
+      ++refused;
     if (++at == tags.size() - ahead) at = 0;
     if (--until_next == 0) {
       until_next = flows_per_second;
@@ -92,13 +93,13 @@ BENCHMARK(FindMissAndInsert)->ArgName("ahead")->Arg(0)->Arg(8);
 void InsertWithoutRoom(benchmark::State& state) {
   const std::vector<uint64_t> tags = RandomTags(1 << 22);
   ConnectionTable table(kCapacity, Timeouts());
-  for (const uint64_t tag : tags) table.Insert(FlowOf(tag), kNow);
+  for (const uint64_t tag : tags) table.Insert(FlowOf(tag), {kNow, 0});
   std::mt19937_64 random(2);
   uint64_t recorded = 0;
   for (auto _ : state) {
     Connection entry = FlowOf(random());
     entry.state = ConnectionState::kOpening;
-    recorded += table.Insert(entry, kNow);
+    recorded += table.Insert(entry, {kNow, 0});
   }
   state.counters["recorded"] = static_cast<double>(recorded);
 }

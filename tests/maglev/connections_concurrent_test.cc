@@ -35,12 +35,12 @@ TEST(ConnectionTable, IsCountedByAnotherThreadWhileTheWorkerChangesIt) {
         const uint64_t tag = (random() % 4096) * 0x9e37'79b9'7f4a'7c15;
         if (auto hit = table.Find(tag, 0, second)) {
           const uint64_t choice = random() % 16;
-          ConnectionTable::Touch(hit->entry, choice == 1, choice == 2, second);
+          ConnectionTable::Touch(hit->entry, choice == 1, choice == 2, {second, 2});
           choice == 3 ? table.Remove(hit->place) : table.Update(hit->place, hit->entry);
         } else {
           const auto state = random() % 2 ? ConnectionState::kOpening : ConnectionState::kUdp;
           const auto backend = static_cast<uint16_t>(random() % kBackends);
-          table.Insert({tag, {backend, 1}, 0, 0, state}, second);
+          table.Insert({tag, {backend, 1}, 0, 0, state}, {second, 0});
         }
       }
     }

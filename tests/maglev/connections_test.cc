@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <unordered_map>
@@ -31,6 +33,18 @@ uint32_t TimeoutOf(State state) {
   return timeouts.at(state);
 }
 
+/// With packets at the beginning of a second, of which further ones come milliseconds later.
+class Table : public ConnectionTable {
+ public:
+  using ConnectionTable::ConnectionTable;
+  bool Insert(const Connection& entry, uint32_t second) {
+    return ConnectionTable::Insert(entry, {second, 0});
+  }
+  static void Touch(Connection& entry, bool syn, bool fin_or_rst, uint32_t second) {
+    ConnectionTable::Touch(entry, syn, fin_or_rst, {second, 2});
+  }
+};
+
 Connection Flow(uint64_t tag, State state, uint16_t backend = 1) {
   return {tag, {backend, 1}, 0, kOwner, state};
 }
@@ -47,7 +61,7 @@ std::vector<uint64_t> RandomTags(size_t count, uint64_t seed) {
 }
 
 TEST(ConnectionTable, AFlowIsFoundAsItWasRecorded) {
-  ConnectionTable table(1000, TestTimeouts());
+  Table table(1000, TestTimeouts());
   EXPECT_FALSE(table.Find(42, kOwner, kNow));
   ASSERT_TRUE(table.Insert({42, {65535, 65535}, 0, kOwner, State::kUdp}, kNow));
   const auto hit = table.Find(42, kOwner, kNow);
@@ -60,7 +74,7 @@ TEST(ConnectionTable, AFlowIsFoundAsItWasRecorded) {
 }
 
 TEST(ConnectionTable, AFlowOfAnotherVipIsAnotherFlowThoughItsTagBeTheSame) {
-  ConnectionTable table(1000, TestTimeouts());
+  Table table(1000, TestTimeouts());
   table.Insert({42, {1, 1}, 0, 1, State::kUdp}, kNow);
   EXPECT_FALSE(table.Find(42, 2, kNow));
   table.Insert({42, {2, 1}, 0, 2, State::kUdp}, kNow);
@@ -69,7 +83,7 @@ TEST(ConnectionTable, AFlowOfAnotherVipIsAnotherFlowThoughItsTagBeTheSame) {
 }
 
 TEST(ConnectionTable, EveryTagIsAName) {
-  ConnectionTable table(8, TestTimeouts());
+  Table table(8, TestTimeouts());
   for (const uint64_t tag : {uint64_t{0}, ~uint64_t{0}, uint64_t{1} << 63, uint64_t{1} << 31}) {
     EXPECT_FALSE(table.Find(tag, 0, kNow));
     ASSERT_TRUE(table.Insert({tag, {9, 1}, 0, 0, State::kTcp}, kNow));
@@ -80,7 +94,7 @@ TEST(ConnectionTable, EveryTagIsAName) {
 TEST(ConnectionTable, AnEntryLivesForTheTimeoutOfItsState) {
   for (const State state :
        {State::kOpening, State::kTcp, State::kClosing, State::kUdp, State::kUdpOpening}) {
-    ConnectionTable table(1000, TestTimeouts());
+    Table table(1000, TestTimeouts());
     table.Insert(Flow(42, state), kNow);
     EXPECT_TRUE(table.Find(42, kOwner, kNow + TimeoutOf(state))) << static_cast<int>(state);
     EXPECT_FALSE(table.Find(42, kOwner, kNow + TimeoutOf(state) + 1)) << static_cast<int>(state);
@@ -88,19 +102,19 @@ TEST(ConnectionTable, AnEntryLivesForTheTimeoutOfItsState) {
 }
 
 TEST(ConnectionTable, UpdateKeepsAFlowAlive) {
-  ConnectionTable table(1000, TestTimeouts());
+  Table table(1000, TestTimeouts());
   table.Insert(Flow(42, State::kUdp), kNow);
   for (uint32_t second = kNow; second < kNow + 400; second += 40) {
     auto hit = table.Find(42, kOwner, second);
     ASSERT_TRUE(hit) << second;
-    ConnectionTable::Touch(hit->entry, false, false, second);
+    Table::Touch(hit->entry, false, false, second);
     table.Update(hit->place, hit->entry);
   }
   EXPECT_TRUE(table.Find(42, kOwner, kNow + 400));
 }
 
 TEST(ConnectionTable, UpdateMovesAFlowAndRemoveForgetsIt) {
-  ConnectionTable table(1000, TestTimeouts());
+  Table table(1000, TestTimeouts());
   table.Insert(Flow(42, State::kTcp), kNow);
   auto hit = table.Find(42, kOwner, kNow);
   hit->entry.backend = {3, 4};
@@ -115,7 +129,7 @@ TEST(ConnectionTable, UpdateMovesAFlowAndRemoveForgetsIt) {
 
 TEST(ConnectionTable, TheSixteenBitsOfTheTimeMayComeRound) {
   for (const uint32_t began : {65535u, 65536u, 65000u, 131071u, ~uint32_t{0} - 10}) {
-    ConnectionTable table(8, TestTimeouts());
+    Table table(8, TestTimeouts());
     table.Insert(Flow(42, State::kTcp), began);
     EXPECT_TRUE(table.Find(42, kOwner, began + 900)) << began;
     EXPECT_FALSE(table.Find(42, kOwner, began + 901)) << began;
@@ -123,7 +137,7 @@ TEST(ConnectionTable, TheSixteenBitsOfTheTimeMayComeRound) {
 }
 
 TEST(ConnectionTable, IdleIsIdleUntilTheTimeComesRound) {
-  ConnectionTable table(8, TestTimeouts());
+  Table table(8, TestTimeouts());
   table.Insert(Flow(42, State::kTcp), kNow);
   for (uint32_t age = 901; age < 65536 - ConnectionTable::kAheadS; ++age) {
     ASSERT_FALSE(table.Find(42, kOwner, kNow + age)) << age;
@@ -133,7 +147,7 @@ TEST(ConnectionTable, IdleIsIdleUntilTheTimeComesRound) {
 TEST(ConnectionTable, WhatWasSweptNeverLivesAgain) {
   Timeouts longest = TestTimeouts();
   longest.tcp_s = ConnectionTable::kMaxTimeout;
-  ConnectionTable table(1 << 15, longest);  // More than one bucket a sweep.
+  Table table(1 << 15, longest);  // More than one bucket a sweep.
   const auto tags = RandomTags(1 << 15, 3);
   for (const uint64_t tag : tags) table.Insert(Flow(tag, State::kTcp), kNow);
   const uint64_t recorded = table.CountByBackend({}, kNow + ConnectionTable::kMaxTimeout);
@@ -146,7 +160,7 @@ TEST(ConnectionTable, WhatWasSweptNeverLivesAgain) {
 }
 
 TEST(ConnectionTable, ASecondIsSweptOnce) {
-  ConnectionTable table(1 << 20, TestTimeouts());
+  Table table(1 << 20, TestTimeouts());
   const auto tags = RandomTags(1 << 16, 4);
   for (const uint64_t tag : tags) table.Insert(Flow(tag, State::kUdp), kNow);
   // All seem to be live when the time has come round; what one call swept is a small part.
@@ -155,7 +169,7 @@ TEST(ConnectionTable, ASecondIsSweptOnce) {
 }
 
 TEST(ConnectionTable, AReaderThatIsSecondsBehindSeesWhatIsLive) {
-  ConnectionTable table(8, TestTimeouts());
+  Table table(8, TestTimeouts());
   table.Insert(Flow(42, State::kUdp), kNow);
   EXPECT_EQ(table.CountByBackend({}, kNow - ConnectionTable::kAheadS), 1u);
   EXPECT_EQ(table.CountByBackend({}, kNow - ConnectionTable::kAheadS - 1), 0u);
@@ -164,7 +178,7 @@ TEST(ConnectionTable, AReaderThatIsSecondsBehindSeesWhatIsLive) {
 TEST(ConnectionTable, TimeoutsBeyondTheLongestAreCutToIt) {
   Timeouts timeouts = TestTimeouts();
   timeouts.tcp_s = ~uint32_t{0};
-  ConnectionTable table(8, timeouts);
+  Table table(8, timeouts);
   table.Insert(Flow(42, State::kTcp), kNow);
   EXPECT_TRUE(table.Find(42, kOwner, kNow + 32767));
   EXPECT_FALSE(table.Find(42, kOwner, kNow + 32768));
@@ -180,7 +194,7 @@ constexpr Packet kSyn = {true, false}, kData = {false, false}, kFin = {false, tr
 
 State After(State state, Packet packet) {
   Connection entry = Flow(1, state);
-  ConnectionTable::Touch(entry, packet.syn, packet.fin_or_rst, kNow);
+  Table::Touch(entry, packet.syn, packet.fin_or_rst, kNow);
   EXPECT_EQ(entry.seen_s, kNow);
   return entry.state;
 }
@@ -188,6 +202,41 @@ State After(State state, Packet packet) {
 TEST(Touch, AnOpeningFlowIsEstablishedByItsFirstPacketWithoutSyn) {
   EXPECT_EQ(After(State::kOpening, kSyn), State::kOpening);
   EXPECT_EQ(After(State::kOpening, kData), State::kTcp);
+}
+
+/// What of a flow that began at tick 250 of a second is after a packet `ticks` later.
+Connection Later(State state, Packet packet, uint32_t ticks) {
+  Table table(8, TestTimeouts());
+  static_cast<ConnectionTable&>(table).Insert(Flow(1, state), {kNow, 250});
+  Connection entry = table.Find(1, kOwner, kNow)->entry;
+  const uint32_t at = 250 + ticks;
+  ConnectionTable::Touch(entry, packet.syn, packet.fin_or_rst,
+                         {kNow + at / Moment::kTicks, at % Moment::kTicks});
+  return entry;
+}
+
+TEST(Touch, PacketsBackToBackWithTheFirstEstablishNothing) {
+  for (const uint32_t ticks : {0, 1}) {  // Below 8 ms, across the end of the second, too.
+    for (const Packet packet : {kData, kFin}) {
+      EXPECT_EQ(Later(State::kOpening, packet, ticks).state, State::kOpening) << ticks;
+      EXPECT_EQ(Later(State::kUdpOpening, packet, ticks).state, State::kUdpOpening) << ticks;
+    }
+  }
+  for (const uint32_t ticks : {2, 3, 5, 6, 7, 31, 256 - 33 + 5, 512, 513, 5 * 256}) {
+    EXPECT_EQ(Later(State::kOpening, kData, ticks).state, State::kTcp) << ticks;
+    EXPECT_EQ(Later(State::kOpening, kFin, ticks).state, State::kClosing) << ticks;
+    EXPECT_EQ(Later(State::kUdpOpening, kData, ticks).state, State::kUdp) << ticks;
+    EXPECT_EQ(Later(State::kOpening, kData, ticks).began, 0) << ticks;
+  }
+}
+
+TEST(Touch, ASynBeginsAnOpeningFlowAgain) {
+  Connection entry = Later(State::kOpening, kSyn, 100);
+  EXPECT_EQ(entry.state, State::kOpening);
+  ConnectionTable::Touch(entry, false, false, {kNow + 1, 350 + 1 - Moment::kTicks});
+  EXPECT_EQ(entry.state, State::kOpening);
+  ConnectionTable::Touch(entry, false, false, {kNow + 1, 350 + 2 - Moment::kTicks});
+  EXPECT_EQ(entry.state, State::kTcp);
 }
 
 TEST(Touch, FinAndRstCloseWhateverIsTcp) {
@@ -216,7 +265,7 @@ TEST(Touch, UdpHasNoFlags) {
 
 TEST(Touch, TheTimeIsModulo65536) {
   Connection entry = Flow(1, State::kUdp);
-  ConnectionTable::Touch(entry, false, false, 65536 + 5);
+  Table::Touch(entry, false, false, 65536 + 5);
   EXPECT_EQ(entry.seen_s, 5);
 }
 
@@ -226,7 +275,7 @@ constexpr BackendRef kThirdBackend{3, 1};
 
 TEST(FindSettled, KnowsALiveFlowOfTheVipInTheStateThatWasAskedFor) {
   for (const State state : {State::kTcp, State::kUdp}) {
-    ConnectionTable table(1000, TestTimeouts());
+    Table table(1000, TestTimeouts());
     table.Insert(Flow(42, state, 3), kNow);
     const State other = state == State::kTcp ? State::kUdp : State::kTcp;
     EXPECT_EQ(table.FindSettled(42, kOwner, state, kNow), kThirdBackend);
@@ -238,7 +287,7 @@ TEST(FindSettled, KnowsALiveFlowOfTheVipInTheStateThatWasAskedFor) {
 
 TEST(FindSettled, LeavesFlowsThatOpenOrCloseToFind) {
   for (const State state : {State::kOpening, State::kClosing}) {
-    ConnectionTable table(1000, TestTimeouts());
+    Table table(1000, TestTimeouts());
     table.Insert(Flow(42, state), kNow);
     EXPECT_EQ(table.FindSettled(42, kOwner, State::kTcp, kNow), BackendRef());
     EXPECT_EQ(table.FindSettled(42, kOwner, State::kUdp, kNow), BackendRef());
@@ -247,7 +296,7 @@ TEST(FindSettled, LeavesFlowsThatOpenOrCloseToFind) {
 }
 
 TEST(FindSettled, KnowsNobodyInAnEmptyTableWhateverTheTag) {
-  ConnectionTable table(8, TestTimeouts());
+  Table table(8, TestTimeouts());
   for (const State state : {State::kTcp, State::kUdp}) {
     EXPECT_EQ(table.FindSettled(0, 0, state, 0), BackendRef());
     EXPECT_EQ(table.FindSettled(42, 0, state, 0), BackendRef());
@@ -257,7 +306,7 @@ TEST(FindSettled, KnowsNobodyInAnEmptyTableWhateverTheTag) {
 TEST(FindSettled, EndsWithTheTimeoutAndDoesNotWakeWhatIsIdle) {
   for (const State state : {State::kTcp, State::kUdp}) {
     const uint32_t last = kNow + TimeoutOf(state);
-    ConnectionTable table(1000, TestTimeouts());
+    Table table(1000, TestTimeouts());
     table.Insert(Flow(42, state, 3), kNow);
     EXPECT_EQ(table.FindSettled(42, kOwner, state, last + 1), BackendRef());
     EXPECT_FALSE(table.Find(42, kOwner, last + 1));
@@ -266,7 +315,7 @@ TEST(FindSettled, EndsWithTheTimeoutAndDoesNotWakeWhatIsIdle) {
 }
 
 TEST(FindSettled, KeepsAFlowAliveAndChangesNothingElse) {
-  ConnectionTable table(1000, TestTimeouts());
+  Table table(1000, TestTimeouts());
   table.Insert(Flow(42, State::kUdp, 3), kNow);
   uint32_t second = kNow;
   for (; second < kNow + 70'000; second += 40) {  // The time comes round.
@@ -284,7 +333,7 @@ TEST(FindSettled, KeepsAFlowAliveAndChangesNothingElse) {
 }
 
 TEST(FindSettled, KnowsEverySlotOfTheFirstBucketAndLeavesTheSecondToFind) {
-  ConnectionTable table(1 << 12, TestTimeouts());
+  Table table(1 << 12, TestTimeouts());
   for (uint64_t i = 0; i < 8; ++i) {
     table.Insert(Flow(Crowd(i), State::kTcp, static_cast<uint16_t>(i)), kNow);
   }
@@ -296,7 +345,7 @@ TEST(FindSettled, KnowsEverySlotOfTheFirstBucketAndLeavesTheSecondToFind) {
 }
 
 TEST(FindSettled, NeverAnswersForAnotherVipThatHasTheSameTag) {
-  ConnectionTable table(1000, TestTimeouts());
+  Table table(1000, TestTimeouts());
   table.Insert({42, {1, 1}, 0, 1, State::kUdp}, kNow);
   table.Insert({42, {2, 1}, 0, 2, State::kUdp}, kNow);
   for (const uint8_t owner : {1, 2}) {
@@ -309,16 +358,16 @@ TEST(FindSettled, NeverAnswersForAnotherVipThatHasTheSameTag) {
 // --- room --------------------------------------------------------------------------------------
 
 TEST(ConnectionTable, CapacityIsAPowerOfTwoWithAQuarterToSpare) {
-  EXPECT_EQ(ConnectionTable(0, TestTimeouts()).capacity(), 8u);
-  EXPECT_EQ(ConnectionTable(6, TestTimeouts()).capacity(), 8u);
-  EXPECT_EQ(ConnectionTable(8, TestTimeouts()).capacity(), 16u);
-  EXPECT_EQ(ConnectionTable(13107, TestTimeouts()).capacity(), 1u << 14);
-  EXPECT_EQ(ConnectionTable(13108, TestTimeouts()).capacity(), 1u << 15);
+  EXPECT_EQ(Table(0, TestTimeouts()).capacity(), 8u);
+  EXPECT_EQ(Table(6, TestTimeouts()).capacity(), 8u);
+  EXPECT_EQ(Table(8, TestTimeouts()).capacity(), 16u);
+  EXPECT_EQ(Table(13107, TestTimeouts()).capacity(), 1u << 14);
+  EXPECT_EQ(Table(13108, TestTimeouts()).capacity(), 1u << 15);
 }
 
 TEST(ConnectionTable, AsManyFlowsAsWereAskedForFindRoom) {
   for (const uint32_t flows : {1u << 12, 13107u}) {  // Half full, and four fifths.
-    ConnectionTable table(flows, TestTimeouts());
+    Table table(flows, TestTimeouts());
     uint32_t refused = 0;
     for (const uint64_t tag : RandomTags(flows, flows)) {
       refused += !table.Insert(Flow(tag, State::kUdp), kNow);
@@ -330,7 +379,7 @@ TEST(ConnectionTable, AsManyFlowsAsWereAskedForFindRoom) {
 
 TEST(ConnectionTable, EightFlowsOfTheSameBucketsFitAndTheNinthIsRefused) {
   for (const State state : {State::kTcp, State::kUdp, State::kClosing}) {
-    ConnectionTable table(1 << 12, TestTimeouts());
+    Table table(1 << 12, TestTimeouts());
     for (uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(table.Insert(Flow(Crowd(i), state), kNow)) << i;
     EXPECT_FALSE(table.Insert(Flow(Crowd(8), State::kTcp), kNow));
     EXPECT_FALSE(table.Insert(Flow(Crowd(9), State::kOpening), kNow));
@@ -341,9 +390,13 @@ TEST(ConnectionTable, EightFlowsOfTheSameBucketsFitAndTheNinthIsRefused) {
 
 TEST(ConnectionTable, AnIdleFlowMakesRoomBeforeOneThatIsOpening) {
   for (uint64_t idle = 0; idle < 8; ++idle) {  // Wherever it lies.
-    ConnectionTable table(1 << 12, TestTimeouts());
+    Table table(1 << 12, TestTimeouts());
+    const uint64_t opening = (idle + 4) % 8;
     for (uint64_t i = 0; i < 8; ++i) {
-      table.Insert(Flow(Crowd(i), i == idle ? State::kClosing : State::kOpening), kNow);
+      const State state = i == idle      ? State::kClosing
+                          : i == opening ? State::kOpening
+                                         : State::kTcp;
+      table.Insert(Flow(Crowd(i), state), kNow);
     }
     ASSERT_TRUE(table.Insert(Flow(Crowd(8), State::kOpening), kNow + 16));
     for (uint64_t i = 0; i < 9; ++i) {
@@ -352,8 +405,38 @@ TEST(ConnectionTable, AnIdleFlowMakesRoomBeforeOneThatIsOpening) {
   }
 }
 
+TEST(ConnectionTable, OpeningFlowsHaveAtMostHalfOfABucket) {
+  for (const State state : {State::kOpening, State::kUdpOpening}) {
+    Table table(1 << 12, TestTimeouts());
+    for (uint64_t i = 0; i < 100; ++i) {
+      ASSERT_TRUE(table.Insert(Flow(Crowd(i), state), kNow)) << i;
+      EXPECT_LE(table.CountByBackend({}, kNow), 2u);
+    }
+    for (const uint64_t i : {98, 99}) EXPECT_TRUE(table.Find(Crowd(i), kOwner, kNow)) << i;
+  }
+}
+
+TEST(ConnectionTable, AFloodWithoutSynHasAtMostHalfOfTheTableAndEstablishedFlowsTheRest) {
+  for (const State state : {State::kOpening, State::kUdpOpening}) {
+    Table table(1 << 12, TestTimeouts());
+    for (const uint64_t tag : RandomTags(4 * table.capacity(), 21)) {
+      table.Insert(Flow(tag, state), kNow);
+      auto hit = table.Find(tag, kOwner, kNow);
+      ASSERT_TRUE(hit);
+      // Everything is sent twice, back to back.
+      ConnectionTable::Touch(hit->entry, false, false, {kNow, 1});
+      table.Update(hit->place, hit->entry);
+    }
+    EXPECT_LE(table.CountByBackend({}, kNow), table.capacity() / 2);
+    EXPECT_EQ(table.CountByBackend({}, kNow + TimeoutOf(state) + 1), 0u);
+    for (const uint64_t tag : RandomTags(1 << 12, 22)) {
+      EXPECT_TRUE(table.Insert(Flow(tag, State::kTcp), kNow));
+    }
+  }
+}
+
 TEST(ConnectionTable, OpeningFlowsGiveWayAndEstablishedOnesStay) {
-  ConnectionTable table(1 << 12, TestTimeouts());
+  Table table(1 << 12, TestTimeouts());
   for (uint64_t i = 0; i < 7; ++i) table.Insert(Flow(Crowd(i), State::kTcp), kNow);
   for (uint64_t i = 7; i < 100; ++i) {
     EXPECT_TRUE(table.Insert(Flow(Crowd(i), State::kOpening), kNow)) << i;
@@ -371,7 +454,7 @@ constexpr uint64_t kNeighbour = 0xabcd'ee01'0000'0123;
 // To move a settled flow costs the reading of eight more lines, which a flood is not worth.
 TEST(ConnectionTable, SettledFlowsMoveOnlyForOneThatIsNotOpening) {
   for (const State settled : {State::kTcp, State::kUdp}) {
-    ConnectionTable table(1 << 12, TestTimeouts());
+    Table table(1 << 12, TestTimeouts());
     const auto is_in_first_bucket = [&](uint64_t tag) {
       return table.FindSettled(tag, kOwner, settled, kNow) != BackendRef();
     };
@@ -391,27 +474,26 @@ TEST(ConnectionTable, SettledFlowsMoveOnlyForOneThatIsNotOpening) {
 }
 
 TEST(ConnectionTable, OfABucketTheOldestOpeningFlowGivesWay) {
-  ConnectionTable table(1 << 12, TestTimeouts());
-  const uint32_t began[] = {3, 2, 1, 4, 7, 5, 6, 8};
-  for (uint64_t i = 0; i < 8; ++i) table.Insert(Flow(Crowd(i), State::kOpening), kNow + began[i]);
-  table.Insert(Flow(Crowd(8), State::kOpening), kNow + 9);
-  // The one bucket has 0 … 3, the other 4 … 7: either 2 or 5 is gone.
-  for (const uint64_t i : {0, 1, 3, 4, 6, 7, 8}) {
-    EXPECT_TRUE(table.Find(Crowd(i), kOwner, kNow + 9)) << i;
+  for (const auto [first, second, oldest] : {std::array{1u, 2u, 0u}, {2u, 1u, 1u}, {1u, 1u, 0u}}) {
+    Table table(1 << 12, TestTimeouts());
+    table.Insert(Flow(Crowd(0), State::kOpening), kNow + first);
+    table.Insert(Flow(Crowd(1), State::kOpening), kNow + second);
+    table.Insert(Flow(Crowd(2), State::kOpening), kNow + 9);
+    for (const uint64_t i : {0, 1, 2}) {
+      EXPECT_EQ(table.Find(Crowd(i), kOwner, kNow + 9).has_value(), i != oldest) << i;
+    }
   }
-  EXPECT_NE(table.Find(Crowd(2), kOwner, kNow + 9).has_value(),
-            table.Find(Crowd(5), kOwner, kNow + 9).has_value());
 }
 
 TEST(ConnectionTable, ASynFloodOfTenTimesTheCapacityLeavesEveryEstablishedFlow) {
   constexpr uint32_t kFlows = 1 << 14;
-  ConnectionTable table(kFlows, TestTimeouts());
+  Table table(kFlows, TestTimeouts());
   std::vector<uint64_t> established;
   for (const uint64_t tag : RandomTags(kFlows, 5)) {
     if (!table.Insert(Flow(tag, State::kOpening, tag % 100), kNow)) continue;
     auto hit = table.Find(tag, kOwner, kNow);
     ASSERT_TRUE(hit);
-    ConnectionTable::Touch(hit->entry, false, false, kNow);
+    Table::Touch(hit->entry, false, false, kNow);
     table.Update(hit->place, hit->entry);
     established.push_back(tag);
   }
@@ -432,7 +514,7 @@ TEST(ConnectionTable, ASynFloodOfTenTimesTheCapacityLeavesEveryEstablishedFlow) 
 }
 
 TEST(ConnectionTable, AFlowThatIsEstablishedDuringAFloodFindsRoom) {
-  ConnectionTable table(1 << 12, TestTimeouts());
+  Table table(1 << 12, TestTimeouts());
   for (const uint64_t tag : RandomTags(10 << 12, 7)) {
     table.Insert(Flow(tag, State::kOpening), kNow);
   }
@@ -442,7 +524,7 @@ TEST(ConnectionTable, AFlowThatIsEstablishedDuringAFloodFindsRoom) {
 }
 
 TEST(ConnectionTable, LiveFlowsAreCountedByBackend) {
-  ConnectionTable table(1000, TestTimeouts());
+  Table table(1000, TestTimeouts());
   for (uint64_t i = 0; i < 10; ++i) table.Insert(Flow(i << 40 | i, State::kTcp, i % 3), kNow);
   table.Insert(Flow(77, State::kClosing, 1), kNow);
   std::vector<uint32_t> counts = {100, 0};  // Added to; backend 2 has no place.
@@ -458,14 +540,20 @@ struct ModelFlow {
   uint16_t backend;
   State state;
   uint32_t seen_s;
+  uint64_t began;  ///< Ticks.
 
   bool IsLive(uint32_t second) const { return second - seen_s <= TimeoutOf(state); }
   /// The table may forget it before its timeout.
   bool MayBeEvicted() const { return state == State::kOpening; }
 };
 
-State ModelNext(State state, Packet packet) {
+State ModelNext(const ModelFlow& flow, Packet packet, Moment now) {
+  const State state = flow.state;
   if (state == State::kUdp) return state;
+  if (state == State::kOpening && !(packet.syn && !packet.fin_or_rst)) {
+    const uint64_t ticks = uint64_t{now.seconds} * Moment::kTicks + now.tick - flow.began;
+    if (now.seconds - flow.seen_s < 2 && ticks % 32 < 2) return state;
+  }
   if (packet.fin_or_rst) return State::kClosing;
   if (packet.syn) return state == State::kTcp ? state : State::kOpening;
   return state == State::kClosing ? state : State::kTcp;
@@ -475,13 +563,16 @@ class AgainstAModel : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(AgainstAModel, NoBackendIsWrongAndNoEstablishedFlowIsLost) {
   std::mt19937_64 random(GetParam());
-  ConnectionTable table(256, TestTimeouts());
+  Table table(256, TestTimeouts());
   const std::vector<uint64_t> tags = RandomTags(3 * table.capacity(), random());
   std::unordered_map<uint64_t, ModelFlow> model;
   uint32_t second = 65536 - 500;  // The time comes round soon.
+  uint32_t tick = 0;
   uint32_t found = 0, refused = 0, evicted = 0;
   for (int step = 0; step < 200'000; ++step) {
-    if (random() % 500 == 0) second += static_cast<uint32_t>(random() % 20);
+    if (random() % 500 == 0) second += static_cast<uint32_t>(random() % 20), tick = 0;
+    if (random() % 100 == 0) tick = std::min(tick + static_cast<uint32_t>(random() % 8), 255u);
+    const Moment now{second, tick};
     table.Sweep(second);
     const uint64_t tag = tags[random() % tags.size()];
     const Packet packet = {random() % 4 == 0, random() % 8 == 0};
@@ -503,9 +594,11 @@ TEST_P(AgainstAModel, NoBackendIsWrongAndNoEstablishedFlowIsLost) {
         model.erase(known);
         continue;
       }
-      flow.state = ModelNext(flow.state, packet);
+      const bool begins = packet.syn && !packet.fin_or_rst;
+      flow.state = ModelNext(flow, packet, now);
+      if (begins) flow.began = uint64_t{second} * Moment::kTicks + tick;
       flow.seen_s = second;
-      ConnectionTable::Touch(hit->entry, packet.syn, packet.fin_or_rst, second);
+      ConnectionTable::Touch(hit->entry, packet.syn, packet.fin_or_rst, now);
       table.Update(hit->place, hit->entry);
       continue;
     }
@@ -518,8 +611,8 @@ TEST_P(AgainstAModel, NoBackendIsWrongAndNoEstablishedFlowIsLost) {
                         : packet.syn      ? State::kOpening
                                           : State::kTcp;
     const uint16_t backend = static_cast<uint16_t>(random() % 1000);
-    if (table.Insert(Flow(tag, first, backend), second)) {
-      model[tag] = {backend, first, second};
+    if (static_cast<ConnectionTable&>(table).Insert(Flow(tag, first, backend), now)) {
+      model[tag] = {backend, first, second, uint64_t{second} * Moment::kTicks + tick};
     } else {
       ++refused;
     }

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "engine/maglev/setup.h"
+#include "packet/burst.h"
 #include "packet/bytes.h"
 #include "packet/checksum.h"
+#include "packet/frame.h"
 
 namespace sluice::engine::maglev::test {
 
@@ -56,6 +58,25 @@ inline std::vector<uint8_t> UdpFrame(uint32_t flow) {
   std::copy(std::begin(kHeaders), std::end(kHeaders), frame.begin());
   SetFlow(frame.data(), flow);
   return frame;
+}
+
+/// Has a balancer with a clock of nanoseconds see each of the first `flows` flows twice, far enough
+/// apart to be established.
+template <typename Balancer>
+void Settle(Balancer& balancer, uint32_t flows) {
+  constexpr uint32_t kHeadroom = 64;
+  std::vector<uint8_t> room(kHeadroom);
+  const std::vector<uint8_t> frame = UdpFrame(0);
+  room.insert(room.end(), frame.begin(), frame.end());
+  for (const uint64_t now : {0, 10'000'000}) {
+    balancer.AtRest(now);
+    for (uint32_t flow = 0; flow < flows; ++flow) {
+      std::copy(frame.begin(), frame.end(), room.begin() + kHeadroom);
+      SetFlow(&room[kHeadroom], flow);
+      packet::Frame view{&room[kHeadroom], static_cast<uint32_t>(frame.size()), kHeadroom, 0};
+      packet::ProcessFrame(balancer, view, now);
+    }
+  }
 }
 
 }  // namespace sluice::engine::maglev::test

@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   const auto tables = Tables::Build(setup, nullptr);
   const std::atomic<const Tables*> published = tables.get();
   Balancer balancer(&published, 1, 1'000'000'000);
-  balancer.AtRest(0);
+  test::Settle(balancer, flows);
 
   std::vector<uint8_t> frame = test::UdpFrame(0);
   frame.resize(options->size);

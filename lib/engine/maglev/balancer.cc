@@ -32,8 +32,9 @@ Balancer::Balancer(const std::atomic<const Tables*>* tables, const Setup& setup,
 void Balancer::AtRest(uint64_t now) {
   tables_ = published_->load(std::memory_order_acquire);
   const auto seconds = static_cast<uint32_t>(now / cycles_per_second_);
-  if (seconds != seconds_) new_this_second_ = 0;
-  seconds_ = seconds;
+  if (seconds != now_.seconds) new_this_second_ = 0;
+  const uint64_t rest = now % cycles_per_second_;
+  now_ = {seconds, static_cast<uint32_t>(rest * Moment::kTicks / cycles_per_second_)};
   connections_.Sweep(seconds);
 }
 
@@ -70,12 +71,10 @@ uint16_t Balancer::ChooseNew(const Vip& vip, const packet::FlowKey& flow, const 
     counters_.Count(Event::kByRing);
     return chosen;
   }
-  const Connection entry{
-      .tag = arrival.tag,
-      .backend = {chosen, tables_->backends()[chosen].generation},
-      .owner = static_cast<uint8_t>(vip.index),
-      .state = arrival.tcp ? ConnectionState::kOpening : ConnectionState::kUdpOpening};
-  counters_.Count(connections_.Insert(entry, seconds_) ? Event::kNew : Event::kUnrecorded);
+  const Connection entry(arrival.tag, {chosen, tables_->backends()[chosen].generation}, 0,
+                         static_cast<uint8_t>(vip.index),
+                         arrival.tcp ? ConnectionState::kOpening : ConnectionState::kUdpOpening);
+  counters_.Count(connections_.Insert(entry, now_) ? Event::kNew : Event::kUnrecorded);
   return chosen;
 }
 
@@ -113,21 +112,19 @@ void Balancer::Learn(const Vip& vip, uint64_t tag, uint16_t backend) {
   const auto owner = static_cast<uint8_t>(vip.index);
   // Katran writes the backend alone: an entry gets no younger, and a new one is stale at once.
   const bool katran = vip.rule.profile == Profile::kKatran;
-  if (const auto hit = connections_.Find(tag, owner, seconds_)) {
+  if (const auto hit = connections_.Find(tag, owner, now_.seconds)) {
     Connection entry = hit->entry;
     entry.backend = ref;
-    if (!katran) ConnectionTable::Touch(entry, false, false, seconds_);
+    if (!katran) ConnectionTable::Touch(entry, false, false, now_);
     connections_.Update(hit->place, entry);
   } else if (!katran && MayRecord()) {
-    connections_.Insert(
-        {.tag = tag, .backend = ref, .owner = owner, .state = ConnectionState::kUdpOpening},
-        seconds_);
+    connections_.Insert(Connection(tag, ref, 0, owner, ConnectionState::kUdpOpening), now_);
   }
 }
 
 uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
   const auto owner = static_cast<uint8_t>(vip.index);
-  std::optional<ConnectionTable::Hit> hit = connections_.Find(arrival.tag, owner, seconds_);
+  std::optional<ConnectionTable::Hit> hit = connections_.Find(arrival.tag, owner, now_.seconds);
   if (!hit) return kNobody;
   Connection& entry = hit->entry;
   // A flow that begins again is a new one where its backend takes no new ones, and in Katran.
@@ -140,9 +137,9 @@ uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
     if (!anew) counters_.Count(BalancerCounters::kMoved);
     return kNobody;
   }
-  if (entry.seen_s != static_cast<uint16_t>(seconds_) || arrival.syn || arrival.fin_or_rst ||
+  if (entry.seen_s != static_cast<uint16_t>(now_.seconds) || arrival.syn || arrival.fin_or_rst ||
       IsOpening(entry.state)) {
-    ConnectionTable::Touch(entry, arrival.syn, arrival.fin_or_rst, seconds_);
+    ConnectionTable::Touch(entry, arrival.syn, arrival.fin_or_rst, now_);
     connections_.Update(hit->place, entry);
   }
   counters_.Count(BalancerCounters::kHit);

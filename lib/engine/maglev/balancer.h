@@ -58,7 +58,7 @@ class Balancer {
   /// Answers every frame. What becomes of it does not depend on how frames are divided into bursts.
   template <packet::Burst Burst>
   [[gnu::always_inline]] void ProcessBurst(Burst& burst, uint64_t /*now*/) {
-    PlainPath(*tables_, tags_, seconds_, connections_, counters_, buffer_.get())
+    PlainPath(*tables_, tags_, now_.seconds, connections_, counters_, buffer_.get())
         .Process(burst, [&](uint32_t number) {
           const packet::Frame frame = burst.At(number);
           const Ending ending =
@@ -70,7 +70,7 @@ class Balancer {
   const BalancerCounters& counters() const { return counters_; }
   /// Of the worker itself, or at rest.
   const ConnectionTable& connections() const { return connections_; }
-  uint32_t seconds() const { return seconds_; }
+  uint32_t seconds() const { return now_.seconds; }
   /// The epoch in use.
   uint64_t epoch() const { return tables_->epoch(); }
 
@@ -154,7 +154,7 @@ class Balancer {
   FragmentTable fragments_;
   BalancerCounters counters_;
   uint64_t cycles_per_second_;
-  uint32_t seconds_ = 0;
+  Moment now_;
   uint32_t new_this_second_ = 0;
   /// kHeadroomBytes, and a frame that had none of its own.
   std::unique_ptr<uint8_t[]> buffer_;

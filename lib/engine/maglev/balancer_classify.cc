@@ -150,14 +150,14 @@ packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& heade
   if (backend == kNobody) return packet::Drop(kNoBackend);
   if (headers.IsFragment()) {
     fragments_.Put(FragmentTag(frame.data, headers),
-                   {backend, tables_->backends()[backend].generation}, vip.index, seconds_);
+                   {backend, tables_->backends()[backend].generation}, vip.index, now_.seconds);
   }
   return Deliver(frame, headers, vip, flow, backend);
 }
 
 packet::Verdict Balancer::ForwardError(packet::Frame& frame, const Headers& headers, const Vip& vip,
                                        const packet::FlowKey& flow) {
-  const auto hit = connections_.Find(tags_.Of(flow), static_cast<uint8_t>(vip.index), seconds_);
+  const auto hit = connections_.Find(tags_.Of(flow), static_cast<uint8_t>(vip.index), now_.seconds);
   const bool known = hit && tables_->Serves(hit->entry.backend, vip.index);
   const uint16_t backend = known ? hit->entry.backend.index : ChooseAfresh(vip, flow);
   if (backend == kNobody) return packet::Drop(kNoBackend);
@@ -188,7 +188,7 @@ std::optional<packet::Verdict> Balancer::ProcessNatReturn(packet::Frame& frame,
       const Backend& somebody = backend != nullptr ? *backend : *host;
       const auto number = static_cast<uint16_t>(&somebody - tables_->backends().data());
       fragments_.Put(FragmentTag(frame.data, headers), {number, somebody.generation},
-                     backend != nullptr ? backend->vip : kNobody, seconds_);
+                     backend != nullptr ? backend->vip : kNobody, now_.seconds);
     }
   }
   if (backend == nullptr) return std::nullopt;
@@ -199,7 +199,7 @@ std::optional<packet::Verdict> Balancer::ProcessNatReturn(packet::Frame& frame,
 std::optional<packet::Verdict> Balancer::ProcessNatFragment(packet::Frame& frame,
                                                             const Headers& headers) {
   if (tables_->index().FindNatHost(Source(frame.data, headers)) == nullptr) return std::nullopt;
-  const auto found = fragments_.Find(FragmentTag(frame.data, headers), seconds_);
+  const auto found = fragments_.Find(FragmentTag(frame.data, headers), now_.seconds);
   if (found && found->vip == kNobody) return std::nullopt;
   if (!found || !tables_->Serves(found->backend, found->vip)) return packet::Drop(kFragment);
   counters_.Count(Event::kFragmentLater);
@@ -233,7 +233,7 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
     counters_.Count(Event::kFragmentFirst);
     return ForwardFlow(frame, headers, *vip, flow);
   }
-  const auto found = fragments_.Find(FragmentTag(frame.data, headers), seconds_);
+  const auto found = fragments_.Find(FragmentTag(frame.data, headers), now_.seconds);
   if (!found || !tables_->Serves(found->backend, found->vip)) {
     return packet::Drop(kFragment);
   }

@@ -12,6 +12,9 @@ namespace {
 
 constexpr uint64_t kMinEntries = 8;
 constexpr uint64_t kMaxEntries = 1u << 30;
+/// Values of Connection::began; ticks of a second are a multiple.
+constexpr uint32_t kBeganTicks = 32;
+static_assert(Moment::kTicks % kBeganTicks == 0);
 /// Sweeps that visit the whole table once. An idle entry seems to be live again 32760 s after
 /// the longest timeout at the earliest: three seconds for each sweep, and some to spare.
 constexpr uint32_t kSweeps = 8192;
@@ -47,49 +50,106 @@ ConnectionTable::ConnectionTable(uint32_t capacity, const Timeouts& timeouts) {
            end(timeouts.udp_s)};
 }
 
-uint32_t ConnectionTable::Room(uint32_t bucket, uint32_t seconds) const {
-  uint32_t room = kSlots;
+void ConnectionTable::Touch(Connection& entry, bool syn, bool fin_or_rst, Moment now) {
+  using enum ConnectionState;
+  const auto silent_s = static_cast<uint16_t>(now.seconds - entry.seen_s);
+  entry.seen_s = static_cast<uint16_t>(now.seconds);
+  if (entry.state == kUdp || entry.state == kEmpty) return;
+  if (IsOpening(entry.state)) {
+    // Ticks of the entry come round after an eighth of a second: of packets that come later, one in
+    // sixteen counts as back to back, too, and the next one establishes the flow.
+    const uint32_t ticks = (now.tick - entry.began) % kBeganTicks;
+    const bool tcp = entry.state == kOpening;
+    if (tcp && syn && !fin_or_rst) {
+      entry.began = now.tick % kBeganTicks;
+    } else if (silent_s > 1 || ticks > 1) {
+      entry.state = !tcp ? kUdp : fin_or_rst ? kClosing : kTcp;
+      entry.began = 0;
+    }
+  } else if (fin_or_rst) {
+    entry.state = kClosing;
+  } else if (syn && entry.state == kClosing) {
+    entry.state = kOpening;
+    entry.began = now.tick % kBeganTicks;
+  }
+}
+
+ConnectionTable::Room ConnectionTable::RoomIn(uint32_t bucket, uint32_t seconds) const {
+  Room room;
   int oldest_age = -1;
   for (uint32_t slot = 0; slot < kSlots; ++slot) {
     const Connection entry = Read(bucket, slot);
-    if (!IsLive(entry, seconds)) return slot;
+    if (!IsLive(entry, seconds)) {
+      if (room.free == kSlots) room.free = slot;
+      continue;
+    }
     if (!IsOpening(entry.state)) continue;
+    ++room.openings;
     const int age = static_cast<uint16_t>(seconds + kAheadS - entry.seen_s);
     if (age <= oldest_age) continue;
-    room = slot;
+    room.oldest = slot;
     oldest_age = age;
   }
   return room;
 }
 
-bool ConnectionTable::InsertCrowded(const Connection& entry, uint32_t seconds) {
+bool ConnectionTable::Insert(const Connection& flow, Moment now) {
+  Connection entry = flow;
+  const bool opening = IsOpening(entry.state);
+  entry.seen_s = static_cast<uint16_t>(now.seconds);
+  entry.began = opening ? now.tick % kBeganTicks : 0;
+  const uint32_t bucket = FirstBucket(entry.tag);
+  const Room room = RoomIn(bucket, now.seconds);
+  if (opening && room.openings >= kMaxOpening) {
+    Replace(bucket, room.oldest, entry);
+  } else if (room.free != kSlots) {
+    Write(bucket, room.free, entry);
+  } else {
+    return InsertCrowded(entry, room, now.seconds);
+  }
+  return true;
+}
+
+void ConnectionTable::Replace(uint32_t bucket, uint32_t slot, const Connection& entry) {
+  // Opening flows of one second stay in the order of their arrival, so that a flood evicts its own
+  // packets before a flow that waits for its second packet.
+  for (uint32_t next = slot + 1; next < kSlots; ++next) {
+    const Connection later = Read(bucket, next);
+    if (!IsOpening(later.state)) continue;
+    Write(bucket, slot, later);
+    slot = next;
+  }
+  Write(bucket, slot, entry);
+}
+
+bool ConnectionTable::InsertCrowded(const Connection& entry, const Room& first_room,
+                                    uint32_t seconds) {
+  const bool opening = IsOpening(entry.state);
   const uint32_t first = FirstBucket(entry.tag);
-  const uint32_t candidates[] = {OtherBucket(first, entry.tag), first};
-  // The first bucket has no free entry, or Insert had taken it: a free one of the second comes
-  // before one that is opening.
-  for (const uint32_t bucket : candidates) {
-    uint32_t slot = Room(bucket, seconds);
-    if (slot == kSlots) continue;
-    // Opening flows of one second stay in the order of their arrival, so that a flood evicts its
-    // own packets before a flow that waits for its second packet.
-    for (uint32_t next = slot + 1; next < kSlots; ++next) {
-      const Connection later = Read(bucket, next);
-      if (!IsOpening(later.state)) continue;
-      Write(bucket, slot, later);
-      slot = next;
-    }
-    Write(bucket, slot, entry);
+  const uint32_t other = OtherBucket(first, entry.tag);
+  const Room room = RoomIn(other, seconds);
+  if (room.free != kSlots && !(opening && room.openings >= kMaxOpening)) {
+    Write(other, room.free, entry);
+    return true;
+  }
+  if (room.oldest != kSlots) {
+    Replace(other, room.oldest, entry);
+    return true;
+  }
+  if (first_room.oldest != kSlots) {
+    Replace(first, first_room.oldest, entry);
     return true;
   }
   // Flows that may be a flood do not get to read eight more lines each.
-  if (IsOpening(entry.state)) return false;
-  for (const uint32_t bucket : candidates) {
+  if (opening) return false;
+  for (const uint32_t bucket : {other, first}) {
     for (uint32_t slot = 0; slot < kSlots; ++slot) {
       const Connection guest = Read(bucket, slot);
       const uint32_t home = OtherBucket(bucket, guest.tag);
-      const uint32_t room = Room(home, seconds);
-      if (room == kSlots) continue;
-      Write(home, room, guest);
+      const Room room_at_home = RoomIn(home, seconds);
+      const uint32_t to = room_at_home.free != kSlots ? room_at_home.free : room_at_home.oldest;
+      if (to == kSlots) continue;
+      Write(home, to, guest);
       Write(bucket, slot, entry);
       return true;
     }

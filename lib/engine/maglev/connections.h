@@ -9,10 +9,13 @@
 // (`owner` is compared too).
 //
 // Every flow begins as opening, whatever its first packet: a SYN, another segment or a datagram.
-// Its second packet establishes it. What is replaced for a new flow: an empty or idle entry (by
-// its state's timeout), else one that is opening, the oldest of a bucket (floods replace floods).
-// An established flow is never evicted; it may move to its other bucket to make room for one that
-// is not opening. Without room a flow is not recorded, and the ring alone decides about it.
+// A packet that comes some milliseconds after the first one establishes it; one back to back with
+// it does not, so that a flood that sends everything twice stays a flood. Opening flows have at
+// most kMaxOpening slots of a bucket, which is half of the table: one more replaces the oldest of
+// them. What is replaced for another new flow: an empty or idle entry (by its state's timeout),
+// else the oldest of a bucket that is opening. An established flow is never evicted; it may move to
+// its other bucket to make room for one that is not opening. Without room a flow is not recorded,
+// and the ring alone decides about it.
 #pragma once
 
 #include <array>
@@ -40,18 +43,34 @@ struct BackendRef {
 };
 
 enum class ConnectionState : uint8_t { kEmpty, kOpening, kTcp, kClosing, kUdp, kUdpOpening };
-/// Whether one packet of the flow was seen, or SYNs alone: such entries are evicted first.
+/// Whether the flow was seen once, or back to back, or by SYNs alone: such entries are evicted
+/// first.
 constexpr bool IsOpening(ConnectionState state) {
   return state == ConnectionState::kOpening || state == ConnectionState::kUdpOpening;
 }
 
+/// A time: seconds, and 256ths of one.
+struct Moment {
+  static constexpr uint32_t kTicks = 256;  ///< Of a second: 3.9 ms each.
+
+  uint32_t seconds = 0;
+  uint32_t tick = 0;  ///< Below kTicks.
+};
+
 /// 16 bytes; four of them a line.
 struct Connection {
+  constexpr Connection() = default;
+  constexpr Connection(uint64_t new_tag, BackendRef to, uint16_t seconds, uint8_t vip,
+                       ConnectionState new_state)
+      : tag(new_tag), backend(to), seen_s(seconds), owner(vip), state(new_state) {}
+
   uint64_t tag = 0;  ///< Keyed hash; see above.
   BackendRef backend;
   uint16_t seen_s = 0;  ///< Seconds, modulo 2^16: timeouts are below 32768 s.
   uint8_t owner = 0;    ///< Low bits of the VIP's index.
-  ConnectionState state = ConnectionState::kEmpty;
+  ConnectionState state : 3 = ConnectionState::kEmpty;
+  /// Of an opening flow: the tick of its first packet, or last SYN, modulo 32; else 0.
+  uint8_t began : 5 = 0;
 };
 static_assert(sizeof(Connection) == 16);
 
@@ -111,17 +130,9 @@ class ConnectionTable {
     return std::bit_cast<BackendRef>(static_cast<uint32_t>(word));
   }
 
-  /// Records a flow that Find did not find, as seen now, in a state other than kEmpty.
-  /// False: there is no room.
-  bool Insert(const Connection& entry, uint32_t seconds) {
-    const uint32_t bucket = FirstBucket(entry.tag);
-    for (uint32_t slot = 0; slot < kSlots; ++slot) {
-      if (IsLive(Read(bucket, slot), seconds)) continue;
-      Write(bucket, slot, SeenAt(entry, seconds));
-      return true;
-    }
-    return InsertCrowded(SeenAt(entry, seconds), seconds);
-  }
+  /// Records a flow that Find did not find, as seen now for the first time, in a state other than
+  /// kEmpty. False: there is no room.
+  bool Insert(const Connection& flow, Moment now);
 
   /// Replaces all but the tag of an entry.
   void Update(uint32_t place, const Connection& entry) {
@@ -140,22 +151,11 @@ class ConnectionTable {
     if (seconds != swept_s_) SweepPart(seconds);
   }
 
-  /// A packet of the flow came: the entry's new state and time. kOpening → kTcp by the first
-  /// packet without SYN; FIN or RST → kClosing; a SYN reopens what is closing, and changes
+  /// A packet of the flow came: the entry's new state and time. An opening flow stays so while
+  /// packets are back to back with the first. Else: kOpening → kTcp by a packet without SYN; FIN or
+  /// RST → kClosing; a SYN reopens what is closing, begins again what is opening, and changes
   /// nothing about what is established. kUdpOpening → kUdp by any packet.
-  static void Touch(Connection& entry, bool syn, bool fin_or_rst, uint32_t seconds) {
-    entry.seen_s = static_cast<uint16_t>(seconds);
-    if (entry.state == ConnectionState::kUdp || entry.state == ConnectionState::kEmpty) return;
-    if (entry.state == ConnectionState::kUdpOpening) {
-      entry.state = ConnectionState::kUdp;
-    } else if (fin_or_rst) {
-      entry.state = ConnectionState::kClosing;
-    } else if (syn) {
-      if (entry.state == ConnectionState::kClosing) entry.state = ConnectionState::kOpening;
-    } else if (entry.state == ConnectionState::kOpening) {
-      entry.state = ConnectionState::kTcp;
-    }
-  }
+  static void Touch(Connection& entry, bool syn, bool fin_or_rst, Moment now);
 
   // Any thread, at any time (entries are two words, read and written relaxed: figures; one
   // entry in flight may be missed, or counted twice):
@@ -168,6 +168,7 @@ class ConnectionTable {
 
  private:
   static constexpr uint32_t kSlots = 4;
+  static constexpr uint32_t kMaxOpening = 2;
 
   /// A connection as it is stored.
   using Words = std::array<uint64_t, 2>;
@@ -223,9 +224,17 @@ class ConnectionTable {
     }
     return std::nullopt;
   }
-  /// A slot of the bucket that a new flow may have, or kSlots.
-  uint32_t Room(uint32_t bucket, uint32_t seconds) const;
-  bool InsertCrowded(const Connection& entry, uint32_t seconds);
+  /// What of a bucket a new flow may have.
+  struct Room {
+    uint32_t free = kSlots;    ///< A slot that is empty or idle, or kSlots.
+    uint32_t oldest = kSlots;  ///< Of those that are opening, or kSlots.
+    uint32_t openings = 0;     ///< Live ones.
+  };
+  Room RoomIn(uint32_t bucket, uint32_t seconds) const;
+  /// Puts a flow in the place of the oldest opening one, which is in `slot`.
+  void Replace(uint32_t bucket, uint32_t slot, const Connection& entry);
+  /// The same in either bucket, the second first, a free slot of which comes before.
+  bool InsertCrowded(const Connection& entry, const Room& first_room, uint32_t seconds);
   void SweepPart(uint32_t seconds);
 
   std::unique_ptr<Bucket[], Free> buckets_;
