@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   line->options.promiscuous = true;
   // An Enso NIC's SYN may take another pipe than its stream, and come late: then what precedes the
   // first line end cannot be told from the rest of a line.
-  if (!settings->monitor.tcp_ports.empty() &&
+  if (!(settings->monitor.tcp_ports.empty() && settings->monitor.syslog_tcp_ports.empty()) &&
       gflags::GetCommandLineFlagInfoOrDie("pipes").is_default) {
     line->options.interface.pipes = 1;
   }

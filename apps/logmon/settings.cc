@@ -20,6 +20,8 @@ DEFINE_string(syslog_ports, "514",
               "UDP ports of syslog, one message per datagram; comma-separated");
 DEFINE_string(line_ports, "5140", "UDP ports of lines, which datagrams may cut anywhere");
 DEFINE_string(tcp_ports, "", "TCP ports whose streams are observed, in the direction of the port");
+DEFINE_string(syslog_tcp_ports, "",
+              "TCP ports whose streams hold messages of syslog (RFC 6587), observed alike");
 DEFINE_bool(pass_on, false, "Forward every frame: a bump in the wire");
 DEFINE_uint32(sources, 100'000, "Maximum number of sources; the one idle longest makes room");
 DEFINE_uint32(line_bytes, 65'536, "Longest line; only the beginning of a longer one is matched");
@@ -110,6 +112,10 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
       complaint.Check(!Share(monitor.syslog_ports, monitor.line_ports), "line_ports",
                       "give ports that --syslog_ports does not have") &&
       complaint.Check(ParsePorts(FLAGS_tcp_ports, &monitor.tcp_ports), "tcp_ports", ports) &&
+      complaint.Check(ParsePorts(FLAGS_syslog_tcp_ports, &monitor.syslog_tcp_ports),
+                      "syslog_tcp_ports", ports) &&
+      complaint.Check(!Share(monitor.syslog_tcp_ports, monitor.tcp_ports), "tcp_ports",
+                      "give ports that --syslog_tcp_ports does not have") &&
       complaint.Check(FLAGS_sources >= 1 && FLAGS_sources <= 16'777'216, "sources",
                       "give 1 to 16777216") &&
       complaint.Check(FLAGS_line_bytes >= 256 && FLAGS_line_bytes <= 262'144, "line_bytes",

@@ -59,8 +59,12 @@ std::optional<LogmonSettings> ReadLogmonSettings(std::string_view text, const st
   ReadPorts(reader, "syslog_ports", errors, &monitor.syslog_ports);
   ReadPorts(reader, "line_ports", errors, &monitor.line_ports);
   ReadPorts(reader, "tcp_ports", errors, &monitor.tcp_ports);
+  ReadPorts(reader, "syslog_tcp_ports", errors, &monitor.syslog_tcp_ports);
   if (Share(monitor.syslog_ports, monitor.line_ports)) {
     reader.Complain("line_ports", "give ports that syslog_ports does not have");
+  }
+  if (Share(monitor.syslog_tcp_ports, monitor.tcp_ports)) {
+    reader.Complain("tcp_ports", "give ports that syslog_tcp_ports does not have");
   }
   reader.Flag("pass_on", &monitor.pass_on);
   reader.Whole("sources", 1, 16'777'216, &monitor.max_sources);

@@ -2,10 +2,11 @@
 //
 // fail2ban_lines: says which lines are failures by fail2ban's filters. Reads from standard input,
 // again and again: a line with the path of a filter, one with the number of lines that follow, and
-// these. A number with "syslog" before it is one of messages of syslog. Answers with JSON, a line
-// for each filter: {"rules": 5, "left_out": ["rule 2: …"], "failures": [[3, "192.0.2.1"], …]},
-// where lines count from 0; or {"error": "…"}. The scanner and the filter itself, asked about every
-// line, must say the same.
+// these. A number with "syslog" before it is one of messages of syslog, one with "stream" of bytes
+// of a TCP stream with such messages. Answers with JSON, a line for each filter: {"rules": 5,
+// "left_out": ["rule 2: …"], "failures": [[3, "192.0.2.1"], …]}, where lines count from 0; or
+// {"error": "…"}. The scanner and the filter itself, asked about every line, must say the same.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -16,6 +17,7 @@
 
 #include "engine/logmon/scan/line_scanner.h"
 #include "engine/logmon/source/syslog.h"
+#include "logmon/framed_messages.h"
 
 namespace {
 
@@ -26,6 +28,7 @@ using sluice::engine::logmon::MatchedLine;
 using sluice::engine::logmon::RuleSet;
 using sluice::engine::logmon::Scratch;
 using sluice::engine::logmon::SyslogMessage;
+using sluice::test::FramedMessages;
 
 /// A line, and of a message of syslog what a daemon's file has before it.
 struct Line {
@@ -80,6 +83,19 @@ json Answer(const std::string& path, const std::vector<Line>& lines) {
   return answer;
 }
 
+/// The messages in the next bytes of standard input, which arrive in segments.
+FramedMessages ReadStream(size_t bytes) {
+  constexpr size_t kSegment = 1448;
+  FramedMessages framed;
+  std::string segment;
+  for (; bytes != 0 && std::cin; bytes -= segment.size()) {
+    segment.resize(std::min(bytes, kSegment));
+    std::cin.read(segment.data(), static_cast<std::streamsize>(segment.size()));
+    framed.Take(segment);
+  }
+  return framed;
+}
+
 }  // namespace
 
 int main() {
@@ -87,11 +103,21 @@ int main() {
   while (std::getline(std::cin, path) && std::getline(std::cin, count)) {
     constexpr std::string_view kSyslog = "syslog ";
     const bool is_syslog = count.starts_with(kSyslog);
-    std::vector<Line> lines(
-        std::strtoull(count.c_str() + (is_syslog ? kSyslog.size() : 0), nullptr, 10));
-    for (Line& line : lines) {
-      std::getline(std::cin, line.text);
-      if (!is_syslog) continue;
+    constexpr std::string_view kStream = "stream ";
+    const bool is_stream = count.starts_with(kStream);
+    const size_t number =
+        std::strtoull(count.c_str() + (is_syslog || is_stream ? kSyslog.size() : 0), nullptr, 10);
+    FramedMessages framed;
+    if (is_stream) framed = ReadStream(number);
+    std::vector<Line> lines(is_stream ? framed.messages.size() : number);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      Line& line = lines[i];
+      if (is_stream) {
+        line.text = framed.messages[i];
+      } else {
+        std::getline(std::cin, line.text);
+      }
+      if (!is_syslog && !is_stream) continue;
       const std::string datagram = line.text;
       const SyslogMessage message = sluice::engine::logmon::ReadSyslog(datagram);
       FileHeader(message, {}, &line.header);

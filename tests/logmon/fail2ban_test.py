@@ -3,7 +3,8 @@
 """fail2ban_test.py FAIL2BAN_LINES: every filter of Debian's package, beside fail2ban itself. Lines
 are those of the package's samples, lines that the filters' expressions match, the same bent, and
 lines of other filters; both must name the same failures, and whose. Prints a table. The samples
-are also sent as syslog: what fail2ban says of the file that a running rsyslogd writes counts."""
+are also sent as syslog, in datagrams and in a stream: what fail2ban says of the file that a running
+rsyslogd writes counts."""
 
 import json
 import pathlib
@@ -188,6 +189,10 @@ def rfc5424(line):
     return f"<86>1 {stamp} {known[2]} {tag[1]} {tag[2] or '-'} - - {tag[3]}"
 
 
+def stream_script(file, stream):
+    return f"{file}\nstream {len(stream)}\n".encode() + stream
+
+
 @unittest.skipIf(ROOT is None, "fail2ban is not there: run scripts/setup")
 @unittest.skipIf(rsyslog_peer.PROGRAM is None, "rsyslogd is not there: run scripts/setup")
 class SamplesAsSyslog(unittest.TestCase):
@@ -210,10 +215,13 @@ class SamplesAsSyslog(unittest.TestCase):
             script = "".join(f"{file}\nsyslog {len(lines)}\n" +
                              "".join(f"{form(line)}\n" for line in lines)
                              for file, lines in filters.items())
-            told = subprocess.run([TOOL], input=script.encode("utf-8", "surrogateescape"),
-                                  stdout=subprocess.PIPE, check=True).stdout
+            told = self.tell(script.encode("utf-8", "surrogateescape"))
+            self.assertEqual(self.tell(b"".join(
+                stream_script(file, b"".join(rsyslog_peer.framed(form(line), form(line))
+                                             for line in lines))
+                for file, lines in filters.items())), told)
             begin = 0
-            for (file, lines), answer in zip(filters.items(), told.decode().splitlines()):
+            for (file, lines), answer in zip(filters.items(), told):
                 of_file = written[begin:begin + len(lines)]
                 begin += len(lines)
                 peer = fail2ban_peer.Peer(ROOT, file.stem)
@@ -233,6 +241,46 @@ class SamplesAsSyslog(unittest.TestCase):
                          for n in range(len(lines)) if expected.get(n) != found.get(n)][:5], [])
         print(total)
         self.assertGreater(min(total.values()), 150)
+
+    def test_cuts_a_stream_into_messages_as_rsyslogd_does(self):
+        file = ROOT / "etc/fail2ban/filter.d/sshd.conf"
+        count = iter(range(100, 256))  # All messages have 88 bytes.
+
+        def message(end=""):
+            text = (f"<86>Jun 21 16:47:48 web1 sshd[7]: Failed password for root from "
+                    f"192.0.2.{next(count)} port 22 ssh2{end}")
+            return text.encode()
+
+        def size(text, change=0):
+            return b"%d %s" % (len(text) + change, text)
+        streams = [b"".join(parts) for parts in (
+            (size(message()), message(), b"\n", size(message()), message(), b"\n"),
+            (size(message("\n")), b"\n\n", size(message("\r\n")), message("\r\n")),
+            (b"000", size(message()), size(message())),
+            (b"0 ", message(), b"\n", size(message())),
+            (b"0", message(), b"\n", size(message())),
+            (b"88x", message(), message(), b"\n", size(message())),
+            (b"200001 ", message(), b"\n", size(message())),
+            (b"9" * 100, b" ", message(), b"\n", size(message())),
+            (size(message(), -1), b"\n", message(), b"\n"),
+            (size(message(), 1), b"\n", message(), b"\n"),
+            (b"88\n", message(), message(), b"\n", size(message())),
+            (b"-5 ", message(), b"\n", size(message())),
+            (b" ", size(message()), b"\n", message(), b"\n"))]
+        with rsyslog_peer.Daemon() as daemon:
+            written = [daemon.write_stream(stream) for stream in streams]
+        told = self.tell(b"".join(stream_script(file, stream) for stream in streams))
+        peer = fail2ban_peer.Peer(ROOT, "sshd")
+        for stream, lines, answer in zip(streams, written, told):
+            with self.subTest(stream=stream):
+                expected = [host for line in lines if (host := peer.failure(line)) is not None]
+                self.assertEqual([host for _, host in json.loads(answer)["failures"]], expected,
+                                 lines)
+
+    @staticmethod
+    def tell(script):
+        return subprocess.run([TOOL], input=script, stdout=subprocess.PIPE,
+                              check=True).stdout.decode().splitlines()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,14 @@ input(type="imtcp" address="127.0.0.1" port="{port}")
 """
 
 
+def framed(message, choice):
+    """A message as part of a stream: with its length before it, or LF behind it (RFC 6587 section
+    3.4); `choice` decides."""
+    message = message.encode("utf-8", "surrogateescape")
+    return (b"%d %s" % (len(message), message), b"%s\n" % message,
+            b"00%d %s" % (len(message), message))[len(choice) % 3]
+
+
 class Daemon:
     # Messages that the buffer of a socket holds for certain.
     BATCH = 50
@@ -66,12 +74,21 @@ class Daemon:
         return self.lines()
 
     def send(self, transport, message):
-        """TCP: with its length before it (RFC 6587 section 3.4.1)."""
-        message = message.encode("utf-8", "surrogateescape")
         if transport == "tcp":
-            self.tcp.sendall(b"%d %s" % (len(message), message))
+            self.tcp.sendall(framed(message, message))
         else:
-            self.udp.sendto(message, self.address)
+            self.udp.sendto(message.encode("utf-8", "surrogateescape"), self.address)
+
+    def write_stream(self, stream):
+        """The lines of the file for a connection with these bytes, which end a message; without
+        what the daemon says of them."""
+        first = len(self.lines())
+        with socket.create_connection(self.address) as connection:
+            connection.sendall(stream + b"<13>end of stream\n")
+            harness.wait_until(lambda: any(line.endswith(" end of stream")
+                                           for line in self.lines()[first:]), "the stream's end")
+        return [line for line in self.lines()[first:]
+                if " rsyslogd: " not in line and not line.endswith(" end of stream")]
 
     def lines(self):
         if not self.file.exists():

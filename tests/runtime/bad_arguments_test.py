@@ -152,6 +152,7 @@ BAD = {
         --syslog_ports=0
         --line_ports=514
         --tcp_ports=x
+        --syslog_tcp_ports=0
         --sources=0
         --line_bytes=1
         --idle_s=-1

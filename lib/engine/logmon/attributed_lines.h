@@ -59,6 +59,21 @@ class AttributedLines {
     }
     scanner_.Message(file_header, message.text, ToSink());
   }
+  /// LineScanner::KeepPart.
+  void KeepPart(LineState& line, std::string_view bytes) { scanner_.KeepPart(line, bytes); }
+  /// A copy of the message whose parts were kept in `line`, and `last` behind them; empty if there
+  /// was no memory for it. Valid until Match.
+  std::string_view Join(LineState& line, std::string_view last) {
+    const size_t most = scanner_.MaxMessageBytes();
+    const bool has_room = joined_.size() - joined_bytes_ >= most + UnfinishedLines::kSpareBytes;
+    if (!has_room || written_ == kMaxWriters) Match();
+    if (line.flags != 0) last = {};
+    char* const to = joined_.data() + joined_bytes_;
+    size_t size = scanner_.JoinParts(line, to);
+    size += last.copy(to + size, most - size);
+    joined_bytes_ += size;
+    return {to, size};
+  }
   /// The source ended, and its last line with it.
   void Finish(const packet::FlowKey& flow, Transport transport, LineState& line) {
     From(flow, transport);
@@ -76,6 +91,7 @@ class AttributedLines {
   void Match() {
     scanner_.Flush(ToSink());
     written_ = 0;
+    joined_bytes_ = 0;
   }
 
   const LineScanner& scanner() const { return scanner_; }
@@ -85,7 +101,11 @@ class AttributedLines {
   /// Texts that are gathered at most before their lines are matched.
   static constexpr uint32_t kMaxWriters = 512;
 
-  /// Who wrote a text whose lines are not matched yet. Views are of a frame of the burst.
+  /// Messages that are joined at most before they are matched, of the longest.
+  static constexpr size_t kMaxJoined = 2;
+
+  /// Who wrote a text whose lines are not matched yet. Views are of a frame of the burst, or of a
+  /// message that was joined.
   struct Writer {
     Source source;
     bool is_syslog = false;
@@ -122,6 +142,10 @@ class AttributedLines {
   Sink sink_;
   std::vector<Writer> writers_{kMaxWriters};  ///< By Origin::number.
   uint32_t written_ = 0;
+  /// Messages that came in pieces, whose lines are not matched yet.
+  std::vector<char> joined_ =
+      std::vector<char>(kMaxJoined * (scanner_.MaxMessageBytes() + UnfinishedLines::kSpareBytes));
+  size_t joined_bytes_ = 0;
   bool wants_speaker_;
   std::string file_header_;  ///< Of the message at hand.
   uint64_t session_cycles_;

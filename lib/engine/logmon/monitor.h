@@ -21,6 +21,7 @@
 #include "engine/logmon/source/source.h"
 #include "engine/logmon/source/source_table.h"
 #include "engine/logmon/source/syslog.h"
+#include "engine/logmon/source/syslog_framing.h"
 #include "engine/logmon/source/tcp_assembler.h"
 #include "engine/logmon/source/text_finder.h"
 #include "packet/burst.h"
@@ -28,17 +29,19 @@
 
 namespace sluice::engine::logmon {
 
-/// What a monitor keeps of a source whose text may go on. With its place in the table, 112 bytes:
+/// What a monitor keeps of a source whose text may go on. With its place in the table, 120 bytes:
 /// 100 000 sources, the bytes of segments that wait and those of unfinished lines fit into 64 MiB.
 struct SourceState {
   LineState line;
-  TcpStream tcp;  ///< Of Transport::kTcp.
+  SyslogFraming framing;  ///< Of a stream of syslog.
+  TcpStream tcp;          ///< Of a stream.
 };
 
 struct MonitorOptions {
   std::vector<uint16_t> syslog_ports{514};  ///< UDP destination ports.
   std::vector<uint16_t> line_ports;         ///< UDP destination ports.
   std::vector<uint16_t> tcp_ports;          ///< Destination ports of the observed direction.
+  std::vector<uint16_t> syslog_tcp_ports;   ///< The same; the streams hold messages of syslog.
   bool pass_on = false;  ///< True: a bump in the wire, every frame is forwarded. False: log
                          ///< text to us is consumed, everything else passed (kPass).
   uint32_t max_sources = 100000;
@@ -66,7 +69,8 @@ class Monitor {
 
   /// `rules` outlives the monitor. `seed`: secret key of the table of sources.
   Monitor(const RuleSet& rules, const MonitorOptions& options, Sink sink, uint64_t seed)
-      : finder_(options.syslog_ports, options.line_ports, options.tcp_ports),
+      : finder_(options.syslog_ports, options.line_ports, options.tcp_ports,
+                options.syslog_tcp_ports),
         sources_(options.max_sources, seed),
         tcp_({options.out_of_order_bytes, options.out_of_order_window, options.gap_cycles},
              counters_),
@@ -150,18 +154,57 @@ class Monitor {
     Monitor& monitor;
     const packet::FlowKey& flow;
     LineState& line;
+    SyslogFraming& framing;
 
-    void Text(std::string_view bytes) { monitor.lines_.Feed(flow, TransportOf(flow), line, bytes); }
-    void Gap() { monitor.lines_.Gap(line); }
-    void End() { monitor.lines_.Finish(flow, TransportOf(flow), line); }
+    void Text(std::string_view bytes) {
+      if (IsSyslog()) return TakeFrames(framing, bytes, Messages{monitor, flow, line});
+      monitor.lines_.Feed(flow, TransportOf(flow), line, bytes);
+    }
+    void Gap() {
+      monitor.lines_.Gap(line);
+      framing.state = SyslogFraming::State::kLost;
+    }
+    /// A message that LF should have ended is whole; one that has fewer bytes than it said is torn.
+    void End() {
+      if (!IsSyslog()) return monitor.lines_.Finish(flow, TransportOf(flow), line);
+      if (framing.state == SyslogFraming::State::kLine) Messages{monitor, flow, line}.Whole({});
+      Forget();
+    }
     void Restart() { Forget(); }
-    void Forget() { monitor.lines_.Forget(line); }
+    void Forget() {
+      monitor.lines_.Forget(line);
+      framing = {};
+    }
+    bool IsSyslog() const {
+      return flow.protocol == packet::kProtocolTcp &&
+             monitor.finder_.IsSyslogStream(flow.destination_port);
+    }
+  };
+  /// TakeFrames' receiver. An empty message is none.
+  struct Messages {
+    Monitor& monitor;
+    const packet::FlowKey& flow;
+    LineState& line;
+
+    void Part(std::string_view bytes) { monitor.lines_.KeepPart(line, bytes); }
+    void Whole(std::string_view last) {
+      const std::string_view message = monitor.lines_.Join(line, last);
+      if (!message.empty()) monitor.TakeMessage(flow, message);
+    }
+    void Restart() { monitor.lines_.Join(line, {}); }
+    void Found(bool skipped) {
+      if (skipped) {
+        monitor.lines_.Finish(flow, TransportOf(flow), line);
+      } else {
+        monitor.lines_.Forget(line);
+      }
+    }
   };
   static Transport TransportOf(const packet::FlowKey& flow) {
     return flow.protocol == packet::kProtocolTcp ? Transport::kTcp : Transport::kLines;
   }
   Receiver ReceiverOf(const packet::FlowKey& flow, SourceState& state) {
-    return {*this, flow, state.line};
+    return {*this, flow, state.line, state.framing};
   }
   Receiver ReceiverOf(uint32_t place) {
     return ReceiverOf(sources_.flow(place), sources_.state(place));
@@ -192,7 +235,7 @@ class Monitor {
     }
     switch (found.transport) {
       case Transport::kSyslog:
-        TakeSyslog(found.flow, payload);
+        counters_.Count(SourceCounters::kTextBytes, TakeMessage(found.flow, payload));
         break;
       case Transport::kLines:
         TakeLines(found.flow, place, payload);
@@ -221,12 +264,13 @@ class Monitor {
     }
   }
 
-  void TakeSyslog(const packet::FlowKey& flow, std::string_view datagram) {
-    const SyslogMessage message = ReadSyslog(datagram);
+  /// The number of bytes of its text.
+  size_t TakeMessage(const packet::FlowKey& flow, std::string_view bytes) {
+    const SyslogMessage message = ReadSyslog(bytes);
     counters_.Count(SourceCounters::kSyslogMessages);
-    counters_.Count(SourceCounters::kTextBytes, message.text.size());
     if (!message.has_priority) counters_.Count(SourceCounters::kWithoutPriority);
     lines_.Take(flow, message);
+    return message.text.size();
   }
 
   void TakeLines(const packet::FlowKey& flow, uint32_t place, std::string_view payload) {

@@ -90,6 +90,22 @@ void LineScanner::Message(std::string_view header, std::string_view text, LineSi
   text_.Add(end, truncated, origin_, ahead);
 }
 
+void LineScanner::KeepPart(LineState& state, std::string_view bytes) {
+  if (state.flags & kSkipping) return;
+  bytes = bytes.substr(0, MaxMessageBytes() - unfinished_.Length(state.unfinished));
+  if (bytes.empty() || unfinished_.Append(state.unfinished, bytes)) return;
+  ++counters_.no_memory_lines;
+  state.flags = kSkipping;
+}
+
+size_t LineScanner::JoinParts(LineState& state, char* to) {
+  const size_t size = unfinished_.Length(state.unfinished);
+  if (size != 0) unfinished_.Copy(state.unfinished, to);
+  unfinished_.Drop(state.unfinished);
+  state = {};
+  return size;
+}
+
 void LineScanner::Finish(LineState& state, LineSink sink) {
   if (state.unfinished != 0) AddLine(state, {}, sink);
   if (state.flags & kTorn) ++counters_.torn_lines;

@@ -70,6 +70,13 @@ class LineScanner {
   /// A message, which is one line whatever it holds: a line end inside counts as a space, those
   /// behind it do not count. `header`: Speaker::header, at most kMaxHeaderBytes, without line ends.
   void Message(std::string_view header, std::string_view text, LineSink sink);
+  /// A message of a stream that comes in pieces: keeps the next of them in `state`, all together up
+  /// to MaxMessageBytes(). JoinParts, or Forget, before the state is used for anything else.
+  void KeepPart(LineState& state, std::string_view bytes);
+  uint32_t MaxMessageBytes() const { return line_bytes_ + kMaxHeaderBytes; }
+  /// Copies the kept pieces to `to`, which has room for MaxMessageBytes() and kSpareBytes of
+  /// UnfinishedLines, and drops them. The number of their bytes; 0: memory for them was missing.
+  size_t JoinParts(LineState& state, char* to);
   /// The source ended: so did its last line.
   void Finish(LineState& state, LineSink sink);
   /// Bytes are missing here.

@@ -14,8 +14,8 @@ namespace sluice::engine::logmon {
 /// One worker's. Its own to write; others read through Load.
 struct SourceCounters {
   enum Event : uint8_t {
-    kSyslogMessages,   ///< Datagrams to a syslog port.
-    kWithoutPriority,  ///< Of them: no valid priority; the whole datagram is text.
+    kSyslogMessages,   ///< Datagrams to a syslog port, and messages of streams.
+    kWithoutPriority,  ///< Of them: no valid priority; the whole message is text.
     kLineDatagrams,    ///< Datagrams to a port for lines.
     kTcpSegments,      ///< To an observed port, with text or without.
     kTextBytes,        ///< Given to the scanner.

@@ -11,7 +11,7 @@
 namespace sluice::engine::logmon {
 
 enum class Transport : uint8_t {
-  kSyslog,  ///< UDP, a message each (RFC 5424, RFC 3164): the source is the sender's address.
+  kSyslog,  ///< A message each (RFC 5424, RFC 3164): the source is the sender's address.
   kLines,   ///< UDP, bytes of lines that datagrams may cut anywhere: one flow is one source.
   kTcp,     ///< One direction of a connection, observed.
 };

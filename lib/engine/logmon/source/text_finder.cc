@@ -17,11 +17,13 @@ uint64_t PseudoSum(const uint8_t* ip, bool ipv6, uint8_t protocol, uint32_t byte
 }  // namespace
 
 TextFinder::TextFinder(std::span<const uint16_t> syslog_ports, std::span<const uint16_t> line_ports,
-                       std::span<const uint16_t> tcp_ports)
+                       std::span<const uint16_t> tcp_ports,
+                       std::span<const uint16_t> syslog_tcp_ports)
     : uses_(65536) {
   for (const uint16_t port : line_ports) uses_[port] |= kLines;
   for (const uint16_t port : syslog_ports) uses_[port] = kSyslog;
   for (const uint16_t port : tcp_ports) uses_[port] |= kTcp;
+  for (const uint16_t port : syslog_tcp_ports) uses_[port] |= kTcpSyslog;
 }
 
 void TextFinder::FindAny(const uint8_t* frame, uint32_t length, FoundText& found) const {

@@ -49,9 +49,9 @@ struct FoundText {
 
 class TextFinder {
  public:
-  /// By destination port. A UDP port that is given for both is one for syslog.
+  /// By destination port. A port that is given for lines and for syslog is one for syslog.
   TextFinder(std::span<const uint16_t> syslog_ports, std::span<const uint16_t> line_ports,
-             std::span<const uint16_t> tcp_ports);
+             std::span<const uint16_t> tcp_ports, std::span<const uint16_t> syslog_tcp_ports = {});
 
   /// What is in the `length` bytes at `frame`; reads none beyond them. Of a frame that holds no
   /// text, the kind alone is said.
@@ -68,9 +68,12 @@ class TextFinder {
     Read(frame, {.l3 = packet::kPlainL3, .l4 = packet::kPlainL4, .end = end, .tcp = tcp}, found);
   }
 
+  /// Whether a TCP stream to `port` has messages of syslog (RFC 6587).
+  bool IsSyslogStream(uint16_t port) const { return (uses_[port] & kTcpSyslog) != 0; }
+
  private:
   /// What a port is for, of UDP and of TCP.
-  enum Use : uint8_t { kNone = 0, kSyslog = 1, kLines = 2, kTcp = 4 };
+  enum Use : uint8_t { kNone = 0, kSyslog = 1, kLines = 2, kTcp = 4, kTcpSyslog = 8 };
 
   /// A whole UDP or TCP packet: offsets lie inside the frame, lengths fit.
   struct Packet {
@@ -80,7 +83,7 @@ class TextFinder {
   };
 
   uint8_t UseOf(const uint8_t* l4, bool tcp) const {
-    return uses_[packet::LoadBe16(l4 + 2)] & (tcp ? kTcp : kSyslog | kLines);
+    return uses_[packet::LoadBe16(l4 + 2)] & (tcp ? kTcp | kTcpSyslog : kSyslog | kLines);
   }
 
   [[gnu::noinline]] void FindAny(const uint8_t* frame, uint32_t length, FoundText& found) const;

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The messages of a stream of syslog that arrives in pieces.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/logmon/source/syslog_framing.h"
+
+namespace sluice::test {
+
+/// TakeFrames' receiver. As in a monitor, an empty message is none.
+struct FramedMessages {
+  engine::logmon::SyslogFraming framing;
+  std::string parts;
+  std::vector<std::string> messages;
+
+  void Take(std::string_view bytes) { TakeFrames(framing, bytes, *this); }
+
+  void Part(std::string_view bytes) { parts += bytes; }
+  void Whole(std::string_view bytes) {
+    parts += bytes;
+    if (!parts.empty()) messages.push_back(parts);
+    parts.clear();
+  }
+  void Restart() { parts.clear(); }
+  void Found(bool /*skipped*/) { parts.clear(); }
+};
+
+}  // namespace sluice::test
