@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The nonces that AES-GCM encrypts with. With a nonce that is used twice under one key, it gives
-// away what was encrypted and the means to forge (NIST SP 800-38D, section 8).
+// away what was encrypted and the means to forge (NIST SP 800-38D).
 #pragma once
 
 #include <unistd.h>
