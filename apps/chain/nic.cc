@@ -38,8 +38,8 @@ bool Nic::Step() {
   return device_.Send() || any;
 }
 
-/// Whose answer it is follows from the chain that it came by. The ticket is what the last stage
-/// wrote, and counts only if this chain was given it.
+/// The answer belongs to a flow only if the chain by which it arrived was given the ticket. The
+/// last stage wrote the ticket, so the ticket alone proves nothing.
 void Nic::Arrived(uint32_t ticket, uint32_t where, std::span<const uint8_t> data,
                   const std::array<uint32_t, 2>& key) {
   if (const auto* const given = tickets_.Find(ticket, device_.slots()[where].setup.chain)) {

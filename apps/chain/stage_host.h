@@ -59,7 +59,8 @@ class StageHost {
   device::stage::LinkMemory& link() { return memory().link; }
   /// Of this life. A process may write anything there.
   Phase phase() { return memory().phase.load(std::memory_order_acquire); }
-  /// Why it is not ready, as printable ASCII: what it wrote, or how its process ended.
+  /// Returns the reason why the stage is not ready, in printable ASCII: its own message, or the way
+  /// in which its process ended.
   std::string error();
   uint64_t steps() { return memory().counters.steps.load(std::memory_order_relaxed); }
   StageFigures figures();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The numbers that messages have while they are in chains. Stages see them and can change them, so
-// a number alone is no proof: it counts only in the chain that was given it.
+// The numbers that messages have while they are in chains. Stages see these numbers and can change
+// them, so the NIC accepts a number only from the chain that it gave the number to.
 #pragma once
 
 #include <cstdint>

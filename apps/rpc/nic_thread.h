@@ -64,7 +64,7 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
   std::span<const std::unique_ptr<KernelCore>> cores_;
   uint64_t now_ns_ = 0;
 
-  /// Of the threads that a core's process moves by.
+  /// For each core, the threads that must run before its process can make progress.
   struct Watches {
     cpu::StarvedTime nic, kernel, service;
     uint64_t starved_ns = 0;  ///< In all.

@@ -120,7 +120,7 @@ void ServiceProcess::Interrupt(uint32_t core) {
 uint64_t ServiceProcess::Starved(uint32_t core, cpu::StarvedTime& starved, uint64_t now_ns) {
   const auto thread = static_cast<pid_t>(LoadWord(page().cores[core].thread));
   const std::scoped_lock lock(reaping_);
-  // A thread of this process, whatever the process wrote.
+  // The process wrote the id; the path in /proc accepts threads of this process only.
   return ended_ ? 0 : starved.Since(pid_, thread, now_ns);
 }
 

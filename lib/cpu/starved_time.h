@@ -19,7 +19,8 @@ namespace sluice::cpu {
 class StarvedTime {
  public:
   /// Returns the nanoseconds that a thread has waited for a CPU since the last call for it, or
-  /// since it began. Returns 0 if there is no such thread, or if the kernel does not count.
+  /// since the thread began. Returns 0 if the thread does not exist, or if the kernel does not
+  /// record these times.
   /// `now_ns`: of a clock that never goes back.
   uint64_t Since(pid_t process, pid_t thread, uint64_t now_ns) {
     const Times now = Read(process, thread);

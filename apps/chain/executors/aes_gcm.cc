@@ -20,7 +20,7 @@
 namespace sluice::chain_app {
 namespace {
 
-/// By number; an empty one is no key.
+/// Keys by their numbers. An empty entry means that no key has this number.
 using GcmKeys = std::array<std::vector<uint8_t>, kGcmKeys>;
 static_assert(kGcmKeys == CipherDevice::kKeys);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The nonces that AES-GCM encrypts with. With a nonce that is used twice under one key, it gives
-// away what was encrypted and the means to forge (NIST SP 800-38D).
+// The nonces that AES-GCM encrypts with. Two messages with the same key and nonce reveal their
+// plain text, and let others forge messages (NIST SP 800-38D).
 #pragma once
 
 #include <unistd.h>
@@ -14,8 +14,8 @@
 namespace sluice::chain_app {
 
 /// Nonces of SP 800-38D, 8.2.1: a fixed field of 8 bytes, which the kernel's random generator draws
-/// for each object, and a counter of 4 bytes, big-endian. Every start, every stage and every
-/// process that takes the place of a dead one has an object, so that they share keys and no nonce.
+/// for each object, and a counter of 4 bytes, big-endian. Each stage has an object of its own, and
+/// a restarted process has a new one, so that stages with the same key do not share nonces.
 /// After 2^32 nonces another field is drawn. With 2^20 fields under one key, the probability that
 /// two are equal is 2^-25.
 class Nonces {

@@ -35,8 +35,8 @@ struct DispatcherConfig {
   uint32_t cores = 1;                ///< 1 … kMaxCores.
   uint32_t queue_capacity = 32;      ///< Calls that wait for one process; ≥ 1.
   uint32_t suspended_capacity = 32;  ///< Suspended calls of one process; ≥ 1.
-  /// From a switch to the process's first load; and from the first of many switches, after which a
-  /// process gives its cores back without a load, to its end.
+  /// From a switch to the process's first load. Also the time after which a process is killed that
+  /// gives its cores back at every switch and never loads.
   uint64_t switch_bound = 1'000'000'000;
   uint64_t leave_bound = 1'000'000'000;  ///< From YIELDNOW to the kernel's load.
   uint64_t preempt_bound = 100'000'000;  ///< From an interrupt to the end of the handler.
@@ -199,7 +199,8 @@ class Dispatcher {
   /// Looks at a process that is starved: each is at least an eighteenth of the bound after the
   /// last.
   static constexpr uint32_t kMostLooks = 1000;
-  /// Switches in a row without a load that are nobody's fault: what a core was switched to may end.
+  /// A process is not blamed for so many switches in a row without a load: it may have ended just
+  /// before them.
   static constexpr uint32_t kIdleSwitches = 16;
 
   struct Suspended {
@@ -213,9 +214,9 @@ class Dispatcher {
     uint64_t since = 0;          ///< Of the state.
     uint64_t deadline = kNever;  ///< For the process's next move.
     uint64_t bound = 0;          ///< From which the deadline was computed.
-    uint32_t looks = 0;          ///< At it after its deadline; the first of them was
-    uint64_t looked = 0;         ///< at this time,
-    uint64_t starved = 0;        ///< and this is what it had starved then.
+    uint32_t looks = 0;          ///< Number of checks after the deadline.
+    uint64_t looked = 0;         ///< Time of the first check.
+    uint64_t starved = 0;        ///< Result of Starved at the first check.
     bool interrupted = false;
     uint64_t again = kNever;  ///< The next interrupt, if the handler has not ended.
     bool reclaimed = false;
@@ -228,8 +229,8 @@ class Dispatcher {
     bool preempted = false;
     uint32_t max_cores = 0;
     uint32_t switching = 0;              ///< Cores on the way.
-    uint32_t idle_switches = 0;          ///< In a row, after which it gave the core back at once,
-    uint64_t idle_since = 0;             ///< and when the first of them was.
+    uint32_t idle_switches = 0;          ///< Switches in a row that it answered without a load.
+    uint64_t idle_since = 0;             ///< Time of the first of them.
     uint32_t cores = 0;                  ///< That it has, by bit.
     uint32_t waiting = 0;                ///< Of those, the ones that wait. Not 0: nothing waits.
     CallQueue queue;                     ///< Calls that wait to begin,

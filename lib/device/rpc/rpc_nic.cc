@@ -56,7 +56,7 @@ bool RpcNic::Start(ProcessId process, std::vector<Entry> entries,
     const EndpointMemory memory = EndpointMemory::Find(endpoints[core].memory);
     if (!memory || memory.geometry() != config_.users) return false;
     End& end = (*ends)[core];
-    // The dispatcher has the bounds, which knows what had no CPU.
+    // The dispatcher enforces the bounds, because it knows which threads had no CPU.
     end.nic.emplace(memory, coherent::NicOptions{.process = process, .leave_ns = ~uint64_t{0}},
                     now_ns_);
     end.memory = endpoints[core].memory.data();

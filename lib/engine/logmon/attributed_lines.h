@@ -61,8 +61,8 @@ class AttributedLines {
   }
   /// LineScanner::KeepPart.
   void KeepPart(LineState& line, std::string_view bytes) { scanner_.KeepPart(line, bytes); }
-  /// A copy of the message whose parts were kept in `line`, and `last` behind them; empty if there
-  /// was no memory for it. Valid until Match.
+  /// Returns a copy of the message: the parts that `line` kept, then `last`. Returns an empty view
+  /// if memory for the parts was missing. The view is valid until Match.
   std::string_view Join(LineState& line, std::string_view last) {
     const size_t most = scanner_.MaxMessageBytes();
     const bool has_room = joined_.size() - joined_bytes_ >= most + UnfinishedLines::kSpareBytes;
@@ -104,8 +104,8 @@ class AttributedLines {
   /// Messages that are joined at most before they are matched, of the longest.
   static constexpr size_t kMaxJoined = 2;
 
-  /// Who wrote a text whose lines are not matched yet. Views are of a frame of the burst, or of a
-  /// message that was joined.
+  /// The writer of a text whose lines are not matched yet. Its views point into a frame of the
+  /// burst, or into a joined message.
   struct Writer {
     Source source;
     bool is_syslog = false;

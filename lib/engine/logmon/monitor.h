@@ -29,7 +29,7 @@
 
 namespace sluice::engine::logmon {
 
-/// What a monitor keeps of a source whose text may go on. With its place in the table, 120 bytes:
+/// State of a source whose text may go on. With its place in the table it has 120 bytes:
 /// 100 000 sources, the bytes of segments that wait and those of unfinished lines fit into 64 MiB.
 struct SourceState {
   LineState line;

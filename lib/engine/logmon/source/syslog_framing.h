@@ -6,8 +6,8 @@
 //   - Leading zeros count for nothing, and any byte after the digits ends the number.
 //   - A message whose number is 0 ends with LF, and so does one whose number is above
 //     kMaxCountedBytes; the digits of the latter are part of it.
-// Behind a gap a stream goes on behind the next LF, or where a piece of it begins as senders begin
-// a message: `<PRI>`, or that after a number.
+// After a gap, reading resumes after the next LF, or at a segment that begins like a message: with
+// `<PRI>`, or with a number and `<PRI>`.
 #pragma once
 
 #include <algorithm>
