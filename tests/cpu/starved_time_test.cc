@@ -13,19 +13,13 @@
 #include <ctime>
 #include <thread>
 
+#include "one_cpu.h"
+
 namespace sluice::cpu {
 namespace {
 
 void PinToOneCpu() {
-  cpu_set_t allowed;
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    CPU_SET(cpu, &one);
-    break;
-  }
+  const cpu_set_t one = FirstAllowedCpu();
   pthread_setaffinity_np(pthread_self(), sizeof one, &one);
 }
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "one_cpu.h"
+
 // As rpcgen declares odd.x.
 struct Shape {
   int32_t kind;
@@ -91,11 +93,9 @@ int stomp_1_svc(uint8_t* arguments, void*, void*) {
 // Runs for so many milliseconds of CPU time, on the first CPU that it may have and only while
 // nobody else wants that one.
 int spin_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
-  cpu_set_t allowed, first;
+  cpu_set_t allowed;
   sched_getaffinity(0, sizeof allowed, &allowed);
-  CPU_ZERO(&first);
-  for (int cpu = 0; CPU_COUNT(&first) == 0; ++cpu)
-    if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &first);
+  const cpu_set_t first = FirstAllowedCpu();
   const sched_param none{};
   sched_setaffinity(0, sizeof first, &first);
   sched_setscheduler(0, SCHED_IDLE, &none);

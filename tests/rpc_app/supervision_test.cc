@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "coherent/wait.h"
+#include "one_cpu.h"
 #include "packet/bytes.h"
 #include "packet/datagram.h"
 #include "placement.h"
@@ -326,11 +326,7 @@ TEST_F(StarvingTest, AServiceThatGetsNoCpuIsNotBlamed) {
   ASSERT_TRUE(started_) << error_;
   std::atomic<bool> stop{false};
   std::thread other([&] {
-    cpu_set_t allowed, first;
-    sched_getaffinity(0, sizeof allowed, &allowed);
-    CPU_ZERO(&first);
-    for (int cpu = 0; CPU_COUNT(&first) == 0; ++cpu)
-      if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &first);
+    const cpu_set_t first = FirstAllowedCpu();
     pthread_setaffinity_np(pthread_self(), sizeof first, &first);
     while (!stop) {
     }
