@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "emulator/model.h"
+#include "emulator/hosted_model.h"
 #include "emulator/running_model.h"
 #include "flags.h"
 #include "front.h"
@@ -42,7 +43,7 @@ using sluice::device_app::SocketOf;
 using sluice::device_app::TotalsLine;
 using sluice::device_app::WriteFile;
 using sluice::emulator::Front;
-using sluice::emulator::RunningModel;
+using sluice::emulator::HostedModel;
 using sluice::emulator::Statistic;
 using sluice::runtime::StartLog;
 using Clock = std::chrono::steady_clock;
@@ -108,7 +109,7 @@ bool StartEal(const Flags& flags, std::string* file_prefix) {
 }
 
 // Serves until the time is over or a signal says so.
-void Run(const Flags& flags, RunningModel& model, Front& front, int signals, std::FILE* text) {
+void Run(const Flags& flags, HostedModel& model, Front& front, int signals, std::FILE* text) {
   const auto begin = Clock::now();
   const auto at = [&](double s) {
     return begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
@@ -141,7 +142,7 @@ void Run(const Flags& flags, RunningModel& model, Front& front, int signals, std
 int Serve(const Flags& flags, int signals) {
   std::string error;
   const sluice::emulator::ModelInfo& info = *flags.server.model;
-  const auto model = RunningModel::Create(SocketOf(flags), info, flags.model, &error);
+  const auto model = sluice::emulator::MakeModel(SocketOf(flags), info, flags.model, &error);
   if (model == nullptr) {
     std::fprintf(stderr, "--%s\n", error.c_str());
     return 2;

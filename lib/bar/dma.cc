@@ -69,7 +69,27 @@ bool DmaSpace::Replace(std::span<const uint64_t> old_buses, std::span<const Mapp
   for (uint32_t i = 0; i < used; ++i) {
     if (old[i]) ranges_[i].bytes.store(0, std::memory_order_release);
   }
+  TellObserver();
   return true;
+}
+
+void DmaSpace::SetObserver(DmaObserver* observer) const {
+  const std::scoped_lock lock(mutex_);
+  observer_ = observer;
+  TellObserver();
+}
+
+void DmaSpace::TellObserver() const {
+  if (observer_ == nullptr) return;
+  std::vector<Mapping> mappings;
+  const uint32_t used = used_.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < used; ++i) {
+    const uint64_t bytes = ranges_[i].bytes.load(std::memory_order_relaxed);
+    if (bytes == 0) continue;
+    mappings.push_back({ranges_[i].bus.load(std::memory_order_relaxed),
+                        ranges_[i].host.load(std::memory_order_relaxed), bytes});
+  }
+  observer_->RangesChanged(mappings);
 }
 
 // A range that was found may be replaced by a larger one before it is read here.

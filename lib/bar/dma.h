@@ -11,10 +11,27 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "bar/remote_memory.h"
 
 namespace sluice::bar {
+
+/// A range of bus addresses and where this process sees it.
+struct DmaMapping {
+  uint64_t bus;
+  void* host;
+  size_t bytes;
+};
+
+/// A device that keeps a table of its own.
+class DmaObserver {
+ public:
+  virtual ~DmaObserver() = default;
+  /// The ranges have changed; these are all of them, in no order. Called by the thread that changed
+  /// them, before memory that was taken back is unmapped. May not call the DmaSpace.
+  virtual void RangesChanged(const std::vector<DmaMapping>& ranges) = 0;
+};
 
 /// Ranges of bus addresses and where this process sees them. Add and Remove: any
 /// thread. Translate: the device's thread. A range is removed only after the
@@ -24,12 +41,7 @@ class DmaSpace {
   /// Every pipe and notification buffer of the largest device, and the host's own.
   static constexpr uint32_t kMaxRanges = 10240;
 
-  /// A range of bus addresses and where this process sees it.
-  struct Mapping {
-    uint64_t bus;
-    void* host;
-    size_t bytes;
-  };
+  using Mapping = DmaMapping;
 
   /// Makes [bus, bus + bytes) reachable at `host`. False if the table is full, the
   /// range is empty or it overlaps another.
@@ -55,6 +67,10 @@ class DmaSpace {
   /// does nothing.
   RemoteMemory* remote() const { return remote_; }
   void SetRemote(RemoteMemory* remote) { remote_ = remote; }
+
+  /// `observer` is called at once, and for each change from now on; it outlives its use. Null: none.
+  /// Any thread.
+  void SetObserver(DmaObserver* observer) const;
 
   /// The range that holds the byte at `bus`; one of no bytes if none does. Device's thread.
   Mapping Around(uint64_t bus) const;
@@ -83,6 +99,8 @@ class DmaSpace {
   }
 
   bool Holds(const Range& range, std::span<const uint64_t> buses) const;
+  /// The mutex is held.
+  void TellObserver() const;
   uint8_t* Search(uint64_t bus, uint64_t bytes) const;
 
   /// A free slot; there is one. Slots take turns, also where few would do: the
@@ -90,7 +108,8 @@ class DmaSpace {
   uint32_t TakeSlot();
   static constexpr uint32_t kFewSlots = 64;
 
-  std::mutex mutex_;        ///< Orders writers.
+  mutable std::mutex mutex_;  ///< Orders writers.
+  mutable DmaObserver* observer_ = nullptr;
   uint32_t next_slot_ = 0;  ///< Writers only.
   std::array<Range, kMaxRanges> ranges_;
   RemoteMemory* remote_ = nullptr;

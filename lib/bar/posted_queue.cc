@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <bitset>
+#include <cstddef>
 #include <mutex>
 #include <thread>
 
@@ -98,6 +100,16 @@ bool PostedQueue::BecomeGuest(uint32_t guest) {
   return ThreadLane::Move(kOwnLanes + guest * kGuestLanes, kGuestLanes);
 }
 
+PostedQueue::Layout PostedQueue::GetLayout() {
+  static_assert(offsetof(PostedQueue, link_) == 0 && offsetof(PostedQueue, lanes_used_) == 8);
+  return {.lanes = offsetof(PostedQueue, lanes_),
+          .lane_bytes = sizeof(Lane),
+          .entries = offsetof(Lane, entries),
+          .head = offsetof(Lane, head),
+          .reply_sequence = offsetof(Lane, reply_sequence),
+          .reply_value = offsetof(Lane, reply_value)};
+}
+
 void PostedQueue::GiveUp(uint32_t epoch) {
   link_.compare_exchange_strong(epoch, 0, std::memory_order_acq_rel);
 }
@@ -121,8 +133,12 @@ void PostedQueue::GiveUp(uint32_t epoch) {
       }
     }
   }
-  lane.entries[tail % kDepth] = {access.offset, static_cast<uint16_t>(epoch),
-                                 static_cast<uint8_t>(access.bytes), is_read, access.value};
+  Entry& entry = lane.entries[tail % kDepth];
+  const uint64_t kind = uint64_t{tail / kDepth + 1} << 1 | (is_read ? 1 : 0);
+  const uint64_t word = access.offset | uint64_t{static_cast<uint16_t>(epoch)} << 32 |
+                        uint64_t{access.bytes} << 48 | kind << 56;
+  entry.value = access.value;
+  std::atomic_ref(*reinterpret_cast<uint64_t*>(&entry)).store(word, std::memory_order_release);
   // Release: everything the thread stored to memory before the register store is
   // visible to the device when it sees the entry.
   lane.tail.store(tail + 1, std::memory_order_release);

@@ -83,7 +83,7 @@ class PostedQueue {
           continue;
         const uint64_t value = LoadOnce(entry.value);
         RegisterAccess access{LoadOnce(entry.offset), LoadOnce(entry.bytes), value};
-        if (LoadOnce(entry.is_read) == 0) {
+        if ((LoadOnce(entry.kind) & 1) == 0) {
           write(access);
           continue;
         }
@@ -96,6 +96,18 @@ class PostedQueue {
     return handled;
   }
 
+  /// Where the parts of a queue lie, in bytes, for a device that does not run this code: it reads
+  /// Lane::entries by their laps and stores head and reply (device/grid/posted.h). The first 16
+  /// bytes of a queue are link_, the newest epoch and lanes_used_.
+  struct Layout {
+    uint32_t lanes;
+    uint32_t lane_bytes;
+    uint32_t entries, head, reply_sequence, reply_value;  ///< In a lane.
+  };
+  static Layout GetLayout();
+  /// Entries of a lane that its device is done with. Device side.
+  uint32_t Head(uint32_t lane) const { return lanes_[lane].head.load(std::memory_order_acquire); }
+
   /// Either side: stores are discarded and reads return all ones from now on.
   void TakeLinkDown() { link_.store(0, std::memory_order_release); }
   /// Host side, one thread: begins the next epoch. What was posted before is discarded.
@@ -105,14 +117,16 @@ class PostedQueue {
   }
 
  private:
+  /// `value` is stored first. The other half is stored as one word, whose lap shows a device that
+  /// reads both halves at once that the entry is new: it need not read `tail`.
   struct Entry {
     uint32_t offset;
     uint16_t epoch;
     uint8_t bytes;
-    uint8_t is_read;  ///< 0: a store.
+    uint8_t kind;  ///< Bit 0: a read. Above it, the lap of the ring, from 1 on, in 7 bits.
     uint64_t value;
   };
-  static_assert(sizeof(Entry) == 16);
+  static_assert(sizeof(Entry) == 16 && kDepth % 2 == 0);
 
   /// Free-running indices, masked on use. The host thread that owns the lane
   /// writes `tail` and the entries, the device writes `head` and the reply.

@@ -13,13 +13,13 @@ namespace {
 using std::string_view;
 using Given = std::span<const std::pair<std::string, std::string>>;
 
-constexpr std::array kKeys = {"wire", "device_cpu", "seed", "faults", "verify", "pause"};
+constexpr std::array kKeys = {"wire", "device_cpu", "seed", "faults", "verify", "pause", "on"};
 
 bool ReadKeys(Given given, std::string* error) {
   for (auto at = given.begin(); at != given.end(); ++at) {
     const auto& [key, value] = *at;
     if (std::ranges::find(kKeys, string_view(key)) == kKeys.end()) {
-      return Refuse(key, value, "unknown; use wire, device_cpu, seed, faults, verify or pause",
+      return Refuse(key, value, "unknown; use wire, on, device_cpu, seed, faults, verify or pause",
                     error);
     }
     const auto is_same = [&](const auto& other) { return other.first == at->first; };
@@ -106,7 +106,8 @@ std::optional<Arguments> ParseArguments(Given given, std::string* error) {
   }
   out.generator.seed = out.faults.seed = out.library.seed = seed;
   if (!take("wire", [&](string_view value) { return ReadWire(value, &out, error); }) ||
-      !take("faults", [&](string_view value) { return out.faults.Read(value, error); })) {
+      !take("faults", [&](string_view value) { return out.faults.Read(value, error); }) ||
+      !take("on", [&](string_view value) { return out.on.Read(value, error); })) {
     return std::nullopt;
   }
   SetDefaults(&out);

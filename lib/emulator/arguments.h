@@ -20,6 +20,7 @@
 //                            frames are corrupted by faults=
 //   pause=on|off             loss-free flow control; default off with rate=, else on
 //   seed=N                   default of the seeds above
+//   on=cpu|gpu:…|threads:…  what executes the model (grid/on_options.h)
 //   device_cpu=N|worker      where the model's own thread runs; worker: the application's workers
 //                            step the model between their polls
 #pragma once
@@ -32,6 +33,7 @@
 
 #include "emulator/faults.h"
 #include "emulator/gen_options.h"
+#include "emulator/grid/on_options.h"
 #include "emulator/library_wire.h"
 #include "emulator/replay.h"
 #include "emulator/verify.h"
@@ -53,6 +55,7 @@ struct Arguments {
   bool pause = true;
   std::optional<uint32_t> device_cpu;
   bool on_workers = false;  ///< device_cpu=worker.
+  OnOptions on;
 };
 
 /// The keys above.

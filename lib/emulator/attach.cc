@@ -21,6 +21,7 @@
 #include "emulator/model.h"
 #include "emulator/queue_memory.h"
 #include "emulator/remote.h"
+#include "emulator/hosted_model.h"
 #include "emulator/running_model.h"
 
 namespace sluice::emulator {
@@ -57,7 +58,7 @@ class Instance final : public Attachment {
           "hugepages, or with --legacy-mem";
       return false;
     }
-    model_ = RunningModel::Create(name, model, std::move(arguments), error);
+    model_ = MakeModel(name, model, std::move(arguments), error);
     if (model_ == nullptr || !model_->Connect(settings, dma_, queue_, error)) return false;
     model_->SetInterrupts(&interrupts_);
     return true;
@@ -113,7 +114,7 @@ class Instance final : public Attachment {
   std::map<void*, size_t> external_;
   InterruptFiles interrupts_;
   std::unique_ptr<HostMemory> host_memory_;
-  std::unique_ptr<RunningModel> model_;
+  std::unique_ptr<HostedModel> model_;
 };
 
 bool ReadUid(std::string_view text, std::optional<uid_t>* uid) {

@@ -2,6 +2,7 @@
 #include "emulator/enso_model.h"
 
 #include "device/enso/enso_nic.h"
+#include "emulator/grid/enso_program.h"
 #include "emulator/model.h"
 #include "regs/enso.h"
 
@@ -20,10 +21,7 @@ constexpr ModelSetting kEnsoSettings[kSettings] = {
 std::unique_ptr<device::Device> MakeEnso(const SettingValues& values, const bar::DmaSpace& memory,
                                          std::string* error) {
   device::enso::EnsoConfig config;
-  if (values[kPipeFlits] != 0) config.pipe_flits = values[kPipeFlits];
-  if (values[kNbEntries] != 0) config.nb_entries = values[kNbEntries];
-  config.notify_per_packet = values[kNotify] != 0;
-  if (const char* const wrong = config.Error()) {
+  if (const char* const wrong = ReadEnsoSettings(values, &config)) {
     *error = wrong;
     return nullptr;
   }
@@ -32,12 +30,20 @@ std::unique_ptr<device::Device> MakeEnso(const SettingValues& values, const bar:
 
 }  // namespace
 
+const char* ReadEnsoSettings(const SettingValues& values, device::enso::EnsoConfig* config) {
+  if (values[kPipeFlits] != 0) config->pipe_flits = values[kPipeFlits];
+  if (values[kNbEntries] != 0) config->nb_entries = values[kNbEntries];
+  config->notify_per_packet = values[kNotify] != 0;
+  return config->Error();
+}
+
 const ModelInfo kEnsoModel = {.name = "enso",
                               .title = "an Enso NIC",
                               .driver = "net_enso",
                               .bar_bytes = regs::enso::kBarBytes,
                               .settings = kEnsoSettings,
-                              .make = MakeEnso};
+                              .make = MakeEnso,
+                              .grid = &kEnsoProgram};
 
 SettingValues EnsoSettings(uint32_t pipe_flits, uint32_t nb_entries, bool notify_per_packet) {
   SettingValues values{};

@@ -3,6 +3,7 @@
 // The model of the Ensō FPGA NIC (lib/device/enso), for net_enso and sluice-device.
 #pragma once
 
+#include "device/enso/enso_nic.h"
 #include "emulator/attach.h"
 
 namespace sluice::emulator {
@@ -13,5 +14,8 @@ extern const ModelInfo kEnsoModel;
 /// hardware's defaults.
 SettingValues EnsoSettings(uint32_t pipe_flits, uint32_t nb_entries = 0,
                            bool notify_per_packet = false);
+
+/// The device of such settings. Null, or one line that says why there is none (static storage).
+const char* ReadEnsoSettings(const SettingValues& values, device::enso::EnsoConfig* config);
 
 }  // namespace sluice::emulator

@@ -85,9 +85,10 @@ void WriteHeaders(uint8_t* frame, uint32_t length, uint32_t flow, const Generato
 
 }  // namespace
 
-std::unique_ptr<FrameRing> FrameRing::Build(const GeneratorOptions& options, std::string* error) {
+std::unique_ptr<FrameRing> FrameRing::Build(const GeneratorOptions& options, std::string* error,
+                                            uint32_t entries) {
   const bool mixed = options.sizes != GeneratorOptions::Sizes::kList || options.list.size() > 1;
-  const uint32_t wanted = mixed ? kMixedEntries : kUniformEntries;
+  const uint32_t wanted = std::max(entries, mixed ? kMixedEntries : kUniformEntries);
   std::unique_ptr<FrameRing> ring(new FrameRing);
   ring->flows_ = options.flows;
   ring->nonce_ = Tag::Nonce(options.run);

@@ -28,8 +28,10 @@ class FrameRing {
     uint32_t length;
   };
 
-  /// Builds the ring, or returns null and sets `error` if it would be too large.
-  static std::unique_ptr<FrameRing> Build(const GeneratorOptions& options, std::string* error);
+  /// Builds a ring of at least `entries` frames, or returns null and sets `error` if it would be too
+  /// large.
+  static std::unique_ptr<FrameRing> Build(const GeneratorOptions& options, std::string* error,
+                                          uint32_t entries = 0);
 
   /// The ring. Every flow occurs `per_lap()` times in it.
   std::span<const device::WireFrame> frames() const { return frames_; }

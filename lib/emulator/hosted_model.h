@@ -7,12 +7,16 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "bar/dma.h"
 #include "bar/posted_queue.h"
 #include "device/device.h"
+#include "emulator/arguments.h"
 #include "emulator/attach.h"
 
 namespace sluice::emulator {
@@ -42,11 +46,20 @@ class HostedModel {
   /// it held. Needs no memory.
   virtual void Disconnect(bool died) = 0;
 
+  /// What a thread does that waits for the device.
+  virtual void AwaitedByHost() { std::this_thread::yield(); }
+
   virtual std::vector<Statistic> Statistics() = 0;
   virtual bool WireUp() const = 0;
   virtual void EnableWire(bool enabled) = 0;
   /// The address of the wire's side for the host to adopt.
   virtual const std::array<uint8_t, 6>& mac() const = 0;
 };
+
+/// A model of a device with its wire, the wire's source off and without a host, executed where
+/// `arguments` say. `name` is unique in the process. Null, with one line in `error` that names the
+/// argument and the fix, if `arguments` ask for what there is not.
+std::unique_ptr<HostedModel> MakeModel(std::string_view name, const ModelInfo& model,
+                                       Arguments arguments, std::string* error);
 
 }  // namespace sluice::emulator

@@ -17,6 +17,8 @@
 
 namespace sluice::emulator {
 
+struct GridProgram;
+
 /// One thing that the hardware's own management tool would set.
 struct ModelSetting {
   std::string_view key;   ///< Flag of sluice-device.
@@ -44,6 +46,8 @@ struct ModelInfo {
   /// in `error`, if none has such settings.
   std::unique_ptr<device::Device> (*make)(const SettingValues& values, const bar::DmaSpace& memory,
                                           std::string* error);
+  /// The same model as blocks of a card; null: it has no such form.
+  const GridProgram* grid = nullptr;
 };
 
 /// What both sides want of a setting, if they agree: where one leaves it open the other decides.

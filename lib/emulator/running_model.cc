@@ -10,7 +10,6 @@
 #include <exception>
 #include <new>
 #include <optional>
-#include <random>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -25,18 +24,6 @@
 
 namespace sluice::emulator {
 namespace {
-
-/// Locally administered, the same for the same name in every run.
-MacAddress MacOf(std::string_view name) {
-  uint32_t hash = 0x811c'9dc5;
-  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x0100'0193;
-  return {0x02,
-          0x53,
-          0x6c,
-          static_cast<uint8_t>(hash >> 16),
-          static_cast<uint8_t>(hash >> 8),
-          static_cast<uint8_t>(hash)};
-}
 
 /// The CPU that the user named; nothing, with one line in `error`, if threads of
 /// this process may not run there.
@@ -63,8 +50,8 @@ cpu_set_t ControlCpus() {
   return cpus;
 }
 
-RunningModel::RunningModel(std::string_view name, const ModelInfo& model)
-    : name_(name), model_(model), mac_(MacOf(name)) {}
+RunningModel::RunningModel(std::string_view name, const ModelInfo& model, const MacAddress& mac)
+    : name_(name), model_(model), mac_(mac) {}
 
 RunningModel::~RunningModel() {
   service_.reset();
@@ -77,8 +64,6 @@ bool RunningModel::CreateWire(Arguments& arguments, std::string* error) {
       wire_ = std::make_unique<LoopbackWire>();
       break;
     case Arguments::WireKind::kGenerator:
-      arguments.generator.destination = mac_;
-      arguments.generator.run = static_cast<uint16_t>(std::random_device()());
       wire_ = GeneratorWire::Create(arguments.generator, arguments.verify, error);
       break;
     case Arguments::WireKind::kReplay: {
@@ -112,8 +97,9 @@ bool RunningModel::CreateWire(Arguments& arguments, std::string* error) {
 }
 
 std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, const ModelInfo& model,
-                                                   Arguments arguments, std::string* error) {
-  std::unique_ptr<RunningModel> running(new RunningModel(name, model));
+                                                   Arguments arguments, const MacAddress& mac,
+                                                   std::string* error) {
+  std::unique_ptr<RunningModel> running(new RunningModel(name, model, mac));
   RunnerOptions options;
   options.cpus = arguments.device_cpu ? NamedCpu(*arguments.device_cpu) : ControlCpus();
   if (!options.cpus) {

@@ -34,7 +34,8 @@ class RunningModel final : public HostedModel {
   /// Null, with one line in `error` that names the argument and the fix, if `arguments`
   /// ask for what there is not.
   static std::unique_ptr<RunningModel> Create(std::string_view name, const ModelInfo& model,
-                                              Arguments arguments, std::string* error);
+                                              Arguments arguments, const MacAddress& mac,
+                                              std::string* error);
   ~RunningModel() override;
 
   bool Connect(const SettingValues& settings, const bar::DmaSpace& dma, bar::PostedQueue* queue,
@@ -43,15 +44,15 @@ class RunningModel final : public HostedModel {
   void SetMastering(bool on) override;
   void TakeMemory(const std::function<void()>& change) override;
   void Disconnect(bool died) override;
-  /// What a thread does that waits for the device: a step, where workers step the model.
-  void AwaitedByHost();
+  /// A step, where workers step the model.
+  void AwaitedByHost() override;
   std::vector<Statistic> Statistics() override;
   bool WireUp() const override { return runner_->LinkUp(); }
   void EnableWire(bool enabled) override { runner_->EnableWire(enabled); }
   const emulator::MacAddress& mac() const override { return mac_; }
 
  private:
-  RunningModel(std::string_view name, const ModelInfo& model);
+  RunningModel(std::string_view name, const ModelInfo& model, const MacAddress& mac);
   bool CreateWire(Arguments& arguments, std::string* error);
 
   const std::string name_;

@@ -7,11 +7,6 @@
 #include "regs/vectors.h"
 
 namespace sluice::emulator {
-namespace {
-
-uint64_t Less(uint64_t from, uint64_t amount) { return from > amount ? from - amount : 0; }
-
-}  // namespace
 
 Stepper::Stepper(bar::PostedQueue* queue, device::Device& device, Wire& wire, bool pause)
     : queue_(queue),

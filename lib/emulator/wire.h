@@ -15,6 +15,11 @@ namespace sluice::emulator {
 /// The Ethernet minimum without FCS: what a MAC pads shorter frames to.
 inline constexpr uint32_t kMinFrameBytes = 60;
 
+/// The difference of two counters that are read one after the other; 0 where it is negative.
+constexpr uint64_t Less(uint64_t from, uint64_t amount) {
+  return from > amount ? from - amount : 0;
+}
+
 /// What a wire knows about its own traffic. A wire that is no source (loopback,
 /// port, cable) counts `offered` alone.
 struct WireTotals {

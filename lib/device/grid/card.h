@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What every model on a card keeps in the card's memory, and the two lines of host memory by which
+// the process that started it speaks to it. The host fills these structures while no block runs;
+// then the blocks own them.
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/memory.h"
+#include "device/grid/wire_state.h"
+
+namespace sluice::device::grid {
+
+/// Host to card, in host memory. The register block reads the first quad.
+struct alignas(64) Control {
+  uint32_t stop = 0;       ///< 1: all blocks end after their present turn.
+  uint32_t wire_on = 0;    ///< 1: the wire's source sends.
+  uint32_t request = 0;    ///< A report is written when this differs from Report::served.
+  uint32_t heartbeat = 0;  ///< Grows while the host lives; see kHostTimeoutNs.
+};
+/// A card whose host shows no life for so long stops.
+inline constexpr uint64_t kHostTimeoutNs = 5'000'000'000;
+
+/// Frames by what happened to them on the wire (emulator/wire.h, WireTotals).
+enum class WireEvent : uint32_t {
+  kOffered,
+  kReturned,
+  kReturnedBytes,
+  kRecognised,
+  kGaps,
+  kCorrupted,
+  kForeign,
+  kDuplicated,
+  kReordered,
+  kLate,
+  kVerified,
+  kSourceLate,
+  kCount,
+};
+inline constexpr uint32_t kWireEvents = static_cast<uint32_t>(WireEvent::kCount);
+
+/// Bytes that crossed the link, by kind. Headers of the bus are not counted.
+enum class Crossing : uint32_t {
+  kPayloadToHost,
+  kPayloadFromHost,
+  kNotifications,  ///< To the host: notifications of pipes, completions of rings.
+  kDescriptors,    ///< From the host.
+  kRegisters,      ///< Register accesses that the card reads from the host's posted-write queues.
+  kCount,
+};
+inline constexpr uint32_t kCrossings = static_cast<uint32_t>(Crossing::kCount);
+
+/// Buckets of the latency histogram: eight to each doubling of nanoseconds.
+inline constexpr uint32_t kLatencyBuckets = 8 * 40;
+constexpr uint32_t LatencyBucket(uint64_t ns) {
+  if (ns < 8) return static_cast<uint32_t>(ns);
+  uint32_t log = 3;
+  while ((ns >> log) > 1 && log < 41) ++log;
+  const uint32_t bucket = (log - 2) * 8 + static_cast<uint32_t>((ns >> (log - 3)) & 7);
+  return bucket < kLatencyBuckets ? bucket : kLatencyBuckets - 1;
+}
+/// The least time of a bucket.
+constexpr uint64_t LatencyOf(uint32_t bucket) {
+  if (bucket < 16) return bucket;
+  const uint32_t log = bucket / 8 + 2;
+  return (uint64_t{8} + bucket % 8) << (log - 3);
+}
+static_assert(LatencyBucket(LatencyOf(100)) == 100 && LatencyBucket(LatencyOf(16)) == 16 &&
+              LatencyBucket(15) == 15 && LatencyBucket(LatencyOf(319)) == 319);
+
+inline constexpr uint32_t kMaxModelEvents = 64;
+
+/// Words of 64 bits throughout.
+struct Counters {
+  uint64_t model[kMaxModelEvents];  ///< By the model's own enumeration.
+  uint64_t wire[kWireEvents];
+  uint64_t crossings[kCrossings];
+  uint64_t latency[kLatencyBuckets];
+
+  uint64_t& operator[](WireEvent event) { return wire[static_cast<uint32_t>(event)]; }
+  uint64_t& operator[](Crossing crossing) { return crossings[static_cast<uint32_t>(crossing)]; }
+};
+inline constexpr uint32_t kCounterWords = sizeof(Counters) / sizeof(uint64_t);
+
+/// Card to host, in host memory.
+struct alignas(64) Report {
+  uint32_t served = 0;    ///< Request that `counters` answers; stored last.
+  uint32_t finished = 0;  ///< 1 once the register block has ended.
+  alignas(64) Counters counters{};
+};
+
+/// One range of bus addresses and where the card reaches it.
+struct DmaRange {
+  uint64_t bus;
+  uint64_t bytes;
+  uint64_t at;
+};
+
+/// All of them, sorted by bus address, none overlapping.
+struct DmaTable {
+  static constexpr uint32_t kMaxRanges = 10240;
+
+  uint32_t count = 0;
+  DmaRange ranges[kMaxRanges];
+
+  /// Null if no one range holds [bus, bus + bytes).
+  uint8_t* Translate(uint64_t bus, uint64_t bytes) const {
+    uint32_t first = 0, last = count;  // The range is among [first, last).
+    while (first < last) {
+      const uint32_t middle = (first + last) / 2;
+      const DmaRange& range = ranges[middle];
+      if (bus < range.bus) {
+        last = middle;
+      } else if (bus - range.bus >= range.bytes) {
+        first = middle + 1;
+      } else {
+        const uint64_t offset = bus - range.bus;
+        if (bytes > range.bytes - offset) return nullptr;
+        return reinterpret_cast<uint8_t*>(range.at + offset);
+      }
+    }
+    return nullptr;
+  }
+};
+
+/// Where the parts of a bar::PostedQueue lie in it, in bytes (bar/posted_queue.h).
+struct QueueLayout {
+  uint32_t lanes;  ///< Of the first lane.
+  uint32_t lane_bytes;
+  uint32_t depth;  ///< Entries of a lane.
+  uint32_t entries, head, reply_sequence, reply_value;  ///< In a lane.
+};
+
+inline constexpr uint32_t kLanes = 64;
+
+/// State that the models share.
+struct Card {
+  Control* control = nullptr;
+  Report* report = nullptr;
+  uint8_t* queue = nullptr;  ///< Null: there is no host.
+  QueueLayout layout{};
+
+  uint32_t stopping = 0;
+  uint32_t wire_on = 0;
+  uint32_t served = 0;
+  uint32_t heartbeat = 0;
+  uint64_t heartbeat_ns = 0;
+
+  uint32_t link = 0;  ///< The queue's epoch.
+  uint64_t lanes_used = 0;
+  uint32_t heads[kLanes] = {};
+
+  Wire wire;
+  Counters counters{};
+  DmaTable dma;
+};
+
+}  // namespace sluice::device::grid

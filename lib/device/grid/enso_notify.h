@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Reactive notifications (docs/enso-hardware.md, "Receiving") where receive blocks and the register
+// block decide side by side. A batch takes the place of a packet: its last byte is written before
+// the tail is stored, the tail before the status is looked at, and a head store that clears the
+// status looks at the tail once more. So one of the two sees the other.
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/enso_card.h"
+#include "device/grid/slot_write.h"
+
+namespace sluice::device::grid {
+
+/// Claims the next slot of a buffer. False if the ring is full. Any thread.
+inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t* slot) {
+  uint32_t tail = Load(&buffer.rx_tail);
+  for (;;) {
+    if (((Load(&buffer.rx_head) - tail - 1) & card.nb_mask) == 0) return false;
+    const uint32_t seen = CompareExchange(&buffer.rx_tail, tail, (tail + 1) & card.nb_mask);
+    if (seen == tail) break;
+    tail = seen;
+  }
+  *slot = tail & card.nb_mask;
+  return true;
+}
+
+/// Where slot `slot` lies, with room for it; null if that cannot be reached, which is counted once
+/// for each slot: by the call that `counts`.
+inline uint8_t* SlotAddress(EnsoCard& card, uint8_t* ring, uint64_t bus, uint32_t slot,
+                            bool counts = true) {
+  const uint64_t offset = uint64_t{slot} * kSlotBytes;
+  uint8_t* const at =
+      ring != nullptr ? ring + offset : card.dma.Translate(bus + offset, kSlotBytes);
+  if (at != nullptr && reinterpret_cast<uintptr_t>(at) % sizeof(Quad) == 0) return at;
+  if (counts) card.Count(Event::kDmaFaults);
+  return nullptr;
+}
+
+/// A notification of pipe `id` that is to be written, if `slot` is not null.
+inline SlotWrite Notification(const EnsoCard& card, uint8_t* slot, uint32_t id) {
+  return {slot,
+          {regs::enso::kSignalData, id, Load(&card.pipes[id].tail) & card.pipe_mask}};
+}
+
+/// Frames were appended to the pipe, up to `tail`. If that is to be notified, *slot becomes a slot of
+/// buffer *number, and is left alone otherwise. One thread for each pipe.
+inline void FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint32_t* slot,
+                           uint32_t* number) {
+  EnsoPipe& pipe = card.pipes[id];
+  Store(&pipe.tail, tail);
+  FenceCard();
+  if (card.per_packet == 0 && Exchange(&pipe.status, 1) != 0) return;
+  EnsoBuffer& buffer = card.BufferOf(pipe.memory);
+  *number = static_cast<uint32_t>(pipe.memory & regs::enso::kPipeNbMask);
+  uint32_t claimed;
+  if (Load(&buffer.rx_memory) == 0 || !ClaimSlot(card, buffer, &claimed) ||
+      Load(&card.wedged) != 0) {
+    card.Count(Event::kRxNotificationsLost);
+  } else {
+    *slot = claimed;
+  }
+}
+
+/// A drop keeps the pipe silent until its head is stored.
+inline void FramesDropped(EnsoCard& card, EnsoPipe& pipe) {
+  Store(&pipe.status, card.per_packet == 0 ? 1u : 0u);
+}
+
+/// The host stored the head of pipe `id`.
+template <typename Writes>
+void HeadStored(EnsoCard& card, uint32_t id, Writes& writes) {
+  EnsoPipe& pipe = card.pipes[id];
+  card.Count(Event::kRxHeadTriggers);
+  FenceCard();
+  const auto is_empty = [&] {
+    return ((Load(&pipe.head) ^ Load(&pipe.tail)) & card.pipe_mask) == 0;
+  };
+  if (is_empty()) {
+    Store(&pipe.status, 0u);
+    FenceCard();
+    if (is_empty() || Exchange(&pipe.status, 1) != 0) return;
+  } else {
+    Store(&pipe.status, card.per_packet == 0 ? 1u : 0u);
+  }
+  EnsoBuffer& buffer = card.BufferOf(pipe.memory);
+  uint32_t slot;
+  if (pipe.memory == 0) {
+    // An address of zero names buffer 0: a notification is counted there and never written.
+    if (ClaimSlot(card, buffer, &slot)) card.Count(Event::kRxNotificationHoles);
+    return;
+  }
+  if (Load(&buffer.rx_memory) == 0) return card.Count(Event::kRxNotificationsLost);
+  const bool claimed = ClaimSlot(card, buffer, &slot);
+  // The gap slot of a full ring is overwritten, and the tail does not advance.
+  if (!claimed) slot = Load(&buffer.rx_tail) & card.nb_mask;
+  const bool silent = Load(&card.wedged) != 0;
+  card.Count(!claimed  ? Event::kRxNotificationsUnclaimed
+             : silent ? Event::kRxNotificationsLost
+                      : Event::kRxNotifications);
+  if (silent) return;
+  uint8_t* const at = SlotAddress(card, buffer.rx_ring, buffer.rx_memory, slot);
+  if (at != nullptr) writes.Append(Notification(card, at, id));
+}
+
+}  // namespace sluice::device::grid

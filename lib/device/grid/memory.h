@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Accesses to memory that several blocks of a grid, or the card and its host, share. One set of
+// functions for two compilers: g++ uses C++'s atomics, clang emits PTX (PTX ISA 7.5, "Memory
+// Consistency Model").
+//
+// Card memory is ordered by FenceCard, host memory across PCIe by FenceSystem. A 16-byte access is
+// one read or write of the bus; four of them by neighbouring threads of a warp are merged into one
+// of 64 bytes.
+#pragma once
+
+#include <cstdint>
+
+namespace sluice::device::grid {
+
+/// The unit of accesses to host memory.
+struct alignas(16) Quad {
+  uint64_t low;
+  uint64_t high;
+};
+
+#ifdef __CUDA_ARCH__
+
+template <typename T>
+inline T Load(const T* from) {
+  return *static_cast<const volatile T*>(from);
+}
+template <typename T>
+inline void Store(T* to, T value) {
+  *static_cast<volatile T*>(to) = value;
+}
+inline Quad LoadQuad(const void* from) {
+  Quad quad;
+  asm volatile("ld.volatile.global.v2.u64 {%0,%1}, [%2];"
+               : "=l"(quad.low), "=l"(quad.high)
+               : "l"(from)
+               : "memory");
+  return quad;
+}
+inline void StoreQuad(void* to, Quad quad) {
+  asm volatile("st.volatile.global.v2.u64 [%0], {%1,%2};" ::"l"(to), "l"(quad.low), "l"(quad.high)
+               : "memory");
+}
+/// A load of card memory that no other thread writes meanwhile.
+inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
+
+inline void FenceCard() { __nvvm_membar_gl(); }
+inline void FenceSystem() { __nvvm_membar_sys(); }
+
+inline uint32_t Add(uint32_t* to, uint32_t amount) {
+  return static_cast<uint32_t>(__nvvm_atom_add_gen_i(reinterpret_cast<volatile int*>(to),
+                                                     static_cast<int>(amount)));
+}
+inline uint64_t Add(uint64_t* to, uint64_t amount) {
+  return static_cast<uint64_t>(__nvvm_atom_add_gen_ll(reinterpret_cast<volatile long long*>(to),
+                                                      static_cast<long long>(amount)));
+}
+inline uint32_t Exchange(uint32_t* to, uint32_t value) {
+  return static_cast<uint32_t>(__nvvm_atom_xchg_gen_i(reinterpret_cast<volatile int*>(to),
+                                                      static_cast<int>(value)));
+}
+/// Returns the old value; `value` is stored if that was `expected`.
+inline uint32_t CompareExchange(uint32_t* to, uint32_t expected, uint32_t value) {
+  return static_cast<uint32_t>(__nvvm_atom_cas_gen_i(reinterpret_cast<volatile int*>(to),
+                                                     static_cast<int>(expected),
+                                                     static_cast<int>(value)));
+}
+inline void Max(uint64_t* to, uint64_t value) {
+  __nvvm_atom_max_gen_ull(reinterpret_cast<volatile unsigned long long*>(to), value);
+}
+
+/// The card's clock.
+inline uint64_t NowNs() {
+  uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+/// Between two looks at memory that another block writes.
+inline void Relax() { asm volatile("nanosleep.u32 20;"); }
+
+#else
+
+template <typename T>
+inline T Load(const T* from) {
+  return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+}
+template <typename T>
+inline void Store(T* to, T value) {
+  __atomic_store_n(to, value, __ATOMIC_RELEASE);
+}
+/// The low half is read first and written last: it holds what makes the high half valid.
+inline Quad LoadQuad(const void* from) {
+  const auto* const words = static_cast<const uint64_t*>(from);
+  const uint64_t low = Load(words);
+  return {low, Load(words + 1)};
+}
+inline void StoreQuad(void* to, Quad quad) {
+  auto* const words = static_cast<uint64_t*>(to);
+  Store(words + 1, quad.high);
+  Store(words, quad.low);
+}
+inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
+
+/// Every access above is ordered by itself.
+inline void FenceCard() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+inline void FenceSystem() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+template <typename T>
+inline T Add(T* to, T amount) {
+  return __atomic_fetch_add(to, amount, __ATOMIC_SEQ_CST);
+}
+inline uint32_t Exchange(uint32_t* to, uint32_t value) {
+  return __atomic_exchange_n(to, value, __ATOMIC_SEQ_CST);
+}
+inline uint32_t CompareExchange(uint32_t* to, uint32_t expected, uint32_t value) {
+  __atomic_compare_exchange_n(to, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return expected;
+}
+inline void Max(uint64_t* to, uint64_t value) {
+  uint64_t old = Load(to);
+  while (old < value && !__atomic_compare_exchange_n(to, &old, value, false, __ATOMIC_SEQ_CST,
+                                                     __ATOMIC_SEQ_CST)) {
+  }
+}
+
+uint64_t NowNs();
+void Relax();
+
+#endif
+
+}  // namespace sluice::device::grid

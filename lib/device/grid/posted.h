@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The register block: reads posted register accesses out of the queues in host memory, applies
+// them in the order of each thread, and answers the host's requests. A poll is one PCIe read for
+// each line of entries: an entry shows by itself whether it is new (bar/posted_queue.h).
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/card.h"
+#include "device/grid/slot_write.h"
+#include "device/grid/team.h"
+
+namespace sluice::device::grid {
+
+/// Entries of a lane that are read at once: two lines.
+inline constexpr uint32_t kLookAhead = 8;
+
+struct PostedMemory {
+  Quad entries[kLanes][kLookAhead];
+  SlotWrites<kLanes * kLookAhead> writes;
+  Quad control;
+  Quad head;
+  uint32_t turn;
+};
+
+/// An entry as bar::PostedQueue stores it.
+struct PostedEntry {
+  uint32_t offset, epoch, bytes;
+  bool is_read;
+  uint32_t lap;
+  uint64_t value;
+
+  explicit PostedEntry(const Quad& quad)
+      : offset(static_cast<uint32_t>(quad.low)),
+        epoch(static_cast<uint32_t>(quad.low >> 32) & 0xffff),
+        bytes(static_cast<uint32_t>(quad.low >> 48) & 0xff),
+        is_read((quad.low >> 56 & 1) != 0),
+        lap(static_cast<uint32_t>(quad.low >> 57)),
+        value(quad.high) {}
+};
+
+/// `model` has Write(offset, bytes, value, writes) and Read(offset, bytes).
+template <typename Model>
+void ServeLane(Card& card, Model& model, PostedMemory& memory, uint32_t lane) {
+  uint8_t* const base = card.queue + card.layout.lanes + lane * card.layout.lane_bytes;
+  const uint32_t first = card.heads[lane];
+  uint32_t head = first;
+  for (uint32_t i = 0; i < kLookAhead; ++i) {
+    const PostedEntry entry(memory.entries[lane][i]);
+    if (entry.lap != (head / card.layout.depth + 1) % 128) break;
+    ++head;
+    if (entry.epoch != card.link) continue;
+    if (!entry.is_read) {
+      model.Write(entry.offset, entry.bytes, entry.value, memory.writes);
+      continue;
+    }
+    Store(reinterpret_cast<uint64_t*>(base + card.layout.reply_value),
+          model.Read(entry.offset, entry.bytes));
+    FenceSystem();
+    Store(reinterpret_cast<uint32_t*>(base + card.layout.reply_sequence),
+          static_cast<uint32_t>(entry.value));
+  }
+  if (head == first) return;
+  card.heads[lane] = head;
+  Store(reinterpret_cast<uint32_t*>(base + card.layout.head), head);
+}
+
+/// What the host asks for by its control line. Called by all threads.
+inline void ServeControl(Card& card, const Team& team, PostedMemory& memory) {
+  team.One([&] {
+    memory.control = LoadQuad(card.control);
+    const auto heartbeat = static_cast<uint32_t>(memory.control.high >> 32);
+    const uint64_t now = NowNs();
+    if (heartbeat != card.heartbeat || card.heartbeat_ns == 0) {
+      card.heartbeat = heartbeat;
+      card.heartbeat_ns = now;
+    }
+    const bool dead = now - card.heartbeat_ns > kHostTimeoutNs;
+    Store(&card.wire_on, static_cast<uint32_t>(memory.control.low >> 32));
+    if (static_cast<uint32_t>(memory.control.low) != 0 || dead) Store(&card.stopping, 1u);
+  });
+  const auto request = static_cast<uint32_t>(memory.control.high);
+  if (request == card.served) return team.Sync();
+  const auto* const from = reinterpret_cast<const uint64_t*>(&card.counters);
+  auto* const to = reinterpret_cast<uint64_t*>(&card.report->counters);
+  team.ForEach(kCounterWords, [&](uint32_t i) {
+    Store(&to[i], Load(&from[i]));
+    FenceSystem();
+  });
+  team.One([&] {
+    card.served = request;
+    Store(&card.report->served, request);
+  });
+}
+
+/// One look at all queues. Control and lanes in use are looked at every few turns.
+template <typename Model>
+void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memory) {
+  const auto turn = static_cast<uint32_t>(team.Agree([&] { return memory.turn++; }));
+  if (turn % 8 == 0) ServeControl(card, team, memory);
+  if (card.queue == nullptr) return;
+  if (turn % 8 == 4 || card.link == 0) {
+    team.One([&] {
+      memory.head = LoadQuad(card.queue);
+      card.link = static_cast<uint32_t>(memory.head.low) & 0xffff;
+      card.lanes_used = memory.head.high;
+    });
+  }
+  const uint64_t used = card.lanes_used;
+  team.ForEach(kLanes * kLookAhead, [&](uint32_t i) {
+    const uint32_t lane = i / kLookAhead, ahead = i % kLookAhead;
+    if ((used >> lane & 1) == 0) return;
+    const uint8_t* const base = card.queue + card.layout.lanes + lane * card.layout.lane_bytes;
+    const uint32_t at = (card.heads[lane] + ahead) % card.layout.depth;
+    memory.entries[lane][ahead] = LoadQuad(base + card.layout.entries + at * sizeof(Quad));
+  });
+  team.One([&] {
+    memory.writes.count = 0;
+    const auto lanes = static_cast<uint64_t>(__builtin_popcountll(used));
+    Add(&card.counters[Crossing::kRegisters], lanes * kLookAhead * sizeof(Quad));
+  });
+  team.ForEach(kTeamThreads, [&](uint32_t i) {  // A warp a lane, or two: they differ in their ways.
+    constexpr uint32_t kEach = kTeamThreads / kLanes;
+    if (i % kEach == 0 && (used >> i / kEach & 1) != 0) ServeLane(card, model, memory, i / kEach);
+  });
+  memory.writes.Flush(card, team);
+}
+
+}  // namespace sluice::device::grid

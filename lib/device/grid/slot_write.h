@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Writes of 64-byte slots in host memory: notifications and completions. Four threads write a slot,
+// so that it crosses the bus as one write; the first quad, with the word that makes the slot valid,
+// is not seen before the others.
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/card.h"
+#include "device/grid/team.h"
+
+namespace sluice::device::grid {
+
+struct SlotWrite {
+  uint8_t* slot;
+  uint64_t words[3];  ///< The other five are zero.
+};
+
+inline constexpr uint32_t kSlotBytes = 64;
+
+/// Writes part `part` of a slot; 3, 2, 1, 0 in turn where one thread writes them all.
+inline void WriteSlotPart(uint8_t* slot, uint32_t part, uint64_t word0, uint64_t word1,
+                          uint64_t word2) {
+  Quad quad{0, 0};
+  if (part == 0) quad = {word0, word1};
+  if (part == 1) quad = {word2, 0};
+  StoreQuad(slot + part * sizeof(Quad), quad);
+}
+
+/// A list in a block's shared memory.
+template <uint32_t kMost>
+struct SlotWrites {
+  uint32_t count;
+  SlotWrite list[kMost];
+
+  /// Any thread; at most kMost between two calls of Flush.
+  void Append(const SlotWrite& write) { list[Add(&count, 1u)] = write; }
+
+  /// Writes and empties the list. Called by all threads.
+  void Flush(Card& card, const Team& team) {
+    const uint32_t all = count;
+    if (all == 0) return team.Sync();
+    team.ForEach(4 * all, [&](uint32_t i) {
+      const SlotWrite& write = list[i / 4];
+      WriteSlotPart(write.slot, 3 - i % 4, write.words[0], write.words[1], write.words[2]);
+    });
+    team.One([&] {
+      count = 0;
+      Add(&card.counters[Crossing::kNotifications], uint64_t{all} * kSlotBytes);
+    });
+  }
+};
+
+}  // namespace sluice::device::grid

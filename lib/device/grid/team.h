@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The threads of one block. Code of a block is a sequence of phases: all threads execute a phase,
+// and a barrier separates it from the next one. Between phases every thread runs the same code on
+// the same values. clang compiles a phase to what each thread of a card does; g++ compiles it to
+// loops in one thread.
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/memory.h"
+
+namespace sluice::device::grid {
+
+/// Threads of a block on the card.
+inline constexpr uint32_t kTeamThreads = 1024;
+inline constexpr uint32_t kWarpThreads = 32;
+
+/// What the threads of a block exchange within a call of Team; in the block's shared memory.
+struct TeamMemory {
+  uint64_t words[kTeamThreads / kWarpThreads + 1];
+};
+
+/// Every method but Thread is called by all threads of the block, with equal arguments, and ends
+/// with a barrier.
+class Team {
+ public:
+  explicit Team(TeamMemory* memory) : memory_(memory) {}
+
+#ifdef __CUDA_ARCH__
+  void Sync() const { __syncthreads(); }
+
+  /// Calls f(i) for each i below `count`, by any thread, in any order.
+  template <typename F>
+  void ForEach(uint32_t count, F f) const {
+    for (uint32_t i = Thread(); i < count; i += kTeamThreads) f(i);
+    Sync();
+  }
+
+  /// Copies `count` quads: store(i, load(i)). Four loads of a thread are under way at once.
+  template <typename LoadFn, typename StoreFn>
+  void Copy(uint32_t count, LoadFn load, StoreFn store) const {
+    uint32_t i = Thread();
+    for (; i + 3 * kTeamThreads < count; i += 4 * kTeamThreads) {
+      const Quad a = load(i), b = load(i + kTeamThreads), c = load(i + 2 * kTeamThreads),
+                 d = load(i + 3 * kTeamThreads);
+      store(i, a);
+      store(i + kTeamThreads, b);
+      store(i + 2 * kTeamThreads, c);
+      store(i + 3 * kTeamThreads, d);
+    }
+    for (; i < count; i += kTeamThreads) store(i, load(i));
+    Sync();
+  }
+
+  /// Calls f once.
+  template <typename F>
+  void One(F f) const {
+    if (Thread() == 0) f();
+    Sync();
+  }
+
+  /// The value of one call of f, for all.
+  template <typename F>
+  uint64_t Agree(F f) const {
+    if (Thread() == 0) memory_->words[0] = f();
+    Sync();
+    const uint64_t value = memory_->words[0];
+    Sync();
+    return value;
+  }
+
+  /// f(0) + … + f(count - 1).
+  template <typename F>
+  uint64_t Sum(uint32_t count, F f) const {
+    uint64_t own = 0;
+    for (uint32_t i = Thread(); i < count; i += kTeamThreads) own += f(i);
+    for (uint32_t step = kWarpThreads / 2; step != 0; step /= 2) {
+      const uint32_t low = ShuffleDown(static_cast<uint32_t>(own), step);
+      const uint32_t high = ShuffleDown(static_cast<uint32_t>(own >> 32), step);
+      own += low | uint64_t{high} << 32;
+    }
+    if (Thread() % kWarpThreads == 0) memory_->words[Thread() / kWarpThreads] = own;
+    Sync();
+    uint64_t sum = 0;
+    for (uint32_t warp = 0; warp < kTeamThreads / kWarpThreads; ++warp) sum += memory_->words[warp];
+    Sync();
+    return sum;
+  }
+
+  /// Replaces each of `count` values by the sum of those before it. Returns the sum of all.
+  uint32_t ScanExclusive(uint32_t* values, uint32_t count) const {
+    const uint32_t each = (count + kTeamThreads - 1) / kTeamThreads;
+    const uint32_t first = Thread() * each, last = Least(first + each, count);
+    uint32_t own = 0;
+    for (uint32_t i = first; i < last; ++i) own += values[i];
+    uint32_t upto = own;  // Of this warp, this thread included.
+    for (uint32_t step = 1; step < kWarpThreads; step *= 2) {
+      const uint32_t other = ShuffleUp(upto, step);
+      if (Thread() % kWarpThreads >= step) upto += other;
+    }
+    if (Thread() % kWarpThreads == kWarpThreads - 1) {
+      memory_->words[Thread() / kWarpThreads] = upto;
+    }
+    Sync();
+    uint32_t before = upto - own, sum = 0;
+    for (uint32_t warp = 0; warp < kTeamThreads / kWarpThreads; ++warp) {
+      const auto words = static_cast<uint32_t>(memory_->words[warp]);
+      if (warp < Thread() / kWarpThreads) before += words;
+      sum += words;
+    }
+    for (uint32_t i = first; i < last; ++i) {
+      const uint32_t value = values[i];
+      values[i] = before;
+      before += value;
+    }
+    Sync();
+    return sum;
+  }
+
+ private:
+  static uint32_t Thread() { return static_cast<uint32_t>(__nvvm_read_ptx_sreg_tid_x()); }
+  static uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+  static uint32_t ShuffleDown(uint32_t value, uint32_t lanes) {
+    return static_cast<uint32_t>(
+        __nvvm_shfl_sync_down_i32(~0u, static_cast<int>(value), static_cast<int>(lanes), 31));
+  }
+  static uint32_t ShuffleUp(uint32_t value, uint32_t lanes) {
+    return static_cast<uint32_t>(
+        __nvvm_shfl_sync_up_i32(~0u, static_cast<int>(value), static_cast<int>(lanes), 0));
+  }
+#else
+  void Sync() const {}
+
+  template <typename F>
+  void ForEach(uint32_t count, F f) const {
+    for (uint32_t i = 0; i < count; ++i) f(i);
+  }
+  template <typename LoadFn, typename StoreFn>
+  void Copy(uint32_t count, LoadFn load, StoreFn store) const {
+    for (uint32_t i = 0; i < count; ++i) store(i, load(i));
+  }
+  template <typename F>
+  void One(F f) const {
+    f();
+  }
+  template <typename F>
+  uint64_t Agree(F f) const {
+    return f();
+  }
+  template <typename F>
+  uint64_t Sum(uint32_t count, F f) const {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < count; ++i) sum += f(i);
+    return sum;
+  }
+  uint32_t ScanExclusive(uint32_t* values, uint32_t count) const {
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t value = values[i];
+      values[i] = sum;
+      sum += value;
+    }
+    return sum;
+  }
+
+ private:
+#endif
+
+ public:
+  /// Sorts `count` keys, a power of two (Batcher's bitonic network).
+  void Sort(uint32_t* keys, uint32_t count) const {
+    for (uint32_t run = 2; run <= count; run *= 2) {
+      for (uint32_t step = run / 2; step != 0; step /= 2) {
+        ForEach(count / 2, [&](uint32_t pair) {
+          const uint32_t low = (pair & ~(step - 1)) * 2 | (pair & (step - 1));
+          const uint32_t high = low + step;
+          const uint32_t a = keys[low], b = keys[high];
+          if ((a > b) == ((low & run) == 0)) {
+            keys[low] = b;
+            keys[high] = a;
+          }
+        });
+      }
+    }
+  }
+
+ private:
+  [[maybe_unused]] TeamMemory* memory_;
+};
+
+}  // namespace sluice::device::grid

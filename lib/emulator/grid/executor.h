@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Who executes the blocks of a grid, and owns the memory of its card.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "device/grid/roles.h"
+#include "emulator/grid/program.h"
+
+namespace sluice::emulator {
+
+/// One controlling thread at a time. No method but Stop and Running is called while blocks run.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Zeroed memory of the card, which lives as long as this object. Null, with one line in `error`,
+  /// if there is none.
+  virtual void* Allocate(size_t bytes, std::string* error) = 0;
+  /// Copies between the card's memory and the host's.
+  virtual bool Write(void* card, const void* host, size_t bytes) = 0;
+  virtual bool Read(void* host, const void* card, size_t bytes) = 0;
+
+  /// Makes host memory, whole pages, reachable for the card at the same address, or undoes it.
+  virtual bool Register(void* begin, size_t bytes, std::string* error) = 0;
+  virtual void Unregister(void* begin) = 0;
+
+  /// Starts all blocks. They run until the card's `stopping` is set.
+  virtual bool Start(device::grid::Card* card, const device::grid::Roles& roles,
+                     std::string* error) = 0;
+  /// Waits until all blocks have ended.
+  virtual void Join() = 0;
+  /// False once the blocks have ended, or failed.
+  virtual bool Running() = 0;
+  /// What executes them, for people.
+  virtual std::string Describe() const = 0;
+};
+
+/// GPU number `index`. Null, with one line in `error` that says why not.
+std::unique_ptr<Executor> MakeGpuExecutor(uint32_t index, const GridProgram& program,
+                                          const device::grid::Roles& roles, std::string* error);
+
+/// Threads of this process that take the blocks' turns, `threads` of them: for tests, and to look
+/// at the code of the card with the tools of the host.
+std::unique_ptr<Executor> MakeThreadExecutor(uint32_t threads, const GridProgram& program);
+
+}  // namespace sluice::emulator

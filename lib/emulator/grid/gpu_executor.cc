@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A GPU by the driver's own library, libcuda.so.1, which is opened when it is asked for. No toolkit
+// and no header of CUDA are needed: the interface of the functions below is stable (CUDA Driver API
+// reference). Their handles are pointers; devices are ints; results are 0 or an error's number.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <type_traits>
+#include <vector>
+#include <string>
+
+#include "emulator/grid/executor.h"
+
+namespace sluice::emulator {
+namespace {
+
+using device::grid::Card;
+using device::grid::Roles;
+
+using Result = int;
+using Context = void*;
+using Module = void*;
+using Function = void*;
+using Stream = void*;
+using DevicePointer = unsigned long long;  // NOLINT: the library's own type.
+
+constexpr Result kNotReady = 600;
+constexpr unsigned kRegisterPortable = 1, kRegisterMapped = 2;
+constexpr int kMultiprocessors = 16;  // Of CUdevice_attribute.
+constexpr unsigned kNonBlocking = 1;
+
+/// The functions of libcuda.so.1, by their exported names.
+struct Library {
+  Result (*init)(unsigned);
+  Result (*device_get)(int*, int);
+  Result (*device_count)(int*);
+  Result (*device_name)(char*, int, int);
+  Result (*device_attribute)(int*, int, int);
+  Result (*retain)(Context*, int);
+  Result (*release)(int);
+  Result (*set_current)(Context);
+  Result (*load)(Module*, const void*);
+  Result (*function)(Function*, Module, const char*);
+  Result (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                   Stream, void**, void**);
+  Result (*host_register)(void*, size_t, unsigned);
+  Result (*host_unregister)(void*);
+  Result (*device_pointer)(DevicePointer*, void*, unsigned);
+  Result (*allocate)(DevicePointer*, size_t);
+  Result (*free)(DevicePointer);
+  Result (*set_bytes)(DevicePointer, unsigned char, size_t);
+  Result (*to_card)(DevicePointer, const void*, size_t);
+  Result (*to_host)(void*, DevicePointer, size_t);
+  Result (*stream_create)(Stream*, unsigned);
+  Result (*stream_synchronize)(Stream);
+  Result (*stream_query)(Stream);
+  Result (*error_name)(Result, const char**);
+
+  /// Null, with one line in `error`, if there is no such library or it lacks a function.
+  static const Library* Open(std::string* error) {
+    // A second kernel could not be loaded while one runs for ever.
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      *error = "on=gpu: there is no NVIDIA driver here (libcuda.so.1 cannot be opened); omit it";
+      return nullptr;
+    }
+    static Library library;
+    bool complete = true;
+    const auto find = [&](auto* function, const char* name) {
+      void* const symbol = dlsym(handle, name);
+      if (symbol == nullptr && complete) {
+        *error = std::string("on=gpu: libcuda.so.1 has no ") + name + "; install a newer driver";
+        complete = false;
+      }
+      *function = reinterpret_cast<std::remove_reference_t<decltype(*function)>>(symbol);
+    };
+    find(&library.init, "cuInit");
+    find(&library.device_get, "cuDeviceGet");
+    find(&library.device_count, "cuDeviceGetCount");
+    find(&library.device_name, "cuDeviceGetName");
+    find(&library.device_attribute, "cuDeviceGetAttribute");
+    find(&library.retain, "cuDevicePrimaryCtxRetain");
+    find(&library.release, "cuDevicePrimaryCtxRelease_v2");
+    find(&library.set_current, "cuCtxSetCurrent");
+    find(&library.load, "cuModuleLoadData");
+    find(&library.function, "cuModuleGetFunction");
+    find(&library.launch, "cuLaunchKernel");
+    find(&library.host_register, "cuMemHostRegister_v2");
+    find(&library.host_unregister, "cuMemHostUnregister");
+    find(&library.device_pointer, "cuMemHostGetDevicePointer_v2");
+    find(&library.allocate, "cuMemAlloc_v2");
+    find(&library.free, "cuMemFree_v2");
+    find(&library.set_bytes, "cuMemsetD8_v2");
+    find(&library.to_card, "cuMemcpyHtoD_v2");
+    find(&library.to_host, "cuMemcpyDtoH_v2");
+    find(&library.stream_create, "cuStreamCreate");
+    find(&library.stream_synchronize, "cuStreamSynchronize");
+    find(&library.stream_query, "cuStreamQuery");
+    find(&library.error_name, "cuGetErrorName");
+    return complete ? &library : nullptr;
+  }
+
+  std::string Name(Result result) const {
+    const char* name = nullptr;
+    if (error_name(result, &name) == 0 && name != nullptr) return name;
+    return "error " + std::to_string(result);
+  }
+};
+
+class GpuExecutor final : public Executor {
+ public:
+  explicit GpuExecutor(const Library& library) : cuda_(library) {}
+  ~GpuExecutor() override {
+    if (context_ == nullptr) return;
+    Join();
+    cuda_.set_current(context_);
+    for (const DevicePointer memory : memory_) cuda_.free(memory);
+    cuda_.release(device_);
+  }
+
+  bool Open(uint32_t index, const GridProgram& program, const Roles& roles, std::string* error) {
+    int count = 0;
+    if (!Check(cuda_.init(0), "cuInit", error)) return false;
+    if (!Check(cuda_.device_count(&count), "cuDeviceGetCount", error)) return false;
+    if (index >= static_cast<uint32_t>(count)) {
+      *error = "on=gpu:index=" + std::to_string(index) + ": there are " + std::to_string(count) +
+               " GPUs; give a number below that";
+      return false;
+    }
+    int processors = 0;
+    char name[256] = "";
+    if (!Check(cuda_.device_get(&device_, static_cast<int>(index)), "cuDeviceGet", error) ||
+        !Check(cuda_.device_name(name, sizeof(name), device_), "cuDeviceGetName", error) ||
+        !Check(cuda_.device_attribute(&processors, kMultiprocessors, device_),
+               "cuDeviceGetAttribute", error) ||
+        !Check(cuda_.retain(&context_, device_), "cuDevicePrimaryCtxRetain", error) ||
+        !Check(cuda_.set_current(context_), "cuCtxSetCurrent", error)) {
+      return false;
+    }
+    name_ = name;
+    // Blocks wait for each other: all of them must run at once.
+    if (device::grid::Blocks(roles) > static_cast<uint32_t>(processors)) {
+      *error = "on=gpu: " + std::to_string(device::grid::Blocks(roles)) + " blocks, and the GPU has " +
+               std::to_string(processors) + " multiprocessors; give fewer receivers or senders";
+      return false;
+    }
+    return Check(cuda_.load(&module_, program.ptx.data()), "cuModuleLoadData", error) &&
+           Check(cuda_.function(&function_, module_, program.kernel), "cuModuleGetFunction", error) &&
+           Check(cuda_.stream_create(&stream_, kNonBlocking), "cuStreamCreate", error);
+  }
+
+  void* Allocate(size_t bytes, std::string* error) override {
+    DevicePointer memory = 0;
+    if (!Current(error) || !Check(cuda_.allocate(&memory, bytes), "cuMemAlloc", error)) {
+      return nullptr;
+    }
+    memory_.push_back(memory);
+    if (!Check(cuda_.set_bytes(memory, 0, bytes), "cuMemsetD8", error)) return nullptr;
+    return reinterpret_cast<void*>(memory);
+  }
+  bool Write(void* card, const void* host, size_t bytes) override {
+    std::string error;
+    return Current(&error) && cuda_.to_card(Pointer(card), host, bytes) == 0;
+  }
+  bool Read(void* host, const void* card, size_t bytes) override {
+    std::string error;
+    return Current(&error) && cuda_.to_host(host, Pointer(card), bytes) == 0;
+  }
+
+  bool Register(void* begin, size_t bytes, std::string* error) override {
+    DevicePointer at = 0;
+    if (!Current(error) ||
+        !Check(cuda_.host_register(begin, bytes, kRegisterPortable | kRegisterMapped),
+               "cuMemHostRegister", error)) {
+      return false;
+    }
+    if (!Check(cuda_.device_pointer(&at, begin, 0), "cuMemHostGetDevicePointer", error)) return false;
+    if (at == Pointer(begin)) return true;
+    *error = "on=gpu: the GPU sees host memory at other addresses than the host does";
+    cuda_.host_unregister(begin);
+    return false;
+  }
+  void Unregister(void* begin) override {
+    std::string error;
+    if (Current(&error)) cuda_.host_unregister(begin);
+  }
+
+  bool Start(Card* card, const Roles& roles, std::string* error) override {
+    Roles copy = roles;
+    void* arguments[] = {&card, &copy};
+    if (!Current(error)) return false;
+    started_ = Check(cuda_.launch(function_, device::grid::Blocks(roles), 1, 1,
+                                  device::grid::kTeamThreads, 1, 1, 0, stream_, arguments, nullptr),
+                     "cuLaunchKernel", error);
+    return started_;
+  }
+  void Join() override {
+    std::string error;
+    if (started_ && Current(&error)) cuda_.stream_synchronize(stream_);
+    started_ = false;
+  }
+  bool Running() override {
+    std::string error;
+    return started_ && Current(&error) && cuda_.stream_query(stream_) == kNotReady;
+  }
+  std::string Describe() const override { return name_; }
+
+ private:
+  static DevicePointer Pointer(const void* at) { return reinterpret_cast<DevicePointer>(at); }
+
+  bool Check(Result result, const char* call, std::string* error) const {
+    if (result == 0) return true;
+    *error = std::string("on=gpu: ") + call + " fails: " + cuda_.Name(result);
+    return false;
+  }
+  /// Contexts are a thread's: callers are several.
+  bool Current(std::string* error) const {
+    return Check(cuda_.set_current(context_), "cuCtxSetCurrent", error);
+  }
+
+  const Library& cuda_;
+  int device_ = 0;
+  std::string name_;
+  Context context_ = nullptr;
+  Module module_ = nullptr;
+  Function function_ = nullptr;
+  Stream stream_ = nullptr;
+  bool started_ = false;
+  std::vector<DevicePointer> memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> MakeGpuExecutor(uint32_t index, const GridProgram& program,
+                                          const Roles& roles, std::string* error) {
+  if (program.ptx.empty()) {
+    *error = "on=gpu: this build has no code for GPUs, since clang was not there; omit it";
+    return nullptr;
+  }
+  const Library* const library = Library::Open(error);
+  if (library == nullptr) return nullptr;
+  auto executor = std::make_unique<GpuExecutor>(*library);
+  if (!executor->Open(index, program, roles, error)) return nullptr;
+  return executor;
+}
+
+}  // namespace sluice::emulator

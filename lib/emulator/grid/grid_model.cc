@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/grid/grid_model.h"
+
+#include <rte_log.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "bar/posted_queue.h"
+#include "emulator/log.h"
+#include "emulator/model.h"
+#include "emulator/wire.h"
+
+namespace sluice::emulator {
+namespace {
+
+using device::grid::Card;
+using device::grid::Counters;
+using device::grid::Crossing;
+using device::grid::RingFrame;
+using device::grid::WireEvent;
+
+constexpr std::chrono::milliseconds kPatience{1000};
+constexpr std::chrono::milliseconds kHeartbeat{100};
+
+constexpr std::string_view kCrossingNames[] = {"payload_to_host", "payload_from_host",
+                                               "notifications", "descriptors", "registers"};
+static_assert(std::size(kCrossingNames) == device::grid::kCrossings);
+
+size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+uint64_t Of(const Counters& counters, WireEvent event) {
+  return counters.wire[static_cast<uint32_t>(event)];
+}
+
+/// The time that `share` of all measured frames came back within, in ns; 0 if none was.
+uint64_t Quantile(const Counters& counters, double share) {
+  uint64_t all = 0;
+  for (const uint64_t count : counters.latency) all += count;
+  const auto wanted = static_cast<uint64_t>(static_cast<double>(all) * share);
+  uint64_t seen = 0;
+  for (uint32_t bucket = 0; bucket < device::grid::kLatencyBuckets; ++bucket) {
+    seen += counters.latency[bucket];
+    if (seen > wanted) return device::grid::LatencyOf(bucket);
+  }
+  return 0;
+}
+
+/// The wishes that a model on a card does not fulfil, one line each.
+std::string Refusal(const Arguments& arguments) {
+  if (arguments.wire != Arguments::WireKind::kGenerator) {
+    return "wire: a model that runs on=gpu or on=threads has its wire in the card, and that is a "
+           "generator: give wire=gen:OPTIONS";
+  }
+  if (arguments.faults.Any()) return "faults: not with on=gpu or on=threads; omit it";
+  if (arguments.device_cpu || arguments.on_workers) {
+    return "device_cpu: no CPU steps the model with on=gpu or on=threads; omit it";
+  }
+  return "";
+}
+
+}  // namespace
+
+class GridModel::Pause {
+ public:
+  explicit Pause(GridModel& model) : model_(model), lock_(model.mutex_) {
+    if (model_.pauses_++ == 0 && model_.running_) {
+      model_.StopBlocks();
+      model_.Fetch();
+      resumes_ = true;
+    }
+  }
+  ~Pause() {
+    if (--model_.pauses_ != 0 || !resumes_ || model_.queue_ == nullptr) return;
+    std::string error;
+    if (model_.Store() && model_.StartBlocks(&error)) return;
+    Log(RTE_LOG_ERR, model_.name_ + ": " + (error.empty() ? "the card's memory is gone" : error));
+    model_.queue_->TakeLinkDown();
+  }
+  Pause(const Pause&) = delete;
+  Pause& operator=(const Pause&) = delete;
+
+  /// The blocks start at the end, whether or not they ran before.
+  void Resume() { resumes_ = true; }
+  void Stay() { resumes_ = false; }
+
+ private:
+  GridModel& model_;
+  std::unique_lock<std::recursive_mutex> lock_;
+  bool resumes_ = false;
+};
+
+GridModel::GridModel(std::string_view name, const GridProgram& program, const MacAddress& mac,
+                     const OnOptions& on)
+    : name_(name), program_(program), mac_(mac), on_(on) {}
+
+std::unique_ptr<GridModel> GridModel::Create(std::string_view name, const ModelInfo& model,
+                                             const Arguments& arguments, const MacAddress& mac,
+                                             std::string* error) {
+  *error = Refusal(arguments);
+  if (error->empty() && model.grid == nullptr) {
+    *error = "on: the model of " + std::string(model.title) + " runs on the CPU only; omit it";
+  }
+  if (!error->empty()) return nullptr;
+  std::unique_ptr<GridModel> made(new GridModel(name, *model.grid, mac, arguments.on));
+  if (!made->Start(arguments, error)) return nullptr;
+  return made;
+}
+
+GridModel::~GridModel() {
+  {
+    const std::scoped_lock lock(stop_mutex_);
+    stopping_ = true;
+  }
+  stop_changed_.notify_all();
+  if (watch_.joinable()) watch_.join();
+  if (queue_ != nullptr) Disconnect(false);
+  for (const auto& [begin, end] : registered_) {
+    executor_->Unregister(reinterpret_cast<void*>(begin));
+  }
+}
+
+bool GridModel::Start(const Arguments& arguments, std::string* error) {
+  executor_ = on_.kind == OnOptions::Kind::kGpu
+                  ? MakeGpuExecutor(on_.index, program_, on_.roles, error)
+                  : MakeThreadExecutor(on_.threads, program_);
+  if (executor_ == nullptr) return false;
+  const size_t lines_bytes = (sizeof(Lines) + PageBytes() - 1) / PageBytes() * PageBytes();
+  lines_memory_ =
+      bar::RingMemory::Create(lines_bytes, false, bar::RingMemory::Pages::kPreferHuge);
+  if (!lines_memory_) {
+    *error = std::string("no memory for the card's control lines: ") + std::strerror(errno);
+    return false;
+  }
+  if (!executor_->Register(lines_memory_.data(), lines_bytes, error)) return false;
+  registered_[reinterpret_cast<uintptr_t>(lines_memory_.data())] =
+      reinterpret_cast<uintptr_t>(lines_memory_.data()) + lines_bytes;
+  lines_ = new (lines_memory_.data()) Lines;
+
+  card_ = static_cast<Card*>(executor_->Allocate(program_.card_bytes, error));
+  if (card_ == nullptr) return false;
+  if (program_.staging_bytes != 0) {
+    staging_ = static_cast<uint8_t*>(executor_->Allocate(program_.staging_bytes, error));
+    if (staging_ == nullptr) return false;
+  }
+  auto* const image = static_cast<std::byte*>(
+      std::aligned_alloc(64, (program_.card_bytes + 63) / 64 * 64));
+  if (image == nullptr) throw std::bad_alloc();
+  image_memory_ = {image, [](std::byte* memory) { std::free(memory); }};
+  image_ = program_.construct(image);
+  image_->control = &lines_->control;
+  image_->report = &lines_->report;
+  if (!UploadWire(arguments, error)) return false;
+  watch_ = std::thread([this] { Watch(); });
+  Log(RTE_LOG_NOTICE, name_ + ": the model runs on " + executor_->Describe() + ", " +
+                          std::to_string(on_.roles.receivers) + " blocks receive and " +
+                          std::to_string(on_.roles.senders) + " send");
+  return true;
+}
+
+// The generator's frames, as the CPU's model sends them, in the card's memory.
+bool GridModel::UploadWire(const Arguments& arguments, std::string* error) {
+  device::grid::Wire& wire = image_->wire;
+  uint32_t largest = 0;
+  const uint32_t in_flight = 4 * on_.roles.receivers * on_.batch;
+  const std::unique_ptr<FrameRing> ring = FrameRing::Build(arguments.generator, error, in_flight);
+  if (ring == nullptr) return false;
+  const auto frames = ring->frames();
+  std::vector<RingFrame> table(frames.size());
+  std::vector<uint32_t> ranks(ring->flows());
+  size_t bytes = 0;
+  const auto flits = [](uint32_t length) {
+    return (length + device::grid::kFlitBytes - 1) / device::grid::kFlitBytes;
+  };
+  for (const device::WireFrame& frame : frames) {
+    largest = std::max(largest, flits(frame.length));
+    bytes += size_t{flits(frame.length)} * device::grid::kFlitBytes;
+  }
+  std::vector<uint8_t> data(bytes);
+  auto* const card_data = static_cast<uint8_t*>(executor_->Allocate(bytes, error));
+  if (card_data == nullptr) return false;
+  size_t at = 0;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const FrameRing::Expected& expected = ring->expected()[i];
+    std::memcpy(&data[at], frames[i].data, frames[i].length);
+    table[i] = {card_data + at, frames[i].length, expected.flow, ranks[expected.flow]++, 0};
+    at += size_t{flits(frames[i].length)} * device::grid::kFlitBytes;
+  }
+  const auto allocate = [&]<typename T>(T** array, size_t count) {
+    *array = static_cast<T*>(executor_->Allocate(count * sizeof(T), error));
+    return *array != nullptr;
+  };
+  if (!allocate(&wire.frames, table.size()) || !allocate(&wire.laps, table.size()) ||
+      !allocate(&wire.flow_orders, ring->flows()) || !allocate(&wire.sent_ns, table.size())) {
+    return false;
+  }
+  if (!executor_->Write(card_data, data.data(), bytes) ||
+      !executor_->Write(wire.frames, table.data(), table.size() * sizeof(RingFrame))) {
+    *error = "the card's memory cannot be written";
+    return false;
+  }
+  wire.entries = static_cast<uint32_t>(table.size());
+  wire.per_lap = ring->per_lap();
+  wire.nonce = ring->nonce();
+  wire.invariant = ring->invariant_offset();
+  wire.largest = largest;
+  wire.batch_frames = std::clamp(device::grid::kBatchFlits / largest, 1u, on_.batch);
+  wire.pause = arguments.pause ? 1 : 0;
+  wire.verify = arguments.verify == VerifyMode::kFull      ? 1
+                : arguments.verify == VerifyMode::kSampled ? kSampleInterval
+                                                           : 0;
+  wire.per_ns = arguments.generator.rate_pps / 1e9;
+  wire.limit = arguments.generator.count == 0 ? ~uint64_t{0} : arguments.generator.count;
+  return true;
+}
+
+bool GridModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
+                        bar::PostedQueue* queue, std::string* error) {
+  Pause pause(*this);
+  if (const char* const wrong = program_.reset(*image_, settings, staging_)) {
+    *error = wrong;
+    return false;
+  }
+  const bar::PostedQueue::Layout layout = bar::PostedQueue::GetLayout();
+  image_->queue = reinterpret_cast<uint8_t*>(queue);
+  image_->layout = {layout.lanes, layout.lane_bytes,     bar::PostedQueue::kDepth,
+                    layout.entries, layout.head, layout.reply_sequence, layout.reply_value};
+  image_->link = 0;
+  for (uint32_t lane = 0; lane < device::grid::kLanes; ++lane) {
+    image_->heads[lane] = queue->Head(lane);
+  }
+  static_assert(device::grid::kLanes == bar::PostedQueue::kLanes);
+  queue_ = queue;
+  dma_ = &dma;
+  mastering_ = true;
+  dma.SetObserver(this);
+  pause.Resume();
+  return true;
+}
+
+void GridModel::SetMastering(bool on) {
+  // Registers are answered by the same blocks that move data: without mastering nothing is.
+  const std::scoped_lock lock(mutex_);
+  mastering_ = on;
+}
+
+void GridModel::TakeMemory(const std::function<void()>& change) {
+  const Pause pause(*this);
+  change();
+}
+
+void GridModel::Disconnect(bool died) {
+  EnableWire(false);
+  Statistics();
+  Pause pause(*this);
+  pause.Stay();
+  if (dma_ != nullptr) dma_->SetObserver(nullptr);
+  RegisterMemory({});
+  dma_ = nullptr;
+  queue_ = nullptr;
+  image_->queue = nullptr;
+  if (died) abandoned_ += Outstanding();
+  Log(RTE_LOG_NOTICE, name_ + ": " + Summary());
+}
+
+// What the NIC alone sees, for people.
+std::string GridModel::Summary() const {
+  const auto us = [&](double share) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.2f", static_cast<double>(Quantile(counters_, share)) / 1e3);
+    return std::string(text);
+  };
+  std::string text = "frames came back within us: p50 " + us(0.5) + ", p99 " + us(0.99) +
+                     ", p99.9 " + us(0.999) + "; bytes that crossed the link:";
+  for (uint32_t i = 0; i < device::grid::kCrossings; ++i) {
+    text += std::string(i == 0 ? " " : ", ") + std::string(kCrossingNames[i]) + " " +
+            std::to_string(counters_.crossings[i]);
+  }
+  return text;
+}
+
+void GridModel::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
+  const Pause pause(*this);
+  RegisterMemory(ranges);
+  program_.find_rings(*image_);
+}
+
+// Registers what is new, and takes back what is gone; what is in both stays registered.
+void GridModel::RegisterMemory(const std::vector<bar::DmaMapping>& ranges) {
+  const uintptr_t page = PageBytes();
+  std::map<uintptr_t, uintptr_t> wanted;  // Disjoint, not adjacent.
+  const auto add = [&](uintptr_t begin, uintptr_t end) {
+    auto next = wanted.upper_bound(begin);
+    if (next != wanted.begin() && std::prev(next)->second >= begin) --next;
+    while (next != wanted.end() && next->first <= end) {
+      begin = std::min(begin, next->first);
+      end = std::max(end, next->second);
+      next = wanted.erase(next);
+    }
+    wanted[begin] = end;
+  };
+  add(reinterpret_cast<uintptr_t>(lines_memory_.data()),
+      reinterpret_cast<uintptr_t>(lines_memory_.data()) + lines_memory_.bytes());
+  if (queue_ != nullptr) {
+    const auto begin = reinterpret_cast<uintptr_t>(queue_) / page * page;
+    add(begin, (reinterpret_cast<uintptr_t>(queue_) + sizeof(*queue_) + page - 1) / page * page);
+  }
+  for (const bar::DmaMapping& range : ranges) {
+    const auto begin = reinterpret_cast<uintptr_t>(range.host);
+    add(begin / page * page, (begin + range.bytes + page - 1) / page * page);
+  }
+  for (auto it = registered_.begin(); it != registered_.end();) {
+    const auto next = wanted.upper_bound(it->first);
+    if (next != wanted.begin() && std::prev(next)->second >= it->second) {
+      ++it;
+      continue;
+    }
+    executor_->Unregister(reinterpret_cast<void*>(it->first));
+    it = registered_.erase(it);
+  }
+  const auto make = [&](uintptr_t begin, uintptr_t end) {
+    std::string error;
+    if (executor_->Register(reinterpret_cast<void*>(begin), end - begin, &error)) {
+      registered_[begin] = end;
+    } else {
+      Log(RTE_LOG_ERR, name_ + ": " + std::to_string(end - begin) + " bytes of memory: " + error);
+    }
+  };
+  for (const auto& [first, last] : wanted) {
+    uintptr_t begin = first;
+    while (begin < last) {
+      const auto next = registered_.lower_bound(begin);
+      const uintptr_t end = next == registered_.end() ? last : std::min(last, next->first);
+      if (begin < end) make(begin, end);
+      if (next == registered_.end() || next->first >= last) break;
+      begin = next->second;
+    }
+  }
+
+  std::vector<bar::DmaMapping> sorted = ranges;
+  std::ranges::sort(sorted, {}, &bar::DmaMapping::bus);
+  device::grid::DmaTable& table = image_->dma;
+  table.count = 0;
+  for (const bar::DmaMapping& range : sorted) {
+    const auto at = reinterpret_cast<uintptr_t>(range.host);
+    device::grid::DmaRange* const last =
+        table.count == 0 ? nullptr : &table.ranges[table.count - 1];
+    if (last != nullptr && last->bus + last->bytes == range.bus && last->at + last->bytes == at) {
+      last->bytes += range.bytes;
+    } else {
+      table.ranges[table.count++] = {range.bus, range.bytes, at};
+    }
+  }
+}
+
+void GridModel::Fetch() { executor_->Read(image_, card_, program_.card_bytes); }
+
+bool GridModel::Store() {
+  image_->stopping = 0;
+  return executor_->Write(card_, image_, program_.card_bytes);
+}
+
+bool GridModel::StartBlocks(std::string* error) {
+  std::atomic_ref(lines_->control.stop).store(0, std::memory_order_release);
+  running_ = executor_->Start(card_, on_.roles, error);
+  return running_;
+}
+
+void GridModel::StopBlocks() {
+  std::atomic_ref(lines_->control.stop).store(1, std::memory_order_release);
+  executor_->Join();
+  running_ = false;
+}
+
+void GridModel::EnableWire(bool enabled) {
+  std::atomic_ref(lines_->control.wire_on).store(enabled ? 1 : 0, std::memory_order_release);
+  Request();
+}
+
+void GridModel::Request() {
+  const std::scoped_lock lock(mutex_);
+  const uint32_t request = lines_->control.request + 1;
+  std::atomic_ref(lines_->control.request).store(request, std::memory_order_release);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (running_ && std::chrono::steady_clock::now() < end) {
+    if (std::atomic_ref(lines_->report.served).load(std::memory_order_acquire) == request) {
+      const auto* const from = reinterpret_cast<uint64_t*>(&lines_->report.counters);
+      auto* const to = reinterpret_cast<uint64_t*>(&counters_);
+      for (uint32_t i = 0; i < device::grid::kCounterWords; ++i) {
+        to[i] = std::atomic_ref(const_cast<uint64_t&>(from[i])).load(std::memory_order_relaxed);
+      }
+      return;
+    }
+    if (!executor_->Running()) break;
+    std::this_thread::yield();
+  }
+  if (!running_) counters_ = image_->counters;
+}
+
+// Keeps the card alive, and looks whether it is.
+void GridModel::Watch() {
+  std::unique_lock stop(stop_mutex_);
+  bool dead = false;
+  while (!stop_changed_.wait_for(stop, kHeartbeat, [this] { return stopping_; })) {
+    std::atomic_ref(lines_->control.heartbeat).fetch_add(1, std::memory_order_relaxed);
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || !running_ || dead) continue;
+    if (executor_->Running()) continue;
+    dead = true;
+    Log(RTE_LOG_ERR, name_ + ": the card has stopped: the link is down");
+    queue_->TakeLinkDown();
+  }
+}
+
+uint64_t GridModel::Outstanding() const {
+  const uint64_t distinct =
+      Less(Of(counters_, WireEvent::kReturned),
+           Of(counters_, WireEvent::kDuplicated) + Of(counters_, WireEvent::kForeign));
+  return Less(counters_.model[program_.received], distinct + abandoned_);
+}
+
+std::vector<Statistic> GridModel::Statistics() {
+  const std::scoped_lock lock(mutex_);
+  Request();
+  std::vector<Statistic> statistics;
+  const auto emit = [&](std::string_view prefix, std::string_view name, uint64_t value) {
+    statistics.push_back({std::string(prefix).append(name), value});
+  };
+  for (size_t i = 0; i < program_.events.size(); ++i) {
+    emit("model_", program_.events[i], counters_.model[i]);
+  }
+  const auto wire = [&](WireEvent event) { return Of(counters_, event); };
+  const uint64_t missing = Less(wire(WireEvent::kOffered), wire(WireEvent::kRecognised));
+  const bool on = std::atomic_ref(lines_->control.wire_on).load(std::memory_order_relaxed) != 0;
+  emit("wire_", "offered", wire(WireEvent::kOffered));
+  emit("wire_", "accepted", counters_.model[program_.received]);
+  emit("wire_", "returned", wire(WireEvent::kReturned));
+  emit("wire_", "returned_bytes", wire(WireEvent::kReturnedBytes));
+  emit("wire_", "outstanding", Outstanding());
+  emit("wire_", "abandoned", abandoned_);
+  emit("wire_", "lost", on ? wire(WireEvent::kGaps) : missing);
+  emit("wire_", "corrupted", wire(WireEvent::kCorrupted));
+  emit("wire_", "foreign", wire(WireEvent::kForeign));
+  emit("wire_", "duplicated", wire(WireEvent::kDuplicated));
+  emit("wire_", "reordered", wire(WireEvent::kReordered));
+  emit("wire_", "late", wire(WireEvent::kLate));
+  emit("wire_", "verified", wire(WireEvent::kVerified));
+  emit("wire_", "skipped", 0);
+  emit("wire_", "source_late", wire(WireEvent::kSourceLate));
+  for (uint32_t i = 0; i < device::grid::kCrossings; ++i) {
+    emit("link_bytes_", kCrossingNames[i], counters_.crossings[i]);
+  }
+  emit("wire_latency_", "p50_ns", Quantile(counters_, 0.5));
+  emit("wire_latency_", "p99_ns", Quantile(counters_, 0.99));
+  emit("wire_latency_", "p999_ns", Quantile(counters_, 0.999));
+  return statistics;
+}
+
+}  // namespace sluice::emulator

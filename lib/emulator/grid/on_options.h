@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// on=…: what executes a model.
+//
+//   on=cpu                       a thread of this process (default)
+//   on=gpu:index=0+receivers=12+senders=16+batch=1024
+//       blocks on an NVIDIA GPU, across PCIe; receivers and senders: blocks besides the one for
+//       registers, as many as the GPU has multiprocessors together; batch: frames that a block
+//       receives at once
+//   on=threads:threads=1+receivers=1+senders=1+batch=1024
+//       the same blocks as threads of this process: slow, for tests
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "device/grid/roles.h"
+
+namespace sluice::emulator {
+
+struct OnOptions {
+  enum class Kind { kCpu, kGpu, kThreads };
+
+  Kind kind = Kind::kCpu;
+  uint32_t index = 0;
+  uint32_t threads = 1;
+  device::grid::Roles roles;
+  uint32_t batch = 1024;  ///< Frames.
+
+  /// Reads what follows "on=". False, with one line in `error`, if any of it is wrong.
+  bool Read(std::string_view text, std::string* error);
+};
+
+}  // namespace sluice::emulator

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A model that runs as blocks (lib/device/grid): on a GPU, or as threads of this process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "device/grid/card.h"
+#include "device/grid/roles.h"
+#include "device/grid/team.h"
+#include "emulator/attach.h"
+
+namespace sluice::emulator {
+
+struct GridProgram {
+  const char* kernel;    ///< Name of the kernel in `ptx`.
+  std::string_view ptx;  ///< Ends with a null character; empty: there was no compiler for it.
+  size_t card_bytes;     ///< Of the model's card, which derives from grid::Card and nothing else.
+  size_t block_bytes;    ///< Shared memory of a block of threads.
+  size_t staging_bytes;  ///< Card memory besides.
+  std::span<const std::string_view> events;  ///< Names of the model's counters.
+  uint32_t received;                         ///< The one of frames that reached the host.
+
+  /// Makes a card of zeroed memory, with all but the model's own state in its initial state.
+  device::grid::Card* (*construct)(void* memory);
+  /// Puts the model's own state into its power-on state. Null, or one line that says which setting
+  /// no device has (static storage).
+  const char* (*reset)(device::grid::Card& card, const SettingValues& settings, uint8_t* staging);
+  /// Memory was taken away or moved: looks for every ring anew.
+  void (*find_rings)(device::grid::Card& card);
+  /// One turn of a block, by the one thread that stands for its threads.
+  void (*turn)(device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
+               const device::grid::Team& team, void* memory);
+};
+
+}  // namespace sluice::emulator

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "device/grid/memory.h"
+#include "emulator/grid/executor.h"
+
+namespace sluice::emulator {
+namespace {
+
+using device::grid::Card;
+using device::grid::Roles;
+using device::grid::Team;
+using device::grid::TeamMemory;
+
+class ThreadExecutor final : public Executor {
+ public:
+  ThreadExecutor(uint32_t threads, const GridProgram& program)
+      : count_(threads), program_(program) {}
+  ~ThreadExecutor() override { Join(); }
+
+  void* Allocate(size_t bytes, std::string* error) override {
+    constexpr size_t kAlignment = 64;
+    const size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    Memory memory(std::aligned_alloc(kAlignment, whole), std::free);
+    if (memory == nullptr) {
+      *error = "not enough memory for the card: " + std::to_string(bytes) + " bytes";
+      return nullptr;
+    }
+    std::memset(memory.get(), 0, whole);
+    memory_.push_back(std::move(memory));
+    return memory_.back().get();
+  }
+  bool Write(void* card, const void* host, size_t bytes) override {
+    std::memcpy(card, host, bytes);
+    return true;
+  }
+  bool Read(void* host, const void* card, size_t bytes) override {
+    std::memcpy(host, card, bytes);
+    return true;
+  }
+  bool Register(void*, size_t, std::string*) override { return true; }
+  void Unregister(void*) override {}
+
+  bool Start(Card* card, const Roles& roles, std::string*) override {
+    const uint32_t blocks = device::grid::Blocks(roles);
+    const uint32_t count = std::min(count_, blocks);
+    running_ = count;
+    for (uint32_t i = 0; i < count; ++i) {
+      threads_.emplace_back([this, card, roles, blocks, count, i] {
+        Run(card, roles, i, blocks, count);
+      });
+    }
+    return true;
+  }
+  void Join() override {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  bool Running() override { return running_ != 0; }
+  std::string Describe() const override { return std::to_string(count_) + " threads"; }
+
+ private:
+  using Memory = std::unique_ptr<void, void (*)(void*)>;
+
+  /// Takes the turns of blocks `first`, first + step, ….
+  void Run(Card* card, const Roles& roles, uint32_t first, uint32_t blocks, uint32_t step) {
+    std::vector<std::vector<std::max_align_t>> shared;
+    for (uint32_t block = first; block < blocks; block += step) {
+      shared.emplace_back(program_.block_bytes / sizeof(std::max_align_t) + 1);
+    }
+    TeamMemory team_memory;
+    const Team team(&team_memory);
+    while (device::grid::Load(&card->stopping) == 0) {
+      for (uint32_t block = first, i = 0; block < blocks; block += step, ++i) {
+        program_.turn(*card, roles, block, team, shared[i].data());
+      }
+      std::this_thread::yield();
+    }
+    --running_;
+  }
+
+  const uint32_t count_;
+  const GridProgram& program_;
+  std::vector<Memory> memory_;
+  std::vector<std::thread> threads_;
+  std::atomic<uint32_t> running_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> MakeThreadExecutor(uint32_t threads, const GridProgram& program) {
+  return std::make_unique<ThreadExecutor>(threads, program);
+}
+
+}  // namespace sluice::emulator
