@@ -68,8 +68,8 @@ class DmaSpace {
   RemoteMemory* remote() const { return remote_; }
   void SetRemote(RemoteMemory* remote) { remote_ = remote; }
 
-  /// `observer` is called at once, and for each change from now on; it outlives its use. Null: none.
-  /// Any thread.
+  /// `observer` is called at once, and for each change from now on; it outlives its use. Null:
+  /// none. Any thread.
   void SetObserver(DmaObserver* observer) const;
 
   /// The range that holds the byte at `bus`; one of no bytes if none does. Device's thread.

@@ -17,11 +17,11 @@
 #include "bar/posted_queue.h"
 #include "emulator/arguments.h"
 #include "emulator/host_memory.h"
+#include "emulator/hosted_model.h"
 #include "emulator/interrupt_files.h"
 #include "emulator/model.h"
 #include "emulator/queue_memory.h"
 #include "emulator/remote.h"
-#include "emulator/hosted_model.h"
 #include "emulator/running_model.h"
 
 namespace sluice::emulator {

@@ -28,8 +28,8 @@ class FrameRing {
     uint32_t length;
   };
 
-  /// Builds a ring of at least `entries` frames, or returns null and sets `error` if it would be too
-  /// large.
+  /// Builds a ring of at least `entries` frames, or returns null and sets `error` if it would be
+  /// too large.
   static std::unique_ptr<FrameRing> Build(const GeneratorOptions& options, std::string* error,
                                           uint32_t entries = 0);
 

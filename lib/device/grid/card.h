@@ -51,6 +51,22 @@ enum class Crossing : uint32_t {
 };
 inline constexpr uint32_t kCrossings = static_cast<uint32_t>(Crossing::kCount);
 
+/// Phases of the blocks' turns, whose cycles of the card's processors are counted.
+enum class Phase : uint32_t {
+  kReceiveSteer,
+  kReceiveReserve,  ///< From here on in the order of the batches, up to where room is reserved.
+  kReceiveCopy,
+  kReceivePublish,  ///< In the order of the batches.
+  kSendSlots,       ///< Slots or descriptors are read.
+  kSendBytes,
+  kSendCut,
+  kSendCheck,
+  kSendComplete,
+  kElapsed,  ///< Of one block, since it began.
+  kCount,
+};
+inline constexpr uint32_t kPhases = static_cast<uint32_t>(Phase::kCount);
+
 /// Buckets of the latency histogram: eight to each doubling of nanoseconds.
 inline constexpr uint32_t kLatencyBuckets = 8 * 40;
 constexpr uint32_t LatencyBucket(uint64_t ns) {
@@ -76,8 +92,10 @@ struct Counters {
   uint64_t model[kMaxModelEvents];  ///< By the model's own enumeration.
   uint64_t wire[kWireEvents];
   uint64_t crossings[kCrossings];
+  uint64_t phases[kPhases];  ///< Cycles, of all blocks together.
   uint64_t latency[kLatencyBuckets];
 
+  uint64_t& operator[](Phase phase) { return phases[static_cast<uint32_t>(phase)]; }
   uint64_t& operator[](WireEvent event) { return wire[static_cast<uint32_t>(event)]; }
   uint64_t& operator[](Crossing crossing) { return crossings[static_cast<uint32_t>(crossing)]; }
 };
@@ -128,11 +146,14 @@ struct DmaTable {
 struct QueueLayout {
   uint32_t lanes;  ///< Of the first lane.
   uint32_t lane_bytes;
-  uint32_t depth;  ///< Entries of a lane.
+  uint32_t depth;                                       ///< Entries of a lane.
   uint32_t entries, head, reply_sequence, reply_value;  ///< In a lane.
 };
 
 inline constexpr uint32_t kLanes = 64;
+
+/// Turns of a block between two looks at Card::stopping.
+inline constexpr uint32_t kTurnsBetweenLooks = 16;
 
 /// State that the models share.
 struct Card {

@@ -14,25 +14,34 @@
 
 namespace sluice::device::grid {
 
-/// Shared memory of a block: zeroes at first.
+/// Shared memory of a block: zeroes at first, with the wire's shape where the role has one.
 union EnsoMemory {
   PostedMemory posted;
   EnsoReceiveMemory receive;
   EnsoTransmitMemory transmit;
 };
-static_assert(sizeof(EnsoMemory) + sizeof(TeamMemory) <= 48 << 10, "static shared memory of a block");
+
+/// To be called once by all threads of a block, before its first turn.
+inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const Team& team,
+                       EnsoMemory& memory) {
+  team.ForEach(sizeof(EnsoMemory) / sizeof(uint32_t),
+               [&](uint32_t i) { reinterpret_cast<uint32_t*>(&memory)[i] = 0; });
+  team.One([&] {
+    if (block == 0) return;
+    (block <= roles.receivers ? memory.receive.shape : memory.transmit.shape) = card.wire.shape;
+  });
+}
 
 /// One turn of block `block`; called by all its threads, again and again.
-inline void TakeTurn(EnsoCard& card, const Roles& roles, uint32_t block, const Team& team,
-                     EnsoMemory& memory) {
+[[gnu::always_inline]] inline void TakeTurn(EnsoCard& card, const Roles& roles, uint32_t block,
+                                            const Team& team, EnsoMemory& memory) {
   if (block == 0) {
     EnsoRegisters registers(card);
     ServePosted(card, registers, team, memory.posted);
   } else if (block <= roles.receivers) {
-    EnsoReceiver(card, team, memory.receive).Turn();
+    EnsoReceiver(card, team, memory.receive, block - 1, roles.receivers).Turn();
   } else {
-    EnsoTransmitter(card, team, memory.transmit)
-        .Turn(block - 1 - roles.receivers, roles.senders);
+    EnsoTransmitter(card, team, memory.transmit).Turn(block - 1 - roles.receivers, roles.senders);
   }
 }
 

@@ -10,17 +10,21 @@
 #include "device/grid/enso_blocks.h"
 #pragma clang force_cuda_host_device end
 
+/// Of the size that the launch gives: sizeof(EnsoMemory).
+extern __attribute__((shared)) unsigned char sluice_shared[];
+
 extern "C" __attribute__((global)) __attribute__((launch_bounds(1024))) void sluice_enso(
     sluice::device::grid::EnsoCard* card, sluice::device::grid::Roles roles) {
   using namespace sluice::device::grid;
-  alignas(16) static __attribute__((shared)) unsigned char shared[sizeof(EnsoMemory)];
-  alignas(16) static __attribute__((shared)) unsigned char team_shared[sizeof(TeamMemory)];
-  auto& memory = *reinterpret_cast<EnsoMemory*>(shared);
-  const Team team(reinterpret_cast<TeamMemory*>(team_shared));
+  static __attribute__((shared)) TeamMemory team_memory;
+  auto& memory = *reinterpret_cast<EnsoMemory*>(sluice_shared);
+  const Team team(&team_memory);
   const auto block = static_cast<uint32_t>(__nvvm_read_ptx_sreg_ctaid_x());
-  team.ForEach(sizeof(EnsoMemory) / sizeof(uint32_t),
-               [&](uint32_t i) { reinterpret_cast<uint32_t*>(shared)[i] = 0; });
-  while (team.Agree([&] { return Load(&card->stopping); }) == 0) {
-    TakeTurn(*card, roles, block, team, memory);
-  }
+  BeginTurns(*card, roles, block, team, memory);
+  do {
+#pragma clang loop unroll(disable)
+    for (uint32_t turn = 0; turn < kTurnsBetweenLooks; ++turn) {
+      TakeTurn(*card, roles, block, team, memory);
+    }
+  } while (team.Agree([&] { return Load(&card->stopping); }) == 0);
 }

@@ -16,8 +16,9 @@ namespace sluice::device::grid {
 /// Claims the next slot of a buffer. False if the ring is full. Any thread.
 inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t* slot) {
   uint32_t tail = Load(&buffer.rx_tail);
+  const uint32_t head = Load(&buffer.rx_head);
   for (;;) {
-    if (((Load(&buffer.rx_head) - tail - 1) & card.nb_mask) == 0) return false;
+    if (((head - tail - 1) & card.nb_mask) == 0) return false;
     const uint32_t seen = CompareExchange(&buffer.rx_tail, tail, (tail + 1) & card.nb_mask);
     if (seen == tail) break;
     tail = seen;
@@ -40,27 +41,24 @@ inline uint8_t* SlotAddress(EnsoCard& card, uint8_t* ring, uint64_t bus, uint32_
 
 /// A notification of pipe `id` that is to be written, if `slot` is not null.
 inline SlotWrite Notification(const EnsoCard& card, uint8_t* slot, uint32_t id) {
-  return {slot,
-          {regs::enso::kSignalData, id, Load(&card.pipes[id].tail) & card.pipe_mask}};
+  return {slot, {regs::enso::kSignalData, id, Load(&card.pipes[id].tail) & card.pipe_mask}};
 }
 
-/// Frames were appended to the pipe, up to `tail`. If that is to be notified, *slot becomes a slot of
-/// buffer *number, and is left alone otherwise. One thread for each pipe.
-inline void FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint32_t* slot,
-                           uint32_t* number) {
+/// Frames were appended to the pipe, up to `tail`. Returns the slot of buffer `number` in which
+/// that is to be notified, or kNoSlot. One thread for each pipe.
+inline constexpr uint32_t kNoSlot = ~0u;
+inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint32_t number) {
   EnsoPipe& pipe = card.pipes[id];
   Store(&pipe.tail, tail);
   FenceCard();
-  if (card.per_packet == 0 && Exchange(&pipe.status, 1) != 0) return;
-  EnsoBuffer& buffer = card.BufferOf(pipe.memory);
-  *number = static_cast<uint32_t>(pipe.memory & regs::enso::kPipeNbMask);
-  uint32_t claimed;
-  if (Load(&buffer.rx_memory) == 0 || !ClaimSlot(card, buffer, &claimed) ||
-      Load(&card.wedged) != 0) {
+  if (card.per_packet == 0 && Exchange(&pipe.status, 1) != 0) return kNoSlot;
+  EnsoBuffer& buffer = card.buffers[number];
+  uint32_t slot;
+  if (Load(&buffer.rx_memory) == 0 || !ClaimSlot(card, buffer, &slot) || Load(&card.wedged) != 0) {
     card.Count(Event::kRxNotificationsLost);
-  } else {
-    *slot = claimed;
+    return kNoSlot;
   }
+  return slot;
 }
 
 /// A drop keeps the pipe silent until its head is stored.
@@ -68,15 +66,12 @@ inline void FramesDropped(EnsoCard& card, EnsoPipe& pipe) {
   Store(&pipe.status, card.per_packet == 0 ? 1u : 0u);
 }
 
-/// The host stored the head of pipe `id`.
+/// The host stored `head`, the head of pipe `id`.
 template <typename Writes>
-void HeadStored(EnsoCard& card, uint32_t id, Writes& writes) {
+void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   EnsoPipe& pipe = card.pipes[id];
   card.Count(Event::kRxHeadTriggers);
-  FenceCard();
-  const auto is_empty = [&] {
-    return ((Load(&pipe.head) ^ Load(&pipe.tail)) & card.pipe_mask) == 0;
-  };
+  const auto is_empty = [&] { return ((head ^ Load(&pipe.tail)) & card.pipe_mask) == 0; };
   if (is_empty()) {
     Store(&pipe.status, 0u);
     FenceCard();
@@ -96,7 +91,7 @@ void HeadStored(EnsoCard& card, uint32_t id, Writes& writes) {
   // The gap slot of a full ring is overwritten, and the tail does not advance.
   if (!claimed) slot = Load(&buffer.rx_tail) & card.nb_mask;
   const bool silent = Load(&card.wedged) != 0;
-  card.Count(!claimed  ? Event::kRxNotificationsUnclaimed
+  card.Count(!claimed ? Event::kRxNotificationsUnclaimed
              : silent ? Event::kRxNotificationsLost
                       : Event::kRxNotifications);
   if (silent) return;

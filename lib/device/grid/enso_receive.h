@@ -10,41 +10,58 @@
 
 #include "device/grid/enso_notify.h"
 #include "device/grid/enso_steer.h"
+#include "device/grid/phases.h"
 #include "device/grid/team.h"
 #include "device/grid/wire.h"
 
 namespace sluice::device::grid {
 
 struct EnsoReceiveMemory {
+  WireShape shape;
   Batch batch;
+  uint8_t* rings[kBatchFrames];  ///< Of each frame: its pipe's; null if no one range holds it.
   /// Pipe and place in the batch; sorted by pipe, so that frames of a pipe keep their order.
   uint32_t keys[kBatchFrames];
-  uint32_t places[kBatchFrames];  ///< First flit in its pipe; or kDropped.
-  uint32_t before[kBatchFrames];  ///< Flits of the sorted frames before it.
-  uint16_t owners[kBatchFlits];   ///< Of each flit of the sorted batch: its frame.
-  uint32_t slots[kBatchFrames];   ///< Of the first frame of each pipe: its notification, if any.
-  uint32_t slot_buffers[kBatchFrames];
-  uint8_t* rings[kBatchFrames];  ///< Of each frame: its pipe's; null if no one range holds it.
+  uint32_t places[kBatchFrames];   ///< First flit in its pipe; or kDropped.
+  uint32_t slots[kBatchFrames];    ///< Of the first frame of each pipe: see Place and Publish.
+  uint32_t sources[kBatchFrames];  ///< RingFrame::flit, in the order of arrival.
   uint16_t lengths[kBatchFrames];  ///< In the order of arrival.
+  uint32_t before[kBatchFrames];   ///< Flits of the sorted frames before it.
+  uint16_t buffers[kBatchFrames];  ///< Of the first frame of each pipe: its notification buffer.
+  uint16_t owners[kBatchFlits];    ///< Of each flit of the sorted batch: its frame.
 };
 
 class EnsoReceiver {
  public:
-  EnsoReceiver(EnsoCard& card, const Team& team, EnsoReceiveMemory& memory)
-      : card_(card), wire_(card.wire), team_(team), memory_(memory) {}
+  /// Receive block `block` among `blocks`.
+  EnsoReceiver(EnsoCard& card, const Team& team, EnsoReceiveMemory& memory, uint32_t block,
+               uint32_t blocks)
+      : card_(card),
+        wire_(card.wire),
+        shape_(memory.shape),
+        team_(team),
+        memory_(memory),
+        block_(block),
+        blocks_(blocks),
+        pipe_mask_(card.pipe_mask) {}
 
-  /// Takes a batch and delivers it. Returns false if nothing was due.
+  /// Takes a batch and delivers it. Returns false if it is another block's turn, or nothing is due.
   bool Turn() {
-    team_.One([&] { memory_.batch = TakeBatch(card_, wire_); });
+    team_.One([&] { memory_.batch = TakeBatch(card_, wire_, shape_, block_, blocks_); });
     batch_ = memory_.batch;
     team_.Sync();
     if (batch_.count == 0) return false;
+    Phases phases(card_, team_, Phase::kReceiveSteer);
     Steer();
+    phases.Next(Phase::kReceiveReserve);
     const bool reserved = Reserve();
+    phases.Next(Phase::kReceiveCopy);
     if (reserved) Copy();
+    phases.Next(Phase::kReceivePublish);
     team_.One([&] { AwaitTurn(&wire_.published, batch_.ticket); });
     if (reserved) Publish();
     team_.One([&] { EndTurn(&wire_.published, batch_.ticket); });
+    phases.End();
     if (reserved) Account();
     return true;
   }
@@ -53,20 +70,18 @@ class EnsoReceiver {
   static constexpr uint32_t kDropped = ~0u;
   static constexpr uint32_t kNone = ~0u;
   /// Looks for room before a batch is put back.
-  static constexpr uint32_t kPatience = 64;
+  static constexpr uint32_t kPatience = 16;
 
   uint32_t PipeAt(uint32_t sorted) const { return memory_.keys[sorted] / kBatchFrames; }
   uint32_t FrameAt(uint32_t sorted) const { return memory_.keys[sorted] % kBatchFrames; }
   uint32_t LengthAt(uint32_t sorted) const { return memory_.lengths[FrameAt(sorted)]; }
   uint32_t FlitsAt(uint32_t sorted) const { return regs::enso::Flits(LengthAt(sorted)); }
-  const RingFrame& Frame(uint32_t arrival) const {
-    return wire_.frames[(batch_.start + arrival) % wire_.entries];
-  }
   bool IsFirst(uint32_t sorted) const {
     return sorted == 0 || PipeAt(sorted) != PipeAt(sorted - 1);
   }
   /// The first sorted frame whose pipe is not below `pipe`.
   uint32_t FirstOf(uint32_t pipe) const {
+    if (one_pipe_) return PipeAt(0) < pipe ? batch_.count : 0;
     uint32_t first = 0, last = batch_.count;
     while (first < last) {
       const uint32_t middle = (first + last) / 2;
@@ -81,6 +96,7 @@ class EnsoReceiver {
 
   void Steer() {
     const uint32_t count = batch_.count;
+    const uint64_t now = batch_.now_ns;
     uint32_t padded = 2;
     while (padded < count) padded *= 2;
     team_.ForEach(padded, [&](uint32_t i) {
@@ -88,19 +104,20 @@ class EnsoReceiver {
         memory_.keys[i] = kNone;
         return;
       }
-      const uint64_t number = batch_.start + i;
-      const auto entry = static_cast<uint32_t>(number % wire_.entries);
-      Stamp(wire_, entry, number);
-      const RingFrame& frame = wire_.frames[entry];
+      const RingFrame frame = shape_.frames[EntryOf(shape_, batch_, i)];
       const bool oversize = frame.length > regs::enso::kMaxRxFlits * kFlitBytes;
-      const uint32_t pipe = oversize ? EnsoCard::kOversize : PipeOf(card_, frame.data);
+      const uint32_t pipe = oversize
+                                ? EnsoCard::kOversize
+                                : PipeOf(card_, shape_.data + uint64_t{frame.flit} * kFlitBytes);
+      Stamp(shape_, batch_, i, frame, now);
       memory_.keys[i] = pipe * kBatchFrames + i;
       memory_.lengths[i] = static_cast<uint16_t>(frame.length);
+      memory_.sources[i] = frame.flit;
     });
     const uint32_t pipe = PipeAt(0);
-    const uint64_t others =
-        team_.Sum(count, [&](uint32_t i) -> uint64_t { return PipeAt(i) != pipe ? 1 : 0; });
-    if (others != 0) team_.Sort(memory_.keys, padded);
+    one_pipe_ =
+        team_.Sum(count, [&](uint32_t i) -> uint64_t { return PipeAt(i) != pipe ? 1 : 0; }) == 0;
+    if (!one_pipe_) team_.Sort(memory_.keys, padded);
     team_.ForEach(count, [&](uint32_t i) { memory_.before[i] = FlitsAt(i); });
     flits_ = team_.ScanExclusive(memory_.before, count);
   }
@@ -111,58 +128,61 @@ class EnsoReceiver {
     return memory != 0 && (flits == 1 || Load(&card_.BufferOf(memory).rx_memory) != 0);
   }
   uint32_t Room(const EnsoPipe& pipe) const {
-    return (Load(&pipe.head) - Load(&pipe.reserved) - 1) & card_.pipe_mask;
+    return (Load(&pipe.head) - Load(&pipe.reserved) - 1) & pipe_mask_;
   }
 
   /// Passes the first point. False if the batch was put back.
   bool Reserve() {
-    team_.One([&] { AwaitTurn(&wire_.reserved, batch_.ticket); });
-    const bool present =
-        team_.Agree([&] { return Load(&wire_.epoch) == batch_.epoch ? 1 : 0; }) != 0;
-    const bool fits = present && (wire_.pause == 0 || AwaitRoom());
-    if (fits) Place();
-    team_.One([&] {
-      if (present && !fits) PutBack(wire_, batch_);
-      EndTurn(&wire_.reserved, batch_.ticket);
-      if (fits) Add(&card_.counters[WireEvent::kOffered], uint64_t{batch_.count});
-    });
+    bool fits = team_.Agree([&]() -> uint64_t {
+      AwaitTurn(&wire_.reserved, batch_.ticket);
+      return IsStale(wire_, batch_) ? 0 : 1;
+    }) != 0;
+    if (fits) {
+      uint32_t looks = 0;
+      while (!Fits() && ++looks != kPatience) {
+      }
+      fits = looks != kPatience;
+      if (fits) Place();
+      team_.One([&] {
+        if (!fits) PutBack(wire_, batch_);
+        EndTurn(&wire_.reserved, batch_.ticket);
+      });
+    } else {
+      team_.One([&] { EndTurn(&wire_.reserved, batch_.ticket); });
+    }
     return fits;
   }
 
-  bool AwaitRoom() {
-    for (uint32_t i = 0; i < kPatience; ++i) {
-      const uint64_t full = team_.Sum(batch_.count, [&](uint32_t first) -> uint64_t {
-        const uint32_t id = PipeAt(first);
-        if (!IsFirst(first) || id >= regs::enso::kMaxPipes) return 0;
-        const EnsoPipe& pipe = card_.pipes[id];
-        if (!IsEnabled(pipe, FlitsAt(first))) return 0;
-        return Room(pipe) < FlitsOf(first, FirstOf(id + 1)) ? 1 : 0;
-      });
-      if (full == 0) return true;
-    }
-    return false;
+  /// Looks at the pipe of each first frame: its slot becomes the reserved flit if all of the pipe's
+  /// frames can be written there, kNone otherwise. False if frames have to wait.
+  bool Fits() {
+    const uint64_t full = team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
+      if (!IsFirst(i)) return 0;
+      memory_.slots[i] = kNone;
+      const uint32_t id = PipeAt(i);
+      if (id >= regs::enso::kMaxPipes) return 0;
+      const EnsoPipe& pipe = card_.pipes[id];
+      const uint64_t memory = Load(&pipe.memory);
+      const uint32_t reserved = Load(&pipe.reserved), head = Load(&pipe.head),
+                     wedged = Load(&card_.wedged);
+      memory_.rings[i] = Load(&pipe.ring);
+      memory_.buffers[i] = static_cast<uint16_t>(memory & regs::enso::kPipeNbMask);
+      if (memory == 0 || wedged != 0 || Load(&card_.BufferOf(memory).rx_memory) == 0) return 0;
+      const uint32_t room = (head - reserved - 1) & pipe_mask_;
+      if (room < FlitsOf(i, FirstOf(id + 1))) return shape_.pause;
+      memory_.slots[i] = reserved & pipe_mask_;
+      return 0;
+    });
+    return full == 0;
   }
 
-  /// Decides where each frame goes.
+  /// Decides where each frame goes, and reserves its room.
   void Place() {
     team_.ForEach(batch_.count, [&](uint32_t i) {
       if (!IsFirst(i)) return;
-      const uint32_t id = PipeAt(i), last = FirstOf(id + 1), flits = FlitsOf(i, last);
-      memory_.slots[i] = kNone;
-      if (id >= regs::enso::kMaxPipes) return PlaceEach(i, last);
-      EnsoPipe& pipe = card_.pipes[id];
-      if (!IsEnabled(pipe, 2) || Room(pipe) < flits || Load(&card_.wedged) != 0) {
-        return PlaceEach(i, last);
-      }
-      memory_.slots[i] = Load(&pipe.reserved);
-      Store(&pipe.reserved, (memory_.slots[i] + flits) & card_.pipe_mask);
-    });
-    team_.ForEach(batch_.count, [&](uint32_t i) {
-      const uint32_t id = PipeAt(i), first = FirstOf(id);
-      if (memory_.slots[first] != kNone) {
-        memory_.places[i] = (memory_.slots[first] + FlitsOf(first, i)) & card_.pipe_mask;
-      }
-      memory_.rings[i] = memory_.places[i] == kDropped ? nullptr : Load(&card_.pipes[id].ring);
+      const uint32_t id = PipeAt(i), last = FirstOf(id + 1);
+      if (memory_.slots[i] == kNone) return PlaceEach(i, last);
+      Store(&card_.pipes[id].reserved, (memory_.slots[i] + FlitsOf(i, last)) & pipe_mask_);
     });
   }
 
@@ -183,14 +203,14 @@ class EnsoReceiver {
       const uint32_t flits = FlitsAt(i);
       const bool enabled = IsEnabled(pipe, flits);
       if (enabled && flits <= room - taken && Load(&card_.wedged) == 0) {
-        memory_.places[i] = (reserved + taken) & card_.pipe_mask;
+        memory_.places[i] = (reserved + taken) & pipe_mask_;
         taken += flits;
       } else {
         memory_.places[i] = kDropped;
         Drop(pipe, enabled, flits);
       }
     }
-    Store(&pipe.reserved, (reserved + taken) & card_.pipe_mask);
+    Store(&pipe.reserved, (reserved + taken) & pipe_mask_);
   }
 
   void Drop(EnsoPipe& pipe, bool enabled, uint32_t flits) {
@@ -207,7 +227,9 @@ class EnsoReceiver {
 
   void Copy() {
     team_.ForEach(batch_.count, [&](uint32_t i) {
-      const uint32_t flits = FlitsAt(i);
+      const uint32_t flits = FlitsAt(i), first = FirstOf(PipeAt(i)), base = memory_.slots[first];
+      if (base != kNone) memory_.places[i] = (base + FlitsOf(first, i)) & pipe_mask_;
+      if (first != i) memory_.rings[i] = memory_.rings[first];
       for (uint32_t flit = 0; flit < flits; ++flit) {
         memory_.owners[memory_.before[i] + flit] = static_cast<uint16_t>(i);
       }
@@ -217,15 +239,13 @@ class EnsoReceiver {
         flits_ * kParts,
         [&](uint32_t part) {
           const uint32_t flit = part / kParts, owner = memory_.owners[flit];
-          const uint8_t* const data = Frame(FrameAt(owner)).data;
-          return LoadQuad(data + (flit - memory_.before[owner]) * kFlitBytes +
-                          part % kParts * sizeof(Quad));
+          const uint32_t at = memory_.sources[FrameAt(owner)] + flit - memory_.before[owner];
+          return LoadQuad(shape_.data + uint64_t{at} * kFlitBytes + part % kParts * sizeof(Quad));
         },
         [&](uint32_t part, Quad quad) {
           const uint32_t flit = part / kParts, owner = memory_.owners[flit];
           if (memory_.places[owner] == kDropped) return;
-          const uint32_t at =
-              (memory_.places[owner] + flit - memory_.before[owner]) & card_.pipe_mask;
+          const uint32_t at = (memory_.places[owner] + flit - memory_.before[owner]) & pipe_mask_;
           const uint64_t offset = uint64_t{at} * kFlitBytes;
           uint8_t* const ring = memory_.rings[owner];
           uint8_t* const to = ring != nullptr ? ring + offset : Reach(card_, PipeAt(owner), offset);
@@ -236,42 +256,35 @@ class EnsoReceiver {
           }
         });
     team_.ForEach(kTeamThreads, [&](uint32_t) { FenceSystem(); });
-    const auto sum = [&](auto of) {
-      return team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
-        return memory_.places[i] != kDropped ? of(i) : 0;
-      });
-    };
-    frames_ = sum([](uint32_t) { return 1; });
-    bytes_ = sum([&](uint32_t i) { return LengthAt(i); });
-    written_flits_ = sum([&](uint32_t i) { return FlitsAt(i); });
   }
 
   /// A flit of a ring of which only parts may be reachable.
-  [[gnu::noinline]] static uint8_t* Reach(const EnsoCard& card, uint32_t pipe, uint64_t offset) {
+  static uint8_t* Reach(const EnsoCard& card, uint32_t pipe, uint64_t offset) {
     const uint64_t bus = Load(&card.pipes[pipe].memory) & ~regs::enso::kPipeNbMask;
     return card.dma.Translate(bus + offset, kFlitBytes);
   }
 
+  /// The tail of each pipe, and its notification: slots become those of the notifications.
   void Publish() {
     const uint32_t count = batch_.count;
-    team_.ForEach(count, [&](uint32_t i) {
+    notes_ = team_.Sum(count, [&](uint32_t i) -> uint64_t {
+      if (!IsFirst(i)) return 0;
       memory_.slots[i] = kNone;
-      if (!IsFirst(i) || PipeAt(i) >= regs::enso::kMaxPipes) return;
+      if (PipeAt(i) >= regs::enso::kMaxPipes) return 0;
       uint32_t end = FirstOf(PipeAt(i) + 1);  // Behind the last frame that was written.
       while (end != i && memory_.places[end - 1] == kDropped) --end;
-      if (end == i) return;
-      const uint32_t tail = (memory_.places[end - 1] + FlitsAt(end - 1)) & card_.pipe_mask;
-      FramesAccepted(card_, PipeAt(i), tail, &memory_.slots[i], &memory_.slot_buffers[i]);
+      if (end == i) return 0;
+      const uint32_t tail = (memory_.places[end - 1] + FlitsAt(end - 1)) & pipe_mask_;
+      memory_.slots[i] = FramesAccepted(card_, PipeAt(i), tail, memory_.buffers[i]);
+      return memory_.slots[i] != kNone ? 1 : 0;
     });
-    notes_ = team_.Sum(
-        count, [&](uint32_t i) -> uint64_t { return memory_.slots[i] != kNone ? 1 : 0; });
     if (notes_ == 0) return;
     team_.ForEach(4 * count, [&](uint32_t i) {
-      const uint32_t sorted = i / 4, slot = memory_.slots[sorted];
-      if (slot == kNone) return;
-      const EnsoBuffer& buffer = card_.buffers[memory_.slot_buffers[sorted]];
-      uint8_t* const at = SlotAddress(card_, Load(&buffer.rx_ring), Load(&buffer.rx_memory), slot,
-                                      i % 4 == 0);
+      const uint32_t sorted = i / 4;
+      if (!IsFirst(sorted) || memory_.slots[sorted] == kNone) return;
+      const EnsoBuffer& buffer = card_.buffers[memory_.buffers[sorted]];
+      uint8_t* const at = SlotAddress(card_, Load(&buffer.rx_ring), Load(&buffer.rx_memory),
+                                      memory_.slots[sorted], i % 4 == 0);
       if (at == nullptr) return;
       const SlotWrite write = Notification(card_, at, PipeAt(sorted));
       WriteSlotPart(at, 3 - i % 4, write.words[0], write.words[1], write.words[2]);
@@ -279,23 +292,35 @@ class EnsoReceiver {
   }
 
   void Account() {
+    const auto sum = [&](auto of) {
+      return team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
+        return memory_.places[i] != kDropped ? of(i) : 0;
+      });
+    };
+    const uint64_t frames = sum([](uint32_t) { return 1; });
+    const uint64_t bytes = sum([&](uint32_t i) { return LengthAt(i); });
+    const uint64_t flits = sum([&](uint32_t i) { return FlitsAt(i); });
     team_.One([&] {
-      card_.Count(Event::kRxFrames, frames_);
-      card_.Count(Event::kRxBytes, bytes_);
+      Add(&card_.counters[WireEvent::kOffered], uint64_t{batch_.count});
+      card_.Count(Event::kRxFrames, frames);
+      card_.Count(Event::kRxBytes, bytes);
       card_.Count(Event::kRxNotifications, notes_);
-      Add(&card_.counters[Crossing::kPayloadToHost], written_flits_ * kFlitBytes);
+      Add(&card_.counters[Crossing::kPayloadToHost], flits * kFlitBytes);
       Add(&card_.counters[Crossing::kNotifications], notes_ * kSlotBytes);
     });
   }
 
   EnsoCard& card_;
   Wire& wire_;
+  const WireShape& shape_;
   const Team& team_;
   EnsoReceiveMemory& memory_;
+  const uint32_t block_, blocks_;
+  const uint32_t pipe_mask_;
   Batch batch_{};
+  bool one_pipe_ = false;
   uint32_t flits_ = 0;
-  // Of the batch, as it is delivered.
-  uint64_t frames_ = 0, bytes_ = 0, written_flits_ = 0, notes_ = 0;
+  uint64_t notes_ = 0;
 };
 
 }  // namespace sluice::device::grid

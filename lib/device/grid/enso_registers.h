@@ -70,7 +70,7 @@ class EnsoRegisters {
       Store(&pipe.tail, value);
     } else if (reg == kRxHead) {
       Store(&pipe.head, value);
-      HeadStored(card_, id, writes);
+      HeadStored(card_, id, value, writes);
     } else if (reg == kRxMemLo || reg == kRxMemHi) {
       const uint64_t memory =
           reg == kRxMemLo ? WithLow(pipe.memory, value) : WithHigh(pipe.memory, value);

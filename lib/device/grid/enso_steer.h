@@ -16,11 +16,11 @@ struct EnsoKey {
   uint32_t dst_ip, src_ip, ports;
 
   EnsoKey(Quad first, Quad second) {
-    const uint32_t protocol = static_cast<uint32_t>(first.low >> 56);           // 23
-    const uint32_t src = static_cast<uint32_t>(first.high >> 16);               // 26 … 29
+    const uint32_t protocol = static_cast<uint32_t>(first.low >> 56);                 // 23
+    const uint32_t src = static_cast<uint32_t>(first.high >> 16);                     // 26 … 29
     const uint32_t dst = static_cast<uint32_t>(first.high >> 48 | second.low << 16);  // 30 … 33
-    const uint32_t both = static_cast<uint32_t>(second.low >> 16);              // 34 … 37
-    const uint32_t flags = static_cast<uint32_t>(second.high >> 56);            // 47
+    const uint32_t both = static_cast<uint32_t>(second.low >> 16);                    // 34 … 37
+    const uint32_t flags = static_cast<uint32_t>(second.high >> 56);                  // 47
     constexpr uint32_t kTcp = 6, kUdp = 17, kSyn = 2;
     const bool all = protocol == kTcp && (flags & kSyn) == 0;
     dst_ip = __builtin_bswap32(dst);
@@ -31,15 +31,15 @@ struct EnsoKey {
 };
 
 inline uint32_t FlowRow(const EnsoKey& key, uint32_t table) {
-  return regs::enso::FlowHash(key.dst_ip, key.src_ip, key.ports, table) %
-         regs::enso::kSubTableRows;
+  return regs::enso::FlowHash(key.dst_ip, key.src_ip, key.ports, table) % regs::enso::kSubTableRows;
 }
 
 /// The pipe of the frame at `data`, in card memory.
 inline uint32_t PipeOf(const EnsoCard& card, const uint8_t* data) {
   const EnsoKey key(LoadPlain(data + 16), LoadPlain(data + 32));
   const uint32_t hash = regs::enso::FlowHash(key.dst_ip, key.src_ip, key.ports, 0);
-  const uint32_t tables = Load(&card.flows_used);
+  const uint32_t tables = Load(&card.flows_used), count = Load(&card.fallback_count),
+                 mask = Load(&card.fallback_mask);
   for (uint32_t table = 0; table < tables; ++table) {
     const EnsoFlow& flow = card.flows[table][FlowRow(key, table)];
     if (Load(&flow.valid) == 0 || Load(&flow.dst_ip) != key.dst_ip ||
@@ -50,8 +50,8 @@ inline uint32_t PipeOf(const EnsoCard& card, const uint8_t* data) {
     if (pipe == regs::enso::kUnbind) break;
     return pipe % regs::enso::kMaxPipes;
   }
-  if (Load(&card.fallback_count) == 0) return EnsoCard::kNoPipe;
-  return (hash & Load(&card.fallback_mask)) % regs::enso::kMaxPipes;
+  if (count == 0) return EnsoCard::kNoPipe;
+  return (hash & mask) % regs::enso::kMaxPipes;
 }
 
 /// Executes the command of a configuration slot (regs/enso.h). One thread.
@@ -78,7 +78,8 @@ inline void Configure(EnsoCard& card, const uint8_t* slot) {
   }
   EnsoKey key({0, 0}, {0, 0});
   // Destination port first, then the source port.
-  key.ports = static_cast<uint32_t>(words[2] >> 16 << 16) | static_cast<uint32_t>(words[2] & 0xffff);
+  key.ports =
+      static_cast<uint32_t>(words[2] >> 16 << 16) | static_cast<uint32_t>(words[2] & 0xffff);
   key.dst_ip = static_cast<uint32_t>(words[2] >> 32);
   key.src_ip = static_cast<uint32_t>(words[3]);
   const auto pipe = static_cast<uint32_t>(words[4]);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transmit path of the Ensō NIC on a card (docs/enso-hardware.md, "Transmitting"): a block reads
-// the slots of its notification buffers, then their bytes, cuts the bytes into frames, checks the
-// frames and completes the slots. Each buffer's bytes are a stream of their own here: a frame that
-// begins in one buffer does not go on in another.
+// The transmit path of the Ensō NIC on a card (docs/enso-hardware.md, "Transmitting"): a block
+// reads the slots of its notification buffers, then their bytes, cuts the bytes into frames, checks
+// the frames and completes the slots. Each buffer's bytes are a stream of their own here: a frame
+// that begins in one buffer does not go on in another.
 #pragma once
 
 #include <cstdint>
 
 #include "device/grid/enso_notify.h"
 #include "device/grid/enso_steer.h"
+#include "device/grid/phases.h"
 #include "device/grid/team.h"
 #include "device/grid/verifier.h"
 
@@ -23,68 +24,97 @@ inline constexpr uint32_t kTurnSlots = 64;
 inline constexpr uint32_t kStagingBytes = (kStreamFlits + 1) * kFlitBytes;
 
 struct EnsoTransmitMemory {
+  WireShape shape;
   uint64_t data[kTurnSlots];       ///< Where the card reads the slot's bytes; 0: nowhere.
   uint64_t addresses[kTurnSlots];  ///< As the slot has it.
   uint32_t bytes[kTurnSlots];
-  uint32_t skips[kTurnSlots];       ///< Flits of the slot that were read before.
-  uint32_t ends[kTurnSlots];        ///< Flits of this turn up to the slot's end.
-  uint32_t slots;                   ///< Slots with something to do.
-  uint32_t complete;                ///< Those among them that end in this turn.
-  uint32_t flits;                   ///< Read in this turn.
+  uint32_t skips[kTurnSlots];  ///< Flits of the slot that were read before.
+  uint32_t ends[kTurnSlots];   ///< Flits of this turn up to the slot's end.
+  uint32_t slots;              ///< Slots with something to do.
+  uint32_t complete;           ///< Those among them that end in this turn.
+  uint32_t flits;              ///< Read in this turn.
+  bool whole_flits;            ///< All slots consist of aligned flits.
+  uint32_t next;               ///< Where the next look at the buffers begins.
   SlotWrites<kTurnSlots> writes;
-  uint16_t spans[kStreamFlits];     ///< Flits of the frame if one begins at this flit.
-  uint16_t jumps[kStreamFlits];     ///< Where the 2^n-th frame from here begins.
-  uint8_t begins[kStreamFlits];     ///< 1: a frame begins here.
-  uint16_t firsts[kStreamFlits];    ///< First flit of each frame.
-  uint32_t orders[kStreamFlits / 4];
-  uint32_t scratch[kStreamFlits / 4];
+  uint16_t spans[kStreamFlits];   ///< Flits of the frame if one begins at this flit.
+  uint16_t jumps[kStreamFlits];   ///< Where the 2^n-th frame from here begins.
+  uint16_t firsts[kStreamFlits];  ///< First flit of each frame.
+  uint8_t begins[kStreamFlits];   ///< 1: a frame begins here.
+  uint32_t orders[kStreamFlits];  ///< Of each frame; see CheckTag.
+  alignas(16) uint32_t scratch[kStreamFlits];
 };
 
 class EnsoTransmitter {
  public:
   EnsoTransmitter(EnsoCard& card, const Team& team, EnsoTransmitMemory& memory)
-      : card_(card), wire_(card.wire), team_(team), memory_(memory) {}
+      : card_(card),
+        wire_(card.wire),
+        shape_(memory.shape),
+        team_(team),
+        memory_(memory),
+        nb_mask_(card.nb_mask) {}
 
-  /// Looks once at each buffer of transmit block `block` among `blocks`. Returns false if there was
-  /// nothing to do.
+  /// Serves the next buffer with something to do, among those of transmit block `block` among
+  /// `blocks`. Returns false if there is none.
   bool Turn(uint32_t block, uint32_t blocks) {
-    const auto listed = static_cast<uint32_t>(team_.Agree([&] { return Load(&card_.listed); }));
-    bool any = false;
-    for (uint32_t i = block; i < listed; i += blocks) {
-      const auto number = static_cast<uint32_t>(team_.Agree([&] { return Load(&card_.sending[i]); }));
-      if (number != 0) any |= Serve(number - 1);
-    }
-    return any;
+    const uint64_t found = team_.Agree([&] { return Find(block, blocks); });
+    if (found == 0) return false;
+    Serve(static_cast<uint32_t>(found >> 32) - 1, static_cast<uint32_t>(found));
+    return true;
   }
 
  private:
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
-  bool Serve(uint32_t number) {
+  /// The number of a buffer plus 1, and the slots that are pending there; 0: there is none. One
+  /// thread.
+  uint64_t Find(uint32_t block, uint32_t blocks) {
+    if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0) return 0;
+    const uint32_t listed = Load(&card_.listed);
+    if (block >= listed) return 0;
+    const uint32_t own = (listed - block + blocks - 1) / blocks;  // Of this block.
+    for (uint32_t i = 0; i < own; ++i) {
+      const uint32_t at = (memory_.next + i) % own;
+      const uint32_t number = Load(&card_.sending[block + at * blocks]);
+      if (number == 0) continue;
+      EnsoBuffer& buffer = card_.buffers[number - 1];
+      const uint32_t tail = Load(&buffer.tx_tail), head = Load(&buffer.tx_head);
+      const uint32_t pending = (tail - Load(&buffer.done)) & nb_mask_;
+      if (tail != head) {
+        card_.Count(Event::kTxSlots, (tail - head) & nb_mask_);
+        Store(&buffer.tx_head, tail);
+      }
+      if (pending == 0) continue;
+      memory_.next = at + 1;
+      return uint64_t{number} << 32 | pending;
+    }
+    return 0;
+  }
+
+  void Serve(uint32_t number, uint32_t pending) {
     EnsoBuffer& buffer = card_.buffers[number];
     staging_ = card_.staging + uint64_t{number} * kStagingBytes;
-    const auto pending = static_cast<uint32_t>(team_.Agree([&]() -> uint64_t {
-      if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0) return 0;
-      const uint32_t tail = Load(&buffer.tx_tail);
-      const uint32_t fetched = (tail - Load(&buffer.tx_head)) & card_.nb_mask;
-      if (fetched != 0) card_.Count(Event::kTxSlots, fetched);
-      Store(&buffer.tx_head, tail);
-      return (tail - Load(&buffer.done)) & card_.nb_mask;
-    }));
-    if (pending == 0) return false;
+    Phases phases(card_, team_, Phase::kSendSlots);
     ReadSlots(buffer, pending < kTurnSlots ? pending : kTurnSlots);
-    if (memory_.slots == 0) return false;
+    if (memory_.slots == 0) return;
+    phases.Next(Phase::kSendBytes);
     ReadBytes(buffer);
-    CutFrames(buffer);
+    phases.Next(Phase::kSendCut);
+    const uint32_t frames = CutFrames(buffer);
+    phases.Next(Phase::kSendCheck);
+    if (frames != 0) Check(frames);
+    phases.Next(Phase::kSendComplete);
+    KeepRest(buffer);
     Complete(buffer);
-    return true;
+    phases.End();
   }
 
   void ReadSlots(EnsoBuffer& buffer, uint32_t slots) {
     const uint32_t first = Load(&buffer.done);
     team_.ForEach(slots, [&](uint32_t i) {
-      const uint32_t slot = (first + i) & card_.nb_mask;
-      const uint8_t* const at = SlotAddress(card_, Load(&buffer.tx_ring), Load(&buffer.tx_memory), slot);
+      const uint32_t slot = (first + i) & nb_mask_;
+      const uint8_t* const at =
+          SlotAddress(card_, Load(&buffer.tx_ring), Load(&buffer.tx_memory), slot);
       memory_.bytes[i] = 0;
       memory_.addresses[i] = memory_.data[i] = 0;
       memory_.skips[i] = kNothing;
@@ -97,7 +127,8 @@ class EnsoTransmitter {
         memory_.skips[i] = kConfig;
         return;
       }
-      memory_.data[i] = reinterpret_cast<uint64_t>(card_.dma.Translate(quad.high, memory_.bytes[i]));
+      memory_.data[i] =
+          reinterpret_cast<uint64_t>(card_.dma.Translate(quad.high, memory_.bytes[i]));
       memory_.skips[i] = 0;
     });
     team_.One([&] {
@@ -111,9 +142,12 @@ class EnsoTransmitter {
     const uint32_t room = kStreamFlits - buffer.held;
     uint32_t flits = 0, i = 0;
     memory_.complete = 0;
+    memory_.whole_flits = true;
     for (; i < slots && flits < room; ++i) {
       const uint32_t state = memory_.skips[i];
-      if (state == kConfig) Configure(card_, SlotAddress(card_, buffer.tx_ring, buffer.tx_memory, (first + i) & card_.nb_mask));
+      if (state == kConfig)
+        Configure(card_,
+                  SlotAddress(card_, buffer.tx_ring, buffer.tx_memory, (first + i) & nb_mask_));
       if (state == 0 && memory_.bytes[i] == 0) {
         card_.Count(Event::kTxZeroLength);
         Store(&card_.halted, 1u);
@@ -124,6 +158,9 @@ class EnsoTransmitter {
       if (state == 0 && memory_.data[i] != 0) {
         memory_.skips[i] = i == 0 ? buffer.offset : 0;
         more = regs::enso::Flits(memory_.bytes[i]) - memory_.skips[i];
+        if ((memory_.data[i] % sizeof(Quad) | memory_.bytes[i] % kFlitBytes) != 0) {
+          memory_.whole_flits = false;
+        }
       }
       const bool ends = more <= room - flits;
       flits += ends ? more : room - flits;
@@ -152,30 +189,37 @@ class EnsoTransmitter {
 
   void ReadBytes(const EnsoBuffer& buffer) {
     uint8_t* const to = staging_ + uint64_t{buffer.held} * kFlitBytes;
-    team_.Copy(
-        memory_.flits * kParts,
-        [&](uint32_t part) {
-          const uint32_t flit = part / kParts, slot = SlotOf(flit);
-          const uint32_t begin = slot == 0 ? 0 : memory_.ends[slot - 1];
-          const uint32_t offset =
-              (memory_.skips[slot] + flit - begin) * kFlitBytes + part % kParts * sizeof(Quad);
-          const auto* const from = reinterpret_cast<const uint8_t*>(memory_.data[slot]) + offset;
-          if (offset + sizeof(Quad) <= memory_.bytes[slot] &&
-              reinterpret_cast<uintptr_t>(from) % sizeof(Quad) == 0) {
-            return LoadQuad(from);
-          }
-          return LoadPart(from, offset < memory_.bytes[slot] ? memory_.bytes[slot] - offset : 0);
-        },
-        [&](uint32_t part, Quad quad) {
-          *reinterpret_cast<Quad*>(to + part * sizeof(Quad)) = quad;
-        });
+    const auto store = [&](uint32_t part, Quad quad) {
+      *reinterpret_cast<Quad*>(to + part * sizeof(Quad)) = quad;
+    };
+    // Part `part` of this turn's bytes in its slot.
+    const auto offset_in = [&](uint32_t slot, uint32_t part) {
+      const uint32_t begin = slot == 0 ? 0 : memory_.ends[slot - 1];
+      return (memory_.skips[slot] + part / kParts - begin) * kFlitBytes + part % kParts * 16;
+    };
+    if (memory_.whole_flits) {  // No branch between two loads: they are under way together.
+      team_.Copy(
+          memory_.flits * kParts,
+          [&](uint32_t part) {
+            const uint32_t slot = SlotOf(part / kParts);
+            return LoadQuad(reinterpret_cast<const uint8_t*>(memory_.data[slot]) +
+                            offset_in(slot, part));
+          },
+          store);
+    } else {
+      team_.ForEach(memory_.flits * kParts, [&](uint32_t part) {
+        const uint32_t slot = SlotOf(part / kParts), offset = offset_in(slot, part);
+        store(part, LoadPart(reinterpret_cast<const uint8_t*>(memory_.data[slot]) + offset,
+                             offset < memory_.bytes[slot] ? memory_.bytes[slot] - offset : 0));
+      });
+    }
     team_.One([&] {
       Add(&card_.counters[Crossing::kPayloadFromHost], uint64_t{memory_.flits} * kFlitBytes);
     });
   }
 
   /// Bytes at an odd address, or the last ones of a slot.
-  [[gnu::noinline]] static Quad LoadPart(const uint8_t* from, uint32_t bytes) {
+  static Quad LoadPart(const uint8_t* from, uint32_t bytes) {
     Quad quad{0, 0};
     for (uint32_t i = 0; i < bytes && i < sizeof(Quad); ++i) {
       const uint64_t byte = Load(&from[i]);
@@ -190,71 +234,65 @@ class EnsoTransmitter {
   }
 
   /// Finds where frames begin: each flit knows where the next frame would begin if one began there;
-  /// the distance doubles with each step.
-  void CutFrames(EnsoBuffer& buffer) {
-    const uint32_t flits = buffer.held + memory_.flits;
-    team_.ForEach(flits, [&](uint32_t i) {
+  /// the distance doubles with each step. Returns the number of whole frames.
+  uint32_t CutFrames(const EnsoBuffer& buffer) {
+    total_ = buffer.held + memory_.flits;
+    const uint64_t longer = team_.Sum(total_, [&](uint32_t i) -> uint64_t {
       const uint32_t span = regs::enso::Flits(LengthAt(i));
       memory_.spans[i] = static_cast<uint16_t>(span);
-      const bool goes_on = span <= regs::enso::kMaxTxFrameFlits && i + span < flits;
-      memory_.jumps[i] = static_cast<uint16_t>(goes_on ? i + span : flits);
+      memory_.jumps[i] =
+          static_cast<uint16_t>(i + span < total_ && span <= kMostFlits ? i + span : total_);
       memory_.begins[i] = i == 0;
+      memory_.firsts[i] = static_cast<uint16_t>(i);
+      return span != 1 ? 1 : 0;
     });
-    const uint64_t longer =
-        team_.Sum(flits, [&](uint32_t i) -> uint64_t { return memory_.spans[i] != 1 ? 1 : 0; });
     if (longer == 0) {
-      team_.ForEach(flits, [&](uint32_t i) { memory_.begins[i] = 1; });
-    } else {
-      for (uint32_t step = 1; step < flits; step *= 2) Double(flits);
+      rest_ = 0;
+      return total_;
     }
-    Number(buffer, flits);
+    for (uint32_t step = 1; step < total_; step *= 2) Double();
+    team_.ForEach(total_, [&](uint32_t i) { memory_.scratch[i] = IsWhole(i) ? 1 : 0; });
+    const uint32_t frames = team_.ScanExclusive(memory_.scratch, total_);
+    // The last frame that begins may not be whole.
+    rest_ = static_cast<uint32_t>(team_.Sum(total_, [&](uint32_t i) -> uint64_t {
+      if (IsWhole(i)) memory_.firsts[memory_.scratch[i]] = static_cast<uint16_t>(i);
+      return memory_.begins[i] != 0 && !IsWhole(i) ? total_ - i : 0;
+    }));
+    return frames;
   }
 
-  void Double(uint32_t flits) {
-    team_.ForEach(flits, [&](uint32_t i) {
+  bool IsWhole(uint32_t i) const {
+    return memory_.begins[i] != 0 && memory_.spans[i] <= kMostFlits &&
+           i + memory_.spans[i] <= total_;
+  }
+
+  void Double() {
+    team_.ForEach(total_, [&](uint32_t i) {
       const uint32_t next = memory_.jumps[i];
-      memory_.firsts[i] = next < flits ? memory_.jumps[next] : static_cast<uint16_t>(flits);
-      if (memory_.begins[i] != 0 && next < flits) memory_.begins[next] = 2;
+      memory_.firsts[i] = next < total_ ? memory_.jumps[next] : static_cast<uint16_t>(total_);
+      if (memory_.begins[i] != 0 && next < total_) memory_.begins[next] = 1;
     });
-    team_.ForEach(flits, [&](uint32_t i) {
-      memory_.jumps[i] = memory_.firsts[i];
-      memory_.begins[i] = memory_.begins[i] != 0;
-    });
+    team_.ForEach(total_, [&](uint32_t i) { memory_.jumps[i] = memory_.firsts[i]; });
   }
 
-  /// Lists the whole frames, checks them, and keeps the beginning of one that is not whole.
-  void Number(EnsoBuffer& buffer, uint32_t flits) {
-    constexpr uint32_t kMost = kStreamFlits / 4;
-    const auto is_whole = [&](uint32_t i) {
-      return memory_.begins[i] != 0 && memory_.spans[i] <= regs::enso::kMaxTxFrameFlits &&
-             i + memory_.spans[i] <= flits;
-    };
-    for (uint32_t first = 0; first < flits; first += kMost) {
-      const uint32_t count = flits - first < kMost ? flits - first : kMost;
-      team_.ForEach(count, [&](uint32_t i) { memory_.scratch[i] = is_whole(first + i) ? 1 : 0; });
-      const uint32_t here = team_.ScanExclusive(memory_.scratch, count);
-      team_.ForEach(count, [&](uint32_t i) {
-        if (is_whole(first + i)) memory_.firsts[memory_.scratch[i]] = static_cast<uint16_t>(first + i);
-      });
-      Check(here);
-    }
-    // The last frame that begins, if it is not whole.
-    const uint64_t rest = team_.Sum(flits, [&](uint32_t i) -> uint64_t {
-      return memory_.begins[i] != 0 && !is_whole(i) ? flits - i : 0;
-    });
-    const auto held = static_cast<uint32_t>(rest);
+  /// Keeps the beginning of a frame whose end is still to come.
+  void KeepRest(EnsoBuffer& buffer) {
     team_.One([&] {
-      buffer.held = held;
-      if (held >= regs::enso::kMaxTxFrameFlits) {
-        card_.Count(Event::kTxOversize);
-        Store(&card_.halted, 1u);
-      }
+      buffer.held = rest_;
+      if (rest_ < kMostFlits) return;
+      card_.Count(Event::kTxOversize);
+      Store(&card_.halted, 1u);
     });
-    if (held == 0 || held == flits) return;
-    const uint8_t* const from = staging_ + uint64_t{flits - held} * kFlitBytes;
-    team_.Copy(
-        held * kParts, [&](uint32_t i) { return LoadPlain(from + i * sizeof(Quad)); },
-        [&](uint32_t i, Quad quad) { *reinterpret_cast<Quad*>(staging_ + i * sizeof(Quad)) = quad; });
+    if (rest_ == 0 || rest_ == total_) return;
+    // By way of shared memory: the two places may overlap.
+    auto* const quads = reinterpret_cast<Quad*>(memory_.scratch);
+    static_assert(kMostFlits * kFlitBytes <= sizeof(memory_.scratch));
+    const uint8_t* const from = staging_ + uint64_t{total_ - rest_} * kFlitBytes;
+    team_.ForEach(rest_ * kParts,
+                  [&](uint32_t i) { quads[i] = LoadPlain(from + i * sizeof(Quad)); });
+    team_.ForEach(rest_ * kParts, [&](uint32_t i) {
+      *reinterpret_cast<Quad*>(staging_ + i * sizeof(Quad)) = quads[i];
+    });
   }
 
   Returned Frame(uint32_t i) const {
@@ -264,37 +302,46 @@ class EnsoTransmitter {
 
   /// Counts and checks `frames` frames.
   void Check(uint32_t frames) {
-    if (frames == 0) return;
+    const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
     const uint64_t now = team_.Agree([] { return NowNs(); });
-    const uint64_t bytes =
-        team_.Sum(frames, [&](uint32_t i) -> uint64_t { return Frame(i).length; });
-    uint64_t known = frames, reordered = 0;
-    if (wire_.verify != 0) {
-      team_.ForEach(frames,
-                    [&](uint32_t i) { memory_.orders[i] = CheckTag(card_, wire_, Frame(i), now); });
-      known = team_.Sum(frames,
-                        [&](uint32_t i) -> uint64_t { return memory_.orders[i] != kNoOrder; });
-      reordered = CountReordered(wire_, team_, memory_.orders, frames, memory_.scratch);
-      for (uint32_t i = wire_.verify - 1; i < frames; i += wire_.verify) {
-        if (memory_.orders[i] != kNoOrder) Compare(Frame(i));
+    // Counts of known and of late frames, and bytes above them.
+    constexpr uint32_t kLateBit = 16, kBytesBit = 32;
+    const uint64_t sums = team_.Sum(frames, [&](uint32_t i) -> uint64_t {
+      const Returned frame = Frame(i);
+      uint64_t sum = uint64_t{frame.length} << kBytesBit | 1;
+      if (shape_.verify == 0) return sum;
+      bool late = false;
+      memory_.orders[i] = CheckTag(card_, shape_, frame, now, lap, &late);
+      if (late) sum |= 1u << kLateBit;
+      return memory_.orders[i] != kNoOrder ? sum : sum - 1;
+    });
+    uint64_t reordered = sums >> kLateBit & 0xffff, compared = 0, changed = 0;
+    if (shape_.verify != 0) {
+      reordered =
+          CountReordered(shape_, team_, memory_.orders, frames, memory_.scratch, lap, reordered);
+      // One frame in so many, if its tag is right.
+      const uint32_t samples = frames / shape_.verify;
+      const auto at = [&](uint32_t i) { return i * shape_.verify + shape_.verify - 1; };
+      compared = samples == 0 ? 0 : team_.Sum(samples, [&](uint32_t i) -> uint64_t {
+        return memory_.orders[at(i)] != kNoOrder ? 1 : 0;
+      });
+      if (compared != 0) {
+        changed = CountChanged(shape_, team_, samples, memory_.scratch, [&](uint32_t i) {
+          return memory_.orders[at(i)] != kNoOrder ? Frame(at(i)) : Returned{nullptr, 0};
+        });
       }
     }
-    team_.One([&] {
+    team_.Lead([&] {
+      const uint64_t bytes = sums >> kBytesBit;
       card_.Count(Event::kTxFrames, frames);
       card_.Count(Event::kTxBytes, bytes);
       Counters& counters = card_.counters;
       Add(&counters[WireEvent::kReturned], uint64_t{frames});
       Add(&counters[WireEvent::kReturnedBytes], bytes);
-      Add(&counters[WireEvent::kRecognised], known);
+      Add(&counters[WireEvent::kRecognised], sums & 0xffff);
+      Add(&counters[WireEvent::kVerified], compared);
       if (reordered != 0) Add(&counters[WireEvent::kReordered], reordered);
-    });
-  }
-
-  void Compare(const Returned& frame) {
-    const bool unchanged = IsUnchanged(wire_, team_, frame);
-    team_.One([&] {
-      Add(&card_.counters[WireEvent::kVerified], uint64_t{1});
-      if (!unchanged) Add(&card_.counters[WireEvent::kCorrupted], uint64_t{1});
+      if (changed != 0) Add(&counters[WireEvent::kCorrupted], changed);
     });
   }
 
@@ -303,7 +350,7 @@ class EnsoTransmitter {
     const uint32_t first = buffer.done;
     team_.One([&] { memory_.writes.count = 0; });
     team_.ForEach(memory_.complete, [&](uint32_t i) {
-      const uint32_t slot = (first + i) & card_.nb_mask;
+      const uint32_t slot = (first + i) & nb_mask_;
       uint8_t* const at =
           SlotAddress(card_, Load(&buffer.tx_ring), Load(&buffer.tx_memory), slot, false);
       if (at == nullptr) return;
@@ -311,17 +358,23 @@ class EnsoTransmitter {
           {at, {regs::enso::kSignalNone, memory_.addresses[i], memory_.bytes[i]}});
     });
     memory_.writes.Flush(card_, team_);
-    team_.One([&] { Store(&buffer.done, (first + memory_.complete) & card_.nb_mask); });
+    team_.One([&] { Store(&buffer.done, (first + memory_.complete) & nb_mask_); });
   }
 
   static constexpr uint32_t kNothing = ~0u;     ///< The slot cannot be reached.
   static constexpr uint32_t kConfig = ~0u - 1;  ///< The slot is a command.
 
+  static constexpr uint32_t kMostFlits = regs::enso::kMaxTxFrameFlits;
+
   EnsoCard& card_;
-  Wire& wire_;
+  const Wire& wire_;
+  const WireShape& shape_;
   const Team& team_;
   EnsoTransmitMemory& memory_;
+  const uint32_t nb_mask_;
   uint8_t* staging_ = nullptr;
+  uint32_t total_ = 0;  ///< Flits of this turn, with those held.
+  uint32_t rest_ = 0;   ///< Flits at its end of a frame that is not whole.
 };
 
 }  // namespace sluice::device::grid

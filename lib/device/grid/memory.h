@@ -48,32 +48,37 @@ inline void FenceCard() { __nvvm_membar_gl(); }
 inline void FenceSystem() { __nvvm_membar_sys(); }
 
 inline uint32_t Add(uint32_t* to, uint32_t amount) {
-  return static_cast<uint32_t>(__nvvm_atom_add_gen_i(reinterpret_cast<volatile int*>(to),
-                                                     static_cast<int>(amount)));
+  return static_cast<uint32_t>(
+      __nvvm_atom_add_gen_i(reinterpret_cast<volatile int*>(to), static_cast<int>(amount)));
 }
 inline uint64_t Add(uint64_t* to, uint64_t amount) {
   return static_cast<uint64_t>(__nvvm_atom_add_gen_ll(reinterpret_cast<volatile long long*>(to),
                                                       static_cast<long long>(amount)));
 }
 inline uint32_t Exchange(uint32_t* to, uint32_t value) {
-  return static_cast<uint32_t>(__nvvm_atom_xchg_gen_i(reinterpret_cast<volatile int*>(to),
-                                                      static_cast<int>(value)));
+  return static_cast<uint32_t>(
+      __nvvm_atom_xchg_gen_i(reinterpret_cast<volatile int*>(to), static_cast<int>(value)));
 }
 /// Returns the old value; `value` is stored if that was `expected`.
 inline uint32_t CompareExchange(uint32_t* to, uint32_t expected, uint32_t value) {
-  return static_cast<uint32_t>(__nvvm_atom_cas_gen_i(reinterpret_cast<volatile int*>(to),
-                                                     static_cast<int>(expected),
-                                                     static_cast<int>(value)));
+  return static_cast<uint32_t>(__nvvm_atom_cas_gen_i(
+      reinterpret_cast<volatile int*>(to), static_cast<int>(expected), static_cast<int>(value)));
 }
 inline void Max(uint64_t* to, uint64_t value) {
   __nvvm_atom_max_gen_ull(reinterpret_cast<volatile unsigned long long*>(to), value);
 }
 
-/// The card's clock.
+/// The card's clock. A look takes a microsecond of the whole block if all threads take one.
 inline uint64_t NowNs() {
   uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
+}
+/// Cycles of the processor that executes the block: cheap, where the clock is not.
+inline uint64_t Cycles() {
+  uint64_t cycles;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles));
+  return cycles;
 }
 /// Between two looks at memory that another block writes.
 inline void Relax() { asm volatile("nanosleep.u32 20;"); }
@@ -118,12 +123,13 @@ inline uint32_t CompareExchange(uint32_t* to, uint32_t expected, uint32_t value)
 }
 inline void Max(uint64_t* to, uint64_t value) {
   uint64_t old = Load(to);
-  while (old < value && !__atomic_compare_exchange_n(to, &old, value, false, __ATOMIC_SEQ_CST,
-                                                     __ATOMIC_SEQ_CST)) {
+  while (old < value &&
+         !__atomic_compare_exchange_n(to, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
   }
 }
 
 uint64_t NowNs();
+inline uint64_t Cycles() { return NowNs(); }
 void Relax();
 
 #endif

@@ -22,6 +22,7 @@ struct PostedMemory {
   Quad control;
   Quad head;
   uint32_t turn;
+  uint64_t cycles;
 };
 
 /// An entry as bar::PostedQueue stores it.
@@ -97,9 +98,12 @@ inline void ServeControl(Card& card, const Team& team, PostedMemory& memory) {
 /// One look at all queues. Control and lanes in use are looked at every few turns.
 template <typename Model>
 void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memory) {
-  const auto turn = static_cast<uint32_t>(team.Agree([&] { return memory.turn++; }));
+  const uint32_t turn = memory.turn;
   if (turn % 8 == 0) ServeControl(card, team, memory);
-  if (card.queue == nullptr) return;
+  if (card.queue == nullptr) {
+    team.Sync();
+    return team.One([&] { ++memory.turn; });
+  }
   if (turn % 8 == 4 || card.link == 0) {
     team.One([&] {
       memory.head = LoadQuad(card.queue);
@@ -116,7 +120,11 @@ void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memor
     memory.entries[lane][ahead] = LoadQuad(base + card.layout.entries + at * sizeof(Quad));
   });
   team.One([&] {
+    ++memory.turn;
     memory.writes.count = 0;
+    const uint64_t cycles = Cycles();
+    if (memory.cycles != 0) Add(&card.counters[Phase::kElapsed], cycles - memory.cycles);
+    memory.cycles = cycles;
     const auto lanes = static_cast<uint64_t>(__builtin_popcountll(used));
     Add(&card.counters[Crossing::kRegisters], lanes * kLookAhead * sizeof(Quad));
   });

@@ -21,8 +21,8 @@ struct TeamMemory {
   uint64_t words[kTeamThreads / kWarpThreads + 1];
 };
 
-/// Every method but Thread is called by all threads of the block, with equal arguments, and ends
-/// with a barrier.
+/// Every method is called by all threads of the block, with equal arguments; all but Lead end with
+/// a barrier.
 class Team {
  public:
   explicit Team(TeamMemory* memory) : memory_(memory) {}
@@ -58,6 +58,12 @@ class Team {
   void One(F f) const {
     if (Thread() == 0) f();
     Sync();
+  }
+
+  /// Calls f once. No barrier follows: what f writes is its caller's own.
+  template <typename F>
+  void Lead(F f) const {
+    if (Thread() == 0) f();
   }
 
   /// The value of one call of f, for all.
@@ -142,6 +148,10 @@ class Team {
   }
   template <typename F>
   void One(F f) const {
+    f();
+  }
+  template <typename F>
+  void Lead(F f) const {
     f();
   }
   template <typename F>

@@ -14,63 +14,68 @@
 
 namespace sluice::device::grid {
 
-/// A frame that came back, in card memory. `data` is 4-byte aligned.
+/// A frame that came back, in card memory. `data` is 16-byte aligned.
 struct Returned {
   const uint8_t* data;
   uint32_t length;
 };
 
-/// Numbers of frames that came back, in 32 bits: a frame's place among all that were sent.
+/// The number of a frame that came back: its entry in the ring, and above it its lap. Numbers grow
+/// in the order of sending, modulo 2^32.
 inline constexpr uint32_t kNoOrder = ~0u;  ///< Its tag is wrong, or it came back before.
+inline constexpr uint32_t kEntryMask = (1u << kEntryBits) - 1;
 
 inline uint32_t LoadBytes(const uint8_t* at) {
   return at[0] | uint32_t{at[1]} << 8 | uint32_t{at[2]} << 16 | uint32_t{at[3]} << 24;
 }
+/// Word `i` of a frame's tag.
+inline uint32_t TagWord(const Returned& frame, uint32_t i) {
+  const uint8_t* const at = frame.data + frame.length - kTagBytes + 4 * i;
+  return frame.length % 4 == 0 ? *reinterpret_cast<const uint32_t*>(at) : LoadBytes(at);
+}
 
-/// Any thread, for one frame: everything but the order within its flow, which is judged by what is
-/// returned.
-inline uint32_t CheckTag(Card& card, Wire& wire, const Returned& frame, uint64_t now_ns) {
+/// The number of a frame in 64 bits; `lap` is the newest one on the wire.
+inline uint64_t WholeOrder(uint32_t order, uint32_t lap) {
+  const uint32_t behind = (lap - (order >> kEntryBits)) & (~0u >> kEntryBits);
+  return uint64_t{lap - behind} << kEntryBits | (order & kEntryMask);
+}
+
+/// Any thread, for one frame. `late` is set if a later frame of its flow came back before this
+/// call's batch did; the order within the batch is judged by the numbers that are returned.
+inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& frame, uint64_t now_ns,
+                         uint32_t newest_lap, bool* late) {
   Counters& counters = card.counters;
-  if (frame.length < kTagBytes) {
-    Add(&counters[WireEvent::kCorrupted], uint64_t{1});
+  const auto refuse = [&counters](WireEvent event) {
+    Add(&counters[event], uint64_t{1});
     return kNoOrder;
-  }
-  uint32_t words[4];
-  const uint8_t* const tag = frame.data + frame.length - kTagBytes;
-  for (uint32_t i = 0; i < 4; ++i) {
-    words[i] = frame.length % 4 == 0 ? reinterpret_cast<const uint32_t*>(tag)[i]
-                                     : LoadBytes(tag + 4 * i);
-  }
-  const uint32_t sequence = words[0], entry = words[2], nonce = words[2] ^ words[3];
-  if (~sequence != words[1] || nonce != wire.nonce || entry >= wire.entries ||
-      wire.frames[entry].length != frame.length) {
+  };
+  if (frame.length < kTagBytes) return refuse(WireEvent::kCorrupted);
+  const uint32_t sequence = TagWord(frame, 0), complement = TagWord(frame, 1),
+                 entry = TagWord(frame, 2), nonce = entry ^ TagWord(frame, 3);
+  if (~sequence != complement || nonce != shape.nonce || entry >= shape.entries) {
     // The nonce of another run is the number of the run, and the number permuted.
     const uint32_t run = nonce & 0xffff;
-    const bool foreign = ~sequence == words[1] && nonce != wire.nonce &&
+    const bool foreign = ~sequence == complement && nonce != shape.nonce &&
                          nonce >> 16 == ((run * 0x9e37u ^ 0x536cu) & 0xffff);
-    Add(&counters[foreign ? WireEvent::kForeign : WireEvent::kCorrupted], uint64_t{1});
-    return kNoOrder;
+    return refuse(foreign ? WireEvent::kForeign : WireEvent::kCorrupted);
   }
-  const uint32_t in_laps = sequence - wire.frames[entry].rank;
-  const uint32_t lap = in_laps / wire.per_lap;
-  if (lap * wire.per_lap != in_laps) {
-    Add(&counters[WireEvent::kCorrupted], uint64_t{1});
-    return kNoOrder;
+  const uint32_t expected = Load(&shape.laps[entry]);
+  const uint64_t sent = Load(&shape.sent_ns[entry]);
+  const RingFrame origin = shape.frames[entry];
+  const uint32_t in_laps = sequence - origin.rank;
+  const uint32_t lap = in_laps / shape.per_lap;
+  if (origin.length != frame.length || lap * shape.per_lap != in_laps) {
+    return refuse(WireEvent::kCorrupted);
   }
-  const uint32_t expected = Load(&wire.laps[entry]);
   const auto ahead = static_cast<int32_t>(lap - expected);
-  if (ahead < 0) {
-    Add(&counters[ahead == -1 ? WireEvent::kDuplicated : WireEvent::kLate], uint64_t{1});
-    return kNoOrder;
-  }
-  Store(&wire.laps[entry], lap + 1);
+  if (ahead < 0) return refuse(ahead == -1 ? WireEvent::kDuplicated : WireEvent::kLate);
+  Store(&shape.laps[entry], lap + 1);
   if (ahead > 0) Add(&counters[WireEvent::kGaps], static_cast<uint64_t>(ahead));
-  const uint32_t order = lap * wire.entries + entry;
+  const uint32_t order = lap << kEntryBits | entry;
+  *late = WholeOrder(order, newest_lap) < Load(&shape.flow_orders[origin.flow]);
   // At full rate one frame in four stands for all.
-  if (wire.per_ns != 0 || (order * 0x9e37'79b1u) >> 30 == 0) {
-    const uint64_t sent = Load(&wire.sent_ns[entry]);
-    const uint64_t ns = now_ns > sent ? now_ns - sent : 0;
-    Add(&counters.latency[LatencyBucket(ns)], uint64_t{1});
+  if (shape.per_ns != 0 || (order * 0x9e37'79b1u) >> 30 == 0) {
+    Add(&counters.latency[LatencyBucket(now_ns > sent ? now_ns - sent : 0)], uint64_t{1});
   }
   return order;
 }
@@ -82,52 +87,68 @@ inline bool BeginsRun(const uint32_t* orders, uint32_t i) {
                     static_cast<int32_t>(orders[i] - orders[i - 1]) < 0);
 }
 
-/// Judges the order of flows among `count` frames that one queue sent in this order. Runs are
-/// looked at one after the other. `begins` has room for `count` words, which are overwritten.
-/// Returns the frames that came back behind a later one of their flow.
-inline uint64_t CountReordered(Wire& wire, const Team& team, const uint32_t* orders, uint32_t count,
-                               uint32_t* begins) {
-  if (count == 0) return 0;
-  team.ForEach(count, [&](uint32_t i) { begins[i] = BeginsRun(orders, i) ? 1 : 0; });
-  const uint32_t runs = team.ScanExclusive(begins, count) + 1;
+/// Judges the order of flows among `count` frames that one queue sent in this order; `lap` is the
+/// newest one on the wire, and `late` the frames that CheckTag found late. If numbers fall among
+/// them, runs are looked at one after the other. `runs_before` has room for `count` words, which
+/// are overwritten. Returns the frames that came back behind a later one of their flow.
+inline uint64_t CountReordered(const WireShape& shape, const Team& team, const uint32_t* orders,
+                               uint32_t count, uint32_t* runs_before, uint32_t lap, uint64_t late) {
+  uint32_t runs = 1;
+  if (team.Sum(count, [&](uint32_t i) -> uint64_t { return BeginsRun(orders, i) ? 1 : 0; }) != 0) {
+    team.ForEach(count, [&](uint32_t i) { runs_before[i] = BeginsRun(orders, i) ? 1 : 0; });
+    runs = team.ScanExclusive(runs_before, count) + 1;
+  }
   uint64_t reordered = 0;
-  const uint64_t newest = team.Agree([&] { return Load(&wire.position); });
   uint32_t first = 0;
   for (uint32_t run = 0; run < runs; ++run) {
-    // Frames from `first` on whose run is this one.
-    const auto frames = static_cast<uint32_t>(team.Sum(count - first, [&](uint32_t i) -> uint64_t {
+    const auto is_of_run = [&](uint32_t i) -> uint64_t {
       const uint32_t at = first + i;
-      return begins[at] + (BeginsRun(orders, at) ? 1 : 0) == run ? 1 : 0;
-    }));
-    const auto for_flows = [&](auto f) {
-      return team.Sum(frames, [&](uint32_t i) -> uint64_t {
-        const uint32_t order = orders[first + i];
-        if (order == kNoOrder) return 0;
-        const uint64_t whole = newest - static_cast<uint32_t>(static_cast<uint32_t>(newest) - order);
-        return f(whole, &wire.flow_orders[wire.frames[whole % wire.entries].flow]);
-      });
+      return runs_before[at] + (BeginsRun(orders, at) ? 1 : 0) == run ? 1 : 0;
     };
-    reordered += for_flows([](uint64_t order, uint64_t* last) -> uint64_t {
-      return order < Load(last) ? 1 : 0;
-    });
-    for_flows([](uint64_t order, uint64_t* last) -> uint64_t {
-      Max(last, order);
-      return 0;
+    const uint32_t frames =
+        runs == 1 ? count : static_cast<uint32_t>(team.Sum(count - first, is_of_run));
+    const auto newest_of = [&](uint32_t order) {
+      return &shape.flow_orders[shape.frames[order & kEntryMask].flow];
+    };
+    if (runs != 1) {
+      reordered += team.Sum(frames, [&](uint32_t i) -> uint64_t {
+        const uint32_t order = orders[first + i];
+        return order != kNoOrder && WholeOrder(order, lap) < Load(newest_of(order)) ? 1 : 0;
+      });
+    }
+    team.ForEach(frames, [&](uint32_t i) {
+      const uint32_t order = orders[first + i];
+      if (order != kNoOrder) Max(newest_of(order), WholeOrder(order, lap));
     });
     first += frames;
   }
-  return reordered;
+  return runs == 1 ? late : reordered;
 }
 
-/// Compares all bytes of a frame that applications leave alone with those that were sent. Called by
-/// all threads, for a frame whose tag is right. Returns true if they are equal.
-inline bool IsUnchanged(const Wire& wire, const Team& team, const Returned& frame) {
-  const uint32_t entry = LoadBytes(frame.data + frame.length - kTagBytes + 8);
-  const uint8_t* const sent = wire.frames[entry].data;
-  const uint32_t bytes = frame.length - kTagBytes - wire.invariant;
-  return team.Sum(bytes, [&](uint32_t i) -> uint64_t {
-    return frame.data[wire.invariant + i] != sent[wire.invariant + i] ? 1 : 0;
-  }) == 0;
+/// Compares all bytes that applications leave alone with those that were sent, for `count` frames
+/// whose tags are right; frame_of(i) is the i-th, without data if it is not to be
+/// looked at; unequal[i] is not 0 afterwards if it differs.
+/// Called by all threads. Returns how many frames differ.
+template <typename FrameOf>
+uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, uint32_t* unequal,
+                      FrameOf frame_of) {
+  team.ForEach(count, [&](uint32_t i) { unequal[i] = 0; });
+  const uint32_t words = shape.largest * kFlitBytes / sizeof(uint32_t);
+  team.ForEach(count * words, [&](uint32_t i) {
+    const Returned frame = frame_of(i / words);
+    if (frame.data == nullptr) return;
+    const uint32_t at = i % words * sizeof(uint32_t), end = frame.length - kTagBytes;
+    if (at + sizeof(uint32_t) <= shape.invariant || at >= end) return;
+    const uint8_t* const sent =
+        shape.data + uint64_t{shape.frames[TagWord(frame, 2)].flit} * kFlitBytes;
+    const uint32_t difference = *reinterpret_cast<const uint32_t*>(frame.data + at) ^
+                                *reinterpret_cast<const uint32_t*>(sent + at);
+    uint32_t mask = ~0u;  // Bytes of the word that count, the first one lowest.
+    if (at < shape.invariant) mask <<= 8 * (shape.invariant - at);
+    if (at + sizeof(uint32_t) > end) mask &= ~0u >> 8 * (at + sizeof(uint32_t) - end);
+    if ((difference & mask) != 0) Store(&unequal[i / words], 1u);
+  });
+  return team.Sum(count, [&](uint32_t i) -> uint64_t { return unequal[i]; });
 }
 
 }  // namespace sluice::device::grid

@@ -2,8 +2,8 @@
 //
 // The source of frames in the card's memory. A ring of frames that the host built beforehand is
 // sent again and again; a tag in each frame changes with each lap (emulator/tag.h). Blocks that
-// receive take batches of it by ticket, steer and copy them side by side, and pass two points in
-// the order of their tickets: where room is reserved, and where the frames are published.
+// receive take batches of it in turn, steer and copy them side by side, and pass two points in the
+// order of their tickets: where room is reserved, and where the frames are published.
 #pragma once
 
 #include <cstdint>
@@ -17,68 +17,85 @@ namespace sluice::device::grid {
 /// A batch of the ring.
 struct Batch {
   uint64_t ticket;
-  uint64_t start;
+  uint64_t position;  ///< Of its first frame among all.
+  uint32_t entry;     ///< Of its first frame in the ring.
+  uint32_t lap;
   uint32_t count;  ///< 0: nothing is due.
   uint32_t epoch;
+  uint64_t now_ns;  ///< When it was taken.
 };
 
-inline void Lock(uint32_t* lock) {
-  while (CompareExchange(lock, 0, 1) != 0) Relax();
-  FenceCard();
-}
-inline void Unlock(uint32_t* lock) {
-  FenceCard();
-  Store(lock, 0u);
-}
-
-/// Frames that may be sent now (emulator/pacer.h). The lock is held.
-inline uint32_t Due(Card& card, Wire& wire) {
+/// Frames that may be sent now (emulator/pacer.h).
+inline uint32_t Due(Card& card, Wire& wire, const WireShape& shape, uint64_t position,
+                    uint64_t now) {
   if (Load(&card.wire_on) == 0) {
-    wire.start_ns = 0;
+    Store(&wire.start_ns, uint64_t{0});
     return 0;
   }
-  const uint64_t now = NowNs();
-  if (wire.start_ns == 0) {
-    wire.start_ns = now;
-    wire.base = wire.position;
+  uint64_t due = shape.batch_frames;
+  if (shape.limit - position < due) due = shape.limit - position;
+  if (shape.per_ns == 0) return static_cast<uint32_t>(due);
+  uint64_t start = Load(&wire.start_ns), base = Load(&wire.base);
+  if (start == 0) {
+    Store(&wire.start_ns, start = now);
+    Store(&wire.base, base = position);
   }
-  uint64_t due = wire.batch_frames;
-  if (wire.limit - wire.position < due) due = wire.limit - wire.position;
-  if (wire.per_ns == 0) return static_cast<uint32_t>(due);
-  const auto allowed =
-      static_cast<uint64_t>(static_cast<double>(now - wire.start_ns) * wire.per_ns);
-  uint64_t behind = wire.base + allowed - wire.position;
+  const auto allowed = static_cast<uint64_t>(static_cast<double>(now - start) * shape.per_ns);
+  uint64_t behind = base + allowed - position;
   if (static_cast<int64_t>(behind) <= 0) return 0;
   constexpr uint64_t kLeast = 256;
-  uint64_t tolerated = static_cast<uint64_t>(wire.per_ns * 1e7);
+  uint64_t tolerated = static_cast<uint64_t>(shape.per_ns * 1e7);
   if (tolerated < kLeast) tolerated = kLeast;
   if (behind > tolerated) {
     Add(&card.counters[WireEvent::kSourceLate], behind - tolerated);
-    wire.base -= behind - tolerated;
+    Store(&wire.base, base - (behind - tolerated));
     behind = tolerated;
   }
   return static_cast<uint32_t>(behind < due ? behind : due);
 }
 
-/// Takes the next batch. One thread.
-inline Batch TakeBatch(Card& card, Wire& wire) {
-  Lock(&wire.lock);
-  const Batch batch{wire.tickets, wire.position, Due(card, wire), wire.epoch};
-  if (batch.count != 0) {
-    ++wire.tickets;
-    wire.position += batch.count;
+/// Takes the next batch if it is the turn of receive block `block` among `blocks`, and frames are
+/// due. One thread.
+inline Batch TakeBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t block,
+                       uint32_t blocks) {
+  Batch batch{Load(&wire.taken), 0, 0, 0, 0, 0, 0};
+  if (batch.ticket % blocks != block) return batch;
+  FenceCard();
+  batch.epoch = Load(&wire.back_epoch);
+  const bool back = batch.epoch != Load(&wire.epoch);
+  if (back) {
+    FenceCard();
+    Store(&wire.epoch, batch.epoch);
   }
-  Unlock(&wire.lock);
+  batch.position = Load(back ? &wire.back_position : &wire.position);
+  batch.entry = Load(back ? &wire.back_entry : &wire.entry);
+  batch.lap = Load(back ? &wire.back_lap : &wire.lap);
+  batch.now_ns = NowNs();
+  batch.count = Due(card, wire, shape, batch.position, batch.now_ns);
+  if (batch.count == 0 && !back) return batch;
+  const uint32_t next = batch.entry + batch.count;
+  const bool wraps = next >= shape.entries;
+  Store(&wire.position, batch.position + batch.count);
+  Store(&wire.entry, wraps ? next - shape.entries : next);
+  Store(&wire.lap, batch.lap + (wraps ? 1 : 0));
+  if (batch.count == 0) return batch;
+  FenceCard();
+  Store(&wire.taken, batch.ticket + 1);
   return batch;
 }
 
-/// Puts a batch back, and with it all that were taken after it. Called at the first point, by one
-/// thread.
+/// Puts a batch back, and with it all that were taken after it. Called by one thread between the
+/// two calls of the first point.
 inline void PutBack(Wire& wire, const Batch& batch) {
-  Lock(&wire.lock);
-  ++wire.epoch;
-  wire.position = batch.start;
-  Unlock(&wire.lock);
+  Store(&wire.back_position, batch.position);
+  Store(&wire.back_entry, batch.entry);
+  Store(&wire.back_lap, batch.lap);
+  FenceCard();
+  Store(&wire.back_epoch, batch.epoch + 1);
+}
+/// Whether a batch was taken before one that was put back. One thread, as PutBack.
+inline bool IsStale(const Wire& wire, const Batch& batch) {
+  return Load(&wire.back_epoch) != batch.epoch;
 }
 
 /// Waits for the turn of a ticket at one of the two points. One thread; the blocks of earlier
@@ -92,20 +109,29 @@ inline void EndTurn(uint64_t* point, uint64_t ticket) {
   Store(point, ticket + 1);
 }
 
-/// Writes the tag of frame number `number` into the frame of the ring that it is.
-inline void Stamp(Wire& wire, uint32_t entry, uint64_t number) {
-  const RingFrame& frame = wire.frames[entry];
-  const auto lap = static_cast<uint32_t>(number / wire.entries);
-  const uint32_t sequence = lap * wire.per_lap + frame.rank;
-  uint8_t* const tag = frame.data + frame.length - kTagBytes;
+/// Frame `i` of a batch.
+inline uint32_t EntryOf(const WireShape& shape, const Batch& batch, uint32_t i) {
+  const uint32_t entry = batch.entry + i;
+  return entry >= shape.entries ? entry - shape.entries : entry;
+}
+
+/// Writes the tag of frame `i` of a batch into the frame of the ring that it is.
+inline void Stamp(const WireShape& shape, const Batch& batch, uint32_t i, const RingFrame& frame,
+                  uint64_t now_ns) {
+  const uint32_t entry = EntryOf(shape, batch, i);
+  const uint32_t lap = batch.lap + (entry < batch.entry ? 1 : 0);
+  const uint32_t sequence = lap * shape.per_lap + frame.rank;
+  uint8_t* const tag = shape.data + uint64_t{frame.flit} * kFlitBytes + frame.length - kTagBytes;
   const uint64_t both = sequence | uint64_t{~sequence} << 32;
   if (frame.length % 4 == 0) {
     Store(reinterpret_cast<uint32_t*>(tag), sequence);
     Store(reinterpret_cast<uint32_t*>(tag) + 1, ~sequence);
   } else {
-    for (uint32_t i = 0; i < 8; ++i) Store(&tag[i], static_cast<uint8_t>(both >> 8 * i));
+    for (uint32_t byte = 0; byte < 8; ++byte) {
+      Store(&tag[byte], static_cast<uint8_t>(both >> 8 * byte));
+    }
   }
-  Store(&wire.sent_ns[entry], NowNs());
+  Store(&shape.sent_ns[entry], now_ns);
 }
 
 }  // namespace sluice::device::grid

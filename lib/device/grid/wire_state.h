@@ -10,26 +10,29 @@ namespace sluice::device::grid {
 /// Bytes of a frame's tag, at its end.
 inline constexpr uint32_t kTagBytes = 16;
 
-/// Frames that a block takes at once at most, and the units of 64 bytes that they may occupy.
-inline constexpr uint32_t kBatchFrames = 1024;
+/// Frames that a block receives at once at most, and the units of 64 bytes that they may occupy.
+inline constexpr uint32_t kBatchFrames = 2048;
 inline constexpr uint32_t kBatchFlits = 4096;
 inline constexpr uint32_t kFlitBytes = 64;
 
+/// Entries of a ring at most: a frame's number holds its entry in so many bits.
+inline constexpr uint32_t kEntryBits = 20;
+
 /// A frame of the ring.
 struct RingFrame {
-  uint8_t* data;  ///< 64-byte aligned; zeroes up to the next multiple of 64.
+  uint32_t flit;  ///< Where it lies in the ring's bytes; zeroes up to the next one's flit.
   uint32_t length;
   uint32_t flow;
   uint32_t rank;  ///< Frames of the same flow before it in a lap.
-  uint32_t reserved;
 };
 
-/// All counts of frames are since the ring was uploaded.
-struct Wire {
-  RingFrame* frames = nullptr;
-  uint32_t entries = 0;  ///< At least twice what all receive blocks take at once.
-  uint32_t per_lap = 0;  ///< Frames of each flow in a lap.
-  uint32_t nonce = 0;
+/// The part of a wire that does not change while blocks run: each block has a copy at hand.
+struct WireShape {
+  const RingFrame* frames = nullptr;
+  uint8_t* data = nullptr;    ///< The bytes of the ring's frames.
+  uint32_t entries = 0;       ///< At least twice what all receive blocks take at once.
+  uint32_t per_lap = 0;       ///< Frames of each flow in a lap.
+  uint32_t nonce = 0;         ///< Of the tags.
   uint32_t invariant = 0;     ///< First byte that no application changes.
   uint32_t largest = 0;       ///< Flits of the largest frame.
   uint32_t batch_frames = 0;  ///< 1 … kBatchFrames.
@@ -37,22 +40,32 @@ struct Wire {
   uint32_t verify = 64;       ///< One frame in so many is compared; 0: none is looked at.
   double per_ns = 0;          ///< Rate; 0: as fast as they are taken.
   uint64_t limit = ~uint64_t{0};
-
-  // Of the source, under `lock`.
-  uint32_t lock = 0;
-  uint32_t epoch = 0;     ///< Grows when a batch is put back.
-  uint64_t tickets = 0;   ///< Batches that were taken.
-  uint64_t position = 0;  ///< Frames that were taken.
-  uint64_t start_ns = 0;  ///< When the source was switched on; 0: it is off.
-  uint64_t base = 0;      ///< Position at that time, and what was given up since.
-
-  uint64_t reserved = 0;   ///< Tickets that have passed the first point.
-  uint64_t published = 0;  ///< Tickets that have passed the second one.
-
-  // Of the verifier.
   uint32_t* laps = nullptr;         ///< Of each entry: the lap that is expected back next.
-  uint64_t* flow_orders = nullptr;  ///< Of each flow: the last that came back, see Verifier.
+  uint64_t* flow_orders = nullptr;  ///< Of each flow: the number of the last that came back.
   uint64_t* sent_ns = nullptr;      ///< Of each entry: when it was last sent.
+};
+
+/// All counts of frames are since the ring was uploaded.
+struct Wire {
+  WireShape shape;
+
+  // Of the block whose turn it is to take a batch.
+  alignas(64) uint64_t position = 0;  ///< Frames that were taken.
+  uint32_t entry = 0;                 ///< position modulo the entries of the ring, and
+  uint32_t lap = 0;                   ///< divided by them.
+  uint64_t start_ns = 0;              ///< When the source was switched on; 0: it is off.
+  uint64_t base = 0;                  ///< Position at that time, less what was given up since.
+  uint32_t epoch = 0;
+
+  alignas(64) uint64_t taken = 0;      ///< Tickets of batches that were taken.
+  alignas(64) uint64_t reserved = 0;   ///< Tickets that have passed the first point.
+  alignas(64) uint64_t published = 0;  ///< Tickets that have passed the second one.
+
+  // Of the block whose turn it is at the first point: a batch was put back.
+  alignas(64) uint32_t back_epoch = 0;  ///< Grows; stored after the others.
+  uint32_t back_entry = 0;
+  uint32_t back_lap = 0;
+  uint64_t back_position = 0;
 };
 
 }  // namespace sluice::device::grid

@@ -33,8 +33,8 @@ const char* Reset(device::grid::Card& base, const SettingValues& settings, uint8
   card.nb_mask = config.nb_entries - 1;
   card.per_packet = config.notify_per_packet ? 1 : 0;
   // A batch always fits into an empty pipe.
-  const uint32_t most = card.pipe_mask / card.wire.largest;
-  if (card.wire.batch_frames > most) card.wire.batch_frames = most == 0 ? 1 : most;
+  const uint32_t most = card.pipe_mask / card.wire.shape.largest;
+  if (card.wire.shape.batch_frames > most) card.wire.shape.batch_frames = most == 0 ? 1 : most;
   return nullptr;
 }
 
@@ -66,10 +66,17 @@ const GridProgram kEnsoProgram = {
     .construct = [](void* memory) -> device::grid::Card* { return new (memory) EnsoCard; },
     .reset = Reset,
     .find_rings = FindRings,
-    .turn = [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
-               const device::grid::Team& team, void* memory) {
-      device::grid::TakeTurn(static_cast<EnsoCard&>(card), roles, block, team,
-                             *static_cast<EnsoMemory*>(memory));
-    }};
+    .begin =
+        [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
+           const device::grid::Team& team, void* memory) {
+          device::grid::BeginTurns(static_cast<EnsoCard&>(card), roles, block, team,
+                                   *static_cast<EnsoMemory*>(memory));
+        },
+    .turn =
+        [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
+           const device::grid::Team& team, void* memory) {
+          device::grid::TakeTurn(static_cast<EnsoCard&>(card), roles, block, team,
+                                 *static_cast<EnsoMemory*>(memory));
+        }};
 
 }  // namespace sluice::emulator

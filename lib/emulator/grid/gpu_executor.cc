@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
 #include <type_traits>
 #include <vector>
-#include <string>
 
 #include "emulator/grid/executor.h"
 
@@ -29,6 +29,7 @@ using DevicePointer = unsigned long long;  // NOLINT: the library's own type.
 constexpr Result kNotReady = 600;
 constexpr unsigned kRegisterPortable = 1, kRegisterMapped = 2;
 constexpr int kMultiprocessors = 16;  // Of CUdevice_attribute.
+constexpr int kMaxSharedBytes = 8;    // Of CUfunction_attribute.
 constexpr unsigned kNonBlocking = 1;
 
 /// The functions of libcuda.so.1, by their exported names.
@@ -43,6 +44,7 @@ struct Library {
   Result (*set_current)(Context);
   Result (*load)(Module*, const void*);
   Result (*function)(Function*, Module, const char*);
+  Result (*function_attribute)(Function, int, int);
   Result (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    Stream, void**, void**);
   Result (*host_register)(void*, size_t, unsigned);
@@ -87,6 +89,7 @@ struct Library {
     find(&library.set_current, "cuCtxSetCurrent");
     find(&library.load, "cuModuleLoadData");
     find(&library.function, "cuModuleGetFunction");
+    find(&library.function_attribute, "cuFuncSetAttribute");
     find(&library.launch, "cuLaunchKernel");
     find(&library.host_register, "cuMemHostRegister_v2");
     find(&library.host_unregister, "cuMemHostUnregister");
@@ -141,14 +144,20 @@ class GpuExecutor final : public Executor {
       return false;
     }
     name_ = name;
+    block_bytes_ = static_cast<unsigned>(program.block_bytes);
     // Blocks wait for each other: all of them must run at once.
     if (device::grid::Blocks(roles) > static_cast<uint32_t>(processors)) {
-      *error = "on=gpu: " + std::to_string(device::grid::Blocks(roles)) + " blocks, and the GPU has " +
-               std::to_string(processors) + " multiprocessors; give fewer receivers or senders";
+      *error = "on=gpu: " + std::to_string(device::grid::Blocks(roles)) +
+               " blocks, and the GPU has " + std::to_string(processors) +
+               " multiprocessors; give fewer receivers or senders";
       return false;
     }
     return Check(cuda_.load(&module_, program.ptx.data()), "cuModuleLoadData", error) &&
-           Check(cuda_.function(&function_, module_, program.kernel), "cuModuleGetFunction", error) &&
+           Check(cuda_.function(&function_, module_, program.kernel), "cuModuleGetFunction",
+                 error) &&
+           Check(cuda_.function_attribute(function_, kMaxSharedBytes,
+                                          static_cast<int>(program.block_bytes)),
+                 "cuFuncSetAttribute", error) &&
            Check(cuda_.stream_create(&stream_, kNonBlocking), "cuStreamCreate", error);
   }
 
@@ -177,7 +186,8 @@ class GpuExecutor final : public Executor {
                "cuMemHostRegister", error)) {
       return false;
     }
-    if (!Check(cuda_.device_pointer(&at, begin, 0), "cuMemHostGetDevicePointer", error)) return false;
+    if (!Check(cuda_.device_pointer(&at, begin, 0), "cuMemHostGetDevicePointer", error))
+      return false;
     if (at == Pointer(begin)) return true;
     *error = "on=gpu: the GPU sees host memory at other addresses than the host does";
     cuda_.host_unregister(begin);
@@ -192,9 +202,10 @@ class GpuExecutor final : public Executor {
     Roles copy = roles;
     void* arguments[] = {&card, &copy};
     if (!Current(error)) return false;
-    started_ = Check(cuda_.launch(function_, device::grid::Blocks(roles), 1, 1,
-                                  device::grid::kTeamThreads, 1, 1, 0, stream_, arguments, nullptr),
-                     "cuLaunchKernel", error);
+    started_ =
+        Check(cuda_.launch(function_, device::grid::Blocks(roles), 1, 1, device::grid::kTeamThreads,
+                           1, 1, block_bytes_, stream_, arguments, nullptr),
+              "cuLaunchKernel", error);
     return started_;
   }
   void Join() override {
@@ -228,6 +239,7 @@ class GpuExecutor final : public Executor {
   Module module_ = nullptr;
   Function function_ = nullptr;
   Stream stream_ = nullptr;
+  unsigned block_bytes_ = 0;
   bool started_ = false;
   std::vector<DevicePointer> memory_;
 };

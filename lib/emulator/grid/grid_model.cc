@@ -32,6 +32,11 @@ constexpr std::string_view kCrossingNames[] = {"payload_to_host", "payload_from_
                                                "notifications", "descriptors", "registers"};
 static_assert(std::size(kCrossingNames) == device::grid::kCrossings);
 
+constexpr std::string_view kPhaseNames[] = {
+    "receive_steer", "receive_reserve", "receive_copy", "receive_publish", "send_slots",
+    "send_bytes",    "send_cut",        "send_check",   "send_complete",   "elapsed"};
+static_assert(std::size(kPhaseNames) == device::grid::kPhases);
+
 size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 uint64_t Of(const Counters& counters, WireEvent event) {
@@ -131,8 +136,7 @@ bool GridModel::Start(const Arguments& arguments, std::string* error) {
                   : MakeThreadExecutor(on_.threads, program_);
   if (executor_ == nullptr) return false;
   const size_t lines_bytes = (sizeof(Lines) + PageBytes() - 1) / PageBytes() * PageBytes();
-  lines_memory_ =
-      bar::RingMemory::Create(lines_bytes, false, bar::RingMemory::Pages::kPreferHuge);
+  lines_memory_ = bar::RingMemory::Create(lines_bytes, false, bar::RingMemory::Pages::kPreferHuge);
   if (!lines_memory_) {
     *error = std::string("no memory for the card's control lines: ") + std::strerror(errno);
     return false;
@@ -148,8 +152,8 @@ bool GridModel::Start(const Arguments& arguments, std::string* error) {
     staging_ = static_cast<uint8_t*>(executor_->Allocate(program_.staging_bytes, error));
     if (staging_ == nullptr) return false;
   }
-  auto* const image = static_cast<std::byte*>(
-      std::aligned_alloc(64, (program_.card_bytes + 63) / 64 * 64));
+  auto* const image =
+      static_cast<std::byte*>(std::aligned_alloc(64, (program_.card_bytes + 63) / 64 * 64));
   if (image == nullptr) throw std::bad_alloc();
   image_memory_ = {image, [](std::byte* memory) { std::free(memory); }};
   image_ = program_.construct(image);
@@ -165,7 +169,7 @@ bool GridModel::Start(const Arguments& arguments, std::string* error) {
 
 // The generator's frames, as the CPU's model sends them, in the card's memory.
 bool GridModel::UploadWire(const Arguments& arguments, std::string* error) {
-  device::grid::Wire& wire = image_->wire;
+  device::grid::WireShape& shape = image_->wire.shape;
   uint32_t largest = 0;
   const uint32_t in_flight = 4 * on_.roles.receivers * on_.batch;
   const std::unique_ptr<FrameRing> ring = FrameRing::Build(arguments.generator, error, in_flight);
@@ -181,41 +185,46 @@ bool GridModel::UploadWire(const Arguments& arguments, std::string* error) {
     largest = std::max(largest, flits(frame.length));
     bytes += size_t{flits(frame.length)} * device::grid::kFlitBytes;
   }
-  std::vector<uint8_t> data(bytes);
-  auto* const card_data = static_cast<uint8_t*>(executor_->Allocate(bytes, error));
-  if (card_data == nullptr) return false;
-  size_t at = 0;
-  for (size_t i = 0; i < frames.size(); ++i) {
-    const FrameRing::Expected& expected = ring->expected()[i];
-    std::memcpy(&data[at], frames[i].data, frames[i].length);
-    table[i] = {card_data + at, frames[i].length, expected.flow, ranks[expected.flow]++, 0};
-    at += size_t{flits(frames[i].length)} * device::grid::kFlitBytes;
+  if (table.size() > size_t{1} << device::grid::kEntryBits) {
+    *error = "wire=gen: too many flows for the card; give fewer";
+    return false;
   }
   const auto allocate = [&]<typename T>(T** array, size_t count) {
     *array = static_cast<T*>(executor_->Allocate(count * sizeof(T), error));
     return *array != nullptr;
   };
-  if (!allocate(&wire.frames, table.size()) || !allocate(&wire.laps, table.size()) ||
-      !allocate(&wire.flow_orders, ring->flows()) || !allocate(&wire.sent_ns, table.size())) {
+  RingFrame* card_frames = nullptr;
+  if (!allocate(&shape.data, bytes) || !allocate(&card_frames, table.size()) ||
+      !allocate(&shape.laps, table.size()) || !allocate(&shape.flow_orders, ring->flows()) ||
+      !allocate(&shape.sent_ns, table.size())) {
     return false;
   }
-  if (!executor_->Write(card_data, data.data(), bytes) ||
-      !executor_->Write(wire.frames, table.data(), table.size() * sizeof(RingFrame))) {
+  std::vector<uint8_t> data(bytes);
+  uint32_t flit = 0;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const FrameRing::Expected& expected = ring->expected()[i];
+    std::memcpy(&data[size_t{flit} * device::grid::kFlitBytes], frames[i].data, frames[i].length);
+    table[i] = {flit, frames[i].length, expected.flow, ranks[expected.flow]++};
+    flit += flits(frames[i].length);
+  }
+  if (!executor_->Write(shape.data, data.data(), bytes) ||
+      !executor_->Write(card_frames, table.data(), table.size() * sizeof(RingFrame))) {
     *error = "the card's memory cannot be written";
     return false;
   }
-  wire.entries = static_cast<uint32_t>(table.size());
-  wire.per_lap = ring->per_lap();
-  wire.nonce = ring->nonce();
-  wire.invariant = ring->invariant_offset();
-  wire.largest = largest;
-  wire.batch_frames = std::clamp(device::grid::kBatchFlits / largest, 1u, on_.batch);
-  wire.pause = arguments.pause ? 1 : 0;
-  wire.verify = arguments.verify == VerifyMode::kFull      ? 1
-                : arguments.verify == VerifyMode::kSampled ? kSampleInterval
-                                                           : 0;
-  wire.per_ns = arguments.generator.rate_pps / 1e9;
-  wire.limit = arguments.generator.count == 0 ? ~uint64_t{0} : arguments.generator.count;
+  shape.frames = card_frames;
+  shape.entries = static_cast<uint32_t>(table.size());
+  shape.per_lap = ring->per_lap();
+  shape.nonce = ring->nonce();
+  shape.invariant = ring->invariant_offset();
+  shape.largest = largest;
+  shape.batch_frames = std::clamp(device::grid::kBatchFlits / largest, 1u, on_.batch);
+  shape.pause = arguments.pause ? 1 : 0;
+  shape.verify = arguments.verify == VerifyMode::kFull      ? 1
+                 : arguments.verify == VerifyMode::kSampled ? kSampleInterval
+                                                            : 0;
+  shape.per_ns = arguments.generator.rate_pps / 1e9;
+  shape.limit = arguments.generator.count == 0 ? ~uint64_t{0} : arguments.generator.count;
   return true;
 }
 
@@ -228,8 +237,8 @@ bool GridModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
   }
   const bar::PostedQueue::Layout layout = bar::PostedQueue::GetLayout();
   image_->queue = reinterpret_cast<uint8_t*>(queue);
-  image_->layout = {layout.lanes, layout.lane_bytes,     bar::PostedQueue::kDepth,
-                    layout.entries, layout.head, layout.reply_sequence, layout.reply_value};
+  image_->layout = {layout.lanes, layout.lane_bytes,     bar::PostedQueue::kDepth, layout.entries,
+                    layout.head,  layout.reply_sequence, layout.reply_value};
   image_->link = 0;
   for (uint32_t lane = 0; lane < device::grid::kLanes; ++lane) {
     image_->heads[lane] = queue->Head(lane);
@@ -272,7 +281,8 @@ void GridModel::Disconnect(bool died) {
 std::string GridModel::Summary() const {
   const auto us = [&](double share) {
     char text[32];
-    std::snprintf(text, sizeof(text), "%.2f", static_cast<double>(Quantile(counters_, share)) / 1e3);
+    std::snprintf(text, sizeof(text), "%.2f",
+                  static_cast<double>(Quantile(counters_, share)) / 1e3);
     return std::string(text);
   };
   std::string text = "frames came back within us: p50 " + us(0.5) + ", p99 " + us(0.99) +
@@ -280,6 +290,11 @@ std::string GridModel::Summary() const {
   for (uint32_t i = 0; i < device::grid::kCrossings; ++i) {
     text += std::string(i == 0 ? " " : ", ") + std::string(kCrossingNames[i]) + " " +
             std::to_string(counters_.crossings[i]);
+  }
+  text += "; cycles of blocks:";
+  for (uint32_t i = 0; i < device::grid::kPhases; ++i) {
+    text += std::string(i == 0 ? " " : ", ") + std::string(kPhaseNames[i]) + " " +
+            std::to_string(counters_.phases[i]);
   }
   return text;
 }
@@ -454,6 +469,9 @@ std::vector<Statistic> GridModel::Statistics() {
   emit("wire_", "source_late", wire(WireEvent::kSourceLate));
   for (uint32_t i = 0; i < device::grid::kCrossings; ++i) {
     emit("link_bytes_", kCrossingNames[i], counters_.crossings[i]);
+  }
+  for (uint32_t i = 0; i < device::grid::kPhases; ++i) {
+    emit("model_cycles_", kPhaseNames[i], counters_.phases[i]);
   }
   emit("wire_latency_", "p50_ns", Quantile(counters_, 0.5));
   emit("wire_latency_", "p99_ns", Quantile(counters_, 0.99));

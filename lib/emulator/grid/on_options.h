@@ -3,11 +3,11 @@
 // on=…: what executes a model.
 //
 //   on=cpu                       a thread of this process (default)
-//   on=gpu:index=0+receivers=12+senders=16+batch=1024
+//   on=gpu:index=0+receivers=12+senders=16+batch=2048
 //       blocks on an NVIDIA GPU, across PCIe; receivers and senders: blocks besides the one for
 //       registers, as many as the GPU has multiprocessors together; batch: frames that a block
 //       receives at once
-//   on=threads:threads=1+receivers=1+senders=1+batch=1024
+//   on=threads:threads=1+receivers=1+senders=1+batch=2048
 //       the same blocks as threads of this process: slow, for tests
 #pragma once
 
@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "device/grid/roles.h"
+#include "device/grid/wire_state.h"
 
 namespace sluice::emulator {
 
@@ -26,7 +27,7 @@ struct OnOptions {
   uint32_t index = 0;
   uint32_t threads = 1;
   device::grid::Roles roles;
-  uint32_t batch = 1024;  ///< Frames.
+  uint32_t batch = device::grid::kBatchFrames;  ///< Frames.
 
   /// Reads what follows "on=". False, with one line in `error`, if any of it is wrong.
   bool Read(std::string_view text, std::string* error);

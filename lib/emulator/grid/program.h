@@ -31,6 +31,9 @@ struct GridProgram {
   const char* (*reset)(device::grid::Card& card, const SettingValues& settings, uint8_t* staging);
   /// Memory was taken away or moved: looks for every ring anew.
   void (*find_rings)(device::grid::Card& card);
+  /// What a block does before its first turn.
+  void (*begin)(device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
+                const device::grid::Team& team, void* memory);
   /// One turn of a block, by the one thread that stands for its threads.
   void (*turn)(device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
                const device::grid::Team& team, void* memory);

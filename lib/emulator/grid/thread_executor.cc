@@ -50,9 +50,8 @@ class ThreadExecutor final : public Executor {
     const uint32_t count = std::min(count_, blocks);
     running_ = count;
     for (uint32_t i = 0; i < count; ++i) {
-      threads_.emplace_back([this, card, roles, blocks, count, i] {
-        Run(card, roles, i, blocks, count);
-      });
+      threads_.emplace_back(
+          [this, card, roles, blocks, count, i] { Run(card, roles, i, blocks, count); });
     }
     return true;
   }
@@ -69,11 +68,12 @@ class ThreadExecutor final : public Executor {
   /// Takes the turns of blocks `first`, first + step, ….
   void Run(Card* card, const Roles& roles, uint32_t first, uint32_t blocks, uint32_t step) {
     std::vector<std::vector<std::max_align_t>> shared;
-    for (uint32_t block = first; block < blocks; block += step) {
-      shared.emplace_back(program_.block_bytes / sizeof(std::max_align_t) + 1);
-    }
     TeamMemory team_memory;
     const Team team(&team_memory);
+    for (uint32_t block = first; block < blocks; block += step) {
+      shared.emplace_back(program_.block_bytes / sizeof(std::max_align_t) + 1);
+      program_.begin(*card, roles, block, team, shared.back().data());
+    }
     while (device::grid::Load(&card->stopping) == 0) {
       for (uint32_t block = first, i = 0; block < blocks; block += step, ++i) {
         program_.turn(*card, roles, block, team, shared[i].data());
