@@ -3,7 +3,7 @@
 """embed_ptx.py NAME SOURCE OUTPUT DEPFILE [COMPILER ARGUMENT...]
 
 Compiles SOURCE to PTX and writes OUTPUT, a C++ file that defines the text as
-sluice::emulator::NAME. Without a compiler, or where it cannot compile PTX, the text is empty and
+sluice::emulator::NAME, an array of characters. Without a compiler, or where it cannot compile PTX, the text is empty and
 one line says so."""
 
 import pathlib
@@ -37,10 +37,9 @@ def main():
     pieces = [text[i:i + PIECE] for i in range(0, len(text), PIECE)] or [""]
     literals = "\n".join(f'R"ptx({piece})ptx"' for piece in pieces)
     pathlib.Path(output).write_text(
-        "#include <string_view>\n"
         "namespace sluice::emulator {\n"
-        f"extern const std::string_view {name};\n"
-        f"const std::string_view {name} =\n{literals};\n"
+        f"extern const char {name}[];\n"
+        f"const char {name}[] =\n{literals};\n"
         "}  // namespace sluice::emulator\n", encoding="ascii")
 
 

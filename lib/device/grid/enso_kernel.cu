@@ -13,7 +13,7 @@
 /// Of the size that the launch gives: sizeof(EnsoMemory).
 extern __attribute__((shared)) unsigned char sluice_shared[];
 
-extern "C" __attribute__((global)) __attribute__((launch_bounds(1024))) void sluice_enso(
+extern "C" __attribute__((global)) __attribute__((launch_bounds(1024, 1))) void sluice_enso(
     sluice::device::grid::EnsoCard* card, sluice::device::grid::Roles roles) {
   using namespace sluice::device::grid;
   static __attribute__((shared)) TeamMemory team_memory;

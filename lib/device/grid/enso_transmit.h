@@ -36,11 +36,11 @@ struct EnsoTransmitMemory {
   bool whole_flits;            ///< All slots consist of aligned flits.
   uint32_t next;               ///< Where the next look at the buffers begins.
   SlotWrites<kTurnSlots> writes;
-  uint16_t spans[kStreamFlits];   ///< Flits of the frame if one begins at this flit.
-  uint16_t jumps[kStreamFlits];   ///< Where the 2^n-th frame from here begins.
-  uint16_t firsts[kStreamFlits];  ///< First flit of each frame.
-  uint8_t begins[kStreamFlits];   ///< 1: a frame begins here.
-  uint32_t orders[kStreamFlits];  ///< Of each frame; see CheckTag.
+  uint16_t lengths[kStreamFlits];  ///< Bytes of the frame if one begins at this flit.
+  uint16_t jumps[kStreamFlits];    ///< Where the 2^n-th frame from here begins.
+  uint16_t firsts[kStreamFlits];   ///< First flit of each frame.
+  uint8_t begins[kStreamFlits];    ///< 1: a frame begins here.
+  uint32_t orders[kStreamFlits];   ///< Of each frame; see CheckTag.
   alignas(16) uint32_t scratch[kStreamFlits];
 };
 
@@ -191,7 +191,15 @@ class EnsoTransmitter {
     uint8_t* const to = staging_ + uint64_t{buffer.held} * kFlitBytes;
     const auto store = [&](uint32_t part, Quad quad) {
       *reinterpret_cast<Quad*>(to + part * sizeof(Quad)) = quad;
+      // Bytes 16 and 17 of a flit.
+      if (part % kParts == 1) memory_.lengths[buffer.held + part / kParts] = LengthOf(quad);
     };
+    // Lengths of what the last turn kept: other buffers were served since.
+    if (buffer.held != 0) {
+      team_.ForEach(buffer.held, [&](uint32_t i) {
+        memory_.lengths[i] = LengthOf(LoadPlain(staging_ + i * kFlitBytes + sizeof(Quad)));
+      });
+    }
     // Part `part` of this turn's bytes in its slot.
     const auto offset_in = [&](uint32_t slot, uint32_t part) {
       const uint32_t begin = slot == 0 ? 0 : memory_.ends[slot - 1];
@@ -228,18 +236,20 @@ class EnsoTransmitter {
     return quad;
   }
 
-  uint32_t LengthAt(uint32_t flit) const {
-    const uint8_t* const at = staging_ + uint64_t{flit} * kFlitBytes + 16;
-    return (uint32_t{at[0]} << 8 | at[1]) + 14;
+  /// The length that a frame claims, by the second quad of its first flit; longer ones than a frame
+  /// can be are equally bad.
+  static uint16_t LengthOf(Quad quad) {
+    const uint32_t total = (quad.low & 0xff) << 8 | (quad.low >> 8 & 0xff);
+    return static_cast<uint16_t>(total + 14 < 0xffff ? total + 14 : 0xffff);
   }
+  uint32_t SpanAt(uint32_t flit) const { return regs::enso::Flits(memory_.lengths[flit]); }
 
   /// Finds where frames begin: each flit knows where the next frame would begin if one began there;
   /// the distance doubles with each step. Returns the number of whole frames.
   uint32_t CutFrames(const EnsoBuffer& buffer) {
     total_ = buffer.held + memory_.flits;
     const uint64_t longer = team_.Sum(total_, [&](uint32_t i) -> uint64_t {
-      const uint32_t span = regs::enso::Flits(LengthAt(i));
-      memory_.spans[i] = static_cast<uint16_t>(span);
+      const uint32_t span = SpanAt(i);
       memory_.jumps[i] =
           static_cast<uint16_t>(i + span < total_ && span <= kMostFlits ? i + span : total_);
       memory_.begins[i] = i == 0;
@@ -262,8 +272,7 @@ class EnsoTransmitter {
   }
 
   bool IsWhole(uint32_t i) const {
-    return memory_.begins[i] != 0 && memory_.spans[i] <= kMostFlits &&
-           i + memory_.spans[i] <= total_;
+    return memory_.begins[i] != 0 && SpanAt(i) <= kMostFlits && i + SpanAt(i) <= total_;
   }
 
   void Double() {
@@ -297,7 +306,7 @@ class EnsoTransmitter {
 
   Returned Frame(uint32_t i) const {
     const uint32_t first = memory_.firsts[i];
-    return {staging_ + uint64_t{first} * kFlitBytes, LengthAt(first)};
+    return {staging_ + uint64_t{first} * kFlitBytes, memory_.lengths[first]};
   }
 
   /// Counts and checks `frames` frames.

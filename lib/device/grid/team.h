@@ -81,15 +81,10 @@ class Team {
   uint64_t Sum(uint32_t count, F f) const {
     uint64_t own = 0;
     for (uint32_t i = Thread(); i < count; i += kTeamThreads) own += f(i);
-    for (uint32_t step = kWarpThreads / 2; step != 0; step /= 2) {
-      const uint32_t low = ShuffleDown(static_cast<uint32_t>(own), step);
-      const uint32_t high = ShuffleDown(static_cast<uint32_t>(own >> 32), step);
-      own += low | uint64_t{high} << 32;
-    }
+    own = AllLanes(own);
     if (Thread() % kWarpThreads == 0) memory_->words[Thread() / kWarpThreads] = own;
     Sync();
-    uint64_t sum = 0;
-    for (uint32_t warp = 0; warp < kTeamThreads / kWarpThreads; ++warp) sum += memory_->words[warp];
+    const uint64_t sum = AllLanes(memory_->words[Thread() % kWarpThreads]);
     Sync();
     return sum;
   }
@@ -109,12 +104,12 @@ class Team {
       memory_->words[Thread() / kWarpThreads] = upto;
     }
     Sync();
-    uint32_t before = upto - own, sum = 0;
-    for (uint32_t warp = 0; warp < kTeamThreads / kWarpThreads; ++warp) {
-      const auto words = static_cast<uint32_t>(memory_->words[warp]);
-      if (warp < Thread() / kWarpThreads) before += words;
-      sum += words;
-    }
+    // The sums of all warps, and of those before this one.
+    const auto words = static_cast<uint32_t>(memory_->words[Thread() % kWarpThreads]);
+    const bool earlier = Thread() % kWarpThreads < Thread() / kWarpThreads;
+    const uint64_t both = AllLanes(words | (earlier ? uint64_t{words} << 32 : 0));
+    const auto sum = static_cast<uint32_t>(both);
+    uint32_t before = upto - own + static_cast<uint32_t>(both >> 32);
     for (uint32_t i = first; i < last; ++i) {
       const uint32_t value = values[i];
       values[i] = before;
@@ -127,9 +122,19 @@ class Team {
  private:
   static uint32_t Thread() { return static_cast<uint32_t>(__nvvm_read_ptx_sreg_tid_x()); }
   static uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
-  static uint32_t ShuffleDown(uint32_t value, uint32_t lanes) {
+  /// The sum of the values of all threads of this warp, for each of them. Halves of 32 bits do not
+  /// carry into each other if their sums fit.
+  static uint64_t AllLanes(uint64_t value) {
+    for (uint32_t step = kWarpThreads / 2; step != 0; step /= 2) {
+      const uint32_t low = ShuffleAcross(static_cast<uint32_t>(value), step);
+      const uint32_t high = ShuffleAcross(static_cast<uint32_t>(value >> 32), step);
+      value += low | uint64_t{high} << 32;
+    }
+    return value;
+  }
+  static uint32_t ShuffleAcross(uint32_t value, uint32_t mask) {
     return static_cast<uint32_t>(
-        __nvvm_shfl_sync_down_i32(~0u, static_cast<int>(value), static_cast<int>(lanes), 31));
+        __nvvm_shfl_sync_bfly_i32(~0u, static_cast<int>(value), static_cast<int>(mask), 31));
   }
   static uint32_t ShuffleUp(uint32_t value, uint32_t lanes) {
     return static_cast<uint32_t>(

@@ -25,14 +25,28 @@ struct Returned {
 inline constexpr uint32_t kNoOrder = ~0u;  ///< Its tag is wrong, or it came back before.
 inline constexpr uint32_t kEntryMask = (1u << kEntryBits) - 1;
 
-inline uint32_t LoadBytes(const uint8_t* at) {
-  return at[0] | uint32_t{at[1]} << 8 | uint32_t{at[2]} << 16 | uint32_t{at[3]} << 24;
-}
-/// Word `i` of a frame's tag.
-inline uint32_t TagWord(const Returned& frame, uint32_t i) {
-  const uint8_t* const at = frame.data + frame.length - kTagBytes + 4 * i;
-  return frame.length % 4 == 0 ? *reinterpret_cast<const uint32_t*>(at) : LoadBytes(at);
-}
+/// The tag of a frame, wherever it lies: two loads at most.
+struct Tag {
+  uint32_t sequence, complement, entry, check;
+
+  explicit Tag(const Returned& frame) {
+    const uint8_t* const at = frame.data + frame.length - kTagBytes;
+    const auto shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) % sizeof(Quad));
+    const Quad first = LoadPlain(at - shift);
+    const Quad second = shift == 0 ? Quad{0, 0} : LoadPlain(at - shift + sizeof(Quad));
+    // Bytes `shift` to `shift` + 16 of the two.
+    const bool upper = shift >= 8;
+    const uint64_t a = upper ? first.high : first.low, b = upper ? second.low : first.high,
+                   c = upper ? second.high : second.low;
+    const uint32_t bits = 8 * (shift % 8);
+    const uint64_t low = bits == 0 ? a : a >> bits | b << (64 - bits);
+    const uint64_t high = bits == 0 ? b : b >> bits | c << (64 - bits);
+    sequence = static_cast<uint32_t>(low);
+    complement = static_cast<uint32_t>(low >> 32);
+    entry = static_cast<uint32_t>(high);
+    check = static_cast<uint32_t>(high >> 32);
+  }
+};
 
 /// The number of a frame in 64 bits; `lap` is the newest one on the wire.
 inline uint64_t WholeOrder(uint32_t order, uint32_t lap) {
@@ -50,8 +64,9 @@ inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& fra
     return kNoOrder;
   };
   if (frame.length < kTagBytes) return refuse(WireEvent::kCorrupted);
-  const uint32_t sequence = TagWord(frame, 0), complement = TagWord(frame, 1),
-                 entry = TagWord(frame, 2), nonce = entry ^ TagWord(frame, 3);
+  const Tag tag(frame);
+  const uint32_t sequence = tag.sequence, complement = tag.complement, entry = tag.entry,
+                 nonce = tag.entry ^ tag.check;
   if (~sequence != complement || nonce != shape.nonce || entry >= shape.entries) {
     // The nonce of another run is the number of the run, and the number permuted.
     const uint32_t run = nonce & 0xffff;
@@ -140,7 +155,7 @@ uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, 
     const uint32_t at = i % words * sizeof(uint32_t), end = frame.length - kTagBytes;
     if (at + sizeof(uint32_t) <= shape.invariant || at >= end) return;
     const uint8_t* const sent =
-        shape.data + uint64_t{shape.frames[TagWord(frame, 2)].flit} * kFlitBytes;
+        shape.data + uint64_t{shape.frames[Tag(frame).entry].flit} * kFlitBytes;
     const uint32_t difference = *reinterpret_cast<const uint32_t*>(frame.data + at) ^
                                 *reinterpret_cast<const uint32_t*>(sent + at);
     uint32_t mask = ~0u;  // Bytes of the word that count, the first one lowest.

@@ -10,7 +10,7 @@
 
 namespace sluice::emulator {
 
-extern const std::string_view kEnsoPtx;
+extern const char kEnsoPtx[];
 
 namespace {
 

@@ -152,7 +152,7 @@ class GpuExecutor final : public Executor {
                " multiprocessors; give fewer receivers or senders";
       return false;
     }
-    return Check(cuda_.load(&module_, program.ptx.data()), "cuModuleLoadData", error) &&
+    return Check(cuda_.load(&module_, program.ptx), "cuModuleLoadData", error) &&
            Check(cuda_.function(&function_, module_, program.kernel), "cuModuleGetFunction",
                  error) &&
            Check(cuda_.function_attribute(function_, kMaxSharedBytes,
@@ -248,7 +248,7 @@ class GpuExecutor final : public Executor {
 
 std::unique_ptr<Executor> MakeGpuExecutor(uint32_t index, const GridProgram& program,
                                           const Roles& roles, std::string* error) {
-  if (program.ptx.empty()) {
+  if (program.ptx[0] == '\0') {
     *error = "on=gpu: this build has no code for GPUs, since clang was not there; omit it";
     return nullptr;
   }

@@ -17,7 +17,7 @@ namespace sluice::emulator {
 
 struct GridProgram {
   const char* kernel;    ///< Name of the kernel in `ptx`.
-  std::string_view ptx;  ///< Ends with a null character; empty: there was no compiler for it.
+  const char* ptx;       ///< Empty: there was no compiler for it.
   size_t card_bytes;     ///< Of the model's card, which derives from grid::Card and nothing else.
   size_t block_bytes;    ///< Shared memory of a block of threads.
   size_t staging_bytes;  ///< Card memory besides.
