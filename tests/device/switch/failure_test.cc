@@ -66,6 +66,17 @@ TEST(Failure, DrainedMessagesAreCountedAndTheRestOfTheStreamGoesOn) {
   EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 5u);
 }
 
+TEST(Failure, WhatTheSwitchHeldForADrainedNodeIsCounted) {
+  Rig rig;
+  const Opened opened = rig.Open(Chain(OnDeath::kDrain));
+  for (uint32_t i = 0; i < 6; ++i) rig.Put(opened.stream, 0, i, 1000);
+  rig.Pump();
+  rig.sw.Fail(1);
+  // Three died with the node. The fourth was delivered in part, two waited in the switch.
+  EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 3u);
+  EXPECT_TRUE(rig.Drain(opened.stream, 2).empty());
+}
+
 TEST(Failure, AFailedStreamEndsAndFreesWhatItHad) {
   Rig rig;
   const Opened opened = rig.Open(Chain(OnDeath::kFail));

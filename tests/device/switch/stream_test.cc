@@ -354,6 +354,8 @@ TEST(Teardown, WritesInFlightArriveAndLaterOnesAreRefused) {
   EXPECT_EQ(rig.sw.dropped(Drop::kClosed), 1u);
   EXPECT_EQ(rig.Drain(opened.stream, 1).size(), 3u);
   EXPECT_TRUE(rig.sw.Finished(opened.stream));
+  rig.sw.Accept(0, in_flight[0]);
+  EXPECT_EQ(rig.sw.dropped(Drop::kNoWindow), 1u) << "it is nobody's";
   // Its number, window and entries are free again.
   const Opened again = rig.Open(Pair());
   EXPECT_EQ(again.stream, opened.stream);
