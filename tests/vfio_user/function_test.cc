@@ -177,6 +177,28 @@ TEST(BusFunction, NetIpuReachesMemoryWithoutAFileByMessages) {
   EXPECT_GT(client.questions().writes, kFrames);
 }
 
+TEST(BusFunction, MemoryOfTheSizeOfABarIsMemoryUntilTheBarIsPlaced) {
+  Rig rig(kIpuModel);
+  // As many bytes as BAR 0 has, where BARs are before software has written their addresses.
+  SharedMemory memory(128 << 10);
+  Client client(TestSocket());
+  ASSERT_TRUE(client.Greet());
+  ASSERT_TRUE(client.Map(0, memory.bytes(), -1));
+  client.AnswerWith(&memory, 0);
+  client.Write(kConfigRegion, 0x10, 4, 0xfebe'0000);
+  client.Enable();
+  const uint32_t block = regs::ipu::QueuePage(0) + regs::ipu::kTxBlock;
+  client.Write(0, block + regs::ipu::kRingBase, 8, 0x1000);
+  client.Write(0, block + regs::ipu::kRingEntries, 4, 64);
+  client.Write(0, block + regs::ipu::kRingControl, 4, 1);
+  client.Write(0, block + regs::ipu::kRingTail, 4, 8);
+  EXPECT_TRUE(Eventually([&] {
+    client.Pump();
+    return client.questions().reads != 0;
+  })) << "the device reads its descriptors";
+  EXPECT_EQ(rig["model_tx_dma_faults"], 0u);
+}
+
 TEST(BusFunction, EnsoReachesMemoryWithoutAFileByMessages) {
   Rig rig(kEnsoModel, Replay("0"), EnsoSettings(EnsoGuest::kPipeFlits, EnsoGuest::kSlots, false));
   SharedMemory memory(1 << 20);

@@ -15,6 +15,7 @@
 #include "hostile_client.h"
 #include "regs/ipu.h"
 #include "rig.h"
+#include "slow_model.h"
 
 namespace sluice::emulator::vfio_user::test {
 namespace {
@@ -158,6 +159,7 @@ TEST_F(Streams, ThatAskForWhatThereIsNotAreRefused) {
       {Command::kRegionRead, Join(RegionAccess{4093, 7, 4}), EINVAL},
       {Command::kRegionRead, Join(RegionAccess{4096, 7, 0}), EINVAL},
       {Command::kRegionRead, Join(RegionAccess{~uint64_t{0} - 1, 0, 4}), EINVAL},
+      {Command::kRegionRead, Join(RegionAccess{0, 0, 4097}), EINVAL},
       {Command::kRegionWrite, Join(RegionAccess{131'072, 0, 4}, uint32_t{1}), EINVAL},
       {Command::kRegionWriteMulti, Join(uint64_t{1}, SingleWrite{131'070, 0, 4, 1}), EINVAL},
       {Command::kDmaMap, Join(DmaMap{32, 3, 0, 4096, 16384}), EINVAL},
@@ -233,6 +235,43 @@ TEST_F(Streams, WhoseAnswersNobodyReadsEnd) {
     Client next(TestSocket());
     return next.Greet();
   }));
+}
+
+TEST(SlowReads, AreLeftWhenTheTurnIsOverAndWhenTheClientIsGone) {
+  using std::chrono::milliseconds;
+  SlowModel model;
+  const SettingValues settings{};
+  std::string error;
+  const auto server = BusServer::Create(HostilePath(), kIpuModel, settings, model, &error);
+  ASSERT_NE(server, nullptr) << error;
+  Client client(HostilePath());
+  Bytes stream = MakeMessage(Command::kVersion, VersionPayload());
+  const auto add = [&stream](const Bytes& message) {
+    stream.insert(stream.end(), message.begin(), message.end());
+  };
+  // Memory is decoded; 100 reads of 8 registers; a posted store.
+  add(MakeMessage(Command::kRegionWrite, Join(RegionAccess{4, kConfigRegion, 2}, uint16_t{2})));
+  for (int i = 0; i < 100; ++i) {
+    add(MakeMessage(Command::kRegionRead, Join(RegionAccess{0, 0, 64})));
+  }
+  add(MakeMessage(Command::kRegionWrite, Join(RegionAccess{0x20, 0, 4}, uint32_t{1}), 1,
+                  kNoReplyFlag));
+  ASSERT_TRUE(client.Send(stream));
+  for (int turn = 0; turn < 100 && model.reads() == 0; ++turn) {
+    server->Turn(-1, milliseconds(1000));
+  }
+  // A register takes a millisecond, a turn 50, and the read under way ends.
+  EXPECT_GE(model.reads(), 8u);
+  EXPECT_LE(model.reads(), 50u + 8);
+  const uint64_t reads = model.reads();
+  EXPECT_EQ(model.writes(), 0u);
+  client.Leave();
+  for (int turn = 0; turn < 10 && !server->Attached().empty(); ++turn) {
+    server->Turn(-1, milliseconds(1000));
+  }
+  EXPECT_EQ(server->Attached(), "");
+  EXPECT_EQ(model.reads(), reads) << "nobody gets the answers";
+  EXPECT_EQ(model.writes(), 1u) << "the last store counts";
 }
 
 TEST_F(Streams, ThatTakeAwayMemoryInUseEnd) {

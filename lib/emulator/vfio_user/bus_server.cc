@@ -46,6 +46,8 @@ bool BusServer::Turn(int wake, milliseconds patience) {
       patience = std::min(left, patience);
     }
   }
+  const bool pending = client_ != nullptr && client_->pending();
+  if (pending) patience = milliseconds(0);
   const short wanted = client_ != nullptr && client_->waiting() ? POLLOUT : POLLIN;
   // A newcomer waits until the one before has greeted.
   const bool hears_newcomers = client_ == nullptr || client_->attached();
@@ -61,7 +63,7 @@ bool BusServer::Turn(int wake, milliseconds patience) {
   // The old client first: a new one may be there because it is gone.
   if (wait[3].revents != 0) {
     End("it took away memory that the device uses");
-  } else if (wait[1].revents != 0 || wait[4].revents != 0) {
+  } else if (wait[1].revents != 0 || wait[4].revents != 0 || pending) {
     Hear();
   }
   if (wait[2].revents != 0) Accept();

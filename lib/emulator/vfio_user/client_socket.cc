@@ -28,6 +28,11 @@ bool ClientSocket::Receive(const char** wrong) {
   return *wrong == nullptr;
 }
 
+bool ClientSocket::HungUp() const {
+  pollfd end = {socket_.fd(), 0, 0};  // Of POLLHUP poll always tells.
+  return poll(&end, 1, 0) == 1 && (end.revents & POLLHUP) != 0;
+}
+
 bool ClientSocket::TrySend(std::span<const uint8_t> bytes, int file, size_t* sent) {
   const ssize_t took = SendWithFile(socket_.fd(), bytes.data(), bytes.size(), file);
   *sent = took > 0 ? static_cast<size_t>(took) : 0;

@@ -27,6 +27,9 @@ class ClientSocket {
   /// makes no sense.
   bool Receive(const char** wrong);
   std::deque<Message>& messages() { return reader_.messages(); }
+  const std::deque<Message>& messages() const { return reader_.messages(); }
+  /// The client has closed its socket: it reads nothing that is sent from now on.
+  bool HungUp() const;
 
   /// Sends a message, with a copy of `file` unless it is negative. What the socket has no room for
   /// leaves with Flush. False: the client is gone, or `*wrong` says what it does not do.

@@ -78,7 +78,13 @@ int FunctionHost::RegionFile(uint32_t region) const {
   return lines ? lines_->fd() : -1;
 }
 
+bool FunctionHost::AsksModel(uint32_t region) const {
+  return region < kBars && parts_.function.bars[region].kind == BarKind::kRegisters;
+}
+
 bool FunctionHost::IsBar(uint64_t address, uint64_t bytes) const {
+  // Until software has placed them, BARs have the address 0, where a guest's memory is.
+  if (!config_.memory_enabled()) return false;
   for (uint32_t i = 0; i < kBars; ++i) {
     const uint64_t size = parts_.function.bars[i].bytes;
     if (size != 0 && size == bytes && config_.BarAddress(i) == address) return true;

@@ -44,7 +44,9 @@ class FunctionHost {
   uint64_t RegionBytes(uint32_t region) const;
   /// File of a region that the client may map, or −1.
   int RegionFile(uint32_t region) const;
-  /// Whether [address, address + bytes) of the bus is a BAR of this function.
+  /// Whether a read of the region waits for the model, register by register.
+  bool AsksModel(uint32_t region) const;
+  /// Whether [address, address + bytes) of the bus is a BAR of this function, which decodes it.
   bool IsBar(uint64_t address, uint64_t bytes) const;
   /// The range lies within the region.
   void Read(uint32_t region, uint64_t offset, std::span<uint8_t> data);

@@ -29,6 +29,7 @@ class MessageReader {
   const char* Take(std::span<const uint8_t> bytes, std::vector<File> files);
   /// Messages that are complete, in order. Whoever takes them out owns them.
   std::deque<Message>& messages() { return messages_; }
+  const std::deque<Message>& messages() const { return messages_; }
   /// Bytes of a message that is not complete.
   size_t waiting_bytes() const { return buffer_.size(); }
 

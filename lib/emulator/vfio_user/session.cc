@@ -18,6 +18,10 @@ using std::chrono::steady_clock;
 
 constexpr uint32_t kMaxToldRefusals = 16;
 
+/// Each register is a question to the model's thread, some ten microseconds: a read of as many
+/// bytes ends within a turn. No processor reads more than 64 bytes at once.
+constexpr uint32_t kMaxRegisterBytes = 4096;
+
 constexpr const char* kCutOff = "a message is shorter than its command needs";
 
 /// The struct that a payload begins with. False: it is cut off.
@@ -26,6 +30,12 @@ bool Get(const Message& message, T* value) {
   if (message.payload.size() < sizeof(T)) return false;
   std::memcpy(value, message.payload.data(), sizeof(T));
   return true;
+}
+
+bool IsPostedStore(const Header& header) {
+  const auto command = static_cast<Command>(header.command);
+  return (command == Command::kRegionWrite || command == Command::kRegionWriteMulti) &&
+         (header.flags & (kTypeMask | kNoReplyFlag)) == kNoReplyFlag;
 }
 
 template <typename T>
@@ -44,7 +54,6 @@ Session::Session(File socket, Peer peer, const FunctionParts& parts)
       socket_(std::move(socket)) {}
 
 bool Session::Turn(std::string* reason) {
-  const char* wrong = nullptr;
   const size_t waited = socket_.waiting_bytes();
   if (!socket_.Flush()) return false;
   const bool reads = socket_.waiting_bytes() < waited;
@@ -53,20 +62,31 @@ bool Session::Turn(std::string* reason) {
   if (reads || begins_to_wait) deadline_ = steady_clock::now() + kMessagePatience;
   // Who does not read is not heard either.
   if (socket_.waiting()) return true;
-  const bool alive = socket_.Receive(&wrong);
-  while (!socket_.messages().empty()) {
-    Message message = std::move(socket_.messages().front());
-    socket_.messages().pop_front();
-    if (!Handle(message, reason)) return false;
-  }
-  if (wrong != nullptr) *reason = wrong;
+  if (!pending()) hears_ = socket_.Receive(&wrong_);
+  if (!HandlePending(reason)) return false;
   if (messages_.bloated()) parts_.model.TakeMemory([this] { memory_.ForgetCopies(); });
   if (socket_.waiting()) {
     deadline_ = steady_clock::now() + kMessagePatience;
   } else if (attached()) {
     deadline_ = steady_clock::time_point::max();
   }
-  return alive;
+  if (hears_ || pending()) return true;
+  if (wrong_ != nullptr) *reason = wrong_;
+  return false;
+}
+
+bool Session::HandlePending(std::string* reason) {
+  const bool gone = socket_.HungUp();
+  const auto end = steady_clock::now() + kTurnTime;
+  while (!socket_.messages().empty()) {
+    Message message = std::move(socket_.messages().front());
+    socket_.messages().pop_front();
+    // The last stores of a client that is gone count. Nobody is there for an answer.
+    if (gone && !IsPostedStore(message.header)) continue;
+    if (!Handle(message, reason)) return false;
+    if (socket_.waiting() || steady_clock::now() >= end) break;
+  }
+  return true;
 }
 
 bool Session::Handle(Message& message, std::string* reason) {
@@ -295,6 +315,9 @@ Session::Outcome Session::ReadRegion(const Message& message) {
   if ((message.header.flags & kNoReplyFlag) != 0) return {.fatal = "it reads and wants no answer"};
   if (!HasBytes(access.region, access.offset, access.count)) {
     return Refuse(EINVAL, "an access beyond its region");
+  }
+  if (host_->AsksModel(access.region) && access.count > kMaxRegisterBytes) {
+    return Refuse(EINVAL, "a read of more than 4096 bytes of registers");
   }
   std::vector<uint8_t> payload = Bytes(access);
   payload.resize(sizeof(access) + access.count);

@@ -37,8 +37,11 @@ class Session {
   /// read what it is told.
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
   bool waiting() const { return socket_.waiting(); }
+  /// Requests have arrived that Turn has not handled yet.
+  bool pending() const { return !waiting() && !socket_.messages().empty(); }
 
-  /// Something arrived, the device speaks, or there is room for what waits. False: it is over, and
+  /// Something arrived, the device speaks, or there is room for what waits. Returns after
+  /// kTurnTime, when a request has ended, even if more are pending. False: it is over, and
   /// `*reason` says why, empty if the client is gone by itself.
   bool Turn(std::string* reason);
   /// To be called last where the client did nothing wrong: it shall find its connection ended and
@@ -55,6 +58,11 @@ class Session {
     const char* fatal = nullptr;
   };
 
+  /// Requests that follow are handled in the next turn, so that signals and a hang-up are seen.
+  static constexpr std::chrono::milliseconds kTurnTime{50};
+
+  /// Handles requests for kTurnTime. False as Turn.
+  bool HandlePending(std::string* reason);
   bool Handle(Message& message, std::string* reason);
   /// False: the client is gone, or `*reason` says why it must.
   bool Send(const Header& header, std::span<const uint8_t> payload, int file, std::string* reason);
@@ -81,6 +89,8 @@ class Session {
   const Peer peer_;
   std::chrono::steady_clock::time_point deadline_;
   ClientSocket socket_;
+  bool hears_ = true;  ///< False: nothing more arrives, because `wrong_` or the client is gone.
+  const char* wrong_ = nullptr;
   Agreement agreement_;
   LossAlarm alarm_;
   const std::unique_ptr<bar::DmaSpace> dma_ = std::make_unique<bar::DmaSpace>();
