@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "aes_gcm.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "cipher_device.h"
 #include "nonces.h"
 #include "option_text.h"
+#include "secret.h"
 
 namespace sluice::chain_app {
 namespace {
 
-/// Keys by their numbers. An empty entry means that no key has this number.
-using GcmKeys = std::array<std::vector<uint8_t>, kGcmKeys>;
 static_assert(kGcmKeys == CipherDevice::kKeys);
 
 class AesGcm final : public Executor {
  public:
-  AesGcm(std::unique_ptr<CipherDevice> device, GcmKeys keys)
-      : device_(std::move(device)), keys_(std::move(keys)) {}
+  explicit AesGcm(std::unique_ptr<CipherDevice> device) : device_(std::move(device)) {}
 
   void Run(std::span<Work> batch) override {
     for (Work& work : batch) Prepare(work);
@@ -48,7 +47,7 @@ class AesGcm final : public Executor {
   void Prepare(Work& work) {
     const uint32_t what = work.command & 0xff;
     const uint32_t slot = work.command >> kGcmKeyShift;
-    if ((what != kGcmDecrypt && what != kGcmEncrypt) || slot >= kGcmKeys || keys_[slot].empty()) {
+    if ((what != kGcmDecrypt && what != kGcmEncrypt) || !device_->HasKey(slot)) {
       return Refuse(work, GcmRefusal::kBadCommand);
     }
     const bool encrypt = what == kGcmEncrypt;
@@ -87,48 +86,81 @@ class AesGcm final : public Executor {
   }
 
   std::unique_ptr<CipherDevice> device_;
-  GcmKeys keys_;
   Nonces nonces_;
 };
 
-/// The keys' digits, by their numbers, as options say or as a file has them: a line each. Nothing,
-/// with a line in `error`: the file cannot be read.
-std::optional<std::array<std::string, kGcmKeys>> ReadDigits(const OptionText& options,
-                                                            std::string* error) {
-  std::array<std::string, kGcmKeys> digits;
-  const std::string path(options.Value("file"));
-  std::ifstream file(path);
-  if (!path.empty() && !file) {
-    *error = "file: " + path + ": " + std::strerror(errno);
-    return std::nullopt;
+/// Keys by their numbers. They exist until the device has them.
+class GcmKeys {
+ public:
+  /// As options say or as a file has them: a line each. False, with a line in `error`.
+  bool Read(const OptionText& options, std::string* error);
+  /// Empty: no key has this number.
+  std::span<const uint8_t> Of(uint32_t slot) const {
+    return keys_.bytes().subspan(slot * kMaxKeyBytes, bytes_[slot]);
   }
-  for (uint32_t slot = 0; slot < kGcmKeys; ++slot) {
-    std::getline(file, digits[slot]);
-    if (digits[slot].ends_with('\r')) digits[slot].pop_back();
-    const std::string_view given = options.Value("key" + std::to_string(slot));
-    if (!given.empty()) digits[slot] = given;
+
+ private:
+  static constexpr size_t kMaxKeyBytes = 32;
+  /// More than lines of so many digits have.
+  static constexpr size_t kMaxFileBytes = 4096;
+
+  /// False: the file cannot be read; errno says why. What is beyond kMaxFileBytes is not read.
+  bool ReadFile(const std::string& path);
+  /// The next line of the file, without its end. Empty behind the last.
+  std::string_view NextLine();
+
+  Secret keys_{kGcmKeys * kMaxKeyBytes};
+  Secret file_{kMaxFileBytes};
+  std::array<size_t, kGcmKeys> bytes_{};
+  std::string_view unread_;  ///< Of file_.
+};
+
+bool GcmKeys::ReadFile(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const std::span<uint8_t> room = file_.bytes();
+  size_t size = 0;
+  ssize_t got;
+  while ((got = read(file, room.data() + size, room.size() - size)) > 0) {
+    size += static_cast<size_t>(got);
   }
-  return digits;
+  const int fault = errno;
+  close(file);
+  errno = fault;
+  unread_ = {reinterpret_cast<const char*>(room.data()), size};
+  return got == 0;
 }
 
-std::optional<GcmKeys> ReadKeys(const OptionText& options, std::string* error) {
-  GcmKeys keys;
-  bool any = false;
-  const auto digits = ReadDigits(options, error);
-  if (!digits) return std::nullopt;
-  for (uint32_t slot = 0; slot < kGcmKeys; ++slot) {
-    if ((*digits)[slot].empty()) continue;
-    const auto bytes = FromHexadecimal((*digits)[slot]);
-    if (!bytes || (bytes->size() != 16 && bytes->size() != 24 && bytes->size() != 32)) {
-      *error = "key" + std::to_string(slot) + ": give 32, 48 or 64 hexadecimal digits";
-      return std::nullopt;
-    }
-    keys[slot] = *bytes;
-    any = true;
+std::string_view GcmKeys::NextLine() {
+  std::string_view line = unread_.substr(0, unread_.find('\n'));
+  unread_.remove_prefix(std::min(unread_.size(), line.size() + 1));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+bool GcmKeys::Read(const OptionText& options, std::string* error) {
+  const std::string path(options.Value("file"));
+  if (!path.empty() && !ReadFile(path)) {
+    *error = "file: " + path + ": " + std::strerror(errno);
+    return false;
   }
-  if (any) return keys;
+  for (uint32_t slot = 0; slot < kGcmKeys; ++slot) {
+    const std::string name = "key" + std::to_string(slot);
+    const std::string_view line = NextLine();
+    const std::string_view given = options.Value(name);
+    const std::string_view digits = given.empty() ? line : given;
+    if (digits.empty()) continue;
+    const size_t bytes = digits.size() / 2;
+    const bool fits = bytes == 16 || bytes == 24 || bytes == kMaxKeyBytes;
+    if (!fits || !FromHexadecimal(digits, keys_.bytes().subspan(slot * kMaxKeyBytes, bytes))) {
+      *error = name + ": give 32, 48 or 64 hexadecimal digits";
+      return false;
+    }
+    bytes_[slot] = bytes;
+  }
+  if (bytes_ != std::array<size_t, kGcmKeys>{}) return true;
   *error = "give a key: key0=, 32, 48 or 64 hexadecimal digits; or file=, a key a line";
-  return std::nullopt;
+  return false;
 }
 
 std::unique_ptr<Executor> MakeAesGcm(const StageOptions& options, std::string* error) {
@@ -136,15 +168,15 @@ std::unique_ptr<Executor> MakeAesGcm(const StageOptions& options, std::string* e
                                                              "key1",   "key2", "key3"};
   const auto read = OptionText::Read(options.text, kNames, error);
   if (!read) return nullptr;
-  auto keys = ReadKeys(*read, error);
-  if (!keys) return nullptr;
+  GcmKeys keys;
+  if (!keys.Read(*read, error)) return nullptr;
   const std::string driver(read->Value("driver").empty() ? "crypto_openssl"
                                                          : read->Value("driver"));
   auto device = CipherDevice::Make(driver, error);
   if (device == nullptr) return nullptr;
   for (uint32_t slot = 0; slot < kGcmKeys; ++slot)
-    if (!(*keys)[slot].empty() && !device->SetKey(slot, (*keys)[slot], error)) return nullptr;
-  return std::make_unique<AesGcm>(std::move(device), *std::move(keys));
+    if (!keys.Of(slot).empty() && !device->SetKey(slot, keys.Of(slot), error)) return nullptr;
+  return std::make_unique<AesGcm>(std::move(device));
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <rte_crypto.h>
 #include <rte_cryptodev.h>
 #include <rte_mbuf.h>
+#include <rte_memory.h>
 #include <rte_mempool.h>
+#include <string.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +15,7 @@
 
 #include "../executor.h"
 #include "plain_mbuf.h"
+#include "secret.h"
 
 namespace sluice::chain_app {
 namespace {
@@ -56,6 +59,11 @@ CipherDevice::~CipherDevice() {
   for (const auto& sessions : {encrypting_, decrypting_})
     for (void* session : sessions)
       if (session != nullptr) rte_cryptodev_sym_session_free(id_, session);
+  // Not all drivers zero the key schedules of sessions that end.
+  const auto wipe = [](rte_mempool* pool, void*, void* session, unsigned) {
+    explicit_bzero(session, pool->elt_size);
+  };
+  if (sessions_ != nullptr) rte_mempool_obj_iter(sessions_, wipe, nullptr);
   rte_mempool_free(sessions_);
   // Its memory may still be written to.
   if (stuck_) operations_.release();
@@ -75,6 +83,12 @@ bool CipherDevice::Start(std::string* error) {
     sessions_ = rte_cryptodev_sym_session_pool_create(
         device_->name().c_str(), 2 * kKeys, rte_cryptodev_sym_get_private_session_size(id_), 0, 0,
         SOCKET_ID_ANY);
+    const auto exclude = [](rte_mempool*, void*, rte_mempool_memhdr* chunk, unsigned) {
+      const rte_memseg_list* const pages = rte_mem_virt2memseg_list(chunk->addr);
+      if (pages != nullptr)
+        ExcludeFromDumps({static_cast<uint8_t*>(chunk->addr), chunk->len}, pages->page_sz);
+    };
+    if (sessions_ != nullptr) rte_mempool_mem_iter(sessions_, exclude, nullptr);
     started_ = sessions_ != nullptr && rte_cryptodev_start(id_) == 0;
   }
   if (!started_) *error = device_->name() + " does not start: give DPDK more memory";

@@ -38,9 +38,10 @@ class CipherDevice {
   static std::unique_ptr<CipherDevice> Make(const std::string& driver, std::string* error);
   ~CipherDevice();
 
-  /// `key`: 16, 24 or 32 bytes. Once for a slot. False, with one line in `error`: the device does
-  /// not take it.
+  /// `key`: 16, 24 or 32 bytes, of which the device makes key schedules. Once for a slot. False,
+  /// with one line in `error`: the device does not take it.
   bool SetKey(uint32_t slot, std::span<const uint8_t> key, std::string* error);
+  bool HasKey(uint32_t slot) const { return slot < kKeys && decrypting_[slot] != nullptr; }
 
   /// Adds a message to the batch; at most kMaxBatch. The slot has a key.
   void Encrypt(uint32_t slot, const Text& text) { Add(encrypting_[slot], text); }

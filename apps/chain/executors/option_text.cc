@@ -49,15 +49,14 @@ std::optional<uint64_t> OptionText::Number(std::string_view key, uint64_t otherw
   return std::nullopt;
 }
 
-std::optional<std::vector<uint8_t>> FromHexadecimal(std::string_view digits) {
-  if (digits.size() % 2 != 0) return std::nullopt;
-  std::vector<uint8_t> bytes(digits.size() / 2);
+bool FromHexadecimal(std::string_view digits, std::span<uint8_t> bytes) {
+  if (digits.size() != 2 * bytes.size()) return false;
   for (size_t i = 0; i < bytes.size(); ++i) {
     const char* const end = digits.data() + 2 * i + 2;
     const auto [stop, fault] = std::from_chars(end - 2, end, bytes[i], 16);
-    if (fault != std::errc() || stop != end) return std::nullopt;
+    if (fault != std::errc() || stop != end) return false;
   }
-  return bytes;
+  return true;
 }
 
 }  // namespace sluice::chain_app

@@ -31,7 +31,8 @@ class OptionText {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
-/// The bytes that an even number of hexadecimal digits says. Nothing: it is none.
-std::optional<std::vector<uint8_t>> FromHexadecimal(std::string_view digits);
+/// Writes the bytes that hexadecimal digits say, two digits a byte, to `bytes`. False: there are
+/// other characters among them, or not twice as many as `bytes` has room for.
+bool FromHexadecimal(std::string_view digits, std::span<uint8_t> bytes);
 
 }  // namespace sluice::chain_app

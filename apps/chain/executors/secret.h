@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Memory for keys: pages of their own, which no core dump contains and which are zeroed at the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace sluice::chain_app {
+
+class Secret {
+ public:
+  /// `bytes` zeroes, more than 0. Throws std::bad_alloc.
+  explicit Secret(size_t bytes);
+  ~Secret();
+  Secret(const Secret&) = delete;
+  Secret& operator=(const Secret&) = delete;
+
+  std::span<uint8_t> bytes() { return bytes_; }
+  std::span<const uint8_t> bytes() const { return bytes_; }
+
+ private:
+  std::span<uint8_t> bytes_;
+};
+
+/// Excludes the pages of `memory` from core dumps: pages of `page_bytes`, a power of two. Memory
+/// that shares these pages is excluded, too.
+void ExcludeFromDumps(std::span<uint8_t> memory, size_t page_bytes);
+
+}  // namespace sluice::chain_app
