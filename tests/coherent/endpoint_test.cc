@@ -379,6 +379,17 @@ TEST(Faults, AnAnswerThatMakesNoSenseStopsTheHost) {
     couple.memory.line(Pair::kReceive, 1).control = word;
     EXPECT_EQ(couple.host.Wait(0), Got::kClosed) << std::hex << word;
     EXPECT_EQ(couple.host.Wait(0), Got::kClosed);
+    EXPECT_EQ(couple.host.state(Pair::kTransmit), State::kStopped) << "it stops as a whole";
+    EXPECT_EQ(couple.host.Grant(0), Got::kClosed);
+  }
+}
+
+TEST(Faults, AHostThatFindsItsEndpointClosedStopsAsAWhole) {
+  Couple couple;
+  couple.memory.header().ready = kClosed;
+  EXPECT_EQ(couple.host.Wait(0), Got::kClosed);
+  for (const Pair pair : {Pair::kReceive, Pair::kTransmit}) {
+    EXPECT_EQ(couple.host.state(pair), State::kStopped);
   }
 }
 
