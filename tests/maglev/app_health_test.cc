@@ -8,12 +8,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "control.h"
@@ -163,6 +167,53 @@ bool Eventually(const std::function<bool()>& condition) {
 
 const json kQuick = {
     {"type", "tcp"}, {"interval_s", 0.05}, {"timeout_s", 60}, {"fall", 1}, {"rise", 1}};
+
+/// A network that loses every third check takes backends down one after another, now and then all.
+TEST(FailOpen, UnderLossABackendServesUnlessItIsKnownToBeWorseThanAnother) {
+  constexpr size_t kBackends = 3;
+  constexpr int kFall = 2, kRise = 3;
+  for (const bool fail_open : {false, true}) {
+    json config =
+        Checked({{"web", 80}},
+                {{"type", "tcp"}, {"fall", kFall}, {"rise", kRise}, {"fail_open", fail_open}});
+    json& backends = config["vips"][0]["backends"];
+    backends = json::array();
+    for (size_t i = 0; i < kBackends; ++i) {
+      backends.push_back({{"name", std::to_string(i)}, {"address", "127.0.0.1"}});
+    }
+    Control control(ParseOrFail(config), "", 1);
+    std::array<HealthState, kBackends> states;
+    std::array<int, kBackends> lost{}, answered{};
+    std::array<bool, kBackends> healthy;
+    healthy.fill(true);
+    std::mt19937 draw(7);
+    uint64_t rounds_without_any = 0;
+    for (int round = 0; round < 3000; ++round) {
+      std::vector<std::pair<BackendId, bool>> changes;
+      for (size_t i = 0; i < kBackends; ++i) {
+        const bool lose = draw() % 3 == 0;
+        lost[i] = lose ? lost[i] + 1 : 0;
+        answered[i] = lose ? 0 : answered[i] + 1;
+        if (healthy[i] ? lost[i] == kFall : answered[i] == kRise) healthy[i] = !healthy[i];
+        if (states[i].Observe(lose ? kFailure : kSuccess, kRise, kFall)) {
+          changes.push_back({{"web", std::to_string(i)}, states[i].healthy()});
+        }
+      }
+      control.SetHealthy(changes);
+      const bool any = std::ranges::find(healthy, true) != healthy.end();
+      rounds_without_any += !any;
+      control.View([&](const Config&, const Tables& tables) {
+        const VipSetup& vip = tables.setup().vips[0];
+        ASSERT_EQ(vip.failed_open, fail_open && !any) << round;
+        for (size_t i = 0; i < kBackends; ++i) {
+          const bool serves = any ? healthy[i] : fail_open;
+          ASSERT_EQ(vip.backends[i].state == engine::maglev::BackendState::kUp, serves) << round;
+        }
+      });
+    }
+    EXPECT_GT(rounds_without_any, 20u);
+  }
+}
 
 TEST(HealthMonitor, AReloadOfItsPaceKeepsWhatItFoundOut) {
   Listener good([](int) {});

@@ -312,6 +312,73 @@ TEST_F(NbTest, QuietPipeIsWokenInCaseItsNotificationWasLost) {
   EXPECT_EQ(RxHead(pipe), 0u) << "the unchanged head was stored once more";
 }
 
+/// What came without a notification is in the pipe's tail register.
+TEST_F(NbTest, CatchingUpFindsWhatWasNotNotified) {
+  Open();
+  Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
+  const auto store_tail = [&](uint32_t tail) { bar_.Write32(PipePage(pipe->id) + kRxTail, tail); };
+  store_tail(7);
+  EXPECT_TRUE(Poll().empty());
+  nb_->CatchUp(pipe);
+  auto spans = Poll();
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(spans[0].data, pipe->memory);
+  EXPECT_EQ(spans[0].bytes, 7u * 64);
+  nb_->CatchUp(pipe);
+  EXPECT_TRUE(Poll().empty()) << "once";
+  // Over the ring's end: the head is 1020, the tail 1024 + 3.
+  Notify(pipe->id, 1020);
+  ASSERT_EQ(Poll().size(), 1u);
+  rte_pmd_enso_release(pipe, 1020 * 64);
+  rte_pmd_enso_flush(nb_);
+  store_tail(3);
+  nb_->CatchUp(pipe);
+  spans = Poll();
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(spans[0].data, pipe->memory + 1020 * 64);
+  EXPECT_EQ(spans[0].bytes, 7u * 64);
+  EXPECT_EQ(device_.Counted(Event::kBadNotification), 0u);
+}
+
+/// Frames come while the register is read: the notifications say more than it did.
+TEST_F(NbTest, CatchingUpNeverGoesBack) {
+  Open();
+  Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
+  Notify(pipe->id, 5);
+  Notify(pipe->id, 9);
+  bar_.Write32(PipePage(pipe->id) + kRxTail, 5);
+  nb_->CatchUp(pipe);
+  const auto spans = Poll();
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(spans[0].bytes, 9u * 64);
+  EXPECT_EQ(bar_.Read32(NbPage(kNb) + kRxHead), 2u);
+  nb_->CatchUp(pipe);
+  EXPECT_TRUE(Poll().empty());
+  EXPECT_EQ(device_.Counted(Event::kBadNotification), 0u);
+}
+
+/// A tail that no NIC stores, as where nobody answers the read any more.
+TEST_F(NbTest, CatchingUpWithGarbageChangesNothing) {
+  Open();
+  Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
+  Notify(pipe->id, 2);
+  bar_.Write32(PipePage(pipe->id) + kRxTail, ~0u);
+  nb_->CatchUp(pipe);
+  const auto spans = Poll();
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(spans[0].bytes, 2u * 64);
+}
+
+TEST_F(NbTest, WhatAClosedPipeWasNotToldOfIsCounted) {
+  Open();
+  Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
+  Notify(pipe->id, 2);
+  bar_.Write32(PipePage(pipe->id) + kRxTail, 5);
+  const std::scoped_lock lock(device_.mutex());
+  device_.ClosePipe(pipe);
+  EXPECT_EQ(device_.Counted(Event::kUnreadFlits), 5u);
+}
+
 class PrefetchingNbTest : public NbTest {
  protected:
   PrefetchingNbTest()
