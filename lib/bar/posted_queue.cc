@@ -18,7 +18,8 @@ namespace {
 /// ring indices of a lane carry over to its next owner (the mutex orders the hand-over).
 class ThreadLane {
  public:
-  ThreadLane() {
+  /// Once per thread; inline it would cost each call of ThisThread() its registers.
+  [[gnu::noinline]] ThreadLane() {
     const std::scoped_lock lock(mutex_);
     while (number_ < count_ - 1 && taken_[number_]) ++number_;
     taken_[number_] = true;
@@ -81,19 +82,26 @@ class PostedQueue::LaneGuard {
   explicit LaneGuard(PostedQueue& queue) : LaneGuard(queue, ThisThread()) {}
   LaneGuard(const LaneGuard&) = delete;
   LaneGuard& operator=(const LaneGuard&) = delete;
-  Lane& operator*() { return lane_; }
+  ~LaneGuard() {
+    if (lock_ != nullptr) [[unlikely]]
+      lock_->unlock();
+  }
+  Lane& operator*() const { return lane_; }
 
  private:
   LaneGuard(PostedQueue& queue, const ThreadLane& thread) : lane_(queue.lanes_[thread.lane()]) {
-    if (thread.shared()) [[unlikely]]
-      lock_ = std::unique_lock(SharedLaneMutex(queue));
+    if (thread.shared()) [[unlikely]] {
+      lock_ = &SharedLaneMutex(queue);
+      lock_->lock();
+    }
     if ((queue.lanes_used_.load(std::memory_order_relaxed) & thread.used()) == 0) [[unlikely]] {
       queue.lanes_used_.fetch_or(thread.used(), std::memory_order_acq_rel);
     }
   }
 
   Lane& lane_;
-  std::unique_lock<std::mutex> lock_;  ///< Of the shared lane.
+  /// Of the shared lane, held. A pointer stays in a register, where a std::unique_lock does not.
+  std::mutex* lock_ = nullptr;
 };
 
 bool PostedQueue::BecomeGuest(uint32_t guest) {
@@ -114,6 +122,20 @@ void PostedQueue::GiveUp(uint32_t epoch) {
   link_.compare_exchange_strong(epoch, 0, std::memory_order_acq_rel);
 }
 
+[[gnu::noinline]] bool PostedQueue::AwaitRoom(Lane& lane, uint32_t epoch, const Waiting& waiting) {
+  const uint32_t full = lane.tail.load(std::memory_order_relaxed) - kDepth;
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
+  while ((lane.cached_head = lane.head.load(std::memory_order_acquire)) == full) {
+    if (link_.load(std::memory_order_acquire) != epoch) return false;
+    if (std::chrono::steady_clock::now() > deadline) {
+      GiveUp(epoch);
+      return false;
+    }
+    Wait(waiting);
+  }
+  return true;
+}
+
 /// Inline: more arguments than registers.
 [[gnu::always_inline]] inline bool PostedQueue::Push(Lane& lane, uint32_t epoch,
                                                      RegisterAccess access, bool is_read,
@@ -121,17 +143,7 @@ void PostedQueue::GiveUp(uint32_t epoch) {
   const uint32_t tail = lane.tail.load(std::memory_order_relaxed);
   if (tail - lane.cached_head == kDepth) {
     lane.cached_head = lane.head.load(std::memory_order_acquire);
-    if (tail - lane.cached_head == kDepth) {
-      const auto deadline = std::chrono::steady_clock::now() + kTimeout;
-      while (tail - (lane.cached_head = lane.head.load(std::memory_order_acquire)) == kDepth) {
-        if (link_.load(std::memory_order_acquire) != epoch) return false;
-        if (std::chrono::steady_clock::now() > deadline) {
-          GiveUp(epoch);
-          return false;
-        }
-        Wait(waiting);
-      }
-    }
+    if (tail - lane.cached_head == kDepth && !AwaitRoom(lane, epoch, waiting)) return false;
   }
   Entry& entry = lane.entries[tail % kDepth];
   const uint64_t kind = uint64_t{tail / kDepth + 1} << 1 | (is_read ? 1 : 0);

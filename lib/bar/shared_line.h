@@ -19,6 +19,7 @@ namespace sluice::bar {
 
 /// Stores `line` to shared memory. One writer at a time.
 inline void PublishLine(Line& shared, const Line& line) {
+#pragma GCC unroll 8
   for (uint32_t i = 1; i < line.word.size(); ++i) {
     std::atomic_ref(shared.word[i]).store(line.word[i], std::memory_order_release);
   }
@@ -34,6 +35,7 @@ inline uint64_t PeekLine(const Line& shared) { return ReadWord(shared, 0); }
 /// False: word 0 changed meanwhile; look again.
 inline bool ReadLine(const Line& shared, Line& out) {
   out.word[0] = ReadWord(shared, 0);
+#pragma GCC unroll 8
   for (uint32_t i = 2; i < out.word.size(); ++i) out.word[i] = ReadWord(shared, i);
   out.word[1] = ReadWord(shared, 1);
   return ReadWord(shared, 0) == out.word[0];
