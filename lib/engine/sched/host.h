@@ -73,15 +73,18 @@ class SchedHost {
   /// decisions for it may be under way: what nobody looks at is never refused, and its task waits.
   bool Look(CpuId cpu, Nanoseconds now);
 
-  /// Now and then (a tick): the watchdog, an agent that is new or lost events. Watchdog: the agent
-  /// is taken for dead, SetAgent(false), until one says that it is there. Look() looks for one,
-  /// too, while there is none.
+  /// Every millisecond or so (a tick): the watchdog, an agent that is new or lost events. Watchdog:
+  /// the agent is taken for dead, SetAgent(false), until one says that it is there. Time in which
+  /// the host itself did not tick does not count: without a CPU it sees no decision. Look() looks
+  /// for an agent, too, while there is none.
   void Tick(Nanoseconds now);
 
   const HostCounters& counters() const { return counters_; }
 
  private:
   static constexpr CpuId kNobody = Outbox::kNobody;
+  /// A host that has a CPU ticks more often.
+  static constexpr Nanoseconds kLateTick = 2'000'000;
 
   offload::Decided Decide(CpuId cpu, SlotJudge& judge);
   SlotJudge JudgeAt(SlotJudge::Moment moment, Nanoseconds now) {
@@ -102,7 +105,9 @@ class SchedHost {
   SyncGroups groups_;
   bool looking_ = false;  ///< Somebody is in LookForAgent().
   Nanoseconds last_time_ = 0;
-  Nanoseconds alive_ = 0;  ///< The agent's last sign: a decision held, or it made room.
+  /// The agent's last sign (a decision held, or it made room), later by time that does not count.
+  Nanoseconds alive_ = 0;
+  Nanoseconds ticked_ = 0;  ///< The last tick.
 };
 
 template <offload::HostChannel C>
@@ -299,6 +304,9 @@ void SchedHost<C>::Tick(Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
   LookForAgent(now);
   now = std::max(now, last_time_);  // While it looked, others went on.
+  const Nanoseconds gap = now - ticked_;
+  ticked_ = now;
+  if (gap > std::max(kLateTick, options_.watchdog / 4)) alive_ = std::min(now, alive_ + gap);
   if (kernel_->agent() && options_.watchdog != 0 && now - alive_ > options_.watchdog &&
       kernel_->Neglected(options_.watchdog, now)) {
     GiveUp(now);

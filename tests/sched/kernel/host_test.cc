@@ -235,7 +235,7 @@ TEST_F(HostTest, WithoutAnAgentTheHostServesInTheOrderOfArrivalAndRefusesDecisio
 TEST_F(HostTest, TheWatchdogExpiresAfterTwentyMillisecondsWithoutADecisionForOneWhoWaits) {
   Attach();
   const Gtid task = kernel.Create({}, 1);
-  host.Tick(20 * kMillisecond);
+  for (int tick = 1; tick <= 20; ++tick) host.Tick(tick * kMillisecond);
   EXPECT_TRUE(kernel.agent());
   host.Tick(20 * kMillisecond + 2);
   EXPECT_FALSE(kernel.agent());
@@ -243,6 +243,22 @@ TEST_F(HostTest, TheWatchdogExpiresAfterTwentyMillisecondsWithoutADecisionForOne
   EXPECT_TRUE(channel.lost);  // It learns, should it come to life again, that it missed events.
   EXPECT_TRUE(host.Look(0, 20 * kMillisecond + 3));
   EXPECT_EQ(Run(0, Reason::kIdle, 20 * kMillisecond + 3), task);
+}
+
+TEST_F(HostTest, TheWatchdogDoesNotCountTimeInWhichTheHostItselfHadNoCpu) {
+  Attach();
+  kernel.Create({}, 1);
+  Nanoseconds now = 0;
+  const auto tick = [&](int count) {
+    for (int i = 0; i < count; ++i) host.Tick(now += kMillisecond);
+  };
+  tick(10);
+  now += 500 * kMillisecond;
+  tick(10);
+  EXPECT_TRUE(kernel.agent()) << "20 ticks, of which one was late";
+  EXPECT_EQ(host.counters().watchdog_expired, 0u);
+  tick(2);
+  EXPECT_FALSE(kernel.agent());
 }
 
 TEST_F(HostTest, TheWatchdogIsPatientWhileNobodyWaitsOrEveryCpuIsInUse) {
