@@ -14,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,9 +30,11 @@ namespace {
 constexpr Geometry kGeometry = {.overflow_lines = 1};
 constexpr uint32_t kArgumentBytes = 32;
 
-struct Words {
-  uint64_t word[kArgumentBytes / 8];
-};
+uint64_t Word(std::span<const uint8_t> payload, size_t number) {
+  uint64_t word;
+  std::memcpy(&word, &payload[8 * number], sizeof(word));
+  return word;
+}
 
 }  // namespace
 
@@ -48,10 +51,10 @@ extern "C" __attribute__((noinline)) uint64_t HostTakesArguments(HostEnd* end) {
   const uint64_t code = end->content().code;
   const auto payload = end->payload();
   if (payload.size() < kArgumentBytes) return 0;
-  Words words;
-  std::memcpy(&words, payload.data(), sizeof(words));
+  const uint64_t first = Word(payload, 0), second = Word(payload, 1), third = Word(payload, 2),
+                 fourth = Word(payload, 3);
   end->Return({.kind = Kind::kReply});
-  return code + (words.word[0] ^ words.word[1] ^ words.word[2] ^ words.word[3]);
+  return code + (first ^ second ^ third ^ fourth);
 }
 
 extern "C" __attribute__((noinline)) uint64_t ServiceAnswers(HostEnd* end, Answerer* answerer) {
