@@ -196,6 +196,13 @@ TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
         Case{"it dies", [](RpcHost& host) { host.End(1); }, NestedStatus::kSystemErr},
         Case{"it is removed", [](RpcHost& host) { host.nic.RemoveService(1); },
              NestedStatus::kSystemErr},
+        Case{"it has answered, and is removed before its result is decoded",
+             [](RpcHost& host) {
+               host.ReturnWord(1, 12);
+               ASSERT_EQ(host.UserLoads(1), Got::kYieldNow);
+               host.nic.RemoveService(1);
+             },
+             NestedStatus::kProgUnavail},
         Case{"it does not answer",
              [](RpcHost& host) {
                host.Step(1'000'000);  // Until it is late, and the core is taken away.
