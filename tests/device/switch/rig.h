@@ -60,12 +60,13 @@ class Rig {
 
   /// Opens it and makes its ends.
   Opened Open(const StreamSpec& spec) {
-    const Opened opened = sw.Open(spec);
+    Opened opened = sw.Open(spec);
     if (opened.error.empty()) MakeEnds(spec, opened);
     return opened;
   }
   void MakeEnds(const StreamSpec& spec, const Opened& opened) {
-    for (NodeId node = 0; node < spec.nodes.size(); ++node) {
+    for (size_t index = 0; index < spec.nodes.size(); ++index) {
+      const auto node = static_cast<NodeId>(index);
       const NodeSpec& about = spec.nodes[node];
       Ends& ends = at[{opened.stream, node}];
       ends = {};
