@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The host that measures: builds, reserves hugepages, and says what it is."""
 import datetime
+import json
 import os
 import pathlib
 import re
@@ -12,15 +13,28 @@ import run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HUGEPAGES = 1024
+BUNDLE = "bundle.json"  # Of what a bundle was made, in place of what a build needs.
 
 
-def prepare(targets):
-    """Builds them and takes hugepages. Returns whether hugepages can be used."""
+def is_bundle():
+    return (ROOT / BUNDLE).exists()
+
+
+def build(targets):
     print("building build/release ...", flush=True)
     done = subprocess.run(["scripts/build", "release", *targets],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise run.RunError("the build failed:\n" + (done.stdout + done.stderr)[-4000:])
+
+
+def prepare(targets):
+    """Builds them, unless this is a bundle, and takes hugepages. Returns whether hugepages can be
+    used."""
+    if not is_bundle():
+        build(targets)
+    elif missing := [each for each in targets if not (ROOT / run.RELEASE / each).exists()]:
+        raise run.RunError(f"not in this bundle: {', '.join(missing)}")
     if os.geteuid() == 0:
         subprocess.run(["scripts/host_setup", "hugepages", str(HUGEPAGES)],
                        stdout=subprocess.DEVNULL, check=False)
@@ -37,15 +51,23 @@ def command_output(*command):
     return done.stdout.strip()
 
 
+def identity():
+    """Of what the programs were made."""
+    if is_bundle():
+        return json.loads((ROOT / BUNDLE).read_text(encoding="utf-8"))
+    git_id = command_output("git", "rev-parse", "HEAD") or "unknown"
+    if command_output("git", "status", "--porcelain", "--untracked-files=no"):
+        git_id += "-dirty"
+    return {"git": git_id, "dpdk": command_output("pkg-config", "--modversion", "libdpdk")}
+
+
 def manifest_of(hugepages, capture=None):
     """What a file of measurements says of its run."""
     cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = re.search(r"model name\s*: (.*)", cpuinfo)
-    git_id = command_output("git", "rev-parse", "HEAD") or "unknown"
-    if command_output("git", "status", "--porcelain", "--untracked-files=no"):
-        git_id += "-dirty"
-    return {"git": git_id, "cpu": model[1] if model else "unknown",
+    made_of = identity()
+    return {"git": made_of["git"], "cpu": model[1] if model else "unknown",
             "cpus": len(os.sched_getaffinity(0)), "hugepages": hugepages,
-            "dpdk": command_output("pkg-config", "--modversion", "libdpdk"), "capture": capture,
+            "dpdk": made_of["dpdk"], "capture": capture,
             "command": shlex.join(sys.argv), "kernel": os.uname().release,
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}

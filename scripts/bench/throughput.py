@@ -61,8 +61,10 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true",
                         help="two minutes: echo, --mode=increment --sizes=64,1518,imix --pcap=none "
                         "--no-peers --limit_s=90")
-    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True,
-                        help="measure stock testpmd beside echo, and memcached beside kv")
+    parser.add_argument("--peers", action=argparse.BooleanOptionalAction,
+                        default=not host.is_bundle(),
+                        help="measure stock testpmd beside echo, and memcached beside kv; default: "
+                        "yes, but not in a bundle, which has neither")
     parser.add_argument("--growth", action="store_true",
                         help="instead of the table: what a packet costs while flows, pipes, frames, "
                         "tables and workers grow; --ifaces, --duration_s, --repeats, --limit_s, "
@@ -126,8 +128,13 @@ def built(args):
     if args.rpc:
         return rpc_comparison.TARGETS
     benches = growth.TARGETS if args.growth else \
-        instructions.BENCHES.values() if "echo" in args.apps else []
+        instructions.BENCHES.values() if counts_instructions(args) else []
     return [*run.targets(args.apps), *benches]
+
+
+def counts_instructions(args):
+    """valgrind does not come with a bundle, nor do its benches."""
+    return "echo" in args.apps and not host.is_bundle()
 
 
 def choose_interfaces(asked, known):
@@ -178,7 +185,7 @@ def measure_rows(args, manifest, folder):
     # Before the samples: if it fails, none of them are lost.
     counts = {iface: instructions.count(bench, instructions.BURST)
               for iface, bench in instructions.BENCHES.items()
-              if "echo" in args.apps and iface in args.ifaces}
+              if counts_instructions(args) and iface in args.ifaces}
     if "logmon" in args.apps:
         run.write_log_texts(folder)
     job = Job(args, workloads.flags(args, prepare_captures(args), folder), manifest["hugepages"])
