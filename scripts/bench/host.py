@@ -13,10 +13,11 @@ import run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HUGEPAGES = 1024
-BUNDLE = "bundle.json"  # Of what a bundle was made, in place of what a build needs.
+BUNDLE = "bundle.json"  # Every bundle contains it: `identity` of the tree that it was made of.
 
 
 def is_bundle():
+    """Returns whether ROOT was made by scripts/bundle: nothing can be built in it."""
     return (ROOT / BUNDLE).exists()
 
 
@@ -29,8 +30,8 @@ def build(targets):
 
 
 def prepare(targets):
-    """Builds them, unless this is a bundle, and takes hugepages. Returns whether hugepages can be
-    used."""
+    """Builds the targets, or finds them in a bundle, and reserves hugepages. Returns whether
+    hugepages can be used."""
     if not is_bundle():
         build(targets)
     elif missing := [each for each in targets if not (ROOT / run.RELEASE / each).exists()]:
@@ -52,7 +53,7 @@ def command_output(*command):
 
 
 def identity():
-    """Of what the programs were made."""
+    """Returns the commit and the release of DPDK that programs are built from."""
     if is_bundle():
         return json.loads((ROOT / BUNDLE).read_text(encoding="utf-8"))
     git_id = command_output("git", "rev-parse", "HEAD") or "unknown"

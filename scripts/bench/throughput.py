@@ -133,7 +133,7 @@ def built(args):
 
 
 def counts_instructions(args):
-    """valgrind does not come with a bundle, nor do its benches."""
+    """Returns whether valgrind counts them: a bundle contains neither it nor its benches."""
     return "echo" in args.apps and not host.is_bundle()
 
 
@@ -150,6 +150,8 @@ def prepare_captures(args):
         return {}
     if args.pcap == DEFAULT_CAPTURE: # scripts/setup has made both.
         return {"capture": args.pcap, "capture-ipv4": args.pcap.replace(".pcap", "-ipv4.pcap")}
+    if host.is_bundle(): # It contains no Scapy, which would find the part.
+        return {"capture": args.pcap}
     part = f"build/{pathlib.Path(args.pcap).stem}-ipv4.pcap"
     subprocess.run(["scripts/merge_captures", "--ipv4", part, args.pcap], check=True)
     empty = os.path.getsize(part) <= PCAP_HEADER_BYTES
