@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <random>
 #include <utility>
 
 #include "packet/ethernet.h"
@@ -43,6 +44,7 @@ PacketWire::PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac, u
     : socket_(std::move(socket)),
       neighbor_(mac),
       fragmenter_(mtu),
+      defragmenter_(kDatagrams, kTimeoutNs, std::random_device()()),
       shared_(shared),
       buffers_(kBurst) {
   frames_.reserve(kBurst);
@@ -130,11 +132,11 @@ uint32_t PacketWire::Reassemble(uint32_t number, uint32_t length) {
   const packet::Headers headers = packet::Parse(data, length);
   if (headers.error != packet::ParseError::kNone || !headers.IsFragment()) return length;
   if (!packet::Defragmenter::Takes(headers)) return ++counts_[kBadFragment], 0;
-  const std::span<const uint8_t> whole = defragmenter_.Take(data, headers, now_ns_);
-  if (whole.empty()) return 0;
+  const packet::Defragmenter::Taken taken = defragmenter_.Take(data, headers, now_ns_);
+  if (taken.outcome != packet::Defragmenter::Outcome::kWhole) return 0;
   ++counts_[kReassembled];
-  std::ranges::copy(whole, data);
-  return static_cast<uint32_t>(whole.size());
+  std::copy_n(taken.frame, taken.length, data);
+  return taken.length;
 }
 
 bool PacketWire::IsToUs(const uint8_t* frame, uint32_t length) const {

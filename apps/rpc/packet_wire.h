@@ -37,9 +37,9 @@ class PacketWire final : public emulator::Wire {
  private:
   static constexpr uint32_t kBurst = 32;
   static constexpr uint32_t kFrameBytes = packet::kLongestDatagramFrame;
-  /// Datagrams that may wait for fragments at a time, and for how long: as those of lib/nic.
+  /// Datagrams that may wait for fragments at a time, and for how long.
   static constexpr uint32_t kDatagrams = 64;
-  static constexpr uint64_t kTimeoutNs = 1'000'000'000;
+  static constexpr uint64_t kTimeoutNs = packet::Defragmenter::kTimeoutS * 1'000'000'000ULL;
   /// Frames that the wire keeps for itself.
   enum {
     kForeign,   ///< To another host.
@@ -67,7 +67,7 @@ class PacketWire final : public emulator::Wire {
   runtime::OwnedFd socket_;
   engine::Neighbor neighbor_;
   packet::Fragmenter fragmenter_;
-  packet::Defragmenter defragmenter_{kDatagrams, kTimeoutNs};
+  packet::Defragmenter defragmenter_;
   uint64_t now_ns_ = 0;
   bool shared_;
   std::vector<std::array<uint8_t, kFrameBytes>> buffers_;
@@ -75,7 +75,7 @@ class PacketWire final : public emulator::Wire {
   uint32_t first_frame_ = 0;
   std::array<uint64_t, kCounters> counts_{};
   /// And the fragments that ended for each reason, or wait.
-  static constexpr uint32_t kAllCounters = uint32_t{kCounters} + packet::Defragmenter::kReasons + 1;
+  static constexpr uint32_t kAllCounters = uint32_t{kCounters} + packet::Defragmenter::kReasons;
   std::array<device::Counter, kAllCounters> counters_{};
   emulator::WireTotals totals_;
 };

@@ -94,15 +94,6 @@ inline uint32_t Crc32(const void* bytes, uint32_t length) {
 #endif
 }
 
-/// The log type that librte_ip_frag speaks under.
-inline uint32_t IpFragLogType() {
-#if SLUICE_DPDK_SINCE(24, 11)
-  return static_cast<uint32_t>(rte_log_register("lib.ip_frag"));
-#else
-  return RTE_LOGTYPE_USER1;
-#endif
-}
-
 /// Whether EAL has a long option of this name that 22.11's does not have.
 inline bool IsNewerEalOption(std::string_view name) {
   const std::initializer_list<std::string_view> options = {

@@ -16,9 +16,9 @@
 
 #include "nic/engine_layer.h"
 #include "nic/queue_counters.h"
-#include "nic/reassembler.h"
 #include "packet/burst.h"
 #include "packet/bytes.h"
+#include "packet/defragmenter.h"
 #include "packet/ethernet.h"
 #include "packet/frame_length.h"
 #include "packet/parse.h"
@@ -29,13 +29,13 @@ namespace sluice::nic {
 template <HostEngine Engine>
 class Reassembling : public EngineLayer<Engine> {
  public:
-  /// The engine's, and Reassembler's behind them.
+  /// The engine's, followed by Defragmenter's.
   static constexpr auto kDropReasons = [] {
     constexpr size_t kOwn = Engine::kDropReasons.size();
-    std::array<std::string_view, kOwn + Reassembler::kReasons> all{};
+    std::array<std::string_view, kOwn + packet::Defragmenter::kReasons> all{};
     for (size_t i = 0; i < kOwn; ++i) all[i] = Engine::kDropReasons[i];
-    for (size_t i = 0; i < Reassembler::kReasons; ++i) {
-      all[kOwn + i] = Reassembler::kDropReasons[i];
+    for (size_t i = 0; i < packet::Defragmenter::kReasons; ++i) {
+      all[kOwn + i] = packet::Defragmenter::kDropReasons[i];
     }
     return all;
   }();
@@ -43,7 +43,7 @@ class Reassembling : public EngineLayer<Engine> {
 
   /// The engine is made in place, by `make()`.
   template <typename Make>
-  Reassembling(Reassembler fragments, Make make)
+  Reassembling(packet::Defragmenter fragments, Make make)
       : EngineLayer<Engine>(make), fragments_(std::move(fragments)) {}
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
@@ -95,6 +95,7 @@ class Reassembling : public EngineLayer<Engine> {
   }
 
  private:
+  using Outcome = packet::Defragmenter::Outcome;
   static constexpr uint8_t kFirstReason = Engine::kDropReasons.size();
   static constexpr uint32_t kLeastBytes =
       packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
@@ -107,7 +108,7 @@ class Reassembling : public EngineLayer<Engine> {
     uint32_t length = 0;
 
     packet::Frame Whole() const {
-      return {whole, length, Reassembler::kRoomBytes, Reassembler::kRoomBytes};
+      return {whole, length, packet::Defragmenter::kRoomBytes, packet::Defragmenter::kRoomBytes};
     }
   };
 
@@ -126,18 +127,17 @@ class Reassembling : public EngineLayer<Engine> {
   [[gnu::noinline]] Front Take(const uint8_t* frame, uint32_t length, uint64_t now) {
     if (!fragments_.on()) return {};
     const packet::Headers headers = packet::Parse(frame, length);
-    if (headers.error != packet::ParseError::kNone || !Reassembler::Takes(headers) ||
-        !IsOurs(frame, headers)) {
-      return {};
-    }
-    const Reassembler::Taken taken = fragments_.Take(frame, headers, now);
+    if (!packet::Defragmenter::Takes(headers) || !IsOurs(frame, headers)) return {};
+    const packet::Defragmenter::Taken taken = fragments_.Take(frame, headers, now);
+    // The queue counts the ending of this one.
+    if (taken.outcome == Outcome::kDropped) ++counted_[taken.reason];
     Recount();
     switch (taken.outcome) {
-      case Reassembler::Taken::Outcome::kWaits:
+      case Outcome::kWaits:
         return {.verdict = packet::kConsume, .ended = true};
-      case Reassembler::Taken::Outcome::kDropped:
+      case Outcome::kDropped:
         return {.verdict = packet::Drop(kFirstReason + taken.reason), .ended = true};
-      case Reassembler::Taken::Outcome::kWhole:
+      case Outcome::kWhole:
         break;
     }
     QueueCounters::Add(counters_->reassembled_pkts, 1);
@@ -154,15 +154,18 @@ class Reassembling : public EngineLayer<Engine> {
 
   /// Fragments that waited, and have ended otherwise since.
   void Recount() {
-    for (uint8_t reason = 0; reason < Reassembler::kReasons; ++reason) {
-      const uint64_t ended = fragments_.TakeEnded(static_cast<Reassembler::Reason>(reason));
+    for (uint8_t reason = 0; reason < packet::Defragmenter::kReasons; ++reason) {
+      const uint64_t all = fragments_.ended(static_cast<packet::Defragmenter::Reason>(reason));
+      const uint64_t ended = all - std::exchange(counted_[reason], all);
       if (ended == 0) continue;
       QueueCounters::Add(counters_->consumed_pkts, -ended);
       QueueCounters::Add(counters_->engine_drops[kFirstReason + reason], ended);
     }
   }
 
-  Reassembler fragments_;
+  packet::Defragmenter fragments_;
+  /// Fragments whose ending was counted.
+  std::array<uint64_t, packet::Defragmenter::kReasons> counted_{};
   QueueCounters* counters_ = nullptr;
 };
 

@@ -2,8 +2,8 @@
 #include "packet/defragmenter.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
-#include <utility>
 
 #include "packet/bytes.h"
 #include "packet/checksum.h"
@@ -32,9 +32,17 @@ bool IsMalformed(const uint8_t* frame, const Headers& headers) {
 
 }  // namespace
 
-Defragmenter::Defragmenter(uint32_t datagrams, uint64_t timeout)
-    : timeout_(timeout), entries_(datagrams) {
-  for (Entry& entry : entries_) entry.memory.reset(new uint8_t[kMostHeaders + kMostBytes]);
+Defragmenter::Defragmenter(uint32_t datagrams, uint64_t timeout, uint64_t seed)
+    : timeout_(timeout),
+      seed_(seed),
+      memory_(new uint8_t[uint64_t{datagrams} * kSlotBytes]),
+      free_(datagrams),
+      buckets_(std::bit_ceil(datagrams)) {
+  uint8_t* slot = memory_.get();
+  for (auto entry = free_.begin(); entry != free_.end(); ++entry, slot += kSlotBytes) {
+    entry->self = entry;
+    entry->payload = slot + kPayloadAt;
+  }
 }
 
 bool Defragmenter::Takes(const Headers& headers) {
@@ -43,78 +51,101 @@ bool Defragmenter::Takes(const Headers& headers) {
           PartOf(headers) == headers.l3 + kIpv6HeaderBytes + kFragmentHeaderBytes);
 }
 
-Defragmenter::Key Defragmenter::KeyOf(const uint8_t* frame, const Headers& headers) {
-  Key key{.protocol = headers.protocol, .ipv6 = headers.IsIpv6()};
+FlowKey Defragmenter::KeyOf(const uint8_t* frame, const Headers& headers) {
+  // The flow of a fragment has no ports: the identification takes their place.
+  FlowKey key = *FlowKey::Of(frame, headers);
   const uint8_t* const ip = frame + headers.l3;
-  if (key.ipv6) {
-    std::copy_n(ip + 8, 32, key.addresses.begin());
-    key.identification = LoadBe32(ip + kIpv6HeaderBytes + 4);
+  if (headers.IsIpv6()) {
+    key.source_port = LoadBe16(ip + kIpv6HeaderBytes + 4);
+    key.destination_port = LoadBe16(ip + kIpv6HeaderBytes + 6);
+    key.protocol = 0;  // RFC 8200 section 4.5: the first fragment's is the datagram's.
   } else {
-    std::copy_n(ip + 12, 8, key.addresses.begin());
-    key.identification = LoadBe16(ip + 4);
+    key.source_port = LoadBe16(ip + 4);
   }
   return key;
 }
 
-std::span<const uint8_t> Defragmenter::Take(const uint8_t* frame, const Headers& headers,
-                                            uint64_t now) {
+Defragmenter::Taken Defragmenter::Take(const uint8_t* frame, const Headers& headers, uint64_t now) {
+  if (IsMalformed(frame, headers)) return Drop(kMalformed);
   Expire(now);
-  if (IsMalformed(frame, headers)) return ++ended_[kMalformed], std::span<const uint8_t>();
   Entry* const entry = Find(KeyOf(frame, headers), now);
-  if (entry == nullptr) return ++ended_[kNoRoom], std::span<const uint8_t>();
+  if (entry == nullptr) return Drop(kNoRoom);
   ++entry->fragments;
   ++waiting_;
   const uint32_t at = PartOf(headers);
-  if (!Add(*entry, headers.fragment_offset, {frame + at, headers.end - at},
+  if (!Add(*entry, headers.fragment_offset, frame + at, headers.end - at,
            !headers.more_fragments)) {
-    return End(*entry, kOverlap), std::span<const uint8_t>();
+    return Drop(*entry, kOverlap);
   }
   if (headers.fragment_offset == 0) {
     entry->headers = HeaderBytes(headers);
     entry->l3 = headers.l3;
-    uint8_t* const kept = entry->memory.get() + kMostHeaders - entry->headers;
+    uint8_t* const kept = entry->payload - entry->headers;
     std::memcpy(kept, frame, entry->headers);
     // What follows the headers now.
     if (headers.IsIpv6()) kept[headers.l3 + 6] = headers.protocol;
   }
-  if (entry->bytes != entry->end) return {};
-  const uint32_t ip_bytes = entry->headers - entry->l3;
-  if (!headers.IsIpv6() && ip_bytes + entry->end > 65535) {
-    return End(*entry, kMalformed), std::span<const uint8_t>();
-  }
-  waiting_ -= std::exchange(entry->fragments, 0);
-  uint8_t* const whole = entry->memory.get() + kMostHeaders - entry->headers;
-  uint8_t* const ip = whole + entry->l3;
-  if (headers.IsIpv6()) {
-    StoreBe16(ip + 4, static_cast<uint16_t>(entry->end));
+  if (entry->bytes != entry->end) return {Outcome::kWaits};
+  return Finished(*entry);
+}
+
+Defragmenter::Taken Defragmenter::Finished(Entry& entry) {
+  uint8_t* const whole = entry.payload - entry.headers;
+  uint8_t* const ip = whole + entry.l3;
+  const uint32_t ip_bytes = entry.headers - entry.l3;
+  if (ip[0] >> 4 == 6) {
+    StoreBe16(ip + 4, static_cast<uint16_t>(entry.end));
   } else {
-    StoreBe16(ip + 2, static_cast<uint16_t>(ip_bytes + entry->end));
+    if (ip_bytes + entry.end > 65535) return Drop(entry, kMalformed);
+    StoreBe16(ip + 2, static_cast<uint16_t>(ip_bytes + entry.end));
     StoreBe16(ip + 6, 0);
     Store<uint16_t>(ip + 10, 0);
     Store(ip + 10, FinishChecksum(SumBytes(ip, ip_bytes)));
   }
-  return {whole, entry->headers + entry->end};
+  Free(entry);  // Its memory keeps the datagram until another one needs it.
+  return {.outcome = Outcome::kWhole, .frame = whole, .length = entry.headers + entry.end};
 }
 
-Defragmenter::Entry* Defragmenter::Find(const Key& key, uint64_t now) {
-  Entry* free = nullptr;
-  for (Entry& entry : entries_) {
-    if (entry.fragments == 0) {
-      free = &entry;
-    } else if (entry.key == key) {
-      return &entry;
-    }
+Defragmenter::Entry** Defragmenter::BucketOf(const FlowKey& key) {
+  return &buckets_[HashFlowKey(key, seed_) & (buckets_.size() - 1)];
+}
+
+Defragmenter::Entry* Defragmenter::Find(const FlowKey& key, uint64_t now) {
+  Entry** const bucket = BucketOf(key);
+  for (Entry* entry = *bucket; entry != nullptr; entry = entry->next) {
+    if (entry->key == key) return entry;
   }
-  if (free == nullptr) return nullptr;
-  free->key = key;
-  free->since = now;
-  free->end = free->reached = free->bytes = free->headers = 0;
-  free->blocks.reset();
-  return free;
+  if (free_.empty()) return nullptr;
+  used_.splice(used_.end(), free_, free_.begin());
+  Entry& entry = used_.back();
+  entry.key = key;
+  entry.next = *bucket;
+  entry.since = now;
+  entry.fragments = entry.end = entry.reached = entry.bytes = entry.headers = 0;
+  entry.blocks.reset();
+  *bucket = &entry;
+  return &entry;
 }
 
-bool Defragmenter::Add(Entry& entry, uint32_t offset, std::span<const uint8_t> part, bool last) {
-  const auto end = static_cast<uint32_t>(offset + part.size());
+uint32_t Defragmenter::Free(Entry& entry) {
+  Entry** link = BucketOf(entry.key);
+  while (*link != &entry) link = &(*link)->next;
+  *link = entry.next;
+  // At the end, so that the memory of a datagram that is whole is not used at once.
+  free_.splice(free_.end(), used_, entry.self);
+  waiting_ -= entry.fragments;
+  return entry.fragments;
+}
+
+Defragmenter::Taken Defragmenter::Drop(Entry& entry, Reason reason) {
+  End(entry, reason);
+  return {Outcome::kDropped, reason};
+}
+
+// Returns false if the fragment overlaps another, or contradicts it.
+bool Defragmenter::Add(Entry& entry, uint32_t offset, const uint8_t* part, uint32_t bytes,
+                       bool last) {
+  const uint32_t end = offset + bytes;
   if (last && (entry.end != 0 || entry.reached > end)) return false;
   if (entry.end != 0 && end > entry.end) return false;
   for (uint32_t block = offset / 8; block < (end + 7) / 8; ++block) {
@@ -123,21 +154,17 @@ bool Defragmenter::Add(Entry& entry, uint32_t offset, std::span<const uint8_t> p
   }
   if (last) entry.end = end;
   entry.reached = std::max(entry.reached, end);
-  entry.bytes += static_cast<uint32_t>(part.size());
-  std::ranges::copy(part, entry.memory.get() + kMostHeaders + offset);
+  entry.bytes += bytes;
+  std::memcpy(entry.payload + offset, part, bytes);
   return true;
 }
 
-void Defragmenter::End(Entry& entry, Reason reason) {
-  ended_[reason] += entry.fragments;
-  waiting_ -= std::exchange(entry.fragments, 0);
+void Defragmenter::Expire(uint64_t now) {
+  while (!used_.empty() && now - used_.front().since > timeout_) End(used_.front(), kTimedOut);
 }
 
-void Defragmenter::Expire(uint64_t now) {
-  if (waiting_ == 0) return;
-  for (Entry& entry : entries_) {
-    if (entry.fragments != 0 && now - entry.since >= timeout_) End(entry, kTimedOut);
-  }
+void Defragmenter::Finish() {
+  while (!used_.empty()) End(used_.front(), kUnfinished);
 }
 
 }  // namespace sluice::packet

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <string_view>
 
-#include "nic/reassembler.h"
 #include "nic/streaming.h"
+#include "packet/defragmenter.h"
 #include "packet/quantity.h"
 #include "runtime/argument_faults.h"
 #include "runtime/flag_text.h"
@@ -161,9 +161,9 @@ bool ReadRegions(Options* options, std::string* error) {
 }
 
 bool CheckReassembly(std::string* error) {
-  if (FLAGS_reassemble > nic::Reassembler::kMaxDatagrams) {
-    *error =
-        FlagComplaint("reassemble", "give 0 to " + std::to_string(nic::Reassembler::kMaxDatagrams));
+  constexpr uint32_t kMost = packet::Defragmenter::kMaxDatagrams;
+  if (FLAGS_reassemble > kMost) {
+    *error = FlagComplaint("reassemble", "give 0 to " + std::to_string(kMost));
     return false;
   }
   if (FLAGS_reassemble == 0 || !FLAGS_ip.empty()) return true;

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
+#include <random>
 
 #include "runtime/eal_devices.h"
 #include "runtime/eal_plan.h"
@@ -156,7 +158,7 @@ int Session::OpenPorts(std::string* error) {
   const nic::Opened opened =
       std::visit([&](auto& binding) { return binding.Open(wanted, error); }, binding_);
   if (opened != nic::Opened::kYes) return opened == nic::Opened::kBadArgument ? 2 : 1;
-  if (!MakeReassemblers(error)) return 2;
+  if (!MakeDefragmenters(error)) return 2;
   if (options.capture.empty()) return 0;
   capture_ = Capture::Open(options.capture, options.capture_pkts, error);
   return capture_ != nullptr ? 0 : 1;
@@ -166,20 +168,22 @@ bool Session::IsPromiscuous() const {
   return line_.options.promiscuous || line_.options.wire.starts_with("pcap:");
 }
 
-bool Session::MakeReassemblers(std::string* error) {
+bool Session::MakeDefragmenters(std::string* error) {
   const uint32_t datagrams = line_.options.reassemble;
-  for (uint32_t i = 0; i < line_.options.workers; ++i) {
-    std::optional<nic::Reassembler> made =
-        datagrams == 0 ? nic::Reassembler()
-                       : nic::Reassembler::Make("sluice_fragments_" + std::to_string(i), datagrams,
-                                                nic::Reassembler::kTimeoutS * rte_get_tsc_hz());
-    if (!made) {
-      *error = FlagComplaint(
-          "reassemble",
-          "EAL has too little memory for that many: give fewer, or more memory with -m");
-      return false;
+  std::random_device random;
+  try {
+    for (uint32_t i = 0; i < line_.options.workers; ++i) {
+      if (datagrams == 0) {
+        defragmenters_.emplace_back();
+        continue;
+      }
+      const uint64_t seed = uint64_t{random()} << 32 | random();
+      defragmenters_.emplace_back(datagrams, packet::Defragmenter::kTimeoutS * rte_get_tsc_hz(),
+                                  seed);
     }
-    reassemblers_.push_back(*std::move(made));
+  } catch (const std::bad_alloc&) {
+    *error = FlagComplaint("reassemble", "there is too little memory for that many: give fewer");
+    return false;
   }
   return true;
 }
@@ -240,7 +244,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
 
 Session::~Session() {
   capture_.reset();
-  reassemblers_.clear();
+  defragmenters_.clear();
   binding_.emplace<0>();  // Closes what it had open.
   exception_port_.reset();
   if (eal_) rte_eal_cleanup();

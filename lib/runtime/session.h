@@ -97,7 +97,7 @@ class Session {
   /// Whether frames for other stations are the application's, too. Those of a capture that the
   /// embedded NIC's wire replays are: their addresses are of where it was made.
   bool IsPromiscuous() const;
-  bool MakeReassemblers(std::string* error);
+  bool MakeDefragmenters(std::string* error);
   bool OpenMetrics(std::string* error);
   bool StartEal(std::string* error);
   /// `why`: what EAL said first of an error, in case a port is not there.
@@ -113,7 +113,7 @@ class Session {
     const auto make = [&] {
       const WorkerInfo info{worker, mac_};
       if constexpr (nic::HostEngine<Engine>) {
-        return nic::Reassembling<Engine>(std::move(reassemblers_[worker]),
+        return nic::Reassembling<Engine>(std::move(defragmenters_[worker]),
                                          [&] { return make_engine(info); });
       } else {
         return make_engine(info);
@@ -179,7 +179,7 @@ class Session {
   std::array<uint8_t, 6> mac_{};
   PortStats opened_;  ///< Before the port was opened.
   std::unique_ptr<nic::EthPort> exception_port_;
-  std::vector<nic::Reassembler> reassemblers_;  ///< By worker, until the engines have them.
+  std::vector<packet::Defragmenter> defragmenters_;  ///< By worker, until the engines have them.
   nic::AnyBinding binding_;  ///< Of the interface that the options name, from OpenPorts on.
   std::unique_ptr<Capture> capture_;
   std::unique_ptr<MetricsServer> metrics_;

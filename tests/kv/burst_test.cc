@@ -66,8 +66,7 @@ class Rig {
     EXPECT_TRUE(neighbor.AddAddresses("10.0.0.2,2001:db8::2", &error)) << error;
     options.gate.own = neighbor.own();
     for (uint32_t i = 0; i < kWorkers; ++i) {
-      auto fragments =
-          *nic::Reassembler::Make("kv-burst-" + std::to_string(made_++), 4, kCyclesPerSecond);
+      packet::Defragmenter fragments(4, kCyclesPerSecond, /*seed=*/i);
       fronts_.push_back(std::make_unique<Front>(std::move(fragments), [&] {
         return Engine(neighbor, std::in_place, store_, i, options, TestHandoffQueue(handoffs_, i),
                       kCyclesPerSecond);
@@ -150,7 +149,6 @@ class Rig {
     events_.push_back({verdict, whole ? Frame(frame.data, frame.data + frame.length) : Frame()});
   }
 
-  static inline int made_ = 0;
   Store store_;
   Handoffs handoffs_;
   nic::QueueCounters counters_;

@@ -348,7 +348,7 @@ TEST_F(Interfaces, SendLongResultsInFragments) {
   ASSERT_EQ(expected->size(), packet::Datagram::kPlainPayload + 24 + 4 + 8000);
   for (const auto& interface : All(services)) {
     SCOPED_TRACE(interface->name());
-    packet::Defragmenter defragmenter(1, 1);
+    packet::Defragmenter defragmenter(1, 1, /*seed=*/1);
     const std::vector<Bytes> pieces = interface->Answer(call);
     EXPECT_EQ(pieces.size(), 6u);  // 8036 bytes of UDP, 1480 in each.
     Bytes whole;
@@ -357,7 +357,7 @@ TEST_F(Interfaces, SendLongResultsInFragments) {
       const packet::Headers headers =
           packet::Parse(piece.data(), static_cast<uint32_t>(piece.size()));
       const auto made = defragmenter.Take(piece.data(), headers, 0);
-      whole.assign(made.begin(), made.end());
+      whole.assign(made.frame, made.frame + made.length);
     }
     ASSERT_EQ(whole.size(), expected->size());
     std::copy_n(expected->begin() + 18, 8, whole.begin() + 18);  // IP: identification … checksum.
