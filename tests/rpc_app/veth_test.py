@@ -123,7 +123,18 @@ ANSWERS = [
 ]
 
 
-class OwnAddresses(unittest.TestCase):
+class Clients(unittest.TestCase):
+    def check(self, output, calls):
+        """What odd_client prints."""
+        said = output.splitlines()
+        self.assertEqual(said[0], f"good {calls}")
+        # libtirpc's words for SYSTEM_ERR and PROG_MISMATCH.
+        self.assertIn("Remote system error", said[1])
+        self.assertEqual(said[2], "long: good")
+        self.assertIn("Program/version mismatch; low version = 1, high version = 1", said[3])
+
+
+class OwnAddresses(Clients):
     """Of which the kernel knows nothing."""
 
     def test_clients_of_rpcgen_are_answered_over_ipv4_and_ipv6(self):
@@ -148,14 +159,6 @@ class OwnAddresses(unittest.TestCase):
         self.assertGreaterEqual(report["device"]["wire_reassembled"], len(runs))
         self.assertEqual(report["drops"]["wire_unsent"], 0)
 
-    def check(self, output, calls):
-        said = output.splitlines()
-        self.assertEqual(said[0], f"good {calls}")
-        # libtirpc's words for SYSTEM_ERR and PROG_MISMATCH.
-        self.assertIn("Remote system error", said[1])
-        self.assertEqual(said[2], "long: good")
-        self.assertIn("Program/version mismatch; low version = 1, high version = 1", said[3])
-
     def test_clients_of_rpcgen_are_answered_by_every_service(self):
         with tempfile.TemporaryDirectory() as folder, PAIR.up(CLIENT + "/24", CLIENT6 + "/64"), \
                 serving() as report:
@@ -175,6 +178,61 @@ class OwnAddresses(unittest.TestCase):
                 for (name, _, reply), line in zip(ANSWERS, said.splitlines(), strict=True):
                     with self.subTest(name, address=address):
                         self.assertEqual(line, "none" if reply is None else reply.hex())
+
+
+# The end of the veth as a port of DPDK, and NICs whose cable it is.
+PCAP = f"--vdev=net_pcap0,iface={PAIR.here},phy_mac=1"
+IPU = "--vdev=net_ipu0,wire=port:net_pcap0"
+ENSO = "--vdev=net_enso0,wire=port:net_pcap0"
+
+
+class EachInterface(Clients):
+    """That carries frames."""
+
+    @contextlib.contextmanager
+    def serving(self, interface, *vdevs):
+        """Its report, once it has ended."""
+        report = {}
+        port = vdevs[-1].split("=", 1)[1].split(",")[0]
+        # sluice-rpc becomes this program on the others; on coherent it hands out calls, not frames.
+        with subprocess.Popen([RPC + "-frames", "--lcores=0@0-1,1@0-1", "--no-pci", "--no-huge", "-m", "512",
+                               *vdevs, "--", f"--iface={interface}", f"--port={port}",
+                               f"--ip={SERVER},{SERVER6}",
+                               f"--services=portmap,{SERVICE}:{HERE}/odd.x", "--json=-"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+            try:
+                lines = []
+                while "Mpps" not in (lines or [""])[-1]:
+                    lines.append(server.stderr.readline())
+                    assert lines[-1], lines
+                yield report
+            finally:
+                server.send_signal(signal.SIGINT)
+                output, rest = server.communicate(timeout=PATIENCE_S)
+        assert server.returncode == 0, (lines, rest)
+        report.update(json.loads(output))
+
+    def test_calls_and_results_longer_than_a_frame_are_carried(self):
+        with tempfile.TemporaryDirectory() as folder:
+            client = build_client(folder, "odd_client.c", HERE / "odd.x")
+            # An Enso pipe carries neither ARP nor IPv6.
+            for interface, vdevs, runs in (
+                    ("packetized", (PCAP,), ((SERVER, PORT), (SERVER6, 0))),
+                    ("packetized", (PCAP, IPU), ((SERVER, PORT),)),
+                    ("streaming", (PCAP,), ((SERVER, PORT), (SERVER6, 0))),
+                    ("streaming", (PCAP, ENSO), ((SERVER, PORT),)),
+                    ("bilateral", (PCAP, IPU), ((SERVER, PORT), (SERVER6, 0))),
+                    ("coherent", (PCAP, IPU), ((SERVER, PORT), (SERVER6, 0)))):
+                with self.subTest(interface, vdevs=vdevs), \
+                        PAIR.up(CLIENT + "/24", CLIENT6 + "/64"):
+                    here = pathlib.Path("/sys/class/net", PAIR.here, "address").read_text().strip()
+                    PAIR.run("ip", "neigh", "replace", SERVER, "lladdr", here, "dev", PAIR.there)
+                    with self.serving(interface, *vdevs) as report:
+                        for address, port in runs:
+                            self.check(there(client, address, str(port), "20"), 20)
+                    self.assertGreaterEqual(report["reassembled_pkts"], 2)
+                    self.assertEqual(report["rpc"]["rpc_unsent"], 0, report)
+                    self.assertEqual(report["nic_dropped_pkts"], 0, report)
 
 
 class SharedAddresses(unittest.TestCase):
