@@ -10,9 +10,10 @@
 // engine's. What does not leave becomes an entry of length 0.
 //
 // Answers that do not fit where the frame lay, and frames that the engine sends of its own
-// accord, go into the room behind the received frames; sent frames have entries behind
-// theirs. What finds no room, or no region because the NIC has it, waits for the next one.
-// A region that fills up while the host is slow has little room: then there is tx_full.
+// accord, go into the room behind the received frames; entries of sent frames are put before the
+// entry of the frame that the engine handled. What finds no room, or no region because the NIC has
+// it, waits for the next one, and answers that follow it in the region wait, too. A region that
+// fills up while the host is slow has little room: then there is tx_full.
 #pragma once
 
 #include <rte_cycles.h>
@@ -27,6 +28,7 @@
 #include "nic/exception_path.h"
 #include "nic/frame_queue.h"
 #include "nic/held_region.h"
+#include "nic/late_answers.h"
 #include "nic/region_walker.h"
 #include "nic/region_writer.h"
 #include "nic/tap.h"
@@ -72,10 +74,13 @@ class BilateralQueue {
     if (tap_.see != nullptr) [[unlikely]]
       Show(TapDirection::kReceived);
     if constexpr (packet::Sender<Engine>) PlaceWaiting();
-    const FrameTotals leaving = walker_.Walk(region, link_.headroom_bytes(), engine, now);
+    FrameTotals leaving = walker_.Walk(region, link_.headroom_bytes(), engine, now);
     if constexpr (packet::Sender<Engine>) {
-      if (!waiting_.empty()) [[unlikely]]
-        PlaceWaitingInHoles();
+      if (!late_.empty() || !waiting_.empty()) [[unlikely]] {
+        PlaceLate(leaving);
+      } else {
+        writer_.Order();
+      }
     }
     if constexpr (GeneratingEngine<Engine, BilateralQueue>) {
       while (engine.Generate(*this, now) > 0) {  // As long as frames are due and have room.
@@ -86,9 +91,9 @@ class BilateralQueue {
     return writer_.region().received;
   }
 
-  /// Makes room for frames that wait, as many bytes as the largest region has.
+  /// Makes room for frames that wait: kMostLateBytes, and answers of the largest region.
   packet::Outbox outbox() {
-    waiting_.Reserve(swap::kMaxRegionBytes);
+    waiting_.Reserve(kMostLateBytes + swap::kMaxRegionBytes);
     return packet::Outbox::To(*this);
   }
   /// What the outbox calls. Into the region at work if there is one with room.
@@ -98,8 +103,7 @@ class BilateralQueue {
       QueueCounters::Add(counters_.tx_unframeable, 1);
       return false;
     }
-    const bool placed = working_ && waiting_.empty() && writer_.Append(frame, length);
-    if (!placed && !waiting_.Push(frame, length)) {
+    if (!(working_ ? Place(frame, length) : waiting_.Push(frame, length))) {
       QueueCounters::Add(counters_.tx_full, 1);
       return false;
     }
@@ -158,6 +162,8 @@ class BilateralQueue {
 
  private:
   static constexpr uint64_t kDrainMs = 200;
+  /// Of frames that are sent while one region is walked, and have no room there.
+  static constexpr uint32_t kMostLateBytes = swap::kMaxRegionBytes;
   /// From a frame that is emitted to the line that is fetched for those behind it.
   static constexpr uint32_t kTakenAheadBytes = 16 * swap::kSlotBytes;
 
@@ -197,25 +203,53 @@ class BilateralQueue {
       const auto length = static_cast<uint32_t>(frame.size());
       if (!writer_.CouldHold(length)) {
         Forget(counters_.tx_unframeable);
-      } else if (writer_.Append(frame.data(), length)) {
+      } else if (writer_.AppendBefore(0, frame.data(), length)) {
         waiting_.Pop();
       } else {
         return;
       }
     }
   }
-  /// The same once all frames of the region have an ending: entries of those that do not
-  /// leave make room, and so do their bytes behind the last one that does.
-  [[gnu::noinline]] void PlaceWaitingInHoles() {
+  /// Puts a frame before the answer to the one at work. Returns false if there is no room.
+  bool Place(const uint8_t* frame, uint32_t length) {
+    const uint32_t number = walker_.at_work();
+    if (waiting_.empty() && late_.empty() && writer_.AppendBefore(number, frame, length)) {
+      return true;
+    }
+    if (late_.bytes() + length > kMostLateBytes) return false;
+    late_.Add(number, frame, length);
+    return true;
+  }
+  /// Once all frames of the region have an ending: what waited before goes first, then what was
+  /// sent without room, with the answers that follow it. Entries of frames that do not leave make
+  /// room, and so do their bytes behind the last one that does.
+  [[gnu::noinline]] void PlaceLate(FrameTotals& leaving) {
+    const uint32_t received = writer_.region().received;
+    for (uint32_t i = waiting_.empty() ? late_.First() : 0; i < received; ++i) {
+      const std::span<const uint8_t> answer = writer_.Remove(i);
+      if (answer.empty()) continue;
+      late_.Add(i, answer.data(), static_cast<uint32_t>(answer.size()));
+      --leaving.pkts;
+      leaving.bytes -= answer.size();
+    }
+    writer_.Order();
     writer_.CloseHoles();
     PlaceWaiting();
+    late_.Empty([this](const uint8_t* frame, uint32_t length) {
+      if (waiting_.empty() && writer_.Append(frame, length)) return;
+      if (!waiting_.Push(frame, length)) Lose(length, counters_.tx_full);
+    });
   }
   /// Drops the frame that waits longest.
   void Forget(uint64_t& reason) {
-    QueueCounters::Add(counters_.tx_pkts, -uint64_t{1});
-    QueueCounters::Add(counters_.tx_bytes, -uint64_t{waiting_.Front().size()});
-    QueueCounters::Add(reason, 1);
+    Lose(waiting_.Front().size(), reason);
     waiting_.Pop();
+  }
+  /// A frame of `bytes` that counts as sent is not.
+  void Lose(uint64_t bytes, uint64_t& reason) {
+    QueueCounters::Add(counters_.tx_pkts, -uint64_t{1});
+    QueueCounters::Add(counters_.tx_bytes, -bytes);
+    QueueCounters::Add(reason, 1);
   }
   /// Gives the region away with what waits, received frames in it unseen.
   void GiveWaiting(HeldRegion region) {
@@ -280,6 +314,7 @@ class BilateralQueue {
   RegionWriter writer_;  ///< Of the region at work, which is the host's while working_.
   bool working_ = false;
   WaitingFrames waiting_;
+  LateAnswers late_;  ///< Of the region at work.
   FrameTap tap_;
   QueueCounters counters_;
   RegionWalker walker_{writer_, exception_, counters_};

@@ -7,10 +7,11 @@
 //
 // A frame belongs to the worker from the moment Poll gets it to the moment the other line is
 // loaded, and nothing is copied. An answer that outgrows the room in which the frame lay goes
-// behind all that lies in the line: engines build it there (packet::Frame::spare). Frames that the
-// engine sends by itself leave through lines of their own, ahead of the answers. So does a grown
-// answer for which the line has no room, with all that follow it in the burst, once the line is
-// handed over: answers keep the order of their frames.
+// behind all that lies in the line: engines build it there (packet::Frame::spare). A grown
+// answer for which the line has no room leaves through a line of its own once the line at work is
+// handed over, and so do all answers that follow it in the burst: answers keep the order of their
+// frames. Frames that the engine sends by itself leave through lines of their own: at once if no
+// answer before them leaves with the line at work, otherwise as such a grown answer does.
 #pragma once
 
 #include <rte_cycles.h>
@@ -92,11 +93,14 @@ class CoherentQueue {
     changed_ = false;
     spare_ = FindSpare();
     const uint64_t bytes = Handle(engine, received, now);
+    if constexpr (packet::Sender<Engine>) at_work_ = 0;
     if (!late_.empty()) [[unlikely]]
       DelayWhatFollows(received);
     if (tap_.see != nullptr) [[unlikely]]
       Show(TapDirection::kSent, received);
     FlushSent();
+    if (std::exchange(ahead_, false)) [[unlikely]]
+      AwaitTaken();
     lines_.Answer(changed_ ? frames_.data() : nullptr, received);
     QueueCounters::Add(counters_.rx_pkts, received);
     QueueCounters::Add(counters_.rx_bytes, bytes);
@@ -117,13 +121,18 @@ class CoherentQueue {
       QueueCounters::Add(counters_.tx_unframeable, 1);
       return false;
     }
-    uint8_t* const to = AwaitRoom(length);
-    if (to == nullptr) {
-      QueueCounters::Add(counters_.tx_full, 1);
-      return false;
+    if (FollowsAnswers()) {
+      late_.Add(at_work_, frame, length);
+    } else {
+      uint8_t* const to = AwaitRoom(length);
+      if (to == nullptr) {
+        QueueCounters::Add(counters_.tx_full, 1);
+        return false;
+      }
+      std::memcpy(to, frame, length);
+      Leave(to, length);
+      ahead_ = true;
     }
-    std::memcpy(to, frame, length);
-    Leave(to, length);
     QueueCounters::Add(counters_.tx_pkts, 1);
     QueueCounters::Add(counters_.tx_bytes, length);
     return true;
@@ -182,6 +191,12 @@ class CoherentQueue {
   }
   uint8_t* FindSpare() { return lines_.GrownRoom(packet::Frame::kSpareBytes); }
 
+  /// Whether answers that are not handed over yet leave before the frame at work.
+  bool FollowsAnswers() const {
+    return !late_.empty() || std::ranges::any_of(std::span(frames_).first(at_work_),
+                                                 [](const Frame& held) { return held.length > 0; });
+  }
+
   /// Shows the engine all frames; returns their bytes as they came.
   template <QueueEngine Engine>
   uint64_t Handle(Engine& engine, uint32_t received, uint64_t now) {
@@ -192,6 +207,7 @@ class CoherentQueue {
           received, totals, [&](uint32_t number) { return View(frames_[number]); },
           [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
             Settle(frames_[number], frame, verdict);
+            if constexpr (packet::Sender<Engine>) at_work_ = number + 1;
           },
           [this] { return spare_; });
       engine.ProcessBurst(burst, now);
@@ -206,6 +222,7 @@ class CoherentQueue {
         bytes += frames_[i].length;
         packet::Frame frame = View(frames_[i]);
         frame.spare = spare_;
+        if constexpr (packet::Sender<Engine>) at_work_ = i;
         const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
         Settle(frames_[i], frame, verdict);
       }
@@ -276,6 +293,7 @@ class CoherentQueue {
       if (held.length == 0) continue;
       late_.Add(i, held.data, held.length);
       held.length = 0;
+      changed_ = true;
     }
   }
   /// The line is handed over; the next one will not be before the NIC has taken these.
@@ -292,7 +310,7 @@ class CoherentQueue {
       Leave(to, length);
     });
     FlushSent();
-    AwaitRoom(Lines::kMinFrameBytes);  // A line is given for the one that was taken.
+    AwaitTaken();
   }
   /// It leaves in its turn.
   void Keep(Frame& held, uint8_t* data, uint32_t length) {
@@ -320,6 +338,8 @@ class CoherentQueue {
     if (to != nullptr) patience_.Renew();
     return to;
   }
+  /// A line is given for the one that was taken.
+  void AwaitTaken() { AwaitRoom(Lines::kMinFrameBytes); }
   void Leave(const uint8_t* frame, uint32_t length) {
     if (tap_.see != nullptr) [[unlikely]] {
       tap_.see(tap_.context, TapDirection::kSent, frame, length);
@@ -339,6 +359,8 @@ class CoherentQueue {
   QueueCounters counters_;
   bool changed_ = false;      ///< Of this burst: some frame leaves otherwise than it came.
   FrameTotals kept_back_;     ///< Of this burst: received minus what leaves; modulo 2^64.
+  bool ahead_ = false;        ///< The NIC has to take frames that were sent before it is answered.
+  uint32_t at_work_ = 0;      ///< Frame that an engine handles which sends frames of its own.
   Patience patience_;         ///< With the lines for frames to send.
   LateAnswers late_;          ///< Of this burst.
   uint8_t* spare_ = nullptr;  ///< While an engine works: where a grown answer lies.

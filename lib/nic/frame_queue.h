@@ -58,6 +58,9 @@ class FrameByFrame {
       burst.Answer(number, frame, verdict);
     }
   }
+  void set_outbox(packet::Outbox outbox) requires packet::Sender<Engine> {
+    engine_.set_outbox(outbox);
+  }
 
  private:
   Engine& engine_;

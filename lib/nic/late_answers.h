@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Answers of one burst that cannot leave from where their frames lay, and those of the frames
-// behind them, which must not overtake them: copies, until the burst has been handed over. Used by
-// CoherentQueue.
+// Answers of one burst that cannot leave from where their frames lay, frames that the engine sent
+// meanwhile, and answers to the frames behind them, which must not overtake them: copies, until the
+// burst has been handed over. Used by CoherentQueue and BilateralQueue.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace sluice::nic {
@@ -15,8 +17,11 @@ namespace sluice::nic {
 class LateAnswers {
  public:
   bool empty() const { return answers_.empty(); }
+  /// Of all frames.
+  size_t bytes() const { return bytes_.size(); }
 
-  /// Takes a copy of the answer to the burst's frame `number`, which it has not had. In any order.
+  /// Copies a frame that leaves with the answer to the burst's frame `number`, or is the answer. In
+  /// any order of numbers; those of one number leave in the order in which they were added.
   void Add(uint32_t number, const uint8_t* frame, uint32_t length) {
     answers_.push_back({number, static_cast<uint32_t>(bytes_.size()), length});
     bytes_.insert(bytes_.end(), frame, frame + length);
@@ -27,7 +32,9 @@ class LateAnswers {
   /// Calls leave(frame, length) for all, in the order of their frames, and forgets them.
   template <typename Leave>
   void Empty(Leave leave) {
-    std::ranges::sort(answers_, {}, &Answer::number);
+    std::ranges::sort(answers_, {}, [](const Answer& answer) {
+      return std::pair(answer.number, answer.at);  // Bytes are added at the end.
+    });
     for (const Answer& answer : answers_) leave(&bytes_[answer.at], answer.length);
     answers_.clear();
     bytes_.clear();

@@ -73,6 +73,15 @@ class Lockstep {
     lane.cursor += packet::FlitSpan(length);
   }
 
+  /// Sends the answers to the frames of its lane that the engine handled before the one at work.
+  void SendSettled() {
+    if (at_work_ == nullptr) return;
+    // A lane that has ended may be a copy of one that goes on, at a lower index.
+    for (Lane& lane : lanes_) {
+      if (lane.run <= at_work_ && at_work_ < lane.end) return runs_.SendBefore(lane, at_work_);
+    }
+  }
+
   /// Long enough for the headers that name its length, no longer than the NIC delivers.
   static bool Credible(uint32_t length) {
     return length - kMinFrameBytes <= Pipes::kMaxFrameBytes - kMinFrameBytes;
@@ -131,6 +140,7 @@ class Lockstep {
             }
           }
           packet::Frame frame = View(at, length, runs_.spare());
+          if constexpr (packet::Sender<Engine>) at_work_ = at;
           const packet::Verdict verdict = engine.Process(frame, now);
           const bool leaves =
               StaysInPlace(at, length, word, frame, verdict) ||
@@ -149,6 +159,7 @@ class Lockstep {
       lanes_[i].cursor = cursor[i];
       if constexpr (PreparingEngine<Engine> && kAhead > 1) lanes_[i].ahead = ahead[i];
     }
+    if constexpr (packet::Sender<Engine>) at_work_ = nullptr;
     walked_.pkts += turns * kCount + careful;
     walked_.bytes += bytes;
     runs_.Grew(resized_bytes);
@@ -161,7 +172,7 @@ class Lockstep {
   template <uint32_t kCount, BurstEngine Engine>
   uint32_t RunBurst(Engine& engine, uint64_t now) {
     constexpr int kForWriting = packet::WritesFrames<Engine>();
-    std::array<uint8_t*, kBurstFrames> starts;
+    std::array<uint8_t*, kBurstFrames + 1> starts;
     std::array<uint32_t, kBurstFrames> lengths;
     uint8_t* cursor[kCount];
     uint8_t* stop[kCount];
@@ -207,12 +218,18 @@ class Lockstep {
         [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
           Lane& lane = lanes_[number % kCount];
           const uint32_t length = lengths[number];
+          if constexpr (packet::Sender<Engine>) at_work_ = starts[number + 1];
           const bool stays = StaysWhereItWas(starts[number], length, frame, verdict) &&
                              LeavesWhole(starts[number], frame.length);
           Finish(stays, lane, starts[number], length, frame, verdict);
         },
         [this] { return runs_.spare(); });
+    if constexpr (packet::Sender<Engine>) {
+      starts[frames] = nullptr;
+      at_work_ = starts[0];
+    }
     engine.ProcessBurst(burst, now);
+    if constexpr (packet::Sender<Engine>) at_work_ = nullptr;
     return careful;
   }
 
@@ -221,7 +238,9 @@ class Lockstep {
   void HandleFrame(Lane& lane, uint8_t* at, uint32_t length, Engine& engine, uint64_t now) {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
     packet::Frame frame = View(at, length, runs_.spare());
+    if constexpr (packet::Sender<Engine>) at_work_ = at;
     const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
+    if constexpr (packet::Sender<Engine>) at_work_ = nullptr;
     Finish(StaysInPlace(at, length, word, frame, verdict), lane, at, length, frame, verdict);
     walked_.bytes += length;
   }
@@ -305,6 +324,8 @@ class Lockstep {
   SpanRuns<Pipes> runs_;
   std::array<Lane, kLanes> lanes_;
   FrameTotals walked_;
+  /// The frame that an engine handles which sends frames of its own; null: there is none.
+  uint8_t* at_work_ = nullptr;
 };
 
 }  // namespace sluice::nic

@@ -45,6 +45,7 @@ class PacketizedQueue {
     if (received == 0) return 0;
     tx_bytes_ = 0;
     freed_count_ = 0;
+    if constexpr (packet::Sender<Engine>) at_work_ = {mbufs.data(), 0, 0};
     Handled handled;
     if constexpr (BurstEngine<Engine>) {
       handled = HandleBurst(mbufs.data(), received, engine, now);
@@ -54,10 +55,16 @@ class PacketizedQueue {
     QueueCounters::Add(counters_.rx_pkts, received);
     QueueCounters::Add(counters_.rx_bytes, handled.bytes);
     tx_bytes_ += handled.bytes;
-    Transmit(mbufs.data(), handled.kept);
+    if constexpr (packet::Sender<Engine>) {
+      FlushSent();
+      Transmit(mbufs.data() + at_work_.left, handled.kept - at_work_.left);
+      at_work_ = {};
+    } else {
+      Transmit(mbufs.data(), handled.kept);
+    }
+    QueueCounters::Add(counters_.tx_bytes, tx_bytes_);
     if (freed_count_ > 0) rte_pktmbuf_free_bulk(freed_.data(), freed_count_);
     exception_.Flush(counters_);
-    if constexpr (packet::Sender<Engine>) FlushSent();
     return received;
   }
 
@@ -65,6 +72,7 @@ class PacketizedQueue {
   /// What the outbox calls: transmits a copy, at the next FlushSent at the latest.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
+    if (at_work_.left < at_work_.settled) TransmitSettled();
     if (sender_.full()) FlushSent();
     if (!sender_.Add(frame, length)) {
       QueueCounters::Add(counters_.tx_full, 1);
@@ -103,6 +111,15 @@ class PacketizedQueue {
   /// The same for what the engine needs besides, once the frame itself is there.
   static constexpr uint32_t kPrepareAhead = 8;
 
+  /// The burst at work, of an engine that sends frames of its own: mbufs[0 … left) have left. What
+  /// is settled, mbufs[left … settled), leaves before the next frame that the engine sends; null
+  /// does not leave. All frames that were sent before leave ahead of mbufs[left].
+  struct AtWork {
+    rte_mbuf** mbufs = nullptr;
+    uint32_t left = 0;
+    uint32_t settled = 0;
+  };
+
   struct Handled {
     uint32_t kept = 0;   ///< mbufs[0 … kept) leave.
     uint64_t bytes = 0;  ///< That arrived.
@@ -128,6 +145,7 @@ class PacketizedQueue {
       const packet::Verdict verdict = engine.Process(frame, now);
       if (Leaves(mbuf, data, length, frame, verdict)) [[likely]]
         mbufs[handled.kept++] = mbuf;
+      if constexpr (packet::Sender<Engine>) at_work_.settled = handled.kept;
     }
     return handled;
   }
@@ -151,13 +169,14 @@ class PacketizedQueue {
         [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
           rte_mbuf* const mbuf = mbufs[number];
           const auto* const data = rte_pktmbuf_mtod(mbuf, const uint8_t*);
+          if constexpr (packet::Sender<Engine>) at_work_.settled = number + 1;
           if (Leaves(mbuf, data, mbuf->data_len, frame, verdict)) return;
           mbufs[number] = nullptr;
           all_leave = false;
         });
     engine.ProcessBurst(burst, now);
     if (!all_leave) {
-      rte_mbuf** const end = std::remove(mbufs, mbufs + handled.kept, nullptr);
+      rte_mbuf** const end = std::remove(mbufs + at_work_.left, mbufs + handled.kept, nullptr);
       handled.kept = static_cast<uint32_t>(end - mbufs);
     }
     return handled;
@@ -202,7 +221,13 @@ class PacketizedQueue {
       QueueCounters::Add(counters_.tx_full, count - sent);
     }
     QueueCounters::Add(counters_.tx_pkts, sent);
-    QueueCounters::Add(counters_.tx_bytes, tx_bytes_);
+  }
+  [[gnu::noinline]] void TransmitSettled() {
+    FlushSent();
+    rte_mbuf** const begin = at_work_.mbufs + at_work_.left;
+    rte_mbuf** const end = std::remove(begin, at_work_.mbufs + at_work_.settled, nullptr);
+    Transmit(begin, static_cast<uint32_t>(end - begin));
+    at_work_.left = at_work_.settled;
   }
 
   void Free(rte_mbuf* mbuf) {
@@ -255,6 +280,7 @@ class PacketizedQueue {
   uint16_t burst_;
   ExceptionPath exception_;
   QueueCounters counters_;
+  AtWork at_work_;
   uint64_t tx_bytes_ = 0;  ///< Of this burst, relative to the bytes received; modulo 2^64.
   uint32_t freed_count_ = 0;
   std::array<rte_mbuf*, kMaxBurst> freed_;

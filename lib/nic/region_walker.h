@@ -54,6 +54,9 @@ class RegionWalker {
     return leaving;
   }
 
+  /// Number of the frame that the engine handles, if it is a packet::Sender.
+  uint32_t at_work() const { return static_cast<uint32_t>(at_work_ - writer_.region().entries); }
+
  private:
   /// Frames between the one at work and the one whose line is fetched. With all offsets
   /// in one array any distance is possible; chosen by measurement.
@@ -91,6 +94,7 @@ class RegionWalker {
         continue;
       }
       packet::Frame frame = View(region.base, region.data, entry);
+      if constexpr (packet::Sender<Engine>) at_work_ = at;
       const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
       bytes += swap::EntryLength(entry);
       Settle(*at, entry, region.base, frame, verdict);
@@ -123,7 +127,9 @@ class RegionWalker {
         [&](uint32_t number) { return View(region.base, region.data, entries[number]); },
         [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
           Settle(first[number], entries[number], region.base, frame, verdict);
+          if constexpr (packet::Sender<Engine>) at_work_ = first + number + 1;
         });
+    if constexpr (packet::Sender<Engine>) at_work_ = first;
     engine.ProcessBurst(burst, now);
     return bytes;
   }
@@ -197,7 +203,8 @@ class RegionWalker {
   ExceptionPath& exception_;
   QueueCounters& counters_;
   uint32_t headroom_ = 0;
-  FrameTotals kept_back_;  ///< Received minus what leaves; modulo 2^64.
+  const swap::Entry* at_work_ = nullptr;  ///< While an engine walks that sends frames of its own.
+  FrameTotals kept_back_;                 ///< Received minus what leaves; modulo 2^64.
 };
 
 }  // namespace sluice::nic

@@ -15,7 +15,9 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "nic/frame_queue.h"
 #include "nic/held_region.h"
@@ -35,6 +37,7 @@ class RegionWriter {
     used_ = region.received;
     free_ = 0;
     appended_ = {};
+    moved_.clear();
   }
   const HeldRegion& region() const { return region_; }
   /// Those received, and behind them what was appended.
@@ -70,11 +73,22 @@ class RegionWriter {
     appended_.bytes += length;
     return region_.base + offset;
   }
-  /// Puts a frame there. False: no room.
+  /// Puts a frame there. Returns false if there is no room.
   bool Append(const uint8_t* frame, uint32_t length) {
     uint8_t* const to = Add(length);
     if (to != nullptr) std::memcpy(to, frame, length);
     return to != nullptr;
+  }
+  /// The same for a frame that leaves before received frame `number`, which never decreases.
+  bool AppendBefore(uint32_t number, const uint8_t* frame, uint32_t length) {
+    if (!Append(frame, length)) return false;
+    moved_.push_back({region_.entries + number, Load(region_.entries[used_ - 1])});
+    return true;
+  }
+  /// Once all received frames have an ending: puts what leaves before some of them there.
+  void Order() {
+    if (!moved_.empty()) [[unlikely]]
+      MoveForward();
   }
 
   /// The engine answered what `arrived` describes with `length` bytes at `data`: elsewhere in the
@@ -100,6 +114,15 @@ class RegionWriter {
     free_ = 0;
   }
 
+  /// Removes received frame `number`. Returns its bytes, valid while nothing is written to the
+  /// region; empty: it does not leave.
+  std::span<const uint8_t> Remove(uint32_t number) {
+    const swap::Entry entry = Load(region_.entries[number]);
+    Store(region_.entries[number], 0);
+    if (!swap::EntryIsSound(entry, Bounds(region_))) return {};
+    return {region_.base + swap::EntryOffset(entry), swap::EntryLength(entry)};
+  }
+
   /// Calls see(data, length) for each frame that leaves.
   template <typename See>
   void ForEachFrame(See see) const {
@@ -111,6 +134,27 @@ class RegionWriter {
   }
 
  private:
+  /// A frame that was appended, and the received one before which it leaves.
+  struct Moved {
+    swap::Entry* before;
+    swap::Entry entry;
+  };
+
+  /// From the back to the front, so that each entry is moved once: the last `moved_` of all were
+  /// appended, in the order in which they leave.
+  [[gnu::noinline]] void MoveForward() {
+    swap::Entry* to = region_.entries + used_;
+    swap::Entry* from = to - moved_.size();
+    while (!moved_.empty()) {
+      if (from > moved_.back().before) {
+        Store(*--to, Load(*--from));
+      } else {
+        Store(*--to, moved_.back().entry);
+        moved_.pop_back();
+      }
+    }
+  }
+
   Placed Locate(swap::Entry arrived, const uint8_t* data, uint32_t length, uint32_t headroom,
                 uint32_t& offset) {
     const uint32_t arrived_at = swap::EntryOffset(arrived);
@@ -154,6 +198,7 @@ class RegionWriter {
   uint32_t used_ = 0;
   uint32_t free_ = 0;  ///< Offset behind everything that lies in it; 0: not looked for yet.
   FrameTotals appended_;
+  std::vector<Moved> moved_;  ///< Grows when it must, and keeps its memory.
 };
 
 }  // namespace sluice::nic

@@ -101,6 +101,9 @@ class SpanRuns {
     }
   }
 
+  /// Sends the frames that stay and lie before `at`, which is in the lane's span.
+  void SendBefore(Lane& lane, uint8_t* at) { EndRun(lane, at, 0); }
+
   /// Passes over flits that are no frame.
   [[gnu::noinline]] void SkipFlits(Lane& lane, uint32_t bytes) {
     EndRun(lane, lane.cursor, bytes);

@@ -56,9 +56,11 @@ class SpanWalker {
     return static_cast<uint32_t>(walked.pkts);
   }
 
-  /// Sends a copy of a frame that is no part of a run, and counts how it fared. Also while an
-  /// engine handles a frame, and outside Walk. True: accepted.
+  /// Sends a copy of a frame that is no part of a run, and counts how it fared: while an engine
+  /// handles a frame of a lane, after the answers to those before it in the same lane; also outside
+  /// Walk. Returns whether it was accepted.
   bool SendCopy(const uint8_t* data, uint32_t length) {
+    lanes_.SendSettled();
     return lanes_.runs().SendCopy(data, length);
   }
 

@@ -13,8 +13,9 @@ namespace sluice::packet {
 /// A way out, lent by the interface to the engine of one worker, valid as long as the engine
 /// works. A value; used by that worker only, while the engine handles a frame or rests.
 ///
-/// Frames leave in the order in which they were sent. Whether they leave before or after the
-/// answers to frames received at about the same time is the interface's affair.
+/// Frames leave in the order in which they were sent: after the answers to frames that the engine
+/// handled before, and before the answer to the frame that it handles. Frames of a burst that it
+/// did not answer have no place in this order, and neither have frames of other pipes.
 class Outbox {
  public:
   /// Leads nowhere: takes nothing.

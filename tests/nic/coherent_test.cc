@@ -260,7 +260,7 @@ TEST_P(Coherent, ALineWithoutAFrameToSendHandsNothingBack) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-// Each frame that comes lets three more leave, whatever the order of lines.
+// Before the answer to each frame three more leave.
 struct Multiplier {
   void set_outbox(packet::Outbox given) { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) {
@@ -274,7 +274,10 @@ struct Multiplier {
   packet::Outbox outbox;
 };
 
-TEST_P(Coherent, FramesOfTheEnginesOwnLeaveInTheirOrder) {
+TEST_P(Coherent, FramesOfTheEnginesOwnLeaveInTheOrderOfTheAnswers) {
+  if (GetParam() != Contract::kFrames && GetParam() != Contract::kBursts) {
+    GTEST_SKIP() << "an engine that leaves frames of a burst unanswered has no order";
+  }
   LinePair lines;
   Queue queue(lines);
   Multiplier engine;
@@ -290,11 +293,11 @@ TEST_P(Coherent, FramesOfTheEnginesOwnLeaveInTheirOrder) {
   for (int polls = 0; polls < 4; ++polls) Poll(queue, engine);
   std::vector<std::pair<uint32_t, uint32_t>> order;
   for (const Bytes& frame : lines.Sent()) {
-    if (frame[0] >= 0xe0) order.emplace_back(frame[42] << 8 | frame[43], frame[0] - 0xe0);
+    order.emplace_back(frame[42] << 8 | frame[43], frame[0] >= 0xe0 ? frame[0] - 0xe0 : 3);
   }
-  ASSERT_EQ(order.size(), 3 * kFrames);
+  ASSERT_EQ(order.size(), 4 * kFrames);
   for (uint32_t i = 0; i < order.size(); ++i) {
-    EXPECT_EQ(order[i], std::pair(i / 3, i % 3)) << i;
+    EXPECT_EQ(order[i], std::pair(i / 4, i % 4)) << i;
   }
   EXPECT_EQ(queue.counters().sent_pkts, 3 * kFrames);
   EXPECT_EQ(queue.counters().tx_pkts, 4 * kFrames);

@@ -40,6 +40,9 @@ class Sparing {
       }
     }
   }
+  void set_outbox(packet::Outbox outbox) requires packet::Sender<Engine> {
+    engine_.set_outbox(outbox);
+  }
 
  private:
   Engine& engine_;

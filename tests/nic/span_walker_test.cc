@@ -126,19 +126,23 @@ class RecordingPipes {
       return SendResult::kUnframeable;
     }
     copies.emplace_back(frame, frame + length);
-    return copies.size() % 7 == 0 ? SendResult::kFull : SendResult::kSent;
+    if (copies.size() % 7 == 0) return SendResult::kFull;
+    left.push_back(copies.back());
+    return SendResult::kSent;
   }
 
   std::vector<std::unique_ptr<Pipe>> pipes;
   std::vector<Bytes> copies;
+  std::vector<Bytes> left;  // Copies that were sent, and frames of runs.
   uint32_t longest_run = 0;
   uint32_t built = 0;  // Of the copies, by SendBuilt.
   bool refuse_sends = false;
 
  private:
   Bytes spare_ = Bytes(Frame::kSpareBytes);
-  static void sent_frame(Pipe& pipe, const uint8_t* data, uint32_t length) {
+  void sent_frame(Pipe& pipe, const uint8_t* data, uint32_t length) {
     pipe.sent.emplace_back(data, data + length);
+    left.push_back(pipe.sent.back());
   }
 };
 static_assert(PipeSet<RecordingPipes>);
@@ -441,6 +445,63 @@ TEST_P(SpanWalkerBy, AFrameMayBeBuiltWhereItsCopyWillLie) {
   EXPECT_EQ(counters.tx_bytes, bytes);
   EXPECT_EQ(pipes.pipes[0]->given_back, span.size());
   EXPECT_TRUE(counters.Conserved());
+}
+
+// Sends as many copies of a frame ahead of its answer as its last byte says.
+struct Repeating {
+  void set_outbox(packet::Outbox given) { outbox = given; }
+  Verdict Process(Frame& frame, uint64_t) {
+    Bytes copy(frame.data, frame.data + frame.length);
+    const uint8_t pipe = copy[0];
+    for (copy[1] = 1; copy[1] <= copy.back(); ++copy[1]) {
+      if (outbox.Send(copy.data(), frame.length)) order[pipe].push_back(copy);
+    }
+    copy[1] = 0;
+    order[pipe].push_back(copy);
+    return packet::kForward;
+  }
+  packet::Outbox outbox;
+  std::map<uint8_t, std::vector<Bytes>> order;  // By the frame's first byte.
+};
+
+TEST(SpanWalker, FramesThatAnEngineSendsLeaveBehindTheAnswersToFramesBefore) {
+  for (const Contract contract : {Contract::kFrames, Contract::kBursts}) {
+    for (const uint32_t count : {1u, 3u, 8u, 20u}) {
+      std::mt19937 random(count);
+      RecordingPipes pipes;
+      std::vector<Span> spans;
+      for (uint32_t pipe = 0; pipe < count; ++pipe) {
+        Bytes span;
+        for (uint32_t i = random() % 200; i < 200; ++i) {
+          Bytes frame = Ipv4Frame(60 + random() % 900);
+          frame[0] = static_cast<uint8_t>(pipe);
+          frame[1] = 0;
+          frame[2] = static_cast<uint8_t>(i);
+          frame.back() = random() % 8 == 0 ? 2 : 0;
+          Append(span, frame);
+        }
+        spans.push_back(pipes.Arrive(span));
+      }
+      QueueCounters counters;
+      ExceptionPath no_exception;
+      SpanWalker walker(pipes, no_exception, counters);
+      struct {
+        bool Send(const uint8_t* frame, uint32_t length) {
+          ++counters->sent_pkts;
+          return walker->SendCopy(frame, length);
+        }
+        SpanWalker<RecordingPipes>* walker;
+        QueueCounters* counters;
+      } out{&walker, &counters};
+      Repeating engine;
+      engine.set_outbox(packet::Outbox::To(out));
+      WalkBy(contract, walker, spans, engine);
+      std::map<uint8_t, std::vector<Bytes>> left;
+      for (const Bytes& frame : pipes.left) left[frame[0]].push_back(frame);
+      EXPECT_EQ(left, engine.order) << count;
+      EXPECT_TRUE(counters.Conserved());
+    }
+  }
 }
 
 TEST_P(SpanWalkerBy, FramesTheNicCannotCutStayOutOfRuns) {
