@@ -61,9 +61,16 @@ inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint3
   return slot;
 }
 
-/// A drop keeps the pipe silent until its head is stored.
-inline void FramesDropped(EnsoCard& card, EnsoPipe& pipe) {
-  Store(&pipe.status, card.per_packet == 0 ? 1u : 0u);
+/// A batch for pipe `id` was dropped, all of it: the pipe is silent until its head is stored. The
+/// thread that would call FramesAccepted.
+inline void FramesDropped(EnsoCard& card, uint32_t id, uint32_t flits) {
+  EnsoPipe& pipe = card.pipes[id];
+  if (card.per_packet != 0) return Store(&pipe.status, 0u);
+  if (Exchange(&pipe.status, 1) != 0 || flits > card.pipe_mask || Load(&pipe.memory) == 0) return;
+  // The pipe was full. If it is empty now, its head was stored since then, and who stored it waits
+  // for a notification.
+  FenceCard();
+  if (((Load(&pipe.head) ^ Load(&pipe.tail)) & card.pipe_mask) == 0) Store(&pipe.status, 0u);
 }
 
 /// The host stored `head`, the head of pipe `id`.

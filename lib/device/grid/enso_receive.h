@@ -218,7 +218,6 @@ class EnsoReceiver {
       const bool holds = Add(&card_.held, 1u) < regs::enso::kPacketBuffers;
       return card_.Count(holds ? Event::kRxStuck : Event::kRxNoPacketBuffer);
     }
-    FramesDropped(card_, pipe);
     if (enabled) return card_.Count(Event::kRxPipeFull);
     card_.Count(Load(&pipe.memory) == 0 ? Event::kRxPipeDisabled : Event::kRxNbDisabled);
     // The engine skips only the first flit of what it may not write.
@@ -273,7 +272,11 @@ class EnsoReceiver {
       if (PipeAt(i) >= regs::enso::kMaxPipes) return 0;
       uint32_t end = FirstOf(PipeAt(i) + 1);  // Behind the last frame that was written.
       while (end != i && memory_.places[end - 1] == kDropped) --end;
-      if (end == i) return 0;
+      // A drop is seen after what the same batch brought: that is notified.
+      if (end == i) {
+        FramesDropped(card_, PipeAt(i), FlitsAt(i));
+        return 0;
+      }
       const uint32_t tail = (memory_.places[end - 1] + FlitsAt(end - 1)) & pipe_mask_;
       memory_.slots[i] = FramesAccepted(card_, PipeAt(i), tail, memory_.buffers[i]);
       return memory_.slots[i] != kNone ? 1 : 0;

@@ -106,8 +106,8 @@ inline void StoreQuad(void* to, Quad quad) {
 }
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
-/// Every access above is ordered by itself.
-inline void FenceCard() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+/// Accesses above are ordered by themselves, but for a store before a load.
+inline void FenceCard() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void FenceSystem() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
 template <typename T>
