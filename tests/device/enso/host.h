@@ -63,7 +63,8 @@ inline uint32_t Be32(const uint8_t* at) {
 }
 
 /// An IPv4 frame of `length` ≥ 48 bytes with a truthful IP length; payload counts up
-/// from `seed`.
+/// from `seed`, but for 4 bytes near the end, which are the complement of those before them: a tag,
+/// as every frame from the wire of a card has one (device/grid/wire.h).
 inline Bytes MakeFrame(uint32_t length, const Headers& headers = {}, uint8_t seed = 1) {
   Bytes frame(length);
   for (size_t i = 48; i < length; ++i) frame[i] = static_cast<uint8_t>(seed + i);
@@ -76,8 +77,15 @@ inline Bytes MakeFrame(uint32_t length, const Headers& headers = {}, uint8_t see
   PutBe16(frame, 34, headers.src_port);
   PutBe16(frame, 36, headers.dst_port);
   frame[47] = headers.tcp_flags;
+  if (length >= 60) {
+    for (size_t i = length - 12; i < length - 8; ++i)
+      frame[i] = static_cast<uint8_t>(~frame[i - 4]);
+  }
   return frame;
 }
+
+/// The model that the program tests: each program defines its own.
+std::unique_ptr<Device> MakeNic(const bar::DmaSpace& dma, const EnsoConfig& config);
 
 /// A NIC and its host. Pipes and buffers are opened as "Bring-up and tear-down" says.
 class Host {
@@ -85,10 +93,8 @@ class Host {
   static constexpr uint64_t kBus = 0x12'3400'0000;
   static constexpr size_t kMemoryBytes = 32u << 20;  ///< Pages that are never touched cost nothing.
 
-  using MakeNic = std::unique_ptr<Device>(const bar::DmaSpace&, const EnsoConfig&);
-
   explicit Host(EnsoConfig config = {.pipe_flits = 64, .nb_entries = 32},
-                MakeNic* make = &MakeEnsoNic)
+                decltype(MakeNic)* make = &MakeNic)
       : config_(config) {
     EXPECT_EQ(config.Error(), nullptr);
     memory_.reset(static_cast<Page*>(
@@ -260,9 +266,6 @@ class Host {
   uint32_t config_nb = 0;  ///< Carries what has no buffer of its own named.
 
  private:
-  static std::unique_ptr<Device> MakeEnsoNic(const bar::DmaSpace& dma, const EnsoConfig& config) {
-    return std::make_unique<EnsoNic>(dma, config);
-  }
   struct alignas(4096) Page {
     uint8_t bytes[4096];
   };

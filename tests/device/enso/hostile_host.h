@@ -22,19 +22,26 @@ class HostileHost {
   static constexpr uint64_t kBus = 0x10'0000;
   static constexpr size_t kBytes = 256u << 10;
 
+  using MakeNic = std::unique_ptr<Device>(const bar::DmaSpace&, const EnsoConfig&);
+
   /// Runs the whole input. Null, or the property that was violated.
-  const char* Run(std::span<const uint8_t> input) {
+  const char* Run(std::span<const uint8_t> input, MakeNic* make = &MakeEnsoNic) {
     input_ = input;
     dma_->Add(kBus, memory_.data(), memory_.size() * sizeof(uint64_t));
     const bool per_packet = (Take8() & 1) != 0;
-    EnsoNic nic(*dma_, {.pipe_flits = 64, .nb_entries = 64, .notify_per_packet = per_packet});
-    while (!input_.empty() && violation_ == nullptr) Step(nic);
-    nic.Transmit(sink_, 1000);
-    CheckConservation(nic);
+    const std::unique_ptr<Device> nic =
+        make(*dma_, {.pipe_flits = 64, .nb_entries = 64, .notify_per_packet = per_packet});
+    while (!input_.empty() && violation_ == nullptr) Step(*nic);
+    nic->Transmit(sink_, 1000);
+    CheckConservation(*nic);
     return violation_;
   }
 
  private:
+  static std::unique_ptr<Device> MakeEnsoNic(const bar::DmaSpace& dma, const EnsoConfig& config) {
+    return std::make_unique<EnsoNic>(dma, config);
+  }
+
   class Reader final : public FrameSink {
    public:
     void Deliver(std::span<const WireFrame> frames) override {
@@ -70,7 +77,7 @@ class HostileHost {
     return kind < 64 ? at : at & ~uint64_t{1023};
   }
 
-  void Step(EnsoNic& nic) {
+  void Step(Device& nic) {
     // Few pipes and buffers, so that actions meet.
     const uint32_t pipe = Take8() % 4, nb = pipe % 2;
     switch (Take8() % 10) {
@@ -119,7 +126,7 @@ class HostileHost {
     slot[4] = Take(4);
   }
 
-  void Receive(EnsoNic& nic) {
+  void Receive(Device& nic) {
     frames_.clear();
     std::vector<WireFrame> wire;
     for (uint32_t n = Take8() % 40; n != 0; --n) {
@@ -135,7 +142,7 @@ class HostileHost {
     taken_ += taken;
   }
 
-  void CheckConservation(EnsoNic& nic) {
+  void CheckConservation(Device& nic) {
     static constexpr std::string_view kEndings[] = {
         "rx_frames",   "rx_pipe_full", "rx_pipe_disabled",    "rx_nb_disabled", "rx_no_fallback",
         "rx_oversize", "rx_empty",     "rx_no_packet_buffer", "rx_stuck"};

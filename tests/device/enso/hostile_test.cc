@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "host.h"
 #include "hostile_host.h"
 
 namespace sluice::device::enso {
@@ -17,7 +18,7 @@ TEST(EnsoHostile, RandomHostsNeitherCrashNorHangNorLoseAFrame) {
   for (int run = 0; run < 150; ++run) {
     std::vector<uint8_t> input(20'000);
     for (uint8_t& byte : input) byte = static_cast<uint8_t>(random());
-    EXPECT_EQ(HostileHost().Run(input), nullptr) << "run " << run;
+    EXPECT_EQ(HostileHost().Run(input, &MakeNic), nullptr) << "run " << run;
   }
 }
 
