@@ -129,7 +129,7 @@ inline void Max(uint64_t* to, uint64_t value) {
 }
 
 uint64_t NowNs();
-inline uint64_t Cycles() { return NowNs(); }
+uint64_t Cycles();
 void Relax();
 
 #endif

@@ -43,6 +43,7 @@ uint64_t NowNs() {
   }
   return now_ns;
 }
+uint64_t Cycles() { return now_ns; }
 void Relax() { ADD_FAILURE() << "a block waits for another one"; }
 
 /// Pages that are never touched cost nothing.
@@ -67,13 +68,13 @@ CardNic::CardNic(const bar::DmaSpace& dma, const enso::EnsoConfig& config)
   card_->queue = reinterpret_cast<uint8_t*>(queue_.get());
   card_->layout = {layout.lanes, layout.lane_bytes,     bar::PostedQueue::kDepth, layout.entries,
                    layout.head,  layout.reply_sequence, layout.reply_value};
-  card_->wire.largest = regs::enso::kMaxRxFlits;
+  card_->wire.shape.largest = regs::enso::kMaxRxFlits;
   const auto settings =
       emulator::EnsoSettings(config.pipe_flits, config.nb_entries, config.notify_per_packet);
   const char* const wrong =
       program.reset(*card_, settings, static_cast<uint8_t*>(staging_->memory));
   EXPECT_EQ(wrong, nullptr);
-  card_->wire.verify = 0;
+  card_->wire.shape.verify = 0;
   control_->wire_on = 1;
   dma.SetObserver(this);
 }
@@ -94,6 +95,7 @@ void CardNic::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
 void CardNic::TakeTurn(uint32_t number, Block& block) {
   TeamMemory memory;
   const Team team(&memory);
+  emulator::kEnsoProgram.begin(*card_, kRoles, number, team, block.memory.data());
   emulator::kEnsoProgram.turn(*card_, kRoles, number, team, block.memory.data());
 }
 
@@ -125,28 +127,38 @@ uint32_t CardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   const std::unique_ptr<uint8_t[], void (*)(uint8_t*)> memory(
       new (std::align_val_t{kFlitBytes}) uint8_t[bytes](),
       [](uint8_t* at) { operator delete[](at, std::align_val_t{kFlitBytes}); });
-  uint8_t* at = memory.get() + kFlitBytes;
+  uint32_t flit = 1;
   for (const WireFrame& frame : frames) {
+    uint8_t* const at = memory.get() + size_t{flit} * kFlitBytes;
     if (frame.length != 0) std::memcpy(at, frame.data, frame.length);
     uint32_t rank = 0;
     std::memcpy(&rank, at + frame.length - kTagBytes, sizeof(rank));
-    ring.push_back({at, frame.length, 0, rank, 0});
-    at += (size_t{regs::enso::Flits(frame.length)} + 1) * kFlitBytes;
+    ring.push_back({flit, frame.length, 0, rank});
+    flit += regs::enso::Flits(frame.length) + 1;
   }
-  wire.frames = ring.data();
-  wire.sent_ns = sent_ns.data();
-  wire.entries = static_cast<uint32_t>(ring.size());
-  wire.per_lap = 0;  // Of a tag, the number is the frame's rank.
-  wire.position = 0;
-  wire.limit = frames.size();
-  wire.batch_frames = batch_;
-  wire.pause = pause ? 1 : 0;
+  WireShape& shape = wire.shape;
+  shape.frames = ring.data();
+  shape.data = memory.get();
+  shape.sent_ns = sent_ns.data();
+  shape.entries = static_cast<uint32_t>(ring.size());
+  shape.per_lap = 0;  // Of a tag, the number is the frame's rank.
+  shape.limit = frames.size();
+  shape.batch_frames = batch_;
+  shape.pause = pause ? 1 : 0;
+  wire.position = wire.back_position = 0;
+  wire.entry = wire.lap = 0;
   card_->wire_on = 1;
-  for (uint64_t before = ~uint64_t{0}; before != wire.position && wire.position != wire.limit;) {
-    before = wire.position;
+  // A batch that was put back is taken again from where it began.
+  const auto position = [&] {
+    return wire.epoch != wire.back_epoch ? wire.back_position : wire.position;
+  };
+  for (uint64_t before = ~uint64_t{0}; before != position() && position() != shape.limit;) {
+    before = position();
     TakeTurn(1, receiver_);
   }
-  return static_cast<uint32_t>(wire.position);
+  const uint64_t taken = position();
+  wire.epoch = wire.back_epoch;
+  return static_cast<uint32_t>(taken);
 }
 
 uint32_t CardNic::Transmit(FrameSink& sink, uint32_t budget) {
