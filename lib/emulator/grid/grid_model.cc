@@ -468,7 +468,7 @@ std::vector<Statistic> GridModel::Statistics() {
   emit("wire_", "skipped", 0);
   emit("wire_", "source_late", wire(WireEvent::kSourceLate));
   for (uint32_t i = 0; i < device::grid::kCrossings; ++i) {
-    emit("link_bytes_", kCrossingNames[i], counters_.crossings[i]);
+    emit("model_link_bytes_", kCrossingNames[i], counters_.crossings[i]);
   }
   for (uint32_t i = 0; i < device::grid::kPhases; ++i) {
     emit("model_cycles_", kPhaseNames[i], counters_.phases[i]);
