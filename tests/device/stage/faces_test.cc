@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "device/stage/chain_device.h"
+#include "device/stage/descriptor_queue.h"
 #include "device/stage/link.h"
 #include "device/stage/stage.h"
 
@@ -248,6 +249,46 @@ TEST_F(Face, LegacyDoesNotReadBeyondTheEndOfItsRing) {
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].address, kRing + 3 * sizeof(LegacyDescriptor));
   EXPECT_EQ(sent[0].length, sizeof(LegacyDescriptor));
+}
+
+TEST_F(Face, LegacyWritesRecordsWhenTheLinkHasRoomAgain) {
+  // All that a queue has at once; results of 2000 bytes, which are 8 TLPs each.
+  constexpr uint32_t kJobs = DescriptorQueue::kDepth;
+  static_assert(kJobs * 8 == kLinkTlps);
+  Tell({.ring = kRing,
+        .completions = kRecords,
+        .slots = kJobs,
+        .max_message = 2000,
+        .action = SetupAction::kOpen});
+  Ring(kJobs);
+  executor_.claim = 2000;
+  std::vector<LegacyDescriptor> ring;
+  for (uint32_t i = 0; i < kJobs; ++i) ring.push_back(Descriptor(i, 1, 2000));
+  std::vector<Tlp> data;
+  while (data.size() < kJobs) {
+    stage_.Step();
+    const std::vector<Tlp> reads = Sent();
+    ASSERT_FALSE(reads.empty());
+    for (const Tlp& read : reads) {
+      if (read.address < kRing || read.address - kRing >= kJobs * sizeof(LegacyDescriptor)) {
+        data.push_back(read);
+        continue;
+      }
+      const auto* const bytes = reinterpret_cast<const uint8_t*>(ring.data());
+      for (uint32_t at = 0; at < read.length; at += kMaxPayload)
+        Complete(read, bytes + (read.address - kRing) + at, std::min(kMaxPayload, read.length - at),
+                 at);
+    }
+  }
+  const uint8_t byte = 1;
+  for (const Tlp& read : data) Complete(read, &byte, 1);
+  EXPECT_TRUE(stage_.Step());
+  EXPECT_EQ(Sent().size(), kLinkTlps) << "results alone";
+  EXPECT_TRUE(stage_.Step()) << "it did something";
+  const std::vector<Tlp> records = Sent();
+  ASSERT_FALSE(records.empty());
+  EXPECT_EQ(records[0].address, kRecords);
+  EXPECT_FALSE(stage_.Step());
 }
 
 TEST_F(Face, LegacyFailsWhatCannotBe) {
