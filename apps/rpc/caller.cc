@@ -42,15 +42,10 @@ int Continue(void* payload, void* result, void* request) {
 }  // namespace
 
 std::unique_ptr<Callees> Callees::Load(const std::vector<std::string>& x_files,
-                                       std::string* error) {
+                                       const std::string& define, std::string* error) {
   auto callees = std::make_unique<Callees>();
   for (const std::string& path : x_files) {
-    const std::optional<std::string> text = ReadFile(path);
-    if (!text) {
-      *error = path + ": cannot be read";
-      return nullptr;
-    }
-    std::optional<rpc::CompiledX> compiled = rpc::CompileX(*text, path, error);
+    std::optional<rpc::CompiledX> compiled = CompileFile(path, define, error);
     if (!compiled) return nullptr;
     callees->compiled_.push_back(std::move(*compiled));
   }

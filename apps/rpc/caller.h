@@ -19,8 +19,9 @@ namespace sluice::rpc_app {
 /// The procedures that a service may call. Any thread, once it is made.
 class Callees {
  public:
-  /// Of these `.x` files. Null, with one line in `error`.
-  static std::unique_ptr<Callees> Load(const std::vector<std::string>& x_files, std::string* error);
+  /// Of these `.x` files, with the constants of --define. Null, with one line in `error`.
+  static std::unique_ptr<Callees> Load(const std::vector<std::string>& x_files,
+                                       const std::string& define, std::string* error);
 
   struct Found {
     const rpc::Table* table = nullptr;  ///< Null: no file declares it.

@@ -42,7 +42,8 @@ std::filesystem::path Beside(const std::string& name) {
   return runtime::Sibling(name, SLUICE_RPC_LIBDIR);
 }
 
-std::vector<ServiceFiles> ReadServices(const std::string& list, uint16_t port) {
+std::vector<ServiceFiles> ReadServices(const std::string& list, uint16_t port,
+                                       const std::string& define) {
   std::vector<ServiceFiles> services;
   for (size_t at = 0; at <= list.size();) {
     const size_t comma = std::min(list.find(',', at), list.size());
@@ -50,6 +51,7 @@ std::vector<ServiceFiles> ReadServices(const std::string& list, uint16_t port) {
     at = comma + 1;
   }
   for (ServiceFiles& service : services) {
+    service.define = define;
     for (const ServiceFiles& other : services) service.callees.push_back(other.x);
   }
   return services;
@@ -72,9 +74,7 @@ std::optional<std::vector<rpc::CompiledX>> CompileAll(const std::vector<ServiceF
                                                       std::string* error) {
   std::vector<rpc::CompiledX> compiled;
   for (const ServiceFiles& files : services) {
-    const std::optional<std::string> text = ReadFile(files.x);
-    auto one = text ? rpc::CompileX(*text, files.x, error) : std::nullopt;
-    if (!text) *error = files.x + ": cannot be read";
+    auto one = CompileFile(files.x, files.define, error);
     if (one && one->table.procedures.empty()) *error = files.x + ": declares no program";
     if (!one || one->table.procedures.empty()) return std::nullopt;
     compiled.push_back(std::move(*one));

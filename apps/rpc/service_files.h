@@ -23,6 +23,7 @@ struct ServiceFiles {
   uint16_t port = 0;                   ///< UDP.
   std::vector<int> listeners{};        ///< Sockets that its process serves over TCP, too; borrowed.
   std::vector<std::string> callees{};  ///< Paths of the `.x` files of services that it may call.
+  std::string define{};                ///< Constants of all these files: the flag's text.
 };
 
 inline bool IsPortMapper(const ServiceFiles& files) { return files.name == "portmap"; }
@@ -32,7 +33,9 @@ std::filesystem::path Beside(const std::string& name);
 
 /// Services of a list by commas: names of those that come with sluice-rpc, or OBJECT.so:FILE.x.
 /// `port`: of all but the port mapper.
-std::vector<ServiceFiles> ReadServices(const std::string& list, uint16_t port);
+std::vector<ServiceFiles> ReadServices(const std::string& list, uint16_t port,
+                                       const std::string& define);
+inline constexpr const char* kDefineFix = "give NAME=NUMBER, by commas";
 /// What is wrong with them, and the fix; empty: nothing is.
 std::string ServicesFault(const std::vector<ServiceFiles>& services);
 

@@ -33,6 +33,22 @@ std::optional<std::string> ReadFile(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+std::optional<rpc::CompiledX> CompileFile(const std::string& path, const std::string& define,
+                                          std::string* error) {
+  const std::optional<std::string> text = ReadFile(path);
+  if (!text) {
+    *error = path + ": cannot be read";
+    return std::nullopt;
+  }
+  const auto constants = rpc::ReadConstants(define, "--define", error);
+  auto compiled = constants ? rpc::CompileX(*text, path, error, *constants) : std::nullopt;
+  if (!compiled || compiled->several_arguments.empty()) return compiled;
+  *error = path + ": " + compiled->several_arguments +
+           " has several arguments, which functions of rpcgen -N receive by value: give it one "
+           "struct";
+  return std::nullopt;
+}
+
 std::string FunctionName(const std::string& procedure, uint32_t version) {
   std::string name;
   for (const char c : procedure) {
@@ -42,13 +58,9 @@ std::string FunctionName(const std::string& procedure, uint32_t version) {
 }
 
 std::unique_ptr<ServiceFunctions> ServiceFunctions::Load(const std::string& object,
-                                                         const std::string& x, std::string* error) {
-  const std::optional<std::string> text = ReadFile(x);
-  if (!text) {
-    *error = x + ": cannot be read";
-    return nullptr;
-  }
-  std::optional<rpc::CompiledX> compiled = rpc::CompileX(*text, x, error);
+                                                         const std::string& x, std::string* error,
+                                                         const std::string& define) {
+  std::optional<rpc::CompiledX> compiled = CompileFile(x, define, error);
   if (!compiled) return nullptr;
   void* const handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {

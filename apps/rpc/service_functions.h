@@ -27,6 +27,12 @@ namespace sluice::rpc_app {
 /// The text of a file; nothing: it cannot be read.
 std::optional<std::string> ReadFile(const std::string& path);
 
+/// Compiles a `.x` file of a service. `define`: constants, as rpc::ReadConstants reads them.
+/// nullopt, with one line in `error`, also if a procedure has several arguments: functions of
+/// `rpcgen -N` receive these by value.
+std::optional<rpc::CompiledX> CompileFile(const std::string& path, const std::string& define,
+                                          std::string* error);
+
 /// The name of a procedure's function.
 std::string FunctionName(const std::string& procedure, uint32_t version);
 
@@ -55,9 +61,9 @@ class Answerer {
 /// A shared object with the functions of a `.x` file. One for each process, for as long as it runs.
 class ServiceFunctions {
  public:
-  /// Null, with one line in `error`.
+  /// `define`: as of CompileFile. Null, with one line in `error`.
   static std::unique_ptr<ServiceFunctions> Load(const std::string& object, const std::string& x,
-                                                std::string* error);
+                                                std::string* error, const std::string& define = {});
 
   const rpc::Table& table() const { return compiled_.table; }
   /// For each procedure of the table: its function, and what Answerer makes of its result.

@@ -99,10 +99,10 @@ void RunTcp(const char* list, const ServiceFunctions& functions) {
   for (;;) tcp.Step(std::chrono::seconds(1));
 }
 
-// FD OBJECT X CORES LISTENERS PARENT, listeners each with a comma behind it, and the .x files of
-// services that it may call
+// FD OBJECT X CORES LISTENERS PARENT DEFINE, listeners each with a comma behind it, and the .x
+// files of services that it may call
 int main(int argc, char** argv) {
-  if (argc < 7) {
+  if (argc < 8) {
     std::fprintf(stderr, "sluice-rpc-service: sluice-rpc starts this for each of its services\n");
     return 2;
   }
@@ -122,12 +122,12 @@ int main(int argc, char** argv) {
   sigaction(SIGUSR1, &action, nullptr);
 
   std::string error;
-  const auto functions = ServiceFunctions::Load(argv[2], argv[3], &error);
+  const auto functions = ServiceFunctions::Load(argv[2], argv[3], &error, argv[7]);
   if (functions == nullptr) Fail(page, error);
   if (functions->entries().size() > ProcessPage::kMaxProcedures) {
     Fail(page, std::string(argv[3]) + ": declares more than 256 procedures: split it");
   }
-  const auto callees = Callees::Load({argv + 7, argv + argc}, &error);
+  const auto callees = Callees::Load({argv + 8, argv + argc}, argv[7], &error);
   if (callees == nullptr) Fail(page, error);
   page.procedures = static_cast<uint32_t>(functions->entries().size());
   std::copy(functions->entries().begin(), functions->entries().end(), page.entries.begin());

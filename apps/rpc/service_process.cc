@@ -33,7 +33,8 @@ int StartProcess(const std::string& program, const ServiceFiles& files, uint32_t
                      files.x,
                      std::to_string(cores),
                      listeners,
-                     std::to_string(getpid())};
+                     std::to_string(getpid()),
+                     files.define};
   child.arguments.insert(child.arguments.end(), files.callees.begin(), files.callees.end());
   return runtime::Spawn(child, pid);
 }

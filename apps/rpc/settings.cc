@@ -14,6 +14,7 @@
 DEFINE_string(services, "nothing,echo,add",
               "Services to run, by commas: names of those that come with sluice-rpc, or "
               "OBJECT.so:FILE.x");
+DEFINE_string(define, "", "Constants that .x files use and do not define: NAME=NUMBER, by commas");
 DEFINE_string(iface, "coherent",
               "coherent, or packetized, streaming or bilateral, which are another program's, with "
               "EAL arguments and flags of its own: see --iface=packetized --help");
@@ -91,7 +92,10 @@ std::string Check(Settings* settings) {
   within(FLAGS_timeout_ms, 0.1, 60'000, "timeout_ms", "give milliseconds up to 60000");
   within(FLAGS_trace, 0, 10'000, "trace", "give up to 10000 calls");
   if (complaint.empty()) complaint = runtime::RunFlagsComplaint();
-  settings->services = ReadServices(FLAGS_services, static_cast<uint16_t>(FLAGS_port));
+  std::string fix;
+  require(rpc::ReadConstants(FLAGS_define, "", &fix).has_value(), "define", kDefineFix);
+  settings->services =
+      ReadServices(FLAGS_services, static_cast<uint16_t>(FLAGS_port), FLAGS_define);
   const std::string fault = ServicesFault(settings->services);
   require(fault.empty(), "services", fault);
   return complaint;

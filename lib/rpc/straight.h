@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "packet/bytes.h"
 #include "rpc/table.h"
@@ -34,6 +35,22 @@ inline void SwapLongs(uint8_t* to, const uint8_t* from, uint32_t count) {
   }
 }
 
+/// Numbers of 32 bits on the wire that are a Number in C.
+template <typename Number>
+void ReadNumbers(uint8_t* field, const uint8_t* wire, uint32_t count) {
+  for (; count != 0; --count, field += sizeof(Number), wire += 4) {
+    // A long has the sign of its 32 bits.
+    using Word = std::conditional_t<std::is_signed_v<Number>, int32_t, uint32_t>;
+    packet::Store(field, static_cast<Number>(static_cast<Word>(packet::LoadBe32(wire))));
+  }
+}
+template <typename Number>
+void WriteNumbers(uint8_t* wire, const uint8_t* field, uint32_t count) {
+  for (; count != 0; --count, field += sizeof(Number), wire += 4) {
+    packet::StoreBe32(wire, static_cast<uint32_t>(packet::Load<Number>(field)));
+  }
+}
+
 /// From the wire at `wire` into the field. Returns bytes of the wire.
 inline uint32_t ReadStraight(const Step& step, uint8_t* field, const uint8_t* wire) {
   switch (step.kind) {
@@ -47,6 +64,24 @@ inline uint32_t ReadStraight(const Step& step, uint8_t* field, const uint8_t* wi
       for (uint32_t i = 0; i < step.count; ++i) {
         packet::Store(field + 4 * i, uint32_t{packet::Load<uint32_t>(wire + 4 * i) != 0});
       }
+      break;
+    case StepKind::kInt8:
+      ReadNumbers<int8_t>(field, wire, step.count);
+      break;
+    case StepKind::kUint8:
+      ReadNumbers<uint8_t>(field, wire, step.count);
+      break;
+    case StepKind::kInt16:
+      ReadNumbers<int16_t>(field, wire, step.count);
+      break;
+    case StepKind::kUint16:
+      ReadNumbers<uint16_t>(field, wire, step.count);
+      break;
+    case StepKind::kLong:
+      ReadNumbers<int64_t>(field, wire, step.count);
+      break;
+    case StepKind::kUnsignedLong:
+      ReadNumbers<uint64_t>(field, wire, step.count);
       break;
     default:
       std::memcpy(field, wire, step.count);
@@ -69,6 +104,22 @@ inline uint32_t WriteStraight(const Step& step, const uint8_t* field, uint8_t* w
       for (uint32_t i = 0; i < step.count; ++i) {
         packet::StoreBe32(wire + 4 * i, packet::Load<uint32_t>(field + 4 * i) != 0);
       }
+      break;
+    case StepKind::kInt8:
+      WriteNumbers<int8_t>(wire, field, step.count);
+      break;
+    case StepKind::kUint8:
+      WriteNumbers<uint8_t>(wire, field, step.count);
+      break;
+    case StepKind::kInt16:
+      WriteNumbers<int16_t>(wire, field, step.count);
+      break;
+    case StepKind::kUint16:
+      WriteNumbers<uint16_t>(wire, field, step.count);
+      break;
+    case StepKind::kLong:
+    case StepKind::kUnsignedLong:
+      WriteNumbers<uint64_t>(wire, field, step.count);
       break;
     default:
       std::memcpy(wire, field, step.count);

@@ -2,6 +2,7 @@
 #include "rpc/table.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 namespace sluice::rpc {
@@ -39,7 +40,7 @@ class Soundness {
   /// `*next`: where the type's steps begin, and then where they end.
   bool TypeHolds(const Type& type, size_t* next) const {
     if (type.bytes > Limits::kMaxTypeBytes) return false;
-    if (type.alignment != 1 && type.alignment != 4 && type.alignment != 8) return false;
+    if (!std::has_single_bit(type.alignment) || type.alignment > 8) return false;
     Type found{.first_step = type.first_step, .bytes = type.bytes, .alignment = type.alignment};
     uint64_t end = 0;      // In the structure, of the steps so far.
     uint64_t written = 0;  // Bytes of it.
@@ -70,6 +71,12 @@ class Soundness {
       case StepKind::kWords:
       case StepKind::kLongs:
       case StepKind::kBools:
+      case StepKind::kInt8:
+      case StepKind::kUint8:
+      case StepKind::kInt16:
+      case StepKind::kUint16:
+      case StepKind::kLong:
+      case StepKind::kUnsignedLong:
       case StepKind::kOpaque:
         return StraightBytes(step.kind, step.count);
       case StepKind::kEach:

@@ -20,10 +20,17 @@ namespace sluice::rpc {
 enum class StepKind : uint32_t {
   kEnd,
   // Straight: of a size that is known.
-  kWords,   ///< `count` 32-bit numbers: int, enum, float.
-  kLongs,   ///< `count` 64-bit numbers: hyper, double.
-  kBools,   ///< `count` bools: any word but 0 is TRUE, and becomes 1.
-  kOpaque,  ///< `count` bytes, and their padding on the wire.
+  kWords,  ///< `count` 32-bit numbers: int, enum, float.
+  kLongs,  ///< `count` 64-bit numbers: hyper, double.
+  kBools,  ///< `count` bools: any word but 0 is TRUE, and becomes 1.
+  // `count` numbers of 32 bits on the wire and of another size in C, where each has their low bits.
+  kInt8,
+  kUint8,
+  kInt16,
+  kUint16,
+  kLong,          ///< Of 64 bits in C.
+  kUnsignedLong,  ///< The same.
+  kOpaque,        ///< `count` bytes, and their padding on the wire.
   // Others.
   kEach,       ///< `count` structures of type `type`, at least two, one behind the other.
   kString,     ///< A pointer to at most `count` characters and a 0.
@@ -56,7 +63,7 @@ struct Arm {
 struct Type {
   uint32_t first_step = 0;
   uint32_t bytes = 0;       ///< sizeof in C. Of an arm: the union's.
-  uint32_t alignment = 1;   ///< In C: 1, 4 or 8.
+  uint32_t alignment = 1;   ///< In C: 1, 2, 4 or 8.
   uint32_t wire_bytes = 0;  ///< On the wire, if it is straight; else as many at least.
   /// How many 32-bit numbers it is, if it is nothing else; else 0.
   uint32_t words = 0;
@@ -123,6 +130,12 @@ constexpr uint64_t StraightWireBytes(StepKind kind, uint64_t count) {
   switch (kind) {
     case StepKind::kWords:
     case StepKind::kBools:
+    case StepKind::kInt8:
+    case StepKind::kUint8:
+    case StepKind::kInt16:
+    case StepKind::kUint16:
+    case StepKind::kLong:
+    case StepKind::kUnsignedLong:
       return 4 * count;
     case StepKind::kLongs:
       return 8 * count;
@@ -134,7 +147,20 @@ constexpr uint64_t StraightWireBytes(StepKind kind, uint64_t count) {
 }
 /// And in the structure.
 constexpr uint64_t StraightBytes(StepKind kind, uint64_t count) {
-  return kind == StepKind::kOpaque ? count : StraightWireBytes(kind, count);
+  switch (kind) {
+    case StepKind::kInt8:
+    case StepKind::kUint8:
+    case StepKind::kOpaque:
+      return count;
+    case StepKind::kInt16:
+    case StepKind::kUint16:
+      return 2 * count;
+    case StepKind::kLong:
+    case StepKind::kUnsignedLong:
+      return 8 * count;
+    default:
+      return StraightWireBytes(kind, count);
+  }
 }
 
 /// Bytes in the structure: of a pointer, and of a count with the pointer that follows it.

@@ -263,6 +263,9 @@ class Compiler {
       if (definition.number == 0) with_null.insert(version);
       Procedure procedure{definition.program, definition.version, definition.number};
       const std::vector<Declaration>& arguments = definition.arguments;
+      if (arguments.size() > 1 && made_.several_arguments.empty()) {
+        made_.several_arguments = definition.name;
+      }
       procedure.arguments = arguments.size() == 1 ? TypeOf(arguments[0])
                                                   : AddType(arguments, layouts_.Of(arguments), 0);
       procedure.result = TypeOf(definition.result);
@@ -295,8 +298,8 @@ class Compiler {
 
 }  // namespace
 
-std::optional<CompiledX> CompileX(std::string_view text, std::string_view file,
-                                  std::string* error) {
+std::optional<CompiledX> CompileX(std::string_view text, std::string_view file, std::string* error,
+                                  const Constants& constants) {
   if (text.size() > kMaxXBytes) {
     *error = std::string(file) + ":1:1: a file of more than 1 MiB";
     return std::nullopt;
@@ -304,7 +307,16 @@ std::optional<CompiledX> CompileX(std::string_view text, std::string_view file,
   Scanner scanner(text, file);
   Syntax syntax;
   CompiledX made;
-  if (ParseX(scanner, &syntax) && Compiler(syntax, scanner, made).Run()) return made;
+  if (ParseX(scanner, constants, &syntax) && Compiler(syntax, scanner, made).Run()) return made;
+  *error = scanner.error();
+  return std::nullopt;
+}
+
+std::optional<Constants> ReadConstants(std::string_view text, std::string_view name,
+                                       std::string* error) {
+  Scanner scanner(text, name);
+  Constants constants;
+  if (ParseConstants(scanner, &constants)) return constants;
   *error = scanner.error();
   return std::nullopt;
 }

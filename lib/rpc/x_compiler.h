@@ -25,10 +25,19 @@ struct CompiledX {
   std::vector<std::string> procedure_names;
   /// Types of the table by the names that the file gives them; enums, too.
   std::map<std::string, uint32_t, std::less<>> types;
+  /// The first procedure with several arguments, which `rpcgen -N` alone declares; empty: none has.
+  std::string several_arguments;
 };
+
+/// Values of names that a file uses and does not define.
+using Constants = std::map<std::string, int64_t, std::less<>>;
 
 /// Compiles `text`, which errors call `file`. nullopt: `*error` is one line,
 /// "file:line:column: what is wrong".
-std::optional<CompiledX> CompileX(std::string_view text, std::string_view file, std::string* error);
+std::optional<CompiledX> CompileX(std::string_view text, std::string_view file, std::string* error,
+                                  const Constants& constants = {});
+/// Reads "NAME=NUMBER,NAME=NUMBER…". nullopt: `*error` is one line, as above.
+std::optional<Constants> ReadConstants(std::string_view text, std::string_view name,
+                                       std::string* error);
 
 }  // namespace sluice::rpc

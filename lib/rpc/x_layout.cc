@@ -15,7 +15,11 @@ constexpr Layout kCounted = {.bytes = kCountedBytes, .alignment = 8, .wire_bytes
 
 constexpr Layout Number(StepKind kind) {
   const auto bytes = static_cast<uint32_t>(StraightBytes(kind, 1));
-  return {.bytes = bytes, .alignment = bytes, .wire_bytes = bytes, .run = kind, .count = 1};
+  return {.bytes = bytes,
+          .alignment = bytes,
+          .wire_bytes = StraightWireBytes(kind, 1),
+          .run = kind,
+          .count = 1};
 }
 
 }  // namespace
@@ -23,7 +27,8 @@ constexpr Layout Number(StepKind kind) {
 uint32_t Layouts::Named(const Declaration& declaration) {
   const auto found = syntax_.by_name.find(declaration.type);
   if (found != syntax_.by_name.end()) return found->second;
-  scanner_.Fail(declaration.position, "no type is called '" + declaration.type + "'");
+  scanner_.Fail(declaration.position,
+                "no type is called '" + declaration.type + "'" + scanner_.IncludeHint());
   return 0;
 }
 
@@ -40,6 +45,18 @@ Layout Layouts::OfBase(const Declaration& declaration) {
       return Number(StepKind::kLongs);
     case Base::kBool:
       return Number(StepKind::kBools);
+    case Base::kInt8:
+      return Number(StepKind::kInt8);
+    case Base::kUint8:
+      return Number(StepKind::kUint8);
+    case Base::kInt16:
+      return Number(StepKind::kInt16);
+    case Base::kUint16:
+      return Number(StepKind::kUint16);
+    case Base::kLong:
+      return Number(StepKind::kLong);
+    case Base::kUnsignedLong:
+      return Number(StepKind::kUnsignedLong);
     case Base::kString:
     case Base::kOpaque:
       return {.bytes = 1};

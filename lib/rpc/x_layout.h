@@ -16,7 +16,7 @@ namespace sluice::rpc {
 /// Of a declaration or a definition.
 struct Layout {
   uint64_t bytes = 0;       ///< At most Limits::kMaxTypeBytes.
-  uint32_t alignment = 1;   ///< 1, 4 or 8.
+  uint32_t alignment = 1;   ///< 1, 2, 4 or 8.
   uint64_t wire_bytes = 0;  ///< At least; all of them if it is straight.
   /// What it is if one straight step moves it all, any number of them behind one another, too.
   StepKind run = StepKind::kEnd;

@@ -14,15 +14,27 @@
 namespace sluice::rpc {
 namespace {
 
-/// C's, which rpcgen takes for types and RFC 4506 does not have.
-const std::set<std::string_view> kTypesOfC = {"char", "long", "short"};
+/// A type of libtirpc's headers: opaque <MAX_NETOBJ_SZ>, with other names of its fields.
+constexpr std::string_view kNetObject = "netobj";
+constexpr uint32_t kNetObjectBytes = 1024;
 
 class Parser : XReader {
  public:
   Parser(Scanner& scanner, Syntax& syntax) : XReader(scanner), syntax_(syntax) {}
 
-  bool Run() {
+  bool Run(const Constants& constants) {
+    AddConstants(constants);
     while (token().kind != Token::Kind::kEnd) ParseDefinition();
+    if (uses_net_object_ && !syntax_.by_name.contains(std::string(kNetObject))) AddNetObject();
+    return !failed();
+  }
+  bool RunConstants(Constants* constants) {
+    while (token().kind != Token::Kind::kEnd) {
+      const std::string name = ExpectNewName();
+      Expect("=");
+      constants->emplace(name, ExpectConstant());
+      if (token().kind != Token::Kind::kEnd) Expect(",");
+    }
     return !failed();
   }
 
@@ -47,10 +59,27 @@ class Parser : XReader {
   void ParseConst() {
     const std::string name = ExpectNewName();
     Expect("=");
-    const int64_t value =
-        ExpectValue(std::numeric_limits<int32_t>::min(), std::numeric_limits<uint32_t>::max());
-    AddConstant(name, value);
+    if (token().kind == Token::Kind::kText) {
+      Advance();  // For C; it is no number.
+    } else {
+      AddConstant(name, ExpectConstant());
+    }
     Expect(";");
+  }
+  int64_t ExpectConstant() {
+    return ExpectValue(std::numeric_limits<int32_t>::min(), std::numeric_limits<uint32_t>::max());
+  }
+
+  void AddNetObject() {
+    Declaration declaration;
+    declaration.base = Base::kOpaque;
+    declaration.shape = Shape::kVariable;
+    declaration.size = kNetObjectBytes;
+    declaration.name = kNetObject;
+    Add({.kind = Definition::Kind::kTypedef,
+         .name = std::string(kNetObject),
+         .position = {},
+         .fields = {std::move(declaration)}});
   }
 
   void ParseTypedef() {
@@ -58,6 +87,11 @@ class Parser : XReader {
     const Position position = token().position;
     Declaration declaration = ParseDeclaration(true);
     std::string name = declaration.name;
+    // C's typedef of a struct to its own name defines nothing here.
+    if (name == declaration.type) {
+      Expect(";");
+      return;
+    }
     Add({.kind = Definition::Kind::kTypedef,
          .name = std::move(name),
          .position = position,
@@ -168,7 +202,9 @@ class Parser : XReader {
     if (declaration.base == Base::kVoid) FailAt(declaration.position, "void declares nothing");
     const bool bytes = declaration.base == Base::kString || declaration.base == Base::kOpaque;
     if (!bytes && Accept("*")) declaration.shape = Shape::kOptional;
-    declaration.name = defines ? ExpectNewName() : ExpectName();
+    const bool own = declaration.shape == Shape::kPlain && Is(declaration.type);
+    declaration.name = defines && !own ? ExpectNewName() : ExpectName();
+    if (defines && own) return declaration;
     if (declaration.shape == Shape::kOptional) return declaration;
     if (declaration.base != Base::kString && Accept("[")) {
       declaration.shape = Shape::kFixed;
@@ -196,16 +232,31 @@ class Parser : XReader {
         {"string", Base::kString},
         {"opaque", Base::kOpaque},
         // Names of the C library that rpcgen lets through.
-        {"u_int", Base::kUnsigned},
+        {"char", Base::kInt8},
+        {"int8_t", Base::kInt8},
+        {"int16_t", Base::kInt16},
         {"int32_t", Base::kInt},
-        {"uint32_t", Base::kUnsigned},
         {"int64_t", Base::kHyper},
+        {"long", Base::kLong},
+        {"quad_t", Base::kHyper},
+        {"short", Base::kInt16},
+        {"u_char", Base::kUint8},
+        {"u_int", Base::kUnsigned},
+        {"u_int8_t", Base::kUint8},
+        {"u_int16_t", Base::kUint16},
+        {"u_int32_t", Base::kUnsigned},
+        {"u_int64_t", Base::kHyper},
+        {"u_long", Base::kUnsignedLong},
+        {"u_quad_t", Base::kHyper},
+        {"u_short", Base::kUint16},
+        {"uint8_t", Base::kUint8},
+        {"uint16_t", Base::kUint16},
+        {"uint32_t", Base::kUnsigned},
         {"uint64_t", Base::kHyper}};
     Declaration declaration;
     declaration.position = token().position;
     if (Accept("unsigned")) {
-      declaration.base = Accept("hyper") ? Base::kHyper : Base::kUnsigned;
-      if (declaration.base == Base::kUnsigned && !Accept("int")) RefuseTypesOfC();
+      declaration.base = ParseUnsigned();
       return declaration;
     }
     if (const auto found = kBases.find(token().text);
@@ -215,18 +266,21 @@ class Parser : XReader {
       return declaration;
     }
     if (Is("quadruple")) Fail("quadruple is not supported: C has no such type everywhere");
-    RefuseTypesOfC();
     const bool tagged = Accept("struct") || Accept("union") || Accept("enum");
     if (tagged && Is("{")) Fail("a definition inside another: give it a name before");
     declaration.base = Base::kNamed;
     declaration.type = ExpectName();
+    uses_net_object_ |= declaration.type == kNetObject;
     return declaration;
   }
-
-  void RefuseTypesOfC() {
-    if (token().kind == Token::Kind::kWord && kTypesOfC.contains(token().text)) {
-      Fail("RFC 4506 has no type '" + std::string(token().text) + "': use int or hyper");
-    }
+  /// Behind "unsigned".
+  Base ParseUnsigned() {
+    if (Accept("hyper")) return Base::kHyper;
+    if (Accept("char")) return Base::kUint8;
+    if (Accept("short")) return Base::kUint16;
+    if (Accept("long")) return Base::kUnsignedLong;
+    Accept("int");
+    return Base::kUnsigned;
   }
 
   void ParseProgram() {
@@ -315,10 +369,18 @@ class Parser : XReader {
 
   Syntax& syntax_;
   std::set<uint32_t> programs_;
+  bool uses_net_object_ = false;
 };
 
 }  // namespace
 
-bool ParseX(Scanner& scanner, Syntax* syntax) { return Parser(scanner, *syntax).Run(); }
+bool ParseX(Scanner& scanner, const Constants& constants, Syntax* syntax) {
+  return Parser(scanner, *syntax).Run(constants);
+}
+
+bool ParseConstants(Scanner& scanner, Constants* constants) {
+  Syntax none;
+  return Parser(scanner, none).RunConstants(constants);
+}
 
 }  // namespace sluice::rpc

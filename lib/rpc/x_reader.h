@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "rpc/x_scanner.h"
+#include "rpc/x_syntax.h"
 
 namespace sluice::rpc {
 
@@ -74,12 +76,14 @@ class XReader {
     if (at.kind == Token::Kind::kNumber) {
       value = at.number;
     } else if (at.kind == Token::Kind::kWord && !IsKeyword(at.text)) {
-      const auto found = constants_.find(std::string(at.text));
-      if (found == constants_.end()) {
-        Fail("no constant is called '" + std::string(at.text) + "' so far");
+      const std::optional<int64_t> known = ValueOf(at.text);
+      if (!known) {
+        Fail("no constant is called '" + std::string(at.text) + "' so far" +
+             scanner_.IncludeHint() + " (--define=" + std::string(at.text) +
+             "=NUMBER gives it one)");
         return 0;
       }
-      value = found->second;
+      value = *known;
     } else {
       FailExpecting("a number or a constant");
       return 0;
@@ -101,9 +105,27 @@ class XReader {
   bool FailAt(Position position, std::string_view message) {
     return scanner_.Fail(position, message);
   }
-  void AddConstant(const std::string& name, int64_t value) { constants_.emplace(name, value); }
+  void AddConstant(const std::string& name, int64_t value) { constants_[name] = value; }
+  /// Values of names that the text does not define.
+  void AddConstants(const Constants& constants) { given_ = constants; }
 
  private:
+  /// Of a name: the text's, the caller's, or that of <rpc/auth.h> and <rpc/xdr.h>, whose names
+  /// rpcgen's output may use.
+  std::optional<int64_t> ValueOf(std::string_view name) const {
+    static const Constants kHeaders = {
+        {"AUTH_NONE", 0},        {"AUTH_NULL", 0},       {"AUTH_SYS", 1},
+        {"AUTH_UNIX", 1},        {"AUTH_SHORT", 2},      {"AUTH_DH", 3},
+        {"AUTH_DES", 3},         {"AUTH_KERB", 4},       {"RPCSEC_GSS", 6},
+        {"MAX_AUTH_BYTES", 400}, {"MAXNETNAMELEN", 255}, {"MAX_MACHINE_NAME", 255},
+        {"NGRPS", 16},           {"MAX_NETOBJ_SZ", 1024}};
+    for (const Constants* constants : {&constants_, &given_, &kHeaders}) {
+      const auto found = constants->find(name);
+      if (found != constants->end()) return found->second;
+    }
+    return std::nullopt;
+  }
+
   static bool IsKeyword(std::string_view word) {
     static const std::set<std::string_view> kKeywords = {
         "bool",   "case",    "const",  "default",  "double",    "enum",   "float",
@@ -113,7 +135,8 @@ class XReader {
   }
 
   Scanner& scanner_;
-  std::map<std::string, int64_t> constants_ = {{"FALSE", 0}, {"TRUE", 1}};
+  Constants constants_ = {{"FALSE", 0}, {"TRUE", 1}};
+  Constants given_;
   std::map<std::string, Position> names_ = {{"FALSE", {}}, {"TRUE", {}}};
 };
 

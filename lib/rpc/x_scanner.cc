@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpc/x_scanner.h"
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
 
@@ -45,6 +46,25 @@ void Scanner::SkipLine() {
   while (!AtEnd() && At() != '\n') Step();
 }
 
+/// Keeps the name of a header that the line includes.
+void Scanner::SkipLineOfC() {
+  const size_t begin = at_;
+  SkipLine();
+  std::string_view line = text_.substr(begin + 1, at_ - begin - 1);
+  const auto skip = [&](std::string_view what) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (!line.starts_with(what)) return false;
+    line.remove_prefix(what.size());
+    return true;
+  };
+  if (!skip("#") || !skip("include") || !skip("") || line.empty()) return;
+  const size_t end = line.find(line[0] == '<' ? '>' : '"', 1);
+  if ((line[0] != '<' && line[0] != '"') || end == std::string_view::npos) return;
+  if (includes_.size() > kMaxWordBytes) return;
+  if (!includes_.empty()) includes_ += ", ";
+  includes_ += line.substr(0, end + 1);
+}
+
 bool Scanner::SkipComment() {
   const Position begin = position_;
   Step();
@@ -63,7 +83,7 @@ bool Scanner::SkipBlanks() {
     if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f') {
       Step();
     } else if (c == '%' && position_.column == 1) {
-      SkipLine();
+      SkipLineOfC();
     } else if (c == '/' && At(1) == '*') {
       if (!SkipComment()) return false;
     } else {
@@ -95,6 +115,20 @@ void Scanner::ScanNumber(std::string_view text) {
   }
 }
 
+/// As in rpcgen, from one quote to the next in the same line.
+void Scanner::ScanText() {
+  const size_t begin = at_;
+  do Step();
+  while (!AtEnd() && At() != '"' && At() != '\n');
+  if (At() != '"') {
+    Fail(token_.position, "this text has no end");
+    return;
+  }
+  Step();
+  token_.kind = Token::Kind::kText;
+  token_.text = text_.substr(begin, at_ - begin);
+}
+
 void Scanner::Advance() {
   token_ = {};
   if (!SkipBlanks()) return;
@@ -106,6 +140,7 @@ void Scanner::Advance() {
     Fail(position_, "a preprocessor's line: run the file through cpp -P first");
     return;
   }
+  if (first == '"') return ScanText();
   const bool number = IsDigit(first) || (first == '-' && IsDigit(At(1)));
   if (!number && !IsLetter(first) && first != '_' &&
       (first == '\0' || std::string_view("{}()[]<>,;:=*").find(first) == std::string_view::npos)) {

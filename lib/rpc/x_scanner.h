@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tokens of the `.x` language (RFC 4506 section 6.2). As in rpcgen, a line that begins with % is
-// none of ours.
+// Tokens of the `.x` language (RFC 4506 section 6.2), and rpcgen's "texts". As in rpcgen, a line
+// that begins with % is for C alone.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Position {
 };
 
 struct Token {
-  enum class Kind : uint8_t { kEnd, kWord, kNumber, kSign };
+  enum class Kind : uint8_t { kEnd, kWord, kNumber, kText, kSign };
 
   Kind kind = Kind::kEnd;
   Position position;
@@ -35,6 +35,11 @@ class Scanner {
 
   /// Sets the error, unless there is one: "file:line:column: message". Always false.
   bool Fail(Position position, std::string_view message);
+  /// Says of a name that is not known that it may come from a header: empty, unless lines so far
+  /// include some for C.
+  std::string IncludeHint() const {
+    return includes_.empty() ? "" : ": what " + includes_ + " declares is for C alone";
+  }
   bool failed() const { return !error_.empty(); }
   const std::string& error() const { return error_; }
 
@@ -43,15 +48,18 @@ class Scanner {
   bool AtEnd() const { return at_ == text_.size(); }
   void Step();
   void SkipLine();
+  void SkipLineOfC();
   bool SkipComment();
   bool SkipBlanks();
   void ScanNumber(std::string_view text);
+  void ScanText();
 
   std::string_view text_;
   std::string_view file_;
   size_t at_ = 0;
   Position position_;
   Token token_;
+  std::string includes_;  ///< "<a.h>, <b.h>"
   std::string error_;
 };
 

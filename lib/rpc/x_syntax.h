@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "rpc/x_compiler.h"
 #include "rpc/x_scanner.h"
 
 namespace sluice::rpc {
@@ -21,6 +22,12 @@ enum class Base : uint8_t {
   kFloat,
   kDouble,
   kBool,
+  kInt8,
+  kUint8,
+  kInt16,
+  kUint16,
+  kLong,
+  kUnsignedLong,
   kString,
   kOpaque,
   kNamed,
@@ -81,7 +88,11 @@ struct Syntax {
   std::vector<ProcedureDefinition> procedures;
 };
 
-/// Parses a whole file. False: the scanner has the error.
-bool ParseX(Scanner& scanner, Syntax* syntax);
+/// Parses a whole file, to which `constants` are known besides its own. Returns false if the
+/// scanner has the error.
+bool ParseX(Scanner& scanner, const Constants& constants, Syntax* syntax);
+/// Parses NAME=NUMBER,NAME=NUMBER…; an empty text has none. Returns false if the scanner has the
+/// error.
+bool ParseConstants(Scanner& scanner, Constants* constants);
 
 }  // namespace sluice::rpc

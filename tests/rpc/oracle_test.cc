@@ -54,7 +54,7 @@ const Subject kSubjects[] = {
     SUBJECT(texts),        SUBJECT(node),         SUBJECT(tree_pointer),
     SUBJECT(tree),         SUBJECT(choice),       SUBJECT(maybe),
     SUBJECT(tagged),       SUBJECT(aligned),      SUBJECT(padded),
-    SUBJECT(library),      SUBJECT(everything),
+    SUBJECT(library),      SUBJECT(narrow),       SUBJECT(everything),
 };
 const Subject kAddArguments = SUBJECT(add_1_argument);
 

@@ -53,7 +53,16 @@ class RandomWire {
   void Add(const rpc::Step& step, uint32_t depth) {
     switch (step.kind) {
       case rpc::StepKind::kWords:
+      case rpc::StepKind::kInt8:
+      case rpc::StepKind::kUint8:
+      case rpc::StepKind::kInt16:
+      case rpc::StepKind::kUint16:
         return AddWords(step.count);
+      case rpc::StepKind::kLong:
+      case rpc::StepKind::kUnsignedLong:
+        // libtirpc's streams give a long another sign than its memory does.
+        for (uint32_t i = 0; i < step.count; ++i) AddWord(Below(1u << 31));
+        return;
       case rpc::StepKind::kLongs:
         return AddWords(2 * step.count);
       case rpc::StepKind::kBools:

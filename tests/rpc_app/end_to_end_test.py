@@ -28,10 +28,10 @@ def run(*arguments):
     return json.loads(done.stdout), done.stderr
 
 
-def service(folder, body):
-    """Builds a service whose procedure 0 is `body`, as --services names it."""
+def service(folder, body, version="1"):
+    """Builds a service whose procedure 0 of version 1 is `body`, as --services names it."""
     x = pathlib.Path(folder) / "one.x"
-    x.write_text("program P { version V { void NULL(void) = 0; } = 1; } = 0x20000200;")
+    x.write_text(f"program P {{ version V {{ void NULL(void) = 0; }} = {version}; }} = 0x20000200;")
     source = pathlib.Path(folder) / "one.c"
     source.write_text("#include <unistd.h>\n"
                       f"int null_1_svc(void *a, void *r, void *q) {{ {body} }}")
@@ -221,6 +221,24 @@ class Runs(unittest.TestCase):
                                  [0] * 3)
                 self.assertGreater(report["refused"], 5)
 
+    def test_constants_of_files_can_be_given(self):
+        for flags in ([], ["--no-huge", "-m", "512", "--", "--iface=packetized"]):
+            with self.subTest(flags=flags), tempfile.TemporaryDirectory() as folder:
+                report, _ = run(*flags, "--duration_s=0.3", "--define=OTHER=5,LATEST=1",
+                                "--services=" + service(folder, "return 1;", "LATEST"))
+                self.check_endings(report)
+
+    def test_a_file_that_only_rpcgen_n_declares_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            x = pathlib.Path(folder) / "two.x"
+            x.write_text("program P { version V { int ADD(int, int) = 1; } = 1; } = 0x20000200;")
+            for flags in ([], ["--iface=packetized"]):
+                done = subprocess.run([RPC, *flags, f"--services={SERVICES}/libsluice_rpc_add.so:{x}"],
+                                      capture_output=True, text=True, timeout=PATIENCE_S,
+                                      check=False)
+                self.assertEqual(done.returncode, 2, done)
+                self.assertIn("two.x: ADD has several arguments", done.stderr)
+
     def test_calls_under_way_at_the_end_are_answered(self):
         """More than a burst of calls, each of which takes half as long as a quiet moment."""
         with tempfile.TemporaryDirectory() as folder:
@@ -254,6 +272,8 @@ class Runs(unittest.TestCase):
                 "--store_mib=0": "--store_mib=0: give 1 to 1048576",
                 "--policy=best": "--policy=best: give one of fifo_per_cpu, fifo_central, ",
                 "--echo_bytes=8193": "--echo_bytes=8193: give 0 to 8192",
+                "--define=SIDE": "--define=SIDE: give NAME=NUMBER, by commas",
+                "--iface=packetized --define=3=3": "--define=3=3: give NAME=NUMBER, by commas",
                 "--services=sort": "services/libsluice_rpc_sort.so is no file: give nothing, ",
                 f"--services={sample}:{__file__}": "end_to_end_test.py:1:",
                 f"--services=add,{sample}:{SERVICES}/add.x": "a program of it is another service's",

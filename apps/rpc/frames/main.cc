@@ -44,7 +44,7 @@ using sluice::runtime::WorkerInfo;
 bool Load(const FrameSettings& settings, Services* services,
           std::vector<std::unique_ptr<ServiceFunctions>>* loaded, std::string* error) {
   for (const auto& files : settings.services) {
-    auto functions = ServiceFunctions::Load(files.object, files.x, error);
+    auto functions = ServiceFunctions::Load(files.object, files.x, error, files.define);
     if (functions == nullptr) return false;
     if (!services->Add(static_cast<ProcessId>(loaded->size()), functions->At(files.port))) {
       *error = files.name + ": a program of it is another service's";

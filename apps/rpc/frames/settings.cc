@@ -10,6 +10,7 @@ DECLARE_string(ip);
 DEFINE_string(services, "nothing,echo,add",
               "Services to run, by commas: names of those that come with sluice-rpc, or "
               "OBJECT.so:FILE.x");
+DEFINE_string(define, "", "Constants that .x files use and do not define: NAME=NUMBER, by commas");
 DEFINE_uint32(rpc_port, 20049, "UDP port of all services but portmap's");
 DEFINE_uint32(outstanding, 1, "Embedded NIC: calls that its clients have under way");
 DEFINE_uint32(run_calls, 100, "Embedded NIC: calls to one service before the next");
@@ -44,7 +45,12 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
   const runtime::Complaint complaint{flag, fix};
   if (!CheckNumbers(complaint)) return std::nullopt;
   FrameSettings settings;
-  settings.services = ReadServices(FLAGS_services, static_cast<uint16_t>(FLAGS_rpc_port));
+  if (!complaint.Check(rpc::ReadConstants(FLAGS_define, "", fix).has_value(), "define",
+                       kDefineFix)) {
+    return std::nullopt;
+  }
+  settings.services =
+      ReadServices(FLAGS_services, static_cast<uint16_t>(FLAGS_rpc_port), FLAGS_define);
   if (!complaint.Accept(ServicesFault(settings.services), "services")) return std::nullopt;
   const auto compiled = CompileAll(settings.services, fix);
   if (!compiled) {
