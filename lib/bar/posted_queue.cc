@@ -149,7 +149,7 @@ void PostedQueue::GiveUp(uint32_t epoch) {
   const uint64_t kind = uint64_t{tail / kDepth + 1} << 1 | (is_read ? 1 : 0);
   const uint64_t word = access.offset | uint64_t{static_cast<uint16_t>(epoch)} << 32 |
                         uint64_t{access.bytes} << 48 | kind << 56;
-  entry.value = access.value;
+  std::atomic_ref(entry.value).store(access.value, std::memory_order_relaxed);
   std::atomic_ref(*reinterpret_cast<uint64_t*>(&entry)).store(word, std::memory_order_release);
   // Release: everything the thread stored to memory before the register store is
   // visible to the device when it sees the entry.
