@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,16 +28,15 @@ class ThreadExecutor final : public Executor {
   ~ThreadExecutor() override { Join(); }
 
   void* Allocate(size_t bytes, std::string* error) override {
-    constexpr size_t kAlignment = 64;
-    const size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    Memory memory(std::aligned_alloc(kAlignment, whole), std::free);
-    if (memory == nullptr) {
+    // Fresh pages are zeroes, and cost nothing until they are used.
+    void* const memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
       *error = "not enough memory for the card: " + std::to_string(bytes) + " bytes";
       return nullptr;
     }
-    std::memset(memory.get(), 0, whole);
-    memory_.push_back(std::move(memory));
-    return memory_.back().get();
+    memory_.emplace_back(memory, Unmap{bytes});
+    return memory;
   }
   bool Write(void* card, const void* host, size_t bytes) override {
     std::memcpy(card, host, bytes);
@@ -63,7 +67,10 @@ class ThreadExecutor final : public Executor {
   std::string Describe() const override { return std::to_string(count_) + " threads"; }
 
  private:
-  using Memory = std::unique_ptr<void, void (*)(void*)>;
+  struct Unmap {
+    size_t bytes;
+    void operator()(void* memory) const { munmap(memory, bytes); }
+  };
 
   /// Takes the turns of blocks `first`, first + step, ….
   void Run(Card* card, const Roles& roles, uint32_t first, uint32_t blocks, uint32_t step) {
@@ -85,7 +92,7 @@ class ThreadExecutor final : public Executor {
 
   const uint32_t count_;
   const GridProgram& program_;
-  std::vector<Memory> memory_;
+  std::vector<std::unique_ptr<void, Unmap>> memory_;
   std::vector<std::thread> threads_;
   std::atomic<uint32_t> running_{0};
 };
