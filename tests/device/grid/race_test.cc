@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Blocks beside each other and beside a driver, a thread each. Runs under ThreadSanitizer; needs no
+// EAL.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bar/dma.h"
+#include "bar/posted_queue.h"
+#include "emulator/enso_model.h"
+#include "emulator/hosted_model.h"
+#include "emulator/model.h"
+#include "pipe_bench.h"
+
+namespace sluice::device::grid {
+namespace {
+
+using namespace regs::enso;  // NOLINT: the vocabulary of every test here
+using std::chrono::steady_clock;
+
+/// Two threads that do one thing each, at the same time, again and again.
+class Duel {
+ public:
+  /// `prepare` and `judge` run while neither thread does anything.
+  template <typename Prepare, typename One, typename Other, typename Judge>
+  static void Fight(Prepare prepare, One one, Other other, Judge judge) {
+    constexpr uint32_t kRounds = 200'000;
+    const auto end = steady_clock::now() + std::chrono::seconds(2);
+    std::atomic<uint32_t> begun{0}, done{0};
+    std::atomic<bool> over{false};
+    std::thread second([&] {
+      for (uint32_t round = 1;; ++round) {
+        while (!Await(begun, round)) {
+          if (over.load()) return;
+        }
+        for (uint32_t i = round % 61; i != 0; --i) Pause();
+        other();
+        done.store(round);
+      }
+    });
+    uint32_t round = 1;
+    for (; round <= kRounds && steady_clock::now() < end; ++round) {
+      prepare();
+      begun.store(round);
+      for (uint32_t i = round % 997; i != 0; --i) Pause();
+      one();
+      while (!Await(done, round)) {
+      }
+      judge();
+      if (testing::Test::HasFailure()) break;
+    }
+    over.store(true);
+    second.join();
+  }
+
+ private:
+  /// Spins for a moment, then gives the CPU away.
+  static bool Await(const std::atomic<uint32_t>& counter, uint32_t round) {
+    for (uint32_t i = 0; i < 1000; ++i) {
+      if (counter.load() == round) return true;
+    }
+    std::this_thread::yield();
+    return false;
+  }
+  static void Pause() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+};
+
+using NotificationDuel = PipeBench;
+
+// The driver frees all that it was notified of while frames are appended: one of the two blocks
+// notifies them, and one alone.
+TEST_F(NotificationDuel, FramesThatArriveAsTheHeadIsStoredAreNotified) {
+  Duel::Fight([&] { HoldOneFrame(); }, [&] { StoreHead(tail_); }, [&] { Accept(); },
+              [&] { ExpectOneNotification(); });
+}
+
+// The driver empties a full pipe while frames are dropped: the next frames are notified.
+TEST_F(NotificationDuel, ADropDoesNotMuteAPipeThatWasEmptiedMeanwhile) {
+  Duel::Fight([&] { Fill(); }, [&] { StoreHead(tail_); }, [&] { Drop(); }, [&] { ExpectArmed(); });
+}
+
+/// A driver that sends every frame back from where it lies, and stores a pipe's head only for what
+/// it was notified of.
+class Driver {
+ public:
+  static constexpr uint32_t kBuffers = 2, kPipes = 4;
+  static constexpr uint32_t kPipeFlits = 256, kEntries = 64;
+
+  explicit Driver(emulator::HostedModel& model) : model_(model) {
+    memory_ = static_cast<uint8_t*>(
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_TRUE(dma_.Add(kBus, memory_, kBytes));
+    std::string error;
+    EXPECT_TRUE(
+        model.Connect(emulator::EnsoSettings(kPipeFlits, kEntries), dma_, queue_.get(), &error))
+        << error;
+    for (uint32_t nb = 0; nb < kBuffers; ++nb) {
+      Post(NbPage(nb) + kRxMemLo, 8, kBus + RxRing(nb));
+      Post(NbPage(nb) + kTxMemLo, 8, kBus + TxRing(nb));
+    }
+    for (uint32_t id = 0; id < kPipes; ++id) {
+      Post(PipePage(id) + kRxMemLo, 8, (kBus + Ring(id)) | id % kBuffers);
+      Post(PipePage(id) + kRxHead, 4, 0);
+    }
+    const FallbackConfig fallback = {
+        kSignalConfig, static_cast<uint64_t>(ConfigId::kFallback), kPipes, kPipes - 1, 0, {}};
+    Publish(0, fallback, {});
+    const auto end = steady_clock::now() + kPatience;
+    while (!buffers_[0].sent.empty() && steady_clock::now() < end) Step();
+    EXPECT_TRUE(buffers_[0].sent.empty());
+  }
+  ~Driver() {
+    model_.Disconnect(false);
+    munmap(memory_, kBytes);
+  }
+
+  /// Runs until `done` says so; false if nothing comes for a long time.
+  template <typename Done>
+  bool Run(Done done) {
+    auto end = steady_clock::now() + kPatience;
+    for (uint64_t idle = 0;;) {
+      if (Step()) {
+        end = steady_clock::now() + kPatience;
+        idle = 0;
+      } else if (++idle % 64 == 0) {
+        if (done()) return true;
+        if (steady_clock::now() > end) return false;
+        std::this_thread::yield();
+      }
+    }
+  }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr uint64_t kBus = 0x55'0000'0000;
+  static constexpr size_t kBytes = 4 << 20;
+  static constexpr std::chrono::seconds kPatience{60};
+
+  /// What a TX slot is for: with its completion a pipe's head is stored.
+  struct Sent {
+    uint32_t pipe = kPipes;
+    uint32_t head = 0;
+  };
+  struct Buffer {
+    uint32_t rx_head = 0, tx_tail = 0, tx_done = 0;
+    std::deque<Sent> sent;
+  };
+  static uint64_t RxRing(uint32_t nb) { return uint64_t{nb} * 2 * kEntries * kFlitBytes; }
+  static uint64_t TxRing(uint32_t nb) { return RxRing(nb) + kEntries * kFlitBytes; }
+  static uint64_t Ring(uint32_t id) { return (1 << 20) + uint64_t{id} * kPipeFlits * kFlitBytes; }
+
+  void Post(uint32_t offset, uint32_t bytes, uint64_t value) {
+    queue_->Post({offset, bytes, value});
+  }
+  std::atomic_ref<uint64_t> Signal(uint64_t slot) {
+    return std::atomic_ref(*reinterpret_cast<uint64_t*>(memory_ + slot));
+  }
+
+  template <typename Format>
+  void Publish(uint32_t nb, const Format& slot, Sent sent) {
+    Buffer& buffer = buffers_[nb];
+    const uint64_t at = TxRing(nb) + uint64_t{buffer.tx_tail} * kFlitBytes;
+    std::memcpy(memory_ + at + 8, reinterpret_cast<const uint8_t*>(&slot) + 8, kFlitBytes - 8);
+    Signal(at).store(slot.signal, std::memory_order_release);
+    buffer.sent.push_back(sent);
+    EXPECT_LT(buffer.sent.size(), kEntries);
+    buffer.tx_tail = (buffer.tx_tail + 1) % kEntries;
+    Post(NbPage(nb) + kTxTail, 4, buffer.tx_tail);
+  }
+
+  bool Step() {
+    bool any = false;
+    for (uint32_t nb = 0; nb < kBuffers; ++nb) any |= Complete(nb) | Receive(nb);
+    return any;
+  }
+
+  bool Complete(uint32_t nb) {
+    Buffer& buffer = buffers_[nb];
+    if (buffer.sent.empty()) return false;
+    const uint64_t at = TxRing(nb) + uint64_t{buffer.tx_done} * kFlitBytes;
+    if (Signal(at).load(std::memory_order_acquire) != kSignalNone) return false;
+    const Sent sent = buffer.sent.front();
+    buffer.sent.pop_front();
+    buffer.tx_done = (buffer.tx_done + 1) % kEntries;
+    if (sent.pipe != kPipes) Post(PipePage(sent.pipe) + kRxHead, 4, sent.head);
+    return true;
+  }
+
+  bool Receive(uint32_t nb) {
+    Buffer& buffer = buffers_[nb];
+    const uint64_t at = RxRing(nb) + uint64_t{buffer.rx_head} * kFlitBytes;
+    if (Signal(at).load(std::memory_order_acquire) != kSignalData) return false;
+    // Few slots, and a notification needs two.
+    if (buffer.sent.size() + 2 >= kEntries) return false;
+    RxNotification note;
+    std::memcpy(&note, memory_ + at, sizeof(note));
+    Signal(at).store(0, std::memory_order_relaxed);
+    buffer.rx_head = (buffer.rx_head + 1) % kEntries;
+    Post(NbPage(nb) + kRxHead, 4, buffer.rx_head);
+    const auto id = static_cast<uint32_t>(note.pipe), tail = static_cast<uint32_t>(note.tail);
+    EXPECT_LT(id, kPipes);
+    EXPECT_LT(tail, kPipeFlits);
+    Send(nb, id, tail);
+    return true;
+  }
+
+  /// All of the pipe from what was sent last up to `tail`.
+  void Send(uint32_t nb, uint32_t id, uint32_t tail) {
+    uint32_t& sent = sent_[id];
+    // An address of the first frame, which every application may write.
+    if (sent != tail) memory_[Ring(id) + uint64_t{sent} * kFlitBytes + 6] ^= 1;
+    while (sent != tail) {
+      const uint32_t end = tail < sent ? kPipeFlits : tail;
+      const uint8_t* const begin = memory_ + Ring(id) + uint64_t{sent} * kFlitBytes;
+      const uint64_t bytes = uint64_t{end - sent} * kFlitBytes;
+      for (uint64_t i = 0; i < bytes; i += kFlitBytes) bytes_ += begin[i + 12] != 0 ? 64 : 1;
+      sent = end % kPipeFlits;
+      const uint64_t bus = kBus + static_cast<uint64_t>(begin - memory_);
+      Publish(nb, TxNotification{kSignalData, bus, bytes, {}}, {id, sent});
+    }
+  }
+
+  emulator::HostedModel& model_;
+  bar::DmaSpace dma_;
+  std::unique_ptr<bar::PostedQueue> queue_ = std::make_unique<bar::PostedQueue>();
+  uint8_t* memory_;
+  Buffer buffers_[kBuffers];
+  uint32_t sent_[kPipes] = {};
+  uint64_t bytes_ = 0;
+};
+
+struct Traffic {
+  const char* name;
+  const char* on;
+  const char* wire;
+  const char* pause;
+};
+std::ostream& operator<<(std::ostream& out, const Traffic& run) { return out << run.name; }
+
+class BlocksRace : public testing::TestWithParam<Traffic> {};
+
+TEST_P(BlocksRace, BesideADriverLoseNothing) {
+  const Traffic& run = GetParam();
+  const std::vector<std::pair<std::string, std::string>> given = {
+      {"wire", run.wire}, {"pause", run.pause}, {"verify", "full"}, {"on", run.on}};
+  std::string error;
+  const auto arguments = emulator::ParseArguments(given, &error);
+  ASSERT_TRUE(arguments) << error;
+  const auto model = emulator::MakeModel("race", emulator::kEnsoModel, *arguments, &error);
+  ASSERT_NE(model, nullptr) << error;
+  Driver driver(*model);
+  model->EnableWire(true);
+  std::vector<emulator::Statistic> statistics;
+  const auto value = [&](std::string_view name) {
+    for (const emulator::Statistic& statistic : statistics) {
+      if (statistic.name == name) return statistic.value;
+    }
+    ADD_FAILURE() << name;
+    return uint64_t{0};
+  };
+  const uint64_t frames = arguments->generator.count;
+  EXPECT_TRUE(driver.Run([&] {
+    statistics = model->Statistics();
+    return value("wire_offered") == frames && value("wire_returned") == value("wire_accepted") &&
+           value("wire_accepted") + value("model_rx_pipe_full") == frames;
+  }));
+  EXPECT_EQ(value("wire_offered"), frames);
+  EXPECT_EQ(value("wire_returned"), value("wire_accepted"));
+  EXPECT_EQ(value("wire_accepted") + value("model_rx_pipe_full"), frames);
+  if (arguments->pause) {
+    EXPECT_EQ(value("model_rx_pipe_full"), 0u);
+  }
+  for (const char* name : {"wire_corrupted", "wire_foreign", "wire_duplicated", "wire_reordered",
+                           "model_dma_faults", "model_wedged"}) {
+    EXPECT_EQ(value(name), 0u) << name;
+  }
+  EXPECT_EQ(value("wire_verified"), value("wire_returned"));
+  EXPECT_GT(driver.bytes(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BlocksRace,
+    testing::Values(Traffic{"AtFullRate", "threads:threads=5+receivers=2+senders=2+batch=16",
+                            "gen:size=64+flows=100+count=20000", "on"},
+                    Traffic{"WithDrops", "threads:threads=5+receivers=2+senders=2+batch=64",
+                            "gen:size=imix+flows=100+count=8000", "off"},
+                    Traffic{"FrameByFrame", "threads:threads=4+receivers=2+senders=1+batch=1",
+                            "gen:size=64/128/1518+flows=50+count=5000+rate=20k", "on"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace sluice::device::grid
