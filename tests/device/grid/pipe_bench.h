@@ -28,12 +28,11 @@ class PipeBench : public testing::Test {
   /// The register block: all up to flit `head` is read.
   void StoreHead(uint32_t head) {
     Store(&pipe().head, head & card_->pipe_mask);
-    HeadStored(*card_, kId, ignored_);
+    HeadStored(*card_, kId, head & card_->pipe_mask, ignored_);
   }
   /// The block that receives: one more flit.
   void Accept() {
-    uint32_t slot, number;
-    FramesAccepted(*card_, kId, (tail_ + 1) & card_->pipe_mask, &slot, &number);
+    FramesAccepted(*card_, kId, (tail_ + 1) & card_->pipe_mask, 0);
   }
   void Drop() { FramesDropped(*card_, kId, 1); }
 
