@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "device/grid/enso_frames.h"
 #include "device/grid/enso_receive.h"
 #include "device/grid/enso_registers.h"
 #include "device/grid/enso_transmit.h"
@@ -18,7 +19,10 @@ namespace sluice::device::grid {
 union EnsoMemory {
   PostedMemory posted;
   EnsoReceiveMemory receive;
-  EnsoTransmitMemory transmit;
+  struct {
+    EnsoFrameMemory frames;
+    EnsoReadMemory read;
+  } send;
 };
 
 /// To be called once by all threads of a block, before its first turn.
@@ -28,7 +32,7 @@ inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const
                [&](uint32_t i) { reinterpret_cast<uint32_t*>(&memory)[i] = 0; });
   team.One([&] {
     if (block == 0) return;
-    (block <= roles.receivers ? memory.receive.shape : memory.transmit.shape) = card.wire.shape;
+    (block <= roles.receivers ? memory.receive.shape : memory.send.frames.shape) = card.wire.shape;
   });
 }
 
@@ -41,7 +45,13 @@ inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const
   } else if (block <= roles.receivers) {
     EnsoReceiver(card, team, memory.receive, block - 1, roles.receivers).Turn();
   } else {
-    EnsoTransmitter(card, team, memory.transmit).Turn(block - 1 - roles.receivers, roles.senders);
+    // Every other one of them cuts what its neighbour reads; one alone does both.
+    const uint32_t sender = block - 1 - roles.receivers, halves = (roles.senders + 1) / 2;
+    if (sender % 2 == 0) EnsoReader(card, team, memory.send.read).Turn(sender / 2, halves);
+    const uint32_t framers = roles.senders == 1 ? 1 : roles.senders / 2;
+    if (sender % 2 == 1 || roles.senders == 1) {
+      EnsoFramer(card, team, memory.send.frames).Turn(sender / 2, framers);
+    }
   }
 }
 

@@ -32,11 +32,35 @@ struct alignas(64) EnsoBuffer {
   uint64_t tx_memory;
   uint8_t* rx_ring;
   uint8_t* tx_ring;
-  // Of the block that sends what is in it.
+  // Of the block that reads what is in it.
   uint32_t done;    ///< Slots below it are complete.
   uint32_t offset;  ///< Flits of slot `done` that are read.
-  uint32_t held;    ///< Flits of a frame whose end is still to come.
   uint32_t listed;
+  uint32_t produced;  ///< Chunks that are read.
+  uint32_t chunk_flits[2];
+  // Of the block that cuts them into frames.
+  alignas(64) uint32_t consumed;  ///< Chunks that are checked.
+  uint32_t held;                  ///< Flits of a frame whose end is still to come.
+};
+
+/// Flits of a chunk at most: what a block reads at once.
+inline constexpr uint32_t kChunkFlits = 4096;
+/// Chunks of a buffer that are read and not checked yet, at most.
+inline constexpr uint32_t kChunks = 2;
+
+/// The length that a frame claims, by the second quad of its first flit; longer ones than a frame
+/// can be are equally bad.
+inline uint16_t LengthOf(Quad quad) {
+  const uint32_t total = (quad.low & 0xff) << 8 | (quad.low >> 8 & 0xff);
+  return static_cast<uint16_t>(total + 14 < 0xffff ? total + 14 : 0xffff);
+}
+
+/// A chunk of a buffer's byte stream, in card memory.
+struct alignas(64) EnsoChunk {
+  /// The beginning of a frame, whose end is in `flits`: the last ones of these.
+  uint8_t held[regs::enso::kMaxTxFrameFlits][kFlitBytes];
+  uint8_t flits[kChunkFlits][kFlitBytes];
+  uint16_t lengths[kChunkFlits];  ///< Bytes of the frame if one begins at this flit.
 };
 
 struct EnsoFlow {
@@ -64,7 +88,7 @@ struct EnsoCard : Card {
 
   uint32_t listed = 0;  ///< Buffers that send, in `sending`; 0 there: not stored yet.
   uint32_t sending[regs::enso::kMaxNotificationBuffers] = {};  ///< Number of the buffer, plus 1.
-  uint8_t* staging = nullptr;  ///< kStagingBytes for each transmit block.
+  EnsoChunk* chunks = nullptr;                                 ///< kChunks for each buffer.
 
   EnsoFlow flows[regs::enso::kSubTables][regs::enso::kSubTableRows] = {};
   EnsoPipe pipes[regs::enso::kMaxPipes] = {};
@@ -72,6 +96,9 @@ struct EnsoCard : Card {
 
   void Count(Event event, uint64_t amount = 1) {
     Add(&counters.model[static_cast<uint32_t>(event)], amount);
+  }
+  EnsoChunk& ChunkOf(uint32_t buffer, uint32_t number) {
+    return chunks[buffer * kChunks + number % kChunks];
   }
   EnsoBuffer& BufferOf(uint64_t memory) { return buffers[memory & regs::enso::kPipeNbMask]; }
 };

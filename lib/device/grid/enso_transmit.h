@@ -12,19 +12,13 @@
 #include "device/grid/enso_steer.h"
 #include "device/grid/phases.h"
 #include "device/grid/team.h"
-#include "device/grid/verifier.h"
 
 namespace sluice::device::grid {
 
-/// Flits that a turn works on: those held of a frame, and those that are read.
-inline constexpr uint32_t kStreamFlits = 4096;
 /// Slots that a turn reads.
 inline constexpr uint32_t kTurnSlots = 64;
-/// Card memory of each notification buffer.
-inline constexpr uint32_t kStagingBytes = (kStreamFlits + 1) * kFlitBytes;
 
-struct EnsoTransmitMemory {
-  WireShape shape;
+struct EnsoReadMemory {
   uint64_t data[kTurnSlots];       ///< Where the card reads the slot's bytes; 0: nowhere.
   uint64_t addresses[kTurnSlots];  ///< As the slot has it.
   uint32_t bytes[kTurnSlots];
@@ -36,25 +30,14 @@ struct EnsoTransmitMemory {
   bool whole_flits;            ///< All slots consist of aligned flits.
   uint32_t next;               ///< Where the next look at the buffers begins.
   SlotWrites<kTurnSlots> writes;
-  uint16_t lengths[kStreamFlits];  ///< Bytes of the frame if one begins at this flit.
-  uint16_t jumps[kStreamFlits];    ///< Where the 2^n-th frame from here begins.
-  uint16_t firsts[kStreamFlits];   ///< First flit of each frame.
-  uint8_t begins[kStreamFlits];    ///< 1: a frame begins here.
-  uint32_t orders[kStreamFlits];   ///< Of each frame; see CheckTag.
-  alignas(16) uint32_t scratch[kStreamFlits];
 };
 
-class EnsoTransmitter {
+class EnsoReader {
  public:
-  EnsoTransmitter(EnsoCard& card, const Team& team, EnsoTransmitMemory& memory)
-      : card_(card),
-        wire_(card.wire),
-        shape_(memory.shape),
-        team_(team),
-        memory_(memory),
-        nb_mask_(card.nb_mask) {}
+  EnsoReader(EnsoCard& card, const Team& team, EnsoReadMemory& memory)
+      : card_(card), team_(team), memory_(memory), nb_mask_(card.nb_mask) {}
 
-  /// Serves the next buffer with something to do, among those of transmit block `block` among
+  /// Reads a chunk of the next buffer with something to do, among those of block `block` among
   /// `blocks`. Returns false if there is none.
   bool Turn(uint32_t block, uint32_t blocks) {
     const uint64_t found = team_.Agree([&] { return Find(block, blocks); });
@@ -84,7 +67,7 @@ class EnsoTransmitter {
         card_.Count(Event::kTxSlots, (tail - head) & nb_mask_);
         Store(&buffer.tx_head, tail);
       }
-      if (pending == 0) continue;
+      if (pending == 0 || buffer.produced - Load(&buffer.consumed) == kChunks) continue;
       memory_.next = at + 1;
       return uint64_t{number} << 32 | pending;
     }
@@ -93,18 +76,20 @@ class EnsoTransmitter {
 
   void Serve(uint32_t number, uint32_t pending) {
     EnsoBuffer& buffer = card_.buffers[number];
-    staging_ = card_.staging + uint64_t{number} * kStagingBytes;
     Phases phases(card_, team_, Phase::kSendSlots);
     ReadSlots(buffer, pending < kTurnSlots ? pending : kTurnSlots);
     if (memory_.slots == 0) return;
     phases.Next(Phase::kSendBytes);
-    ReadBytes(buffer);
-    phases.Next(Phase::kSendCut);
-    const uint32_t frames = CutFrames(buffer);
-    phases.Next(Phase::kSendCheck);
-    if (frames != 0) Check(frames);
+    if (memory_.flits != 0) {
+      const uint32_t produced = buffer.produced;
+      ReadBytes(card_.ChunkOf(number, produced));
+      team_.One([&] {
+        buffer.chunk_flits[produced % kChunks] = memory_.flits;
+        FenceCard();
+        Store(&buffer.produced, produced + 1);
+      });
+    }
     phases.Next(Phase::kSendComplete);
-    KeepRest(buffer);
     Complete(buffer);
     phases.End();
   }
@@ -139,7 +124,7 @@ class EnsoTransmitter {
 
   /// How far this turn goes. One thread.
   void ChooseFlits(EnsoBuffer& buffer, uint32_t first, uint32_t slots) {
-    const uint32_t room = kStreamFlits - buffer.held;
+    const uint32_t room = kChunkFlits;
     uint32_t flits = 0, i = 0;
     memory_.complete = 0;
     memory_.whole_flits = true;
@@ -187,19 +172,13 @@ class EnsoTransmitter {
     return first;
   }
 
-  void ReadBytes(const EnsoBuffer& buffer) {
-    uint8_t* const to = staging_ + uint64_t{buffer.held} * kFlitBytes;
+  void ReadBytes(EnsoChunk& chunk) {
+    uint8_t* const to = chunk.flits[0];
     const auto store = [&](uint32_t part, Quad quad) {
       *reinterpret_cast<Quad*>(to + part * sizeof(Quad)) = quad;
       // Bytes 16 and 17 of a flit.
-      if (part % kParts == 1) memory_.lengths[buffer.held + part / kParts] = LengthOf(quad);
+      if (part % kParts == 1) chunk.lengths[part / kParts] = LengthOf(quad);
     };
-    // Lengths of what the last turn kept: other buffers were served since.
-    if (buffer.held != 0) {
-      team_.ForEach(buffer.held, [&](uint32_t i) {
-        memory_.lengths[i] = LengthOf(LoadPlain(staging_ + i * kFlitBytes + sizeof(Quad)));
-      });
-    }
     // Part `part` of this turn's bytes in its slot.
     const auto offset_in = [&](uint32_t slot, uint32_t part) {
       const uint32_t begin = slot == 0 ? 0 : memory_.ends[slot - 1];
@@ -221,9 +200,10 @@ class EnsoTransmitter {
                              offset < memory_.bytes[slot] ? memory_.bytes[slot] - offset : 0));
       });
     }
-    team_.One([&] {
+    team_.Lead([&] {
       Add(&card_.counters[Crossing::kPayloadFromHost], uint64_t{memory_.flits} * kFlitBytes);
     });
+    team_.ForEach(kTeamThreads, [&](uint32_t) { FenceCard(); });
   }
 
   /// Bytes at an odd address, or the last ones of a slot.
@@ -234,124 +214,6 @@ class EnsoTransmitter {
       (i < 8 ? quad.low : quad.high) |= byte << (8 * (i % 8));
     }
     return quad;
-  }
-
-  /// The length that a frame claims, by the second quad of its first flit; longer ones than a frame
-  /// can be are equally bad.
-  static uint16_t LengthOf(Quad quad) {
-    const uint32_t total = (quad.low & 0xff) << 8 | (quad.low >> 8 & 0xff);
-    return static_cast<uint16_t>(total + 14 < 0xffff ? total + 14 : 0xffff);
-  }
-  uint32_t SpanAt(uint32_t flit) const { return regs::enso::Flits(memory_.lengths[flit]); }
-
-  /// Finds where frames begin: each flit knows where the next frame would begin if one began there;
-  /// the distance doubles with each step. Returns the number of whole frames.
-  uint32_t CutFrames(const EnsoBuffer& buffer) {
-    total_ = buffer.held + memory_.flits;
-    const uint64_t longer = team_.Sum(total_, [&](uint32_t i) -> uint64_t {
-      const uint32_t span = SpanAt(i);
-      memory_.jumps[i] =
-          static_cast<uint16_t>(i + span < total_ && span <= kMostFlits ? i + span : total_);
-      memory_.begins[i] = i == 0;
-      memory_.firsts[i] = static_cast<uint16_t>(i);
-      return span != 1 ? 1 : 0;
-    });
-    if (longer == 0) {
-      rest_ = 0;
-      return total_;
-    }
-    for (uint32_t step = 1; step < total_; step *= 2) Double();
-    team_.ForEach(total_, [&](uint32_t i) { memory_.scratch[i] = IsWhole(i) ? 1 : 0; });
-    const uint32_t frames = team_.ScanExclusive(memory_.scratch, total_);
-    // The last frame that begins may not be whole.
-    rest_ = static_cast<uint32_t>(team_.Sum(total_, [&](uint32_t i) -> uint64_t {
-      if (IsWhole(i)) memory_.firsts[memory_.scratch[i]] = static_cast<uint16_t>(i);
-      return memory_.begins[i] != 0 && !IsWhole(i) ? total_ - i : 0;
-    }));
-    return frames;
-  }
-
-  bool IsWhole(uint32_t i) const {
-    return memory_.begins[i] != 0 && SpanAt(i) <= kMostFlits && i + SpanAt(i) <= total_;
-  }
-
-  void Double() {
-    team_.ForEach(total_, [&](uint32_t i) {
-      const uint32_t next = memory_.jumps[i];
-      memory_.firsts[i] = next < total_ ? memory_.jumps[next] : static_cast<uint16_t>(total_);
-      if (memory_.begins[i] != 0 && next < total_) memory_.begins[next] = 1;
-    });
-    team_.ForEach(total_, [&](uint32_t i) { memory_.jumps[i] = memory_.firsts[i]; });
-  }
-
-  /// Keeps the beginning of a frame whose end is still to come.
-  void KeepRest(EnsoBuffer& buffer) {
-    team_.One([&] {
-      buffer.held = rest_;
-      if (rest_ < kMostFlits) return;
-      card_.Count(Event::kTxOversize);
-      Store(&card_.halted, 1u);
-    });
-    if (rest_ == 0 || rest_ == total_) return;
-    // By way of shared memory: the two places may overlap.
-    auto* const quads = reinterpret_cast<Quad*>(memory_.scratch);
-    static_assert(kMostFlits * kFlitBytes <= sizeof(memory_.scratch));
-    const uint8_t* const from = staging_ + uint64_t{total_ - rest_} * kFlitBytes;
-    team_.ForEach(rest_ * kParts,
-                  [&](uint32_t i) { quads[i] = LoadPlain(from + i * sizeof(Quad)); });
-    team_.ForEach(rest_ * kParts, [&](uint32_t i) {
-      *reinterpret_cast<Quad*>(staging_ + i * sizeof(Quad)) = quads[i];
-    });
-  }
-
-  Returned Frame(uint32_t i) const {
-    const uint32_t first = memory_.firsts[i];
-    return {staging_ + uint64_t{first} * kFlitBytes, memory_.lengths[first]};
-  }
-
-  /// Counts and checks `frames` frames.
-  void Check(uint32_t frames) {
-    const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
-    const uint64_t now = team_.Agree([] { return NowNs(); });
-    // Counts of known and of late frames, and bytes above them.
-    constexpr uint32_t kLateBit = 16, kBytesBit = 32;
-    const uint64_t sums = team_.Sum(frames, [&](uint32_t i) -> uint64_t {
-      const Returned frame = Frame(i);
-      uint64_t sum = uint64_t{frame.length} << kBytesBit | 1;
-      if (shape_.verify == 0) return sum;
-      bool late = false;
-      memory_.orders[i] = CheckTag(card_, shape_, frame, now, lap, &late);
-      if (late) sum |= 1u << kLateBit;
-      return memory_.orders[i] != kNoOrder ? sum : sum - 1;
-    });
-    uint64_t reordered = sums >> kLateBit & 0xffff, compared = 0, changed = 0;
-    if (shape_.verify != 0) {
-      reordered =
-          CountReordered(shape_, team_, memory_.orders, frames, memory_.scratch, lap, reordered);
-      // One frame in so many, if its tag is right.
-      const uint32_t samples = frames / shape_.verify;
-      const auto at = [&](uint32_t i) { return i * shape_.verify + shape_.verify - 1; };
-      compared = samples == 0 ? 0 : team_.Sum(samples, [&](uint32_t i) -> uint64_t {
-        return memory_.orders[at(i)] != kNoOrder ? 1 : 0;
-      });
-      if (compared != 0) {
-        changed = CountChanged(shape_, team_, samples, memory_.scratch, [&](uint32_t i) {
-          return memory_.orders[at(i)] != kNoOrder ? Frame(at(i)) : Returned{nullptr, 0};
-        });
-      }
-    }
-    team_.Lead([&] {
-      const uint64_t bytes = sums >> kBytesBit;
-      card_.Count(Event::kTxFrames, frames);
-      card_.Count(Event::kTxBytes, bytes);
-      Counters& counters = card_.counters;
-      Add(&counters[WireEvent::kReturned], uint64_t{frames});
-      Add(&counters[WireEvent::kReturnedBytes], bytes);
-      Add(&counters[WireEvent::kRecognised], sums & 0xffff);
-      Add(&counters[WireEvent::kVerified], compared);
-      if (reordered != 0) Add(&counters[WireEvent::kReordered], reordered);
-      if (changed != 0) Add(&counters[WireEvent::kCorrupted], changed);
-    });
   }
 
   /// Overwrites the slots that were read to their ends.
@@ -373,17 +235,10 @@ class EnsoTransmitter {
   static constexpr uint32_t kNothing = ~0u;     ///< The slot cannot be reached.
   static constexpr uint32_t kConfig = ~0u - 1;  ///< The slot is a command.
 
-  static constexpr uint32_t kMostFlits = regs::enso::kMaxTxFrameFlits;
-
   EnsoCard& card_;
-  const Wire& wire_;
-  const WireShape& shape_;
   const Team& team_;
-  EnsoTransmitMemory& memory_;
+  EnsoReadMemory& memory_;
   const uint32_t nb_mask_;
-  uint8_t* staging_ = nullptr;
-  uint32_t total_ = 0;  ///< Flits of this turn, with those held.
-  uint32_t rest_ = 0;   ///< Flits at its end of a frame that is not whole.
 };
 
 }  // namespace sluice::device::grid

@@ -28,7 +28,7 @@ const char* Reset(device::grid::Card& base, const SettingValues& settings, uint8
   const auto fresh = std::make_unique<EnsoCard>();
   static_cast<device::grid::Card&>(*fresh) = base;
   card = *fresh;
-  card.staging = staging;
+  card.chunks = reinterpret_cast<device::grid::EnsoChunk*>(staging);
   card.pipe_mask = config.pipe_flits - 1;
   card.nb_mask = config.nb_entries - 1;
   card.per_packet = config.notify_per_packet ? 1 : 0;
@@ -60,7 +60,7 @@ const GridProgram kEnsoProgram = {
     .ptx = kEnsoPtx,
     .card_bytes = sizeof(EnsoCard),
     .block_bytes = sizeof(EnsoMemory),
-    .staging_bytes = size_t{kBuffers} * device::grid::kStagingBytes,
+    .staging_bytes = size_t{kBuffers} * device::grid::kChunks * sizeof(device::grid::EnsoChunk),
     .events = device::enso::kEventNames,
     .received = static_cast<uint32_t>(Event::kRxFrames),
     .construct = [](void* memory) -> device::grid::Card* { return new (memory) EnsoCard; },

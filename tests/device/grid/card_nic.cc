@@ -22,9 +22,7 @@ uint64_t now_ns = 1;
 
 /// What a card that is about to look at the frames which it has cut holds of them.
 struct Sending {
-  const EnsoCard* card = nullptr;
-  uint32_t buffer = 0;
-  const EnsoTransmitMemory* memory = nullptr;
+  const EnsoFrameMemory* memory = nullptr;
   std::vector<uint8_t> stream;
 };
 Sending sending;
@@ -33,13 +31,12 @@ Sending sending;
 
 void SetCardClock(uint64_t ns) { now_ns = ns; }
 
-/// A card looks at the clock when it has read bytes and cut them into frames: they are copied here,
-/// since it overwrites them in the same turn.
+/// A card looks at the clock when it has cut bytes into frames: they are copied here, since it
+/// overwrites them later.
 uint64_t NowNs() {
-  if (sending.card != nullptr && sending.stream.empty()) {
-    const uint32_t flits = sending.card->buffers[sending.buffer].held + sending.memory->flits;
-    const uint8_t* const begin = sending.card->staging + uint64_t{sending.buffer} * kStagingBytes;
-    sending.stream.assign(begin, begin + uint64_t{flits} * kFlitBytes);
+  if (sending.memory != nullptr && sending.stream.empty()) {
+    const uint8_t* const begin = sending.memory->stream;
+    sending.stream.assign(begin, begin + uint64_t{sending.memory->total} * kFlitBytes);
   }
   return now_ns;
 }
@@ -48,7 +45,7 @@ void Relax() { ADD_FAILURE() << "a block waits for another one"; }
 
 /// Pages that are never touched cost nothing.
 struct CardNic::Staging {
-  static constexpr size_t kBytes = size_t{kStagingBytes} * regs::enso::kMaxNotificationBuffers;
+  const size_t kBytes = emulator::kEnsoProgram.staging_bytes;
   Staging()
       : memory(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
@@ -59,7 +56,7 @@ struct CardNic::Staging {
 CardNic::CardNic(const bar::DmaSpace& dma, const enso::EnsoConfig& config)
     : dma_(dma), card_(std::make_unique<EnsoCard>()), staging_(std::make_unique<Staging>()) {
   const emulator::GridProgram& program = emulator::kEnsoProgram;
-  for (Block* block : {&registers_, &receiver_, &sender_}) {
+  for (Block* block : {&registers_, &receiver_, &sender_, &framer_}) {
     block->memory.resize(program.block_bytes / sizeof(std::max_align_t) + 1);
   }
   const bar::PostedQueue::Layout layout = bar::PostedQueue::GetLayout();
@@ -167,11 +164,10 @@ uint32_t CardNic::Transmit(FrameSink& sink, uint32_t budget) {
     moved = false;
     for (uint32_t i = 0; i < card_->listed && sent < budget; ++i) {
       const grid::Counters before = card_->counters;
-      sending.card = card_.get();
-      sending.buffer = card_->sending[i] - 1;
-      sending.memory = reinterpret_cast<const EnsoTransmitMemory*>(sender_.memory.data());
-      TakeTurn(1 + kRoles.receivers + i, sender_);
-      sending.card = nullptr;
+      TakeTurn(1 + kRoles.receivers + 2 * i, sender_);
+      sending.memory = &reinterpret_cast<const EnsoMemory*>(framer_.memory.data())->send.frames;
+      TakeTurn(1 + kRoles.receivers + 2 * i + 1, framer_);
+      sending.memory = nullptr;
       const grid::Counters& after = card_->counters;
       constexpr auto kDescriptors = static_cast<uint32_t>(Crossing::kDescriptors);
       constexpr auto kFrames = static_cast<uint32_t>(Event::kTxFrames);

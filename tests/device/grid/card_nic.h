@@ -24,8 +24,6 @@
 
 namespace sluice::device::grid {
 
-struct EnsoTransmitMemory;
-
 class CardNic final : public Device, private bar::DmaObserver {
  public:
   CardNic(const bar::DmaSpace& dma, const enso::EnsoConfig& config);
@@ -47,8 +45,9 @@ class CardNic final : public Device, private bar::DmaObserver {
   void SetBatch(uint32_t frames) { batch_ = frames; }
 
  private:
-  /// Enough for every listed buffer to have a transmit block of its own.
-  static constexpr Roles kRoles = {.receivers = 1, .senders = regs::enso::kMaxNotificationBuffers};
+  /// Enough for every listed buffer to have two blocks of its own: one that reads, one that cuts.
+  static constexpr Roles kRoles = {.receivers = 1,
+                                   .senders = 2 * regs::enso::kMaxNotificationBuffers};
   struct Block {
     std::vector<std::max_align_t> memory;
   };
@@ -65,7 +64,7 @@ class CardNic final : public Device, private bar::DmaObserver {
   std::unique_ptr<Report> report_ = std::make_unique<Report>();
   struct Staging;
   std::unique_ptr<Staging> staging_;
-  Block registers_, receiver_, sender_;
+  Block registers_, receiver_, sender_, framer_;
   uint32_t posted_ = 0;
   uint32_t batch_ = 1;
   std::vector<Counter> counters_;

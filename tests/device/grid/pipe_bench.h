@@ -31,9 +31,7 @@ class PipeBench : public testing::Test {
     HeadStored(*card_, kId, head & card_->pipe_mask, ignored_);
   }
   /// The block that receives: one more flit.
-  void Accept() {
-    FramesAccepted(*card_, kId, (tail_ + 1) & card_->pipe_mask, 0);
-  }
+  void Accept() { FramesAccepted(*card_, kId, (tail_ + 1) & card_->pipe_mask, 0); }
   void Drop() { FramesDropped(*card_, kId, 1); }
 
   /// One notification is under way; then the next round begins.

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The second half of the transmit path of the Ensō NIC on a card: a block cuts chunks of a buffer's
+// byte stream into frames, and checks them. Each buffer's bytes are a stream of their own here: a
+// frame that begins in one buffer does not go on in another.
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/enso_card.h"
+#include "device/grid/phases.h"
+#include "device/grid/team.h"
+#include "device/grid/verifier.h"
+
+namespace sluice::device::grid {
+
+struct EnsoFrameMemory {
+  static constexpr uint32_t kFlits = kChunkFlits + regs::enso::kMaxTxFrameFlits;
+
+  WireShape shape;
+  uint32_t next;             ///< Where the next look at the buffers begins.
+  const uint8_t* stream;     ///< What this turn works on: what was held, and the chunk behind it.
+  uint32_t total;            ///< Flits of it.
+  uint16_t lengths[kFlits];  ///< Bytes of the frame if one begins at this flit.
+  uint16_t jumps[kFlits];    ///< Where the 2^n-th frame from here begins.
+  uint16_t firsts[kFlits];   ///< First flit of each frame.
+  uint8_t begins[kFlits];    ///< 1: a frame begins here.
+  uint32_t orders[kFlits];   ///< Of each frame; see CheckTag.
+  uint32_t scratch[kFlits];
+};
+
+class EnsoFramer {
+ public:
+  EnsoFramer(EnsoCard& card, const Team& team, EnsoFrameMemory& memory)
+      : card_(card), wire_(card.wire), shape_(memory.shape), team_(team), memory_(memory) {}
+
+  /// Checks the next chunk, of a buffer of block `block` among `blocks`. Returns false if there is
+  /// none.
+  bool Turn(uint32_t block, uint32_t blocks) {
+    const auto found = static_cast<uint32_t>(team_.Agree([&] { return Find(block, blocks); }));
+    if (found == 0) return false;
+    Serve(found - 1);
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
+  static constexpr uint32_t kMostFlits = regs::enso::kMaxTxFrameFlits;
+
+  /// The number of a buffer with a chunk, plus 1; 0: there is none. One thread.
+  uint32_t Find(uint32_t block, uint32_t blocks) {
+    if (Load(&card_.halted) != 0) return 0;
+    const uint32_t listed = Load(&card_.listed);
+    if (block >= listed) return 0;
+    const uint32_t own = (listed - block + blocks - 1) / blocks;  // Of this block.
+    for (uint32_t i = 0; i < own; ++i) {
+      const uint32_t at = (memory_.next + i) % own;
+      const uint32_t number = Load(&card_.sending[block + at * blocks]);
+      if (number == 0) continue;
+      const EnsoBuffer& buffer = card_.buffers[number - 1];
+      if (Load(&buffer.produced) == Load(&buffer.consumed)) continue;
+      memory_.next = at + 1;
+      return number;
+    }
+    return 0;
+  }
+
+  void Serve(uint32_t number) {
+    EnsoBuffer& buffer = card_.buffers[number];
+    Phases phases(card_, team_, Phase::kSendCut);
+    team_.ForEach(kTeamThreads, [&](uint32_t) { FenceCard(); });
+    const uint32_t consumed = buffer.consumed;
+    const EnsoChunk& chunk = card_.ChunkOf(number, consumed);
+    held_ = buffer.held;
+    total_ = held_ + buffer.chunk_flits[consumed % kChunks];
+    stream_ = chunk.flits[0] - held_ * kFlitBytes;
+    team_.One([&] {
+      memory_.stream = stream_;
+      memory_.total = total_;
+    });
+    const uint32_t frames = CutFrames(chunk);
+    phases.Next(Phase::kSendCheck);
+    if (frames != 0) Check(frames);
+    KeepRest(card_.ChunkOf(number, consumed + 1));
+    team_.One([&] {
+      buffer.held = rest_;
+      if (rest_ >= kMostFlits) {
+        card_.Count(Event::kTxOversize);
+        Store(&card_.halted, 1u);
+      }
+      FenceCard();
+      Store(&buffer.consumed, consumed + 1);
+    });
+    phases.End();
+  }
+
+  uint32_t SpanAt(uint32_t flit) const { return regs::enso::Flits(memory_.lengths[flit]); }
+
+  /// Finds where frames begin: each flit knows where the next frame would begin if one began there;
+  /// the distance doubles with each step. Returns the number of whole frames.
+  uint32_t CutFrames(const EnsoChunk& chunk) {
+    const uint64_t longer = team_.Sum(total_, [&](uint32_t i) -> uint64_t {
+      memory_.lengths[i] = i < held_ ? LengthOf(LoadPlain(stream_ + i * kFlitBytes + sizeof(Quad)))
+                                     : chunk.lengths[i - held_];
+      const uint32_t span = SpanAt(i);
+      memory_.jumps[i] =
+          static_cast<uint16_t>(i + span < total_ && span <= kMostFlits ? i + span : total_);
+      memory_.begins[i] = i == 0;
+      memory_.firsts[i] = static_cast<uint16_t>(i);
+      return span != 1 ? 1 : 0;
+    });
+    if (longer == 0) {
+      rest_ = 0;
+      return total_;
+    }
+    for (uint32_t step = 1; step < total_; step *= 2) Double();
+    team_.ForEach(total_, [&](uint32_t i) { memory_.scratch[i] = IsWhole(i) ? 1 : 0; });
+    const uint32_t frames = team_.ScanExclusive(memory_.scratch, total_);
+    // The last frame that begins may not be whole.
+    rest_ = static_cast<uint32_t>(team_.Sum(total_, [&](uint32_t i) -> uint64_t {
+      if (IsWhole(i)) memory_.firsts[memory_.scratch[i]] = static_cast<uint16_t>(i);
+      return memory_.begins[i] != 0 && !IsWhole(i) ? total_ - i : 0;
+    }));
+    return frames;
+  }
+
+  bool IsWhole(uint32_t i) const {
+    return memory_.begins[i] != 0 && SpanAt(i) <= kMostFlits && i + SpanAt(i) <= total_;
+  }
+
+  void Double() {
+    team_.ForEach(total_, [&](uint32_t i) {
+      const uint32_t next = memory_.jumps[i];
+      memory_.firsts[i] = next < total_ ? memory_.jumps[next] : static_cast<uint16_t>(total_);
+      if (memory_.begins[i] != 0 && next < total_) memory_.begins[next] = 1;
+    });
+    team_.ForEach(total_, [&](uint32_t i) { memory_.jumps[i] = memory_.firsts[i]; });
+  }
+
+  /// Keeps the beginning of a frame whose end is still to come: before the bytes of the next chunk.
+  void KeepRest(EnsoChunk& next) {
+    if (rest_ == 0 || rest_ > kMostFlits) return;
+    const uint8_t* const from = stream_ + uint64_t{total_ - rest_} * kFlitBytes;
+    uint8_t* const to = next.flits[0] - rest_ * kFlitBytes;
+    team_.ForEach(rest_ * kParts, [&](uint32_t i) {
+      *reinterpret_cast<Quad*>(to + i * sizeof(Quad)) = LoadPlain(from + i * sizeof(Quad));
+      FenceCard();
+    });
+  }
+
+  Returned Frame(uint32_t i) const {
+    const uint32_t first = memory_.firsts[i];
+    return {stream_ + uint64_t{first} * kFlitBytes, memory_.lengths[first]};
+  }
+
+  /// Counts and checks `frames` frames.
+  void Check(uint32_t frames) {
+    const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
+    const uint64_t now = team_.Agree([] { return NowNs(); });
+    // Counts of known and of late frames, and bytes above them.
+    constexpr uint32_t kLateBit = 16, kBytesBit = 32;
+    const uint64_t sums = team_.Sum(frames, [&](uint32_t i) -> uint64_t {
+      const Returned frame = Frame(i);
+      uint64_t sum = uint64_t{frame.length} << kBytesBit | 1;
+      if (shape_.verify == 0) return sum;
+      bool late = false;
+      memory_.orders[i] = CheckTag(card_, shape_, frame, now, lap, &late);
+      if (late) sum |= 1u << kLateBit;
+      return memory_.orders[i] != kNoOrder ? sum : sum - 1;
+    });
+    uint64_t reordered = sums >> kLateBit & 0xffff, compared = 0, changed = 0;
+    if (shape_.verify != 0) {
+      reordered =
+          CountReordered(shape_, team_, memory_.orders, frames, memory_.scratch, lap, reordered);
+      // One frame in so many, if its tag is right.
+      const uint32_t samples = frames / shape_.verify;
+      const auto at = [&](uint32_t i) { return i * shape_.verify + shape_.verify - 1; };
+      compared = samples == 0 ? 0 : team_.Sum(samples, [&](uint32_t i) -> uint64_t {
+        return memory_.orders[at(i)] != kNoOrder ? 1 : 0;
+      });
+      if (compared != 0) {
+        changed = CountChanged(shape_, team_, samples, memory_.scratch, [&](uint32_t i) {
+          return memory_.orders[at(i)] != kNoOrder ? Frame(at(i)) : Returned{nullptr, 0};
+        });
+      }
+    }
+    team_.Lead([&] {
+      const uint64_t bytes = sums >> kBytesBit;
+      card_.Count(Event::kTxFrames, frames);
+      card_.Count(Event::kTxBytes, bytes);
+      Counters& counters = card_.counters;
+      Add(&counters[WireEvent::kReturned], uint64_t{frames});
+      Add(&counters[WireEvent::kReturnedBytes], bytes);
+      Add(&counters[WireEvent::kRecognised], sums & 0xffff);
+      Add(&counters[WireEvent::kVerified], compared);
+      if (reordered != 0) Add(&counters[WireEvent::kReordered], reordered);
+      if (changed != 0) Add(&counters[WireEvent::kCorrupted], changed);
+    });
+  }
+
+  EnsoCard& card_;
+  const Wire& wire_;
+  const WireShape& shape_;
+  const Team& team_;
+  EnsoFrameMemory& memory_;
+  const uint8_t* stream_ = nullptr;
+  uint32_t held_ = 0;   ///< Flits at its beginning that the last turn kept.
+  uint32_t total_ = 0;  ///< Flits of this turn, with those held.
+  uint32_t rest_ = 0;   ///< Flits at its end of a frame that is not whole.
+};
+
+}  // namespace sluice::device::grid
