@@ -2,6 +2,7 @@
 #include "emulator/ipu_model.h"
 
 #include "device/ipu/ipu_nic.h"
+#include "emulator/grid/ipu_program.h"
 #include "emulator/model.h"
 #include "regs/ipu.h"
 
@@ -20,6 +21,7 @@ const ModelInfo kIpuModel = {.name = "ipu",
                              .driver = "net_ipu",
                              .bar_bytes = regs::ipu::kBarBytes,
                              .settings = {},
-                             .make = MakeIpu};
+                             .make = MakeIpu,
+                             .grid = &kIpuProgram};
 
 }  // namespace sluice::emulator

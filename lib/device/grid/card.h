@@ -161,6 +161,7 @@ struct Card {
   Report* report = nullptr;
   uint8_t* queue = nullptr;  ///< Null: there is no host.
   QueueLayout layout{};
+  uint64_t address = 0;  ///< That the device was given at its making; first octet lowest.
 
   uint32_t stopping = 0;
   uint32_t wire_on = 0;

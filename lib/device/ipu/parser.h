@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "device/device.h"
 #include "regs/ipu.h"
@@ -44,9 +43,9 @@ inline uint16_t PlainClass(const WireFrame& frame) {
   uint32_t type;
   uint32_t fragment;
   uint16_t total_be;
-  std::memcpy(&type, frame.data + 12, 4);
-  std::memcpy(&fragment, frame.data + kIp + 6, 4);
-  std::memcpy(&total_be, frame.data + kIp + 2, 2);
+  __builtin_memcpy(&type, frame.data + 12, 4);
+  __builtin_memcpy(&fragment, frame.data + kIp + 6, 4);
+  __builtin_memcpy(&total_be, frame.data + kIp + 2, 2);
   const uint32_t protocol = fragment >> 24;
   if ((type & 0xff'ffff) != 0x45'0008 || (fragment & 0xff3f) != 0) return 0;
   if (__builtin_bswap16(total_be) < 24) return 0;

@@ -159,6 +159,7 @@ bool GridModel::Start(const Arguments& arguments, std::string* error) {
   image_ = program_.construct(image);
   image_->control = &lines_->control;
   image_->report = &lines_->report;
+  std::memcpy(&image_->address, mac_.data(), mac_.size());
   if (!UploadWire(arguments, error)) return false;
   watch_ = std::thread([this] { Watch(); });
   Log(RTE_LOG_NOTICE, name_ + ": the model runs on " + executor_->Describe() + ", " +

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The blocks of the packetized NIC on a card: one for registers, some that receive, some that send.
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/ipu_receive.h"
+#include "device/grid/ipu_registers.h"
+#include "device/grid/ipu_transmit.h"
+#include "device/grid/posted.h"
+#include "device/grid/roles.h"
+#include "device/grid/team.h"
+
+namespace sluice::device::grid {
+
+/// Shared memory of a block: zeroes at first, with the wire's shape where the role has one.
+union IpuMemory {
+  PostedMemory posted;
+  IpuReceiveMemory receive;
+  IpuTransmitMemory transmit;
+};
+
+enum class IpuRole { kRegisters, kReceive, kSend };
+
+/// Calls f.template operator()<role>(number, count) for block `block`: which block of its role it
+/// is, and how many there are.
+template <typename F>
+void CallRole(const Roles& roles, uint32_t block, F f) {
+  if (block == 0) {
+    f.template operator()<IpuRole::kRegisters>(0, 1);
+  } else if (block <= roles.receivers) {
+    f.template operator()<IpuRole::kReceive>(block - 1, roles.receivers);
+  } else {
+    f.template operator()<IpuRole::kSend>(block - 1 - roles.receivers, roles.senders);
+  }
+}
+
+/// To be called once by all threads of a block, before its first turn.
+template <IpuRole kRole>
+[[gnu::always_inline]] inline void BeginTurns(IpuCard& card, const Team& team, IpuMemory& memory) {
+  team.ForEach(sizeof(IpuMemory) / sizeof(uint32_t),
+               [&](uint32_t i) { reinterpret_cast<uint32_t*>(&memory)[i] = 0; });
+  team.One([&] {
+    if (kRole == IpuRole::kReceive) memory.receive.shape = card.wire.shape;
+    if (kRole == IpuRole::kSend) memory.transmit.shape = card.wire.shape;
+  });
+}
+
+/// One turn of block `block` among the `blocks` of a role; called by all its threads, again and
+/// again.
+template <IpuRole kRole>
+[[gnu::always_inline]] inline void TakeTurn(IpuCard& card, uint32_t block, uint32_t blocks,
+                                            const Team& team, IpuMemory& memory) {
+  if constexpr (kRole == IpuRole::kRegisters) {
+    IpuRegisters registers(card);
+    ServePosted(card, registers, team, memory.posted);
+  } else if constexpr (kRole == IpuRole::kReceive) {
+    IpuReceiver(card, team, memory.receive, block, blocks).Turn();
+  } else {
+    IpuTransmitter(card, team, memory.transmit, block).Turn(blocks);
+  }
+}
+
+}  // namespace sluice::device::grid

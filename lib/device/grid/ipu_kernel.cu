@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The packetized NIC as a persistent kernel, compiled to PTX by clang without a CUDA toolkit.
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+// Everything from here on is code of the card.
+#pragma clang force_cuda_host_device begin
+#include "device/grid/ipu_blocks.h"
+#pragma clang force_cuda_host_device end
+
+/// Of the size that the launch gives: sizeof(IpuMemory).
+extern __attribute__((shared)) unsigned char sluice_shared[];
+
+namespace sluice::device::grid {
+namespace {
+
+__attribute__((shared)) TeamMemory team_memory;
+
+/// All turns of a block between two looks at whether it stops: a function for each role, so that
+/// each has registers of its own.
+template <IpuRole kRole>
+__attribute__((device, noinline)) void TakeTurns(IpuCard& card, uint32_t block, uint32_t blocks) {
+  const Team team(&team_memory);
+  auto& memory = *reinterpret_cast<IpuMemory*>(sluice_shared);
+  BeginTurns<kRole>(card, team, memory);
+  do {
+#pragma clang loop unroll(disable)
+    for (uint32_t turn = 0; turn < kTurnsBetweenLooks; ++turn) {
+      TakeTurn<kRole>(card, block, blocks, team, memory);
+    }
+  } while (team.Agree([&] { return Load(&card.stopping); }) == 0);
+}
+
+}  // namespace
+}  // namespace sluice::device::grid
+
+extern "C" __attribute__((global)) __attribute__((launch_bounds(1024, 1))) void sluice_ipu(
+    sluice::device::grid::IpuCard* card, sluice::device::grid::Roles roles) {
+  using namespace sluice::device::grid;
+  const auto block = static_cast<uint32_t>(__nvvm_read_ptx_sreg_ctaid_x());
+  CallRole(roles, block, [card]<IpuRole kRole>(uint32_t number, uint32_t count) {
+    TakeTurns<kRole>(*card, number, count);
+  });
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The register file of the packetized NIC on a card: regs/ipu.h decoded by the register block, as
+// device/ipu/registers.cc does. Rules are refused as if their table were full, links and endpoints
+// as where no memory is, and rings whose frames are to be stamped.
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/ipu_card.h"
+#include "device/grid/wire.h"
+
+namespace sluice::device::grid {
+
+class IpuRegisters {
+ public:
+  explicit IpuRegisters(IpuCard& card) : card_(card) {}
+
+  template <typename Writes>
+  void Write(uint32_t offset, uint32_t bytes, uint64_t value, Writes&) {
+    using namespace regs::ipu;
+    if ((bytes != 4 && bytes != 8) || offset % bytes != 0 || offset >= kBarBytes) return;
+    const uint32_t page = offset / kPageBytes, within = offset % kPageBytes;
+    if (page != 0) {
+      if (page <= kIpuQueues) WriteQueue(page - 1, within, value);
+      return;
+    }
+    WritePort(within, static_cast<uint32_t>(value));
+    if (bytes == 8) WritePort(within + 4, static_cast<uint32_t>(value >> 32));
+  }
+
+  uint64_t Read(uint32_t offset, uint32_t bytes) const {
+    using namespace regs::ipu;
+    if ((bytes != 4 && bytes != 8) || offset % bytes != 0 || offset >= kBarBytes) {
+      return ~uint64_t{0};
+    }
+    const uint32_t page = offset / kPageBytes, within = offset % kPageBytes;
+    uint64_t value = ~uint64_t{0};
+    if (page == 0) {
+      value = ReadPort(within);
+      if (bytes == 8) value |= uint64_t{ReadPort(within + 4)} << 32;
+    } else if (page <= kIpuQueues) {
+      value = ReadQueue(page - 1, within);
+    }
+    return bytes == 4 ? static_cast<uint32_t>(value) : value;
+  }
+
+ private:
+  static bool IsIn(uint32_t offset, uint32_t first, uint32_t bytes) {
+    return offset >= first && offset - first < bytes;
+  }
+  static uint32_t Half(uint64_t value, uint32_t offset) {
+    return static_cast<uint32_t>(offset % 8 == 0 ? value : value >> 32);
+  }
+
+  static void Lock(uint32_t* lock) {
+    while (CompareExchange(lock, 0, 1) != 0) Relax();
+    FenceCard();
+  }
+  static void Unlock(uint32_t* lock) {
+    FenceCard();
+    Store(lock, 0u);
+  }
+
+  /// Calls f, which changes settings, while no batch is under way that was steered by them.
+  template <typename F>
+  void Change(F f) {
+    Lock(&card_.control_lock);
+    const uint32_t config = Add(&card_.config, 1u);
+    FenceCard();
+    AwaitBatches(card_.wire);
+    f();
+    FenceCard();
+    Store(&card_.config, config + 2);
+    Unlock(&card_.control_lock);
+  }
+
+  void WritePort(uint32_t offset, uint32_t value) {
+    using namespace regs::ipu;
+    if (offset == kReset) {
+      if (value == kResetMagic) Change([&] { Reset(); });
+    } else if (offset == kFlowCommand) {
+      RunFlowCommand(value);
+    } else if (IsIn(offset, kClock, kClockBlockBytes)) {
+      WriteClock(offset, value);
+    } else if (IsIn(offset, kVlanTable, kVlanTableBytes)) {
+      Change([&] { Store(&card_.settings.vlans[(offset - kVlanTable) / 4], value); });
+    } else if (IsIn(offset, kAddressTable, kAddressTableBytes)) {
+      WriteAddress((offset - kAddressTable) / 4, value);
+    } else if (offset >= kPortControl && offset < kFlowStatus) {
+      Change([&] {
+        Store(&card_.settings.port[offset / 4], value);
+        if (offset == kRssKey + kRssKeyBytes - 4) SetKey();
+      });
+    }
+  }
+
+  /// Window b of 32 key bits is what bit b of the input adds (Microsoft RSS specification).
+  void SetKey() {
+    const auto key_byte = [&](uint32_t at) -> uint64_t {
+      if (at >= regs::ipu::kRssKeyBytes) return 0;
+      return card_.settings.port[(regs::ipu::kRssKey + at) / 4] >> at % 4 * 8 & 0xff;
+    };
+    for (uint32_t nibble = 0; nibble < kHashNibbles; ++nibble) {
+      uint64_t bits = 0;
+      for (uint32_t i = 0; i < 5; ++i) bits = bits << 8 | key_byte(nibble / 2 + i);
+      if (nibble % 2 == 1) bits <<= 4;
+      for (uint32_t value = 0; value < 16; ++value) {
+        uint32_t hash = 0;
+        for (uint32_t bit = 0; bit < 4; ++bit) {
+          if ((value & (8u >> bit)) != 0) hash ^= static_cast<uint32_t>(bits >> (8 - bit));
+        }
+        Store(&card_.settings.toeplitz[nibble][value], hash);
+      }
+    }
+  }
+
+  void WriteAddress(uint32_t word, uint32_t value) {
+    if (word % 2 == 0) {
+      card_.address_low = value;
+      return;
+    }
+    Change([&] {
+      uint32_t* const words = card_.settings.addresses;
+      Store(&words[word - 1], card_.address_low);
+      Store(&words[word], value);
+      uint32_t used = regs::ipu::kAddresses;
+      while (used != 0 && (words[2 * used - 1] >> 31) == 0) --used;
+      Store(&card_.settings.addresses_used, used);
+    });
+  }
+
+  void WriteClock(uint32_t offset, uint32_t value) {
+    using namespace regs::ipu;
+    const uint64_t both = uint64_t{value} << 32 | card_.clock_low;
+    if (offset % 8 == 0) card_.clock_low = value;
+    if (offset == kClock + 4) card_.clock_offset = both - NowNs();
+    if (offset == kClockAdjust + 4) card_.clock_offset += both;
+  }
+
+  void RunFlowCommand(uint32_t command) {
+    using namespace regs::ipu;
+    FlowStatus status = FlowStatus::kInvalid;
+    if (command == static_cast<uint32_t>(FlowCommand::kAdd)) status = FlowStatus::kFull;
+    if (command == static_cast<uint32_t>(FlowCommand::kFlush)) status = FlowStatus::kOk;
+    if (command == static_cast<uint32_t>(FlowCommand::kRemove) ||
+        command == static_cast<uint32_t>(FlowCommand::kQuery) ||
+        command == static_cast<uint32_t>(FlowCommand::kQueryAndClear) ||
+        command == static_cast<uint32_t>(FlowCommand::kPopAged)) {
+      status = FlowStatus::kAbsent;
+    }
+    card_.flow_status = static_cast<uint32_t>(status);
+  }
+
+  uint32_t ReadPort(uint32_t offset) const {
+    using namespace regs::ipu;
+    constexpr uint32_t kModelVersion = 1 << 16;  // 1.0.0, as the CPU's model.
+    if (IsIn(offset, kStatistics, 8 * kStatisticCount)) {
+      return Half(Load(&card_.counters.model[(offset - kStatistics) / 8]), offset);
+    }
+    if (IsIn(offset, kVlanTable, kVlanTableBytes)) {
+      return card_.settings.vlans[(offset - kVlanTable) / 4];
+    }
+    if (IsIn(offset, kAddressTable, kAddressTableBytes)) {
+      return card_.settings.addresses[(offset - kAddressTable) / 4];
+    }
+    switch (offset & ~7u) {
+      case kPermanentAddress:
+        return Half(card_.address, offset);
+      case kClock:
+        return Half(NowNs() + card_.clock_offset, offset);
+      case kRxStamp:
+      case kTxStampTime:
+      case kFlowHits:
+      case kFlowHitBytes:
+        return 0;
+      default:
+        break;
+    }
+    if (offset == kDeviceId) return kDeviceIdValue;
+    if (offset == kQueuePairs) return kIpuQueues;
+    if (offset == kEndpoints) return 0;
+    if (offset == kFirmware) return kModelVersion;
+    if (offset == kPortStatus) return kPortCarrier;
+    if (offset == kFlowStatus) return card_.flow_status;
+    return offset < kFlowStatus ? card_.settings.port[offset / 4] : UINT32_MAX;
+  }
+
+  void WriteQueue(uint32_t queue, uint32_t offset, uint64_t value) {
+    using namespace regs::ipu;
+    if (offset >= kEndpointBlock) {
+      if (offset == kEndpointBlock + kEndpointControl && (value & kEndpointEnable) != 0) {
+        card_.Count(kStatLineFaults);
+      }
+      return;
+    }
+    if (offset >= kLinkBlock) {
+      if (offset == kLinkBlock + kLinkControl && (value & kLinkEnable) != 0) {
+        card_.Count(kStatLinkFaults);
+      }
+      return;
+    }
+    const bool transmit = offset >= kTxBlock;
+    IpuRing& ring = transmit ? card_.tx[queue] : card_.rx[queue];
+    const uint32_t reg = transmit ? offset - kTxBlock : offset;
+    if (reg == kRingTail) return RingDoorbell(ring, static_cast<uint32_t>(value));
+    if (reg == kRingBase) ring.base = value;
+    if (reg == kRingEntries) ring.entries = static_cast<uint32_t>(value);
+    if (reg == kRingBuffer) ring.buffer_bytes = static_cast<uint32_t>(value);
+    if (reg != kRingControl) return;
+    if (transmit) {
+      Lock(&card_.control_lock);
+      ControlTx(ring, (value & kRingEnable) != 0);
+      Unlock(&card_.control_lock);
+    } else {
+      Change([&] { ControlRx(queue, static_cast<uint32_t>(value)); });
+    }
+  }
+
+  void RingDoorbell(IpuRing& ring, uint32_t tail) {
+    const RingPlace place(Load(&ring.place));
+    if (!place.enabled() || tail - Load(&ring.head) > place.entries() ||
+        tail - Load(&ring.tail) > place.entries()) {
+      return card_.Count(regs::ipu::kStatBadDoorbell);
+    }
+    Store(&ring.tail, tail);
+  }
+
+  /// Settings are being changed.
+  void ControlRx(uint32_t queue, uint32_t control) {
+    using namespace regs::ipu;
+    IpuRing& ring = card_.rx[queue];
+    IpuRxSettings& settings = card_.settings.rings[queue];
+    RingPlace place;
+    if ((control & kRingEnable) != 0 && (control & kRingStamp) == 0 &&
+        ring.buffer_bytes >= kMinBuffer && ring.buffer_bytes <= UINT16_MAX) {
+      place = FindRing(card_, ring.base, ring.entries);
+    }
+    Store(&ring.tail, 0u);
+    Store(&ring.reserved, 0u);
+    if (place.enabled()) Store(&ring.head, 0u);
+    Store(&ring.place, place.word());
+    Store(&settings.place, place.word());
+    Store(&settings.room, ring.buffer_bytes);
+    Store(&settings.scatter, control & kRingScatter);
+    SizeBatches();
+  }
+
+  /// A quarter of all descriptors at once, so that batches overlap.
+  void SizeBatches() {
+    uint32_t descriptors = 0, segments = 1;
+    for (uint32_t i = 0; i < kIpuQueues; ++i) {
+      const IpuRxSettings& ring = card_.settings.rings[i];
+      if (ring.place == 0) continue;
+      descriptors += RingPlace(ring.place).entries();
+      const uint32_t needed = (card_.wire.shape.largest * kFlitBytes + ring.room - 1) / ring.room;
+      if (ring.scatter != 0 && needed > segments) segments = needed;
+    }
+    uint32_t frames = descriptors / 4 / segments;
+    if (frames > kBatchFrames / segments) frames = kBatchFrames / segments;
+    if (frames > card_.most_frames) frames = card_.most_frames;
+    Store(&card_.settings.segments, segments);
+    Store(&card_.settings.batch_frames, frames == 0 ? 1u : frames);
+  }
+
+  /// The control lock is held.
+  void ControlTx(IpuRing& ring, bool enable) {
+    const uint32_t off = (Load(&ring.epoch) | 1) + 1;
+    Exchange(&ring.epoch, off);
+    while (Add(&ring.busy, 0u) != 0) Relax();
+    FenceCard();
+    const RingPlace place = enable ? FindRing(card_, ring.base, ring.entries) : RingPlace();
+    Store(&ring.place, place.word());
+    if (!place.enabled()) return;
+    Store(&ring.tail, 0u);
+    Store(&ring.head, 0u);
+    FenceCard();
+    Store(&ring.epoch, off + 1);
+  }
+
+  /// Settings are being changed.
+  void Reset() {
+    for (uint32_t i = 0; i < kIpuQueues; ++i) {
+      for (IpuRing* const ring : {&card_.rx[i], &card_.tx[i]}) {
+        ring->base = 0;
+        ring->entries = ring->buffer_bytes = 0;
+      }
+      ControlRx(i, 0);
+      ControlTx(card_.tx[i], false);
+      Store(&card_.rx[i].head, 0u);
+      Store(&card_.tx[i].head, 0u);
+    }
+    auto* const words = reinterpret_cast<uint32_t*>(&card_.settings);
+    for (uint32_t i = 0; i < sizeof(IpuSettings) / sizeof(uint32_t); ++i) Store(&words[i], 0u);
+    SizeBatches();
+    card_.clock_offset = 0 - NowNs();
+    card_.flow_status = 0;
+  }
+
+  uint64_t ReadQueue(uint32_t queue, uint32_t offset) const {
+    using namespace regs::ipu;
+    if (offset == kEndpointBlock + kEndpointStatus || offset == kLinkBlock + kLinkStatus) return 0;
+    if (offset >= kLinkBlock) return ~uint64_t{0};
+    const bool transmit = offset >= kTxBlock;
+    const IpuRing& ring = transmit ? card_.tx[queue] : card_.rx[queue];
+    const uint32_t reg = transmit ? offset - kTxBlock : offset;
+    if (reg == kRingBase) return ring.base;
+    if (reg == kRingEntries) return ring.entries;
+    if (reg == kRingBuffer) return ring.buffer_bytes;
+    if (reg == kRingStatus) return Load(&ring.place) != 0 ? 1 : 0;
+    if (reg == kRingHead) return Load(&ring.head);
+    return ~uint64_t{0};
+  }
+
+  /// Waits until all batches that were taken are published.
+  static void AwaitBatches(const Wire& wire) {
+    const uint64_t taken = Load(&wire.taken);
+    while (static_cast<int64_t>(Load(&wire.published) - taken) < 0) Relax();
+    FenceCard();
+  }
+
+  IpuCard& card_;
+};
+
+}  // namespace sluice::device::grid

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The transmit path of the packetized NIC on a card: a block reads posted descriptors of its
+// queues, then the frames that they name, completes the descriptors and checks the frames.
+// Checksums that a descriptor asks for are not filled in, since nothing on this wire looks at them;
+// frames to be cut into segments, or to be tagged, count as bad descriptors.
+#pragma once
+
+#include <cstdint>
+
+#include "device/grid/ipu_card.h"
+#include "device/grid/phases.h"
+#include "device/grid/team.h"
+#include "device/grid/verifier.h"
+
+namespace sluice::device::grid {
+
+/// Descriptors that a turn reads, and flits of the frames that it sends: at least the longest
+/// frame.
+inline constexpr uint32_t kIpuSendWindow = kBatchFrames;
+inline constexpr uint32_t kIpuSendFlits = kBatchFlits;
+static_assert(kIpuSendWindow > 2 * regs::ipu::kMaxSegments &&
+              kIpuSendFlits * kFlitBytes > regs::ipu::kMaxFrameBytes);
+/// Card memory of each transmit block.
+inline constexpr uint32_t kIpuStagingBytes = kIpuSendFlits * kFlitBytes;
+
+struct IpuTransmitMemory {
+  WireShape shape;
+  // Of each queue.
+  Quad looks[kIpuQueues];       ///< The first 16 bytes of its IpuRing.
+  uint32_t epochs[kIpuQueues];  ///< Of `heads`; 0: none yet.
+  uint32_t heads[kIpuQueues];
+  uint32_t reports;    ///< Descriptors of this turn that were completed.
+  uint32_t confirmed;  ///< Epoch of the queue that is served, once it is marked busy.
+  // Of each descriptor.
+  uint64_t data[kIpuSendWindow];   ///< Where its bytes are; 0: nowhere.
+  uint32_t infos[kIpuSendWindow];  ///< See Info.
+  // Of each frame.
+  uint16_t firsts[kIpuSendWindow + 1];  ///< Its first descriptor.
+  uint16_t lengths[kIpuSendWindow];     ///< 0: it is not sent.
+  uint32_t before[kIpuSendWindow];      ///< Flits of those before it.
+  uint32_t orders[kIpuSendWindow];
+  uint32_t scratch[kIpuSendWindow];
+  uint16_t owners[kIpuSendFlits];  ///< Of each flit: its frame.
+};
+
+class IpuTransmitter {
+ public:
+  IpuTransmitter(IpuCard& card, const Team& team, IpuTransmitMemory& memory, uint32_t block)
+      : card_(card),
+        wire_(card.wire),
+        shape_(memory.shape),
+        team_(team),
+        memory_(memory),
+        staging_(card.staging + uint64_t{block} * kIpuStagingBytes),
+        block_(block) {}
+
+  /// Looks once at each queue of this block among `blocks`.
+  void Turn(uint32_t blocks) {
+    if (block_ >= kIpuQueues) return;
+    team_.ForEach((kIpuQueues - block_ + blocks - 1) / blocks, [&](uint32_t i) {
+      const uint32_t queue = block_ + i * blocks;
+      memory_.looks[queue] = LoadQuad(&card_.tx[queue]);
+      const uint32_t epoch = Epoch(queue);
+      if (epoch == memory_.epochs[queue] || epoch % 2 == 0) return;
+      memory_.epochs[queue] = epoch;
+      memory_.heads[queue] = Load(&card_.tx[queue].head);
+    });
+    for (uint32_t queue = block_; queue < kIpuQueues; queue += blocks) {
+      if (Epoch(queue) % 2 == 0) continue;
+      const RingPlace ring(memory_.looks[queue].high);
+      uint32_t posted = static_cast<uint32_t>(memory_.looks[queue].low) - memory_.heads[queue];
+      if (posted == 0 || posted > ring.entries()) continue;
+      Serve(queue, ring, posted < kIpuSendWindow ? posted : kIpuSendWindow);
+    }
+  }
+
+ private:
+  static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
+
+  /// Of a descriptor: its length, what completes it, and how long its frame must be at least for
+  /// the checksums that it asks for.
+  class Info {
+   public:
+    explicit Info(uint32_t word) : word_(word) {}
+    static Info Of(uint64_t high) {
+      using namespace regs::ipu;
+      uint32_t word = static_cast<uint32_t>(high) & (0xffff | kTxEndOfPacket | kTxReport);
+      if ((high & (kTxTag | kTxSegment)) != 0) word |= kRefused;
+      const auto byte = [high](uint32_t shift) {
+        return static_cast<uint32_t>(high >> shift & 0xff);
+      };
+      const uint32_t header = byte(kTxIpLengthShift), l4 = byte(kTxIpOffsetShift) + header;
+      if ((high & kTxIpChecksum) != 0 && header < 20) word |= kRefused;
+      uint32_t least = (high & kTxIpChecksum) != 0 ? l4 : 0;
+      if ((high & kTxL4Checksum) != 0) least = l4 + byte(kTxL4FieldShift) + 2;
+      return Info(word | least << kLeastShift);
+    }
+    uint32_t word() const { return word_; }
+    uint32_t length() const { return word_ & 0xffff; }
+    bool ends() const { return (word_ & regs::ipu::kTxEndOfPacket) != 0; }
+    bool reports() const { return (word_ & regs::ipu::kTxReport) != 0; }
+    bool refused() const { return (word_ & kRefused) != 0; }
+    uint32_t least() const { return word_ >> kLeastShift; }
+
+   private:
+    static constexpr uint32_t kRefused = 1u << 18, kLeastShift = 19;
+
+    uint32_t word_;
+  };
+  Info InfoOf(uint32_t descriptor) const { return Info(memory_.infos[descriptor]); }
+  uint32_t Epoch(uint32_t queue) const {
+    return static_cast<uint32_t>(memory_.looks[queue].low >> 32);
+  }
+  static uint32_t Flits(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes; }
+
+  void Serve(uint32_t queue, RingPlace ring, uint32_t count) {
+    Phases phases(card_, team_, Phase::kSendSlots);
+    ReadDescriptors(queue, ring, count);
+    phases.Next(Phase::kSendCut);
+    const uint32_t frames = memory_.confirmed == Epoch(queue) ? FindFrames(count) : 0;
+    if (frames == 0) return team_.One([&] { Store(&card_.tx[queue].busy, 0u); });
+    Measure(frames);
+    phases.Next(Phase::kSendBytes);
+    ReadFrames();
+    phases.Next(Phase::kSendComplete);
+    const uint32_t done = memory_.firsts[frames_];
+    Complete(queue, ring, done);
+    phases.Next(Phase::kSendCheck);
+    Check();
+    phases.End();
+    Release(queue, done);
+  }
+
+  /// Marks the queue busy, too: the register block waits for that before it says that a ring is
+  /// off, and what it switched off before is seen here.
+  void ReadDescriptors(uint32_t queue, RingPlace ring, uint32_t count) {
+    const uint32_t head = memory_.heads[queue];
+    team_.ForEach(count + 1, [&](uint32_t i) {
+      if (i == count) {
+        Exchange(&card_.tx[queue].busy, 1);
+        FenceCard();
+        memory_.reports = 0;
+        memory_.confirmed = Add(&card_.tx[queue].epoch, 0u);
+        return;
+      }
+      const Quad descriptor = LoadQuad(ring.At(head + i));
+      const Info info = Info::Of(descriptor.high);
+      memory_.infos[i] = info.word();
+      memory_.data[i] =
+          reinterpret_cast<uint64_t>(card_.dma.Translate(descriptor.low, info.length()));
+    });
+  }
+
+  /// Lists the frames whose ends are among the descriptors; what has no end within kMaxSegments is
+  /// one, too. Returns their number.
+  uint32_t FindFrames(uint32_t count) {
+    constexpr uint32_t kMost = regs::ipu::kMaxSegments;
+    const auto list = [&](auto ends) {
+      team_.ForEach(count, [&](uint32_t i) { memory_.scratch[i] = ends(i) ? 1 : 0; });
+      const uint32_t frames = team_.ScanExclusive(memory_.scratch, count);
+      team_.ForEach(count, [&](uint32_t i) {
+        if (i == 0) memory_.firsts[0] = 0;
+        if (ends(i)) memory_.firsts[memory_.scratch[i] + 1] = static_cast<uint16_t>(i + 1);
+      });
+      return frames;
+    };
+    const uint64_t open =
+        team_.Sum(count, [&](uint32_t i) -> uint64_t { return InfoOf(i).ends() ? 0 : 1; });
+    if (open == 0) {
+      team_.ForEach(count + 1, [&](uint32_t i) { memory_.firsts[i] = static_cast<uint16_t>(i); });
+      return count;
+    }
+    const uint32_t frames = list([&](uint32_t i) { return InfoOf(i).ends(); });
+    const auto is_cut = [&](uint32_t i) {
+      return (i - memory_.firsts[memory_.scratch[i]]) % kMost == kMost - 1;
+    };
+    team_.ForEach(count,
+                  [&](uint32_t i) { memory_.orders[i] = InfoOf(i).ends() || is_cut(i) ? 1 : 0; });
+    const uint64_t all =
+        team_.Sum(count, [&](uint32_t i) -> uint64_t { return memory_.orders[i]; });
+    return all == frames ? frames : list([&](uint32_t i) { return memory_.orders[i] != 0; });
+  }
+
+  /// Judges the frames, and chooses as many of `frames` as there is room for.
+  void Measure(uint32_t frames) {
+    using namespace regs::ipu;
+    team_.ForEach(frames, [&](uint32_t frame) {
+      const uint32_t first = memory_.firsts[frame], end = memory_.firsts[frame + 1];
+      uint32_t length = 0;
+      bool bad = !InfoOf(end - 1).ends(), fault = false;
+      for (uint32_t i = first; i < end; ++i) {
+        length += InfoOf(i).length();
+        bad |= InfoOf(i).length() == 0;
+        fault |= memory_.data[i] == 0;
+      }
+      bad |= length < kMinFrameBytes || length > kMaxFrameBytes;
+      const bool refused = InfoOf(first).refused() || length < InfoOf(first).least();
+      memory_.lengths[frame] = static_cast<uint16_t>(bad || fault || refused ? 0 : length);
+      memory_.orders[frame] = !bad && fault ? kStatTxDmaFault : kStatTxBadDescriptor;
+      memory_.before[frame] = Flits(memory_.lengths[frame]);
+    });
+    flits_ = team_.ScanExclusive(memory_.before, frames);
+    frames_ = frames;
+    if (flits_ <= kIpuSendFlits) return;
+    const auto fits = [&](uint32_t frame) {
+      return memory_.before[frame] + Flits(memory_.lengths[frame]) <= kIpuSendFlits;
+    };
+    frames_ = static_cast<uint32_t>(
+        team_.Sum(frames, [&](uint32_t frame) -> uint64_t { return fits(frame) ? 1 : 0; }));
+    flits_ = memory_.before[frames_];
+  }
+
+  void ReadFrames() {
+    team_.ForEach(frames_, [&](uint32_t frame) {
+      const uint32_t flits = Flits(memory_.lengths[frame]);
+      for (uint32_t flit = 0; flit < flits; ++flit) {
+        memory_.owners[memory_.before[frame] + flit] = static_cast<uint16_t>(frame);
+      }
+    });
+    team_.Copy(
+        flits_ * kParts,
+        [&](uint32_t part) {
+          const uint32_t flit = part / kParts, frame = memory_.owners[flit];
+          const auto offset = static_cast<uint32_t>((flit - memory_.before[frame]) * kFlitBytes +
+                                                    part % kParts * sizeof(Quad));
+          return offset < memory_.lengths[frame] ? LoadPart(frame, offset) : Quad{0, 0};
+        },
+        [&](uint32_t part, Quad quad) {
+          *reinterpret_cast<Quad*>(staging_ + uint64_t{part} * sizeof(Quad)) = quad;
+        });
+  }
+
+  /// 16 bytes of a frame, or as many as are left of it.
+  Quad LoadPart(uint32_t frame, uint32_t offset) const {
+    uint32_t segment = memory_.firsts[frame];
+    while (offset >= InfoOf(segment).length()) offset -= InfoOf(segment++).length();
+    const auto* const from = reinterpret_cast<const uint8_t*>(memory_.data[segment]) + offset;
+    const uint32_t left = InfoOf(segment).length() - offset;
+    if (reinterpret_cast<uintptr_t>(from) % sizeof(Quad) == 0 && left >= sizeof(Quad)) {
+      return LoadQuad(from);
+    }
+    const uint32_t end = memory_.firsts[frame + 1];
+    if (left >= sizeof(Quad) || segment + 1 == end) {
+      return LoadAcross(from, left < sizeof(Quad) ? left : sizeof(Quad));
+    }
+    return LoadBytes(&memory_.data[segment], &memory_.infos[segment], end - segment, offset);
+  }
+  /// Bytes at an odd address: the bus reads whole quads, of which the first and the last one hold
+  /// some of these.
+  static Quad LoadAcross(const uint8_t* from, uint32_t bytes) {
+    const auto odd = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) % sizeof(Quad));
+    Quad quad = LoadQuad(from - odd);
+    if (odd != 0) {
+      Quad next{0, 0};
+      if (odd + bytes > sizeof(Quad)) next = LoadQuad(from - odd + sizeof(Quad));
+      const uint64_t words[4] = {quad.low, quad.high, next.low, next.high};
+      const uint32_t shift = odd % 8 * 8;
+      const auto word = [&](uint64_t low, uint64_t high) {
+        return shift == 0 ? low : low >> shift | high << (64 - shift);
+      };
+      quad = odd < 8 ? Quad{word(words[0], words[1]), word(words[1], words[2])}
+                     : Quad{word(words[1], words[2]), word(words[2], words[3])};
+    }
+    if (bytes < sizeof(Quad)) {
+      if (bytes <= 8) quad.high = 0;
+      if (bytes > 8) quad.high &= (uint64_t{1} << 8 * (bytes - 8)) - 1;
+      if (bytes < 8) quad.low &= (uint64_t{1} << 8 * bytes) - 1;
+    }
+    return quad;
+  }
+  /// Bytes of several segments.
+  [[gnu::noinline]] static Quad LoadBytes(const uint64_t* data, const uint32_t* infos,
+                                          uint32_t segments, uint32_t offset) {
+    uint64_t low = 0, high = 0;
+    for (uint32_t i = 0; i < sizeof(Quad); ++i, ++offset) {
+      while (offset >= Info(*infos).length()) {
+        offset -= Info(*infos).length();
+        ++data, ++infos;
+        if (--segments == 0) return {low, high};
+      }
+      const uint64_t byte = Load(reinterpret_cast<const uint8_t*>(*data) + offset);
+      if (i < 8) low |= byte << 8 * i;
+      if (i >= 8) high |= byte << 8 * (i - 8);
+    }
+    return {low, high};
+  }
+
+  /// Reports the descriptors that ask for it: what they name was read.
+  void Complete(uint32_t queue, RingPlace ring, uint32_t done) {
+    const uint32_t head = memory_.heads[queue];
+    team_.ForEach(done, [&](uint32_t i) {
+      if (!InfoOf(i).reports()) return;
+      auto* const high = reinterpret_cast<uint64_t*>(ring.At(head + i)) + 1;
+      Store(high, regs::ipu::kDone);
+      Add(&memory_.reports, 1u);
+      FenceSystem();
+    });
+    team_.One([&] {
+      memory_.heads[queue] = head + done;
+      Store(&card_.tx[queue].head, head + done);
+    });
+  }
+
+  Returned Frame(uint32_t i) const {
+    return {staging_ + uint64_t{memory_.before[i]} * kFlitBytes, memory_.lengths[i]};
+  }
+
+  /// Counts and checks the frames.
+  void Check() {
+    const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
+    const uint64_t now = team_.Agree([] { return NowNs(); });
+    // Counts of known, of sent and of late frames, and bytes above them.
+    constexpr uint32_t kSentBit = 12, kLateBit = 24, kBytesBit = 36, kCountMask = (1u << 12) - 1;
+    static_assert(kIpuSendWindow <= kCountMask);
+    const uint64_t sums = team_.Sum(frames_, [&](uint32_t i) -> uint64_t {
+      const Returned frame = Frame(i);
+      if (frame.length == 0) {
+        card_.Count(static_cast<regs::ipu::Statistic>(memory_.orders[i]));
+        memory_.orders[i] = kNoOrder;
+        return 0;
+      }
+      const uint64_t sum = uint64_t{frame.length} << kBytesBit | 1u << kSentBit;
+      if (shape_.verify == 0) return sum | 1;
+      bool late = false;
+      memory_.orders[i] = CheckTag(card_, shape_, frame, now, lap, &late);
+      return sum | (late ? 1u << kLateBit : 0) | (memory_.orders[i] != kNoOrder ? 1 : 0);
+    });
+    uint64_t reordered = sums >> kLateBit & kCountMask, compared = 0, changed = 0;
+    if (shape_.verify != 0) {
+      reordered =
+          CountReordered(shape_, team_, memory_.orders, frames_, memory_.scratch, lap, reordered);
+      // One frame in so many, if its tag is right.
+      const uint32_t samples = frames_ / shape_.verify;
+      const auto at = [&](uint32_t i) { return i * shape_.verify + shape_.verify - 1; };
+      compared = samples == 0 ? 0 : team_.Sum(samples, [&](uint32_t i) -> uint64_t {
+        return memory_.orders[at(i)] != kNoOrder ? 1 : 0;
+      });
+      if (compared != 0) {
+        changed = CountChanged(shape_, team_, samples, memory_.scratch, [&](uint32_t i) {
+          return memory_.orders[at(i)] != kNoOrder ? Frame(at(i)) : Returned{nullptr, 0};
+        });
+      }
+    }
+    team_.Lead([&] {
+      const uint64_t bytes = sums >> kBytesBit, sent = sums >> kSentBit & kCountMask;
+      card_.Count(regs::ipu::kStatTxFrames, sent);
+      card_.Count(regs::ipu::kStatTxBytes, bytes);
+      Counters& counters = card_.counters;
+      Add(&counters[WireEvent::kReturned], sent);
+      Add(&counters[WireEvent::kReturnedBytes], bytes);
+      Add(&counters[WireEvent::kRecognised], sums & kCountMask);
+      Add(&counters[WireEvent::kVerified], compared);
+      if (reordered != 0) Add(&counters[WireEvent::kReordered], reordered);
+      if (changed != 0) Add(&counters[WireEvent::kCorrupted], changed);
+    });
+  }
+
+  void Release(uint32_t queue, uint32_t done) {
+    team_.One([&] {
+      Store(&card_.tx[queue].busy, 0u);
+      Add(&card_.counters[Crossing::kPayloadFromHost], uint64_t{flits_} * kFlitBytes);
+      Add(&card_.counters[Crossing::kDescriptors], uint64_t{done} * regs::ipu::kDescriptorBytes);
+      Add(&card_.counters[Crossing::kNotifications], uint64_t{memory_.reports} * sizeof(uint64_t));
+    });
+  }
+
+  IpuCard& card_;
+  const Wire& wire_;
+  const WireShape& shape_;
+  const Team team_;
+  IpuTransmitMemory& memory_;
+  uint8_t* const staging_;
+  const uint32_t block_;
+  uint32_t frames_ = 0, flits_ = 0;
+};
+
+}  // namespace sluice::device::grid

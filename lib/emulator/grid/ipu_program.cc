@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "emulator/grid/ipu_program.h"
+
+#include <array>
+#include <memory>
+#include <new>
+
+#include "device/grid/ipu_blocks.h"
+
+namespace sluice::emulator {
+
+extern const char kIpuPtx[];
+
+namespace {
+
+using device::grid::IpuCard;
+using device::grid::IpuMemory;
+using device::grid::IpuRing;
+using device::grid::IpuRole;
+using device::grid::kIpuQueues;
+
+constexpr auto kEventNames = [] {
+  std::array<std::string_view, regs::ipu::kStatisticCount> names;
+  for (uint32_t i = 0; i < names.size(); ++i) names[i] = regs::ipu::kStatisticNames[i];
+  return names;
+}();
+
+const char* Reset(device::grid::Card& base, const SettingValues&, uint8_t* staging) {
+  auto& card = static_cast<IpuCard&>(base);
+  const uint32_t most = card.most_frames != 0 ? card.most_frames : card.wire.shape.batch_frames;
+  // All that is the model's own, from its power-on state.
+  const auto fresh = std::make_unique<IpuCard>();
+  static_cast<device::grid::Card&>(*fresh) = base;
+  card = *fresh;
+  card.staging = staging;
+  card.most_frames = most;
+  card.settings.batch_frames = card.settings.segments = 1;
+  return nullptr;
+}
+
+// As IpuNic::MemoryTaken: a ring that does not lie where it did is off.
+void FindRings(device::grid::Card& base) {
+  auto& card = static_cast<IpuCard&>(base);
+  const auto is_gone = [&](const IpuRing& ring) {
+    return ring.place != 0 && FindRing(card, ring.base, ring.entries).word() != ring.place;
+  };
+  for (uint32_t i = 0; i < kIpuQueues; ++i) {
+    if (is_gone(card.rx[i])) {
+      card.Count(regs::ipu::kStatRxDmaFault);
+      card.rx[i].place = card.settings.rings[i].place = 0;
+      card.config += 2;
+    }
+    if (is_gone(card.tx[i])) {
+      card.Count(regs::ipu::kStatTxDmaFault);
+      card.tx[i].place = 0;
+      card.tx[i].epoch = (card.tx[i].epoch | 1) + 1;
+    }
+  }
+}
+
+}  // namespace
+
+const GridProgram kIpuProgram = {
+    .kernel = "sluice_ipu",
+    .ptx = kIpuPtx,
+    .card_bytes = sizeof(IpuCard),
+    .block_bytes = sizeof(IpuMemory),
+    .staging_bytes = size_t{kIpuQueues} * device::grid::kIpuStagingBytes,
+    .events = kEventNames,
+    .received = regs::ipu::kStatRxFrames,
+    .construct = [](void* memory) -> device::grid::Card* { return new (memory) IpuCard; },
+    .reset = Reset,
+    .find_rings = FindRings,
+    .begin =
+        [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
+           const device::grid::Team& team, void* memory) {
+          device::grid::CallRole(roles, block, [&]<IpuRole kRole>(uint32_t, uint32_t) {
+            device::grid::BeginTurns<kRole>(static_cast<IpuCard&>(card), team,
+                                            *static_cast<IpuMemory*>(memory));
+          });
+        },
+    .turn =
+        [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
+           const device::grid::Team& team, void* memory) {
+          const auto take = [&]<IpuRole kRole>(uint32_t number, uint32_t count) {
+            device::grid::TakeTurn<kRole>(static_cast<IpuCard&>(card), number, count, team,
+                                          *static_cast<IpuMemory*>(memory));
+          };
+          device::grid::CallRole(roles, block, take);
+        }};
+
+}  // namespace sluice::emulator
