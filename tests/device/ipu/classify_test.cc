@@ -83,9 +83,8 @@ TEST_F(Classified, AFragmentIsHashedByItsAddresses) {
   EXPECT_EQ(Class(d), kClassEther | kClassIpv4 | kClassFragment);
 }
 
-TEST_F(Classified, HashesIpv6AsTheSpecificationSays) {
-  host.nic.WriteRegister(kRssFields, 4, kRssIpv6 | kRssIpv6Tcp);
-  // 3ffe:2501:200:1fff::7 port 2794 → 3ffe:2501:200:3::1 port 1766
+/// 3ffe:2501:200:1fff::7 port 2794 → 3ffe:2501:200:3::1 port 1766
+std::string Ipv6Vector() {
   std::string frame(14 + 40 + 20, '\0');
   frame[12] = '\x86', frame[13] = '\xdd', frame[14] = 0x60, frame[19] = 20, frame[20] = 6;
   const uint8_t addresses[32] = {0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00, 0x1f, 0xff, 0,    0,    0,
@@ -94,9 +93,31 @@ TEST_F(Classified, HashesIpv6AsTheSpecificationSays) {
   std::memcpy(frame.data() + 22, addresses, 32);
   frame[54] = 2794 >> 8, frame[55] = static_cast<char>(2794 & 255);
   frame[56] = 1766 >> 8, frame[57] = static_cast<char>(1766 & 255);
+  return frame;
+}
+
+TEST_F(Classified, HashesIpv6AsTheSpecificationSays) {
+  host.nic.WriteRegister(kRssFields, 4, kRssIpv6 | kRssIpv6Tcp);
+  const std::string frame = Ipv6Vector();
   EXPECT_EQ(static_cast<uint32_t>(Receive(frame).low), 0x40207d3du);
   host.nic.WriteRegister(kRssFields, 4, kRssIpv6);
   EXPECT_EQ(static_cast<uint32_t>(Receive(frame).low), 0x2cc18cd5u);
+}
+
+/// Options and extensions are no part of what is hashed: the hash is that of the frame without.
+TEST_F(Classified, PortsAreFoundBehindOptionsAndExtensions) {
+  host.nic.WriteRegister(kRssFields, 4, kRssIpv4 | kRssIpv4Tcp | kRssIpv6 | kRssIpv6Tcp);
+  std::string options = Ipv4Frame(kVectors[0].tuple);
+  options[14] = 0x46;
+  options[17] = static_cast<char>(options[17] + 4);
+  options.insert(34, 4, '\x01');  // No operation.
+  EXPECT_EQ(static_cast<uint32_t>(Receive(options).low), kVectors[0].with_ports);
+  // Hop-by-hop and destination options, of 8 bytes each: PadN.
+  std::string extensions = Ipv6Vector();
+  extensions[19] = 16 + 20;
+  extensions[20] = 0;
+  extensions.insert(54, std::string({60, 0, 1, 4, 0, 0, 0, 0, 6, 0, 1, 4, 0, 0, 0, 0}));
+  EXPECT_EQ(static_cast<uint32_t>(Receive(extensions).low), 0x40207d3du);
 }
 
 TEST_F(Classified, TheTableTurnsTheHashIntoAQueue) {

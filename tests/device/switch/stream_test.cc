@@ -363,6 +363,23 @@ TEST(Teardown, WritesInFlightArriveAndLaterOnesAreRefused) {
   EXPECT_EQ(rig.Drain(again.stream, 1).size(), 1u);
 }
 
+TEST(Teardown, AMessageWithoutAnEndIsCutByTheFlush) {
+  Rig rig;
+  const Opened opened = rig.Open(Pair());
+  rig.Put(opened.stream, 0, 0, 1000);
+  Tlp tlp;
+  for (int i = 0; i < 2; ++i) {  // Two of five TLPs.
+    ASSERT_TRUE((rig.at[{opened.stream, 0}].writer->Next(tlp)));
+    rig.sw.Accept(0, tlp);
+  }
+  rig.at[{opened.stream, 0}].writer.reset();
+  rig.sw.Close(opened.stream);
+  EXPECT_EQ(rig.Flush(0, opened.windows[0]).messages, 0u);
+  EXPECT_EQ(rig.sw.dropped(Drop::kCut), 1u);
+  EXPECT_TRUE(rig.Drain(opened.stream, 1).empty());
+  EXPECT_TRUE(rig.sw.Finished(opened.stream));
+}
+
 TEST(Forward, WhatIsNoStreamGoesByAddressAndCompletionsReturn) {
   Rig rig;
   ASSERT_TRUE(
