@@ -180,8 +180,7 @@ class IpuReceiver {
     team_.One([&] { memory_.left = 0; });
     team_.ForEach(kIpuQueues + 1, [&](uint32_t queue) {
       if (queue == kIpuQueues) {
-        const bool agrees =
-            (Load(&wire_.epoch) == batch_.epoch) & (Load(&card_.config) == memory_.config);
+        const bool agrees = !IsStale(wire_, batch_) & (Load(&card_.config) == memory_.config);
         memory_.agrees = agrees ? 1 : 0;
         return;
       }
@@ -334,7 +333,7 @@ class IpuReceiver {
           low = 0;
           high = kDone | kRxEndOfPacket;
         }
-        StoreQuad(Ring(queue).At(descriptor + segment), {low, high});
+        StoreQuadHighLast(Ring(queue).At(descriptor + segment), {low, high});
       }
     });
     team_.ForEach(kIpuQueues, [&](uint32_t queue) {

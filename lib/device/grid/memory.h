@@ -41,6 +41,8 @@ inline void StoreQuad(void* to, Quad quad) {
   asm volatile("st.volatile.global.v2.u64 [%0], {%1,%2};" ::"l"(to), "l"(quad.low), "l"(quad.high)
                : "memory");
 }
+/// The same where the high half holds what makes the quad valid.
+inline void StoreQuadHighLast(void* to, Quad quad) { StoreQuad(to, quad); }
 /// A load of card memory that no other thread writes meanwhile.
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
@@ -103,6 +105,11 @@ inline void StoreQuad(void* to, Quad quad) {
   auto* const words = static_cast<uint64_t*>(to);
   Store(words + 1, quad.high);
   Store(words, quad.low);
+}
+inline void StoreQuadHighLast(void* to, Quad quad) {
+  auto* const words = static_cast<uint64_t*>(to);
+  Store(words, quad.low);
+  Store(words + 1, quad.high);
 }
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
