@@ -44,6 +44,13 @@ TEST(MetricValues, AreNothingWithoutAFiniteNumber) {
     EXPECT_EQ(ValueOf("$a", "[a, b]", std::string("\"") + text + "\" b"), std::nullopt) << text;
   }
   EXPECT_EQ(ValueOf("$a", "[a, b]", "1 2 3"), std::nullopt);
+  // By number, whatever the pattern names; a name that is a number comes first.
+  EXPECT_EQ(ValueOf("$2", "[a, , c]", "1 2 3"), 2);
+  EXPECT_EQ(ValueOf("$4", "[..., z]", "1 2 3 4 5"), 4);
+  EXPECT_EQ(ValueOf("$6", "[..., z]", "1 2 3 4 5"), std::nullopt);
+  EXPECT_EQ(ValueOf("$1", "[1 = 9, b]", "9 2"), 9);
+  EXPECT_EQ(ValueOf("$2", "[2, b]", "7 8"), 7);
+  EXPECT_EQ(ValueOf("$3", "[]", "1 2 3"), 3);
 }
 
 TEST(MetricValues, FitTheirPattern) {
@@ -57,10 +64,18 @@ TEST(MetricValues, FitTheirPattern) {
   EXPECT_EQ(error_of("$.a b", "{ $.a = 1 }"), "at byte 4: something behind the selector");
   EXPECT_EQ(error_of("$.a[*].b", "{ $.a[*].b = 1 }"),
             "at byte 1: a value has one place: give an index instead of *");
-  EXPECT_EQ(error_of("$c", "[a, b]"),
-            "a value of a space-delimited pattern is $ and the name of one of its fields");
-  EXPECT_EQ(error_of("$", "[a, ]"),
-            "a value of a space-delimited pattern is $ and the name of one of its fields");
+  for (const auto& [value, pattern] : {std::pair("$c", "[a, b]"),
+                                       {"$", "[a, ]"},
+                                       {"$0", "[a, b]"},
+                                       {"$3", "[a, b]"},
+                                       {"$1x", "[...]"},
+                                       {"$-1", "[...]"},
+                                       {"$99999999999999999999", "[...]"}}) {
+    EXPECT_EQ(error_of(value, pattern),
+              "a value of a space-delimited pattern is $ and the name or the number of one of its "
+              "fields")
+        << value;
+  }
 }
 
 TEST(Fields, OfAPatternHaveNames) {

@@ -81,7 +81,23 @@ class TestFilter(unittest.TestCase):
         _, said, _ = say("--test_filter=[level, status > 300, ...]", text=lines)
         match = json.loads(said)["matches"][1]
         self.assertEqual(match, {"eventNumber": 2, "eventMessage": "[ERROR] 400 BAD REQUEST",
-                                 "extractedValues": {"$level": "ERROR", "$status": "400"}})
+                                 "extractedValues": {"$level": "ERROR", "$status": "400",
+                                                     "$3": "BAD", "$4": "REQUEST"}})
+
+    def test_fields_without_a_name_have_their_number(self):
+        """Examples of the API reference of CloudWatch Logs, TestMetricFilter."""
+        line = b'127.0.0.1 - frank [10/Oct/2000:13:25:15 -0700] "GET /index.html HTTP/1.0" 404 1534'
+        fields = ["127.0.0.1", "-", "frank", "10/Oct/2000:13:25:15 -0700",
+                  "GET /index.html HTTP/1.0", "404", "1534"]
+        for pattern, names in (("[]", "1234567"), ("[..., size]", [*"123456", "size"]),
+                               ("[..., status_code=4*, size]", [*"12345", "status_code", "size"]),
+                               ("[..., request=*.html*, status_code=4*,]",
+                                [*"1234", "request", "status_code", "7"]),
+                               ("[ip, , user, ...]", ["ip", "2", "user", *"4567"])):
+            with self.subTest(pattern):
+                _, said, _ = say(f"--test_filter={pattern}", text=line + b"\n")
+                self.assertEqual(json.loads(said)["matches"][0]["extractedValues"],
+                                 {"$" + name: field for name, field in zip(names, fields)})
 
     def test_a_wrong_pattern_is_said_in_one_line(self):
         for pattern in ("#Cloud", "{", "{ $.x = }", "[a", "%(%", "%[%", '"open', "x" * 1025):

@@ -70,27 +70,34 @@ std::optional<FieldPattern::Field> FieldPattern::TakeField(Cursor& cursor, int* 
   return field;
 }
 
-std::optional<FieldPattern> FieldPattern::Parse(Cursor& cursor) {
-  const size_t begin = cursor.position();
-  cursor.Take("[");
-  FieldPattern pattern;
+bool FieldPattern::TakeFields(Cursor& cursor) {
   int regexes = 0;
   do {
     cursor.SkipSpace();
     const size_t at = cursor.position();
     if (cursor.Take("...")) {
-      if (pattern.dots_) {
-        cursor.FailAt(at, "three dots for the second time");
-        return std::nullopt;
-      }
-      pattern.dots_ = pattern.fields_.size();
+      if (dots_) return cursor.FailAt(at, "three dots for the second time");
+      dots_ = fields_.size();
       cursor.SkipSpace();
     } else {
       auto field = TakeField(cursor, &regexes);
-      if (!field) return std::nullopt;
-      pattern.fields_.push_back(*std::move(field));
+      if (!field) return false;
+      fields_.push_back(*std::move(field));
     }
   } while (cursor.Take(","));
+  return true;
+}
+
+std::optional<FieldPattern> FieldPattern::Parse(Cursor& cursor) {
+  const size_t begin = cursor.position();
+  cursor.Take("[");
+  FieldPattern pattern;
+  cursor.SkipSpace();
+  if (cursor.Peek() == ']') {
+    pattern.dots_ = 0;
+  } else if (!pattern.TakeFields(cursor)) {
+    return std::nullopt;
+  }
   if (!cursor.TakeClosing("]", begin, "bracket", "a comma")) return std::nullopt;
   return pattern;
 }
@@ -140,6 +147,14 @@ Needles FieldPattern::GetNeedles() const {
     }
   }
   return ToNeedles(clauses);
+}
+
+std::string_view FieldPattern::NameOf(size_t number, size_t count) const {
+  const size_t head = dots_.value_or(fields_.size());
+  const size_t tail = fields_.size() - head;
+  if (number < head) return fields_[number].name;
+  if (number + tail < count) return {};
+  return fields_[number + fields_.size() - count].name;
 }
 
 std::vector<std::string> FieldPattern::names() const {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/logmon/filter/condition.h"
+#include "engine/logmon/filter/field_reader.h"
 #include "engine/logmon/filter/json_line.h"
 
 namespace sluice::engine::logmon {
@@ -68,6 +69,20 @@ std::optional<Filter> Filter::CloudWatch(std::string_view pattern, std::string* 
     return std::nullopt;
   }
   return filter;
+}
+
+std::vector<std::pair<std::string, std::string_view>> Filter::FieldsOf(
+    std::string_view line) const {
+  std::vector<std::pair<std::string, std::string_view>> fields;
+  const auto* pattern = std::get_if<FieldPattern>(&condition_->pattern);
+  if (pattern == nullptr) return fields;
+  FieldReader reader(line);
+  while (const auto field = reader.Next()) fields.emplace_back("$", *field);
+  for (size_t number = 0; number < fields.size(); ++number) {
+    const std::string_view name = pattern->NameOf(number, fields.size());
+    fields[number].first += name.empty() ? std::to_string(number + 1) : std::string(name);
+  }
+  return fields;
 }
 
 std::optional<Filter> Filter::Regex(std::string_view expression, std::string* error) {

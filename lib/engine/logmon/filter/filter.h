@@ -121,6 +121,10 @@ class Filter {
   size_t rules() const;
   /// The names of the fields of a space-delimited pattern; empty for other patterns.
   const std::vector<std::string>& fields() const { return fields_; }
+  /// Fields of a line that a space-delimited pattern matches, in their order: "$" with the field's
+  /// name or, if it has none, its number in the line, from 1; and the field. Empty for other
+  /// patterns.
+  std::vector<std::pair<std::string, std::string_view>> FieldsOf(std::string_view line) const;
 
  private:
   friend class LineValue;

@@ -2,10 +2,13 @@
 #include "engine/logmon/filter/line_value.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <system_error>
 
 #include "engine/logmon/filter/comparison.h"
 #include "engine/logmon/filter/condition.h"
+#include "engine/logmon/filter/field_reader.h"
 #include "engine/logmon/filter/json_repair.h"
 
 namespace sluice::engine::logmon {
@@ -36,25 +39,35 @@ std::optional<LineValue> LineValue::Compile(std::string_view selector, const Fil
     }
     return value;
   }
-  if (!std::holds_alternative<FieldPattern>(pattern)) {
+  const auto* fields = std::get_if<FieldPattern>(&pattern);
+  if (fields == nullptr) {
     *error = "only JSON and space-delimited patterns name values";
     return std::nullopt;
   }
   const std::string_view name = selector.substr(selector.starts_with('$') ? 1 : 0);
   const auto found = std::find(filter.fields_.begin(), filter.fields_.end(), name);
-  if (name.empty() || name == selector || found == filter.fields_.end()) {
-    *error = "a value of a space-delimited pattern is $ and the name of one of its fields";
-    return std::nullopt;
-  }
   value.condition_ = filter.condition_;
   value.field_ = static_cast<size_t>(found - filter.fields_.begin());
+  if (!name.empty() && name != selector && found != filter.fields_.end()) return value;
+  value.by_number_ = true;
+  const auto [stop, code] = std::from_chars(name.data(), name.data() + name.size(), value.field_);
+  if (name == selector || code != std::errc() || stop != name.data() + name.size() ||
+      value.field_-- == 0 || !fields->MayHave(value.field_ + 1)) {
+    *error =
+        "a value of a space-delimited pattern is $ and the name or the number of one of its fields";
+    return std::nullopt;
+  }
   return value;
 }
 
 std::optional<std::string_view> LineValue::FieldOf(std::string_view line, Scratch& scratch) const {
   const auto& pattern = std::get<FieldPattern>(condition_->pattern);
   if (!pattern.Split(line, scratch.fields())) return std::nullopt;
-  return scratch.fields()[field_];
+  if (!by_number_) return scratch.fields()[field_];
+  FieldReader reader(line);
+  auto field = reader.Next();
+  for (size_t number = 0; field && number < field_; ++number) field = reader.Next();
+  return field;
 }
 
 std::optional<double> LineValue::NumberOf(std::string_view line, Scratch& scratch) const {

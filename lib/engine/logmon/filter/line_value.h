@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A value in a line: `$.a.b` of a JSON line, or `$field` of a space-delimited one.
+// A value in a line: `$.a.b` of a JSON line, or `$field` of a space-delimited one: the field's
+// name, or its number in the line, from 1.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,8 @@ class LineValue {
 
   std::optional<JsonSelector> selector_;  // Or:
   std::shared_ptr<const Condition> condition_;
-  size_t field_ = 0;
+  size_t field_ = 0;  ///< Of the pattern; or, if by_number_, of the line.
+  bool by_number_ = false;
 };
 
 }  // namespace sluice::engine::logmon
