@@ -108,12 +108,41 @@ TEST(Syslog, TakesWordsInFrontOfAColonForATagOnlyWhereOneCanBe) {
   const std::string front = "<13>May 12 10:11:12 web1 ";
   ExpectRead(front + "10.0.0.1:80 refused", {1, 5, "web1", "", "10.0.0.1:80 refused"});
   ExpectRead(front + "no tag here: really", {1, 5, "web1", "", "no tag here: really"});
-  ExpectRead(front + "a:b: c", {1, 5, "web1", "", "a:b: c"});
   ExpectRead(front + ": c", {1, 5, "web1", "", ": c"});
   ExpectRead(front + "[1]: c", {1, 5, "web1", "", "[1]: c"});
   ExpectRead(front + "tag:", {1, 5, "web1", "tag", ""});
   ExpectRead(front + "tag:  indented", {1, 5, "web1", "tag", " indented"});
   ExpectRead(front, {1, 5, "web1", "", ""});
+}
+
+// RFC 3164 section 4.1.3: what is neither letter nor digit ends the tag, a bracket and a colon
+// above all; names of programs have some other characters.
+TEST(Syslog, EndsATagAtItsColonOrBracketWhateverFollows) {
+  const std::string front = "<13>May 12 10:11:12 web1 ";
+  const struct {
+    const char* text;
+    const char* app;
+    const char* process;
+    const char* content;
+  } kCases[] = {{"a:b: c", "a", "", "b: c"},
+                {"sshd[12]:Failed", "sshd", "12", "Failed"},
+                {"sshd[12] Failed", "sshd", "12", "Failed"},
+                {"sshd[12]Failed", "sshd", "12", "Failed"},
+                {"kernel:[12.5] up", "kernel", "", "[12.5] up"},
+                {"postfix/smtpd[1]:x", "postfix/smtpd", "1", "x"},
+                {"systemd-logind[7]: New", "systemd-logind", "7", "New"},
+                {"su[]:x", "su", "", "x"},
+                {"su[1:x", "", "", "su[1:x"},
+                {"su [1]:x", "", "", "su [1]:x"},
+                {"pam_unix(sshd:session): x", "", "", "pam_unix(sshd:session): x"},
+                {"sshd(pam_unix)[12]: x", "sshd(pam_unix)", "12", "x"},
+                {"22:14:15 x", "", "", "22:14:15 x"}};
+  for (const auto& c : kCases) {
+    ExpectRead(front + c.text, {1, 5, "web1", c.app, c.content});
+    EXPECT_EQ(Read(front + c.text).message.process, c.process) << c.text;
+  }
+  // Where the host name should be, an address may have colons.
+  ExpectRead("<13>May 12 10:11:12 fe80::1 su: x", {1, 5, "fe80::1", "su", "x"});
 }
 
 /// RFC 6587 section 3.4.1: the count is of all bytes behind its space.
@@ -141,6 +170,8 @@ TEST(Syslog, HasTheHeaderOfALineOfAFile) {
   EXPECT_EQ(header_of("<86>Nov 26 22:14:00 web1 sshd[4711]: Failed"),
             "Nov 26 22:14:00 web1 sshd[4711]: ");
   EXPECT_EQ(header_of("<86>Nov  6 22:14:00 sshd: Failed"), "Nov  6 22:14:00 192.0.2.7 sshd: ");
+  EXPECT_EQ(header_of("<86>Nov 26 22:14:00 web1 sshd[4711]:Failed"),
+            "Nov 26 22:14:00 web1 sshd[4711]: ");
   EXPECT_EQ(header_of("<86>2003-10-01T22:14:15.003Z web1 sshd[1]: Failed"),
             "Oct  1 22:14:15 web1 sshd[1]: ");
   EXPECT_EQ(header_of("<34>1 2003-10-11T22:14:15.003Z mymachine.example.com su - ID47 - failed"),

@@ -162,8 +162,36 @@ bool ReadRfc5424(Reader reader, SyslogMessage& message) {
   return true;
 }
 
-/// The tag without its "[pid]", if `reader` stands before "tag:" or "tag[pid]:"; `pid` without the
-/// brackets.
+bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+/// Of a program's name. RFC 3164 section 4.1.3 has letters and digits alone.
+bool IsOfTag(char c) {
+  return IsLetter(c) || IsDigit(c) || std::string_view("-_./").find(c) != std::string_view::npos;
+}
+
+/// A tag that begins with a letter and ends, as RFC 3164 section 4.1.3 says, before a bracket or a
+/// colon, whatever follows. Returns it, and sets `pid` to what the brackets contain.
+std::optional<std::string_view> SkipNamedTag(Reader& reader, std::string_view* pid) {
+  Reader probe = reader;
+  const std::string_view rest = probe.rest();
+  const auto stop = std::ranges::find_if_not(rest, IsOfTag);
+  const std::string_view tag = rest.substr(0, static_cast<size_t>(stop - rest.begin()));
+  if (tag.empty() || !IsLetter(tag[0])) return std::nullopt;
+  probe.Skip(tag);
+  std::string_view process;
+  const bool has_process = probe.Skip("[");
+  if (has_process) {
+    process = probe.rest().substr(0, probe.rest().find_first_of("] "));
+    if (!probe.Skip(process) || !probe.Skip("]")) return std::nullopt;
+  }
+  if (!probe.Skip(":") && !has_process) return std::nullopt;
+  probe.Skip(" ");
+  *pid = process;
+  reader = probe;
+  return tag;
+}
+
+/// The tag without its "[pid]", if `reader` stands before "tag:" or "tag[pid]:" and a space; `pid`
+/// without the brackets.
 std::optional<std::string_view> SkipTag(Reader& reader, std::string_view* pid) {
   Reader probe = reader;
   const std::string_view word = probe.Word();
@@ -194,7 +222,8 @@ bool ReadRfc3164(Reader reader, SyslogMessage& message) {
     message.header.hostname = reader.Word();
     reader.Skip(" ");
     front = reader.rest();
-    tag = SkipTag(reader, &message.process);
+    tag = SkipNamedTag(reader, &message.process);
+    if (!tag) tag = SkipTag(reader, &message.process);
   }
   message.tag = front.substr(0, front.size() - reader.rest().size());
   message.header.app = tag.value_or("");
@@ -252,6 +281,7 @@ void FileHeader(const SyslogMessage& message, const packet::FlowKey& flow, std::
   header->append(" ");
   if (!message.tag.empty()) {
     header->append(message.tag);
+    if (!message.tag.ends_with(' ') && !message.text.starts_with(' ')) header->append(" ");
   } else if (!message.header.app.empty()) {
     header->append(message.header.app);
     if (!message.process.empty()) header->append("[").append(message.process).append("]");

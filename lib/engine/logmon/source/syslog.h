@@ -36,8 +36,10 @@ struct SyslogMessage {
 ///   RFC 5424: `<PRI>1 TIMESTAMP HOSTNAME APP PROCID MSGID SD MSG`. It is read as such only if
 ///     everything up to the end of the structured data is as the RFC wants it, lengths apart.
 ///   RFC 3164: `<PRI>TIMESTAMP HOSTNAME TAG: CONTENT`, with a date of RFC 3164 or RFC 3339. The
-///     tag is a word that ends with a colon, its `[pid]` aside; without one, all behind the host
-///     name is text. A tag where the host name should be is taken for the tag.
+///     tag begins with a letter and ends at a colon or behind its `[pid]`, whatever follows (RFC
+///     3164 section 4.1.3; a space alone ends none), or is any word that ends with a colon, its
+///     `[pid]` aside. Without a tag, all behind the host name is text. Such a word where the host
+///     name should be is taken for the tag.
 ///   `<PRI>` and anything else: all behind the priority is text (RFC 3164 section 4.3.2).
 SyslogMessage ReadSyslog(std::string_view datagram);
 
