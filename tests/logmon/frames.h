@@ -26,6 +26,10 @@ struct TextFrame {
   uint16_t destination_port = 514;
   uint32_t sequence = 0;  ///< TCP.
   uint8_t flags = 0x10;   ///< TCP.
+  bool back = false;      ///< From the usual destination to the usual source; ports are as given.
+  uint32_t acknowledged = 0;
+  uint16_t window = 0xffff;
+  std::string_view options = "";  ///< TCP: a multiple of four bytes.
 };
 
 inline Bytes MakeFrame(const TextFrame& from) {
@@ -36,7 +40,8 @@ inline Bytes MakeFrame(const TextFrame& from) {
   };
   const auto add32 = [&](uint32_t value) { add16(value >> 16), add16(value & 0xffff); };
   if (from.vlan) add32(0x81000064);
-  const auto upper = static_cast<uint32_t>((from.tcp ? 20 : 8) + from.text.size());
+  const auto upper =
+      static_cast<uint32_t>((from.tcp ? 20 + from.options.size() : 8) + from.text.size());
   const uint8_t protocol = from.tcp ? 6 : 17;
   add16(from.ipv6 ? 0x86dd : 0x0800);
   if (from.ipv6) {
@@ -44,20 +49,26 @@ inline Bytes MakeFrame(const TextFrame& from) {
     add16(upper);
     frame.push_back(protocol);
     frame.push_back(64);
-    for (const uint32_t last : {from.sender, 0xffffu}) {
-      add32(0xfd000000), add32(0), add32(0), add32(last);
+    for (const bool source : {true, false}) {
+      add32(0xfd000000), add32(0), add32(0), add32(source != from.back ? from.sender : 0xffff);
     }
   } else {
     const size_t ip = frame.size();
     add16(0x4500), add16(20 + upper), add32(0), frame.push_back(64), frame.push_back(protocol);
-    add16(0), add32(0x0a000000 | from.sender), add32(0x0afffffe);
+    add16(0);
+    for (const bool source : {true, false}) {
+      add32(0x0a000000 | (source != from.back ? from.sender : 0xfffffe));
+    }
     packet::StoreBe16(&frame[ip + 10], static_cast<uint16_t>(~NaiveSum({&frame[ip], 20})));
   }
   const size_t l4 = frame.size();
   add16(from.source_port), add16(from.destination_port);
   if (from.tcp) {
-    add32(from.sequence), add32(0), frame.push_back(0x50), frame.push_back(from.flags);
-    add16(0xffff), add16(0), add16(0);
+    add32(from.sequence), add32(from.acknowledged);
+    frame.push_back(static_cast<uint8_t>(0x50 + from.options.size() / 4 * 16));
+    frame.push_back(from.flags);
+    add16(from.window), add16(0), add16(0);
+    frame.insert(frame.end(), from.options.begin(), from.options.end());
   } else {
     add16(upper), add16(0);
   }

@@ -372,6 +372,71 @@ TEST_F(MonitorTest, JoinsNothingAcrossAGapAndSkipsTheTornLine) {
   EXPECT_EQ(monitor_->tcp().pool().used_blocks(), 0u);
 }
 
+// RFC 9293 section 3.1 and RFC 7323 section 2.2: the receiver accepts 512 << 9 bytes, and one
+// segment of as many comes last.
+TEST_F(MonitorTest, WaitsForLateSegmentsAsFarAsTheReceiverAccepts) {
+  using namespace std::string_view_literals;
+  constexpr uint32_t kSegments = 200;
+  std::string line = "ERROR " + std::string(1000, 'x');
+  line.back() = '\n';
+  const auto bytes = static_cast<uint32_t>(line.size());
+  uint32_t others = 0;
+  for (const bool ipv6 : {false, true}) {
+    for (const bool vlan : {false, true}) {
+      TextFrame text{.tcp = true,
+                     .ipv6 = ipv6,
+                     .vlan = vlan,
+                     .sender = 1 + others,
+                     .destination_port = kTcpPort,
+                     .sequence = 1000,
+                     .flags = kSyn};
+      TextFrame back = text;
+      std::swap(back.source_port, back.destination_port);
+      back.back = true;
+      back.flags = kSyn | 0x10;
+      back.acknowledged = 1001;
+      back.options = "\x02\x04\x05\xb4\x01\x03\x03\x09"sv;
+      EXPECT_EQ(Process(text), packet::kConsume);
+      EXPECT_EQ(Process(back), packet::kPass);
+      back.flags = 0x10;
+      back.window = 512;
+      back.options = "";
+      EXPECT_EQ(Process(back), packet::kPass);
+      others += 2;
+      text.flags = 0x10;
+      text.text = line;
+      for (uint32_t i = 1; i <= kSegments; ++i) {
+        text.sequence = 1001 + i % kSegments * bytes;
+        EXPECT_EQ(Process(text), packet::kConsume);
+      }
+      EXPECT_EQ(Seen()[0], kSegments) << ipv6 << vlan;
+    }
+  }
+  EXPECT_EQ(Count(Counter::kGaps), 0u);
+  EXPECT_EQ(Count(Counter::kOther), others);
+}
+
+TEST_F(MonitorTest, ReadsNoOptionsOfTheReceiverBeyondItsHeader) {
+  using namespace std::string_view_literals;
+  for (const std::string_view options :
+       {"\x03\x03\x07\x00"sv, "\x03\x00\x07\x00"sv, "\x03\x01\x07\x00"sv, "\x03\xff\x07\x00"sv,
+        "\x01\x01\x01\x03"sv, "\x01\x01\x03\x03"sv, "\x00\x03\x03\x07"sv, "\x05\x04\x03\x03"sv}) {
+    TextFrame back{.tcp = true,
+                   .source_port = kTcpPort,
+                   .destination_port = 4000,
+                   .flags = kSyn | 0x10,
+                   .back = true,
+                   .options = options};
+    EXPECT_EQ(Process(back), packet::kPass);
+    const TextFinder finder({}, {}, std::array{kTcpPort});
+    const test::ExactBuffer buffer(MakeFrame(back));
+    FoundText found;
+    finder.Find(buffer.data(), buffer.size(), found);
+    EXPECT_EQ(found.kind, FoundText::Kind::kWindow);
+    EXPECT_EQ(found.window.shift, options == "\x03\x03\x07\x00"sv ? 7 : 0);
+  }
+}
+
 TEST_F(MonitorTest, SkipsTheLineInWhichItJoinsAStream) {
   Segment(1000, "ERROR half\nERROR whole\n");
   EXPECT_EQ(Seen(), (Counts{1, 0, 1}));

@@ -347,6 +347,43 @@ TEST_F(TcpStreamTest, ForgetsWithWhatWaits) {
   EXPECT_EQ(Out(), "{gap}i");
 }
 
+// RFC 7323 section 2: windows are scaled by the shift count of the SYN, whose own is not.
+TEST_F(TcpStreamTest, KeepsWhatTheReceiverAcceptsUpToHalfOfThePool) {
+  const auto tell = [&](const TcpWindow& window) { assembler_.TakeWindow(stream_, window); };
+  tell({100, 9000, 0, true});  // No stream is known.
+  Take(99, "", kSyn);
+  tell({100, 9000});  // Its scale is not known.
+  EXPECT_FALSE(stream_.has_edge);
+  tell({100, 5000, 7, true});
+  EXPECT_EQ(stream_.edge, 5100u);
+  tell({100, 512});
+  EXPECT_EQ(stream_.edge, 100u + 65536);
+  tell({100, 1});  // What was accepted once stays so.
+  EXPECT_EQ(stream_.edge, 100u + 65536);
+  tell({100u - (20u << 20), 0xffff});  // Far from the stream.
+  tell({100u + 200'000, 0xffff});
+  EXPECT_EQ(stream_.edge, 100u + 65536);
+  const std::string late(60'000, 'a'), ahead(5536, 'b');
+  Take(60'100, ahead);  // Up to the edge.
+  EXPECT_EQ(Out(), "");
+  Take(100, late);
+  EXPECT_EQ(Out(), late + ahead);
+  EXPECT_EQ(Count(Counter::kGaps), 0u);
+  // No less than the window that is configured.
+  Take(65'636 + 999, "c");
+  EXPECT_EQ(Out(), "");
+  Take(65'636 + 1000, "d");
+  EXPECT_EQ(Out(), "{gap}cd");
+  const uint32_t next = 65'636 + 1001;
+  tell({next, 0xffff});
+  Take(next + (1 << 19) - 1, "e");
+  EXPECT_EQ(Out(), "") << "half of the pool is 2^19 bytes";
+  Take(next + (1 << 19), "f");
+  EXPECT_EQ(Out(), "{gap}ef");
+  Take(7, "", kSyn | kFin);
+  EXPECT_TRUE(stream_.has_edge) << "a SYN that is not believed changes nothing";
+}
+
 TEST_F(TcpStreamTest, TakesNoMoreBlocksThanItsWindowSpansHoweverSmallTheSegments) {
   TcpAssembler assembler({.pool_bytes = 1 << 20, .window = 65536, .gap_cycles = 0}, counters_);
   TcpStream stream;

@@ -215,6 +215,9 @@ class Monitor {
     switch (found.kind) {
       case FoundText::Kind::kText:
         break;
+      case FoundText::Kind::kWindow:
+        TakeWindow(found);
+        [[fallthrough]];
       case FoundText::Kind::kOther:
         counters_.Count(SourceCounters::kOther);
         return packet::kPass;
@@ -293,6 +296,13 @@ class Monitor {
     // A segment that the stream does not believe keeps no source alive.
     const bool part = tcp_.Take(sources_.state(place).tcp, segment, now_, ReceiverOf(place));
     if (is_known && part) sources_.Touch(place, now_);
+  }
+
+  /// The frame is for others, as is what else the receiver of a stream sends. It keeps no source
+  /// alive, and makes none.
+  [[gnu::noinline]] void TakeWindow(const FoundText& found) {
+    const uint32_t place = sources_.Find(found.flow);
+    if (place != kNoPlace) tcp_.TakeWindow(sources_.state(place).tcp, found.window);
   }
 
   uint32_t NewSource(const packet::FlowKey& flow) {

@@ -6,7 +6,9 @@
 //   - A stream begins with its SYN; one that was under way already begins with a gap.
 //   - Of bytes that arrive twice the first count, also where segments overlap.
 //   - Bytes ahead wait for those before them, within a window and as long as the pool has room.
-//     Where either ends, or time, the missing bytes are given up: a gap.
+//     Where either ends, or time, the missing bytes are given up: a gap. The window is the one that
+//     the receiver advertises, if its segments are seen from its SYN on, and no less than the one
+//     that is configured.
 //   - A segment more than two windows ahead, or more than kMaxBehind behind, is not trusted, for
 //     one alone may be forged (RFC 5961). If the next one continues it, the stream was lost and
 //     resumes there, after a gap.
@@ -29,8 +31,10 @@ namespace sluice::engine::logmon {
 
 struct TcpLimits {
   uint64_t pool_bytes = 16 << 20;  ///< Of all streams together.
-  uint32_t window = 65536;         ///< Bytes ahead of a stream that are kept; at most 2^29.
-  uint64_t gap_cycles = 0;         ///< Missing bytes are given up after that; 0: never.
+  /// Bytes ahead of a stream that are kept, at most 2^29; more if its receiver accepts more, up to
+  /// half of the pool.
+  uint32_t window = 65536;
+  uint64_t gap_cycles = 0;  ///< Missing bytes are given up after that; 0: never.
 };
 
 /// Puts the segments of all streams of one worker in their order. What comes out goes to a
@@ -49,6 +53,8 @@ class TcpAssembler {
       : counters_(counters),
         pool_(limits.pool_bytes),
         window_(std::clamp(limits.window, 1u, 1u << 29)),
+        most_window_(std::max(
+            window_, static_cast<uint32_t>(std::min<uint64_t>(limits.pool_bytes / 2, 1u << 29)))),
         gap_cycles_(limits.gap_cycles) {}
 
   /// The next segment of a stream, as it arrives. False: the stream has no part in it.
@@ -60,6 +66,20 @@ class TcpAssembler {
     const bool part = TakeSegment(stream, segment, receiver);
     if (!was_waiting || stream.next != before) stream.waiting_since = now;
     return part;
+  }
+
+  /// A segment of the stream's receiver.
+  void TakeWindow(TcpStream& stream, const TcpWindow& told) const {
+    constexpr uint8_t kMostShift = 14;  // RFC 7323 section 2.3.
+    if (stream.state == State::kUnknown || stream.IsClosed()) return;
+    if (!IsBelieved(stream, SequenceDistance(told.acknowledged, stream.next))) return;
+    if (told.syn) stream.shift = std::min(told.shift, kMostShift);
+    if (!told.syn && !stream.has_edge) return;
+    const uint32_t bytes = uint32_t{told.window} << (told.syn ? 0 : stream.shift);
+    const uint32_t edge = told.acknowledged + bytes;
+    // What was accepted once stays so (RFC 9293 section 3.8.6).
+    if (told.syn || SequenceDistance(edge, stream.edge) > 0) stream.edge = edge;
+    stream.has_edge = true;
   }
 
   /// Gives up the missing bytes of a stream that waited too long, up to the next that are there.
@@ -106,12 +126,19 @@ class TcpAssembler {
     const Stream& stream_;
   };
 
-  bool InWindow(int32_t ahead) const {
-    return ahead >= 0 && ahead <= static_cast<int32_t>(window_);
+  /// Bytes ahead of the stream that are kept.
+  int32_t WindowOf(const Stream& stream) const {
+    const auto least = static_cast<int32_t>(window_);
+    if (!stream.has_edge) return least;
+    return std::clamp(SequenceDistance(stream.edge, stream.next), least,
+                      static_cast<int32_t>(most_window_));
+  }
+  bool InWindow(const Stream& stream, int32_t ahead) const {
+    return ahead >= 0 && ahead <= WindowOf(stream);
   }
   /// Of text. Twice the window: where bytes are missing, its far end may be, too.
-  bool IsBelieved(int32_t ahead) const {
-    return ahead >= -kMaxBehind && ahead <= 2 * static_cast<int32_t>(window_);
+  bool IsBelieved(const Stream& stream, int32_t ahead) const {
+    return ahead >= -kMaxBehind && ahead <= 2 * WindowOf(stream);
   }
 
   uint32_t FirstWaiting(const Stream& stream) const {
@@ -136,9 +163,9 @@ class TcpAssembler {
     }
     // A port's next stream may begin within the window of the one before.
     const bool follows_syn = stream.doubted == Doubt::kSyn && sequence == stream.doubt;
-    if (follows_syn || !IsBelieved(SequenceDistance(sequence, stream.next))) {
+    if (follows_syn || !IsBelieved(stream, SequenceDistance(sequence, stream.next))) {
       if (segment.payload.empty()) return false;
-      if (!stream.Confirms(sequence, window_)) {
+      if (!stream.Confirms(sequence, static_cast<uint32_t>(WindowOf(stream)))) {
         Disbelieve(stream, sequence + static_cast<uint32_t>(segment.payload.size()), Doubt::kText);
         return false;
       }
@@ -177,7 +204,7 @@ class TcpAssembler {
   template <typename Receiver>
   bool TakeReset(Stream& stream, const TcpSegment& segment, Receiver& receiver) {
     const int32_t ahead = SequenceDistance(segment.sequence, stream.next);
-    if (stream.state == State::kUnknown || stream.IsClosed() || !InWindow(ahead)) {
+    if (stream.state == State::kUnknown || stream.IsClosed() || !InWindow(stream, ahead)) {
       counters_.Count(Event::kIgnoredResets);
       return false;
     }
@@ -252,7 +279,7 @@ class TcpAssembler {
         DeliverWaiting(stream, receiver);
         continue;
       }
-      if (SequenceDistance(sequence + size, stream.next) <= static_cast<int32_t>(window_)) {
+      if (SequenceDistance(sequence + size, stream.next) <= WindowOf(stream)) {
         if (pool_.Keep(stream.waiting, sequence, bytes)) {
           counters_.Count(Event::kWaitingSegments);
           return;
@@ -320,6 +347,7 @@ class TcpAssembler {
   SourceCounters& counters_;
   WaitingBytes pool_;
   uint32_t window_;
+  uint32_t most_window_;
   uint64_t gap_cycles_;
   uint32_t waiting_streams_ = 0;
 };

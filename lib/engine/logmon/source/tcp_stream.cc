@@ -10,6 +10,7 @@ void TcpStream::Start(uint32_t at, bool with_syn) {
   state = State::kOpen;
   doubted = Doubt::kNone;
   from_syn = with_syn;
+  has_edge = false;
   next = first = at;
 }
 

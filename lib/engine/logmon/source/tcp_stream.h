@@ -31,6 +31,14 @@ struct TcpSegment {
   bool Begins() const { return !Is(kRst) && (Is(kSyn) || !payload.empty()); }
 };
 
+/// What the receiver of a stream says in a segment of its own.
+struct TcpWindow {
+  uint32_t acknowledged = 0;  ///< The number of the next byte that it expects.
+  uint16_t window = 0;        ///< Bytes from there on that it accepts, before they are scaled.
+  uint8_t shift = 0;          ///< Of a SYN: what later windows are scaled by (RFC 7323).
+  bool syn = false;
+};
+
 /// From `b` to `a`, negative if `a` is before `b`.
 constexpr int32_t SequenceDistance(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b); }
 
@@ -72,12 +80,15 @@ struct TcpStream {
   uint32_t next = 0;   ///< The first byte that was not delivered.
   uint32_t first = 0;  ///< The stream's first byte, if from_syn.
   uint32_t doubt = 0;
-  uint32_t end = 0;  ///< Behind the last byte.
+  uint32_t end = 0;   ///< Behind the last byte.
+  uint32_t edge = 0;  ///< Behind the last byte that the receiver accepts, if has_edge.
   Waiting waiting;
   uint64_t waiting_since = 0;
   State state = State::kUnknown;
   Doubt doubted = Doubt::kNone;
   bool from_syn = false;
+  bool has_edge = false;  ///< The receiver's SYN was seen, and so `shift`.
+  uint8_t shift = 0;
 };
 
 }  // namespace sluice::engine::logmon

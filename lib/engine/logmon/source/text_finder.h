@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/logmon/source/source.h"
+#include "engine/logmon/source/tcp_stream.h"
 #include "packet/checksum.h"
 #include "packet/ethernet.h"
 #include "packet/flow_key.h"
@@ -23,6 +24,7 @@ struct FoundText {
   enum class Kind : uint8_t {
     kText,
     kOther,      ///< None for us; also what is to be routed on to another destination.
+    kWindow,     ///< The other direction of a TCP stream with text: how much its receiver accepts.
     kMalformed,  ///< A header does not fit, or contradicts another.
     kFragment,   ///< Of UDP or TCP. Fragments are not put together.
   };
@@ -35,7 +37,9 @@ struct FoundText {
   uint32_t payload_bytes = 0;
   uint64_t sum = 0;    ///< Of what the checksum covers (packet::SumBytes) but the payload.
   bool summed = true;  ///< There is a checksum.
-  packet::FlowKey flow;
+  TcpWindow window;    ///< Of kWindow.
+  packet::FlowKey
+      flow;  ///< Of kWindow: the stream's, whose direction is the opposite of the frame's.
 
   /// Whether the text came as it was sent, given the payload's sum, modulo 0xffff. UDP over IPv4
   /// has a checksum or not (RFC 768); over IPv6 it must have one (RFC 8200, section 8.1).
@@ -53,15 +57,17 @@ class TextFinder {
   TextFinder(std::span<const uint16_t> syslog_ports, std::span<const uint16_t> line_ports,
              std::span<const uint16_t> tcp_ports, std::span<const uint16_t> syslog_tcp_ports = {});
 
-  /// What is in the `length` bytes at `frame`; reads none beyond them. Of a frame that holds no
-  /// text, the kind alone is said.
+  /// What is in the `length` bytes at `frame`; reads none beyond them. Of a frame that holds
+  /// neither text nor a window, the kind alone is set.
   void Find(const uint8_t* frame, uint32_t length, FoundText& found) const {
     if (!packet::IsPlainUdpOrTcp(frame, length)) return FindAny(frame, length, found);
     const uint8_t protocol = frame[packet::kPlainProtocol];
     const bool tcp = protocol == packet::kProtocolTcp;
     if (UseOf(frame + packet::kPlainL4, tcp) == kNone) {
       found.kind = FoundText::Kind::kOther;
-      return;
+      if (!tcp || !IsOfReceiver(frame + packet::kPlainL4)) return;
+      packet::WritePlainFlowKey(frame, &found.flow);
+      return ReadWindow(frame + packet::kPlainL4, found);
     }
     packet::WritePlainFlowKey(frame, &found.flow);
     const uint32_t end = packet::kPlainL3 + packet::LeadingWord::Of(frame).TotalLength();
@@ -86,9 +92,17 @@ class TextFinder {
     return uses_[packet::LoadBe16(l4 + 2)] & (tcp ? kTcp | kTcpSyslog : kSyslog | kLines);
   }
 
+  /// Whether a TCP segment comes from a port to which streams with text go.
+  bool IsOfReceiver(const uint8_t* l4) const {
+    return (uses_[packet::LoadBe16(l4)] & (kTcp | kTcpSyslog)) != 0;
+  }
+
   [[gnu::noinline]] void FindAny(const uint8_t* frame, uint32_t length, FoundText& found) const;
   /// Of a packet to one of our ports; all but its flow.
   void Read(const uint8_t* frame, const Packet& packet, FoundText& found) const;
+
+  /// Of a whole TCP header whose sender receives streams with text, and with the frame's own flow.
+  static void ReadWindow(const uint8_t* l4, FoundText& found);
 
   std::vector<uint8_t> uses_;  ///< By destination port.
 };
