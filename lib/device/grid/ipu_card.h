@@ -45,9 +45,11 @@ struct alignas(64) IpuRing {
   uint32_t epoch;  ///< TX: odd while the ring is enabled; grows with each change.
   uint64_t place;  ///< A RingPlace.
   // Of the blocks that work on the ring.
-  uint32_t head;      ///< Completed.
-  uint32_t reserved;  ///< RX: promised to batches.
-  uint32_t busy;      ///< TX: a block may complete descriptors.
+  uint32_t head;  ///< Completed.
+  /// Completed, or about to be: stored before the host can see a completion, which it may answer
+  /// with a doorbell at once. RX: promised to batches.
+  uint32_t reserved;
+  uint32_t busy;  ///< TX: a block may complete descriptors.
   // As the host stored them.
   uint32_t entries;
   uint64_t base;

@@ -138,9 +138,13 @@ class IpuReceiver {
       if (memory_.agrees == 0) return 0;
       if (memory_.left == 0 || shape_.pause == 0 || look == kPatience) break;
     }
-    const uint32_t count = shape_.pause == 0 || memory_.left == 0
-                               ? batch_.count
-                               : kBatchFrames - static_cast<uint32_t>(memory_.left);
+    uint32_t count = batch_.count;
+    if (memory_.left != 0 && shape_.pause != 0) {
+      count = kBatchFrames - static_cast<uint32_t>(memory_.left);
+    } else if (memory_.left != 0 && settings_.segments != 1) {
+      // The one that needs too many is dropped; later ones may need fewer.
+      count = kBatchFrames - static_cast<uint32_t>(memory_.left) + 1;
+    }
     if (count != 0) Promise(count);
     return count;
   }

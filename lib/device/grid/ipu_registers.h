@@ -219,7 +219,7 @@ class IpuRegisters {
 
   void RingDoorbell(IpuRing& ring, uint32_t tail) {
     const RingPlace place(Load(&ring.place));
-    if (!place.enabled() || tail - Load(&ring.head) > place.entries() ||
+    if (!place.enabled() || tail - Load(&ring.reserved) > place.entries() ||
         tail - Load(&ring.tail) > place.entries()) {
       return card_.Count(regs::ipu::kStatBadDoorbell);
     }
@@ -235,10 +235,10 @@ class IpuRegisters {
     if ((control & kRingEnable) != 0 && (control & kRingStamp) == 0 &&
         ring.buffer_bytes >= kMinBuffer && ring.buffer_bytes <= UINT16_MAX) {
       place = FindRing(card_, ring.base, ring.entries);
+      Store(&ring.head, 0u);
     }
     Store(&ring.tail, 0u);
     Store(&ring.reserved, 0u);
-    if (place.enabled()) Store(&ring.head, 0u);
     Store(&ring.place, place.word());
     Store(&settings.place, place.word());
     Store(&settings.room, ring.buffer_bytes);
@@ -271,9 +271,11 @@ class IpuRegisters {
     FenceCard();
     const RingPlace place = enable ? FindRing(card_, ring.base, ring.entries) : RingPlace();
     Store(&ring.place, place.word());
-    if (!place.enabled()) return;
+    if (!enable) return;
     Store(&ring.tail, 0u);
     Store(&ring.head, 0u);
+    Store(&ring.reserved, 0u);
+    if (!place.enabled()) return;
     FenceCard();
     Store(&ring.epoch, off + 1);
   }

@@ -122,9 +122,9 @@ class IpuTransmitter {
     if (frames == 0) return team_.One([&] { Store(&card_.tx[queue].busy, 0u); });
     Measure(frames);
     phases.Next(Phase::kSendBytes);
-    ReadFrames();
-    phases.Next(Phase::kSendComplete);
     const uint32_t done = memory_.firsts[frames_];
+    ReadFrames(queue, done);
+    phases.Next(Phase::kSendComplete);
     Complete(queue, ring, done);
     phases.Next(Phase::kSendCheck);
     Check();
@@ -211,8 +211,12 @@ class IpuTransmitter {
     flits_ = memory_.before[frames_];
   }
 
-  void ReadFrames() {
+  void ReadFrames(uint32_t queue, uint32_t done) {
     team_.ForEach(frames_, [&](uint32_t frame) {
+      if (frame == 0) {
+        Store(&card_.tx[queue].reserved, memory_.heads[queue] + done);
+        FenceCard();
+      }
       const uint32_t flits = Flits(memory_.lengths[frame]);
       for (uint32_t flit = 0; flit < flits; ++flit) {
         memory_.owners[memory_.before[frame] + flit] = static_cast<uint16_t>(frame);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The packetized NIC as blocks of a card (lib/device/grid), whose turns a test takes one at a time,
+// so that tests of the CPU's model can run on it. The card's memory is the test's own; register
+// stores pass a bar::PostedQueue. The tags that a card writes into the frames of its wire are
+// taken out again before it copies them, so that frames arrive as the test made them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bar/dma.h"
+#include "bar/posted_queue.h"
+#include "device/device.h"
+#include "device/grid/ipu_card.h"
+#include "device/grid/roles.h"
+
+namespace sluice::device::grid {
+
+class IpuCardNic final : public Device, private bar::DmaObserver {
+ public:
+  explicit IpuCardNic(const bar::DmaSpace& dma);
+  ~IpuCardNic() override;
+  IpuCardNic(const IpuCardNic&) = delete;
+  IpuCardNic& operator=(const IpuCardNic&) = delete;
+
+  void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) override;
+  uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override;
+  void SetTime(uint64_t now_ns) override;
+  /// As many frames at once as the rings allow.
+  uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
+  /// Turns of all queues until `budget` frames are sent or nothing moves.
+  uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
+  std::span<const Counter> Counters() override;
+
+  IpuCard& card() { return *card_; }
+
+ private:
+  /// A transmit block for each queue.
+  static constexpr Roles kRoles = {.receivers = 1, .senders = kIpuQueues};
+  struct Block {
+    std::vector<std::max_align_t> memory;
+    bool begun = false;
+  };
+
+  void RangesChanged(const std::vector<bar::DmaMapping>& ranges) override;
+  void TakeTurn(uint32_t number, Block& block);
+  /// Delivers what the sender's last turn took from a queue's descriptors, `done` of them.
+  uint32_t Deliver(uint32_t queue, uint32_t done, FrameSink& sink) const;
+
+  const bar::DmaSpace& dma_;
+  std::unique_ptr<IpuCard> card_;
+  std::vector<uint8_t> staging_;
+  std::unique_ptr<bar::PostedQueue> queue_ = std::make_unique<bar::PostedQueue>();
+  std::unique_ptr<Control> control_ = std::make_unique<Control>();
+  std::unique_ptr<Report> report_ = std::make_unique<Report>();
+  Block registers_, receiver_, sender_;
+  uint32_t posted_ = 0;
+  std::vector<Counter> counters_;
+};
+
+}  // namespace sluice::device::grid
