@@ -131,16 +131,21 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     for (uint32_t i = 0; i < kGroup; ++i) StoreMbuf(own[i], group.d[i], rearm);
     if (cpu::AnyInCommon(status, rare)) [[unlikely]]
       StoreRare(group, own);
-    // Only lanes that are done count.
-    bytes += lengths & cpu::Signs(status);
     if (done != (1u << kGroup) - 1) {
-      run.received += static_cast<uint32_t>(std::countr_one(done));
+      // Lines that cross a link may become visible in another order than they were written in: what
+      // is done behind what is not counts in its turn.
+      const auto leading = static_cast<uint32_t>(std::countr_one(done));
+      for (uint32_t i = 0; i < leading; ++i) {
+        run.bytes += static_cast<uint16_t>(cpu::HighHalf(group.d[i]));
+      }
+      run.received += leading;
       run.end = RunEnd::kDrained;
       break;
     }
+    bytes += lengths;
     run.received += kGroup;
   }
-  run.bytes = cpu::Sum(bytes);
+  run.bytes += cpu::Sum(bytes);
   return run;
 }
 

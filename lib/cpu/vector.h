@@ -80,8 +80,6 @@ inline Words Least(Words a, Words b) {
 /// All ones where they are equal.
 inline Words EqualLanes(Words a, Words b) { return reinterpret_cast<Words>(a == b); }
 inline Words Doubled(Words a) { return a << 1; }
-/// Bit 31 of each lane in all of its bits.
-inline Words Signs(Words a) { return ~(a >> 31) + 1; }
 /// Bit 31 of each lane: that of lane 0 in bit 0.
 inline uint32_t SignBits(Words a) {
   const Words bits = (a >> 31) << Words{0, 1, 2, 3};
@@ -149,7 +147,6 @@ inline Words FirstSixOf(Words first, Words rest) {
 inline Words Least(Words a, Words b) { return Of(_mm_min_epu32(Raw(a), Raw(b))); }
 inline Words EqualLanes(Words a, Words b) { return Of(_mm_cmpeq_epi32(Raw(a), Raw(b))); }
 inline Words Doubled(Words a) { return Of(_mm_slli_epi32(Raw(a), 1)); }
-inline Words Signs(Words a) { return Of(_mm_srai_epi32(Raw(a), 31)); }
 inline uint32_t SignBits(Words a) {
   return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(Raw(a))));
 }

@@ -76,12 +76,6 @@ TEST(Vector, OfEachLane) {
                      [](const Lanes& a, const Lanes& b) {
                        return EachLane(a, b, [](uint32_t x, uint32_t) { return 2 * x; });
                      });
-  ExpectOfAll<Lanes>([](Words a, Words) { return Read(Signs(a)); },
-                     [](Words a, Words) { return Read(portable::Signs(a)); },
-                     [](const Lanes& a, const Lanes& b) {
-                       return EachLane(
-                           a, b, [](uint32_t x, uint32_t) { return x >= 1u << 31 ? ~0u : 0u; });
-                     });
 }
 
 TEST(Vector, OfLanesThatMove) {

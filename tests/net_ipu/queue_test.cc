@@ -197,6 +197,21 @@ TEST_P(HostileWriteBack, NothingBeyondThePostedDescriptorsIsTaken) {
   EXPECT_EQ(received, 32u);
   rte_pktmbuf_free_bulk(packets, received);
 }
+TEST_P(HostileWriteBack, ACompletionAheadOfAnotherCountsInItsTurn) {
+  CheckedPool pool(1024);
+  QueuePair pair(pool.get(), 64);
+  rte_mbuf* packets[64];
+  for (const uint32_t i : {0, 1, 3}) pair.rx->ring[i] = {0, kDone | kRxEndOfPacket | (60 + i)};
+  const uint16_t first = GetParam()(pair.rx, packets, 32);
+  EXPECT_EQ(first, 2u);
+  EXPECT_EQ(pair.rx->bytes, 60u + 61u);
+  rte_pktmbuf_free_bulk(packets, first);
+  pair.rx->ring[2] = {0, kDone | kRxEndOfPacket | 62};
+  const uint16_t rest = GetParam()(pair.rx, packets, 32);
+  EXPECT_EQ(rest, 2u);
+  EXPECT_EQ(pair.rx->bytes, 60u + 61u + 62u + 63u);
+  rte_pktmbuf_free_bulk(packets, rest);
+}
 INSTANTIATE_TEST_SUITE_P(BothPaths, HostileWriteBack,
                          ::testing::Values(RxBurstScalar, RxBurstVector));
 
