@@ -7,7 +7,7 @@
 /// Of the device arguments of both drivers (docs/devargs.md), "<major>.<minor>", in each line. A
 /// new argument raises the minor number; one that goes, or comes to mean something else, raises the
 /// major number. tests/interfaces compares arguments with those of the last release.
-#define SLUICE_PARAMS_VERSION "1.0"
+#define SLUICE_PARAMS_VERSION "1.1"
 
 /// Makes the line at namespace scope. `driver` is a name, not a string; `parameters` a string;
 /// `pci_ids` a string of JSON arrays "[vendor, device, subsystem vendor, subsystem device]" in

@@ -34,6 +34,9 @@ constexpr std::array kHelp = {
     FlagHelp{"verify", "How returning frames are compared: full, sampled or off"},
     FlagHelp{"pause", "on: the wire waits where the device has no room; off: frames are dropped"},
     FlagHelp{"seed", "Seed of traffic and faults"},
+    FlagHelp{"on",
+             "What executes the model: cpu (default), gpu or gpu:index=N (an NVIDIA GPU, across "
+             "PCIe), threads (the GPU's code, for tests)"},
     FlagHelp{"device_cpu", "CPU of the thread that steps the model"},
     FlagHelp{"duration_s", "Seconds to run (0, the default: until SIGINT or SIGTERM)"},
     FlagHelp{"stats_period_s", "Seconds between statistics lines (1; 0: none)"},
@@ -115,6 +118,11 @@ class Reader {
     if (!out_.vfio_user.empty() && !out_.server.path.empty()) {
       error_ = "--vfio_user=" + out_.vfio_user +
                ": with --socket: a NIC has one host: give one of the two";
+      return false;
+    }
+    if (!out_.vfio_user.empty() && out_.model.on.kind != emulator::OnOptions::Kind::kCpu) {
+      error_ = "--on: with --vfio_user=" + out_.vfio_user +
+               ": a virtual machine's NIC runs on the CPU only: omit --on, or give --socket";
       return false;
     }
     if (!out_.interrupts && out_.vfio_user.empty()) {

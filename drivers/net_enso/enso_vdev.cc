@@ -81,10 +81,10 @@ RTE_INIT(net_enso_vdev_register) {
   if (!sluice::drivers::FirstLoaded("librte_net_enso.so")) return;
   rte_vdev_register(&sluice::net_enso::vdev_driver);
 }
-#define NET_ENSO_PARAMETERS                                           \
-  "pipes=<1-8192> notify=<reactive|packet|prefetch> "                 \
-  "pipe_flits=<256-1048576> exception=<string> "                      \
-  "wire=<string> device_cpu=<int|worker> seed=<int> faults=<string> " \
+#define NET_ENSO_PARAMETERS                                                       \
+  "pipes=<1-8192> notify=<reactive|packet|prefetch> "                             \
+  "pipe_flits=<256-1048576> exception=<string> "                                  \
+  "wire=<string> on=<string> device_cpu=<int|worker> seed=<int> faults=<string> " \
   "verify=<string> pause=<on|off> device=<string> device_uid=<int>"
 
 RTE_PMD_REGISTER_PARAM_STRING(net_enso, NET_ENSO_PARAMETERS);

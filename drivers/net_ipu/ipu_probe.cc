@@ -137,9 +137,9 @@ RTE_INIT(net_ipu_register) {
 
 }  // namespace sluice::net_ipu
 
-#define NET_IPU_PARAMETERS                                            \
-  "port=<string> queues=<1-16> device=<string> device_uid=<int> "     \
-  "wire=<string> device_cpu=<int|worker> seed=<int> faults=<string> " \
+#define NET_IPU_PARAMETERS                                                        \
+  "port=<string> queues=<1-16> device=<string> device_uid=<int> "                 \
+  "wire=<string> on=<string> device_cpu=<int|worker> seed=<int> faults=<string> " \
   "verify=<string> pause=<on|off>"
 
 RTE_PMD_REGISTER_PARAM_STRING(net_ipu, NET_IPU_PARAMETERS);

@@ -31,7 +31,7 @@ using SettingValues = std::array<uint32_t, kMaxModelSettings>;
 using Argument = std::pair<std::string, std::string>;
 
 /// Device-argument keys that Attach understands, for the driver's own list of
-/// valid keys: wire, device_cpu, seed, faults, verify, pause, and device=<socket> for a
+/// valid keys: wire, on, device_cpu, seed, faults, verify, pause, and device=<socket> for a
 /// model in another process (sluice-device), which has the other keys itself; with it,
 /// device_uid=<user> trusts that user's process, besides this user's and root's.
 std::span<const char* const> ArgumentKeys();

@@ -50,10 +50,10 @@ class Device:
                 return line
         raise AssertionError(f"no {what!r} in:\n{self.text}")
 
-    def host(self, *flags, eal=None, iface=None, **popen):
+    def host(self, *flags, eal=None, lcores=2, iface=None, **popen):
         vdev = f"--vdev=net_{self.model}0,device={self.socket}"
         return subprocess.Popen(
-            [ECHO, *(MEMORY if eal is None else eal), harness.lcores(2), "--no-pci", vdev, "--",
+            [ECHO, *(MEMORY if eal is None else eal), harness.lcores(lcores), "--no-pci", vdev, "--",
              f"--iface={iface or INTERFACES[self.model]}", "--json=-",
              "--stats_period_s=0.05", *flags],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
@@ -87,7 +87,7 @@ def wait_for_traffic(host):
     wait_for_line(host, r" rx +(?!0\.000)\S+ Mpps")
 
 
-class EndToEnd(unittest.TestCase):
+class EndToEndCase(unittest.TestCase):
     def device(self, model, *flags):
         device = Device(model, *flags)
         self.addCleanup(device.close)
@@ -117,6 +117,8 @@ class EndToEnd(unittest.TestCase):
             self.assertEqual(report[nothing], 0, nothing)
         self.assertEqual(wire["verified"], wire["returned"])
 
+
+class EndToEnd(EndToEndCase):
     def test_every_frame_comes_back(self):
         for model in INTERFACES:
             with self.subTest(model=model):
@@ -236,6 +238,51 @@ class EndToEnd(unittest.TestCase):
                 self.assertGreater(report["wire"]["returned"], 0)
 
 
+class OnThreads(EndToEndCase):
+    """The model as the blocks of a card, whose wire has every frame checked there."""
+
+    def card(self, *flags):
+        return self.device("enso", "--on=threads:threads=2+receivers=2+senders=2", *flags)
+
+    def test_every_frame_comes_back(self):
+        for size in ("64", "imix"):
+            with self.subTest(size=size):
+                device = self.card(f"--wire=gen:size={size}+flows=100+rate=50k", "--pause=on")
+                host = self.finished(device.host("--workers=2", lcores=3))
+                self.check_host(host)
+                self.assertEqual(len(host["lcores"]), 2)
+                report = device.end()
+                self.check_device(report, hosts=1)
+                self.assertEqual(report["lost"], 0)
+                self.assertEqual(report["wire"]["offered"], host["rx_pkts"])
+                self.assertEqual(report["wire"]["returned"], host["tx_pkts"])
+                self.assertGreater(report["link_bytes"]["payload_to_host"], 0)
+
+    def test_a_killed_host_takes_its_frames_with_it_and_nothing_else(self):
+        device = self.card(f"--wire={WIRE}", "--pause=on")
+        for _ in range(2):
+            host = device.host()
+            wait_for_traffic(host)
+            host.kill()
+            host.communicate()
+        self.check_host(self.finished(device.host()))
+        report = device.end()
+        self.check_device(report, hosts=3)
+        self.assertEqual(report["lost"], report["abandoned"])
+
+    def test_a_killed_device_leaves_a_host_that_says_so(self):
+        device = self.card(f"--wire={WIRE}")
+        host = device.host()
+        wait_for_traffic(host)
+        device.process.kill()
+        device.process.communicate()
+        wait_for_line(host, "the link is down until it is back")
+        host.send_signal(signal.SIGTERM)
+        stdout, stderr = host.communicate(timeout=60)
+        self.assertEqual(host.returncode, 1, stderr)
+        self.assertFalse(json.loads(stdout)["link_up"])
+
+
 class CommandLine(unittest.TestCase):
     def refused(self, *arguments):
         result = subprocess.run([DEVICE, *arguments], capture_output=True, text=True, timeout=60)
@@ -255,10 +302,20 @@ class CommandLine(unittest.TestCase):
                 (["--socket="], "--socket=: "), (["--json"], "--json: "), (["word"], "word: "),
                 (["--no-huge", "--wire=gen"], "--wire=gen: "),
                 (["--device_cpu=1000"], "--device_cpu=1000: "),
+                (["--on=card"], "--on=card: "), (["--on=threads:batch=0"], "--on=threads:batch=0: "),
+                (["--model=ipu", "--on=threads", "--wire=gen"], "--on: "),
+                (["--model=enso", "--on=threads"], "--wire: "),
+                (["--model=enso", "--on=threads", "--wire=gen", "--faults=drop:0.1"], "--faults: "),
+                (["--model=enso", "--on=threads", "--wire=gen", "--device_cpu=0"], "--device_cpu: "),
+                (["--model=enso", "--on=threads", "--wire=gen", "--vfio_user=bus"], "--on: "),
                 (["--socket=/does/not/exist"], "--socket=/does/not/exist: "),
                 (["--wire=pcap:/does/not/exist"], "/does/not/exist")):
             with self.subTest(arguments=arguments):
                 self.assertIn(named, self.refused(*arguments))
+
+    @unittest.skipIf(os.path.exists("/dev/nvidia0"), "there is a GPU")
+    def test_without_a_gpu_one_line_says_so(self):
+        self.assertIn("--on=gpu: ", self.refused("--model=enso", "--on=gpu", "--wire=gen"))
 
     def test_a_socket_in_use_is_refused_and_a_dead_ones_place_taken(self):
         first = Device("ipu")

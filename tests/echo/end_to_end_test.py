@@ -154,6 +154,19 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(len(report["lcores"]), 2)
                 self.check_capture(path, frames=100)
 
+    @unittest.skipUnless("streaming" in INTERFACES, "needs a streaming interface")
+    def test_the_model_on_threads(self):
+        """The blocks of a card, which check every frame themselves."""
+        on = "on=threads:threads=2+receivers=2+senders=2,verify=full"
+        for size, workers in (("64", 1), ("imix", 2)):
+            with self.subTest(size=size, workers=workers):
+                vdev = f"--vdev=net_enso0,wire=gen:size={size}+flows=100,{on}"
+                report = run_until_traffic("--iface=streaming", f"--workers={workers}",
+                                           eal=(harness.lcores(1 + workers), vdev))
+                self.check(report)
+                self.assertEqual(len(report["lcores"]), workers)
+                self.assertEqual(report["wire"]["verified"], report["wire"]["returned"])
+
     def check_capture(self, path, frames):
         data = pathlib.Path(path).read_bytes()
         # Blocks: u32 type, u32 length, …, u32 length (pcapng specification, 3.1).

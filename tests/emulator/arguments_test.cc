@@ -78,6 +78,23 @@ TEST(Arguments, ReadsCapturesWhoseNamesHoldAPlus) {
   EXPECT_EQ(arguments->replay.loop, 3u);
 }
 
+TEST(Arguments, ReadsWhatExecutesTheModel) {
+  EXPECT_EQ(Parse({})->on.kind, OnOptions::Kind::kCpu);
+  EXPECT_EQ(Parse({{"on", "cpu"}})->on.kind, OnOptions::Kind::kCpu);
+  const auto gpu = Parse({{"on", "gpu:index=3+receivers=2+senders=5+batch=512"}});
+  ASSERT_TRUE(gpu);
+  EXPECT_EQ(gpu->on.kind, OnOptions::Kind::kGpu);
+  EXPECT_EQ(gpu->on.index, 3u);
+  EXPECT_EQ(gpu->on.roles.receivers, 2u);
+  EXPECT_EQ(gpu->on.roles.senders, 5u);
+  EXPECT_EQ(gpu->on.batch, 512u);
+  const auto threads = Parse({{"on", "threads:threads=4"}});
+  ASSERT_TRUE(threads);
+  EXPECT_EQ(threads->on.kind, OnOptions::Kind::kThreads);
+  EXPECT_EQ(threads->on.threads, 4u);
+  EXPECT_EQ(threads->on.roles.receivers, 1u);
+}
+
 TEST(Arguments, ReadsPortsFaultsAndCpus) {
   const auto arguments =
       Parse({{"wire", "port:net_tap0"},
@@ -186,6 +203,13 @@ TEST(Arguments, RefusesNonsenseInOneLineThatNamesTheArgument) {
       {{{"verify", "maybe"}}, "verify=maybe"},
       {{{"pause", "1"}}, "pause=1"},
       {{{"seed", "abc"}}, "seed=abc"},
+      {{{"on", ""}}, "on="},
+      {{{"on", "card"}}, "on=card: use"},
+      {{{"on", "cpu:index=1"}}, "on=cpu:index=1: use"},
+      {{{"on", "gpu:threads=2"}}, "on=gpu:threads=2: threads=2"},
+      {{{"on", "threads:index=0"}}, "on=threads:index=0: index=0"},
+      {{{"on", "threads:batch=1025"}}, "batch=1025"},
+      {{{"on", "gpu:senders=0"}}, "senders=0"},
       {{{"device_cpu", "1024"}}, "device_cpu=1024"},
       {{{"device_cpu", "-1"}}, "device_cpu=-1"},
       {{{"speed", "9"}}, "speed=9"},

@@ -94,8 +94,8 @@ def test_pmdinfo(plugin):
     info = pmd_info(plugin)
     assert info["net_enso_pci"]["pci_ids"] == [[0x1172, 0, 0xFFFF, 0xFFFF]], info
     keys = {part.split("=", 1)[0] for part in info["net_enso"]["params"].split()}
-    assert keys == {"pipes", "notify", "pipe_flits", "exception", "wire", "device_cpu", "seed",
-                    "faults", "verify", "pause", "device", "device_uid"}, keys
+    assert keys == {"pipes", "notify", "pipe_flits", "exception", "wire", "on", "device_cpu",
+                    "seed", "faults", "verify", "pause", "device", "device_uid"}, keys
 
 
 def main():

@@ -86,8 +86,8 @@ def pmdinfo(plugin):
     """Every key that the driver reads is told, and no value that it refuses."""
     info = pmd_info(plugin)["net_ipu"]
     keys = dict(part.split("=", 1) for part in info["params"].split())
-    assert set(keys) == {"port", "queues", "device", "device_uid", "wire", "device_cpu", "seed",
-                         "faults", "verify", "pause"}, keys
+    assert set(keys) == {"port", "queues", "device", "device_uid", "wire", "on", "device_cpu",
+                         "seed", "faults", "verify", "pause"}, keys
     assert keys["pause"] == "<on|off>" and info["pci_ids"] == [], info
 
 
