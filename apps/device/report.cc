@@ -72,9 +72,6 @@ std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t ho
       static_cast<double>(Value(totals, "model_busy_cycles")) / static_cast<double>(cycles);
   report["device"] = NonZero(totals, "model_");
   report["wire"] = NonZero(totals, "wire_");
-  if (flags.model.on.kind != emulator::OnOptions::Kind::kCpu) {
-    report["link_bytes"] = NonZero(totals, "link_bytes_");
-  }
   report["version"] = SLUICE_VERSION;
   report["report_version"] = runtime::kReportVersion;
   return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -256,7 +256,6 @@ class OnThreads(EndToEndCase):
                 self.assertEqual(report["lost"], 0)
                 self.assertEqual(report["wire"]["offered"], host["rx_pkts"])
                 self.assertEqual(report["wire"]["returned"], host["tx_pkts"])
-                self.assertGreater(report["link_bytes"]["payload_to_host"], 0)
 
     def test_a_killed_host_takes_its_frames_with_it_and_nothing_else(self):
         device = self.card(f"--wire={WIRE}", "--pause=on")

@@ -12,7 +12,7 @@ namespace {
 
 TEST(GpuExecutor, SaysWhyThereIsNone) {
   GridProgram program = kEnsoProgram;
-  program.ptx = {};
+  program.ptx = "";
   std::string error;
   EXPECT_EQ(MakeGpuExecutor(0, program, {}, &error), nullptr);
   EXPECT_EQ(error, "on=gpu: this build has no code for GPUs, since clang was not there; omit it");
