@@ -67,6 +67,7 @@ LAYERS = [
     ("lib/c_api", ["c_api", "sluice", "engine", "packet", "runtime/json_reader.h", "json"]),
     ("plugins/node_sluice", ["node_sluice", "sluice", "dpdk"]),
     ("lib/device", ["device", "regs", "bar", "swap", "coherent", "rpc", "packet"]),
+    ("lib/device/grid", ["device/grid/*.h", "device/enso/counters.h", "device/ipu/*.h", "regs"]),
     ("lib/device/switch", ["device/switch/*.h"]),
     ("lib/device/stage", ["device/stage/*.h", "device/switch/*.h"]),
     ("lib/emulator", ["emulator", "device", "packet", "bar", "regs", "dpdk"]),
@@ -128,7 +129,7 @@ FOR_ALL = {"cpu"}
 # those without it.
 PROCESSOR_FILES = {
     "lib/cpu/clock.h", "lib/cpu/crc32c.h", "lib/cpu/vector.h",
-    "lib/bar/fence.h", "lib/bar/pci_window.cc", "lib/coherent/wait.cc",
+    "lib/bar/fence.h", "lib/bar/pci_window.cc", "lib/coherent/wait.cc", "lib/device/grid/memory.h",
     "lib/engine/logmon/scan/line_ends.cc", "lib/engine/logmon/scan/text_copy.cc",
 }
 PROCESSOR = re.compile(r"\b_mm\d*_\w+|\b__m(?:128|256|512)i?\b|__builtin_(?:ia32|aarch64|neon)_\w+"
@@ -170,6 +171,7 @@ WHY = {
     "lib/engine/sched": "a decision is an item; what carries it is a template's parameter",
     "lib/engine/tiering": "the same",
     "lib/device": "models: neither DPDK nor drivers",
+    "lib/device/grid": "models as blocks of threads: clang compiles them for a GPU, g++ for tests",
     "lib/device/switch": "a model of what is between devices: the standard library alone",
     "lib/device/stage": "accelerators behind the switch; who executes their work is handed in",
     "lib/emulator": "`attach.h` gives a driver what a PCI probe gives: registers and memory",
