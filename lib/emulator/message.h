@@ -20,7 +20,7 @@ namespace sluice::emulator {
 
 inline constexpr uint32_t kMessageMagic = 0x6563'6c73;  ///< "slce".
 /// Raised with every change of these structs or of bar::PostedQueue.
-inline constexpr uint16_t kProtocolVersion = 4;
+inline constexpr uint16_t kProtocolVersion = 5;
 /// How long either side waits for a message that is due.
 inline constexpr std::chrono::milliseconds kMessagePatience{2000};
 
