@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "bar/posted_queue.h"
@@ -54,6 +55,24 @@ uint64_t Quantile(const Counters& counters, double share) {
     if (seen > wanted) return device::grid::LatencyOf(bucket);
   }
   return 0;
+}
+
+/// So many frames in a row of the ring never occupy more flits than a batch holds, wherever they
+/// begin.
+uint32_t LongestBatch(std::span<const RingFrame> ring) {
+  uint32_t most = device::grid::kBatchFrames, flits = 0;
+  size_t end = 0;  // Frames [begin, end) fit, once around the ring at most.
+  const auto flits_of = [&](size_t i) {
+    return (ring[i % ring.size()].length + device::grid::kFlitBytes - 1) / device::grid::kFlitBytes;
+  };
+  for (size_t begin = 0; begin < ring.size(); ++begin) {
+    while (end - begin < most && flits + flits_of(end) <= device::grid::kBatchFlits) {
+      flits += flits_of(end++);
+    }
+    most = static_cast<uint32_t>(end - begin);
+    flits -= flits_of(begin);
+  }
+  return most;
 }
 
 /// The wishes that a model on a card does not fulfil, one line each.
@@ -219,7 +238,7 @@ bool GridModel::UploadWire(const Arguments& arguments, std::string* error) {
   shape.nonce = ring->nonce();
   shape.invariant = ring->invariant_offset();
   shape.largest = largest;
-  shape.batch_frames = std::clamp(device::grid::kBatchFlits / largest, 1u, on_.batch);
+  shape.batch_frames = std::min(LongestBatch(table), on_.batch);
   shape.pause = arguments.pause ? 1 : 0;
   shape.verify = arguments.verify == VerifyMode::kFull      ? 1
                  : arguments.verify == VerifyMode::kSampled ? kSampleInterval
