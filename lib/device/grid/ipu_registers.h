@@ -295,7 +295,7 @@ class IpuRegisters {
     auto* const words = reinterpret_cast<uint32_t*>(&card_.settings);
     for (uint32_t i = 0; i < sizeof(IpuSettings) / sizeof(uint32_t); ++i) Store(&words[i], 0u);
     SizeBatches();
-    card_.clock_offset = 0 - NowNs();
+    card_.clock_offset = 0;
     card_.flow_status = 0;
   }
 

@@ -33,6 +33,10 @@ class RecordingSink final : public FrameSink {
   size_t largest_burst = 0;
 };
 
+/// The device that is tested: the CPU's model, or another form of it.
+std::unique_ptr<Device> MakeNic(const bar::DmaSpace& dma);
+extern const bool kHasLinks;  ///< Whether it can enable any.
+
 /// Host memory with bus addresses that are not pointers, so that a model that took
 /// one for the other would fault.
 class Host {
@@ -45,7 +49,8 @@ class Host {
 
   Host()
       : memory_(new (std::align_val_t{kPageBytes}) uint8_t[kGuard + kBytes + kGuard]()),
-        nic(dma, {}) {
+        owned_(MakeNic(dma)),
+        nic(*owned_) {
     std::memset(memory_.get(), kUntouched, kGuard);
     std::memset(At(kBytes), kUntouched, kGuard);
     dma.Add(kBus, At(0), kBytes);
@@ -119,7 +124,12 @@ class Host {
 
  public:
   bar::DmaSpace dma;
-  IpuNic nic;
+
+ private:
+  std::unique_ptr<Device> owned_;
+
+ public:
+  Device& nic;
 };
 
 /// An Ethernet frame of `size` bytes with a payload that depends on `seed`.

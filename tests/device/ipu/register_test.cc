@@ -121,10 +121,10 @@ void ExpectWorksAfterAReset(Host& host) {
   constexpr uint32_t kBurst = 48;
   host.nic.WriteRegister(kReset, 4, kResetMagic);
   bar::DmaSpace nothing;
-  IpuNic fresh(nothing, {});
+  const std::unique_ptr<Device> fresh = MakeNic(nothing);
   for (uint32_t offset = 0; offset < kBarBytes; offset += 4) {
     if (offset >= kStatistics && offset < StatisticRegister(kStatisticCount)) continue;
-    ASSERT_EQ(host.nic.ReadRegister(offset, 4), fresh.ReadRegister(offset, 4))
+    ASSERT_EQ(host.nic.ReadRegister(offset, 4), fresh->ReadRegister(offset, 4))
         << "register " << std::hex << offset << " is not as at power-on";
   }
   const uint64_t received = host.Stat(kStatRxFrames), sent = host.Stat(kStatTxFrames);
@@ -176,7 +176,7 @@ void MisconfigureEverything(Host& host) {
   host.nic.WriteRegister(kBlock + kLinkBytes, 8, link.size());
   store(kBlock + kLinkEpoch, 5);
   store(kBlock + kLinkControl, kLinkEnable);
-  EXPECT_EQ(host.nic.ReadRegister(kBlock + kLinkStatus, 4), 1u);
+  EXPECT_EQ(host.nic.ReadRegister(kBlock + kLinkStatus, 4), kHasLinks ? 1u : 0u);
 }
 
 /// Random stores to all registers, over rings full of random words. The device owes an answer at
