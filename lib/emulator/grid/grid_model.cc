@@ -285,9 +285,9 @@ void GridModel::TakeMemory(const std::function<void()>& change) {
 
 void GridModel::Disconnect(bool died) {
   EnableWire(false);
-  Statistics();
   Pause pause(*this);
   pause.Stay();
+  counters_ = image_->counters;  // As the blocks left them: frames came back until they ended.
   if (dma_ != nullptr) dma_->SetObserver(nullptr);
   RegisterMemory({});
   dma_ = nullptr;
