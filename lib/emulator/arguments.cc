@@ -84,6 +84,20 @@ void SetDefaults(Arguments* out) {
   out->pause = rate == 0;
 }
 
+/// Why no card fulfils all of this, in one line; empty if one does, or if none is asked.
+std::string WhyNotOnCard(const Arguments& arguments) {
+  if (arguments.on.kind == OnOptions::Kind::kCpu) return "";
+  if (arguments.wire != Arguments::WireKind::kGenerator) {
+    return "wire: a model that runs on=gpu or on=threads has its wire in the card, and that is a "
+           "generator: give wire=gen:OPTIONS";
+  }
+  if (arguments.faults.Any()) return "faults: not with on=gpu or on=threads; omit it";
+  if (arguments.device_cpu || arguments.on_workers) {
+    return "device_cpu: no CPU steps the model with on=gpu or on=threads; omit it";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::span<const char* const> KnownKeys() { return kKeys; }
@@ -123,7 +137,12 @@ std::optional<Arguments> ParseArguments(Given given, std::string* error) {
         out.on_workers = value == "worker";
         return out.on_workers || ReadNumber(value, 0, 1023, &out.device_cpu.emplace());
       });
-  return read ? std::optional(std::move(out)) : std::nullopt;
+  if (!read) return std::nullopt;
+  if (const std::string wrong = WhyNotOnCard(out); !wrong.empty()) {
+    *error = wrong;
+    return std::nullopt;
+  }
+  return out;
 }
 
 }  // namespace sluice::emulator

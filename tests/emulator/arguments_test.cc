@@ -81,14 +81,14 @@ TEST(Arguments, ReadsCapturesWhoseNamesHoldAPlus) {
 TEST(Arguments, ReadsWhatExecutesTheModel) {
   EXPECT_EQ(Parse({})->on.kind, OnOptions::Kind::kCpu);
   EXPECT_EQ(Parse({{"on", "cpu"}})->on.kind, OnOptions::Kind::kCpu);
-  const auto gpu = Parse({{"on", "gpu:index=3+receivers=2+senders=5+batch=512"}});
+  const auto gpu = Parse({{"wire", "gen"}, {"on", "gpu:index=3+receivers=2+senders=5+batch=512"}});
   ASSERT_TRUE(gpu);
   EXPECT_EQ(gpu->on.kind, OnOptions::Kind::kGpu);
   EXPECT_EQ(gpu->on.index, 3u);
   EXPECT_EQ(gpu->on.roles.receivers, 2u);
   EXPECT_EQ(gpu->on.roles.senders, 5u);
   EXPECT_EQ(gpu->on.batch, 512u);
-  const auto threads = Parse({{"on", "threads:threads=4"}});
+  const auto threads = Parse({{"wire", "gen"}, {"on", "threads:threads=4"}});
   ASSERT_TRUE(threads);
   EXPECT_EQ(threads->on.kind, OnOptions::Kind::kThreads);
   EXPECT_EQ(threads->on.threads, 4u);
@@ -210,6 +210,10 @@ TEST(Arguments, RefusesNonsenseInOneLineThatNamesTheArgument) {
       {{{"on", "threads:index=0"}}, "on=threads:index=0: index=0"},
       {{{"on", "threads:batch=1025"}}, "batch=1025"},
       {{{"on", "gpu:senders=0"}}, "senders=0"},
+      {{{"on", "threads"}}, "wire: "},
+      {{{"on", "gpu"}, {"wire", "pcap:a"}}, "wire: "},
+      {{{"on", "gpu"}, {"wire", "gen"}, {"faults", "drop:0.1"}}, "faults: "},
+      {{{"on", "threads"}, {"wire", "gen"}, {"device_cpu", "worker"}}, "device_cpu: "},
       {{{"device_cpu", "1024"}}, "device_cpu=1024"},
       {{{"device_cpu", "-1"}}, "device_cpu=-1"},
       {{{"speed", "9"}}, "speed=9"},

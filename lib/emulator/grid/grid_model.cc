@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "bar/posted_queue.h"
+#include "emulator/grid/latency.h"
 #include "emulator/log.h"
 #include "emulator/model.h"
 #include "emulator/wire.h"
@@ -44,19 +45,6 @@ uint64_t Of(const Counters& counters, WireEvent event) {
   return counters.wire[static_cast<uint32_t>(event)];
 }
 
-/// The time that `share` of all measured frames came back within, in ns; 0 if none was.
-uint64_t Quantile(const Counters& counters, double share) {
-  uint64_t all = 0;
-  for (const uint64_t count : counters.latency) all += count;
-  const auto wanted = static_cast<uint64_t>(static_cast<double>(all) * share);
-  uint64_t seen = 0;
-  for (uint32_t bucket = 0; bucket < device::grid::kLatencyBuckets; ++bucket) {
-    seen += counters.latency[bucket];
-    if (seen > wanted) return device::grid::LatencyOf(bucket);
-  }
-  return 0;
-}
-
 /// So many frames in a row of the ring never occupy more flits than a batch holds, wherever they
 /// begin.
 uint32_t LongestBatch(std::span<const RingFrame> ring) {
@@ -73,19 +61,6 @@ uint32_t LongestBatch(std::span<const RingFrame> ring) {
     flits -= flits_of(begin);
   }
   return most;
-}
-
-/// The wishes that a model on a card does not fulfil, one line each.
-std::string Refusal(const Arguments& arguments) {
-  if (arguments.wire != Arguments::WireKind::kGenerator) {
-    return "wire: a model that runs on=gpu or on=threads has its wire in the card, and that is a "
-           "generator: give wire=gen:OPTIONS";
-  }
-  if (arguments.faults.Any()) return "faults: not with on=gpu or on=threads; omit it";
-  if (arguments.device_cpu || arguments.on_workers) {
-    return "device_cpu: no CPU steps the model with on=gpu or on=threads; omit it";
-  }
-  return "";
 }
 
 }  // namespace
@@ -126,11 +101,10 @@ GridModel::GridModel(std::string_view name, const GridProgram& program, const Ma
 std::unique_ptr<GridModel> GridModel::Create(std::string_view name, const ModelInfo& model,
                                              const Arguments& arguments, const MacAddress& mac,
                                              std::string* error) {
-  *error = Refusal(arguments);
-  if (error->empty() && model.grid == nullptr) {
+  if (model.grid == nullptr) {
     *error = "on: the model of " + std::string(model.title) + " runs on the CPU only; omit it";
+    return nullptr;
   }
-  if (!error->empty()) return nullptr;
   std::unique_ptr<GridModel> made(new GridModel(name, *model.grid, mac, arguments.on));
   if (!made->Start(arguments, error)) return nullptr;
   return made;
@@ -144,9 +118,6 @@ GridModel::~GridModel() {
   stop_changed_.notify_all();
   if (watch_.joinable()) watch_.join();
   if (queue_ != nullptr) Disconnect(false);
-  for (const auto& [begin, end] : registered_) {
-    executor_->Unregister(reinterpret_cast<void*>(begin));
-  }
 }
 
 bool GridModel::Start(const Arguments& arguments, std::string* error) {
@@ -160,9 +131,8 @@ bool GridModel::Start(const Arguments& arguments, std::string* error) {
     *error = std::string("no memory for the card's control lines: ") + std::strerror(errno);
     return false;
   }
-  if (!executor_->Register(lines_memory_.data(), lines_bytes, error)) return false;
-  registered_[reinterpret_cast<uintptr_t>(lines_memory_.data())] =
-      reinterpret_cast<uintptr_t>(lines_memory_.data()) + lines_bytes;
+  pages_ = std::make_unique<HostPages>(name_, *executor_);
+  if (!pages_->Keep({lines_memory_.data(), lines_bytes}, error)) return false;
   lines_ = new (lines_memory_.data()) Lines;
 
   card_ = static_cast<Card*>(executor_->Allocate(program_.card_bytes, error));
@@ -289,7 +259,7 @@ void GridModel::Disconnect(bool died) {
   pause.Stay();
   counters_ = image_->counters;  // As the blocks left them: frames came back until they ended.
   if (dma_ != nullptr) dma_->SetObserver(nullptr);
-  RegisterMemory({});
+  ShareMemory({});
   dma_ = nullptr;
   queue_ = nullptr;
   image_->queue = nullptr;
@@ -321,76 +291,17 @@ std::string GridModel::Summary() const {
 
 void GridModel::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
   const Pause pause(*this);
-  RegisterMemory(ranges);
+  ShareMemory(ranges);
   program_.find_rings(*image_);
 }
 
-// Registers what is new, and takes back what is gone; what is in both stays registered.
-void GridModel::RegisterMemory(const std::vector<bar::DmaMapping>& ranges) {
-  const uintptr_t page = PageBytes();
-  std::map<uintptr_t, uintptr_t> wanted;  // Disjoint, not adjacent.
-  const auto add = [&](uintptr_t begin, uintptr_t end) {
-    auto next = wanted.upper_bound(begin);
-    if (next != wanted.begin() && std::prev(next)->second >= begin) --next;
-    while (next != wanted.end() && next->first <= end) {
-      begin = std::min(begin, next->first);
-      end = std::max(end, next->second);
-      next = wanted.erase(next);
-    }
-    wanted[begin] = end;
-  };
-  add(reinterpret_cast<uintptr_t>(lines_memory_.data()),
-      reinterpret_cast<uintptr_t>(lines_memory_.data()) + lines_memory_.bytes());
-  if (queue_ != nullptr) {
-    const auto begin = reinterpret_cast<uintptr_t>(queue_) / page * page;
-    add(begin, (reinterpret_cast<uintptr_t>(queue_) + sizeof(*queue_) + page - 1) / page * page);
-  }
-  for (const bar::DmaMapping& range : ranges) {
-    const auto begin = reinterpret_cast<uintptr_t>(range.host);
-    add(begin / page * page, (begin + range.bytes + page - 1) / page * page);
-  }
-  for (auto it = registered_.begin(); it != registered_.end();) {
-    const auto next = wanted.upper_bound(it->first);
-    if (next != wanted.begin() && std::prev(next)->second >= it->second) {
-      ++it;
-      continue;
-    }
-    executor_->Unregister(reinterpret_cast<void*>(it->first));
-    it = registered_.erase(it);
-  }
-  const auto make = [&](uintptr_t begin, uintptr_t end) {
-    std::string error;
-    if (executor_->Register(reinterpret_cast<void*>(begin), end - begin, &error)) {
-      registered_[begin] = end;
-    } else {
-      Log(RTE_LOG_ERR, name_ + ": " + std::to_string(end - begin) + " bytes of memory: " + error);
-    }
-  };
-  for (const auto& [first, last] : wanted) {
-    uintptr_t begin = first;
-    while (begin < last) {
-      const auto next = registered_.lower_bound(begin);
-      const uintptr_t end = next == registered_.end() ? last : std::min(last, next->first);
-      if (begin < end) make(begin, end);
-      if (next == registered_.end() || next->first >= last) break;
-      begin = next->second;
-    }
-  }
-
-  std::vector<bar::DmaMapping> sorted = ranges;
-  std::ranges::sort(sorted, {}, &bar::DmaMapping::bus);
-  device::grid::DmaTable& table = image_->dma;
-  table.count = 0;
-  for (const bar::DmaMapping& range : sorted) {
-    const auto at = reinterpret_cast<uintptr_t>(range.host);
-    device::grid::DmaRange* const last =
-        table.count == 0 ? nullptr : &table.ranges[table.count - 1];
-    if (last != nullptr && last->bus + last->bytes == range.bus && last->at + last->bytes == at) {
-      last->bytes += range.bytes;
-    } else {
-      table.ranges[table.count++] = {range.bus, range.bytes, at};
-    }
-  }
+// What the blocks may reach: the queue, and the memory that the host shares.
+void GridModel::ShareMemory(const std::vector<bar::DmaMapping>& ranges) {
+  std::vector<HostPages::Range> all;
+  if (queue_ != nullptr) all.push_back({queue_, sizeof(*queue_)});
+  for (const bar::DmaMapping& range : ranges) all.push_back({range.host, range.bytes});
+  pages_->Change(all);
+  FillTable(ranges, &image_->dma);
 }
 
 void GridModel::Fetch() { executor_->Read(image_, card_, program_.card_bytes); }

@@ -11,7 +11,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,6 +24,7 @@
 #include "emulator/arguments.h"
 #include "emulator/frame_ring.h"
 #include "emulator/grid/executor.h"
+#include "emulator/grid/host_pages.h"
 #include "emulator/grid/program.h"
 #include "emulator/hosted_model.h"
 
@@ -68,7 +68,7 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   bool StartBlocks(std::string* error);
   void StopBlocks();
   void RangesChanged(const std::vector<bar::DmaMapping>& ranges) override;
-  void RegisterMemory(const std::vector<bar::DmaMapping>& ranges);
+  void ShareMemory(const std::vector<bar::DmaMapping>& ranges);
   /// Copies the card's structure to `image_`, or back.
   void Fetch();
   bool Store();
@@ -92,7 +92,7 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   device::grid::Card* image_ = nullptr;  ///< The card's structure, as it is at the next start.
   device::grid::Card* card_ = nullptr;   ///< In the card's memory: not to be followed here.
   uint8_t* staging_ = nullptr;
-  std::map<uintptr_t, uintptr_t> registered_;  ///< Begin to end of host memory.
+  std::unique_ptr<HostPages> pages_;
   const bar::DmaSpace* dma_ = nullptr;
   bar::PostedQueue* queue_ = nullptr;
   bool mastering_ = true;
