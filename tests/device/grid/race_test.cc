@@ -11,7 +11,9 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bar/dma.h"
@@ -88,6 +90,9 @@ TEST_F(NotificationDuel, ADropDoesNotMuteAPipeThatWasEmptiedMeanwhile) {
   Duel::Fight([&] { Fill(); }, [&] { StoreHead(tail_); }, [&] { Drop(); }, [&] { ExpectArmed(); });
 }
 
+/// What a driver does to one frame, of 128 bytes with FCS.
+enum class Misdeed { kNone, kDrop, kSendTwice, kSwap, kAlterPayload, kAlterTag };
+
 /// A driver that sends every frame back from where it lies, and stores a pipe's head only for what
 /// it was notified of.
 class Driver {
@@ -139,6 +144,9 @@ class Driver {
     }
   }
   uint64_t bytes() const { return bytes_; }
+  /// Before the wire is on.
+  void SetMisdeed(Misdeed misdeed) { misdeed_ = misdeed; }
+  bool Repents() const { return misdeed_ == Misdeed::kNone; }
 
  private:
   static constexpr uint64_t kBus = 0x55'0000'0000;
@@ -199,8 +207,8 @@ class Driver {
     Buffer& buffer = buffers_[nb];
     const uint64_t at = RxRing(nb) + uint64_t{buffer.rx_head} * kFlitBytes;
     if (Signal(at).load(std::memory_order_acquire) != kSignalData) return false;
-    // Few slots, and a notification needs two.
-    if (buffer.sent.size() + 2 >= kEntries) return false;
+    // Few slots, and a notification needs two, or four.
+    if (buffer.sent.size() + 4 >= kEntries) return false;
     RxNotification note;
     std::memcpy(&note, memory_ + at, sizeof(note));
     Signal(at).store(0, std::memory_order_relaxed);
@@ -218,6 +226,7 @@ class Driver {
     uint32_t& sent = sent_[id];
     // An address of the first frame, which every application may write.
     if (sent != tail) memory_[Ring(id) + uint64_t{sent} * kFlitBytes + 6] ^= 1;
+    if (tail >= sent + 3 * kFrameFlits && misdeed_ != Misdeed::kNone) Misbehave(nb, id);
     while (sent != tail) {
       const uint32_t end = tail < sent ? kPipeFlits : tail;
       const uint8_t* const begin = memory_ + Ring(id) + uint64_t{sent} * kFlitBytes;
@@ -229,6 +238,38 @@ class Driver {
     }
   }
 
+  /// To the first of at least three frames that are sent next.
+  void Misbehave(uint32_t nb, uint32_t id) {
+    uint32_t& sent = sent_[id];
+    const uint64_t first = Ring(id) + uint64_t{sent} * kFlitBytes;
+    constexpr uint64_t kBytes = kFrameFlits * kFlitBytes;
+    const auto send = [&](uint64_t at) {
+      Publish(nb, TxNotification{kSignalData, kBus + at, kBytes, {}}, {});
+    };
+    switch (std::exchange(misdeed_, Misdeed::kNone)) {
+      case Misdeed::kNone:
+        return;
+      case Misdeed::kDrop:
+        sent += kFrameFlits;
+        return;
+      case Misdeed::kSendTwice:
+        return send(first);
+      case Misdeed::kSwap:
+        send(first + kBytes);
+        send(first);
+        sent += 2 * kFrameFlits;
+        return;
+      case Misdeed::kAlterPayload:
+        memory_[first + 80] ^= 1;
+        return;
+      case Misdeed::kAlterTag:
+        memory_[first + 124 - 16] ^= 1;
+        return;
+    }
+  }
+  static constexpr uint32_t kFrameFlits = 2;
+
+  Misdeed misdeed_ = Misdeed::kNone;
   emulator::HostedModel& model_;
   bar::DmaSpace dma_;
   std::unique_ptr<bar::PostedQueue> queue_ = std::make_unique<bar::PostedQueue>();
@@ -236,6 +277,24 @@ class Driver {
   Buffer buffers_[kBuffers];
   uint32_t sent_[kPipes] = {};
   uint64_t bytes_ = 0;
+};
+
+/// Statistics of a model by their names.
+class Findings {
+ public:
+  explicit Findings(emulator::HostedModel& model) : model_(model) {}
+  void Update() { statistics_ = model_.Statistics(); }
+  uint64_t operator()(std::string_view name) const {
+    for (const emulator::Statistic& statistic : statistics_) {
+      if (statistic.name == name) return statistic.value;
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  }
+
+ private:
+  emulator::HostedModel& model_;
+  std::vector<emulator::Statistic> statistics_;
 };
 
 struct Traffic {
@@ -259,17 +318,10 @@ TEST_P(BlocksRace, BesideADriverLoseNothing) {
   ASSERT_NE(model, nullptr) << error;
   Driver driver(*model);
   model->EnableWire(true);
-  std::vector<emulator::Statistic> statistics;
-  const auto value = [&](std::string_view name) {
-    for (const emulator::Statistic& statistic : statistics) {
-      if (statistic.name == name) return statistic.value;
-    }
-    ADD_FAILURE() << name;
-    return uint64_t{0};
-  };
+  Findings value(*model);
   const uint64_t frames = arguments->generator.count;
   EXPECT_TRUE(driver.Run([&] {
-    statistics = model->Statistics();
+    value.Update();
     return value("wire_offered") == frames && value("wire_returned") == value("wire_accepted") &&
            value("wire_accepted") + value("model_rx_pipe_full") == frames;
   }));
@@ -286,6 +338,53 @@ TEST_P(BlocksRace, BesideADriverLoseNothing) {
   EXPECT_EQ(value("wire_verified"), value("wire_returned"));
   EXPECT_GT(driver.bytes(), 0u);
 }
+
+struct Case {
+  const char* name;
+  Misdeed misdeed;
+  uint64_t returned;  ///< More than were sent, modulo 2^64.
+  uint64_t lost, duplicated, reordered, corrupted;
+};
+std::ostream& operator<<(std::ostream& out, const Case& which) { return out << which.name; }
+
+class Verification : public testing::TestWithParam<Case> {};
+
+TEST_P(Verification, FindsOneWrongFrame) {
+  std::string error;
+  const std::pair<std::string, std::string> given[] = {{"wire", "gen:size=128+flows=1+count=3000"},
+                                                       {"on", "threads:threads=3+batch=64"}};
+  const auto arguments = emulator::ParseArguments(given, &error);
+  ASSERT_TRUE(arguments) << error;
+  const auto model = emulator::MakeModel("wrong", emulator::kEnsoModel, *arguments, &error);
+  ASSERT_NE(model, nullptr) << error;
+  Driver driver(*model);
+  driver.SetMisdeed(GetParam().misdeed);
+  model->EnableWire(true);
+  Findings value(*model);
+  const uint64_t returned = 3000 + GetParam().returned;
+  ASSERT_TRUE(driver.Run([&] {
+    value.Update();
+    return value("wire_offered") == 3000 && value("wire_returned") == returned;
+  }));
+  ASSERT_TRUE(driver.Repents());
+  model->EnableWire(false);
+  value.Update();
+  EXPECT_EQ(value("wire_lost"), GetParam().lost);
+  EXPECT_EQ(value("wire_duplicated"), GetParam().duplicated);
+  EXPECT_EQ(value("wire_reordered"), GetParam().reordered);
+  EXPECT_EQ(value("wire_corrupted"), GetParam().corrupted);
+  EXPECT_EQ(value("wire_foreign"), 0u);
+  EXPECT_EQ(value("wire_late"), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Verification,
+                         testing::Values(Case{"Dropped", Misdeed::kDrop, ~uint64_t{0}, 1, 0, 0, 0},
+                                         Case{"SentTwice", Misdeed::kSendTwice, 1, 0, 1, 0, 0},
+                                         Case{"Swapped", Misdeed::kSwap, 0, 0, 0, 1, 0},
+                                         Case{"PayloadAltered", Misdeed::kAlterPayload, 0, 0, 0, 0,
+                                              1},
+                                         Case{"TagAltered", Misdeed::kAlterTag, 0, 1, 0, 0, 1}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
     All, BlocksRace,
