@@ -22,7 +22,6 @@
 #include "bar/ring_memory.h"
 #include "device/grid/card.h"
 #include "emulator/arguments.h"
-#include "emulator/frame_ring.h"
 #include "emulator/grid/executor.h"
 #include "emulator/grid/host_pages.h"
 #include "emulator/grid/program.h"
@@ -64,7 +63,6 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   GridModel(std::string_view name, const GridProgram& program, const MacAddress& mac,
             const OnOptions& on);
   bool Start(const Arguments& arguments, std::string* error);
-  bool UploadWire(const Arguments& arguments, std::string* error);
   bool StartBlocks(std::string* error);
   void StopBlocks();
   void RangesChanged(const std::vector<bar::DmaMapping>& ranges) override;
