@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/model.h"
 #include "emulator/hosted_model.h"
+#include "emulator/model.h"
 #include "emulator/running_model.h"
 #include "flags.h"
 #include "front.h"

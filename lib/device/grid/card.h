@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every model on a card keeps in the card's memory, and the two lines of host memory by which
-// the process that started it speaks to it. The host fills these structures while no block runs;
-// then the blocks own them.
+// State that all models on a card share, in the card's memory, and the lines of host memory through
+// which the host's process controls it. The host fills these structures while no block runs; then
+// the blocks own them.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace sluice::device::grid {
 
-/// Host to card, in host memory. The register block reads the first quad.
+/// Requests of the host, in host memory. The register block reads the first quad.
 struct alignas(64) Control {
   uint32_t stop = 0;       ///< 1: all blocks end after their present turn.
   uint32_t wire_on = 0;    ///< 1: the wire's source sends.
   uint32_t request = 0;    ///< A report is written when this differs from Report::served.
   uint32_t heartbeat = 0;  ///< Grows while the host lives; see kHostTimeoutNs.
 };
-/// A card whose host shows no life for so long stops.
+/// A card stops if its host's heartbeat does not change for this long.
 inline constexpr uint64_t kHostTimeoutNs = 5'000'000'000;
 
-/// Frames by what happened to them on the wire (emulator/wire.h, WireTotals).
+/// Counters of the wire (emulator/wire.h, WireTotals).
 enum class WireEvent : uint32_t {
   kOffered,
   kReturned,
@@ -51,7 +51,7 @@ enum class Crossing : uint32_t {
 };
 inline constexpr uint32_t kCrossings = static_cast<uint32_t>(Crossing::kCount);
 
-/// Phases of the blocks' turns, whose cycles of the card's processors are counted.
+/// Phases of the blocks' turns. The card counts the cycles of each.
 enum class Phase : uint32_t {
   kReceiveSteer,
   kReceiveReserve,  ///< From here on in the order of the batches, up to where room is reserved.
@@ -62,12 +62,12 @@ enum class Phase : uint32_t {
   kSendCut,
   kSendCheck,
   kSendComplete,
-  kElapsed,  ///< Of one block, since it began.
+  kElapsed,  ///< All cycles of the register block since it began.
   kCount,
 };
 inline constexpr uint32_t kPhases = static_cast<uint32_t>(Phase::kCount);
 
-/// Buckets of the latency histogram: eight to each doubling of nanoseconds.
+/// Buckets of the latency histogram: eight for each doubling of nanoseconds.
 inline constexpr uint32_t kLatencyBuckets = 8 * 40;
 constexpr uint32_t LatencyBucket(uint64_t ns) {
   if (ns < 8) return static_cast<uint32_t>(ns);
@@ -76,7 +76,7 @@ constexpr uint32_t LatencyBucket(uint64_t ns) {
   const uint32_t bucket = (log - 2) * 8 + static_cast<uint32_t>((ns >> (log - 3)) & 7);
   return bucket < kLatencyBuckets ? bucket : kLatencyBuckets - 1;
 }
-/// The least time of a bucket.
+/// Returns the shortest time of a bucket, in ns.
 constexpr uint64_t LatencyOf(uint32_t bucket) {
   if (bucket < 16) return bucket;
   const uint32_t log = bucket / 8 + 2;
@@ -87,7 +87,7 @@ static_assert(LatencyBucket(LatencyOf(100)) == 100 && LatencyBucket(LatencyOf(16
 
 inline constexpr uint32_t kMaxModelEvents = 64;
 
-/// Words of 64 bits throughout.
+/// All counters: 64-bit words only, so that they can be copied word by word.
 struct Counters {
   uint64_t model[kMaxModelEvents];  ///< By the model's own enumeration.
   uint64_t wire[kWireEvents];
@@ -101,10 +101,9 @@ struct Counters {
 };
 inline constexpr uint32_t kCounterWords = sizeof(Counters) / sizeof(uint64_t);
 
-/// Card to host, in host memory.
+/// Answers of the card, in host memory.
 struct alignas(64) Report {
-  uint32_t served = 0;    ///< Request that `counters` answers; stored last.
-  uint32_t finished = 0;  ///< 1 once the register block has ended.
+  uint32_t served = 0;  ///< The request that `counters` answers; stored last.
   alignas(64) Counters counters{};
 };
 
@@ -115,14 +114,14 @@ struct DmaRange {
   uint64_t at;
 };
 
-/// All of them, sorted by bus address, none overlapping.
+/// All ranges that the card may reach, sorted by bus address, without overlaps.
 struct DmaTable {
   static constexpr uint32_t kMaxRanges = 10240;
 
   uint32_t count = 0;
   DmaRange ranges[kMaxRanges];
 
-  /// Null if no one range holds [bus, bus + bytes).
+  /// Returns where the card reaches [bus, bus + bytes), or null if no single range holds it.
   uint8_t* Translate(uint64_t bus, uint64_t bytes) const {
     uint32_t first = 0, last = count;  // The range is among [first, last).
     while (first < last) {
@@ -152,7 +151,7 @@ struct QueueLayout {
 
 inline constexpr uint32_t kLanes = 64;
 
-/// Turns of a block between two looks at Card::stopping.
+/// Turns that a block takes between two checks of Card::stopping.
 inline constexpr uint32_t kTurnsBetweenLooks = 16;
 
 /// State that the models share.
@@ -161,7 +160,7 @@ struct Card {
   Report* report = nullptr;
   uint8_t* queue = nullptr;  ///< Null: there is no host.
   QueueLayout layout{};
-  uint64_t address = 0;  ///< That the device was given at its making; first octet lowest.
+  uint64_t address = 0;  ///< Permanent MAC address, first octet lowest.
 
   uint32_t stopping = 0;
   uint32_t wire_on = 0;

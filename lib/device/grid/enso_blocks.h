@@ -15,7 +15,7 @@
 
 namespace sluice::device::grid {
 
-/// Shared memory of a block: zeroes at first, with the wire's shape where the role has one.
+/// Shared memory of a block.
 union EnsoMemory {
   PostedMemory posted;
   EnsoReceiveMemory receive;
@@ -25,7 +25,7 @@ union EnsoMemory {
   } send;
 };
 
-/// To be called once by all threads of a block, before its first turn.
+/// Initializes a block's memory. Called once by all its threads, before the first turn.
 inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const Team& team,
                        EnsoMemory& memory) {
   team.ForEach(sizeof(EnsoMemory) / sizeof(uint32_t),
@@ -36,7 +36,7 @@ inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const
   });
 }
 
-/// One turn of block `block`; called by all its threads, again and again.
+/// Takes one turn of block `block`. Called by all its threads, again and again.
 [[gnu::always_inline]] inline void TakeTurn(EnsoCard& card, const Roles& roles, uint32_t block,
                                             const Team& team, EnsoMemory& memory) {
   if (block == 0) {
@@ -45,7 +45,7 @@ inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const
   } else if (block <= roles.receivers) {
     EnsoReceiver(card, team, memory.receive, block - 1, roles.receivers).Turn();
   } else {
-    // Every other one of them cuts what its neighbour reads; one alone does both.
+    // Blocks with even numbers read, the others cut what was read. A single block does both.
     const uint32_t sender = block - 1 - roles.receivers, halves = (roles.senders + 1) / 2;
     if (sender % 2 == 0) EnsoReader(card, team, memory.send.read).Turn(sender / 2, halves);
     const uint32_t framers = roles.senders == 1 ? 1 : roles.senders / 2;

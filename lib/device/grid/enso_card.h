@@ -43,13 +43,13 @@ struct alignas(64) EnsoBuffer {
   uint32_t held;                  ///< Flits of a frame whose end is still to come.
 };
 
-/// Flits of a chunk at most: what a block reads at once.
+/// The most flits that a block reads at once.
 inline constexpr uint32_t kChunkFlits = 4096;
-/// Chunks of a buffer that are read and not checked yet, at most.
+/// The most chunks of a buffer that are read and not yet checked.
 inline constexpr uint32_t kChunks = 2;
 
-/// The length that a frame claims, by the second quad of its first flit; longer ones than a frame
-/// can be are equally bad.
+/// Returns the length that a frame claims, by the second quad of its first flit, saturated to 16
+/// bits.
 inline uint16_t LengthOf(Quad quad) {
   const uint32_t total = (quad.low & 0xff) << 8 | (quad.low >> 8 & 0xff);
   return static_cast<uint16_t>(total + 14 < 0xffff ? total + 14 : 0xffff);
@@ -57,7 +57,7 @@ inline uint16_t LengthOf(Quad quad) {
 
 /// A chunk of a buffer's byte stream, in card memory.
 struct alignas(64) EnsoChunk {
-  /// The beginning of a frame, whose end is in `flits`: the last ones of these.
+  /// The beginning of a frame that ends in `flits`; it occupies the last flits of this array.
   uint8_t held[regs::enso::kMaxTxFrameFlits][kFlitBytes];
   uint8_t flits[kChunkFlits][kFlitBytes];
   uint16_t lengths[kChunkFlits];  ///< Bytes of the frame if one begins at this flit.

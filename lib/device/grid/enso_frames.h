@@ -47,7 +47,7 @@ class EnsoFramer {
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
   static constexpr uint32_t kMostFlits = regs::enso::kMaxTxFrameFlits;
 
-  /// The number of a buffer with a chunk, plus 1; 0: there is none. One thread.
+  /// Returns the number of a buffer that has a chunk, plus 1, or 0 if there is none. One thread.
   uint32_t Find(uint32_t block, uint32_t blocks) {
     if (Load(&card_.halted) != 0) return 0;
     const uint32_t listed = Load(&card_.listed);
@@ -96,8 +96,8 @@ class EnsoFramer {
 
   uint32_t SpanAt(uint32_t flit) const { return regs::enso::Flits(memory_.lengths[flit]); }
 
-  /// Finds where frames begin: each flit knows where the next frame would begin if one began there;
-  /// the distance doubles with each step. Returns the number of whole frames.
+  /// Finds where frames begin and returns the number of whole frames. For each flit it is known
+  /// where the next frame would begin if one began there; each step doubles that distance.
   uint32_t CutFrames(const EnsoChunk& chunk) {
     const uint64_t longer = team_.Sum(total_, [&](uint32_t i) -> uint64_t {
       memory_.lengths[i] = i < held_ ? LengthOf(LoadPlain(stream_ + i * kFlitBytes + sizeof(Quad)))
@@ -137,7 +137,7 @@ class EnsoFramer {
     team_.ForEach(total_, [&](uint32_t i) { memory_.jumps[i] = memory_.firsts[i]; });
   }
 
-  /// Keeps the beginning of a frame whose end is still to come: before the bytes of the next chunk.
+  /// Copies the beginning of a frame that is not whole to the place before the next chunk's bytes.
   void KeepRest(EnsoChunk& next) {
     if (rest_ == 0 || rest_ > kMostFlits) return;
     const uint8_t* const from = stream_ + uint64_t{total_ - rest_} * kFlitBytes;

@@ -13,7 +13,7 @@
 
 namespace sluice::device::grid {
 
-/// Claims the next slot of a buffer. False if the ring is full. Any thread.
+/// Claims the next slot of a buffer. Returns false if the ring is full. Any thread.
 inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t* slot) {
   uint32_t tail = Load(&buffer.rx_tail);
   const uint32_t head = Load(&buffer.rx_head);
@@ -27,8 +27,8 @@ inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t* slot) 
   return true;
 }
 
-/// Where slot `slot` lies, with room for it; null if that cannot be reached, which is counted once
-/// for each slot: by the call that `counts`.
+/// Returns the address of slot `slot`, or null if it cannot be reached. A call with `counts` counts
+/// that as a fault.
 inline uint8_t* SlotAddress(EnsoCard& card, uint8_t* ring, uint64_t bus, uint32_t slot,
                             bool counts = true) {
   const uint64_t offset = uint64_t{slot} * kSlotBytes;
@@ -39,13 +39,13 @@ inline uint8_t* SlotAddress(EnsoCard& card, uint8_t* ring, uint64_t bus, uint32_
   return nullptr;
 }
 
-/// A notification of pipe `id` that is to be written, if `slot` is not null.
+/// Returns the notification of pipe `id` for `slot`.
 inline SlotWrite Notification(const EnsoCard& card, uint8_t* slot, uint32_t id) {
   return {slot, {regs::enso::kSignalData, id, Load(&card.pipes[id].tail) & card.pipe_mask}};
 }
 
-/// Frames were appended to the pipe, up to `tail`. Returns the slot of buffer `number` in which
-/// that is to be notified, or kNoSlot. One thread for each pipe.
+/// Publishes frames that were appended to pipe `id`, up to `tail`. Returns the slot of buffer
+/// `number` to which the caller writes a notification, or kNoSlot. One thread for each pipe.
 inline constexpr uint32_t kNoSlot = ~0u;
 inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint32_t number) {
   EnsoPipe& pipe = card.pipes[id];
@@ -61,19 +61,19 @@ inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint3
   return slot;
 }
 
-/// A batch for pipe `id` was dropped, all of it: the pipe is silent until its head is stored. The
-/// thread that would call FramesAccepted.
+/// Silences pipe `id`, whose whole batch was dropped, until its head is stored. Called instead of
+/// FramesAccepted.
 inline void FramesDropped(EnsoCard& card, uint32_t id, uint32_t flits) {
   EnsoPipe& pipe = card.pipes[id];
   if (card.per_packet != 0) return Store(&pipe.status, 0u);
   if (Exchange(&pipe.status, 1) != 0 || flits > card.pipe_mask || Load(&pipe.memory) == 0) return;
-  // The pipe was full. If it is empty now, its head was stored since then, and who stored it waits
+  // The pipe was full. If it is empty now, its head was stored since then, and the driver waits
   // for a notification.
   FenceCard();
   if (((Load(&pipe.head) ^ Load(&pipe.tail)) & card.pipe_mask) == 0) Store(&pipe.status, 0u);
 }
 
-/// The host stored `head`, the head of pipe `id`.
+/// Serves a store of `head` to the head register of pipe `id`. The register block.
 template <typename Writes>
 void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   EnsoPipe& pipe = card.pipes[id];

@@ -79,7 +79,7 @@ class EnsoReceiver {
   bool IsFirst(uint32_t sorted) const {
     return sorted == 0 || PipeAt(sorted) != PipeAt(sorted - 1);
   }
-  /// The first sorted frame whose pipe is not below `pipe`.
+  /// Returns the first sorted frame whose pipe is not below `pipe`.
   uint32_t FirstOf(uint32_t pipe) const {
     if (one_pipe_) return PipeAt(0) < pipe ? batch_.count : 0;
     uint32_t first = 0, last = batch_.count;
@@ -89,7 +89,7 @@ class EnsoReceiver {
     }
     return first;
   }
-  /// Flits of the sorted frames [first, last).
+  /// Returns the flits of the sorted frames [first, last).
   uint32_t FlitsOf(uint32_t first, uint32_t last) const {
     return (last == batch_.count ? flits_ : memory_.before[last]) - memory_.before[first];
   }
@@ -122,7 +122,8 @@ class EnsoReceiver {
     flits_ = team_.ScanExclusive(memory_.before, count);
   }
 
-  /// A frame may be written to the pipe: one of several flits needs a notification buffer, too.
+  /// Returns true if a frame may be written to the pipe. A frame of several flits needs a
+  /// notification buffer as well.
   bool IsEnabled(const EnsoPipe& pipe, uint32_t flits) const {
     const uint64_t memory = Load(&pipe.memory);
     return memory != 0 && (flits == 1 || Load(&card_.BufferOf(memory).rx_memory) != 0);
@@ -131,7 +132,7 @@ class EnsoReceiver {
     return (Load(&pipe.head) - Load(&pipe.reserved) - 1) & pipe_mask_;
   }
 
-  /// Passes the first point. False if the batch was put back.
+  /// Passes the first point. Returns false if the batch was put back.
   bool Reserve() {
     bool fits = team_.Agree([&]() -> uint64_t {
       AwaitTurn(&wire_.reserved, batch_.ticket);
@@ -153,8 +154,8 @@ class EnsoReceiver {
     return fits;
   }
 
-  /// Looks at the pipe of each first frame: its slot becomes the reserved flit if all of the pipe's
-  /// frames can be written there, kNone otherwise. False if frames have to wait.
+  /// Checks the room of each pipe. The slot of its first frame becomes the reserved flit if all of
+  /// the pipe's frames fit, else kNone. Returns false if frames have to wait.
   bool Fits() {
     const uint64_t full = team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
       if (!IsFirst(i)) return 0;
@@ -257,13 +258,13 @@ class EnsoReceiver {
     team_.ForEach(kTeamThreads, [&](uint32_t) { FenceSystem(); });
   }
 
-  /// A flit of a ring of which only parts may be reachable.
+  /// Returns a flit of a ring of which only parts may be reachable.
   static uint8_t* Reach(const EnsoCard& card, uint32_t pipe, uint64_t offset) {
     const uint64_t bus = Load(&card.pipes[pipe].memory) & ~regs::enso::kPipeNbMask;
     return card.dma.Translate(bus + offset, kFlitBytes);
   }
 
-  /// The tail of each pipe, and its notification: slots become those of the notifications.
+  /// Stores the tail of each pipe and writes notifications.
   void Publish() {
     const uint32_t count = batch_.count;
     notes_ = team_.Sum(count, [&](uint32_t i) -> uint64_t {

@@ -34,7 +34,7 @@ inline uint32_t FlowRow(const EnsoKey& key, uint32_t table) {
   return regs::enso::FlowHash(key.dst_ip, key.src_ip, key.ports, table) % regs::enso::kSubTableRows;
 }
 
-/// The pipe of the frame at `data`, in card memory.
+/// Returns the pipe of the frame at `data`, in card memory.
 inline uint32_t PipeOf(const EnsoCard& card, const uint8_t* data) {
   const EnsoKey key(LoadPlain(data + 16), LoadPlain(data + 32));
   const uint32_t hash = regs::enso::FlowHash(key.dst_ip, key.src_ip, key.ports, 0);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transmit path of the Ensō NIC on a card (docs/enso-hardware.md, "Transmitting"): a block
-// reads the slots of its notification buffers, then their bytes, cuts the bytes into frames, checks
-// the frames and completes the slots. Each buffer's bytes are a stream of their own here: a frame
-// that begins in one buffer does not go on in another.
+// The first half of the transmit path of the Ensō NIC on a card (docs/enso-hardware.md,
+// "Transmitting"): a block reads the slots of its notification buffers and then their bytes, and
+// completes the slots. Another block cuts the bytes into frames meanwhile (enso_frames.h).
 #pragma once
 
 #include <cstdint>
@@ -49,8 +48,8 @@ class EnsoReader {
  private:
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
-  /// The number of a buffer plus 1, and the slots that are pending there; 0: there is none. One
-  /// thread.
+  /// Returns the number of a buffer with pending slots, plus 1, in the upper half and the number of
+  /// those slots in the lower half; 0 if there is none. One thread.
   uint64_t Find(uint32_t block, uint32_t blocks) {
     if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0) return 0;
     const uint32_t listed = Load(&card_.listed);
@@ -122,7 +121,7 @@ class EnsoReader {
     });
   }
 
-  /// How far this turn goes. One thread.
+  /// Decides how many slots and flits this turn reads. One thread.
   void ChooseFlits(EnsoBuffer& buffer, uint32_t first, uint32_t slots) {
     const uint32_t room = kChunkFlits;
     uint32_t flits = 0, i = 0;
@@ -162,7 +161,7 @@ class EnsoReader {
     memory_.flits = flits;
   }
 
-  /// The slot whose bytes flit `flit` of this turn is.
+  /// Returns the slot to which flit `flit` of this turn belongs.
   uint32_t SlotOf(uint32_t flit) const {
     uint32_t first = 0, last = memory_.slots;
     while (first < last) {
@@ -206,7 +205,7 @@ class EnsoReader {
     team_.ForEach(kTeamThreads, [&](uint32_t) { FenceCard(); });
   }
 
-  /// Bytes at an odd address, or the last ones of a slot.
+  /// Loads up to 16 bytes at any address.
   static Quad LoadPart(const uint8_t* from, uint32_t bytes) {
     Quad quad{0, 0};
     for (uint32_t i = 0; i < bytes && i < sizeof(Quad); ++i) {
@@ -216,7 +215,7 @@ class EnsoReader {
     return quad;
   }
 
-  /// Overwrites the slots that were read to their ends.
+  /// Completes the slots that were read to their ends.
   void Complete(EnsoBuffer& buffer) {
     const uint32_t first = buffer.done;
     team_.One([&] { memory_.writes.count = 0; });

@@ -13,7 +13,7 @@
 
 namespace sluice::device::grid {
 
-/// The unit of accesses to host memory.
+/// 16 bytes: the unit of accesses to host memory.
 struct alignas(16) Quad {
   uint64_t low;
   uint64_t high;
@@ -41,9 +41,9 @@ inline void StoreQuad(void* to, Quad quad) {
   asm volatile("st.volatile.global.v2.u64 [%0], {%1,%2};" ::"l"(to), "l"(quad.low), "l"(quad.high)
                : "memory");
 }
-/// The same where the high half holds what makes the quad valid.
+/// Stores a quad whose high half holds the word that makes it valid.
 inline void StoreQuadHighLast(void* to, Quad quad) { StoreQuad(to, quad); }
-/// A load of card memory that no other thread writes meanwhile.
+/// Loads card memory that no other thread writes at the same time.
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
 inline void FenceCard() { __nvvm_membar_gl(); }
@@ -61,7 +61,7 @@ inline uint32_t Exchange(uint32_t* to, uint32_t value) {
   return static_cast<uint32_t>(
       __nvvm_atom_xchg_gen_i(reinterpret_cast<volatile int*>(to), static_cast<int>(value)));
 }
-/// Returns the old value; `value` is stored if that was `expected`.
+/// Stores `value` if the present value is `expected`. Returns the value before.
 inline uint32_t CompareExchange(uint32_t* to, uint32_t expected, uint32_t value) {
   return static_cast<uint32_t>(__nvvm_atom_cas_gen_i(
       reinterpret_cast<volatile int*>(to), static_cast<int>(expected), static_cast<int>(value)));
@@ -70,19 +70,20 @@ inline void Max(uint64_t* to, uint64_t value) {
   __nvvm_atom_max_gen_ull(reinterpret_cast<volatile unsigned long long*>(to), value);
 }
 
-/// The card's clock. A look takes a microsecond of the whole block if all threads take one.
+/// Returns the card's time. One thread of a block reads it and shares it: if all threads do, the
+/// block stops for more than ten microseconds.
 inline uint64_t NowNs() {
   uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
 }
-/// Cycles of the processor that executes the block: cheap, where the clock is not.
+/// Returns the cycle count of the processor that executes the block. Cheap, unlike NowNs.
 inline uint64_t Cycles() {
   uint64_t cycles;
   asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles));
   return cycles;
 }
-/// Between two looks at memory that another block writes.
+/// Pauses between two loads of memory that another block writes.
 inline void Relax() { asm volatile("nanosleep.u32 20;"); }
 
 #else
@@ -95,7 +96,7 @@ template <typename T>
 inline void Store(T* to, T value) {
   __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
-/// The low half is read first and written last: it holds what makes the high half valid.
+/// Loads the low half first. StoreQuad stores it last: it holds the word that makes the quad valid.
 inline Quad LoadQuad(const void* from) {
   const auto* const words = static_cast<const uint64_t*>(from);
   const uint64_t low = Load(words);
@@ -113,7 +114,7 @@ inline void StoreQuadHighLast(void* to, Quad quad) {
 }
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
-/// Accesses above are ordered by themselves, but for a store before a load.
+/// Orders a store before a later load. The accesses above order everything else themselves.
 inline void FenceCard() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void FenceSystem() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 

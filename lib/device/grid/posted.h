@@ -13,7 +13,7 @@
 
 namespace sluice::device::grid {
 
-/// Entries of a lane that are read at once: two lines.
+/// Entries of a lane that a turn reads: two cache lines.
 inline constexpr uint32_t kLookAhead = 8;
 
 struct PostedMemory {
@@ -41,7 +41,8 @@ struct PostedEntry {
         value(quad.high) {}
 };
 
-/// `model` has Write(offset, bytes, value, writes) and Read(offset, bytes).
+/// Applies the new entries of a lane. `model` has the methods Write(offset, bytes, value, writes)
+/// and Read(offset, bytes). One thread for each lane.
 template <typename Model>
 void ServeLane(Card& card, Model& model, PostedMemory& memory, uint32_t lane) {
   uint8_t* const base = card.queue + card.layout.lanes + lane * card.layout.lane_bytes;
@@ -67,7 +68,7 @@ void ServeLane(Card& card, Model& model, PostedMemory& memory, uint32_t lane) {
   Store(reinterpret_cast<uint32_t*>(base + card.layout.head), head);
 }
 
-/// What the host asks for by its control line. Called by all threads.
+/// Serves the host's control line. Called by all threads.
 inline void ServeControl(Card& card, const Team& team, PostedMemory& memory) {
   team.One([&] {
     memory.control = LoadQuad(card.control);
@@ -95,7 +96,8 @@ inline void ServeControl(Card& card, const Team& team, PostedMemory& memory) {
   });
 }
 
-/// One look at all queues. Control and lanes in use are looked at every few turns.
+/// Serves all lanes once. The control line and the lanes in use are read every few turns. Called by
+/// all threads.
 template <typename Model>
 void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memory) {
   const uint32_t turn = memory.turn;
@@ -128,7 +130,7 @@ void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memor
     const auto lanes = static_cast<uint64_t>(__builtin_popcountll(used));
     Add(&card.counters[Crossing::kRegisters], lanes * kLookAhead * sizeof(Quad));
   });
-  team.ForEach(kTeamThreads, [&](uint32_t i) {  // A warp a lane, or two: they differ in their ways.
+  team.ForEach(kTeamThreads, [&](uint32_t i) {  // Lanes diverge: each warp serves two.
     constexpr uint32_t kEach = kTeamThreads / kLanes;
     if (i % kEach == 0 && (used >> i / kEach & 1) != 0) ServeLane(card, model, memory, i / kEach);
   });

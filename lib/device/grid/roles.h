@@ -5,7 +5,7 @@
 
 namespace sluice::device::grid {
 
-/// How many blocks there are besides the one for registers, which is the first.
+/// The numbers of blocks besides the first one, which serves registers.
 struct Roles {
   uint32_t receivers = 1;
   uint32_t senders = 1;

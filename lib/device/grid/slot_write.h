@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes of 64-byte slots in host memory: notifications and completions. Four threads write a slot,
-// so that it crosses the bus as one write; the first quad, with the word that makes the slot valid,
-// is not seen before the others.
+// Writes of 64-byte slots in host memory: notifications and completions. Four threads of a warp
+// write one slot, which crosses the bus as one write. The build for CPUs writes the first quad
+// last, since it holds the word that makes the slot valid.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct SlotWrite {
 
 inline constexpr uint32_t kSlotBytes = 64;
 
-/// Writes part `part` of a slot; 3, 2, 1, 0 in turn where one thread writes them all.
+/// Writes quad `part` of a slot. One thread that writes all of them begins with part 3.
 inline void WriteSlotPart(uint8_t* slot, uint32_t part, uint64_t word0, uint64_t word1,
                           uint64_t word2) {
   Quad quad{0, 0};
@@ -28,13 +28,13 @@ inline void WriteSlotPart(uint8_t* slot, uint32_t part, uint64_t word0, uint64_t
   StoreQuad(slot + part * sizeof(Quad), quad);
 }
 
-/// A list in a block's shared memory.
+/// A list of writes, in a block's shared memory.
 template <uint32_t kMost>
 struct SlotWrites {
   uint32_t count;
   SlotWrite list[kMost];
 
-  /// Any thread; at most kMost between two calls of Flush.
+  /// Adds a write. Any thread; at most kMost calls between two calls of Flush.
   void Append(const SlotWrite& write) { list[Add(&count, 1u)] = write; }
 
   /// Writes and empties the list. Called by all threads.

@@ -12,11 +12,11 @@
 
 namespace sluice::device::grid {
 
-/// Threads of a block on the card.
+/// The number of threads in a block of the card.
 inline constexpr uint32_t kTeamThreads = 1024;
 inline constexpr uint32_t kWarpThreads = 32;
 
-/// What the threads of a block exchange within a call of Team; in the block's shared memory.
+/// Scratch space of Team's calls, in the block's shared memory.
 struct TeamMemory {
   uint64_t words[kTeamThreads / kWarpThreads + 1];
 };
@@ -30,14 +30,15 @@ class Team {
 #ifdef __CUDA_ARCH__
   void Sync() const { __syncthreads(); }
 
-  /// Calls f(i) for each i below `count`, by any thread, in any order.
+  /// Calls f(i) for each i below `count`, on any thread and in any order.
   template <typename F>
   void ForEach(uint32_t count, F f) const {
     for (uint32_t i = Thread(); i < count; i += kTeamThreads) f(i);
     Sync();
   }
 
-  /// Copies `count` quads: store(i, load(i)). Four loads of a thread are under way at once.
+  /// Calls store(i, load(i)) for each i below `count`. Each thread issues four loads before it
+  /// waits for the first.
   template <typename LoadFn, typename StoreFn>
   void Copy(uint32_t count, LoadFn load, StoreFn store) const {
     uint32_t i = Thread();
@@ -53,20 +54,20 @@ class Team {
     Sync();
   }
 
-  /// Calls f once.
+  /// Calls f on one thread.
   template <typename F>
   void One(F f) const {
     if (Thread() == 0) f();
     Sync();
   }
 
-  /// Calls f once. No barrier follows: what f writes is its caller's own.
+  /// Calls f on one thread, without a barrier: no other thread may read what f writes.
   template <typename F>
   void Lead(F f) const {
     if (Thread() == 0) f();
   }
 
-  /// The value of one call of f, for all.
+  /// Calls f on one thread and returns its value to all threads.
   template <typename F>
   uint64_t Agree(F f) const {
     if (Thread() == 0) memory_->words[0] = f();
@@ -76,7 +77,7 @@ class Team {
     return value;
   }
 
-  /// f(0) + … + f(count - 1).
+  /// Returns f(0) + … + f(count - 1).
   template <typename F>
   uint64_t Sum(uint32_t count, F f) const {
     uint64_t own = 0;
@@ -122,8 +123,8 @@ class Team {
  private:
   static uint32_t Thread() { return static_cast<uint32_t>(__nvvm_read_ptx_sreg_tid_x()); }
   static uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
-  /// The sum of the values of all threads of this warp, for each of them. Halves of 32 bits do not
-  /// carry into each other if their sums fit.
+  /// Returns the sum of `value` over all threads of the warp. Callers may pack two sums of 32 bits
+  /// into one value if neither overflows.
   static uint64_t AllLanes(uint64_t value) {
     for (uint32_t step = kWarpThreads / 2; step != 0; step /= 2) {
       const uint32_t low = ShuffleAcross(static_cast<uint32_t>(value), step);
@@ -183,7 +184,7 @@ class Team {
 #endif
 
  public:
-  /// Sorts `count` keys, a power of two (Batcher's bitonic network).
+  /// Sorts `count` keys in ascending order; `count` is a power of two (Batcher's bitonic network).
   void Sort(uint32_t* keys, uint32_t count) const {
     for (uint32_t run = 2; run <= count; run *= 2) {
       for (uint32_t step = run / 2; step != 0; step /= 2) {

@@ -25,7 +25,7 @@ struct Returned {
 inline constexpr uint32_t kNoOrder = ~0u;  ///< Its tag is wrong, or it came back before.
 inline constexpr uint32_t kEntryMask = (1u << kEntryBits) - 1;
 
-/// The tag of a frame, wherever it lies: two loads at most.
+/// The tag of a frame. Takes two loads at most, at any alignment.
 struct Tag {
   uint32_t sequence, complement, entry, check;
 
@@ -48,14 +48,14 @@ struct Tag {
   }
 };
 
-/// The number of a frame in 64 bits; `lap` is the newest one on the wire.
+/// Extends the number of a frame to 64 bits; `lap` is the newest lap on the wire.
 inline uint64_t WholeOrder(uint32_t order, uint32_t lap) {
   const uint32_t behind = (lap - (order >> kEntryBits)) & (~0u >> kEntryBits);
   return uint64_t{lap - behind} << kEntryBits | (order & kEntryMask);
 }
 
-/// Any thread, for one frame. `late` is set if a later frame of its flow came back before this
-/// call's batch did; the order within the batch is judged by the numbers that are returned.
+/// Checks one frame but for its order within the batch, and returns its number or kNoOrder. Sets
+/// `late` if a later frame of its flow came back in an earlier batch. Any thread.
 inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& frame, uint64_t now_ns,
                          uint32_t newest_lap, bool* late) {
   Counters& counters = card.counters;
@@ -95,17 +95,17 @@ inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& fra
   return order;
 }
 
-/// A run of frames whose numbers grow holds no two frames of a flow in the wrong order. True for
-/// frame i if a run begins there.
+/// Returns true if a run of ascending numbers begins at frame i. Within a run no two frames of a
+/// flow are in the wrong order.
 inline bool BeginsRun(const uint32_t* orders, uint32_t i) {
   return i != 0 && (orders[i] == kNoOrder || orders[i - 1] == kNoOrder ||
                     static_cast<int32_t>(orders[i] - orders[i - 1]) < 0);
 }
 
-/// Judges the order of flows among `count` frames that one queue sent in this order; `lap` is the
-/// newest one on the wire, and `late` the frames that CheckTag found late. If numbers fall among
-/// them, runs are looked at one after the other. `runs_before` has room for `count` words, which
-/// are overwritten. Returns the frames that came back behind a later one of their flow.
+/// Returns how many of `count` frames, which one queue sent in this order, came back after a later
+/// frame of their flow. `lap` is the newest lap on the wire, `late` the number of frames that
+/// CheckTag found late. Runs of ascending numbers are checked one after the other. `runs_before` is
+/// scratch space for `count` words.
 inline uint64_t CountReordered(const WireShape& shape, const Team& team, const uint32_t* orders,
                                uint32_t count, uint32_t* runs_before, uint32_t lap, uint64_t late) {
   uint32_t runs = 1;
@@ -140,10 +140,9 @@ inline uint64_t CountReordered(const WireShape& shape, const Team& team, const u
   return runs == 1 ? late : reordered;
 }
 
-/// Compares all bytes that applications leave alone with those that were sent, for `count` frames
-/// whose tags are right; frame_of(i) is the i-th, without data if it is not to be
-/// looked at; unequal[i] is not 0 afterwards if it differs.
-/// Called by all threads. Returns how many frames differ.
+/// Compares `count` frames with what was sent, but for the bytes that applications change. Returns
+/// how many differ. frame_of(i) returns the i-th frame, whose tag is right, or one without data,
+/// which is skipped. `unequal` is scratch space for `count` words. Called by all threads.
 template <typename FrameOf>
 uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, uint32_t* unequal,
                       FrameOf frame_of) {

@@ -25,7 +25,7 @@ struct Batch {
   uint64_t now_ns;  ///< When it was taken.
 };
 
-/// Frames that may be sent now (emulator/pacer.h).
+/// Returns how many frames may be sent now (emulator/pacer.h).
 inline uint32_t Due(Card& card, Wire& wire, const WireShape& shape, uint64_t position,
                     uint64_t now) {
   if (Load(&card.wire_on) == 0) {
@@ -93,7 +93,7 @@ inline void PutBack(Wire& wire, const Batch& batch) {
   FenceCard();
   Store(&wire.back_epoch, batch.epoch + 1);
 }
-/// Whether a batch was taken before one that was put back. One thread, as PutBack.
+/// Returns true if a batch was put back after this one was taken. Called where PutBack is.
 inline bool IsStale(const Wire& wire, const Batch& batch) {
   return Load(&wire.back_epoch) != batch.epoch;
 }
@@ -109,7 +109,7 @@ inline void EndTurn(uint64_t* point, uint64_t ticket) {
   Store(point, ticket + 1);
 }
 
-/// Frame `i` of a batch.
+/// Returns the ring's entry of frame `i` of a batch.
 inline uint32_t EntryOf(const WireShape& shape, const Batch& batch, uint32_t i) {
   const uint32_t entry = batch.entry + i;
   return entry >= shape.entries ? entry - shape.entries : entry;

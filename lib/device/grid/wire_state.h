@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the wire of a card keeps in the card's memory (wire.h, verifier.h).
+// State of a card's wire, in the card's memory (wire.h, verifier.h).
 #pragma once
 
 #include <cstdint>
 
 namespace sluice::device::grid {
 
-/// Bytes of a frame's tag, at its end.
+/// Length of the tag at the end of a frame.
 inline constexpr uint32_t kTagBytes = 16;
 
-/// Frames that a block receives at once at most, and the units of 64 bytes that they may occupy.
+/// Limits of a batch: frames, and the flits of 64 bytes that they occupy.
 inline constexpr uint32_t kBatchFrames = 2048;
 inline constexpr uint32_t kBatchFlits = 4096;
 inline constexpr uint32_t kFlitBytes = 64;
 
-/// Entries of a ring at most: a frame's number holds its entry in so many bits.
+/// Width of an entry's index in a frame's number; limits the entries of a ring.
 inline constexpr uint32_t kEntryBits = 20;
 
 /// A frame of the ring.
@@ -26,7 +26,8 @@ struct RingFrame {
   uint32_t rank;  ///< Frames of the same flow before it in a lap.
 };
 
-/// The part of a wire that does not change while blocks run: each block has a copy at hand.
+/// The part of a wire that does not change while blocks run. Each block copies it to its shared
+/// memory.
 struct WireShape {
   const RingFrame* frames = nullptr;
   uint8_t* data = nullptr;    ///< The bytes of the ring's frames.
@@ -37,15 +38,15 @@ struct WireShape {
   uint32_t largest = 0;       ///< Flits of the largest frame.
   uint32_t batch_frames = 0;  ///< 1 … kBatchFrames.
   uint32_t pause = 1;         ///< Frames wait for room, and are not dropped.
-  uint32_t verify = 64;       ///< One frame in so many is compared; 0: none is looked at.
-  double per_ns = 0;          ///< Rate; 0: as fast as they are taken.
+  uint32_t verify = 64;       ///< Every `verify`-th frame is compared; 0: no frame is checked.
+  double per_ns = 0;          ///< Frames per ns; 0: as fast as batches are taken.
   uint64_t limit = ~uint64_t{0};
   uint32_t* laps = nullptr;         ///< Of each entry: the lap that is expected back next.
   uint64_t* flow_orders = nullptr;  ///< Of each flow: the number of the last that came back.
   uint64_t* sent_ns = nullptr;      ///< Of each entry: when it was last sent.
 };
 
-/// All counts of frames are since the ring was uploaded.
+/// State that changes while blocks run. Counts of frames begin when the ring is uploaded.
 struct Wire {
   WireShape shape;
 

@@ -14,11 +14,11 @@ namespace {
 
 using device::grid::RingFrame;
 
-/// So many frames in a row of the ring never occupy more flits than a batch holds, wherever they
+/// Returns the largest number of consecutive frames of the ring that fit into a batch wherever they
 /// begin.
 uint32_t LongestBatch(std::span<const RingFrame> ring) {
   uint32_t most = device::grid::kBatchFrames, flits = 0;
-  size_t end = 0;  // Frames [begin, end) fit, once around the ring at most.
+  size_t end = 0;  // Frames [begin, end) fit.
   const auto flits_of = [&](size_t i) {
     return (ring[i % ring.size()].length + device::grid::kFlitBytes - 1) / device::grid::kFlitBytes;
   };

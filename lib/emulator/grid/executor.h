@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who executes the blocks of a grid, and owns the memory of its card.
+// An executor runs the blocks of a grid and owns the memory of its card.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace sluice::emulator {
 
-/// One controlling thread at a time. No method but Stop and Running is called while blocks run.
+/// One controlling thread at a time. Only Join and Running are called while blocks run.
 class Executor {
  public:
   virtual ~Executor() = default;
 
-  /// Zeroed memory of the card, which lives as long as this object. Null, with one line in `error`,
-  /// if there is none.
+  /// Allocates zeroed memory of the card, which lives as long as this object. Returns null, with
+  /// one line in `error`, if there is none.
   virtual void* Allocate(size_t bytes, std::string* error) = 0;
   /// Copies between the card's memory and the host's.
   virtual bool Write(void* card, const void* host, size_t bytes) = 0;
@@ -33,18 +33,17 @@ class Executor {
                      std::string* error) = 0;
   /// Waits until all blocks have ended.
   virtual void Join() = 0;
-  /// False once the blocks have ended, or failed.
+  /// Returns false once the blocks have ended or failed.
   virtual bool Running() = 0;
-  /// What executes them, for people.
+  /// Returns the name of the executor, for the log.
   virtual std::string Describe() const = 0;
 };
 
-/// GPU number `index`. Null, with one line in `error` that says why not.
+/// Opens GPU number `index`. Returns null, with one line in `error`, if that fails.
 std::unique_ptr<Executor> MakeGpuExecutor(uint32_t index, const GridProgram& program,
                                           const device::grid::Roles& roles, std::string* error);
 
-/// Threads of this process that take the blocks' turns, `threads` of them: for tests, and to look
-/// at the code of the card with the tools of the host.
+/// Runs the blocks on `threads` threads of this process: for tests, and for the host's debuggers.
 std::unique_ptr<Executor> MakeThreadExecutor(uint32_t threads, const GridProgram& program);
 
 }  // namespace sluice::emulator

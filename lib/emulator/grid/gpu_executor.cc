@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A GPU by the driver's own library, libcuda.so.1, which is opened when it is asked for. No toolkit
-// and no header of CUDA are needed: the interface of the functions below is stable (CUDA Driver API
-// reference). Their handles are pointers; devices are ints; results are 0 or an error's number.
+// Runs blocks on a GPU through the driver's library, libcuda.so.1, which is opened on demand.
+// Neither a toolkit nor a header of CUDA is needed: the interface of the functions below is stable
+// (CUDA Driver API reference). Handles are pointers, devices are ints, results are 0 or an error
+// number.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -62,7 +63,7 @@ struct Library {
 
   /// Null, with one line in `error`, if there is no such library or it lacks a function.
   static const Library* Open(std::string* error) {
-    // A second kernel could not be loaded while one runs for ever.
+    // With lazy loading a second kernel cannot be loaded while one runs.
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
@@ -227,7 +228,7 @@ class GpuExecutor final : public Executor {
     *error = std::string("on=gpu: ") + call + " fails: " + cuda_.Name(result);
     return false;
   }
-  /// Contexts are a thread's: callers are several.
+  /// Makes the context current on the calling thread: several threads call this object.
   bool Current(std::string* error) const {
     return Check(cuda_.set_current(context_), "cuCtxSetCurrent", error);
   }

@@ -65,7 +65,7 @@ class GridModel::Pause {
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
 
-  /// The blocks start at the end, whether or not they ran before.
+  /// The blocks start when the pause ends, whether or not they ran before.
   void Resume() { resumes_ = true; }
   void Stay() { resumes_ = false; }
 
@@ -156,16 +156,9 @@ bool GridModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
   static_assert(device::grid::kLanes == bar::PostedQueue::kLanes);
   queue_ = queue;
   dma_ = &dma;
-  mastering_ = true;
   dma.SetObserver(this);
   pause.Resume();
   return true;
-}
-
-void GridModel::SetMastering(bool on) {
-  // Registers are answered by the same blocks that move data: without mastering nothing is.
-  const std::scoped_lock lock(mutex_);
-  mastering_ = on;
 }
 
 void GridModel::TakeMemory(const std::function<void()>& change) {
@@ -187,7 +180,7 @@ void GridModel::Disconnect(bool died) {
   Log(RTE_LOG_NOTICE, name_ + ": " + Summary());
 }
 
-// What the NIC alone sees, for people.
+// Returns what only the NIC can measure, for the log.
 std::string GridModel::Summary() const {
   const auto us = [&](double share) {
     char text[32];
@@ -268,7 +261,7 @@ void GridModel::Request() {
   if (!running_) counters_ = image_->counters;
 }
 
-// Keeps the card alive, and looks whether it is.
+// Keeps the heartbeat going and checks that the blocks still run.
 void GridModel::Watch() {
   std::unique_lock stop(stop_mutex_);
   bool dead = false;

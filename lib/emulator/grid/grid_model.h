@@ -43,7 +43,9 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
                std::string* error) override;
   /// The models that run here raise none.
   void SetInterrupts(device::InterruptSink*) override {}
-  void SetMastering(bool on) override;
+  /// The blocks always may master the bus: `on=` is refused with --vfio_user, where a guest
+  /// decides.
+  void SetMastering(bool) override {}
   void TakeMemory(const std::function<void()>& change) override;
   void Disconnect(bool died) override;
   std::vector<Statistic> Statistics() override;
@@ -93,7 +95,6 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   std::unique_ptr<HostPages> pages_;
   const bar::DmaSpace* dma_ = nullptr;
   bar::PostedQueue* queue_ = nullptr;
-  bool mastering_ = true;
   uint32_t pauses_ = 0;
   bool running_ = false;
   bool wire_on_ = false;

@@ -7,7 +7,8 @@
 
 namespace sluice::emulator {
 
-/// The time that `share` of all measured frames came back within, in ns; 0 if none was.
+/// Returns the time within which `share` of all measured frames came back, in ns; 0 if no frame was
+/// measured.
 inline uint64_t Quantile(const device::grid::Counters& counters, double share) {
   uint64_t all = 0;
   for (const uint64_t count : counters.latency) all += count;

@@ -24,17 +24,17 @@ struct GridProgram {
   std::span<const std::string_view> events;  ///< Names of the model's counters.
   uint32_t received;                         ///< The one of frames that reached the host.
 
-  /// Makes a card of zeroed memory, with all but the model's own state in its initial state.
+  /// Constructs a card in zeroed memory.
   device::grid::Card* (*construct)(void* memory);
-  /// Puts the model's own state into its power-on state. Null, or one line that says which setting
-  /// no device has (static storage).
+  /// Resets the model's own state to power-on. Returns null, or one line that names the setting
+  /// that no device has (static storage).
   const char* (*reset)(device::grid::Card& card, const SettingValues& settings, uint8_t* staging);
-  /// Memory was taken away or moved: looks for every ring anew.
+  /// Looks up every ring again after memory was taken away or moved.
   void (*find_rings)(device::grid::Card& card);
-  /// What a block does before its first turn.
+  /// Initializes a block's memory before its first turn.
   void (*begin)(device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
                 const device::grid::Team& team, void* memory);
-  /// One turn of a block, by the one thread that stands for its threads.
+  /// Takes one turn of a block, on the one thread that stands for all of its threads.
   void (*turn)(device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
                const device::grid::Team& team, void* memory);
 };
