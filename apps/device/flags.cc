@@ -121,8 +121,8 @@ class Reader {
       return false;
     }
     if (!out_.vfio_user.empty() && out_.model.on.kind != emulator::OnOptions::Kind::kCpu) {
-      error_ = "--on: with --vfio_user=" + out_.vfio_user +
-               ": a virtual machine's NIC runs on the CPU only: omit --on, or give --socket";
+      error_ = "--vfio_user=" + out_.vfio_user +
+               ": with --on: the NIC of a virtual machine runs on the CPU: omit --on";
       return false;
     }
     if (!out_.interrupts && out_.vfio_user.empty()) {

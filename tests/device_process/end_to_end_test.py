@@ -306,7 +306,8 @@ class CommandLine(unittest.TestCase):
                 (["--model=enso", "--on=threads"], "--wire: "),
                 (["--model=enso", "--on=threads", "--wire=gen", "--faults=drop:0.1"], "--faults: "),
                 (["--model=enso", "--on=threads", "--wire=gen", "--device_cpu=0"], "--device_cpu: "),
-                (["--model=enso", "--on=threads", "--wire=gen", "--vfio_user=bus"], "--on: "),
+                (["--model=enso", "--on=threads", "--wire=gen", "--vfio_user=bus"],
+                 "--vfio_user=bus: with --on: "),
                 (["--socket=/does/not/exist"], "--socket=/does/not/exist: "),
                 (["--wire=pcap:/does/not/exist"], "/does/not/exist")):
             with self.subTest(arguments=arguments):

@@ -294,6 +294,7 @@ BAD = {
         --verify=a
         --pause=maybe
         --seed=x
+        --on=card
         --device_cpu=cpu
         --device_cpu=1023
         --duration_s=-1
