@@ -80,6 +80,7 @@ void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   card.Count(Event::kRxHeadTriggers);
   const auto is_empty = [&] { return ((head ^ Load(&pipe.tail)) & card.pipe_mask) == 0; };
   if (is_empty()) {
+    FenceCard();  // FramesDropped, which sees this status, sees the head as well.
     Store(&pipe.status, 0u);
     FenceCard();
     if (is_empty() || Exchange(&pipe.status, 1) != 0) return;
