@@ -22,9 +22,9 @@
 #include "emulator/arguments.h"
 #include "emulator/attach.h"
 #include "emulator/enso_model.h"
+#include "emulator/hosted_model.h"
 #include "emulator/ipu_model.h"
 #include "emulator/model.h"
-#include "emulator/running_model.h"
 #include "emulator/server.h"
 
 namespace sluice::emulator {
@@ -36,7 +36,7 @@ class DeviceThread {
     std::string error;
     const auto parsed = ParseArguments(arguments, &error);
     EXPECT_TRUE(parsed) << error;
-    model_ = RunningModel::Create("device", model, *parsed, &error);
+    model_ = MakeModel("device", model, *parsed, &error);
     EXPECT_NE(model_, nullptr) << error;
     server_ = Server::Create({TestSocket(), &model, settings}, *model_, &error);
     EXPECT_NE(server_, nullptr) << error;
@@ -89,7 +89,7 @@ class DeviceThread {
   }
 
   const int wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  std::unique_ptr<RunningModel> model_;
+  std::unique_ptr<HostedModel> model_;
   std::unique_ptr<Server> server_;
   std::mutex mutex_;
   std::vector<std::function<void(Server&)>> tasks_;

@@ -17,8 +17,8 @@
 #include "../waiting.h"
 #include "client.h"
 #include "emulator/arguments.h"
+#include "emulator/hosted_model.h"
 #include "emulator/model.h"
-#include "emulator/running_model.h"
 #include "emulator/vfio_user/bus_server.h"
 
 namespace sluice::emulator::vfio_user::test {
@@ -31,7 +31,7 @@ class Rig {
     std::string error;
     const auto parsed = ParseArguments(arguments, &error);
     EXPECT_TRUE(parsed) << error;
-    model_ = RunningModel::Create("bus", model, *parsed, &error);
+    model_ = MakeModel("bus", model, *parsed, &error);
     EXPECT_NE(model_, nullptr) << error;
     server_ = BusServer::Create(TestSocket(), model, settings_, *model_, &error);
     EXPECT_NE(server_, nullptr) << error;
@@ -57,7 +57,7 @@ class Rig {
     ADD_FAILURE() << "no counter " << name;
     return ~uint64_t{0};
   }
-  RunningModel& model() { return *model_; }
+  HostedModel& model() { return *model_; }
   /// A client that comes now is served.
   void ExpectServes() {
     Client client(TestSocket());
@@ -67,7 +67,7 @@ class Rig {
 
  private:
   const SettingValues settings_;
-  std::unique_ptr<RunningModel> model_;
+  std::unique_ptr<HostedModel> model_;
   std::unique_ptr<BusServer> server_;
   const File wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::atomic<bool> stop_{false};
