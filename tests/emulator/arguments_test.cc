@@ -208,7 +208,7 @@ TEST(Arguments, RefusesNonsenseInOneLineThatNamesTheArgument) {
       {{{"on", "cpu:index=1"}}, "on=cpu:index=1: use"},
       {{{"on", "gpu:threads=2"}}, "on=gpu:threads=2: threads=2"},
       {{{"on", "threads:index=0"}}, "on=threads:index=0: index=0"},
-      {{{"on", "threads:batch=1025"}}, "batch=1025"},
+      {{{"on", "threads:batch=2049"}}, "batch=2049"},
       {{{"on", "gpu:senders=0"}}, "senders=0"},
       {{{"on", "threads"}}, "wire: "},
       {{{"on", "gpu"}, {"wire", "pcap:a"}}, "wire: "},
