@@ -184,7 +184,7 @@ class IpuReceiver {
     team_.One([&] { memory_.left = 0; });
     team_.ForEach(kIpuQueues + 1, [&](uint32_t queue) {
       if (queue == kIpuQueues) {
-        const bool agrees = !IsStale(wire_, batch_) & (Load(&card_.config) == memory_.config);
+        const bool agrees = !IsStale(wire_, batch_) && Load(&card_.config) == memory_.config;
         memory_.agrees = agrees ? 1 : 0;
         return;
       }

@@ -97,10 +97,8 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   bar::PostedQueue* queue_ = nullptr;
   uint32_t pauses_ = 0;
   bool running_ = false;
-  bool wire_on_ = false;
   uint64_t abandoned_ = 0;
   device::grid::Counters counters_{};  ///< As they were last reported.
-  bool complained_ = false;
 
   std::mutex stop_mutex_;
   std::condition_variable stop_changed_;

@@ -187,7 +187,10 @@ class Driver {
 
   bool Step() {
     bool any = false;
-    for (uint32_t nb = 0; nb < kBuffers; ++nb) any |= Complete(nb) | Receive(nb);
+    for (uint32_t nb = 0; nb < kBuffers; ++nb) {
+      any |= Complete(nb);
+      any |= Receive(nb);
+    }
     return any;
   }
 
