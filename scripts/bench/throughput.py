@@ -148,8 +148,9 @@ def prepare_captures(args):
     """Traffic by the name of its row: the capture, and its part that every NIC can send."""
     if args.pcap == "none" or "echo" not in args.apps:
         return {}
-    if args.pcap == DEFAULT_CAPTURE: # scripts/setup has made both.
-        return {"capture": args.pcap, "capture-ipv4": args.pcap.replace(".pcap", "-ipv4.pcap")}
+    if args.pcap == DEFAULT_CAPTURE: # scripts/setup has made both; a bundle contains the part.
+        part = {"capture-ipv4": args.pcap.replace(".pcap", "-ipv4.pcap")}
+        return part if host.is_bundle() else {"capture": args.pcap} | part
     if host.is_bundle(): # It contains no Scapy, which would find the part.
         return {"capture": args.pcap}
     part = f"build/{pathlib.Path(args.pcap).stem}-ipv4.pcap"
