@@ -52,7 +52,7 @@ class EnsoFramer {
     if (Load(&card_.halted) != 0) return 0;
     const uint32_t listed = Load(&card_.listed);
     if (block >= listed) return 0;
-    const uint32_t own = (listed - block + blocks - 1) / blocks;  // Of this block.
+    const uint32_t own = (listed - block + blocks - 1) / blocks;  // Buffers of this block.
     for (uint32_t i = 0; i < own; ++i) {
       const uint32_t at = (memory_.next + i) % own;
       const uint32_t number = Load(&card_.sending[block + at * blocks]);
@@ -168,21 +168,9 @@ class EnsoFramer {
       if (late) sum |= 1u << kLateBit;
       return memory_.orders[i] != kNoOrder ? sum : sum - 1;
     });
-    uint64_t reordered = sums >> kLateBit & 0xffff, compared = 0, changed = 0;
     if (shape_.verify != 0) {
-      reordered =
-          CountReordered(shape_, team_, memory_.orders, frames, memory_.scratch, lap, reordered);
-      // One frame in so many, if its tag is right.
-      const uint32_t samples = frames / shape_.verify;
-      const auto at = [&](uint32_t i) { return i * shape_.verify + shape_.verify - 1; };
-      compared = samples == 0 ? 0 : team_.Sum(samples, [&](uint32_t i) -> uint64_t {
-        return memory_.orders[at(i)] != kNoOrder ? 1 : 0;
-      });
-      if (compared != 0) {
-        changed = CountChanged(shape_, team_, samples, memory_.scratch, [&](uint32_t i) {
-          return memory_.orders[at(i)] != kNoOrder ? Frame(at(i)) : Returned{nullptr, 0};
-        });
-      }
+      JudgeFrames(card_, shape_, team_, memory_.orders, frames, memory_.scratch, lap,
+                  sums >> kLateBit & 0xffff, [&](uint32_t i) { return Frame(i); });
     }
     team_.Lead([&] {
       const uint64_t bytes = sums >> kBytesBit;
@@ -192,9 +180,6 @@ class EnsoFramer {
       Add(&counters[WireEvent::kReturned], uint64_t{frames});
       Add(&counters[WireEvent::kReturnedBytes], bytes);
       Add(&counters[WireEvent::kRecognised], sums & 0xffff);
-      Add(&counters[WireEvent::kVerified], compared);
-      if (reordered != 0) Add(&counters[WireEvent::kReordered], reordered);
-      if (changed != 0) Add(&counters[WireEvent::kCorrupted], changed);
     });
   }
 

@@ -43,7 +43,8 @@ class IpuReceiver {
     if (batch_.count == 0) return false;
     Phases phases(card_, team_, Phase::kReceiveSteer);
     if (config != memory_.config) LoadSettings(config);
-    const bool delivers = Delivers() && Prepare();
+    const bool delivers = Delivers();
+    if (delivers) Prepare();
     phases.Next(Phase::kReceiveReserve);
     team_.One([&] { AwaitTurn(&wire_.reserved, batch_.ticket); });
     const uint32_t count = delivers ? Reserve() : 0;
@@ -94,12 +95,11 @@ class IpuReceiver {
     });
   }
 
-  /// Steers the frames, sorts them by queue, and adds up what they need. Returns true.
-  bool Prepare() {
-    const uint64_t now = team_.Agree([] { return NowNs(); });
+  /// Steers the frames, sorts them by queue, and adds up what they need.
+  void Prepare() {
     team_.ForEach(batch_.count, [&](uint32_t i) {
       const RingFrame ring_frame = shape_.frames[EntryOf(shape_, batch_, i)];
-      Stamp(shape_, batch_, i, ring_frame, now);
+      Stamp(shape_, batch_, i, ring_frame, batch_.now_ns);
       const CardFrame frame = {shape_.data + uint64_t{ring_frame.flit} * kFlitBytes,
                                ring_frame.length};
       memory_.sources[i] = ring_frame.flit;
@@ -128,7 +128,6 @@ class IpuReceiver {
       memory_.before[i] = Flits(memory_.lengths[memory_.arrivals[i]]);
     });
     flits_ = team_.ScanExclusive(memory_.before, steered);
-    return true;
   }
 
   /// At the first point: returns how many frames of the batch are taken; the others are put back.

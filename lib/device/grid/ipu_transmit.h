@@ -330,21 +330,9 @@ class IpuTransmitter {
       memory_.orders[i] = CheckTag(card_, shape_, frame, now, lap, &late);
       return sum | (late ? 1u << kLateBit : 0) | (memory_.orders[i] != kNoOrder ? 1 : 0);
     });
-    uint64_t reordered = sums >> kLateBit & kCountMask, compared = 0, changed = 0;
     if (shape_.verify != 0) {
-      reordered =
-          CountReordered(shape_, team_, memory_.orders, frames_, memory_.scratch, lap, reordered);
-      // One frame in so many, if its tag is right.
-      const uint32_t samples = frames_ / shape_.verify;
-      const auto at = [&](uint32_t i) { return i * shape_.verify + shape_.verify - 1; };
-      compared = samples == 0 ? 0 : team_.Sum(samples, [&](uint32_t i) -> uint64_t {
-        return memory_.orders[at(i)] != kNoOrder ? 1 : 0;
-      });
-      if (compared != 0) {
-        changed = CountChanged(shape_, team_, samples, memory_.scratch, [&](uint32_t i) {
-          return memory_.orders[at(i)] != kNoOrder ? Frame(at(i)) : Returned{nullptr, 0};
-        });
-      }
+      JudgeFrames(card_, shape_, team_, memory_.orders, frames_, memory_.scratch, lap,
+                  sums >> kLateBit & kCountMask, [&](uint32_t i) { return Frame(i); });
     }
     team_.Lead([&] {
       const uint64_t bytes = sums >> kBytesBit, sent = sums >> kSentBit & kCountMask;
@@ -354,9 +342,6 @@ class IpuTransmitter {
       Add(&counters[WireEvent::kReturned], sent);
       Add(&counters[WireEvent::kReturnedBytes], bytes);
       Add(&counters[WireEvent::kRecognised], sums & kCountMask);
-      Add(&counters[WireEvent::kVerified], compared);
-      if (reordered != 0) Add(&counters[WireEvent::kReordered], reordered);
-      if (changed != 0) Add(&counters[WireEvent::kCorrupted], changed);
     });
   }
 

@@ -165,4 +165,31 @@ uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, 
   return team.Sum(count, [&](uint32_t i) -> uint64_t { return unequal[i]; });
 }
 
+/// Judges frames that one queue sent, after CheckTag: counts those that came back after a later one
+/// of their flow, and compares every shape.verify-th of them. frame_of(i) returns the i-th frame,
+/// `orders` its numbers; `lap` and `late` are those of CountReordered. `scratch` is space for
+/// `count` words. Called by all threads; shape.verify is not 0.
+template <typename FrameOf>
+void JudgeFrames(Card& card, const WireShape& shape, const Team& team, const uint32_t* orders,
+                 uint32_t count, uint32_t* scratch, uint32_t lap, uint64_t late, FrameOf frame_of) {
+  const uint64_t reordered = CountReordered(shape, team, orders, count, scratch, lap, late);
+  const uint32_t samples = count / shape.verify;
+  const auto at = [&](uint32_t i) { return i * shape.verify + shape.verify - 1; };
+  uint64_t compared = 0, changed = 0;
+  if (samples != 0) {
+    compared = team.Sum(samples,
+                        [&](uint32_t i) -> uint64_t { return orders[at(i)] != kNoOrder ? 1 : 0; });
+  }
+  if (compared != 0) {
+    changed = CountChanged(shape, team, samples, scratch, [&](uint32_t i) {
+      return orders[at(i)] != kNoOrder ? frame_of(at(i)) : Returned{nullptr, 0};
+    });
+  }
+  team.Lead([&] {
+    Add(&card.counters[WireEvent::kVerified], compared);
+    if (reordered != 0) Add(&card.counters[WireEvent::kReordered], reordered);
+    if (changed != 0) Add(&card.counters[WireEvent::kCorrupted], changed);
+  });
+}
+
 }  // namespace sluice::device::grid
