@@ -19,7 +19,8 @@ namespace sluice::rpc_app {
 /// The procedures that a service may call. Any thread, once it is made.
 class Callees {
  public:
-  /// Of these `.x` files, with the constants of --define. Null, with one line in `error`.
+  /// Loads these `.x` files with the constants of --define. Returns null, with one line in `error`,
+  /// if that fails.
   static std::unique_ptr<Callees> Load(const std::vector<std::string>& x_files,
                                        const std::string& define, std::string* error);
 

@@ -99,8 +99,8 @@ void RunTcp(const char* list, const ServiceFunctions& functions) {
   for (;;) tcp.Step(std::chrono::seconds(1));
 }
 
-// FD OBJECT X CORES LISTENERS PARENT DEFINE, listeners each with a comma behind it, and the .x
-// files of services that it may call
+// The arguments are FD OBJECT X CORES LISTENERS PARENT DEFINE, where a comma follows each listener,
+// and then the .x files of the services that this one may call.
 int main(int argc, char** argv) {
   if (argc < 8) {
     std::fprintf(stderr, "sluice-rpc-service: sluice-rpc starts this for each of its services\n");

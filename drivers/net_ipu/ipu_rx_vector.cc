@@ -132,8 +132,8 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     if (cpu::AnyInCommon(status, rare)) [[unlikely]]
       StoreRare(group, own);
     if (done != (1u << kGroup) - 1) {
-      // Lines that cross a link may become visible in another order than they were written in: what
-      // is done behind what is not counts in its turn.
+      // Completions may become visible in another order than the device wrote them. One that
+      // follows an unfinished one is counted when its turn comes.
       const auto leading = static_cast<uint32_t>(std::countr_one(done));
       for (uint32_t i = 0; i < leading; ++i) {
         run.bytes += static_cast<uint16_t>(cpu::HighHalf(group.d[i]));

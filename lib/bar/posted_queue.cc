@@ -100,7 +100,8 @@ class PostedQueue::LaneGuard {
   }
 
   Lane& lane_;
-  /// Of the shared lane, held. A pointer stays in a register, where a std::unique_lock does not.
+  /// The lock of the shared lane, which is held; null for other lanes. Unlike a std::unique_lock, a
+  /// pointer stays in a register.
   std::mutex* lock_ = nullptr;
 };
 

@@ -144,7 +144,8 @@ class PostedQueue {
   /// False if the link is no longer in `epoch`.
   bool Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read,
             const Waiting& waiting);
-  /// Waits until the device has read from a full lane. False if the link is no longer in `epoch`.
+  /// Waits until the device has read entries of a full lane. Returns false if the link has left
+  /// `epoch`.
   bool AwaitRoom(Lane& lane, uint32_t epoch, const Waiting& waiting);
   /// Ends `epoch`, unless it has ended.
   void GiveUp(uint32_t epoch);

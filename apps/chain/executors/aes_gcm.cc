@@ -104,9 +104,9 @@ class GcmKeys {
   /// More than lines of so many digits have.
   static constexpr size_t kMaxFileBytes = 4096;
 
-  /// False: the file cannot be read; errno says why. What is beyond kMaxFileBytes is not read.
+  /// Reads at most kMaxFileBytes of the file. Returns false with errno set if that fails.
   bool ReadFile(const std::string& path);
-  /// The next line of the file, without its end. Empty behind the last.
+  /// Returns the next line without its line end, or an empty text after the last one.
   std::string_view NextLine();
 
   Secret keys_{kGcmKeys * kMaxKeyBytes};

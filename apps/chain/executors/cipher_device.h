@@ -38,8 +38,8 @@ class CipherDevice {
   static std::unique_ptr<CipherDevice> Make(const std::string& driver, std::string* error);
   ~CipherDevice();
 
-  /// `key`: 16, 24 or 32 bytes, of which the device makes key schedules. Once for a slot. False,
-  /// with one line in `error`: the device does not take it.
+  /// Makes the device's key schedules of `key`, 16, 24 or 32 bytes. Called once for each slot.
+  /// Returns false, with one line in `error`, if the device refuses the key.
   bool SetKey(uint32_t slot, std::span<const uint8_t> key, std::string* error);
   bool HasKey(uint32_t slot) const { return slot < kKeys && decrypting_[slot] != nullptr; }
 

@@ -45,7 +45,8 @@ inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const
   } else if (block <= roles.receivers) {
     EnsoReceiver(card, team, memory.receive, block - 1, roles.receivers).Turn();
   } else {
-    // Blocks with even numbers read, the others cut what was read. A single block does both.
+    // Senders with even numbers read bytes, the others cut them into frames. A single sender does
+    // both.
     const uint32_t sender = block - 1 - roles.receivers, halves = (roles.senders + 1) / 2;
     if (sender % 2 == 0) EnsoReader(card, team, memory.send.read).Turn(sender / 2, halves);
     const uint32_t framers = roles.senders == 1 ? 1 : roles.senders / 2;

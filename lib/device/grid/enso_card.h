@@ -32,13 +32,13 @@ struct alignas(64) EnsoBuffer {
   uint64_t tx_memory;
   uint8_t* rx_ring;
   uint8_t* tx_ring;
-  // Of the block that reads what is in it.
+  // The block that reads the buffer's slots owns these.
   uint32_t done;    ///< Slots below it are complete.
   uint32_t offset;  ///< Flits of slot `done` that are read.
   uint32_t listed;
   uint32_t produced;  ///< Chunks that are read.
   uint32_t chunk_flits[2];
-  // Of the block that cuts them into frames.
+  // The block that cuts the chunks into frames owns these.
   alignas(64) uint32_t consumed;  ///< Chunks that are checked.
   uint32_t held;                  ///< Flits of a frame whose end is still to come.
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reactive notifications (docs/enso-hardware.md, "Receiving") where receive blocks and the register
-// block decide side by side. A batch takes the place of a packet: its last byte is written before
-// the tail is stored, the tail before the status is looked at, and a head store that clears the
-// status looks at the tail once more. So one of the two sees the other.
+// block decide at the same time. A batch takes the place of a packet: its last byte is written
+// before the tail is stored, the tail before the status is looked at, and a head store that clears
+// the status looks at the tail once more. So one of the two sees the other.
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,7 @@ class EnsoReader {
     if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0) return 0;
     const uint32_t listed = Load(&card_.listed);
     if (block >= listed) return 0;
-    const uint32_t own = (listed - block + blocks - 1) / blocks;  // Of this block.
+    const uint32_t own = (listed - block + blocks - 1) / blocks;  // Buffers of this block.
     for (uint32_t i = 0; i < own; ++i) {
       const uint32_t at = (memory_.next + i) % own;
       const uint32_t number = Load(&card_.sending[block + at * blocks]);
