@@ -40,14 +40,18 @@ def is_binary(request):
 class Memcached:
     """When memcached 1.6.18 reads a number of 2^63 or more out of an item, it looks for a minus
     sign as far as the next NUL byte (safe_strtoull, util.c): behind the item, in whatever memory
-    holds. So that it finds the NUL first, its memory is as the kernel gives it."""
+    holds. So that it finds the NUL first, its memory is as the kernel gives it.
+
+    The threads that maintain its lists are off: while one of them holds an item, "incr" stores a
+    new item, which counts in total_items, instead of changing that one (do_add_delta)."""
 
     def __init__(self, *options):
         self.port = free_port()
         user = ["-u", "nobody"] if os.geteuid() == 0 else []
         self.process = subprocess.Popen(
             [MEMCACHED, *user, "-l", "127.0.0.1", "-p", str(self.port), "-U", str(self.port),
-             "-t", "1", *options], stderr=subprocess.DEVNULL,
+             "-t", "1", "-o", "no_lru_maintainer,no_lru_crawler", *options],
+            stderr=subprocess.DEVNULL,
             env={**os.environ, "MALLOC_PERTURB_": "0"})
         self.connections = {}
         self.udp = socket.socket(type=socket.SOCK_DGRAM)
