@@ -38,6 +38,10 @@ bool Round::Over(uint64_t now_cycles) const {
       clock_.Ps(now_cycles - start) > end_ps + settings_.trial.patience_ps) {
     return true;
   }
+  return WorkersAreOver();
+}
+
+bool Round::WorkersAreOver() const {
   return std::ranges::all_of(
       states_, [](const WorkerState& state) { return state.over.load(std::memory_order_acquire); });
 }
@@ -49,8 +53,11 @@ uint64_t Round::paused_ps() const {
 }
 
 void Round::Settle() {
-  sending_ps_ = std::min(clock_.Ps(rte_rdtsc() - start_cycles()), traffic_->end_ps());
-  stopping_.store(true, std::memory_order_relaxed);
+  constexpr auto kLook = std::chrono::milliseconds(1);
+  stop_ps_.store(std::min(clock_.Ps(rte_rdtsc() - start_cycles()), traffic_->end_ps()),
+                 std::memory_order_relaxed);
+  // One that has no CPU still sends when it is back, or says what it did not send.
+  while (!WorkersAreOver()) std::this_thread::sleep_for(kLook);
   constexpr double kQuietS = 0.02;  // As long as everything is back.
   const auto now_s = [] {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -59,7 +66,7 @@ void Round::Settle() {
   runtime::StillTime still(now_s());
   uint64_t came = 0;
   for (;;) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(kLook);
     const engine::pktgen::TrialResult result = trial_->Result(false);
     uint64_t all = result.others;
     for (const StreamResult& stream : result.streams) {

@@ -56,11 +56,14 @@ class Round {
   void Start(uint64_t now_cycles) { start_cycles_.store(now_cycles, std::memory_order_release); }
   /// 0: not yet.
   uint64_t start_cycles() const { return start_cycles_.load(std::memory_order_acquire); }
-  bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+  /// When sending stops, since the start; kNever: not yet. What was due before it and has not left
+  /// then is unsent.
+  uint64_t stop_ps() const { return stop_ps_.load(std::memory_order_relaxed); }
 
   /// Whether everything that will be sent was.
   bool Over(uint64_t now_cycles) const;
-  /// Stops sending, and waits until every frame is back, or none has come for long enough.
+  /// Stops sending, and waits until all workers know and every frame is back, or none has come for
+  /// long enough. Workers poll.
   void Settle();
   /// What was found, once no worker works on it any more. `taken_back`: frames that queues turned
   /// out not to have sent.
@@ -70,10 +73,12 @@ class Round {
   /// The mean of all workers' pauses.
   uint64_t paused_ps() const;
   /// How long frames were due, in seconds; from Settle on.
-  double sending_s() const { return static_cast<double>(sending_ps_) / 1e12; }
+  double sending_s() const { return static_cast<double>(stop_ps()) / 1e12; }
 
  private:
   Round(const Settings& settings, const Clock& clock) : settings_(settings), clock_(clock) {}
+  /// Whether no worker sends any more.
+  bool WorkersAreOver() const;
 
   const Settings& settings_;
   const Clock clock_;
@@ -81,8 +86,7 @@ class Round {
   std::unique_ptr<engine::pktgen::Trial> trial_;
   std::vector<WorkerState> states_;
   std::atomic<uint64_t> start_cycles_{0};
-  std::atomic<bool> stopping_{false};
-  uint64_t sending_ps_ = 0;
+  std::atomic<uint64_t> stop_ps_{engine::pktgen::kNever};
 };
 
 }  // namespace sluice::pktgen

@@ -53,8 +53,9 @@ class Worker {
     const uint64_t start = round_->start_cycles();
     if (start == 0) return 0;
     const uint64_t now_ps = generator_->clock().Ps(rte_rdtsc() - start);
-    if (round_->stopping() && !sender_->over()) [[unlikely]]
-      sender_->Stop();
+    const uint64_t stop_ps = round_->stop_ps();
+    if (stop_ps != engine::pktgen::kNever && !sender_->over()) [[unlikely]]
+      sender_->Stop(stop_ps);
     if (now_ps - polled_ps_ > WorkerState::kPausePs) [[unlikely]] {
       paused_ps_ += now_ps - polled_ps_;
       round_->state(worker_).paused_ps.store(paused_ps_, std::memory_order_relaxed);

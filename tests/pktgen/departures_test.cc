@@ -192,5 +192,56 @@ TEST(PktgenDepartures, UnlimitedOnesAreDueAtOnceUntilTheEnd) {
   EXPECT_EQ(departures.due_ps(), kNever);
 }
 
+// Passing over frames at once comes to the same place as giving each of them a turn.
+TEST(PktgenDepartures, SkipWhatIsDueBeforeATime) {
+  const auto offsets =
+      std::make_shared<Offsets>(Offsets{.at_ps = {0, 5, 5, 900, 2000}, .period_ps = 2500});
+  const Gap fast({Unit::kPackets, 3e9}, kLine);
+  const Gap bits({Unit::kPercent, 70}, kLine);
+  const Departures all[] = {Departures(offsets),
+                            Of({Unit::kPackets, 3e9}),
+                            Of({Unit::kBits, 1e11}),
+                            {{{TicksOf(1000), TicksOf(5000), fast, false},
+                              {TicksOf(5000), TicksOf(6000), Gap(), true},
+                              {TicksOf(7000), TicksOf(100'000), bits, false}},
+                             Arrivals::kConstant,
+                             1}};
+  for (const Departures& departures : all) {
+    for (uint64_t before = 0; before < 120'000; before += 333) {
+      Departures slow = departures;
+      uint64_t turns = 0;
+      while (slow.due_ps() < before) {
+        turns += !slow.unlimited();
+        slow.Advance(60, slow.unlimited() ? before : 0);
+      }
+      Departures quick = departures;
+      EXPECT_EQ(quick.Skip(before, 60, ~uint64_t{0}), turns) << before;
+      EXPECT_EQ(quick.due_ps(), slow.due_ps()) << before;
+      if (turns < 2) continue;
+      Departures few = departures;
+      EXPECT_EQ(few.Skip(before, 60, turns - 1), turns - 1) << before;
+    }
+  }
+}
+
+// The numbers of independent arrivals in a second, and the times of the first behind it, are
+// distributed as without skipping: means and variances of Poisson's and the exponential law.
+TEST(PktgenDepartures, SkipIndependentArrivalsAsTheyAre) {
+  constexpr int kRuns = 20'000;
+  double sum = 0, squares = 0, wait_ps = 0;
+  for (int seed = 0; seed < kRuns; ++seed) {
+    Departures departures = Of({Unit::kPackets, 20}, kNever, Arrivals::kPoisson, seed);
+    departures.Advance(60, 0);  // The very first one is due at 0, always.
+    const auto count = static_cast<double>(departures.Skip(kPsPerSecond, 60, ~uint64_t{0}));
+    sum += count;
+    squares += count * count;
+    wait_ps += static_cast<double>(departures.due_ps() - kPsPerSecond);
+  }
+  const double mean = sum / kRuns;
+  EXPECT_NEAR(mean, 20, 5 * std::sqrt(20.0 / kRuns));
+  EXPECT_NEAR(squares / kRuns - mean * mean, 20, 1.1);  // 5 deviations of a sample's variance.
+  EXPECT_NEAR(wait_ps / kRuns, 5e10, 5 * 5e10 / std::sqrt(kRuns));
+}
+
 }  // namespace
 }  // namespace sluice::engine::pktgen

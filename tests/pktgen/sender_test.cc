@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "engine/pktgen/trial.h"
 
@@ -95,9 +96,67 @@ TEST(PktgenSender, OffersWhatNobodyMissesForEver) {
   EXPECT_EQ(lab.sender().Plan(0), Sender::kMostPlanned);
   EXPECT_EQ(lab.sender().Plan(100 * kMs), Sender::kMostPlanned);
   EXPECT_EQ(lab.TagOf(0).sequence, 0u);
-  lab.sender().Stop();
+  lab.sender().Stop(200 * kMs);
   EXPECT_TRUE(lab.sender().over());
   EXPECT_EQ(lab.result().unsent, 0u);
+}
+
+// A worker that had no CPU from 100 ms on, up to its end and beyond: what was due is sent or
+// unsent.
+TEST(PktgenSender, StopsWithAllThatWasDueSentOrUnsent) {
+  StreamSpec phases = Stream("phases", kMegahertz);  // 50,000, a pause, 200,000.
+  phases.phases = {{0, 50 * kMs, kMegahertz}, {500 * kMs, 700 * kMs, kMegahertz}};
+  StreamSpec few = Stream("few", kMegahertz);
+  few.frames = 123'456;
+  StreamSpec capture = Stream("capture", {});  // 4 frames every 10 us.
+  auto frames = std::make_shared<FrameSet>();
+  auto offsets = std::make_shared<Offsets>(Offsets{.at_ps = {0, 1, 2, 3}, .period_ps = 10});
+  const std::array<uint8_t, 60> bytes{};
+  for (uint64_t& at : offsets->at_ps) {
+    frames->Add(bytes.data(), {.at = 0, .length = 60, .payload = 42, .tagged = true});
+    at *= kMicrosecond;
+  }
+  offsets->period_ps *= kMicrosecond;
+  capture.captured = frames;
+  capture.offsets = offsets;
+  capture.phases.clear();
+  StreamSpec poisson = Stream("poisson", kMegahertz);
+  poisson.arrivals = workload::Arrivals::kPoisson;
+  Lab lab({Stream("steady", kMegahertz), phases, few, capture,
+           Stream("bits", {Rate::Unit::kBits, 672e6}), Stream("any", {}), poisson},
+          {.end_ps = kPsPerSecond});
+  for (uint64_t now = 0; now < 100 * kMs; now += 20 * kMicrosecond) {
+    lab.sender().Sent(lab.sender().Plan(now), now);
+  }
+  lab.sender().Plan(100 * kMs);
+  lab.sender().Stop(kPsPerSecond);
+  EXPECT_TRUE(lab.sender().over());
+  EXPECT_EQ(lab.sender().Plan(2 * kPsPerSecond), 0u);
+  const uint64_t due[] = {1'000'000, 250'000, 123'456, 400'000, 1'000'000};
+  for (size_t stream = 0; stream < std::size(due); ++stream) {
+    const StreamResult result = lab.result(stream);
+    EXPECT_GT(result.sent, 0u) << result.name;
+    EXPECT_EQ(result.sent + result.unsent, due[stream]) << result.name;
+  }
+  EXPECT_EQ(lab.result(5).unsent, 0u) << "nothing of it is due";
+  const StreamResult random = lab.result(6);
+  EXPECT_NEAR(static_cast<double>(random.sent + random.unsent), 1e6, 5 * std::sqrt(1e6));
+}
+
+// 10^12 frames a second are given up as fast as any other number of them.
+TEST(PktgenSender, GivesUpAnyNumberOfFramesAtOnce) {
+  for (const auto arrivals : {workload::Arrivals::kConstant, workload::Arrivals::kPoisson}) {
+    StreamSpec spec = Stream("a", {Rate::Unit::kPackets, 1e12});
+    spec.arrivals = arrivals;
+    std::string error;
+    const auto traffic = Traffic::Make({spec}, {.end_ps = 1000 * kPsPerSecond}, &error);
+    ASSERT_NE(traffic, nullptr) << error;
+    Trial trial(*traffic, {.patience_ps = kMs});
+    EXPECT_EQ(trial.sender(0).Plan(100 * kPsPerSecond), Sender::kMostPlanned);
+    trial.sender(0).Sent(Sender::kMostPlanned, 100 * kPsPerSecond);
+    trial.sender(0).Stop(1000 * kPsPerSecond);
+    EXPECT_NEAR(static_cast<double>(trial.Result(true).streams[0].unsent) / 1e15, 1, 1e-6);
+  }
 }
 
 TEST(PktgenSender, StopsAfterItsFrames) {

@@ -79,6 +79,12 @@ class Departures {
     }
   }
 
+  /// Passes over the frames that are due before `before_ps`, which is below 2^63; over `most` at
+  /// most, after which no frame may follow. Returns how many. All have `length` bytes without FCS;
+  /// an unlimited phase has none. Costs the same for any number of them, and so draws the number of
+  /// independent arrivals, not each arrival: later ones are others than without it.
+  uint64_t Skip(uint64_t before_ps, uint32_t length, uint64_t most);
+
  private:
   enum class Mode : uint8_t { kConstant, kPoisson, kCaptured };
 
@@ -86,6 +92,8 @@ class Departures {
     constexpr uint32_t kBits = 20;  // Of the factor's fraction; rounding has no sign.
     return (gap >> kBits) * static_cast<uint64_t>(std::llround(std::ldexp(factor, kBits)));
   }
+  /// The same up to the end of this part, or `before_ps` if that is earlier: frames are due then.
+  uint64_t SkipInPart(uint64_t before_ps, uint32_t length);
   void Enter(size_t part) {
     part_ = part;
     unlimited_ = false;

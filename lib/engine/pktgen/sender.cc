@@ -34,16 +34,16 @@ uint32_t Sender::Plan(uint64_t now_ps) {
 }
 
 void Sender::PlanDue(uint64_t now_ps) {
+  if (now_ps - next_due_ps_ > patience_ps_) [[unlikely]]
+    GiveUpDue(now_ps - patience_ps_);
   const bool alone = streams_.size() == 1;
   while (planned_ < kMostPlanned && next_due_ps_ <= now_ps) {
     Stream& stream = streams_[next_];
     const uint32_t length = stream.share->frames.entry(stream.entry).length;
     if (stream.departures.unlimited()) {
       PlanNext(next_, now_ps, false);
-    } else if (now_ps - next_due_ps_ <= patience_ps_) [[likely]] {
-      PlanNext(next_, next_due_ps_, true);
     } else {
-      SentCounters::Add(counters_[next_].unsent, 1);
+      PlanNext(next_, next_due_ps_, true);
     }
     ++stream.turns;
     stream.departures.Advance(length, now_ps);
@@ -93,6 +93,21 @@ void Sender::GiveUpLate(uint64_t now_ps) {
   }
 }
 
+/// What is not planned yet.
+void Sender::GiveUpDue(uint64_t before_ps) {
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    Stream& stream = streams_[i];
+    if (DueOf(stream) >= before_ps) continue;
+    const uint64_t limit = stream.share->limit;
+    const uint64_t gone =
+        stream.departures.Skip(before_ps, stream.share->frames.entry(stream.entry).length,
+                               limit > 0 ? limit - stream.turns : ~uint64_t{0});
+    stream.turns += gone;
+    SentCounters::Add(counters_[i].unsent, gone);
+  }
+  FindNext();
+}
+
 void Sender::Sent(uint32_t count, uint64_t now_ps) {
   if (count == 0) return;
   uint64_t earliest_ps = now_ps;
@@ -125,11 +140,14 @@ void Sender::ForgetUntagged(const Planned& frame) {
   streams_[frame.stream].window->Mark(static_cast<uint32_t>(frame.sequence), &number);
 }
 
-void Sender::Stop() {
+void Sender::Stop(uint64_t at_ps) {
   for (uint32_t i = 0; i < planned_; ++i) {
-    SentCounters::Add(counters_[plan_[i].stream].unsent, plan_[i].scheduled);
+    const Planned& frame = plan_[i];
+    SentCounters::Add(counters_[frame.stream].unsent,
+                      frame.scheduled && frame.departure_ps < at_ps);
   }
   planned_ = 0;
+  GiveUpDue(at_ps);
   next_due_ps_ = kNever;
 }
 

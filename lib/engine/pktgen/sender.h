@@ -47,8 +47,8 @@ class Sender {
   uint32_t planned() const { return planned_; }
   /// The first `count` frames left at `now_ps`.
   void Sent(uint32_t count, uint64_t now_ps);
-  /// Nothing is due any more from now on; what is planned is forgotten.
-  void Stop();
+  /// Sends nothing any more: what was due before `at_ps` and has not left is unsent.
+  void Stop(uint64_t at_ps);
   /// Nothing is planned, and nothing will be due.
   bool over() const { return planned_ == 0 && next_due_ps_ == kNever; }
 
@@ -96,7 +96,7 @@ class Sender {
   }
   void PlanNext(uint32_t stream, uint64_t departure_ps, bool scheduled);
   void GiveUpLate(uint64_t now_ps);
-  void GiveUpDue(uint64_t now_ps);
+  [[gnu::noinline]] void GiveUpDue(uint64_t before_ps);
   void PlanDue(uint64_t now_ps);
   void FindNext();
   [[gnu::noinline]] void ForgetUntagged(const Planned& frame);

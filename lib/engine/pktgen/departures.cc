@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/pktgen/departures.h"
+
+#include <algorithm>
+#include <random>
+
+namespace sluice::engine::pktgen {
+
+namespace {
+
+/// Random numbers as distributions of the standard library want them.
+struct Bits {
+  using result_type = uint64_t;
+  static constexpr uint64_t min() { return 0; }
+  static constexpr uint64_t max() { return ~uint64_t{0}; }
+  uint64_t operator()() { return random.Next(); }
+
+  workload::Random& random;
+};
+
+}  // namespace
+
+uint64_t Departures::Skip(uint64_t before_ps, uint32_t length, uint64_t most) {
+  uint64_t skipped = 0;
+  while (due_ps_ < before_ps && skipped < most) {
+    skipped += std::min(SkipInPart(before_ps, length), most - skipped);
+    if (at_ >= end_) {
+      Enter(part_ + 1);
+    } else {
+      due_ps_ = PsOf(at_);
+    }
+  }
+  return skipped;
+}
+
+uint64_t Departures::SkipInPart(uint64_t before_ps, uint32_t length) {
+  const Ticks until = std::min(TicksOf(before_ps), end_);
+  if (unlimited_) {
+    at_ = until;
+    return 0;
+  }
+  const Ticks gap = gap_.Behind(length);
+  if (mode_ == Mode::kConstant) {
+    const Ticks frames = (until - at_ + gap - 1) / gap;
+    at_ += frames * gap;
+    return static_cast<uint64_t>(frames);
+  }
+  if (mode_ == Mode::kPoisson) {
+    // One is due now; those behind it are as many as if it had not been there, and the wait from
+    // `until` for the next one is as long as from any other time.
+    const double mean = static_cast<double>(until - at_) / static_cast<double>(gap);
+    Bits bits{random_};
+    at_ = until + Scale(gap, -std::log(1 - random_.Unit()));
+    return 1 + std::poisson_distribution<uint64_t>(mean)(bits);
+  }
+  const std::vector<uint64_t>& at_ps = offsets_->at_ps;
+  const uint64_t rounds = (before_ps - round_ps_) / offsets_->period_ps;
+  const uint64_t round_ps = round_ps_ + rounds * offsets_->period_ps;
+  const auto frame =
+      static_cast<size_t>(std::ranges::lower_bound(at_ps, before_ps - round_ps) - at_ps.begin());
+  const uint64_t frames = rounds * at_ps.size() + frame - frame_;
+  round_ps_ = round_ps + (frame == at_ps.size() ? offsets_->period_ps : 0);
+  frame_ = frame == at_ps.size() ? 0 : frame;
+  at_ = TicksOf(round_ps_ + at_ps[frame_]);
+  return frames;
+}
+
+}  // namespace sluice::engine::pktgen
