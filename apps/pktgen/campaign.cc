@@ -74,7 +74,8 @@ void Campaign::Run() {
       if (!stopped) MeasureLatency(measure);
       break;
     case Test::kLoss:
-      found_.losses = engine::pktgen::FrameLossRate(found_.line_pps, test_.trial_s, measure);
+      found_.losses =
+          engine::pktgen::FrameLossRate(found_.line_pps, test_.trial_s, test_.repeats, measure);
       break;
     case Test::kBackToBack:
       found_.bursts =
@@ -132,7 +133,10 @@ std::optional<Outcome> Campaign::RunTrial(const Offer& offer) {
   const engine::pktgen::TrialResult result = round->Finish(generator_.TakenBack());
   const engine::pktgen::StreamResult sum = result.Sum();
   Outcome outcome{
-      .offered = sum.sent + sum.unsent, .unsent = sum.unsent, .lost = sum.lost + sum.corrupted};
+      .offered = sum.sent + sum.unsent,
+      .unsent = sum.unsent,
+      .lost = sum.lost + sum.corrupted,
+      .overrun_s = static_cast<double>(result.last_ps - std::min(result.last_ps, end_ps)) / 1e12};
   outcome.disturbed = ExplainedByPauses(offer, outcome, round->paused_ps());
   latency_ = sum.latency;
   found_.foreign += result.others;

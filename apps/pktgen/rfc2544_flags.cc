@@ -17,7 +17,9 @@ DEFINE_double(probe_s, 1, "With --rfc2544: seconds of a trial that only guides t
 DEFINE_double(loss_percent, 0,
               "With --rfc2544: loss that the rate may have; 0: the non-drop rate (NDR)");
 DEFINE_double(precision_percent, 0.5, "With --rfc2544: width of the interval, of the rate");
-DEFINE_uint32(repeats, 20, "With --rfc2544: trials for latency, or bursts");
+DEFINE_uint32(
+    repeats, 0,
+    "With --rfc2544: trials for latency, at each rate of loss, or bursts; 0: 20, of loss 3");
 DEFINE_double(generator_mpps, 0,
               "With --rfc2544: what the generator sends on a loopback; 0: not known");
 DECLARE_string(rate);
@@ -59,8 +61,7 @@ bool CheckNumbers(const runtime::Complaint& complaint) {
                          "give 0 to 50") &&
          complaint.Check(FLAGS_precision_percent >= 0.01 && FLAGS_precision_percent <= 50,
                          "precision_percent", "give 0.01 to 50") &&
-         complaint.Check(FLAGS_repeats >= 1 && FLAGS_repeats <= 10'000, "repeats",
-                         "give 1 to 10000") &&
+         complaint.Check(FLAGS_repeats <= 10'000, "repeats", "give 0 to 10000") &&
          complaint.Check(FLAGS_generator_mpps >= 0 && FLAGS_generator_mpps <= 1e6, "generator_mpps",
                          "give 0 to 1000000");
 }
@@ -108,7 +109,7 @@ bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings) {
   test.probe_s = std::min(FLAGS_probe_s, FLAGS_trial_s);
   test.tolerated_loss = FLAGS_loss_percent / 100;
   test.precision = FLAGS_precision_percent / 100;
-  test.repeats = FLAGS_repeats;
+  test.repeats = FLAGS_repeats > 0 ? FLAGS_repeats : test.test == Test::kLoss ? 3 : 20;
   test.generator_pps = FLAGS_generator_mpps * 1e6;
   settings->rfc2544 = test;
   settings->traffic += "+rfc2544=" + FLAGS_rfc2544;

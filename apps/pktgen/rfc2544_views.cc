@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "views.h"
 
@@ -14,9 +16,13 @@ namespace sluice::pktgen {
 
 namespace {
 
+using engine::pktgen::LossAtRate;
 using engine::pktgen::Offer;
 using engine::pktgen::Outcome;
 using engine::pktgen::RateLimit;
+using engine::pktgen::Refusal;
+using engine::pktgen::Spread;
+using engine::pktgen::SpreadOf;
 using engine::workload::Histogram;
 using Json = nlohmann::ordered_json;
 using Test = Rfc2544::Test;
@@ -44,22 +50,75 @@ std::string RateTotals(const Found& found) {
   return text;
 }
 
+std::string_view NameOf(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kNone:
+      return "";
+    case Refusal::kStopped:
+      return "stopped before its end";
+    case Refusal::kGenerator:
+      return "the generator could not send so fast";
+    case Refusal::kHost:
+      return "the host disturbed ten trials in a row";
+  }
+  return "";
+}
+
+// "" or "none: why".
+std::string Verdict(std::string_view why) { return why.empty() ? "" : "none: " + std::string(why); }
+
+Json SpreadJson(std::span<const double> values) {
+  const Spread spread = SpreadOf(values);
+  return {{"average", spread.average},
+          {"minimum", spread.minimum},
+          {"maximum", spread.maximum},
+          {"deviation", spread.deviation}};
+}
+
+std::string SpreadText(std::span<const double> values, std::string_view unit) {
+  const Spread spread = SpreadOf(values);
+  return absl::StrFormat("%.6g%s (%.6g to %.6g, deviation %.3g, of %d)", spread.average, unit,
+                         spread.minimum, spread.maximum, spread.deviation, values.size());
+}
+
+std::vector<double> BurstsOf(const Found& found) {
+  return {found.bursts.bursts.begin(), found.bursts.bursts.end()};
+}
+
 std::string LossTotals(const Found& found) {
   std::string text = "\n";
-  for (const auto& [percent, outcome] : found.losses) {
-    absl::StrAppendFormat(&text, "%3d %% of the line: lost %d, unsent %d of %d\n", percent,
-                          outcome.lost, outcome.unsent, outcome.offered);
+  for (const LossAtRate& rate : found.losses) {
+    absl::StrAppendFormat(&text, "%3d %% of the line: ", rate.percent);
+    if (rate.losses.empty()) {
+      text += "loss unknown";
+    } else {
+      text += "loss " + SpreadText(rate.losses, " %");
+    }
+    absl::StrAppendFormat(&text, "; lost %d, unsent %d of %d", rate.counted.lost,
+                          rate.counted.unsent, rate.counted.offered);
+    const size_t others = rate.trials.size() - rate.losses.size();
+    if (others > 0) absl::StrAppendFormat(&text, "; disturbed or short %d trials", others);
+    if (rate.refusal != Refusal::kNone)
+      absl::StrAppendFormat(&text, "; no verdict: %s", NameOf(rate.refusal));
+    text += "\n";
   }
   return text;
 }
 
 std::string BurstTotals(const Found& found) {
-  const auto& [bursts, longest] = found.bursts;
-  const auto sum = std::accumulate(bursts.begin(), bursts.end(), uint64_t{0});
-  const size_t count = std::max<size_t>(bursts.size(), 1);
-  return absl::StrFormat("%.1f frames, mean of %d bursts; the longest offered %d\n",
-                         static_cast<double>(sum) / static_cast<double>(count), bursts.size(),
-                         longest);
+  return "longest burst without loss: " + SpreadText(BurstsOf(found), " frames") +
+         absl::StrFormat("; the longest offered %d\n", found.bursts.longest);
+}
+
+Json LossJson(const Rfc2544& test, double line_pps, const LossAtRate& rate) {
+  const Offer offer{line_pps * rate.percent / 100, test.trial_s};
+  Json json = OutcomeJson(offer, rate.counted);
+  json["percent"] = rate.percent;
+  json["verdict"] = Verdict(NameOf(rate.refusal));
+  json["loss_percent"] = SpreadJson(rate.losses);
+  json["trials"] = Json::array();
+  for (const Outcome& outcome : rate.trials) json["trials"].push_back(OutcomeJson(offer, outcome));
+  return json;
 }
 
 void AddRate(const Rfc2544& test, const Found& found, Json& report) {
@@ -83,10 +142,23 @@ void AddRate(const Rfc2544& test, const Found& found, Json& report) {
 
 std::string WhyNoVerdict(const Rfc2544& test, const Found& found) {
   if (!found.unfinished.empty()) return found.unfinished;
+  Refusal refusal = found.bursts.refusal;
+  for (const LossAtRate& rate : found.losses) {
+    if (rate.refusal != Refusal::kNone) refusal = rate.refusal;
+  }
   const bool searched = test.test == Test::kThroughput || test.test == Test::kLatency;
-  if (!searched || found.rate.limit != RateLimit::kNoise) return "";
-  return "trials contradict each other, or the host disturbed them: give it longer trials or a "
-         "quieter host";
+  if (searched && found.rate.limit == RateLimit::kNoise) {
+    return "trials contradict each other, or the host disturbed them: give it longer trials or a "
+           "quieter host";
+  }
+  if (refusal == Refusal::kGenerator) {
+    return "the generator could not send so fast: give it more --workers, or a --line_gbps that it "
+           "reaches";
+  }
+  if (refusal == Refusal::kHost) {
+    return "the host disturbed ten trials in a row: give it longer trials or a quieter host";
+  }
+  return "";
 }
 
 std::string Rfc2544Totals(const Rfc2544& test, const Found& found) {
@@ -105,9 +177,7 @@ std::string Rfc2544Totals(const Rfc2544& test, const Found& found) {
 
 Json Rfc2544Json(const Rfc2544& test, const Found& found) {
   const std::string why = WhyNoVerdict(test, found);
-  Json report{{"test", NameOf(test.test)},
-              {"line_pps", found.line_pps},
-              {"verdict", why.empty() ? "" : "none: " + why}};
+  Json report{{"test", NameOf(test.test)}, {"line_pps", found.line_pps}, {"verdict", Verdict(why)}};
   switch (test.test) {
     case Test::kThroughput:
     case Test::kLatency:
@@ -115,15 +185,14 @@ Json Rfc2544Json(const Rfc2544& test, const Found& found) {
       break;
     case Test::kLoss:
       report["rates"] = Json::array();
-      for (const auto& [percent, outcome] : found.losses) {
-        Json rate = OutcomeJson({found.line_pps * percent / 100, test.trial_s}, outcome);
-        rate["percent"] = percent;
-        report["rates"].push_back(std::move(rate));
+      for (const LossAtRate& rate : found.losses) {
+        report["rates"].push_back(LossJson(test, found.line_pps, rate));
       }
       break;
     case Test::kBackToBack:
       report["longest_offered_pkts"] = found.bursts.longest;
       report["burst_pkts"] = found.bursts.bursts;
+      report["bursts"] = SpreadJson(BurstsOf(found));
       break;
   }
   return report;

@@ -23,7 +23,7 @@ struct Rfc2544 {
   double probe_s = 1;
   double tolerated_loss = 0;  ///< Share of the frames.
   double precision = 0.005;   ///< Relative width of the interval.
-  uint32_t repeats = 20;      ///< Of trials for latency, and of bursts.
+  uint32_t repeats = 20;      ///< Of trials for latency and at each rate of loss, and of bursts.
   double generator_pps = 0;   ///< What it can send; 0: not known.
 };
 std::string_view NameOf(Rfc2544::Test test);

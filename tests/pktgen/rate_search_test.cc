@@ -9,7 +9,6 @@
 #include <random>
 #include <vector>
 
-#include "engine/pktgen/rfc2544.h"
 #include "gtest/gtest.h"
 
 namespace sluice::engine::pktgen {
@@ -231,58 +230,6 @@ TEST(RateSearch, ReportsWhatWasMeasuredBeforeItWasStopped) {
     EXPECT_LE(found.low_pps, 1e6 + 1) << trials;
     EXPECT_TRUE(found.high_pps == found.low_pps || found.high_pps > 1e6) << trials;
   }
-}
-
-TEST(Rfc2544, StoppedTestsReportWholeTrialsAlone) {
-  const Stopped loss{.device = {.cap = 0.75 * kLinePps}, .trials = 3};
-  EXPECT_EQ(FrameLossRate(kLinePps, 1, loss).size(), 3u);
-  EXPECT_EQ(loss.refused, 1u);
-
-  // One trial a repetition: every burst is as long as the longest.
-  const Stopped bursts{.device = {.cap = kLinePps}, .trials = 2};
-  EXPECT_EQ(LongestBursts(1000, 2, 5, bursts).bursts, (std::vector<uint64_t>{2000, 2000}));
-  EXPECT_EQ(bursts.refused, 1u);
-
-  // Stopped while it looks for the first.
-  const Stopped search{.device = {.cap = kLinePps / 2, .buffer = 100}, .trials = 4};
-  EXPECT_TRUE(LongestBursts(kLinePps, 2, 5, search).bursts.empty());
-  EXPECT_EQ(search.refused, 1u);
-}
-
-TEST(Rfc2544, FrameLossRateEndsAfterTwoCleanTrials) {
-  Policer device{.cap = 0.75 * kLinePps};
-  const std::vector<LossAtRate> rates = FrameLossRate(kLinePps, 1, device);
-  ASSERT_EQ(rates.size(), 5u);  // 100, 90, 80, then 70 and 60 without loss.
-  for (size_t i = 0; i < rates.size(); ++i) {
-    EXPECT_EQ(rates[i].percent, 100 - 10 * i);
-    const double expected = std::max((1.0 - 0.1 * static_cast<double>(i) - 0.75) * kLinePps, 0.0);
-    EXPECT_NEAR(static_cast<double>(rates[i].outcome.lost), expected, 2);
-  }
-  Policer deaf{.cap = -1e9};
-  EXPECT_EQ(FrameLossRate(kLinePps, 1, deaf).size(), 10u);
-}
-
-TEST(Rfc2544, BackToBackFindsTheBuffer) {
-  for (const double buffer : {0.0, 1.0, 100.0, 4096.0, 1e6}) {
-    Policer device{.cap = kLinePps / 2, .buffer = buffer};
-    const BackToBack found = LongestBursts(kLinePps, 2, 3, device);
-    ASSERT_EQ(found.bursts.size(), 3u);
-    // The device drains while the burst arrives: n frames leave n / 2 in the buffer, and a loss of
-    // less than one frame is none.
-    const double longest = 2 * (buffer + 1);
-    for (const uint64_t burst : found.bursts) {
-      EXPECT_NEAR(static_cast<double>(burst), longest, 0.005 * longest + 2) << buffer;
-    }
-  }
-}
-
-TEST(Rfc2544, BackToBackKnowsItsLongestBurst) {
-  Policer device{.cap = kLinePps};
-  const BackToBack found = LongestBursts(1000, 2, 2, device);
-  EXPECT_EQ(found.longest, 2000u);
-  EXPECT_EQ(found.bursts, (std::vector<uint64_t>{2000, 2000}));
-  Policer deaf{.cap = -1e9};
-  EXPECT_EQ(LongestBursts(1000, 2, 2, deaf).bursts, (std::vector<uint64_t>{0, 0}));
 }
 
 }  // namespace

@@ -66,14 +66,11 @@ class Searcher {
 
   bool Passes(const Outcome& outcome) const {
     const auto sent = static_cast<double>(outcome.offered - outcome.unsent);
-    return !outcome.disturbed && outcome.offered != 0 && !Starved(outcome) &&
+    return !outcome.disturbed && !Starved(outcome) &&
            static_cast<double>(outcome.lost) <= search_.tolerated_loss * sent;
   }
 
-  bool Starved(const Outcome& outcome) const {
-    return static_cast<double>(outcome.unsent) >
-           search_.tolerated_unsent * static_cast<double>(outcome.offered);
-  }
+  bool Starved(const Outcome& outcome) const { return outcome.Short(search_.tolerated_unsent); }
 
   std::optional<bool> Probe(double rate) { return RunTrial(rate, search_.probe_s); }
 

@@ -20,12 +20,21 @@ struct Offer {
   double duration_s;  ///< > 0.
 };
 
+/// Share of the frames that the generator may fail to send in a valid trial.
+inline constexpr double kToleratedUnsent = 1e-4;
+
 /// What came of it: counted after the last frame was sent and stragglers had their time.
 struct Outcome {
+  /// Whether less was offered than was asked for: it says nothing about the device.
+  bool Short(double tolerated = kToleratedUnsent) const {
+    return offered == 0 || static_cast<double>(unsent) > tolerated * static_cast<double>(offered);
+  }
+
   uint64_t offered = 0;    ///< Frames that were due.
   uint64_t unsent = 0;     ///< Of these, the generator's own loss: it could not send them.
   uint64_t lost = 0;       ///< Sent and not returned.
   bool disturbed = false;  ///< The host took time from the generator: the trial says nothing.
+  double overrun_s = 0;    ///< How long after the end of the trial the last frame left.
 };
 
 /// Runs one trial. Nothing: it was stopped before its end, and so is the test: no trial follows.
@@ -48,7 +57,7 @@ struct RateSearch {
   /// Of a trial that only guides the search.
   double probe_s = 1;
   /// Share of the frames that the generator may fail to send in a valid trial.
-  double tolerated_unsent = 1e-4;
+  double tolerated_unsent = kToleratedUnsent;
   /// No search runs more trials.
   uint32_t max_trials = 200;
 };

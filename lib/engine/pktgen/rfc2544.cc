@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 namespace sluice::engine::pktgen {
@@ -10,20 +11,39 @@ namespace {
 
 constexpr uint32_t kStepPercent = 10;
 constexpr uint64_t kBurstPrecision = 200;  // One part of so many.
+constexpr int kMostTries = 10;             // Of one trial, until it counts.
+// A trial was offered at its rate if the last frame left no later after the end than this share of
+// its duration, or than what a poll may take.
+constexpr double kMostStretched = 0.1;
+constexpr double kPollS = 1e-3;
 
-// What the generator did not send did not pass either: the burst had a gap.
-bool PassesWhole(const Outcome& outcome) {
-  return !outcome.disturbed && outcome.lost == 0 && outcome.unsent == 0;
+// Tries until a trial counts. `tolerated`: share of its frames that may be unsent.
+std::optional<Outcome> Try(const Offer& offer, double tolerated, Measure measure,
+                           Refusal* refusal) {
+  for (int i = 0; i < kMostTries; ++i) {
+    const std::optional<Outcome> outcome = measure(offer);
+    *refusal = Refusal::kStopped;
+    if (!outcome) return std::nullopt;
+    const bool stretched = outcome->overrun_s > std::max(kMostStretched * offer.duration_s, kPollS);
+    if (outcome->disturbed) {
+      *refusal = Refusal::kHost;
+    } else if (outcome->Short(tolerated) || stretched) {
+      *refusal = Refusal::kGenerator;
+    } else {
+      *refusal = Refusal::kNone;
+      return outcome;
+    }
+  }
+  return std::nullopt;
 }
 
-// The longest burst that passes, begun at a guess: gallops away from it, then bisects. Nothing: a
-// trial was stopped.
+// The longest burst that passes, begun at a guess: gallops away from it, then bisects.
 std::optional<uint64_t> LongestBurst(uint64_t guess, uint64_t longest, double max_pps,
-                                     Measure measure) {
+                                     Measure measure, Refusal* refusal) {
   uint64_t low = 0, high = longest + 1;  // Passed, failed; neither end is offered.
   const auto offer = [&](uint64_t frames) {
-    const auto outcome = measure({max_pps, static_cast<double>(frames) / max_pps});
-    if (outcome) (PassesWhole(*outcome) ? low : high) = frames;
+    const auto outcome = Try({max_pps, static_cast<double>(frames) / max_pps}, 0, measure, refusal);
+    if (outcome) (outcome->lost == 0 ? low : high) = frames;
     return outcome.has_value();
   };
   for (uint64_t next = guess, step = std::max<uint64_t>(guess / 16, 1); high - low > 1; step *= 2) {
@@ -39,16 +59,53 @@ std::optional<uint64_t> LongestBurst(uint64_t guess, uint64_t longest, double ma
   return low;
 }
 
+LossAtRate LossAt(uint32_t percent, const Offer& offer, uint32_t repeats, Measure measure) {
+  LossAtRate rate;
+  rate.percent = percent;
+  const auto record = [&](const Offer& trial) {
+    const std::optional<Outcome> outcome = measure(trial);
+    if (outcome) rate.trials.push_back(*outcome);
+    return outcome;
+  };
+  while (rate.losses.size() < repeats) {
+    const auto outcome = Try(offer, kToleratedUnsent, record, &rate.refusal);
+    if (!outcome) break;
+    const auto sent = static_cast<double>(outcome->offered - outcome->unsent);
+    rate.losses.push_back(100 * static_cast<double>(outcome->lost) / sent);
+    rate.counted.offered += outcome->offered;
+    rate.counted.unsent += outcome->unsent;
+    rate.counted.lost += outcome->lost;
+  }
+  rate.counted.disturbed = rate.refusal == Refusal::kHost;
+  return rate;
+}
+
 }  // namespace
 
-std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, Measure measure) {
+Spread SpreadOf(std::span<const double> values) {
+  if (values.empty()) return {};
+  const auto count = static_cast<double>(values.size());
+  const double average = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : values) squares += (value - average) * (value - average);
+  const auto [minimum, maximum] = std::ranges::minmax(values);
+  return {average, minimum, maximum, count > 1 ? std::sqrt(squares / (count - 1)) : 0};
+}
+
+std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, uint32_t repeats,
+                                      Measure measure) {
   std::vector<LossAtRate> rates;
   uint32_t clean = 0;
   for (uint32_t percent = 100; percent >= kStepPercent && clean < 2; percent -= kStepPercent) {
-    const std::optional<Outcome> outcome = measure({max_pps * percent / 100, trial_s});
-    if (!outcome) break;
-    rates.push_back({percent, *outcome});
-    clean = outcome->lost == 0 ? clean + 1 : 0;
+    LossAtRate rate = LossAt(percent, {max_pps * percent / 100, trial_s}, repeats, measure);
+    if (rate.refusal == Refusal::kStopped) {
+      if (!rate.trials.empty()) rates.push_back(std::move(rate));
+      break;
+    }
+    const bool lost_none = rate.refusal == Refusal::kNone &&
+                           std::ranges::all_of(rate.losses, [](double loss) { return loss == 0; });
+    clean = lost_none ? clean + 1 : 0;
+    rates.push_back(std::move(rate));
   }
   return rates;
 }
@@ -58,7 +115,8 @@ BackToBack LongestBursts(double max_pps, double longest_s, uint32_t repeats, Mea
   found.longest = std::max<uint64_t>(static_cast<uint64_t>(std::llround(max_pps * longest_s)), 1);
   uint64_t guess = found.longest;
   for (uint32_t i = 0; i < repeats; ++i) {
-    const std::optional<uint64_t> burst = LongestBurst(guess, found.longest, max_pps, measure);
+    const std::optional<uint64_t> burst =
+        LongestBurst(guess, found.longest, max_pps, measure, &found.refusal);
     if (!burst) break;
     found.bursts.push_back(*burst);
     guess = std::max<uint64_t>(*burst, 1);

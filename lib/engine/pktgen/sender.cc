@@ -126,6 +126,7 @@ void Sender::Sent(uint32_t count, uint64_t now_ps) {
     SentCounters::Add(counters_[stream].pkts, i - first);
     SentCounters::Add(counters_[stream].bytes, bytes);
   }
+  last_ps_.store(now_ps, std::memory_order_relaxed);
   const uint64_t late_ns = (now_ps - earliest_ps) / 1000;
   if (late_ns > latest_ns()) latest_ns_.store(late_ns, std::memory_order_relaxed);
   if (count < planned_) {

@@ -71,6 +71,8 @@ class Sender {
   const SentCounters& counters(size_t stream) const { return counters_[stream]; }
   /// The longest time that a frame left behind its departure, in ns.
   uint64_t latest_ns() const { return latest_ns_.load(std::memory_order_relaxed); }
+  /// When the last frame left.
+  uint64_t last_ps() const { return last_ps_.load(std::memory_order_relaxed); }
 
  private:
   struct Stream {
@@ -111,6 +113,7 @@ class Sender {
   uint32_t planned_ = 0;
   std::array<Planned, kMostPlanned> plan_;
   std::atomic<uint64_t> latest_ns_{0};
+  std::atomic<uint64_t> last_ps_{0};
 };
 
 }  // namespace sluice::engine::pktgen

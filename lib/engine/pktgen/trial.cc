@@ -99,6 +99,7 @@ TrialResult Trial::Result(bool at_rest, uint64_t taken_back) const {
   for (const Worker& worker : workers_) {
     result.others += worker.checker->others();
     result.latest_ns = std::max(result.latest_ns, worker.sender->latest_ns());
+    result.last_ps = std::max(result.last_ps, worker.sender->last_ps());
   }
   result.others = Less(result.others, untagged);
   return result;

@@ -51,6 +51,7 @@ struct TrialResult {
   std::vector<StreamResult> streams;
   uint64_t others = 0;     ///< Frames that are not of this trial.
   uint64_t latest_ns = 0;  ///< The longest that a frame left behind its departure.
+  uint64_t last_ps = 0;    ///< When the last frame left.
 
   /// All streams together; ranges stay empty.
   StreamResult Sum() const;
