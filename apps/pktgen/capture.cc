@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "engine/pktgen/stream.h"
 #include "engine/pktgen/tag.h"
@@ -60,20 +61,63 @@ uint32_t MakeRoomForTag(uint8_t* frame, uint32_t length, const packet::Headers& 
   return headers.payload + 1;
 }
 
+/// Times of frames since the first one.
+class Times {
+ public:
+  void Add(uint64_t stamp_ns, engine::pktgen::CaptureNotes* notes) {
+    if (after_ns_.empty()) {
+      first_ns_ = newest_ns_ = stamp_ns;
+    } else if (stamp_ns < latest_ns_) {
+      ++notes->steps_back;
+    }
+    latest_ns_ = stamp_ns;
+    if (stamp_ns > newest_ns_ + kLongestGapNs || stamp_ns + kLongestStepNs < newest_ns_) {
+      ++notes->jumps;
+      first_ns_ += stamp_ns - newest_ns_;  // Modulo 2^64.
+      newest_ns_ = stamp_ns;
+    }
+    newest_ns_ = std::max(newest_ns_, stamp_ns);
+    after_ns_.push_back(newest_ns_ - first_ns_);
+  }
+
+  /// Times `factor`. Null if all frames have one time.
+  std::shared_ptr<const engine::pktgen::Offsets> Scaled(double factor) const {
+    auto offsets = std::make_shared<engine::pktgen::Offsets>();
+    for (const uint64_t ns : after_ns_) {
+      const double ps = std::min(static_cast<double>(ns) * 1e3 * factor, 1e18);
+      offsets->at_ps.push_back(static_cast<uint64_t>(std::llround(ps)));
+    }
+    const uint64_t last = offsets->at_ps.back();
+    if (last == 0) return nullptr;
+    // The next round begins a mean gap behind the last frame.
+    offsets->period_ps = last + std::max<uint64_t>(last / (offsets->at_ps.size() - 1), 1);
+    return offsets;
+  }
+
+ private:
+  static constexpr uint64_t kLongestStepNs = 1'000'000'000;
+  static constexpr uint64_t kLongestGapNs = 86'400'000'000'000;
+
+  uint64_t first_ns_ = 0;   ///< As the clock would have stamped the first frame that stands now.
+  uint64_t newest_ns_ = 0;  ///< Of all stamps of this clock.
+  uint64_t latest_ns_ = 0;  ///< The one in front.
+  std::vector<uint64_t> after_ns_;
+};
+
 }  // namespace
 
-bool LoadCapture(const std::string& path, double factor, Captured* captured, std::string* error) {
+bool LoadCapture(const std::string& path, std::optional<double> factor, Captured* captured,
+                 std::string* error) {
   std::optional<CaptureReader> reader = CaptureReader::Open(path, error);
   if (!reader) {
     *error += ": give a pcap or pcapng file of Ethernet frames";
     return false;
   }
   auto frames = std::make_shared<FrameSet>();
-  auto offsets = std::make_shared<engine::pktgen::Offsets>();
+  Times times;
   absl::flat_hash_map<packet::FlowKey, uint32_t> flows;
   std::array<uint8_t, kMaxBytes> frame;
   packet::CaptureRecord record{};
-  uint64_t first_ns = 0;
   CaptureReader::Status status;
   while ((status = reader->Next(&record, error)) == CaptureReader::Status::kRecord) {
     const std::string which = "frame " + std::to_string(frames->size() + 1);
@@ -93,7 +137,7 @@ bool LoadCapture(const std::string& path, double factor, Captured* captured, std
     const uint32_t length = std::max(record.length, kMinBytes);
     std::fill_n(frame.begin(), length, uint8_t{0});
     std::memcpy(frame.data(), record.data, record.captured_bytes);
-    captured->snapped += record.captured_bytes < record.length;
+    captured->notes.snapped += record.captured_bytes < record.length;
     const packet::Headers headers = packet::Parse(frame.data(), length);
     const uint32_t payload = MakeRoomForTag(frame.data(), length, headers);
     const auto key = packet::FlowKey::Of(frame.data(), headers).value_or(packet::FlowKey());
@@ -103,12 +147,7 @@ bool LoadCapture(const std::string& path, double factor, Captured* captured, std
                                .length = static_cast<uint16_t>(length),
                                .payload = static_cast<uint16_t>(payload),
                                .tagged = payload > 0});
-    if (offsets->at_ps.empty()) first_ns = record.timestamp_ns;
-    // Captures of several queues may step back: such a frame leaves with the one before it.
-    const uint64_t after_ns = record.timestamp_ns - std::min(first_ns, record.timestamp_ns);
-    const double after_ps = std::min(static_cast<double>(after_ns) * 1e3 * factor, 1e18);
-    const uint64_t before = offsets->at_ps.empty() ? 0 : offsets->at_ps.back();
-    offsets->at_ps.push_back(std::max(before, static_cast<uint64_t>(std::llround(after_ps))));
+    times.Add(record.timestamp_ns, &captured->notes);
   }
   if (status == CaptureReader::Status::kError) {
     *error += ": give a whole capture";
@@ -118,12 +157,14 @@ bool LoadCapture(const std::string& path, double factor, Captured* captured, std
     *error = "it has no frame: give another capture";
     return false;
   }
-  // The next round begins a mean gap behind the last frame.
-  const uint64_t last = offsets->at_ps.back();
-  const uint64_t gaps = std::max<uint64_t>(frames->size() - 1, 1);
-  offsets->period_ps = last + std::max<uint64_t>(last / gaps, 1000);
+  if (factor) {
+    captured->offsets = times.Scaled(*factor);
+    if (captured->offsets == nullptr) {
+      *error = "all its frames have one time, so that it has no gaps: give a rate instead";
+      return false;
+    }
+  }
   captured->frames = std::move(frames);
-  captured->offsets = std::move(offsets);
   return true;
 }
 

@@ -6,22 +6,29 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/pktgen/departures.h"
 #include "engine/pktgen/frame_set.h"
+#include "engine/pktgen/stream.h"
 
 namespace sluice::pktgen {
 
 struct Captured {
   std::shared_ptr<const engine::pktgen::FrameSet> frames;
-  std::shared_ptr<const engine::pktgen::Offsets> offsets;  ///< Times the factor that was asked for.
-  uint64_t snapped = 0;                                    ///< Frames that were padded with zeros.
+  /// Times the factor that was asked for; null without one.
+  std::shared_ptr<const engine::pktgen::Offsets> offsets;
+  engine::pktgen::CaptureNotes notes;
 };
 
-/// Loads a capture; its times are multiplied by `factor`. False, with what is wrong and the fix in
-/// `error`, if it cannot be read to its end, has no frame, or one that is no Ethernet frame of at
-/// most 1518 bytes with FCS.
-bool LoadCapture(const std::string& path, double factor, Captured* captured, std::string* error);
+/// Loads a capture; its times are multiplied by `factor`, if there is one. A step back of up to a
+/// second is that of several queues; beyond, and where a day passes without a frame, the clock was
+/// set: such a frame leaves with the one in front, and those behind it keep their distance from it.
+/// False, with what is wrong and the fix in `error`, if it cannot be read to its end, has no frame,
+/// or one that is no Ethernet frame of at most 1518 bytes with FCS; or if there is a factor, but no
+/// gap.
+bool LoadCapture(const std::string& path, std::optional<double> factor, Captured* captured,
+                 std::string* error);
 
 }  // namespace sluice::pktgen

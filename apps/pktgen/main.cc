@@ -60,9 +60,9 @@ AppHooks HooksOf(Round& round, Generator& generator, TrialResult& result,
     result = round.Finish(generator.TakenBack());
     return Views::FindingsOf(result);
   };
-  hooks.report = [&round, &result, &traffic](nlohmann::ordered_json& report) {
+  hooks.report = [&round, &generator, &result, &traffic](nlohmann::ordered_json& report) {
     report["traffic"] = traffic;
-    Views::Extend(result, round.sending_s(), report);
+    Views::Extend(result, round.sending_s(), generator.settings(), report);
   };
   return hooks;
 }
@@ -136,6 +136,7 @@ int main(int argc, char** argv) {
   const std::unique_ptr<Round> round = generator.Begin(settings->streams, settings->end_ps, &fix);
   if (round == nullptr) return BadFlag(settings->rates, fix);
 
+  std::fputs(Views::CaptureNotes(*settings).c_str(), text);
   const auto make_engine = [&](const WorkerInfo& info) {
     return Worker(generator, info.worker, iface);
   };

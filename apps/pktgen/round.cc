@@ -54,7 +54,8 @@ uint64_t Round::paused_ps() const {
 
 void Round::Settle() {
   constexpr auto kLook = std::chrono::milliseconds(1);
-  stop_ps_.store(std::min(clock_.Ps(rte_rdtsc() - start_cycles()), traffic_->end_ps()),
+  const uint64_t now_ps = clock_.Ps(rte_rdtsc() - start_cycles());
+  stop_ps_.store(WorkersAreOver() ? trial_->DuePs() : std::min(now_ps, traffic_->end_ps()),
                  std::memory_order_relaxed);
   // One that has no CPU still sends when it is back, or says what it did not send.
   while (!WorkersAreOver()) std::this_thread::sleep_for(kLook);

@@ -72,7 +72,7 @@ class Round {
   }
   /// The mean of all workers' pauses.
   uint64_t paused_ps() const;
-  /// How long frames were due, in seconds; from Settle on.
+  /// How long frames were due, in seconds, a gap for each of them; from Settle on.
   double sending_s() const { return static_cast<double>(stop_ps()) / 1e12; }
 
  private:

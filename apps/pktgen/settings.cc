@@ -79,16 +79,15 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
     if (!complaint.Check(runtime::IsDefault(other), other, "the capture has this: omit it"))
       return false;
   }
-  const std::optional<double> factor =
-      FLAGS_gaps == "none" ? std::optional(1.0) : ParseGaps(FLAGS_gaps);
   const bool original = FLAGS_gaps != "none";
+  const std::optional<double> factor = ParseGaps(FLAGS_gaps);
   for (const char* other : {"rate", "schedule"}) {
     if (!complaint.Check(!original || runtime::IsDefault(other), other,
                          "--gaps says when: omit one")) {
       return false;
     }
   }
-  if (!complaint.Check(factor.has_value(), "gaps",
+  if (!complaint.Check(!original || factor, "gaps",
                        "give none, original or original:FACTOR, as in original:2") ||
       !complaint.Check(!original || FLAGS_arrivals == "constant", "arrivals",
                        "--gaps says when: omit one") ||
@@ -101,13 +100,12 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
   }
   Captured captured;
   std::string fix;
-  const bool loaded = LoadCapture(FLAGS_pcap, *factor, &captured, &fix);  // It sets `fix`.
+  const bool loaded = LoadCapture(FLAGS_pcap, factor, &captured, &fix);  // It sets `fix`.
   if (!complaint.Check(loaded, "pcap", fix)) return false;
   stream->captured = captured.frames;
-  if (original) {
-    stream->offsets = captured.offsets;
-    stream->phases.clear();
-  }
+  stream->offsets = captured.offsets;
+  stream->notes = captured.notes;
+  if (original) stream->phases.clear();
   stream->frames = FLAGS_loops * captured.frames->size();
   settings->traffic =
       "pcap:" + FLAGS_pcap + "+loops=" + std::to_string(FLAGS_loops) + "+gaps=" + FLAGS_gaps;
@@ -244,7 +242,9 @@ bool ReadTraffic(const runtime::Complaint& complaint, const runtime::CommandLine
   std::string fix;
   stream.captured = engine::pktgen::BuildFrames(stream, &fix);
   if (!complaint.Check(stream.captured != nullptr, "flows", fix)) return false;
-  settings->rates = FLAGS_schedule.empty() ? "rate" : "schedule";
+  settings->rates = !FLAGS_schedule.empty()     ? "schedule"
+                    : stream.offsets != nullptr ? "gaps"
+                                                : "rate";
   if (!FLAGS_schedule.empty()) settings->traffic += "+schedule=" + FLAGS_schedule;
   if (!FLAGS_rate.empty()) settings->traffic += "+rate=" + FLAGS_rate;
   settings->streams.push_back(std::move(stream));

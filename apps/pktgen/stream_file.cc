@@ -177,15 +177,14 @@ bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
 void ReadCaptured(const std::string& file, bool has_times, ObjectReader& reader,
                   StreamSpec* stream) {
   uint64_t loops = 0;
-  double factor = 1;
+  std::optional<double> factor;
   std::string gaps = "none";
   reader.Whole("loops", 0, engine::pktgen::kMaxLoops, &loops);
   reader.Text("gaps", &gaps);
   if (gaps != "none") {
-    const auto parsed = ParseGaps(gaps);
-    if (!parsed) reader.Complain("gaps", "give none, original or original:FACTOR");
+    factor = ParseGaps(gaps);
+    if (!factor) reader.Complain("gaps", "give none, original or original:FACTOR");
     if (has_times) reader.Complain("gaps", "there is a rate or schedule, too: omit one");
-    factor = parsed.value_or(1);
   }
   Captured captured;
   std::string fix;
@@ -194,10 +193,9 @@ void ReadCaptured(const std::string& file, bool has_times, ObjectReader& reader,
     return;
   }
   stream->captured = captured.frames;
-  if (gaps != "none") {
-    stream->offsets = captured.offsets;
-    stream->phases.clear();
-  }
+  stream->offsets = captured.offsets;
+  stream->notes = captured.notes;
+  if (factor) stream->phases.clear();
   stream->frames = loops * captured.frames->size();
 }
 

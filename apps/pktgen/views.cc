@@ -2,6 +2,7 @@
 #include "views.h"
 
 #include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
 
 #include <nlohmann/json.hpp>
 
@@ -110,7 +111,28 @@ std::string Views::Totals(const TrialResult& result, double seconds) {
   return text;
 }
 
-void Views::Extend(const TrialResult& result, double seconds, Json& report) {
+std::string Views::CaptureNotes(const Settings& settings) {
+  std::string text;
+  for (const engine::pktgen::StreamSpec& stream : settings.streams) {
+    const engine::pktgen::CaptureNotes notes = stream.notes.value_or(engine::pktgen::CaptureNotes{});
+    std::vector<std::string> all;
+    const auto note = [&all](uint64_t frames, std::string_view what) {
+      if (frames > 0) all.push_back(absl::StrFormat("%d %s", frames, what));
+    };
+    note(notes.snapped, "cut by the snap length, and filled with zeros");
+    if (stream.offsets != nullptr) {
+      note(notes.steps_back, "stamped before the frame in front");
+      note(notes.jumps, "at which the clock was set, sent without a gap");
+    }
+    if (all.empty()) continue;
+    absl::StrAppendFormat(&text, "stream %s: of %d frames of its capture %s\n", stream.name,
+                          stream.captured->size(), absl::StrJoin(all, "; "));
+  }
+  return text;
+}
+
+void Views::Extend(const TrialResult& result, double seconds, const Settings& settings,
+                   Json& report) {
   const StreamResult sum = result.Sum();
   report["duration_s"] = seconds;
   report["mpps"] = PerSecond(sum.sent, seconds) / 1e6;
@@ -118,8 +140,13 @@ void Views::Extend(const TrialResult& result, double seconds, Json& report) {
   report["unsent_pkts"] = sum.unsent;
   report["departure_delay_max_ns"] = result.latest_ns;
   report["streams"] = Json::array();
-  for (const StreamResult& stream : result.streams) {
-    report["streams"].push_back(StreamJson(stream, seconds));
+  for (size_t i = 0; i < result.streams.size(); ++i) {
+    Json& stream = report["streams"].emplace_back(StreamJson(result.streams[i], seconds));
+    if (!settings.streams[i].notes) continue;
+    const engine::pktgen::CaptureNotes& notes = *settings.streams[i].notes;
+    stream["capture"] = {{"snapped_pkts", notes.snapped},
+                         {"steps_back_pkts", notes.steps_back},
+                         {"clock_jumps", notes.jumps}};
   }
 }
 

@@ -11,6 +11,7 @@
 #include "engine/workload/histogram.h"
 #include "round.h"
 #include "runtime/hooks.h"
+#include "settings.h"
 
 namespace sluice::pktgen {
 
@@ -24,11 +25,13 @@ class Views {
 
   /// Of the time since the last call. Main thread.
   std::string Line();
+  /// Before a run: a line for each capture that is not sent as it was.
+  static std::string CaptureNotes(const Settings& settings);
   /// Of a finished run, a line per stream.
   static std::string Totals(const engine::pktgen::TrialResult& result, double seconds);
   /// Adds its members to the report of a finished run.
   static void Extend(const engine::pktgen::TrialResult& result, double seconds,
-                     nlohmann::ordered_json& report);
+                     const Settings& settings, nlohmann::ordered_json& report);
   /// What the report says instead of the wire.
   static runtime::Findings FindingsOf(const engine::pktgen::TrialResult& result);
   /// "/sluice/pktgen/streams". Any thread.

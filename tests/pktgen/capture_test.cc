@@ -78,7 +78,7 @@ Bytes Pcapng(const std::vector<Record>& records) {
 
 class PktgenCapture : public ::testing::Test {
  protected:
-  bool Load(const Bytes& bytes, double factor = 1) {
+  bool Load(const Bytes& bytes, std::optional<double> factor = {}) {
     captured_ = {};
     error_.clear();
     std::ofstream(path_, std::ios::binary)
@@ -117,9 +117,9 @@ TEST_F(PktgenCapture, ReadsEveryFormat) {
                                               {Pcap(records, false, false), 1000},
                                               {Pcap(records, false, true), 1000}};
   for (const auto& [file, tick] : files) {
-    ASSERT_TRUE(Load(file)) << error_;
+    ASSERT_TRUE(Load(file, 1)) << error_;
     ASSERT_EQ(captured_.frames->size(), 3u);
-    EXPECT_EQ(captured_.snapped, 0u);
+    EXPECT_EQ(captured_.notes.snapped, 0u);
     for (size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(captured_.frames->entry(i).length, records[i].frame.size());
       const uint64_t ns = records[i].ns / tick * tick - kFirst / tick * tick;
@@ -136,6 +136,39 @@ TEST_F(PktgenCapture, TimesAreMultiplied) {
   ASSERT_TRUE(Load(Pcap(records, true, false), 2.5));
   EXPECT_EQ(captured_.offsets->at_ps, (std::vector<uint64_t>{0, 2'500'000, 2'500'000, 7'500'000}));
   EXPECT_EQ(captured_.offsets->period_ps, 10'000'000u);  // A mean gap behind the last.
+}
+
+// What a clock that was set did to stamps is not waited for: one frame of an hour ahead, one
+// without a stamp, and steps back of a moment, as of a capture of several queues.
+TEST_F(PktgenCapture, ClocksThatWereSetMakeNoGaps) {
+  constexpr uint64_t kMs = 1'000'000;
+  constexpr uint64_t kSecond = 1000 * kMs;
+  struct Case {
+    std::vector<uint64_t> stamps_ns;
+    std::vector<uint64_t> at_ms;
+    uint64_t steps_back, jumps;
+  };
+  const Case cases[] = {
+      {{kFirst + 3600 * kSecond, kFirst, kFirst + 5 * kMs}, {0, 0, 5}, 1, 1},
+      {{0, kFirst, kFirst + 5 * kMs}, {0, 0, 5}, 0, 1},
+      {{kFirst, kFirst + 5 * kMs, 0, kFirst + 9 * kMs, kFirst + 10 * kMs}, {0, 5, 5, 5, 6}, 1, 2},
+      {{kFirst, kFirst + 5 * kMs, kFirst + 2 * kMs, kFirst + 9 * kMs}, {0, 5, 5, 9}, 1, 0},
+      {{kFirst, kFirst + 86'000 * kSecond}, {0, 86'000'000}, 0, 0},  // It may be night.
+  };
+  for (const Case& test : cases) {
+    std::vector<Record> records;
+    for (const uint64_t ns : test.stamps_ns) records.push_back(Whole(ns, Frame(64)));
+    ASSERT_TRUE(Load(Pcap(records, true, false), 1)) << error_;
+    for (size_t i = 0; i < records.size(); ++i) {
+      EXPECT_EQ(captured_.offsets->at_ps[i], test.at_ms[i] * kMs * 1000) << i;
+    }
+    EXPECT_EQ(captured_.notes.steps_back, test.steps_back);
+    EXPECT_EQ(captured_.notes.jumps, test.jumps);
+  }
+  const Bytes timeless = Pcap({Whole(0, Frame(64)), Whole(0, Frame(64))}, true, false);
+  EXPECT_FALSE(Load(timeless, 1));
+  EXPECT_NE(error_.find("one time"), std::string::npos) << error_;
+  EXPECT_TRUE(Load(timeless)) << "a rate says when";
 }
 
 TEST_F(PktgenCapture, TagsWhereThereIsRoomAndChecksumsHold) {
@@ -171,7 +204,7 @@ TEST_F(PktgenCapture, CutFramesHaveTheirLengthAgain) {
   Bytes cut = Frame(1000);
   cut.resize(96);
   ASSERT_TRUE(Load(Pcap({{kFirst, cut, 996}}, true, false))) << error_;
-  EXPECT_EQ(captured_.snapped, 1u);
+  EXPECT_EQ(captured_.notes.snapped, 1u);
   EXPECT_EQ(captured_.frames->entry(0).length, 996);
   EXPECT_TRUE(captured_.frames->entry(0).tagged);
 }

@@ -173,7 +173,7 @@ TEST(PktgenDepartures, RepeatCapturedGapsWithoutDrift) {
   auto offsets = std::make_shared<Offsets>();
   offsets->at_ps = {0, 5'000, 5'000, 90'001};
   offsets->period_ps = 100'000;
-  Departures departures(offsets);
+  Departures departures(offsets, kNever);
   for (uint64_t round = 0; round < 1000; ++round) {
     for (const uint64_t at : offsets->at_ps) {
       ASSERT_EQ(departures.due_ps(), round * 100'000 + at);
@@ -192,13 +192,36 @@ TEST(PktgenDepartures, UnlimitedOnesAreDueAtOnceUntilTheEnd) {
   EXPECT_EQ(departures.due_ps(), kNever);
 }
 
+// N frames take N gaps, whatever ended them: a phase, or nothing.
+TEST(PktgenDepartures, FramesTakeTheirGaps) {
+  Departures phase = Of({Unit::kPackets, 4}, kPsPerSecond);
+  Departures counted = Of({Unit::kPackets, 4});
+  for (int i = 0; i < 4; ++i) {
+    phase.Advance(60, 0);
+    counted.Advance(60, 0);
+  }
+  EXPECT_EQ(phase.due_ps(), kNever);
+  EXPECT_EQ(phase.until_ps(), kPsPerSecond);
+  EXPECT_EQ(counted.until_ps(), kPsPerSecond);
+}
+
+TEST(PktgenDepartures, CapturesEndWithTheRun) {
+  Departures departures(std::make_shared<Offsets>(Offsets{.at_ps = {0, 5}, .period_ps = 10}), 26);
+  for (const uint64_t due : {0, 5, 10, 15, 20, 25}) {
+    EXPECT_EQ(departures.due_ps(), due);
+    departures.Advance(60, 0);
+  }
+  EXPECT_EQ(departures.due_ps(), kNever);
+  EXPECT_EQ(departures.until_ps(), 26u);
+}
+
 // Passing over frames at once comes to the same place as giving each of them a turn.
 TEST(PktgenDepartures, SkipWhatIsDueBeforeATime) {
   const auto offsets =
       std::make_shared<Offsets>(Offsets{.at_ps = {0, 5, 5, 900, 2000}, .period_ps = 2500});
   const Gap fast({Unit::kPackets, 3e9}, kLine);
   const Gap bits({Unit::kPercent, 70}, kLine);
-  const Departures all[] = {Departures(offsets),
+  const Departures all[] = {Departures(offsets, kNever),
                             Of({Unit::kPackets, 3e9}),
                             Of({Unit::kBits, 1e11}),
                             {{{TicksOf(1000), TicksOf(5000), fast, false},

@@ -59,6 +59,11 @@ class Interfaces(unittest.TestCase):
                 self.assertEqual(report["unsent_pkts"], 0)
                 self.assertAlmostEqual(report["mpps"], 0.1, delta=1e-4)
 
+    def test_a_rate_of_few_frames_is_over_the_time_that_was_asked_for(self):
+        report, _ = run("--rate=4", "--duration_s=0.5", *PATIENT)
+        self.assertEqual((report["tx_pkts"], report["duration_s"]), (2, 0.5))
+        self.assertAlmostEqual(report["mpps"], 4e-6)
+
     def test_what_the_wire_does_is_counted(self):
         # A frame that is held back goes on when the wire has nothing else: most of the time, on a
         # quiet machine.
@@ -155,6 +160,17 @@ class Captures(unittest.TestCase):
         code, errors = harness.fails(APP, *harness.MEMORY, "--", f"--pcap={self.path}")
         self.assertEqual((code, errors.count("\n")), (2, 1), errors)
         self.assertIn("more than 1 GiB", errors)
+
+    def test_a_clock_that_was_set_is_reported_and_not_waited_for(self):
+        frames = [self.datagram(i, bytes(30)) for i in range(3)]
+        with open(self.path, "wb") as file:
+            file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+            for stamp, frame in zip((0, 1_700_000_000, 1_700_000_000), frames):
+                micros = 5000 if frame is frames[2] else 0
+                file.write(struct.pack("<IIII", stamp, micros, len(frame), len(frame)) + frame)
+        report, _ = run(f"--pcap={self.path}", "--loops=1", "--gaps=original", *PATIENT)
+        stream = report["streams"][0]
+        self.assertEqual((stream["sent_pkts"], stream["capture"]["clock_jumps"]), (3, 1))
 
     def test_gaps_are_kept(self):
         # 1 us apart in the capture, times 20000: 50 frames in a second.

@@ -249,6 +249,43 @@ TEST(PktgenSender, WorkersShareACapture) {
   EXPECT_EQ(due_us, (std::vector<uint64_t>{0, 1, 4, 9, 16, 25, 30, 31, 34, 39, 46, 55}));
 }
 
+// However many workers share them, and those that have none send none.
+TEST(PktgenSender, FramesTakeAGapEach) {
+  for (const uint32_t workers : {1u, 2u, 3u}) {
+    for (const uint64_t frames : {1u, 5u, 7u, 1000u}) {
+      StreamSpec spec = Stream("a", kMegahertz);
+      spec.frames = frames;
+      Lab lab({spec}, {.workers = workers});
+      for (uint32_t worker = 0; worker < workers; ++worker) {
+        for (uint64_t now = 0; now < 2 * kMs; now += 10 * kMicrosecond) {
+          lab.sender(worker).Sent(lab.sender(worker).Plan(now), now);
+        }
+        EXPECT_TRUE(lab.sender(worker).over()) << worker;
+      }
+      EXPECT_EQ(lab.result().sent, frames);
+      EXPECT_NEAR(static_cast<double>(lab.trial->DuePs()),
+                  static_cast<double>(frames * kMicrosecond), kMicrosecond / 1000.0);
+    }
+  }
+}
+
+TEST(PktgenTraffic, RefusesCapturesBeyondTheLine) {
+  StreamSpec spec = Stream("captured", {});
+  auto frames = std::make_shared<FrameSet>();
+  const std::array<uint8_t, 60> bytes{};
+  for (int i = 0; i < 2; ++i) frames->Add(bytes.data(), {.at = 0, .length = 60, .payload = 42});
+  spec.captured = frames;
+  spec.phases.clear();
+  // 1344 bits on the line, of 10 bits a nanosecond.
+  std::string error;
+  for (const uint64_t period_ps : {134'400, 134'300}) {
+    spec.offsets = std::make_shared<Offsets>(Offsets{.at_ps = {0, 1000}, .period_ps = period_ps});
+    const auto made = Traffic::Make({spec}, {.line_bps = 10'000'000'000}, &error);
+    EXPECT_EQ(made != nullptr, period_ps == 134'400) << error;
+  }
+  EXPECT_NE(error.find("longer gaps"), std::string::npos) << error;
+}
+
 TEST(PktgenTraffic, RefusesRatesBeyondTheLine) {
   std::string error;
   const TrafficOptions ten_gig{.line_bps = 10'000'000'000};

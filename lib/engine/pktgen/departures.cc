@@ -24,11 +24,7 @@ uint64_t Departures::Skip(uint64_t before_ps, uint32_t length, uint64_t most) {
   uint64_t skipped = 0;
   while (due_ps_ < before_ps && skipped < most) {
     skipped += std::min(SkipInPart(before_ps, length), most - skipped);
-    if (at_ >= end_) {
-      Enter(part_ + 1);
-    } else {
-      due_ps_ = PsOf(at_);
-    }
+    Arrive();
   }
   return skipped;
 }
@@ -54,10 +50,11 @@ uint64_t Departures::SkipInPart(uint64_t before_ps, uint32_t length) {
     return 1 + std::poisson_distribution<uint64_t>(mean)(bits);
   }
   const std::vector<uint64_t>& at_ps = offsets_->at_ps;
-  const uint64_t rounds = (before_ps - round_ps_) / offsets_->period_ps;
+  const uint64_t until_ps = PsOf(until);
+  const uint64_t rounds = (until_ps - round_ps_) / offsets_->period_ps;
   const uint64_t round_ps = round_ps_ + rounds * offsets_->period_ps;
   const auto frame =
-      static_cast<size_t>(std::ranges::lower_bound(at_ps, before_ps - round_ps) - at_ps.begin());
+      static_cast<size_t>(std::ranges::lower_bound(at_ps, until_ps - round_ps) - at_ps.begin());
   const uint64_t frames = rounds * at_ps.size() + frame - frame_;
   round_ps_ = round_ps + (frame == at_ps.size() ? offsets_->period_ps : 0);
   frame_ = frame == at_ps.size() ? 0 : frame;

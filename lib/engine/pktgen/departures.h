@@ -41,21 +41,24 @@ class Departures {
         random_(seed) {
     Enter(0);
   }
-  /// As captured, for ever. `offsets` is not empty.
-  explicit Departures(std::shared_ptr<const Offsets> offsets)
-      : parts_{{0, ~Ticks{0}, Gap(), false}},
+  /// As captured, again and again up to `end_ps`. `offsets` is not empty.
+  Departures(std::shared_ptr<const Offsets> offsets, uint64_t end_ps)
+      : parts_{{0, TicksOf(end_ps), Gap(), false}},
         mode_(Mode::kCaptured),
         random_(0),
         offsets_(std::move(offsets)) {
     Enter(0);
     at_ = TicksOf(offsets_->at_ps[0]);  // A worker's part may begin later than the capture.
-    due_ps_ = PsOf(at_);
+    Arrive();
   }
 
   /// When the next frame is due; kNever: there is none. Where unlimited() it is due as soon as it
   /// can be sent, from this time on.
   uint64_t due_ps() const { return due_ps_; }
   bool unlimited() const { return unlimited_; }
+  /// When the next frame is due, or was if frames are counted and the last had its turn; without a
+  /// next frame, the end of the last phase. N frames so take N gaps.
+  uint64_t until_ps() const { return due_ps_ == kNever ? PsOf(end_) : due_ps_; }
 
   /// The next frame, of `length` bytes without FCS, got its turn at `now_ps`.
   void Advance(uint32_t length, uint64_t now_ps) {
@@ -72,11 +75,7 @@ class Departures {
       }
       at_ = TicksOf(round_ps_ + offsets_->at_ps[frame_]);
     }
-    if (at_ >= end_) {
-      Enter(part_ + 1);
-    } else {
-      due_ps_ = PsOf(at_);
-    }
+    Arrive();
   }
 
   /// Passes over the frames that are due before `before_ps`, which is below 2^63; over `most` at
@@ -92,7 +91,15 @@ class Departures {
     constexpr uint32_t kBits = 20;  // Of the factor's fraction; rounding has no sign.
     return (gap >> kBits) * static_cast<uint64_t>(std::llround(std::ldexp(factor, kBits)));
   }
-  /// The same up to the end of this part, or `before_ps` if that is earlier: frames are due then.
+  /// The next frame is due at at_, unless the part has ended.
+  void Arrive() {
+    if (at_ >= end_) {
+      Enter(part_ + 1);
+    } else {
+      due_ps_ = PsOf(at_);
+    }
+  }
+  /// Skip up to the end of this part, or `before_ps` if that is earlier: frames are due then.
   uint64_t SkipInPart(uint64_t before_ps, uint32_t length);
   void Enter(size_t part) {
     part_ = part;

@@ -68,6 +68,9 @@ class Sender {
         .Store(to + frame.entry->length - kTagBytes);
   }
 
+  /// When the frames of a stream have taken their time, once over().
+  uint64_t until_ps(size_t stream) const { return streams_[stream].departures.until_ps(); }
+
   const SentCounters& counters(size_t stream) const { return counters_[stream]; }
   /// The longest time that a frame left behind its departure, in ns.
   uint64_t latest_ns() const { return latest_ns_.load(std::memory_order_relaxed); }

@@ -62,6 +62,13 @@ struct VxlanSpec {
   Field network = 1;  ///< VNI, 0 … 2^24 - 1.
 };
 
+/// What a capture had that is not sent as it was; frames.
+struct CaptureNotes {
+  uint64_t snapped = 0;     ///< Cut by the snap length: zeros stand for what is missing.
+  uint64_t steps_back = 0;  ///< Stamped before the frame in front of them, with which they leave.
+  uint64_t jumps = 0;       ///< Stamped by a clock that was set: they leave with the one in front.
+};
+
 struct StreamSpec {
   std::string name = "default";
   HeaderSpec headers;
@@ -79,6 +86,7 @@ struct StreamSpec {
   /// times of a capture, instead of phases, unless null.
   std::shared_ptr<const FrameSet> captured;
   std::shared_ptr<const Offsets> offsets;
+  std::optional<CaptureNotes> notes;  ///< Of a capture.
 
   /// Bytes of headers up to the payload.
   uint32_t header_bytes() const;

@@ -9,11 +9,20 @@ namespace sluice::engine::pktgen {
 
 namespace {
 
+/// Bits of all frames.
+double BitsOf(const FrameSet& frames) {
+  return static_cast<double>(LayerOneBits(0)) * static_cast<double>(frames.size()) +
+         8 * static_cast<double>(frames.layer_two_bytes());
+}
+
+/// Bits per second of a capture with its own times, on average.
+double BitsOf(const Offsets& offsets, const FrameSet& frames) {
+  return BitsOf(frames) / static_cast<double>(offsets.period_ps) * kPsPerSecond;
+}
+
 /// Bits per second of a phase; 0 if it is as fast as frames are taken.
 double BitsOf(const Rate& rate, const FrameSet& frames, uint64_t line_bps) {
-  const double bits =
-      static_cast<double>(LayerOneBits(0)) +
-      8 * static_cast<double>(frames.layer_two_bytes()) / static_cast<double>(frames.size());
+  const double bits = BitsOf(frames) / static_cast<double>(frames.size());
   switch (rate.unit) {
     case Rate::Unit::kPackets:
       return rate.value * bits;
@@ -55,6 +64,7 @@ bool Traffic::FitsTheLine(const std::vector<StreamSpec>& specs, std::string* err
   const auto bits_at = [&](uint64_t ps) {
     double bits = 0;
     for (size_t i = 0; i < specs.size(); ++i) {
+      if (specs[i].offsets != nullptr) bits += BitsOf(*specs[i].offsets, *frames_[i]);
       for (const Phase& phase : specs[i].phases) {
         if (phase.start_ps > ps || phase.end_ps <= ps) continue;
         bits += BitsOf(phase.rate, *frames_[i], options_.line_bps);
@@ -62,17 +72,19 @@ bool Traffic::FitsTheLine(const std::vector<StreamSpec>& specs, std::string* err
     }
     return bits;
   };
-  for (const StreamSpec& spec : specs) {
-    for (const Phase& phase : spec.phases) {
-      const double bits = bits_at(phase.start_ps);
-      if (bits <= line * (1 + 1e-9)) continue;
-      *error = "stream \"" + spec.name + "\": " + Giga(bits) +
-               " with all streams that send then, beyond the line's " + Giga(line) +
-               ": give a lower rate";
-      return false;
-    }
-  }
-  return true;
+  const auto fits = [&](const StreamSpec& spec, uint64_t ps) {
+    const double bits = bits_at(ps);
+    if (bits <= line * (1 + 1e-9)) return true;
+    *error = "stream \"" + spec.name + "\": " + Giga(bits) +
+             " with all streams that send then, beyond the line's " + Giga(line) +
+             ": give a lower rate" + (spec.offsets == nullptr ? "" : ", or longer gaps");
+    return false;
+  };
+  return std::ranges::all_of(specs, [&](const StreamSpec& spec) {
+    if (spec.offsets != nullptr) return fits(spec, 0);
+    return std::ranges::all_of(spec.phases,
+                               [&](const Phase& phase) { return fits(spec, phase.start_ps); });
+  });
 }
 
 bool Traffic::Add(const StreamSpec& spec, std::string* error) {
@@ -92,7 +104,8 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
                : spec.frames / all->size() * indices.size() +
                      static_cast<uint64_t>(std::ranges::count_if(
                          indices, [&](size_t index) { return index < spec.frames % all->size(); }));
-    if (indices.empty()) {
+    if (indices.empty() || (spec.frames > 0 && limit == 0)) {
+      frames = FrameSet();
       shares_.push_back({std::move(frames), Departures({}, spec.arrivals, 0), 0});
       continue;
     }
@@ -102,7 +115,8 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
       for (const size_t index : indices) offsets->at_ps.push_back(spec.offsets->at_ps[index]);
       const uint64_t rounds = (spec.frames + all->size() - 1) / all->size();
       end_ps = spec.frames == 0 ? kNever : rounds * offsets->period_ps;
-      shares_.push_back({std::move(frames), Departures(std::move(offsets)), limit});
+      shares_.push_back(
+          {std::move(frames), Departures(std::move(offsets), options_.end_ps), limit});
       continue;
     }
     std::vector<Departures::Part> parts;

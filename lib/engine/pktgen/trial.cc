@@ -105,6 +105,20 @@ TrialResult Trial::Result(bool at_rest, uint64_t taken_back) const {
   return result;
 }
 
+uint64_t Trial::DuePs() const {
+  uint64_t due_ps = 0;
+  for (size_t stream = 0; stream < traffic_.streams(); ++stream) {
+    // Of workers that send one behind the other, the next one's turn is the end.
+    uint64_t until_ps = traffic_.end_ps();
+    for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
+      if (traffic_.share(stream, worker).frames.empty()) continue;
+      until_ps = std::min(until_ps, workers_[worker].sender->until_ps(stream));
+    }
+    due_ps = std::max(due_ps, until_ps);
+  }
+  return due_ps;
+}
+
 uint64_t Trial::Outstanding() const {
   uint64_t outstanding = 0;
   for (size_t stream = 0; stream < traffic_.streams(); ++stream) {

@@ -76,6 +76,8 @@ class Trial {
   /// given, and lost is what it says. `taken_back`: frames that a queue turned out not to have
   /// sent: they count as unsent, as far as they are missing.
   TrialResult Result(bool at_rest, uint64_t taken_back = 0) const;
+  /// How long frames were due, a gap for each of them; once all senders are over.
+  uint64_t DuePs() const;
   /// Frames that are sent, tagged, and neither received nor known to be corrupted. Any thread.
   uint64_t Outstanding() const;
 
