@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The cable beside net_memif, for people. Pure: of what cable_comparison.measure says."""
-from rows import envelope, ratio, ratio_text, spread_text
+from paired import ratio
+from rows import envelope, spread_text
 
 BASE = "net_memif"
 TARGETS = {"packetized": 2, "streaming": 3, "bilateral": 4}  # Over net_memif, of 64-byte frames.
@@ -13,13 +14,12 @@ def group(samples, path, size):
 
 
 def over_memif(samples, path, size):
-    """The ratio of the envelopes, and the quartiles of those of neighbours."""
+    """The ratio by neighbours; None: one is missing."""
     ours, theirs = (group(samples, which, size) for which in (path, BASE))
     both = ours.keys() & theirs.keys()
     if not both:
         return None
-    return ratio(envelope(list(ours.values()), max), envelope(list(theirs.values()), max),
-                 [ours[number] / theirs[number] for number in both])
+    return ratio(*([rates[number] for number in both] for rates in (ours, theirs)))
 
 
 def lines(samples):
@@ -34,7 +34,7 @@ def lines(samples):
         for size in sizes:
             found = over_memif(samples, path, size)
             cells.append(spread_text(envelope(list(group(samples, path, size).values()), max)))
-            cells.append(ratio_text(found) if found and path != BASE else "")
+            cells.append(spread_text(found) if found and path != BASE else "")
         out.append(form.format(path, *cells).rstrip())
     return out
 
@@ -47,8 +47,8 @@ def verdicts(samples, hugepages):
         if found is None:
             out.append(f"{text}: not measured in this run")
         elif not hugepages:
-            out.append(f"{text}: {ratio_text(found)}: no verdict without hugepages")
+            out.append(f"{text}: {spread_text(found)}: no verdict without hugepages")
         else:
-            out.append(f"{text}: {ratio_text(found)}: "
+            out.append(f"{text}: {spread_text(found)}: "
                        + ("met" if found["value"] >= least else "NOT MET"))
     return out

@@ -159,7 +159,7 @@ def cost(samples):
 def costs_of(curve, points):
     """Of samples by point; and whether too few samples of the first or the last were quiet."""
     found = [cost(points.get(point, [])) for point in curve.points]
-    noisy = any(end and end["value"] > MAX_UNSETTLED * end["best"] for end in (found[0], found[-1]))
+    noisy = any(end and end["value"] > MAX_UNSETTLED * end["low"] for end in (found[0], found[-1]))
     return [one and one["value"] for one in found], noisy
 
 

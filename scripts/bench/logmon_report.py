@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """sluice-logmon beside bare Hyperscan, for people. Pure, as rows.py."""
-from rows import envelope, interfaces, ratio_text
+from rows import envelope, interfaces, spread_text
 from workloads import LOGMON_CHUNK, LOGMON_SETS
 
 BARE_SHARE = 0.9  # Of streaming, to bare hs_scan_stream.
@@ -78,7 +78,7 @@ def verdicts(table, engine, judge):
                      for iface in ("packetized", "streaming"))
         ratio = row and row.get("cycles_ratio")
         if ratio:
-            out.append(judge(f"{text}: {ratio_text(ratio)}", ratio["value"] >= 1, row, base))
+            out.append(judge(f"{text}: {spread_text(ratio)}", ratio["value"] >= 1, row, base))
         else:
             out.append(f"{text}: not measured in this run")
     return out + [state_verdict(engine)]

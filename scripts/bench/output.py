@@ -4,7 +4,7 @@ import csv
 import json
 import os
 
-from rows import MAX_SWITCHES_PER_S, ratio_text
+from rows import MAX_SWITCHES_PER_S, spread_text
 
 COLUMNS = [  # title, width, how to read it from a row
     ("app", 17, lambda r: f"{r['app']} {r['mode']}"),
@@ -33,7 +33,7 @@ def ratio(row, name):
         return "-"
     if row[name] is None:
         return "unequal work" if row["unequal_work"] else "-"
-    return ratio_text(row[name]) + ("d" if name == "mpps_ratio" and row["device_bound"] else "")
+    return spread_text(row[name]) + ("d" if name == "mpps_ratio" and row["device_bound"] else "")
 
 
 def table(rows):
@@ -91,8 +91,9 @@ def side_by_side(rows):
 def footer(rows, controls):
     """How the tables are to be read, and the floor that the host sets."""
     stream = [c["stream_cycles"] for c in controls]
-    lines = ["figures: the quartile of a row's samples next to the best; ratios of these (quartiles "
-             "of neighbouring samples):\nabove 1, streaming is cheaper, or faster",
+    lines = ["figures: all of a row's are of one sample, the one at the quartile next to the fewest "
+             "cycles; ratios: of\nneighbouring samples (95 % interval): above 1, streaming is cheaper, "
+             "or faster",
              "d: the core that plays the NIC was the limit of one of them, so that models are compared",
              f"line-stream floor of this host: {min(stream):.1f}..{max(stream):.1f} cycles for a "
              "64-byte line that another core wrote"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table as a picture: a column of panels per mode, bars per interface; error bars from the best
-sample to the median."""
+"""The table as a picture: a column of panels per mode, bars per interface; error bars over
+the samples from the best to the median."""
 import matplotlib
 
 matplotlib.use("Agg")
@@ -16,10 +16,9 @@ def draw_bars(axes, rows, spread_name):
     for i, iface in enumerate(ifaces):
         for label, row in zip([iface] + ["_"] * len(rows), (r for r in rows if r["iface"] == iface)):
             value = row[spread_name]
-            low, high = sorted((value["best"], value["median"]))
             axes.bar(traffics.index(row["traffic"]) + i * width, value["value"], width,
                      color=f"C{i}", label=label, capsize=2,
-                     yerr=[[value["value"] - low], [high - value["value"]]])
+                     yerr=[[value["value"] - value["low"]], [value["high"] - value["value"]]])
     axes.set_xticks([t + 0.4 - width / 2 for t in range(len(traffics))], traffics)
     axes.set_ylim(bottom=0)
 

@@ -3,13 +3,15 @@
 
 Whatever else the host does can only add cycles to a sample, and take frames from it. So a figure is
 the envelope of its samples: the quartile next to the best one. It needs a quarter of quiet samples,
-wherever in the run they are."""
+wherever in the run they are. All figures of a row are those of one sample, the one on the envelope
+of the cycles. Rows are compared by neighbours (paired.py), not by their figures."""
 from statistics import median
+
+from paired import cost_ratio, ratio
 
 DEVICE_BOUND_SHARE = 0.95       # Busy share of the device lcore above which it is the limit.
 MAX_SWITCHES_PER_S = 20         # Involuntary context switches of a sample that nobody disturbed.
 MAX_UNSETTLED = 1.1             # Envelope over best sample, for fewer quiet samples than it needs.
-MIN_PAIRS = 5                   # Of neighbouring samples, for their quartiles to decide.
 MAX_DROP_DIFFERENCE = 0.01      # Of the frames, between interfaces whose work is compared.
 
 
@@ -28,19 +30,16 @@ def quartile(count):
 
 
 def envelope(values, best=min):
-    """The best value, the quartile next to it, and the median: far from both on a disturbed host."""
+    """The quartile next to the best value, and the range from the best to the median, which is wide
+    on a disturbed host."""
     ordered = sorted(values, reverse=best is max)
-    return {"best": ordered[0], "value": ordered[quartile(len(ordered))], "median": median(ordered)}
+    low, high = sorted((ordered[0], median(ordered)))
+    return {"value": ordered[quartile(len(ordered))], "low": low, "high": high}
 
 
-def spread_text(spread, digits=2):
-    """Of an envelope."""
-    return "{value:.{0}f} ({best:.{0}f}..{median:.{0}f})".format(digits, **spread)
-
-
-def ratio_text(found):
-    """Of what ratio() says."""
-    return "{value:.2f} ({low:.2f}..{high:.2f})".format(**found)
+def spread_text(found, digits=2):
+    """Of a figure with its range: an envelope, or a ratio."""
+    return "{value:.{0}f} ({low:.{0}f}..{high:.{0}f})".format(digits, **found)
 
 
 def switches(sample):
@@ -80,12 +79,27 @@ def build_rows(samples, hugepages):
         row["samples"] = chosen
         row["disturbed_samples"] = sum(map(is_disturbed, usable))
         row["left_out"] = [why_unusable(s) for s in all_of_it if why_unusable(s)]
-        row["mpps_spread"] = envelope([s["mpps"] for s in chosen], max)
-        row["cycles_spread"] = envelope([s["cycles_per_pkt"] for s in chosen])
+        row["mpps_spread"] = figure(chosen, "mpps")
+        row["cycles_spread"] = figure(chosen, "cycles_per_pkt")
         row["verdict"] = verdict_of(row, bool(usable), hugepages)
         rows.append(row)
     add_ratios(rows)
     return rows
+
+
+def figure(chosen, name):
+    """A figure of the sample on the envelope of the cycles, and its range over the samples from the
+    best to the median."""
+    half = [sample[name] for sample in chosen[:(len(chosen) + 1) // 2]]
+    return {"value": chosen[quartile(len(chosen))][name], "low": min(half), "high": max(half)}
+
+
+def rebuilt(rows, hugepages):
+    """Rows of a file, made again from their samples, so that a page says one thing about them,
+    whichever release wrote the file."""
+    again = build_rows([sample for row in rows for sample in row["samples"]], hugepages)
+    left_out = {key(row): row.get("left_out", []) for row in rows}
+    return [row | {"left_out": left_out[key(row)]} for row in again]
 
 
 def verdict_of(row, usable, hugepages):
@@ -94,7 +108,7 @@ def verdict_of(row, usable, hugepages):
     if not hugepages:
         return "no verdict"
     spread = row["cycles_spread"]
-    return "noisy" if spread["value"] > MAX_UNSETTLED * spread["best"] else ""
+    return "noisy" if spread["value"] > MAX_UNSETTLED * spread["low"] else ""
 
 
 def device_bound(row):
@@ -104,26 +118,6 @@ def device_bound(row):
 
 def drop_share(row):
     return sum(row.get("drops", {}).values()) / max(row.get("rx_pkts", 0), 1)
-
-
-def ratio(ours, theirs, by_pair):
-    """Of two envelopes, and the quartiles of the ratios of neighbouring samples."""
-    ordered, at = sorted(by_pair), quartile(len(by_pair))
-    return {"value": ours["value"] / theirs["value"], "low": ordered[at], "high": ordered[-1 - at],
-            "pairs": len(ordered)}
-
-
-def inverse(found):
-    """Of a ratio: the other way round."""
-    return found | {"value": 1 / found["value"], "low": 1 / found["high"], "high": 1 / found["low"]}
-
-
-def at_most(found, limit):
-    """Whether neighbours, which see the same machine, agree that a ratio keeps to its limit, however
-    noisy that machine is; None if they do not agree, or are too few."""
-    if found["pairs"] < MIN_PAIRS or found["low"] <= limit < found["high"]:
-        return None
-    return found["high"] <= limit
 
 
 def add_ratios(rows):
@@ -140,13 +134,17 @@ def add_ratios(rows):
         if row["unequal_work"]:
             row["cycles_ratio"] = row["mpps_ratio"] = None
             continue
-        by_round = {s["round"]: s for s in base["samples"]}
-        pairs = [(s, by_round[s["round"]]) for s in row["samples"] if s["round"] in by_round]
-        pairs = pairs or [(row, base)]
-        row["cycles_ratio"] = ratio(row["cycles_spread"], base["cycles_spread"],
-                                    [s["cycles_per_pkt"] / b["cycles_per_pkt"] for s, b in pairs])
+        pairs = neighbours(row, base) or [(row, base)]
+        row["cycles_ratio"] = cost_ratio(*zip(*((s["cycles_per_pkt"], b["cycles_per_pkt"])
+                                                for s, b in pairs)))
         row["device_bound"] = device_bound(row) or device_bound(base)
         sends = all(s["mpps"] for pair in pairs for s in pair)
-        row["mpps_ratio"] = None if not sends else \
-            ratio(base["mpps_spread"], row["mpps_spread"],
-                  [b["mpps"] / s["mpps"] for s, b in pairs])
+        row["mpps_ratio"] = ratio(*zip(*((b["mpps"], s["mpps"]) for s, b in pairs))) \
+            if sends else None
+
+
+def neighbours(ours, theirs):
+    """Samples of two rows, by round, as far as both can be used."""
+    theirs = {s["round"]: s for s in theirs["samples"] if not why_unusable(s)}
+    return [(s, theirs[s["round"]]) for s in ours["samples"]
+            if not why_unusable(s) and s["round"] in theirs]

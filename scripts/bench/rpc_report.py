@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Round trips of a null RPC, for people. Pure: of what rpc_comparison measures."""
-from rows import MAX_UNSETTLED, at_most, envelope, ratio, ratio_text, spread_text
+from paired import at_most, cost_ratio
+from rows import MAX_UNSETTLED, envelope, spread_text
 
 COHERENT, PACKETIZED = "coherent", "packetized"
 SHARE = 0.2  # Of packetized's instructions: what coherent's may be.
@@ -16,18 +17,17 @@ def paths_of(samples):
 
 
 def compared(samples, ours, theirs, figure="p50"):
-    """The ratio of the envelopes, and the quartiles of those of neighbours; None: one is missing."""
+    """The ratio by neighbours; None: one is missing."""
     mine, other = (group(samples, path, figure) for path in (ours, theirs))
     both = mine.keys() & other.keys()
     if not both:
         return None
-    return ratio(envelope(list(mine.values())), envelope(list(other.values())),
-                 [mine[number] / other[number] for number in both])
+    return cost_ratio(*([times[number] for number in both] for times in (mine, other)))
 
 
 def is_noisy(samples, path):
     spread = envelope(list(group(samples, path, "p50").values()))
-    return spread["value"] > MAX_UNSETTLED * spread["best"]
+    return spread["value"] > MAX_UNSETTLED * spread["low"]
 
 
 def lines(samples, counts, line):
@@ -39,7 +39,7 @@ def lines(samples, counts, line):
         p50, p99 = (spread_text(envelope(list(group(samples, path, figure).values())))
                     for figure in ("p50", "p99"))
         found = compared(samples, path, COHERENT)
-        text = ratio_text(found) if found and path not in (COHERENT, line) else ""
+        text = spread_text(found) if found and path not in (COHERENT, line) else ""
         count = f"{counts[path]:.0f}" if path in counts else ""
         out.append((form.format(path, p50, p99, text, count)
                     + ("  noisy" if is_noisy(samples, path) else "")).rstrip())
@@ -55,7 +55,7 @@ def verdicts(samples, counts):
             continue
         keeps = at_most(found, 1)
         word = "noisy" if keeps is None else "met" if keeps else "NOT MET"
-        out.append(f"coherent's p50 at most that of {path}: {ratio_text(found)}: {word}")
+        out.append(f"coherent's p50 at most that of {path}: {spread_text(found)}: {word}")
     if COHERENT in counts and PACKETIZED in counts:
         share = counts[COHERENT] / counts[PACKETIZED]
         out.append(f"coherent's instructions at most {SHARE:g} of {PACKETIZED}'s: {share:.2f}: "

@@ -3,7 +3,8 @@
 import kv_report
 import logmon_report
 import telemetry_report
-from rows import at_most, envelope, interfaces, inverse, key, ratio_text, spread_text
+from paired import at_most, inverse
+from rows import envelope, interfaces, key, spread_text
 from workloads import KV_REQUESTS, MODES
 
 # Of streaming's cycles to packetized's in echo, and of its rate to theirs, by traffic.
@@ -58,7 +59,7 @@ def judge(found, hugepages, met, *rows):
 
 def judge_ratio(text, hugepages, found, limit, *rows):
     """A ratio that is to be at most `limit`: neighbours decide if they agree, else its rows."""
-    found_text = f"{text}: {ratio_text(found)}"
+    found_text = f"{text}: {spread_text(found)}"
     agreed = at_most(found, limit)
     if agreed is None:
         return judge(found_text, hugepages, found["value"] <= limit, *rows)
@@ -69,7 +70,7 @@ def judge_rate(text, hugepages, found, limit, *rows):
     """A ratio that is to be at least `limit`."""
     agreed = at_most(inverse(found), 1 / limit)
     met, *judged_by = (found["value"] >= limit, *rows) if agreed is None else (agreed,)
-    return judge(f"{text}: {ratio_text(found)}", hugepages, met, *judged_by)
+    return judge(f"{text}: {spread_text(found)}", hugepages, met, *judged_by)
 
 
 def streaming_verdicts(table, hugepages):

@@ -2,7 +2,8 @@
 """sluice-telemetry's engine and its interfaces, for people. Pure, as rows.py."""
 from statistics import median
 
-from rows import envelope, interfaces, ratio, ratio_text, spread_text
+from paired import cost_ratio
+from rows import envelope, interfaces, spread_text
 from workloads import TELEMETRY_FLOWS, TELEMETRY_MODES
 
 MAX_NS = 5
@@ -34,8 +35,7 @@ def lines(table, engine):
 def over_member(engine):
     """The engine's time over that of librte_member's sketch, which each run measured, too."""
     ours, theirs = ([run[name]["ns_per_packet"] for run in engine] for name in ("sketch", "member"))
-    return ratio(envelope(ours), envelope(theirs),
-                 [our / their for our, their in zip(ours, theirs)])
+    return cost_ratio(ours, theirs)
 
 
 def verdicts(engine):
@@ -59,5 +59,5 @@ def verdicts(engine):
     return [line(time, spread_text(times), times["value"] <= MAX_NS),
             line(error, f"{100 * errors:.2f} %", errors <= MAX_ERROR),
             line(recall, f"{recalled:.3f}", recalled >= MIN_RECALL),
-            line(member, ratio_text(over_member(engine)),
+            line(member, spread_text(over_member(engine)),
                  over_member(engine)["value"] <= MAX_OF_MEMBER)]

@@ -1,21 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which interface for which workload, from the rows of a run. Pure.
 
-The interface that leaves the worker most of its core wins: the fewest cycles for a packet, if its
-samples can be told apart from the others'. Rates decide nothing, as one core plays the NIC. A row
-that is noisy or failed, and one that drops what others send, takes no part and is named."""
+The interface that leaves the worker most of its core wins: the fewest cycles for a packet. Rates
+decide nothing, as one core plays the NIC. Every two interfaces of a workload are compared by
+neighbouring samples (paired.py), for which no host is too noisy. The order of two is given if it
+holds with all others of its workload together: Holm's procedure (Scandinavian Journal of Statistics
+6, 1979). An interface is chosen if no other one is cheaper than it. One that does other work, drops
+what others send or fails, is named and not chosen; one of which nothing is known prevents a verdict,
+since it might be the best."""
+from itertools import combinations
 from typing import NamedTuple
 
-from apart import NOISE, TOO_FEW, tell_apart
-from rows import MAX_DROP_DIFFERENCE, device_bound, drop_share
+import paired
+from rows import MAX_DROP_DIFFERENCE, device_bound, drop_share, neighbours, why_unusable
+
+ERROR = 0.05  # Chance that any order that is given for a workload is wrong.
+UNSEEN = "no work was seen"
 
 
 class Decision(NamedTuple):
     app: str
     mode: str
     traffic: str
-    choice: tuple    # One interface; several that cannot be told apart; none: no verdict.
-    why: str
+    choice: tuple    # One interface, or several that cannot be told apart; none: no verdict.
+    why: str         # There is no verdict; or nothing.
+    rows: tuple      # Judged, the cheapest first: those of the choice come before the others.
+    over: dict       # Ratio of its cycles to the first one's, by interface; not of the first.
+    pairs: int       # Of interfaces that were compared.
     left_out: dict   # Why, by interface.
 
 
@@ -31,10 +42,6 @@ def by_workload(rows):
     return found
 
 
-def cycles(row):
-    return [sample["cycles_per_pkt"] for sample in row["samples"]]
-
-
 def reason(row):
     """Why a row has no verdict of its own, as rows.verdict_of says it."""
     return "without hugepages" if row["verdict"] == "no verdict" else row["verdict"]
@@ -45,63 +52,59 @@ def excluded(rows):
     least = min(map(drop_share, rows))
     out = {}
     for row in rows:
-        if row["verdict"]:
+        if row["verdict"] in ("FAILED", "no verdict"):
             out[row["iface"]] = reason(row)
+        elif all(map(why_unusable, row["samples"])):
+            out[row["iface"]] = UNSEEN
         elif drop_share(row) - least > MAX_DROP_DIFFERENCE:
             out[row["iface"]] = "drops what others send"
-        elif not row["cycles_per_pkt"]:
-            out[row["iface"]] = "no cycles"
     return out
 
 
-def cost_text(row, best):
-    value = row["cycles_spread"]["value"]
-    return f"{row['iface']} takes {value:.1f}" + (
-        "" if row is best else f", {value / best['cycles_spread']['value']:.2f} times as much")
+def compared(ours_row, theirs_row):
+    """Cycles of one row over another's; None: they have no round in common."""
+    pairs = neighbours(ours_row, theirs_row)
+    return paired.cost_ratio(*zip(*((one["cycles_per_pkt"], other["cycles_per_pkt"])
+                                    for one, other in pairs))) if pairs else None
+
+
+def orders(ratios):
+    """Of ratios by (interface, interface): the pairs (cheaper, dearer) whose order is given."""
+    given = set()
+    for number, (names, found) in enumerate(sorted(ratios.items(), key=lambda it: it[1]["chance"])):
+        if found["chance"] > ERROR / (len(ratios) - number):
+            break
+        given.add(names if found["value"] < 1 else names[::-1])
+    return given
 
 
 def decide(workload, rows):
     """Of the rows of one workload, one for each interface."""
     left_out = excluded(rows)
     judged = sorted((row for row in rows if row["iface"] not in left_out),
-                    key=lambda row: row["cycles_spread"]["value"])
+                    key=lambda row: row["cycles_per_pkt"])
+    ratios = {(one["iface"], other["iface"]): found for one, other in combinations(judged, 2)
+              if (found := compared(one, other))}
 
-    def decision(choice, why):
-        return Decision(*workload, tuple(choice), why, left_out)
+    def decision(choice, why=""):
+        first = sorted(judged, key=lambda row: row["iface"] not in choice)
+        over = {row["iface"]: found for row in first[1:] if (found := compared(row, first[0]))}
+        return Decision(*workload, tuple(row["iface"] for row in first if row["iface"] in choice),
+                        why, tuple(first), over, len(ratios), left_out)
 
-    if len(judged) < 2:
+    if unknown := [iface for iface, why in left_out.items() if why == UNSEEN]:
+        return decision((), f"nothing is known of {', '.join(unknown)}")
+    if not ratios:
         return decision((), "fewer than two interfaces to compare")
-    best = judged[0]
-    verdicts = {row["iface"]: tell_apart(cycles(best), cycles(row)) for row in judged[1:]}
-    if TOO_FEW in verdicts.values():
-        return decision((), "too few samples: give more --repeats")
-    equal = [row for row in judged[1:] if verdicts[row["iface"]] != "better"]
-    why = "worker cycles a packet: " + "; ".join(cost_text(row, best) for row in judged)
-    if equal:
-        why += f"; {NOISE}: {', '.join(row['iface'] for row in [best, *equal])}"
-    if any(map(device_bound, judged)):
-        why += "; rates are not compared, as the core that plays the NIC was the limit"
-    return decision([row["iface"] for row in [best, *equal]], why)
+    dearer = {dear for _, dear in orders(ratios)}
+    choice = [row["iface"] for row in judged if row["iface"] not in dearer]
+    if dearer and choice:
+        return decision(choice)
+    needed = paired.least_pairs(ERROR / len(ratios))
+    if min(found["pairs"] for found in ratios.values()) < needed:
+        return decision((), f"too few samples: give --repeats={needed} or more")
+    return decision((), "neighbouring samples do not agree on any order")
 
 
 def decisions(rows):
     return [decide(workload, found) for workload, found in by_workload(rows).items()]
-
-
-def summary(found):
-    """One line for each application."""
-    lines = []
-    for app in dict.fromkeys(decision.app for decision in found):
-        own = [decision for decision in found if decision.app == app]
-        by_choice = {}
-        for decision in own:
-            choice = " or ".join(decision.choice) or "no verdict"
-            by_choice.setdefault(choice, []).append(f"{decision.mode} {decision.traffic}")
-        if len(by_choice) == 1:
-            [choice] = by_choice
-            all_of = f"all {len(own)} workloads" if len(own) > 1 else own[0].traffic
-            lines.append((app, f"{choice}, for {all_of}"))
-        else:
-            lines.append((app, "; ".join(f"{choice} for {', '.join(where)}"
-                                         for choice, where in by_choice.items())))
-    return lines

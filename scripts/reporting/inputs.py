@@ -11,7 +11,6 @@ THROUGHPUT, GROWTH, PAPER, CURVES, ZERO_LOSS = (
 NUMBER = (int, float)
 MAX_BYTES = 1 << 28
 LEAST, MOST = 1e-30, 1e30  # Of numbers: what is computed of them stays finite.
-SPREAD = {"best": NUMBER, "value": NUMBER, "median": NUMBER}
 ORIGINS = ("measured", "simulated")
 
 
@@ -79,6 +78,9 @@ def check_values(data, where):
             raise BadInput(f"{where} has a number that is not within {LEAST:g} and {MOST:g}")
 
 
+# Rows are made again of their samples.
+SAMPLE = {"app": str, "mode": str, "iface": str, "traffic": str, "round": int, "duration_s": NUMBER,
+          "cycles_per_pkt": NUMBER, "mpps": NUMBER, "gbps": NUMBER}
 AXIS = {"label": str, "unit": str, "log": bool}
 MEMBERS = {
     THROUGHPUT: {
@@ -87,8 +89,7 @@ MEMBERS = {
                                                   "ping_pong_cycles": NUMBER}]},
         "rows": [{"app": str, "mode": str, "iface": str, "traffic": str, "verdict": str,
                   "cycles_per_pkt": NUMBER, "mpps": NUMBER, "gbps": NUMBER,
-                  "cycles_spread": SPREAD, "mpps_spread": SPREAD, "disturbed_samples": int,
-                  "samples": [{"cycles_per_pkt": NUMBER, "mpps": NUMBER}]}]},
+                  "samples": [SAMPLE]}]},
     GROWTH: {"manifest": {"cpu": str, "hugepages": bool, "git": str, "date": str, "dpdk": str,
                           "kernel": str},
              "rows": [{"app": str, "axis": str, "iface": str, "points": dict}]},

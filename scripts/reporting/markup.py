@@ -42,11 +42,11 @@ def number(value, digits=1, unit=""):
 
 
 def spread(found, digits=1):
-    """An envelope: the value, and small beside it the best sample and the median."""
+    """A figure, and small beside it its range."""
     if found is None:
         return Cell("-", float("inf"))
-    value, best, median = (f"{found[part]:,.{digits}f}" for part in ("value", "best", "median"))
-    return Cell(value, found["value"], f"{value} <small>{best}…{median}</small>")
+    value, low, high = (f"{found[part]:,.{digits}f}" for part in ("value", "low", "high"))
+    return Cell(value, found["value"], f"{value} <small>{low}…{high}</small>")
 
 
 def table(titles, rows, caption, origin):

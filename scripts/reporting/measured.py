@@ -17,11 +17,6 @@ from pictures import bars, lines
 RATE_NOTE = "pale: no verdict, or the core that plays the NIC was the limit"
 
 
-def ratio_cell(row, name):
-    found = row.get(name)
-    return Cell(row_rules.ratio_text(found), found["value"]) if found else Cell("-", float("inf"))
-
-
 def share(value):
     return number(None if value is None else 100 * value, 0, " %")
 
@@ -31,7 +26,7 @@ def rows_table(rows, caption, origin):
         ["app", "mode", "traffic", "interface", "cycles a packet", "over streaming's", "ns a packet",
          "Mpps", "Gb/s", "worker busy", "device busy", "drops", "lost", "disturbed", "verdict"],
         [[row["app"], row["mode"], row["traffic"], row["iface"], spread(row["cycles_spread"]),
-          ratio_cell(row, "cycles_ratio"), number(row.get("ns_per_pkt")),
+          spread(row.get("cycles_ratio"), 2), number(row.get("ns_per_pkt")),
           spread(row["mpps_spread"], 2) if row["mpps"] else number(None), number(row["gbps"], 2),
           share(row.get("worker_busy")), share(row.get("device_busy")),
           number(sum((row.get("drops") or {}).values()), 0), number(row.get("lost"), 0),
@@ -44,12 +39,12 @@ def hover(row, name, unit):
     found = row[name]
     why = f"; {row['verdict']}" if row["verdict"] else ""
     return (f"{row['iface']}, {row['traffic']}: {found['value']:.2f} {unit} "
-            f"({found['best']:.2f} best, {found['median']:.2f} median){why}")
+            f"({found['low']:.2f} to {found['high']:.2f}){why}")
 
 
 def mark(row, name, unit, doubt):
     found = row[name]
-    return {"value": found["value"], "ends": (found["best"], found["median"]),
+    return {"value": found["value"], "ends": (found["low"], found["high"]),
             "hover": hover(row, name, unit), "doubt": bool(row["verdict"]) or doubt}
 
 
@@ -70,14 +65,16 @@ def pictures(rows):
     return f'<div class="pictures">{"".join(found)}</div>\n' if any(found) else ""
 
 
-def target_lines(data):
-    """Speed targets as the text report judges them."""
+def own_targets(data):
+    """Sluice's own targets as the text report judges them."""
     manifest = data["manifest"]
     streams = [control["stream_cycles"] for control in manifest["controls"]]
     judged = targets.verdicts(data["rows"], manifest["hugepages"], median(streams),
                               manifest.get("engines") or {}, manifest.get("comparison"))
     measured = [line for line in judged if not line.endswith("not measured in this run")]
-    return bullets([coloured(line) for line in measured]) if measured else ""
+    return section("Targets of this project", paragraph(
+        "For its developers: what this version of Sluice is meant to reach.", "note"),
+        bullets(map(coloured, measured))) if measured else ""
 
 
 def coloured(line):
@@ -89,7 +86,7 @@ def coloured(line):
 def applications(data):
     """Tables and pictures of our applications."""
     return section("Applications", pictures(data["rows"]),
-                   rows_table(ours(data["rows"]), "figure, best sample…median", MEASURED_MODEL))
+                   rows_table(ours(data["rows"]), "figure, and its range over the samples from the best to the median; ratios: of neighbouring samples, 95 % interval", MEASURED_MODEL))
 
 
 def peers(data):
@@ -125,7 +122,7 @@ def kv_parts(comparison):
         for name, found in (("busy worker", busy), ("process", process)):
             if found:
                 marks[f"{row['server']}, {kv_report.path(row)}", name] = {
-                    "value": found["value"], "ends": (found["best"], found["median"]),
+                    "value": found["value"], "ends": (found["low"], found["high"]),
                     "doubt": bool(row["verdict"]),
                     "hover": f"{row['server']}, {name}: {found['value']:.0f} k/s "
                              f"{row['verdict']}".strip()}

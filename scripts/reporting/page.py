@@ -6,9 +6,11 @@ import comparison
 import inputs
 import measured
 import modelled
-from decision import decisions, summary
-from markup import (MEASURED_MODEL, Cell, badge, bullets, number, paragraph, section, spread, table,
-                    text, verdict)
+import summary
+from decision import decisions
+from markup import (MEASURED_MODEL, Cell, badge, number, paragraph, section, spread, table, text,
+                    verdict)
+from summary import workload
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The browser itself refuses whatever would come from elsewhere.
@@ -16,6 +18,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 MODEL_NOTE = ("Measured on this host with model NICs: one core plays the NIC and really copies every "
               "byte. Worker cycles describe the interface; rates describe the model, too. No Ensō "
               "FPGA and no IPU was measured.")
+CAPTION = ("the fewest worker cycles, by pairs of neighbouring samples; x: times the first one's, with "
+           "the 95 % interval of the pairs")
 ORDER = (inputs.ZERO_LOSS, inputs.CURVES, inputs.GROWTH, inputs.PAPER)
 
 
@@ -48,19 +52,41 @@ def warnings(data):
 
 
 def decision_section(data):
+    """A sentence for each application, then its workloads."""
     found = decisions(data["rows"])
-    lines = [f"<strong>{text(app)}</strong>: {text(choice)}" for app, choice in summary(found)]
-    body = [[one.app, one.mode, one.traffic,
-             Cell(" or ".join(one.choice) or "no verdict",
-                  markup=f"<strong>{text(' or '.join(one.choice))}</strong>" if one.choice
-                  else verdict("no verdict")),
-             one.why, Cell("; ".join(f"{iface}: {why}" for iface, why in one.left_out.items()))]
+    if not found:
+        return ""
+    body = [[one.app, workload(one), choice(one), Cell(costs(one)),
+             number(min((ratio["pairs"] for ratio in one.over.values()), default=None), 0),
+             Cell("; ".join(f"{iface}: {why}" for iface, why in one.left_out.items()))]
             for one in found]
+    advice = summary.advice(found)
     return ('<section id="decision"><h2>Which interface for which workload on this host '
-            f"{badge(MEASURED_MODEL)}</h2>\n" + bullets(lines) + paragraph(MODEL_NOTE, "note")
-            + table(["app", "mode", "traffic", "interface", "why", "not judged"], body,
-                    "the fewest worker cycles, if samples can be told apart", MEASURED_MODEL)
-            + measured.target_lines(data) + "</section>\n") if lines else ""
+            f"{badge(MEASURED_MODEL)}</h2>\n"
+            + "".join(paragraph(sentence, "sentence") for sentence in summary.sentences(found))
+            + table(["app", "workload", "interface", "cycles a packet, and times as many", "pairs",
+                     "not chosen because"], body, CAPTION, MEASURED_MODEL)
+            + paragraph(summary.error(found), "note") + paragraph(MODEL_NOTE, "note")
+            + (paragraph(advice) if advice else "") + "</section>\n")
+
+
+def choice(decision):
+    words = " or ".join(decision.choice)
+    return Cell(words, markup=f"<strong>{text(words)}</strong>") if words else \
+        Cell("no verdict", markup=f"{verdict('no verdict')}: {text(decision.why)}")
+
+
+def costs(decision):
+    """The first interface's cycles, and what the others take over it."""
+    if not decision.rows:
+        return ""
+    first, *others = decision.rows
+    words = [f"{first['iface']} {first['cycles_per_pkt']:.1f}"]
+    for row in others:
+        over = decision.over.get(row["iface"])
+        words.append(f"{row['iface']} {row['cycles_per_pkt']:.1f}" + (
+            f", {over['value']:.2f}x ({over['low']:.2f}…{over['high']:.2f})" if over else ""))
+    return "; ".join(words)
 
 
 def sources(files):
@@ -89,7 +115,7 @@ def page(files):
                 inputs.GROWTH: measured.growth_pictures, inputs.PAPER: modelled.paper}
     body += [sections[kind](files[kind]) for kind in ORDER if kind in files]
     if rows:
-        body.append(measured.host(rows))
+        body += [measured.host(rows), measured.own_targets(rows)]
     return document("Sluice: what was measured", "".join(body))
 
 

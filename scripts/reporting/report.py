@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "scripts/bench"))
 import inputs
 import page
+import rows
 from inputs import BadInput
 
 MEASURED = "build/measured"
@@ -41,6 +42,8 @@ def make(paths):
     """The page of some files, its default place, and lines for the terminal."""
     found = read_all(paths)
     try:
+        for run in found.get(inputs.THROUGHPUT, []):
+            run["rows"] = rows.rebuilt(run["rows"], run["manifest"]["hugepages"])
         if all(len(data) == 1 for data in found.values()):
             return page.page({kind: data[0] for kind, data in found.items()}), PAGE, []
         pairs = {kind: data for kind, data in found.items() if len(data) == 2}

@@ -9,9 +9,10 @@ import cable_report
 
 
 class CableVerdicts(unittest.TestCase):
-    # Envelopes of three: the best. 20 over 10; of 2, 1.5 and 1 the first and the last.
-    RATES = {"net_memif": (10.0, 8.0, 5.0), "packetized": (20.0, 12.0, 5.0),
-             "streaming": (29.0, 29.0, 29.0), "bilateral": (40.0, 40.0, 39.0)}
+    # Envelopes of three: the best. Of two rounds, packetized over net_memif: 20 / 10, 12 / 6, 5 / 5,
+    # 32 / 16, 25 / 15 and 17 / 11; in order 1, 1.55, 1.67, 2, 2, 2.
+    RATES = {"net_memif": (10.0, 6.0, 5.0), "packetized": (20.0, 12.0, 5.0),
+             "streaming": (29.0, 17.0, 14.0), "bilateral": (40.0, 40.0, 39.0)}
 
     def samples(self, *paths, size=64):
         return [{"path": path, "bytes": size, "mpps": rate, "round": i}
@@ -19,7 +20,7 @@ class CableVerdicts(unittest.TestCase):
 
     def test_rates_are_held_against_memifs_of_the_same_run(self):
         lines = cable_report.verdicts(self.samples(*self.RATES), True)
-        for path, end in (("packetized", "2.00 (1.00..2.00): met"), ("streaming", "NOT MET"),
+        for path, end in (("packetized", "1.83 (1.00..2.00): NOT MET"), ("streaming", "NOT MET"),
                           ("bilateral", ": met")):
             [line] = [line for line in lines if path in line]
             self.assertTrue(line.endswith(end), line)
@@ -38,8 +39,8 @@ class CableVerdicts(unittest.TestCase):
         table = cable_report.lines(samples)
         self.assertEqual([line.split()[0] for line in table[2:]], list(self.RATES))
         [row] = [line for line in table if line.startswith("packetized")]
-        self.assertEqual(row.count("20.00 (20.00..12.00)"), 2)
-        self.assertEqual(row.count("2.00 (1.00..2.00)"), 2)
+        self.assertEqual(row.count("20.00 (12.00..20.00)"), 2)
+        self.assertEqual(row.count("1.83 (1.00..2.00)"), 2)
 
     def test_the_rates_of_the_first_lines_do_not_count(self):
         said = "".join(f"    0.{i} s  rx {i}.500 Mpps  tx 0.0 Mpps\n" for i in range(5))

@@ -104,10 +104,10 @@ class KvComparison(unittest.TestCase):
                            kv_row("memcached", "kernel UDP", 160000, "veth", client, process_s=0.8))
         self.assertEqual(lines[0], "work:")
         self.assertEqual(lines[2].split(), ["sluice-kv", "streaming", "model", "NIC", "2200",
-                                            "(2200..2000)", "550", "(550..500)", "1.000", "-",
+                                            "(2000..2200)", "550", "(500..550)", "1.000", "-",
                                             "-", "-"])
         self.assertEqual(lines[3].split(), ["memcached", "kernel", "UDP,", "veth", "-", "220",
-                                            "(220..200)", "0.160", "100", "900", "3"])
+                                            "(200..220)", "0.160", "100", "900", "3"])
 
     def test_what_is_missing_says_why(self):
         self.assertIn("veth: not measured, only root can make a veth pair",

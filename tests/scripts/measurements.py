@@ -17,8 +17,9 @@ MANIFEST = {"git": "0123456789abcdef", "cpu": "Some CPU", "cpus": 2, "hugepages"
                          {"ping_pong_cycles": 320.0, "stream_cycles": 13.5}],
             "instructions": {"packetized": 60.5, "streaming": 64.4, "bilateral": 60.3},
             "engines": {}, "comparison": None}
-# Of five quiet samples, relative to their figure.
-QUIET = (1.0, 1.01, 1.02, 1.03, 1.04)
+# Of nine quiet samples, relative to the best of them.
+QUIET = (1.0, 1.005, 1.01, 1.015, 1.02, 1.025, 1.03, 1.035, 1.04)
+SLOPPY = (1.0, 1.4, 1.5, 1.6, 1.65, 1.7, 1.75, 1.8, 1.9)  # The quartile is half above the best: noisy.
 
 
 def sample(iface, cycles, traffic="64", number=0, **fields):
@@ -33,6 +34,17 @@ def samples(iface, cycles, factors=QUIET, **fields):
             for number, factor in enumerate(factors)]
 
 
+def busy_host():
+    """Samples by workload, of echo on two busy vCPUs: 9 rounds, 41 of 56 rows were noisy."""
+    path = pathlib.Path(__file__).with_name("busy_host.json")
+    return {workload: [
+        sample(iface, cycles, traffic=workload.split()[1], number=number, mode=workload.split()[0],
+               mpps=mpps, device_busy=0.98, drops={"tx_unframeable": 1000 * row["dropped"]})
+        for iface, row in found.items()
+        for number, (cycles, mpps) in enumerate(zip(row["cycles"], row["mpps"]))]
+            for workload, found in json.loads(path.read_text()).items()}
+
+
 def throughput(*found, **manifest):
     """A run of these samples."""
     manifest = copy.deepcopy(MANIFEST) | manifest
@@ -40,12 +52,12 @@ def throughput(*found, **manifest):
 
 
 def usual(factor=1.0):
-    """Three interfaces, two kinds of traffic; of 1518 packetized is noisy."""
+    """Three interfaces, two kinds of traffic; of 1518 packetized is noisy, and two take turns."""
     return throughput(*samples("packetized", 50.0 * factor), *samples("streaming", 20.0 * factor),
                       *samples("bilateral", 10.0 * factor),
-                      *samples("packetized", 90.0, (1.0, 1.5, 1.6, 1.7, 1.8), traffic="1518"),
+                      *samples("packetized", 90.0, SLOPPY, traffic="1518"),
                       *samples("streaming", 40.0, traffic="1518"),
-                      *samples("bilateral", 40.2, traffic="1518"),
+                      *samples("bilateral", 40.0, QUIET[::-1], traffic="1518"),
                       *samples("net_null", 44.0, app="testpmd", mode="macswap", peer=True))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/report: what it decides, what it calls a change, which files it takes, and what stands on
+"""scripts/report: what it calls a change, which files it takes, and what stands on
 the page. Samples are written by hand; every expected value is worked out from them here."""
 import copy
 import functools
@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 import measurements
-from measurements import QUIET, SCRIPTS, samples, throughput, usual
+from measurements import QUIET, SCRIPTS, SLOPPY, samples, throughput, usual
 
 import apart
 import comparison
@@ -24,7 +24,7 @@ import inputs
 import pictures
 import report
 
-SLOPPY = (1.0, 1.5, 1.6, 1.7, 1.8)  # The quartile is half above the best: noisy.
+WORSE = tuple(1.1 * factor for factor in QUIET)  # All above the worst of these.
 
 
 class Apart(unittest.TestCase):
@@ -48,65 +48,6 @@ class Apart(unittest.TestCase):
             self.assertEqual(apart.tell_apart(ours, theirs, best), said, (ours, theirs))
 
 
-class Decisions(unittest.TestCase):
-    def decide(self, *found, **manifest):
-        [one] = decision.decisions(throughput(*found, **manifest)["rows"])
-        return one
-
-    def test_who_leaves_the_worker_most_of_its_core(self):
-        slow, fast = samples("packetized", 20.0), samples("bilateral", 10.0)
-        near = samples("streaming", 10.02)
-        noisy = samples("bilateral", 5.0, SLOPPY)
-        drops = samples("streaming", 2.0, drops={"tx_unframeable": 11})
-        failed = samples("streaming", 2.0, failure="lost 3 frames")
-        for found, choice, left_out in (
-                ((slow, fast), ("bilateral",), {}),
-                ((slow, fast, near), ("bilateral", "streaming"), {}),
-                ((slow, near, noisy), ("streaming",), {"bilateral": "noisy"}),
-                ((slow, noisy), (), {"bilateral": "noisy"}),
-                ((slow, fast, drops), ("bilateral",), {"streaming": "drops what others send"}),
-                ((slow, fast, failed), ("bilateral",), {"streaming": "FAILED"}),
-                ((fast,), (), {}),
-                ((slow[:4], fast), (), {})):
-            one = self.decide(*sum(found, []))
-            self.assertEqual((one.choice, one.left_out), (choice, left_out))
-
-    def test_without_hugepages_nothing_is_decided(self):
-        one = self.decide(*samples("packetized", 20.0), *samples("bilateral", 10.0),
-                          hugepages=False)
-        self.assertEqual(one.choice, ())
-        self.assertEqual(one.left_out, {"packetized": "without hugepages",
-                                        "bilateral": "without hugepages"})
-
-    def test_why_has_the_figures(self):
-        one = self.decide(*samples("packetized", 20.0), *samples("bilateral", 10.0))
-        # Of 1, 1.01, ... the second is next to the best.
-        self.assertIn("bilateral takes 10.1; packetized takes 20.2, 2.00 times as much", one.why)
-        self.assertNotIn("rates", one.why)
-        one = self.decide(*samples("packetized", 20.0, device_busy=0.99),
-                          *samples("bilateral", 10.0))
-        self.assertIn("rates are not compared", one.why)
-
-    def test_too_few_samples_name_the_flag(self):
-        one = self.decide(*samples("packetized", 20.0, QUIET[:4]), *samples("bilateral", 10.0))
-        self.assertIn("--repeats", one.why)
-
-    def test_peers_are_no_interfaces(self):
-        one = self.decide(*samples("packetized", 20.0), *samples("bilateral", 10.0),
-                          *samples("net_null", 1.0, peer=True))
-        self.assertEqual(one.choice, ("bilateral",))
-
-    def test_a_line_for_each_application(self):
-        found = decision.decisions(throughput(
-            *samples("packetized", 20.0), *samples("bilateral", 10.0),
-            *samples("packetized", 20.0, app="kv"), *samples("bilateral", 10.0, app="kv"),
-            *samples("packetized", 5.0, app="kv", traffic="imix"),
-            *samples("bilateral", 10.0, app="kv", traffic="imix"))["rows"])
-        self.assertEqual(decision.summary(found), [
-            ("echo", "bilateral, for 64"),
-            ("kv", "bilateral for increment 64; packetized for increment imix")])
-
-
 class Comparisons(unittest.TestCase):
     def verdicts(self, old, new, metric="cycles_per_pkt"):
         return {change.name[2:]: change.verdict for change in
@@ -120,10 +61,10 @@ class Comparisons(unittest.TestCase):
     def test_what_changed_beyond_noise(self):
         for old, new, verdict in (
                 (QUIET, QUIET, "within noise"),
-                (QUIET, (1.1, 1.11, 1.12, 1.13, 1.14), "worse"),
-                ((1.1, 1.11, 1.12, 1.13, 1.14), QUIET, "better"),
-                (QUIET, (1.03, 1.11, 1.12, 1.13, 1.14), "within noise"),
-                (SLOPPY, (3.1, 3.11, 3.12, 3.13, 3.14), "no verdict: the old row is noisy"),
+                (QUIET, WORSE, "worse"),
+                (WORSE, QUIET, "better"),
+                (QUIET, (1.01, 1.02, 1.03, *WORSE[3:]), "within noise"),
+                (SLOPPY, tuple(3 * factor for factor in QUIET), "no verdict: the old row is noisy"),
                 (QUIET, SLOPPY, "no verdict: the new row is noisy"),
                 (QUIET[:4], (2.0, 2.0, 2.0, 2.0), "too few samples")):
             self.assertEqual(self.compare(old, new), verdict, (old, new))
@@ -202,11 +143,11 @@ class Inputs(unittest.TestCase):
         row = ("rows", 0)
         for data, words in (
                 (changed(usual(), "manifest"), "no 'manifest'"),
-                (changed(usual(), *row, "cycles_spread", "best"), "rows 0, cycles_spread has no 'best'"),
+                (changed(usual(), *row, "samples", 0, "round"), "rows 0, samples 0 has no 'round'"),
                 (changed(usual(), *row, "verdict", value=3), "verdict has a wrong type"),
                 (changed(usual(), *row, "mpps", value=True), "mpps has a wrong type"),
                 (changed(usual(), *row, "mpps", value=float("nan")), "no finite number"),
-                (changed(usual(), *row, "drops", value="x"), "not as scripts/throughput writes it"),
+                (changed(usual(), *row, "samples", 2, "drops", value="x"), "not as scripts/throughput writes it"),
                 (changed(measurements.GROWTH, *row, "points", "x", value=[]), "'x' is no point"),
                 (changed(measurements.CURVES, "curves", 0, "origin", value="felt"),
                  "none of measured, simulated"),
@@ -296,9 +237,11 @@ class Page(unittest.TestCase):
 
     def test_the_decision_stands_first(self):
         self.assertLess(self.page.index('id="decision"'), self.page.index('id="applications"'))
-        self.assertIn("bilateral for increment 64; streaming or bilateral for increment 1518",
-                      self.marks.words)
-        self.assertIn("packetized: noisy", self.marks.words)
+        self.assertLess(self.page.index('id="decision"'), self.page.index("Targets of this project"))
+        first = self.page.index('class="sentence"')
+        self.assertLess(first, self.page.index("<table"))
+        self.assertIn("of 2 workloads: bilateral in 1, streaming or bilateral in 1", self.marks.words)
+        self.assertIn("packetized 50.5, 5.00x (5.00…5.00)", self.marks.words)
 
     def test_a_refused_zero_loss_rate_shows_no_figure(self):
         self.assertIn("9.750…10.000", self.marks.words)

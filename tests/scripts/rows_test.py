@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rows of the table: envelopes, ratios, the device as the limit; what is shown of them."""
 import csv
+import itertools
 import json
 import pathlib
+import random
 import tempfile
 import unittest
 
 from samples import maglev, sample
+import measurements
 import output
+import paired
 import plot
 import report
 import rows
@@ -20,9 +24,23 @@ class Rows(unittest.TestCase):
         samples = [sample(cycles=c, mpps=600 / c, round=i) for i, c in enumerate(cycles)]
         [row] = rows.build_rows(samples, True)
         self.assertEqual(row["cycles_per_pkt"], 6.0)
-        self.assertEqual(row["cycles_spread"], {"best": 5.0, "value": 6.0, "median": 7.0})
-        self.assertEqual(row["mpps_spread"], {"best": 120.0, "value": 100.0, "median": 600 / 7})
+        self.assertEqual(row["cycles_spread"], {"low": 5.0, "value": 6.0, "high": 7.0})
+        self.assertEqual(row["mpps_spread"], {"low": 600 / 7, "value": 100.0, "high": 120.0})
         self.assertEqual(len(row["samples"]), 5)
+
+    def test_all_figures_of_a_row_are_of_one_sample_and_within_their_range(self):
+        # Rates that do not follow the cycles: those of the best three are 50, 45 and 60.
+        samples = [sample(cycles=c, mpps=m, gbps=m / 2, round=i) for i, (c, m) in
+                   enumerate(((9.0, 70.0), (5.0, 50.0), (6.0, 45.0), (30.0, 80.0), (7.0, 60.0)))]
+        [row] = rows.build_rows(samples, True)
+        self.assertEqual((row["cycles_per_pkt"], row["mpps"], row["gbps"]), (6.0, 45.0, 22.5))
+        self.assertEqual(row["mpps_spread"], {"low": 45.0, "value": 45.0, "high": 60.0})
+
+    def test_rows_of_a_file_are_made_again_of_their_samples(self):
+        made = rows.build_rows([sample(cycles=c, round=i) for i, c in enumerate((6.0, 5.0))]
+                               + [sample(failure="late", round=2)], True)
+        old = [made[0] | {"mpps": 1.0, "mpps_spread": {"best": 3.0}}]
+        self.assertEqual(rows.rebuilt(old, True), made)
 
     def test_a_quarter_of_quiet_samples_is_enough_for_a_verdict(self):
         quiet, disturbed = (sample(cycles=c, ctx_switches=n) for c, n in ((5.0, 20), (50.0, 21)))
@@ -68,15 +86,19 @@ class Rows(unittest.TestCase):
 
 
 class Ratios(unittest.TestCase):
-    def test_envelopes_are_compared_and_neighbours_say_how_far_they_differ(self):
+    def test_neighbours_are_compared(self):
         packetized, streaming = (20.0, 30.0, 22.0, 24.0, 60.0), (5.0, 5.0, 10.0, 6.0, 6.0)
         samples = [one for i, (p, s) in enumerate(zip(packetized, streaming))
                    for one in (sample("packetized", p, 600 / p, round=i),
                                sample("streaming", s, 600 / s, round=i))]
         row, _ = rows.build_rows(samples, True)
-        # 22 over 5; of 2.2, 4, 4, 6 and 10 the second and the fourth.
-        self.assertEqual(row["cycles_ratio"], {"value": 4.4, "low": 4.0, "high": 6.0, "pairs": 5})
-        self.assertAlmostEqual(row["mpps_ratio"]["value"], 4.4)
+        # Of 15 ratios of two rounds the eighth: (1 / 10 + 1 / 6) / (1 / 22 + 1 / 60). Five pairs are
+        # too few for an interval, so it is from the least to the most. All agree: 2 of 32 outcomes.
+        found = row["cycles_ratio"]
+        self.assertAlmostEqual(found["value"], (1 / 10 + 1 / 6) / (1 / 22 + 1 / 60))
+        self.assertEqual([found[name] for name in ("low", "high", "pairs", "chance")],
+                         [2.2, 10.0, 5, 2 / 32])
+        self.assertAlmostEqual(row["mpps_ratio"]["value"], found["value"])
 
     def test_every_interface_is_compared_with_streaming(self):
         samples = [sample("packetized", 20.0, 50.0), sample("streaming", 10.0, 100.0),
@@ -93,16 +115,12 @@ class Ratios(unittest.TestCase):
             line = output.side_by_side(rows.build_rows(samples, True)).splitlines()[-1]
             self.assertTrue(line.endswith(cell), line)
 
-    def test_neighbours_that_agree_decide_whatever_the_noise(self):
-        five = (0.1, 0.4, 0.5, 0.6, 0.9)  # Quartiles: 0.4 and 0.6.
-        for pairs, limit, agreed in ((five, 0.6, True), (five, 0.59, None), (five, 0.4, None),
-                                     (five, 0.39, False), (five[1:], 1.0, None)):
-            found = rows.ratio({"value": 1.0}, {"value": 2.0}, list(pairs))
-            self.assertEqual(rows.at_most(found, limit), agreed, (pairs, limit))
-
-    def test_the_inverse_of_a_ratio_keeps_its_order(self):
-        found = {"value": 2.0, "low": 1.0, "high": 4.0, "pairs": 5}
-        self.assertEqual(rows.inverse(found), {"value": 0.5, "low": 0.25, "high": 1.0, "pairs": 5})
+    def test_no_ratio_is_outside_its_interval_on_a_busy_host(self):
+        for workload in measurements.busy_host().values():
+            for row in rows.build_rows(workload, True):
+                for name in ("cycles_ratio", "mpps_ratio"):
+                    if found := row.get(name):
+                        self.assertTrue(found["low"] <= found["value"] <= found["high"], found)
 
     def test_dropping_what_the_other_sends_is_not_compared(self):
         packetized = sample("packetized", 20.0, rx_pkts=1000, drops={})
@@ -116,6 +134,59 @@ class Ratios(unittest.TestCase):
     def test_a_worker_as_busy_as_the_device_is_not_device_bound(self):
         samples = [sample("packetized"), sample("streaming", device_busy=0.97, worker_busy=0.99)]
         self.assertFalse(rows.build_rows(samples, True)[0]["device_bound"])
+
+
+class Paired(unittest.TestCase):
+    def test_the_chance_is_that_of_all_exchanges_within_rounds(self):
+        dice = random.Random(1)
+        for _ in range(20):
+            ours, theirs = ([dice.lognormvariate(0, 1) for _ in range(7)] for _ in range(2))
+
+            def statistic(swaps):
+                rates = [1 / y - 1 / x if swap else 1 / x - 1 / y
+                         for x, y, swap in zip(ours, theirs, swaps)]
+                order = sorted(rates, key=abs)
+                return abs(sum((at + 1) * (1 if rate > 0 else -1) for at, rate in enumerate(order)))
+
+            seen = statistic([False] * 7)
+            as_far = sum(statistic(swaps) >= seen
+                         for swaps in itertools.product((False, True), repeat=7))
+            self.assertEqual(paired.cost_ratio(ours, theirs)["chance"], as_far / 2 ** 7)
+
+    def test_intervals_end_where_wilcoxons_table_says(self):
+        # Two-sided, 5 %: the largest sum of ranks that is rejected, of 6 to 20 pairs.
+        for pairs, rejected in ((6, 0), (7, 2), (8, 3), (9, 5), (10, 8), (12, 13), (15, 25), (20, 52)):
+            self.assertEqual(paired.outside(pairs), rejected, pairs)
+            self.assertLessEqual(paired.chance_of(pairs, rejected), 0.05)
+            self.assertGreater(paired.chance_of(pairs, rejected + 1), 0.05)
+
+    def test_how_many_pairs_a_chance_needs(self):
+        for chance, pairs in ((0.05, 6), (0.05 / 3, 7), (0.05 / 6, 8)):  # 2 / 2^n.
+            self.assertEqual(paired.least_pairs(chance), pairs)
+
+    def test_equal_figures_decide_nothing(self):
+        found = paired.ratio([2.0] * 9, [2.0] * 9)
+        self.assertEqual((found["value"], found["low"], found["high"], found["chance"]), (1, 1, 1, 1))
+
+    def test_intervals_hold_the_true_ratio(self):
+        dice, held = random.Random(2), 0
+        for _ in range(1000):
+            rounds = [dice.expovariate(1) for _ in range(9)]  # Noise that both of a round see.
+            ours, theirs = ([cost * (1 + noise) + dice.expovariate(1) * cost for noise in rounds]
+                            for cost in (3.0, 2.0))
+            found = paired.cost_ratio(ours, theirs)
+            held += found["low"] <= 1.5 <= found["high"]
+        self.assertGreaterEqual(held, 950)  # 96.1 % of nine pairs.
+
+    def test_limits_are_kept_or_not_where_the_interval_says_so(self):
+        found = {"value": 0.5, "low": 0.4, "high": 0.6, "pairs": 6}
+        for limit, agreed in ((0.6, True), (0.59, None), (0.4, None), (0.39, False)):
+            self.assertEqual(paired.at_most(found, limit), agreed, limit)
+        self.assertIsNone(paired.at_most(found | {"pairs": 5}, 1.0))
+
+    def test_the_inverse_of_a_ratio_keeps_its_order(self):
+        found = {"value": 2.0, "low": 1.0, "high": 4.0, "pairs": 5}
+        self.assertEqual(paired.inverse(found), {"value": 0.5, "low": 0.25, "high": 1.0, "pairs": 5})
 
 
 class SideBySide(unittest.TestCase):

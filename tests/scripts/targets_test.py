@@ -75,7 +75,7 @@ class Verdicts(unittest.TestCase):
         def at(iface, cycles, number):
             return sample(iface, cycles, 500 / cycles, round=number)
 
-        noise = (1.0, 2.0, 4.0, 8.0, 16.0)
+        noise = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
         samples = [at(iface, cycles * factor, number) for number, factor in enumerate(noise)
                    for iface, cycles in (("packetized", 10.0), ("streaming", 6.0))]
         for what in ("cycles", "Mpps"):
