@@ -14,7 +14,13 @@ from markup import (MEASURED, MEASURED_MODEL, Cell, badge, bullets, number, para
                     spread, table, text, verdict)
 from pictures import bars, lines
 
-RATE_NOTE = "pale: no verdict, or the core that plays the NIC was the limit"
+NOISY = ("noisy, its quartile is more than a tenth above its best sample; which interface is cheaper is "
+         "decided by pairs")
+BOUND = "noisy, or the core that plays the NIC was the limit, so that the rate is the model's"
+TRAFFIC = "frame size in bytes, or traffic"
+ROWS_NOTE = ("figure, and its range over the samples from the best to the median; ratio: of neighbouring "
+             "samples, with its 95 % interval; disturbed: samples that lost their core more than "
+             f"{row_rules.MAX_SWITCHES_PER_S} times a second")
 
 
 def share(value):
@@ -23,16 +29,17 @@ def share(value):
 
 def rows_table(rows, caption, origin):
     return table(
-        ["app", "mode", "traffic", "interface", "cycles a packet", "over streaming's", "ns a packet",
-         "Mpps", "Gb/s", "worker busy", "device busy", "drops", "lost", "disturbed", "verdict"],
-        [[row["app"], row["mode"], row["traffic"], row["iface"], spread(row["cycles_spread"]),
+        ["app", "workload", "interface", "verdict", "disturbed", "cycles a packet", "over streaming's",
+         "ns a packet", "Mpps", "Gb/s", "worker busy", "NIC busy", "drops", "lost"],
+        [[row["app"], f"{row['mode']} {row['traffic']}", row["iface"],
+          Cell(row["verdict"] or "", markup=verdict(row["verdict"])),
+          Cell(f"{row['disturbed_samples']} of {len(row['samples'])}", row["disturbed_samples"]),
+          spread(row["cycles_spread"]),
           spread(row.get("cycles_ratio"), 2), number(row.get("ns_per_pkt")),
           spread(row["mpps_spread"], 2) if row["mpps"] else number(None), number(row["gbps"], 2),
           share(row.get("worker_busy")), share(row.get("device_busy")),
-          number(sum((row.get("drops") or {}).values()), 0), number(row.get("lost"), 0),
-          Cell(f"{row['disturbed_samples']} of {len(row['samples'])}", row["disturbed_samples"]),
-          Cell(row["verdict"] or "", markup=verdict(row["verdict"]))] for row in rows],
-        caption, origin)
+          number(sum((row.get("drops") or {}).values()), 0), number(row.get("lost"), 0)]
+         for row in rows], caption, origin)
 
 
 def hover(row, name, unit):
@@ -55,13 +62,13 @@ def pictures(rows):
         own = [row for row in ours(rows) if (row["app"], row["mode"]) == (app, mode)]
         groups = list(dict.fromkeys(row["traffic"] for row in own))
         names = list(dict.fromkeys(row["iface"] for row in own))
-        for spread_name, unit, title, doubt in (
-                ("cycles_spread", "cycles", "worker cycles a packet", lambda row: False),
-                ("mpps_spread", "Mpps", "million packets a second", row_rules.device_bound)):
+        for spread_name, unit, title, doubt, pale in (
+                ("cycles_spread", "cycles", "worker cycles a packet", lambda row: False, NOISY),
+                ("mpps_spread", "Mpps", "million packets a second", row_rules.device_bound, BOUND)):
             marks = {(row["traffic"], row["iface"]): mark(row, spread_name, unit, doubt(row))
                      for row in own if row[spread_name]["value"]}
-            found.append(bars(f"{app} {mode}: {title}", unit, groups, names, marks, MEASURED_MODEL,
-                              RATE_NOTE if unit == "Mpps" else ""))
+            found.append(bars(f"{app} {mode}: {title}", TRAFFIC, unit, groups, names, marks,
+                              MEASURED_MODEL, pale))
     return f'<div class="pictures">{"".join(found)}</div>\n' if any(found) else ""
 
 
@@ -86,7 +93,7 @@ def coloured(line):
 def applications(data):
     """Tables and pictures of our applications."""
     return section("Applications", pictures(data["rows"]),
-                   rows_table(ours(data["rows"]), "figure, and its range over the samples from the best to the median; ratios: of neighbouring samples, 95 % interval", MEASURED_MODEL))
+                   rows_table(ours(data["rows"]), ROWS_NOTE, MEASURED_MODEL))
 
 
 def peers(data):
@@ -128,8 +135,9 @@ def kv_parts(comparison):
                              f"{row['verdict']}".strip()}
     groups = list(dict.fromkeys(group for group, _ in marks))
     return (paragraph(comparison["work"])
-            + bars("sluice-kv beside memcached", "k requests a CPU-second", groups,
-                   ["busy worker", "process"], marks, MEASURED)
+            + bars("sluice-kv beside memcached", "server, and the path of its requests",
+                   "k requests a CPU-second", groups, ["busy worker", "process"], marks, MEASURED,
+                   "its client was the limit")
             + table(["server", "path", "k/s of busy worker", "k/s of process", "verdict"], body,
                     kv_report.NOTE, MEASURED)
             + bullets(text(line) for line in comparison["missing"]))
@@ -163,12 +171,15 @@ def host(data):
               ["ping-pong of a line, cycles", Cell(f"{min(pings):.0f}…{max(pings):.0f}")]]
     facts += [[f"instructions a 64-byte packet, {iface}", Cell(f"{count:.1f}")]
               for iface, count in (manifest.get("instructions") or {}).items()]
-    noisy = [row for row in rows if row["verdict"]]
+    by_verdict = {}
+    for row in rows:
+        by_verdict.setdefault(row["verdict"], []).append(" ".join(row_rules.key(row)))
+    by_verdict.pop("", None)
     disturbed = sum(row["disturbed_samples"] for row in rows)
     noise = [f"{disturbed} of {sum(len(row['samples']) for row in rows)} samples lost their core "
              f"more than {row_rules.MAX_SWITCHES_PER_S} times a second",
-             f"{len(noisy)} of {len(rows)} rows give no verdict"]
-    noise += [f"{' '.join(row_rules.key(row))}: {row['verdict']}" for row in noisy]
+             *(f"{why}, {len(names)} of {len(rows)} rows: {'; '.join(names)}"
+               for why, names in by_verdict.items())]
     noise += [f"left out, {' '.join(row_rules.key(row))}: {why}"
               for row in rows for why in row.get("left_out", [])]
     return section("Host", table(["fact", "value"], facts, "host and build", MEASURED)) + \

@@ -10,6 +10,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 8, 12, 46
 TICKS = 5
 KNOWN = {"packetized": 0, "streaming": 1, "bilateral": 2, "coherent": 3}  # Colours are theirs.
 COLOURS = 8
+WHISKER = "Line on a bar: the range of the samples from the best to the median."
 
 
 def colour(name, names):
@@ -85,9 +86,9 @@ def figure(title, inner, names, origin, note="", marks=()):
             + (f'<p class="note">{text(note)}</p>' if note else "") + "</figure>\n")
 
 
-def bars(title, y_title, groups, names, marks, origin, note=""):
+def bars(title, x_title, y_title, groups, names, marks, origin, pale):
     """`marks`: by (group, name) a dict of `value`, `ends` (of the whisker), `hover` and `doubt`
-    (drawn pale: no verdict). What is missing leaves a gap."""
+    (drawn pale). `pale`: what that means. What is missing leaves a gap."""
     marks = {place: mark for place, mark in marks.items() if place[0] in groups}
     if not marks:
         return ""
@@ -95,7 +96,8 @@ def bars(title, y_title, groups, names, marks, origin, note=""):
               HEIGHT - BOTTOM, TOP)
     room = (WIDTH - LEFT - RIGHT) / len(groups)
     width = min(room * 0.8 / len(names), 48)
-    parts = [y_axis(y, y_title)]
+    parts = [y_axis(y, y_title),
+             label((LEFT + WIDTH) / 2, HEIGHT - 6, x_title, kind="axis")]
     for at, group in enumerate(groups):
         middle = LEFT + (at + 0.5) * room
         parts.append(label(middle, HEIGHT - BOTTOM + 16, group))
@@ -114,7 +116,9 @@ def bars(title, y_title, groups, names, marks, origin, note=""):
                 f'height="{HEIGHT - BOTTOM - top:.1f}"/>'
                 f'<line class="whisker" x1="{left + width * 0.46:.1f}" '
                 f'x2="{left + width * 0.46:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/></g>')
-    return figure(title, "".join(parts), names, origin, note)
+    doubtful = any(mark["doubt"] for mark in marks.values())
+    return figure(title, "".join(parts), names, origin,
+                  WHISKER + (f" Pale, dashed: {pale}." if doubtful else ""))
 
 
 def lines(title, x_axis, y_axis_, series, note=""):

@@ -78,14 +78,14 @@ class Browser(unittest.TestCase):
         self.assertLess(max(per_unit) / min(per_unit), 1.02)
 
     def test_a_click_sorts_a_table_and_another_one_turns_it(self):
-        self.browser.evaluate(CLICK.format(4))
-        up = list(map(float, self.browser.evaluate(COLUMN.format(4))))
+        self.browser.evaluate(CLICK.format(5))
+        up = list(map(float, self.browser.evaluate(COLUMN.format(5))))
         self.assertEqual(len(up), 6)
         self.assertEqual(up, sorted(up))
-        self.browser.evaluate(CLICK.format(4))
-        self.assertEqual(list(map(float, self.browser.evaluate(COLUMN.format(4)))), up[::-1])
-        self.browser.evaluate(CLICK.format(3))
-        names = self.browser.evaluate(COLUMN.format(3))
+        self.browser.evaluate(CLICK.format(5))
+        self.assertEqual(list(map(float, self.browser.evaluate(COLUMN.format(5)))), up[::-1])
+        self.browser.evaluate(CLICK.format(2))
+        names = self.browser.evaluate(COLUMN.format(2))
         self.assertEqual(names, sorted(names))
 
     def test_light_dark_and_print(self):
@@ -108,6 +108,27 @@ class Browser(unittest.TestCase):
                           deviceScaleFactor=1, mobile=True)
         self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 390)
         self.browser.call("Emulation.clearDeviceMetricsOverride")
+
+    def test_tables_are_visible_to_their_last_column_at_1280_and_in_print(self):
+        place = f"{self.folder.name}/busy.html"
+        busy = sum(measurements.busy_host().values(), [])
+        peer = measurements.samples("net_memif", 100.0, app="testpmd", mode="macswap", peer=True)
+        report.write_page(measurements.write(
+            self.folder.name, busy=measurements.throughput(*busy, *peer)), place)
+        right = """Math.max(...[...document.querySelectorAll("table")].map(
+          table => table.getBoundingClientRect().right))"""
+        with chromium.Chromium() as other:
+            other.open(place)
+            # A4 within margins of 1 cm is 718 pixels wide.
+            for width, media in ((1280, ""), (718, "print")):
+                other.call("Emulation.setDeviceMetricsOverride", width=width, height=900,
+                           deviceScaleFactor=1, mobile=False)
+                other.emulate("light", media)
+                self.assertLessEqual(other.evaluate(right), width, media)
+                self.assertLessEqual(other.evaluate("document.documentElement.scrollWidth"), width)
+                self.assertEqual(other.evaluate("""[...document.querySelectorAll(".scroll")].filter(
+                  part => part.scrollWidth > part.clientWidth).length"""), 0)
+                other.screenshot(SHOTS / f"busy-{width}.png")
 
     def test_an_error_and_a_request_would_be_seen(self):
         with chromium.Chromium() as other:

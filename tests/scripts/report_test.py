@@ -272,13 +272,23 @@ class Page(unittest.TestCase):
     def test_whiskers_end_within_the_picture_wherever_the_best_sample_is(self):
         for ends in ((15.0, 3.0), (3.0, 15.0)):
             mark = {"value": 5.0, "ends": ends, "hover": "", "doubt": False}
-            picture = pictures.bars("t", "y", ["64"], ["a"], {("64", "a"): mark}, ("measured", ""))
+            picture = pictures.bars("t", "x", "y", ["64"], ["a"], {("64", "a"): mark},
+                                    ("measured", ""), "doubtful")
             [(y1, y2)] = re.findall(r'class="whisker".* y1="([-\d.]+)" y2="([-\d.]+)"', picture)
             # From 3 to 15 of an axis that ends at 15: from a fifth of its height to its top.
             self.assertEqual(min(float(y1), float(y2)), pictures.TOP)
             bottom = pictures.HEIGHT - pictures.BOTTOM
             self.assertAlmostEqual(max(float(y1), float(y2)),
                                    bottom - (bottom - pictures.TOP) / 5, delta=0.06)
+
+    def test_axes_lines_on_bars_and_pale_bars_are_explained_in_place(self):
+        for doubt in (False, True):
+            mark = {"value": 5.0, "ends": (4.0, 6.0), "hover": "", "doubt": doubt}
+            picture = pictures.bars("t", "frame size", "cycles", ["64"], ["a"], {("64", "a"): mark},
+                                    ("measured", ""), "no hugepages")
+            self.assertIn(">frame size</text>", picture)
+            self.assertIn("the range of the samples from the best to the median", picture)
+            self.assertEqual("Pale, dashed: no hugepages" in picture, doubt)
 
     def test_ticks_are_round(self):
         for highest, ticks in ((1, [0, .2, .4, .6, .8, 1]), (47.0, [0, 10, 20, 30, 40, 50]),
