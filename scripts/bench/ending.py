@@ -36,9 +36,11 @@ def print_written(program, args, written):
 
 
 def ended(program, args, job):
-    """The exit code of a run that ended early, and its last words; 0 of one that did not."""
+    """The exit code of a run, and its last words if it ended early or found nothing."""
     if not job.stopped:
-        return 0
+        if not job.concluded:
+            print(f"{program}: no verdict at all: {args.json} says why for each", file=sys.stderr)
+        return 0 if job.concluded else 1
     kept = f"what was measured is in {args.json}" if job.measured else "nothing was measured"
     print(f"{program}: {job.stopped}; {kept}", file=sys.stderr)
     return INTERRUPTED_CODE if job.stopped == INTERRUPTED else 1

@@ -36,6 +36,11 @@ class Run:
         """Whether there is anything to keep."""
         raise NotImplementedError
 
+    @property
+    def concluded(self):
+        """Whether a run that came to its end found any of what it was to find."""
+        return True
+
     def run(self):
         try:
             self.measure()

@@ -115,6 +115,10 @@ class Searches(Run):
     def measured(self):
         return bool(self.rows)
 
+    @property
+    def concluded(self):
+        return any(not row["verdict"] for row in self.rows)
+
     def costs(self):
         full, probes = SEARCH_TRIALS
         search = full * (self.args.trial_s + SETTLE_S) + \

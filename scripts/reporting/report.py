@@ -106,15 +106,16 @@ def main():
     if not files:
         print(f"report: nothing in {MEASURED}: run scripts/throughput first, or give files",
               file=sys.stderr)
-        return 2
+        return 1  # No argument is wrong.
     try:
         place, said = write_page(files, args.page)
     except BadInput as error:
         print(printable(f"report: {error}"), file=sys.stderr)
         return 2
     except OSError as error:
-        print(printable(f"report: --page={args.page}: {error.strerror}"), file=sys.stderr)
-        return 2
+        where = f"--page={args.page}" if args.page else error.filename
+        print(printable(f"report: {where}: {error.strerror}"), file=sys.stderr)
+        return 2 if args.page else 1
     print("\n".join(map(printable, [*said, f"written: {place}"])))
     return 0
 

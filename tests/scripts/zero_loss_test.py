@@ -22,6 +22,7 @@ import measurements
 
 import accuracy
 import captures
+import ending
 import ends
 import inputs
 import latency
@@ -144,6 +145,24 @@ class Searches(unittest.TestCase):
     def test_an_interrupt_keeps_the_rows_before_it(self):
         job, _ = self.job([found()] * 3 + [KeyboardInterrupt()])
         self.assertEqual((len(job.rows), job.stopped), (2, "interrupted"))
+
+    def ended(self, answers):
+        """The exit code of the script, and its last words."""
+        job, _ = self.job(answers)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            code = ending.ended("zero_loss", types.SimpleNamespace(json="out.json"), job)
+        return code, said.getvalue()
+
+    def test_a_run_without_any_verdict_fails(self):
+        alone, noise = found("generator", 8e6, 8e6), found("noise", verdict="none: disturbed")
+        for answers, code in (([noise], 1), ([alone] + [noise] * 4, 1),
+                              ([alone] + [found("generator", 8e6, 8e6)] * 4, 1),
+                              ([alone] + [noise] * 3 + [found()], 0),
+                              ([alone, KeyboardInterrupt()], 130), ([alone, run.RunError("x")], 1)):
+            ended, said = self.ended(answers)
+            self.assertEqual(ended, code, answers)
+            self.assertEqual(said.count("\n"), 0 if code == 0 else 1, said)
+        self.assertIn("no verdict at all: out.json says why", self.ended([noise])[1])
 
 
 class Frames(unittest.TestCase):
