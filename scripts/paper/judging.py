@@ -6,6 +6,21 @@ import re
 UNITS = {"ps": 1e-3, "ns": 1, "us": 1e3, "ms": 1e6}
 # Of a count that follows a law: beyond this many standard deviations it does not.
 DEVIATIONS = 4
+# The words of each kind of row, for a value that agrees with its source and for one that does not.
+# Only a prediction can be reproduced: its source gives a value with two sides, and ours could have
+# come out otherwise.
+WORDS = {
+    "prediction": ("reproduced", "differs"),
+    "bound": ("within the bound", "outside the bound"),
+    "claim": ("claim holds", "claim does not hold"),
+    "identity": ("identity", "identity FAILS"),
+    "invariant": ("our invariant", "our invariant FAILS"),
+    "check": ("check of the simulator: holds", "check of the simulator: FAILS"),
+}
+# The same of rows that are not computed here: before the place, and as they are counted.
+ELSEWHERE = {"measured": ("measured by ", "measured elsewhere"),
+             "not reproducible": ("not reproducible; ", "not reproducible"),
+             "claim": ("", "shown by other tests")}
 
 
 def nanoseconds(text):
@@ -36,39 +51,28 @@ def holds(paper, value, inputs):
     return abs(value - expected) <= tolerance * abs(expected), f"{tolerance:.0%}"
 
 
-def check(good):
-    if good:
-        return "check of the simulator: holds", "checks of the simulator that hold"
-    return "check of the simulator: FAILS", "checks of the simulator that FAIL"
-
-
 def judge(paper, row, inputs):
-    """(verdict, tolerance, class to be counted)."""
+    """(verdict, tolerance, word to be counted)."""
+    kind = paper.get("kind")
     if "elsewhere" in paper:
-        if paper["kind"] == "not reproducible":
-            return "not reproducible; " + paper["elsewhere"], "", "not reproducible"
-        if paper["kind"] == "measured":
-            return "measured by " + paper["elsewhere"], "", "measured by scripts/throughput"
-        return paper["elsewhere"], "", "shown by other tests"
+        before, word = ELSEWHERE[kind]
+        return before + paper["elsewhere"], "", word
     if row.get("law"):
         law = row["law"]
         off = abs(row["value"] - law["expected"]) / law["deviation"] if law["deviation"] else 0
-        good = off <= DEVIATIONS
-        return (f"{check(good)[0]}, {off:.1f} deviations, of {law['trials']}",
-                f"{DEVIATIONS} deviations", check(good)[1])
-    if "kind" not in paper:
+        word = WORDS["check"][off > DEVIATIONS]
+        return (f"{word}, {off:.1f} deviations, of {law['trials']}", f"{DEVIATIONS} deviations",
+                word)
+    if kind is None:
         return "", "", "without a paper's value"
     good, tolerance = holds(paper, row["value"], inputs)
-    if paper.get("check"):
-        return check(good)[0], tolerance, check(good)[1]
-    if any(inputs[name]["chosen_from"] == row["id"] for name in row["inputs"]):
-        return "fitted" if good else "fitted, and missed", tolerance, "fitted"
-    if paper["kind"] == "falsifiable":
-        if good:
-            return "claim holds", tolerance, "claims that hold"
-        return "claim does not hold", tolerance, "claims that do not hold"
-    if good:
-        return "reproduced", tolerance, "reproduced"
-    if "equals" in paper and paper["equals"]:
-        return (f"differs by {row['value'] / paper['equals'] - 1:+.0%}", tolerance, "different")
-    return "differs", tolerance, "different"
+    word = WORDS[kind][not good]
+    if kind == "prediction" and any(inputs[name]["chosen_from"] == row["id"]
+                                    for name in row["inputs"]):
+        word = "fitted" if good else "fitted, and missed"
+    elif kind == "prediction" and row.get("capped"):
+        word = "capped by the wire" if good else word
+    elif not good and paper.get("equals") and kind == "prediction":
+        off = row["value"] / paper["equals"] - 1
+        return f"{word} by {off:+.0%}", tolerance, word
+    return word, tolerance, word

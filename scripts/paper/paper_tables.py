@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What papers say about a host and its NIC, beside what Sluice computes in virtual time.
 
-Values of papers are in values.json, each with its source. Ours come from sluice-paper-rows alone:
-operations on a modelled link, and a table of costs. A paper's value from which a cost was chosen
-is `fitted`, whatever comes out; a law that is checked against the process that generated it, or a
-sum against its own terms, is a `check of the simulator`. docs/paper_tables.md reads the table.
+Values of papers are in values.json, each with its source, the place there and the words. Ours come
+from sluice-paper-rows alone: operations on a modelled link, and a table of costs. judging.py has
+the words of the verdicts, and docs/paper_tables.md explains them.
 """
 import argparse
 import collections
@@ -135,6 +134,8 @@ def join(data, computed):
             "what": row["what"] if row else paper["what"],
             "paper": said,
             "source": paper["source"],
+            "where": paper.get("where", ""),
+            "quote": paper.get("quote", ""),
             "kind": paper.get("kind", ""),
             "ours": row["value"] if row else None,
             "unit": row["unit"] if row else "",
@@ -157,6 +158,10 @@ def shown_inputs(row):
     return ", ".join(row["inputs"] if len(row["inputs"]) <= 4 else row["groups"])
 
 
+def shown_source(row):
+    return f"{row['source']}: {row['where']}" if row["where"] else row["source"]
+
+
 def counts(rows):
     return collections.Counter(row["counted"] for row in rows if "id" in row)
 
@@ -169,7 +174,7 @@ def print_table(rows, data, out):
             print(f"| | **{row['section']}** | | | | | | | |", file=out)
             continue
         cells = [row["id"], row["what"], row["paper"], row["shown"], row["kind"],
-                 row["tolerance"], row["verdict"], row["source"], shown_inputs(row)]
+                 row["tolerance"], row["verdict"], shown_source(row), shown_inputs(row)]
         print("| " + " | ".join(cells) + " |", file=out)
     print(file=out)
     for source, text in data["sources"].items():

@@ -25,8 +25,9 @@ SMALL = {"requests": "40", "echo_frames": "3000", "watchdog": "1ms", "watchdog_t
          "range_share": "0.05", "rpc_calls": "3000"}
 # Counts that are what they are, or the model is broken.
 COUNTS = {"W5a", "W8a", "W9", "B1c", "B3a", "B3b", "B5g", "N1a", "N1b", "N1c", "N1d", "N2a", "N2b",
-          "N2c", "N2d", "N2e", "N4a", "N5b", "L1", "L2", "L8mg", "L8ng"}
-OTHER_VALUES = {"fpga_lanes": "8", "fpga_payload": "128", "pcie_generation": "3",
+          "N2c", "N2d", "N2e", "N4a", "N5b", "L2", "L8mg", "L8ng"}
+OTHER_VALUES = {"rx_descriptor": "16", "tx_descriptor": "32", "descriptors_fetched": "512",
+                "nic_buffers": "20", "fpga_lanes": "8", "fpga_payload": "128", "pcie_generation": "3",
                 "pcie_lanes": "8", "rpc_cores": "7", "shinjuku_workers": "3",
                 "watchdog": "2ms", "watchdog_tick": "150us", "slow_stage": "3us"}
 
@@ -79,6 +80,13 @@ class Inputs(unittest.TestCase):
         moved = set().union(*self.changed.values())
         self.assertEqual(set(self.rows) - moved, COUNTS)
 
+    def test_what_is_reproduced_could_have_come_out_otherwise(self):
+        data = json.loads((SCRIPTS / "values.json").read_text(encoding="utf-8"))
+        moved = set().union(*self.changed.values())
+        for row in paper_tables.join(data, self.base):
+            if row.get("counted") == "reproduced":
+                self.assertIn(row["id"], moved)
+
     def test_what_a_row_stands_for_changes_it(self):
         for name, rows in {"pcie_oneway": {"W2", "B1", "B1a", "B4", "B6e", "D1"},
                            "mmio_read_uncached": {"W1", "W4", "W4a", "W4b", "W11b", "B6f"},
@@ -128,41 +136,80 @@ class Inputs(unittest.TestCase):
             self.assertIn(name, refused.stderr)
 
 
+class Values(unittest.TestCase):
+    """Each value of a paper: where it stands, and in which words."""
+
+    @classmethod
+    def setUpClass(cls):
+        data = json.loads((SCRIPTS / "values.json").read_text(encoding="utf-8"))
+        cls.rows = [row for row in data["rows"] if "id" in row]
+
+    def test_a_prediction_has_two_sides(self):
+        for row in self.rows:
+            if row.get("kind") == "prediction":
+                self.assertTrue({"equals", "between"} & set(row), row["id"])
+
+    def test_a_paper_is_cited_with_the_place(self):
+        for row in self.rows:
+            if row.get("paper") and row["source"] not in ("ours", "arithmetic"):
+                self.assertTrue(row.get("where"), row["id"])
+
+    def test_numbers_of_a_paper_stand_in_its_words(self):
+        for row in self.rows:
+            if row.get("kind") in ("prediction", "bound") and row.get("quote"):
+                said = row["paper"].split(" = ")[-1]
+                for number in re.findall(r"\d[\d.]*", said):
+                    self.assertIn(number, row["quote"].replace(",", ""), row["id"])
+
+
 class Verdicts(unittest.TestCase):
     INPUTS = {"cost": {"value": "100ns", "chosen_from": "X1"},
               "other": {"value": "1us", "chosen_from": ""}}
 
-    def judge(self, paper, value, inputs=(), law=None):
-        row = {"id": "X1", "value": value, "inputs": list(inputs), "law": law}
+    def judge(self, paper, value, inputs=(), law=None, capped=False):
+        row = {"id": "X1", "value": value, "inputs": list(inputs), "law": law, "capped": capped}
         return paper_tables.judge(paper, row, self.INPUTS)[0]
 
     def test_a_value_from_which_an_input_was_chosen_is_never_reproduced(self):
-        paper = {"kind": "exact", "equals": 100, "tolerance": 0.01}
+        paper = {"kind": "prediction", "equals": 100, "tolerance": 0.01}
         self.assertEqual(self.judge(paper, 100, ["cost"]), "fitted")
         self.assertEqual(self.judge(paper, 150, ["cost"]), "fitted, and missed")
         self.assertEqual(self.judge(paper, 100, ["other"]), "reproduced")
 
+    def test_a_wire_that_limits_a_value_reproduces_nothing(self):
+        paper = {"kind": "prediction", "equals": 100, "tolerance": 0.01}
+        self.assertEqual(self.judge(paper, 100, ["other"], capped=True), "capped by the wire")
+        self.assertEqual(self.judge(paper, 50, ["other"]), "differs by -50%")
+
     def test_what_is_beyond_its_tolerance_differs_by_so_much(self):
-        paper = {"kind": "calibrated", "equals": 100, "tolerance": 0.05}
+        paper = {"kind": "prediction", "equals": 100, "tolerance": 0.05}
         self.assertEqual(self.judge(paper, 105), "reproduced")
         self.assertEqual(self.judge(paper, 113), "differs by +13%")
-        self.assertEqual(self.judge({"kind": "exact", "between": [3, 4]}, 5), "differs")
+        self.assertEqual(self.judge({"kind": "prediction", "between": [3, 4]}, 5), "differs")
+
+    def test_one_side_is_a_bound(self):
+        self.assertEqual(self.judge({"kind": "bound", "above": 88}, 98), "within the bound")
+        self.assertEqual(self.judge({"kind": "bound", "below": 88}, 98), "outside the bound")
+
+    def test_our_own_rules_have_words_of_their_own(self):
+        for kind, word in (("invariant", "our invariant"), ("identity", "identity")):
+            self.assertEqual(self.judge({"kind": kind, "equals": 0}, 0), word)
+            self.assertEqual(self.judge({"kind": kind, "equals": 0}, 1), word + " FAILS")
 
     def test_a_claim_holds_or_does_not(self):
-        paper = {"kind": "falsifiable", "below_sum": {"cost": 2}}
+        paper = {"kind": "claim", "below_sum": {"cost": 2}}
         self.assertEqual(self.judge(paper, 200), "claim holds")
         self.assertEqual(self.judge(paper, 201), "claim does not hold")
 
     def test_a_law_is_a_check_of_the_simulator(self):
         law = {"expected": 10.0, "deviation": 0.5, "trials": 1000}
-        self.assertTrue(self.judge({"kind": "exact"}, 11, law=law).startswith(
+        self.assertTrue(self.judge({"kind": "check"}, 11, law=law).startswith(
             "check of the simulator: holds, 2.0 deviations"))
-        self.assertTrue(self.judge({"kind": "exact"}, 13, law=law).startswith(
+        self.assertTrue(self.judge({"kind": "check"}, 13, law=law).startswith(
             "check of the simulator: FAILS"))
 
     def test_a_sum_of_its_own_terms_is_a_check_of_the_simulator(self):
-        paper = {"kind": "exact", "sum": {"cost": 2, "other": 1}, "tolerance": 0.001,
-                 "check": True}
+        paper = {"kind": "check", "sum": {"cost": 2, "other": 1}, "tolerance": 0.001}
         self.assertEqual(self.judge(paper, 1200), "check of the simulator: holds")
         self.assertEqual(self.judge(paper, 1300), "check of the simulator: FAILS")
 

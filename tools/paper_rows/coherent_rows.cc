@@ -4,13 +4,11 @@
 // bound, its lines) is asked of the protocol; times are modelled.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <span>
 
 #include "bar/tlp.h"
 #include "coherent/host_end.h"
 #include "coherent/nic_end.h"
+#include "pages.h"
 #include "paper_rows.h"
 #include "simulation/rpc/serving.h"
 
@@ -28,23 +26,14 @@ constexpr uint32_t kManyPairs = 16;
 /// Both ends of an endpoint.
 class Couple {
  public:
-  explicit Couple(const coherent::Geometry& geometry = {})
-      : memory_(Allocate(geometry.Bytes())),
-        laid_out_(coherent::EndpointMemory::Format({memory_.get(), geometry.Bytes()}, geometry)),
-        nic(laid_out_, {}, 0),
+  explicit Couple(const coherent::NicOptions& options = {})
+      : pages_(coherent::Geometry().Bytes()),
+        laid_out_(coherent::EndpointMemory::Format(pages_.span(), coherent::Geometry())),
+        nic(laid_out_, options, 0),
         host(laid_out_, coherent::WaitMethod::kPause) {}
 
  private:
-  struct Free {
-    void operator()(uint8_t* memory) const { std::free(memory); }
-  };
-  static std::unique_ptr<uint8_t, Free> Allocate(size_t bytes) {
-    const size_t whole = (bytes + 4095) / 4096 * 4096;
-    auto* const memory = static_cast<uint8_t*>(std::aligned_alloc(4096, whole));
-    std::fill_n(memory, whole, uint8_t{0});
-    return std::unique_ptr<uint8_t, Free>(memory);
-  }
-  std::unique_ptr<uint8_t, Free> memory_;
+  Pages pages_;
   coherent::EndpointMemory laid_out_;
 
  public:
@@ -53,8 +42,8 @@ class Couple {
 };
 
 /// How long a load waits that nobody answers with anything.
-double TryAgainMs() {
-  Couple couple;
+double TryAgainMs(Picoseconds try_again) {
+  Couple couple({.try_again_ns = static_cast<uint64_t>(try_again / 1000)});
   couple.host.Wait(0);
   for (uint64_t now = 0; now < 1'000'000'000; now += 1000) {
     if (couple.nic.Look(Pair::kReceive, now) == coherent::Seen::kTriedAgain) {
@@ -153,7 +142,12 @@ std::vector<Row> Experiments::CoherentRows() const {
   };
 
   std::vector<Row> rows = {
-      {"L1", "a load that is not answered with a request", TryAgainMs(), "ms", {}, {}},
+      {"L1",
+       "a load that is not answered with a request",
+       TryAgainMs(inputs_.try_again),
+       "ms",
+       {"try_again"},
+       {}},
       {"L2", "lines that change hands for a call of 40 bytes", LinesOfCall(), "", {}, {}},
       {"L3a",
        "round trip of a line that the NIC holds",

@@ -14,6 +14,7 @@ constexpr std::string_view kGhost = "ghOSt, SOSP'21, remembered";
 constexpr std::string_view kEnso = "Ensō, OSDI'23";
 constexpr std::string_view kNagare = "Nagare's proposal, 2024: its example";
 constexpr std::string_view kLauberhorn = "Lauberhorn's authors, measured on Enzian";
+constexpr std::string_view kE810 = "DPDK's driver of the E810: its default";
 constexpr std::string_view kExperiment = "this experiment";
 
 struct Unit {
@@ -51,6 +52,12 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"fpga_generation", "FPGA's link", &i.fpga_link.generation, kEnso, ""},
       {"fpga_lanes", "FPGA's link", &i.fpga_link.lanes, kEnso, ""},
       {"fpga_payload", "FPGA's link", &i.fpga_link.maximum_payload, kEstimate, ""},
+      {"rx_descriptor", "rings", &i.rings.rx_descriptor, kE810, ""},
+      {"tx_descriptor", "rings", &i.rings.tx_descriptor, kE810, ""},
+      {"descriptors_fetched", "rings", &i.rings.fetch, kEstimate, ""},
+      {"doorbell_burst", "rings", &i.rings.burst, "Ensō's evaluation: bursts of its baseline", ""},
+      {"tx_report", "rings", &i.rings.tx_report, kE810, ""},
+      {"nic_buffers", "frames", &i.nic_buffers, kEstimate, ""},
       {"frames_per_notification", "pipes", &i.frames_per_notification, kEstimate, "E1c"},
       {"packet_time", "worker", &i.packet_time, kEstimate, "F5a"},
       {"line_time", "worker", &i.line_time, "cycles of streaming's worker at 3.1 GHz", ""},
@@ -72,6 +79,7 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"slice", "requests", &i.slice, "ghOSt's experiment", ""},
       {"shinjuku_cpus", "requests", &i.shinjuku_cpus, "ghOSt's experiment", ""},
       {"shinjuku_workers", "requests", &i.shinjuku_workers, "ghOSt's experiment", ""},
+      {"try_again", "lines", &i.try_again, "Lauberhorn, HOTOS'25, section 5", "L1"},
       {"interconnect_rtt", "lines", &i.interconnect_rtt, kLauberhorn, "L3a"},
       {"pcie_rtt", "lines", &i.pcie_rtt, kLauberhorn, "L3b"},
       {"lines_in_first", "lines", &i.lines_in_first, kLauberhorn, "L4a"},
@@ -96,6 +104,7 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"freeze_change_rate", "changes", &i.freeze_change_rate, kExperiment, ""},
       {"watchdog", "watchdog", &i.watchdog, kCritique, "W8"},
       {"watchdog_tick", "watchdog", &i.watchdog_tick, kExperiment, ""},
+      {"link_window", "links", &i.link_window, "suspect_us of rte_pmd_ipu.h", ""},
       {"silent_rounds", "EC_Link", &i.silent_rounds, "EC_Link's source, 2018", ""},
       {"requests", "requests", &i.requests, kExperiment, ""},
       {"seed", "requests", &i.seed, kExperiment, ""},

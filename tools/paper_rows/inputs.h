@@ -12,6 +12,7 @@
 
 #include "fabric/costs.h"
 #include "fabric/link.h"
+#include "simulation/echo/sizes.h"
 
 namespace sluice::simulation {
 
@@ -22,6 +23,8 @@ struct Inputs {
   fabric::LinkParameters link;
   /// Of the FPGA with pipes, and of the packetized NIC that was measured beside it.
   fabric::LinkParameters fpga_link{.generation = 3};
+  PacketRings rings;
+  uint32_t nic_buffers = 1024;  ///< Frames that wait in a NIC for its link.
   uint32_t frames_per_notification = 256;
   Picoseconds packet_time = 14'700;  ///< Of a worker, for a packet, its descriptors, its buffer.
   Picoseconds line_time = 5'000;     ///< Of a worker, for a frame of a pipe, or a notification.
@@ -52,6 +55,7 @@ struct Inputs {
   uint32_t shinjuku_workers = 200;
 
   // Calls handed over in cache lines, and what they are compared with.
+  Picoseconds try_again = 15'000'000'000;   ///< A load that is not answered ends after this.
   Picoseconds interconnect_rtt = 808'000;   ///< Of a line that a NIC holds.
   Picoseconds pcie_rtt = 1'292'000;         ///< On the same machine.
   Picoseconds lines_in_first = 1'220'000;   ///< Of a core that reads a message in lines: once,
@@ -77,6 +81,7 @@ struct Inputs {
   double freeze_change_rate = 20'000;
   Picoseconds watchdog = 20'000'000'000;
   Picoseconds watchdog_tick = 1'000'000'000;
+  Picoseconds link_window = 10'000'000'000;  ///< Without progress, until our link is suspect.
   uint32_t silent_rounds = 5;  ///< After which EC_Link takes its peer's ring for lost.
   uint32_t requests = 2000;    ///< Measured in each run.
   uint64_t seed = 1;

@@ -53,15 +53,15 @@ class Traffic {
 };
 
 /// `at_once`: completed descriptors that are written back in one TLP.
-void Packetized(Traffic& traffic, uint32_t at_once) {
+void Packetized(Traffic& traffic, const PacketRings& rings, uint32_t at_once) {
   for (uint32_t i = 0; i < kFrames; ++i) {
-    if (i % (kFetch / kRxDescriptor) == 0) traffic.DeviceReads(kFetch);
+    if (i % (rings.fetch / rings.rx_descriptor) == 0) traffic.DeviceReads(rings.fetch);
     traffic.DeviceWrites(kFrame);
-    if (i % at_once == 0) traffic.DeviceWrites(at_once * kRxDescriptor);
-    if (i % (kFetch / kTxDescriptor) == 0) traffic.DeviceReads(kFetch);
+    if (i % at_once == 0) traffic.DeviceWrites(at_once * rings.rx_descriptor);
+    if (i % (rings.fetch / rings.tx_descriptor) == 0) traffic.DeviceReads(rings.fetch);
     traffic.DeviceReads(kFrame);
-    if (i % kTxReport == 0) traffic.DeviceWrites(kTxDescriptor);
-    if (i % kBurst == 0) {
+    if (i % rings.tx_report == 0) traffic.DeviceWrites(rings.tx_descriptor);
+    if (i % rings.burst == 0) {
       traffic.HostWrites(kRegister);
       traffic.HostWrites(kRegister);
     }
@@ -100,10 +100,12 @@ std::vector<Row> Experiments::InterfaceRows() const {
     interface(traffic);
     return traffic;
   };
-  const auto on_the_wire = [](double rate) { return std::min(rate, kWireBits / 8 / kWireBytes); };
+  constexpr double kWireRate = kWireBits / 8 / kWireBytes;
+  const auto on_the_wire = [&](double rate) { return std::min(rate, kWireRate); };
+  const PacketRings& rings = inputs_.rings;
   const uint32_t batch = inputs_.frames_per_notification;
-  const Traffic singly = play([](Traffic& t) { Packetized(t, 1); });
-  const Traffic eight = play([](Traffic& t) { Packetized(t, 8); });
+  const Traffic singly = play([&](Traffic& t) { Packetized(t, rings, 1); });
+  const Traffic eight = play([&](Traffic& t) { Packetized(t, rings, 8); });
   const Traffic pipes = play([&](Traffic& t) { Pipes(t, batch, batch); });
   const Traffic each = play([&](Traffic& t) { Pipes(t, 1, batch); });
   const Traffic regions = play(Regions);
@@ -116,25 +118,27 @@ std::vector<Row> Experiments::InterfaceRows() const {
     return 100 * (1 - static_cast<double>(payload.down()) / static_cast<double>(all.down()));
   };
   const double descriptors =
-      100 * bar::FracMetadata(kRxDescriptor, kTxDescriptor, kFrame,
-                              inputs_.fpga_link.maximum_payload, kFetch / kTxDescriptor);
-  const auto small_writes =
-      static_cast<double>(bar::TlpRate(inputs_.fpga_link.generation, inputs_.fpga_link.lanes, 128));
+      100 * bar::FracMetadata(rings.rx_descriptor, rings.tx_descriptor, kFrame,
+                              inputs_.fpga_link.maximum_payload, rings.fetch / rings.tx_descriptor);
+  const auto small_reads = static_cast<double>(bar::TlpRate(
+      inputs_.fpga_link.generation, inputs_.fpga_link.lanes, inputs_.fpga_link.maximum_payload));
   const Names link = {"fpga_generation", "fpga_lanes", "fpga_payload"};
   const Names payload = {"fpga_payload"};
+  const Names descriptor = {"rx_descriptor", "tx_descriptor", "descriptors_fetched"};
+  const Names ring = descriptor + Names{"doorbell_burst", "tx_report"};
   const Names batches = {"frames_per_notification"};
   return {
       {"E1a",
        "descriptors, of what a packetized NIC reads to echo 64-byte frames",
        descriptors,
        "%",
-       payload,
+       payload + descriptor,
        {}},
       {"E1b",
        "the same, doorbells included",
        percent_besides(singly, frames_alone),
        "%",
-       payload,
+       payload + ring,
        {}},
       {"E1c",
        "notifications and registers, of what goes down to a NIC with pipes",
@@ -143,24 +147,25 @@ std::vector<Row> Experiments::InterfaceRows() const {
        payload + batches,
        {}},
       {"E2",
-       "64-byte blocks that a NIC can read, payloads of 128 at most",
-       small_writes * kLine / (kLine + bar::kTlpCompletionHeaderBytes) / 1e9,
+       "64-byte blocks that a NIC can read",
+       small_reads * kLine / (kLine + bar::kTlpCompletionHeaderBytes) / 1e9,
        "Gb/s",
-       {"fpga_generation", "fpga_lanes"},
+       link,
        {}},
       {"E3a",
        "echo of 64-byte frames, limit of the link, descriptors written back one by one",
        singly.Rate(),
        "1/s",
-       link,
+       link + ring,
        {}},
-      {"E3b", "the same, eight written back at once", eight.Rate(), "1/s", link, {}},
+      {"E3b", "the same, eight written back at once", eight.Rate(), "1/s", link + ring, {}},
       {"E3c",
        "the same by pipes at 100 Gb/s",
        on_the_wire(pipes.Rate()),
        "1/s",
        link + batches,
-       {}},
+       {},
+       pipes.Rate() >= kWireRate},
       {"E3d", "the same by pipes, whatever the wire", pipes.Rate(), "1/s", link + batches, {}},
       {"E3e", "the same by swaps of regions, whatever the wire", regions.Rate(), "1/s", link, {}},
       {"E5a",
@@ -168,18 +173,20 @@ std::vector<Row> Experiments::InterfaceRows() const {
        on_the_wire(each.Rate()) * kWireBytes * 8 / 1e9,
        "Gb/s",
        link + batches,
-       {}},
+       {},
+       each.Rate() >= kWireRate},
       {"E5b",
        "pipes with reactive notifications, of 100 Gb/s",
        on_the_wire(pipes.Rate()) * kWireBytes * 8 / 1e9,
        "Gb/s",
        link + batches,
-       {}},
+       {},
+       pipes.Rate() >= kWireRate},
       {"E8",
        "what 39 % of descriptors leave of 512 Gb/s, for 400 Gb/s of small frames",
        512 * (1 - descriptors / 100),
        "Gb/s",
-       payload,
+       payload + descriptor,
        {}},
   };
 }

@@ -6,8 +6,11 @@
 
 #include "fabric/window.h"
 #include "fabric_costs/exchanges.h"
+#include "pages.h"
 #include "paper_rows.h"
 #include "simulation/host_window.h"
+#include "swap/host_link.h"
+#include "swap/nic_link.h"
 #include "swap/port.h"
 
 namespace sluice::simulation {
@@ -113,6 +116,28 @@ LastMessageLost LoseLastMessage(const Inputs& inputs) {
   throw std::runtime_error("a swap was not resolved after its link came back");
 }
 
+/// How long our link waits for a NIC that dies after a swap; the host looks every microsecond.
+double SuspectedMs(Picoseconds window) {
+  constexpr swap::Geometry kSmall = {
+      .regions = swap::kMinRegions, .region_bytes = 1 << 14, .max_frames = 16};
+  constexpr Picoseconds kLook = 1'000'000;
+  const Pages pages(swap::LinkMemory::BytesFor(kSmall));
+  const auto host = swap::HostLink::Open(swap::LinkMemory::Format(pages.span(), kSmall),
+                                         static_cast<uint64_t>(window));
+  const auto nic = swap::NicLink::Open(pages.span(), host->epoch());
+  host->Give(0, false);
+  while (!host->holding()) {
+    nic->Serve();
+    host->Poll(0);
+  }
+  host->Give(0, false);
+  for (Picoseconds now = kLook; now < 10 * window + 10 * kLook; now += kLook) {
+    host->Poll(static_cast<uint64_t>(now));
+    if (host->suspect()) return static_cast<double>(now) * 1e-9;
+  }
+  throw std::runtime_error("a dead NIC is never suspected");
+}
+
 double End(const fabric::Exchange& exchange) {
   return ToNanoseconds(exchange.milestones.back().at);
 }
@@ -148,7 +173,7 @@ std::vector<Row> Experiments::LinkRows() const {
        {"pcie_oneway", "msix_send", "msix_receive", "msix_dispatch"},
        {}},
       {"W3",
-       "from the decision to the MSI-X sent",
+       "from the decision's write to the MSI-X sent",
        interrupt.sent,
        "ns",
        {"decision_to_msix_sent"},
@@ -196,6 +221,12 @@ std::vector<Row> Experiments::LinkRows() const {
        inputs_.silent_rounds * two_ways,
        "ns",
        {"pcie_oneway", "silent_rounds"},
+       {}},
+      {"B4a",
+       "silence after which our own link suspects a dead NIC",
+       SuspectedMs(inputs_.link_window),
+       "ms",
+       {"link_window"},
        {}},
       {"D1",
        "Wave's whole loop: from the event to the handler, software path included",

@@ -66,6 +66,7 @@ nlohmann::ordered_json JsonOf(const Row& row) {
                    {"deviation", row.law->deviation},
                    {"trials", row.law->trials}};
   }
+  if (row.capped) json["capped"] = true;
   return json;
 }
 
@@ -116,6 +117,12 @@ int Main(int argc, char** argv) {
                        .c_str());
     }
   }
+  const PacketRings& rings = inputs.rings;
+  if (rings.rx_descriptor == 0 || rings.tx_descriptor == 0 || rings.fetch == 0 ||
+      rings.fetch % rings.rx_descriptor != 0 || rings.fetch % rings.tx_descriptor != 0)
+    return Usage("descriptors_fetched: a multiple of rx_descriptor and of tx_descriptor, bytes");
+  if (rings.burst == 0 || rings.tx_report == 0 || inputs.nic_buffers == 0)
+    return Usage("doorbell_burst, tx_report, nic_buffers: at least 1");
   if (inputs.frames_per_notification == 0) return Usage("frames_per_notification: at least 1");
   if (inputs.pipes_per_worker == 0) return Usage("pipes_per_worker: at least 1");
   if (inputs.switch_stages < device::pcie_switch::kStageCount || inputs.switch_stages > 1000)

@@ -48,6 +48,7 @@ struct Row {
     uint64_t trials = 0;
   };
   std::optional<Law> law;
+  bool capped = false;  ///< The wire limits the value: the model could do more.
 };
 
 /// A line of a plot.

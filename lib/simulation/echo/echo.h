@@ -4,7 +4,7 @@
 // a wire of 100 Gb/s, every TLP that their NIC and its workers exchange is played on both
 // directions of the link, and each frame's time from its last bit to its last bit is taken.
 //
-// A NIC has a link, buffers for 1024 frames that wait for it, and no other delay of its own. A
+// A NIC has a link, buffers for frames that wait for it, and no other delay of its own. A
 // worker is a processor that takes time for each look, store and frame, and for nothing else.
 // The same parameters, the same results.
 #pragma once
@@ -15,6 +15,7 @@
 
 #include "fabric/costs.h"
 #include "fabric/link.h"
+#include "simulation/echo/sizes.h"
 
 namespace sluice::simulation {
 
@@ -35,6 +36,8 @@ struct EchoParameters {
   NicInterface interface = NicInterface::kReactive;
   fabric::Costs costs;
   fabric::LinkParameters link{.generation = 3};
+  PacketRings rings;
+  uint32_t buffers = 1024;  ///< Of the NIC, at least 1: frames that wait for the link.
   /// Of a worker, for a packet with its descriptors and its buffer.
   fabric::Picoseconds packet_time = 14'700;
   /// Of a worker, for a frame or a notification that lies behind the one before.

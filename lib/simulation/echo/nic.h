@@ -73,8 +73,6 @@ class EchoWorker {
 /// Frames come by Receive; workers run from the construction of the NIC on.
 class EchoNic {
  public:
-  static constexpr uint32_t kBuffers = 1024;
-
   EchoNic(fabric::EventQueue& queue, const EchoParameters& parameters, WireOut& wire)
       : parameters_(parameters),
         queue_(&queue),
@@ -93,7 +91,7 @@ class EchoNic {
   /// A buffer is free for a frame; counts it as dropped otherwise.
   bool HasBuffer() {
     while (!waiting_.empty() && waiting_.front() <= queue_->now()) waiting_.pop_front();
-    if (waiting_.size() < kBuffers) return true;
+    if (waiting_.size() < parameters_.buffers) return true;
     Drop();
     return false;
   }

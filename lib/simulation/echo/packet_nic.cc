@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A packetized NIC and its workers. Receive descriptors are read ahead, so that no frame waits for
-// one; each is written back alone. A worker takes up to 64 packets, sends them by one doorbell and
-// gives their buffers back by another.
+// one; each is written back alone. A worker takes a burst of packets, sends them by one doorbell
+// and gives their buffers back by another.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -15,7 +15,6 @@ namespace sluice::simulation {
 namespace {
 
 constexpr uint32_t kRing = 8192;  // Receive descriptors of a worker.
-constexpr uint32_t kFetched = kFetch / kTxDescriptor;
 
 class PacketNic final : public EchoNic {
  public:
@@ -31,11 +30,12 @@ class PacketNic final : public EchoNic {
     Worker& worker = *workers_[number % workers_.size()];
     if (!HasBuffer()) return;
     if (worker.buffers == 0) return Drop();
-    if (worker.received++ % (kFetch / kRxDescriptor) == 0) link().DeviceReads(kFetch, [](auto) {});
+    if (worker.received++ % (rings().fetch / rings().rx_descriptor) == 0)
+      link().DeviceReads(rings().fetch, [](auto) {});
     --worker.buffers;
     worker.came.push_back(queue().now());
     WriteFrame(kFrame);
-    link().DeviceWrites(kRxDescriptor, [&worker] {
+    link().DeviceWrites(rings().rx_descriptor, [&worker] {
       ++worker.ready;
       worker.processor().Signal();
     });
@@ -57,12 +57,14 @@ class PacketNic final : public EchoNic {
     std::deque<Picoseconds> came;  ///< When each frame did that has not left.
   };
 
+  const PacketRings& rings() const { return parameters().rings; }
+
   void Run(Worker& worker) {
     const fabric::Costs& costs = parameters().costs;
     for (;;) {
       while (worker.ready == 0) worker.processor().Wait();
       worker.Work(costs.host_cached_line);
-      const uint32_t burst = std::min(worker.ready, kBurst);
+      const uint32_t burst = std::min(worker.ready, rings().burst);
       worker.ready -= burst;
       worker.Work(burst * parameters().packet_time + costs.mmio_write_uncached);
       link().HostStores([this, &worker, burst] { Fetch(worker, burst); });
@@ -73,9 +75,10 @@ class PacketNic final : public EchoNic {
 
   /// Reads descriptors of packets to be sent, then the packets.
   void Fetch(Worker& worker, uint32_t packets) {
-    for (uint32_t at = 0; at < packets; at += kFetched) {
-      const uint32_t fetched = std::min(packets - at, kFetched);
-      link().DeviceReads(fetched * kTxDescriptor, [this, &worker, fetched](uint32_t) {
+    const uint32_t most = rings().fetch / rings().tx_descriptor;
+    for (uint32_t at = 0; at < packets; at += most) {
+      const uint32_t fetched = std::min(packets - at, most);
+      link().DeviceReads(fetched * rings().tx_descriptor, [this, &worker, fetched](uint32_t) {
         for (uint32_t i = 0; i < fetched; ++i)
           link().DeviceReads(kFrame, [this, &worker](uint32_t) { Leave(worker); });
       });
@@ -85,7 +88,7 @@ class PacketNic final : public EchoNic {
   void Leave(Worker& worker) {
     wire().Leaves(queue().now(), worker.came.front());
     worker.came.pop_front();
-    if (++worker.sent % kTxReport == 0) link().DeviceWrites(kTxDescriptor);
+    if (++worker.sent % rings().tx_report == 0) link().DeviceWrites(rings().tx_descriptor);
   }
 
   std::vector<std::unique_ptr<Worker>> workers_;

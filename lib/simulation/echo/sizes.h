@@ -15,11 +15,14 @@ inline constexpr uint32_t kRegister = 4;
 inline constexpr uint32_t kLine = 64;          // A flit, a notification, a swap's message.
 inline constexpr uint32_t kReadRequest = 512;  // At most.
 
-// Of a packetized NIC: sizes, and how many go at once.
-inline constexpr uint32_t kRxDescriptor = 32;
-inline constexpr uint32_t kTxDescriptor = 16;
-inline constexpr uint32_t kFetch = 256;    // Bytes of descriptors that are read at once.
-inline constexpr uint32_t kBurst = 64;     // Frames to a doorbell, at most.
-inline constexpr uint32_t kTxReport = 32;  // Frames to a descriptor that reports them as sent.
+/// Descriptor rings of a packetized NIC. Every field is at least 1; `fetch` is a multiple of both
+/// descriptors.
+struct PacketRings {
+  uint32_t rx_descriptor = 32;  ///< Bytes.
+  uint32_t tx_descriptor = 16;  ///< Bytes.
+  uint32_t fetch = 256;         ///< Bytes of descriptors per read.
+  uint32_t burst = 64;          ///< Frames per doorbell, at most.
+  uint32_t tx_report = 32;      ///< Frames per transmit descriptor that is written back.
+};
 
 }  // namespace sluice::simulation
