@@ -50,6 +50,9 @@ inline constexpr uint32_t kDefaultPipeFlits = 32768;  ///< 2 MiB. Power of two â
 inline constexpr uint32_t kDefaultNbEntries = 16384;  ///< Slots each of the RX and the TX ring.
 inline constexpr uint32_t kDefaultTxCredits = 500;    ///< 256 â€¦ 1000 allowed.
 inline constexpr uint32_t kMaxPipeFlits = 1u << 20;
+/// Bits of a pointer that the NIC looks at. It wraps pointers at the ring's size before it counts
+/// free flits, but compares head and tail as they were stored (RTL, pkt_queue_manager.sv).
+inline constexpr uint32_t kPointerMask = kMaxPipeFlits - 1;
 
 /// Device limits behind the protocol.
 inline constexpr uint32_t kPacketBuffers = 1024;  ///< 2 KiB each, between MAC and DMA.

@@ -11,18 +11,18 @@
 namespace sluice::device::enso {
 
 enum class Event : uint32_t {
-  kRxFrames,             ///< Frames written into a pipe.
-  kRxBytes,              ///< Their bytes, without padding.
-  kRxPipeFull,           ///< Dropped: fewer free flits than the frame needs.
-  kRxPipeDisabled,       ///< Dropped: the pipe's rx_mem is zero.
-  kRxNbDisabled,         ///< Dropped: several flits, and the pipe's notification buffer is off.
-  kRxNoFallback,         ///< Dropped: no flow entry and no fallback pipes.
-  kRxOversize,           ///< Dropped: more than kMaxRxFlits.
-  kRxEmpty,              ///< Dropped: no bytes at all.
-  kRxNoPacketBuffer,     ///< Dropped: all packet buffers hold frames of a wedged engine.
-  kRxStuck,              ///< Held in packet buffers for ever by a wedged engine.
-  kRxNotifications,      ///< Notifications written.
-  kRxNotificationsLost,  ///< Not written: the ring was full or disabled, or the engine wedged.
+  kRxFrames,                  ///< Frames written into a pipe.
+  kRxBytes,                   ///< Their bytes, without padding.
+  kRxPipeFull,                ///< Dropped: fewer free flits than the frame needs.
+  kRxPipeDisabled,            ///< Dropped: the pipe's rx_mem is zero.
+  kRxNbDisabled,              ///< Dropped: the pipe's notification buffer is off.
+  kRxNoFallback,              ///< Dropped: no flow entry and no fallback pipes.
+  kRxOversize,                ///< Dropped: more than kMaxRxFlits.
+  kRxEmpty,                   ///< Dropped: no bytes at all.
+  kRxNoPacketBuffer,          ///< Dropped: all packet buffers hold frames of a wedged engine.
+  kRxStuck,                   ///< Held in packet buffers for ever by a wedged engine.
+  kRxNotifications,           ///< Notifications written.
+  kRxNotificationsLost,       ///< Not written: the ring was full or disabled, or the engine wedged.
   kRxNotificationsUnclaimed,  ///< Written into the gap slot of a full ring, tail not advanced.
   kRxNotificationHoles,       ///< Slots of buffer 0 skipped by head stores of disabled pipes.
   kRxHeadTriggers,            ///< Stores of a pipe's rx_head.

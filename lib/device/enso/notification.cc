@@ -30,7 +30,7 @@ void Notifier::NotifyPacket(uint32_t id, Pipe& pipe, NotificationBuffer& nb) {
 
 void Notifier::ServeHeadTrigger(uint32_t id) {
   Pipe& pipe = registers_.pipe(id);
-  if (((pipe.rx_head ^ pipe.rx_tail) & registers_.pipe_mask()) == 0) {
+  if (((pipe.rx_head ^ pipe.rx_tail) & regs::enso::kPointerMask) == 0) {
     pipe.status = false;
     return;
   }
@@ -39,7 +39,7 @@ void Notifier::ServeHeadTrigger(uint32_t id) {
   if (pipe.rx_mem == 0) {
     // An address of zero names buffer 0. It counts a notification that is never
     // written: who polls that buffer waits at the hole for ever.
-    if (Full(nb)) return;
+    if (nb.rx_mem == 0 || Full(nb)) return;
     AdvanceTail(nb);
     ++tally_[Event::kRxNotificationHoles];
     return;

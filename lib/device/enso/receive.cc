@@ -157,11 +157,15 @@ Receiver::Outcome Receiver::ReceiveUncommon(uint32_t target, const WireFrame& fr
     Drop(pipe, nb, flits);
     return Outcome::kDropped;
   }
-  Write(pipe, frame, flits, stamped);
+  const bool written = nb.rx_mem != 0;
+  if (written) Write(pipe, frame, flits, stamped);
   pipe.rx_tail = (pipe.rx_tail + flits) & parts_.registers.pipe_mask();
   parts_.notifier.PacketAccepted(target, pipe, nb);
   parts_.registers.UpdateLimit(pipe);
-  return Outcome::kWritten;
+  if (written) return Outcome::kWritten;
+  // The tail has advanced over a flit that the DMA engine skips.
+  ++parts_.tally[Event::kRxNbDisabled];
+  return Outcome::kDropped;
 }
 
 void Receiver::Write(const Pipe& pipe, const WireFrame& frame, uint32_t flits, bool stamped) {

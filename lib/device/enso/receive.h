@@ -63,7 +63,7 @@ class Receiver {
   void Tell(const uint8_t* flit);
   void DropUnsteered(uint32_t target);
   void Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits);
-  /// A frame of one flit reaches a pipe whose notification buffer is off.
+  /// A frame of one flit advances the tail of a pipe whose notification buffer is off.
   static bool Enabled(const Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
     return pipe.rx_mem != 0 && (nb.rx_mem != 0 || flits == 1);
   }

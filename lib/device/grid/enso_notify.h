@@ -44,6 +44,11 @@ inline SlotWrite Notification(const EnsoCard& card, uint8_t* slot, uint32_t id) 
   return {slot, {regs::enso::kSignalData, id, Load(&card.pipes[id].tail) & card.pipe_mask}};
 }
 
+/// Returns true if `head` is the tail of `pipe`, as both were stored.
+inline bool IsEmpty(const EnsoPipe& pipe, uint32_t head) {
+  return ((head ^ Load(&pipe.tail)) & regs::enso::kPointerMask) == 0;
+}
+
 /// Publishes frames that were appended to pipe `id`, up to `tail`. Returns the slot of buffer
 /// `number` to which the caller writes a notification, or kNoSlot. One thread for each pipe.
 inline constexpr uint32_t kNoSlot = ~0u;
@@ -70,7 +75,7 @@ inline void FramesDropped(EnsoCard& card, uint32_t id, uint32_t flits) {
   // The pipe was full. If it is empty now, its head was stored since then, and the driver waits
   // for a notification.
   FenceCard();
-  if (((Load(&pipe.head) ^ Load(&pipe.tail)) & card.pipe_mask) == 0) Store(&pipe.status, 0u);
+  if (IsEmpty(pipe, Load(&pipe.head))) Store(&pipe.status, 0u);
 }
 
 /// Serves a store of `head` to the head register of pipe `id`. The register block.
@@ -78,12 +83,11 @@ template <typename Writes>
 void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   EnsoPipe& pipe = card.pipes[id];
   card.Count(Event::kRxHeadTriggers);
-  const auto is_empty = [&] { return ((head ^ Load(&pipe.tail)) & card.pipe_mask) == 0; };
-  if (is_empty()) {
+  if (IsEmpty(pipe, head)) {
     FenceCard();  // FramesDropped, which sees this status, sees the head as well.
     Store(&pipe.status, 0u);
     FenceCard();
-    if (is_empty() || Exchange(&pipe.status, 1) != 0) return;
+    if (IsEmpty(pipe, head) || Exchange(&pipe.status, 1) != 0) return;
   } else {
     Store(&pipe.status, card.per_packet == 0 ? 1u : 0u);
   }
@@ -91,7 +95,9 @@ void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   uint32_t slot;
   if (pipe.memory == 0) {
     // An address of zero names buffer 0: a notification is counted there and never written.
-    if (ClaimSlot(card, buffer, &slot)) card.Count(Event::kRxNotificationHoles);
+    if (Load(&buffer.rx_memory) != 0 && ClaimSlot(card, buffer, &slot)) {
+      card.Count(Event::kRxNotificationHoles);
+    }
     return;
   }
   if (Load(&buffer.rx_memory) == 0) return card.Count(Event::kRxNotificationsLost);

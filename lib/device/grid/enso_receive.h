@@ -22,7 +22,7 @@ struct EnsoReceiveMemory {
   uint8_t* rings[kBatchFrames];  ///< Of each frame: its pipe's; null if no one range holds it.
   /// Pipe and place in the batch; sorted by pipe, so that frames of a pipe keep their order.
   uint32_t keys[kBatchFrames];
-  uint32_t places[kBatchFrames];   ///< First flit in its pipe; or kDropped.
+  uint32_t places[kBatchFrames];   ///< First flit in its pipe, perhaps kSkipped; or kDropped.
   uint32_t slots[kBatchFrames];    ///< Of the first frame of each pipe: see Place and Publish.
   uint32_t sources[kBatchFrames];  ///< RingFrame::flit, in the order of arrival.
   uint16_t lengths[kBatchFrames];  ///< In the order of arrival.
@@ -68,6 +68,8 @@ class EnsoReceiver {
 
  private:
   static constexpr uint32_t kDropped = ~0u;
+  /// Flag of a place that the tail advances over and nothing is written to; kDropped contains it.
+  static constexpr uint32_t kSkipped = 1u << 31;
   static constexpr uint32_t kNone = ~0u;
   /// Looks for room before a batch is put back.
   static constexpr uint32_t kPatience = 16;
@@ -126,8 +128,9 @@ class EnsoReceiver {
   /// notification buffer as well.
   bool IsEnabled(const EnsoPipe& pipe, uint32_t flits) const {
     const uint64_t memory = Load(&pipe.memory);
-    return memory != 0 && (flits == 1 || Load(&card_.BufferOf(memory).rx_memory) != 0);
+    return memory != 0 && (flits == 1 || HasBuffer(memory));
   }
+  bool HasBuffer(uint64_t memory) const { return Load(&card_.BufferOf(memory).rx_memory) != 0; }
   uint32_t Room(const EnsoPipe& pipe) const {
     return (Load(&pipe.head) - Load(&pipe.reserved) - 1) & pipe_mask_;
   }
@@ -168,7 +171,7 @@ class EnsoReceiver {
                      wedged = Load(&card_.wedged);
       memory_.rings[i] = Load(&pipe.ring);
       memory_.buffers[i] = static_cast<uint16_t>(memory & regs::enso::kPipeNbMask);
-      if (memory == 0 || wedged != 0 || Load(&card_.BufferOf(memory).rx_memory) == 0) return 0;
+      if (memory == 0 || wedged != 0 || !HasBuffer(memory)) return 0;
       const uint32_t room = (head - reserved - 1) & pipe_mask_;
       if (room < FlitsOf(i, FirstOf(id + 1))) return shape_.pause;
       memory_.slots[i] = reserved & pipe_mask_;
@@ -206,6 +209,10 @@ class EnsoReceiver {
       if (enabled && flits <= room - taken && Load(&card_.wedged) == 0) {
         memory_.places[i] = (reserved + taken) & pipe_mask_;
         taken += flits;
+        if (!HasBuffer(Load(&pipe.memory))) {
+          memory_.places[i] |= kSkipped;
+          card_.Count(Event::kRxNbDisabled);
+        }
       } else {
         memory_.places[i] = kDropped;
         Drop(pipe, enabled, flits);
@@ -244,7 +251,7 @@ class EnsoReceiver {
         },
         [&](uint32_t part, Quad quad) {
           const uint32_t flit = part / kParts, owner = memory_.owners[flit];
-          if (memory_.places[owner] == kDropped) return;
+          if ((memory_.places[owner] & kSkipped) != 0) return;
           const uint32_t at = (memory_.places[owner] + flit - memory_.before[owner]) & pipe_mask_;
           const uint64_t offset = uint64_t{at} * kFlitBytes;
           uint8_t* const ring = memory_.rings[owner];
@@ -298,7 +305,7 @@ class EnsoReceiver {
   void Account() {
     const auto sum = [&](auto of) {
       return team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
-        return memory_.places[i] != kDropped ? of(i) : 0;
+        return (memory_.places[i] & kSkipped) == 0 ? of(i) : 0;
       });
     };
     const uint64_t frames = sum([](uint32_t) { return 1; });

@@ -112,12 +112,14 @@ TEST_F(EnsoConfigurationOrder, OfTwoInOneBatchTheLastStays) {
 
 // A pipe that is on while its notification buffer is off.
 
-TEST(EnsoBufferOff, AFrameOfOneFlitIsWrittenAndALaterHeadStoreNotifiesIt) {
+TEST(EnsoBufferOff, AFrameOfOneFlitIsSkippedAndALaterHeadStoreNotifiesIt) {
   VectorBench nic;
   nic.Enable(5);
   nic.Write64(NbPage(0) + kRxMemLo, 0);
-  Play(nic, {{"data, no notification", Packets(5, 1), "D(5,0)"}});
+  Play(nic, {{"neither data nor notification", Packets(5, 1), ""}});
   EXPECT_EQ(nic.Tail(5), 1u);
+  EXPECT_EQ(nic.Count("rx_nb_disabled"), 1u);
+  EXPECT_EQ(nic.Count("rx_frames"), 0u);
   nic.Write64(NbPage(0) + kRxMemLo, nic.rx_ring(0));
   Play(nic, {
                 {"the status is set", Packets(5, 1), "D(5,1)"},
@@ -141,6 +143,28 @@ TEST(EnsoHeadOfADisabledPipe, DoesNothingIfItEqualsTheTail) {
   nic.Write32(PipePage(9) + kRxTail, 3);
   Play(nic, {{"head = tail", Head(9, 3), ""}});
   EXPECT_EQ(nic.NbTail(0), 0u);
+}
+
+TEST(EnsoHeadOfADisabledPipe, LeavesTheTailOfBufferZeroThatIsOff) {
+  VectorBench nic;
+  nic.Write64(NbPage(0) + kRxMemLo, 0);
+  nic.Write32(PipePage(9) + kRxTail, 3);
+  Play(nic, {{"head ≠ tail", Head(9, 1), ""}});
+  EXPECT_EQ(nic.NbTail(0), 0u);
+}
+
+// A head beyond the ring: it is compared unmasked.
+
+TEST(EnsoHeadBeyondTheRing, DiffersFromATailOfTheSameSlot) {
+  VectorBench nic({.pipe_flits = 16, .nb_entries = 16});
+  nic.Enable(5);
+  Play(nic, {
+                {"the ring's size, tail 0", Head(5, 16), "N[0]{5,0}"},
+                {"again", Head(5, 16), "N[1]{5,0}"},
+                {"the status is set", Packets(5, 1), "D(5,0)"},
+                {"head = tail", Head(5, 1), ""},
+                {"beyond the ring", Head(5, 17), "N[2]{5,1}"},
+            });
 }
 
 // Behind a wedge: a frame of two flits hit the disabled pipe 9.

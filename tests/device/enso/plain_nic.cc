@@ -116,9 +116,13 @@ class PlainNic final : public Device {
     const bool pipe_on = pipe.rx_mem != 0;
     const bool nb_on = nb.rx_mem != 0 || flits == 1;
     if (pipe_on && nb_on && flits <= Free(pipe)) {
-      Write(pipe, frame);
+      if (nb.rx_mem != 0) Write(pipe, frame);
       pipe.rx_tail = (pipe.rx_tail + flits) & registers_.pipe_mask();
       notifier_.PacketAccepted(target, pipe, nb);
+      if (nb.rx_mem == 0) {
+        ++tally_[Event::kRxNbDisabled];
+        return true;
+      }
       ++tally_[Event::kRxFrames];
       tally_[Event::kRxBytes] += frame.length;
       return true;
