@@ -69,6 +69,35 @@ struct FlowKey {
 };
 static_assert(sizeof(FlowKey) == 40 && std::has_unique_object_representations_v<FlowKey>);
 
+/// A FlowKey of IPv4 in two words. Equal words mean equal flows.
+struct Ipv4Flow {
+  uint64_t addresses;  ///< The 8 bytes of both as in the header: source, destination.
+  uint64_t ports;      ///< Source port, destination port << 16, protocol << 32.
+
+  /// `key` is one of IPv4.
+  static Ipv4Flow Of(const FlowKey& key) {
+    constexpr uint64_t kPortsAndProtocol = (uint64_t{1} << 40) - 1;
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(&key);
+    return {Load<uint32_t>(bytes) | uint64_t{Load<uint32_t>(bytes + 16)} << 32,
+            Load<uint64_t>(bytes + 32) & kPortsAndProtocol};
+  }
+  /// The key of these words.
+  FlowKey Key() const {
+    FlowKey key;
+    Write(&key);
+    return key;
+  }
+  void Write(FlowKey* key) const {
+    constexpr uint64_t kVersion = uint64_t{4} << 40;
+    auto* const bytes = reinterpret_cast<uint8_t*>(key);
+    Store(bytes, addresses & 0xffffffff);
+    Store(bytes + 8, uint64_t{0});
+    Store(bytes + 16, addresses >> 32);
+    Store(bytes + 24, uint64_t{0});
+    Store(bytes + 32, ports | kVersion);
+  }
+};
+
 /// Multiplies to 128 bits and folds: every bit of both words reaches the result.
 inline uint64_t FoldProduct(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;

@@ -39,20 +39,17 @@ inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
          header + kIpv4MinHeaderBytes <= total;
 }
 
+/// The flow of a plain frame. Reads bytes up to the ports.
+inline Ipv4Flow PlainFlow(const uint8_t* frame) {
+  const uint32_t ports = LoadBe32(frame + kPlainL4);
+  const uint64_t protocol = frame[kPlainProtocol];
+  return {Load<uint64_t>(frame + kPlainL3 + 12), (ports >> 16 | ports << 16) | protocol << 32};
+}
+
 /// FlowKey::Of of a plain frame, written to `to` word by word: whoever copies or hashes the key
 /// reads words, and would wait for narrower stores to leave the processor's store buffer. Reads
 /// bytes up to the ports.
-inline void WritePlainFlowKey(const uint8_t* frame, FlowKey* to) {
-  auto* const bytes = reinterpret_cast<uint8_t*>(to);
-  const uint64_t ports =
-      uint64_t{LoadBe16(frame + kPlainL4)} | uint64_t{LoadBe16(frame + kPlainL4 + 2)} << 16;
-  const uint64_t protocol = frame[kPlainProtocol];
-  Store(bytes, uint64_t{Load<uint32_t>(frame + kPlainL3 + 12)});
-  Store(bytes + 8, uint64_t{0});
-  Store(bytes + 16, uint64_t{Load<uint32_t>(frame + kPlainL3 + 16)});
-  Store(bytes + 24, uint64_t{0});
-  Store(bytes + 32, ports | protocol << 32 | uint64_t{4} << 40);
-}
+inline void WritePlainFlowKey(const uint8_t* frame, FlowKey* to) { PlainFlow(frame).Write(to); }
 
 inline FlowKey PlainFlowKey(const uint8_t* frame) {
   FlowKey key;

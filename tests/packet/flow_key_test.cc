@@ -52,6 +52,14 @@ TEST(FlowKey, NothingForWhatIsNotIp) {
   EXPECT_FALSE(KeyOf({}));
 }
 
+TEST(FlowKey, OfIpv4IsTwoWords) {
+  const FlowKey key = *KeyOf(test::kUdp4);
+  const Ipv4Flow flow = Ipv4Flow::Of(key);
+  EXPECT_EQ(flow.addresses, Load<uint64_t>(test::kUdp4.data() + 26));
+  EXPECT_EQ(flow.ports, 1000u | 2000u << 16 | uint64_t{17} << 32);
+  EXPECT_EQ(flow.Key(), key);
+}
+
 TEST(FlowKey, ReversesToTheOtherDirection) {
   const FlowKey key = *KeyOf(test::kUdp4);
   const FlowKey reversed = key.Reversed();

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -220,12 +221,33 @@ TEST(EpochFile, MayHaveAnyNumbers) {
   EXPECT_GT(refused, 200u);
 }
 
+// Two keys that differ in bytes which IPv4 does not use would be one flow to the counters.
+TEST(EpochFile, KeysOfIpv4AreZeroBehindTheAddress) {
+  const test::MixedFrames frames(300, 10, 9);
+  const std::string file = FileOf(SmallSetup(), frames.frames());
+  const auto epoch = Decode(file);
+  const auto flows = epoch->counters[0].levels()[0].known.flows();
+  const auto last = std::ranges::max_element(flows, [](const auto& a, const auto& b) {
+    return std::memcmp(&a.key, &b.key, sizeof a.key) < 0;
+  });
+  const std::string_view key(reinterpret_cast<const char*>(&last->key), sizeof last->key);
+  ASSERT_EQ(last->key.ip_version, 4);
+  for (const size_t unused : {4, 15, 20, 31, 38}) {
+    std::string changed = file;
+    for (size_t at = 0; (at = changed.find(key, at)) != std::string::npos; ++at) {
+      changed[at + unused] = 1;
+    }
+    ASSERT_NE(changed, file);
+    EXPECT_EQ(Refused(Sealed(changed)), "its counts are impossible") << unused;
+  }
+}
+
 TEST(EpochFile, OfAnotherKindOrVersionIsRefused) {
   EXPECT_EQ(Refused(""), "not an epoch of sluice-telemetry");
   EXPECT_EQ(Refused(std::string(1000, 'x')), "not an epoch of sluice-telemetry");
   std::string file = FileOf(SmallSetup(), {});
   file[8] = 1;
-  EXPECT_EQ(Refused(file), "version 1, not 2");
+  EXPECT_EQ(Refused(file), "version 1, not 3");
   file = FileOf(SmallSetup(), {});
   // The number of columns: behind the header, two keys, the kind of sketch and the rows.
   const uint32_t columns = Chosen::kMaxColumns;

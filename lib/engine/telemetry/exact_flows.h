@@ -63,18 +63,21 @@ class ExactFlows {
 
   /// Counts a packet. False: the table is closed, and the flow is the sketch's. Allocates nothing.
   bool Count(const packet::FlowKey& key, uint64_t hash, uint32_t bytes) {
-    uint32_t number = NumberOf(open_ ? all_ : heavy_, hash);
-    if (number == 0) [[unlikely]] {
-      if (!open_) return false;
-      const packet::FlowKey copy = key;  // So that the caller's can stay in registers.
-      number = Add(copy, hash);
-      if (number == 0) return false;
-    }
-    Flow& flow = flows_[number];
-    flow.bytes += bytes;
-    if (++flow.pkts == threshold_) [[unlikely]]
-      NoteHeavy(number);
+    return CountKnown(hash, bytes) || CountNew(key, hash, bytes);
+  }
+  /// Counts a packet of a flow that the table counts already. False: there is no such flow.
+  bool CountKnown(uint64_t hash, uint32_t bytes) {
+    const uint32_t number = NumberOf(open_ ? all_ : heavy_, hash);
+    if (number == 0) [[unlikely]]
+      return false;
+    CountIn(number, bytes);
     return true;
+  }
+  /// Counts a packet of a flow for which CountKnown returned false. False as for Count.
+  bool CountNew(const packet::FlowKey& key, uint64_t hash, uint32_t bytes) {
+    const uint32_t number = open_ ? Add(key, hash) : 0;
+    if (number != 0) CountIn(number, bytes);
+    return number != 0;
   }
   /// Whether packets of this flow are counted here.
   bool Counts(uint64_t hash) const { return open_ || NumberOf(heavy_, hash) != 0; }
@@ -117,6 +120,12 @@ class ExactFlows {
 
   uint32_t NumberOf(const FlowIndex& index, uint64_t hash) const {
     return index.Find(hash, [&](uint32_t number) { return flows_[number].hash == hash; });
+  }
+  void CountIn(uint32_t number, uint32_t bytes) {
+    Flow& flow = flows_[number];
+    flow.bytes += bytes;
+    if (++flow.pkts == threshold_) [[unlikely]]
+      NoteHeavy(number);
   }
   uint32_t Add(const packet::FlowKey& key, uint64_t hash);
   void NoteHeavy(uint32_t number);

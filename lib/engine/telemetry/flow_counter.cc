@@ -143,6 +143,12 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
   }
 }
 
+/// exact() does not know the flow.
+void FlowCounter::CountUnknown(const packet::FlowKey& key, uint64_t hash, uint32_t bytes,
+                               bool whole) {
+  if (!exact_.CountNew(key, hash, bytes) && whole) CountWhole(key, hash, bytes);
+}
+
 void FlowCounter::CountWhole(const packet::FlowKey& key, uint64_t hash, uint32_t bytes) {
   const uint32_t depth = DepthOf(hash);
   for (uint32_t i = 0; i <= depth; ++i) CountWholeIn(levels_[i], key, hash, bytes);

@@ -36,14 +36,16 @@ class FlowCounter {
   FlowCounter(const Setup& setup, size_t key);
 
   const KeySpec& spec() const { return spec_; }
-  /// Of a key that spec() made.
+  /// Of a key that spec() made. One of IPv4 is hashed as its two words.
   uint64_t HashOf(const packet::FlowKey& key) const {
+    if (key.ip_version == 4) return HashOf(packet::Ipv4Flow::Of(key));
     const auto* const bytes = reinterpret_cast<const uint8_t*>(&key);
     const auto word = [&](uint32_t i) { return packet::Load<uint64_t>(bytes + 8 * i) ^ salts_[i]; };
-    const uint64_t all = packet::FoldProduct(word(0), word(1)) ^
-                         packet::FoldProduct(word(2), word(3)) ^
-                         packet::FoldProduct(word(4), salts_[5]);
-    return packet::FoldProduct(all ^ salts_[6], kHashFactor);
+    return Finish(packet::FoldProduct(word(0), word(1)) ^ packet::FoldProduct(word(2), word(3)) ^
+                  packet::FoldProduct(word(4), salts_[5]));
+  }
+  uint64_t HashOf(const packet::Ipv4Flow& flow) const {
+    return Finish(packet::FoldProduct(flow.addresses ^ salts_[0], flow.ports ^ salts_[1]));
   }
 
   /// Where the key belongs that CountRow will count. All of it must be written.
@@ -62,12 +64,14 @@ class FlowCounter {
     if (++pending_count_ == kPending) [[unlikely]]
       Settle();
   }
-  /// Counts a packet in exact(), and, if that does not count it and `whole`, in all rows.
-  void CountPacket(const packet::FlowKey& key, uint32_t bytes, bool whole) {
-    const uint64_t hash = HashOf(key);
-    if (exact_.Count(key, hash, bytes) || !whole) return;
-    const packet::FlowKey copy = key;  // So that the caller's can stay in registers.
-    CountWhole(copy, hash, bytes);
+  /// Counts a packet of a flow in exact(), and, if that does not count it and `whole`, in all rows.
+  /// `Flow` is packet::FlowKey as spec() makes it, or packet::Ipv4Flow if spec() keeps 5-tuples.
+  template <typename Flow>
+  void CountPacket(const Flow& flow, uint32_t bytes, bool whole) {
+    const uint64_t hash = HashOf(flow);
+    if (exact_.CountKnown(hash, bytes)) [[likely]]
+      return;
+    if (exact_.open() || whole) CountUnknown(KeyOf(flow), hash, bytes, whole);
   }
   /// Counts a packet in all rows, for one. exact() does not count it.
   void CountWhole(const packet::FlowKey& key, uint64_t hash, uint32_t bytes);
@@ -111,6 +115,13 @@ class FlowCounter {
   static constexpr uint64_t kHashFactor = 0x9e3779b97f4a7c15;
   static constexpr uint64_t kDepthFactor = 0xa0761d6478bd642f;  // Odd, of no pattern.
 
+  uint64_t Finish(uint64_t mixed) const {
+    return packet::FoldProduct(mixed ^ salts_[6], kHashFactor);
+  }
+  static const packet::FlowKey& KeyOf(const packet::FlowKey& key) { return key; }
+  static packet::FlowKey KeyOf(const packet::Ipv4Flow& flow) { return flow.Key(); }
+  [[gnu::noinline]] void CountUnknown(const packet::FlowKey& key, uint64_t hash, uint32_t bytes,
+                                      bool whole);
   void AllocateCells(size_t cells);
   static void CountRowIn(Level& level, const Pending& update, Sketch::Place place);
   static void MergeLevel(Level& mine, const Level& theirs);

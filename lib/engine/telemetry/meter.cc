@@ -117,33 +117,28 @@ void Meter::CountRows(std::span<const Sampled> sampled) {
   }
 }
 
+/// Between two samples, one key after the other counts all frames.
 void Meter::CountFrames(std::span<const Seen> seen) {
-  const bool whole = samples_.weight() == kUnit;
-  uint64_t left = left_;
-  for (const Seen& frame : seen) {
-    if (packet::IsPlainUdpOrTcp(frame.frame, frame.length)) [[likely]] {
-      CountKeys(packet::PlainFlowKey(frame.frame), frame.length, whole);
-    } else if (const auto five_tuple = FiveTupleOf(frame.frame, frame.length)) {
-      CountKeys(*five_tuple, frame.length, whole);
-    } else if (whole) {
-      filling_->other += kUnit * static_cast<int64_t>(slots_);
-    }
-    if (left == 0) [[unlikely]]
-      left = CountSamplesOf(frame);
-    --left;
+  for (std::span<const Seen> rest = seen; !rest.empty();) {
+    const bool ends_with_sample = left_ < rest.size();
+    const auto frames = rest.first(ends_with_sample ? left_ + 1 : rest.size());
+    for (FlowCounter& counter : filling_->counters) CountKeys(&counter, frames);
+    left_ = ends_with_sample ? CountSamplesOf(frames.back()) - 1 : left_ - frames.size();
+    rest = rest.subspan(frames.size());
   }
-  left_ = left;
   if (oracle_) CountForOracles(seen);
 }
 
-/// The 5-tuple stays in registers: whoever needs it in memory gets a copy.
-inline void Meter::CountKeys(const packet::FlowKey& five_tuple, uint32_t length, bool whole) {
-  for (FlowCounter& counter : filling_->counters) {
-    if (counter.spec().kind == KeyKind::kFiveTuple) [[likely]] {
-      counter.CountPacket(five_tuple, length, whole);
-    } else {
-      const packet::FlowKey copy = five_tuple;
-      counter.CountPacket(counter.spec().Of(copy), length, whole);
+void Meter::CountKeys(FlowCounter* counter, std::span<const Seen> frames) {
+  const bool whole = samples_.weight() == kUnit;
+  const bool five_tuples = counter->spec().kind == KeyKind::kFiveTuple;
+  for (const auto& [frame, length] : frames) {
+    if (five_tuples && packet::IsPlainUdpOrTcp(frame, length)) [[likely]] {
+      counter->CountPacket(packet::PlainFlow(frame), length, whole);
+    } else if (const auto five_tuple = FiveTupleOf(frame, length)) {
+      counter->CountPacket(counter->spec().Of(*five_tuple), length, whole);
+    } else if (whole) {
+      filling_->other += kUnit * static_cast<int64_t>(rows_);
     }
   }
 }

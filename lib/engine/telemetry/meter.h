@@ -128,7 +128,7 @@ class Meter {
 
   [[gnu::noinline]] void CountRows(std::span<const Sampled> sampled);
   [[gnu::noinline]] void CountFrames(std::span<const Seen> seen);
-  void CountKeys(const packet::FlowKey& five_tuple, uint32_t length, bool whole);
+  void CountKeys(FlowCounter* counter, std::span<const Seen> frames);
   uint64_t CountSamplesOf(const Seen& frame);
   void CountForOracles(std::span<const Seen> seen);
   void SetProbability(double probability);

@@ -21,7 +21,7 @@ static_assert(sizeof(Cell) == 16);
 using Flow = KnownFlows::Flow;
 
 constexpr std::string_view kMagic = "SLUICEEP";
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr size_t kHeaderBytes = 32;
 constexpr size_t kFlowBytes = sizeof(packet::FlowKey) + 24,
                  kTableBytes = sizeof(packet::FlowKey) + 20,
@@ -218,8 +218,9 @@ void TakeEpoch(Input& in, Epoch* epoch) {
 /// A key of this counter that follows `last`, if that is not null.
 packet::FlowKey TakeKey(Input& in, const FlowCounter& counter, const packet::FlowKey* last) {
   const auto key = in.Take<packet::FlowKey>();
-  in.Require((key.ip_version == 4 || key.ip_version == 6) && key.reserved == 0 &&
-             counter.spec().Of(key) == key && (last == nullptr || Before(*last, key)));
+  const bool valid = key.ip_version == 4 ? packet::Ipv4Flow::Of(key).Key() == key
+                                         : key.ip_version == 6 && key.reserved == 0;
+  in.Require(valid && counter.spec().Of(key) == key && (last == nullptr || Before(*last, key)));
   return key;
 }
 

@@ -3,7 +3,7 @@
 // An epoch with all its counters in a file, so that those of several nodes can be merged as those
 // of several workers are (Epoch::Merge): exactly, for sketches are sums. Little-endian:
 //
-//   header    "SLUICEEP", u32 version 2, u32 0, u64 bytes of the body, u64 XXH3 of the body
+//   header    "SLUICEEP", u32 version 3, u32 0, u64 bytes of the body, u64 XXH3 of the body
 //   setup     u32 keys, of each u8 kind, u8 bits of IPv4, u8 bits of IPv6, u8 0; u32 sketch, u32
 //             rows, u32 columns, u32 top_k, u32 exact_flows, u32 levels, u32 level_columns, u32
 //             level_top_k, u32 pace, f64 probability, f64 full_rate_pps, u64 epoch_ns, f64
