@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -67,19 +69,32 @@ json ScanAll(const RuleSet& rules, const std::vector<Line>& lines) {
   return failures;
 }
 
-json Answer(const std::string& path, const std::vector<Line>& lines) {
+/// A filter alone in a rule set, or why there is none.
+struct Compiled {
   std::vector<std::string> left_out;
   std::string error;
-  auto filter = Filter::Fail2ban(path, &left_out, &error);
-  if (!filter) return {{"error", error}, {"left_out", left_out}};
-  json answer{{"rules", filter->rules()}, {"left_out", left_out}};
-  answer["failures"] = AskAll(*filter, lines);
-  std::vector<Filter> filters;
-  filters.push_back(*std::move(filter));
-  const auto rules = RuleSet::Compile(std::move(filters), &error);
-  if (rules == nullptr) return {{"error", error}};
-  answer["asked_always"] = rules->asked_always().any();
-  if (ScanAll(*rules, lines) != answer["failures"]) answer["error"] = "the scanner differs";
+  std::unique_ptr<const RuleSet> rules;
+
+  explicit Compiled(const std::string& path) {
+    auto filter = Filter::Fail2ban(path, &left_out, &error);
+    if (!filter) return;
+    std::vector<Filter> filters;
+    filters.push_back(*std::move(filter));
+    rules = RuleSet::Compile(std::move(filters), &error);
+  }
+};
+
+json Answer(const Compiled& compiled, const std::vector<Line>& lines) {
+  if (compiled.rules == nullptr) {
+    return {{"error", compiled.error}, {"left_out", compiled.left_out}};
+  }
+  const Filter& filter = compiled.rules->filters()[0];
+  json answer{{"rules", filter.rules()}, {"left_out", compiled.left_out}};
+  answer["failures"] = AskAll(filter, lines);
+  answer["asked_always"] = compiled.rules->asked_always().any();
+  if (ScanAll(*compiled.rules, lines) != answer["failures"]) {
+    answer["error"] = "the scanner differs";
+  }
   return answer;
 }
 
@@ -99,6 +114,7 @@ FramedMessages ReadStream(size_t bytes) {
 }  // namespace
 
 int main() {
+  std::map<std::string, Compiled> filters;  // By their paths.
   std::string path, count;
   while (std::getline(std::cin, path) && std::getline(std::cin, count)) {
     constexpr std::string_view kSyslog = "syslog ";
@@ -124,7 +140,9 @@ int main() {
       line.text = message.text;
     }
     const auto handler = json::error_handler_t::replace;
-    std::printf("%s\n", Answer(path, lines).dump(-1, ' ', true, handler).c_str());
+    std::printf("%s\n", Answer(filters.try_emplace(path, path).first->second, lines)
+                            .dump(-1, ' ', true, handler)
+                            .c_str());
     std::fflush(stdout);
   }
 }

@@ -6,13 +6,14 @@ import logging
 import pathlib
 import sys
 
-ROOTS = (pathlib.Path(__file__).resolve().parents[2] / "build/deps/fail2ban", pathlib.Path("/"))
+DEPS = pathlib.Path(__file__).resolve().parents[2] / "build/deps"
 LIBRARY = "usr/lib/python3/dist-packages"
 
 
-def find():
-    """The folder in which the package lies, or None."""
-    for root in ROOTS:
+def find(release=""):
+    """The folder in which the package lies, or None. `release`: another one than the system's."""
+    for root in (DEPS / f"fail2ban-{release}",) if release else (DEPS / "fail2ban",
+                                                                pathlib.Path("/")):
         if (root / LIBRARY / "fail2ban").is_dir() and (root / "etc/fail2ban/filter.d").is_dir():
             return root
     return None
@@ -26,7 +27,10 @@ class Peer:
     def __init__(self, root, name):
         sys.path.insert(0, str(root / LIBRARY))
         # pylint: disable=import-outside-toplevel,import-error
+        from fail2ban.server.ipdns import IPAddr
+        IPAddr.IP_6_RE = IPAddr.IP_6_RE.replace("|::)", "|:)")  # 1.0's, as 1.1 has it.
         from fail2ban.client import fail2banregex
+        from fail2ban.server.utils import Utils
         sys.path.pop(0)
         logging.getLogger("fail2ban").setLevel(logging.CRITICAL)
         parser = fail2banregex.get_opt_parser()
@@ -36,10 +40,14 @@ class Peer:
         fail2banregex.output = self.errors.append
         self.regex = fail2banregex.Fail2banRegex(options)
         try:
-            self.runs = bool(self.regex.readRegex(name, "fail")) and bool(self.rules())
+            self.runs = bool(self.regex.readRegex(f"{name}.conf", "fail")) and bool(self.rules())
         except Exception as error:  # pylint: disable=broad-except
             self.errors.append(str(error))
             self.runs = False
+        # As many sessions as sluice-logmon keeps: fail2ban forgets all but 100, and those that began
+        # 5 minutes ago. It creates a cache again if an empty one is false.
+        sessions = type("Sessions", (Utils.Cache,), {"__bool__": lambda self: True})
+        self.regex._filter._Filter__mlfidCache = sessions(maxCount=1024, maxTime=3600)
         self.detector = self.regex._filter.dateDetector  # pylint: disable=protected-access
         if not self.detector.templates:
             self.detector.addDefaultTemplate()

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""fail2ban_test.py FAIL2BAN_LINES: every filter of Debian's package, beside fail2ban itself. Lines
-are those of the package's samples, lines that the filters' expressions match, the same bent, and
-lines of other filters; both must name the same failures, and whose. Prints a table. The samples
-are also sent as syslog, in datagrams and in a stream: what fail2ban says of the file that a running
-rsyslogd writes counts."""
+"""fail2ban_test.py FAIL2BAN_LINES [RELEASE]: every filter of Debian's package, beside fail2ban
+itself; with RELEASE, those of another release, which scripts/setup --all unpacks. Lines are those
+of the package's samples, lines that the filters' expressions match, the same bent, and lines of
+other filters; both must name the same failures, and whose. Prints a table. The samples are also
+sent as syslog, in datagrams and in a stream: what fail2ban says of the file that a running rsyslogd
+writes counts."""
 
 import json
 import pathlib
@@ -19,8 +20,11 @@ import fail2ban_peer
 import regex_lines
 import rsyslog_peer
 
-ROOT = fail2ban_peer.find()
-TOOL = sys.argv.pop()
+TOOL, RELEASE = (*sys.argv[1:], "")[:2]
+del sys.argv[1:]
+ROOT = fail2ban_peer.find(RELEASE)
+WHY = (f"fail2ban {RELEASE} is not there: run scripts/setup --all" if RELEASE else
+       "fail2ban is not there: run scripts/setup")
 # What makes a line's time stamp, before it or in the place of empty brackets.
 STAMPS = ("Dec 10 06:55:46", "2024-12-10T06:55:46+01:00", "2024-12-10 06:55:46,123",
           "Sun Dec 10 06:55:46.123456 2023", "10/Dec/2023:13:55:36 -0700", "1718000000",
@@ -29,7 +33,8 @@ STAMPS = ("Dec 10 06:55:46", "2024-12-10T06:55:46+01:00", "2024-12-10 06:55:46,1
           "2023:12:10-06:55:46", "20231210T065546", "Dec 10, 2023 6:55:46 AM", "2023/12/10 06:55:46",
           "t=2023-12-10T06:55:46+0000", "12-10 06:55:46")
 # No rules of their own: other filters include them.
-PARTS = {"apache-common", "botsearch-common", "common", "exim-common", "selinux-common"}
+PARTS = {"apache-common", "botsearch-common", "common", "exim-common", "nginx-error-common",
+         "selinux-common"}
 
 
 def with_stamps(text, prefix_first, choose):
@@ -50,6 +55,34 @@ def bent(line, choose):
     return choose.choice((line[:at], line[at:], line[:at] + choose.choice(" x0[]\"'\t#") + line[at:],
                           line[:at] + line[at + 1:], line + line[at:], line.swapcase(),
                           line + " 1.2.3.4"))
+
+
+class Tool:
+    """FAIL2BAN_LINES, one process for all: it compiles each filter once."""
+    process = None
+
+    @classmethod
+    def ask(cls, path, count, text):
+        """What it says of the lines, messages or bytes in `text`."""
+        if cls.process is None:
+            cls.process = subprocess.Popen([TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        cls.process.stdin.write(f"{path}\n{count}\n".encode() + text)
+        cls.process.stdin.flush()
+        return json.loads(cls.process.stdout.readline())
+
+    @classmethod
+    def lines(cls, path, lines, kind=""):
+        text = "".join(f"{line}\n" for line in lines)
+        return cls.ask(path, f"{kind}{len(lines)}", text.encode("utf-8", "surrogateescape"))
+
+    @classmethod
+    def stream(cls, path, stream):
+        return cls.ask(path, f"stream {len(stream)}", stream)
+
+
+def tearDownModule():
+    if Tool.process is not None:
+        Tool.process.communicate()
 
 
 class Lines:
@@ -106,7 +139,7 @@ class Lines:
                     break
 
 
-@unittest.skipIf(ROOT is None, "fail2ban is not there: run scripts/setup")
+@unittest.skipIf(ROOT is None, WHY)
 class EveryFilter(unittest.TestCase):
     maxDiff = None
 
@@ -125,11 +158,7 @@ class EveryFilter(unittest.TestCase):
             if lines.peer.runs:
                 for line in lines.choose.sample(every, 60):
                     lines.add(line)
-        script = "".join(f"{file}\n{len(lines.lines)}\n" + "".join(f"{x}\n" for x in lines.lines)
-                         for file, lines in cls.filters.items())
-        told = subprocess.run([TOOL], input=script.encode("utf-8", "surrogateescape"),
-                              stdout=subprocess.PIPE, check=True).stdout
-        cls.answers = dict(zip(cls.filters, map(json.loads, told.decode().splitlines())))
+        cls.answers = {file: Tool.lines(file, lines.lines) for file, lines in cls.filters.items()}
 
     def test_names_the_same_failures_as_fail2ban(self):
         print(f"\n{'filter':24}{'rules run':>10}{'left out':>10}{'lines':>8}{'failures':>10}"
@@ -189,11 +218,7 @@ def rfc5424(line):
     return f"<86>1 {stamp} {known[2]} {tag[1]} {tag[2] or '-'} - - {tag[3]}"
 
 
-def stream_script(file, stream):
-    return f"{file}\nstream {len(stream)}\n".encode() + stream
-
-
-@unittest.skipIf(ROOT is None, "fail2ban is not there: run scripts/setup")
+@unittest.skipIf(ROOT is None, WHY)
 @unittest.skipIf(rsyslog_peer.PROGRAM is None, "rsyslogd is not there: run scripts/setup")
 class SamplesAsSyslog(unittest.TestCase):
     maxDiff = None
@@ -212,24 +237,19 @@ class SamplesAsSyslog(unittest.TestCase):
                 written = daemon.written("udp", messages)
                 self.assertEqual(daemon.written("tcp", messages), written)
             self.assertEqual(len(written), len(messages))
-            script = "".join(f"{file}\nsyslog {len(lines)}\n" +
-                             "".join(f"{form(line)}\n" for line in lines)
-                             for file, lines in filters.items())
-            told = self.tell(script.encode("utf-8", "surrogateescape"))
-            self.assertEqual(self.tell(b"".join(
-                stream_script(file, b"".join(rsyslog_peer.framed(form(line), form(line))
-                                             for line in lines))
-                for file, lines in filters.items())), told)
             begin = 0
-            for (file, lines), answer in zip(filters.items(), told):
+            for file, lines in filters.items():
                 of_file = written[begin:begin + len(lines)]
                 begin += len(lines)
+                sent = [form(line) for line in lines]
+                answer = Tool.lines(file, sent, "syslog ")
+                self.assertEqual(answer, Tool.stream(file, b"".join(
+                    rsyslog_peer.framed(message, message) for message in sent)))
                 peer = fail2ban_peer.Peer(ROOT, file.stem)
                 if not peer.runs:
                     continue
                 expected = {number: host for number, line in enumerate(of_file)
                             if (host := peer.failure(line)) is not None}
-                answer = json.loads(answer)
                 found = dict(answer.get("failures", ()))
                 total[form.__name__] = total.get(form.__name__, 0) + len(expected)
                 print(f"{form.__name__:10}{file.stem:24}{len(lines):8}{len(expected):10}"
@@ -237,7 +257,7 @@ class SamplesAsSyslog(unittest.TestCase):
                 with self.subTest(filter=file.stem, form=form.__name__):
                     self.assertNotIn("error", answer)
                     self.assertEqual(
-                        [(of_file[n], form(lines[n]), expected.get(n), found.get(n))
+                        [(of_file[n], sent[n], expected.get(n), found.get(n))
                          for n in range(len(lines)) if expected.get(n) != found.get(n)][:5], [])
         print(total)
         self.assertGreater(min(total.values()), 150)
@@ -269,22 +289,17 @@ class SamplesAsSyslog(unittest.TestCase):
             (b" ", size(message()), b"\n", message(), b"\n"))]
         with rsyslog_peer.Daemon() as daemon:
             written = [daemon.write_stream(stream) for stream in streams]
-        told = self.tell(b"".join(stream_script(file, stream) for stream in streams))
         peer = fail2ban_peer.Peer(ROOT, "sshd")
-        for stream, lines, answer in zip(streams, written, told):
+        for stream, lines in zip(streams, written):
             with self.subTest(stream=stream):
                 expected = [host for line in lines if (host := peer.failure(line)) is not None]
-                self.assertEqual([host for _, host in json.loads(answer)["failures"]], expected,
+                failures = Tool.stream(file, stream)["failures"]
+                self.assertEqual([host for _, host in failures], expected,
                                  lines)
-
-    @staticmethod
-    def tell(script):
-        return subprocess.run([TOOL], input=script, stdout=subprocess.PIPE,
-                              check=True).stdout.decode().splitlines()
 
 
 if __name__ == "__main__":
     if ROOT is None:
-        print("SKIP: fail2ban is not there: run scripts/setup")
+        print(f"SKIP: {WHY}")
         sys.exit(77)
     unittest.main()

@@ -12,10 +12,11 @@
 namespace sluice::engine::logmon {
 namespace {
 
-// fail2ban, server/failregex.py and server/ipdns.py.
+// fail2ban 1.1, server/failregex.py and server/ipdns.py. Release 1.0 matches neither "::" alone nor
+// an address that begins with a single colon.
 constexpr char kIp4[] = R"((?:::f{4,6}:)?(?P<ip4>(?:\d{1,3}\.){3}\d{1,3}))";
 // There the last colon looks behind for one; each repetition ends with one.
-constexpr char kIp6[] = R"((?P<ip6>(?:[0-9a-fA-F]{1,4}::?|::){1,7}(?:[0-9a-fA-F]{1,4}|:)))";
+constexpr char kIp6[] = R"((?P<ip6>(?:[0-9a-fA-F]{1,4}::?|:){1,7}(?:[0-9a-fA-F]{1,4}|:)))";
 constexpr char kDns[] = R"((?P<dns>[\w\-.^_]*\w))";
 constexpr char kCidr[] = R"((?P<cidr>\d+))";
 
