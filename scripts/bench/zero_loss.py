@@ -23,7 +23,7 @@ from report import Parser
 
 PROGRAM = "zero_loss"
 SETTLE_S = 0.2  # A cable holds frames for less than that.
-SEARCH_TRIALS = (12, 15)  # Full ones and probes of a usual search.
+SEARCH_TRIALS = (22, 15)  # Full ones and probes of a usual search.
 MOST_TRIALS = 200
 PROBES = 5  # As long as a trial.
 LINE = ["--line_gbps=100"]

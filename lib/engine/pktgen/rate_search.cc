@@ -12,15 +12,32 @@ namespace {
 
 constexpr double kFirstShare = 1.0 / 1024;
 constexpr double kLastShare = 1.0 / (1 << 20);  // A device that fails below it carries nothing.
-// A rate is judged when so many more trials passed than failed, or the other way round: Wald's
-// sequential test (Annals of Mathematical Statistics 16, 1945). If one trial errs with the
-// probability e, this does with 1 / (1 + ((1 - e) / e)^kLead).
+// Full trials that guide the search decide when so many more say one thing than the other.
 constexpr int kLead = 3;
-constexpr int kLeadOfMoved = 5;  // Of an end that was moved: more tries find more luck.
 // A host that disturbs so many trials in a row is no place to measure.
 constexpr int kMostDisturbed = 10;
-constexpr double kMinConfidence = 0.9;  // Below it there is no verdict.
-constexpr double kWidest = 1.25;        // The upper end over the lower one; above it there is none.
+constexpr double kConfidence = 0.95;
+constexpr double kStepGrowth = 1.5;  // Of the distance by which an end moves.
+constexpr double kWidest = 1.25;  // The upper end over the lower one; above it there is no verdict.
+
+// Bets at even odds that a trial at the lower end of the interval passes, or that one at the upper
+// end fails. If at least half of all trials there do otherwise, the capital grows by the factor 1 /
+// a with a probability of at most a, however long the bets go on (Ville's inequality; Shafer et
+// al., Test martingales, Bayes factors and p-values, Statistical Science 26, 2011).
+struct Bets {
+  int won = 0, lost = 0;
+
+  double Gain() const {
+    double gain = 0;
+    // Shares of the capital that are staked: half of it bets for clear ends, half for soft ones.
+    for (const double stake : {0.9, 0.5}) {
+      gain += 0.5 * std::pow(1 + stake, won) * std::pow(1 - stake, lost);
+    }
+    return gain;
+  }
+  // More than a third of the bets were lost: an end further out needs fewer trials.
+  bool Hopeless() const { return lost >= 3 && won < 2 * lost; }
+};
 
 class Searcher {
  public:
@@ -34,13 +51,23 @@ class Searcher {
     Close([this](double rate) { return Probe(rate); });
     Settle();
     Close([this](double rate) { return Holds(rate); });
-    return Report(Confirm());
+    return Report(Prove());
   }
 
  private:
   struct Votes {
     int passed = 0, failed = 0;
-    int starved = 0;  // Of those failed: the generator could not send.
+  };
+  // An end of the interval that is to be proven.
+  struct End {
+    Bets bets;
+    int tried = 1;    // Rates, this one included.
+    int starved = 0;  // Of the bets: the generator could not send.
+
+    // The n-th rate may err with a share of 1 / (n (n + 1)) of what the confidence leaves to this
+    // end; the sum of all shares is 1.
+    bool Proven() const { return bets.Gain() >= 2 / (1 - kConfidence) * tried * (tried + 1); }
+    void Move() { *this = {.bets = {}, .tried = tried + 1, .starved = 0}; }
   };
 
   // Whether the rate passed. Nothing, now and ever after, once the search has ended.
@@ -75,14 +102,12 @@ class Searcher {
   std::optional<bool> Probe(double rate) { return RunTrial(rate, search_.probe_s); }
 
   // By full trials.
-  std::optional<bool> Holds(double rate) { return Judge(rate, judged_[rate]); }
-
-  std::optional<bool> Judge(double rate, Votes& votes, int lead = kLead) {
-    while (std::abs(votes.passed - votes.failed) < lead) {
+  std::optional<bool> Holds(double rate) {
+    Votes& votes = judged_[rate];
+    while (std::abs(votes.passed - votes.failed) < kLead) {
       const std::optional<bool> passed = RunTrial(rate, search_.trial_s);
       if (!passed) return std::nullopt;
       ++(*passed ? votes.passed : votes.failed);
-      votes.starved += Starved(found_.trials.back().outcome);
     }
     return votes.passed > votes.failed;
   }
@@ -132,72 +157,52 @@ class Searcher {
     }
   }
 
-  // Judges both ends anew: the search went where trials let it, lucky ones too. An end that does
-  // not hold moves away from the other, so that the interval is as wide as the rate wanders.
-  bool Confirm() {
-    int lead = kLead;
-    for (double step = search_.precision; low_ == 0 || high_ <= kWidest * low_; step *= 2) {
-      Votes low, high;
-      const std::optional<bool> low_passes = low_ == 0 ? true : Judge(low_, low, lead);
-      const std::optional<bool> high_passes = high_ == 0 ? false : Judge(high_, high, lead);
-      if (!low_passes || !high_passes) return false;
-      starved_above_ = 2 * high.starved > high.failed;
-      if (*low_passes && !*high_passes) return CoverPassed();
-      lead = kLeadOfMoved;
-      if (!*low_passes) {
+  // Bets on both ends in turn. Earlier trials do not count: the search went where they let it,
+  // lucky ones too. An end that does not hold moves away from the other one, so that the interval
+  // is as wide as the rate wanders. Returns false if there is no verdict.
+  bool Prove() {
+    double step = search_.precision;
+    while (low_ == 0 || high_ <= kWidest * low_) {
+      const bool low_is_open = low_ != 0 && !lower_.Proven();
+      const bool high_is_open = high_ != 0 && !upper_.Proven();
+      if (!low_is_open && !high_is_open) return true;
+      if (low_is_open && !Bet(low_, true, lower_)) return false;
+      if (high_is_open && !Bet(high_, false, upper_)) return false;
+      if (low_is_open && lower_.bets.Hopeless()) {
         if (high_ == 0) high_ = low_;
         low_ /= 1 + step;
+        if (low_ < ceiling_ * kLastShare) low_ = 0;
+        lower_.Move();
+        step *= kStepGrowth;
       }
-      if (*high_passes) {
+      if (high_is_open && upper_.bets.Hopeless()) {
         if (high_ == ceiling_) return false;
         high_ = std::min(high_ * (1 + step), ceiling_);
+        upper_.Move();
+        step *= kStepGrowth;
       }
     }
     return false;
   }
 
-  // A full trial that passed above the interval was no accident, as one that failed below may be:
-  // the rate wanders so far, and as far below.
-  bool CoverPassed() {
-    double top = high_;
-    for (const auto& [offer, outcome, passed] : found_.trials) {
-      if (passed && offer.duration_s == search_.trial_s) top = std::max(top, offer.rate_pps);
-    }
-    if (high_ == 0 || top == high_) return true;
-    low_ *= high_ / top;
-    high_ = top;
-    return high_ <= kWidest * low_;
+  // Runs one trial. Returns false if the search has ended.
+  bool Bet(double rate, bool claim, End& end) {
+    const std::optional<bool> passed = RunTrial(rate, search_.trial_s);
+    if (!passed) return false;
+    ++(*passed == claim ? end.bets.won : end.bets.lost);
+    end.starved += Starved(found_.trials.back().outcome);
+    return true;
   }
 
-  // How often a trial goes against the ends: fails at or below the low one, passes at or above the
-  // high one, where a probe may pass because it is short. Jeffreys' estimate, so that few trials do
-  // not look certain.
-  double Contradictions() const {
-    int against = 0, all = 0;
-    for (const auto& [offer, outcome, passed] : found_.trials) {
-      if (outcome.disturbed) continue;
-      const bool below = offer.rate_pps <= low_;
-      const bool above =
-          high_ != 0 && offer.rate_pps >= high_ && offer.duration_s == search_.trial_s;
-      all += below || above;
-      against += (below && !passed) || (above && passed);
-    }
-    return (against + 0.5) / (all + 1);
-  }
-
-  FoundRate Report(bool confirmed) {
+  FoundRate Report(bool proven) {
     found_.low_pps = low_;
     found_.high_pps = high_ == 0 ? low_ : high_;
-    const double error = Contradictions();
-    const double wrong = 1 / (1 + std::pow((1 - error) / error, kLead));
-    const double confidence = 1 - (high_ == 0 ? 1 : 2) * wrong;
-    if (!confirmed || exhausted_ || 2 * disturbed_ > found_.trials.size() ||
-        confidence < kMinConfidence) {
+    if (!proven || exhausted_ || stopped_ || 2 * disturbed_ > found_.trials.size()) {
       found_.limit = stopped_ ? RateLimit::kStopped : RateLimit::kNoise;
       return std::move(found_);
     }
-    found_.confidence = confidence;
-    if (starved_above_) {
+    found_.confidence = kConfidence;
+    if (2 * upper_.starved > upper_.bets.won) {
       found_.limit = RateLimit::kGenerator;
     } else if (high_ != 0) {
       found_.limit = RateLimit::kDevice;
@@ -213,8 +218,8 @@ class Searcher {
   const double ceiling_;
   FoundRate found_;
   std::map<double, Votes> judged_;
-  double low_ = 0, high_ = 0;   // high_ == 0: nothing failed yet.
-  bool starved_above_ = false;  // Above the interval it was the generator that failed.
+  double low_ = 0, high_ = 0;  // high_ == 0: nothing failed yet.
+  End lower_, upper_;
   size_t disturbed_ = 0;
   bool exhausted_ = false;  // Of trials, or of patience with the host.
   bool stopped_ = false;    // By who measures.

@@ -87,18 +87,19 @@ struct FoundRate {
   /// The lowest rate above it that was judged to fail; equal to `low_pps` where the line or the
   /// generator is the limit.
   double high_pps = 0;
-  /// Of the interval holding the rate at which half of all trials fail: 0 … 1, from how often
-  /// trials contradicted each other. 0 where there is no verdict.
+  /// Least probability that the interval holds the rate at which half of all trials fail: 0.95, for
+  /// every device whose trials are independent and fail more often at higher rates. 0 where there
+  /// is no verdict.
   double confidence = 0;
   std::vector<TrialRecord> trials;  ///< Those that came to their end.
 };
 
 /// Ramps up from a thousandth of the rate, so that tables fill gently; closes in with probes, then
 /// judges both ends of the interval by full trials, which are repeated until three more say one
-/// thing than the other, and both ends once more when the search is over. An end that does not hold
-/// then moves away from the other: the interval is wider than asked for where the device's rate
-/// wanders, up to a quarter; beyond, there is no verdict. Disturbed trials are repeated, ten times
-/// at most.
+/// thing than the other. Then it proves both ends by new trials: a sequential test whose error does
+/// not depend on how the search came there. An end that does not hold moves away from the other
+/// one: the interval is wider than asked for where the device's rate wanders, up to a quarter;
+/// beyond, there is no verdict. Disturbed trials are repeated, ten times at most.
 FoundRate FindRate(const RateSearch& search, Measure measure);
 
 }  // namespace sluice::engine::pktgen
