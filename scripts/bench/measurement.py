@@ -113,7 +113,8 @@ class Job(Run):
                 if not self.rounds_left:
                     self.progress.say(f"time limit: {number} of {self.args.repeats} rounds")
                     break
-            for group in self.plan:
+            # Every second round goes the other way, so that neither of two neighbours is always first.
+            for group in self.plan[::-1] if number % 2 else self.plan:
                 self.sample(group, number)
             self.controls.append(run.control())
 

@@ -91,9 +91,8 @@ def side_by_side(rows):
 def footer(rows, controls):
     """How the tables are to be read, and the floor that the host sets."""
     stream = [c["stream_cycles"] for c in controls]
-    lines = ["figures: all of a row's are of one sample, the one at the quartile next to the fewest "
-             "cycles; ratios: of\nneighbouring samples (95 % interval): above 1, streaming is cheaper, "
-             "or faster",
+    lines = ["figures: medians of the half of a row's samples that took the fewest cycles; ratios: of "
+             "neighbouring\nsamples (95 % interval): above 1, streaming is cheaper, or faster",
              "d: the core that plays the NIC was the limit of one of them, so that models are compared",
              f"line-stream floor of this host: {min(stream):.1f}..{max(stream):.1f} cycles for a "
              "64-byte line that another core wrote"]

@@ -3,9 +3,10 @@
 
 Whatever else the host does can only add cycles to a sample, and take frames from it. So a figure is
 the envelope of its samples: the quartile next to the best one. It needs a quarter of quiet samples,
-wherever in the run they are. All figures of a row are those of one sample, the one on the envelope
-of the cycles. Rows are compared by neighbours (paired.py), not by their figures."""
-from statistics import median
+wherever in the run they are. The quartile of the cycles is the median of the better half of the
+samples, and all figures of a row are medians of that half. Rows are compared by neighbours
+(paired.py), not by their figures."""
+from statistics import median, median_low
 
 from paired import cost_ratio, ratio
 
@@ -13,6 +14,7 @@ DEVICE_BOUND_SHARE = 0.95       # Busy share of the device lcore above which it 
 MAX_SWITCHES_PER_S = 20         # Involuntary context switches of a sample that nobody disturbed.
 MAX_UNSETTLED = 1.1             # Envelope over best sample, for fewer quiet samples than it needs.
 MAX_DROP_DIFFERENCE = 0.01      # Of the frames, between interfaces whose work is compared.
+FIGURES = ("cycles_per_pkt", "ns_per_pkt", "mpps", "gbps", "worker_busy", "device_busy")
 
 
 def key(sample):
@@ -68,30 +70,33 @@ def ns_per_pkt(sample):
 
 def build_rows(samples, hugepages):
     """One row per app, mode, iface and traffic, in order of first appearance: the fields of the
-    sample on the envelope of the cycles, all samples, and how many were disturbed or left out."""
+    sample on the envelope of the cycles, but for its figures, all samples, and how many were disturbed
+    or left out."""
     rows = []
     for group in dict.fromkeys(map(key, samples)):
         all_of_it = [s for s in samples if key(s) == group]
         usable = [s for s in all_of_it if not why_unusable(s)]
         chosen = sorted(usable or all_of_it, key=lambda s: s["cycles_per_pkt"])
+        half = [s | {"ns_per_pkt": ns_per_pkt(s)} for s in chosen[:(len(chosen) + 1) // 2]]
         row = dict(chosen[quartile(len(chosen))])
-        row["ns_per_pkt"] = ns_per_pkt(row)
+        row |= {name: figure(half, name)["value"] for name in FIGURES if name in half[0]}
         row["samples"] = chosen
         row["disturbed_samples"] = sum(map(is_disturbed, usable))
         row["left_out"] = [why_unusable(s) for s in all_of_it if why_unusable(s)]
-        row["mpps_spread"] = figure(chosen, "mpps")
-        row["cycles_spread"] = figure(chosen, "cycles_per_pkt")
+        row["mpps_spread"] = figure(half, "mpps")
+        row["cycles_spread"] = figure(half, "cycles_per_pkt")
         row["verdict"] = verdict_of(row, bool(usable), hugepages)
         rows.append(row)
     add_ratios(rows)
     return rows
 
 
-def figure(chosen, name):
-    """A figure of the sample on the envelope of the cycles, and its range over the samples from the
-    best to the median."""
-    half = [sample[name] for sample in chosen[:(len(chosen) + 1) // 2]]
-    return {"value": chosen[quartile(len(chosen))][name], "low": min(half), "high": max(half)}
+def figure(half, name):
+    """A figure of the better half of the samples, and its range over them. None: not known of all."""
+    values = [sample.get(name) for sample in half]
+    if None in values:
+        return dict.fromkeys(("value", "low", "high"))
+    return {"value": median_low(values), "low": min(values), "high": max(values)}
 
 
 def rebuilt(rows, hugepages):

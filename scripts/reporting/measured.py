@@ -18,8 +18,8 @@ NOISY = ("noisy, its quartile is more than a tenth above its best sample; which 
          "decided by pairs")
 BOUND = "noisy, or the core that plays the NIC was the limit, so that the rate is the model's"
 TRAFFIC = "frame size in bytes, or traffic"
-ROWS_NOTE = ("figure, and its range over the samples from the best to the median; ratio: of neighbouring "
-             "samples, with its 95 % interval; disturbed: samples that lost their core more than "
+ROWS_NOTE = ("median of the half of the samples that took the fewest cycles, and the range of that half; "
+             "ratio: of neighbouring samples, with its 95 % interval; disturbed: samples that lost their core more than "
              f"{row_rules.MAX_SWITCHES_PER_S} times a second")
 
 

@@ -287,7 +287,7 @@ class Page(unittest.TestCase):
             picture = pictures.bars("t", "frame size", "cycles", ["64"], ["a"], {("64", "a"): mark},
                                     ("measured", ""), "no hugepages")
             self.assertIn(">frame size</text>", picture)
-            self.assertIn("the range of the samples from the best to the median", picture)
+            self.assertIn("Line on a bar: the range of the samples", picture)
             self.assertEqual("Pale, dashed: no hugepages" in picture, doubt)
 
     def test_ticks_are_round(self):

@@ -28,13 +28,15 @@ class Rows(unittest.TestCase):
         self.assertEqual(row["mpps_spread"], {"low": 600 / 7, "value": 100.0, "high": 120.0})
         self.assertEqual(len(row["samples"]), 5)
 
-    def test_all_figures_of_a_row_are_of_one_sample_and_within_their_range(self):
-        # Rates that do not follow the cycles: those of the best three are 50, 45 and 60.
+    def test_all_figures_of_a_row_are_of_the_same_samples_and_within_their_range(self):
+        # Rates that do not follow the cycles: those of the best three of five are 50, 45 and 60.
         samples = [sample(cycles=c, mpps=m, gbps=m / 2, round=i) for i, (c, m) in
                    enumerate(((9.0, 70.0), (5.0, 50.0), (6.0, 45.0), (30.0, 80.0), (7.0, 60.0)))]
         [row] = rows.build_rows(samples, True)
-        self.assertEqual((row["cycles_per_pkt"], row["mpps"], row["gbps"]), (6.0, 45.0, 22.5))
-        self.assertEqual(row["mpps_spread"], {"low": 45.0, "value": 45.0, "high": 60.0})
+        self.assertEqual((row["cycles_per_pkt"], row["mpps"], row["gbps"]), (6.0, 50.0, 25.0))
+        self.assertEqual(row["mpps_spread"], {"low": 45.0, "value": 50.0, "high": 60.0})
+        # 0.9 of the time for 45, 50 and 60 packets a microsecond.
+        self.assertAlmostEqual(row["ns_per_pkt"], 1000 * 0.9 / 50)
 
     def test_rows_of_a_file_are_made_again_of_their_samples(self):
         made = rows.build_rows([sample(cycles=c, round=i) for i, c in enumerate((6.0, 5.0))]
