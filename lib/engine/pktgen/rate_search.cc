@@ -21,9 +21,9 @@ constexpr double kStepGrowth = 1.5;  // Of the distance by which an end moves.
 constexpr double kWidest = 1.25;  // The upper end over the lower one; above it there is no verdict.
 
 // Bets at even odds that a trial at the lower end of the interval passes, or that one at the upper
-// end fails. If at least half of all trials there do otherwise, the capital grows by the factor 1 /
-// a with a probability of at most a, however long the bets go on (Ville's inequality; Shafer et
-// al., Test martingales, Bayes factors and p-values, Statistical Science 26, 2011).
+// end fails. If at least half of all trials there do otherwise, the capital ever grows to g times
+// what it was with a probability of at most 1 / g, however long the bets go on (Ville's inequality;
+// Shafer et al., Test martingales, Bayes factors and p-values, Statistical Science 26, 2011).
 struct Bets {
   int won = 0, lost = 0;
 
