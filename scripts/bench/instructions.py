@@ -3,6 +3,9 @@
 
 Each bench steps device and worker in turn in one thread, so that the count is the same on every
 run; only functions whose name begins with Worker are counted, and what they call.
+
+With --caches, callgrind simulates caches, too: those of the processor of Ensō's paper. Before every
+burst they are filled with other lines, because a NIC puts what it writes into no core's cache.
 """
 import argparse
 import os
@@ -19,30 +22,73 @@ BENCHES = {  # interface: bench, called with <frame size> <burst> <packets>; pri
     "coherent": "tests/nic/nic_coherent_bench",
 }
 TARGETS = {"packetized": 80, "streaming": 15}  # Of the last burst; the others have none.
+# (name, bench, frame size, arguments after the packets). The last two are a trace's mean size, as
+# Ensō's paper compares it: frames that leave as copies, beside packets that do not.
+CACHED = (("packetized", "packetized", 60, ("cold",)),
+          ("streaming", "streaming", 60, ("1", "cold")),
+          ("packetized, 462 bytes", "packetized", 462, ("cold",)),
+          ("streaming, 462 bytes, copied", "streaming", 462, ("1", "copy", "cold")))
+# Of a core of an i9-9960X; callgrind has two levels.
+CACHES = ("--cache-sim=yes", "--D1=32768,8,64", "--LL=1048576,16,64")
+CACHED_PACKETS = 6400
 FRAME_BYTES = 60  # 64 on the wire: the FCS is not in memory.
 PACKETS = 100_000
 BURST = 32
 
 
+def collect(bench, size, burst, packets, arguments=(), options=()):
+    """By event of callgrind: how many of it for each packet."""
+    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+                           "--toggle-collect=Worker*", *options, bench,
+                           str(size), str(burst), str(packets), *arguments],
+                          capture_output=True, text=True, check=False)
+    echoed = re.search(r"(\d+) packets", done.stdout)
+    events = re.search(r"Events +: (.+)", done.stderr)
+    collected = re.search(r"Collected : (.+)", done.stderr)
+    if done.returncode != 0 or not echoed or not events or not collected:
+        sys.exit(f"instructions: {bench} failed\n{(done.stdout + done.stderr)[-2000:]}")
+    return {event: int(number) / int(echoed[1])
+            for event, number in zip(events[1].split(), collected[1].split())}
+
+
 def count(bench, burst):
     """Instructions per packet."""
-    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                           "--toggle-collect=Worker*", f"build/release/{bench}", str(FRAME_BYTES),
-                           str(burst), str(PACKETS)], capture_output=True, text=True, check=False)
-    packets = re.search(r"(\d+) packets", done.stdout)
-    collected = re.search(r"Collected : (\d+)", done.stderr)
-    if done.returncode != 0 or not packets or not collected:
-        sys.exit(f"instructions: {bench} failed\n{(done.stdout + done.stderr)[-2000:]}")
-    return int(collected[1]) / int(packets[1])
+    return collect(f"build/release/{bench}", FRAME_BYTES, burst, PACKETS)["Ir"]
+
+
+def print_caches():
+    print("misses per packet in bursts of 32, L1d 32 KiB and L2 1 MiB, by callgrind: without, with "
+          "its prefetcher")
+    print("| echo | instructions | accesses | L1d misses | of accesses | L2 misses | of L1d's |")
+    print("|---|---|---|---|---|---|---|")
+    for name, iface, size, arguments in CACHED:
+        found = [collect(f"build/release/{BENCHES[iface]}", size, BURST, CACHED_PACKETS, arguments,
+                         (*CACHES, f"--simulate-hwpref={prefetcher}"))
+                 for prefetcher in ("no", "yes")]
+        accesses, first, last = ([sum(each[event] for event in events) for each in found]
+                                 for events in (("Dr", "Dw"), ("D1mr", "D1mw"), ("DLmr", "DLmw")))
+        share = [[f"{part / whole:.1%}" for part, whole in zip(parts, wholes)]
+                 for parts, wholes in ((first, accesses), (last, first))]
+        print(f"| {name} | {found[0]['Ir']:.1f} | {accesses[0]:.1f} | {first[0]:.2f}, "
+              f"{first[1]:.2f} | {', '.join(share[0])} | {last[0]:.2f}, {last[1]:.2f} | "
+              f"{', '.join(share[1])} |")
 
 
 def main():
     parser = argparse.ArgumentParser(prog="instructions", description=__doc__.splitlines()[0])
     parser.add_argument("--bursts", default="1,8,32,64", help="default: 1,8,32,64")
-    bursts = [int(burst) for burst in parser.parse_args().bursts.split(",")]
+    parser.add_argument("--caches", action="store_true",
+                        help="count misses of simulated caches instead")
+    args = parser.parse_args()
+    bursts = [int(burst) for burst in args.bursts.split(",")]
     os.chdir(ROOT)
-    subprocess.run(["scripts/build", "release", *BENCHES.values()], check=True,
+    benches = {iface: bench for iface, bench in BENCHES.items()
+               if not args.caches or iface in {row[1] for row in CACHED}}
+    subprocess.run(["scripts/build", "release", *benches.values()], check=True,
                    stdout=subprocess.DEVNULL)
+    if args.caches:
+        print_caches()
+        return
     print("instructions per 64-byte packet, by burst (streaming: a batch of one pipe; bilateral: a "
           "region; coherent: a line)")
     print(f"{'interface':<12}" + "".join(f"{f'burst {burst}':>10}" for burst in bursts)

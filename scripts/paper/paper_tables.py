@@ -20,11 +20,13 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "scripts/bench"))
+import ranges  # pylint: disable=wrong-import-position
 from judging import judge, total  # pylint: disable=wrong-import-position
 from progress import Progress  # pylint: disable=wrong-import-position
 
 MEASURED = "build/measured/paper_tables.json"  # Where scripts/report finds it.
 VALUES = pathlib.Path(__file__).resolve().parent / "values.json"
+RANGES = VALUES.parent / "ranges.json"
 PROGRAM = "tools/paper_rows/sluice-paper-rows"
 BEGIN, END = "<!-- begin: scripts/paper_tables --page -->", "<!-- end -->"
 
@@ -54,6 +56,9 @@ def parse_arguments():
     parser.add_argument("--set", action="append", default=[], metavar="INPUT=VALUE",
                         help="change an input, as pcie_oneway=500ns; --inputs lists them")
     parser.add_argument("--inputs", action="store_true", help="list the inputs")
+    parser.add_argument("--ranges", nargs="?", const=str(RANGES), metavar="FILE",
+                        help="sweep the inputs again (minutes): where each verdict stands; "
+                        "default: scripts/paper/ranges.json, of the inputs' own values")
     parser.add_argument("--json", metavar="FILE",
                         help=f"default: {MEASURED}; - = standard output, instead of the table")
     parser.add_argument("--plot", metavar="FOLDER",
@@ -98,6 +103,19 @@ def compute(program, settings):
         return json.loads(out.read())
 
 
+def sweep(program, settings, data, computed, place):
+    """Where each verdict stands, written for later runs."""
+    sweeper = ranges.Sweeper(program, settings, data, computed)
+    if changed := sweeper.changed_by_sample():
+        sys.exit(f"paper_tables: short runs judge {', '.join(changed)} otherwise: ranges.SAMPLE")
+    progress = Progress([len(rows) for _, rows in sweeper.tasks()])
+    found = sweeper.sweep(progress.step)
+    progress.close()
+    lines = (f" {json.dumps(name)}: {json.dumps(row)}" for name, row in found.items())
+    pathlib.Path(place).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    return found
+
+
 def number(value, unit):
     if unit == "1/s":
         return f"{value / 1e6:.1f}M" if value >= 10e6 else f"{value / 1000:.0f}K"
@@ -110,7 +128,8 @@ def law_of(row):
     return f"{row['law']['expected']:.2f} % = 1 - exp(-L W)"
 
 
-def join(data, computed):
+def join(data, computed, stands):
+    """Rows of papers and ours; `stands`: where verdicts do, as ranges.Sweeper finds it."""
     inputs = {each["name"]: each for each in computed["inputs"]}
     rows = {row["id"]: row for row in computed["rows"]}
     joined = []
@@ -146,6 +165,7 @@ def join(data, computed):
             "law": row.get("law") if row else None,
             "tolerance": tolerance,
             "verdict": verdict,
+            "stands": ranges.shown(stands, row, counted) if row else "",
             "counted": counted,
         })
     if rows:
@@ -167,14 +187,15 @@ def counts(rows):
 
 
 def print_table(rows, data, out):
-    print("| row | what | paper | ours | kind | tolerance | verdict | source | inputs |", file=out)
-    print("|---|---|---|---|---|---|---|---|---|", file=out)
+    print("| row | what | paper | ours | kind | tolerance | verdict | stands for | source | inputs |",
+          file=out)
+    print("|---|---|---|---|---|---|---|---|---|---|", file=out)
     for row in rows:
         if "section" in row:
-            print(f"| | **{row['section']}** | | | | | | | |", file=out)
+            print(f"| | **{row['section']}** | | | | | | | | |", file=out)
             continue
         cells = [row["id"], row["what"], row["paper"], row["shown"], row["kind"],
-                 row["tolerance"], row["verdict"], shown_source(row), shown_inputs(row)]
+                 row["tolerance"], row["verdict"], row["stands"], shown_source(row), shown_inputs(row)]
         print("| " + " | ".join(cells) + " |", file=out)
     print(file=out)
     for source, text in data["sources"].items():
@@ -182,6 +203,14 @@ def print_table(rows, data, out):
     print(file=out)
     for counted, count in sorted(counts(rows).items()):
         print(f"{count} {counted}", file=out)
+
+
+def print_swept(inputs, out):
+    print("\n| swept | value | range | origin |\n|---|---|---|---|", file=out)
+    for each in inputs:
+        if each["sweep"]:
+            print(f"| {each['name']} | {each['value']} | {each['sweep']} | {each['origin']} |",
+                  file=out)
 
 
 def cell(point):
@@ -245,9 +274,15 @@ def main():
     if args.inputs:
         for each in computed["inputs"]:
             chosen = f"; chosen from {each['chosen_from']}" if each["chosen_from"] else ""
-            print(f"{each['name']:24} {each['value']:>10}  {each['group']}: {each['origin']}{chosen}")
+            swept = f"; swept {each['sweep']}" if each["sweep"] else ""
+            print(f"{each['name']:24} {each['value']:>10}  {each['group']}: {each['origin']}"
+                  f"{chosen}{swept}")
         return 0
-    rows = join(data, computed)
+    if args.ranges and "stopped" not in computed:
+        stands = sweep(program, args.set, data, computed, args.ranges)
+    else:
+        stands = json.loads(RANGES.read_text(encoding="utf-8"))
+    rows = join(data, computed, stands)
     plots = computed.get("plots", {})
     text = json.dumps({"inputs": computed["inputs"], "rows": rows, "counts": counts(rows),
                        "plots": plots, "stopped": computed.get("stopped", "")}, indent=1)
@@ -259,6 +294,7 @@ def main():
         place.write_text(text + "\n", encoding="utf-8")
     out = io.StringIO()
     print_table(rows, data, out)
+    print_swept(computed["inputs"], out)
     print_plots(plots, out)
     if args.page and "stopped" not in computed:
         replace_in_page(pathlib.Path(args.page), out.getvalue())

@@ -5,9 +5,10 @@
 // --toggle-collect='Worker*' it counts the worker's instructions; alone it prints TSC
 // cycles.
 //
-//   net_enso_burst_bench [frame_size] [burst] [packets] [pipes] [grow]
+//   net_enso_burst_bench [frame_size] [burst] [packets] [pipes] [grow|copy] [cold]
 //
-// `grow`: each frame gets 20 bytes more, and so leaves as a copy.
+// `grow`: each frame gets 20 bytes more, and so leaves as a copy. `copy`: as a copy, unchanged.
+// `cold`: frames and notifications are in no cache when the worker gets them.
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
@@ -22,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "../cold_caches.h"
 #include "../eal_run.h"
 #include "device/enso/enso_nic.h"
 #include "engine/echo/echo.h"
@@ -56,6 +58,22 @@ class Growing {
  private:
   static constexpr uint32_t kGrownHeaderBytes =
       packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
+  std::array<uint8_t, packet::Frame::kSpareBytes> room_{};
+};
+
+/// Sends a copy of each packet, as an application does that keeps packets out of order.
+class Copying {
+ public:
+  packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
+    uint8_t* const start = frame.spare != nullptr ? frame.spare : room_.data();
+    std::memcpy(start, frame.data, frame.length);
+    ++start[kCountedByte];
+    frame.data = start;
+    return packet::kForward;
+  }
+
+ private:
+  static constexpr uint32_t kCountedByte = 42;
   std::array<uint8_t, packet::Frame::kSpareBytes> room_{};
 };
 
@@ -103,12 +121,22 @@ extern "C" __attribute__((noinline)) uint32_t WorkerGrow(EchoQueue* queue, Growi
   return queue->Poll(*engine, 0);
 }
 
+/// The same, each of them unchanged.
+extern "C" __attribute__((noinline)) uint32_t WorkerCopy(EchoQueue* queue, Copying* engine) {
+  return queue->Poll(*engine, 0);
+}
+
 int main(int argc, char** argv) {
   const uint32_t size = argc > 1 ? std::atoi(argv[1]) : 60;
   const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 64;
   const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 10'000'000;
   const uint32_t pipes = argc > 4 ? std::atoi(argv[4]) : 1;
-  const bool grow = argc > 5 && std::string(argv[5]) == "grow";
+  const std::vector<std::string> modes(argv + std::min(argc, 5), argv + argc);
+  const auto is = [&](const char* mode) {
+    return std::find(modes.begin(), modes.end(), mode) != modes.end();
+  };
+  const bool grow = is("grow"), copy = is("copy");
+  ColdCaches caches(is("cold"));
   const EalRun eal(argv[0], {"--no-pci", "-l", "0", "--no-huge", "-m", "64", "--no-telemetry",
                              "--log-level=error"});
   if (!eal.started()) return 1;
@@ -133,6 +161,7 @@ int main(int argc, char** argv) {
   auto queue = std::make_unique<EchoQueue>(*std::move(opened));
   engine::IncrementEcho echo;
   Growing growing;
+  Copying copying;
 
   const auto bytes = MakeFrames(burst, size);
   std::vector<device::WireFrame> frames;
@@ -146,9 +175,11 @@ int main(int argc, char** argv) {
   const uint64_t begin = rte_rdtsc();
   nic.device().Receive(frames, false);
   for (uint32_t idle = 0; echoed < packets && idle < kMaxIdlePolls; ++idle) {
+    caches.Evict();
     const uint64_t start = rte_rdtsc();
-    const uint32_t polled =
-        grow ? WorkerGrow(queue.get(), &growing) : WorkerEcho(queue.get(), &echo);
+    const uint32_t polled = grow   ? WorkerGrow(queue.get(), &growing)
+                            : copy ? WorkerCopy(queue.get(), &copying)
+                                   : WorkerEcho(queue.get(), &echo);
     worker_cycles += rte_rdtsc() - start;
     nic.Step();
     if (polled == 0) continue;

@@ -4,15 +4,19 @@
 // cross-core traffic. Under callgrind with --toggle-collect='Worker*' it counts
 // the worker's instructions; alone it prints TSC cycles.
 //
-//   net_ipu_burst_bench [frame_size] [burst] [packets] [huge]
+//   net_ipu_burst_bench [frame_size] [burst] [packets] [huge|cold]
+//
+// `cold`: frames and descriptors are in no cache when the worker gets them.
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
+#include "../cold_caches.h"
 #include "../eal_run.h"
 #include "stepped_nic.h"
 
@@ -37,7 +41,9 @@ int main(int argc, char** argv) {
   const uint32_t size = argc > 1 ? std::atoi(argv[1]) : 60;
   const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 32;
   const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 20'000'000;
-  const bool huge = argc > 4;
+  const std::string mode = argc > 4 ? argv[4] : "";
+  const bool huge = mode == "huge";
+  ColdCaches caches(mode == "cold");
   const EalRun eal(argv[0], {"--no-pci", "-l", "0", "-m", "64", "--log-level=error",
                              huge ? "--no-telemetry" : "--no-huge"});
   if (!eal.started()) return 1;
@@ -57,6 +63,7 @@ int main(int argc, char** argv) {
   std::vector<uint8_t> bytes(size, 0);
   bytes[12] = 0x08;
   bytes[14] = 0x45;
+  bytes[16] = static_cast<uint8_t>((size - 14) >> 8);
   bytes[17] = static_cast<uint8_t>(size - 14);
   bytes[23] = 17;
   const std::vector<device::WireFrame> frames(burst, {bytes.data(), size});
@@ -69,6 +76,7 @@ int main(int argc, char** argv) {
   const uint64_t begin = rte_rdtsc();
   for (; echoed < packets; ++rounds) {
     nic.device().Receive(frames, false);
+    caches.Evict();
     const uint64_t start = rte_rdtsc();
     echoed += WorkerEcho(rx, tx, burst);
     worker_cycles += rte_rdtsc() - start;

@@ -19,6 +19,7 @@ PAGE = pathlib.Path(sys.argv[3])
 sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
 import paper_tables  # pylint: disable=wrong-import-position
+import ranges  # pylint: disable=wrong-import-position
 
 # Short runs: what depends on what shows all the same.
 SMALL = {"requests": "40", "echo_frames": "3000", "watchdog": "1ms", "watchdog_tick": "100us",
@@ -30,6 +31,13 @@ OTHER_VALUES = {"rx_descriptor": "16", "tx_descriptor": "32", "descriptors_fetch
                 "nic_buffers": "20", "fpga_lanes": "8", "fpga_payload": "128", "pcie_generation": "3",
                 "pcie_lanes": "8", "rpc_cores": "7", "shinjuku_workers": "3",
                 "watchdog": "2ms", "watchdog_tick": "150us", "slow_stage": "3us"}
+
+
+# Verdicts that hold in a part of a range, one of each experiment: both sides of each limit.
+LIMITS = (("F7b", "pipes_per_worker"), ("E1a", "fpga_payload"), ("L8nl", "reallocate"),
+          ("F5d", "line_time"))
+# Estimates that only rows without a verdict follow from.
+NO_VERDICT = {"offerer_validates"}
 
 
 def run(changes):
@@ -83,7 +91,7 @@ class Inputs(unittest.TestCase):
     def test_what_is_reproduced_could_have_come_out_otherwise(self):
         data = json.loads((SCRIPTS / "values.json").read_text(encoding="utf-8"))
         moved = set().union(*self.changed.values())
-        for row in paper_tables.join(data, self.base):
+        for row in paper_tables.join(data, self.base, {}):
             if row.get("counted") == "reproduced":
                 self.assertIn(row["id"], moved)
 
@@ -106,7 +114,7 @@ class Inputs(unittest.TestCase):
 
     def test_each_row_has_a_paper_or_says_that_none_has(self):
         data = json.loads((SCRIPTS / "values.json").read_text(encoding="utf-8"))
-        joined = [row for row in paper_tables.join(data, self.base) if "id" in row]
+        joined = [row for row in paper_tables.join(data, self.base, {}) if "id" in row]
         self.assertLessEqual(set(self.rows), {row["id"] for row in joined})
         for row in joined:
             self.assertIn(row["source"], data["sources"])
@@ -214,6 +222,68 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.judge(paper, 1300), "check of the simulator: FAILS")
 
 
+class Ranges(unittest.TestCase):
+    """Where verdicts stand: values of ranges.json, and how they were found."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stands = json.loads(paper_tables.RANGES.read_text(encoding="utf-8"))
+        cls.data = json.loads((SCRIPTS / "values.json").read_text(encoding="utf-8"))
+
+    def sweeper(self, rows):
+        done = subprocess.run([PROGRAM, "--rows", rows], capture_output=True, text=True,
+                              check=True)
+        return ranges.Sweeper(PROGRAM, [], self.data, json.loads(done.stdout))
+
+    def test_limits_are_where_verdicts_change(self):
+        for row, name in LIMITS:
+            low, high = (self.stands[row]["inputs"][name][end] for end in ("low", "high"))
+            sweeper = self.sweeper(row)
+            self.assertTrue(low[1] or high[1], (row, name))
+            for stands, falls in (low, high):
+                words = [sweeper.words_at(name, value, [row]).get(row)
+                         for value in (stands, falls) if value]
+                self.assertEqual(words[0], sweeper.words[row], (row, name, stands))
+                self.assertNotEqual(words[1:], words[:1], (row, name, falls))
+
+    def test_an_input_without_a_source_has_a_range(self):
+        """What nobody measured is swept, unless it is the size of a sample or of no verdict."""
+        inputs = self.sweeper("none").inputs.values()
+        swept = {each["name"] for each in inputs if each["sweep"]}
+        self.assertEqual({each["name"] for each in inputs
+                          if each["origin"] == "estimate" and not each["chosen_from"]} - swept,
+                         NO_VERDICT)
+        self.assertEqual({name for each in self.stands.values() for name in each["inputs"]}, swept)
+        for each in inputs:
+            if each["sweep"]:
+                points, _ = ranges.ends(each["sweep"])
+                value = ranges.nanoseconds(each["value"])
+                self.assertLessEqual(min(points), value, each["name"])
+                self.assertGreaterEqual(max(points), value, each["name"])
+
+    def test_points_go_outwards_to_the_ends_of_a_range(self):
+        down, up = ranges.outwards(2, "1 to 32")
+        self.assertEqual([round(point) for point in up], [8, 32])
+        self.assertEqual(round(down[-1]), 1)
+        self.assertEqual(ranges.outwards(256, "128 256 512"), [[128], [512]])
+        self.assertEqual(ranges.outwards(1650, "0ns to 3.3us")[0][-1], 0)
+        self.assertEqual(ranges.text_of(1650, "1us"), "1.65us")
+        self.assertEqual(ranges.text_of(5.66, "2"), "6")
+
+    def test_a_range_of_another_value_is_not_shown(self):
+        found = {"X1": {"word": "claim holds", "value": 2.0, "inputs": {
+            "pipes": {"swept": "1 to 32", "low": ["1", None], "high": ["5", "6"]},
+            "cost": {"swept": "1ns to 9ns", "low": ["1ns", None], "high": ["9ns", None]}}}}
+        self.assertEqual(ranges.shown(found, {"id": "X1", "value": 2.0}, "claim holds"),
+                         "pipes 1 to 5")
+        self.assertEqual(ranges.shown(found, {"id": "X1", "value": 2.1}, "claim holds"),
+                         "not swept")
+        self.assertEqual(ranges.shown(found, {"id": "X2", "value": 2.1}, "fitted"), "")
+        del found["X1"]["inputs"]["pipes"]
+        self.assertEqual(ranges.shown(found, {"id": "X1", "value": 2.0}, "claim holds"),
+                         "all ranges")
+
+
 class Page(unittest.TestCase):
     def test_shows_what_the_program_prints(self):
         printed = subprocess.run(
@@ -227,6 +297,7 @@ class Page(unittest.TestCase):
                          "scripts/paper_tables --page docs/paper_tables.md fixes it; then read "
                          "what the page says about it again")
         self.assertNotIn("FAIL", printed)
+        self.assertNotIn("| not swept |", printed, "scripts/paper_tables --ranges")
 
 
 class Interrupt(unittest.TestCase):
@@ -239,8 +310,8 @@ class Interrupt(unittest.TestCase):
                     text=True) as process:
                 for line in process.stderr:
                     # Lines in a file: what is done, of how many, and what is left.
-                    self.assertRegex(line, r"^\[\d+/15, (\d+ s|\d+ min) left\] ")
-                    if line.startswith("[2/15"):
+                    self.assertRegex(line, r"^\[\d+/16, (\d+ s|\d+ min) left\] ")
+                    if line.startswith("[2/16"):
                         break
                 process.send_signal(signal.SIGINT)
                 printed, said = process.communicate(timeout=60)

@@ -25,6 +25,7 @@ ServingParameters Parameters(ServingHost host, uint32_t cores, uint32_t services
                     .jump = 20_ns,
                     .switch_process = 1200_ns,
                     .kernel_call = 4_us,
+                    .reallocate = 5_us,
                     .slice = 3000_us},
           .cores = cores,
           .services = services,
@@ -39,6 +40,8 @@ TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
       // Up a way; a look, the work, the doorbell; it goes down, descriptor and reply are read.
       {kPolling, 379_ns + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
       // An interrupt, the process, a socket's work; out as above.
+      // Up a way, seen by the dedicated core; a core is given; then as a process that polls.
+      {kReallocating, 379_ns + 40_ns + 5_us + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
       {kKernel, 1600_ns + 1200_ns + 4_us + 100_ns + 20_ns + 5 * 379_ns},
   };
   for (const auto& [host, expected] : kCases) {

@@ -104,6 +104,7 @@ std::vector<Row> Experiments::CoherentRows() const {
                                   .jump = inputs_.rpc_jump,
                                   .switch_process = inputs_.switch_process,
                                   .kernel_call = inputs_.kernel_call,
+                                  .reallocate = inputs_.reallocate,
                                   .slice = inputs_.poll_slice},
                         .cores = cores,
                         .services = services,
@@ -229,6 +230,12 @@ std::vector<Row> Experiments::CoherentRows() const {
        "",
        by_dma,
        {}},
+      {"L6g",
+       "polling over coherent at a tenth, modelled",
+       median(kPolling, 0.1) / median(kCoherent, 0.1),
+       "",
+       by_dma,
+       {}},
       {"L6e",
        "calls a second up to which coherent is not slower than polling, modelled",
        faster_up_to(),
@@ -253,7 +260,8 @@ std::vector<Row> Experiments::CoherentRows() const {
       return play(host, inputs_.rpc_cores, inputs_.rpc_cores * times, inputs_.handler,
                   inputs_.rpc_load);
     };
-    const ServingResults coherent = run(kCoherent), polling = run(kPolling), kernel = run(kKernel);
+    const ServingResults coherent = run(kCoherent), polling = run(kPolling), kernel = run(kKernel),
+                         given = run(kReallocating);
     const auto p99 = [](const ServingResults& results) {
       return Microseconds(results.Percentile(0.99));
     };
@@ -264,6 +272,7 @@ std::vector<Row> Experiments::CoherentRows() const {
     const Names sockets =
         mix + rounds +
         Names{"pcie_oneway", "msix_send", "msix_receive", "msix_dispatch", "kernel_call"};
+    const Names reallocated = polls + Names{"reallocate"};
     rows.insert(
         rows.end(),
         {
@@ -321,6 +330,18 @@ std::vector<Row> Experiments::CoherentRows() const {
              p99(kernel) / p99(coherent),
              "",
              lines + sockets,
+             {}},
+            {id('k'),
+             what + "99th percentile, a core that reallocates the others, modelled",
+             p99(given),
+             "us",
+             reallocated,
+             {}},
+            {id('l'),
+             what + "99th percentile of that over coherent, modelled",
+             p99(given) / p99(coherent),
+             "",
+             lines + reallocated,
              {}},
         });
   };

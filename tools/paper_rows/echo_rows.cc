@@ -71,8 +71,40 @@ std::vector<Row> Experiments::EchoRows() const {
   const double per_packet = GbpsOf(full(kNotifyPacket));
   const double reactive = GbpsOf(full(kReactive));
   const double prefetched = GbpsOf(full(kPrefetch));
+  // The same table behind both interfaces; they differ in what a frame costs besides.
+  const Names mica = {"mica_request"};
+  constexpr double kAmple = 0.1;  // Of the wire: more than a worker serves.
+  const auto serve = [&](NicInterface interface, double load) {
+    EchoParameters parameters = Echo(interface, load);
+    parameters.request_time = inputs_.mica_request;
+    return PlayEcho(parameters);
+  };
+  const double mica_rate = serve(kPacketized, kAmple).frames_per_second;
+  const auto nearly_full = [&](NicInterface interface) {
+    return serve(interface, 0.9 * mica_rate * kWireBytes * 8 / kWireBits);
+  };
+  const EchoResults by_packets = nearly_full(kPacketized), by_pipes = nearly_full(kReactive);
+  const auto taken_off = [&](const EchoResults& results) {
+    return 100 *
+           (1 - Microseconds(results.Percentile(0.5)) / Microseconds(by_packets.Percentile(0.5)));
+  };
   // All that the wire brings: a NIC that could do more would do no more here.
   const auto capped = [](double gbps) { return gbps >= kSustained * kWireGbps; };
+  // Reactive notifications; frames come to the pipes in turn.
+  const auto many_pipes = [&](const char* id, uint32_t workers, uint32_t each) -> Row {
+    EchoParameters parameters = Echo(kReactive, 1);
+    parameters.workers = workers;
+    parameters.pipes = each;
+    const double gbps = GbpsOf(PlayEcho(parameters));
+    return {id,
+            "the same echo, workers: " + std::to_string(workers) +
+                ", pipes of each: " + std::to_string(each) + ", modelled",
+            gbps * 1e9 / (kWireBytes * 8),
+            "1/s",
+            both + Names{"line_time"},
+            {},
+            capped(gbps)};
+  };
   return {
       {"F5a",
        "echo of 64-byte frames by one worker, packetized, modelled",
@@ -151,6 +183,34 @@ std::vector<Row> Experiments::EchoRows() const {
        tail(kPrefetch, 30) / tail(kPacketized, 30),
        "",
        all,
+       {}},
+      many_pipes("F8a", 1, 32),
+      many_pipes("F8b", 1, 128),
+      many_pipes("F8c", 1, 1024),
+      many_pipes("F8d", 4, 256),
+      {"K1a",
+       "MICA by one worker, packetized, a request in each frame, modelled",
+       mica_rate,
+       "1/s",
+       packets + mica,
+       {}},
+      {"K1b",
+       "the same by pipes, from a worker's time at nine tenths of that, modelled",
+       1e12 / static_cast<double>(by_pipes.worker_time),
+       "1/s",
+       all + mica,
+       {}},
+      {"K1c",
+       "what pipes take off the median latency, at nine tenths of packetized's rate, modelled",
+       taken_off(by_pipes),
+       "%",
+       all + mica,
+       {}},
+      {"K1d",
+       "the same with notifications prefetched, modelled",
+       taken_off(nearly_full(kPrefetch)),
+       "%",
+       all + mica,
        {}},
       {"F7e",
        "99th percentile at 100 Gb/s, notifications prefetched, modelled",

@@ -4,6 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <utility>
+
+#include "bar/tlp.h"
+#include "device/switch/pipeline.h"
 
 namespace sluice::simulation {
 namespace {
@@ -28,57 +32,62 @@ constexpr Unit kUnits[] = {{"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}, {"ps", 1}};
 std::vector<NamedInput> NamesOf(Inputs& i) {
   fabric::Costs& c = i.costs;
   return {
-      {"pcie_oneway", "link", &c.pcie_oneway, "Hou et al., NSDI'24, quoted by Nagare", ""},
+      {"pcie_oneway", "link", &c.pcie_oneway, "Hou et al., NSDI'24, quoted by Nagare", "",
+       "250ns to 700ns"},
       {"mmio_read_uncached", "reads", &c.mmio_read_uncached, kCritique, "W1"},
-      {"mmio_read_cached", "reads", &c.mmio_read_cached, kEstimate, ""},
-      {"mmio_write_uncached", "stores", &c.mmio_write_uncached, kEstimate, ""},
-      {"mmio_write_line", "stores", &c.mmio_write_line, kEstimate, ""},
-      {"msix_send", "MSI-X", &c.msix_send, kEstimate, ""},
-      {"msix_receive", "MSI-X", &c.msix_receive, kEstimate, ""},
+      {"mmio_read_cached", "reads", &c.mmio_read_cached, kEstimate, "", "1ns to 4ns"},
+      {"mmio_write_uncached", "stores", &c.mmio_write_uncached, kEstimate, "", "25ns to 100ns"},
+      {"mmio_write_line", "stores", &c.mmio_write_line, kEstimate, "", "60ns to 100ns"},
+      {"msix_send", "MSI-X", &c.msix_send, kEstimate, "", "35ns to 140ns"},
+      {"msix_receive", "MSI-X", &c.msix_receive, kEstimate, "", "175ns to 700ns"},
       {"msix_dispatch", "MSI-X", &c.msix_dispatch, kCritique, "W2"},
       {"decision_to_msix_sent", "MSI-X", &c.decision_to_msix_sent, kCritique, "W3"},
-      {"host_cached_line", "host memory", &c.host_cached_line, kEstimate, ""},
-      {"nic_memory", "NIC memory", &c.nic_memory, kEstimate, ""},
-      {"nic_cached_line", "NIC memory", &c.nic_cached_line, kEstimate, ""},
-      {"nic_write_line", "NIC memory", &c.nic_write_line, kEstimate, ""},
-      {"context_switch", "switch", &c.context_switch, kCritique, "W5"},
-      {"context_switch_before", "switch", &c.context_switch_before, kEstimate, ""},
+      {"host_cached_line", "host memory", &c.host_cached_line, kEstimate, "", "20ns to 70ns"},
+      {"nic_memory", "NIC memory", &c.nic_memory, kEstimate, "", "50ns to 200ns"},
+      {"nic_cached_line", "NIC memory", &c.nic_cached_line, kEstimate, "", "15ns to 60ns"},
+      {"nic_write_line", "NIC memory", &c.nic_write_line, kEstimate, "", "40ns to 160ns"},
+      {"context_switch", "switch", &c.context_switch, kCritique, "W5", "3.3us to 4us"},
+      {"context_switch_before", "switch", &c.context_switch_before, kEstimate, "", "0ns to 3.3us"},
       {"agent_decision", "agent", &c.agent_decision, kCritique, "W6a"},
-      {"coherent_line", "on-host", &c.coherent_line, kEstimate, ""},
-      {"host_interrupt", "on-host", &c.host_interrupt, kGhost, ""},
+      {"coherent_line", "on-host", &c.coherent_line, kEstimate, "", "40ns to 60ns"},
+      {"host_interrupt", "on-host", &c.host_interrupt, kGhost, "", "550ns to 2200ns"},
       {"offerer_validates", "agent", &i.offerer_validates, kEstimate, ""},
-      {"pcie_generation", "link", &i.link.generation, "an IPU of the first generation", ""},
-      {"pcie_lanes", "link", &i.link.lanes, "an IPU of the first generation", ""},
+      {"pcie_generation", "link", &i.link.generation, "an IPU of the first generation", "",
+       "3 4 5"},
+      {"pcie_lanes", "link", &i.link.lanes, "an IPU of the first generation", "", "8 16"},
       {"fpga_generation", "FPGA's link", &i.fpga_link.generation, kEnso, ""},
       {"fpga_lanes", "FPGA's link", &i.fpga_link.lanes, kEnso, ""},
-      {"fpga_payload", "FPGA's link", &i.fpga_link.maximum_payload, kEstimate, ""},
+      {"fpga_payload", "FPGA's link", &i.fpga_link.maximum_payload, kEstimate, "", "128 256 512"},
       {"rx_descriptor", "rings", &i.rings.rx_descriptor, kE810, ""},
       {"tx_descriptor", "rings", &i.rings.tx_descriptor, kE810, ""},
-      {"descriptors_fetched", "rings", &i.rings.fetch, kEstimate, ""},
+      {"descriptors_fetched", "rings", &i.rings.fetch, kEstimate, "", "64 128 256 512"},
       {"doorbell_burst", "rings", &i.rings.burst, "Ensō's evaluation: bursts of its baseline", ""},
       {"tx_report", "rings", &i.rings.tx_report, kE810, ""},
-      {"nic_buffers", "frames", &i.nic_buffers, kEstimate, ""},
-      {"frames_per_notification", "pipes", &i.frames_per_notification, kEstimate, "E1c"},
-      {"packet_time", "worker", &i.packet_time, kEstimate, "F5a"},
-      {"line_time", "worker", &i.line_time, "cycles of streaming's worker at 3.1 GHz", ""},
-      {"pipes_per_worker", "pipes", &i.pipes_per_worker, kEnso, ""},
+      {"nic_buffers", "frames", &i.nic_buffers, kEstimate, "", "256 to 4096"},
+      {"frames_per_notification", "pipes", &i.frames_per_notification, kEstimate, "E1c",
+       "128 256 512"},
+      {"packet_time", "worker", &i.packet_time, kEstimate, "F5a", "14.3ns to 15.1ns"},
+      {"line_time", "worker", &i.line_time, "cycles of streaming's worker at 3.1 GHz", "",
+       "2.5ns to 10ns"},
+      {"mica_request", "worker", &i.mica_request, kEstimate, "K1a"},
+      {"pipes_per_worker", "pipes", &i.pipes_per_worker, kEnso, "", "1 to 32"},
       {"echo_frames", "frames", &i.echo_frames, kExperiment, ""},
       {"switch_stages", "PCIe switch", &i.switch_stages, kNagare, ""},
       {"switch_cycles", "PCIe switch", &i.switch_cycles, kNagare, ""},
       {"switch_megahertz", "PCIe switch", &i.switch_megahertz, kNagare, ""},
       {"chain_message", "chain", &i.chain_message, kExperiment, ""},
       {"slow_stage", "chain", &i.slow_stage, kExperiment, ""},
-      {"service", "requests", &i.service, kExperiment, ""},
-      {"gap_cpus", "requests", &i.gap_cpus, kExperiment, ""},
-      {"agent_bound_cpus", "requests", &i.agent_bound_cpus, kExperiment, ""},
-      {"workers_per_cpu", "requests", &i.workers_per_cpu, kExperiment, ""},
-      {"get_time", "requests", &i.get_time, kGhost, ""},
-      {"range_time", "requests", &i.range_time, kGhost, ""},
-      {"range_share", "requests", &i.range_share, "ghOSt's experiment", ""},
-      {"load", "requests", &i.load, "row W14", ""},
-      {"slice", "requests", &i.slice, "ghOSt's experiment", ""},
-      {"shinjuku_cpus", "requests", &i.shinjuku_cpus, "ghOSt's experiment", ""},
-      {"shinjuku_workers", "requests", &i.shinjuku_workers, "ghOSt's experiment", ""},
+      {"service", "requests", &i.service, kExperiment, "", "5us to 50us"},
+      {"gap_cpus", "requests", &i.gap_cpus, kExperiment, "", "4 to 16"},
+      {"agent_bound_cpus", "requests", &i.agent_bound_cpus, kExperiment, "", "8 to 32"},
+      {"workers_per_cpu", "requests", &i.workers_per_cpu, kExperiment, "", "2 to 8"},
+      {"get_time", "requests", &i.get_time, kGhost, "", "5us to 20us"},
+      {"range_time", "requests", &i.range_time, kGhost, "", "5ms to 20ms"},
+      {"range_share", "requests", &i.range_share, "ghOSt's experiment", "", "0.0025 to 0.01"},
+      {"load", "requests", &i.load, "row W14", "", "0.3 to 0.9"},
+      {"slice", "requests", &i.slice, "ghOSt's experiment", "", "5us to 100us"},
+      {"shinjuku_cpus", "requests", &i.shinjuku_cpus, "ghOSt's experiment", "", "4 to 16"},
+      {"shinjuku_workers", "requests", &i.shinjuku_workers, "ghOSt's experiment", "", "100 to 400"},
       {"try_again", "lines", &i.try_again, "Lauberhorn, HOTOS'25, section 5", "L1"},
       {"interconnect_rtt", "lines", &i.interconnect_rtt, kLauberhorn, "L3a"},
       {"pcie_rtt", "lines", &i.pcie_rtt, kLauberhorn, "L3b"},
@@ -90,24 +99,25 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"stores_out_each", "programmed I/O", &i.stores_out_each, kLauberhorn, "L4e"},
       {"loads_in_each", "programmed I/O", &i.loads_in_each, kLauberhorn, "L4f"},
       {"dma_in_first", "lines", &i.dma_in_first, kLauberhorn, "L5"},
-      {"rpc_decode", "calls", &i.rpc_decode, kEstimate, ""},
-      {"rpc_jump", "calls", &i.rpc_jump, kEstimate, ""},
-      {"switch_process", "calls", &i.switch_process, kEstimate, ""},
-      {"kernel_call", "calls", &i.kernel_call, kEstimate, ""},
-      {"poll_slice", "calls", &i.poll_slice, "Linux, eight CPUs", ""},
-      {"handler", "calls", &i.handler, kExperiment, ""},
-      {"hot_for", "calls", &i.hot_for, kExperiment, ""},
-      {"rpc_cores", "calls", &i.rpc_cores, kExperiment, ""},
-      {"rpc_load", "calls", &i.rpc_load, kExperiment, ""},
+      {"rpc_decode", "calls", &i.rpc_decode, kEstimate, "", "50ns to 200ns"},
+      {"rpc_jump", "calls", &i.rpc_jump, kEstimate, "", "10ns to 40ns"},
+      {"switch_process", "calls", &i.switch_process, kEstimate, "", "600ns to 2400ns"},
+      {"kernel_call", "calls", &i.kernel_call, kEstimate, "", "2us to 8us"},
+      {"reallocate", "calls", &i.reallocate, "Shenango, NSDI'19, remembered", "", "1us to 20us"},
+      {"poll_slice", "calls", &i.poll_slice, "Linux, eight CPUs", "", "750us to 6ms"},
+      {"handler", "calls", &i.handler, kExperiment, "", "1us to 50us"},
+      {"hot_for", "calls", &i.hot_for, kExperiment, "", "100us to 10ms"},
+      {"rpc_cores", "calls", &i.rpc_cores, kExperiment, "", "2 to 8"},
+      {"rpc_load", "calls", &i.rpc_load, kExperiment, "", "0.1 to 0.7"},
       {"rpc_calls", "calls", &i.rpc_calls, kExperiment, ""},
       {"change_rate", "changes", &i.change_rate, kExperiment, ""},
-      {"freeze_change_rate", "changes", &i.freeze_change_rate, kExperiment, ""},
+      {"freeze_change_rate", "changes", &i.freeze_change_rate, kExperiment, "", "5000 to 80000"},
       {"watchdog", "watchdog", &i.watchdog, kCritique, "W8"},
       {"watchdog_tick", "watchdog", &i.watchdog_tick, kExperiment, ""},
-      {"link_window", "links", &i.link_window, "suspect_us of rte_pmd_ipu.h", ""},
+      {"link_window", "links", &i.link_window, "suspect_us of rte_pmd_ipu.h", "", "100us to 100ms"},
       {"silent_rounds", "EC_Link", &i.silent_rounds, "EC_Link's source, 2018", ""},
       {"requests", "requests", &i.requests, kExperiment, ""},
-      {"seed", "requests", &i.seed, kExperiment, ""},
+      {"seed", "requests", &i.seed, kExperiment, "", "1 to 5"},
   };
 }
 
@@ -157,6 +167,40 @@ bool Parse(std::string_view text, NamedInput& input) {
     return true;
   }
   return false;
+}
+
+std::string ProblemOf(const Inputs& inputs) {
+  for (const auto& [link, name] : {std::pair(inputs.link, "pcie"), {inputs.fpga_link, "fpga"}}) {
+    if (bar::TlpRate(link.generation, link.lanes, link.maximum_payload) == 0) {
+      return std::string(name) + "_generation is 3 to 5, " + name + "_lanes are 8 or 16, " + name +
+             "_payload is 128, 256 or 512";
+    }
+  }
+  const PacketRings& rings = inputs.rings;
+  if (rings.rx_descriptor == 0 || rings.tx_descriptor == 0 || rings.fetch == 0 ||
+      rings.fetch % rings.rx_descriptor != 0 || rings.fetch % rings.tx_descriptor != 0)
+    return "descriptors_fetched: a multiple of rx_descriptor and of tx_descriptor, bytes";
+  if (rings.burst == 0 || rings.tx_report == 0 || inputs.nic_buffers == 0)
+    return "doorbell_burst, tx_report, nic_buffers: at least 1";
+  if (inputs.frames_per_notification == 0) return "frames_per_notification: at least 1";
+  if (inputs.pipes_per_worker == 0) return "pipes_per_worker: at least 1";
+  if (inputs.switch_stages < device::pcie_switch::kStageCount || inputs.switch_stages > 1000)
+    return "switch_stages: 6 to 1000";
+  if (inputs.switch_cycles > 1000) return "switch_cycles: at most 1000";
+  if (inputs.switch_megahertz == 0) return "switch_megahertz: at least 1";
+  if (inputs.chain_message == 0 || inputs.chain_message > kMostChainMessage)
+    return "chain_message: 1 to " + std::to_string(kMostChainMessage);
+  if (inputs.echo_frames < kLeastEchoFrames) {
+    return "echo_frames: at least " + std::to_string(kLeastEchoFrames);
+  }
+
+  if (inputs.rpc_calls < kLeastRpcCalls) {
+    return "rpc_calls: at least " + std::to_string(kLeastRpcCalls);
+  }
+  if (inputs.rpc_cores == 0 || inputs.rpc_cores > kMostRpcCores) {
+    return "rpc_cores: 1 to " + std::to_string(kMostRpcCores);
+  }
+  return {};
 }
 
 }  // namespace sluice::simulation

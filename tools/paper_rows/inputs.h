@@ -18,6 +18,16 @@ namespace sluice::simulation {
 
 using fabric::Picoseconds;
 
+/// Fewer would leave no frame to be measured behind those that warm up.
+inline constexpr uint32_t kLeastEchoFrames = 30;
+/// The same of calls.
+inline constexpr uint32_t kLeastRpcCalls = 100;
+/// Eight times as many services as cores is what the dispatcher has room for.
+inline constexpr uint32_t kMostRpcCores = 8;
+
+/// More would not fit into one TLP behind a message's header.
+inline constexpr uint32_t kMostChainMessage = 192;
+
 struct Inputs {
   fabric::Costs costs;
   fabric::LinkParameters link;
@@ -26,8 +36,9 @@ struct Inputs {
   PacketRings rings;
   uint32_t nic_buffers = 1024;  ///< Frames that wait in a NIC for its link.
   uint32_t frames_per_notification = 256;
-  Picoseconds packet_time = 14'700;  ///< Of a worker, for a packet, its descriptors, its buffer.
-  Picoseconds line_time = 5'000;     ///< Of a worker, for a frame of a pipe, or a notification.
+  Picoseconds packet_time = 14'700;    ///< Of a worker, for a packet, its descriptors, its buffer.
+  Picoseconds line_time = 5'000;       ///< Of a worker, for a frame of a pipe, or a notification.
+  Picoseconds mica_request = 157'700;  ///< Of a worker, for a request to MICA.
   uint32_t pipes_per_worker = 2;
   uint32_t echo_frames = 120'000;           ///< Offered in each run.
   Picoseconds offerer_validates = 200'000;  ///< Of the initiator of a swap of four messages.
@@ -70,6 +81,7 @@ struct Inputs {
   Picoseconds rpc_jump = 20'000;           ///< Of a core: 60 instructions.
   Picoseconds switch_process = 1'200'000;
   Picoseconds kernel_call = 4'000'000;  ///< Of a call and its reply by a socket.
+  Picoseconds reallocate = 5'000'000;   ///< Of a core, by a dedicated one.
   Picoseconds poll_slice = 3'000'000'000;
   Picoseconds handler = 5'000'000;
   Picoseconds hot_for = 1'000'000'000;  ///< After which other services are called most.
@@ -95,6 +107,9 @@ struct NamedInput {
   std::string_view origin;
   /// The row whose paper's value it was chosen from; empty: none.
   std::string_view chosen_from;
+  /// Where verdicts are tested: "low to high", or a list of values. Empty if a source fixes the
+  /// value, or if it is a size of the sample.
+  std::string_view sweep = "";
 };
 
 /// All of `inputs`, which outlives the list.
@@ -104,5 +119,8 @@ std::vector<NamedInput> NamesOf(Inputs& inputs);
 std::string Print(const NamedInput& input);
 /// False: no such value.
 bool Parse(std::string_view text, NamedInput& input);
+
+/// What keeps the experiments from being run with these inputs, and the fix; empty: nothing.
+std::string ProblemOf(const Inputs& inputs);
 
 }  // namespace sluice::simulation

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-paper-rows [--set name=value ...] [--rows prefix] [--plots | --plot name] [--progress]:
-// computes our side of the reproduction table and prints it as JSON. Virtual time: the same inputs,
-// the same output. SIGINT and SIGTERM end it after the group of rows, or the plot, that it is at:
-// the JSON has those before, and "stopped".
+// sluice-paper-rows [--set name=value ...] [--rows prefix,...] [--plots | --plot name]
+// [--progress]: computes our side of the reproduction table and prints it as JSON. Virtual time:
+// the same inputs, the same output. SIGINT and SIGTERM end it after the group of rows, or the plot,
+// that it is at: the JSON has those before, and "stopped".
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -13,11 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "bar/tlp.h"
-#include "device/switch/pipeline.h"
 #include "paper_rows.h"
 
 namespace sluice::simulation {
@@ -34,25 +31,38 @@ constexpr Group kGroups[] = {
     {"W1 W2 W3 W11 B1 B3 B4 D1 D2", [](Experiments& e) { return e.LinkRows(); }},
     {"E1 E2 E3 E5 E8", [](Experiments& e) { return e.InterfaceRows(); }},
     {"N1 N2 N3 N4 N5", [](Experiments& e) { return e.ChainRows(); }},
-    {"F5 F6 F7", [](Experiments& e) { return e.EchoRows(); }},
+    {"F5 F6 F7 F8 K1", [](Experiments& e) { return e.EchoRows(); }},
     {"L1 L2 L3 L4 L5 L6 L8", [](Experiments& e) { return e.CoherentRows(); }},
     {"W4 W5 S1 S2 S3", [](Experiments& e) { return e.SwitchRows(); }},
     {"W6 W7 S4 S5", [](Experiments& e) { return e.ThroughputRows(); }},
     {"W8 W9", [](Experiments& e) { return e.FaultRows(); }},
     {"W14", [](Experiments& e) { return e.TailRows(); }},
-    {"B5 D3", [](Experiments& e) { return e.StalenessRows(); }},
+    {"D3 B5f B5g B5h", [](Experiments& e) { return e.StalenessRows(); }},
+    {"B5a B5b B5c", [](Experiments& e) { return e.StaleShareRows(); }},
     {"B6", [](Experiments& e) { return e.BreakEvenRows(); }},
 };
 
-// Whether a group can have a row that is asked for.
-bool Wanted(std::string_view ids, std::string_view prefix) {
-  if (prefix.empty()) return true;
-  while (!ids.empty()) {
-    const std::string_view id = ids.substr(0, ids.find(' '));
-    if (id.starts_with(prefix) || prefix.starts_with(id)) return true;
-    ids.remove_prefix(std::min(ids.size(), id.size() + 1));
+// Whether `wanted` holds of an item of a list with separators.
+template <typename Predicate>
+bool Any(std::string_view list, char separator, Predicate wanted) {
+  while (!list.empty()) {
+    const std::string_view item = list.substr(0, list.find(separator));
+    if (wanted(item)) return true;
+    list.remove_prefix(std::min(list.size(), item.size() + 1));
   }
   return false;
+}
+// Whether a row is asked for; no prefixes: all are.
+bool IsWanted(std::string_view id, std::string_view prefixes) {
+  return prefixes.empty() ||
+         Any(prefixes, ',', [&](std::string_view prefix) { return id.starts_with(prefix); });
+}
+// Whether a group can have such a row.
+bool MayBeWanted(std::string_view ids, std::string_view prefixes) {
+  return Any(ids, ' ', [&](std::string_view id) {
+    return IsWanted(id, prefixes) ||
+           Any(prefixes, ',', [&](std::string_view prefix) { return prefix.starts_with(id); });
+  });
 }
 
 nlohmann::ordered_json JsonOf(const Row& row) {
@@ -72,7 +82,7 @@ nlohmann::ordered_json JsonOf(const Row& row) {
 
 int Usage(const char* problem) {
   std::fprintf(stderr,
-               "%s\nusage: sluice-paper-rows [--set name=value ...] [--rows prefix] "
+               "%s\nusage: sluice-paper-rows [--set name=value ...] [--rows prefix,...] "
                "[--plots | --plot name] [--progress]\n",
                problem);
   return 2;
@@ -81,7 +91,7 @@ int Usage(const char* problem) {
 int Main(int argc, char** argv) {
   Inputs inputs;
   std::vector<NamedInput> names = NamesOf(inputs);
-  std::string_view prefix;
+  std::string_view prefixes;
   std::vector<std::string_view> plots;
   bool progress = false;
   for (int i = 1; i < argc; ++i) {
@@ -95,7 +105,7 @@ int Main(int argc, char** argv) {
     } else if (argument == "--progress") {
       progress = true;
     } else if (argument == "--rows" && i + 1 < argc) {
-      prefix = argv[++i];
+      prefixes = argv[++i];
     } else if (argument == "--set" && i + 1 < argc) {
       const std::string_view setting = argv[++i];
       const size_t equals = setting.find('=');
@@ -110,37 +120,8 @@ int Main(int argc, char** argv) {
     }
   }
 
-  for (const auto& [link, name] : {std::pair(inputs.link, "pcie"), {inputs.fpga_link, "fpga"}}) {
-    if (bar::TlpRate(link.generation, link.lanes, link.maximum_payload) == 0) {
-      return Usage((std::string(name) + "_generation is 3 to 5, " + name + "_lanes are 8 or 16, " +
-                    name + "_payload is 128, 256 or 512")
-                       .c_str());
-    }
-  }
-  const PacketRings& rings = inputs.rings;
-  if (rings.rx_descriptor == 0 || rings.tx_descriptor == 0 || rings.fetch == 0 ||
-      rings.fetch % rings.rx_descriptor != 0 || rings.fetch % rings.tx_descriptor != 0)
-    return Usage("descriptors_fetched: a multiple of rx_descriptor and of tx_descriptor, bytes");
-  if (rings.burst == 0 || rings.tx_report == 0 || inputs.nic_buffers == 0)
-    return Usage("doorbell_burst, tx_report, nic_buffers: at least 1");
-  if (inputs.frames_per_notification == 0) return Usage("frames_per_notification: at least 1");
-  if (inputs.pipes_per_worker == 0) return Usage("pipes_per_worker: at least 1");
-  if (inputs.switch_stages < device::pcie_switch::kStageCount || inputs.switch_stages > 1000)
-    return Usage("switch_stages: 6 to 1000");
-  if (inputs.switch_cycles > 1000) return Usage("switch_cycles: at most 1000");
-  if (inputs.switch_megahertz == 0) return Usage("switch_megahertz: at least 1");
-  if (inputs.chain_message == 0 || inputs.chain_message > kMostChainMessage)
-    return Usage(("chain_message: 1 to " + std::to_string(kMostChainMessage)).c_str());
-  if (inputs.echo_frames < kLeastEchoFrames) {
-    return Usage(("echo_frames: at least " + std::to_string(kLeastEchoFrames)).c_str());
-  }
-
-  if (inputs.rpc_calls < kLeastRpcCalls) {
-    return Usage(("rpc_calls: at least " + std::to_string(kLeastRpcCalls)).c_str());
-  }
-  if (inputs.rpc_cores == 0 || inputs.rpc_cores > kMostRpcCores) {
-    return Usage(("rpc_cores: 1 to " + std::to_string(kMostRpcCores)).c_str());
-  }
+  if (const std::string problem = ProblemOf(inputs); !problem.empty())
+    return Usage(problem.c_str());
 
   nlohmann::ordered_json out;
   for (const NamedInput& input : names) {
@@ -148,7 +129,8 @@ int Main(int argc, char** argv) {
                              {"group", input.group},
                              {"value", Print(input)},
                              {"origin", input.origin},
-                             {"chosen_from", input.chosen_from}});
+                             {"chosen_from", input.chosen_from},
+                             {"sweep", input.sweep}});
   }
   Experiments experiments(inputs);
   out["rows"] = nlohmann::ordered_json::array();
@@ -164,9 +146,9 @@ int Main(int argc, char** argv) {
   };
   for (const Group& group : kGroups) {
     if (stop != 0) break;
-    if (Wanted(group.ids, prefix)) {
+    if (MayBeWanted(group.ids, prefixes)) {
       for (const Row& row : group.rows(experiments)) {
-        if (std::string_view(row.id).starts_with(prefix)) out["rows"].push_back(JsonOf(row));
+        if (IsWanted(row.id, prefixes)) out["rows"].push_back(JsonOf(row));
       }
     }
     step(group.ids);

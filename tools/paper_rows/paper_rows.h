@@ -24,16 +24,6 @@ Names operator+(Names a, const Names& b);
 extern const Names kWaveInputs;
 extern const Names kSwapInputs;  ///< And of swaps.
 
-/// Fewer would leave no frame to be measured behind those that warm up.
-inline constexpr uint32_t kLeastEchoFrames = 30;
-/// The same of calls.
-inline constexpr uint32_t kLeastRpcCalls = 100;
-/// Eight times as many services as cores is what the dispatcher has room for.
-inline constexpr uint32_t kMostRpcCores = 8;
-
-/// More would not fit into one TLP behind a message's header.
-inline constexpr uint32_t kMostChainMessage = 192;
-
 struct Row {
   std::string id;
   std::string what;
@@ -92,6 +82,8 @@ class Experiments {
   std::vector<Row> TailRows();
   std::vector<Row> FaultRows();
   std::vector<Row> StalenessRows();
+  /// Shares of stale decisions beside the law of the process that made them stale.
+  std::vector<Row> StaleShareRows();
   std::vector<Row> BreakEvenRows();
 
   /// The lines of a plot.

@@ -306,28 +306,28 @@ std::vector<Row> Experiments::FaultRows() {
   };
 }
 
-std::vector<Row> Experiments::StalenessRows() {
+namespace {
+
+struct Kind {
+  const char* id;
+  const char* name;
+  Mode mode;
+  bool interrupts;
+};
+constexpr Kind kKinds[] = {{"a", "Wave, MSI-X", Mode::kMapped, true},
+                           {"b", "Wave, polling", Mode::kMapped, false},
+                           {"c", "swap", Mode::kSwap, true}};
+const Names& InputsOf(const Kind& kind) {
+  return kind.mode == Mode::kSwap ? kSwapInputs : kWaveInputs;
+}
+
+}  // namespace
+
+std::vector<Row> Experiments::StaleShareRows() {
   std::vector<Row> rows;
-  struct Kind {
-    const char* id;
-    const char* name;
-    Mode mode;
-    bool interrupts;
-  };
-  constexpr Kind kKinds[] = {{"a", "Wave, MSI-X", Mode::kMapped, true},
-                             {"b", "Wave, polling", Mode::kMapped, false},
-                             {"c", "swap", Mode::kSwap, true}};
   for (const Kind& kind : kKinds) {
     SchedulingParameters parameters = Alone(kind.mode);
     parameters.interrupts = kind.interrupts;
-    const Names& inputs = kind.mode == Mode::kSwap ? kSwapInputs : kWaveInputs;
-    const Staleness calm = Run(parameters).staleness;
-    rows.push_back({std::string("D3") + kind.id,
-                    std::string("age of the state a decision rests on, ") + kind.name,
-                    static_cast<double>(calm.windows) / static_cast<double>(calm.ruled) * 1e-3,
-                    "ns",
-                    inputs,
-                    {}});
     for (const int power : {0, 1, 2}) {
       parameters.changes_per_second = inputs_.change_rate * std::pow(10, power);
       const Staleness s = Run(parameters).staleness;
@@ -336,9 +336,25 @@ std::vector<Row> Experiments::StalenessRows() {
           {"B5" + std::string(kind.id) + std::to_string(power),
            "stale decisions, " + std::string(kind.name) +
                ", L = " + std::to_string(std::lround(parameters.changes_per_second / 1000)) + "k/s",
-           100 * static_cast<double>(s.stale) / ruled, "%", inputs + Names{"change_rate"},
+           100 * static_cast<double>(s.stale) / ruled, "%", InputsOf(kind) + Names{"change_rate"},
            Row::Law{100 * s.expected / ruled, 100 * std::sqrt(s.variance) / ruled, s.ruled}});
     }
+  }
+  return rows;
+}
+
+std::vector<Row> Experiments::StalenessRows() {
+  std::vector<Row> rows;
+  for (const Kind& kind : kKinds) {
+    SchedulingParameters parameters = Alone(kind.mode);
+    parameters.interrupts = kind.interrupts;
+    const Staleness calm = Run(parameters).staleness;
+    rows.push_back({std::string("D3") + kind.id,
+                    std::string("age of the state a decision rests on, ") + kind.name,
+                    static_cast<double>(calm.windows) / static_cast<double>(calm.ruled) * 1e-3,
+                    "ns",
+                    InputsOf(kind),
+                    {}});
   }
   SchedulingParameters frozen = Busy(Mode::kSwap, 4);
   frozen.requests_per_second =

@@ -42,6 +42,8 @@ struct EchoParameters {
   fabric::Picoseconds packet_time = 14'700;
   /// Of a worker, for a frame or a notification that lies behind the one before.
   fabric::Picoseconds line_time = 5'000;
+  /// Of a worker, for the application's part of a frame: 0 if it only echoes.
+  fabric::Picoseconds request_time = 0;
   uint32_t workers = 1;  ///< At least 1; frames come to them in turn.
   uint32_t pipes = 2;    ///< Of each worker, at least 1; frames come to them in turn.
   double load = 0.5;     ///< Of the wire, above 0 to 1.

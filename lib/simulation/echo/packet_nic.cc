@@ -66,7 +66,8 @@ class PacketNic final : public EchoNic {
       worker.Work(costs.host_cached_line);
       const uint32_t burst = std::min(worker.ready, rings().burst);
       worker.ready -= burst;
-      worker.Work(burst * parameters().packet_time + costs.mmio_write_uncached);
+      worker.Work(burst * (parameters().packet_time + parameters().request_time) +
+                  costs.mmio_write_uncached);
       link().HostStores([this, &worker, burst] { Fetch(worker, burst); });
       worker.Work(costs.mmio_write_uncached);
       link().HostStores([&worker, burst] { worker.buffers += burst; });

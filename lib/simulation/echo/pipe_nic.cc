@@ -137,7 +137,8 @@ class PipeNic final : public EchoNic {
       StoreHead(worker, static_cast<uint32_t>((pipe + 1) % worker.pipes.size()));
     Pipe& echoed = worker.pipes[pipe];
     const Transfer transfer = {pipe, std::exchange(echoed.taken, echoed.told), echoed.told};
-    worker.Work((transfer.end - transfer.begin) * parameters().line_time);
+    worker.Work((transfer.end - transfer.begin) *
+                (parameters().line_time + parameters().request_time));
     Store(worker, [this, &worker, transfer] {
       link().DeviceReads(kLine, [this, &worker, transfer](uint32_t) { Fetch(worker, transfer); });
     });

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sockets: an interrupt wakes the service's process, which any idle core runs until it has no more
-// calls or its slice is over. Nobody polls.
+// A service's process sleeps until it has calls. Something wakes it, and any idle core runs it
+// until it has no more calls or its slice is over. With sockets, the kernel does so after an
+// interrupt. With reallocated cores, a dedicated core does, which polls the queues of all services
+// (Shenango, NSDI'19; Caladan, OSDI'20); the process reads its queue without the kernel.
 #include <algorithm>
 #include <deque>
 #include <vector>
@@ -11,17 +13,26 @@
 namespace sluice::simulation {
 namespace {
 
-class KernelHost : public HostOfServices {
+struct Waking {
+  Picoseconds notice = 0;  ///< From the call's last bit until it is known that a process has it.
+  Picoseconds begin = 0;   ///< From the decision until the process runs.
+  Picoseconds call = 0;    ///< A call and its reply, without the handler.
+  uint32_t cores = 1;      ///< That run processes.
+};
+
+class WakingHost : public HostOfServices {
  public:
-  KernelHost(fabric::EventQueue& queue, const ServingParameters& parameters, CallBook& book)
+  WakingHost(fabric::EventQueue& queue, const ServingParameters& parameters, CallBook& book,
+             const Waking& waking)
       : queue_(queue),
         parameters_(parameters),
         book_(book),
+        waking_(waking),
         services_(parameters.services),
-        idle_cores_(parameters.cores) {}
+        idle_cores_(waking.cores) {}
 
   void Arrive(uint32_t call) override {
-    queue_.After(parameters_.costs.interrupt, [this, call] {
+    queue_.After(waking_.notice, [this, call] {
       const uint32_t id = book_.at(call).service;
       Service& service = services_[id];
       if (service.waiting.size() >= parameters_.queue) return book_.Dropped();
@@ -33,6 +44,7 @@ class KernelHost : public HostOfServices {
     });
   }
 
+  /// The dedicated core's looks are not counted: no process loses time by them.
   uint64_t IdleLooks() const override { return 0; }
 
  private:
@@ -46,7 +58,7 @@ class KernelHost : public HostOfServices {
     --idle_cores_;
     const uint32_t id = runnable_.front();
     runnable_.pop_front();
-    const Picoseconds begins = queue_.now() + parameters_.costs.switch_process;
+    const Picoseconds begins = queue_.now() + waking_.begin;
     queue_.At(begins, [this, id, begins] { Run(id, begins + parameters_.costs.slice); });
   }
 
@@ -54,10 +66,8 @@ class KernelHost : public HostOfServices {
     Service& service = services_[id];
     const uint32_t call = service.waiting.front();
     service.waiting.pop_front();
-    const ServingCosts& costs = parameters_.costs;
-    const Picoseconds done =
-        queue_.now() + costs.kernel_call + costs.decode + costs.jump + book_.at(call).handler;
-    book_.Answered(call, done + 5 * costs.pcie_oneway);
+    const Picoseconds done = queue_.now() + waking_.call + book_.at(call).handler;
+    book_.Answered(call, done + 5 * parameters_.costs.pcie_oneway);
     queue_.At(done, [this, id, slice_ends] {
       Service& ran = services_[id];
       if (!ran.waiting.empty() && (queue_.now() < slice_ends || runnable_.empty())) {
@@ -73,6 +83,7 @@ class KernelHost : public HostOfServices {
   fabric::EventQueue& queue_;
   ServingParameters parameters_;
   CallBook& book_;
+  Waking waking_;
   std::vector<Service> services_;
   std::deque<uint32_t> runnable_;
   uint32_t idle_cores_;
@@ -83,7 +94,24 @@ class KernelHost : public HostOfServices {
 std::unique_ptr<HostOfServices> MakeKernelHost(fabric::EventQueue& queue,
                                                const ServingParameters& parameters,
                                                CallBook& book) {
-  return std::make_unique<KernelHost>(queue, parameters, book);
+  const ServingCosts& costs = parameters.costs;
+  return std::make_unique<WakingHost>(queue, parameters, book,
+                                      Waking{.notice = costs.interrupt,
+                                             .begin = costs.switch_process,
+                                             .call = costs.kernel_call + costs.decode + costs.jump,
+                                             .cores = parameters.cores});
+}
+
+std::unique_ptr<HostOfServices> MakeReallocatingHost(fabric::EventQueue& queue,
+                                                     const ServingParameters& parameters,
+                                                     CallBook& book) {
+  const ServingCosts& costs = parameters.costs;
+  return std::make_unique<WakingHost>(
+      queue, parameters, book,
+      Waking{.notice = costs.pcie_oneway + costs.host_line,
+             .begin = costs.reallocate,
+             .call = costs.host_line + costs.decode + costs.jump + costs.store,
+             .cores = std::max(parameters.cores, 2u) - 1});
 }
 
 }  // namespace sluice::simulation

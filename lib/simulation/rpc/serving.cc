@@ -24,9 +24,11 @@ std::unique_ptr<HostOfServices> MakeHost(fabric::EventQueue& queue,
     case ServingHost::kPolling:
       return MakePollingHost(queue, parameters, book);
     case ServingHost::kKernel:
+      return MakeKernelHost(queue, parameters, book);
+    case ServingHost::kReallocating:
       break;
   }
-  return MakeKernelHost(queue, parameters, book);
+  return MakeReallocatingHost(queue, parameters, book);
 }
 
 /// Which services calls are for: as many as there are cores are called most, for a while.
@@ -68,9 +70,11 @@ std::string_view NameOf(ServingHost host) {
     case ServingHost::kPolling:
       return "processes that poll";
     case ServingHost::kKernel:
+      return "the kernel's sockets";
+    case ServingHost::kReallocating:
       break;
   }
-  return "the kernel's sockets";
+  return "a core that reallocates the others";
 }
 
 Picoseconds ServingResults::Percentile(double share) const {

@@ -22,9 +22,12 @@ enum class ServingHost : uint8_t {
   kCoherent,  ///< A line that a core waits for; the NIC knows who waits where, and decides.
   kPolling,   ///< Queues of its own, which it polls; cores are shared in slices of time.
   kKernel,    ///< Interrupts, sockets and the kernel's scheduler.
+  /// Queues of its own; a dedicated core polls them all and gives the others to processes that have
+  /// calls, as Shenango and Caladan do.
+  kReallocating,
 };
 inline constexpr ServingHost kServingHosts[] = {ServingHost::kCoherent, ServingHost::kPolling,
-                                                ServingHost::kKernel};
+                                                ServingHost::kKernel, ServingHost::kReallocating};
 /// As tables name it.
 std::string_view NameOf(ServingHost host);
 
@@ -39,6 +42,7 @@ struct ServingCosts {
   fabric::Picoseconds jump = 0;       ///< From arguments in a core to its look for the next call.
   fabric::Picoseconds switch_process = 0;
   fabric::Picoseconds kernel_call = 0;  ///< The kernel's part of a call and its reply.
+  fabric::Picoseconds reallocate = 0;   ///< From the decision until a process runs on its core.
   fabric::Picoseconds slice = 0;        ///< Of a core, before another process has it.
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the three hosts have in common: a NIC hands them calls, and takes their replies.
+// What all hosts have in common: a NIC hands them calls, and takes their replies.
 #pragma once
 
 #include <cstdint>
@@ -59,5 +59,8 @@ std::unique_ptr<HostOfServices> MakePollingHost(fabric::EventQueue& queue,
                                                 CallBook& book);
 std::unique_ptr<HostOfServices> MakeKernelHost(fabric::EventQueue& queue,
                                                const ServingParameters& parameters, CallBook& book);
+std::unique_ptr<HostOfServices> MakeReallocatingHost(fabric::EventQueue& queue,
+                                                     const ServingParameters& parameters,
+                                                     CallBook& book);
 
 }  // namespace sluice::simulation
