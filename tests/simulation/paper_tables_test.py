@@ -228,27 +228,24 @@ class Ranges(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.stands = json.loads(paper_tables.RANGES.read_text(encoding="utf-8"))
-        cls.data = json.loads((SCRIPTS / "values.json").read_text(encoding="utf-8"))
-
-    def sweeper(self, rows):
-        done = subprocess.run([PROGRAM, "--rows", rows], capture_output=True, text=True,
-                              check=True)
-        return ranges.Sweeper(PROGRAM, [], self.data, json.loads(done.stdout))
+        data = json.loads((SCRIPTS / "values.json").read_text(encoding="utf-8"))
+        done = subprocess.run([PROGRAM, "--rows", ",".join(row for row, _ in LIMITS)],
+                              capture_output=True, text=True, check=True)
+        cls.sweeper = ranges.Sweeper(PROGRAM, [], data, json.loads(done.stdout))
 
     def test_limits_are_where_verdicts_change(self):
         for row, name in LIMITS:
             low, high = (self.stands[row]["inputs"][name][end] for end in ("low", "high"))
-            sweeper = self.sweeper(row)
             self.assertTrue(low[1] or high[1], (row, name))
             for stands, falls in (low, high):
-                words = [sweeper.words_at(name, value, [row]).get(row)
+                words = [self.sweeper.words_at(name, value, [row]).get(row)
                          for value in (stands, falls) if value]
-                self.assertEqual(words[0], sweeper.words[row], (row, name, stands))
+                self.assertEqual(words[0], self.sweeper.words[row], (row, name, stands))
                 self.assertNotEqual(words[1:], words[:1], (row, name, falls))
 
     def test_an_input_without_a_source_has_a_range(self):
         """What nobody measured is swept, unless it is the size of a sample or of no verdict."""
-        inputs = self.sweeper("none").inputs.values()
+        inputs = self.sweeper.inputs.values()
         swept = {each["name"] for each in inputs if each["sweep"]}
         self.assertEqual({each["name"] for each in inputs
                           if each["origin"] == "estimate" and not each["chosen_from"]} - swept,
