@@ -6,7 +6,8 @@ import ends
 import latency_claims
 import rows
 import run
-from latency_claims import PER_PACKET, PERCENTILES, PREFETCHED, STREAMING
+from latency_claims import (FEW, FEW_PREFETCHED, PER_PACKET, PERCENTILES, PREFETCHED,
+                            STREAMING)
 from measurement import START_S, Run
 
 FRAMES = ["--frame_size=64", "--flows=1000", "--settle_s=0.1"]
@@ -14,9 +15,11 @@ SECONDS = 0.3  # Of a point.
 PERCENT = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
 # Of the frames: beyond it a load is more than was carried.
 OVERLOADED = 1e-3
-# The same pipes for all of them: a notification for each packet needs a slot for each flit of them.
-PIPES = ",pipes=8,pipe_flits=2048"
-NOTIFICATIONS = {STREAMING: "", PER_PACKET: ",notify=packet", PREFETCHED: ",notify=prefetch"}
+# By series: device arguments. Pipes are small, because a notification for each packet needs a slot
+# for each flit of them. Whether prefetching gains depends on their number.
+PIPES = ",pipe_flits=2048,pipes="
+NOTIFICATIONS = {STREAMING: "8", PER_PACKET: "8,notify=packet", PREFETCHED: "8,notify=prefetch",
+                 FEW: "2", FEW_PREFETCHED: "2,notify=prefetch"}
 
 
 def variants(listing, ifaces):

@@ -6,6 +6,8 @@ docs/paper_tables.md, rows F6 and F7. Pure."""
 PERCENTILES = ("p50", "p99", "p99.9")
 STREAMING, PACKETIZED = "streaming", "packetized"
 PER_PACKET, PREFETCHED = "streaming, one per packet", "streaming, prefetched"
+# With as many pipes as the paper's worker had; the others have eight.
+FEW, FEW_PREFETCHED = "streaming, 2 pipes", "streaming, 2 pipes, prefetched"
 TWICE = 1.5           # At least; the paper's own ratio is 100 over 50 Gb/s.
 GROWS = 1.05          # At least.
 LOWER = 1.25          # At least.
@@ -17,8 +19,9 @@ WHY = {
                 "here it is a store into a cache that both cores share",
     "grows": "the model hears of a stored head in one turn of its loop; across PCIe that takes a "
              "round trip, in which frames wait",
-    "lower": "what prefetching hides is the round trip of a stored head across PCIe, which is a "
-             "cache line between two cores here",
+    "lower": "with more than five pipes the model with PCIe sees no gain either (paper_tables, F7b)",
+    "lower, 2 pipes": "with PCIe and 2 pipes the model agrees (paper_tables, F7b): what prefetching "
+                      "hides is the round trip of a stored head, a cache line between cores here",
     "comparable": "here frames wait for the core that plays the NIC, and the models differ in what "
                   "a frame costs it",
 }
@@ -42,11 +45,13 @@ def judged(points, saturation):
             found.append(("Figure 6: latency of reactive notifications grows with load",
                           f"{ratio:.2f}x from {min(own):.2f} to {max(own):.2f} Mpps",
                           ratio >= GROWS, "grows"))
-    both = common(points, saturation, STREAMING, PREFETCHED)
-    if both:
-        load, ratio = max(both.items())
-        found.append(("Figure 7: prefetched notifications are significantly faster under load",
-                      f"{ratio:.2f}x at {load:.2f} Mpps", ratio >= LOWER, "lower"))
+    for pipes, key, one, other in ((8, "lower", STREAMING, PREFETCHED),
+                                   (2, "lower, 2 pipes", FEW, FEW_PREFETCHED)):
+        both = common(points, saturation, one, other)
+        if both:
+            load, ratio = max(both.items())
+            found.append((f"Figure 7: prefetched notifications are significantly faster under load, "
+                          f"{pipes} pipes", f"{ratio:.2f}x at {load:.2f} Mpps", ratio >= LOWER, key))
     both = common(points, saturation, PREFETCHED, PACKETIZED)
     if both:
         low, high = min(both.values()), max(both.values())

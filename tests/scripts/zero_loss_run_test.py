@@ -78,7 +78,8 @@ class Real(unittest.TestCase):
         job.run()
         self.assertEqual(job.stopped, "")
         self.assertEqual(list(job.saturation), ["streaming", "streaming, one per packet",
-                                                "streaming, prefetched"])
+                                                "streaming, prefetched", "streaming, 2 pipes",
+                                                "streaming, 2 pipes, prefetched"])
         for found in job.points().values():
             for us in found.values():
                 self.assertLessEqual(us["p50"], us["p99.9"])

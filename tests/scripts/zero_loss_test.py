@@ -249,21 +249,24 @@ class Latency(unittest.TestCase):
         for more in ({"received_pkts": 9989}, {"unsent_pkts": 20}):
             self.assertIsNone(latency.point({"streams": [stream | more]}))
 
-    def test_streaming_has_its_three_kinds_of_notification(self):
+    def test_streaming_has_its_kinds_of_notification_and_two_numbers_of_pipes(self):
         listing = [{"name": "packetized", "model": "net_ipu"},
                    {"name": "streaming", "model": "net_enso"},
                    {"name": "another", "model": "net_other"}]
         names = ["packetized", "streaming", "streaming, one per packet", "streaming, prefetched",
-                 "another"]
+                 "streaming, 2 pipes", "streaming, 2 pipes, prefetched", "another"]
         found = latency.variants(listing, ["packetized", "streaming", "another"])
         self.assertEqual(list(found), names)
-        self.assertRegex(found[names[3]][1], "^net_enso0,wire=loopback,.*,notify=prefetch$")
+        for name, pipes in ((names[3], 8), (names[5], 2)):
+            self.assertRegex(found[name][1],
+                             f"^net_enso0,wire=loopback,.*,pipes={pipes},notify=prefetch$")
         self.assertEqual(list(latency.variants(listing, ["another"])), ["another"])
 
     def judged(self, **medians):
         """By series: p50 at 1 and at 9 Mpps; all carry 10."""
         names = {"reactive": "streaming", "prefetched": "streaming, prefetched",
-                 "per_packet": "streaming, one per packet", "packetized": "packetized"}
+                 "per_packet": "streaming, one per packet", "packetized": "packetized",
+                 "few": "streaming, 2 pipes", "few_prefetched": "streaming, 2 pipes, prefetched"}
         points = {names[name]: {1.0: us(low), 9.0: us(high)} for name, (low, high)
                   in medians.items()}
         return {key: agrees for _, _, agrees, key in
@@ -277,6 +280,10 @@ class Latency(unittest.TestCase):
                          {"grows": True, "lower": False, "comparable": False})
         self.assertEqual(self.judged(reactive=(2, 2)), {"grows": False})
         self.assertEqual(self.judged(packetized=(2, 3)), {})
+        # Each number of pipes by itself: the model with PCIe gains with two and not with eight.
+        self.assertEqual(self.judged(reactive=(2, 3), prefetched=(2, 4), few=(2, 8),
+                                     few_prefetched=(2, 4)),
+                         {"grows": True, "lower": False, "lower, 2 pipes": True})
 
     def test_twice_the_load(self):
         for per_packet, agrees in ((6.6, True), (6.7, False)):
