@@ -11,6 +11,8 @@ Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* erro
   options_ = options;
   options_.packet_bytes = FitPacketBytes(options.port, options.packet_bytes);
   open_ = true;
+  const bool native = rte_pmd_ipu_supported(options.port);
+  if (native && options.before_start) options.before_start();
   const int rc = IpuLink::Open(options.port, options.workers,
                                {.regions = options.regions,
                                 .region_bytes = options.region_bytes,
@@ -18,7 +20,7 @@ Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* erro
                                 .promiscuous = options.promiscuous,
                                 .packet_bytes = options_.packet_bytes},
                                &links_, error);
-  if (rc == -ENOTSUP || !rte_pmd_ipu_supported(options.port)) {
+  if (rc == -ENOTSUP || !native) {
     *error = "--iface=bilateral: " + PortText(options.port) +
              " has no links: use --vdev=net_ipu0 with a wire= or a device=, or give no device";
     return Opened::kBadArgument;

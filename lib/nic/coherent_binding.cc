@@ -11,13 +11,15 @@ Opened CoherentBinding::Open(const InterfaceOptions& options, std::string* error
   options_ = options;
   options_.packet_bytes = FitPacketBytes(options.port, options.packet_bytes);
   open_ = true;
+  const bool native = rte_pmd_ipu_supported(options.port);
+  if (native && options.before_start) options.before_start();
   const int rc = IpuLines::Open(options.port, options.workers,
                                 {.headroom_bytes = options.headroom_bytes,
                                  .promiscuous = options.promiscuous,
                                  .packet_bytes = options_.packet_bytes},
                                 &lines_, error);
   if (rc == 0) return Opened::kYes;
-  if (rc == -ENOTSUP || !rte_pmd_ipu_supported(options.port)) {
+  if (rc == -ENOTSUP || !native) {
     *error = "--iface=coherent: " + PortText(options.port) +
              " offers no endpoints: use --vdev=net_ipu0 with a wire= or a device=, or give no "
              "device";

@@ -115,6 +115,7 @@ int EthPort::Configure(const Options& options, std::string* step) {
   // Before the start, or the first frames would meet another address filter. Not every
   // driver can: some not yet, some not at all.
   const bool accepts = SetPromiscuous(port_, options.promiscuous);
+  if (options.before_start) options.before_start();
   *step = "to start";
   rc = rte_eth_dev_start(port_);
   if (rc != 0) return rc;

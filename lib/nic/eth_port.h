@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ class EthPort {
     uint16_t descriptors = 0;
     bool promiscuous = true;                    ///< SetPromiscuous, where the driver can.
     uint32_t packet_bytes = kUsualPacketBytes;  ///< Of the longest IP packet to receive.
+    /// Called when the port and its queues are set up and it is about to start: the first state in
+    /// which every driver answers for its statistics. Empty: nothing is called.
+    std::function<void()> before_start = nullptr;
   };
 
   /// Configures and starts `port`, with RSS over IP, UDP and TCP when there are

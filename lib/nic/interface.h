@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +48,10 @@ struct InterfaceOptions {
   uint32_t region_bytes = 0;     ///< The same.
   uint32_t headroom_bytes = 0;   ///< Bilateral, coherent: in front of each received frame.
   EthPort* exception = nullptr;  ///< Outlives the binding; null: there is none.
+  /// Called once, when the port's statistics can be read and it receives nothing yet: of an ethdev
+  /// port behind its configuration, which rte_ethdev.h demands of all other calls, of a driver's
+  /// own face before it is opened. Empty: nothing is called.
+  std::function<void()> before_start = nullptr;
 };
 
 enum class Opened {

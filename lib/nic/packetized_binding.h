@@ -23,7 +23,8 @@ class PacketizedBinding {
                           {.rx_queues = options.workers,
                            .tx_queues = options.workers,
                            .promiscuous = options.promiscuous,
-                           .packet_bytes = options.packet_bytes},
+                           .packet_bytes = options.packet_bytes,
+                           .before_start = options.before_start},
                           error);
     return port_ != nullptr ? Opened::kYes : Opened::kFailed;
   }

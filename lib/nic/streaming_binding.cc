@@ -15,10 +15,12 @@ Opened StreamingBinding::Open(const InterfaceOptions& options, std::string* erro
                           {.rx_queues = options.workers,
                            .tx_queues = options.workers,
                            .promiscuous = options.promiscuous,
-                           .packet_bytes = options.packet_bytes},
+                           .packet_bytes = options.packet_bytes,
+                           .before_start = options.before_start},
                           error);
     return port_ != nullptr ? Opened::kYes : Opened::kFailed;
   }
+  if (options.before_start) options.before_start();
   for (uint16_t worker = 0; worker < options.workers; ++worker) {
     std::optional<EnsoPipes> pipes = EnsoPipes::Open(
         options.port, options.pipes, MakeExceptionTransmitter(options.exception, worker), error);

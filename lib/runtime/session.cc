@@ -142,7 +142,6 @@ int Session::OpenPorts(std::string* error) {
   const Options& options = line_.options;
   rte_ether_addr mac{};
   if (rte_eth_macaddr_get(port_, &mac) == 0) std::copy_n(mac.addr_bytes, 6, mac_.begin());
-  opened_ = PortStats::Read(port_);  // A model's source does not wait for the workers.
   const auto workers = static_cast<uint16_t>(options.workers);
   if (exception_) {
     exception_port_ =
@@ -154,6 +153,8 @@ int Session::OpenPorts(std::string* error) {
   wanted.workers = workers;
   wanted.promiscuous = IsPromiscuous();
   wanted.exception = exception_port_.get();
+  // A model's source does not wait for the workers.
+  wanted.before_start = [this] { opened_ = PortStats::Read(port_); };
   nic::Emplace(*options.iface, binding_);
   const nic::Opened opened =
       std::visit([&](auto& binding) { return binding.Open(wanted, error); }, binding_);

@@ -177,7 +177,7 @@ class Session {
   uint16_t port_ = 0;
   std::optional<uint16_t> exception_;
   std::array<uint8_t, 6> mac_{};
-  PortStats opened_;  ///< Before the port was opened.
+  PortStats opened_;  ///< Before the port was started.
   std::unique_ptr<nic::EthPort> exception_port_;
   std::vector<packet::Defragmenter> defragmenters_;  ///< By worker, until the engines have them.
   nic::AnyBinding binding_;  ///< Of the interface that the options name, from OpenPorts on.
