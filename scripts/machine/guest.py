@@ -23,6 +23,7 @@ from qmp import Qmp
 
 FOLDER_PREFIX = "sluice-vm-"
 BINDINGS = ("uio", "vfio", "none")
+WIRINGS = ("hub", "cable")  # All emulated NICs on one hub; or pairs of them, each on a cable.
 INIT = "/sbin/init"  # Of a system.
 END_OF_INPUT = b"\x04"
 
@@ -34,6 +35,9 @@ class GuestFailed(Exception):
 @dataclasses.dataclass
 class Options:
     nics: list = dataclasses.field(default_factory=list)  # Pairs: model, its device's flags.
+    emulated: list = dataclasses.field(default_factory=list)  # NICs of QEMU's own, by device.
+    wiring: str = "hub"     # One of WIRINGS: how those are connected.
+    hugepages: bool = False  # The guest's memory consists of this host's.
     bind: str = "vfio"
     memory_mb: int = 512
     cpus: int = 2
@@ -157,7 +161,8 @@ class Guest:
             *executed, "-machine", "q35,memory-backend=memory"
             + (",kernel-irqchip=split" if iommu and kvm else ""),
             "-smp", options.cpus, "-m", memory,
-            "-object", f"memory-backend-memfd,id=memory,size={memory},share=on",
+            "-object", f"memory-backend-memfd,id=memory,size={memory},share=on"
+            + (",hugetlb=on,prealloc=on" if options.hugepages else ""),
             "-display", "none", "-vga", "none", "-nodefaults", "-no-user-config",
             *([] if options.reboots else ["-no-reboot"]),
             "-kernel", initramfs.kernel(), "-initrd", self.folder / "initrd.gz",
@@ -174,10 +179,25 @@ class Guest:
                     "-virtfs", f"local,path={options.system or '/'},mount_tag=root,"
                            f"security_model=none,readonly={'off' if options.system else 'on'},"
                            "multidevs=remap"]
-        for i, nic in enumerate(self.nics):
+        for i, device in enumerate([*map(self.device, self.nics), *self._emulated(command)]):
             command += ["-device", f"pcie-root-port,id=slot{i},chassis={i + 1},slot={i + 1}",
-                        "-device", json.dumps(self.device(nic))]
+                        "-device", json.dumps({**device, "bus": f"slot{i}"})]
         return [str(part) for part in command]
+
+    def _emulated(self, command):
+        """What QEMU calls its own NICs; what they are connected with goes into `command`."""
+        for i, driver in enumerate(self.options.emulated):
+            net = f"net{i}"
+            if self.options.wiring == "hub":
+                command += ["-netdev", f"hubport,hubid=0,id={net}"]
+            else:
+                path = self.folder / f"cable{i // 2}.sock"
+                command += ["-netdev", f"stream,id={net},server={'off' if i % 2 else 'on'},"
+                                       f"addr.type=unix,addr.path={path}"]
+            # QEMU's virtio devices go around an IOMMU unless they are told not to.
+            behind = {"iommu_platform": True} if driver.startswith("virtio-") \
+                and self.options.bind == "vfio" else {}
+            yield {"driver": driver, "netdev": net, "mac": f"02:00:00:00:00:{i + 1:02x}", **behind}
 
     @staticmethod
     def device(nic):
@@ -357,6 +377,8 @@ def check(options):
     for model, _ in options.nics:
         if model not in MODELS:
             return f"--nic={model}: use {' or '.join(MODELS)}"
+    if options.wiring not in WIRINGS:
+        return f"wiring {options.wiring}: use {' or '.join(WIRINGS)}"
     if len(options.nics) > 2:
         return "--nic: a guest has one or two"
     if options.bind not in BINDINGS:
