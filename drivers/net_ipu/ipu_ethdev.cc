@@ -222,7 +222,8 @@ int Start(rte_eth_dev* dev) {
   if (error != 0) {
     Log(RTE_LOG_ERR, "%s: cannot start: %s", dev->data->name,
         error == -ENOMEM ? "the mbuf pool is too small for the receive rings"
-                         : "the device does not enable its queues");
+                         : "the device does not enable its queues: it does not reach their memory. "
+                           "In a virtual machine the log of the device's program says why");
     Stop(dev);
     return error;
   }

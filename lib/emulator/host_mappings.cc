@@ -25,8 +25,9 @@ bool IsRingRange(uint64_t bus, uint64_t bytes) {
   return bus != 0 && HostMappings::IsRange(bus, bytes) && bytes <= HostMappings::kMaxRingBytes;
 }
 
-/// Null, or why the file has no such part that could lie at `bus`. All of `seals` must be set.
-const char* WhyNoPart(int file, uint64_t bus, uint64_t offset, uint64_t bytes, int seals) {
+/// Null, and the bytes of a page of the file, or why it has no such part. All of `seals` must be
+/// set.
+const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals, uint64_t* page) {
   // Only files in memory have seals, none perhaps: no file system is waited for.
   const int sealed = fcntl(file, F_GET_SEALS);
   if (sealed < 0) return "the file of memory is on a disk: use hugepages or a memfd";
@@ -34,20 +35,16 @@ const char* WhyNoPart(int file, uint64_t bus, uint64_t offset, uint64_t bytes, i
   struct stat info {};
   struct statfs system {};
   if (fstat(file, &info) != 0 || fstatfs(file, &system) != 0) return "the file cannot be examined";
-  // The kernel rounds a mapping of huge pages up, over whatever lies behind it.
-  const uint64_t page =
-      system.f_type == HUGETLBFS_MAGIC ? static_cast<uint64_t>(system.f_bsize) : kPage;
-  if ((bus | offset | bytes) % page != 0) {
-    return page == kPage ? "memory is no whole pages"
-                         : "memory is a part of a hugepage: back it by memory without those";
-  }
+  if ((offset | bytes) % kPage != 0) return "memory is no whole pages";
+  *page = system.f_type == HUGETLBFS_MAGIC ? static_cast<uint64_t>(system.f_bsize) : kPage;
   const auto size = static_cast<uint64_t>(info.st_size);
   const bool inside =
       S_ISREG(info.st_mode) && info.st_size >= 0 && offset <= size && bytes <= size - offset;
   return inside ? nullptr : "the file of memory is shorter than it";
 }
 
-uint64_t Aligned(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+uint64_t AlignedDown(uint64_t value, uint64_t unit) { return value / unit * unit; }
+uint64_t Aligned(uint64_t value, uint64_t unit) { return AlignedDown(value + unit - 1, unit); }
 
 }  // namespace
 
@@ -66,7 +63,7 @@ HostMappings::Area* HostMappings::FindArea(uint64_t bus, uint64_t bytes) {
 }
 
 size_t HostMappings::Mappings() const {
-  size_t mappings = rings_.size();
+  size_t mappings = rings_.size() + parts_.size();
   for (const auto& [bus, area] : areas_) mappings += area.pieces.size() + area.former.size();
   return mappings;
 }
@@ -99,8 +96,11 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
       piece.bus - piece.area_bus > piece.area_bytes - piece.bytes) {
     return "memory lies outside its area";
   }
-  const char* const no_part = WhyNoPart(file, piece.bus, piece.offset, piece.bytes, 0);
-  if (no_part != nullptr) return no_part;
+  uint64_t page = 0;
+  if (const char* const wrong = WhyNoPart(file, piece.offset, piece.bytes, 0, &page)) return wrong;
+  if ((piece.bus | piece.offset | piece.bytes) % page != 0) {
+    return AddPlace(parts_, piece.bus, piece.bytes, piece.offset, page, file);
+  }
   Area* area = FindArea(piece.bus, piece.bytes);
   if (area == nullptr) {
     if (const char* const wrong = ReserveArea(piece)) return wrong;
@@ -124,7 +124,15 @@ const char* HostMappings::RemoveMemory(uint64_t bus, uint64_t bytes) {
   if (!IsRange(bus, bytes)) return "no such memory";
   Area* const area = FindArea(bus, bytes);
   const uint64_t end = bus + bytes;
-  if (area == nullptr || !area->pieces.Overlaps(bus, end)) return "no such memory";
+  bool removed = false;
+  auto part = parts_.lower_bound(bus);
+  if (part != parts_.begin() && std::prev(part)->first + std::prev(part)->second.bytes > bus)
+    --part;
+  for (; part != parts_.end() && part->first < end; removed = true)
+    part = RemovePlace(parts_, part);
+  if (area == nullptr || !area->pieces.Overlaps(bus, end)) {
+    return removed ? nullptr : "no such memory";
+  }
   area->ranges.Erase(bus, end);
   area->stand_ins.Erase(bus, end);
   // What is cut out of a piece leaves two parts of that.
@@ -144,73 +152,86 @@ void HostMappings::ForgetFormer() {
   }
 }
 
-const char* HostMappings::ReserveRings() {
-  ReservedSpace space(kRingSpaceBytes);
+const char* HostMappings::ReservePlaces() {
+  ReservedSpace space(kPlacesBytes);
   if (!space) return "no address space for rings";
   GuardedRange guard(space.begin(), space.bytes(), GuardedRange::Loss::kRange, alarm_);
   if (!guard) return "too many areas of memory";
   Intervals free;
   const auto begin = reinterpret_cast<uint64_t>(space.begin());
   free.Add(Aligned(begin, kHugePage), begin + space.bytes());
-  ring_space_.emplace(RingSpace{std::move(space), std::move(guard), std::move(free)});
+  place_space_.emplace(PlaceSpace{std::move(space), std::move(guard), std::move(free)});
   return nullptr;
 }
 
-uint8_t* HostMappings::TakeRingSpace(uint64_t bytes) {
-  for (const auto& [begin, end] : ring_space_->free.map()) {
+uint8_t* HostMappings::TakePlaceSpace(uint64_t bytes) {
+  for (const auto& [begin, end] : place_space_->free.map()) {
     if (end - begin < bytes) continue;
     const uint64_t host = begin;
-    ring_space_->free.Erase(host, host + bytes);
+    place_space_->free.Erase(host, host + bytes);
     return reinterpret_cast<uint8_t*>(host);
   }
   return nullptr;
 }
 
 const char* HostMappings::AddRing(uint64_t bus, uint64_t bytes, int file) {
+  uint64_t page = 0;
   if (!IsRingRange(bus, bytes)) return "a ring cannot have this size";
-  if (const char* const wrong = WhyNoPart(file, 0, 0, bytes, F_SEAL_SHRINK)) return wrong;
-  return Place(bus, bytes, 0, file);
+  if (const char* const wrong = WhyNoPart(file, 0, bytes, F_SEAL_SHRINK, &page)) return wrong;
+  return AddPlace(rings_, bus, bytes, 0, page, file);
 }
 
 const char* HostMappings::AddExternal(uint64_t bus, uint64_t bytes, uint64_t offset, int file) {
+  uint64_t page = 0;
   if (!IsRingRange(bus, bytes)) return "external memory cannot have this size";
-  if (const char* const wrong = WhyNoPart(file, 0, offset, bytes, 0)) return wrong;
-  return Place(bus, bytes, offset, file);
+  if (const char* const wrong = WhyNoPart(file, offset, bytes, 0, &page)) return wrong;
+  return AddPlace(rings_, bus, bytes, offset, page, file);
 }
 
-const char* HostMappings::Place(uint64_t bus, uint64_t bytes, uint64_t offset, int file) {
-  if (Mappings() + 1 > kMaxMappings) return "too many rings";
-  if (!ring_space_) {
-    if (const char* const wrong = ReserveRings()) return wrong;
+const char* HostMappings::AddPlace(Places& places, uint64_t bus, uint64_t bytes, uint64_t offset,
+                                   uint64_t page, int file) {
+  if (Mappings() + 1 > kMaxMappings) return kTooManyPieces;
+  if (!place_space_) {
+    if (const char* const wrong = ReservePlaces()) return wrong;
   }
-  const uint64_t taken = Aligned(bytes, kHugePage);
-  uint8_t* const host = TakeRingSpace(taken);
-  if (host == nullptr) return "too many rings";
+  const uint64_t first = AlignedDown(offset, page);
+  const uint64_t hull = Aligned(offset + bytes, page) - first;
+  // What is free begins with a hugepage of the usual size; larger ones are aligned here.
+  const uint64_t taken = Aligned(hull, kHugePage) + (page > kHugePage ? page : 0);
+  uint8_t* const space = TakePlaceSpace(taken);
+  if (space == nullptr) return "no address space for so much memory";
+  auto* const host = reinterpret_cast<uint8_t*>(Aligned(reinterpret_cast<uint64_t>(space), page));
   const char* wrong = nullptr;
-  if (!ring_space_->space.MapFile(host, bytes, file, offset)) {
-    wrong = "a ring cannot be mapped";
-  } else if (!dma_.Add(bus, host, bytes)) {
-    ring_space_->space.Blank(host, taken);
-    wrong = "a ring overlaps other memory, or there are too many";
+  if (!place_space_->space.MapFile(host, hull, file, first)) {
+    wrong = "memory cannot be mapped";
+  } else if (!dma_.Add(bus, host + (offset - first), bytes)) {
+    wrong = "memory overlaps other memory, or there is too much of it";
   }
+  const Place place{bytes, space, taken};
   if (wrong == nullptr) {
-    rings_[bus] = {host, taken};
+    places.emplace(bus, place);
   } else {
-    const auto first = reinterpret_cast<uint64_t>(host);
-    ring_space_->free.Merge(first, first + taken);
+    GiveSpaceBack(place);
   }
   return wrong;
+}
+
+HostMappings::Places::iterator HostMappings::RemovePlace(Places& places, Places::iterator place) {
+  dma_.Remove(place->first);
+  GiveSpaceBack(place->second);
+  return places.erase(place);
+}
+
+void HostMappings::GiveSpaceBack(const Place& place) {
+  place_space_->space.Blank(place.host, place.taken);
+  const auto first = reinterpret_cast<uint64_t>(place.host);
+  place_space_->free.Merge(first, first + place.taken);
 }
 
 const char* HostMappings::RemoveRing(uint64_t bus) {
   const auto ring = rings_.find(bus);
   if (ring == rings_.end()) return "no such ring";
-  const Ring old = ring->second;
-  rings_.erase(ring);
-  dma_.Remove(bus);
-  ring_space_->space.Blank(old.host, old.bytes);
-  const auto first = reinterpret_cast<uint64_t>(old.host);
-  ring_space_->free.Merge(first, first + old.bytes);
+  RemovePlace(rings_, ring);
   return nullptr;
 }
 

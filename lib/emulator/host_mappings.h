@@ -41,7 +41,9 @@ class HostMappings {
     uint64_t bus, bytes, offset, area_bus, area_bytes;
     bool stand_in = false;
   };
-  /// What is there already must be removed first.
+  /// What is there already must be removed first. A piece that is a part of hugepages is mapped as
+  /// a whole number of them, of which the device reaches the piece alone; it is contiguous with no
+  /// other.
   const char* AddMemory(const Piece& piece, int file);
   /// The range is unreachable afterwards, also if too many pieces are left of what was
   /// there for it to be unmapped. A piece always goes as a whole.
@@ -64,7 +66,7 @@ class HostMappings {
   /// Generous multiples of what DPDK reserves and of what devices have.
   static constexpr uint64_t kMaxAreaBytes = uint64_t{1} << 40;
   static constexpr uint64_t kMaxRingBytes = uint64_t{1} << 34;
-  static constexpr uint64_t kRingSpaceBytes = uint64_t{1} << 38;
+  static constexpr uint64_t kPlacesBytes = uint64_t{1} << 40;
   static constexpr size_t kMaxAreas = 256;
   /// Rings, pieces and former pieces. Each costs at most two of the mappings that Linux
   /// allows a process by default, 65530.
@@ -84,12 +86,15 @@ class HostMappings {
       return reinterpret_cast<uint8_t*>(bus + ranges.distance());
     }
   };
-  struct Ring {
-    uint8_t* host;
-    uint64_t bytes;  ///< Of address space.
+  /// Memory that lies where there is room.
+  struct Place {
+    uint64_t bytes;  ///< That the device reaches.
+    uint8_t* host;   ///< First byte of address space.
+    uint64_t taken;  ///< Of address space.
   };
-  /// Where rings are: first fit in what is free, in units of huge pages.
-  struct RingSpace {
+  using Places = std::map<uint64_t, Place>;  ///< By bus address.
+  /// Where places are: first fit in what is free, in units of huge pages.
+  struct PlaceSpace {
     ReservedSpace space;
     GuardedRange guard;
     Intervals free;
@@ -98,17 +103,21 @@ class HostMappings {
   Area* FindArea(uint64_t bus, uint64_t bytes);
   const char* ReserveArea(const Piece& piece);
   size_t Mappings() const;
-  const char* ReserveRings();
-  /// Where rings are, and external memory.
-  const char* Place(uint64_t bus, uint64_t bytes, uint64_t offset, int file);
+  const char* ReservePlaces();
+  /// Maps the file's part at `offset`, widened to whole pages of `page` bytes, where there is room.
+  const char* AddPlace(Places& places, uint64_t bus, uint64_t bytes, uint64_t offset, uint64_t page,
+                       int file);
+  Places::iterator RemovePlace(Places& places, Places::iterator place);
+  void GiveSpaceBack(const Place& place);
   /// Null if there is no room.
-  uint8_t* TakeRingSpace(uint64_t bytes);
+  uint8_t* TakePlaceSpace(uint64_t bytes);
 
   bar::DmaSpace& dma_;
   const LossAlarm& alarm_;
   std::map<uint64_t, Area> areas_;  ///< By first bus address.
-  std::map<uint64_t, Ring> rings_;  ///< By bus address.
-  std::optional<RingSpace> ring_space_;
+  Places rings_;                    ///< And external memory.
+  Places parts_;                    ///< Pieces of memory that are parts of hugepages.
+  std::optional<PlaceSpace> place_space_;
 };
 
 }  // namespace sluice::emulator

@@ -5,10 +5,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "client.h"
@@ -76,6 +78,49 @@ TEST_F(Memory, MayLieAcrossAreas) {
   EXPECT_NE(dma_->Translate(kArea, kPage), nullptr);
   EXPECT_EQ(Unmap(kArea - kPage, 2 * kPage), nullptr);
   EXPECT_EQ(dma_->Translate(kArea, 1), nullptr);
+}
+
+/// Maps that are parts of hugepages, as a machine has them below 1 MiB and an IOMMU makes them.
+TEST_F(Memory, OfHugepagesIsReachedInParts) {
+  constexpr uint64_t kHugePage = 2 << 20;
+  const File file(memfd_create("hugepages", MFD_CLOEXEC | MFD_HUGETLB));
+  if (file.fd() < 0 || ftruncate(file.fd(), 4 * kHugePage) != 0) {
+    GTEST_SKIP() << "this kernel has no hugepages";
+  }
+  const auto map = [&](uint64_t address, uint64_t bytes, uint64_t offset) {
+    return memory_.Map({sizeof(DmaMap), kBoth, offset, address, bytes}, File(dup(file.fd())));
+  };
+  const void* const probe = mmap(nullptr, 4 * kHugePage, PROT_READ, MAP_SHARED, file.fd(), 0);
+  if (probe == MAP_FAILED) GTEST_SKIP() << "needs 4 free hugepages";
+  ASSERT_EQ(map(0, 0xa0000, 0), nullptr);
+  ASSERT_EQ(map(0x100000, 3 * kHugePage, 0x100000), nullptr);
+  EXPECT_EQ(map(0x90000, 0x20000, 0x90000), std::string("maps overlap"));
+  ASSERT_EQ(map(uint64_t{7} << 32, kPage, 3 * kHugePage + kPage), nullptr) << "of an IOMMU";
+  // What is between the maps is mapped here and out of the device's reach.
+  EXPECT_NE(dma_->Translate(0, 0xa0000), nullptr);
+  EXPECT_EQ(dma_->Translate(0xa0000, 1), nullptr);
+  EXPECT_EQ(dma_->Translate(0xfffff, 2), nullptr);
+  uint8_t* const found = dma_->Translate(0x100000, 3 * kHugePage);
+  ASSERT_NE(found, nullptr) << "one range, over the borders of hugepages";
+  EXPECT_EQ(dma_->Translate(0x100000 + 3 * kHugePage, 1), nullptr);
+  uint8_t* const page = dma_->Translate(uint64_t{7} << 32, kPage);
+  ASSERT_NE(page, nullptr);
+  auto* const guest = static_cast<uint8_t*>(
+      mmap(nullptr, 4 * kHugePage, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0));
+  ASSERT_NE(guest, MAP_FAILED);
+  guest[3 * kHugePage + kPage + 5] = 77;
+  EXPECT_EQ(page[5], 77);
+  EXPECT_EQ(found[2 * kHugePage + 0x100000 + kPage + 5], 77);
+  guest[0x100000] = 78;
+  EXPECT_EQ(*found, 78);
+  munmap(guest, 4 * kHugePage);
+  EXPECT_EQ(Unmap(0x100000, 3 * kHugePage), nullptr);
+  EXPECT_EQ(dma_->Translate(0x100000, 1), nullptr);
+  EXPECT_EQ(page[5], 77) << "the others stay";
+  ASSERT_EQ(map(0x100000, kHugePage, 0x100000), nullptr);
+  EXPECT_EQ(Unmap(0, 0, kUnmapAll), nullptr);
+  EXPECT_EQ(dma_->Translate(0, 1), nullptr);
+  munmap(const_cast<void*>(probe), 4 * kHugePage);
 }
 
 TEST_F(Memory, WithoutAFileIsReachedByMessages) {

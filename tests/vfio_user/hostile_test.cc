@@ -129,21 +129,6 @@ TEST_F(Streams, WithFilesThatNobodyAskedForEndTheConnection) {
   rig_.ExpectServes();
 }
 
-TEST_F(Streams, ThatAskForPartsOfHugepagesAreRefused) {
-  constexpr uint64_t kHugePage = 2 << 20;
-  const File file(memfd_create("hugepages", MFD_CLOEXEC | MFD_HUGETLB));
-  if (file.fd() < 0 || ftruncate(file.fd(), 2 * kHugePage) != 0) {
-    GTEST_SKIP() << "this kernel has no hugepages";
-  }
-  Client client(TestSocket());
-  ASSERT_TRUE(client.Greet());
-  for (const DmaMap& map :
-       {DmaMap{32, 3, 0, 0, 0xa0000}, DmaMap{32, 3, 0x100000, 0x100000, 0x100000},
-        DmaMap{32, 3, 0, 4096, kHugePage}}) {
-    EXPECT_EQ(client.Refusal(Command::kDmaMap, Join(map), {file.fd()}), EINVAL) << map.address;
-  }
-}
-
 TEST_F(Streams, ThatAskForWhatThereIsNotAreRefused) {
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());

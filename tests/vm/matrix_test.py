@@ -23,6 +23,12 @@ NICS = ("enso", "ipu")
 INTERFACES = {"enso": ("streaming", "packetized"), "ipu": ("packetized", "bilateral", "coherent")}
 
 
+def free_hugepages():
+    """Of 2 MiB."""
+    path = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
+    return int(path.read_text(encoding="utf-8")) if path.exists() else 0
+
+
 class Client(typing.NamedTuple):
     """Who is behind a NIC, as a wire of its sluice-device, whose application is in the guest."""
     app: str
@@ -119,6 +125,31 @@ class Matrix(guests.Case):
                 self.check(report)
                 self.assertEqual((report["lost"], report["wire"]["verified"]), (0, COUNT), report)
                 print(f"{bind}: {COUNT} frames", flush=True)
+
+    def test_memory_of_hugepages(self):
+        """The guest's memory consists of hugepages of this host: some maps are parts of them."""
+        if free_hugepages() < guests.guest.Options.memory_mb // 2:
+            self.skipTest("too few hugepages")
+        count = min(COUNT, 1_000_000)
+        for bind in ("uio", "vfio"):
+            traffic = f"wire=gen:size=64+flows=100+count={count},verify=full,pause=on"
+            with self.subTest(bind=bind), self.guest(ipu=traffic, bind=bind,
+                                                     hugepages=True) as running:
+                self.receives(running, BUILD, ENSO, "streaming")
+                self.receives(running, BUILD, ENSO, "packetized")
+                running.send(f"{ON_BUS} echoes={count} -l 0 -a {IPU} >/tmp/app 2>&1 & app=$!\n")
+                guests.run(running, "until grep -q echoes: /tmp/app; do sleep 1; kill -0 $app "
+                           "|| break; done; kill -0 $app || { cat /tmp/app; false; }",
+                           patience_s=3600)
+                running.nics[1].await_quiet()
+                guests.end_app(running)
+                guests.leave(running)
+                for nic in running.nics:
+                    nic.stop()
+                    self.check(nic.report())
+                report = running.nics[1].report()
+                self.assertEqual((report["lost"], report["wire"]["verified"]), (0, count), report)
+                print(f"{bind}, hugepages: {count} frames", flush=True)
 
     def test_testpmd(self):
         with self.guest(bind="uio") as running:
