@@ -3,7 +3,14 @@
 // Threads that compete for one CPU.
 #pragma once
 
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
 
 /// Returns the first CPU that the calling thread may run on, alone.
 inline cpu_set_t FirstAllowedCpu() {
@@ -14,3 +21,41 @@ inline cpu_set_t FirstAllowedCpu() {
     if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &first);
   return first;
 }
+
+/// A process that could run and has no CPU: it runs if nobody else wants the first one, and a
+/// thread of this process always does.
+class StarvedChild {
+ public:
+  StarvedChild() : process_(fork()) {
+    if (process_ == 0) {
+      Pin();
+      const sched_param none{};
+      pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+      for (;;) {
+      }
+    }
+    other_ = std::thread([this] {
+      Pin();
+      while (!stop_) {
+      }
+    });
+  }
+  StarvedChild(const StarvedChild&) = delete;
+  ~StarvedChild() {
+    stop_ = true;
+    other_.join();
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+  pid_t process() const { return process_; }
+
+ private:
+  static void Pin() {
+    const cpu_set_t first = FirstAllowedCpu();
+    pthread_setaffinity_np(pthread_self(), sizeof first, &first);
+  }
+
+  const pid_t process_;
+  std::atomic<bool> stop_{false};
+  std::thread other_;
+};

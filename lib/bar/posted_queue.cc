@@ -10,6 +10,8 @@
 #include <mutex>
 #include <thread>
 
+#include "cpu/process_patience.h"
+
 namespace sluice::bar {
 namespace {
 
@@ -125,10 +127,11 @@ void PostedQueue::GiveUp(uint32_t epoch) {
 
 [[gnu::noinline]] bool PostedQueue::AwaitRoom(Lane& lane, uint32_t epoch, const Waiting& waiting) {
   const uint32_t full = lane.tail.load(std::memory_order_relaxed) - kDepth;
-  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
+  cpu::ProcessPatience patience(kTimeout);
   while ((lane.cached_head = lane.head.load(std::memory_order_acquire)) == full) {
     if (link_.load(std::memory_order_acquire) != epoch) return false;
-    if (std::chrono::steady_clock::now() > deadline) {
+    if (std::chrono::steady_clock::now() > patience.deadline() &&
+        patience.Ends(model_.load(std::memory_order_relaxed))) {
       GiveUp(epoch);
       return false;
     }
@@ -174,7 +177,7 @@ uint64_t PostedQueue::Read(RegisterAccess access, const Waiting& waiting) {
   const uint32_t sequence = ++lane.read_sequence;
   access.value = sequence;
   if (!Push(lane, epoch, access, true, waiting)) return all_ones;
-  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
+  cpu::ProcessPatience patience(kTimeout);
   bool late = false;  // Looks once more: this process may have slept past the deadline.
   while (lane.reply_sequence.load(std::memory_order_acquire) != sequence) {
     if (link_.load(std::memory_order_acquire) != epoch) return all_ones;
@@ -182,7 +185,8 @@ uint64_t PostedQueue::Read(RegisterAccess access, const Waiting& waiting) {
       GiveUp(epoch);
       return all_ones;
     }
-    late = std::chrono::steady_clock::now() > deadline;
+    late = std::chrono::steady_clock::now() > patience.deadline() &&
+           patience.Ends(model_.load(std::memory_order_relaxed));
     if (!late) Wait(waiting);
   }
   return lane.reply_value.load(std::memory_order_relaxed);

@@ -50,8 +50,8 @@ class PostedQueue {
   static constexpr uint32_t kGuestLanes = 2;
   static constexpr uint32_t kGuests = (kLanes - kOwnLanes) / kGuestLanes;
   static constexpr uint32_t kDepth = 1024;  ///< Entries of a lane; power of two.
-  /// How long a full lane or an unanswered read is waited for before the link
-  /// counts as down.
+  /// How long a full lane or an unanswered read is waited for before the link counts as down, and
+  /// longer while the model's process starves (cpu/process_patience.h).
   static constexpr std::chrono::milliseconds kTimeout{2000};
 
   /// Host side, before this process posts to any queue: its threads post as those of `guest`, below
@@ -110,6 +110,9 @@ class PostedQueue {
 
   /// Either side: stores are discarded and reads return all ones from now on.
   void TakeLinkDown() { link_.store(0, std::memory_order_release); }
+  /// Host side, before the link comes up: the process in which the model runs; 0: not known. A
+  /// device can store another one, and gain no more than ProcessPatience::kMostBounds.
+  void SetModelProcess(pid_t process) { model_.store(process, std::memory_order_relaxed); }
   /// Host side, one thread: begins the next epoch. What was posted before is discarded.
   void BringLinkUp() {
     if (++epoch_ == 0) epoch_ = 1;
@@ -153,6 +156,7 @@ class PostedQueue {
   std::atomic<uint32_t> link_{1};        ///< The epoch; 0: down.
   uint16_t epoch_ = 1;                   ///< The newest epoch; host side.
   std::atomic<uint64_t> lanes_used_{0};  ///< A bit each; none is taken back.
+  std::atomic<pid_t> model_{0};          ///< The model's process.
   static_assert(kLanes == 64);
   std::array<Lane, kLanes> lanes_;
 };

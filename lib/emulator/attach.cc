@@ -45,6 +45,7 @@ class Instance final : public Attachment {
       *error = std::string("no memory for the register queue: ") + std::strerror(errno);
       return false;
     }
+    queue_->SetModelProcess(getpid());
     bar_ = bar::Bar(queue_, model.bar_bytes,
                     {[](void* self) {
                        auto& awaited = static_cast<Instance*>(self)->model_;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ constexpr milliseconds kMaxPause{1000};
 bool Remote::Reach(std::string* error) {
   File socket = Connect(socket_.path, socket_.trusted, error);
   if (!socket) return false;
+  const std::optional<Peer> device = PeerOf(socket);
   auto connection = std::make_unique<Connection>(Channel(std::move(socket)));
   Request hello;
   hello.kind = Kind::kHello;
@@ -66,6 +68,7 @@ bool Remote::Reach(std::string* error) {
   connection_ = std::move(connection);
   // Who sees the link up sees that the device has forgotten what it was told before.
   generation_.fetch_add(1, std::memory_order_acq_rel);
+  queue_->SetModelProcess(device ? device->pid : 0);
   queue_->BringLinkUp();
   if (wire_enabled_) {
     Request enable;

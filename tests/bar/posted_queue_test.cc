@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "bar/bar.h"
+#include "one_cpu.h"
 
 namespace sluice::bar {
 namespace {
@@ -110,6 +112,22 @@ TEST(PostedQueue, AFullQueueTakesTheLinkDownAfterABoundedWait) {
   EXPECT_FALSE(bar.LinkUp());
   EXPECT_EQ(bar.Read32(0), 0xffff'ffffu);
   EXPECT_EQ(bar.Read64(0), ~uint64_t{0});
+}
+
+TEST(PostedQueue, AModelWhoseProcessHasNoCpuMayAnswerLater) {
+  const StarvedChild starved;
+  const auto queue = std::make_unique<PostedQueue>();
+  queue->SetModelProcess(starved.process());
+  Bar bar(queue.get(), 4096);
+  Recorder device;
+  device.registers[8] = 5;
+  std::atomic<uint32_t> value{0};
+  std::thread reader([&] { value = bar.Read32(8); });
+  std::this_thread::sleep_for(2 * PostedQueue::kTimeout);
+  device.Step(*queue);
+  reader.join();
+  EXPECT_EQ(value, 5u);
+  EXPECT_TRUE(bar.LinkUp());
 }
 
 TEST(PostedQueue, WhatWasPostedBeforeTheLinkWentDownNeverArrives) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <ctime>
 #include <thread>
 
+#include "cpu/process_patience.h"
 #include "one_cpu.h"
 
 namespace sluice::cpu {
@@ -106,6 +109,43 @@ TEST(StarvedTime, IsZeroForAThreadOfNoProcess) {
   StarvedTime time;
   EXPECT_EQ(time.Since(getpid(), 1 << 30, 1), 0u);
   EXPECT_EQ(time.Since(1 << 30, 1, 2), 0u);
+}
+
+constexpr std::chrono::milliseconds kBound{200};
+
+/// Bounds for which a process is waited for that does nothing of what it should.
+double BoundsOf(pid_t process) {
+  ProcessPatience patience(kBound);
+  const auto begin = ProcessPatience::Clock::now();
+  do {
+    std::this_thread::sleep_until(patience.deadline());
+  } while (!patience.Ends(process));
+  return std::chrono::duration<double>(ProcessPatience::Clock::now() - begin) / kBound;
+}
+
+TEST(ProcessPatience, IsTheBoundForAProcessThatIsNotKnown) {
+  EXPECT_GE(BoundsOf(0), 1);
+  EXPECT_GE(BoundsOf(1 << 30), 1);
+}
+
+TEST(ProcessPatience, LastsLongerForAProcessThatStarves) {
+  const StarvedChild child;
+  EXPECT_GE(BoundsOf(child.process()), ProcessPatience::kMostBounds);
+}
+
+// A busy machine may starve it now and then.
+TEST(ProcessPatience, IsHalfABoundMoreForAProcessThatSleeps) {
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  double least = ProcessPatience::kMostBounds;
+  for (int i = 0; i < 20 && least > 2; ++i) least = std::min(least, BoundsOf(child));
+  EXPECT_GE(least, 1.5);
+  EXPECT_LE(least, 2);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 }  // namespace

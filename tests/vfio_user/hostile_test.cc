@@ -222,6 +222,36 @@ TEST_F(Streams, WhoseAnswersNobodyReadsEnd) {
   }));
 }
 
+// A process that sleeps blames nobody for it.
+TEST(LateServers, LookWhetherTheClientReadsBeforeTheyEndIt) {
+  using std::chrono::milliseconds;
+  PlainModel model(kIpuModel);
+  const SettingValues settings{};
+  std::string error;
+  const auto server = BusServer::Create(HostilePath(), kIpuModel, settings, model, &error);
+  ASSERT_NE(server, nullptr) << error;
+  const auto turn = [&] { server->Turn(-1, milliseconds(10)); };
+  Client client(HostilePath());
+  ASSERT_TRUE(client.Send(MakeMessage(Command::kVersion, VersionPayload())));
+  ASSERT_TRUE(Eventually([&] {
+    turn();
+    return !server->Attached().empty();
+  }));
+  // Answers of 4 KiB until some wait for the client.
+  const Bytes read = MakeMessage(Command::kRegionRead, Join(RegionAccess{0, 7, 4096}));
+  pollfd room = {client.fd(), POLLOUT, 0};
+  for (int quiet = 0; quiet < 20;) {
+    if (poll(&room, 1, 0) == 1 && client.Send(read)) quiet = 0;
+    turn();
+    ++quiet;
+  }
+  std::this_thread::sleep_for(kMessagePatience + milliseconds(100));
+  Bytes answers(1 << 20);
+  EXPECT_GT(recv(client.fd(), answers.data(), answers.size(), MSG_DONTWAIT), 0);
+  for (int i = 0; i < 3; ++i) turn();
+  EXPECT_NE(server->Attached(), "");
+}
+
 TEST(SlowReads, AreLeftWhenTheTurnIsOverAndWhenTheClientIsGone) {
   using std::chrono::milliseconds;
   SlowModel model;

@@ -40,11 +40,7 @@ BusServer::~BusServer() { Reset(); }
 bool BusServer::Turn(int wake, milliseconds patience) {
   if (client_ != nullptr && client_->deadline() != steady_clock::time_point::max()) {
     const auto left = std::chrono::ceil<milliseconds>(client_->deadline() - steady_clock::now());
-    if (left.count() <= 0) {
-      End(client_->attached() ? "it does not read answers" : "it does not greet");
-    } else {
-      patience = std::min(left, patience);
-    }
+    patience = std::clamp(left, milliseconds(0), patience);
   }
   const bool pending = client_ != nullptr && client_->pending();
   if (pending) patience = milliseconds(0);
@@ -65,6 +61,10 @@ bool BusServer::Turn(int wake, milliseconds patience) {
     End("it took away memory that the device uses");
   } else if (wait[1].revents != 0 || wait[4].revents != 0 || pending) {
     Hear();
+  }
+  // Behind that: this process may have slept while the client did what it should.
+  if (client_ != nullptr && client_->TriesPatience()) {
+    End(client_->attached() ? "it does not read answers" : "it does not greet");
   }
   if (wait[2].revents != 0) Accept();
   return true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "emulator/vfio_user/function_host.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -32,6 +34,7 @@ std::unique_ptr<FunctionHost> FunctionHost::Create(const FunctionParts& parts, b
                                                    ClientInterrupts& interrupts,
                                                    std::string* error) {
   std::unique_ptr<FunctionHost> host(new FunctionHost(parts, dma, interrupts));
+  host->queue_->SetModelProcess(getpid());
   for (const BarLayout& bar : parts.function.bars) {
     if (bar.kind != BarKind::kLines) continue;
     host->lines_ = std::make_unique<LinesMemory>(bar.bytes);

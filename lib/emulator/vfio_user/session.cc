@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "emulator/log.h"
-#include "emulator/message.h"
 
 namespace sluice::emulator::vfio_user {
 namespace {
@@ -48,10 +47,7 @@ std::vector<uint8_t> Bytes(const T& value) {
 }  // namespace
 
 Session::Session(File socket, Peer peer, const FunctionParts& parts)
-    : parts_(parts),
-      peer_(peer),
-      deadline_(steady_clock::now() + kMessagePatience),
-      socket_(std::move(socket)) {}
+    : parts_(parts), peer_(peer), socket_(std::move(socket)) {}
 
 bool Session::Turn(std::string* reason) {
   const size_t waited = socket_.waiting_bytes();
@@ -59,16 +55,18 @@ bool Session::Turn(std::string* reason) {
   const bool reads = socket_.waiting_bytes() < waited;
   if (!SendDma(reason)) return false;
   const bool begins_to_wait = waited == 0 && socket_.waiting();
-  if (reads || begins_to_wait) deadline_ = steady_clock::now() + kMessagePatience;
+  if (begins_to_wait) waits_ = true;
+  if (reads || begins_to_wait) patience_.Begin();
   // Who does not read is not heard either.
   if (socket_.waiting()) return true;
   if (!pending()) hears_ = socket_.Receive(&wrong_);
   if (!HandlePending(reason)) return false;
   if (messages_.bloated()) parts_.model.TakeMemory([this] { memory_.ForgetCopies(); });
   if (socket_.waiting()) {
-    deadline_ = steady_clock::now() + kMessagePatience;
+    waits_ = true;
+    patience_.Begin();
   } else if (attached()) {
-    deadline_ = steady_clock::time_point::max();
+    waits_ = false;
   }
   if (hears_ || pending()) return true;
   if (wrong_ != nullptr) *reason = wrong_;

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "bar/dma.h"
+#include "cpu/process_patience.h"
 #include "emulator/guarded_range.h"
+#include "emulator/message.h"
 #include "emulator/vfio_user/client_interrupts.h"
 #include "emulator/vfio_user/client_socket.h"
 #include "emulator/vfio_user/function_host.h"
@@ -33,9 +35,17 @@ class Session {
   const Peer& peer() const { return peer_; }
   /// The client has said which protocol it speaks.
   bool attached() const { return host_ != nullptr; }
-  /// When this process has waited for the client long enough: for its first message, or for it to
+  /// When to call TriesPatience: this process waits for the client's first message, or for it to
   /// read what it is told.
-  std::chrono::steady_clock::time_point deadline() const { return deadline_; }
+  std::chrono::steady_clock::time_point deadline() const {
+    return waits_ ? patience_.deadline() : std::chrono::steady_clock::time_point::max();
+  }
+  /// To be called when the deadline is over and Turn has handled what there was. True: this process
+  /// has waited long enough for a client that had a CPU.
+  bool TriesPatience() {
+    return waits_ && std::chrono::steady_clock::now() >= patience_.deadline() &&
+           patience_.Ends(peer_.pid);
+  }
   bool waiting() const { return socket_.waiting(); }
   /// Requests have arrived that Turn has not handled yet.
   bool pending() const { return !waiting() && !socket_.messages().empty(); }
@@ -87,7 +97,8 @@ class Session {
 
   const FunctionParts parts_;
   const Peer peer_;
-  std::chrono::steady_clock::time_point deadline_;
+  bool waits_ = true;  ///< For the client.
+  cpu::ProcessPatience patience_{kMessagePatience};
   ClientSocket socket_;
   bool hears_ = true;  ///< False: nothing more arrives, because `wrong_` or the client is gone.
   const char* wrong_ = nullptr;

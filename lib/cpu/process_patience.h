@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How long a process is waited for: a bound of time, and more while a thread of the process could
+// run and had no CPU, for then it cannot be blamed. Control path.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <system_error>
+
+#include "cpu/starved_time.h"
+
+namespace sluice::cpu {
+
+/// Used by one thread. Allocates in Ends alone.
+class ProcessPatience {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// A process that starves is waited for as long as so many bounds.
+  static constexpr int kMostBounds = 5;
+
+  /// The bound begins now.
+  explicit ProcessPatience(Clock::duration bound) : bound_(bound) { Begin(); }
+
+  /// The process has done what it is waited for: the bound begins again.
+  void Begin() {
+    begin_ = Clock::now();
+    deadline_ = begin_ + bound_;
+    threads_.clear();
+  }
+  /// When Ends is to be called.
+  Clock::time_point deadline() const { return deadline_; }
+  /// Returns whether the process was waited for long enough. At the first deadline the answer is
+  /// no, and the process is watched for half of the bound more; and again, as long as one of its
+  /// threads starved for three quarters of that. `process` 0: not known, and judged by the clock
+  /// alone.
+  bool Ends(pid_t process) {
+    const Clock::time_point now = Clock::now();
+    const bool first = threads_.empty();
+    const uint64_t starved = Look(process, now);
+    if (threads_.empty() || now - begin_ >= kMostBounds * bound_) return true;
+    if (!first && 4 * std::chrono::nanoseconds(starved) < 3 * (bound_ / 2)) return true;
+    deadline_ = now + bound_ / 2;
+    return false;
+  }
+
+ private:
+  /// Of more threads, these are watched.
+  static constexpr size_t kMostThreads = 64;
+
+  /// Returns the nanoseconds for which one thread starved since the last look at it, at most.
+  uint64_t Look(pid_t process, Clock::time_point now) {
+    if (process <= 0) return 0;
+    const auto now_ns = static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count());
+    uint64_t most = 0;
+    std::error_code gone;
+    std::filesystem::directory_iterator tasks("/proc/" + std::to_string(process) + "/task", gone);
+    for (const std::filesystem::directory_iterator end; !gone && tasks != end;
+         tasks.increment(gone)) {
+      const pid_t thread = std::stoi(tasks->path().filename());
+      const auto [known, is_new] = threads_.try_emplace(thread);
+      const uint64_t starved = known->second.Since(process, thread, now_ns);
+      if (!is_new) most = std::max(most, starved);
+      if (threads_.size() == kMostThreads) break;
+    }
+    return most;
+  }
+
+  const Clock::duration bound_;
+  Clock::time_point begin_, deadline_;
+  std::map<pid_t, StarvedTime> threads_;  ///< None before the first deadline.
+};
+
+}  // namespace sluice::cpu
