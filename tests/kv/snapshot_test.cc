@@ -69,7 +69,7 @@ class KvSnapshot : public testing::Test {
   /// That a file is refused, and changes nothing.
   void ExpectRefused(const std::string& bytes, const std::string& why) {
     Overwrite(bytes);
-    auto store = Store(1);
+    auto store = Store(1, Mode::kStore, uint64_t{1} << 20);
     error_.clear();
     EXPECT_FALSE(ReadSnapshot(path_, store, Hash, kNow, &error_));
     EXPECT_NE(error_.find(why), std::string::npos) << error_;
@@ -142,10 +142,9 @@ TEST_F(KvSnapshot, UniquesOfAnEarlierLifeAreNotGivenAgain) {
 TEST_F(KvSnapshot, RefusesAFileThatIsCutAnywhere) {
   WriteSmall();
   const std::string whole = FileBytes();
-  for (size_t size = 0; size < whole.size(); size += 7) {
+  for (size_t size = 0; size < whole.size(); ++size) {
     ExpectRefused(whole.substr(0, size), "ends too early");
   }
-  ExpectRefused(whole.substr(0, whole.size() - 1), "ends too early");
   ExpectRefused(whole + '\0', "bytes behind the end");
 }
 

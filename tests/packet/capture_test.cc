@@ -165,6 +165,46 @@ TEST(CaptureReader, EveryTruncationOfAFile) {
   }
 }
 
+/// A block of pcapng (draft-ietf-opsawg-pcapng, section 3.1) around a body of whole words.
+void AddBlock(uint32_t type, Bytes body, Bytes* file) {
+  while (body.size() % 4 != 0) body.push_back(0);
+  const auto word = [file](uint32_t value) {
+    for (int shift = 0; shift < 32; shift += 8)
+      file->push_back(static_cast<uint8_t>(value >> shift));
+  };
+  const auto length = static_cast<uint32_t>(12 + body.size());
+  word(type);
+  word(length);
+  file->insert(file->end(), body.begin(), body.end());
+  word(length);
+}
+
+// The same; a section and its interface are the header.
+TEST(CaptureReader, EveryTruncationOfAFileOfBlocks) {
+  const Bytes section{0x4d, 0x3c, 0x2b, 0x1a, 1,    0,    0,    0,
+                      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  const Bytes interface { 1, 0, 0, 0, 0xff, 0xff, 0, 0 };  // Ethernet.
+  Bytes file;
+  AddBlock(0x0a0d0d0a, section, &file);
+  AddBlock(1, interface, &file);
+  std::vector<size_t> ends{file.size()};
+  for (const Bytes& frame : {test::kUdp4, test::kUdp6}) {
+    const auto size = static_cast<uint8_t>(frame.size());
+    Bytes packet{0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, size, 0, 0, 0, size, 0, 0, 0};
+    packet.insert(packet.end(), frame.begin(), frame.end());
+    AddBlock(6, packet, &file);
+    ends.push_back(file.size());
+  }
+  for (size_t size = 0; size <= file.size(); ++size) {
+    const TemporaryFile cut{std::span(file).first(size)};
+    const Contents contents = ReadAll(cut.path());
+    const auto whole = std::ranges::count_if(ends, [&](size_t end) { return end <= size; });
+    const bool at_end = std::ranges::find(ends, size) != ends.end();
+    ASSERT_EQ(contents.error.empty(), at_end) << size << " " << contents.error;
+    ASSERT_EQ(contents.records.size(), whole == 0 ? 0u : static_cast<size_t>(whole) - 1) << size;
+  }
+}
+
 TEST(CaptureWriter, WritesWhatTheReaderReads) {
   using Resolution = CaptureWriter::Resolution;
   for (const Resolution resolution : {Resolution::kMicroseconds, Resolution::kNanoseconds}) {
