@@ -165,7 +165,7 @@ TEST(CaptureReader, EveryTruncationOfAFile) {
   }
 }
 
-/// A block of pcapng (draft-ietf-opsawg-pcapng, section 3.1) around a body of whole words.
+/// A block of pcapng (draft-ietf-opsawg-pcapng) around a body of whole words.
 void AddBlock(uint32_t type, Bytes body, Bytes* file) {
   while (body.size() % 4 != 0) body.push_back(0);
   const auto word = [file](uint32_t value) {
