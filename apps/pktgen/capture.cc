@@ -120,14 +120,13 @@ bool LoadCapture(const std::string& path, std::optional<double> factor, Captured
   packet::CaptureRecord record{};
   CaptureReader::Status status;
   while ((status = reader->Next(&record, error)) == CaptureReader::Status::kRecord) {
-    const std::string which = "frame " + std::to_string(frames->size() + 1);
     if (record.length > kMaxBytes) {
-      *error = which + " has " + std::to_string(record.length) + " bytes, more than " +
-               std::to_string(kMaxBytes) + ": give a capture without it (editcap removes frames)";
-      return false;
+      ++captured->notes.oversize;
+      continue;
     }
     if (record.captured_bytes < packet::kEthernetHeaderBytes) {
-      *error = which + " has no Ethernet header: give a capture without it";
+      *error = "frame " + std::to_string(frames->size() + captured->notes.oversize + 1) +
+               " has no Ethernet header: give a capture without it";
       return false;
     }
     if (frames->memory_bytes() > kMostMemory) {
@@ -154,7 +153,10 @@ bool LoadCapture(const std::string& path, std::optional<double> factor, Captured
     return false;
   }
   if (frames->empty()) {
-    *error = "it has no frame: give another capture";
+    *error = captured->notes.oversize > 0
+                 ? "all its frames have more than " + std::to_string(kMaxBytes) +
+                       " bytes, as a host's do that segments on its NIC: give another capture"
+                 : "it has no frame: give another capture";
     return false;
   }
   if (factor) {

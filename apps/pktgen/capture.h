@@ -25,9 +25,9 @@ struct Captured {
 /// Loads a capture; its times are multiplied by `factor`, if there is one. A step back of up to a
 /// second is that of several queues; beyond, and where a day passes without a frame, the clock was
 /// set: such a frame leaves with the one in front, and those behind it keep their distance from it.
-/// False, with what is wrong and the fix in `error`, if it cannot be read to its end, has no frame,
-/// or one that is no Ethernet frame of at most 1518 bytes with FCS; or if there is a factor, but no
-/// gap.
+/// Frames of more than 1518 bytes with FCS are left out. False, with what is wrong and the fix in
+/// `error`, if it cannot be read to its end, has no other frame, or one that is no Ethernet frame;
+/// or if there is a factor, but no gap.
 bool LoadCapture(const std::string& path, std::optional<double> factor, Captured* captured,
                  std::string* error);
 

@@ -114,11 +114,13 @@ std::string Views::Totals(const TrialResult& result, double seconds) {
 std::string Views::CaptureNotes(const Settings& settings) {
   std::string text;
   for (const engine::pktgen::StreamSpec& stream : settings.streams) {
-    const engine::pktgen::CaptureNotes notes = stream.notes.value_or(engine::pktgen::CaptureNotes{});
+    const engine::pktgen::CaptureNotes notes =
+        stream.notes.value_or(engine::pktgen::CaptureNotes{});
     std::vector<std::string> all;
     const auto note = [&all](uint64_t frames, std::string_view what) {
       if (frames > 0) all.push_back(absl::StrFormat("%d %s", frames, what));
     };
+    note(notes.oversize, "above 1518 bytes left out");
     note(notes.snapped, "cut by the snap length, and filled with zeros");
     if (stream.offsets != nullptr) {
       note(notes.steps_back, "stamped before the frame in front");
@@ -126,7 +128,7 @@ std::string Views::CaptureNotes(const Settings& settings) {
     }
     if (all.empty()) continue;
     absl::StrAppendFormat(&text, "stream %s: of %d frames of its capture %s\n", stream.name,
-                          stream.captured->size(), absl::StrJoin(all, "; "));
+                          stream.captured->size() + notes.oversize, absl::StrJoin(all, "; "));
   }
   return text;
 }
@@ -144,7 +146,8 @@ void Views::Extend(const TrialResult& result, double seconds, const Settings& se
     Json& stream = report["streams"].emplace_back(StreamJson(result.streams[i], seconds));
     if (!settings.streams[i].notes) continue;
     const engine::pktgen::CaptureNotes& notes = *settings.streams[i].notes;
-    stream["capture"] = {{"snapped_pkts", notes.snapped},
+    stream["capture"] = {{"oversize_pkts", notes.oversize},
+                         {"snapped_pkts", notes.snapped},
                          {"steps_back_pkts", notes.steps_back},
                          {"clock_jumps", notes.jumps}};
   }

@@ -9,10 +9,20 @@
 #include <cstring>
 #include <utility>
 
+#include "packet/capture_pcapng.h"
+
 namespace sluice::packet {
 namespace {
 
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
+// Bits of the link type in the header of a pcap file (draft-ietf-opsawg-pcap).
+constexpr uint32_t kFcsPresent = 0x04000000;
+constexpr uint32_t kFcsWordsShift = 28;
+
+struct FileCloser {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, FileCloser>;
 
 struct PcapCloser {
   void operator()(pcap_t* pcap) const { pcap_close(pcap); }
@@ -32,13 +42,57 @@ std::string Message(const std::string& path, std::string text) {
 
 }  // namespace
 
+std::string NotEthernet(uint32_t link) {
+  const char* const name = pcap_datalink_val_to_name(static_cast<int>(link));
+  return "link layer " + (name ? std::string(name) : std::to_string(link)) + " is not Ethernet";
+}
+
 struct CaptureReader::State {
   std::string path;
+  File file;  // Of the pcapng reader; libpcap owns its own.
   Pcap pcap;
+  std::optional<PcapngReader> pcapng;  // Instead of pcap.
+  uint32_t pcap_fcs_bytes = 0;         // At the end of each frame, as the file's header says.
+  std::optional<CaptureRecord> ahead;  // Read when the file was opened, with its FCS.
+  uint32_t ahead_fcs_bytes = 0;
   uint64_t records = 0;
   Status last = Status::kRecord;
   std::string error;  // Of the call that ended with kError.
+
+  Status Read(CaptureRecord* record, uint32_t* fcs_bytes, std::string* error_text);
+  Status ReadPcap(CaptureRecord* record, std::string* error_text) const;
 };
+
+// A record as the file has it.
+CaptureReader::Status CaptureReader::State::Read(CaptureRecord* record, uint32_t* fcs_bytes,
+                                                 std::string* error_text) {
+  if (ahead) {
+    *record = *ahead;
+    *fcs_bytes = ahead_fcs_bytes;
+    ahead.reset();
+    return Status::kRecord;
+  }
+  if (pcapng) return pcapng->Next(record, fcs_bytes, error_text);
+  *fcs_bytes = pcap_fcs_bytes;
+  return ReadPcap(record, error_text);
+}
+
+CaptureReader::Status CaptureReader::State::ReadPcap(CaptureRecord* record,
+                                                     std::string* error_text) const {
+  pcap_pkthdr* header = nullptr;
+  const uint8_t* data = nullptr;
+  const int result = pcap_next_ex(pcap.get(), &header, &data);
+  if (result == PCAP_ERROR_BREAK) return Status::kEnd;
+  if (result != 1) {
+    *error_text = pcap_geterr(pcap.get());
+    return Status::kError;
+  }
+  // Nanosecond precision was asked for: tv_usec holds nanoseconds.
+  const auto seconds = static_cast<uint32_t>(header->ts.tv_sec);
+  *record = {data, header->caplen, header->len,
+             seconds * kNsPerSecond + static_cast<uint32_t>(header->ts.tv_usec)};
+  return Status::kRecord;
+}
 
 CaptureReader::CaptureReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
 CaptureReader::CaptureReader(CaptureReader&&) noexcept = default;
@@ -46,22 +100,42 @@ CaptureReader& CaptureReader::operator=(CaptureReader&&) noexcept = default;
 CaptureReader::~CaptureReader() = default;
 
 std::optional<CaptureReader> CaptureReader::Open(const std::string& path, std::string* error) {
-  char text[PCAP_ERRBUF_SIZE] = "";
   auto state = std::make_unique<State>();
   state->path = path;
-  state->pcap.reset(
-      pcap_open_offline_with_tstamp_precision(path.c_str(), PCAP_TSTAMP_PRECISION_NANO, text));
+  state->file.reset(std::fopen(path.c_str(), "rbe"));
+  const int first = state->file == nullptr ? EOF : std::getc(state->file.get());
+  if (state->file == nullptr || std::ferror(state->file.get()) != 0) {
+    *error = Message(path, std::strerror(errno));
+    return std::nullopt;
+  }
+  std::ungetc(first, state->file.get());
+  if (first == PcapngReader::kFirstByte) {
+    state->pcapng.emplace(state->file.get());
+    CaptureRecord record{};
+    std::string text;
+    const Status status = state->pcapng->Next(&record, &state->ahead_fcs_bytes, &text);
+    if (status == Status::kRecord) state->ahead = record;
+    if (status != Status::kError) return CaptureReader(std::move(state));
+    *error = Message(path, text);
+    return std::nullopt;
+  }
+  char text[PCAP_ERRBUF_SIZE] = "";
+  state->pcap.reset(pcap_fopen_offline_with_tstamp_precision(state->file.get(),
+                                                             PCAP_TSTAMP_PRECISION_NANO, text));
   if (!state->pcap) {
     *error = Message(path, text);
     return std::nullopt;
   }
+  state->file.release();  // libpcap closes it.
   const int link = pcap_datalink(state->pcap.get());
   if (link != DLT_EN10MB) {
-    const char* name = pcap_datalink_val_to_name(link);
-    *error = Message(path, "link layer " + (name ? std::string(name) : std::to_string(link)) +
-                               " is not Ethernet");
+    *error = Message(path, NotEthernet(static_cast<uint32_t>(link)));
     return std::nullopt;
   }
+  // The upper bits of the header's link type: whether there is an FCS, and of how many 16-bit
+  // words.
+  const auto bits = static_cast<uint32_t>(pcap_datalink_ext(state->pcap.get()));
+  if ((bits & kFcsPresent) != 0) state->pcap_fcs_bytes = 2 * (bits >> kFcsWordsShift);
   return CaptureReader(std::move(state));
 }
 
@@ -75,24 +149,24 @@ CaptureReader::Status CaptureReader::Next(CaptureRecord* record, std::string* er
     *error = state.error;
     return state.last = Status::kError;
   };
-  pcap_pkthdr* header = nullptr;
-  const uint8_t* data = nullptr;
-  const int result = pcap_next_ex(state.pcap.get(), &header, &data);
-  if (result == PCAP_ERROR_BREAK) return state.last = Status::kEnd;
-  if (result != 1) return fail(pcap_geterr(state.pcap.get()));
-  if (header->caplen > kMaxCaptureBytes || header->len > kMaxCaptureBytes) {
-    return fail("frame of " + std::to_string(std::max(header->caplen, header->len)) +
-                " bytes, more than " + std::to_string(kMaxCaptureBytes));
+  uint32_t fcs_bytes = 0;
+  std::string text;
+  const Status status = state.Read(record, &fcs_bytes, &text);
+  if (status == Status::kEnd) return state.last = status;
+  if (status == Status::kError) return fail(text);
+  auto& [data, captured, length, timestamp] = *record;
+  if (captured > kMaxCaptureBytes || length > kMaxCaptureBytes) {
+    return fail("frame of " + std::to_string(std::max(captured, length)) + " bytes, more than " +
+                std::to_string(kMaxCaptureBytes));
   }
-  if (header->caplen > header->len) {
-    return fail(std::to_string(header->caplen) + " bytes captured of a frame of " +
-                std::to_string(header->len));
+  if (length == 0) length = captured;
+  if (captured > length) {
+    return fail(std::to_string(captured) + " bytes captured of a frame of " +
+                std::to_string(length));
   }
+  length -= std::min(fcs_bytes, length);
+  captured = std::min(captured, length);
   ++state.records;
-  // Nanosecond precision was asked for: tv_usec holds nanoseconds.
-  const auto seconds = static_cast<uint32_t>(header->ts.tv_sec);
-  *record = {data, header->caplen, header->len,
-             seconds * kNsPerSecond + static_cast<uint32_t>(header->ts.tv_usec)};
   return Status::kRecord;
 }
 

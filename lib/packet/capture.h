@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Ethernet captures on disk, through libpcap: what the wire replays and what
-// tests compare. Reads pcap of both resolutions and byte orders, and pcapng; writes
-// pcap. Control path only. Errors are one line that names the file.
+// Ethernet captures on disk: what the wire replays and what tests compare. Reads pcap of both
+// resolutions and byte orders through libpcap, and pcapng; writes pcap. An FCS of which the file
+// says that it is there is cut off. Control path only. Errors are one line that names the file.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,23 @@ struct CaptureRecord {
   uint64_t timestamp_ns;    ///< Since 1970.
 };
 
+/// "link layer NAME is not Ethernet".
+std::string NotEthernet(uint32_t link);
+
 /// Reads a capture file from its start to its end. One thread.
 class CaptureReader {
  public:
   enum class Status : uint8_t { kRecord, kEnd, kError };
 
   /// Opens `path`. Nothing, with one line in `error`, if it cannot be read, is no
-  /// capture (an empty file, too) or is one of another link layer than Ethernet.
+  /// capture (an empty file, too) or one whose first frame is of another link layer than Ethernet.
   /// A capture without records opens, and ends at once.
   static std::optional<CaptureReader> Open(const std::string& path, std::string* error);
 
   /// The next record, or the end, or one line in `error`: a file that stops
-  /// inside a record, a record above kMaxCaptureBytes or one longer than its frame.
+  /// inside a record, a record above kMaxCaptureBytes, one longer than its frame, or one of another
+  /// link layer. A frame whose length on the wire is 0, because it was not known, is as long as the
+  /// record.
   /// After kEnd and kError it repeats itself.
   Status Next(CaptureRecord* record, std::string* error);
 

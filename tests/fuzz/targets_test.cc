@@ -256,6 +256,12 @@ TEST(FuzzTargets, CaptureReader) {
     file.AddRecord(1, 2, 60, 60, test::kUdp4);
     file.AddRecord(3, 4, 80, 1500, test::kUdp6);
     Bend(CaptureReader, file.bytes());
+    test::PcapngFile sections;
+    sections.AddSection(big_endian);
+    sections.AddInterface(1, 65535, {{9, {9}}, {13, {4}}});
+    sections.AddPacket(0, 5, 64, Bytes(64), {{2, {0, 0, 0, 0}}});
+    sections.AddSimplePacket(60, test::kUdp4);
+    Bend(CaptureReader, sections.bytes());
   }
 }
 

@@ -111,6 +111,27 @@ TEST(CaptureReader, RefusesWhatIsNoEthernetCapture) {
   ExpectError(error, "/", "");
 }
 
+// Bits above the link type say that each frame ends with an FCS of two 16-bit words
+// (draft-ietf-opsawg-pcap).
+TEST(CaptureReader, CutsTheFcsThatAPcapFileAnnounces) {
+  CaptureFile file({}, 65535, 0x24000001);
+  file.AddRecord(1, 0, 64, 64, Bytes(64, 7));
+  file.AddRecord(1, 0, 62, 64, Bytes(62, 7));  // The snap length cut half of the FCS.
+  file.AddRecord(1, 0, 60, 1518, Bytes(60, 7));
+  const Contents contents = ReadAll(file);
+  EXPECT_EQ(contents.error, "");
+  const std::vector<Stored> expected{{Bytes(60, 7), 60, 1'000'000'000},
+                                     {Bytes(60, 7), 60, 1'000'000'000},
+                                     {Bytes(60, 7), 1514, 1'000'000'000}};
+  EXPECT_EQ(contents.records, expected);
+}
+
+TEST(CaptureReader, ALengthOfZeroIsThatOfTheRecord) {
+  CaptureFile file({});
+  file.AddRecord(1, 0, 60, 0, test::kUdp4);
+  EXPECT_EQ(ReadAll(file).records, (std::vector<Stored>{{test::kUdp4, 60, 1'000'000'000}}));
+}
+
 TEST(CaptureReader, RefusesRecordsThatCannotBe) {
   const struct {
     uint32_t captured, length;

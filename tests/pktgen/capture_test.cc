@@ -223,6 +223,10 @@ TEST_F(PktgenCapture, RefusesWhatIsNone) {
   EXPECT_NE(error_.find("not Ethernet"), std::string::npos);
   EXPECT_FALSE(Load(Pcap({Whole(kFirst, Frame(1519))}, true, false)));
   EXPECT_NE(error_.find("1514"), std::string::npos);
+  const Record large = Whole(kFirst, Frame(1519));
+  EXPECT_TRUE(Load(Pcap({large, Whole(kFirst, Frame(64)), large}, true, false))) << error_;
+  EXPECT_EQ(captured_.frames->size(), 1u);
+  EXPECT_EQ(captured_.notes.oversize, 2u);
   EXPECT_FALSE(Load(Pcap({Whole(kFirst, Bytes(13))}, true, false)));
   for (const char c : error_) EXPECT_NE(c, '\n');
 }

@@ -64,6 +64,7 @@ struct VxlanSpec {
 
 /// What a capture had that is not sent as it was; frames.
 struct CaptureNotes {
+  uint64_t oversize = 0;    ///< Longer than kMaxSize: left out.
   uint64_t snapped = 0;     ///< Cut by the snap length: zeros stand for what is missing.
   uint64_t steps_back = 0;  ///< Stamped before the frame in front of them, with which they leave.
   uint64_t jumps = 0;       ///< Stamped by a clock that was set: they leave with the one in front.

@@ -104,8 +104,8 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
                : spec.frames / all->size() * indices.size() +
                      static_cast<uint64_t>(std::ranges::count_if(
                          indices, [&](size_t index) { return index < spec.frames % all->size(); }));
-    if (indices.empty() || (spec.frames > 0 && limit == 0)) {
-      frames = FrameSet();
+    const bool none = spec.frames > 0 && limit == 0;  // Others send the few that there are.
+    if (indices.empty()) {
       shares_.push_back({std::move(frames), Departures({}, spec.arrivals, 0), 0});
       continue;
     }
@@ -115,8 +115,8 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
       for (const size_t index : indices) offsets->at_ps.push_back(spec.offsets->at_ps[index]);
       const uint64_t rounds = (spec.frames + all->size() - 1) / all->size();
       end_ps = spec.frames == 0 ? kNever : rounds * offsets->period_ps;
-      shares_.push_back(
-          {std::move(frames), Departures(std::move(offsets), options_.end_ps), limit});
+      shares_.push_back({none ? FrameSet() : std::move(frames),
+                         Departures(std::move(offsets), options_.end_ps), limit});
       continue;
     }
     std::vector<Departures::Part> parts;
@@ -143,7 +143,7 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
                        phase.rate.unit == Rate::Unit::kUnlimited});
       end_ps = std::max(end_ps, phase.end_ps);
     }
-    shares_.push_back({std::move(frames),
+    shares_.push_back({none ? FrameSet() : std::move(frames),
                        Departures(std::move(parts), spec.arrivals, spec.seed + worker), limit});
   }
   end_ps_ = std::max(end_ps_, end_ps);

@@ -111,7 +111,8 @@ uint64_t Trial::DuePs() const {
     // Of workers that send one behind the other, the next one's turn is the end.
     uint64_t until_ps = traffic_.end_ps();
     for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
-      if (traffic_.share(stream, worker).frames.empty()) continue;
+      if (traffic_.share(stream, worker).departures.due_ps() == kNever)
+        continue;  // It has no turn.
       until_ps = std::min(until_ps, workers_[worker].sender->until_ps(stream));
     }
     due_ps = std::max(due_ps, until_ps);
