@@ -16,6 +16,7 @@
 #include "run.h"
 #include "runtime/output_text.h"
 #include "runtime/sibling.h"
+#include "runtime/standard_streams.h"
 #include "settings.h"
 #include "system.h"
 
@@ -45,6 +46,7 @@ sigset_t Signals(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sluice::runtime::OpenStandardStreams();
   if (WantsFrames({argv + 1, argv + argc}))
     return sluice::runtime::Become(sluice::chain_app::Beside("sluice-chain-frames"), argv);
   int exit_code = 0;

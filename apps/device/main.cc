@@ -29,6 +29,7 @@
 #include "report.h"
 #include "runtime/runtime_folder.h"
 #include "runtime/service_manager.h"
+#include "runtime/standard_streams.h"
 #include "runtime/start_log.h"
 
 namespace {
@@ -175,6 +176,7 @@ int Serve(const Flags& flags, int signals) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sluice::runtime::OpenStandardStreams();
   int exit_code = 0;
   const std::optional<Flags> flags = ReadFlags(argc, argv, &exit_code);
   if (!flags) return exit_code;

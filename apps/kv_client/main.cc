@@ -13,6 +13,7 @@
 #include "report.h"
 #include "run.h"
 #include "runtime/output_text.h"
+#include "runtime/standard_streams.h"
 #include "settings.h"
 
 namespace {
@@ -39,6 +40,7 @@ std::unique_ptr<MemberSource> SourceOf(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sluice::runtime::OpenStandardStreams();
   int exit_code = 0;
   const std::optional<Settings> settings = sluice::kv_client::ReadSettings(argc, argv, &exit_code);
   if (!settings) return exit_code;

@@ -24,6 +24,7 @@
 #include "report.h"
 #include "run.h"
 #include "runtime/output_text.h"
+#include "runtime/standard_streams.h"
 #include "service_files.h"
 #include "settings.h"
 #include "supervision.h"
@@ -159,6 +160,7 @@ int Serve(Settings settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sluice::runtime::OpenStandardStreams();
   int exit_code = 0;
   if (sluice::rpc_app::WantsOtherInterface(argc, argv)) {
     return sluice::rpc_app::RunOtherInterface(argv);

@@ -16,6 +16,7 @@
 #include "runtime/eal_devices.h"
 #include "runtime/flag_text.h"
 #include "runtime/listing.h"
+#include "runtime/standard_streams.h"
 
 DEFINE_string(list, "", "Print what the build has, as JSON, and exit: interfaces");
 
@@ -206,6 +207,7 @@ void PrintEalHelp(std::string_view app) {
 
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,
                                            char** argv, int* exit_code, TrafficFlags traffic) {
+  OpenStandardStreams();
   const std::span<char*> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   for (const std::string_view argument : arguments) {
     if (argument == "--help" || argument == "-h") {

@@ -110,6 +110,17 @@ class CommandLine(unittest.TestCase):
             for option in missing:
                 self.assertNotIn(option, result.stdout)
 
+    def test_closed_standard_streams_are_no_other_files(self):
+        # What is printed must not reach files that take the numbers 0 to 2, as EAL's memory did.
+        for closed in ("<&- >&- 2>&-", ">&-"):
+            with self.subTest(closed), tempfile.NamedTemporaryFile("r") as report:
+                done = subprocess.run(
+                    ["/bin/sh", "-c", f'exec "$0" "$@" {closed}', ECHO, "--no-huge", "-m", "128",
+                     "--", "--duration_s=0.1", f"--json={report.name}", "--stats_period_s=0.05"],
+                    timeout=60, check=False, stderr=subprocess.DEVNULL)
+                self.assertEqual(done.returncode, 0)
+                self.assertEqual(json.load(report)["app"], "echo")
+
     def test_version(self):
         result = run("--version")
         self.assertEqual(result.returncode, 0)
