@@ -21,6 +21,9 @@ using engine::pktgen::Phase;
 using engine::pktgen::StreamSpec;
 using Test = Rfc2544::Test;
 
+constexpr uint32_t kTrialsOnBadLink = 5;  // In a row; then the test ends without a verdict.
+constexpr uint32_t kLinkPatienceMs = 9000;
+
 // Whether pauses of workers explain what a trial lost or did not send: what was due in them came as
 // bursts, which is another trial than was asked for. What passed nevertheless, passed.
 bool ExplainedByPauses(const Offer& offer, const Outcome& outcome, uint64_t paused_ps) {
@@ -106,7 +109,20 @@ void Campaign::MeasureLatency(engine::pktgen::Measure measure) {
 }
 
 std::optional<Outcome> Campaign::RunTrial(const Offer& offer) {
-  if (cancelled_) return std::nullopt;
+  for (uint32_t i = 0; i < kTrialsOnBadLink; ++i) {
+    for (uint32_t ms = 0; ms < kLinkPatienceMs && !generator_.link_up() && !cancelled_; ++ms) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (cancelled_) return std::nullopt;
+    link_losses_ = generator_.link_losses();
+    const std::optional<Outcome> outcome = TryTrial(offer);
+    if (outcome || cancelled_ || LinkKept()) return outcome;
+  }
+  found_.unfinished = absl::StrFormat("the link was down in %d trials in a row", kTrialsOnBadLink);
+  return std::nullopt;
+}
+
+std::optional<Outcome> Campaign::TryTrial(const Offer& offer) {
   const auto end_ps = static_cast<uint64_t>(std::llround(offer.duration_s * 1e12));
   std::vector<StreamSpec> streams = generator_.settings().streams;
   for (size_t i = 0; i < streams.size(); ++i) {
@@ -123,13 +139,18 @@ std::optional<Outcome> Campaign::RunTrial(const Offer& offer) {
   }
   generator_.Gather();
   round->Start(rte_rdtsc());
-  while (!round->Over(rte_rdtsc()) && !cancelled_) {
+  while (!round->Over(rte_rdtsc()) && LinkKept() && !cancelled_) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   // What a cancelled trial has under way concerns nobody.
   if (!cancelled_) round->Settle();
   generator_.End();
   if (cancelled_) return std::nullopt;
+  if (!LinkKept()) {
+    const std::scoped_lock lock(mutex_);
+    latest_ = "was discarded: the link was down";
+    return std::nullopt;
+  }
   const engine::pktgen::TrialResult result = round->Finish(generator_.TakenBack());
   const engine::pktgen::StreamResult sum = result.Sum();
   Outcome outcome{

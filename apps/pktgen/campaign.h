@@ -56,8 +56,12 @@ class Campaign {
 
  private:
   void Run();
-  /// Nothing if the test was cancelled before the trial's end.
+  /// A trial in which the link was down is discarded, and runs again. Nothing if the test was
+  /// cancelled before the trial's end, or the link does not stay up.
   std::optional<engine::pktgen::Outcome> RunTrial(const engine::pktgen::Offer& offer);
+  /// One try. Nothing if the test was cancelled, or the link went down.
+  std::optional<engine::pktgen::Outcome> TryTrial(const engine::pktgen::Offer& offer);
+  bool LinkKept() const { return generator_.link_up() && generator_.link_losses() == link_losses_; }
   engine::pktgen::FoundRate FindRate(engine::pktgen::Measure measure) const;
   void MeasureLatency(engine::pktgen::Measure measure);
 
@@ -72,6 +76,7 @@ class Campaign {
   uint32_t trials_ = 0;
   std::string latest_;
 
+  uint64_t link_losses_ = 0;             ///< Before the trial under way; the thread's.
   Found found_;                          ///< The thread's until over_.
   engine::workload::Histogram latency_;  ///< Of the latest trial.
 };

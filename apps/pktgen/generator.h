@@ -42,6 +42,16 @@ class Generator {
   /// Frames of the round that queues turned out not to have sent. Once none works on it.
   uint64_t TakenBack() const { return RefusedByQueues() - refused_before_; }
 
+  /// The port's link is up or down. One thread.
+  void LinkSeen(bool up) {
+    if (!up && link_up()) link_losses_.fetch_add(1, std::memory_order_relaxed);
+    link_up_.store(up, std::memory_order_release);
+  }
+  /// Any thread. While the link is down, workers send nothing, and what is due becomes too late.
+  bool link_up() const { return link_up_.load(std::memory_order_acquire); }
+  /// How often the link went down, any thread.
+  uint64_t link_losses() const { return link_losses_.load(std::memory_order_relaxed); }
+
   /// Workers: the round to work on; null: none.
   Round* round() const { return round_.load(std::memory_order_acquire); }
   WorkerPlace& place(uint32_t worker) { return places_[worker]; }
@@ -55,6 +65,8 @@ class Generator {
   const Clock clock_;
   std::vector<WorkerPlace> places_;
   std::atomic<Round*> round_{nullptr};
+  std::atomic<bool> link_up_{true};
+  std::atomic<uint64_t> link_losses_{0};
   uint64_t refused_before_ = 0;
 };
 

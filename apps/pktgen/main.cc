@@ -16,6 +16,7 @@
 
 #include "campaign.h"
 #include "generator.h"
+#include "nic/eth_port.h"
 #include "rfc2544_views.h"
 #include "round.h"
 #include "runtime/command_line.h"
@@ -39,6 +40,9 @@ using sluice::runtime::BadFlag;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
+// As long as DPDK's examples wait for the links of their ports.
+constexpr int kLinkPatienceS = 9;
+
 // Bits per second; 0: the port does not tell.
 uint64_t LineRate(uint16_t port, const Settings& settings) {
   rte_eth_link link{};
@@ -49,10 +53,17 @@ uint64_t LineRate(uint16_t port, const Settings& settings) {
   return uint64_t{link.link_speed} * 1'000'000;
 }
 
+// Of one trial and of a test.
+AppHooks HooksOf(Generator& generator) {
+  AppHooks hooks;
+  hooks.link_seen = [&generator](bool up) { generator.LinkSeen(up); };
+  return hooks;
+}
+
 // Of one trial: the streams as they are.
 AppHooks HooksOf(Round& round, Generator& generator, TrialResult& result,
                  const std::string& traffic) {
-  AppHooks hooks;
+  AppHooks hooks = HooksOf(generator);
   hooks.started = [&round] { round.Start(rte_rdtsc()); };
   hooks.over = [&round] { return round.Over(rte_rdtsc()); };
   hooks.settle = [&round] { round.Settle(); };
@@ -68,8 +79,8 @@ AppHooks HooksOf(Round& round, Generator& generator, TrialResult& result,
 }
 
 // Of a test of RFC 2544: trial after trial.
-AppHooks HooksOf(Campaign& campaign, const std::string& traffic) {
-  AppHooks hooks;
+AppHooks HooksOf(Campaign& campaign, Generator& generator, const std::string& traffic) {
+  AppHooks hooks = HooksOf(generator);
   hooks.started = [&campaign] { campaign.Start(); };
   hooks.over = [&campaign] { return campaign.over(); };
   hooks.settle = [&campaign] { campaign.Cancel(); };
@@ -129,6 +140,10 @@ int main(int argc, char** argv) {
   line->options.promiscuous = true;
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
+  if (!session->AwaitLink(kLinkPatienceS)) {
+    std::fprintf(text, "%s: no link after %d s, sending begins\n",
+                 sluice::nic::PortText(session->port()).c_str(), kLinkPatienceS);
+  }
   Generator generator(*settings, session->workers(), LineRate(session->port(), *settings),
                       sluice::runtime::MeasureTscHz());
   // The streams as they are, of a test too: what a queue cannot send is known before the first
@@ -145,7 +160,7 @@ int main(int argc, char** argv) {
       return BadFlag("line_gbps", "the port does not tell the rate of its line: give it");
     }
     Campaign campaign(generator);
-    exit_code = session->Run(make_engine, HooksOf(campaign, settings->traffic));
+    exit_code = session->Run(make_engine, HooksOf(campaign, generator, settings->traffic));
     return std::max(exit_code, Conclude(campaign, text));
   }
   TrialResult result;

@@ -66,6 +66,8 @@ class Worker {
       if (sender_->over()) round_->state(worker_).over.store(true, std::memory_order_release);
       return 0;
     }
+    if (!generator_->link_up()) [[unlikely]]
+      return 0;
     const uint32_t left = queue.Emit(*sender_, planned);
     sender_->Sent(left, now_ps);
     return left;

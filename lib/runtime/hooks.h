@@ -41,6 +41,8 @@ struct AppHooks {
   /// under way has come, or will not. Workers still poll.
   std::function<void()> started;
   std::function<bool()> over;
+  /// Whether the link is up, at each look of the main thread at it, while workers poll.
+  std::function<void(bool up)> link_seen;
   std::function<void()> settle;
   /// Instead of what the wire found, in totals and report. Workers are at rest.
   std::function<Findings()> findings;

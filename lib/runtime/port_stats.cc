@@ -8,7 +8,13 @@
 
 namespace sluice::runtime {
 
+std::mutex& PortCalls() {
+  static std::mutex calls;
+  return calls;
+}
+
 PortStats PortStats::Read(uint16_t port) {
+  const std::scoped_lock lock(PortCalls());
   PortStats stats;
   const int count = rte_eth_xstats_get_names(port, nullptr, 0);
   if (count <= 0) return stats;

@@ -6,15 +6,20 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 
 namespace sluice::runtime {
 
+/// Held by each call of a port's statistics and link while it runs: ethdev's functions are not to
+/// run side by side on one port (rte_ethdev.h).
+std::mutex& PortCalls();
+
 class PortStats {
  public:
   PortStats() = default;
-  /// Reads all statistics of a port; empty if the driver has none.
+  /// Reads all statistics of a port, which is configured; empty if the driver has none. Any thread.
   static PortStats Read(uint16_t port);
   /// For tests.
   explicit PortStats(std::map<std::string, uint64_t> values) : values_(std::move(values)) {}

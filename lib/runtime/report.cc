@@ -157,6 +157,10 @@ std::string Totals(const RunFigures& run, bool color) {
     if (frames > 0)
       text += red(frames, absl::StrFormat("  NIC drop %-20s %d", name, frames)) + "\n";
   }
+  if (run.link_down_count > 0) {
+    text += absl::StrFormat("  link down %d time%s, %.3f s in all\n", run.link_down_count,
+                            run.link_down_count == 1 ? "" : "s", run.link_down_s);
+  }
   if (nic.no_mbuf > 0)
     text += absl::StrFormat("  rx_nombuf (failed allocations) %d\n", nic.no_mbuf);
   if (c.rx_desync > 0) {
@@ -197,6 +201,12 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
   report["foreign"] = findings.foreign;
   report["ctx_switches"] = run.ctx_switches;
   report["link_up"] = run.link_up;
+  report["link_down_count"] = run.link_down_count;
+  report["link_down_s"] = run.link_down_s;
+  report["link_downs"] = Json::array();
+  for (const LinkDown& down : run.link_downs) {
+    report["link_downs"].push_back({{"at_s", down.at_s}, {"duration_s", down.duration_s}});
+  }
   const auto& [figures, figures_help, values] = run.figures;
   for (const auto& [name, value] : values) report[std::string(figures)][std::string(name)] = value;
   report["memory"] = run.memory;
@@ -220,6 +230,7 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
       {"rx_nombuf", "failed buffer allocations; their frames wait, or are missed"},
       {"foreign", "frames of an earlier run of the device that came back to this one"},
       {"rx_desync_flits", "64-byte flits that belong to no recognisable frame; not in that sum"},
+      {"link_downs", "the first 64 times in which the link was down, in seconds since the start"},
       {"ctx_switches", "involuntary context switches of the workers"}};
   if (!values.empty()) report["unit_notes"][std::string(figures)] = figures_help;
   return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -17,6 +17,7 @@
 #include "nic/interface.h"
 #include "nic/queue_counters.h"
 #include "runtime/hooks.h"
+#include "runtime/link_watch.h"
 #include "runtime/nic_drops.h"
 #include "runtime/port_stats.h"
 
@@ -48,8 +49,11 @@ struct RunFigures {
   nic::InterfaceFigures figures;     ///< The interface's own.
   std::optional<Findings> findings;  ///< Of the application; else the wire's count.
   uint64_t ctx_switches = 0;
-  bool link_up = true;   ///< When the traffic was stopped.
-  bool drained = false;  ///< The source was stopped and what it had sent came through.
+  bool link_up = true;               ///< When the traffic was stopped.
+  std::vector<LinkDown> link_downs;  ///< The first LinkWatch::kMostKept.
+  uint64_t link_down_count = 0;
+  double link_down_s = 0;  ///< Of all.
+  bool drained = false;    ///< The source was stopped and what it had sent came through.
 };
 
 /// Every named drop of the law (nic::QueueCounters), the engine's first. Those of other

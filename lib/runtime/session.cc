@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <new>
 #include <random>
+#include <thread>
 
 #include "runtime/eal_devices.h"
 #include "runtime/eal_plan.h"
@@ -163,6 +166,20 @@ int Session::OpenPorts(std::string* error) {
   if (options.capture.empty()) return 0;
   capture_ = Capture::Open(options.capture, options.capture_pkts, error);
   return capture_ != nullptr ? 0 : 1;
+}
+
+bool Session::AwaitLink(int seconds) const {
+  constexpr int kLooksPerSecond = 20;
+  for (int look = 0;; ++look) {
+    rte_eth_link link{};
+    {
+      const std::scoped_lock lock(PortCalls());
+      if (rte_eth_link_get_nowait(port_, &link) != 0) return true;  // It does not say.
+    }
+    if (link.link_status == RTE_ETH_LINK_UP) return true;
+    if (look == seconds * kLooksPerSecond || StopAsked()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000 / kLooksPerSecond));
+  }
 }
 
 bool Session::IsPromiscuous() const {

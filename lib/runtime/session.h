@@ -55,6 +55,9 @@ class Session {
     return std::visit([](const auto& binding) { return binding.has_queues(); }, binding_);
   }
   uint32_t workers() const { return line_.options.workers; }
+  /// Waits until the port's link is up, for so long, or until a signal asks for the end. Returns
+  /// whether it is up. Before Run.
+  bool AwaitLink(int seconds) const;
   /// Bytes of the longest IP packet that workers receive: of InterfaceOptions, or less.
   uint32_t packet_bytes() const {
     return std::visit([](const auto& binding) { return binding.packet_bytes(); }, binding_);

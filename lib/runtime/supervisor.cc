@@ -10,6 +10,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "nic/eth_port.h"
 #include "runtime/drain.h"
 #include "runtime/log.h"
 #include "runtime/output_text.h"
@@ -50,8 +51,8 @@ void UnblockSignals() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-constexpr double kForeverS = 3600;       // A wait that is repeated anyway.
 constexpr double kOverLookS = 0.005;     // Between two questions whether a run is over.
+constexpr double kLinkLookS = 0.1;       // Between two looks at the link.
 constexpr timespec kLook{0, 1'000'000};  // Between two looks at a drain: 1 ms.
 
 }  // namespace
@@ -62,8 +63,14 @@ void BlockSignals(bool hangup) {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
+bool StopAsked() {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;
+}
+
 Supervisor::Supervisor(const Plan& plan, std::span<const WorkerView> workers)
-    : plan_(plan), workers_(workers) {
+    : plan_(plan), workers_(workers), link_(nic::PortText(plan.port)) {
   uint32_t lcore = rte_get_next_lcore(-1, 1, 0);
   for (size_t i = 0; i < workers_.size(); ++i) {
     lcores_.push_back(lcore);
@@ -79,20 +86,37 @@ Sample Supervisor::Take(PortStats* port) const {
     sample.total_cycles += worker.control->total_cycles.load(std::memory_order_relaxed);
   }
   sample.seconds = Now() - begin_s_;
-  const std::scoped_lock lock(port_mutex_);
   const PortStats now = PortStats::Read(plan_.port);
   sample.nic = NicDropsSince(plan_.opened, now);
   if (port != nullptr) *port = now;
   return sample;
 }
 
+void Supervisor::Print(const std::string& line) const {
+  if (line.empty() || !TakesText(plan_.text)) return;
+  std::fprintf(plan_.text, "%s\n", line.c_str());
+  std::fflush(plan_.text);
+}
+
+void Supervisor::LookAtLink() {
+  bool up = true;
+  {
+    const std::scoped_lock lock(PortCalls());
+    up = std::ranges::all_of(workers_,
+                             [](const WorkerView& worker) { return worker.link_up(worker.job); });
+  }
+  Print(link_.Look(up, Now() - begin_s_));
+  if (plan_.hooks->link_seen) plan_.hooks->link_seen(up);
+}
+
 void Supervisor::Watch() {
   const AppHooks& hooks = *plan_.hooks;
   const double end = plan_.duration_s > 0 && !hooks.over ? plan_.duration_s : INFINITY;
-  const double longest = hooks.over ? kOverLookS : kForeverS;
+  const double longest = hooks.over ? kOverLookS : kLinkLookS;
   Sample last;
   double next_line = plan_.stats_period_s > 0 ? plan_.stats_period_s : INFINITY;
   for (;;) {
+    LookAtLink();
     const double now = Now() - begin_s_;
     if (now >= end || (hooks.over && hooks.over())) return;
     const int signal =
@@ -104,11 +128,8 @@ void Supervisor::Watch() {
     }
     if (Now() - begin_s_ < next_line) continue;
     const Sample sample = Take();
-    if (TakesText(plan_.text)) {
-      std::fprintf(plan_.text, "%s\n", StatsLine(last, sample).c_str());
-      if (hooks.line) std::fprintf(plan_.text, "%s\n", hooks.line().c_str());
-      std::fflush(plan_.text);
-    }
+    Print(StatsLine(last, sample));
+    if (hooks.line && TakesText(plan_.text)) Print(hooks.line());
     last = sample;
     while (next_line <= sample.seconds) next_line += plan_.stats_period_s;
   }
@@ -124,8 +145,12 @@ void Supervisor::Drain(RunFigures* figures) const {
 
 void Supervisor::Stop(bool model, RunFigures* figures) {
   figures->measured = Take(&figures->port_measured);
-  figures->link_up = std::ranges::all_of(
-      workers_, [](const WorkerView& worker) { return worker.link_up(worker.job); });
+  LookAtLink();
+  figures->link_up = link_.up();
+  link_.End(Now() - begin_s_);
+  figures->link_downs = link_.downs();
+  figures->link_down_count = link_.count();
+  figures->link_down_s = link_.seconds();
   UnblockSignals();
   if (plan_.hooks->settle) plan_.hooks->settle();
   // The source first, so that the workers see the end of what it sent.

@@ -7,12 +7,13 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "nic/queue_counters.h"
 #include "runtime/hooks.h"
+#include "runtime/link_watch.h"
 #include "runtime/metrics.h"
 #include "runtime/port_stats.h"
 #include "runtime/report.h"
@@ -33,6 +34,8 @@ struct WorkerView {
 /// for. Call before EAL starts its threads: they inherit the mask. A second SIGINT or SIGTERM
 /// ends the process.
 void BlockSignals(bool hangup);
+/// Whether such a SIGINT or SIGTERM came and Supervisor has not seen it yet.
+bool StopAsked();
 
 class Supervisor {
  public:
@@ -56,10 +59,13 @@ class Supervisor {
   void Run(RunFigures* figures);
 
  private:
-  /// Any thread; ethdev's statistics do not bear two at a time. `port`, if there, gets the
-  /// statistics that the sample's NIC drops are taken from, read behind the workers' counters: a
-  /// frame in between counts as missing rather than as accounted for.
+  /// Any thread. `port`, if there, gets the statistics that the sample's NIC drops are taken from,
+  /// read behind the workers' counters: a frame in between counts as missing rather than as
+  /// accounted for.
   Sample Take(PortStats* port = nullptr) const;
+  void Print(const std::string& line) const;
+  /// Main thread, while workers poll: prints what changed, and calls the application.
+  void LookAtLink();
   /// Prints lines until the time is over or a signal comes.
   void Watch();
   void Stop(bool model, RunFigures* figures);
@@ -70,7 +76,7 @@ class Supervisor {
   std::span<const WorkerView> workers_;
   std::vector<uint32_t> lcores_;
   double begin_s_ = 0;
-  mutable std::mutex port_mutex_;
+  LinkWatch link_;
 };
 
 }  // namespace sluice::runtime

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""port_order_test.py PLUGIN PROGRAM…: programs call ethdev in the order that rte_ethdev.h demands.
-PLUGIN is a driver that ends the process at each call in a wrong state (net_strict.cc); drivers of
-real NICs read memory that is not there yet."""
+"""port_order_test.py PLUGIN PROGRAM…: programs call ethdev in the order that rte_ethdev.h demands,
+and see the link of their port. PLUGIN is a driver that ends the process at each call in a wrong
+state (net_strict.cc); drivers of real NICs read memory that is not there yet."""
+import json
 import pathlib
 import re
 import subprocess
@@ -55,6 +56,58 @@ class PortOrder(unittest.TestCase):
             done = run("echo", SHORT, f"--iface={iface}")
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(f"--iface={iface}: port net_strict0", done.stderr)
+
+
+class Link(unittest.TestCase):
+    """A link that goes down, in a run of a second. The host may keep a thread from its CPU for 100
+    ms."""
+    PPS = 100_000
+
+    def run_link(self, app, arguments, *flags):
+        eal = ("-d", PLUGIN, "--no-pci", f"--vdev=net_strict0,{arguments}")
+        done = run(app, *flags, eal=eal)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout), done.stderr
+
+    def check_down(self, report, said, at_s, duration_s):
+        self.assertTrue(report["link_up"])
+        self.assertEqual(report["link_down_count"], 1)
+        [down] = report["link_downs"]
+        self.assertEqual(down["duration_s"], report["link_down_s"])
+        self.assertAlmostEqual(down["at_s"], at_s, delta=0.25)
+        self.assertAlmostEqual(down["duration_s"], duration_s, delta=0.25)
+        self.assertRegex(said, r" s  port net_strict0: link down\n(.*\n)*.* s  port net_strict0: "
+                               r"link up, was down for 0\.\d{3} s\n(.*\n)*  link down 1 time, 0\.")
+
+    def test_the_generator_gives_up_what_is_due_while_the_link_is_down(self):
+        report, said = self.run_link("pktgen", "link=300+400", f"--rate={self.PPS // 1000}k",
+                                     "--duration_s=1", "--settle_s=0.2")
+        self.check_down(report, said, 0.3, 0.4)
+        [stream] = report["streams"]
+        # A worker without a CPU at the end does not count what was due then.
+        due = stream["sent_pkts"] + stream["unsent_pkts"]
+        self.assertAlmostEqual(due, self.PPS, delta=self.PPS / 10)
+        self.assertGreater(report["unsent_pkts"], 0.25 * self.PPS)
+        # Sent before the generator saw that the link is down.
+        self.assertLess(report["lost"], 0.1 * self.PPS)
+
+    def test_the_generator_waits_for_the_link(self):
+        report, said = self.run_link("pktgen", "down_ms=700", f"--rate={self.PPS // 1000}k",
+                                     "--duration_s=0.3", "--settle_s=0.2")
+        self.assertNotIn("link down", said)
+        self.assertEqual((report["link_down_count"], report["lost"]), (0, 0))
+        self.assertAlmostEqual(report["tx_pkts"] + report["unsent_pkts"], 0.3 * self.PPS,
+                               delta=self.PPS / 10)
+
+    def test_other_applications_say_it(self):
+        report, said = self.run_link("echo", "link=300+400", "--duration_s=1")
+        self.check_down(report, said, 0.3, 0.4)
+
+    def test_a_trial_of_rfc_2544_with_the_link_down_is_discarded(self):
+        report, _ = self.run_link("pktgen", "link=700+300", "--rfc2544=loss", "--line_gbps=0.05",
+                                  "--trial_s=0.5", "--settle_s=0.1")
+        self.assertEqual(report["link_down_count"], 1)
+        self.assertEqual([rate["lost_pkts"] for rate in report["rfc2544"]["rates"]], [0, 0])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// When a port's link was down, as one thread sees it that looks from time to time, and the lines
+// that say so. Used by Supervisor. Pure: times are seconds of one clock, since the run began.
+#pragma once
+
+#include <absl/strings/str_format.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::runtime {
+
+/// A time in which the link was down.
+struct LinkDown {
+  double at_s = 0;
+  double duration_s = 0;
+};
+
+/// A link that is not up yet at the start is down since then; that counts, and a line says it, once
+/// it has lasted for kStartGraceS: until then a port may be starting.
+class LinkWatch {
+ public:
+  static constexpr double kStartGraceS = 1;
+  /// The times that are kept; further ones are counted.
+  static constexpr size_t kMostKept = 64;
+
+  /// `port`: its name in lines.
+  explicit LinkWatch(std::string port) : port_(std::move(port)) {}
+
+  /// Takes a look at `now_s`. Returns the line that says what changed, or an empty one.
+  std::string Look(bool up, double now_s) {
+    if (up && !down_since_s_) return "";
+    if (!up) {
+      if (!down_since_s_) {
+        down_since_s_ = now_s;
+        announced_ = true;
+      } else if (announced_ || now_s - *down_since_s_ < kStartGraceS) {
+        return "";
+      }
+      announced_ = true;
+      return absl::StrFormat("%7.1f s  %s: link down", *down_since_s_, port_);
+    }
+    const LinkDown down{*down_since_s_, now_s - *down_since_s_};
+    down_since_s_.reset();
+    if (!announced_) return "";
+    Keep(down);
+    return absl::StrFormat("%7.1f s  %s: link up, was down for %.3f s", now_s, port_,
+                           down.duration_s);
+  }
+  /// The last look.
+  void End(double now_s) {
+    if (down_since_s_ && announced_) Keep({*down_since_s_, now_s - *down_since_s_});
+    down_since_s_.reset();
+  }
+
+  bool up() const { return !down_since_s_; }
+  /// Those that ended, or all after End.
+  const std::vector<LinkDown>& downs() const { return downs_; }
+  uint64_t count() const { return count_; }
+  double seconds() const { return seconds_; }
+
+ private:
+  void Keep(const LinkDown& down) {
+    ++count_;
+    seconds_ += down.duration_s;
+    if (downs_.size() < kMostKept) downs_.push_back(down);
+  }
+
+  std::string port_;
+  std::optional<double> down_since_s_ = 0;
+  bool announced_ = false;
+  std::vector<LinkDown> downs_;
+  uint64_t count_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace sluice::runtime
