@@ -227,7 +227,8 @@ std::vector<Row> Experiments::TailRows() {
                           inputs_.range_share};
     parameters.requests_per_second =
         inputs_.load * parameters.cpus * 1e12 / parameters.service.Mean();
-    parameters.requests = 4 * uint64_t{inputs_.requests};
+    // A hundredth of them is the tail, and few of those are range queries.
+    parameters.requests = 16 * uint64_t{inputs_.requests};
     return Run(parameters);
   };
   const SchedulingResults fifo = tail(PolicyKind::kFifo);
