@@ -197,7 +197,8 @@ class Guest:
             # QEMU's virtio devices go around an IOMMU unless they are told not to.
             behind = {"iommu_platform": True} if driver.startswith("virtio-") \
                 and self.options.bind == "vfio" else {}
-            yield {"driver": driver, "netdev": net, "mac": f"02:00:00:00:00:{i + 1:02x}", **behind}
+            yield {"driver": driver, "id": f"emulated{i}", "netdev": net,
+                   "mac": f"02:00:00:00:00:{i + 1:02x}", **behind}
 
     @staticmethod
     def device(nic):
@@ -354,6 +355,10 @@ class Guest:
     def plug(self, nic):
         """Puts a NIC that was unplugged back; its process listens."""
         self.qmp.ask("device_add", **self.device(nic))
+
+    def set_link(self, index, up):
+        """Plugs the cable of an emulated NIC in, or pulls it."""
+        self.qmp.ask("set_link", name=f"emulated{index}", up=up)
 
     # -------------------------------------------------------------------- end
 
