@@ -237,10 +237,13 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
     }
     const std::vector<EalDevice> devices = EalDevices(line.eal);
     line.own_port = !devices.empty();
-    if (std::optional<Options> options = ReadOptions(line.own_port, traffic, &error);
-        options && (error = MissingDevice(devices)).empty()) {
+    if (std::optional<Options> options = ReadOptions(line.own_port, traffic, &error)) {
       line.options = *std::move(options);
-      return line;
+      error = MissingDevice(devices);
+      if (error.empty()) return line;
+      Fail(error);
+      *exit_code = 1;  // It may come.
+      return std::nullopt;
     }
   }
   *exit_code = Fail(error);

@@ -24,7 +24,8 @@ struct CommandLine {
 
 /// Sets all flags, those that the application defines included. Returns nothing
 /// when the run is over already, with `exit_code` set: 0 after --help or
-/// --version, 2 after a bad argument (one line on standard error names it).
+/// --version, 2 after a bad argument, 1 if a PCI device is absent (one line on standard error names
+/// it).
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,
                                            char** argv, int* exit_code,
                                            TrafficFlags traffic = TrafficFlags::kOfEmbeddedNic);

@@ -3,6 +3,7 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <cerrno>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -92,6 +93,7 @@ std::unique_ptr<MetricsServer> MetricsServer::Open(std::string_view where, std::
   const std::optional<Place> place = Listening(where);
   if (!place) {
     *error = flag + "give PORT or ADDRESS:PORT";
+    errno = EINVAL;
     return nullptr;
   }
   std::unique_ptr<MetricsServer> server(new MetricsServer);

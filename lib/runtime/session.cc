@@ -4,14 +4,17 @@
 #include <absl/strings/str_format.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
+#include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <mutex>
 #include <new>
 #include <random>
@@ -51,21 +54,26 @@ bool TakesColor(std::FILE* file) {
   return isatty(fileno(file)) == 1 && (refused == nullptr || *refused == '\0');
 }
 
+// 2 for what only other arguments mend; 1 for what may be there when a service starts again:
+// memory, descriptors, a port of TCP, a device.
+int ExitCodeOf(std::initializer_list<int> bad_arguments, int error) {
+  return std::ranges::find(bad_arguments, error) != bad_arguments.end() ? 2 : 1;
+}
+
 }  // namespace
 
 std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
   std::unique_ptr<Session> session(new Session(std::move(line)));
   std::string error;
-  *exit_code = 2;
-  if (session->OpenMetrics(&error) && session->StartEal(&error)) {
-    *exit_code = session->OpenPorts(&error);
-    if (*exit_code == 0) return session;
-  }
+  *exit_code = session->OpenMetrics(&error);
+  if (*exit_code == 0) *exit_code = session->StartEal(&error);
+  if (*exit_code == 0) *exit_code = session->OpenPorts(&error);
+  if (*exit_code == 0) return session;
   std::fprintf(stderr, "%s\n", error.c_str());
   return nullptr;
 }
 
-bool Session::StartEal(std::string* error) {
+int Session::StartEal(std::string* error) {
   const EalPlan plan = PlanEal(line_, HostResources::Read(), getpid());
   memory_ = plan.memory.empty() ? "as given to EAL" : plan.memory;
   embedded_ = plan.embedded;
@@ -79,28 +87,31 @@ bool Session::StartEal(std::string* error) {
   BlockSignals(line_.options.hangup);
   // Who gave EAL a device talks to EAL; who did not wants to know about flags.
   StartLog log(embedded_.empty() ? StartLog::Lines::kShown : StartLog::Lines::kKept);
+  rte_errno = 0;  // EAL does not always set it.
   eal_ = log.StartEal(static_cast<int>(arguments.size()), argv.data());
   if (!eal_) {
-    *error = "EAL does not start: " + log.WhyNotStarted() + ": arguments before -- are EAL's";
-    return false;
+    const int code = ExitCodeOf({EINVAL, ENODEV}, rte_errno);
+    *error = "EAL does not start: " + log.WhyNotStarted() +
+             (code == 2 ? ": arguments before -- are EAL's" : "");
+    return code;
   }
   SweepDeadRuns(file_prefix_);
-  if (!FindPorts(log.first_error(), error)) return false;
+  if (!FindPorts(log.first_error(), error)) return 2;
   log.Show();
   const uint32_t workers = rte_lcore_count() - 1;
-  if (workers >= line_.options.workers) return true;
+  if (workers >= line_.options.workers) return 0;
   *error =
       absl::StrFormat("--workers=%d: EAL has %d worker lcore(s) besides main: give more with -l",
                       line_.options.workers, workers);
-  return false;
+  return 2;
 }
 
-bool Session::OpenMetrics(std::string* error) {
+int Session::OpenMetrics(std::string* error) {
   const Options& options = line_.options;
-  if (options.metrics.empty()) return true;
+  if (options.metrics.empty()) return 0;
   BlockSignals(options.hangup);  // The server's threads inherit the mask.
   metrics_ = MetricsServer::Open(options.metrics, error);
-  return metrics_ != nullptr;
+  return metrics_ != nullptr ? 0 : ExitCodeOf({EINVAL, EADDRNOTAVAIL, EACCES}, errno);
 }
 
 bool Session::FindPorts(const std::string& why, std::string* error) {
@@ -162,7 +173,7 @@ int Session::OpenPorts(std::string* error) {
   const nic::Opened opened =
       std::visit([&](auto& binding) { return binding.Open(wanted, error); }, binding_);
   if (opened != nic::Opened::kYes) return opened == nic::Opened::kBadArgument ? 2 : 1;
-  if (!MakeDefragmenters(error)) return 2;
+  if (!MakeDefragmenters(error)) return 1;
   if (options.capture.empty()) return 0;
   capture_ = Capture::Open(options.capture, options.capture_pkts, error);
   return capture_ != nullptr ? 0 : 1;

@@ -101,8 +101,9 @@ class Session {
   /// embedded NIC's wire replays are: their addresses are of where it was made.
   bool IsPromiscuous() const;
   bool MakeDefragmenters(std::string* error);
-  bool OpenMetrics(std::string* error);
-  bool StartEal(std::string* error);
+  // Steps of Start: the exit code, and why it is not 0.
+  int OpenMetrics(std::string* error);
+  int StartEal(std::string* error);
   /// `why`: what EAL said first of an error, in case a port is not there.
   bool FindPorts(const std::string& why, std::string* error);
   /// 0, or the exit code.

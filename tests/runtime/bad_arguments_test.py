@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
@@ -247,7 +248,7 @@ BAD = {
         --probe_s=2 --rfc2544=loss --trial_s=1
         --loss_percent=51 --rfc2544=throughput
         --precision_percent=0 --rfc2544=throughput
-        --repeats=0 --rfc2544=latency
+        --repeats=10001 --rfc2544=latency
         --generator_mpps=-1 --rfc2544=throughput
         --rate=1M --rfc2544=throughput
         --duration_s=1 --rfc2544=loss
@@ -306,10 +307,14 @@ BAD = {
         --notify=never --model=enso""",
 }
 
-# EAL's own arguments, and how the last line begins. EAL says more before it.
-BAD_EAL = (
+# What may be there when a service starts again: a device, a primary process.
+ABSENT = (
     ("-a 0000:fe:1f.7", "-a 0000:fe:1f.7: there is no such PCI device"),
     ("--allow=fe:1f.7 --", "--allow=fe:1f.7: there is no such PCI device"),
+    (f"--no-pci --proc-type=secondary --file-prefix=nobody_{os.getpid()}", "EAL does not start: "),
+)
+# EAL's own arguments, and how the last line begins. EAL says more before it.
+BAD_EAL = (
     ("--no-pci --no-huge -m 64 --vdev=net_nobody0",
      'EAL does not start: failed to parse device "net_nobody0": '),
     ("--no-pci --no-huge -m 64 --vdev=net_af_packet0,iface=nobody",
@@ -321,7 +326,6 @@ BAD_EAL = (
     ("--no-pci --no-huge -m 64 --vdev=net_null0 -- --workers=9", "--workers=9: "),
     ("--no-pci --no-huge -m 64 -l 0,1023", "EAL does not start: "),
     ("--no-pci --no-huge -m 64 --iova-mode=nonsense", "EAL does not start: "),
-    (f"--no-pci --proc-type=secondary --file-prefix=nobody_{os.getpid()}", "EAL does not start: "),
 )
 
 
@@ -391,6 +395,21 @@ class BadArguments(unittest.TestCase):
                 self.assertTrue(stderr.splitlines()[-1].startswith(beginning), stderr)
                 self.assertNotIn("Success", stderr)
                 self.assertEqual(stdout, "")
+
+    def test_what_may_come_is_no_bad_argument(self):
+        with socket.create_server(("127.0.0.1", 0)) as busy:
+            port = busy.getsockname()[1]
+            for line, beginning in (*ABSENT, (f"--metrics=127.0.0.1:{port}", "--metrics=127")):
+                with self.subTest(line):
+                    code, stdout, stderr = run("echo", line)
+                    self.assertEqual(code, 1, stderr)
+                    self.assertTrue(stderr.splitlines()[-1].startswith(beginning), stderr)
+                    self.assertEqual(stdout, "")
+        done = subprocess.run(["/bin/sh", "-c", 'ulimit -n 10; exec "$0" --duration_s=0.1',
+                               BINARIES["echo"]], capture_output=True, text=True, timeout=60,
+                              check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("EAL does not start: ", done.stderr)
 
     def test_help_shows_numbers_as_they_are_written(self):
         for app in BAD:
