@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   auto line = sluice::runtime::ReadCommandLine(
       "pktgen", "sends streams of frames, and checks what comes back", argc, argv, &exit_code,
-      sluice::runtime::TrafficFlags::kOfApplication);
+      sluice::runtime::TrafficFlags::kOfApplication, sluice::pktgen::OwnHelp());
   if (!line) return exit_code;
   std::string flag, fix;
   const std::optional<Settings> settings = sluice::pktgen::ReadSettings(*line, &flag, &fix);

@@ -15,13 +15,14 @@ DEFINE_double(trial_s, 10,
               "With --rfc2544: seconds of a trial; of back_to_back, of the longest burst");
 DEFINE_double(probe_s, 1, "With --rfc2544: seconds of a trial that only guides the search");
 DEFINE_double(loss_percent, 0,
-              "With --rfc2544: loss that the rate may have; 0: the non-drop rate (NDR)");
-DEFINE_double(precision_percent, 0.5, "With --rfc2544: width of the interval, of the rate");
+              "With --rfc2544: percent of frames that may be lost; 0: the non-drop rate (NDR)");
+DEFINE_double(precision_percent, 0.5,
+              "With --rfc2544: width of the interval, in percent of the rate");
 DEFINE_uint32(
     repeats, 0,
     "With --rfc2544: trials for latency, at each rate of loss, or bursts; 0: 20, of loss 3");
 DEFINE_double(generator_mpps, 0,
-              "With --rfc2544: what the generator sends on a loopback; 0: not known");
+              "With --rfc2544: 10^6 frames/s that the generator sends on a loopback; 0: not known");
 DECLARE_string(rate);
 DECLARE_string(schedule);
 DECLARE_string(arrivals);

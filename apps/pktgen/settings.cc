@@ -28,8 +28,9 @@ DEFINE_uint64(loops, 0, "With --pcap: times to send the capture; 0: without end"
 DEFINE_string(gaps, "none",
               "With --pcap: none, original (as captured) or original:FACTOR (2: half as fast)");
 DEFINE_string(dst_mac, "", "MAC address that frames are sent to; empty: 02:00:00:00:00:01");
-DEFINE_double(line_gbps, 0, "Rate of the line, for percentages; 0: as the port tells it");
-DEFINE_double(late_ms, 10, "A frame that has not left so long after it was due is given up");
+DEFINE_double(line_gbps, 0,
+              "Rate of the line in 10^9 bits/s, for percentages; 0: as the port tells it");
+DEFINE_double(late_ms, 10, "A frame that has not left so many ms after it was due is given up");
 DEFINE_double(settle_s, 2, "At the end: seconds without a frame before those missing are lost");
 DEFINE_string(verify, "bytes", "bytes: compare the payload of every frame; tags: only its tag");
 DEFINE_string(hgrm, "", "Write latencies of stream NAME to this prefix + NAME.hgrm (HdrHistogram)");
@@ -171,6 +172,21 @@ bool ReadFile(const runtime::Complaint& complaint, Settings* settings) {
 }
 
 }  // namespace
+
+std::span<const runtime::OwnHelp> OwnHelp() {
+  static constexpr runtime::OwnHelp kHelp[] = {
+      {"flows", "Source addresses from 10.0.0.1 on, 1 to 1048576"},
+      {"frame_size", "Bytes with FCS: 64 to 1518, a list 64,1518 used in turn, imix or random"},
+      {"ip", "Refused: frames are sent and checked, and none is answered"},
+      {"pcap", "Frames of this capture instead of sizes, flows and addresses"},
+      {"rate",
+       "500k or 10Mpps: frames/s; 5Gbps: layer-1 bits/s; 80%: of the line; max: as fast as frames "
+       "are taken; empty: 1Mpps"},
+      {"reassemble", "Refused: no datagram is put together"},
+      {"seed", "Seed of payload, random sizes and arrivals; 0: 1"},
+  };
+  return kHelp;
+}
 
 std::optional<double> ParseGaps(std::string_view text) {
   constexpr std::string_view kOriginal = "original";

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "engine/pktgen/stream.h"
 #include "engine/pktgen/trial.h"
 #include "runtime/command_line.h"
+#include "runtime/flag_text.h"
 
 namespace sluice::pktgen {
 
@@ -40,6 +42,8 @@ struct Settings {
   std::string hgrm;  ///< Prefix of files with latencies; empty: none.
 };
 
+/// What flags of all applications mean in this one.
+std::span<const runtime::OwnHelp> OwnHelp();
 /// Reads the flags. On a bad one returns nothing, with its name and the fix.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);

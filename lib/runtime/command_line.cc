@@ -185,14 +185,14 @@ bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
   return true;
 }
 
-void PrintHelp(std::string_view app, std::string_view summary) {
+void PrintHelp(std::string_view app, std::string_view summary, std::span<const OwnHelp> own) {
   std::printf(
       "sluice-%.*s: %.*s\n\nUsage: sluice-%.*s [EAL arguments] -- [flags]\n\n"
       "Application flags, after -- (not needed without EAL arguments):\n%s"
       "  --%-18s Read flags from this file, one --flag=value per line\n"
       "  --%-18s This text; --help=eal: EAL's arguments\n",
       static_cast<int>(app.size()), app.data(), static_cast<int>(summary.size()), summary.data(),
-      static_cast<int>(app.size()), app.data(), FlagHelp().c_str(), "flagfile", "help");
+      static_cast<int>(app.size()), app.data(), FlagHelp(own).c_str(), "flagfile", "help");
 }
 
 // EAL prints its arguments, and ends the process with 0.
@@ -206,12 +206,13 @@ void PrintEalHelp(std::string_view app) {
 }  // namespace
 
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,
-                                           char** argv, int* exit_code, TrafficFlags traffic) {
+                                           char** argv, int* exit_code, TrafficFlags traffic,
+                                           std::span<const OwnHelp> own_help) {
   OpenStandardStreams();
   const std::span<char*> arguments(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   for (const std::string_view argument : arguments) {
     if (argument == "--help" || argument == "-h") {
-      PrintHelp(app, summary);
+      PrintHelp(app, summary, own_help);
       *exit_code = 0;
       return std::nullopt;
     }

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "runtime/flag_text.h"
 #include "runtime/options.h"
 
 namespace sluice::runtime {
@@ -22,13 +24,15 @@ struct CommandLine {
   Options options;
 };
 
-/// Sets all flags, those that the application defines included. Returns nothing
+/// Sets all flags, those that the application defines included; `own_help` is what shared ones mean
+/// in it. Returns nothing
 /// when the run is over already, with `exit_code` set: 0 after --help or
 /// --version, 2 after a bad argument, 1 if a PCI device is absent (one line on standard error names
 /// it).
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,
                                            char** argv, int* exit_code,
-                                           TrafficFlags traffic = TrafficFlags::kOfEmbeddedNic);
+                                           TrafficFlags traffic = TrafficFlags::kOfEmbeddedNic,
+                                           std::span<const OwnHelp> own_help = {});
 
 /// For flags that an application checks itself: the first one that is wrong, and the fix.
 struct Complaint {

@@ -97,7 +97,7 @@ std::string FlagComplaint(const std::string& name, std::string_view fix) {
                  std::string(fix));
 }
 
-std::string FlagHelp() {
+std::string FlagHelp(std::span<const OwnHelp> own) {
   std::vector<gflags::CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
   std::string text;
@@ -106,7 +106,9 @@ std::string FlagHelp() {
     std::array<char, 64> name;
     std::snprintf(name.data(), name.size(), "  --%-18s ", flag.name.c_str());
     const std::string value = FlagText(flag.type, flag.default_value);
-    text += name.data() + flag.description + " (" + (value.empty() ? "empty" : value) + ")\n";
+    const auto ours = std::ranges::find(own, flag.name, &OwnHelp::flag);
+    text += name.data() + (ours == own.end() ? flag.description : std::string(ours->text)) + " (" +
+            (value.empty() ? "empty" : value) + ")\n";
   }
   return text;
 }

@@ -48,7 +48,13 @@ std::string OneLine(std::string text);
 /// "--name=value: fix", in one line: what is said of a flag whose current value is wrong.
 std::string FlagComplaint(const std::string& name, std::string_view fix);
 
-/// A line for each flag of our own: name, description, default.
-std::string FlagHelp();
+/// What a flag that several applications share means in one of them.
+struct OwnHelp {
+  std::string_view flag;
+  std::string_view text;
+};
+
+/// A line for each flag of our own: name, description, or that of the application, and default.
+std::string FlagHelp(std::span<const OwnHelp> own = {});
 
 }  // namespace sluice::runtime

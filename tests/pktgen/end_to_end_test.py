@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -197,6 +198,14 @@ class Ends(unittest.TestCase):
         rows = [line.split() for line in text.splitlines()[2:] if not line.startswith("#")]
         self.assertEqual(int(rows[-1][2]), report["streams"][0]["received_pkts"])
         self.assertEqual(float(rows[-1][1]), 1)
+
+    def test_help_tells_what_flags_mean_here(self):
+        text = subprocess.run([APP, "--help"], capture_output=True, text=True, check=True).stdout
+        lines = {line.split()[0]: line for line in text.splitlines() if line.startswith("  --")}
+        self.assertIn("empty: 1Mpps", lines["--rate"])
+        self.assertIn("a list 64,1518", lines["--frame_size"])
+        self.assertIn("Refused", lines["--ip"])
+        self.assertIn(" ms ", lines["--late_ms"])
 
     def test_nothing_back_is_a_failure(self):
         code, errors = harness.fails(
