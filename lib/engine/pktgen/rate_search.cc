@@ -67,6 +67,12 @@ class Searcher {
     // The n-th rate may err with a share of 1 / (n (n + 1)) of what the confidence leaves to this
     // end; the sum of all shares is 1.
     bool Proven() const { return bets.Gain() >= 2 / (1 - kConfidence) * tried * (tried + 1); }
+    // The same by the trials alone in which the generator sent all frames.
+    bool ProvenWithoutStarved() const {
+      End other = *this;
+      other.bets.won -= starved;
+      return other.Proven();
+    }
     void Move() { *this = {.bets = {}, .tried = tried + 1, .starved = 0}; }
   };
 
@@ -202,7 +208,7 @@ class Searcher {
       return std::move(found_);
     }
     found_.confidence = kConfidence;
-    if (2 * upper_.starved > upper_.bets.won) {
+    if (high_ != 0 && !upper_.ProvenWithoutStarved()) {
       found_.limit = RateLimit::kGenerator;
     } else if (high_ != 0) {
       found_.limit = RateLimit::kDevice;
