@@ -4,10 +4,11 @@
 the generator and one for an application that returns what it gets. --full: the product of NICs,
 drivers of the kernel, wirings and interfaces; else each value of each stands in some row."""
 import json
+import pathlib
 import sys
 import time
 
-sys.path.append(str(__import__("pathlib").Path(__file__).resolve().parents[1]))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 # pylint: disable=wrong-import-position
 import harness
 import guests
