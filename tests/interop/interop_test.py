@@ -253,7 +253,7 @@ def page_with(rows):
     """The page, with the table of `rows`."""
     def cell(expected):
         verdict, _, why = expected.partition(": ")
-        return verdict + (", which says `" + why.replace("|", "` or `") + "`" if why else "")
+        return verdict + (": `" + why.replace("|", "` or `") + "`" if why else "")
     table = "".join(f"| `{name}` | {cell(row['net_ipu'])} | {cell(row['net_enso'])} |\n"
                     for name, row in rows.items())
     before, rest = PAGE.read_text(encoding="utf-8").split(MARKS[0])
