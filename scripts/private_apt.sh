@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Sourced by what fetches packages without installing them. Source packages are found through a
-# private copy of the system's sources lists, with lists and caches below $apt; the system's own
-# configuration, package lists and caches stay as they are.
+# Scripts that download packages without installing them source this file. Source packages are found
+# through a private copy of the system's sources lists, with lists and caches below $apt; the
+# system's configuration, package lists and caches are unchanged.
 
-# download <package>: of the installed release, into the current folder.
+# download <package>: downloads the installed release into the current folder.
 download() {
   local get=(apt-get -qq -o APT::Sandbox::User="$(id -un)" download "$1")
   "${get[@]}" || { (( EUID == 0 )) && apt-get -qq update && "${get[@]}"; }
 }
 
-# use_private_apt <folder>
 use_private_apt() {
   apt=$1
   apt_options=(-o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$apt/sources"
@@ -21,7 +20,7 @@ use_private_apt() {
 
 private_apt() { apt-get -qq "${apt_options[@]}" "$@"; }
 
-# Turns every binary source of the system, in either format, into its deb-src twin.
+# Writes a deb-src entry for every binary source of the system, in both formats.
 write_source_lists() {
   local list
   rm -f "$apt"/sources/*
@@ -36,7 +35,7 @@ write_source_lists() {
   done
 }
 
-# write_source_lists_of <suite>...: the same of the distribution's own source alone, with these
+# write_source_lists_of <suite>...: writes entries of the distribution's source only, with these
 # suites in place of the installed release.
 write_source_lists_of() {
   local list release suites="$*"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How exact sluice-pktgen is by the clock of a receiver at the other end of a cable: rates of mixed
-sizes, counted by sluice-echo, and gaps of a capture, as sluice-echo's own capture has them."""
+"""Measures the accuracy of sluice-pktgen with the clock of a receiver at the other end of a cable:
+rates of mixed sizes, counted by sluice-echo, and gaps in a capture that sluice-echo writes."""
 import random
 import statistics
 import tempfile
@@ -9,10 +9,10 @@ import time
 import captures
 import ends
 
-RATES = (1e3, 1e4, 1e5, 1e6, 2e6, 5e6, 10e6, 20e6)  # Packets a second.
+RATES = (1e3, 1e4, 1e5, 1e6, 2e6, 5e6, 10e6, 20e6)  # Packets per second.
 SIZES = "64,128,256"
 WINDOW_S = 5
-BEGIN_S = 0.5  # Until a run is under way; and from the end of the window to that of the run.
+BEGIN_S = 0.5  # From the start of the run to that of the window, and between the ends.
 MOST_RATE_ERROR = 1e-3
 FRAMES = 3000
 GAPS_US = (5, 200)
@@ -21,19 +21,19 @@ RECEIVER = "echo"
 
 
 def rate_error(before, after, rate_pps):
-    """Relative, of two answers of a receiver's /sluice/stats."""
+    """Returns the relative error of the rate between two replies of a receiver's /sluice/stats."""
     seconds = (after["uptime_ms"] - before["uptime_ms"]) / 1e3
     return (after["rx_pkts"] - before["rx_pkts"]) / seconds / rate_pps - 1
 
 
 def gap_errors_us(sent_ns, received_ns):
-    """How far each gap between neighbours is off."""
+    """Returns the error of each gap between consecutive frames."""
     return [abs((b - a) - (d - c)) / 1e3
             for a, b, c, d in zip(sent_ns, sent_ns[1:], received_ns, received_ns[1:])]
 
 
 def rate_words(rate_pps, error, report):
-    """A line: `report` is the generator's."""
+    """Returns a line of output; `report` is the generator's."""
     [stream] = report["streams"]
     head = f"{rate_pps / 1e6:>8.3f} Mpps of {SIZES} bytes: "
     if stream["unsent_pkts"]:
@@ -59,7 +59,7 @@ def vdev(folder):
 
 
 def measure_rate(rate_pps, hugepages, window_s=WINDOW_S):
-    """The error by the receiver's clock, and the generator's report."""
+    """Returns the error by the receiver's clock, and the generator's report."""
     with tempfile.TemporaryDirectory() as folder, \
             ends.device(RECEIVER, ends.GENERATOR_IFACE, ["--mode=increment"], hugepages,
                         folder) as device:
@@ -77,7 +77,7 @@ def measure_rate(rate_pps, hugepages, window_s=WINDOW_S):
 
 
 def measure_gaps(hugepages, count=FRAMES):
-    """us, of each gap."""
+    """Returns the error of each gap in us."""
     draw = random.Random(1)
     sent_ns = [0]
     while len(sent_ns) < count:
@@ -96,7 +96,7 @@ def measure_gaps(hugepages, count=FRAMES):
 
 
 def main(hugepages):
-    """scripts/zero_loss --accuracy."""
+    """Runs scripts/zero_loss --accuracy."""
     for rate_pps in RATES:
         print(rate_words(rate_pps, *measure_rate(rate_pps, hugepages)), flush=True)
     print(gap_words(measure_gaps(hugepages)))

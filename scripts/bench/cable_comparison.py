@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cable between two model NICs beside net_memif: the same two processes, each on one CPU, throw
-the same frames at each other (tests/runtime/volley_app.cc). The models run on the workers' CPUs."""
+"""Compares the cable between two model NICs with net_memif: the same two processes, each on one
+CPU, send each other the same frames (tests/runtime/volley_app.cc). The models run on the workers'
+CPUs."""
 import os
 import re
 import signal
@@ -14,18 +15,19 @@ import output
 import run
 
 VOLLEY = "tests/runtime/sluice-volley-bench"
-# What joins the processes, by the name of its column: the interface and the model of both.
+# The links between the processes by column name: the interface and the model of both ends.
 PATHS = {"net_memif": ("packetized", None), "packetized": ("packetized", "ipu"),
          "streaming": ("streaming", "enso"), "bilateral": ("bilateral", "ipu")}
 SIZES = (64, 1518)
-SECONDS = 1.5  # Of a sample.
-FRAMES = 512  # Under way, in both directions together.
+SECONDS = 1.5  # Duration of a sample.
+FRAMES = 512  # Frames in flight, both directions together.
 LINE_S = 0.1
-SKIPPED_LINES = 3  # Of the beginning.
+SKIPPED_LINES = 3  # Lines of the warm-up.
 
 
 def ports(path, folder, hugepages):
-    """Device arguments of the process that begins and of the other one, which starts first."""
+    """Returns the device arguments of the process that sends first and of the other one, which
+    starts first."""
     _, model = PATHS[path]
     if model:
         return [f"net_{model}0,wire=cable:{folder}/cable,device_cpu=worker"] * 2
@@ -36,7 +38,7 @@ def ports(path, folder, hugepages):
 
 
 def rates(said):
-    """Mpps of the lines, but for the first ones."""
+    """Returns the rates in Mpps of all lines after the warm-up."""
     found = [float(rate) for rate in re.findall(r" s  rx +([\d.]+) Mpps", said)]
     return found[SKIPPED_LINES:]
 
@@ -52,7 +54,7 @@ def player(path, vdev, size, cores, hugepages, *flags):
 
 
 def wait_for_a_line(process, path):
-    """Of its statistics: its port is there then."""
+    """Waits for a line of statistics; the port exists by then."""
     said = ""
     for line in process.stdout:
         said += line
@@ -62,15 +64,15 @@ def wait_for_a_line(process, path):
 
 
 def sample(path, size, duration_s, hugepages):
-    """Frames a second that either process receives, in millions."""
-    with tempfile.TemporaryDirectory() as folder:  # net_memif leaves its socket.
+    """Returns how many million frames per second each process receives."""
+    with tempfile.TemporaryDirectory() as folder:  # net_memif does not remove its socket.
         return sample_in(folder, path, size, duration_s, hugepages)
 
 
 def sample_in(folder, path, size, duration_s, hugepages):
     first, second = sorted(os.sched_getaffinity(0))[:2]
     begins, waits = ports(path, folder, hugepages)
-    # A main lcore sleeps: it may be on the other one's CPU.
+    # A main lcore sleeps, so it can share the other process's CPU.
     players = [player(path, waits, size, f"0@{first},1@{second}", hugepages)]
     try:
         wait_for_a_line(players[0], path)
@@ -95,7 +97,7 @@ def sample_in(folder, path, size, duration_s, hugepages):
 
 
 def measure(rounds, duration_s, hugepages, step):
-    """Samples of every path and size, round by round; `step` is told of each."""
+    """Returns samples of every path and size, round by round; calls `step` after each."""
     if len(os.sched_getaffinity(0)) < 2:
         raise run.RunError("two processes that poll need two CPUs")
     found = []
@@ -108,7 +110,7 @@ def measure(rounds, duration_s, hugepages, step):
 
 
 def main(args, manifest):
-    """scripts/throughput --cable."""
+    """Runs scripts/throughput --cable."""
     done, total = 0, args.repeats * len(PATHS) * len(SIZES)
 
     def step(found):

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cable beside net_memif, for people. Pure: of what cable_comparison.measure says."""
+"""Formats the comparison of the cable with net_memif. Pure functions on the result of
+cable_comparison.measure."""
 from paired import ratio
 from rows import envelope, spread_text
 
 BASE = "net_memif"
-TARGETS = {"packetized": 2, "streaming": 3, "bilateral": 4}  # Over net_memif, of 64-byte frames.
+TARGETS = {"packetized": 2, "streaming": 3, "bilateral": 4}  # Minimum over net_memif, 64 bytes.
 TARGET_BYTES = 64
 
 
 def group(samples, path, size):
-    """Of one path and size, by round."""
+    """Returns the samples of one path and size by round."""
     return {s["round"]: s["mpps"] for s in samples if (s["path"], s["bytes"]) == (path, size)}
 
 
 def over_memif(samples, path, size):
-    """The ratio by neighbours; None: one is missing."""
+    """Returns the paired ratio; None if one of the two is missing."""
     ours, theirs = (group(samples, which, size) for which in (path, BASE))
     both = ours.keys() & theirs.keys()
     if not both:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Captures for the generator: datagrams that an application answers with what they end in, and
-frames at uneven times; and the times of those that a receiver captured."""
+"""Writes captures for the generator: datagrams that end in the bytes that an application returns,
+and frames at irregular times; reads the times of frames that a receiver captured."""
 import random
 import struct
 
@@ -8,14 +8,14 @@ NANOSECOND_PCAP = 0xA1B23C4D
 ETHERNET = 1
 HEADER_BYTES = 14 + 20 + 8  # Ethernet, IPv4, UDP.
 FCS_BYTES = 4
-TAG_BYTES = 16  # The generator's, in place of the last bytes.
+TAG_BYTES = 16  # The generator's tag replaces the last bytes.
 GENERATOR_MAC = "02:53:6c:67:65:6e"
-DESTINATION = "198.18.0.1"  # The generator's default, of RFC 2544's own range.
+DESTINATION = "198.18.0.1"  # The generator's default, from the range of RFC 2544.
 FIRST_SOURCE = 0x0A000001
 FIRST_PORT = 20000
-KEY_BYTES = TAG_BYTES  # Of a request for an item: all of it is the tag.
+KEY_BYTES = TAG_BYTES  # The key of a request for an item is the tag.
 MEMCACHED_PORT = 11211
-# Of pcapng, RFC draft-ietf-opsawg-pcapng.
+# pcapng (draft-ietf-opsawg-pcapng).
 ENHANCED_PACKET, OPTION_FLAGS, INBOUND = 6, 2, 1
 
 
@@ -26,8 +26,8 @@ def checksum(data):
 
 
 def datagram(mac, source, port, payload):
-    """To a MAC address and a port, from source number `source`. Its UDP checksum is wrong, and the
-    generator's to repair: it writes a tag into the payload."""
+    """Returns a frame to a MAC address and a port, from source number `source`. Its UDP checksum is
+    wrong; the generator corrects it when it writes a tag into the payload."""
     addresses = struct.pack(">I4B", FIRST_SOURCE + source, *map(int, DESTINATION.split(".")))
     ip = struct.pack(">BBHHHBBH", 0x45, 0, 28 + len(payload), 0, 0, 64, 17, 0) + addresses
     ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
@@ -37,15 +37,15 @@ def datagram(mac, source, port, payload):
 
 
 def get_with_key():
-    """memcached's binary GETK behind its header of UDP: whoever asks for an item that is not there
-    gets the key back, which the tag makes a new one in each frame."""
+    """Returns memcached's binary GETK with its UDP header. The response to a missing item contains
+    the key; the tag makes the key different in each frame."""
     udp_frame = struct.pack(">HHHH", 0, 0, 1, 0)
     header = struct.pack(">BBHBBHIIQ", 0x80, 0x0C, KEY_BYTES, 0, 0, 0, KEY_BYTES, 0, 0)
     return udp_frame + header + bytes(KEY_BYTES)
 
 
 def log_text(length, seed):
-    """Lines of a log, one in fifty with ERROR, cut where the frame is full."""
+    """Returns log lines, one in fifty with ERROR, truncated to the size of the frame."""
     draw = random.Random(seed)
     text = ""
     while len(text) < length:
@@ -56,7 +56,7 @@ def log_text(length, seed):
 
 
 def write(path, frames):
-    """pcap of (ns, frame)."""
+    """Writes a pcap file of (ns, frame) pairs."""
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", NANOSECOND_PCAP, 2, 4, 0, 0, 65535, ETHERNET))
         for time_ns, frame in frames:
@@ -65,12 +65,13 @@ def write(path, frames):
 
 
 def received_ns(data):
-    """Times of the packets of a pcapng that came in, in its order; its clock counts ns."""
+    """Returns the times of the received packets of a pcapng file, in file order. The clock counts
+    ns."""
     found, at = [], 0
     while at + 12 <= len(data):
         kind, length = struct.unpack_from("<II", data, at)
         if length < 12 or at + length > len(data):
-            break  # Cut: what was whole counts.
+            break  # The file is truncated; count the complete blocks.
         if kind == ENHANCED_PACKET and flags_of(data[at:at + length]) & 3 == INBOUND:
             high, low = struct.unpack_from("<II", data, at + 12)
             found.append(high << 32 | low)
@@ -79,7 +80,7 @@ def received_ns(data):
 
 
 def flags_of(block):
-    """Of an enhanced packet block; 0: it has none."""
+    """Returns the flags of an enhanced packet block; 0 if it has none."""
     captured = struct.unpack_from("<I", block, 20)[0]
     at = 28 + (captured + 3) // 4 * 4
     while at + 4 <= len(block) - 4:

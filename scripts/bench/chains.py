@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pushed against CPU-mediated chains in real time: one to eight stages, streaming or every second
-one legacy, small and large messages; and what the CPU executes for a message, under callgrind.
+"""Compares chains that stages push with chains that the CPU mediates, in real time.
 
-Switch, NIC, stages and PCIe are models that share this host's CPUs: compare the host's work."""
+A chain has one to eight stages, all streaming or every second one legacy, and small or large
+messages. The CPU's instructions per message are counted under callgrind, too. The switch, NIC,
+stages and PCIe are models that share this host's CPUs, so compare the host's work."""
 import argparse
 import json
 import os
@@ -21,7 +22,8 @@ COLUMNS = ("stages", "faces", "bytes", "through", "messages/s", "p50 us", "p99 u
 
 
 def graph(stages, legacy, message):
-    """NIC -> stages that copy -> NIC; with `legacy`, every second stage is."""
+    """Returns the graph NIC -> copying stages -> NIC; with `legacy`, every second stage is
+    legacy."""
     devices = [{"name": "nic", "kind": "nic", "port": 1}]
     nodes = []
     for i in range(stages + 1):
@@ -53,13 +55,13 @@ def row(stages, faces, size, report):
     return (stages, faces, size, report["through"], f"{report['mpps'] * 1e6:.0f}",
             f"{latency['p50']:.0f}", f"{latency['p99']:.0f}", f"{host['cycles']:.0f}",
             f"{host['doorbells']:.2f}", f"{host['descriptors']:.2f}",
-            # The NIC's buffer, a stage each, the NIC again: what the CPU must write at least.
+            # The CPU must write at least once for the NIC's buffer, each stage, and the NIC again.
             stages + 2 if report["through"] == "cpu" else 0, f"{host['polls']:.2f}",
             f"{tlps['cpu']['per_message']:.1f}", f"{tlps['devices']['per_message']:.1f}")
 
 
 def instructions(stages, outstanding, messages=5000):
-    """Instructions of the CPU for a message of 64 bytes."""
+    """Returns the CPU's instructions for a message of 64 bytes."""
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
                            "--toggle-collect=sluice::chain_app::CpuControl::Step*", BENCH,
                            str(stages), "64", str(outstanding), str(messages)],
@@ -86,7 +88,7 @@ def main():
             for legacy in (False, True):
                 for size in SIZES:
                     path.write_text(json.dumps(graph(stages, legacy, size)), encoding="utf-8")
-                    # Through the CPU every stage has the legacy face.
+                    # All stages are legacy if the CPU mediates.
                     for through in ("switch",) if legacy else ("switch", "cpu"):
                         faces = ("legacy" if through == "cpu" else
                                  "mixed" if legacy else "streaming")

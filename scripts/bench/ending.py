@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that a run of a script leaves, the page of them, and how it ends."""
+"""The end of a run of a script: its files, their page, and its exit code."""
 import os
 import pathlib
 import signal
@@ -12,11 +12,11 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "reporting"))
 from inputs import BadInput
 from report import MEASURED, PAGE, page_after  # pylint: disable=unused-import
 
-INTERRUPTED_CODE = 130  # As shells say it of SIGINT.
+INTERRUPTED_CODE = 130  # Shells return this code after SIGINT.
 
 
 def check_files(parser, args, names):
-    """Makes paths of these arguments absolute: everything runs in the source tree."""
+    """Makes the paths in these arguments absolute, since everything runs in the source tree."""
     for name in names:
         path = getattr(args, name)
         if path and path not in ("none", parser.get_default(name)):
@@ -26,7 +26,7 @@ def check_files(parser, args, names):
 
 
 def print_written(program, args, written):
-    """Writes the page of everything that was measured, and says where all is."""
+    """Writes the page of all measurements, and prints the paths of all files."""
     if args.page != "none":
         try:
             written.append(page_after(args.json, args.page))
@@ -36,20 +36,20 @@ def print_written(program, args, written):
 
 
 def ended(program, args, job):
-    """The exit code of a run, and its last words if it ended early or found nothing."""
+    """Returns the exit code of a run; prints a message if it ended early or found nothing."""
     if not job.stopped:
         if not job.concluded:
-            print(f"{program}: no verdict at all: {args.json} says why for each", file=sys.stderr)
+            print(f"{program}: no verdict at all: {args.json} names the reasons", file=sys.stderr)
         return 0 if job.concluded else 1
-    kept = f"what was measured is in {args.json}" if job.measured else "nothing was measured"
+    kept = f"the results so far are in {args.json}" if job.measured else "nothing was measured"
     print(f"{program}: {job.stopped}; {kept}", file=sys.stderr)
     return INTERRUPTED_CODE if job.stopped == INTERRUPTED else 1
 
 
 def run_main(program, main):
-    """SIGTERM is an interrupt, too, so that processes and namespaces end with us."""
+    """Treats SIGTERM as an interrupt, so that processes and namespaces are cleaned up."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup's is.
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores it.
             signal.signal(number, signal.default_int_handler)
     try:
         sys.exit(main())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The two ends of a cable: an application, and the generator that measures it. Each has one CPU,
-which the model of its NIC shares with its worker. Neither end waits for the other: what a full ring
-cannot take is lost, and counted where it is."""
+shared by its worker and the model of its NIC. Neither end waits for the other: frames that do not
+fit in a full ring are lost, and counted there."""
 import contextlib
 import os
 import signal
@@ -12,12 +12,12 @@ import run
 import telemetry
 
 GENERATOR = "pktgen"
-GENERATOR_IFACE = "bilateral"  # Costs its worker least; the same one whatever is measured.
+GENERATOR_IFACE = "bilateral"  # The interface with the cheapest worker; all measurements use it.
 PATIENCE_S = 60
 
 
 def cpus():
-    """Of the generator and of the device."""
+    """Returns the CPUs of the generator and of the device."""
     found = sorted(os.sched_getaffinity(0))[:2]
     if len(found) < 2:
         raise run.RunError("two processes that poll need two CPUs")
@@ -25,25 +25,25 @@ def cpus():
 
 
 def models(app):
-    """The vdevs that an application's interfaces run on, by name."""
+    """Returns the vdevs of an application's interfaces, by name."""
     return {each["name"]: each["model"] for each in run.listing(app)}
 
 
 def command(app, cpu, other, vdev, hugepages, *flags):
-    """An application with one worker, on `cpu`; its main thread, which sleeps, has the other. It
-    names its folder of run-time files itself, and removes it."""
+    """Returns the command of an application with one worker, on `cpu`; its main thread, which
+    sleeps, uses the other CPU. The application itself creates and removes its runtime folder."""
     memory = [] if hugepages else ["--no-huge", "-m", "512"]
     return [f"{run.RELEASE}/apps/{app}/sluice-{app}", f"--lcores=0@{other},1@{cpu}", "--no-pci",
             *memory, f"--vdev={vdev}", "--log-level=lib.eal:error", "--", *flags]
 
 
 def cable(model, folder, more=""):
-    """Device arguments of an end."""
+    """Returns the device arguments of one end."""
     return f"{model}0,wire=cable:{folder}/cable,device_cpu=worker,pause=off{more}"
 
 
 class Device:
-    """An application at one end. `mac`: of its NIC."""
+    """An application at one end. `mac` is its NIC's address."""
 
     def __init__(self, app, iface, flags, hugepages, folder, wire=""):
         generator_cpu, cpu = cpus()
@@ -60,7 +60,7 @@ class Device:
             return said.read()
 
     def wait(self):
-        """Until it polls: a line of statistics says so."""
+        """Waits until it polls, which a line of statistics shows."""
         end = time.monotonic() + PATIENCE_S
         while " s  rx " not in self.words():
             if self.process.poll() is not None or time.monotonic() > end:
@@ -86,7 +86,7 @@ class Device:
 
 @contextlib.contextmanager
 def device(*given, **named):
-    """A device that polls, until the block ends."""
+    """Yields a device that polls; it ends with the block."""
     under_test = Device(*given, **named)
     try:
         under_test.wait()
@@ -96,7 +96,7 @@ def device(*given, **named):
 
 
 def generator_command(vdev, flags, hugepages, iface=GENERATOR_IFACE, model_cpu=None):
-    """`model_cpu`: that of the model's own thread; the worker then has the other one."""
+    """`model_cpu` runs the thread of the model; the worker then uses the other CPU."""
     cpu, other = cpus()
     if model_cpu is not None:
         cpu, other = other, model_cpu
@@ -106,14 +106,14 @@ def generator_command(vdev, flags, hugepages, iface=GENERATOR_IFACE, model_cpu=N
 
 
 def generate(vdev, flags, hugepages, patience_s, **named):
-    """The report of a run of the generator."""
+    """Runs the generator and returns its report."""
     done = run.execute(generator_command(vdev, flags, hugepages, **named), patience_s)
     return report_in(done.stdout, done.stderr, done.returncode)
 
 
 @contextlib.contextmanager
 def generator(vdev, flags, hugepages):
-    """One that runs, until the block ends."""
+    """Yields a running generator; it ends with the block."""
     process = subprocess.Popen(generator_command(vdev, flags, hugepages), text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
@@ -126,7 +126,7 @@ def generator(vdev, flags, hugepages):
 
 
 def report_of(process):
-    """Of a generator, at its own end."""
+    """Runs a generator at its end of the cable and returns the report."""
     try:
         said, errors = process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired as error:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a packet costs while something grows: flows, pipes, frames, tables, workers. A curve is a
-line of worker cycles per packet, point by point, for each interface; points are sampled in turn,
-round after round. Beside a curve whose table outgrows the caches stands a bare table of as many
-entries. Workers are more than this machine has cores: theirs is a model in virtual time.
+"""Measures the cost of a packet while a quantity grows: flows, pipes, frames, tables, workers. A
+curve contains the worker's cycles per packet for each point and interface; points are sampled in
+turn, round after round. Curves whose table outgrows the caches are compared with a bare table with
+as many entries. The curve of workers needs more cores than this machine has, so a model computes it
+in virtual time.
 """
 import json
 import os
@@ -13,23 +14,23 @@ import run
 import workloads
 from rows import MAX_UNSETTLED, envelope, why_unusable
 
-FLAT = 1.3  # Last point over first, at most.
+FLAT = 1.3  # Maximum ratio of the last point to the first.
 WORKERS = "tools/paper_rows/sluice-paper-rows"
 
 
 class BareTable(NamedTuple):
-    """A program that looks keys up in a table, and nothing else."""
+    """A program that only looks up keys in a table."""
     what: str
     program: str
-    arguments: Callable  # Of a point.
-    read: Callable  # ns of CPU time for each, of what it says.
+    arguments: Callable  # Called with a point.
+    read: Callable  # Parses its output: ns of CPU time per lookup.
 
 
 class Curve(NamedTuple):
     app: str
     axis: str
     points: tuple
-    flags: Callable  # Of a point and a folder for files.
+    flags: Callable  # Called with a point and a folder for files.
     ifaces: tuple = ()  # Empty: all.
     bare: Optional[BareTable] = None
 
@@ -79,14 +80,14 @@ TARGETS = [curve.bare.program for curve in CURVES if curve.bare] + [WORKERS]
 
 
 def plan(ifaces):
-    """(curve, interface, point) of a round."""
+    """Returns (curve, interface, point) for one round."""
     return [(curve, iface, point) for curve in CURVES for iface in ifaces
             if not curve.ifaces or iface in curve.ifaces for point in curve.points]
 
 
 def measure(found, ifaces, repeats, duration_s, deadline, folder, app_sample, step):
-    """Fills {(curve, interface): {point: samples}}. `app_sample` as run.app_sample; `step` is told
-    each sample. No round begins that would end after the deadline."""
+    """Fills {(curve, interface): {point: samples}}. `app_sample` is run.app_sample; `step` is
+    called with each sample. A round that would end after the deadline is not started."""
     flags = {(curve.app, curve.axis, point): curve.flags(point, folder)
              for curve in CURVES for point in curve.points}
     began = time.monotonic()
@@ -102,7 +103,8 @@ def measure(found, ifaces, repeats, duration_s, deadline, folder, app_sample, st
 
 
 def measure_bare(program_says):
-    """{curve: {point: ns}}. `program_says`: of a program and its arguments, what it prints."""
+    """Returns {curve: {point: ns}}. `program_says` returns the output of a program, given its name
+    and arguments."""
     return {number: {point: curve.bare.read(program_says(curve.bare.program,
                                                          curve.bare.arguments(point)))
                      for point in curve.points}
@@ -110,14 +112,14 @@ def measure_bare(program_says):
 
 
 def play_workers(program_says):
-    """{interface: [(workers, ns of a worker for a frame)]} in virtual time."""
+    """Returns {interface: [(workers, ns of a worker per frame)]} in virtual time."""
     said = json.loads(program_says(WORKERS, ["--rows", "none", "--plot", "workers"]))
     return {name: [(workers, ns) for workers, _, ns in points]
             for name, points in said["plots"]["workers"].items()}
 
 
 def short(point):
-    """16, 1K, 128K, 1M; what is no such round number stays as it is."""
+    """Formats 16, 1K, 128K, 1M; other numbers are not shortened."""
     for bits, unit in ((20, "M"), (10, "K")):
         if point >= 1 << bits and point % (1 << bits) == 0:
             return f"{point >> bits}{unit}"
@@ -125,12 +127,12 @@ def short(point):
 
 
 def growth_of(costs):
-    """The last point over the first; none: one is missing."""
+    """Returns the ratio of the last point to the first; None if one is missing."""
     return costs[-1] / costs[0] if costs[0] and costs[-1] else None
 
 
 def verdict(growth, bare, noisy=False):
-    """`bare`: the growth of a bare table, or none."""
+    """`bare` is the growth of a bare table, or None."""
     if growth is None:
         return ""
     if noisy:
@@ -151,20 +153,22 @@ def head(width, points):
 
 
 def cost(samples):
-    """The envelope of a point's cycles; None if no sample of it can be used."""
+    """Returns the envelope of a point's cycles; None if no sample is usable."""
     usable = [s["cycles_per_pkt"] for s in samples if not why_unusable(s)]
     return envelope(usable) if usable else None
 
 
 def costs_of(curve, points):
-    """Of samples by point; and whether too few samples of the first or the last were quiet."""
+    """Returns the costs by point, and whether too few samples of the first or last point were
+    quiet."""
     found = [cost(points.get(point, [])) for point in curve.points]
     noisy = any(end and end["value"] > MAX_UNSETTLED * end["low"] for end in (found[0], found[-1]))
     return [one and one["value"] for one in found], noisy
 
 
 def lines(found, bare):
-    """A block for each curve; `growth` is the last point over the first."""
+    """Returns a block of lines for each curve; `growth` is the ratio of the last point to the
+    first."""
     out = []
     for number, curve in enumerate(CURVES):
         measured = {iface: points for (of, iface), points in found.items() if of == number}
@@ -184,7 +188,7 @@ def lines(found, bare):
 
 
 def worker_lines(played):
-    """The same of play_workers."""
+    """Returns the corresponding lines for play_workers."""
     width = max(map(len, played)) + 2
     out = ["echo: ns of a worker per frame by workers, each offered a sixteenth of 100 Gb/s of "
            "64-byte frames (modelled, in virtual time)",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The host that measures: builds, reserves hugepages, and says what it is."""
+"""The host that measures: builds the programs, reserves hugepages, and describes the host."""
 import datetime
 import json
 import os
@@ -13,7 +13,7 @@ import run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HUGEPAGES = 1024
-BUNDLE = "bundle.json"  # Every bundle contains it: `identity` of the tree that it was made of.
+BUNDLE = "bundle.json"  # This file of a bundle contains the `identity` of its tree.
 
 
 def is_bundle():
@@ -63,7 +63,7 @@ def identity():
 
 
 def manifest_of(hugepages, capture=None):
-    """What a file of measurements says of its run."""
+    """Returns the description of a run in its file of measurements."""
     cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = re.search(r"model name\s*: (.*)", cpuinfo)
     made_of = identity()

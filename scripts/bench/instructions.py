@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Counts a worker's instructions per packet under callgrind.
 
-Each bench steps device and worker in turn in one thread, so that the count is the same on every
-run; only functions whose name begins with Worker are counted, and what they call.
+Each bench runs device and worker alternately in one thread, so that the count is the same on every
+run. Only functions whose name begins with Worker, and their callees, are counted.
 
-With --caches, callgrind simulates caches, too: those of the processor of Ensō's paper. Before every
-burst they are filled with other lines, because a NIC puts what it writes into no core's cache.
+With --caches, callgrind simulates the caches of the processor in Ensō's paper, too. Before every
+burst they are filled with other lines, because a NIC does not write into a core's cache.
 """
 import argparse
 import os
@@ -21,23 +21,23 @@ BENCHES = {  # interface: bench, called with <frame size> <burst> <packets>; pri
     "bilateral": "tests/nic/nic_bilateral_bench",
     "coherent": "tests/nic/nic_coherent_bench",
 }
-TARGETS = {"packetized": 80, "streaming": 15}  # Of the last burst; the others have none.
-# (name, bench, frame size, arguments after the packets). The last two are a trace's mean size, as
-# Ensō's paper compares it: frames that leave as copies, beside packets that do not.
+TARGETS = {"packetized": 80, "streaming": 15}  # For the last burst of the interface.
+# (name, bench, frame size, arguments after the packets). The last two use the mean size of a trace,
+# as in Ensō's paper: frames sent as copies, and packets that are not copied.
 CACHED = (("packetized", "packetized", 60, ("cold",)),
           ("streaming", "streaming", 60, ("1", "cold")),
           ("packetized, 462 bytes", "packetized", 462, ("cold",)),
           ("streaming, 462 bytes, copied", "streaming", 462, ("1", "copy", "cold")))
-# Of a core of an i9-9960X; callgrind has two levels.
+# One core of an i9-9960X; callgrind simulates two levels.
 CACHES = ("--cache-sim=yes", "--D1=32768,8,64", "--LL=1048576,16,64")
 CACHED_PACKETS = 6400
-FRAME_BYTES = 60  # 64 on the wire: the FCS is not in memory.
+FRAME_BYTES = 60  # 64 on the wire, including the FCS, which is not in memory.
 PACKETS = 100_000
 BURST = 32
 
 
 def collect(bench, size, burst, packets, arguments=(), options=()):
-    """By event of callgrind: how many of it for each packet."""
+    """Returns the count per packet of each event of callgrind."""
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
                            "--toggle-collect=Worker*", *options, bench,
                            str(size), str(burst), str(packets), *arguments],
@@ -52,7 +52,7 @@ def collect(bench, size, burst, packets, arguments=(), options=()):
 
 
 def count(bench, burst):
-    """Instructions per packet."""
+    """Returns the instructions per packet."""
     return collect(f"build/release/{bench}", FRAME_BYTES, burst, PACKETS)["Ir"]
 
 

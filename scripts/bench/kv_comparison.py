@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-kv beside memcached: the same protocol, items and mix of requests. What a request costs
-the server, by the path that it came; and both end to end over one veth pair."""
+"""Compares sluice-kv with memcached: the same protocol, items and mix of requests. Measures the
+server's cost of a request on each receive path, and both servers end to end over one veth pair."""
 import os
 import shutil
 
@@ -14,7 +14,7 @@ WORK = (f"memcached's ASCII protocol over UDP, one request a datagram, {ITEMS} i
         f"{KEY_BYTES}/{VALUE_BYTES} B, {100 * GET:.0f} % gets, Zipf {ZIPF}")
 EMBEDDED = (f"--client=protocol=ascii+items={ITEMS}+key={KEY_BYTES}+value={VALUE_BYTES}+get={GET}+"
             f"zipf={ZIPF}+outstanding=4096")
-# As many under way as a socket's buffer holds of memcached's requests.
+# The requests in flight fit in a socket's receive buffer.
 GENERATOR = ["--protocol=memcached-ascii", f"--items={ITEMS}", f"--key_bytes={KEY_BYTES}",
              f"--value_bytes={VALUE_BYTES}", f"--mix={GET}", f"--distribution=zipf:{ZIPF}",
              "--outstanding=64"]
@@ -29,7 +29,7 @@ def row(server, link, found, report=None):
 def model_nic(iface, count, duration_s):
     with kv_servers.SluiceKv(f"sluice-kv {iface}", "model NIC", f"--iface={iface}",
                              f"--items={2 * ITEMS}", "--stats_period_s=0", EMBEDDED) as server:
-        server.wait_for("its client gets nothing", lambda counters: counters["get_hits"] > 0)
+        server.wait_for("no responses to its client", lambda counters: counters["get_hits"] > 0)
         return row(server, "", kv_servers.windows(server, count, duration_s))
 
 
@@ -70,18 +70,18 @@ def why_no_veth():
 
 
 def count(ifaces):
-    """Of the servers that are measured or found missing."""
+    """Returns the number of servers that are measured or reported missing."""
     return len(ifaces) + 3
 
 
 def empty():
-    """A comparison before anything was measured."""
+    """Returns a comparison without measurements."""
     return {"work": WORK, "rows": [], "missing": []}
 
 
 def measure(comparison, ifaces, windows, duration_s, step):
-    """Fills in rows, and what is missing, a line each. Each server is seen for so many windows of
-    `duration_s`; `step` is told each."""
+    """Fills in the rows, and a line for each missing server. Each server is sampled for the given
+    number of windows of `duration_s`; `step` is called with each sample."""
 
     def attempt(what, why_not, one, *arguments):
         if why_not:

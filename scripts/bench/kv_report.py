@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-kv beside memcached, for people. Pure, as rows.py: of what kv_comparison.measure says."""
+"""Formats the comparison of sluice-kv with memcached. Pure functions, like rows.py, on the result
+of kv_comparison.measure."""
 from statistics import median
 
 from rows import envelope, spread_text
 
-MIN_RATIO = 10  # Of requests per CPU-second.
-# CPU time of a server that sleeps when it has nothing to do: below, its client was the limit, and
-# sleeping and waking are a large part of what it did.
+MIN_RATIO = 10  # Requests per CPU-second.
+# CPU time of a server that sleeps when idle. Below this share the client was the limit, and
+# sleeping and waking are a large part of the server's time.
 MIN_BUSY_SHARE = 0.8
 NOTE = ("k/s: thousands of requests for each second of CPU time; busy worker: while it had "
         "packets; process: all threads, of which DPDK's poll, and one is the model NIC and its "
@@ -18,14 +19,14 @@ def waits(window):
 
 
 def judged(row):
-    """The row without windows in which its server waited, and its `verdict`: idle if it has no
-    others."""
+    """Returns the row without windows in which its server waited, and its `verdict`: idle if no
+    other windows exist."""
     kept = [w for w in row["windows"] if not waits(w)]
     return row | {"windows": kept or row["windows"], "verdict": "" if kept else "idle"}
 
 
 def per_cpu_second(row, time):
-    """The envelope of thousands of requests for each second of `time`; none: unknown."""
+    """Returns the envelope of thousands of requests per second of `time`; None if unknown."""
     found = [w["requests"] / w[time] / 1000 for w in row["windows"] if w.get(time)]
     return envelope(found, max) if found else None
 
@@ -39,7 +40,7 @@ def path(row):
 
 
 def lines(comparison):
-    """A table; each row says by which path its requests came."""
+    """Returns a table; each row names the path of its requests."""
     form = "{:<22} {:<21} {:>19} {:>19} {:>7} {:>8} {:>8} {:>6} {:>6}"
     out = [comparison["work"] + ":",
            form.format("server", "path", "k/s of busy worker", "k/s of process", "Mops", "get p50",
@@ -59,8 +60,8 @@ def lines(comparison):
 
 
 def verdicts(comparison, judge):
-    """Our busy worker against memcached's process, each by its path. `judge`: of a text, whether the
-    target is met, and the rows that say so, a line."""
+    """Compares our busy worker with memcached's process, each on its path. `judge` returns a line
+    from a text, the result, and the rows that support it."""
     text = f"kv, memcached's protocol, requests per CPU-second, at least {MIN_RATIO}x memcached's"
     by_path = {path(row): row for row in map(judged, comparison["rows"])}
     theirs = by_path.get("kernel UDP, loopback")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Servers of memcached's protocol as processes, read while they serve: how many requests they have
-answered, and what CPU time that took. No process outlives its `with`, nor this one."""
+"""Servers of memcached's protocol as processes, observed while they serve: the number of responses,
+and the CPU time. No process outlives its `with` block or this process."""
 import contextlib
 import os
 import pathlib
@@ -18,8 +18,8 @@ import telemetry
 PATIENCE_S = 60
 PRELOAD_PATIENCE_S = 300
 MEMCACHED = shutil.which("memcached") or "/usr/bin/memcached"
-# What measured best on UDP: as many requests as there are before it looks for others, no
-# background threads, an index that need not grow. (-C, no compare-and-swap, changes little.)
+# The fastest settings on UDP: -R processes that many requests before polling for others; no
+# background threads; an index that need not grow. (-C, no compare-and-swap, changes little.)
 MEMCACHED_FLAGS = ["-t", "1", "-R", "1000", "-o", "no_modern,hashpower=20", "-m", "1024", "-C"]
 KV = f"{run.RELEASE}/apps/kv/sluice-kv"
 WORKER_THREAD = re.compile(r"(lcore|rte)-worker-?\d+$")
@@ -27,19 +27,19 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpus():
-    """Of the client, and of the server."""
+    """Returns the CPUs of the client and of the server."""
     mine = sorted(os.sched_getaffinity(0))
     return mine[0], mine[1 % len(mine)]
 
 
 def cpu_s(stat):
-    """User and system time (proc(5): the 14th and 15th field) in such a file."""
+    """Returns user plus system time (fields 14 and 15, proc(5)) from a stat file."""
     fields = pathlib.Path(stat).read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def wait_until(condition, process, what, patience_s=PATIENCE_S):
-    """A process that ends or takes too long is an error, with its last words."""
+    """Raises an error with the last output if a process exits or is too slow."""
     deadline = time.monotonic() + patience_s
     while not condition():
         if process.poll() is not None or time.monotonic() > deadline:
@@ -48,7 +48,7 @@ def wait_until(condition, process, what, patience_s=PATIENCE_S):
 
 
 class Process(subprocess.Popen):
-    """Its output lies in a file. It dies with this process."""
+    """A process whose output goes to a file. It dies with this process."""
 
     def __init__(self, command, user=None):
         become = ["--reuid", user, "--regid", user, "--clear-groups"] if user else []
@@ -57,7 +57,7 @@ class Process(subprocess.Popen):
                          stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT)
 
     def said(self):
-        # Not seek and read: the child shares the position.
+        # Do not seek and read: the child shares the file position.
         size = os.fstat(self.output.fileno()).st_size
         return os.pread(self.output.fileno(), size, 0).decode()
 
@@ -106,7 +106,7 @@ class Memcached(Process):
 
 
 class SluiceKv(Process):
-    """One worker. `arguments`: flags, and EAL's in front of `--`."""
+    """Runs one worker. `arguments` are flags, and EAL's before `--`."""
 
     flags = ""
 
@@ -115,14 +115,14 @@ class SluiceKv(Process):
         super().__init__([KV, *arguments])
 
     def ask(self, command):
-        """None while workers do not run yet."""
+        """Returns None until the workers run."""
         return telemetry.ask(f"sluice-kv-{self.pid}", command)
 
     def statistics(self):
         return (self.ask("/sluice/kv/stats") or {}).get("memcached")
 
     def wait_for(self, what, condition):
-        """`condition`: of its statistics."""
+        """Waits until `condition` holds for its statistics."""
         def holds():
             with contextlib.suppress(OSError):
                 counters = self.statistics()
@@ -131,7 +131,8 @@ class SluiceKv(Process):
         wait_until(holds, self, f"sluice-kv: {what}", PRELOAD_PATIENCE_S)
 
     def worker(self):
-        """Its thread's folder; EAL names it. Others come and go meanwhile."""
+        """Returns the /proc folder of the worker thread, which EAL names. Other threads may start
+        and end meanwhile."""
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
             with contextlib.suppress(OSError):
                 if WORKER_THREAD.match((task / "comm").read_text(encoding="utf-8")):
@@ -147,7 +148,7 @@ class SluiceKv(Process):
 
 
 def free_port(address):
-    """For both protocols."""
+    """Returns a port that is free for both protocols."""
     while True:
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
             tcp.bind((address, 0))
@@ -157,8 +158,8 @@ def free_port(address):
 
 
 def windows(server, count, duration_s):
-    """What lies between readings: requests, seconds, CPU seconds of all threads (`process_s`) and
-    of a worker while it had packets (`busy_s`; unknown of memcached)."""
+    """Returns the differences between readings: requests, seconds, CPU seconds of all threads
+    (`process_s`) and of a worker while it had packets (`busy_s`; unknown for memcached)."""
     found = []
     before = server.read()
     for _ in range(count):
@@ -168,7 +169,7 @@ def windows(server, count, duration_s):
         window = {"requests": grown["requests"], "seconds": grown["time_s"],
                   "process_s": grown["process_s"]}
         if "busy_cycles" in grown:
-            # Of its CPU time: another process may have had the CPU meanwhile.
+            # The share of its CPU time: other processes may have used the CPU meanwhile.
             window["busy_s"] = grown["worker_s"] * grown["busy_cycles"] / grown["total_cycles"]
         found.append(window)
         before = after
@@ -177,8 +178,8 @@ def windows(server, count, duration_s):
 
 @contextlib.contextmanager
 def client(server, *flags, inside=()):
-    """sluice-kv-client, when it has set all items. `inside`: how to get to where it runs. What is
-    yielded has its report afterwards."""
+    """Yields sluice-kv-client after it has set all items. `inside` is the command prefix that
+    enters its namespace. The yielded object has the report after the block."""
     report = {}
     command = [*inside, "taskset", "-c", str(cpus()[0]),
                f"{run.RELEASE}/apps/kv_client/sluice-kv-client", f"--server={server[0]}:{server[1]}",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency against load, as the Ensō paper's Figures 6 and 7: sluice-pktgen on a loopback, whose
-model has a CPU of its own, so that NIC and worker run at the same time. From a frame's scheduled
-departure to the poll that finds it; loads from 1 % of the fastest to each one's own saturation."""
+"""Measures latency over load, as in Figures 6 and 7 of the Ensō paper: sluice-pktgen on a loopback
+whose model has a dedicated CPU, so that NIC and worker run in parallel. Latency is measured from a
+frame's scheduled departure to the poll that receives it; loads range from 1 % of the fastest series
+to each series' saturation."""
 import ends
 import latency_claims
 import rows
@@ -11,19 +12,19 @@ from latency_claims import (FEW, FEW_PREFETCHED, PER_PACKET, PERCENTILES, PREFET
 from measurement import START_S, Run
 
 FRAMES = ["--frame_size=64", "--flows=1000", "--settle_s=0.1"]
-SECONDS = 0.3  # Of a point.
+SECONDS = 0.3  # Duration of a point.
 PERCENT = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
-# Of the frames: beyond it a load is more than was carried.
+# Share of the frames. Above this, more was offered than carried.
 OVERLOADED = 1e-3
-# By series: device arguments. Pipes are small, because a notification for each packet needs a slot
-# for each flit of them. Whether prefetching gains depends on their number.
+# Device arguments by series. Pipes are small, because a notification for each packet needs a slot
+# for each flit. The gain of prefetching depends on the number of pipes.
 PIPES = ",pipe_flits=2048,pipes="
 NOTIFICATIONS = {STREAMING: "8", PER_PACKET: "8,notify=packet", PREFETCHED: "8,notify=prefetch",
                  FEW: "2", FEW_PREFETCHED: "2,notify=prefetch"}
 
 
 def variants(listing, ifaces):
-    """(interface, device arguments) by the name of the series."""
+    """Returns (interface, device arguments) by the name of the series."""
     found = {}
     for each in listing:
         if each["name"] not in ifaces:
@@ -38,14 +39,14 @@ def variants(listing, ifaces):
 
 
 def loads(saturation, fastest):
-    """Mpps of the points of a series: shares of the fastest one's saturation, so that series can be
-    compared point by point, as far as its own goes, and that."""
+    """Returns the loads of a series in Mpps: shares of the fastest series' saturation up to this
+    series' saturation, and that saturation. Thus series can be compared point by point."""
     return [percent / 100 * fastest for percent in PERCENT
             if percent / 100 * fastest < 0.99 * saturation] + [saturation]
 
 
 def point(report):
-    """us by percentile of a run; None if more was offered than carried."""
+    """Returns us by percentile of a run; None if more was offered than carried."""
     [stream] = report["streams"]
     due = stream["sent_pkts"] + stream["unsent_pkts"]
     if stream["received_pkts"] < (1 - OVERLOADED) * due:
@@ -54,15 +55,15 @@ def point(report):
 
 
 class Curves(Run):
-    """Saturation of each variant, then rounds of all points of all. `found`: samples by variant and
-    load."""
+    """Measures the saturation of each variant, then rounds of all points of all variants. `found`
+    contains the samples by variant and load."""
     KIND = "curves"
 
     def __init__(self, args, ifaces, hugepages):
         self.variants = variants(run.listing(ends.GENERATOR), ifaces)
         self.hugepages = hugepages
         self.saturation, self.found = {}, {}
-        self.eased = []  # Of runs at loads that any of them should carry, whether they did.
+        self.eased = []  # For runs at loads that every series should carry: True if they did.
         super().__init__(args)
 
     @property
@@ -101,8 +102,8 @@ class Curves(Run):
         return self.sample(name, "max")["streams"][0]["rx_mpps"]
 
     def points(self):
-        """us by variant, load and percentile: of the samples of each, the quartile next to the best
-        one, as noise only adds."""
+        """Returns us by variant, load and percentile. Each is the quartile of the samples next to
+        the best one, because noise only adds."""
         return {name: {load: {each: rows.envelope([sample[each] for sample in samples])["value"]
                               for each in PERCENTILES}
                        for load, samples in sorted(found.items())}
@@ -121,7 +122,7 @@ class Curves(Run):
         return latency_claims.lines(points, self.saturation, self.eased)
 
     def figures(self):
-        """A picture for each percentile; what agrees with the paper stands below the first."""
+        """Returns a figure for each percentile; the comparison with the paper follows the first."""
         points = self.points()
         said = " ".join(self.claims(points))
 

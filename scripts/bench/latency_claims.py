@@ -1,39 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the Ensō paper (OSDI'23) says of its Figures 6 and 7, held against measured curves. The
-paper prints no figures of its curves, so claims are judged with the tolerances of
-docs/paper_tables.md, rows F6 and F7. Pure."""
+"""Compares claims of the Ensō paper (OSDI'23) about its Figures 6 and 7 with measured curves. The
+paper prints no numbers for its curves, so claims are judged with the tolerances of
+docs/paper_tables.md, rows F6 and F7. Pure functions."""
 
 PERCENTILES = ("p50", "p99", "p99.9")
 STREAMING, PACKETIZED = "streaming", "packetized"
 PER_PACKET, PREFETCHED = "streaming, one per packet", "streaming, prefetched"
-# With as many pipes as the paper's worker had; the others have eight.
+# The paper's worker had two pipes; the other series have eight.
 FEW, FEW_PREFETCHED = "streaming, 2 pipes", "streaming, 2 pipes, prefetched"
-TWICE = 1.5           # At least; the paper's own ratio is 100 over 50 Gb/s.
-GROWS = 1.05          # At least.
-LOWER = 1.25          # At least.
+TWICE = 1.5           # Minimum; the paper's ratio is 100 over 50 Gb/s.
+GROWS = 1.05          # Minimum.
+LOWER = 1.25          # Minimum.
 COMPARABLE = (0.67, 1.5)
-HIGH = 0.9            # Of a saturation: the highest load that is compared.
-MOST_FAILED = 0.1     # Of the runs up to there; above it noise is all that was measured.
+HIGH = 0.9            # Highest compared load, as a share of the saturation.
+MOST_FAILED = 0.1     # Maximum share of overloaded runs up to HIGH; above it, the curves are noise.
 WHY = {
     "sustains": "the paper's halving is of a PCIe link that a notification for each packet fills; "
                 "here it is a store into a cache that both cores share",
-    "grows": "the model hears of a stored head in one turn of its loop; across PCIe that takes a "
+    "grows": "the model sees a stored head in one turn of its loop; across PCIe that needs a "
              "round trip, in which frames wait",
     "lower": "with more than five pipes the model with PCIe sees no gain either (paper_tables, F7b)",
-    "lower, 2 pipes": "with PCIe and 2 pipes the model agrees (paper_tables, F7b): what prefetching "
-                      "hides is the round trip of a stored head, a cache line between cores here",
+    "lower, 2 pipes": "with PCIe and 2 pipes the model agrees (paper_tables, F7b): prefetching "
+                      "hides the round trip of a stored head, which is a cache line between cores "
+                      "here",
     "comparable": "here frames wait for the core that plays the NIC, and the models differ in what "
                   "a frame costs it",
 }
 
 
 def medians(points, name, most):
-    """p50 by load, up to HIGH of a saturation."""
+    """Returns p50 by load, up to HIGH of a saturation."""
     return {load: us["p50"] for load, us in points.get(name, {}).items() if load <= HIGH * most}
 
 
 def judged(points, saturation):
-    """(claim, what was found, whether they agree, the key of WHY) of those that can be judged."""
+    """Returns (claim, finding, agreement, key of WHY) for each claim that can be judged."""
     found = []
     if STREAMING in saturation and PER_PACKET in saturation:
         ratio = saturation[STREAMING] / saturation[PER_PACKET]
@@ -62,19 +63,19 @@ def judged(points, saturation):
 
 
 def common(points, saturation, one, other):
-    """p50 of one over the other's, by the loads that both have."""
+    """Returns p50 of one series over the other's, by common load."""
     most = min(saturation.get(one, 0), saturation.get(other, 0))
     ours, theirs = (medians(points, name, most) for name in (one, other))
     return {load: ours[load] / theirs[load] for load in ours.keys() & theirs.keys()}
 
 
 def lines(points, saturation, eased=()):
-    """Sentences, for the terminal and below the picture. `eased`: of runs at loads up to HIGH of a
-    saturation, whether they carried them."""
+    """Returns sentences for the terminal and for the page. `eased`: for runs at loads up to HIGH of
+    a saturation, True if they carried the load."""
     failed = sum(not carried for carried in eased)
     if failed > MOST_FAILED * len(eased):
         return [f"Noise: {failed} of {len(eased)} runs at loads up to {HIGH:g} of saturation lost "
-                "frames, so nothing is judged."]
+                "frames, so there is no verdict."]
     out = []
     for claim, ours, agrees, why in judged(points, saturation):
         out.append(f"{claim}: {ours}: " + ("agrees." if agrees else

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-logmon beside bare Hyperscan, for people. Pure, as rows.py."""
+"""Formats the comparison of sluice-logmon with bare Hyperscan. Pure functions, like rows.py."""
 from rows import envelope, interfaces, spread_text
 from workloads import LOGMON_CHUNK, LOGMON_SETS
 
-BARE_SHARE = 0.9  # Of streaming, to bare hs_scan_stream.
+BARE_SHARE = 0.9  # Minimum ratio of streaming to bare hs_scan_stream.
 SOURCES = 100_000
-STATE_MIB = 64    # Of so many sources.
-# Contestants of sluice-logmon-bench beside bare Hyperscan, and what they are given.
+STATE_MIB = 64    # The memory of this many sources.
+# Contestants of sluice-logmon-bench besides bare Hyperscan, and their input.
 ENGINES = {"scanner": "lines", "bursts": "bursts of frames", "frames": "single frames"}
-NOTE = ("payload Gb/s: what a worker that always has frames takes. Behind an interface, headers, "
-        "sources, counts and the\nfetch of lines that another core wrote are part of it; in memory, "
-        "nobody wrote them since")
+NOTE = ("payload Gb/s of a worker that always has frames. On an interface, this includes headers, "
+        "sources,\ncounts and the fetch of lines that another core wrote; in memory, the lines are "
+        "in the worker's cache")
 
 
 def of_engine(engine, rule_set, name):
-    """What sluice-logmon-bench said of a rule set, or None."""
+    """Returns sluice-logmon-bench's result for a rule set, or None."""
     found = [scan[name] for run in engine for scan in run["scans"]
              if scan["set"] == rule_set and scan["chunk_bytes"] == LOGMON_CHUNK]
     return envelope(found)["value"] if found else None
 
 
 def cycles_per_byte(row):
-    """Of the worker, for a byte of text; nothing if no text came."""
+    """Returns the worker's cycles per byte of text; None without text."""
     sources = row["logmon"]["sources"]
     if not sources["line_datagrams"] or not sources["text_bytes"]:
         return None
@@ -29,7 +29,7 @@ def cycles_per_byte(row):
 
 
 def lines(table, engine):
-    """A table: each rule set in memory, bare and with lines, then behind each interface."""
+    """Returns a table: each rule set in memory, bare and with lines, then on each interface."""
     form = "{:<10} {:<26} {:>13} {:>12} {:>13} {:>11} {:>6}"
     hz = engine[0]["tsc_hz"] if engine else None
     out = [f"logmon, payloads of at most {LOGMON_CHUNK} bytes:",
@@ -58,8 +58,8 @@ def lines(table, engine):
 
 
 def verdicts(table, engine, judge):
-    """Streaming against bare Hyperscan and against packetized; then the memory. `judge`: of a text,
-    whether the target is met, and the rows that say so, a line."""
+    """Compares streaming with bare Hyperscan and with packetized, then the memory. `judge` returns
+    a line from a text, the result, and the rows that support it."""
     out = []
     for rule_set in LOGMON_SETS:
         text = f"logmon, {rule_set}, streaming at least {BARE_SHARE}x bare hs_scan_stream"
@@ -85,7 +85,7 @@ def verdicts(table, engine, judge):
 
 
 def state_verdict(engine):
-    """Memory is what it is: a loaded machine changes nothing."""
+    """The load of the machine does not affect memory, so this verdict is unconditional."""
     if not engine:
         return f"logmon, state of {SOURCES} sources at most {STATE_MIB} MiB: not measured in this run"
     state = max((run["state"] for run in engine), key=lambda found: found["bytes"])

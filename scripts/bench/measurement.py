@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run of scripts/throughput: what is planned, and what has been measured when it ends, whether by
-itself, by an interrupt or by a program that fails."""
+"""A run of scripts/throughput: its plan, and its results at the end, after completion, an interrupt
+or the failure of a program."""
 import time
 
 import growth
@@ -9,15 +9,15 @@ import run
 import workloads
 from progress import Progress
 
-ENGINE_REPEATS = 5  # Of an engine without an interface.
-START_S = 0.4       # Of a process, beside the time that it measures: a guess, for what is left.
+ENGINE_REPEATS = 5  # Repeats of engines without an interface.
+START_S = 0.4       # Estimated startup of a process, for the remaining time.
 ENGINE_S = 8.0
 SERVER_S = 15.0
 INTERRUPTED = "interrupted"
 
 
 class Run:
-    """What all runs do: `stopped` says why it ended early, or nothing."""
+    """The base of all runs. `stopped` is the reason of an early end, or empty."""
 
     def __init__(self, args):
         self.args, self.stopped = args, ""
@@ -25,7 +25,7 @@ class Run:
         self.progress = Progress(self.costs())
 
     def costs(self):
-        """Of all steps that are left to do, in seconds."""
+        """Returns the costs of all remaining steps in seconds."""
         raise NotImplementedError
 
     def measure(self):
@@ -33,12 +33,12 @@ class Run:
 
     @property
     def measured(self):
-        """Whether there is anything to keep."""
+        """Returns whether there are results to keep."""
         raise NotImplementedError
 
     @property
     def concluded(self):
-        """Whether a run that came to its end found any of what it was to find."""
+        """Returns whether a complete run produced any of the expected results."""
         return True
 
     def run(self):
@@ -51,7 +51,7 @@ class Run:
         self.progress.close()
 
     def seconds(self, app):
-        """Of a sample."""
+        """Returns the duration of a sample."""
         return self.args.duration_s or workloads.SECONDS[app]
 
     def tell(self, sample):
@@ -62,7 +62,7 @@ class Run:
 
 
 class Job(Run):
-    """Rounds of every row, engines by themselves, and sluice-kv beside memcached."""
+    """Runs rounds of every row, engines without an interface, and sluice-kv with memcached."""
 
     def __init__(self, args, flags, hugepages):
         self.flags, self.hugepages = flags, hugepages
@@ -113,7 +113,7 @@ class Job(Run):
                 if not self.rounds_left:
                     self.progress.say(f"time limit: {number} of {self.args.repeats} rounds")
                     break
-            # Every second round goes the other way, so that neither of two neighbours is always first.
+            # Reverse every second round, so that neither of two neighbors is always first.
             for group in self.plan[::-1] if number % 2 else self.plan:
                 self.sample(group, number)
             self.controls.append(run.control())
@@ -131,7 +131,7 @@ class Job(Run):
 
 
 class GrowthJob(Run):
-    """Rounds of every point of every curve."""
+    """Runs rounds of every point of every curve."""
 
     def __init__(self, args, folder):
         self.folder, self.found, self.bare, self.workers = folder, {}, {}, {}

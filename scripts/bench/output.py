@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows as a table for people, and as CSV and JSON for everybody else."""
+"""Prints rows as a table, and writes them as CSV and JSON."""
 import csv
 import json
 import os
 
 from rows import MAX_SWITCHES_PER_S, spread_text
 
-COLUMNS = [  # title, width, how to read it from a row
+COLUMNS = [  # title, width, function that reads it from a row
     ("app", 17, lambda r: f"{r['app']} {r['mode']}"),
     ("traffic", 12, lambda r: r["traffic"]),
     ("iface", 11, lambda r: r["iface"] + ("*" if r.get("peer") else "")),
@@ -50,7 +50,7 @@ def table(rows):
 
 
 def side_by_side(rows):
-    """One line per traffic: what each interface costs, and how it compares with streaming."""
+    """Prints one line per traffic: the cost of each interface, and its ratio to streaming."""
     ours = [row for row in rows if not row.get("peer")]
     table = {(row["app"], row["mode"], row["traffic"], row["iface"]): row for row in ours}
     ifaces = list(dict.fromkeys(row["iface"] for row in ours))
@@ -59,17 +59,17 @@ def side_by_side(rows):
     def value(read, digits):
         return lambda row: f"{read(row):.{digits}f}" if row and read(row) else "-"
 
-    groups = [  # title, interfaces, width of a cell, how to read it from a row
+    groups = [  # title, interfaces, width of a cell, function that reads it from a row
         ("worker cycles per packet", ifaces, 11, value(lambda r: r["cycles_per_pkt"], 1)),
         ("over streaming's", compared, 20, lambda row: ratio(row, "cycles_ratio")),
         ("Mpps", ifaces, 11, value(lambda r: r["mpps_spread"]["value"], 2)),
         ("streaming's over theirs", compared, 20, lambda row: ratio(row, "mpps_ratio")),
     ]
-    # Where it is a target.
+    # Only shown where it is a target.
     time = ("worker ns per packet", ifaces, 11, value(lambda r: r["ns_per_pkt"], 1))
 
     def line(start, shown, cell):
-        """cell: makes one of an interface and the way to read it."""
+        """`cell` formats a value, given an interface and the function that reads it."""
         parts = ("".join(f"{cell(iface, read):>{width}}" for iface in names)
                  for _, names, width, read in shown)
         return (f"{start:<13}" + " |".join(parts)).rstrip(" |")
@@ -78,7 +78,7 @@ def side_by_side(rows):
     for app, mode in dict.fromkeys((row["app"], row["mode"]) for row in ours):
         shown = [time, *groups] if app in ("maglev", "telemetry") else groups
         if not any(row["mpps"] for row in ours if row["app"] == app):
-            shown = shown[:-2]  # It answers nothing: there are no rates.
+            shown = shown[:-2]  # Telemetry sends no responses, so there are no rates.
         lines += [""] if lines else []
         lines += [f"{app} {mode}: " + " | ".join(title for title, *_ in shown),
                   line("traffic", shown, lambda iface, _: iface)]
@@ -89,7 +89,7 @@ def side_by_side(rows):
 
 
 def footer(rows, controls):
-    """How the tables are to be read, and the floor that the host sets."""
+    """Explains the tables, and the lower bound that the host sets."""
     stream = [c["stream_cycles"] for c in controls]
     lines = ["figures: medians of the half of a row's samples that took the fewest cycles; ratios: of "
              "neighbouring\nsamples (95 % interval): above 1, streaming is cheaper, or faster",
@@ -108,7 +108,7 @@ def footer(rows, controls):
 
 
 def write_json(path, manifest, rows, name="rows"):
-    """`name`: of the member that holds what was measured."""
+    """`name` is the member that contains the results."""
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"manifest": manifest, name: rows}, file, indent=1)

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two things compared by neighbours: samples of one round, which see the same machine. Pure.
+"""Compares two things by neighbors: samples of the same round, which ran under the same conditions.
+Pure functions.
 
 If both cost the same, exchanging the samples of a round changes nothing, however noisy the host is:
 their difference is as likely to be d as -d. So Wilcoxon's signed-rank test (Biometrics Bulletin 1,
 1945) is exact and needs no quiet machine. It ranks differences of rates, not of costs: noise only
-adds to a cost, and a rate that noise made small makes a small difference.
+adds to a cost, whereas rates that noise makes small have small differences.
 
 The ratio is Hodges' and Lehmann's estimate (Annals of Mathematical Statistics 34, 1963): the median
-of the ratios of any two rounds taken together, (x_i + x_j) / (y_i + y_j). The test counts how many
-of these are above 1, so its interval is made of the same ratios: it excludes 1 if the test would
+of the ratios of any two rounds combined, (x_i + x_j) / (y_i + y_j). The test counts how many of
+these are above 1, so its interval is made of the same ratios: it excludes 1 if the test would
 reject "both are equal", and it always contains the estimate."""
 from functools import lru_cache
 from statistics import median
 
 CONFIDENCE = 0.95
-MIN_PAIRS = 6     # Fewer cannot give an interval of this confidence.
-MOST_PAIRS = 200  # Of a file with more, the first ones: the work grows with the square.
+MIN_PAIRS = 6     # Fewer pairs cannot give an interval of this confidence.
+MOST_PAIRS = 200  # Only the first pairs are used, since the work grows with the square.
 
 
 @lru_cache
 def tails(pairs):
-    """How many of the 2^pairs outcomes have a sum of the ranks 1 to `pairs` of at most 0, 1, …"""
+    """Returns how many of the 2^pairs outcomes have a sum of the ranks 1 to `pairs` of at most 0,
+    1, …"""
     counts = [1]
     for rank in range(1, pairs + 1):
         counts += [0] * rank
@@ -32,13 +34,13 @@ def tails(pairs):
 
 
 def chance_of(pairs, against):
-    """Chance that equal things differ so much, either way round: `against` of the ratios of two
-    rounds are on the side of 1 that holds fewer."""
+    """Returns the two-sided probability that equal things differ at least this much: `against` of
+    the ratios of two rounds are on the side of 1 with fewer ratios."""
     return min(2 * tails(pairs)[against] / 2 ** pairs, 1.0)
 
 
 def least_pairs(chance):
-    """The fewest pairs that can reach a chance, when all of them agree."""
+    """Returns the smallest number of pairs that can reach a probability if all of them agree."""
     pairs = 1
     while chance_of(pairs, 0) > chance:
         pairs += 1
@@ -46,18 +48,18 @@ def least_pairs(chance):
 
 
 def ratio(ours, theirs):
-    """Of two lists of rates, round by round: {value, low, high, pairs, chance}. Of fewer than
-    MIN_PAIRS the interval is all that was seen."""
+    """Compares two lists of rates, round by round: {value, low, high, pairs, chance}. With fewer
+    than MIN_PAIRS, the interval is the range of the ratios."""
     return over_two_rounds(ours, theirs, lambda x, y, u, v: (x + u) / (y + v))
 
 
 def cost_ratio(ours, theirs):
-    """Of two lists of costs, whose rates are 1 / cost: theirs over ours."""
+    """Compares two lists of costs, whose rates are 1 / cost: theirs over ours."""
     return over_two_rounds(ours, theirs, lambda x, y, u, v: x * u * (y + v) / (y * v * (x + u)))
 
 
 def over_two_rounds(ours, theirs, together):
-    """`together`: the ratio of two rounds, of our figure and theirs in each."""
+    """`together` returns the ratio of two rounds, given our figure and theirs in each."""
     rounds = list(zip(ours, theirs))[:MOST_PAIRS]
     found = sorted(together(*one, *other) for number, one in enumerate(rounds)
                    for other in rounds[number:])
@@ -69,20 +71,20 @@ def over_two_rounds(ours, theirs, together):
 
 @lru_cache
 def outside(pairs):
-    """How many ratios of two rounds are outside the interval, at either end."""
+    """Returns how many ratios of two rounds are outside the interval, at either end."""
     rejected = sum(chance_of(pairs, against) <= 1 - CONFIDENCE
                    for against in range(len(tails(pairs))))
     return max(rejected - 1, 0)
 
 
 def inverse(found):
-    """Of a ratio: the other way round."""
+    """Returns the reciprocal of a ratio."""
     return found | {"value": 1 / found["value"], "low": 1 / found["high"], "high": 1 / found["low"]}
 
 
 def at_most(found, limit):
-    """Whether a ratio keeps to its limit; None if its interval contains the limit, or if there are
-    too few pairs for one."""
+    """Returns whether a ratio keeps to its limit; None if its interval contains the limit, or if
+    there are too few pairs for an interval."""
     if found["pairs"] < MIN_PAIRS or found["low"] <= limit < found["high"]:
         return None
     return found["high"] <= limit

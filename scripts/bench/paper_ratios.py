@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Table 1 of the Ensō paper (OSDI'23), one core: how many times as fast an application is with
-pipes as with a packetized NIC, beside what a run of ours measured. Pure, as rows.py."""
+"""Compares with Table 1 of the Ensō paper (OSDI'23), one core: the speedup of an application with
+pipes over a packetized NIC, next to that of a run. Pure functions, like rows.py."""
 from output import ratio
 from rows import key
 
-PAPER = {  # by app: pipes and packetized, and the one over the other
+PAPER = {  # by app: rates with pipes and packetized, and their ratio
     "maglev": ("138 / 23 Mpps", "6.0"),
     "telemetry": ("121 / 33.9 Mpps", "3.6"),
     "kv": ("7.6 / 5.8 Mops", "1.3"),
@@ -13,8 +13,9 @@ PAPER = {  # by app: pipes and packetized, and the one over the other
 
 
 def lines(rows):
-    """A line for each traffic of the paper's applications that both interfaces were measured with:
-    packetized's cycles over streaming's are the rates of workers that always have packets."""
+    """Returns a line for each traffic of the paper's applications that was measured on both
+    interfaces. Packetized's cycles over streaming's are the ratio of rates, because the workers
+    always have packets."""
     form = "{:<17} {:<12} {:>8} {:<22} {:<20} {:<20} {}"
     verdicts = {key(row): row["verdict"] for row in rows}
     out = [form.format(f"{row['app']} {row['mode']}", row["traffic"], PAPER[row["app"]][1],
@@ -26,7 +27,7 @@ def lines(rows):
     if not out:
         return []
     return ["streaming over packetized, one core, as the Ensō paper's Table 1 (docs/performance.md "
-            "says why ours differ):",
+            "explains why ours differ):",
             form.format("app", "traffic", "paper", "", "worker, measured", "delivered, measured",
                         "").rstrip(),
             *out]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table as a picture: a column of panels per mode, bars per interface; error bars over
-the samples from the best to the median."""
+"""Draws the table: a column of panels per mode, bars per interface. Error bars range from the best
+sample to the median."""
 import matplotlib
 
 matplotlib.use("Agg")

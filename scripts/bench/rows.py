@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From samples to rows. Pure: tests feed it recorded samples.
+"""Computes rows from samples. Pure functions, which tests call with recorded samples.
 
-Whatever else the host does can only add cycles to a sample, and take frames from it. So a figure is
-the envelope of its samples: the quartile next to the best one. It needs a quarter of quiet samples,
-wherever in the run they are. The quartile of the cycles is the median of the better half of the
-samples, and all figures of a row are medians of that half. Rows are compared by neighbours
+Other activity of the host can only add cycles to a sample, and lose frames. So a figure is the
+envelope of its samples: the quartile next to the best one. It is valid if a quarter of the samples
+is quiet, in any part of the run. The quartile of the cycles is the median of the better half of the
+samples, and all figures of a row are medians of that half. Rows are compared by neighbors
 (paired.py), not by their figures."""
 from statistics import median, median_low
 
 from paired import cost_ratio, ratio
 
-DEVICE_BOUND_SHARE = 0.95       # Busy share of the device lcore above which it is the limit.
-MAX_SWITCHES_PER_S = 20         # Involuntary context switches of a sample that nobody disturbed.
-MAX_UNSETTLED = 1.1             # Envelope over best sample, for fewer quiet samples than it needs.
-MAX_DROP_DIFFERENCE = 0.01      # Of the frames, between interfaces whose work is compared.
+DEVICE_BOUND_SHARE = 0.95       # Above this busy share, the device lcore is the bottleneck.
+MAX_SWITCHES_PER_S = 20         # Involuntary context switches of an undisturbed sample.
+MAX_UNSETTLED = 1.1             # Envelope over best sample; above it too few are quiet.
+MAX_DROP_DIFFERENCE = 0.01      # Share of the frames, between interfaces whose work is compared.
 FIGURES = ("cycles_per_pkt", "ns_per_pkt", "mpps", "gbps", "worker_busy", "device_busy")
 
 
@@ -22,30 +22,30 @@ def key(sample):
 
 
 def interfaces(table):
-    """Those of the rows of a table by key, in the table's order."""
+    """Returns the interfaces of a table's rows by key, in the table's order."""
     return list(dict.fromkeys(iface for _, _, iface, _ in table))
 
 
 def quartile(count):
-    """The index of the lower one among so many sorted values."""
+    """Returns the index of the lower quartile among this many sorted values."""
     return (count - 1) // 4
 
 
 def envelope(values, best=min):
-    """The quartile next to the best value, and the range from the best to the median, which is wide
-    on a disturbed host."""
+    """Returns the quartile next to the best value, and the range from the best to the median, which
+    is wide on a disturbed host."""
     ordered = sorted(values, reverse=best is max)
     low, high = sorted((ordered[0], median(ordered)))
     return {"value": ordered[quartile(len(ordered))], "low": low, "high": high}
 
 
 def spread_text(found, digits=2):
-    """Of a figure with its range: an envelope, or a ratio."""
+    """Formats a figure, an envelope or a ratio, with its range."""
     return "{value:.{0}f} ({low:.{0}f}..{high:.{0}f})".format(digits, **found)
 
 
 def switches(sample):
-    """Involuntary context switches of a sample."""
+    """Returns the involuntary context switches of a sample."""
     return sample.get("ctx_switches") or 0
 
 
@@ -54,14 +54,14 @@ def is_disturbed(sample):
 
 
 def why_unusable(sample):
-    """Names what keeps a sample out of its row, or nothing."""
+    """Returns the reason that excludes a sample from its row, or an empty string."""
     return sample.get("failure") or ("" if sample["cycles_per_pkt"] else "no work was seen")
 
 
 def ns_per_pkt(sample):
-    """Time in which the worker had packets, for each that it received; None of peers, and of apps
-    that answer nothing. Rates are of packets sent, and the share that was is that of the whole
-    run."""
+    """Returns the time in which the worker had packets, per received packet; None for peers, and
+    for apps that send no responses. Rates count sent packets; the share of sent packets is that of
+    the whole run."""
     if sample.get("worker_busy") is None or not sample["mpps"]:
         return None
     received = sample["mpps"] * sample.get("rx_pkts", 1) / sample.get("tx_pkts", 1)
@@ -69,9 +69,9 @@ def ns_per_pkt(sample):
 
 
 def build_rows(samples, hugepages):
-    """One row per app, mode, iface and traffic, in order of first appearance: the fields of the
-    sample on the envelope of the cycles, but for its figures, all samples, and how many were disturbed
-    or left out."""
+    """Builds one row per app, mode, iface and traffic, in order of first appearance. A row has the
+    fields of the sample on the envelope of the cycles, except for the figures; all samples; and the
+    numbers of disturbed and excluded samples."""
     rows = []
     for group in dict.fromkeys(map(key, samples)):
         all_of_it = [s for s in samples if key(s) == group]
@@ -92,7 +92,8 @@ def build_rows(samples, hugepages):
 
 
 def figure(half, name):
-    """A figure of the better half of the samples, and its range over them. None: not known of all."""
+    """Returns a figure of the better half of the samples, and its range over them; None unless all
+    samples have it."""
     values = [sample.get(name) for sample in half]
     if None in values:
         return dict.fromkeys(("value", "low", "high"))
@@ -100,8 +101,8 @@ def figure(half, name):
 
 
 def rebuilt(rows, hugepages):
-    """Rows of a file, made again from their samples, so that a page says one thing about them,
-    whichever release wrote the file."""
+    """Rebuilds the rows of a file from their samples, so that a page is consistent regardless of
+    the release that wrote the file."""
     again = build_rows([sample for row in rows for sample in row["samples"]], hugepages)
     left_out = {key(row): row.get("left_out", []) for row in rows}
     return [row | {"left_out": left_out[key(row)]} for row in again]
@@ -126,9 +127,9 @@ def drop_share(row):
 
 
 def add_ratios(rows):
-    """Rows of other interfaces get their cycles over streaming's (`cycles_ratio`), and
-    streaming's rate over theirs (`mpps_ratio`): above 1, streaming is cheaper, or faster. Where one
-    drops frames that the other sends, the work is not the same and there is no ratio."""
+    """Adds to rows of other interfaces their cycles over streaming's (`cycles_ratio`) and
+    streaming's rate over theirs (`mpps_ratio`): above 1, streaming is cheaper, or faster. If one
+    drops frames that the other sends, the work differs and no ratio is added."""
     bases = {(r["app"], r["mode"], r["traffic"]): r for r in rows if r["iface"] == "streaming"}
     for row in rows:
         base = bases.get((row["app"], row["mode"], row["traffic"]))
@@ -149,7 +150,7 @@ def add_ratios(rows):
 
 
 def neighbours(ours, theirs):
-    """Samples of two rows, by round, as far as both can be used."""
+    """Returns the samples of two rows by round, where both are usable."""
     theirs = {s["round"]: s for s in theirs["samples"] if not why_unusable(s)}
     return [(s, theirs[s["round"]]) for s in ours["samples"]
             if not why_unusable(s) and s["round"] in theirs]

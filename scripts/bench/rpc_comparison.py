@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The round trip of a null RPC on every interface, beside a server of libtirpc behind the kernel's
-UDP and beside a cache line between two cores: the same service, the same clients, in turn."""
+"""Measures the round trip of a null RPC on every interface, on a server of libtirpc over the
+kernel's UDP, and on a cache line between two cores: the same service and the same clients, in
+turn."""
 import os
 import re
 import subprocess
@@ -17,13 +18,13 @@ BENCH = "tests/rpc_app/rpc_app_bench"
 LINE, LIBTIRPC = "line ping-pong", "kernel UDP"
 INTERFACES = ("coherent", "packetized", "streaming", "bilateral")
 PATHS = (LINE, *INTERFACES, LIBTIRPC)
-# What is built besides sluice-rpc itself: its services' process, the program of interfaces with
-# frames, the clients as a wire, and the service.
+# The programs besides sluice-rpc: the process of services, the program for interfaces with frames,
+# the clients as a wire, and the service.
 PARTS = ("apps/rpc/sluice-rpc-service", "apps/rpc/sluice-rpc-frames",
          "apps/rpc/libsluice_rpc_wire.so", "apps/rpc/services/libsluice_rpc_nothing.so")
 TARGETS = (RPC, KERNEL, BENCH, run.CONTROL, *PARTS)
-SECONDS = 1.0  # Of a sample.
-CALLS = 20_000  # Of a count of instructions.
+SECONDS = 1.0  # Duration of a sample.
+CALLS = 20_000  # Calls of an instruction count.
 CALL_BYTES = 82  # Ethernet, IPv4, UDP, and a call without credentials and arguments.
 
 
@@ -35,7 +36,7 @@ def command(path, seconds):
 
 
 def read(path, report):
-    """A sample, of what a program reports."""
+    """Returns a sample from a program's report."""
     latency = report["latency_us"]
     return {"path": path, "p50": latency["p50"], "p99": latency["p99"],
             "answered": report["answered"],
@@ -53,7 +54,8 @@ def sample(path, seconds):
 
 
 def instructions(path):
-    """Of the host, for each call: of the worker where one runs, else of the server's process."""
+    """Returns the host's instructions per call: the worker's where one runs, else those of the
+    server's process."""
     program = [f"{run.RELEASE}/{KERNEL}", "calls", str(CALLS)] if path == LIBTIRPC else \
         [f"{run.RELEASE}/{BENCH}", path, str(CALL_BYTES), "1", str(CALLS)]
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
@@ -68,7 +70,7 @@ def instructions(path):
 
 
 def measure(rounds, seconds, step):
-    """Samples of every path, round by round; `step` is told of each."""
+    """Returns samples of every path, round by round; calls `step` after each."""
     if len(os.sched_getaffinity(0)) < 2:
         raise run.RunError("a NIC and a core that both look again and again need two CPUs")
     found = []
@@ -80,7 +82,7 @@ def measure(rounds, seconds, step):
 
 
 def main(args, manifest):
-    """scripts/throughput --rpc."""
+    """Runs scripts/throughput --rpc."""
     done, total = 0, args.repeats * len(PATHS)
 
     def step(found):

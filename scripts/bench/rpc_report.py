@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Round trips of a null RPC, for people. Pure: of what rpc_comparison measures."""
+"""Formats round trips of a null RPC. Pure functions on the result of rpc_comparison."""
 from paired import at_most, cost_ratio
 from rows import MAX_UNSETTLED, envelope, spread_text
 
 COHERENT, PACKETIZED = "coherent", "packetized"
-SHARE = 0.2  # Of packetized's instructions: what coherent's may be.
+SHARE = 0.2  # Maximum share of coherent's instructions in packetized's.
 
 
 def group(samples, path, figure):
-    """Of one path, by round."""
+    """Returns the samples of one path by round."""
     return {s["round"]: s[figure] for s in samples if s["path"] == path}
 
 
@@ -17,7 +17,7 @@ def paths_of(samples):
 
 
 def compared(samples, ours, theirs, figure="p50"):
-    """The ratio by neighbours; None: one is missing."""
+    """Returns the paired ratio; None if one of the two is missing."""
     mine, other = (group(samples, path, figure) for path in (ours, theirs))
     both = mine.keys() & other.keys()
     if not both:
@@ -31,7 +31,7 @@ def is_noisy(samples, path):
 
 
 def lines(samples, counts, line):
-    """`line`: the path that is no RPC."""
+    """`line` is the path without an RPC."""
     form = "{:<16}{:>24}{:>28}{:>24}{:>16}"
     out = ["round trip of a null RPC, one at a time: quartile (best..median) of samples, in us",
            form.format("", "p50", "p99", "p50 over coherent", "instructions")]
@@ -64,7 +64,7 @@ def verdicts(samples, counts):
 
 
 def curves(samples):
-    """A picture for scripts/report."""
+    """Returns a picture for scripts/report."""
     return [{"name": "Round trip of a null RPC", "origin": "measured",
              "x": {"label": "percentile", "unit": "%", "log": False},
              "y": {"label": "round trip", "unit": "us", "log": True},

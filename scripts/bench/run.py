@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs one sample: one of our apps, a peer, or the control; returns its report as a dict."""
+"""Runs one sample of an app, a peer, or the control; returns its report as a dict."""
 import json
 import os
 import re
@@ -20,11 +20,11 @@ MAGLEV_CASES = {"16 flows": "BM_Balancer/16", "2^20 flows": "BM_Balancer/1048576
 
 
 class RunError(Exception):
-    """A process failed; the message holds its command and its last words."""
+    """A process failed; the message contains its command and its last output."""
 
 
 def execute(command, timeout_s):
-    """Runs a command to its end."""
+    """Runs a command to completion."""
     try:
         return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
                               timeout=timeout_s, check=False)
@@ -33,7 +33,7 @@ def execute(command, timeout_s):
 
 
 def last_json(text):
-    """The report at the end of an app's output: the last line that begins an object."""
+    """Returns the report at the end of an app's output: the last line that begins an object."""
     try:
         return json.loads(text[text.rfind("\n{") + 1:])
     except json.JSONDecodeError as error:
@@ -41,14 +41,14 @@ def last_json(text):
 
 
 def targets(apps):
-    """What has to be built."""
+    """Returns the build targets."""
     return [f"apps/{app}/sluice-{app}" for app in apps] + [CONTROL] + \
         [ENGINES[app][0] for app in apps if app in ENGINES] + \
         (["apps/kv_client/sluice-kv-client"] if "kv" in apps else [])
 
 
 def listing(app):
-    """The interfaces that an app was built with, in their own order: `name`, `model` and more."""
+    """Returns the interfaces that an app was built with, in its order: `name`, `model` and more."""
     binary = f"{RELEASE}/apps/{app}/sluice-{app}"
     done = execute([binary, "--list=interfaces"], 10)
     if done.returncode != 0:
@@ -57,12 +57,12 @@ def listing(app):
 
 
 def interfaces(app):
-    """Their names."""
+    """Returns the names of the interfaces."""
     return [interface["name"] for interface in listing(app)]
 
 
 def app_sample(app, iface, flags, duration_s):
-    """A run that ends with a report but fails is a sample with a `failure`. `flags`: mode and
+    """A run that ends with a report but fails is a sample with a `failure`. `flags` select mode and
     traffic."""
     command = [f"{RELEASE}/apps/{app}/sluice-{app}", f"--iface={iface}",
                f"--duration_s={duration_s:g}", "--stats_period_s=0", "--json=-", *flags]
@@ -78,14 +78,14 @@ def app_sample(app, iface, flags, duration_s):
 
 
 def maglev_engine(said):
-    """Of Google Benchmark's JSON."""
+    """Parses Google Benchmark's JSON."""
     found = {result["name"].rsplit("/", 1)[0]: 1e9 / result["items_per_second"]
              for result in last_json(said)["benchmarks"]}
     return {traffic: found[case] for traffic, case in MAGLEV_CASES.items()}
 
 
 def kv_engine(said):
-    """Of the table of sluice-kv-bench; the last two columns are Mops by Zipf 0.99."""
+    """Parses the table of sluice-kv-bench; its last two columns are Mops with Zipf 0.99."""
     row = re.search(r"^partition, cache mode .* ([\d.]+) +([\d.]+)$", said, re.MULTILINE)
     if not row:
         raise RunError(f"no row of the partition in:\n{said[-500:]}")
@@ -93,22 +93,24 @@ def kv_engine(said):
 
 
 def logmon_engine(said):
-    """Cycles per byte and the memory of sources, by sluice-logmon-bench."""
+    """Returns cycles per byte and the memory of sources, from sluice-logmon-bench."""
     return last_json(said)
 
 
 def telemetry_engine(said):
-    """The contestants of sluice-telemetry-bench: those behind interfaces by mode, and "member"."""
+    """Returns the contestants of sluice-telemetry-bench: those on interfaces by mode, and
+    "member"."""
     contestants = {found["name"]: found for found in last_json(said)}
     return {mode: contestants[name] for mode, name in TELEMETRY_CONTESTANTS.items()}
 
 
-# Benchmarks of engines without an interface: the program, its arguments, and who reads what it says.
+# Benchmarks of engines without an interface: the program, its arguments, and the parser of its
+# output.
 ENGINES = {
     "maglev": ("tests/maglev/sluice-maglev-bench",
                ["--benchmark_format=json",
                 f"--benchmark_filter=^({'|'.join(MAGLEV_CASES.values())})/"], maglev_engine),
-    "kv": ("tests/kv/sluice-kv-bench", ["1000000", "1"], kv_engine),  # As many items as the rows'.
+    "kv": ("tests/kv/sluice-kv-bench", ["1000000", "1"], kv_engine),  # The rows use as many items.
     "logmon": (LOGMON_BENCH, ["--rounds=3", f"--chunk={LOGMON_CHUNK}", "--json"], logmon_engine),
     "telemetry": ("tests/telemetry/sluice-telemetry-bench",
                   [f"--only={','.join(TELEMETRY_CONTESTANTS.values())}", "--json"],
@@ -117,7 +119,7 @@ ENGINES = {
 
 
 def program_says(program, arguments):
-    """The output of a program of the build."""
+    """Returns the output of a program of the build."""
     done = execute([f"{RELEASE}/{program}", *arguments], 120)
     if done.returncode != 0:
         raise RunError(f"{program}: exit code {done.returncode}\n{done.stderr[-2000:]}")
@@ -125,26 +127,26 @@ def program_says(program, arguments):
 
 
 def engine_sample(app):
-    """CPU time: of maglev in ns for each packet, by traffic; of kv in ns for each operation; of
-    logmon and telemetry what their benchmarks say."""
+    """Returns CPU time: for maglev in ns per packet, by traffic; for kv in ns per operation; for
+    logmon and telemetry the output of their benchmarks."""
     program, arguments, read = ENGINES[app]
     return read(program_says(program, arguments))
 
 
 def write_log_texts(folder):
-    """A log for each set of filters, as the benchmark scans it."""
+    """Writes a log for each set of filters, with the text that the benchmark scans."""
     program_says(LOGMON_BENCH, [f"--texts={folder}"])
 
 
 def control():
-    """What the memory system costs now: ping_pong_cycles, stream_cycles."""
+    """Measures the current cost of the memory system: ping_pong_cycles, stream_cycles."""
     return json.loads(program_says(CONTROL, []))
 
 
-# --- peers: stock testpmd, with the flags that measured best; 60 bytes + FCS = 64 --------------
+# --- peers: stock testpmd, with its fastest flags; 60 bytes + FCS = 64 -------------------------
 
 def testpmd(cores, eal, forwarding):
-    """A testpmd at its prompt."""
+    """A testpmd with a prompt."""
     command = ["dpdk-testpmd", "--lcores", cores, "--no-pci", "--no-telemetry", *eal, "--", "-i",
                "--forward-mode=macswap", "--burst=64", "--txpkts=60", "--nb-cores=1", "--port-topology=loop",
                "--record-core-cycles", *forwarding]
@@ -161,7 +163,7 @@ def memory_flags(hugepages, name):
 
 
 def drive(process, script):
-    """Types each (seconds to wait, command); returns everything that testpmd said."""
+    """Types each (seconds to wait, command); returns the whole output of testpmd."""
     try:
         for wait_s, line in script:
             time.sleep(wait_s)
@@ -188,7 +190,7 @@ def testpmd_report(output, iface, seconds):
 
 
 def net_null_sample(hugepages):
-    """macswap between a port that invents frames and drops them: no memory is shared."""
+    """Runs macswap on a port that invents and drops frames: no memory is shared."""
     eal, forwarding = memory_flags(hugepages, "null")
     process = testpmd("0@0,1@1", [*eal, "--vdev=net_null0,size=60"], forwarding)
     output = drive(process, [(0.8, "start"), (PEER_SECONDS, "stop"), (0, "quit")])
@@ -196,7 +198,7 @@ def net_null_sample(hugepages):
 
 
 def net_memif_sample(hugepages):
-    """macswap in two processes that throw the same 256 frames at each other."""
+    """Runs macswap in two processes that exchange the same 256 frames."""
     socket = os.path.abspath(f"build/memif-{os.getpid()}.sock")
 
     def end(role, cores, options=""):

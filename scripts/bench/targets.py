@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Speed targets: what is asked, what was measured, met or not. Pure, as rows.py."""
+"""Judges the Speed targets: limit, measurement, met or not. Pure functions, like rows.py."""
 import kv_report
 import logmon_report
 import telemetry_report
@@ -7,23 +7,26 @@ from paired import at_most, inverse
 from rows import envelope, interfaces, key, spread_text
 from workloads import KV_REQUESTS, MODES
 
-# Of streaming's cycles to packetized's in echo, and of its rate to theirs, by traffic.
+# Maximum of streaming's cycles over packetized's in echo, and minimum of its rate over
+# packetized's, by traffic.
 STREAMING_CYCLES_SHARE = 0.7
 STREAMING_RATES = {"64": 1.5, "512": 1.2, "1518": 1.0, "imix": 1.2, "random": 1.0,
                    "capture-ipv4": 1.2}
-# Of streaming's rate to that of frames between two processes over net_memif.
+# Minimum of streaming's rate over that of frames between two processes over net_memif.
 STREAMING_OVER_MEMIF = 2.0
-# Of the engine alone: parse, VIP, connection, encapsulate.
+# Maxima for the engine alone: parse, VIP, connection, encapsulate.
 MAGLEV_NS = {"2^20 flows": 60, "16 flows": 30}
-# Of streaming's cycles to packetized's, by encapsulation: where frames grow, and where they stay.
+# Maxima of streaming's cycles over packetized's, by encapsulation: frames grow in the first, and
+# keep their size in the others.
 MAGLEV_SHARES = {"ip": 0.9, "mac": 0.7, "nat": 0.7}
-# Of streaming with 16 requests a datagram, to the table alone.
+# Minimum of streaming's rate, with 16 requests per datagram, over that of the table alone.
 KV_TABLE_SHARE = 0.7
 
 
 def verdicts(rows, hugepages, stream_cycles, engines=None, comparison=None):
-    """One line per target of the apps that were run. `stream_cycles`: the host's floor;
-    `engines`: by app, what run.engine_sample said each time; `comparison`: of kv_comparison."""
+    """Returns one line per target of the measured apps. `stream_cycles` is the lower bound of the
+    host; `engines` contains each result of run.engine_sample by app; `comparison` is
+    kv_comparison's."""
     apps = {row["app"] for row in rows}
     table = {key(r): r for r in rows}
     lines = []
@@ -46,7 +49,7 @@ def verdicts(rows, hugepages, stream_cycles, engines=None, comparison=None):
 
 
 def no_verdict(hugepages, *rows):
-    """Why measured rows are not judged, or nothing."""
+    """Returns the reason why measured rows are not judged, or an empty string."""
     if not hugepages:
         return "no verdict without hugepages"
     why = next((row["verdict"] for row in rows if row["verdict"]), "")
@@ -58,7 +61,8 @@ def judge(found, hugepages, met, *rows):
 
 
 def judge_ratio(text, hugepages, found, limit, *rows):
-    """A ratio that is to be at most `limit`: neighbours decide if they agree, else its rows."""
+    """Judges a ratio with the maximum `limit`: by paired samples if they agree, else by the
+    rows."""
     found_text = f"{text}: {spread_text(found)}"
     agreed = at_most(found, limit)
     if agreed is None:
@@ -67,14 +71,15 @@ def judge_ratio(text, hugepages, found, limit, *rows):
 
 
 def judge_rate(text, hugepages, found, limit, *rows):
-    """A ratio that is to be at least `limit`."""
+    """Judges a ratio with the minimum `limit`."""
     agreed = at_most(inverse(found), 1 / limit)
     met, *judged_by = (found["value"] >= limit, *rows) if agreed is None else (agreed,)
     return judge(f"{text}: {spread_text(found)}", hugepages, met, *judged_by)
 
 
 def streaming_verdicts(table, hugepages):
-    """What streaming saves its worker in echo, and what of it is delivered."""
+    """Judges the worker cycles that streaming saves in echo, and the delivered share of these
+    savings."""
     lines = []
     for traffic, least in STREAMING_RATES.items():
         row = table.get(("echo", "increment", "packetized", traffic))
@@ -104,12 +109,12 @@ def echo_verdicts(table, hugepages, stream_cycles):
     packetized = table.get(("echo", "increment", "packetized", "64"))
     null = table.get(("testpmd", "macswap", "net_null", "64"))
     streaming = [r for k, r in table.items() if k[:3] == ("echo", "increment", "streaming")]
-    # The frames of `capture` that the NIC cannot send are drops: `capture-ipv4` is judged.
+    # Frames of `capture` that the NIC cannot send are drops, so only `capture-ipv4` is judged.
     streaming = [r for r in streaming if r["traffic"] != "capture"]
     unpredictable = [r for r in streaming if r["traffic"] in ("random", "capture-ipv4")]
 
     def line(text, limit, measured):
-        """measured: rows, the worst of which is held against the limit."""
+        """`measured` are rows; the worst is compared with the limit."""
         if not measured or None in measured or limit is None:
             return f"{text}: not measured in this run"
         worst = max(measured, key=lambda r: r["cycles_per_pkt"])
@@ -121,7 +126,7 @@ def echo_verdicts(table, hugepages, stream_cycles):
         return judged + floor
 
     def ratio_line(text, limit, row):
-        """A row's ratio to streaming's."""
+        """Returns a row's ratio to streaming's."""
         if not row or "cycles_ratio" not in row:
             return f"{text}: not measured in this run"
         if not row["cycles_ratio"]:
@@ -148,7 +153,8 @@ def echo_verdicts(table, hugepages, stream_cycles):
 
 
 def kv_verdicts(table, hugepages):
-    """What one worker could serve, and what the client waited; then streaming against packetized."""
+    """Reports the capacity of one worker and the client's waiting time; then compares streaming
+    with packetized."""
     lines = []
     rate = {}
     for traffic, requests in KV_REQUESTS.items():
@@ -173,8 +179,8 @@ def kv_verdicts(table, hugepages):
 
 
 def kv_table_verdict(table, hugepages, engine):
-    """What one worker could serve, against a partition that is asked the same share of gets, its
-    hashes given, with nothing around it."""
+    """Compares the capacity of one worker with a bare partition that serves the same share of gets
+    with precomputed hashes."""
     text = f"kv, 16 requests a datagram, streaming at least {KV_TABLE_SHARE}x the table alone"
     row = table.get(("kv", "mica", "streaming", "16 requests"))
     if not row or not row["ns_per_pkt"] or not engine:
@@ -189,7 +195,7 @@ def kv_table_verdict(table, hugepages, engine):
 
 
 def maglev_verdicts(table, hugepages, engine):
-    """The engine against its limits; for each encapsulation that was run, what it takes with each
+    """Compares the engine with its limits; then, for each measured encapsulation, the cost on each
     interface; and, for each traffic, streaming over packetized."""
     lines = []
     for traffic, limit in MAGLEV_NS.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's telemetry socket of a running process, found by its --file-prefix."""
+"""Reads DPDK's telemetry socket of a running process, found by its --file-prefix."""
 import json
 import os
 import pathlib

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-telemetry's engine and its interfaces, for people. Pure, as rows.py."""
+"""Formats measurements of sluice-telemetry's engine and interfaces. Pure functions, like
+rows.py."""
 from statistics import median
 
 from paired import cost_ratio
@@ -7,14 +8,15 @@ from rows import envelope, interfaces, spread_text
 from workloads import TELEMETRY_FLOWS, TELEMETRY_MODES
 
 MAX_NS = 5
-MAX_OF_MEMBER = 0.2  # Of the time that librte_member's sketch takes in the same run.
+MAX_OF_MEMBER = 0.2  # Maximum of the time over that of librte_member's sketch in the same run.
 MAX_ERROR = 0.022
 MIN_RECALL = 0.99
 TRAFFIC = f"{TELEMETRY_FLOWS // 1000}k flows"
 
 
 def lines(table, engine):
-    """What each interface takes beside the engine alone, whose frames lie in memory."""
+    """Returns the cost on each interface next to that of the engine alone, whose frames are in
+    memory."""
     out = []
     for mode in TELEMETRY_MODES:
         runs = [run[mode] for run in engine]
@@ -33,13 +35,14 @@ def lines(table, engine):
 
 
 def over_member(engine):
-    """The engine's time over that of librte_member's sketch, which each run measured, too."""
+    """Returns the engine's time over that of librte_member's sketch, which each run measured,
+    too."""
     ours, theirs = ([run[name]["ns_per_packet"] for run in engine] for name in ("sketch", "member"))
     return cost_ratio(ours, theirs)
 
 
 def verdicts(engine):
-    """Of the engine alone, with a sketch of each key and no levels."""
+    """Judges the engine alone, with one sketch per key and no levels."""
     named = [run["sketch"] for run in engine]
     time = f"telemetry's engine alone, p 0.01, top-k 100, at most {MAX_NS} ns/packet"
     error = (f"telemetry's engine alone, p 0.01, average relative error of the top 100 at most "

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Builds Sluice and measures which NIC interface a workload deserves.
 
-Every app runs on every interface with every traffic on the embedded model NICs, interleaved,
-beside stock DPDK peers; prints one table and the verdict on each target. docs/performance.md
+Runs every app on every interface with every traffic on the embedded model NICs, interleaved and
+together with stock DPDK peers. Prints one table and the verdict on each target. docs/performance.md
 explains the columns.
 """
 import argparse
@@ -51,7 +51,7 @@ def parse_arguments():
                         help="of echo: frame sizes, imix, random; default: 64,512,1518,imix,random")
     parser.add_argument("--pcap", default=DEFAULT_CAPTURE,
                         help="of echo: traffic of the rows 'capture' and, as far as every NIC can "
-                        "send it, 'capture-ipv4'; 'none' leaves them out")
+                        "send it, 'capture-ipv4'; 'none' omits them")
     parser.add_argument("--duration_s", type=float, default=0,
                         help="of one sample; default: "
                         + ", ".join(f"{s:g} for {app}" for app, s in workloads.SECONDS.items()))
@@ -63,19 +63,19 @@ def parse_arguments():
                         "--no-peers --limit_s=90")
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction,
                         default=not host.is_bundle(),
-                        help="measure stock testpmd beside echo, and memcached beside kv; default: "
+                        help="compare echo with stock testpmd, and kv with memcached; default: "
                         "yes, but not in a bundle, which has neither")
     parser.add_argument("--growth", action="store_true",
-                        help="instead of the table: what a packet costs while flows, pipes, frames, "
+                        help="instead of the table: the cost of a packet as flows, pipes, frames, "
                         "tables and workers grow; --ifaces, --duration_s, --repeats, --limit_s, "
                         "--json and --page apply")
     parser.add_argument("--cable", action="store_true",
                         help="instead of the table: two processes joined by a cable between model "
-                        "NICs, on each interface, beside net_memif; --duration_s, --repeats and "
+                        "NICs, on each interface, and by net_memif; --duration_s, --repeats and "
                         "--json apply")
     parser.add_argument("--rpc", action="store_true",
                         help="instead of the table: the round trip of a null RPC on each interface, "
-                        "beside a server of libtirpc behind the kernel's UDP and a cache line "
+                        "compared with libtirpc over the kernel's UDP and with a cache line "
                         "between two cores; --duration_s, --repeats, --json and --page apply")
     parser.add_argument("--json", metavar="FILE", help="default: throughput.json, growth.json, "
                         f"cable.json or rpc.json in {MEASURED}")
@@ -86,13 +86,13 @@ def parse_arguments():
                         f"included; 'none' omits it; default: {PAGE}")
     args = parser.parse_args()
     if args.quick and args.growth:
-        parser.error("--growth takes no --quick: give --repeats=1")
+        parser.error("--growth excludes --quick: give --repeats=1")
     if args.cable and (args.quick or args.growth):
-        parser.error("--cable takes neither --quick nor --growth: give --repeats=1")
+        parser.error("--cable excludes --quick and --growth: give --repeats=1")
     if args.quick:
         vars(args).update(QUICK)
     if args.rpc and (args.quick or args.growth or args.cable):
-        parser.error("--rpc takes no --quick, --growth or --cable: give --repeats=1")
+        parser.error("--rpc excludes --quick, --growth and --cable: give --repeats=1")
     if args.growth:
         args.apps = growth.APPS
     if args.repeats < 1 or not 0 <= args.duration_s <= 3600:
@@ -122,7 +122,7 @@ def check_apps(parser, args):
 
 
 def built(args):
-    """What has to be built."""
+    """Returns the build targets."""
     if args.cable:
         return [cable_comparison.VOLLEY]
     if args.rpc:
@@ -133,7 +133,8 @@ def built(args):
 
 
 def counts_instructions(args):
-    """Returns whether valgrind counts them: a bundle contains neither it nor its benches."""
+    """Returns whether instructions can be counted: a bundle contains neither valgrind nor the
+    benches."""
     return "echo" in args.apps and not host.is_bundle()
 
 
@@ -145,13 +146,14 @@ def choose_interfaces(asked, known):
 
 
 def prepare_captures(args):
-    """Traffic by the name of its row: the capture, and its part that every NIC can send."""
+    """Returns the captures by the name of the traffic: the capture, and its part that every NIC can
+    send."""
     if args.pcap == "none" or "echo" not in args.apps:
         return {}
-    if args.pcap == DEFAULT_CAPTURE: # scripts/setup has made both; a bundle contains the part.
+    if args.pcap == DEFAULT_CAPTURE: # scripts/setup wrote both; a bundle contains the part.
         part = {"capture-ipv4": args.pcap.replace(".pcap", "-ipv4.pcap")}
         return part if host.is_bundle() else {"capture": args.pcap} | part
-    if host.is_bundle(): # It contains no Scapy, which would find the part.
+    if host.is_bundle(): # A bundle has no Scapy, which extracts the part.
         return {"capture": args.pcap}
     part = f"build/{pathlib.Path(args.pcap).stem}-ipv4.pcap"
     subprocess.run(["scripts/merge_captures", "--ipv4", part, args.pcap], check=True)
@@ -160,7 +162,7 @@ def prepare_captures(args):
 
 
 def capture_of(args):
-    """What is known of the capture that is sent; None: none is."""
+    """Returns the description of the capture that is sent; None if none is sent."""
     if args.pcap == "none" or "echo" not in args.apps:
         return None
     path = pathlib.Path(args.pcap)
@@ -185,7 +187,7 @@ def main():
 
 
 def measure_rows(args, manifest, folder):
-    # Before the samples: if it fails, none of them are lost.
+    # Count before the samples, so that a failure does not lose any.
     counts = {iface: instructions.count(bench, instructions.BURST)
               for iface, bench in instructions.BENCHES.items()
               if counts_instructions(args) and iface in args.ifaces}
@@ -195,7 +197,7 @@ def measure_rows(args, manifest, folder):
     job.run()
     if not job.measured:
         return ending.ended(PROGRAM, args, job)
-    # Applications decide for themselves and report it.
+    # Applications choose hugepages themselves and report it.
     manifest["hugepages"] = manifest["hugepages"] and \
         all(s.get("memory", "hugepages") == "hugepages" for s in job.samples)
     manifest |= {"controls": job.controls, "instructions": counts, "stopped": job.stopped}
@@ -256,7 +258,7 @@ def report(args, manifest, table_rows, engines, comparison):
     if args.csv:
         output.write_csv(args.csv, table_rows)
     if args.plot:
-        import plot # Late: matplotlib takes a second.
+        import plot # Import late: matplotlib needs a second.
         plot.plot(args.plot, table_rows, f"{manifest['cpu']}, DPDK {manifest['dpdk']}, "
                   f"{'hugepages' if manifest['hugepages'] else 'no hugepages'}, {manifest['date']}")
     ending.print_written(PROGRAM, args, [path for path in (args.json, args.csv, args.plot) if path])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Applications as devices under test: what each is run with, and what the generator sends it. All
-of them return what they get, with its last bytes as they were, where the generator's tag is."""
+"""Applications as devices under test: the flags of each, and its traffic from the generator. All of
+them return the frames with their last bytes, the generator's tag, unchanged."""
 import json
 
 import captures
@@ -9,16 +9,16 @@ import workloads
 
 FLOWS = 10_000
 TELEMETRY_FLOWS = 65_536
-SOURCES = 16      # Of requests and of logs.
-LOG_FRAMES = 512  # Until text repeats.
+SOURCES = 16      # Sources of requests and of logs.
+LOG_FRAMES = 512  # The text repeats after this many frames.
 LINE_PORT = 5140
 DISCARD_PORT = 9  # The generator's default.
-# The 20 bytes that IP in IP adds must not make a frame of 1518 too big. An Enso pipe carries 1522.
+# IP in IP adds 20 bytes, and a frame of 1518 must still fit. An Enso pipe carries 1522.
 MAGLEV_MTU = 1520
 
 
 def maglev(folder):
-    """One VIP: what the generator sends to."""
+    """Writes the configuration with one VIP, the destination of the generator."""
     config = workloads.maglev_config("ip") | {"mtu": MAGLEV_MTU}
     config["vips"][0] |= {"address": captures.DESTINATION, "port": DISCARD_PORT, "protocol": "udp"}
     with open(f"{folder}/maglev.json", "w", encoding="utf-8") as file:
@@ -26,7 +26,7 @@ def maglev(folder):
     return [f"--config={folder}/maglev.json"]
 
 
-# Flags of each application. `folder`: for files that they need.
+# Flags of each application. `folder` is for its files.
 FLAGS = {
     "echo": lambda folder: ["--mode=increment"],
     "maglev": maglev,
@@ -43,7 +43,7 @@ def plain(mac, size, flows):
 
 
 def requests(mac, folder):
-    """What the server returns differs from what it got up to the key: only tags are compared."""
+    """The server's response differs from the request up to the key, so only tags are compared."""
     captures.write(f"{folder}/requests.pcap",
                    [(n, captures.datagram(mac, n, captures.MEMCACHED_PORT, captures.get_with_key()))
                     for n in range(SOURCES)])
@@ -59,7 +59,7 @@ def logs(mac, size, folder):
 
 
 def offered(app, mac, size, folder):
-    """The generator's flags. `size`: as its --frame_size; kv has its own."""
+    """Returns the generator's flags. `size` is that of --frame_size; kv ignores it."""
     if app == "kv":
         return requests(mac, folder)
     if app == "logmon":
@@ -68,5 +68,5 @@ def offered(app, mac, size, folder):
 
 
 def traffic(app, size):
-    """Its name in tables."""
+    """Returns the name in tables."""
     return "GETK of 94" if app == "kv" else size

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A veth pair, one end here, the other in a network namespace of its own, where Linux is a peer of
-whoever has the end here. Root only. Tests use it, too."""
+"""A veth pair with one end here and the other in a separate network namespace, where Linux is the
+peer of the program that uses the end here. Needs root. Tests use it, too."""
 import contextlib
 import os
 import subprocess
@@ -14,14 +14,14 @@ def sh(*command):
 
 
 class Veth:
-    """Names that are this process's alone. `name`: of the pair, up to 6 letters."""
+    """Creates names that are unique to this process. `name` is the pair's, up to 6 letters."""
 
     def __init__(self, name):
         own = f"{name}{os.getpid()}"
         self.netns, self.here, self.there = f"sluice{own}", own, f"c{own}"
 
     def command(self, *command):
-        """The same, run in the namespace. The process is not another one for it."""
+        """Returns the command that runs in the namespace. It does not fork another process."""
         return ["ip", "netns", "exec", self.netns, *command]
 
     def run(self, *command):
@@ -29,9 +29,9 @@ class Veth:
 
     @contextlib.contextmanager
     def up(self, *there, here=(), partial_checksums=False):
-        """Addresses with their prefixes, of both ends. An end here that has none is left alone by
-        the kernel: it neither answers in our stead nor speaks by itself. With `partial_checksums`
-        those of UDP and TCP are left to hardware that a veth does not have, as Linux does it."""
+        """Sets addresses with prefixes at both ends. The kernel does not use an end here that has
+        no address: it neither answers nor sends. With `partial_checksums`, those of UDP and TCP are
+        offloaded to hardware that a veth lacks, which is Linux's default."""
         try:
             sh("ip", "netns", "add", self.netns)
             sh("ip", "link", "add", self.here, "type", "veth", "peer", "name", self.there,
@@ -51,6 +51,6 @@ class Veth:
             self.run("ip", "link", "set", self.there, "up")
             yield self
         finally:
-            # Whatever became of it, and also what was not made yet.
+            # Either may have vanished, or may not have been created yet.
             for rest in (("link", "del", self.here), ("netns", "del", self.netns)):
                 subprocess.run(["ip", *rest], check=False, capture_output=True, timeout=PATIENCE_S)

@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each app is run with: its modes, its traffic, and the flags that say so."""
+"""The workloads of each app: its modes, its traffic, and their flags."""
 import json
 import os
 
-MODES = {  # of each app
+MODES = {  # by app
     "echo": ["increment", "reflect"],
-    "maglev": ["ip", "mac", "nat"],  # Its encapsulation.
-    "kv": ["mica"],  # Its protocol.
-    "logmon": ["lines"],  # Its transport.
+    "maglev": ["ip", "mac", "nat"],  # Encapsulation.
+    "kv": ["mica"],  # Protocol.
+    "logmon": ["lines"],  # Transport.
     "telemetry": ["sketch", "univmon"],
 }
-# Of a sample. Echo has no table to fill first.
+# Duration of a sample. Echo does not fill a table first.
 SECONDS = {"echo": 0.3, "maglev": 1.0, "kv": 1.0, "logmon": 1.0, "telemetry": 1.0}
 MAGLEV_BACKENDS = 1000
 MAGLEV_FLOWS = {"16 flows": 16, "2^20 flows": 1 << 20}
 
 
-# Of each datagram of sluice-kv's client.
+# Requests per datagram of sluice-kv's client.
 KV_REQUESTS = {"1 request": 1, "16 requests": 16}
 KV_CLIENT = "items=1000000+get=0.95+zipf=0.99+outstanding=4096"
 
-# Sets of filters: configs/logmon-NAME.json. Text fills frames of 1518 bytes, FCS included: chunks of
-# 1472 bytes behind the headers of Ethernet, IPv4 and UDP.
+# Sets of filters: configs/logmon-NAME.json. Text fills frames of 1518 bytes, including the FCS:
+# 1472 bytes after the headers of Ethernet, IPv4 and UDP.
 LOGMON_SETS = ["light", "heavy"]
 LOGMON_FRAME = 1518
 LOGMON_CHUNK = LOGMON_FRAME - 4 - 14 - 20 - 8
 
 TELEMETRY_FLOWS = 200_000
-# The settings of the same contestants of sluice-telemetry-bench.
+# The settings of the corresponding contestants of sluice-telemetry-bench.
 TELEMETRY_MODES = {
     "sketch": ["--levels=1"],
     "univmon": ["--levels=16", "--level_columns=8192", "--level_top_k=250"],
@@ -35,42 +35,45 @@ TELEMETRY_MODES = {
 
 
 def modes_of(app, asked):
-    """Those of the asked modes that an app has; all that it has if nothing was asked."""
+    """Returns the requested modes that an app has; all of its modes if none is requested."""
     return [mode for mode in asked or MODES[app] if mode in MODES[app]]
 
 
 def echo_traffic(sizes, captures):
-    """Flags by the name of the traffic. `captures`: files by name."""
+    """Returns flags by the name of the traffic. `captures` are files by name."""
     return ({size: [f"--frame_size={size}"] for size in sizes}
             | {name: [f"--pcap={file}"] for name, file in captures.items()})
 
 
 def maglev_traffic():
-    """The same; the app sends to the VIPs of its configuration by itself."""
+    """Returns flags by the name of the traffic. The app itself sends to the VIPs of its
+    configuration."""
     return {name: ["--frame_size=64", f"--flows={flows}"] for name, flows in MAGLEV_FLOWS.items()}
 
 
 def kv_traffic():
-    """The same; a client of the app's own stands behind the NIC."""
+    """Returns flags by the name of the traffic. The NIC's peer is a client within the app."""
     return {name: ["--items=2000000", f"--client={KV_CLIENT}+batch={requests}"]
             for name, requests in KV_REQUESTS.items()}
 
 
 def logmon_traffic(texts):
-    """The same. `texts`: a folder with a log for each set of filters, as the benchmark scans it."""
+    """Returns flags by the name of the traffic. `texts` is a folder with a log for each set of
+    filters, with the text that the benchmark scans."""
     return {name: ["--log_as=lines", f"--frame_size={LOGMON_FRAME}", f"--log={texts}/{name}.log",
                    f"--filters=configs/logmon-{name}.json"] for name in LOGMON_SETS}
 
 
 def telemetry_traffic():
-    """The same; popularity by Zipf 1.0."""
+    """Returns flags by the name of the traffic. The popularity is Zipf 1.0."""
     return {f"{TELEMETRY_FLOWS // 1000}k flows": [
         "--frame_size=64", f"--flows={TELEMETRY_FLOWS}", "--zipf=1", "--pace=fixed",
         "--probability=0.01", "--columns=65536", "--top_k=100"]}
 
 
 def maglev_config(encapsulation):
-    """One VIP of many backends, as the papers measure, at the defaults of the app."""
+    """Returns one VIP with many backends, as in the papers' measurements, with the app's
+    defaults."""
     backends = [{"address": f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}",
                  "mac": f"02:00:00:01:{i >> 8:02x}:{i & 255:02x}"}
                 for i in range(1, MAGLEV_BACKENDS + 1)]
@@ -80,7 +83,7 @@ def maglev_config(encapsulation):
 
 
 def maglev_configs(folder):
-    """A file of each encapsulation."""
+    """Writes a file for each encapsulation."""
     files = {mode: os.path.join(folder, f"maglev-{mode}.json") for mode in MODES["maglev"]}
     for mode, path in files.items():
         with open(path, "w", encoding="utf-8") as file:
@@ -89,7 +92,7 @@ def maglev_configs(folder):
 
 
 def flags(args, captures, folder):
-    """Flags by (app, mode, traffic), in the order of the rows. Files go to `folder`."""
+    """Returns flags by (app, mode, traffic), in the order of the rows. Writes files to `folder`."""
     found = {}
     for app in args.apps:
         configs = maglev_configs(folder) if app == "maglev" else {}
@@ -105,7 +108,7 @@ def flags(args, captures, folder):
             traffics = echo_traffic(args.sizes, captures)
         for mode in modes_of(app, args.mode):
             for traffic, given in traffics.items():
-                # What is not echo has no --mode: its other flags say it.
+                # Only echo has --mode; other apps select the mode with other flags.
                 said = {"echo": [f"--mode={mode}"], "telemetry": TELEMETRY_MODES.get(mode),
                         "maglev": [f"--config={configs.get(mode)}"]}
                 found[app, mode, traffic] = given + said.get(app, [])

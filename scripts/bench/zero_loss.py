@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Builds Sluice and finds the highest rates that applications forward without loss.
 
-Each application runs on each interface at one end of a cable, sluice-pktgen at the other one.
+Runs each application on each interface at one end of a cable, and sluice-pktgen at the other end.
 docs/zero_loss.md explains the table.
 """
 import os
@@ -22,13 +22,13 @@ from measurement import Run
 from report import Parser
 
 PROGRAM = "zero_loss"
-SETTLE_S = 0.2  # A cable holds frames for less than that.
-SEARCH_TRIALS = (22, 15)  # Full ones and probes of a usual search.
+SETTLE_S = 0.2  # A cable delays frames for less than this.
+SEARCH_TRIALS = (22, 15)  # Full trials and probes of a typical search.
 MOST_TRIALS = 200
-PROBES = 5  # As long as a trial.
+PROBES = 5  # A trial is this many times as long as a probe.
 LINE = ["--line_gbps=100"]
-ALONE = ["--precision_percent=5"]  # Verdicts stay below 0.9 of what the generator carries alone.
-ANY_MAC = "02:00:00:00:00:01"  # Of a loopback.
+ALONE = ["--precision_percent=5"]  # Verdicts stay below 0.9 of the generator's rate alone.
+ANY_MAC = "02:00:00:00:00:01"  # A loopback accepts any.
 
 
 def parse_arguments():
@@ -39,7 +39,7 @@ def parse_arguments():
     parser.add_argument("--iface", type=comma, default=["all"],
                         help="default: all; sluice-echo --list=interfaces names them")
     parser.add_argument("--frame_size", default="64",
-                        help="64 to 1518, imix or random; kv has its own; default: 64, of logmon "
+                        help="64 to 1518, imix or random; kv ignores it; default: 64, for logmon "
                         "1518")
     parser.add_argument("--trial_s", type=float, default=2,
                         help="of a trial that is judged; RFC 2544 asks for 60; default: 2")
@@ -50,7 +50,7 @@ def parse_arguments():
                         "without loss; default: 0.5")
     parser.add_argument("--latency", action="store_true",
                         help="instead: latency against load of each interface, from 1 %% of it to "
-                        "saturation, beside the Ensō paper's Figures 6 and 7; --repeats applies")
+                        "saturation, next to the Ensō paper's Figures 6 and 7; --repeats applies")
     parser.add_argument("--accuracy", action="store_true",
                         help="instead: how exact the generator's rates and gaps are by the clock "
                         "of a receiver")
@@ -90,7 +90,7 @@ def check(parser, args):
 
 
 def chosen(asked, known):
-    """The interfaces to measure."""
+    """Returns the interfaces to measure."""
     if asked == ["all"]:
         return list(known)
     for name in asked:
@@ -102,9 +102,9 @@ def chosen(asked, known):
 
 
 class Searches(Run):
-    """The generator alone, then each application on each interface. `wire`: more device arguments
-    of the application's end."""
-    KIND = "zero_loss"  # Of the file: docs/report.md.
+    """Measures the generator alone, then each application on each interface. `wire` adds device
+    arguments at the application's end."""
+    KIND = "zero_loss"  # The kind of the file (docs/report.md).
 
     def __init__(self, args, ifaces, hugepages, wire=""):
         self.ifaces, self.hugepages, self.wire, self.rows = ifaces, hugepages, wire, []
@@ -148,12 +148,12 @@ class Searches(Run):
                 f"--generator_mpps={generator_mpps:g}", *LINE]
 
     def generate(self, vdev, flags):
-        """The generator's report."""
+        """Returns the generator's report."""
         patience_s = MOST_TRIALS * (self.args.trial_s + 2 * SETTLE_S + 1)
         return ends.generate(vdev, flags, self.hugepages, patience_s)
 
     def offer(self, app, iface, flags):
-        """The same, with an application at the other end."""
+        """Returns the generator's report with an application at the other end."""
         model = ends.models(ends.GENERATOR)[ends.GENERATOR_IFACE]
         with tempfile.TemporaryDirectory() as folder, \
                 ends.device(app, iface, under_test.FLAGS[app](folder), self.hugepages, folder,
@@ -162,7 +162,7 @@ class Searches(Run):
             return self.generate(ends.cable(model, folder), [*flags, *traffic])
 
     def generator_alone(self, app):
-        """The same frames on a loopback."""
+        """Returns the generator's report for the same frames on a loopback."""
         model = ends.models(ends.GENERATOR)[ends.GENERATOR_IFACE]
         with tempfile.TemporaryDirectory() as folder:
             traffic = under_test.offered(app, ANY_MAC, self.size(app), folder)
@@ -201,7 +201,7 @@ def main():
 
 
 def tell(args, manifest, job):
-    """Prints what was measured, and writes it where scripts/report finds it."""
+    """Prints the results, and writes them to the folder that scripts/report reads."""
     print(f"\n{manifest['cpu']}, {manifest['cpus']} CPUs, DPDK {manifest['dpdk']}, "
           f"{'hugepages' if manifest['hugepages'] else 'NO HUGEPAGES'}, {manifest['git'][:12]}\n")
     print("\n".join(job.lines()))

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What sluice-pktgen's searches say, judged: rows of scripts/zero_loss. Pure."""
+"""Judges the searches of sluice-pktgen: rows of scripts/zero_loss. Pure functions."""
 from typing import NamedTuple
 
-# Of what the generator carries alone: above it, nobody can tell which of the two was the limit.
+# Share of the generator's rate alone: above it, either end could be the bottleneck.
 GENERATOR_SHARE = 0.9
 NO_FIGURE = {"low_mpps": 0.0, "high_mpps": 0.0, "confidence": 0.0, "trials": 0}
 
 
 class Alone(NamedTuple):
-    """What the generator sends, gets back and counts on a loopback."""
+    """Frames that the generator sends, receives and counts on a loopback."""
     mpps: float   # 0: no verdict.
-    limits: bool  # Not if it fills the line.
+    limits: bool  # False if it fills the line.
 
 
 def alone_of(found):
-    """Of a search on a loopback."""
+    """Parses a search on a loopback."""
     noise = found["verdict"] or found["limit"] == "noise"
     return Alone(0.0 if noise else found["low_pps"] / 1e6, found["limit"] != "line")
 
 
 def judged(found, alone):
-    """The figures of a row, and why they are none (`verdict`). `found`: what a search said; None:
-    there was no search, as the generator itself gave no verdict."""
+    """Returns the figures of a row, or the reason for none (`verdict`). `found` is the result of a
+    search; None if there was no search because the generator alone had no verdict."""
     if found is None:
         return NO_FIGURE | {"verdict": "noise: the generator alone gave no verdict"}
     low, high = found["low_pps"] / 1e6, found["high_pps"] / 1e6
@@ -45,13 +45,14 @@ def figure(row):
 
 
 def words(row):
-    """Of one row, for who waits."""
+    """Formats one row for the progress output."""
     return (f"{row['app']} {row['iface']} {row['traffic']}, loss up to {row['loss_percent']:g} %: "
             + (row["verdict"] or figure(row) + " Mpps"))
 
 
 def lines(rows):
-    """A line for each row; NDR is the rate without loss, PDR that with the loss beside it."""
+    """Returns a line for each row; NDR is the rate without loss, PDR the rate with the given
+    loss."""
     form = "{:<10} {:<12} {:<12} {:<13} {:>16} {:>11} {:>7} {:>16}  {}"
     out = [form.format("app", "traffic", "iface", "rate", "Mpps", "confidence", "trials",
                        "generator alone", "no verdict because").rstrip()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What executes a guest: KVM, where it does so, or QEMU's translator. A kernel may offer KVM and
-yet not execute every instruction of a guest, as some virtual machines do: a guest is tried, once
-after each boot of this host."""
+"""Chooses the accelerator of a guest: KVM where it works, otherwise QEMU's TCG. A kernel may offer
+KVM although some instructions of a guest fail, as in some virtual machines, so a guest is tried
+once per boot of this host."""
 import fcntl
 import os
 import pathlib
@@ -15,7 +15,7 @@ TRIAL_S = 20
 
 
 def _offered():
-    """Whether this process may use KVM."""
+    """Returns whether this process may use KVM."""
     try:
         kvm = os.open("/dev/kvm", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -32,7 +32,8 @@ def _offered():
 
 
 def choose(boots):
-    """One of ACCELERATORS. `boots` says whether a guest boots on KVM within so many seconds."""
+    """Returns one of ACCELERATORS. `boots` returns whether a guest boots on KVM within the given
+    number of seconds."""
     if not _offered():
         return "tcg"
     known = packages.FOLDER / "accelerator"

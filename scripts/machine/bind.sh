@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# bind.sh ADDRESS uio|vfio|none: what kernel driver holds a PCI function of the guest.
+# bind.sh ADDRESS uio|vfio|none: binds a PCI function of the guest to a kernel driver.
 set -e
 device=/sys/bus/pci/devices/$1
-# What vfio-pci does not hold reaches physical addresses, as without an IOMMU. When vfio-pci lets go,
-# nothing is to be mapped: where the device is gone, QEMU aborts over a map that fails.
+# Without vfio-pci, a function needs an identity domain to access physical addresses, as without an
+# IOMMU. vfio-pci must not leave mappings when it is unbound: QEMU aborts if a map fails after the
+# device has been unplugged.
 domain=$device/iommu_group/type
 case $2 in
   uio) driver=uio_pci_generic kind=identity ;;
@@ -21,6 +22,6 @@ esac
 echo "$driver" >"$device/driver_override"
 [ -z "$driver" ] || echo "$1" >/sys/bus/pci/drivers_probe
 [ -z "$driver" ] || [ -e "$device/driver" ] || {
-  echo "bind: $driver does not take $1" >&2
+  echo "bind: $driver does not bind $1" >&2
   exit 1
 }

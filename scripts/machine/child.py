@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Child processes that do not outlive this one, however it ends."""
+"""Child processes that do not outlive this one, even if it is killed."""
 import ctypes
 import signal
 import subprocess
@@ -14,12 +14,13 @@ def _die_with_parent():
 
 
 def start(command, **options):
-    """As subprocess.Popen; in a session of its own: ^C at the terminal is ours alone."""
+    """Starts a process like subprocess.Popen, but in a separate session, so that ^C on the terminal
+    reaches only this process."""
     return subprocess.Popen(command, preexec_fn=_die_with_parent, start_new_session=True, **options)
 
 
 def end(process, request):
-    """Sends the signal `request`; kills what does not end by it."""
+    """Sends the signal `request`; kills the process if it does not exit."""
     if process.poll() is None:
         process.send_signal(request)
     try:

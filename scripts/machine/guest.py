@@ -23,34 +23,34 @@ from qmp import Qmp
 
 FOLDER_PREFIX = "sluice-vm-"
 BINDINGS = ("uio", "vfio", "none")
-WIRINGS = ("hub", "cable")  # All emulated NICs on one hub; or pairs of them, each on a cable.
-INIT = "/sbin/init"  # Of a system.
+WIRINGS = ("hub", "cable")  # All emulated NICs share one hub, or pairs of them share a cable.
+INIT = "/sbin/init"  # The first process of a booted system.
 END_OF_INPUT = b"\x04"
 
 
 class GuestFailed(Exception):
-    """Why there is no guest, or no exit code; one line."""
+    """One line that explains why there is no guest, or no exit code."""
 
 
 @dataclasses.dataclass
 class Options:
-    nics: list = dataclasses.field(default_factory=list)  # Pairs: model, its device's flags.
-    emulated: list = dataclasses.field(default_factory=list)  # NICs of QEMU's own, by device.
-    wiring: str = "hub"     # One of WIRINGS: how those are connected.
-    hugepages: bool = False  # The guest's memory consists of this host's.
+    nics: list = dataclasses.field(default_factory=list)  # Pairs of a model and its device's flags.
+    emulated: list = dataclasses.field(default_factory=list)  # Names of devices that QEMU emulates.
+    wiring: str = "hub"     # One of WIRINGS: the connection of the emulated NICs.
+    hugepages: bool = False  # Hugepages of this host back the guest's memory.
     bind: str = "vfio"
     memory_mb: int = 512
     cpus: int = 2
     command: list = dataclasses.field(default_factory=lambda: ["/bin/sh"])
-    system: str = ""        # Folder, the root of a system that is booted instead of the command.
-    terminal: bool = False  # Somebody types.
-    reboots: bool = False   # The guest may start again; else that is its end.
+    system: str = ""        # Root folder of a system that is booted instead.
+    terminal: bool = False  # A user types.
+    reboots: bool = False   # The guest may reboot; otherwise a reboot ends it.
     build: pathlib.Path = packages.PROJECT / "build" / "release"
-    accelerator: str = ""   # One of accelerator.ACCELERATORS; empty: what works.
+    accelerator: str = ""   # One of accelerator.ACCELERATORS; empty: the one that works.
 
 
 def boots_on_kvm(patience_s):
-    """Whether a guest without NICs does."""
+    """Returns whether a guest without NICs boots on KVM."""
     end = time.monotonic() + patience_s
     try:
         with Guest(Options(bind="none", command=["true"], accelerator="kvm")) as trial:
@@ -63,7 +63,8 @@ def boots_on_kvm(patience_s):
 
 
 def _receive(source, most):
-    """b"" at its end, which is a reset where QEMU has left something unread."""
+    """Returns b"" at the end of the stream, or on a reset, which occurs if QEMU exits with unread
+    data."""
     try:
         return source.recv(most)
     except ConnectionResetError:
@@ -79,7 +80,7 @@ def sweep():
 
 
 class Guest:
-    """Use it as a context: everything that it started ends, and its files go, at the end."""
+    """Use it as a context: on exit, its processes end and its files are removed."""
 
     def __init__(self, options):
         packages.fetch()
@@ -91,8 +92,8 @@ class Guest:
         self.boots = 0
         self.runs = False  # The command's terminal is set up.
         self.exit_code = None
-        self.said = b""  # What came from the control port and is no line yet.
-        self.output = ""  # What `wait_for` has read.
+        self.said = b""  # Bytes from the control port that are not a complete line yet.
+        self.output = ""  # Output that `wait_for` has read.
         binary = options.build / "apps" / "device" / "sluice-device"
         self.nics = [Nic(binary, self.folder, i, model, flags)
                      for i, (model, flags) in enumerate(options.nics)]
@@ -125,7 +126,7 @@ class Guest:
         with open(self.folder / "qemu.log", "wb") as log:
             self.process = child.start(self._command_line(), stdin=subprocess.DEVNULL, stdout=log,
                                        stderr=subprocess.STDOUT, env=environment)
-        # QEMU connects before the guest runs: nothing that it says is lost.
+        # QEMU connects before the guest runs, so no output is lost.
         self.console, self.control, qmp = (self._accept(listeners[name])
                                            for name in ("console", "control", "qmp"))
         self.qmp = Qmp(qmp)
@@ -171,7 +172,7 @@ class Guest:
         for name in ("console", "control", "qmp"):
             command += ["-chardev", f"socket,id={name},path={self.folder}/{name}.sock"]
         command += ["-mon", "chardev=qmp,mode=control"]
-        if iommu:  # Before what is behind it.
+        if iommu:  # An IOMMU must precede the devices that it translates for.
             command += ["-device", "intel-iommu,caching-mode=on,aw-bits=48"]
         command += ["-device", "virtio-serial-pci",
                     "-device", "virtconsole,chardev=console",
@@ -185,7 +186,7 @@ class Guest:
         return [str(part) for part in command]
 
     def _emulated(self, command):
-        """What QEMU calls its own NICs; what they are connected with goes into `command`."""
+        """Yields the QEMU devices of emulated NICs; appends their network backends to `command`."""
         for i, driver in enumerate(self.options.emulated):
             net = f"net{i}"
             if self.options.wiring == "hub":
@@ -194,7 +195,7 @@ class Guest:
                 path = self.folder / f"cable{i // 2}.sock"
                 command += ["-netdev", f"stream,id={net},server={'off' if i % 2 else 'on'},"
                                        f"addr.type=unix,addr.path={path}"]
-            # QEMU's virtio devices go around an IOMMU unless they are told not to.
+            # QEMU's virtio devices bypass an IOMMU by default.
             behind = {"iommu_platform": True} if driver.startswith("virtio-") \
                 and self.options.bind == "vfio" else {}
             yield {"driver": driver, "id": f"emulated{i}", "netdev": net,
@@ -202,17 +203,17 @@ class Guest:
 
     @staticmethod
     def device(nic):
-        """What QEMU calls a NIC in its slot."""
+        """Returns the QEMU device of a NIC in its slot."""
         return {"driver": "vfio-user-pci", "id": nic.name, "bus": f"slot{nic.name[3:]}",
                 "socket": {"path": str(nic.socket), "type": "unix"}}
 
     def _kernel_command_line(self, iommu):
         pages = self.options.memory_mb // 4  # Half of the memory.
-        # A translated processor may be too slow for the check of its timer.
+        # An emulated processor may be too slow for the kernel's check of the timer.
         words = ["console=ttyS0", "quiet", "panic=-1", "no_timer_check", f"hugepages={pages}",
                  *(["intel_iommu=on"] if iommu else []),
                  f"sluice.bind={self.options.bind}"]
-        if self.options.system:  # Its console is the last that is named.
+        if self.options.system:  # The last console becomes /dev/console.
             return " ".join([*words, "console=hvc0", f"sluice.init={INIT}"])
         words += [f"sluice.job={self.folder}/job",
                   f"sluice.visible={self.folder},{packages.PROJECT},{os.getcwd()}"]
@@ -227,7 +228,7 @@ class Guest:
         return " ".join(words)
 
     def _write_job(self):
-        """The command, with the environment and the folder that it has here."""
+        """Writes the command, with the current environment and folder."""
         kept = ("LD_LIBRARY_PATH", "TERM", "LANG", "PYTHONPATH")
         lines = ["#!/bin/sh", f"cd {shlex.quote(os.getcwd())} || exit 125"]
         lines += [f"export {name}={shlex.quote(os.environ[name])}" for name in kept
@@ -238,16 +239,16 @@ class Guest:
     # ---------------------------------------------------------------- running
 
     def log(self, name):
-        """What was said: in boot.log by the guest's kernel, in qemu.log by QEMU."""
+        """Returns the log: boot.log of the guest's kernel, or qemu.log of QEMU."""
         path = self.folder / name
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
     def _last_line(self, name):
         lines = [line.strip() for line in self.log(name).splitlines() if line.strip()]
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "no output"
 
     def _hear(self):
-        """Lines of the control port. False at its end."""
+        """Processes lines of the control port. Returns False at its end."""
         data = _receive(self.control, 4096)
         self.said += data
         *lines, self.said = self.said.split(b"\n")
@@ -266,7 +267,7 @@ class Guest:
         return bool(data)
 
     def step(self, timeout_s):
-        """What the guest's command printed meanwhile; None once the guest is off."""
+        """Returns the output of the guest's command in the meantime; None once the guest is off."""
         sources = [source for source in (self.console, self.control) if source.fileno() >= 0]
         if not sources:
             self.process.wait()
@@ -282,7 +283,8 @@ class Guest:
         return b""
 
     def code(self):
-        """The command's exit code, or 0 of a system that switched itself off; the guest is off."""
+        """Returns the command's exit code, or 0 if a system switched itself off. The guest must be
+        off."""
         if self.options.system and self.process.poll() == 0 \
                 and self.qmp.shutdown_reason() == "guest-shutdown":
             return 0
@@ -293,8 +295,8 @@ class Guest:
         return self.exit_code
 
     def type(self, data):
-        """To the command's standard input, without waiting; what found no room. A guest that is off
-        takes everything."""
+        """Writes to the command's standard input without blocking; returns the bytes that were not
+        written. If the guest is off, all bytes are discarded."""
         try:
             return data[self.console.send(data, socket.MSG_DONTWAIT):]
         except BlockingIOError:
@@ -303,17 +305,18 @@ class Guest:
             return b""
 
     def send(self, text):
-        """To the command's standard input, once it runs."""
+        """Writes to the command's standard input, once it runs."""
         while not self.runs:
             data = self.step(1)
             if data is None:
-                self.code()  # Says why.
+                self.code()  # Raises an error with the reason.
                 return
             self.output += data.decode(errors="replace")
         self.console.sendall(text.encode())
 
     def wait_for(self, pattern, patience_s):
-        """Reads on until the compiled `pattern` is found; the match. What precedes it is gone."""
+        """Reads until the compiled `pattern` is found; returns the match, and discards the output
+        up to it."""
         end = time.monotonic() + patience_s
         while not (found := pattern.search(self.output)):
             left = end - time.monotonic()
@@ -326,7 +329,7 @@ class Guest:
         return found
 
     def wait(self, patience_s):
-        """Reads until the guest is off; the command's exit code."""
+        """Reads until the guest is off; returns the command's exit code."""
         end = time.monotonic() + patience_s
         while (data := self.step(max(end - time.monotonic(), 0))) is not None:
             if time.monotonic() > end:
@@ -335,7 +338,7 @@ class Guest:
         return self.code()
 
     def await_boot(self, number, patience_s):
-        """Returns when the guest has started for the `number`-th time and its command runs."""
+        """Returns when the guest has booted for the `number`-th time and its command runs."""
         end = time.monotonic() + patience_s
         while self.boots < number or not self.runs:
             left = end - time.monotonic()
@@ -348,22 +351,22 @@ class Guest:
     # -------------------------------------------------------------------- bus
 
     def unplug(self, nic):
-        """Takes a NIC out of its slot. Returns when the guest has let go of it."""
+        """Unplugs a NIC. Returns when the guest has released it."""
         self.qmp.ask("device_del", id=nic.name)
         self.qmp.wait_for("DEVICE_DELETED", nic.name)
 
     def plug(self, nic):
-        """Puts a NIC that was unplugged back; its process listens."""
+        """Plugs in a NIC that was unplugged; its process must be listening."""
         self.qmp.ask("device_add", **self.device(nic))
 
     def set_link(self, index, up):
-        """Plugs the cable of an emulated NIC in, or pulls it."""
+        """Connects or disconnects the cable of an emulated NIC."""
         self.qmp.ask("set_link", name=f"emulated{index}", up=up)
 
     # -------------------------------------------------------------------- end
 
     def power_off(self):
-        """The guest, not its NICs."""
+        """Powers off the guest, but not its NICs."""
         if self.process is not None:
             child.end(self.process, signal.SIGTERM)
 
@@ -378,7 +381,7 @@ class Guest:
 
 
 def check(options):
-    """Why these options make no guest, in one line that names the flag; None: they do."""
+    """Returns one line that names the invalid flag; None if the options are valid."""
     for model, _ in options.nics:
         if model not in MODELS:
             return f"--nic={model}: use {' or '.join(MODELS)}"
@@ -393,7 +396,7 @@ def check(options):
     if options.system and not os.path.lexists(f"{options.system}{INIT}"):
         return f"boot {options.system}: has no {INIT}: give the root of a system with systemd"
     if options.system and "," in str(options.system):
-        return f"boot {options.system}: a comma divides what QEMU is told: rename the folder"
+        return f"boot {options.system}: a comma separates options of QEMU: rename the folder"
     if not 256 <= options.memory_mb <= 65536:
         return f"--memory={options.memory_mb}: give megabytes, 256 to 65536"
     return None

@@ -1,20 +1,20 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The guest's first process. It makes the host's file system, read-only, its own, binds the NICs,
-# runs a job there and switches the machine off. Or, with sluice.init, it binds the NICs and leaves
-# the machine to a system of its own. Parameters are on the kernel's command line:
+# The guest's first process. By default it mounts the host's file system read-only, makes it the
+# root, binds the NICs, runs a job and powers the machine off. With sluice.init, it binds the NICs
+# and then executes the init of a system. Parameters are on the kernel's command line:
 #
-#   sluice.bind=uio|vfio|none   what holds the NICs
-#   sluice.job=FILE             a script of the host's, for /bin/sh
-#   sluice.visible=PATH,PATH    folders of the host's that stay visible below /tmp or /run
-#   sluice.plugins=FOLDER       where DPDK looks for its plugins
-#   sluice.drivers=FILE,FILE    plugins that are to be found there, too
-#   sluice.terminal=yes         somebody types
-#   sluice.init=FILE            the first process of the system whose files these are
+#   sluice.bind=uio|vfio|none   the driver of the NICs
+#   sluice.job=FILE             a script on the host, for /bin/sh
+#   sluice.visible=PATH,PATH    folders of the host that stay visible below /tmp or /run
+#   sluice.plugins=FOLDER       the folder that DPDK loads plugins from
+#   sluice.drivers=FILE,FILE    further plugins to show in that folder
+#   sluice.terminal=yes         a user types
+#   sluice.init=FILE            the first process of the system on this root
 #
-# It says "boot", "run", "exit CODE" or "failed WHY" to the port sluice.control, which answers "boot"
-# with the number of times.
+# It writes "boot", "run", "exit CODE" or "failed WHY" to the port sluice.control. The reply to
+# "boot" is the number of boots.
 /bin/busybox mount -t proc proc /proc
 /bin/busybox --install -s /bin
 export PATH=/bin
@@ -43,16 +43,15 @@ exec 3<>"$control"
 echo boot >&3
 read -r boots <&3
 
-# Behind root ports, on buses of their own, is nothing but NICs.
+# Only NICs are on the buses of the root ports.
 nics=
 for device in /sys/bus/pci/devices/*; do
   address=${device##*/}
   case $address in 0000:00:*) continue ;; esac
   nics="$nics $address"
-  sh /bind "$address" "$(parameter bind)" || fail "$(parameter bind) does not take $address"
+  sh /bind "$address" "$(parameter bind)" || fail "$(parameter bind) does not bind $address"
 done
 
-# mount_root ro|rw FOLDER
 mount_root() {
   mount -t 9p -o "$1",trans=virtio,version=9p2000.L,msize=524288,cache=loose root "$2" \
     || fail "the host's file system does not mount"
@@ -87,8 +86,9 @@ parameter visible | tr ',' '\n' | while read -r path; do
 done
 ip link set lo up
 
-# The plugins of the build stand beside those that DPDK loads by itself, as if they were installed.
-# They are mounts: EAL refuses a link to a file below a world-writable folder such as /tmp.
+# Mount the build's plugins in the folder of plugins that DPDK loads by default, as if they were
+# installed. Links do not work: EAL refuses a link to a file below a world-writable folder such as
+# /tmp.
 plugins=$(parameter plugins)
 if [ -n "$plugins" ]; then
   mkdir -p /host/run/dpdk-plugins
@@ -105,19 +105,19 @@ if [ -n "$plugins" ]; then
 fi
 
 console=/dev/hvc0
-exec 4<>"$console" # Its settings last as long as somebody has it open.
+exec 4<>"$console" # A terminal keeps its settings only while it is open.
 job=$(parameter job)
 terminal=$(parameter terminal)
 export SLUICE_NICS="${nics# }" SLUICE_BOOTS="$boots" HOME=/tmp TERM="${TERM:-linux}"
 if [ "$terminal" = yes ]; then
   stty -F "$console" sane
   echo run >&3
-  # The leader of a session that opens a terminal gets its signals.
+  # A terminal sends its signals to the session leader that opens it.
   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin /bin/busybox setsid \
     /bin/busybox sh -c 'exec /bin/busybox chroot /host /bin/sh "$1" 0<>"$2" 1>&0 2>&0' \
     sh "$job" "$console"
 else
-  # Lines as they are, both ways; the end of what was piped in is ^D.
+  # Pass lines unchanged in both directions; ^D marks the end of piped input.
   stty -F "$console" -echo -isig -opost -icrnl -ixon
   echo run >&3
   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

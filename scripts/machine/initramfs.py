@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The guest's first file system: busybox, the kernel's modules that it needs, and the script that
-makes the host's file system its own (init.sh)."""
+"""The guest's initial file system: busybox, the required kernel modules, and the script that mounts
+the host's file system as root (init.sh)."""
 import gzip
 import lzma
 import pathlib
@@ -9,7 +9,7 @@ import re
 import packages
 
 HERE = pathlib.Path(__file__).resolve().parent
-# In the order in which they are loaded; what they depend on comes before them.
+# Loaded in this order, after their dependencies.
 MODULES = ("virtio_pci", "virtio_console", "9pnet_virtio", "9p", "uio_pci_generic",
            "vfio_iommu_type1", "vfio_pci")
 
@@ -38,7 +38,7 @@ class Archive:
 
 
 def _modules(folder):
-    """Names, as modules call each other, and files of what the package has."""
+    """Returns the files of the package's modules by name, in the spelling of dependencies."""
     found = {}
     for path in folder.rglob("*.ko*"):
         found[path.name.split(".ko")[0].replace("-", "_")] = path
@@ -50,8 +50,8 @@ def _content(path):
 
 
 def _in_order(files):
-    """Pairs of a name and content; what a module depends on comes before it. Modules that the
-    kernel was built with have no file."""
+    """Returns pairs of a name and contents, dependencies first. Built-in modules are skipped, since
+    they have no file."""
     done = {}
 
     def visit(name):
@@ -69,7 +69,7 @@ def _in_order(files):
 
 
 def kernel():
-    """The kernel's image."""
+    """Returns the path of the kernel's image."""
     return max((packages.FOLDER / "kernel" / "boot").glob("vmlinuz*"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A model NIC of a guest: a sluice-device process that the guest's bus is connected with."""
+"""A model NIC of a guest: a sluice-device process that serves a device on the guest's bus."""
 import json
 import os
 import signal
@@ -14,12 +14,12 @@ PATIENCE_S = 60
 
 
 class NicFailed(Exception):
-    """What is wrong with a NIC; one line."""
+    """One line that describes an error of a NIC."""
 
 
 class Nic:
-    """`options` are flags of sluice-device, by their names, and EAL's `vdev`, for a port that the
-    wire names. The process ends with `stop`, or with this one."""
+    """`options` are flags of sluice-device by name, and EAL's `vdev` for a port that the wire
+    names. The process ends with `stop`, or with this process."""
 
     def __init__(self, binary, folder, index, model, options):
         self.model = model
@@ -29,15 +29,15 @@ class Nic:
         self.report_file = folder / f"{self.name}.json"
         eal = [f"--{key}={value}" for key, value in options if key in EAL_OPTIONS]
         flags = [f"--{key}={value}" for key, value in options if key not in EAL_OPTIONS]
-        # What EAL leaves of a process that is killed goes with the guest's folder.
+        # A killed process leaves EAL's runtime files; they are removed with the guest's folder.
         self.environment = {**os.environ, "RUNTIME_DIRECTORY": str(folder)}
         self.command = [binary, *eal, "--", f"--vfio_user={self.socket}", f"--model={model}",
                         f"--json={self.report_file}", *flags]
         self.process = None
 
     def start(self):
-        """Returns once a guest can be connected."""
-        self.socket.unlink(missing_ok=True)  # One that had to be killed has left it.
+        """Returns once a guest can connect."""
+        self.socket.unlink(missing_ok=True)  # A killed process leaves its socket.
         with open(self.log, "ab") as log:
             self.process = child.start(self.command, stdin=subprocess.DEVNULL, stdout=log,
                                        stderr=subprocess.STDOUT, env=self.environment)
@@ -52,21 +52,21 @@ class Nic:
         return lines[-1] if lines else "sluice-device does not start"
 
     def kill(self):
-        """As a crash would end it."""
+        """Kills the process, as in a crash."""
         child.end(self.process, signal.SIGKILL)
         self.process = None
 
     def _lines(self):
-        """Of its log, as far as they are whole."""
+        """Returns the complete lines of its log."""
         return self.log.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
 
     def events(self):
-        """Its log without the lines of statistics."""
+        """Returns its log without the lines of statistics."""
         return [line for line in self._lines() if "Mpps" not in line]
 
     def await_quiet(self):
-        """Returns when nothing has passed in either direction for two lines of statistics from now
-        on; of a wire whose traffic ends."""
+        """Returns when two consecutive lines of statistics, from now on, show no traffic. For wires
+        whose traffic ends."""
         begin = len(self._lines())
         while len(last := self._lines()[begin:][-2:]) < 2 \
                 or any(line.count(" 0.000 Mpps") != 2 for line in last):
@@ -75,7 +75,7 @@ class Nic:
             time.sleep(0.2)
 
     def report(self):
-        """What it says of its run, once it was stopped."""
+        """Returns its final report, after it was stopped."""
         return json.loads(self.report_file.read_text(encoding="utf-8"))
 
     def stop(self):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a virtual machine needs, from Debian's packages: QEMU and its libraries, a kernel and
-busybox, unpacked into a folder of the build. apt works on sources, lists and caches of its own: the
-system's configuration and packages stay as they are. Hosts are those of the system's own sources,
-of which the suites alone are replaced."""
+"""Packages of Debian for virtual machines: QEMU and its libraries, a kernel and busybox, unpacked
+into a folder of the build. apt uses separate sources, lists and caches: the system's configuration
+and packages are unchanged. The sources are the system's with the suites replaced, so no other hosts
+are contacted."""
 import fcntl
 import os
 import pathlib
@@ -13,12 +13,12 @@ import subprocess
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = PROJECT / "build" / "deps" / "vm"
-SUITE = "trixie"  # The first with a QEMU that is a client of vfio-user, among its backports.
+SUITE = "trixie"  # The first release with a QEMU that supports vfio-user devices, in its backports.
 BACKPORTS = f"{SUITE}-backports"
 QEMU = "qemu-system-x86"
-KERNEL = "linux-image-amd64"  # Depends on the image itself.
+KERNEL = "linux-image-amd64"  # Depends on the package of the image.
 BUSYBOX = "busybox-static"
-# Of the image; the others are no use to a guest without disks.
+# Files of the image; a guest without disks does not need the others.
 KERNEL_FILES = ("*/boot/vmlinuz*", "*/drivers/uio/*", "*/drivers/vfio/*", "*/drivers/virtio/*",
                 "*/drivers/char/virtio_console*", "*/net/9p/*", "*/fs/9p/*", "*/fs/netfs/*",
                 "*/virt/lib/*", "*/drivers/iommu/iommufd/*")
@@ -26,16 +26,17 @@ TRIES = 3
 
 
 class CannotFetch(Exception):
-    """Why there is no virtual machine here; one line."""
+    """One line that explains why virtual machines are unavailable."""
 
 
 def present():
-    """Whether `fetch` has nothing to do."""
+    """Returns whether all packages are present, so that `fetch` returns at once."""
     return (FOLDER / "versions").exists()
 
 
 def fetch():
-    """Fetches and unpacks everything; at once if it is there. One process at a time."""
+    """Downloads and unpacks everything, unless it is present. Processes that call it run one at a
+    time."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / "lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -65,7 +66,7 @@ def _fetch():
     kernel, busybox = (next(downloads.glob(f"{name}_*.deb")) for name in (image[1], BUSYBOX))
 
     print(f"vm: unpacking {len(qemu) + 2} packages", flush=True)
-    # Empty: of a run that was interrupted another version may be there.
+    # Empty the folder: an interrupted run may have left another version.
     unpacked = _make_empty("qemu")
     for package in qemu:
         _run("dpkg-deb", "-x", package, unpacked)
@@ -76,7 +77,7 @@ def _fetch():
     for used in (archives, downloads, FOLDER / "apt", FOLDER / "qemu" / "usr" / "share" / "doc",
                  FOLDER / "qemu" / "usr" / "share" / "locale"):
         shutil.rmtree(used, ignore_errors=True)
-    # Last: it says that the others are whole.
+    # Written last: its presence means that the others are complete.
     (FOLDER / "versions.new").write_text("".join(versions), encoding="utf-8")
     (FOLDER / "versions.new").rename(FOLDER / "versions")
 
@@ -118,7 +119,7 @@ def _write_sources():
     _make_empty("apt", "sources")
     for inside in ("state/lists/partial", "cache/archives/partial"):
         (FOLDER / "apt" / inside).mkdir(parents=True)
-    (FOLDER / "apt" / "state" / "status").touch()  # No package is installed there.
+    (FOLDER / "apt" / "state" / "status").touch()  # The private dpkg status lists no package.
     codename = re.search(r"^VERSION_CODENAME=(\w+)",
                          pathlib.Path("/etc/os-release").read_text(encoding="utf-8"), re.M)
     lines = sources(pathlib.Path("/etc/apt"), codename[1] if codename else "")
@@ -128,8 +129,8 @@ def _write_sources():
 
 
 def sources(folder, codename):
-    """Lines of a sources.list: Debian's own sources among apt's configuration in `folder`, which
-    are those whose suites begin with the release's `codename`, with `SUITE` instead of it."""
+    """Returns the lines of a sources.list: the Debian sources in apt's configuration in `folder`,
+    identified by suites that begin with the release's `codename`, with `SUITE` in its place."""
     found = set()
     for signed_by, uris, suites, components in _entries(folder):
         for uri in uris:
@@ -147,7 +148,7 @@ def sources(folder, codename):
 
 
 def _entries(folder):
-    """Keyring, URIs, suites and components of each source of binary packages."""
+    """Yields keyring, URIs, suites and components of each source of binary packages."""
     for path in sorted((folder / "sources.list.d").glob("*.sources")):
         for stanza in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
             text = re.sub(r"^#.*\n?", "", stanza, flags=re.M)
@@ -170,7 +171,7 @@ def _entries(folder):
 
 def _unpack_kernel(package, target):
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as tar:
-        # Which of the patterns find something differs by version.
+        # The patterns that match depend on the version.
         subprocess.run(["tar", "-x", "-C", target, "--wildcards", *KERNEL_FILES], stdin=tar.stdout,
                        stderr=subprocess.DEVNULL, check=False)
     if tar.returncode != 0 or not list((target / "boot").glob("vmlinuz*")):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QEMU's machine protocol (docs/interop/qmp-spec), as much of it as a guest is controlled with."""
+"""A minimal client of QEMU's machine protocol (docs/interop/qmp-spec)."""
 import json
 
-PATIENCE_S = 600  # A guest that is translated takes minutes to let go of a device.
+PATIENCE_S = 600  # An emulated guest needs minutes to release a device.
 
 
 class Qmp:
@@ -23,7 +23,7 @@ class Qmp:
         return json.loads(line)
 
     def ask(self, command, **arguments):
-        """What the command returns."""
+        """Returns the result of the command."""
         text = {"execute": command}
         if arguments:
             text["arguments"] = {name.replace("_", "-"): value for name, value in arguments.items()}
@@ -38,7 +38,7 @@ class Qmp:
             self.events.append(answer)
 
     def wait_for(self, event, device):
-        """Returns when this event of the device has come, which may be now."""
+        """Returns when this event of the device has arrived, possibly before the call."""
         while True:
             for known in self.events:
                 if known["event"] == event and known["data"].get("device") == device:
@@ -47,8 +47,8 @@ class Qmp:
             self.events.append(self._read())
 
     def shutdown_reason(self):
-        """Why QEMU has ended, as it calls it (ShutdownCause of qapi/run-state.json); empty: it did
-        not say."""
+        """Returns QEMU's reason for shutdown (ShutdownCause of qapi/run-state.json); empty if it
+        sent none."""
         try:
             while not (said := [event for event in self.events if event["event"] == "SHUTDOWN"]):
                 self.events.append(self._read())

@@ -7,10 +7,10 @@
   scripts/vm fetch
 
 The command is a program of this host, which the guest sees read-only; its drivers are those of the
-build. It runs as the guest's root in this folder; $SLUICE_NICS has the NICs' addresses. `boot`
-starts the system in FOLDER, which is the guest's root and which it writes, with its NICs already
-bound. The exit code is the command's, or 0 of a system that switches itself off; 124: --timeout_s
-is over; 125: there is no guest; 2: bad arguments.
+build. It runs as the guest's root user in this folder; $SLUICE_NICS contains the NICs' addresses.
+`boot` starts the system in FOLDER, which becomes the guest's writable root, with its NICs already
+bound. The exit code is that of the command, or 0 if the system powers itself off; 124: --timeout_s
+expired; 125: there is no guest; 2: bad arguments.
 """
 import argparse
 import os
@@ -32,12 +32,12 @@ TARGETS = ("apps/device/sluice-device", "drivers/net_enso/librte_net_enso.so.23"
 
 
 class Ended(Exception):
-    """A signal asks this process to end."""
+    """A signal requests the end of this process."""
 
 
 def on_signal(number, _):
     for other in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(other, signal.SIG_IGN)  # What was begun is cleared up once.
+        signal.signal(other, signal.SIG_IGN)  # Ignore further signals, so that cleanup runs once.
     raise Ended(number)
 
 
@@ -47,13 +47,13 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(arguments):
-    """Flags, and the command behind --."""
+    """Parses the flags, and the command after --."""
     middle = arguments.index("--") if "--" in arguments else len(arguments)
     arguments, program = arguments[:middle], arguments[middle + 1:]
     parser = Parser(prog="vm", description=__doc__, allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("fetch", help="fetch and unpack what a guest needs")
+    commands.add_parser("fetch", help="download and unpack the packages for guests")
     for name, text in (("run", "run a command in a guest"),
                        ("shell", "a shell in a guest; exit ends it"),
                        ("boot", "boot a system; its power-off ends it")):
@@ -73,18 +73,18 @@ def parse(arguments):
         sub.add_argument("--accel", default="",
                          help="kvm or tcg; default: kvm where guests boot on it")
         sub.add_argument("--memory", type=int, default=512, metavar="MB",
-                         help="of the guest, half of it hugepages; default 512")
+                         help="the guest's memory, half of it hugepages; default 512")
         sub.add_argument("--timeout_s", type=float, default=0, help="default: none")
     args = parser.parse_args(arguments)
     if bool(program) != (args.command == "run"):
-        parser.error("run: give the command behind --" if args.command == "run"
-                     else f"{args.command} takes no command: use run")
+        parser.error("run: give the command after --" if args.command == "run"
+                     else f"{args.command} accepts no command: use run")
     args.program = program
     return args
 
 
 def nics(args):
-    """Models and flags of the NICs that the command line asks for."""
+    """Returns the models and flags of the NICs on the command line."""
     listed = []
     for i, text in enumerate(args.nic):
         model, *flags = text.split(",")
@@ -101,7 +101,7 @@ def nics(args):
 
 
 def build():
-    """Builds what a guest's NICs need, if it is not there."""
+    """Builds the programs that a guest's NICs need, if they are missing."""
     if all((guest.Options.build / target).exists() for target in TARGETS):
         return
     print("vm: building sluice-device and the drivers", file=sys.stderr)
@@ -113,7 +113,8 @@ def build():
 
 
 def relay(running, timeout_s):
-    """Passes standard input and output on until the guest is off; its command's exit code."""
+    """Relays standard input and output until the guest is off; returns the exit code of its
+    command."""
     end = time.monotonic() + timeout_s if timeout_s > 0 else float("inf")
     listens, last, typed = sys.stdin is not None, b"\n", b""
     while (data := running.step(0.02 if listens or typed
@@ -123,12 +124,12 @@ def relay(running, timeout_s):
         if time.monotonic() > end:
             print(f"vm: not done after {timeout_s:g} s", file=sys.stderr)
             return TIMED_OUT
-        # A command that reads nothing for now goes on printing.
+        # Keep relaying output while the command does not read its input.
         typed = running.type(typed) if typed else b""
         while listens and not typed and running.runs and select.select([sys.stdin], [], [], 0)[0]:
             typed = os.read(sys.stdin.fileno(), 65536)
             listens = bool(typed)
-            # At the end of an unfinished line, the first one ends the line alone.
+            # After an incomplete line, the first ^D only flushes the line.
             end_of_input = guest.END_OF_INPUT * (1 if last == b"\n" else 2)
             last = typed[-1:]
             typed = running.type(typed or end_of_input)
@@ -136,7 +137,7 @@ def relay(running, timeout_s):
 
 
 def run(options, timeout_s):
-    """In a guest of these options; the exit code."""
+    """Runs the command in a guest with these options; returns the exit code."""
     saved = termios.tcgetattr(sys.stdin) if options.terminal else None
     try:
         with guest.Guest(options) as running:
@@ -164,7 +165,7 @@ def main():
             options.system = args.system
         else:
             options.command = [os.environ.get("SHELL", "/bin/sh")]
-        # A closed one is None.
+        # A closed stream is None.
         options.terminal = all(end is not None and end.isatty() for end in (sys.stdin, sys.stdout))
         fault = guest.check(options)
         if fault:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which tests run a line: every program once, in a build that counts (gcov)."""
+"""Maps lines to the tests that run them: runs every program once in a build with coverage
+(gcov)."""
 import collections
 import json
 import os
@@ -13,11 +14,11 @@ import tree
 
 PRESET = "coverage"
 FOLDER = tree.WORK / "coverage"
-LIMIT_S = 900  # Of one program, which counts and shares the machine.
+LIMIT_S = 900  # For one program, which collects coverage and shares the machine.
 
 
 class Coverage:
-    """What the programs of one tree run."""
+    """The coverage of the programs of one tree."""
 
     def __init__(self, runs):
         self.tests = {run["name"]: run for run in runs if run["passed"]}
@@ -34,8 +35,8 @@ class Coverage:
                     self.lines[path][line].append(run["name"])
 
     def testing(self, path, line):
-        """The programs that run a line, the cheapest first: a thousand covered lines take about a
-        second to compile and link."""
+        """Returns the programs that run a line, the cheapest first: compiling and linking a
+        thousand covered lines takes about a second."""
         return sorted(self.lines[path][line], key=self._cost)
 
     def _cost(self, name):
@@ -49,8 +50,8 @@ class Coverage:
 
 
 def plain_name(demangled):
-    """"void a::(anonymous namespace)::Class<T>::Do<U>(int)" is "Class::Do". Namespaces are in lower
-    case here."""
+    """Returns "Class::Do" for "void a::(anonymous namespace)::Class<T>::Do<U>(int)". Namespaces are
+    lower case in this tree."""
     text = demangled.replace("(anonymous namespace)", "")
     text = text.replace("operator()", "operator").split(" [with ")[0]
     while (shorter := re.sub(r"<[^<>]*>", "", text)) != text:
@@ -61,7 +62,7 @@ def plain_name(demangled):
 
 
 def collect(profile):
-    """{path: lines and functions} from the counters below a folder."""
+    """Returns {path: lines and functions} from the counters below a folder."""
     counters = sorted(profile.rglob("*.gcda"))
     for path in counters:
         notes = pathlib.Path("/", path.relative_to(profile)).with_suffix(".gcno")
@@ -95,12 +96,12 @@ def add(found, report):
 
 
 def stamp(program):
-    """Changes with the program."""
+    """Returns a value that changes with the program."""
     return [*map(str, program.command), program.digest()]
 
 
 def run_of(program):
-    """The program's run, from its file when it was not built anew since."""
+    """Returns the program's run, from its file if it has not been rebuilt since."""
     file = FOLDER / f"{program.name}.json"
     if file.is_file():
         known = json.loads(file.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which mutants a seed means. Every line has a rank that only the seed, its file and its own text
-decide, so that a change elsewhere in the tree leaves a seed's other mutants as they are."""
+"""Draws the mutants of a seed. Every line has a rank that depends only on the seed, its file and
+its text, so that a change elsewhere in the tree does not affect a seed's other mutants."""
 import collections
 import hashlib
 import random
@@ -14,11 +14,11 @@ class Mutant(NamedTuple):
     path: str
     function: str
     site: operators.Site
-    change: str  # For people: the line, with what is replaced in brackets.
+    change: str  # For display: the line, with the replaced text in brackets.
 
     @property
     def key(self):
-        """Names the mutant as long as its line stays as it is."""
+        """Identifies the mutant as long as its line is unchanged."""
         return f"{self.path} {self.function}: {self.change}"
 
 
@@ -36,7 +36,7 @@ def described(source, site):
 
 
 def ranked(seed, path, source):
-    """(rank, line number) of every line."""
+    """Yields (rank, line number) of every line."""
     seen = collections.Counter()
     for number, line in enumerate(source.splitlines(), 1):
         text = line.strip()

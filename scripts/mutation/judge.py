@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What becomes of a mutant: the programs that run its line are built with it and run, one after the
-other, until one of them fails."""
+"""Judges a mutant: builds the programs that run its line with the mutant, and runs them in sequence
+until one fails."""
 import json
 
 import programs
 import tree
 
-PRESET = "release"  # What users run, and what the compiler's cache has.
+PRESET = "release"  # Users run this preset, and the compiler's cache contains its objects.
 KILLED, SURVIVED = "killed", "survived"
 NOT_COMPILED, SAME_CODE = "does not compile", "same object code"
 VERDICTS = (KILLED, SURVIVED, NOT_COMPILED, SAME_CODE)
 
 
 NORMAL = tree.WORK / "normal.json"
-LIMIT_S = 600  # Of a program as it is.
+LIMIT_S = 600  # For an unmodified program.
 
 
 class Judge:
@@ -33,8 +33,8 @@ class Judge:
         self._normal = self._run_all(say)
 
     def _run_all(self, say):
-        """{program: [seconds, seconds of processor time]} of those that pass as they are. A program
-        that was not built anew does not run again."""
+        """Returns {program: [seconds, seconds of CPU time]} of the programs that pass without a
+        mutant. Programs that were not rebuilt do not run again."""
         before = json.loads(NORMAL.read_text(encoding="utf-8")) if NORMAL.is_file() else {}
         normal = {}
         for name, program in self._programs.items():
@@ -50,7 +50,7 @@ class Judge:
         return normal
 
     def verdict(self, mutant, source):
-        """(one of VERDICTS, by which test, why)."""
+        """Returns (one of VERDICTS, the test that decided, the reason)."""
         file = tree.TREE / mutant.path
         file.write_text(mutant.site.apply(source), encoding="utf-8")
         try:
@@ -75,7 +75,8 @@ class Judge:
         return (SURVIVED if differs else SAME_CODE), "", ""
 
     def _failure(self, name, program):
-        """Why the program fails, twice in a row: a busy machine may make one run fail."""
+        """Returns why the program fails twice in a row; a single failure may be due to a busy
+        machine."""
         seconds, cpu_s = self._normal[name]
         outcome = None
         for _ in range(2):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes one thing at a time in lib/ and drivers/, and looks whether a test fails.
+"""Changes one thing at a time in lib/ and drivers/, and checks whether a test fails.
 
-The first run builds all tests twice: once to learn which test runs which line, once to mutate.
-An interrupted run goes on where it was; docs/mutation.md has the last run and its survivors.
+The first run builds all tests twice: once to find out which test runs which line, once to mutate.
+An interrupted run continues where it stopped; docs/mutation.md contains the last run and its
+survivors.
 """
 import argparse
 import fnmatch
@@ -35,7 +36,7 @@ def parse_arguments():
                         help="also with the scripts that run whole applications: slow")
     parser.add_argument("--survivors", action="store_true",
                         help="after tests were added: judge the last run's survivors again, and "
-                        "keep what is known of all others")
+                        "keep the verdicts on all others")
     parser.add_argument("--minimum", type=float, default=0, metavar="PERCENT",
                         help="killed, or else the exit code is 1; default: 0")
     parser.add_argument("--write_page", action="store_true", help="put the run into docs/mutation.md")
@@ -52,8 +53,8 @@ def say(line):
 
 
 class Results:
-    """What is known of a seed's mutants, in a file that is written after each. Of a tree that has
-    changed, only what --survivors keeps; survivors only as far as no test has been added."""
+    """The results for a seed's mutants, in a file that is written after each. After a change of the
+    tree, --survivors keeps results, but survivors only if no test was added."""
 
     def __init__(self, seed, digest, tests, survivors_again):
         self._file = RUNS / f"{seed}.json"
@@ -87,7 +88,7 @@ def told(number, wanted, result):
 
 
 def attack(mutants, wanted, sources, results, judging):
-    """Judges the first mutants, until as many as wanted could be killed."""
+    """Judges mutants in order, until the requested number that a test could kill is reached."""
     found, could = [], 0
     for mutant in mutants:
         if could == wanted:
@@ -110,7 +111,7 @@ def attack(mutants, wanted, sources, results, judging):
 def main():
     args = parse_arguments()
     if not sandbox.is_possible():
-        sys.exit("mutate: mutants may harm what runs beside them and need namespaces of their own: "
+        sys.exit("mutate: mutants may harm other processes and need private namespaces: "
                  "run as root, or allow users to make them (kernel.unprivileged_userns_clone=1)")
     choice = programs.Choice(tuple(args.tests.split(",")), args.scripts)
     digest = tree.sync()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a mutation may change in a C++ source. Nothing in comments, strings, preprocessor lines,
-attributes, template arguments, case labels, compile-time declarations, log messages, assertions and
-prefetches: such a change cannot run, or is none of a test's business."""
+"""Finds the possible mutations of a C++ source. Comments, strings, preprocessor lines, attributes,
+template arguments, case labels, compile-time declarations, log messages, assertions and prefetches
+are excluded: such a change cannot run, or tests need not detect it."""
 import re
 from typing import NamedTuple
 
@@ -28,10 +28,10 @@ JUMPS = {"break", "continue", "return"}
 class Site(NamedTuple):
     operator: str
     start: int
-    end: int  # source[start:end] is replaced by `new`, which has as many line ends.
+    end: int  # source[start:end] is replaced by `new`, which has as many newlines.
     new: str
     line: int
-    grouped: tuple = ()  # Ranges beside it that get parentheses.
+    grouped: tuple = ()  # Further ranges that get parentheses.
 
     def apply(self, source):
         edits = [(self.start, self.end, self.new)]
@@ -43,7 +43,7 @@ class Site(NamedTuple):
 
 
 class Source:
-    """One file's tokens, and which of them must stay as they are."""
+    """A file's tokens, and the indices of those that are never mutated."""
 
     def __init__(self, text):
         self.text = text
@@ -90,7 +90,7 @@ class Source:
                     self.fixed.update(range(angles.pop(), i + 1))
 
     def first_of(self, i, *wanted):
-        """The next of these tokens after `i`, outside brackets that open after it."""
+        """Returns the next of these tokens after `i`, skipping brackets that open after it."""
         while i < len(self.tokens) and self[i] not in wanted:
             i = max(i, self.pairs.get(i, i)) + 1 if self[i] in OPENERS else i + 1
         return i
@@ -116,14 +116,15 @@ def marks(source, i):
         for operator, table in (("comparison", COMPARISON), ("boundary", BOUNDARY)):
             if token.text in table:
                 yield source.site(operator, i, i, table[token.text])
-        # Beside a string, it builds a text.
+        # An operator next to a string builds a text.
         if token.text in ARITHMETIC and "text" not in (source.tokens[i - 1].kind,
                                                        source.tokens[i + 1].kind):
             yield source.site("arithmetic", i, i, ARITHMETIC[token.text])
 
 
 def logical(source, i):
-    """The other connective; what already holds one gets parentheses, as compilers warn."""
+    """Swaps the connective. Operands that contain it already get parentheses, which compilers would
+    warn about otherwise."""
     ends = {";", ",", "?", ":", "return", *ASSIGNMENTS}
     first = i
     while source[first - 1] and source[first - 1] not in ends | OPENERS.keys():
@@ -157,8 +158,8 @@ def constants(source, i):
 
 
 def condition(source, i):
-    """`if (x)` and `while (x)` of one value: negated. Comparisons, connectives and "!" have
-    mutations of their own."""
+    """Negates `if (x)` and `while (x)` with a single value. Comparisons, connectives and "!" have
+    separate mutations."""
     first, last = i + 2, source.pairs.get(i + 1, 0) - 1
     inside = range(first, last + 1)
     if source[i + 1] != "(" or last < first or source[first] == "!" or \
@@ -185,8 +186,8 @@ def begins_statement(source, i):
 
 
 def statement_end(source, i):
-    """The index of the ";" of the assignment, call or jump that begins at `i`, or None: a
-    declaration begins with two names."""
+    """Returns the index of the ";" of the assignment, call or jump that begins at `i`, or None for
+    other statements: a declaration begins with two names."""
     if source[i] in JUMPS:
         return i + 1 if source[i + 1] == ";" else None
     called = stepped = False
@@ -227,7 +228,7 @@ def deletions(source, i):
 
 
 def sites(text):
-    """Every change that is possible in a source."""
+    """Returns every possible mutation of a source."""
     source = Source(text)
     found = []
     for i, token in enumerate(source.tokens):

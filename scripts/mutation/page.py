@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/mutation.md: the last run's table and its survivors. People write the judgements; a run that
-is written to the page keeps those of its survivors that the page has already."""
+"""Writes docs/mutation.md: the last run's table and its survivors. People write the judgements; a
+new run keeps the page's judgements of its survivors."""
 import collections
 import re
 
@@ -12,7 +12,7 @@ PAGE = tree.ROOT / "docs" / "mutation.md"
 BEGIN, END = "<!-- last run -->\n", "<!-- end of last run -->\n"
 HEAD = "| where | change | judgement |\n|---|---|---|\n"
 NOT_JUDGED = "not judged"
-# What a judgement begins with, and what it means.
+# The first words of a judgement, with their meaning.
 KINDS = {"equivalent": "no input can show a difference",
          "speed": "the same results, later or with more work",
          "beyond": "only what the map omits can show it: whole applications, hardware, timing",
@@ -20,14 +20,14 @@ KINDS = {"equivalent": "no input can show a difference",
 
 
 def share(results):
-    """Per cent of killed mutants among those that a test could kill."""
+    """Returns the per cent of killed mutants among those that a test could kill."""
     killed = sum(one["verdict"] == judge.KILLED for one in results)
     lived = sum(one["verdict"] == judge.SURVIVED for one in results)
     return 100 * killed / (killed + lived) if killed + lived else 0.0
 
 
 def table(results):
-    """Lines: verdicts by operator, and their sums."""
+    """Returns lines with the verdicts by operator, and their sums."""
     counts = collections.Counter((one["operator"], one["verdict"]) for one in results)
     lines = ["| operator | " + " | ".join(judge.VERDICTS) + " |",
              "|---|" + "---:|" * len(judge.VERDICTS)]
@@ -48,7 +48,7 @@ def where(one):
 
 
 def judgements(page):
-    """{(where, change): judgement} of a page's survivors."""
+    """Returns {(where, change): judgement} of a page's survivors."""
     found = {}
     for line in page.partition(BEGIN)[2].partition(HEAD)[2].splitlines():
         cells = re.split(r"(?<!\\)\|", line)
@@ -59,7 +59,7 @@ def judgements(page):
 
 
 def section(seed, results, covered, known):
-    """What stands between BEGIN and END."""
+    """Returns the text between BEGIN and END."""
     survivors = [one for one in results if one["verdict"] == judge.SURVIVED]
     lines = [f"Seed {seed}: {share(results):.1f} % killed. {covered}", "", *table(results), ""]
     rows = []

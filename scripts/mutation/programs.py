@@ -13,14 +13,14 @@ from typing import NamedTuple
 import sandbox
 import tree
 
-# "text" tests no compiled code; the others need what not every machine has, or hours.
+# "text" tests no compiled code; the others need special machines or hours.
 OMITTED_SUITES = {"slow", "root", "huge", "fuzz", "text"}
 
 
 class Choice(NamedTuple):
-    """Of tests."""
+    """A choice of tests."""
     names: tuple = ("*",)  # Patterns.
-    scripts: bool = False  # Also scripts that run whole applications.
+    scripts: bool = False  # Include scripts that run whole applications.
 
     def has(self, name, compiled):
         return (compiled or self.scripts) and any(fnmatch.fnmatch(name, p) for p in self.names)
@@ -32,7 +32,7 @@ class Program(NamedTuple):
     command: tuple
     environment: dict
     cwd: pathlib.Path
-    targets: tuple  # What it runs, in the preset's folder.
+    targets: tuple  # Targets that it runs, in the preset's folder.
 
     def run(self, cpu_limit_s, limit_s, **environment):
         return sandbox.run(self.command, self.cwd,
@@ -40,14 +40,15 @@ class Program(NamedTuple):
                            cpu_limit_s, limit_s)
 
     def files(self):
-        """What it runs and the tree's libraries that these link."""
+        """Returns the files that it runs and the tree's libraries that they link."""
         found = {tree.folder(self.preset) / target for target in self.targets}
         for path in list(found):
             found |= set(linked(path))
         return sorted(found)
 
     def digest(self):
-        """Of the object code: equal for two builds of which no test can tell which is which."""
+        """Returns a digest of the object code. Builds with equal digests are indistinguishable to
+        tests."""
         digest = hashlib.sha256()
         for path in self.files():
             digest.update(path.read_bytes())
@@ -68,7 +69,7 @@ def information(preset, name):
 
 
 def programs(preset, choice):
-    """Those test programs of a configured folder that a choice includes."""
+    """Returns the test programs of a configured folder that a choice includes."""
     build = tree.folder(preset)
     outputs = {target["id"]: [str(pathlib.Path(name).relative_to(build))
                               for name in target["filename"]]

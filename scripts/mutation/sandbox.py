@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a test that may do anything: kill every process, remove what lies in the runtime folder,
-allocate, write or compute without end. It has processes, /run, /tmp and /dev/shm of its own."""
+"""Runs a test that may do any damage: kill processes, delete runtime files, allocate, write or
+compute without end. It has private PID, /run, /tmp and /dev/shm."""
 import math
 import os
 import re
@@ -14,8 +14,8 @@ from typing import NamedTuple
 import tree
 
 DATA_KIB = 6 << 20
-# $0: a folder that must stay visible, below one of those that are hidden, too; $1: seconds of
-# processor time; then the command, as a child: signals do not end process 1.
+# $0: a folder that must stay visible, even below a hidden folder; $1: seconds of CPU time; then the
+# command, which runs as a child because process 1 ignores signals.
 SETUP = """
 for own in /run /tmp /dev/shm; do
   mount -t tmpfs tmpfs /mnt
@@ -29,19 +29,19 @@ shift
 exit $?
 """ % DATA_KIB
 FAILED_CASE = re.compile(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)|^(?:FAIL|ERROR): (\w+)", re.M)
-PASSED = (0, 77)  # 77: it cannot run here.
+PASSED = (0, 77)  # 77: the test was skipped.
 
 
 class Outcome(NamedTuple):
     passed: bool
-    why: str  # Of a failure: a case, a signal, a limit.
+    why: str  # The cause of a failure: a case, a signal, a limit.
     seconds: float
     cpu_s: float
 
 
 def run(command, cwd, environment, cpu_limit_s, limit_s):
-    """cpu_limit_s holds for each process, limit_s for all of them by the clock: it is for those
-    that wait forever, and may be long, as a busy machine makes everything late."""
+    """cpu_limit_s applies to each process. limit_s, in real time, applies to all of them and ends
+    tests that wait forever; it may be long, as a busy machine slows everything down."""
     confined = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--mount",
                 "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", SETUP,
                 str(tree.ROOT), str(math.ceil(cpu_limit_s)), *map(str, command)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """C++ source as tokens: enough of the language to find operators, constants and statements in code
-that clang-format has laid out."""
+that clang-format has formatted."""
 import re
 from typing import NamedTuple
 
@@ -21,8 +21,8 @@ class Token(NamedTuple):
     kind: str  # name, number, text (strings and characters) or mark
     text: str
     at: int  # Offset in the source.
-    line: int  # From 1.
-    spaced: bool  # White space on both sides: what clang-format gives a binary operator.
+    line: int  # One-based.
+    spaced: bool  # White space on both sides, as clang-format puts around a binary operator.
 
     @property
     def end(self):
@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
 
 def tokens(source):
-    """All but white space, comments and preprocessor lines."""
+    """Returns all tokens except white space, comments and preprocessor lines."""
     found, line, counted = [], 1, 0
     for match in TOKEN.finditer(source):
         kind = "text" if match.lastgroup == "fence" or match["raw"] else match.lastgroup
@@ -45,7 +45,7 @@ def tokens(source):
 
 
 def partners(found):
-    """{index of an opening bracket: index of its closing one}, and the same backwards. "]]" that
+    """Returns {index of an opening bracket: index of its closing one}, and the reverse. A "]]" that
     ends two subscripts closes both."""
     pairs, open_ones = {}, []
     for i, token in enumerate(found):

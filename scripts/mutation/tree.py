@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A copy of the tree to mutate and to build in: neither an interrupted run nor an edit meanwhile does
-any harm."""
+"""A copy of the tree that is mutated and built, so that an interrupted run or a concurrent edit
+does not harm the tree."""
 import hashlib
 import os
 import pathlib
@@ -18,13 +18,13 @@ def names():
                              capture_output=True, text=True)
     if listing.returncode == 0:
         return [name for name in listing.stdout.splitlines() if (ROOT / name).is_file()]
-    return [str(p.relative_to(ROOT)) for p in ROOT.rglob("*")  # An unpacked archive of the tree.
+    return [str(p.relative_to(ROOT)) for p in ROOT.rglob("*")  # The tree is an unpacked archive.
             if p.is_file() and p.relative_to(ROOT).parts[0] not in ("build", ".git")]
 
 
 def sync():
-    """Makes the copy as the tree is; returns a digest of what decides verdicts. Files that are the
-    same stay untouched, so that little is built again."""
+    """Makes the copy; returns a digest of the files that affect verdicts. Identical files are not
+    touched, so that little is rebuilt."""
     digest = hashlib.sha256()
     wanted = sorted(names())
     for name in wanted:
@@ -42,12 +42,12 @@ def sync():
             path.unlink()
     (TREE / "build").mkdir(exist_ok=True)
     if not (TREE / "build" / "deps").exists():
-        (TREE / "build" / "deps").symlink_to(ROOT / "build" / "deps")  # What scripts/setup fetched.
+        (TREE / "build" / "deps").symlink_to(ROOT / "build" / "deps")  # scripts/setup's downloads.
     return digest.hexdigest()
 
 
 def sources():
-    """{path: text} of what can be mutated."""
+    """Returns {path: text} of the files that can be mutated."""
     paths = [p for top in MUTATED for p in sorted((TREE / top).rglob("*"))
              if p.suffix in (".h", ".cc")]
     return {str(p.relative_to(TREE)): p.read_text(encoding="utf-8") for p in paths}
@@ -58,8 +58,8 @@ def folder(preset):
 
 
 def build(preset, targets, keep=True):
-    """Whether the targets (paths in the preset's folder) compile, and what was said. With `keep`,
-    the compiler's cache takes the objects."""
+    """Returns whether the targets (paths in the preset's folder) compile, and the compiler's
+    output. With `keep`, the compiler's cache stores the objects."""
     environment = os.environ | ({} if keep else {"CCACHE_READONLY": "1"})
     done = subprocess.run([TREE / "scripts" / "build", preset, *targets], env=environment,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

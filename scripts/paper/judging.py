@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How our values are judged beside papers'. Pure."""
+"""Compares our values with papers'. Pure functions."""
 import math
 import re
 
 UNITS = {"ps": 1e-3, "ns": 1, "us": 1e3, "ms": 1e6}
-# Of a count that follows a law: beyond this many standard deviations it does not.
+# A count that follows a statistical law may differ by this many standard deviations.
 DEVIATIONS = 4
 # The words of each kind of row, for a value that agrees with its source and for one that does not.
-# Only a prediction can be reproduced: its source gives a value with two sides, and ours could have
-# come out otherwise.
+# Only a prediction can be reproduced: its source bounds the value on both sides, and ours could
+# have differed.
 WORDS = {
     "prediction": ("reproduced", "differs"),
     "bound": ("within the bound", "outside the bound"),
@@ -17,7 +17,7 @@ WORDS = {
     "invariant": ("our invariant", "our invariant FAILS"),
     "check": ("check of the simulator: holds", "check of the simulator: FAILS"),
 }
-# The same of rows that are not computed here: before the place, and as they are counted.
+# Words for rows that are not computed here: the prefix of the place, and the name in the count.
 ELSEWHERE = {"measured": ("measured by ", "measured elsewhere"),
              "not reproducible": ("not reproducible; ", "not reproducible"),
              "claim": ("", "shown by other tests")}
@@ -33,7 +33,7 @@ def total(terms, inputs):
 
 
 def holds(paper, value, inputs):
-    """Whether our value is what the paper says, and the tolerance that was allowed."""
+    """Returns whether our value agrees with the paper, and the tolerance that was applied."""
     tolerance = paper.get("tolerance", 0)
     if "sum" in paper:
         expected = total(paper["sum"], inputs)
@@ -52,7 +52,7 @@ def holds(paper, value, inputs):
 
 
 def judge(paper, row, inputs):
-    """(verdict, tolerance, word to be counted)."""
+    """Returns (verdict, tolerance, word to be counted)."""
     kind = paper.get("kind")
     if "elsewhere" in paper:
         before, word = ELSEWHERE[kind]

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What papers say about a host and its NIC, beside what Sluice computes in virtual time.
+"""Compares claims of papers about a host and its NIC with results of Sluice in virtual time.
 
-Values of papers are in values.json, each with its source, the place there and the words. Ours come
-from sluice-paper-rows alone: operations on a modelled link, and a table of costs. judging.py has
-the words of the verdicts, and docs/paper_tables.md explains them.
+values.json contains the papers' values, each with its source, the place in it and the quotation.
+Ours come only from sluice-paper-rows: operations on a modelled link, and a table of costs.
+judging.py defines the words of the verdicts, and docs/paper_tables.md explains them.
 """
 import argparse
 import collections
@@ -24,7 +24,7 @@ import ranges  # pylint: disable=wrong-import-position
 from judging import judge, total  # pylint: disable=wrong-import-position
 from progress import Progress  # pylint: disable=wrong-import-position
 
-MEASURED = "build/measured/paper_tables.json"  # Where scripts/report finds it.
+MEASURED = "build/measured/paper_tables.json"  # scripts/report reads this file.
 VALUES = pathlib.Path(__file__).resolve().parent / "values.json"
 RANGES = VALUES.parent / "ranges.json"
 PROGRAM = "tools/paper_rows/sluice-paper-rows"
@@ -33,7 +33,7 @@ BEGIN, END = "<!-- begin: scripts/paper_tables --page -->", "<!-- end -->"
 
 class Plot(NamedTuple):
     axis: str
-    short: str  # What a cell of its table holds.
+    short: str  # The contents of its table cell.
     panels: tuple
     log_x: bool = False
 
@@ -57,8 +57,8 @@ def parse_arguments():
                         help="change an input, as pcie_oneway=500ns; --inputs lists them")
     parser.add_argument("--inputs", action="store_true", help="list the inputs")
     parser.add_argument("--ranges", nargs="?", const=str(RANGES), metavar="FILE",
-                        help="sweep the inputs again (minutes): where each verdict stands; "
-                        "default: scripts/paper/ranges.json, of the inputs' own values")
+                        help="sweep the inputs again (minutes): the limits of each verdict; "
+                        "default: scripts/paper/ranges.json, for the inputs' default values")
     parser.add_argument("--json", metavar="FILE",
                         help=f"default: {MEASURED}; - = standard output, instead of the table")
     parser.add_argument("--plot", metavar="FOLDER",
@@ -77,7 +77,8 @@ def build():
 
 
 def compute(program, settings):
-    """What sluice-paper-rows computes; after an interrupt what it had, with "stopped"."""
+    """Returns the output of sluice-paper-rows; after an interrupt the partial output, with
+    "stopped"."""
     command = [str(program), "--plots", "--progress",
                *(part for each in settings for part in ("--set", each))]
     progress = None
@@ -94,7 +95,7 @@ def compute(program, settings):
                     progress.step(step[3])
                 break
             except KeyboardInterrupt:
-                process.send_signal(signal.SIGINT)  # It ends with what it is at.
+                process.send_signal(signal.SIGINT)  # It finishes its current row.
         if progress:
             progress.close()
         if process.wait() != 0:
@@ -104,7 +105,7 @@ def compute(program, settings):
 
 
 def sweep(program, settings, data, computed, place):
-    """Where each verdict stands, written for later runs."""
+    """Determines the range in which each verdict holds, and writes it for later runs."""
     sweeper = ranges.Sweeper(program, settings, data, computed)
     if changed := sweeper.changed_by_sample():
         sys.exit(f"paper_tables: short runs judge {', '.join(changed)} otherwise: ranges.SAMPLE")
@@ -129,7 +130,8 @@ def law_of(row):
 
 
 def join(data, computed, stands):
-    """Rows of papers and ours; `stands`: where verdicts do, as ranges.Sweeper finds it."""
+    """Joins rows of papers and ours; `stands` contains the ranges of verdicts, from
+    ranges.Sweeper."""
     inputs = {each["name"]: each for each in computed["inputs"]}
     rows = {row["id"]: row for row in computed["rows"]}
     joined = []
@@ -174,7 +176,7 @@ def join(data, computed, stands):
 
 
 def shown_inputs(row):
-    """Few by name, many by what they are costs of."""
+    """Lists a few inputs by name, and many by the operations that they are costs of."""
     return ", ".join(row["inputs"] if len(row["inputs"]) <= 4 else row["groups"])
 
 
@@ -214,12 +216,12 @@ def print_swept(inputs, out):
 
 
 def cell(point):
-    """Of a plot's table: what its panels show."""
+    """Formats the panels of a plot for a table."""
     return " / ".join(f"{value:.1f}" for value in point[1:])
 
 
 def print_plots(plots, out):
-    """The plots' data in short."""
+    """Prints a summary of the plots' data."""
     for name, plot in PLOTS.items():
         if name not in plots:
             continue
@@ -235,7 +237,7 @@ def print_plots(plots, out):
 
 
 def replace_in_page(page, text):
-    """What stands between the two marks."""
+    """Replaces the text between the two marks."""
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
     page.write_text(before + BEGIN + "\n" + text + END + after, encoding="utf-8")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where each verdict of the reproduction table stands: every estimate and every free parameter is
-moved alone over its range (sluice-paper-rows has them), outwards from its value, until the verdict
-of a row is another; then the limit is narrowed down. A verdict that changes between two points and
-changes back is not seen."""
+"""Finds the range in which each verdict of the reproduction table holds. Every estimate and every
+free parameter is moved alone over its range (defined by sluice-paper-rows), away from its value,
+until the verdict of a row changes; then the limit is bisected. A verdict that changes and changes
+back between two points is not detected."""
 import concurrent.futures
 import json
 import math
@@ -13,8 +13,8 @@ import subprocess
 from judging import UNITS, judge, nanoseconds
 
 STEPS = 2       # Between a value and each end of its range.
-HALVINGS = 4    # Of the step at which a verdict changed.
-# Shorter runs than the table's, which must give the same verdicts.
+HALVINGS = 4    # Bisections of the step in which a verdict changed.
+# Shorter runs than the table's, which must result in the same verdicts.
 SAMPLE = ("requests=1000", "echo_frames=60000", "rpc_calls=20000")
 SWEPT = ("prediction", "bound", "claim")
 
@@ -24,7 +24,8 @@ def units_of(text):
 
 
 def text_of(number, like):
-    """A number as the value `like` is written: with its unit, whole if it is whole."""
+    """Formats a number like the value `like`: with its unit, and without a fraction if that has
+    none."""
     unit = units_of(like)
     if unit:
         return f"{number / UNITS[unit]:.6g}{unit}"
@@ -32,13 +33,13 @@ def text_of(number, like):
 
 
 def ends(sweep):
-    """The numbers that a range consists of, or its two ends, and whether it has values between."""
+    """Returns the numbers of a range, or its two ends, and whether values in between are valid."""
     parts = sweep.split(" to ") if " to " in sweep else sweep.split()
     return [nanoseconds(part) for part in parts], " to " in sweep
 
 
 def outwards(value, sweep):
-    """From a value to one end of its range, and to the other."""
+    """Returns the points from a value to one end of its range, and those to the other end."""
     points, dense = ends(sweep)
     if not dense:
         return [[p for p in reversed(points) if p < value], [p for p in points if p > value]]
@@ -52,7 +53,7 @@ def outwards(value, sweep):
 
 
 class Sweeper:
-    """Runs of sluice-paper-rows with one input changed. `computed`: the table's own rows."""
+    """Runs sluice-paper-rows with one input changed. `computed` contains the rows of the table."""
 
     def __init__(self, program, settings, data, computed):
         self.command = [str(program), *(part for each in (*SAMPLE, *settings)
@@ -66,18 +67,19 @@ class Sweeper:
         return judge(self.papers[row["id"]], row, inputs)[2]
 
     def swept(self):
-        """Rows whose verdict a range says something about."""
+        """Returns the rows whose verdicts are swept."""
         return [name for name in self.rows
                 if self.papers[name].get("kind") in SWEPT and not self.words[name].startswith("fit")]
 
     def changed_by_sample(self):
-        """Rows whose verdict is another in shorter runs."""
+        """Returns the rows whose verdict differs in shorter runs."""
         rows = self.swept()
         words = self.words_at("seed", self.inputs["seed"]["value"], rows)
         return [row for row in rows if words.get(row) != self.words[row]]
 
     def words_at(self, name, value, rows):
-        """The words of `rows` if an input has another value; none where it can not have it."""
+        """Returns the words of `rows` for another value of an input; empty if the value is
+        invalid."""
         done = subprocess.run([*self.command, "--rows", ",".join(rows), "--set", f"{name}={value}"],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -87,7 +89,8 @@ class Sweeper:
         return {row["id"]: self.word(row, inputs) for row in computed["rows"] if row["id"] in rows}
 
     def limit(self, name, points, rows):
-        """Of each row: the last value at which its word is the same, and the next, or nothing."""
+        """Returns, for each row, the last value with the same word, and the first with another, or
+        None."""
         like = self.inputs[name]["value"]
         stands = {row: like for row in rows}
         falls = dict.fromkeys(rows)
@@ -118,14 +121,15 @@ class Sweeper:
         return stands, falls
 
     def tasks(self):
-        """Inputs that have a range, with the rows that they may move."""
+        """Returns the inputs that have a range, with the rows that they may affect."""
         rows = self.swept()
         named = ((name, [row for row in rows if name in self.rows[row]["inputs"]])
                  for name, each in self.inputs.items() if each["sweep"])
         return [(name, rows) for name, rows in named if rows]
 
     def sweep(self, step=lambda name: None):
-        """By row: its word, its value, and by input the range and where the word stands in it."""
+        """Returns, by row, its word, its value, and by input the range and the limits of the
+        word."""
         found = {row: {"word": self.words[row], "value": self.rows[row]["value"], "inputs": {}}
                  for row in self.swept()}
         tasks = [(name, named, outwards(nanoseconds(self.inputs[name]["value"]),
@@ -143,7 +147,7 @@ class Sweeper:
 
 
 def short(text):
-    """A limit as a table shows it."""
+    """Shortens a limit for a table."""
     if "." not in text:
         return text
     unit = units_of(text)
@@ -151,7 +155,7 @@ def short(text):
 
 
 def shown(ranges, row, word):
-    """For a table: where the word stands. Nothing for rows that have no range."""
+    """Formats the limits of the word for a table; empty for rows without a range."""
     found = ranges.get(row["id"])
     if found is None:
         return ""

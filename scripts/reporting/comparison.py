@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What changed between two runs beyond noise. Pure."""
+"""Finds changes between two runs beyond noise. Pure functions."""
 from typing import NamedTuple
 
 from apart import tell_apart
@@ -8,18 +8,19 @@ from growth import cost
 from inputs import GROWTH, THROUGHPUT
 from rows import DEVICE_BOUND_SHARE, key, why_unusable
 
-# Of a host, without which figures are not comparable; and what else may explain a change.
+# Figures are comparable only if these properties of the hosts agree; other differences may explain
+# a change.
 SAME = ("cpu", "hugepages")
 OTHERS = ("cpus", "dpdk", "kernel")
 CHANGED = ("better", "worse")
 
 
 class Change(NamedTuple):
-    name: tuple     # app, mode, iface, traffic; of growth app, axis, iface, point.
+    name: tuple     # app, mode, iface, traffic; for growth app, axis, iface, point.
     metric: str
     old: dict       # Envelopes; None: not in that run.
     new: dict
-    verdict: str    # "better", "worse", or why neither can be said.
+    verdict: str    # "better", "worse", or the reason for no verdict.
 
     @property
     def ratio(self):
@@ -29,7 +30,7 @@ class Change(NamedTuple):
 
 
 def why_not(old, new):
-    """What keeps a pair of rows from a verdict, or nothing."""
+    """Returns the reason why a pair of rows has no verdict, or an empty string."""
     for run, row in (("old", old), ("new", new)):
         if row["verdict"]:
             return f"no verdict: the {run} row is {reason(row)}"
@@ -41,7 +42,7 @@ def bound(row):
 
 
 def compare_rows(old, new):
-    """Changes of cycles and rates; rows that only one run has come last, with their cycles."""
+    """Returns changes of cycles and rates; rows of only one run come last, with their cycles."""
     old, new = ({key(row): row for row in rows} for rows in (old, new))
     found = []
     for name, row in new.items():
@@ -63,7 +64,7 @@ def compare_rows(old, new):
 
 
 def alone(old, new):
-    """What only one run has."""
+    """Returns the rows of only one run."""
     return [Change(name, "cycles_per_pkt", spread, None, "only in the old run")
             for name, spread in old.items() if name not in new] + \
         [Change(name, "cycles_per_pkt", None, spread, "only in the new run")
@@ -85,7 +86,7 @@ def compare_growth(old, new):
 
 
 def host_differences(old, new):
-    """(what differs so that nothing can be judged, what else differs) between two manifests."""
+    """Returns (differences that prevent a comparison, other differences) between two manifests."""
     def differing(names):
         return [f"{name}: {old.get(name)} -> {new.get(name)}" for name in names
                 if old.get(name) != new.get(name)]
@@ -93,7 +94,7 @@ def host_differences(old, new):
 
 
 def compare(kind, old, new):
-    """Changes, and lines about the hosts."""
+    """Returns the changes, and lines about the hosts."""
     fatal, others = host_differences(old["manifest"], new["manifest"])
     changes = {THROUGHPUT: compare_rows, GROWTH: compare_growth}[kind](old["rows"], new["rows"])
     if fatal:
@@ -103,7 +104,7 @@ def compare(kind, old, new):
 
 
 def lines(changes):
-    """For people: what changed, then how many did not, and why."""
+    """Returns lines of text: the changes, then the number of unchanged rows and the reasons."""
     changed = [change for change in changes if change.verdict in CHANGED]
     out = [f"{change.verdict:<7}{' '.join(change.name)}: {change.metric} "
            f"{change.old['value']:.2f} -> {change.new['value']:.2f} ({change.ratio:.2f}x)"

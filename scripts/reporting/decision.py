@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which interface for which workload, from the rows of a run. Pure.
+"""Chooses the interface for each workload from the rows of a run. Pure functions.
 
-The interface that leaves the worker most of its core wins: the fewest cycles for a packet. Rates
-decide nothing, as one core plays the NIC. Every two interfaces of a workload are compared by
-neighbouring samples (paired.py), for which no host is too noisy. The order of two is given if it
-holds with all others of its workload together: Holm's procedure (Scandinavian Journal of Statistics
-6, 1979). An interface is chosen if no other one is cheaper than it. One that does other work, drops
-what others send or fails, is named and not chosen; one of which nothing is known prevents a verdict,
-since it might be the best."""
+The interface that uses least of the worker's core wins: the fewest cycles per packet. Rates are
+irrelevant here, because one core simulates the NIC. Every two interfaces of a workload are compared
+by neighbouring samples (paired.py), which works however noisy the host is. The order of two is
+reported if it holds simultaneously with all other pairs of the workload: Holm's procedure
+(Scandinavian Journal of Statistics 6, 1979). An interface is chosen if no other one is cheaper. An
+interface that does other work, drops frames that others send, or fails, is named but not chosen. If
+nothing is known about one, there is no verdict, since it might be the best."""
 from itertools import combinations
 from typing import NamedTuple
 
 import paired
 from rows import MAX_DROP_DIFFERENCE, device_bound, drop_share, neighbours, why_unusable
 
-ERROR = 0.05  # Chance that any order that is given for a workload is wrong.
+ERROR = 0.05  # Probability that any reported order of a workload is wrong.
 UNSEEN = "no work was seen"
 
 
@@ -22,12 +22,12 @@ class Decision(NamedTuple):
     app: str
     mode: str
     traffic: str
-    choice: tuple    # One interface, or several that cannot be told apart; none: no verdict.
-    why: str         # There is no verdict; or nothing.
-    rows: tuple      # Judged, the cheapest first: those of the choice come before the others.
-    over: dict       # Ratio of its cycles to the first one's, by interface; not of the first.
-    pairs: int       # Of interfaces that were compared.
-    left_out: dict   # Why, by interface.
+    choice: tuple    # One interface, or several that are indistinguishable; empty: no verdict.
+    why: str         # The reason for no verdict, or empty.
+    rows: tuple      # Judged rows, the cheapest first; chosen ones precede the others.
+    over: dict       # Ratio of its cycles to the first one's, by interface, without the first.
+    pairs: int       # The number of compared pairs of interfaces.
+    left_out: dict   # Reasons by interface.
 
 
 def ours(rows):
@@ -35,7 +35,7 @@ def ours(rows):
 
 
 def by_workload(rows):
-    """Rows of our own by (app, mode, traffic), in their order."""
+    """Groups our rows by (app, mode, traffic), in their order."""
     found = {}
     for row in ours(rows):
         found.setdefault((row["app"], row["mode"], row["traffic"]), []).append(row)
@@ -43,12 +43,12 @@ def by_workload(rows):
 
 
 def reason(row):
-    """Why a row has no verdict of its own, as rows.verdict_of says it."""
+    """Returns why a row has no verdict, in the words of rows.verdict_of."""
     return "without hugepages" if row["verdict"] == "no verdict" else row["verdict"]
 
 
 def excluded(rows):
-    """Why a row takes no part, by interface."""
+    """Returns why rows are excluded, by interface."""
     least = min(map(drop_share, rows))
     out = {}
     for row in rows:
@@ -57,19 +57,20 @@ def excluded(rows):
         elif all(map(why_unusable, row["samples"])):
             out[row["iface"]] = UNSEEN
         elif drop_share(row) - least > MAX_DROP_DIFFERENCE:
-            out[row["iface"]] = "drops what others send"
+            out[row["iface"]] = "drops more than others"
     return out
 
 
 def compared(ours_row, theirs_row):
-    """Cycles of one row over another's; None: they have no round in common."""
+    """Returns the cycles of one row over another's; None if they have no round in common."""
     pairs = neighbours(ours_row, theirs_row)
     return paired.cost_ratio(*zip(*((one["cycles_per_pkt"], other["cycles_per_pkt"])
                                     for one, other in pairs))) if pairs else None
 
 
 def orders(ratios):
-    """Of ratios by (interface, interface): the pairs (cheaper, dearer) whose order is given."""
+    """Returns the pairs (cheaper, dearer) with a reported order, from ratios by (interface,
+    interface)."""
     given = set()
     for number, (names, found) in enumerate(sorted(ratios.items(), key=lambda it: it[1]["chance"])):
         if found["chance"] > ERROR / (len(ratios) - number):
@@ -79,7 +80,7 @@ def orders(ratios):
 
 
 def decide(workload, rows):
-    """Of the rows of one workload, one for each interface."""
+    """Decides a workload from its rows, one for each interface."""
     left_out = excluded(rows)
     judged = sorted((row for row in rows if row["iface"] not in left_out),
                     key=lambda row: row["cycles_per_pkt"])
@@ -93,7 +94,7 @@ def decide(workload, rows):
                         why, tuple(first), over, len(ratios), left_out)
 
     if unknown := [iface for iface, why in left_out.items() if why == UNSEEN]:
-        return decision((), f"nothing is known of {', '.join(unknown)}")
+        return decision((), f"no data for {', '.join(unknown)}")
     if not ratios:
         return decision((), "fewer than two interfaces to compare")
     dearer = {dear for _, dear in orders(ratios)}

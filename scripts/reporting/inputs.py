@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of measurements: what each is, and whether it holds what the page needs. docs/report.md
-describes the kinds; whatever else a file holds is ignored."""
+"""Reads files of measurements: identifies the kind, and checks that the members for the page are
+present. docs/report.md describes the kinds; other members are ignored."""
 import json
 import math
 import os
@@ -10,16 +10,16 @@ THROUGHPUT, GROWTH, PAPER, CURVES, ZERO_LOSS = (
     "throughput", "growth", "paper tables", "curves", "zero loss")
 NUMBER = (int, float)
 MAX_BYTES = 1 << 28
-LEAST, MOST = 1e-30, 1e30  # Of numbers: what is computed of them stays finite.
+LEAST, MOST = 1e-30, 1e30  # Limits of numbers, so that derived values stay finite.
 ORIGINS = ("measured", "simulated")
 
 
 class BadInput(Exception):
-    """One line: the file, the place in it, and what is wrong."""
+    """One line with the file, the place in it, and the fault."""
 
 
 def kind_of(data):
-    """By its members; None of a file that is not ours."""
+    """Returns the kind by the members; None for unknown files."""
     if not isinstance(data, dict):
         return None
     if isinstance(data.get("curves"), list):
@@ -37,18 +37,18 @@ def kind_of(data):
 
 
 def need(thing, members, where):
-    """Checks types: of members by name, of a list's items by a list of one, of a number that it is
-    finite. A tuple of strings: one of these."""
+    """Checks types: a dict gives members by name, a list of one the type of items, a tuple of
+    strings the permitted values. Numbers must be finite."""
     if isinstance(members, dict):
         if not isinstance(thing, dict):
-            raise BadInput(f"{where} is no object")
+            raise BadInput(f"{where} is not an object")
         for name, member in members.items():
             if name not in thing:
                 raise BadInput(f"{where} has no '{name}'")
             need(thing[name], member, f"{where}, {name}")
     elif isinstance(members, list):
         if not isinstance(thing, list):
-            raise BadInput(f"{where} is no list")
+            raise BadInput(f"{where} is not a list")
         for number, item in enumerate(thing):
             need(item, members[0], f"{where} {number}")
     elif isinstance(members, tuple) and isinstance(members[0], str):
@@ -59,11 +59,11 @@ def need(thing, members, where):
             or not isinstance(thing, members):
         raise BadInput(f"{where} has a wrong type")
     elif isinstance(thing, float) and not math.isfinite(thing):
-        raise BadInput(f"{where} is no finite number")
+        raise BadInput(f"{where} is not a finite number")
 
 
 def check_values(data, where):
-    """Of everything in a file: numbers can be computed with, texts can be written."""
+    """Checks that numbers in a file can be computed with, and that texts can be written."""
     left = [data]
     while left:
         thing = left.pop()
@@ -78,7 +78,7 @@ def check_values(data, where):
             raise BadInput(f"{where} has a number that is not within {LEAST:g} and {MOST:g}")
 
 
-# Rows are made again of their samples.
+# Rows are rebuilt from their samples.
 SAMPLE = {"app": str, "mode": str, "iface": str, "traffic": str, "round": int, "duration_s": NUMBER,
           "cycles_per_pkt": NUMBER, "mpps": NUMBER, "gbps": NUMBER}
 AXIS = {"label": str, "unit": str, "log": bool}
@@ -106,10 +106,11 @@ MEMBERS = {
 
 
 def read(path):
-    """(kind, data) of a file."""
+    """Returns (kind, data) of a file."""
     try:
         with open(path, encoding="utf-8") as file:
-            # A read sets memory for all of its size aside, so ask for no more than there is.
+            # read() allocates its whole argument in advance, so do not request more than the file's
+            # size.
             text = file.read(min(os.fstat(file.fileno()).st_size or MAX_BYTES, MAX_BYTES) + 1)
         if len(text) > MAX_BYTES:
             raise BadInput(f"{path}: larger than {MAX_BYTES >> 20} MiB")
@@ -132,12 +133,12 @@ def read(path):
             need(list(row["points"].values()), [[{"cycles_per_pkt": NUMBER}]], where)
             if wrong := [point for point in row["points"]
                          if not re.fullmatch("[1-9][0-9]{0,29}", point)]:
-                raise BadInput(f"{where}: '{wrong[0][:20]}' is no point")
+                raise BadInput(f"{where}: '{wrong[0][:20]}' is not a point")
     return kind, data
 
 
 def check_points(curves, path):
-    """Of two numbers each, which axes from 0 on, or logarithmic ones, can show."""
+    """Checks points of two numbers each: axes start at 0, or are logarithmic."""
     for curve in curves:
         for series in curve["series"]:
             for point in series["points"]:

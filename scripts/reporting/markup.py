@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""HTML of text, tables and sections. Everything that comes from a file passes through `text`."""
+"""HTML of text, tables and sections. All text that comes from a file passes through `text`."""
 import html
 
-# What stands beside every figure: where it comes from.
+# The origin that is printed next to every figure.
 MEASURED_MODEL = ("measured", "measured on this host, on model NICs: one core plays the NIC")
 MEASURED = ("measured", "measured on this host")
 SIMULATED = ("simulated", "computed in virtual time: no hardware, no clock")
@@ -20,13 +20,13 @@ def badge(origin):
 
 
 def verdict(said):
-    """Coloured by what it says."""
+    """Colours a verdict by its content."""
     kinds = {"met": "good", "better": "good", "NOT MET": "bad", "worse": "bad", "FAILED": "bad"}
     return f'<span class="verdict {kinds.get(said, "none")}">{text(said)}</span>' if said else ""
 
 
 class Cell:
-    """Of a table: what is shown, and what it is sorted by; `markup` is shown as it is."""
+    """A cell of a table: the displayed text and the sort key; `markup` is inserted verbatim."""
 
     def __init__(self, shown, order=None, markup=None):
         self.order = shown if order is None else order
@@ -35,14 +35,14 @@ class Cell:
 
 
 def number(value, digits=1, unit=""):
-    """A cell of a number; a dash if there is none, which sorts behind all numbers."""
+    """Returns a cell for a number; a dash, which sorts after all numbers, if it is None."""
     if value is None:
         return Cell("-", float("inf"))
     return Cell(f"{value:,.{digits}f}{unit}", value)
 
 
 def spread(found, digits=1):
-    """A figure, and small beside it its range."""
+    """Formats a figure with its range in small print."""
     if found is None:
         return Cell("-", float("inf"))
     value, low, high = (f"{found[part]:,.{digits}f}" for part in ("value", "low", "high"))
@@ -50,7 +50,8 @@ def spread(found, digits=1):
 
 
 def table(titles, rows, caption, origin):
-    """Sortable by a click on a title. Rows are of Cells, or of what becomes one."""
+    """Returns a table that a click on a title sorts. Rows consist of Cells, or of values that are
+    converted to them."""
     def cell(value):
         value = value if isinstance(value, Cell) else Cell(value)
         kind = ' class="number"' if value.is_number else ""
@@ -71,12 +72,12 @@ def paragraph(words, kind=""):
 
 
 def bullets(lines):
-    """Of markup."""
+    """Returns a list of markup."""
     return "<ul>\n" + "".join(f"<li>{line}</li>\n" for line in lines) + "</ul>\n"
 
 
 def section(title, *parts):
-    """Nothing if there are no parts."""
+    """Returns an empty string if there are no parts."""
     inner = "".join(parts)
     anchor = "".join(c if c.isalnum() else "-" for c in title.lower())
     return f'<section id="{text(anchor)}"><h2>{text(title)}</h2>\n{inner}</section>\n' \

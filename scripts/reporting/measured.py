@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sections of what scripts/throughput measured: rows, rates, growth, engines, peers, host, noise."""
+"""Sections for results of scripts/throughput: rows, rates, growth, engines, peers, host, noise."""
 import re
 from statistics import median
 
@@ -56,7 +56,7 @@ def mark(row, name, unit, doubt):
 
 
 def pictures(rows):
-    """Cycles and rates, a picture for each mode of each application."""
+    """Returns pictures of cycles and rates for each mode of each application."""
     found = []
     for app, mode in dict.fromkeys((row["app"], row["mode"]) for row in ours(rows)):
         own = [row for row in ours(rows) if (row["app"], row["mode"]) == (app, mode)]
@@ -73,31 +73,31 @@ def pictures(rows):
 
 
 def own_targets(data):
-    """Sluice's own targets as the text report judges them."""
+    """Returns Sluice's targets as the text report judges them."""
     manifest = data["manifest"]
     streams = [control["stream_cycles"] for control in manifest["controls"]]
     judged = targets.verdicts(data["rows"], manifest["hugepages"], median(streams),
                               manifest.get("engines") or {}, manifest.get("comparison"))
     measured = [line for line in judged if not line.endswith("not measured in this run")]
     return section("Targets of this project", paragraph(
-        "For its developers: what this version of Sluice is meant to reach.", "note"),
+        "For its developers: the targets of this version of Sluice.", "note"),
         bullets(map(coloured, measured))) if measured else ""
 
 
 def coloured(line):
-    """A target whose last words judge; a remark may follow them."""
+    """Colours a target by the verdict at its end, which a remark may follow."""
     judged = re.fullmatch(r"(.*: )(met|NOT MET)(;.*)?", line)
     return text(judged[1]) + verdict(judged[2]) + text(judged[3] or "") if judged else text(line)
 
 
 def applications(data):
-    """Tables and pictures of our applications."""
+    """Returns tables and pictures of our applications."""
     return section("Applications", pictures(data["rows"]),
                    rows_table(ours(data["rows"]), ROWS_NOTE, MEASURED_MODEL))
 
 
 def peers(data):
-    """Stock programs, and engines by themselves."""
+    """Returns stock programs, and engines without an interface."""
     rows = [row for row in data["rows"] if row.get("peer")]
     engines = data["manifest"].get("engines") or {}
     keyed = {row_rules.key(row): row for row in data["rows"]}
@@ -119,7 +119,7 @@ def peers(data):
 
 
 def kv_parts(comparison):
-    """sluice-kv beside memcached."""
+    """Returns the comparison of sluice-kv with memcached."""
     judged = [kv_report.judged(row) for row in comparison["rows"]]
     body, marks = [], {}
     for row in judged:
@@ -135,7 +135,7 @@ def kv_parts(comparison):
                              f"{row['verdict']}".strip()}
     groups = list(dict.fromkeys(group for group, _ in marks))
     return (paragraph(comparison["work"])
-            + bars("sluice-kv beside memcached", "server, and the path of its requests",
+            + bars("sluice-kv and memcached", "server, and the path of its requests",
                    "k requests a CPU-second", groups, ["busy worker", "process"], marks, MEASURED,
                    "its client was the limit")
             + table(["server", "path", "k/s of busy worker", "k/s of process", "verdict"], body,
@@ -144,7 +144,7 @@ def kv_parts(comparison):
 
 
 def growth_pictures(data):
-    """A picture for each curve: what a packet costs while something grows."""
+    """Returns a picture for each curve of the cost of a packet."""
     found = []
     for app, axis in dict.fromkeys((row["app"], row["axis"]) for row in data["rows"]):
         series = []
@@ -160,7 +160,7 @@ def growth_pictures(data):
 
 
 def host(data):
-    """What was measured on, and how quiet it was."""
+    """Describes the host and its noise."""
     manifest, rows = data["manifest"], data["rows"]
     streams, pings = ([control[name] for control in manifest["controls"]]
                       for name in ("stream_cycles", "ping_pong_cycles"))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sections of files other than throughput's rows: papers' values beside simulated ones, curves,
+"""Sections of files other than throughput's rows: papers' values next to simulated ones, curves,
 zero-loss rates."""
 from markup import (ORIGINS, PAPER, SIMULATED, Cell, badge, number, paragraph, section, table, text,
                     verdict)
 from pictures import lines
 
-NANOSECONDS = {"us": 1e3, "ms": 1e6}  # Of units that are not ns: times are sorted as times.
+NANOSECONDS = {"us": 1e3, "ms": 1e6}  # Units other than ns, since times are sorted by duration.
 PLOTS = {"load": {"label": "load of the CPUs", "unit": "", "log": False},
          "change": {"label": "changes of a waiting task per second", "unit": "", "log": True}}
 COLUMNS = ((1, {"label": "99th percentile of latency", "unit": "us", "log": True}),
@@ -13,7 +13,7 @@ COLUMNS = ((1, {"label": "99th percentile of latency", "unit": "us", "log": True
 
 
 def paper(data):
-    """scripts/paper_tables: all of ours is virtual time."""
+    """Shows scripts/paper_tables; all of our values are virtual time."""
     body = []
     part = ""
     for row in data["rows"]:
@@ -46,11 +46,11 @@ def paper(data):
         paragraph(counts, "soft"),
         f'<div class="pictures">{"".join(pictures)}</div>\n' if any(pictures) else "",
         table(["part", "row", "what", f"paper ({PAPER[0]})", "ours (simulated)", "kind",
-               "tolerance", "verdict", "source"], body, "papers' values beside ours", SIMULATED))
+               "tolerance", "verdict", "source"], body, "papers' values next to ours", SIMULATED))
 
 
 def curves(data):
-    """Each says by itself whether it was measured."""
+    """Each curve states whether it was measured."""
     found = []
     for curve in data["curves"]:
         series = [each | {"origin": each.get("origin") if each.get("origin") in ORIGINS
@@ -62,7 +62,7 @@ def curves(data):
 
 
 def zero_loss(data):
-    """Intervals, not points; a refused verdict gives no figure."""
+    """Shows intervals, not points; a refused verdict has no figure."""
     body = []
     for result in data["zero_loss"]:
         refused = bool(result["verdict"])
@@ -83,7 +83,7 @@ def zero_loss(data):
 
 
 def allowed(result):
-    """Loss that a rate may have: none (NDR), or some (PDR)."""
+    """Returns the permitted loss of a rate: none (NDR), or some (PDR)."""
     percent = result["loss_percent"]
     return Cell(f"up to {percent:g} %" if percent else "none", percent)
 

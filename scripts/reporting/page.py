@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page: its head, the decision, and the sections, in one file that needs no other."""
+"""The page: its head, the decision, and the sections, in one self-contained file."""
 import pathlib
 
 import comparison
@@ -13,7 +13,7 @@ from markup import (MEASURED_MODEL, Cell, badge, number, paragraph, section, spr
 from summary import workload
 
 HERE = pathlib.Path(__file__).resolve().parent
-# The browser itself refuses whatever would come from elsewhere.
+# The browser refuses all external resources.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 MODEL_NOTE = ("Measured on this host with model NICs: one core plays the NIC and really copies every "
               "byte. Worker cycles describe the interface; rates describe the model, too. No Ensō "
@@ -39,20 +39,20 @@ def host_line(manifest):
 
 
 def warnings(data):
-    """What whoever reads the page must know first."""
+    """Returns warnings that a reader must see first."""
     manifest = data["manifest"]
     found = []
     if manifest.get("stopped"):
         found.append(f"This run ended early ({manifest['stopped']}): rows are missing, or have fewer "
                      "samples.")
     if not manifest["hugepages"]:
-        found.append("Without hugepages nothing is judged: TLB misses cost more than the interfaces "
-                     "differ.")
+        found.append("Without hugepages there are no verdicts: TLB misses cost more than the "
+                     "interfaces differ.")
     return "".join(paragraph(line, "warning") for line in found)
 
 
 def decision_section(data):
-    """A sentence for each application, then its workloads."""
+    """Returns a sentence for each application, then its workloads."""
     found = decisions(data["rows"])
     if not found:
         return ""
@@ -77,7 +77,7 @@ def choice(decision):
 
 
 def costs(decision):
-    """The first interface's cycles, and what the others take over it."""
+    """Returns the first interface's cycles, and the ratios of the others to it."""
     if not decision.rows:
         return ""
     first, *others = decision.rows
@@ -90,7 +90,7 @@ def costs(decision):
 
 
 def sources(files):
-    """Files of other builds or hosts than the rows' are named."""
+    """Names files from builds or hosts other than those of the rows."""
     manifests = {kind: data["manifest"] for kind, data in files.items() if "manifest" in data}
     base = manifests.get(inputs.THROUGHPUT)
     found = [f"The {kind} were measured on another "
@@ -102,7 +102,7 @@ def sources(files):
 
 
 def page(files):
-    """Of data by kind."""
+    """Returns the page of data by kind."""
     rows = files.get(inputs.THROUGHPUT)
     body = [sources(files)]
     if rows:
@@ -116,7 +116,7 @@ def page(files):
     body += [sections[kind](files[kind]) for kind in ORDER if kind in files]
     if rows:
         body += [measured.host(rows), measured.own_targets(rows)]
-    return document("Sluice: what was measured", "".join(body))
+    return document("Sluice: measurements", "".join(body))
 
 
 def change_row(change):
@@ -126,7 +126,8 @@ def change_row(change):
 
 
 def comparison_page(pairs):
-    """`pairs`: (old, new) by kind. Also the lines of all changes, for the terminal."""
+    """`pairs` contains (old, new) by kind. Also returns the lines of all changes, for the
+    terminal."""
     body, said = [], []
     for kind, (old, new) in pairs.items():
         changes, notes = comparison.compare(kind, old, new)

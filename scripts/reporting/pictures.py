@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures as inline SVG. Every mark has its number as a hover text, and exactly, as `data-value`.
-Simulated series are dashed and say so; no picture has both kinds of bars."""
+"""Pictures as inline SVG. Every mark has its number as a hover text, and with full precision as
+`data-value`. Simulated series are dashed and labelled; no picture mixes simulated and measured
+bars."""
 import math
 
 from markup import ORIGINS, badge, text
@@ -8,13 +9,13 @@ from markup import ORIGINS, badge, text
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 8, 12, 46
 TICKS = 5
-KNOWN = {"packetized": 0, "streaming": 1, "bilateral": 2, "coherent": 3}  # Colours are theirs.
+KNOWN = {"packetized": 0, "streaming": 1, "bilateral": 2, "coherent": 3}  # Fixed colours.
 COLOURS = 8
 WHISKER = "Line on a bar: the range of the samples from the best to the median."
 
 
 def colour(name, names):
-    """The class of a series: an interface has the same one in every picture."""
+    """Returns the class of a series: an interface has the same one in every picture."""
     if name in KNOWN:
         return f"c{KNOWN[name]}"
     taken = {KNOWN[each] for each in names if each in KNOWN}
@@ -23,7 +24,7 @@ def colour(name, names):
 
 
 def nice_steps(highest):
-    """Ticks from 0 up to at least `highest`: steps of 1, 2 or 5 times a power of ten."""
+    """Returns ticks from 0 up to at least `highest`: steps of 1, 2 or 5 times a power of ten."""
     if highest <= 0:
         return [0, 1]
     rough = highest / TICKS
@@ -34,14 +35,14 @@ def nice_steps(highest):
 
 
 def decades(lowest, highest):
-    """Powers of ten around all values."""
+    """Returns the powers of ten around all values."""
     return [10.0 ** power for power in range(math.floor(math.log10(lowest)),
                                              max(math.ceil(math.log10(highest)),
                                                  math.floor(math.log10(lowest)) + 1) + 1)]
 
 
 class Scale:
-    """From values to places, between the first tick and the last."""
+    """Maps values to positions between the first tick and the last."""
 
     def __init__(self, values, log, start, end):
         values = list(values)
@@ -56,7 +57,7 @@ class Scale:
 
 
 def short(value):
-    """Of a tick."""
+    """Formats a tick."""
     for bound, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if value >= bound:
             return f"{value / (1e3 if unit == 'k' else bound):g}{unit}"
@@ -77,7 +78,7 @@ def y_axis(scale, title):
 
 
 def figure(title, inner, names, origin, note="", marks=()):
-    """`marks`: what the legend says of names, by name."""
+    """`marks` contains the legend's remarks by name."""
     legend = "".join(f'<li><span class="swatch {colour(name, names)}"></span>{text(name)}'
                      f"{text(dict(marks).get(name, ''))}</li>" for name in names)
     return (f'<figure><figcaption>{text(title)} {badge(origin)}</figcaption>\n'
@@ -87,8 +88,8 @@ def figure(title, inner, names, origin, note="", marks=()):
 
 
 def bars(title, x_title, y_title, groups, names, marks, origin, pale):
-    """`marks`: by (group, name) a dict of `value`, `ends` (of the whisker), `hover` and `doubt`
-    (drawn pale). `pale`: what that means. What is missing leaves a gap."""
+    """`marks` contains, by (group, name), a dict of `value`, `ends` (of the whisker), `hover` and
+    `doubt` (drawn pale). `pale` explains pale bars. A missing mark leaves a gap."""
     marks = {place: mark for place, mark in marks.items() if place[0] in groups}
     if not marks:
         return ""
@@ -148,7 +149,7 @@ def lines(title, x_axis, y_axis_, series, note=""):
     if len(origins) > 1:
         marks = {each["name"]: f" ({each['origin']})" for each in series}
         note = f"dashed: simulated in virtual time. {note}"
-    # A picture with a simulated series is not called measured.
+    # Do not label a picture with a simulated series as measured.
     return figure(title, "".join(parts), names,
                   ORIGINS["simulated" if "simulated" in origins else "measured"], note, marks)
 

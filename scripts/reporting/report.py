@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes one HTML page of everything that was measured, or compares two runs.
+"""Makes one HTML page of all measurements, or compares two runs.
 
-Without files: all of build/measured, where scripts/throughput and scripts/paper_tables leave theirs.
-Two files of the same kind: what changed beyond noise. docs/report.md explains the page.
+Without files, the page shows all of build/measured, the output folder of scripts/throughput and
+scripts/paper_tables. Two files of the same kind are compared: the page shows changes beyond noise.
+docs/report.md explains the page.
 """
 import argparse
 import os
@@ -23,12 +24,12 @@ MAX_PAGE_BYTES = 3_000_000
 
 
 def measured_files():
-    """Those that runs have left, in a stable order."""
+    """Returns the files of earlier runs in a stable order."""
     return sorted(map(str, (ROOT / MEASURED).glob("*.json")))
 
 
 def read_all(paths):
-    """Data of each kind, in the order of the files."""
+    """Returns the data of each kind, in the order of the files."""
     found = {}
     for path in paths:
         kind, data = inputs.read(path)
@@ -39,7 +40,7 @@ def read_all(paths):
 
 
 def make(paths):
-    """The page of some files, its default place, and lines for the terminal."""
+    """Returns the page of some files, its default path, and lines for the terminal."""
     found = read_all(paths)
     try:
         for run in found.get(inputs.THROUGHPUT, []):
@@ -58,7 +59,7 @@ def make(paths):
 
 
 def write_page(paths, place):
-    """Files as arguments have them; the page appears as a whole or not at all."""
+    """`paths` are arguments; the page is written atomically."""
     made, usual, said = make(paths)
     size = len(made.encode())
     if size > MAX_PAGE_BYTES:
@@ -76,8 +77,8 @@ def write_page(paths, place):
 
 
 def page_after(run, place):
-    """The page of the file of a run that has just ended, and of files of other kinds that earlier
-    runs left. Returns where it is."""
+    """Writes the page of the file of a run that has just ended, and of earlier files of other
+    kinds. Returns its path."""
     kind, _ = inputs.read(run)
     others = [path for path in measured_files()
               if not os.path.samefile(path, run) and inputs.read(path)[0] != kind]
@@ -85,13 +86,13 @@ def page_after(run, place):
 
 
 def printable(said):
-    """As one line that no terminal takes for more than text."""
+    """Removes control characters, so that a terminal prints one line of text."""
     return "".join(letter if letter.isprintable() else "?" for letter in said)
 
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        """One line instead of argparse's several."""
+        """Prints one line instead of argparse's several."""
         self.exit(2, printable(f"{self.prog}: {message}: --help lists the flags") + "\n")
 
 
@@ -106,7 +107,7 @@ def main():
     if not files:
         print(f"report: nothing in {MEASURED}: run scripts/throughput first, or give files",
               file=sys.stderr)
-        return 1  # No argument is wrong.
+        return 1  # The arguments are valid, so do not exit with 2.
     try:
         place, said = write_page(files, args.page)
     except BadInput as error:

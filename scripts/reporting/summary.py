@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The decisions of a run in sentences: what to use on this host, and what to do where there is no
-verdict. Pure."""
+"""Formats the decisions of a run as sentences: the interface to use on this host, and advice for
+workloads without a verdict. Pure functions."""
 from decision import ERROR
 from rows import device_bound
 
@@ -8,7 +8,7 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 def listed(words):
-    """One; one and two; one, two and three."""
+    """Formats "one", "one and two" or "one, two and three"."""
     *front, end = words
     return f"{', '.join(front)} and {end}" if front else end
 
@@ -18,7 +18,7 @@ def workload(decision):
 
 
 def costs(decision):
-    """What each interface costs the worker in one workload, the chosen ones first."""
+    """Returns the worker's cost on each interface in one workload, the chosen ones first."""
     names = list(decision.choice)
     figures = {row["iface"]: f"{row['cycles_per_pkt']:.0f}" for row in decision.rows}
     cost = " costs" if len(names) == 1 else ", which cannot be told apart, cost"
@@ -29,7 +29,7 @@ def costs(decision):
 
 
 def rates(decision):
-    """How streaming's rate compares with packetized's, and whose limit both are."""
+    """Compares streaming's rate with packetized's, and names the bottleneck of both."""
     found = {row["iface"]: row for row in decision.rows}
     ratio = found.get("packetized", {}).get("mpps_ratio")
     words = [f"streaming delivers {ratio['value']:.1f} ({ratio['low']:.1f}…{ratio['high']:.1f}) times "
@@ -43,7 +43,7 @@ def rates(decision):
 
 
 def choices(found):
-    """In how many workloads each choice was made."""
+    """Returns the number of workloads for each choice."""
     counts = {}
     for one in found:
         choice = " or ".join(one.choice) or "no verdict"
@@ -53,7 +53,7 @@ def choices(found):
 
 
 def sentence(app, found):
-    """Of the decisions of one application: the first one's figures, and how many agree."""
+    """Summarizes the decisions of one application: the first one's figures, and how many agree."""
     example = next((one for one in found if one.choice), None)
     if not example:
         return f"On this host no interface can be chosen for {app}: {found[0].why}."
@@ -64,7 +64,7 @@ def sentence(app, found):
 
 
 def sentences(found):
-    """Of each application."""
+    """Returns a sentence for each application."""
     by_app = {}
     for one in found:
         by_app.setdefault(one.app, []).append(one)
@@ -72,7 +72,7 @@ def sentences(found):
 
 
 def error(found):
-    """How sure the verdicts of a page are, together."""
+    """Returns the joint error probability of a page's verdicts."""
     pairs = sum(one.pairs for one in found)
     judged = sum(bool(one.pairs) for one in found)
     verdicts = sum(bool(one.choice) for one in found)
@@ -82,7 +82,7 @@ def error(found):
 
 
 def advice(found):
-    """What to do about workloads without a verdict; nothing if all have one."""
+    """Returns advice for workloads without a verdict; empty if all have one."""
     missing = [one for one in found if not one.choice]
     if not missing:
         return ""
@@ -91,4 +91,4 @@ def advice(found):
     where = "; ".join(f"{one.app} {workload(one)} ({one.why})" for one in missing)
     return (f"No verdict: {where}. Repeat with more samples, ./scripts/throughput --apps={apps} "
             f"--repeats={max(2 * samples, 9)} --limit_s=0, after scripts/host_setup check has named "
-            "what disturbs this host.")
+            "the disturbances of this host.")

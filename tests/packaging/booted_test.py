@@ -122,7 +122,7 @@ class Booted(unittest.TestCase):
             self.assertEqual(said[name + ".stop"], "0 success", name)
         self.assertEqual({name: what for name, what in said.items() if name.endswith(".reload")},
                          {"sluice-device.reload": "0 active", "sluice-maglev.reload": "0 active"})
-        self.assertEqual(said["huge"], "1 100000000 free hugepages of 2 MB are wanted")
+        self.assertEqual(said["huge"], "1 100000000 free hugepages of 2 MB are required")
         self.assertEqual(said["wrong"], "1 failed 0")
         self.assertEqual(said["purge"], "0 inactive")
         self.assertEqual([line for line in listed if line.startswith("left ")], [])

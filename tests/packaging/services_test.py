@@ -69,7 +69,7 @@ class Services(unittest.TestCase):
         done = subprocess.run([ROOT / "scripts/host_setup", *words[1:]], capture_output=True,
                               text=True, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("1000000000 free hugepages of 2 MB are wanted", done.stderr)
+        self.assertIn("1000000000 free hugepages of 2 MB are required", done.stderr)
 
 
 class Completion(unittest.TestCase):

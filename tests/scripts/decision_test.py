@@ -32,7 +32,7 @@ class Decisions(unittest.TestCase):
                 ((slow, near, noisy), ("bilateral",), {}),
                 ((slow, noisy), ("bilateral",), {}),
                 ((fast, near), (), {}),
-                ((slow, fast, drops), ("bilateral",), {"streaming": "drops what others send"}),
+                ((slow, fast, drops), ("bilateral",), {"streaming": "drops more than others"}),
                 ((slow, fast, failed), ("bilateral",), {"streaming": "FAILED"}),
                 # It might be the best.
                 ((slow, fast, unseen), (), {"streaming": "no work was seen"}),

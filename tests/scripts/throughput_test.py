@@ -232,7 +232,8 @@ class Interrupts(unittest.TestCase):
         self.assertEqual([len(row["samples"]) for row in kept["rows"]], [1, 1, 2, 2])
         self.assertIn("ended early (interrupted)", html)
         self.assertIn("echo increment: worker cycles per packet", printed)
-        self.assertRegex(said, r"throughput: interrupted; what was measured is in \S+kept.json\n$")
+        self.assertRegex(said,
+                             r"throughput: interrupted; the results so far are in \S+kept.json\n$")
 
     def test_a_program_that_fails_keeps_them_too(self):
         code, kept, html, (_, said) = self.measure(2, run.RunError("sluice-echo: exit code 1"))

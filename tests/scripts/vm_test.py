@@ -101,8 +101,8 @@ assert at == len(data)
 class Arguments(unittest.TestCase):
     def test_what_makes_no_guest_is_refused_in_one_line(self):
         for arguments, says in (
-                (["run"], "give the command behind --"),
-                (["shell", "--", "ls"], "shell takes no command"),
+                (["run"], "give the command after --"),
+                (["shell", "--", "ls"], "shell accepts no command"),
                 (["run", "--nic=e810", "--", "ls"], "--nic=e810: use enso or ipu"),
                 (["run", "--nic=enso,wire", "--", "ls"], "'wire' is not FLAG=VALUE"),
                 (["run", *3 * ["--nic=ipu"], "--", "ls"], "one or two"),
@@ -112,7 +112,7 @@ class Arguments(unittest.TestCase):
                 (["run", "--memory=64", "--", "ls"], "--memory=64: give megabytes"),
                 (["boot"], "arguments are required: FOLDER"),
                 (["boot", "/proc"], "/proc: has no /sbin/init"),
-                (["boot", "/", "--", "ls"], "boot takes no command"),
+                (["boot", "/", "--", "ls"], "boot accepts no command"),
                 (["run", "--speed=9", "--", "ls"], "unrecognized arguments: --speed=9")):
             done = subprocess.run([ROOT / "scripts" / "vm", *arguments], capture_output=True,
                                   text=True, stdin=subprocess.DEVNULL, check=False)
