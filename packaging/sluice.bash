@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Completes flags of Sluice's programs in bash: those that the program lists in its --help, so that
-# they are always right; --iface= is completed by the interfaces of the build.
+# Completes flags of Sluice's programs in bash from the output of --help, so that they always match
+# the program. --iface= is completed with the interfaces of the build.
 _sluice() {
   local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]}
   local before=${COMP_WORDS[COMP_CWORD-1]} flag=
-  # bash divides words at "=".
+  # bash splits words at "=".
   if [[ $current == = ]]; then
     flag=$before current=
   elif [[ $before == = ]]; then

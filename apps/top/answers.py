@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Answers of a process that nobody vouches for: bounded, and of printable ASCII alone, before
-anything else sees them."""
+"""Replies of an untrusted process: bounded in size and limited to printable ASCII before other code
+sees them."""
 import json
 import math
 
@@ -11,16 +11,16 @@ MAX_NUMBER = 1 << 64
 
 
 class BadAnswer(Exception):
-    """It is not what DPDK's telemetry answers."""
+    """The reply does not have the format of DPDK's telemetry."""
 
 
 def printable(text):
-    """? stands for everything else, escape sequences and wide characters included."""
+    """Replaces all other characters by ?, including escape sequences and wide characters."""
     return "".join(c if " " <= c <= "~" else "?" for c in text[:MAX_TEXT])
 
 
 def clean(value, depth=0):
-    """Numbers, texts, lists and objects within the limits; None stands for what is not."""
+    """Returns numbers, texts, lists and objects within the limits, and None for everything else."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, str):
@@ -36,7 +36,7 @@ def clean(value, depth=0):
 
 
 def read(message):
-    """A message's JSON, cleaned."""
+    """Parses and cleans the JSON of a message."""
     try:
         return clean(json.loads(message))
     except (ValueError, RecursionError, OverflowError) as error:
@@ -44,7 +44,8 @@ def read(message):
 
 
 def number(value):
-    """What DPDK can only carry as text is a number, too; None of anything else."""
+    """Converts numbers, including those that DPDK can only send as text; None for everything
+    else."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -56,10 +57,10 @@ def number(value):
 
 
 def table(value):
-    """An object, whatever came."""
+    """Returns the value if it is an object, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value):
-    """A list, whatever came."""
+    """Returns the value if it is a list, otherwise an empty one."""
     return value if isinstance(value, list) else []

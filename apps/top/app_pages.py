@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages of our applications: which telemetry command each shows, and what of its answer. Commands
-that change something, such as a drain, are not among them."""
+"""Pages of our applications: the telemetry command of each page, and the displayed members of its
+reply. Commands that change state, such as a drain, are excluded."""
 from typing import NamedTuple
 
 from answers import items, number, table
 
-PER_ANSWER = 80   # Entries of commands that take the number of the first one.
+PER_ANSWER = 80   # Entries per reply of commands that accept the number of the first entry.
 MAX_ANSWERS = 16
 
 
@@ -13,10 +13,10 @@ class AppPage(NamedTuple):
     title: str
     command: str
     columns: tuple       # Title, member of the entry, kind (see pages.Table); () shows all counters.
-    entry: str = ""      # What the name of an entry is; empty: entries have numbers.
-    about: str = ""      # The command that lists what this page can be about, one at a time.
-    about_member: str = ""   # The member of its entries that says so; empty: their names.
-    counted: bool = False    # Takes ,FIRST and answers PER_ANSWER entries from there.
+    entry: str = ""      # Title of the entries' names; empty if entries are numbered.
+    about: str = ""      # The command that lists the page's subjects, one of which is shown.
+    about_member: str = ""   # The member that names a subject; empty: the key.
+    counted: bool = False    # Accepts ,FIRST and returns up to PER_ANSWER entries.
 
 
 TRAFFIC = (("pps", "pkts", "per_s"), ("Gb/s", "bytes", "gbit_per_s"))
@@ -64,13 +64,14 @@ APP_PAGES = (
 
 
 def name_of(key, entry):
-    """Of an entry: keys are of the characters that DPDK takes, and who has others says its name."""
+    """Returns the name of an entry. DPDK restricts the characters of keys, so entries with
+    other names contain a member `name`."""
     name = table(entry).get("name")
     return name if isinstance(name, str) else key
 
 
 def choices_of(page, answer):
-    """What a page can be about, from the answer of its `about`."""
+    """Returns the subjects of a page from the reply to its `about`."""
     if not page.about_member:
         return [name_of(key, entry) for key, entry in table(answer).items()]
     members = [table(entry).get(page.about_member) for entry in table(answer).values()]
@@ -78,7 +79,7 @@ def choices_of(page, answer):
 
 
 def ask_page(ask, page, wish):
-    """The answer of a page's command, and (what it is about, all that it could be about)."""
+    """Returns the reply to a page's command, and (its subject, all possible subjects)."""
     if not page.about:
         return ask(page.command), ("", [])
     choices = choices_of(page, ask(page.about))
@@ -96,7 +97,8 @@ def ask_page(ask, page, wish):
 
 
 def entries(page, answer):
-    """(name, path, entry) of every entry of an answer that is an object or a list of objects."""
+    """Returns (name, path, entry) of every entry of a reply that is an object or a list of
+    objects."""
     if isinstance(answer, list):
         return [(str(place), (place,), table(entry)) for place, entry in enumerate(items(answer))]
     return [(name_of(key, entry), (key,), entry) for key, entry in table(answer).items()
@@ -104,7 +106,7 @@ def entries(page, answer):
 
 
 def counters(answer):
-    """(name, path, value) of every number of an answer, one level deep."""
+    """Returns (name, path, value) of every number of a reply, one level deep."""
     found = []
     for name, value in table(answer).items():
         inner = [(f"{name}.{part}", (name, part), each) for part, each in value.items()] \

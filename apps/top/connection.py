@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Telemetry sockets of DPDK processes (lib/telemetry/telemetry.c there, version 2): one message, a
-command with its parameters, asks; one answers. The first message is a greeting."""
+"""Telemetry sockets of DPDK processes (lib/telemetry/telemetry.c in DPDK, version 2). A request is
+one message, a command with its parameters, and so is the reply. The first message is a greeting."""
 import os
 import pathlib
 import socket
@@ -14,15 +14,16 @@ PATIENCE_S = 2.0
 
 
 def runtime_folder():
-    """Where EAL puts a folder for each file prefix (eal_create_runtime_dir in eal_filesystem.c)."""
+    """Returns the folder in which EAL creates one folder per file prefix (eal_create_runtime_dir in
+    eal_filesystem.c)."""
     home = os.environ.get("RUNTIME_DIRECTORY") or (
         "/var/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", "/tmp"))
     return pathlib.Path(home) / "dpdk"
 
 
 def sockets():
-    """Paths by name: the file prefix; with --in-memory several processes share one, and the later
-    ones have a number behind it."""
+    """Returns paths by name. The name is the file prefix; with --in-memory several processes share
+    one, and the names of later processes have a number appended."""
     found = {}
     try:
         folders = sorted(runtime_folder().iterdir())
@@ -36,12 +37,12 @@ def sockets():
                     name = folder.name + path.name.removeprefix(SOCKET)
                     found[answers.printable(name)] = path
         except OSError:
-            continue  # It has just ended, or is another user's.
+            continue  # The process has just ended, or belongs to another user.
     return found
 
 
 class Connection:
-    """Raises OSError when the process ends or does not answer in time."""
+    """Raises OSError if the process ends or does not reply in time."""
 
     def __init__(self, path, patience_s=PATIENCE_S):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -65,7 +66,7 @@ class Connection:
         return answers.read(data)
 
     def ask(self, command, parameters=""):
-        """What a command answers; None if it has no answer."""
+        """Returns the reply to a command; None if it has none."""
         asked = f"{command},{parameters}" if parameters != "" else command
         self.socket.send(asked.encode("ascii", "replace"))
         return answers.table(self.receive()).get(command)

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of two snapshots: what grew, and how fast. Pure."""
+"""Figures of two snapshots: the growth of counters and their rates. Pure functions."""
 import re
 
 from answers import items, number, table
 
-# The last part of a counter's name is its unit; without one it is a drop (lib/nic/queue_counters.h).
+# The last part of a counter's name is its unit. Without a unit it counts drops
+# (lib/nic/queue_counters.h).
 UNITS = ("_pkts", "_bytes", "_cycles", "_ms", "_flits", "_s", "_ns")
 PORT_DROPS = ("imissed", "ierrors", "oerrors", "rx_nombuf")
 DROP_WORDS = re.compile(r"drop|discard|miss|error|fail|full|lost|nombuf|no_mbuf|desync", re.I)
-LAYER_1_BYTES = 24  # Of each frame, beside what DPDK counts: FCS, preamble and gap.
+LAYER_1_BYTES = 24  # FCS, preamble and gap of each frame, which DPDK's byte counters exclude.
 MAX_QUEUES = 256
 
 
 def rate(before, now, seconds):
-    """Growth a second; None if it is unknown, or the counter began anew."""
+    """Returns the growth per second; None if it is unknown, or if the counter was reset."""
     before, now = number(before), number(now)
     if before is None or now is None or seconds is None or seconds <= 0 or now < before:
         return None
@@ -31,18 +32,19 @@ class Pair:
         self.before, self.now, self.seconds = before, now, seconds_between(before, now)
 
     def port(self, port, what, name):
-        """(total, a second) of a counter of a port."""
+        """Returns (total, per second) of a counter of a port."""
         now = self.now.ports.get(port, {}).get(what, {}).get(name)
         before = self.before and self.before.ports.get(port, {}).get(what, {}).get(name)
         return number(now), rate(before, now, self.seconds)
 
     def sluice(self, name):
-        """The same of /sluice/stats."""
+        """Returns (total, per second) of a counter of /sluice/stats."""
         now, before = self.now.sluice.get(name), self.before and self.before.sluice.get(name)
         return number(now), rate(before, now, self.seconds)
 
     def page(self, command, *path):
-        """The same of an answer of the application's own; `path`: names, or places in a list."""
+        """Returns (total, per second) of a number in a reply of the application; `path` consists of
+        names and list indices."""
         now = dig(self.now.pages.get(command), path)
         before = self.before and dig(self.before.pages.get(command), path)
         return number(now), rate(before, now, self.seconds)
@@ -58,12 +60,13 @@ def dig(value, path):
 
 
 def gigabits(pkts, octets):
-    """Layer 1, of rates."""
+    """Returns the rate at layer 1."""
     return None if pkts is None or octets is None else (octets + LAYER_1_BYTES * pkts) * 8 / 1e9
 
 
 def busy_share(pair):
-    """Of the workers, 0 to 1; of lcores, where newer DPDK counts them; None if nobody does."""
+    """Returns the busy share of the workers, 0 to 1, or of the lcores, if DPDK is new enough to
+    count it; otherwise None."""
     _, busy = pair.sluice("busy_cycles")
     _, total = pair.sluice("total_cycles")
     if total is None:
@@ -72,7 +75,7 @@ def busy_share(pair):
 
 
 def usage_rate(pair, name):
-    """Of /eal/lcore/usage, summed over lcores."""
+    """Returns a rate of /eal/lcore/usage, summed over lcores."""
     def summed(snapshot):
         values = list(map(number, items(snapshot.lcores.get(name)))) if snapshot else []
         return sum(values) if values and None not in values else None
@@ -80,7 +83,7 @@ def usage_rate(pair, name):
 
 
 def drops(pair):
-    """(reason, who counts it, total, a second) of everything that was ever dropped."""
+    """Returns (reason, the module that counts it, total, per second) for all drops so far."""
     found = []
     for name in pair.now.sluice:
         if name.endswith(UNITS):
@@ -99,8 +102,8 @@ def drops(pair):
 
 
 def queues(pair, port):
-    """(number, received a second, sent a second, received in all) of the queues of a port that the
-    port has, or that have seen a packet."""
+    """Returns (number, received per second, sent per second, total received) of a port's queues
+    that exist, or have received or sent a packet."""
     answered = pair.now.ports.get(port, {})
     received = items(answered.get("stats", {}).get("q_ipackets"))[:MAX_QUEUES]
     configured = number(answered.get("info", {}).get("nb_rx_queues")) or 0
@@ -116,14 +119,15 @@ def queues(pair, port):
 
 
 def imbalance(rates):
-    """The busiest queue over the mean: 1 is even. None if nothing arrives."""
+    """Returns the busiest queue over the mean: 1 is even. None if no packets arrive."""
     known = [one for one in rates if one is not None]
     return max(known) * len(known) / sum(known) if known and sum(known) else None
 
 
 def latencies(snapshot):
-    """By name, what is known in ns of count, mean, p50, p99, p999, max, and `buckets`, (upper bound,
-    count) in order; from objects with a p50_ns in answers, and from xstats NAME_p50_ns."""
+    """Returns, by name, the known ones of count, mean, p50, p99, p999 and max in ns, and `buckets`,
+    (upper bound, count) in order. The sources are objects with a p50_ns in replies, and xstats
+    NAME_p50_ns."""
     found = {}
     for command, answer in snapshot.pages.items():
         for name, value in table(answer).items():
@@ -144,5 +148,5 @@ def latencies(snapshot):
 
 
 def bucket_names(value):
-    """le_NANOSECONDS: how many took at most that long, and longer than the bound before."""
+    """le_NANOSECONDS counts the values up to this bound and above the previous one."""
     return [name for name in value if re.fullmatch(r"le_\d{1,20}", name)]

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shows what a DPDK process does, live, over its telemetry socket: any Sluice application, testpmd
-and others. Run it as the user who runs the process."""
+"""Shows the activity of a DPDK process live, over its telemetry socket. Works with any Sluice
+application, testpmd and others. Run it as the user that runs the process."""
 import argparse
 import os
 import shutil
@@ -13,7 +13,7 @@ from view import View
 
 
 def fail(message, code=2):
-    """One line, whatever was given."""
+    """Prints one line, whatever characters the message contains."""
     shown = "".join(c if c.isprintable() else "?" for c in message)
     print(f"sluice-top: {shown}", file=sys.stderr)
     return code
@@ -21,7 +21,7 @@ def fail(message, code=2):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        """One line instead of argparse's several."""
+        """Prints one line instead of argparse's several."""
         sys.exit(fail(f"{message}: --help lists the flags"))
 
 
@@ -61,7 +61,7 @@ def main():
             return fail(f"{name} {sampler.status.split(';')[0]}", 1)
         return 0
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return fail("this is no terminal: give --once")
+        return fail("this is not a terminal: give --once")
     if name is None:
         view.screen = "apps"
     return show(view, sampler)
@@ -85,5 +85,5 @@ if __name__ == "__main__":
         sys.stdout.flush()
     except OSError as error:
         exit_code = fail(f"standard output: {error.strerror}", 1)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # For what is not written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # For unwritten output.
     sys.exit(exit_code)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages: tables of what two snapshots say. Pure."""
+"""Pages: tables computed from two snapshots. Pure functions."""
 from typing import NamedTuple
 
 import figures
@@ -11,18 +11,18 @@ RAMP = " .:-=+*#%@"
 
 
 class Table(NamedTuple):
-    """Columns are (title, kind); kinds are keys of SHOWN. Rows are of raw values, which are sorted
-    by. `head` and `foot`: lines before and after."""
+    """Columns are (title, kind); kinds are keys of SHOWN. Rows contain raw values, which are the
+    sort keys. `head` and `foot` are the lines before and after."""
     columns: tuple
     rows: list
     head: list = []
     foot: list = []
-    order: int = 0           # The column that it is sorted by unless somebody chose another.
+    order: int = 0           # The default sort column.
     descending: bool = False
 
 
 def scaled(value, digits=2):
-    """12.3 M; no more than 8 cells."""
+    """Formats 12.3 M; at most 8 cells."""
     if value is None:
         return "-"
     for bound, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -39,7 +39,7 @@ def bar(share, cells=BAR_CELLS):
 
 
 def sparkline(values, cells=60):
-    """The last ones, each as dense as it is high."""
+    """Draws the last values as characters, denser for larger values."""
     shown = [value or 0 for value in values][-cells:]
     highest = max(shown, default=0)
     return "".join(RAMP[round(value / highest * (len(RAMP) - 1))] if highest else " "
@@ -61,7 +61,7 @@ LEFT = ("text", "bar")
 
 
 def overview(pair, history):
-    """`history`: packets a second that were received, of earlier snapshots."""
+    """`history` contains the received packets per second of earlier snapshots."""
     rows = []
     for port, answered in pair.now.ports.items():
         rates = {name: pair.port(port, "stats", name)[1] for name in
@@ -85,7 +85,7 @@ def overview(pair, history):
 
 
 def total_rates(pair, port_rows):
-    """Received and sent: of the workers, else of all ports."""
+    """Returns the received and sent rates of the workers, or else of all ports."""
     if pair.now.sluice:
         return pair.sluice("rx_pkts")[1], pair.sluice("tx_pkts")[1]
     received, sent = ([row[column] for row in port_rows if row[column] is not None]
@@ -116,7 +116,7 @@ def queues(pair, _history):
         if uneven := figures.imbalance(rates):
             head.append(f"port {port}: {len(found)} queue(s), the busiest has {uneven:.2f} times "
                         "the mean")
-    head = head or ([] if rows else ["No port says what its queues received."])
+    head = head or ([] if rows else ["No port counts packets by queue."])
     return Table((("port/queue", "text"), ("rx pps", "per_s"), ("tx pps", "per_s"),
                   ("rx total", "count"), ("share of the port", "bar")), rows, head)
 
@@ -146,8 +146,8 @@ def latency(pair, _history):
 
 
 def histogram(name, buckets):
-    """Lines: a bar for each bucket from the first that has something to the last."""
-    buckets = [(bound, max(count, 0)) for bound, count in buckets]  # It says what it likes.
+    """Returns a bar for each bucket from the first nonzero one to the last."""
+    buckets = [(bound, max(count, 0)) for bound, count in buckets]  # The process is untrusted.
     total = sum(count for _, count in buckets)
     filled = [at for at, (_, count) in enumerate(buckets) if count]
     if not filled:
@@ -158,7 +158,7 @@ def histogram(name, buckets):
 
 
 def app_page(page, pair):
-    """One of APP_PAGES."""
+    """Shows one of APP_PAGES."""
     answer = pair.now.pages.get(page.command)
     about, choices = pair.now.choices.get(page.command, ("", []))
     head = [f"{about}   (v: the next of {len(choices)})"] if about else []
@@ -195,7 +195,7 @@ COMMON = {"Overview": overview, "Drops": drops, "Queues": queues, "Latency": lat
 
 
 def titles(snapshot):
-    """Of the pages that there are something for, in their order."""
+    """Returns the titles of the pages with data, in their order."""
     own = [page.title for page in APP_PAGES if snapshot and page.command in snapshot.pages]
     return [*COMMON, *own]
 
@@ -207,5 +207,5 @@ def make(title, pair, history):
 
 
 def command_of(title):
-    """Whose answer a page shows; None of the common ones."""
+    """Returns the command whose reply a page shows; None for the common pages."""
     return next((page.command for page in APP_PAGES if page.title == title), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Asks a process again and again, in a thread of its own, so that one that hangs stops no keys."""
+"""Polls a process in a separate thread, so that a process that hangs does not block the keys."""
 import re
 import threading
 import time
@@ -11,28 +11,28 @@ from connection import Connection, sockets
 
 LIST_PATIENCE_S = 0.3
 MAX_PORTS = 32
-LATENCY = re.compile(r"/sluice/\w+/latency")  # Of any application: figures.latencies reads it.
+LATENCY = re.compile(r"/sluice/\w+/latency")  # figures.latencies reads the reply.
 
 
 class Snapshot(NamedTuple):
-    """All answers of one moment."""
+    """All replies of one point in time."""
     time_s: float
     pid: object
     version: str
     ports: dict        # By number: name, stats, xstats, link.
-    sluice: dict       # /sluice/stats; empty of other programs.
+    sluice: dict       # /sluice/stats; empty for other programs.
     map: list          # /sluice/map.
-    lcores: dict       # /eal/lcore/usage, of newer DPDK.
-    pages: dict        # Answers of the application's own commands, by command.
-    choices: dict      # What a page is about, by command; see app_pages.
+    lcores: dict       # /eal/lcore/usage, in newer DPDK.
+    pages: dict        # Replies to the application's commands, by command.
+    choices: dict      # Subjects of pages, by command; see app_pages.
 
 
 def take(connection, wishes, clock=time.monotonic):
-    """One snapshot. `wishes`: by command, what its page should be about."""
+    """Returns one snapshot. `wishes` contains the selected subjects of pages, by command."""
     known = {name for name in answers.items(connection.ask("/")) if isinstance(name, str)}
     ports = {}
     for port in answers.items(connection.ask("/ethdev/list"))[:MAX_PORTS]:
-        if type(port) is int:  # Not True.
+        if type(port) is int:  # Excludes True.
             ports[port] = {
                 what: answers.table(connection.ask(f"/ethdev/{what}", port))
                 for what in ("info", "stats", "xstats", "link_status") if f"/ethdev/{what}" in known}
@@ -53,7 +53,8 @@ def take(connection, wishes, clock=time.monotonic):
 
 
 def listing():
-    """(name, what its process says of itself) of every socket that a process listens at."""
+    """Returns (name, the process's description of itself) of every socket that a process listens
+    on."""
     found = []
     for name, path in sockets().items():
         try:
@@ -61,15 +62,15 @@ def listing():
             found.append((name, f"{connection.info.get('version')}, pid {connection.info.get('pid')}"))
             connection.close()
         except (ConnectionRefusedError, FileNotFoundError):
-            continue  # A process that was killed has left it.
+            continue  # A killed process left this socket.
         except (OSError, answers.BadAnswer):
             found.append((name, "does not answer"))
     return found
 
 
 class Sampler(threading.Thread):
-    """`target`: the name of the process, or None; `period_s`, `wishes`, `lists`: set by the screen,
-    read here. `before`, `now`, `status`, `apps`: the other way round."""
+    """`target` is the name of the process, or None. The screen writes it, `period_s`, `wishes` and
+    `lists`, which this class reads; `before`, `now`, `status` and `apps` are the reverse."""
 
     def __init__(self, target, period_s):
         super().__init__(daemon=True)
@@ -79,7 +80,7 @@ class Sampler(threading.Thread):
         self.soon = threading.Event()
 
     def follow(self, name):
-        """Another process, from now on."""
+        """Switches to another process."""
         self.target, self.before, self.now, self.status = name, None, None, "connecting"
         self.soon.set()
 
@@ -104,7 +105,7 @@ class Sampler(threading.Thread):
                 self.status = f"{why(error)}; waiting for it"
             return
         if target == self.target:
-            # Of another process under the same name, counters begin anew.
+            # Another process under the same name has new counters.
             same = self.now is not None and self.now.pid == snapshot.pid
             self.before, self.now = (self.now if same else None), snapshot
             self.status = "live"
@@ -125,7 +126,7 @@ class Sampler(threading.Thread):
 
 
 def why(error):
-    """Of an error, for the title."""
+    """Describes an error for the title."""
     if isinstance(error, TimeoutError):
         return "does not answer"
     if isinstance(error, answers.BadAnswer):

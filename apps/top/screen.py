@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lines of the screen: (text, style), no longer and no more than fit. Pure. Styles: "title",
-"tabs", "head", "normal", "marked", "quiet", "keys"."""
+"""The lines of the screen as (text, style), cut to its width and height. Pure functions. Styles:
+"title", "tabs", "head", "normal", "marked", "quiet", "keys"."""
 import pages
 from answers import printable
 from view import HELP, sorted_rows
@@ -9,12 +9,12 @@ GAP = 2
 
 
 def fit(text, width):
-    """Printable, and exactly so wide."""
+    """Returns printable text of exactly this width."""
     return f"{printable(text)[:width]:<{width}}"
 
 
 def table_lines(table, order, width):
-    """The titles, with the sorted column marked, and a line for each row."""
+    """Returns the titles, with the sorted column marked, and a line for each row."""
     column, descending = order
     marks = ["" if i != column else " v" if descending else " ^" for i in range(len(table.columns))]
     titles = [title + mark for (title, _), mark in zip(table.columns, marks)]
@@ -31,7 +31,7 @@ def table_lines(table, order, width):
 
 
 def narrow(widths, columns, width):
-    """Takes from the widest text until the rest fits; figures stay whole."""
+    """Shortens the widest text until the rest fits; figures are not shortened."""
     texts = [i for i, (_, kind) in enumerate(columns) if kind == "text"]
     while texts and sum(widths) + GAP * (len(widths) - 1) > width:
         widest = max(texts, key=lambda i: widths[i])
@@ -72,7 +72,7 @@ def app_lines(view, sampler, width):
 
 
 def page_lines(view, table, height, width):
-    """What fits of a page; scrolls no further than to its last line."""
+    """Returns the visible lines of a page; scrolling stops at its last line."""
     lines = [(line, "normal") for line in table.head]
     if table.columns:
         title, rows = table_lines(table, view.order(table), width)
@@ -86,7 +86,7 @@ def page_lines(view, table, height, width):
 
 
 def render(view, sampler, table, width, height):
-    """`sampler`: has target, now, status and apps; `table`: of the page, None before there is
+    """`sampler` has target, now, status and apps; `table` is the page's, None before the first
     one."""
     keys = "q quit  a apps  arrows pages  s sort  r reverse  p pause  v next  h more keys"
     room = max(height - 3, 0)

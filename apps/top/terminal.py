@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The screen on a terminal, by curses, which sends only what changed: enough for a slow line."""
+"""The screen on a terminal. curses sends only changes, which suits slow lines."""
 import contextlib
 import curses
 import os
@@ -9,7 +9,7 @@ import pages
 import screen
 from figures import Pair
 
-TICK_MS = 100  # Between looks at keys and at new answers.
+TICK_MS = 100  # Between polls of keys and of new replies.
 KEYS = {curses.KEY_UP: "up", curses.KEY_DOWN: "down", curses.KEY_LEFT: "left",
         curses.KEY_RIGHT: "right", curses.KEY_PPAGE: "page up", curses.KEY_NPAGE: "page down",
         curses.KEY_HOME: "home", curses.KEY_ENTER: "enter", 10: "enter", 13: "enter", 9: "tab",
@@ -29,7 +29,7 @@ def draw(window, lines):
         try:
             window.addnstr(row, 0, text, len(text), STYLES[style])
         except curses.error:
-            pass  # The last cell of the last line: it is shown, the cursor has nowhere to go.
+            pass  # The last cell of the last line is written, but the cursor cannot advance.
     window.refresh()
 
 
@@ -38,7 +38,7 @@ class Loop:
         self.view, self.sampler, self.shown, self.table = view, sampler, None, None
 
     def update(self):
-        """The table of the page, from the answers that are to be shown."""
+        """Computes the table of the page from the current replies."""
         view, sampler = self.view, self.sampler
         before, now = sampler.before, sampler.now
         if now is None:
@@ -76,14 +76,14 @@ class Loop:
 
 
 def show(view, sampler):
-    """Until the user quits."""
+    """Runs until the user quits."""
     os.environ.setdefault("ESCDELAY", "25")
     sampler.start()
     curses.wrapper(Loop(view, sampler).run)
 
 
 def print_once(view, sampler, width, height):
-    """One screen as text, of two samples. Returns whether the process answered."""
+    """Prints one screen as text, from two samples. Returns whether the process replied."""
     sampler.once()
     if sampler.now is not None:
         time.sleep(sampler.period_s)

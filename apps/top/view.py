@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the user has chosen, and what a key changes. Pure: keys are names."""
+"""The state of the view, and its changes by keys. Pure functions: keys are names."""
 import pages
 
 PERIODS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -17,21 +17,22 @@ HELP = ["Left, right, Tab, 1 ... 9   another page",
 
 
 class View:
-    """Of one screen. `screen`: "pages", "apps" or "help"."""
+    """The state of one screen. `screen` is "pages", "apps" or "help"."""
 
     def __init__(self, page="Overview", period_s=1.0):
         self.screen, self.page, self.period_s = "pages", page, period_s
         self.sort = {}       # (column, descending), by page.
         self.scroll, self.cursor, self.paused, self.quits = 0, 0, False, False
-        self.wishes = {}     # What a page is about, by command.
-        self.chosen = None   # The application that was just chosen; whoever reads it clears it.
+        self.wishes = {}     # Selected subjects of pages, by command.
+        self.chosen = None   # The application that was just chosen; the reader clears it.
         self.history = []
 
     def remember(self, rate):
         self.history = [*self.history, rate][-HISTORY:]
 
     def press(self, key, snapshot=None, table=None, apps=()):
-        """`snapshot`: the last one; `table`: that is shown; `apps`: names that can be chosen."""
+        """`snapshot` is the last one, `table` the displayed one, `apps` the names to choose
+        from."""
         if key == "q":
             self.quits = True
         elif key in ("h", "?"):
@@ -81,7 +82,7 @@ class View:
         self.page, self.scroll = title, 0
 
     def order(self, table):
-        """(column, descending) of a table."""
+        """Returns (column, descending) of a table."""
         column, descending = self.sort.get(self.page, (table.order, table.descending))
         return (column, descending) if column < len(table.columns) else (0, False)
 
@@ -91,7 +92,7 @@ class View:
             descending = not descending
         else:
             column = (column + (1 if key == "s" else -1)) % len(table.columns)
-            descending = table.columns[column][1] != "text"  # The largest first.
+            descending = table.columns[column][1] != "text"  # Numbers: largest first.
         self.sort[self.page] = column, descending
 
     def next_about(self, snapshot):
@@ -102,7 +103,8 @@ class View:
 
 
 def sorted_rows(table, column, descending):
-    """Unknown values last, whichever way; numbers before texts; equal ones as they came."""
+    """Sorts unknown values last in both directions, and numbers before texts. The sort is
+    stable."""
     def known(row):
         return row[column] is not None
 

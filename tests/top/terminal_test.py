@@ -333,7 +333,7 @@ class CommandLine(unittest.TestCase):
             for arguments, words in ((["--period_s=0"], "--period_s=0: give 0.1 to 60"),
                                      (["--period_s=nan"], "--period_s=nan"),
                                      (["--page=Nope"], "--page=Nope: give one of Overview"),
-                                     ([], "this is no terminal: give --once"),
+                                     ([], "this is not a terminal: give --once"),
                                      (["--once"], "no DPDK process with telemetry"),
                                      (["--frobnicate"], "--frobnicate")):
                 done = self.run_top(*arguments, RUNTIME_DIRECTORY=folder)

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""record_trace.py <output>: the accesses to pages of a real program, for sluice-tiering-run.
+"""record_trace.py <output>: records the page accesses of a real program, for sluice-tiering-run.
 
-A database of SQLite's is looked up under valgrind (lackey, which reports every load and store):
-keys by Zipf's law, a tenth of them updated, through a page cache that holds everything. Every
-access is reduced to its page; accesses to one page that follow each other are one record. Pages
-are numbered by their addresses, without the holes between them.
+An SQLite database is queried under valgrind (lackey, which reports every load and store): keys
+follow Zipf's law, a tenth of them is updated, and the page cache holds the whole database. Every
+access is reduced to its page; consecutive accesses to one page are one record. Pages are numbered
+by their addresses, without the holes between them.
 
-The file: little-endian words; a magic number and the number of pages, then page and times."""
+The file consists of little-endian words: a magic number and the number of pages, then page and
+times."""
 import argparse
 import array
 import random
@@ -21,8 +22,9 @@ ROW_BYTES = 400
 
 
 def database(path, rows, lookups, seed):
-    """Rows, and the keys to look up in their order: the run itself decides nothing."""
-    # Zipf's law with the exponent 0.99 by inversion over cumulated weights; ranks lie scattered.
+    """Creates a database of rows, and of the keys in the order of the queries, so that the run
+    itself is deterministic."""
+    # Zipf's law with the exponent 0.99 by inversion over cumulated weights; ranks are scattered.
     rng = random.Random(seed)
     weights = [1 / rank**0.99 for rank in range(1, rows + 1)]
     ids = list(range(1, rows + 1))
@@ -54,7 +56,7 @@ def trace(path):
 
 
 def reduce(pages):
-    """(names of pages in the order of their first access, accesses as pairs of words)."""
+    """Returns (names of pages in the order of their first access, accesses as pairs of words)."""
     number, out, last, times = {}, array.array("I"), None, 0
     for page in pages:
         if page == last:
