@@ -163,14 +163,24 @@ runtime::Findings Views::FindingsOf(const TrialResult& result) {
 }
 
 std::vector<runtime::TelemetryCommand> Views::Commands() {
-  return {{"/sluice/pktgen/streams", "Returns what each stream sent and got back. No parameters.",
-           [this](std::string_view) {
-             Json streams = Json::array();
-             for (const StreamResult& stream : round_.trial().Result(false).streams) {
-               streams.push_back(Figures(stream));
-             }
-             return streams;
-           }}};
+  return {
+      {"/sluice/pktgen/streams", "Returns what each stream sent and got back. No parameters.",
+       [this](std::string_view) {
+         Json streams = Json::array();
+         for (const StreamResult& stream : round_.trial().Result(false).streams) {
+           streams.push_back(Figures(stream));
+         }
+         return streams;
+       }},
+      {"/sluice/pktgen/latency",
+       "Returns the latencies of each stream since the run began, as histograms. No parameters.",
+       [this](std::string_view) {
+         Json latencies = Json::object();
+         for (const StreamResult& stream : round_.trial().Result(false).streams) {
+           latencies[stream.name] = runtime::BucketsJson(stream.latency);
+         }
+         return latencies;
+       }}};
 }
 
 bool Views::WriteLatencies(const TrialResult& result, const std::string& prefix,

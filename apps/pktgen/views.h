@@ -34,7 +34,7 @@ class Views {
                      const Settings& settings, nlohmann::ordered_json& report);
   /// What the report says instead of the wire.
   static runtime::Findings FindingsOf(const engine::pktgen::TrialResult& result);
-  /// "/sluice/pktgen/streams". Any thread.
+  /// "/sluice/pktgen/streams" and "/sluice/pktgen/latency". Any thread.
   std::vector<runtime::TelemetryCommand> Commands();
 
   /// Writes latencies of every stream to `prefix` + its name + ".hgrm". False: one could not be;

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/measures.h"
+
 namespace sluice::sched {
 namespace {
 
@@ -26,26 +28,6 @@ double PerSecond(uint64_t count, double seconds) {
 }
 double Percent(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
-
-Json Latency(const Histogram& times) {
-  return {{"count", times.count()},
-          {"mean_ns", times.mean()},
-          {"p50_ns", times.Percentile(0.5)},
-          {"p99_ns", times.Percentile(0.99)},
-          {"p999_ns", times.Percentile(0.999)},
-          {"max_ns", times.max()}};
-}
-
-// Times of each power of two that has any: "le_" and the most ns that they took.
-Json WithBuckets(const Histogram& times) {
-  Json json = Latency(times);
-  const auto powers = times.PowersOfTwo();
-  for (size_t bits = 0; bits < powers.size(); ++bits) {
-    if (powers[bits] == 0) continue;
-    json["le_" + std::to_string((uint64_t{1} << bits) - 1)] = powers[bits];
-  }
-  return json;
 }
 
 Json Statuses(const std::array<uint64_t, engine::sched::kStatuses>& counts) {
@@ -104,12 +86,12 @@ Json Result::ToJson() const {
           {"answered", figures.answered},
           {"unfinished", host.unfinished},
           {"requests_per_s", PerSecond(figures.answered, seconds)},
-          {"short", Latency(figures.latency[kShortClass])},
-          {"long", Latency(figures.latency[kLongClass])},
+          {"short", runtime::LatencyNsJson(figures.latency[kShortClass])},
+          {"long", runtime::LatencyNsJson(figures.latency[kLongClass])},
           {"decisions", Ruled()},
           {"decisions_refused", Refused()},
           {"decisions_per_s", PerSecond(Ruled(), seconds)},
-          {"decision", Latency(figures.decision)},
+          {"decision", runtime::LatencyNsJson(figures.decision)},
           {"switches", figures.switches},
           {"preemptions", figures.preemptions},
           {"cuts", figures.cuts},
@@ -138,9 +120,9 @@ Json Result::ToJson() const {
 }
 
 Json Result::LatencyJson() const {
-  return {{"short", WithBuckets(figures.latency[kShortClass])},
-          {"long", WithBuckets(figures.latency[kLongClass])},
-          {"decision", WithBuckets(figures.decision)}};
+  return {{"short", runtime::BucketsJson(figures.latency[kShortClass])},
+          {"long", runtime::BucketsJson(figures.latency[kLongClass])},
+          {"decision", runtime::BucketsJson(figures.decision)}};
 }
 
 std::string TableHead() {

@@ -3,6 +3,7 @@
 import re
 
 from answers import items, number, table
+from app_pages import name_of
 
 # The last part of a counter's name is its unit. Without a unit it counts drops
 # (lib/nic/queue_counters.h).
@@ -136,7 +137,7 @@ def latencies(snapshot):
                       ("count", "mean_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns")}
                 buckets = sorted((int(bound[3:]), number(value[bound]) or 0)
                                  for bound in bucket_names(value))
-                known = found.setdefault(f"{command.split('/')[2]} {name}", {})
+                known = found.setdefault(f"{command.split('/')[2]} {name_of(name, value)}", {})
                 known |= {part: x for part, x in of.items() if x is not None}
                 if buckets:
                     known["buckets"] = buckets

@@ -21,14 +21,25 @@ class Table(NamedTuple):
     descending: bool = False
 
 
-def scaled(value, digits=2):
-    """Formats 12.3 M; at most 8 cells."""
+ROUNDS_UP = 0.999995  # From here on a figure with two digits rounds to the next unit.
+
+
+def scaled(value):
+    """12.30 M; at most 8 cells up to 999.99 T."""
     if value is None:
         return "-"
     for bound, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= bound:
-            return f"{value / bound:.{digits}f} {unit}"
-    return f"{value:.{digits}f}" if value != int(value) else str(int(value))
+        if abs(value) >= bound * ROUNDS_UP:
+            return f"{value / bound:.2f} {unit}"
+    return f"{value:.2f}" if value != int(value) else str(int(value))
+
+
+def microseconds(value_ns):
+    """12,345.6; at most 8 cells, too."""
+    if value_ns is None:
+        return "-"
+    us = value_ns / 1000
+    return f"{us:,.1f}" if abs(us) < 99_999.95 else scaled(us)
 
 
 def bar(share, cells=BAR_CELLS):
@@ -55,7 +66,7 @@ SHOWN = {
     "share": lambda value: "-" if value is None else f"{100 * value:.2f} %",
     "percent": lambda value: "-" if value is None else f"{value:.0f} %",
     "bar": bar,
-    "us": lambda value: "-" if value is None else f"{value / 1000:,.1f}",
+    "us": microseconds,
 }
 LEFT = ("text", "bar")
 
@@ -74,14 +85,15 @@ def overview(pair, history):
     received, sent = total_rates(pair, rows)
     lost = [rate for _, who, _, rate in figures.drops(pair) if who in ("app", "queue", "NIC")] \
         if pair.now.sluice else [rate for row in rows for rate in row[6:9]]
-    head = [f"received {scaled(received):>9} pps   {history and '|' + sparkline(history) + '|' or ''}",
+    head = [f"received {scaled(received):>9} pps",
+            *([f"         |{sparkline(history)}|"] if history else []),
             f"sent     {scaled(sent):>9} pps",
             f"dropped  {scaled(sum(rate or 0 for rate in lost)):>9} pps",
             f"busy     {bar(figures.busy_share(pair))}"]
     foot = ["", *map(str, pair.now.map)] if pair.now.map else []
     return Table((("port", "text"), ("link", "text"), ("rx pps", "per_s"), ("Gb/s", "gbit_per_s"),
                   ("tx pps", "per_s"), ("Gb/s", "gbit_per_s"), ("missed/s", "per_s"),
-                  ("errors/s", "per_s"), ("no mbuf/s", "per_s")), rows, head, foot)
+                  ("errors/s", "per_s"), ("nombuf/s", "per_s")), rows, head, foot)
 
 
 def total_rates(pair, port_rows):

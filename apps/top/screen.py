@@ -5,7 +5,7 @@ import pages
 from answers import printable
 from view import HELP, sorted_rows
 
-GAP = 2
+GAP = 2  # Between columns; 1 where the columns would not fit otherwise.
 
 
 def fit(text, width):
@@ -21,23 +21,26 @@ def table_lines(table, order, width):
     cells = [[pages.SHOWN[kind](value) for value, (_, kind) in zip(row, table.columns)]
              for row in sorted_rows(table, column, descending)]
     widths = [max(map(len, texts)) for texts in zip(titles, *cells)]
-    narrow(widths, table.columns, width)
+    gap = narrow(widths, table.columns, width)
 
     def line(texts):
         shown = (f"{text[:w]:<{w}}" if kind in pages.LEFT else f"{text[:w]:>{w}}"
                  for text, w, (_, kind) in zip(texts, widths, table.columns))
-        return (" " * GAP).join(shown)
+        return (" " * gap).join(shown)
     return line(titles), [line(texts) for texts in cells]
 
 
 def narrow(widths, columns, width):
-    """Shortens the widest text until the rest fits; figures are not shortened."""
+    """Narrows the gap, then the widest texts, until a line fits; figures stay whole. Returns the
+    gap."""
     texts = [i for i, (_, kind) in enumerate(columns) if kind == "text"]
-    while texts and sum(widths) + GAP * (len(widths) - 1) > width:
+    gap = GAP if sum(widths) + GAP * (len(widths) - 1) <= width else 1
+    while texts and sum(widths) + gap * (len(widths) - 1) > width:
         widest = max(texts, key=lambda i: widths[i])
         if widths[widest] <= 8:
-            return
+            break
         widths[widest] -= 1
+    return gap
 
 
 def title_line(view, sampler):

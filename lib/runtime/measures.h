@@ -35,4 +35,28 @@ nlohmann::ordered_json LatencyJson(const Histogram& histogram) {
           {"max", Us(histogram.max())}};
 }
 
+/// Members that sluice-top shows on its page "Latency"; `times` are in nanoseconds.
+template <typename Histogram>
+nlohmann::ordered_json LatencyNsJson(const Histogram& times) {
+  return {{"count", times.count()},
+          {"mean_ns", times.mean()},
+          {"p50_ns", times.Percentile(0.5)},
+          {"p99_ns", times.Percentile(0.99)},
+          {"p999_ns", times.Percentile(0.999)},
+          {"max_ns", times.max()}};
+}
+
+/// LatencyNsJson, and for each power of two that counts any time "le_" and the bucket's upper bound
+/// in nanoseconds.
+template <typename Histogram>
+nlohmann::ordered_json BucketsJson(const Histogram& times) {
+  nlohmann::ordered_json json = LatencyNsJson(times);
+  const auto powers = times.PowersOfTwo();
+  for (size_t bits = 0; bits < powers.size(); ++bits) {
+    if (powers[bits] == 0) continue;
+    json["le_" + std::to_string((uint64_t{1} << bits) - 1)] = powers[bits];
+  }
+  return json;
+}
+
 }  // namespace sluice::runtime

@@ -99,7 +99,7 @@ class Apps(unittest.TestCase):
             self.expect("Store", r"^mica\.gets_?\w* +\d|^mica\.get_hits +\d[\d.]* ?\w? +\d",
                         r"^store\.items +1\.00 k")
             self.expect("Partitions", r"^0 +0 +1\.00 k .* \d+ % +\d+ %$")
-            self.expect("Latency", r"^port 0 wire_client_get +- +- +\d[\d,.]* +\d")
+            self.expect("Latency", r"^port 0 wire_client_get +- +- +\d[\d,.]*( [kM])? +\d")
 
     def test_logmon(self):
         with self.running(LOGMON, f"--filters={ROOT}/configs/logmon-light.json",
@@ -117,6 +117,9 @@ class Apps(unittest.TestCase):
     def test_pktgen(self):
         with self.running(PKTGEN, "--rate=20k", "--late_ms=60000", "--stats_period_s=0"):
             self.expect("Streams", r"^default +\d[\d.]* k +\d[\d.]* +\d[\d.]* k +0 ")
+            # A count, the mean, p50, p99, p99.9 and the maximum, and a bar.
+            self.expect("Latency", r"^pktgen default +\d[\d.]* [kM]( +\d[\d,.]*( [kM])?){5}$",
+                        r"us, of \d", r"\[#+\.*\] \d+ %")
 
     def test_sched(self):
         with self.running(SCHED, "--cell_s=0.5", "--replays=0", "--stats_period_s=0"):

@@ -112,9 +112,11 @@ class Figures(unittest.TestCase):
                                "rx_good_packets": 1}}},
             pages={"/sluice/sched/latency": {"short": {"count": 3, "p50_ns": 2000, "le_2047": 2,
                                                        "le_1023": 1, "le_x": 9}},
+                   "/sluice/pktgen/latency": {"a_b": {"name": "a.b", "p50_ns": "7000"}},
                    "/sluice/kv/stats": {"store": {"items": 5}}}))
         self.assertEqual(found, {
             "sched short": {"count": 3, "p50": 2000, "buckets": [(1023, 1), (2047, 2)]},
+            "pktgen a.b": {"p50": 7000},
             "port 0 wire_client_get": {"p50": 900, "p99": 4000}})
 
 
@@ -123,6 +125,9 @@ class Pages(unittest.TestCase):
         for kind, value, shown in (("count", 1234567, "1.23 M"), ("count", 12, "12"),
                                    ("count", None, "-"), ("per_s", 0.5, "0.50"),
                                    ("share", 0.25, "25.00 %"), ("us", 1500, "1.5"),
+                                   ("count", 999_999, "1.00 M"), ("count", 999_994, "999.99 k"),
+                                   ("us", 99_999_940, "99,999.9"), ("us", 10 ** 10, "10.00 M"),
+                                   ("us", None, "-"),
                                    ("bar", 0.5, "[##########..........] 50 %"), ("bar", None, "-"),
                                    ("percent", 40, "40 %"), ("gbit_per_s", 1.5, "1.500"),
                                    ("text", None, "-"), ("count", 1e15, "1000.00 T")):
@@ -270,6 +275,22 @@ class Screen(unittest.TestCase):
                 lines = self.rendered(view.View(page), source, width, height)
                 self.assertEqual(len(lines), height, (page, width))
                 self.assertEqual({len(text) for text, _ in lines}, {width}, (page, width))
+
+    def test_every_page_has_its_columns_whole_in_80_cells(self):
+        # A name of 8 cells, short texts, and the widest value of each other kind.
+        widest = {"text": "text", "count": 999.99e6, "per_s": 999.99e6, "number": 999.99e6,
+                  "gbit_per_s": 400.0, "share": 1.0, "percent": 100, "bar": 1.0, "us": 10 ** 10}
+        pair = figures.Pair(None, snapshot(0, {0: {"stats": port(1)}}, {"drop_malformed": 1}))
+        tables = {title: pages.make(title, pair, [1.0] * view.HISTORY) for title in
+                  [*pages.COMMON, *(page.title for page in APP_PAGES)]}
+        for title, table in tables.items():
+            full = table._replace(rows=[["n" * 8, *(widest[kind] for _, kind in table.columns[1:])]])
+            for column in range(len(table.columns)):
+                head, rows = screen.table_lines(full, (column, True), 80)
+                for name, _ in table.columns:
+                    self.assertIn(name, head)
+                for line in (head, *rows, *table.head, *table.foot):
+                    self.assertLessEqual(len(line), 80, (title, line))
 
     def test_figures_stay_whole_where_names_are_cut(self):
         source = sampled(snapshot(0, {0: {"xstats": {"n" * 100: 123456}}}))
