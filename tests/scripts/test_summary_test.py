@@ -69,7 +69,7 @@ class Summary(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w") as torn:
             torn.write('{"name": "a", ')
             torn.flush()
-            for log in ("release", "release=/does/not/exist", f"release={torn.name}"):
+            for log in ("scripts", "release=/does/not/exist", f"release={torn.name}"):
                 done = subprocess.run([SUMMARY, log], capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -78,14 +78,14 @@ class Summary(unittest.TestCase):
     def test_a_run_over_its_budget_is_named_and_only_strictly_a_failure(self):
         slow = [entry(f"t{i}", duration=1000.0) for i in range(3)]
         for flags, expected in (((), 0), (("--strict",), 1)):
-            code, lines = self.said(slow, [entry("fast")], runs=("release", "asan"), flags=flags)
+            code, lines = self.said(slow, [entry("fast")], runs=("scripts", "asan"), flags=flags)
             self.assertEqual((code, lines[-1]), (expected, "4 passed, 0 failed, 0 skipped"))
             over = [line for line in lines if line.startswith("over budget: ")]
             self.assertEqual(len(over), 1)
-            self.assertIn("release: 3000 s of tests, ", over[0])
+            self.assertIn("scripts: 3000 s of tests, ", over[0])
 
     def test_each_run_has_a_budget_of_its_own(self):
-        for run in ("release", "asan", "tsan", "fuzz", "aarch64", "dpdk-24.11", "dpdk-25.11"):
+        for run in ("scripts", "programs", "asan", "tsan", "fuzz", "aarch64", "dpdk-24.11", "dpdk-25.11"):
             for duration, expected in ((1.0, 0), (1e5, 1)):
                 code, lines = self.said([entry("t", duration=duration)], runs=(run,),
                                         flags=("--strict",))
