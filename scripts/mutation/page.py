@@ -15,7 +15,7 @@ NOT_JUDGED = "not judged"
 # The first words of a judgement, with their meaning.
 KINDS = {"equivalent": "no input can show a difference",
          "speed": "the same results, later or with more work",
-         "beyond": "only what the map omits can show it: whole applications, hardware, timing",
+         "beyond": "only tests outside the map can detect it: whole applications, hardware, timing",
          "gap": "a test is missing"}
 
 
