@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An etcd of Debian's for a test, and gateways of Python's that answer as a script says. Import
-harness first."""
+"""Debian's etcd for tests, and scripted gateways in Python. Import harness first."""
 import base64
 import contextlib
 import http.server
@@ -17,12 +16,12 @@ from harness import PATIENCE_S, free_port, wait_until
 ETCD, ETCDCTL = shutil.which("etcd"), shutil.which("etcdctl")
 INSTALLED = bool(ETCD and ETCDCTL)
 MISSING = "etcd-server and etcd-client are not installed"
-# An etcd without peers has nobody to wait for when it elects a leader: in ms, as its --help says.
+# Without peers, etcd need not wait for others when it elects a leader. Times are in ms.
 ALONE = ("--heartbeat-interval=20", "--election-timeout=100")
 
 
 class Etcd:
-    """On a free port, until the test is over."""
+    """Runs on a free port until the end of the test."""
 
     def __init__(self, test):
         folder = tempfile.TemporaryDirectory()
@@ -34,7 +33,7 @@ class Etcd:
         self.start()
 
     def start(self, data="data"):
-        """Its keys are in the folder `data`."""
+        """Starts it with its keys in the folder `data`."""
         self.run(data)
         wait_until(lambda: self.serves(data), "etcd")
 
@@ -49,7 +48,8 @@ class Etcd:
                 stdout=log, stderr=log)
 
     def serves(self, data):
-        """A connection of somebody else's may have its port for a moment: it is tried again."""
+        """Returns whether it serves. Another connection may use its port for a moment, so it is
+        retried."""
         if self.process.poll() is not None:
             self.run(data)
         return self.run_ctl("get", "x").returncode == 0
@@ -69,11 +69,11 @@ class Etcd:
         return done.stdout
 
     def in_one_step(self, *lines):
-        """A transaction without conditions, and with nothing to do if one failed."""
+        """Runs a transaction without conditions."""
         assert "SUCCESS" in self.ctl("txn", lines="\n" + "\n".join(lines) + "\n\n\n")
 
     def keys(self, prefix):
-        """{key: value}"""
+        """Returns {key: value}."""
         lines = self.ctl("get", "--prefix", prefix).splitlines()
         return dict(zip(lines[::2], lines[1::2]))
 
@@ -87,12 +87,12 @@ def pair(key, value):
 
 
 class Gateway:
-    """Answers as a script says: for each path a list of bodies, in turn, of which the last holds
-    for all that follow; the last watch never ends. None: no answer before the end."""
+    """A scripted gateway: for each path it returns a list of bodies in turn, and repeats the last
+    one; the last watch never ends. None means no reply before the end."""
 
     def __init__(self, test, scripts):
         self.scripts, self.requests = {path: list(script) for path, script in scripts.items()}, []
-        self.times = []  # Of requests, taken before they are answered.
+        self.times = []  # The times of requests, recorded before the reply.
         self.ending = threading.Event()
         gateway = self
 
@@ -120,13 +120,13 @@ class Gateway:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
-        # How often it looks whether it is to end.
+        # The polling interval for shutdown.
         thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
         thread.start()
         for cleanup in (self.server.server_close, thread.join, self.server.shutdown,
-                        self.ending.set):  # The last comes first.
+                        self.ending.set):  # Runs the last first.
             test.addCleanup(cleanup)
 
     def asked(self, path):
-        """What was asked there, in turn."""
+        """Returns the requests to a path in order."""
         return [request for at, request in self.requests if at == path]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What end-to-end tests of several applications share. Import it before reading the last argument:
-it removes its own, --full, from sys.argv. Programs have a DPDK runtime folder of the test's own
-(private_folder.py). Programs that poll stay on the CPU `CPU`, with `lcores`,
-so that `run_on_all_cpus` can run a test on each CPU."""
+"""Helpers of end-to-end tests of several applications. Import it before reading the last argument:
+it removes --full from sys.argv. Programs use a DPDK runtime folder of this test
+(private_folder.py). With `lcores`, polling programs stay on the CPU `CPU`, so that
+`run_on_all_cpus` can run a test on each CPU."""
 import concurrent.futures
 import itertools
 import json
@@ -24,20 +24,20 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "scripts" / "b
 import private_folder  # pylint: disable=wrong-import-position,unused-import
 from telemetry import ask  # pylint: disable=wrong-import-position,unused-import
 
-# EAL's memory of a test's own: it needs no hugepages and takes none from others.
+# EAL's memory is private to a test: it does not use hugepages.
 MEMORY = ("--no-huge", "-m", "512")
 PATIENCE_S = 60
 CPU = int(os.environ.get("SLUICE_TEST_CPU", min(os.sched_getaffinity(0))))
 
 
 def lcores(count):
-    """EAL's option for so many lcores, all on `CPU`."""
+    """Returns EAL's option for this number of lcores, all on `CPU`."""
     return "--lcores=" + ",".join(f"{i}@{CPU}" for i in range(count))
 
 
 def wait_until(condition, what, patience_s=PATIENCE_S):
-    """What `condition` returns once that is true. `what`: what is waited for, or a function that
-    says it."""
+    """Returns the result of `condition` once it is true. `what` describes the condition, or is a
+    function that returns the description."""
     end = time.monotonic() + patience_s
     while not (value := condition()):
         if time.monotonic() > end:
@@ -48,7 +48,7 @@ def wait_until(condition, what, patience_s=PATIENCE_S):
 
 
 def free_port():
-    """A port that is free for UDP and TCP alike."""
+    """Returns a port that is free for both UDP and TCP."""
     while True:
         with socket.socket(type=socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
             udp.bind(("127.0.0.1", 0))
@@ -60,7 +60,7 @@ def free_port():
 
 
 def sh(*command, text=None):
-    """Standard output of a command that succeeds; `text` is its input."""
+    """Returns the standard output of a command that succeeds; `text` is its input."""
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_S,
                           check=False)
     assert done.returncode == 0, f"{command}: {done.stderr}"
@@ -68,10 +68,9 @@ def sh(*command, text=None):
 
 
 def run(*command, until=(), patience_s=PATIENCE_S, code=0):
-    """Runs an application with --json=-, whose lines for people are on standard error. It ends by
-    itself, or, with `until`, by a signal once lines have matched each of these expressions, in this
-    order. Returns the report and the lines up to the signal; `code`: the exit code that it must end
-    with."""
+    """Runs an application with --json=-; other output goes to standard error. It ends by itself,
+    or, with `until`, by a signal once lines have matched each of these expressions in order.
+    Returns the report and the lines up to the signal. `code` is the expected exit code."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watchdog = threading.Timer(patience_s, process.kill)
     watchdog.start()
@@ -89,7 +88,7 @@ def run(*command, until=(), patience_s=PATIENCE_S, code=0):
 
 
 def for_each(cases, function):
-    """Pairs of a case and what `function` returns of it, a few at a time: for runs that end at
+    """Returns pairs of a case and its result of `function`, a few at a time: for runs that end at
     once and do not poll."""
     cases = list(cases)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -97,14 +96,14 @@ def for_each(cases, function):
 
 
 def fails(*command, patience_s=PATIENCE_S):
-    """Exit code and what is said to standard error, of a run that must end by itself."""
+    """Returns the exit code and standard error of a run that must end by itself."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=patience_s, check=False)
     return done.returncode, done.stderr
 
 
 def write_capture(path, frames):
-    """pcap: magic, version 2.4, zone, accuracy, snapshot length, link type 1; records: time,
-    lengths, bytes."""
+    """Writes a pcap file: magic, version 2.4, zone, accuracy, snapshot length, link type 1;
+    records: time, lengths, bytes."""
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         for i, frame in enumerate(frames):
@@ -113,14 +112,14 @@ def write_capture(path, frames):
 
 
 def listing(binary, what):
-    """A table of the build: `--list=WHAT`."""
+    """Returns a table of the build: `--list=WHAT`."""
     done = subprocess.run([binary, f"--list={what}"], capture_output=True, text=True, timeout=30,
                           check=True)
     return json.loads(done.stdout)
 
 
 def interfaces(binary):
-    """Names of the interfaces that an application was built with."""
+    """Returns the interfaces that an application was built with."""
     return [interface["name"] for interface in listing(binary, "interfaces")]
 
 
@@ -130,8 +129,8 @@ if FULL:
 
 
 def each(*axes):
-    """Rows in which every value of every axis stands, as many as the longest axis has. With --full
-    (suite slow) the product of the axes."""
+    """Returns rows in which each value of each axis occurs, as many as the longest axis has. With
+    --full (suite slow) it returns the product of the axes."""
     if FULL:
         return list(itertools.product(*axes))
     return [tuple(axis[i % len(axis)] for axis in axes) for i in range(max(map(len, axes)))]
@@ -146,12 +145,12 @@ def names_of(suite):
 
 
 def run_on_all_cpus():
-    """unittest.main(), but each method runs in a process of its own, and as many at a time as there
-    are CPUs, each with another one as its `CPU`. With a method as the first argument: that one."""
+    """Runs unittest.main() with each method in a separate process, as many in parallel as there are
+    CPUs, each with a different `CPU`. If the first argument is a method, runs only that one."""
     if "SLUICE_TEST_CPU" in os.environ:
         unittest.main()
     names = list(names_of(unittest.defaultTestLoader.loadTestsFromName("__main__")))
-    program = sys.orig_argv.index(sys.argv[0]) + 1  # What follows are its arguments.
+    program = sys.orig_argv.index(sys.argv[0]) + 1  # The following arguments are the program's.
     cpus = queue.SimpleQueue()
     for cpu in os.sched_getaffinity(0):
         cpus.put(cpu)

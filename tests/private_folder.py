@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folders that a test program has for itself and removes at its end. A test program that imports
-this has a DPDK runtime folder of its own: what the programs that it starts leave there, stock ones
-and killed ones included, ends with it. It is below the usual one, where scripts/left_runs finds it
-if the test program is killed; the next test program removes it then."""
+"""Folders that are private to a test program and removed at its end. A test program that imports
+this has a private DPDK runtime folder: files that its programs leave there, including stock and
+killed ones, are removed with it. It is below the usual folder, where scripts/left_runs finds it if
+the test program is killed; the next test program then removes it."""
 import atexit
 import fcntl
 import functools
@@ -18,12 +18,12 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "apps" / "top"
 from connection import runtime_folder  # pylint: disable=wrong-import-position
 
 NAME = "sluice_test-"
-# A younger folder may be about to be locked, as in lib/runtime/runtime_folder.h.
+# A younger folder may not be locked yet, as in lib/runtime/runtime_folder.h.
 FRESH_S = 600
 
 
 def lock(folder):
-    """A descriptor that holds the lock of `folder`; None if another process holds it."""
+    """Returns a descriptor that holds the lock of `folder`; None if another process holds it."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
@@ -42,21 +42,21 @@ def sweep(base):
         try:
             fresh = folder.stat().st_mtime + FRESH_S > time.time()
         except OSError:
-            continue  # Another test program removes it.
+            continue  # Another test program is removing it.
         if not fresh and (descriptor := lock(folder)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(descriptor)
 
 
 def hold(folder):
-    """Locks `folder` as long as this process lives, and removes it at the end."""
-    lock(folder)  # No program that this process starts inherits the descriptor.
+    """Locks `folder` for the lifetime of this process, and removes it at the end."""
+    lock(folder)  # Child processes do not inherit the descriptor.
     owner = os.getpid()
     atexit.register(lambda: os.getpid() == owner and shutil.rmtree(folder, ignore_errors=True))
 
 
 def make(base):
-    """A folder of this process below `base`."""
+    """Creates a folder of this process below `base`."""
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
     sweep(base)
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{NAME}{os.getpid()}-", dir=base))
@@ -65,8 +65,8 @@ def make(base):
 
 
 def enter_runtime_folder():
-    """The folder that this process and the programs that it starts use as RUNTIME_DIRECTORY. A test
-    program that another one starts uses the other one's."""
+    """Returns the folder that this process and its children use as RUNTIME_DIRECTORY. A test
+    program that another one starts uses its parent's folder."""
     given = pathlib.Path(os.environ.get("RUNTIME_DIRECTORY", "/"))
     if not given.name.startswith(NAME):
         given = make(runtime_folder())
@@ -80,8 +80,8 @@ RUNTIME = enter_runtime_folder()
 
 
 def takes_plugins(folder):
-    """Whether EAL loads plugins from `folder`: it refuses those that everybody may replace, because
-    the folder or one above it is world-writable (verify_perms in DPDK's eal_common_options.c)."""
+    """Returns whether EAL loads plugins from `folder`: it refuses folders that are world-writable
+    or below a world-writable one (verify_perms in DPDK's eal_common_options.c)."""
     folder = pathlib.Path(folder).resolve()
     return (not any(path.stat().st_mode & stat.S_IWOTH for path in (folder, *folder.parents))
             and not os.statvfs(folder).f_flag & os.ST_NOEXEC)
@@ -89,7 +89,7 @@ def takes_plugins(folder):
 
 @functools.cache
 def plugin_folder():
-    """A folder of this process from which EAL loads plugins."""
+    """Returns a folder of this process from which EAL loads plugins."""
     for base in (pathlib.Path.home(), RUNTIME):
         if takes_plugins(base) and os.access(base, os.W_OK):
             return make(base / ".cache" / "sluice") if base != RUNTIME else RUNTIME
@@ -98,13 +98,13 @@ def plugin_folder():
 
 
 def folder_for_plugins(preferred):
-    """`preferred`, or a folder of this process if EAL loads no plugins from there."""
+    """Returns `preferred`, or a folder of this process if EAL loads no plugins from there."""
     return pathlib.Path(preferred) if takes_plugins(preferred) else plugin_folder()
 
 
 @functools.cache
 def plugin(path):
-    """The path of a plugin, or of a copy if EAL does not load it from there."""
+    """Returns the path of a plugin, or of a copy if EAL does not load it from there."""
     path = pathlib.Path(path).absolute()
     if takes_plugins(path.resolve().parent):
         return str(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The distribution's dpdk-testpmd, as somebody at its prompt uses it."""
+"""The distribution's dpdk-testpmd, used at its prompt."""
 import json
 import os
 import re
@@ -11,7 +11,8 @@ PATIENCE_S = 60
 
 
 def pmd_info(plugin):
-    """The lines that dpdk-pmdinfo.py prints of a plugin, by the driver's name: JSON in .rodata."""
+    """Returns the lines that dpdk-pmdinfo.py prints of a plugin, by the driver's name: JSON in
+    .rodata."""
     text = subprocess.run(["readelf", "-W", "-p", ".rodata", plugin], check=True,
                           capture_output=True, text=True, errors="replace").stdout
     lines = [json.loads(line) for line in re.findall(r"PMD_INFO_STRING= (.*)", text)]
@@ -19,10 +20,10 @@ def pmd_info(plugin):
 
 
 class Testpmd:
-    """Without hugepages, two lcores. Give `quit` a chance to check its exit code."""
+    """Runs without hugepages on two lcores. Call `quit` to check its exit code."""
 
     def __init__(self, plugins, vdevs, arguments):
-        # Line-buffered, so that output and prompts come in their order.
+        # Line-buffered, so that output and prompts arrive in order.
         self.process = subprocess.Popen(
             ["stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1", "--no-huge", "-m", "512", "--no-pci",
              "--no-telemetry", f"--file-prefix=testpmd_{os.getpid()}_{time.monotonic_ns()}",
@@ -34,7 +35,7 @@ class Testpmd:
         self.wait_for("testpmd> ", 0)
 
     def wait_for(self, pattern, start):
-        """Reads until the pattern occurs behind `start`; returns what was read since then."""
+        """Reads until the pattern occurs after `start`; returns the text read since then."""
         deadline = time.monotonic() + PATIENCE_S
         while not re.search(pattern, self.output[start:]):
             ready, _, _ = select.select([self.process.stdout], [], [], 1)
@@ -53,7 +54,7 @@ class Testpmd:
         return self.wait_for(re.escape(command) + r"[\s\S]*" + until, start)
 
     def xstats(self):
-        """Of port 0, a model."""
+        """Returns the statistics of port 0, a model."""
         text = self.run("show port xstats 0", until=r"wire_\w+: \d+\s+testpmd> ")
         return {name: int(value) for name, value in re.findall(r"(\w+): (\d+)", text)}
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The layers of docs/architecture.md, read off the #include lines: an arrow that points the wrong
-way fails, and names file and line. Also what every file owes: its licence, and no trace of the
-machine it was written on.
+"""Checks the layers of docs/architecture.md against the #include lines. A dependency in the wrong
+direction fails and names the file and line. Also checks that each file has its licence, and that no
+file names the machine that it was written on.
 
 architecture_test.py --write-page writes the table of include rules into docs/architecture.md."""
 import fnmatch
@@ -16,8 +16,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Libraries by the headers they are included by; a header of no library is the standard library's
-# or the operating system's, which every layer may use.
+# Libraries by the headers that they are included by. All other headers belong to the standard
+# library or the operating system, which every layer may use.
 LIBRARIES = {
     "dpdk": ["rte_*.h", "ethdev_*.h", "bus_*driver.h", "dev_driver.h", "generic/rte_*.h"],
     "absl": ["absl/*"],
@@ -34,11 +34,11 @@ LIBRARIES = {
     "prometheus": ["prometheus/*"],
     "test": ["gtest/*", "gmock/*", "benchmark/*"],
 }
-# The only DPDK headers that are pure layouts of wire formats.
+# The only DPDK headers that contain just the layouts of wire formats.
 WIRE_STRUCTS = ["rte_ether.h", "rte_ip.h", "rte_udp.h", "rte_tcp.h"]
 
-# A layer and what it may include besides the standard library: folders of the tree (a name
-# without .h), single headers of the tree, libraries, single headers of libraries.
+# A layer and the headers that it may include besides the standard library: folders of the tree
+# (names without .h), single headers of the tree, libraries, single headers of libraries.
 LAYERS = [
     ("lib/cpu", ["cpu"]),
     ("lib/dpdk", ["dpdk"]),
@@ -125,10 +125,10 @@ LAYERS = [
     ("tools/rpc_kernel", ["packet", "json"]),
     ("tools/tiering", ["simulation", "engine", "gflags", "json"]),
 ]
-# What every folder may include, as if it were the standard library.
+# Every folder may include these, like the standard library.
 FOR_ALL = {"cpu"}
-# The only files of lib, drivers, apps and tools that know what a processor has; each has a path for
-# those without it.
+# The only processor-specific files of lib, drivers, apps and tools; each has a path for processors
+# without the feature.
 PROCESSOR_FILES = {
     "lib/cpu/clock.h", "lib/cpu/crc32c.h", "lib/cpu/vector.h",
     "lib/bar/fence.h", "lib/bar/pci_window.cc", "lib/coherent/wait.cc", "lib/device/grid/memory.h",
@@ -137,12 +137,12 @@ PROCESSOR_FILES = {
 PROCESSOR = re.compile(r"\b_mm\d*_\w+|\b__m(?:128|256|512)i?\b|__builtin_(?:ia32|aarch64|neon)_\w+"
                        r"|\b__rdtsc\b|\bvld1q?_\w+|asm\s+volatile\s*\(\s*\"[^\"]"
                        r"|[\"<](?:\w*intrin|cpuid|arm_\w+)\.h[\">]")
-# Lines of a file of lib, drivers, apps or tools; beyond that it holds more than one idea.
+# Maximum lines of a file of lib, drivers, apps or tools; a longer file contains more than one idea.
 MAX_LINES = 400
 
-# Headers are named from these folders on.
+# Headers are named relative to these folders.
 INCLUDE_ROOTS = ("include", "lib", "drivers", "plugins", "tools")
-# A program that is built below tests/, but for benches, whose data the tests make, too.
+# A program that is built below tests/, except benchmarks, whose data the tests make, too.
 PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-]+")
 
 # The third column of the page's table: the reason of a rule, where it is not obvious.
@@ -220,7 +220,7 @@ def tracked():
                              capture_output=True, text=True)
     if listing.returncode == 0:
         paths = [ROOT / line for line in listing.stdout.splitlines()]
-    else: # An unpacked archive of the tree.
+    else: # The tree is an unpacked archive.
         paths = [p for p in ROOT.rglob("*") if p.relative_to(ROOT).parts[0] not in ("build", ".git")]
     return sorted(p for p in paths if p.is_file())
 
@@ -232,14 +232,14 @@ def include_folders():
 
 @functools.cache
 def includes(path):
-    """(line number, header) of every #include."""
+    """Returns (line number, header) of every #include."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [(number, match[1]) for number, line in enumerate(lines, 1)
             if (match := re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line))]
 
 
 def layer_of(name):
-    """The most particular layer that a file is in."""
+    """Returns the most specific layer that contains the file."""
     return max((layer for layer, _ in LAYERS if name.startswith(layer + "/")), key=len, default=None)
 
 
@@ -250,7 +250,7 @@ def library_of(header):
 
 
 def allowed(header, may, own_folder):
-    """Whether a layer that `may` include these things includes `header` rightly."""
+    """Returns whether a layer with the permissions `may` is permitted to include `header`."""
     if any(fnmatch.fnmatch(header, entry) for entry in may if entry.endswith(".h")):
         return True
     if library := library_of(header):
@@ -263,7 +263,7 @@ def allowed(header, may, own_folder):
 
 
 def rules_table():
-    """LAYERS as docs/architecture.md shows them."""
+    """Returns LAYERS in the format of docs/architecture.md."""
     lines = ["| folder | may include | |", "|---|---|---|"]
     for layer, may in LAYERS:
         own = layer.split("/")[1] if "/" in layer else ""
@@ -332,7 +332,7 @@ class Architecture(unittest.TestCase):
                     self.assertIn(f"{base}/{folder.name}", layers)
 
     def test_users_run_no_program_of_the_tests(self):
-        # docs/extending.md is for people who change the tree, and run its tests.
+        # docs/extending.md is for developers of the tree, and runs its tests.
         told = [p for p in tracked() if (p.suffix == ".md" and p.name != "extending.md")
                 or "scripts" in p.relative_to(ROOT).parts[:1]]
         self.assertGreater(len(told), 20)
@@ -364,7 +364,7 @@ class Files(unittest.TestCase):
     def test_what_the_harness_has_is_defined_there_alone(self):
         harness = ROOT / "tests" / "harness.py"
         names = set(re.findall(r"^def (\w+)\(", harness.read_text(encoding="utf-8"), re.MULTILINE))
-        names.remove("run")  # Of an application: harness.run() with its own arguments.
+        names.remove("run")  # A method of an application: harness.run() with its arguments.
         self.assertIn("wait_until", names)
         again = [f"{path.relative_to(ROOT)}: {name}" for path in tracked()
                  if path.suffix == ".py" and "tests" in path.parts and path != harness

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What comments and pages cite exists: pages, their sections, the targets of links. And what
-pages repeat from the code is what the code says: flags, members of the report, the picture."""
+"""Checks that citations in comments and pages exist: pages, their sections, the targets of links.
+Also checks that facts which pages repeat from the code agree with it: flags, members of the report,
+the picture."""
 import itertools
 import pathlib
 import re
@@ -15,9 +16,9 @@ PAGE = re.compile(r"(?<![\w/.<-])((?:[\w-]+/)*[\w-]+\.md)\b")
 SECTION = re.compile(PAGE.pattern + r',\s("[^"]+"(?:; "[^"]+")*)')
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)
-# Of ours: its name, and what follows.
+# A program of ours: its name, and the rest of the line.
 COMMAND = re.compile(r"(?:^|[\s/])sluice-([a-z]+(?:-[a-z]+)*)((?:\s.*)?)$")
-# "section 4.3" of what? A publication that anybody can open, named shortly before it.
+# A section number must follow the name of a publication that anybody can open.
 NUMBERED = re.compile(r"\bsections? \d")
 PUBLIC = re.compile(r"RFC \d+|[A-Z]{3,} ?['’]\d\d|specification")
 
@@ -27,7 +28,7 @@ def text_of(path):
 
 
 def prose(path):
-    """A file's text in one line, comment marks removed."""
+    """Returns a file's text in one line, without comment marks."""
     lines = text_of(path).splitlines()
     if path.suffix in CODE:
         lines = [re.sub(r"^\s*(?://[/!]?<?|#|\*)\s?", "", line) for line in lines]
@@ -40,7 +41,7 @@ def texts():
 
 
 def headings(page):
-    """Headings of a page, as they stand and as anchors."""
+    """Returns the headings of a page, as text and as anchors."""
     found, code = {}, False
     for line in text_of(page).splitlines():
         code ^= line.startswith("```")
@@ -51,13 +52,14 @@ def headings(page):
 
 
 def page_of(cited, citing):
-    """The page that `citing` means by `cited`: from the root, from its own folder, or in docs."""
+    """Returns the page that `citing` calls `cited`: relative to the root, to its folder, or to
+    docs."""
     places = (ROOT / cited, citing.parent / cited, ROOT / "docs" / cited)
     return next((p for p in places if p.is_file()), None)
 
 
 def rows(page, heading):
-    """First cells of the tables below a heading, as text."""
+    """Returns the first cells of the tables below a heading, as text."""
     section = re.split(r"^#+ ", text_of(page), flags=re.M)
     body = next(s for s in section if s.startswith(heading + "\n"))
     return [line.split("|")[1:-1] for line in body.splitlines()
@@ -114,7 +116,7 @@ class Contract(unittest.TestCase):
     page = ROOT / "docs" / "command-line.md"
 
     def defined(self):
-        """Common flags and their defaults, from the DEFINE_ lines of lib/runtime."""
+        """Returns the common flags and their defaults, from the DEFINE_ lines of lib/runtime."""
         found = {}
         for path in sorted((ROOT / "lib" / "runtime").glob("*.cc")):
             for name, value in re.findall(r'DEFINE_\w+\(\s*(\w+),\s*("[^"]*"|[\w.]+)', text_of(path)):
@@ -126,12 +128,12 @@ class Contract(unittest.TestCase):
         for cells in rows(self.page, "Common flags"):
             for name in re.findall(r"`(--\w+)`", cells[0]):
                 listed[name] = cells[1].strip().strip("`")
-        for name in ("--flagfile", "--help", "--version"):  # The command line's own.
+        for name in ("--flagfile", "--help", "--version"):  # Flags of the command line itself.
             self.assertIn(name, listed)
             del listed[name]
         self.assertEqual(listed, self.defined())
 
-    # What writes an application's own members, below its folder.
+    # The files that write an application's members, relative to its folder.
     WRITERS = {"device": ["report.cc"], "kv": ["counters.cc", "workers.cc"],
                "kv_client": ["report.cc"], "logmon": ["main.cc", "report.cc"],
                "maglev": ["report.cc"], "pktgen": ["main.cc", "rfc2544_views.cc", "views.cc"],
@@ -151,7 +153,7 @@ class Contract(unittest.TestCase):
                 text = text_of(ROOT / "apps" / app / writer)
                 written = set(re.findall(r'\{"([\w.]+)",|\w\["([\w.]+)"\]', text))
                 written = {name for pair in written for name in pair if name}
-                # Families of metrics begin like this.
+                # Prefixes of families of metrics.
                 written = {name for name in written if not name.startswith("sluice_")}
                 self.assertTrue(written, writer)
                 self.assertFalse(written - named, f"the page of {app}, {writer}")
@@ -170,7 +172,7 @@ class Contract(unittest.TestCase):
 
 
 def commands(text):
-    """Commands of our programs in a page's code: the program's name and its arguments."""
+    """Yields commands of our programs in a page's code: the program's name and its arguments."""
     text = text.replace("\\\n", " ")
     fenced = CODE_BLOCK.findall(text)
     rest = CODE_BLOCK.sub("", text)
@@ -185,13 +187,13 @@ def commands(text):
 
 
 class Commands(unittest.TestCase):
-    """What pages tell people to type, the programs take."""
+    """Checks that programs accept the commands on the pages."""
     runtime = "".join(text_of(p) for p in sorted((ROOT / "lib" / "runtime").glob("*.cc"))
                       if p.name != "replay.cc")
     eal = set(re.findall(r'"([\w-]+)"', re.search(r"kEalOptions = \{(.*?)\};", runtime, re.S)[1]))
 
     def flags(self, app):
-        """Flags of an application, from where they are defined."""
+        """Returns the flags of an application, from their definitions."""
         own = "".join(text_of(p) for p in sorted((ROOT / "apps" / app).rglob("*.cc")))
         if app == "top":
             return {"help", *re.findall(r'add_argument\("--([\w-]+)"',
@@ -207,7 +209,7 @@ class Commands(unittest.TestCase):
         return {"help", "version", "flagfile", *re.findall(r"DEFINE_\w+\(\s*(\w+)", own)}
 
     def wrong(self, app, words):
-        """What a command has that its program does not take."""
+        """Returns the parts of a command that its program does not accept."""
         flags = self.flags(app)
         names = [re.match(r"--([\w-]+)", word) for word in words]
         first = names[0][1] if names and names[0] else ""
@@ -218,7 +220,7 @@ class Commands(unittest.TestCase):
                 eal = False
             elif name and name[1] not in (self.eal if eal else flags):
                 found.append(word)
-        # Or EAL tries to take devices of the machine that nobody named.
+        # Otherwise EAL would probe devices of the machine.
         if any(word.startswith("--vdev") for word in words) and not {"-a", "--no-pci"} & {*words}:
             found.append("no --no-pci")
         return found
@@ -228,7 +230,7 @@ class Commands(unittest.TestCase):
         for page in (p for p in tracked() if p.suffix == ".md"):
             for program, words in commands(text_of(page)):
                 app = program.replace("-", "_")
-                if not (ROOT / "apps" / app).is_dir():  # Not of apps/, or one that a page adds.
+                if not (ROOT / "apps" / app).is_dir():  # The application is elsewhere or new.
                     continue
                 seen.add(app)
                 wrong += [f"{page.relative_to(ROOT)}: sluice-{program}: {what}"

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every C++ file is laid out as .clang-format says, by clang-format 14: other releases lay out some
-code differently."""
+"""Checks that every C++ file is formatted according to .clang-format by clang-format 14. Other
+releases format some code differently."""
 import pathlib
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Instructions of the Ensō model per frame of 60 bytes, counted under callgrind: the same on every
-run. Arguments: valgrind, bench_enso_device."""
+"""Counts instructions of the Ensō model per frame of 60 bytes under callgrind; the count is the
+same on every run. Arguments: valgrind, bench_enso_device."""
 import re
 import subprocess
 import sys
@@ -8,14 +8,15 @@ import unittest
 
 VALGRIND, BENCH = sys.argv[1:3]
 del sys.argv[1:3]
-FRAMES = 500 * 256  # Iterations of the bench, frames of a burst.
-# A function that is entered while another one collects ends that: what the wire does is left out.
+FRAMES = 500 * 256  # Iterations of the bench, frames per burst.
+# Callgrind stops collecting when a toggled function is entered during collection, so the wire is
+# excluded.
 RECEIVE = ("*EnsoNic::Receive*",)
 TRANSMIT = ("*EnsoNic::Transmit*", "*Sink::Deliver*")
 
 
 def count(case, functions):
-    """Instructions per frame."""
+    """Returns the instructions per frame."""
     done = subprocess.run(
         [VALGRIND, "--tool=callgrind", "--callgrind-out-file=/dev/null",
          *(f"--toggle-collect={name}" for name in functions), BENCH,
@@ -24,7 +25,7 @@ def count(case, functions):
 
 
 class Instructions(unittest.TestCase):
-    """At most 60 a frame received and 45 a frame sent."""
+    """At most 60 per received frame and 45 per sent frame."""
 
     def test_one_pipe(self):
         self.judge("60/1/1/1000000/512")
@@ -38,7 +39,7 @@ class Instructions(unittest.TestCase):
                 found = count(case, functions)
                 print(f"{case}: {functions[0]} {found:.1f}", file=sys.stderr)
                 self.assertLess(found, most)
-                self.assertGreater(found, 10)  # Else nothing was counted.
+                self.assertGreater(found, 10)  # Otherwise nothing was counted.
 
 
 if __name__ == "__main__":

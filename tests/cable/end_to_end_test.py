@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Applications at both ends of a cable: every frame arrives, unchanged and in order, on every
-interface; whoever is killed may come back. Arguments: sluice-device, sluice-echo, the sender of
-tests/runtime, sluice-volley-bench, the plugins of net_ipu and net_enso."""
+interface, and a killed process may be restarted. Arguments: sluice-device, sluice-echo, the sender
+of tests/runtime, sluice-volley-bench, the plugins of net_ipu and net_enso."""
 
 import json
 import os
@@ -27,11 +27,11 @@ DEVICE = sys.argv.pop()
 MODELS = {"packetized": "ipu", "streaming": "enso", "bilateral": "ipu", "coherent": "ipu"}
 INTERFACES = list(MODELS)
 FRAMES = 5_000
-TRAFFIC = r" rx +(?!0\.000)\S+ Mpps"  # In a line of statistics.
+TRAFFIC = r" rx +(?!0\.000)\S+ Mpps"  # Matches a line of statistics with traffic.
 
 
 def start_patiently(tester):
-    """testpmd drops what it cannot send at once, unless it is told to try again."""
+    """Starts testpmd with retries. By default it drops frames that it cannot send immediately."""
     tester.run("set fwd io retry")
     tester.run("set burst tx delay 100 retry 10000")
     tester.run("start")
@@ -44,7 +44,8 @@ class Cable(unittest.TestCase):
         os.environ["XDG_RUNTIME_DIR"] = self.folder
 
     def start(self, binary, iface, *flags, wire=None, cpu="worker"):
-        """An application at an end of the cable that is named as its interface, or of `wire`."""
+        """Starts an application at the end of the cable named after its interface, or with
+        `wire`."""
         wire = wire or f"wire=cable:{iface},device_cpu={cpu}"
         process = subprocess.Popen(
             [binary, *harness.MEMORY, "--lcores=0@0,1@0", "--no-pci",
@@ -62,7 +63,7 @@ class Cable(unittest.TestCase):
         process.communicate()
 
     def wait_for(self, process, pattern):
-        """Returns the first line of its standard error from now on that matches."""
+        """Returns the first matching line of its standard error from now on."""
         for line in process.stderr:
             process.said += line
             if re.search(pattern, line):
@@ -70,7 +71,7 @@ class Cable(unittest.TestCase):
         raise AssertionError(f"no {pattern!r} in:\n{process.said}")
 
     def finish(self, process):
-        """Ends it by a signal; returns its report. Its verdict may be that the link is down."""
+        """Stops it with a signal and returns its report. It may fail because the link is down."""
         process.send_signal(signal.SIGTERM)
         stdout, stderr = process.communicate(timeout=60)
         if process.returncode != 0:
@@ -85,7 +86,7 @@ class Cable(unittest.TestCase):
             self.assertEqual(report[nothing], 0, nothing)
 
     def test_a_generator_verifies_what_an_echo_at_the_other_end_returns(self):
-        """Generator, testpmd, cable, echo and back: every byte is compared where it was made."""
+        """Generator, testpmd, cable, echo and back: the generator compares every byte."""
         sizes = "gen:size=64/570/1518+flows=100+count=%d" % FRAMES
         for iface in INTERFACES:
             with self.subTest(iface=iface):
@@ -108,7 +109,7 @@ class Cable(unittest.TestCase):
                 self.assertEqual(report["rx_pkts"], FRAMES)
 
     def test_an_application_sends_and_another_returns(self):
-        """The sender checks order and bytes of what testpmd returns as it is."""
+        """The sender checks the order and bytes of the frames that testpmd returns unchanged."""
         for [iface] in harness.each(["streaming"] if not harness.FULL else INTERFACES):
             with self.subTest(iface=iface):
                 model = MODELS[iface]
@@ -126,13 +127,13 @@ class Cable(unittest.TestCase):
                 mirror.quit()
 
     def test_both_ends_in_one_process(self):
-        """What port 0 gets from its generator leaves by port 1 and is returned by port 2."""
+        """Frames from the generator enter at port 0, leave by port 1 and are returned by port 2."""
         bridge = testpmd.Testpmd(
             [PLUGINS["ipu"], PLUGINS["enso"]],
             [f"net_ipu0,wire=gen:size=imix+flows=100+count={FRAMES},verify=full,pause=on",
              "net_ipu1,wire=cable:test", "net_enso0,wire=cable:test"], [])
         self.addCleanup(bridge.process.kill)
-        start_patiently(bridge)  # Ports 0 and 1 are a pair; the last one returns what it gets.
+        start_patiently(bridge)  # Ports 0 and 1 are a pair; the last one returns its frames.
         stats = bridge.wait_for_xstats(lambda s: s["wire_verified"] >= FRAMES)
         bridge.stop()
         for nothing in ("wire_lost", "wire_corrupted", "wire_duplicated", "wire_reordered"):

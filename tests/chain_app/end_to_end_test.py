@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""end_to_end_test.py SLUICE_CHAIN OWN_STAGE: sluice-chain as users start it. With --full (suite
-slow): 100,000 images while a stage is killed and started again."""
+"""end_to_end_test.py SLUICE_CHAIN OWN_STAGE: runs sluice-chain like a user. With --full (suite
+slow): 100,000 images while a stage is killed and restarted."""
 import itertools
 import json
 import os
@@ -21,14 +21,14 @@ OWN_STAGE, CHAIN = sys.argv.pop(), sys.argv.pop()
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
 ABSENT = [stage["name"] for stage in harness.listing(CHAIN, "stages")
           if "not in this build" in stage["what"]]
-# Of this test alone, on a machine that does other things, too.
+# Only for this test, because the machine may be busy.
 PATIENT = ("--timeout_ms=30000", "--stats_period_s=0")
-# Of interfaces that carry frames.
+# For interfaces that carry frames.
 EAL = (*harness.MEMORY, "--")
 
 
 def chain(name, flow, stages, message=512):
-    """NIC -> the stages (device names) -> NIC."""
+    """Returns NIC -> the stages (device names) -> NIC."""
     steps = [("in", "nic")] + [(f"n{i}", stage) for i, stage in enumerate(stages)] + [("out", "nic")]
     nodes = [{"name": node, "device": device, "on_death": "drain", "window": 256,
               **({"to": [{"nodes": [after]}]} if after else {})}
@@ -38,7 +38,7 @@ def chain(name, flow, stages, message=512):
 
 
 def graph(chains, **executors):
-    """A graph of these chains; devices by name: "streaming copy"."""
+    """Returns a graph of these chains; devices are named like "streaming copy"."""
     devices = [{"name": "nic", "kind": "nic", "port": 1}]
     for port, (name, text) in enumerate(executors.items(), 2):
         kind, executor, *options = text.split()
@@ -61,7 +61,7 @@ class Runs(unittest.TestCase):
                            **keywords)
 
     def check(self, report, messages=None):
-        """Every message has an ending, and none is wrong."""
+        """Checks that every message has an ending, and that none is wrong."""
         self.assertEqual(report["missing"], 0, report)
         for key in ("corrupted", "duplicated", "unknown"):
             self.assertEqual(report[key], 0, report)
@@ -88,7 +88,7 @@ class Runs(unittest.TestCase):
             costs[through] = report["host"]["per_message"]
         self.assertEqual([costs["switch"][key] for key in ("doorbells", "descriptors", "copies")],
                          [0, 0, 0])
-        # NIC (twice) and two stages: no more than one each.
+        # One each for the NIC (twice) and two stages.
         self.assertGreater(costs["cpu"]["descriptors"], 3.9)
         self.assertLessEqual(costs["cpu"]["doorbells"], costs["cpu"]["descriptors"])
 
@@ -100,7 +100,7 @@ class Runs(unittest.TestCase):
         self.assertEqual([stage["done"] for stage in report["stages"]], [300] * 4)
 
     def test_a_stage_of_ones_own_and_one_of_each_face(self):
-        # No message has as many digits one behind the other as the option says: none is changed.
+        # No message has that many consecutive digits, so none is changed.
         report, lines = self.run_graph(
             graph([chain("c", "udp:1", ["mine", "old", "new"])],
                   mine=f"streaming {OWN_STAGE} 60", old="legacy copy", new="streaming copy"),
@@ -196,7 +196,7 @@ class Runs(unittest.TestCase):
             key.write_text("00" * 16)
             stage, = harness.wait_until(lambda: set(children.read_text().split()) - {other},
                                         "another process")
-            # None passes without it; it has read its key when messages pass again.
+            # No messages pass without the stage; when they pass again, the stage has read its key.
             for rate in (r" 0\.0000 Mmessages/s", r" 0\.0*[1-9]\d* Mmessages/s"):
                 next(line for line in process.stderr if re.search(rate, line))
             key.write_text("00")
@@ -249,7 +249,7 @@ class Runs(unittest.TestCase):
                 process.send_signal(signal.SIGHUP)
                 while not (line := process.stderr.readline()).startswith(says):
                     self.assertTrue(line, f"no line said: {says}")
-                self.next_period(process)  # Messages pass before the next change.
+                self.next_period(process)  # Messages must pass before the next change.
             process.send_signal(signal.SIGINT)
             output, lines = process.communicate(timeout=harness.PATIENCE_S)
         self.assertEqual(process.returncode, 0, lines)
@@ -267,7 +267,7 @@ class Runs(unittest.TestCase):
                 break
 
     def check_frames(self, report, messages=None):
-        """Every message of the clients had its answer, and the host's counts say the same."""
+        """Every message of the clients was answered, and the host's counts agree."""
         clients, served = report["clients"], report["messages"]
         if messages is not None:
             self.assertEqual(clients["messages"], messages, report)
@@ -279,7 +279,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(served["incomplete"] + served["unsent"], 0, report)
 
     def test_messages_come_in_frames_on_every_interface(self):
-        # Message sizes: of one datagram, and of four; stages of both faces, both ways.
+        # Message sizes of one datagram and of four; stages of both kinds, in both orders.
         two = graph([chain("c", "udp:5000", ["a", "b"], 5000), chain("d", "udp:5001", ["b"], 700)],
                     a="streaming copy", b="legacy copy")
         path = self.write(two)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""peers_test.py STAGE_RUNNER [ABSENT...]: what stages make, other programs read, and the reverse:
-gzip, openssl, cryptography, numpy. Kinds of stages that are not in this build are named."""
+"""peers_test.py STAGE_RUNNER [ABSENT...]: other programs read the output of stages, and stages read
+theirs: gzip, openssl, cryptography, numpy. ABSENT names kinds of stages that this build lacks."""
 import gzip
 import importlib.util
 import os
@@ -29,7 +29,7 @@ _spec.loader.exec_module(train_digits)
 
 
 def stage(kind, options, command, messages):
-    """(outcome, refusal, key, result) of each message."""
+    """Returns (outcome, refusal, key, result) of each message."""
     if kind in ABSENT:
         raise unittest.SkipTest(f"this build has no {kind}")
     packed = b"".join(struct.pack("<I", len(message)) + message for message in messages)
@@ -57,7 +57,7 @@ def tool(*command, text):
 
 
 def texts():
-    """Of many kinds and sizes."""
+    """Returns texts of many kinds and sizes."""
     noise = random.Random(1)
     return [b"", b"a", b"abc" * 1000, b"\x80", noise.randbytes(5000), bytes(65000),
             "".join(f"{i}: {i * i} is a square\n" for i in range(2000)).encode()]
@@ -75,7 +75,7 @@ class Compression(unittest.TestCase):
             small = [gzip.compress(plain, level) for plain in texts()]
             self.assertEqual(results("deflate", "", 2, small), texts())
         with tempfile.TemporaryDirectory() as folder:
-            # With a name in the header.
+            # The header contains a name.
             path = pathlib.Path(folder) / "named"
             path.write_bytes(texts()[-1])
             self.assertEqual(results("deflate", "", 2, [tool("gzip", "-c", str(path), text=None)]),

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Has spin check the model that is generated from the coherent protocol's own rows: no assertion
+"""Makes spin check the model that is generated from the rows of the coherent protocol: no assertion
 can fail in the protocol, and one does in each mutation. promela_test.py GENERATOR TEMPLATE"""
 import pathlib
 import sys

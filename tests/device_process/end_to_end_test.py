@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-device and hosts in processes of their own: every frame has an ending, whichever of them
-is killed. Works without root and without hugepages. Arguments: sluice-device, sluice-echo, the
-plugins of net_ipu and net_enso."""
+"""sluice-device and hosts in separate processes: every frame has an ending, whichever process is
+killed. Works without root and without hugepages. Arguments: sluice-device, sluice-echo, the plugins
+of net_ipu and net_enso."""
 
 import json
 import os
@@ -29,7 +29,7 @@ WIRE = "gen:size=64+flows=100+rate=100k"
 
 
 class Device:
-    """A sluice-device with a socket of its own."""
+    """A sluice-device with a separate socket."""
 
     def __init__(self, model, *flags, folder=None):
         self.folder = folder or tempfile.mkdtemp()
@@ -43,7 +43,7 @@ class Device:
         self.wait_for("attach a host with")
 
     def wait_for(self, what):
-        """Reads lines until one has `what` in it; returns it."""
+        """Reads lines until one contains `what`; returns it."""
         for line in self.process.stdout:
             self.text += line
             if what in line:
@@ -59,7 +59,7 @@ class Device:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
 
     def end(self, how=signal.SIGTERM):
-        """Ends it; returns its report."""
+        """Stops it; returns its report."""
         self.process.send_signal(how)
         text, _ = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, self.text + text
@@ -94,7 +94,7 @@ class EndToEndCase(unittest.TestCase):
         return device
 
     def finished(self, host):
-        """Ends a host under traffic; returns its report."""
+        """Stops a host under traffic; returns its report."""
         wait_for_traffic(host)
         host.send_signal(signal.SIGTERM)
         stdout, stderr = host.communicate(timeout=60)
@@ -167,7 +167,7 @@ class EndToEnd(EndToEndCase):
             device.wait_for(f"{host.pid} attached")
             host.kill()
             host.communicate()
-            device.wait_for("no host attached")  # Else it may end before it knows.
+            device.wait_for("no host attached")  # Otherwise it may end before it notices.
         report = device.end()
         self.check_device(report, hosts=3)
         counted = report["device"]
@@ -199,7 +199,7 @@ class EndToEnd(EndToEndCase):
                 frozen.send_signal(signal.SIGSTOP)
                 time.sleep(0.5)
                 frozen.send_signal(signal.SIGCONT)
-                wait_for_traffic(host)  # Some of this line may have passed before it froze.
+                wait_for_traffic(host)  # Some of these frames may have passed before the freeze.
                 self.check_host(self.finished(host))
                 self.check_device(device.end(), hosts=1)
 
@@ -239,7 +239,7 @@ class EndToEnd(EndToEndCase):
 
 
 class OnThreads(EndToEndCase):
-    """The model as the blocks of a card, whose wire has every frame checked there."""
+    """The model runs as the blocks of a GPU, whose wire checks every frame."""
 
     def card(self, *flags):
         return self.device("enso", "--on=threads:threads=2+receivers=2+senders=2", *flags)

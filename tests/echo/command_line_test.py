@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line of every application, on sluice-echo: a bad argument ends with exit code 2
-and one line that names the flag, before EAL starts."""
+"""The command line of every application, tested on sluice-echo: a bad argument ends with exit code
+2 and one line that names the flag, before EAL starts."""
 
 import json
 import pathlib
@@ -17,7 +17,7 @@ import private_folder  # pylint: disable=wrong-import-position,unused-import
 ECHO = sys.argv.pop()
 ARCHITECTURE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 
-# Arguments, and what the line must name.
+# Arguments, and the text that the line must contain.
 BAD = [
     (["--no_such_flag=1"], "--no_such_flag"),
     (["--frame_sze=64"], "--frame_sze"),
@@ -83,7 +83,7 @@ class CommandLine(unittest.TestCase):
         result = run("--list=interfaces")
         self.assertEqual(result.returncode, 0, result.stderr)
         listed = {interface.pop("name"): interface for interface in json.loads(result.stdout)}
-        # The table of interfaces: name, what crosses, who does it, "any ethdev; `net_ipu`".
+        # The table of interfaces: name, unit of transfer, owner, "any ethdev; `net_ipu`".
         rows = re.findall(r"^\| (\w+) \|.*?`(net_\w+)`[^|]*\|$", ARCHITECTURE.read_text("utf-8"), re.M)
         self.assertEqual([(name, about["model"]) for name, about in listed.items()],
                          [(name, driver + "0") for name, driver in rows])
@@ -111,7 +111,7 @@ class CommandLine(unittest.TestCase):
                 self.assertNotIn(option, result.stdout)
 
     def test_closed_standard_streams_are_no_other_files(self):
-        # What is printed must not reach files that take the numbers 0 to 2, as EAL's memory did.
+        # Output must not reach files that get the numbers 0 to 2, as happened with EAL's memory.
         for closed in ("<&- >&- 2>&-", ">&-"):
             with self.subTest(closed), tempfile.NamedTemporaryFile("r") as report:
                 done = subprocess.run(

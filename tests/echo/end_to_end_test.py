@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-echo on the embedded NICs, start to end: every frame has an ending, none is lost or
-changed, whatever ends the run. Works without root and without hugepages."""
+"""sluice-echo on the embedded NICs, end to end: every frame has an ending, and none is lost or
+changed, however the run ends. Works without root and without hugepages."""
 
 import json
 import os
@@ -24,7 +24,8 @@ EAL = [*harness.MEMORY, "--"]
 
 
 def run(*flags, eal=(harness.lcores(2),)):
-    """The report of a run that ends by itself, after half a second unless a flag says otherwise."""
+    """Returns the report of a run that ends by itself, after half a second unless a flag overrides
+    it."""
     result = subprocess.run([ECHO, *eal, *EAL, "--json=-", "--duration_s=0.3", *flags],
                             capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
@@ -32,8 +33,8 @@ def run(*flags, eal=(harness.lcores(2),)):
 
 
 def run_capture(frames, *flags):
-    """The report of a run in which all of a capture arrived, so many frames: one that is too short
-    on this host is repeated longer."""
+    """Returns the report of a run in which all frames of a capture arrived. A run that is too short
+    on this host is repeated with a longer duration."""
     for duration_s in (0.3, 3, 30):
         report = run(f"--duration_s={duration_s}", *flags)
         if report["rx_pkts"] >= frames:
@@ -42,8 +43,8 @@ def run_capture(frames, *flags):
 
 
 def run_until_traffic(*flags, eal=(), ending=signal.SIGTERM):
-    """The report of a run, on two CPUs unless `eal` says otherwise, that a signal ends once a thousand
-    frames passed between two of its lines."""
+    """Returns the report of a run, on two CPUs unless `eal` overrides it, that is stopped by a
+    signal once a thousand frames have passed between two of its lines."""
     echo = subprocess.Popen([ECHO, *eal, *EAL, "--json=-", "--stats_period_s=0.05", *flags],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watchdog = threading.Timer(60, echo.kill)
@@ -63,7 +64,7 @@ def run_until_traffic(*flags, eal=(), ending=signal.SIGTERM):
 
 class EndToEnd(unittest.TestCase):
     def setUp(self):
-        # DPDK's folder of runs, for this test alone.
+        # A DPDK runtime folder only for this test.
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.addCleanup(self.check_that_no_run_left_files, os.path.join(folder.name, "dpdk"))
@@ -94,7 +95,8 @@ class EndToEnd(unittest.TestCase):
                 self.check_links(report)
 
     def check_links(self, report):
-        """Of bilateral's, and of coherent's lines: nothing happened to them. Others have none."""
+        """Checks that the links of bilateral and coherent report no events. Other interfaces have
+        none."""
         self.assertEqual("lines" in report, report["iface"] == "coherent")
         if "lines" in report:
             self.assertGreater(report["lines"]["requests"], 0)
@@ -108,7 +110,7 @@ class EndToEnd(unittest.TestCase):
             self.assertIn("net_ipu0 link 0", report["lcores"][0])
 
     def test_no_frame_of_a_capture_meets_the_address_filter(self):
-        # IPv4/UDP to a station that is not the NIC.
+        # IPv4/UDP to a station other than the NIC.
         frame = bytes.fromhex("0200000000990200000000980800"
                               "4500002e00000000401166bd0a0000010a000002"
                               "00070007001a0000") + bytes(18)
@@ -124,9 +126,9 @@ class EndToEnd(unittest.TestCase):
                     self.assertEqual(report["lost"], 0)
 
     def test_what_enters_the_nic_has_an_ending_when_most_is_dropped(self):
-        # Frames of 9018 bytes are longer than the default MTU admits. Device and worker share a CPU,
-        # the one where the device's thread is by default: while one runs the other cannot, so that
-        # frames find nothing free.
+        # Frames of 9018 bytes exceed the default MTU. Device and worker share the CPU that the
+        # device's thread uses by default: while one runs the other cannot, so that frames find no
+        # free descriptors.
         for iface, sizes, named in (("packetized", "64/9018", ("rx_oversize", "rx_no_descriptor")),
                                     ("streaming", "1518", ("rx_pipe_full",)),
                                     ("bilateral", "64/9018", ("rx_oversize", "rx_no_region")),
@@ -156,7 +158,7 @@ class EndToEnd(unittest.TestCase):
 
     @unittest.skipUnless("streaming" in INTERFACES, "needs a streaming interface")
     def test_the_model_on_threads(self):
-        """The blocks of a card, which check every frame themselves."""
+        """The blocks of threads check every frame themselves."""
         on = "on=threads:threads=2+receivers=2+senders=2,verify=full"
         for size, workers in (("64", 1), ("imix", 2)):
             with self.subTest(size=size, workers=workers):
@@ -189,7 +191,7 @@ class EndToEnd(unittest.TestCase):
         self.assertTrue(os.path.exists(os.path.join(left, "config")), "a run that lives")
         echo.kill()
         echo.communicate(timeout=30)
-        os.utime(left, (0, 0))  # A fresh folder might belong to a run that is about to start.
+        os.utime(left, (0, 0))  # A fresh folder might belong to a run that is starting.
         run("--duration_s=0.1")
         self.assertFalse(os.path.exists(left))
 
@@ -215,7 +217,7 @@ class EndToEnd(unittest.TestCase):
         self.assertIn("lcore 1", result.stdout)
 
     def test_a_worker_serves_as_many_pipes_as_it_may_have(self):
-        # More than one poll returns; 4096 flows find most of them.
+        # A poll returns several frames; 4096 flows use most of the pipes.
         self.check(run_until_traffic("--iface=streaming", "--pipes=1024", "--flows=4096"))
 
     def test_bilateral_sizes_of_regions(self):
@@ -225,8 +227,8 @@ class EndToEnd(unittest.TestCase):
                 self.check(run_until_traffic("--iface=bilateral", *flags))
 
     def test_every_kind_of_frame_returns(self):
-        # ARP, IPv6/UDP, IPv4 behind a VLAN tag, an EtherType that nobody knows, and a frame that
-        # ends with its Ethernet header: from bytes 12 on, RFC 826, 8200, 791, IEEE 802.1Q.
+        # ARP, IPv6/UDP, IPv4 with a VLAN tag, an unknown EtherType, and a frame that ends after its
+        # Ethernet header: from byte 12 on, RFC 826, 8200, 791, IEEE 802.1Q.
         kinds = [bytes.fromhex("0806" "0001080006040001") + bytes(36),
                  bytes.fromhex("86dd" "60000000" "000c" "1140") + bytes(range(32))
                  + bytes.fromhex("00070007" "000c0000" "61626364"),
@@ -255,7 +257,7 @@ class EndToEnd(unittest.TestCase):
         self.assertGreater(report["wire"]["verified"], 0)
 
     def test_behind_wires_without_a_source(self):
-        # Nobody sends: the NIC hands nothing over, and the run ends cleanly all the same.
+        # No frames are sent: the NIC hands over nothing, and the run still ends cleanly.
         for wire, iface, figures in (("loopback", "bilateral", "links"),
                                      ("port:net_ring0", "bilateral", "links"),
                                      ("loopback", "coherent", "lines")):
@@ -271,7 +273,7 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(report[figures]["faults"], 0)
 
     def test_what_needs_links_or_endpoints_says_so(self):
-        # A net_ipu that wraps another port has that port's queues, and neither.
+        # A net_ipu that wraps another port has the queues of that port, and neither figure.
         for iface, vdevs, workers, named in (
                 ("bilateral", ["net_ring0"], 1, "net_ring0"),
                 ("bilateral", ["net_enso0"], 1, "net_enso0"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """A real client: sluice-echo on one end of a veth pair, Linux in a network namespace on the other.
-Linux resolves --ip by ARP, pings it, and gets its UDP datagrams back. Root only."""
+Linux resolves --ip by ARP, pings it, and receives its UDP datagrams back. Root only."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ for size in range(1, 1400, 50):
 print(back)
 """
 
-# Pings through a raw socket (RFC 792: type 8 code 0) and prints how many answers were right.
+# Pings through a raw socket (RFC 792: type 8 code 0) and prints how many replies were right.
 PING_CLIENT = """
 import socket, struct, sys
 def checksum(data):
@@ -59,7 +59,7 @@ print(right)
 
 
 def veth():
-    # As an operator finds it. A checksum that is updated before it is complete stays wrong.
+    # The default of Linux. A checksum that is updated before it is complete remains wrong.
     return PAIR.up(CLIENT + "/24", partial_checksums=True)
 
 
@@ -111,8 +111,8 @@ class Veth(unittest.TestCase):
         self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}", "--")
 
     def test_streaming(self):
-        # ARP cannot leave through an Ensō NIC: it takes the exception port. (Not another
-        # net_af_packet: all of a process on one interface share its frames among them.)
+        # An Ensō NIC cannot send ARP, so it leaves by the exception port. (A second net_af_packet
+        # is impossible: all instances in one process share the frames of an interface.)
         report = self.talk(f"--vdev=net_af_packet0,iface={PAIR.here}",
                            f"--vdev=net_pcap0,iface={PAIR.here}",
                            "--vdev=net_enso0,wire=port:net_af_packet0", "--", "--iface=streaming",
@@ -126,7 +126,7 @@ class Veth(unittest.TestCase):
         with veth(), echo(f"--vdev=net_af_packet0,iface={PAIR.here}",
                           "--vdev=net_enso0,wire=port:net_af_packet0", "--",
                           "--iface=streaming") as report:
-            # The client's ARP request is answered, but the answer has no way out.
+            # The client's ARP request is answered, but the reply cannot be sent.
             client = subprocess.run(PAIR.command("python3", "-c", UDP_CLIENT, SERVER, "0.5"), check=False,
                                     capture_output=True, timeout=30)
             self.assertNotEqual(client.returncode, 0)
@@ -134,6 +134,6 @@ class Veth(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    # A runner that loses patience sends SIGTERM: as an interrupt it ends all, cleanly.
+    # A test runner sends SIGTERM on a timeout. Treat it as an interrupt, so that cleanup runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     unittest.main()

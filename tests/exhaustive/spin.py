@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Has spin search a model that is generated from a protocol's own rows, for tests of protocols."""
+"""Makes spin search a model that is generated from a protocol's rows."""
 import pathlib
 import re
 import shutil
@@ -16,7 +16,8 @@ def run(*command, **options):
 
 
 def search(compiler, *generate):
-    """Returns (states, errors) of an exhaustive search of what the command `generate` prints."""
+    """Returns (states, errors) of an exhaustive search of the model that the command `generate`
+    prints."""
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "model.pml").write_text(run(*generate), encoding="utf-8")
         run("spin", "-a", "model.pml", cwd=folder)
@@ -30,8 +31,8 @@ def search(compiler, *generate):
 
 
 def judge(generator, template, cases):
-    """An exit code. `cases`: a name, the generator's arguments behind the template, and whether an
-    assertion must fail."""
+    """Returns an exit code. `cases` contain a name, the generator's arguments after the template,
+    and whether an assertion must fail."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if shutil.which("spin") is None or compiler is None:
         print("spin or a C compiler is missing: scripts/setup installs them")

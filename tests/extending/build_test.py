@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""build_test.py BUILD: makes the changes of docs/extending.md in a copy of the tree below BUILD, runs
-the page's own commands there, and looks at what they report. Takes the compiler's cache if there is
+"""build_test.py BUILD: applies the changes of docs/extending.md in a copy of the tree below BUILD,
+runs the page's commands there, and checks their reports. Uses the compiler's cache if there is
 one."""
 import json
 import os
@@ -33,17 +33,17 @@ class Extending(unittest.TestCase):
     def setUpClass(cls):
         page.copy_tree(COPY)
         (COPY / "build").mkdir()
-        (COPY / "build/deps").symlink_to(page.ROOT / "build/deps")  # What scripts/setup fetched.
+        (COPY / "build/deps").symlink_to(page.ROOT / "build/deps")  # scripts/setup's downloads.
         for change in page.changes(TEXT):
             change.make(COPY)
-        # As one build: what follows on the page has changed files of what stands before it.
+        # Build everything at once: later parts of the page have changed files of earlier ones.
         targets = " ".join(line.split(" ", 2)[2] for line in COMMANDS
                            if line.startswith("scripts/build "))
         done = run("scripts/build release " + targets)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr
 
     def report(self, words):
-        """What the one command of the page that contains `words` prints, as JSON."""
+        """Returns the JSON that the page's only command with `words` prints."""
         command, = [line for line in COMMANDS if words in line]
         done = run(command)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -103,7 +103,7 @@ class Extending(unittest.TestCase):
                 done = run(f"{ECHO} --no-huge -m 256 --no-pci --vdev={driver}0,device=null.sock -- "
                            f"--iface={iface} --duration_s=1")
                 self.assertEqual(done.returncode, exit_code, done.stderr)
-            self.assertIn("null", done.stderr) # The device says what it is.
+            self.assertIn("null", done.stderr) # The device describes itself.
             device.send_signal(signal.SIGINT)
             report, _ = device.communicate(timeout=60)
         finally:

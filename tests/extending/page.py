@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The changes that docs/extending.md describes, and how to make them in a copy of the tree.
+"""Reads the changes that docs/extending.md describes, and applies them to a copy of the tree.
 
-A block of code belongs to the line of text before it:
+A block of code belongs to the preceding line of text:
 
-    New file `PATH`:
-    In `PATH`, after `TEXT`:         the block follows the one line that contains TEXT
-    In `PATH`, instead of `TEXT`:    the block, without its line end, replaces the one TEXT
+  New file `PATH`:
+  In `PATH`, after `TEXT`:         the block follows the only line that contains TEXT
+  In `PATH`, instead of `TEXT`:    the block, without its newline, replaces the only TEXT
 """
 import pathlib
 import re
@@ -52,8 +52,8 @@ class Change:
 
 
 def changes(page):
-    """Every change of `page`, in its order. A block that says nothing of a file must be one of
-    commands (sh), or of text."""
+    """Returns every change of `page` in order. A block without a file must contain commands (sh) or
+    text."""
     found = []
     for block in BLOCK.finditer(page):
         if told := CHANGE.search(page[:block.start()]):
@@ -64,18 +64,18 @@ def changes(page):
 
 
 def commands(page):
-    """The lines of the page's sh blocks."""
+    """Returns the lines of the page's sh blocks."""
     return [line for block in BLOCK.finditer(page) if block[1] == "sh"
             for line in block[2].splitlines()]
 
 
 def copy_tree(folder):
-    """The files of the tree, without what was built, in `folder`, which is made anew."""
+    """Copies the files of the tree, without build products, to the new folder `folder`."""
     listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=False,
                              capture_output=True, text=True)
     if listing.returncode == 0:
         names = listing.stdout.splitlines()
-    else: # An unpacked archive of the tree.
+    else: # The tree is an unpacked archive.
         names = [str(p.relative_to(ROOT)) for p in ROOT.rglob("*")
                  if p.relative_to(ROOT).parts[0] not in ("build", ".git")]
     shutil.rmtree(folder, ignore_errors=True)

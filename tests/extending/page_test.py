@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""page_test.py BUILD: what docs/extending.md says to change can be changed as it says, compiles and
-keeps to the include rules. build_test.py builds and runs it."""
+"""page_test.py BUILD: checks that the changes in docs/extending.md can be applied, compile and keep
+to the include rules. build_test.py builds and runs the result."""
 import json
 import os
 import pathlib
@@ -25,7 +25,8 @@ def ends_alike(a, b):
 
 
 def sources(entry):
-    """What a compiler's command compiles: a file, or the files that Meson put into one."""
+    """Returns the sources of a compiler's command: a file, or the files that Meson combined into
+    one."""
     path = (BUILD / entry["file"]).resolve()
     if "-unity" not in path.name:
         return [str(path)]
@@ -34,7 +35,8 @@ def sources(entry):
 
 
 def command_for(source):
-    """How this build compiles the file that is the most like `source`, for a copy of the tree."""
+    """Returns this build's command for the file most similar to `source`, for a copy of the
+    tree."""
     with open(BUILD / "compile_commands.json", encoding="utf-8") as file:
         entries = {path: entry for entry in json.load(file) for path in sources(entry)}
     like = max((path for path in entries if path.startswith(str(page.ROOT / "")) and
@@ -82,16 +84,16 @@ class Page(unittest.TestCase):
         self.assertGreater(len(changed), 6)
         for file in sorted(set(changed)):
             with self.subTest(file):
-                # A header by way of a source that includes it.
+                # A header is compiled through a source that includes it.
                 done = subprocess.run([*command_for(file), "-O0", "-fsyntax-only", "-xc++", "-"],
                                       input=f'#include "{COPY / file}"\n', cwd=BUILD,
                                       capture_output=True, text=True, timeout=120, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_4_the_include_rules_are_kept(self):
-        # The page asks for the table of the rules to be written; then they are kept.
+        # The page requires the table of the rules to be written; then the rules hold.
         for arguments in (["--write-page"], []):
-            # No repository, so that the test reads the files of the copy.
+            # The copy is not a repository, so the test reads its files.
             done = subprocess.run([sys.executable, COPY / "tests/architecture/architecture_test.py",
                                    *arguments],
                                   env=os.environ | {"GIT_DIR": str(COPY / "none")},

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""cost_table_test.py <sluice-fabric-costs> <fabric.md>: the page holds what the program prints."""
+"""cost_table_test.py <sluice-fabric-costs> <fabric.md>: checks that the page contains the output of
+the program."""
 import pathlib
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""install_test.py BUILD PLUGIN_DIR DPDK_PLUGIN_DIR: installs into a folder (stage.py) and uses what is
-there. DPDK_PLUGIN_DIR: where EAL looks for plugins by itself."""
+"""install_test.py BUILD PLUGIN_DIR DPDK_PLUGIN_DIR: installs into a folder (stage.py) and uses the
+installed files. EAL loads plugins from DPDK_PLUGIN_DIR by default."""
 import json
 import os
 import pathlib
@@ -63,7 +63,7 @@ class Install(unittest.TestCase):
 
 
 class Registration(unittest.TestCase):
-    """Two copies of a plugin in one process, however they came there, are one driver."""
+    """Two copies of a plugin in one process are one driver, however they were loaded."""
 
     BUILD_COPY = plugin(BUILD / "drivers/net_enso/librte_net_enso.so")
 

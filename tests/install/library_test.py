@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""library_test.py BUILD PLUGIN_DIR SLUICE_MAGLEV: programs of users, compiled as users do it, against
-what is installed: the C API by its shared library and by its archive, the engines in C++, nodes of
+"""library_test.py BUILD PLUGIN_DIR SLUICE_MAGLEV: compiles programs as users do against the
+installed files: the C API through its shared library and its archive, the engines in C++, nodes of
 rte_graph, and drivers that are linked into a program statically."""
 import json
 import os
@@ -64,8 +64,8 @@ def ipv4(source, destination, protocol, payload):
 
 
 def traffic():
-    """TCP and UDP for VIPs of the sample, of clients again and again, among other frames and
-    frames that are cut or bent."""
+    """Returns TCP and UDP packets to VIPs of the sample, from repeating clients, mixed with other
+    frames and with truncated or corrupted frames."""
     chance = random.Random(5)
     frames = []
     for _ in range(400):
@@ -79,7 +79,7 @@ def traffic():
         elif kind == 3:
             udp = ports + struct.pack(">HHH", 53, 8 + len(text), 0)
             frames.append(ipv4(client, (192, 0, 2, 53), 17, udp + text))
-        elif kind == 4:  # For somebody else.
+        elif kind == 4:  # Another destination.
             udp = ports + struct.pack(">HHH", 9, 8 + len(text), 0)
             frames.append(ipv4(client, (198, 18, 0, 1), 17, udp + text))
         else:
@@ -168,7 +168,7 @@ class Graph(unittest.TestCase):
         without = STAGE / "graph_without.c"
         without.write_text(re.sub(r"check\(rte_node_sluice_engine_set.*?;", "(void)node;", source,
                                   flags=re.DOTALL))
-        # Nothing of the plugin is called, but its nodes are wanted.
+        # No function of the plugin is called, but its nodes are required.
         run("cc", *STRICT, without, "-o", program, "-Wl,--no-as-needed", *flags("sluice-graph"))
         done = subprocess.run([program, *EAL, f"--file-prefix=without-{os.getpid()}",
                                "--vdev=net_null0", "--", CONFIG, "1"], capture_output=True,
@@ -201,7 +201,7 @@ class Graph(unittest.TestCase):
 
     @staticmethod
     def balanced(paths, frames):
-        """What sluice-maglev sends and passes, in the order of its frames."""
+        """Returns the frames that sluice-maglev sends and passes, in order."""
         run(BALANCER, f"--config={CONFIG}", f"--pcap={paths['graph_in']}",
             f"--out_pcap={paths['out']}", f"--pass_pcap={paths['passed']}")
         out, passed = read_capture(paths["out"]), read_capture(paths["passed"])
@@ -213,7 +213,7 @@ class Graph(unittest.TestCase):
 
     @staticmethod
     def routed(frames):
-        """IPv4 packets one hop further (RFC 1812, section 5.3.1)."""
+        """Forwards IPv4 packets by one hop (RFC 1812, section 5.3.1)."""
         packets = []
         for frame in frames:
             if frame[12:14] != PORT_TYPE:
@@ -231,7 +231,8 @@ class StaticDrivers(unittest.TestCase):
         program = STAGE / "static_consumer"
         try:
             linking = flags("sluice-static", "--static")
-            # libdbus names it for libpcap's sake; libdpdk-dev comes without, and nothing needs it.
+            # libdbus requires it for libpcap; libdpdk-dev does not depend on it, and it is not
+            # needed.
             linking = [flag for flag in linking if flag != "-lsystemd"]
         except AssertionError as error:
             self.skipTest(f"DPDK's static archives need packages that are not here: {error}")

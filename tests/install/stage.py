@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An installation in a folder below the build, as if that were the root; or, if EAL loads no plugins
-from there, in one of the test's own."""
+"""An installation in a folder below the build, which replaces the root. If EAL loads no plugins
+from there, the folder is private to the test."""
 import os
 import pathlib
 import shutil
@@ -28,7 +28,7 @@ def install(build, stage):
 
 
 def pkg_config(stage, plugins, package, *arguments):
-    """What `pkg-config PACKAGE` answers, had the stage been the root."""
+    """Returns the output of `pkg-config PACKAGE`, as if the stage were the root."""
     moved = stage / "pkgconfig"
     moved.mkdir(exist_ok=True)
     for original in [path for path in stage.rglob("sluice*.pc") if path.parent != moved]:

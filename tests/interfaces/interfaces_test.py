@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""interfaces_test.py NET_IPU NET_ENSO PROGRAM…: what others rely on keeps its names, or tells so by
-its version.
+"""interfaces_test.py NET_IPU NET_ENSO PROGRAM…: public names stay the same, or the version changes.
 
-report.json, params.json and socket.json hold the names of the last release and what each meant, by
-its version. What goes, or changes, demands a higher major version, what is added at least a higher
-minor one; `interfaces_test.py --record …` then writes the files anew. The C API is
-tests/library/abi_test.py's."""
+report.json, params.json and socket.json contain the names and meanings of the last release, by
+version. A removal or change requires a higher major version, an addition at least a higher minor
+one; `interfaces_test.py --record …` then rewrites the files. tests/library/abi_test.py checks the C
+API."""
 import json
 import os
 import pathlib
@@ -27,7 +26,7 @@ ARGUMENTS = [argument for argument in sys.argv[1:] if argument != "--record"]
 PLUGINS = ARGUMENTS[:2]
 PROGRAMS = {pathlib.Path(path).name.removeprefix("sluice-"): path for path in ARGUMENTS[2:]}
 
-# How each program writes a report of every member that it has, beside interfaces of its own.
+# Arguments that make each program report all of its members, in addition to its interfaces.
 SHORT = ("--duration_s=0.3", "--json=-")
 RUNS = {
     **{f"echo, {iface}": ("echo", *MEMORY, "--", f"--iface={iface}", *SHORT)
@@ -39,11 +38,11 @@ RUNS = {
     "chain": ("chain", *SHORT),
     "chain, packetized": ("chain", *MEMORY, "--", "--iface=packetized", *SHORT),
 }
-# Objects whose names are not the report's: of flags, of a port, of counters that are not zero.
+# Objects whose names are not part of the report: flags, attributes of a port, nonzero counters.
 OPEN = re.compile(r".*: (config|device|wire|nic_drops|runs\[\]\.(host\.statuses|agent\.refused)"
                   r"|stages\[\]\.refused|logmon\.minutes\[\]\.series\[\]\.dimensions)"
                   r"|chain: drops")
-# Objects whose names are those of a configuration, and have the same members each.
+# Objects whose names come from a configuration; all have the same members.
 NAMED = re.compile(r"maglev: vips(\.\*\.backends)?")
 
 
@@ -54,8 +53,8 @@ def numbers(version):
 
 
 def fault(before, now):
-    """Why the version `now` has does not fit what became of `before`; "" if it does. Both are
-    (version, {name: meaning})."""
+    """Returns why the version of `now` does not match the changes since `before`; "" if it does.
+    Both are (version, {name: meaning})."""
     (old, meant), (new, means) = before, now
     gone = [name for name in meant if name not in means]
     changed = [name for name in meant if name in means and means[name] != meant[name]]
@@ -78,8 +77,8 @@ def kind(value):
 
 
 def members(value, path):
-    """{path: kind} of all that is in a report, whose program `path` begins with, and ": ".
-    unit_notes say what numbers mean, and count as their meaning."""
+    """Returns {path: kind} of all members of a report; `path` begins with the program and ": ".
+    unit_notes define the meaning of numbers, so their text is the kind."""
     found = {}
     if isinstance(value, list):
         for item in value:
@@ -87,7 +86,7 @@ def members(value, path):
                 found |= members(item, path + "[]")
     if isinstance(value, dict):
         for name, inner in value.items():
-            if re.fullmatch(r"le_\d+", name):  # Of a histogram, where it has any.
+            if re.fullmatch(r"le_\d+", name):  # A nonempty histogram.
                 continue
             dot = "" if path.endswith(" ") else "."
             inside = path + dot + ("*" if NAMED.fullmatch(path) else name)
@@ -100,7 +99,8 @@ def members(value, path):
 
 
 def report_of(app, *arguments):
-    """Whatever became of the run: on a busy machine some programs lose what they waited for."""
+    """Returns the report however the run ended: on a busy machine some programs lose expected
+    frames."""
     done = subprocess.run([PROGRAMS[app], *arguments], capture_output=True, text=True,
                           timeout=PATIENCE_S, check=False)
     assert done.returncode in (0, 1) and done.stdout, f"{app} {arguments}: {done.stderr}"
@@ -113,7 +113,7 @@ def device_report():
 
 
 def client_report():
-    """Of sluice-kv-client, which wants a server: Debian's memcached."""
+    """Returns the report of sluice-kv-client, which needs a server: Debian's memcached."""
     port = free_port()
     user = ("-u", "root") if os.geteuid() == 0 else ()
     with subprocess.Popen(["memcached", "-l", "127.0.0.1", "-p", str(port), "-U", str(port), *user],
@@ -129,7 +129,7 @@ def client_report():
 
 
 def reports():
-    """(version, {"member": kind}), each member by the program that writes it."""
+    """Returns (version, {"member": kind}); each member comes from the program that writes it."""
     written = {name: report_of(*command) for name, command in RUNS.items()}
     written |= {"device": device_report(), "kv-client": client_report()}
     versions = {report["report_version"] for report in written.values()}
@@ -139,8 +139,8 @@ def reports():
 
 
 def without_samples(before, now):
-    """`before`, as `now` would be had it been lucky with what depends on a run: numbers of nothing
-    are null, and an empty list does not say what is in it."""
+    """Returns `before` without members that depend on luck in the run of `now`: numbers of empty
+    sets are null, and an empty list does not show the kind of its items."""
     kept = {}
     for name, meaning in before.items():
         seen = now.get(name)
@@ -168,13 +168,13 @@ def params():
 # --- the device socket ---------------------------------------------------------------------------
 
 def code(path):
-    """A header without comments, its blanks single."""
+    """Returns a header without comments, with single blanks."""
     text = re.sub(r"//[^\n]*", "", (ROOT / "lib" / path).read_text())
     return re.sub(r"\s+", " ", text)
 
 
 def layout(text, head):
-    """What stands between the braces behind `head`, without functions."""
+    """Returns the text between the braces after `head`, without functions."""
     start = text.index("{", text.index(head)) + 1
     depth, end = 1, start
     while depth:
@@ -189,7 +189,7 @@ def socket():
     names = {head: layout(message, head) for head in ("enum class Kind", "struct Request",
                                                       "struct Reply", "struct StatisticEntry")}
     names |= {f"PostedQueue, {head}": layout(queue, head) for head in ("struct Entry", "struct Lane")}
-    # The members of a queue are what stands behind its functions.
+    # The members of a queue follow its functions.
     names["PostedQueue"] = re.search(r"std::atomic<uint32_t> link_.*? lanes_;", queue)[0]
     constants = re.findall(r"constexpr [\w:]+ (k\w+) = ([^;]+);", message)
     constants += re.findall(r"constexpr [\w:]+ (kDepth|kLanes) = ([^;]+);", queue)
@@ -201,7 +201,7 @@ def socket():
 # --- comparison ----------------------------------------------------------------------------------
 
 def recorded(name):
-    """(version, {name: meaning}) of the last release."""
+    """Returns (version, {name: meaning}) of the last release."""
     text = json.loads((HERE / f"{name}.json").read_text())
     return text["version"], {f"{owner}: {member}" if owner else member: meaning
                              for group in text["groups"] for owner in group["of"]
@@ -209,7 +209,7 @@ def recorded(name):
 
 
 def record(name, version, names):
-    """Members that the same owners have stand there once."""
+    """Writes members with the same owners only once."""
     owners = {}
     for full, meaning in names.items():
         owner, colon, member = full.rpartition(": ") if name != "socket" else ("", "", full)
@@ -257,7 +257,7 @@ class Interfaces(unittest.TestCase):
 
 
 class Judgement(unittest.TestCase):
-    """The rules of versions themselves."""
+    """Tests the version rules themselves."""
     BEFORE = ("1.4", {"a": "number", "b": "text"})
 
     def test_cases(self):

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""interop_test.py NET_IPU NET_ENSO [--only=RE] [--list]: the programs of programs.toml over both
-plugins: each verdict must be the one that is written there. Prints the table. The sources of
-examples and Open vSwitch come with `scripts/setup --interop`, which this calls; rows that this
-machine cannot run are skipped, visibly.
+"""interop_test.py NET_IPU NET_ENSO [--only=RE] [--list]: runs the programs of programs.toml over
+both plugins and compares each verdict with the recorded one. Prints the table. The sources of
+examples and Open vSwitch come from `scripts/setup --interop`, which this calls; rows that this
+machine cannot run are reported as skipped.
 
-interop_test.py --check-page | --write-page: docs/programs.md has the same table."""
+interop_test.py --check-page | --write-page: compares docs/programs.md with the same table, or
+writes it."""
 import os
 import pathlib
 import re
@@ -40,7 +41,7 @@ def free_hugepages():
 
 
 def build(example):
-    """An example of DPDK's sources, of the files that its Makefile names."""
+    """Builds an example of DPDK's sources from the files in its Makefile."""
     where = SOURCES / example
     if not where.exists():
         where = SOURCES / "multi_process" / example
@@ -57,14 +58,15 @@ def build(example):
 
 
 def linked_mempools(program):
-    """Drivers of mempools that a program is linked with. It numbers them before all that it loads,
-    and pools in shared memory name them by number: a process beside it must begin with the same."""
+    """Returns the mempool drivers that a program is linked with. It numbers them before loaded
+    ones, and pools in shared memory refer to them by number, so a secondary process must begin with
+    the same drivers."""
     return re.findall(r"^\s*(librte_mempool_\w+\.so\.\d+)", harness.sh("ldd", shutil.which(program)),
                       re.MULTILINE)
 
 
 class Output:
-    """What a process says, in a file: it never waits for a reader."""
+    """The output of a process in a file, so that it never waits for a reader."""
 
     def __init__(self, folder, name):
         self.path = pathlib.Path(folder) / name
@@ -83,7 +85,7 @@ class Row:
         self.processes = []
         self.outputs = []
 
-    # ------------------------------------------------------------ what is run
+    # ------------------------------------------------------------ running
 
     def fill(self, text, process=0):
         for i, port in enumerate(self.ports):
@@ -139,21 +141,21 @@ class Row:
             if not self.row.get("beside"):
                 self.start(program, [*self.eal(i > 0), "--", *arguments])
                 continue
-            # Such tools name their lcores themselves; dpdk-dumpcap has no "--".
+            # These tools choose their lcores themselves; dpdk-dumpcap has no "--".
             eal = [f"--file-prefix={self.prefix}"]
             if program != "dpdk-dumpcap":
                 eal += ["--no-pci", "--"]
             preloaded = [*linked_mempools("dpdk-testpmd"), self.plugin]
             self.start(program, [*eal, *arguments], {"LD_PRELOAD": ":".join(preloaded)})
 
-    # ------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------ output
 
     def said(self):
         return "".join(output.text() for output in self.outputs)
 
     def count(self):
-        """Sums over all ports that the primary process has, and what their queues 1 received; −1: it
-        does not answer."""
+        """Returns sums over all ports of the primary process, and the packets received by queues 1;
+        −1 if it does not reply."""
         totals = {"ipackets": 0, "opackets": 0, "second": 0}
         try:
             for port in harness.ask(self.prefix, "/ethdev/list"):
@@ -182,11 +184,11 @@ class Row:
         return ratio is None or abs(ratio / float(what) - 1) < 0.2
 
     def ended(self):
-        # dpdk-proc-info and its like end by themselves; testpmd beside them does not.
+        # dpdk-proc-info and similar tools end by themselves; the primary testpmd does not.
         return self.processes[-1].poll() is not None
 
     def verdict(self):
-        """"runs", or "refused"; and why."""
+        """Returns "runs" or "refused", and the reason."""
         self.launch()
         end = time.monotonic() + self.row.get("slow", 20)
         while time.monotonic() < end:
@@ -231,7 +233,7 @@ def why_skipped(row):
 
 
 def judge(name, row, driver, plugin):
-    """What came of it, and whether that is what the table says."""
+    """Returns the result, and whether it agrees with the table."""
     expected, _, why = row[driver].partition(": ")
     with tempfile.TemporaryDirectory(prefix="interop-") as folder:
         kind = openvswitch.Row if row["program"] == "openvswitch" else Row
@@ -250,7 +252,7 @@ def judge(name, row, driver, plugin):
 
 
 def page_with(rows):
-    """The page, with the table of `rows`."""
+    """Returns the page with the table of `rows`."""
     def cell(expected):
         verdict, _, why = expected.partition(": ")
         return verdict + (": `" + why.replace("|", "` or `") + "`" if why else "")

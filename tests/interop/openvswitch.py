@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Open vSwitch with DPDK of Debian's packages, unpacked below build/deps and never installed: a
-database and a switch of a test's own, in its scratch folder."""
+"""Open vSwitch with DPDK from Debian's packages, unpacked below build/deps and never installed: a
+private database and switch in the test's scratch folder."""
 import os
 import pathlib
 import re
@@ -20,8 +20,8 @@ def why_missing():
 
 
 class Row:
-    """As interop_test.Row, of a bridge with all ports. `bond`: the first two are one, of which the
-    first member is used as long as its link is up."""
+    """Like interop_test.Row, for a bridge with all ports. With `bond`, the first two are one port,
+    which uses the first member while its link is up."""
 
     def __init__(self, name, row, driver, plugin, folder):
         import interop_test  # pylint: disable=import-outside-toplevel,cyclic-import
@@ -48,14 +48,14 @@ class Row:
         return self.tool("ovs-vsctl", f"--db={self.socket}", "--timeout=40", *command)
 
     def ask(self, *command):
-        """The switch itself."""
+        """Queries the switch itself."""
         return self.tool("ovs-appctl", "-t", f"{self.folder}/switch.ctl", *command)
 
     def said(self):
         tools = self.folder / "tools"
         return (tools.read_text(encoding="utf-8") if tools.exists() else "") + self.base.said()
 
-    # ------------------------------------------------------------ what is run
+    # ------------------------------------------------------------ running
 
     def start(self):
         database = self.folder / "conf.db"
@@ -93,10 +93,11 @@ class Row:
         return ["--", "set", "Interface", f"p{i}", "type=dpdk", f"options:dpdk-devargs={name}",
                 "options:dpdk-lsc-interrupt=" + str(name.startswith("net_ipu")).lower()]
 
-    # ------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------ output
 
     def packets(self, way, names=r"p\d"):
-        """Of the ports with these names, now: the database lags by seconds."""
+        """Returns the packets of the ports with these names. The switch is queried, since the
+        database lags by seconds."""
         total, port = 0, ""
         for line in self.ask("dpctl/show", "-s").splitlines():
             if found := re.match(r" *port \d+: (\S+)", line):
@@ -109,7 +110,7 @@ class Row:
         return self.packets("RX") > ENOUGH and self.packets("TX") > ENOUGH
 
     def offloads(self):
-        """Flows that the NIC marks, packets that were counted under them, and packets that the
+        """Returns the flows that the NIC marks, packets counted under them, and packets that the
         switch classified by the mark."""
         self.ask("dpctl/dump-flows", "-m")
         flows = self.ask("dpctl/dump-flows", "-m", "type=partially-offloaded")
@@ -118,7 +119,8 @@ class Row:
         return counted > ENOUGH and marked is not None and int(marked[1]) > ENOUGH
 
     def fails_over(self):
-        """The first member of the bond sent, lost its link, and the second one sends."""
+        """Returns whether the first member of the bond sent, lost its link, and the second one
+        sends."""
         if not hasattr(self, "sent_by_first"):
             if self.packets("TX", "p0") > ENOUGH:
                 self.sent_by_first = True

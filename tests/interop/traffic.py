@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that stock programs do something with, as captures for the wires of the ports."""
+"""Captures for the wires of the ports, with frames that stock programs process."""
 import struct
 
 UDP, ICMP = 17, 1
@@ -33,13 +33,13 @@ def address(text):
 
 
 def udp(source, destination, payload=b"\x5a" * 26, port=9):
-    # A checksum of zero says that there is none.
+    # A checksum of zero means that there is none.
     return ipv4(address(source), address(destination), UDP,
                 struct.pack(">HHHH", port, port, 8 + len(payload), 0) + payload)
 
 
 def fragments(identification):
-    """A datagram of 1408 bytes in two pieces: whole, it fits a frame again."""
+    """Returns a datagram of 1408 bytes in two fragments; reassembled, it fits in a frame."""
     payload = struct.pack(">HHHH", 9, 9, 1408, 0) + b"\x5a" * 1400
     cut = 704
     ends = address("198.18.0.1"), address("100.20.0.1")
@@ -54,7 +54,8 @@ def ping(sequence):
 
 
 def ptp_sync():
-    """IEEE 1588-2008, 13.6: a Sync of domain 0 with the two-step flag, and its Follow_Up."""
+    """Returns a Sync of domain 0 with the two-step flag, and its Follow_Up (IEEE 1588-2008,
+    13.6)."""
     def message(kind, sequence, control):
         clock = bytes.fromhex("0253 6cff fe00 0001 0001")
         header = struct.pack(">BBHBBHqI", kind, 2, 44, 0, 0, 0x0200, 0, 0) + clock + struct.pack(
@@ -69,7 +70,7 @@ FRAMES = {
     "udp": lambda: [udp(f"10.0.{i}.1", "10.1.0.1", port=1000 + i) for i in range(64)],
     "routed": lambda: [udp("198.18.0.1", "198.18.1.1")],
     "filtered": lambda: [udp("10.0.0.1", "192.168.1.1")],
-    # 1504 bytes of IP: beyond an MTU of 1500, and within the 1518 of a frame in a capture.
+    # 1504 bytes of IP: more than an MTU of 1500, but within the 1518 of a frame in a capture.
     "long": lambda: [udp("198.18.0.1", "100.20.0.1", b"\x5a" * 1476)],
     "fragments": lambda: [frame for i in range(1, 1000) for frame in fragments(i)],
     "ping": lambda: [ping(i) for i in range(64)],

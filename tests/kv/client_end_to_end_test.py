@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """client_end_to_end_test.py SLUICE_KV_CLIENT: the client over kernel sockets, against Debian's
-memcached, against a MICA server of Python's, and against servers that lie, lose and come and go."""
+memcached, a MICA server in Python, and servers that send invalid responses, lose requests, and join
+and leave."""
 import collections
 import json
 import os
@@ -27,7 +28,7 @@ MEMCACHED = shutil.which("memcached") or "/usr/bin/memcached"
 
 
 class Memcached:
-    """Debian's memcached on a port of its own, UDP for the client and TCP for questions."""
+    """Debian's memcached on a free port: UDP for the client and TCP for queries."""
 
     def __init__(self, test):
         self.port = free_port()
@@ -51,7 +52,7 @@ class Memcached:
     def keys(self):
         with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as connection:
             text = b"BUSY"
-            while text.startswith(b"BUSY"):  # The crawler is under way for another reason.
+            while text.startswith(b"BUSY"):  # Another run of the crawler is in progress.
                 connection.sendall(b"lru_crawler metadump all\r\n")
                 text = b""
                 while not text.endswith(b"END\r\n") and not re.match(rb"BUSY.*\r\n", text):
@@ -67,7 +68,7 @@ class Memcached:
 
 
 class UdpServer:
-    """`answer(datagram, socket's number)` for whatever arrives on its ports."""
+    """Calls `answer(datagram, socket's number)` for each datagram on its ports."""
 
     def __init__(self, test, ports, answer):
         while True:
@@ -113,7 +114,7 @@ def padded(length):
 
 
 class Mica:
-    """MICA's get and set by the format's description."""
+    """MICA's get and set, from the description of the format."""
 
     def __init__(self, partitions):
         self.stores = [{} for _ in range(partitions)]
@@ -153,7 +154,7 @@ class Mica:
 
 class Client(unittest.TestCase):
     def run_client(self, *flags, code=0):
-        """Runs it to its end; the report."""
+        """Runs it to completion; returns the report."""
         with tempfile.NamedTemporaryFile(suffix=".json") as report:
             done = subprocess.run([CLIENT, "--json=" + report.name, "--timeout_ms=5000",
                                    "--patience_s=60", *flags], capture_output=True, text=True,
@@ -233,13 +234,13 @@ class Client(unittest.TestCase):
         def answer(datagram, number):
             nonlocal seen, dropped
             seen += 1
-            if seen > 100 and seen % 7 == 0:  # The first 100 preload.
+            if seen > 100 and seen % 7 == 0:  # The first 100 requests preload.
                 dropped += 1
                 return None
             return mica.answer(datagram, number)
 
         server = UdpServer(self, 1, answer)
-        # A socket of Linux holds what arrives in half a second at this rate.
+        # A socket of Linux holds the datagrams of half a second at this rate.
         report = self.run_client(f"--server={server.name}", "--items=100", "--rate=250",
                                  "--duration_s=2", "--timeout_ms=2000")
         self.check_sums(report)
@@ -273,7 +274,7 @@ class Client(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path, report = os.path.join(folder, "servers"), os.path.join(folder, "report.json")
 
-            def write(members):  # In one step, as editors do.
+            def write(members):  # Replaces the file atomically, as editors do.
                 with open(path + ".new", "w", encoding="utf-8") as file:
                     file.write("# servers\n\n" + "".join(f"{name}\n" for name in members))
                 os.rename(path + ".new", path)
@@ -287,7 +288,7 @@ class Client(unittest.TestCase):
             reader = threading.Thread(target=lambda: lines.extend(client.stdout))
             reader.start()
             self.addCleanup(client.stdout.close)
-            for cleanup in (reader.join, client.wait, client.kill):  # The last comes first.
+            for cleanup in (reader.join, client.wait, client.kill):  # Runs the last first.
                 self.addCleanup(cleanup)
             wait_until(lambda: any("preloaded" in line for line in lines), lines.copy)
             placed = {}
@@ -304,7 +305,7 @@ class Client(unittest.TestCase):
             wait_until(lambda: any("3 servers" in line for line in lines), lines.copy)
             write(names[1:])
             wait_until(lambda: any("4 servers" in line for line in lines), lines.copy)
-            # Sets go where the new ring says.
+            # Sets are routed by the new ring.
             wait_until(lambda: len(servers[4].keys()) > 100, "sets for the newcomer")
             for key in servers[4].keys():
                 self.assertEqual(server_of(after, key), names[4])
@@ -321,7 +322,7 @@ class Client(unittest.TestCase):
         self.assertGreater(figures["misses"], 0)
         self.assertEqual(figures["wrong"], 0)
 
-    # Arguments, and what the one line must name.
+    # Arguments, and the text that the line must contain.
     BAD = [
         (["--no_such_flag=1"], "--no_such_flag"), (["server=1"], "server=1"),
         (["--server"], "--server"), (["--server="], "--server"),

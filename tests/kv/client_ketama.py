@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which server has a key, by hashlib and bisect after libmemcached's documentation (ketama,
-weighted, all weights 1), and by libmemcached itself where its library is installed."""
+"""Maps keys to servers with hashlib and bisect, from libmemcached's documentation (ketama,
+weighted, all weights 1), and with libmemcached itself if its library is installed."""
 
 import bisect
 import ctypes
 import hashlib
 import struct
 
-# As libmemcached-1.0/types/behavior.h numbers it.
+# The number in libmemcached-1.0/types/behavior.h.
 MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED = 16
 
 
 def ring(servers):
-    """(point, server), sorted: four points of each of 40 digests of a server's name. A name has the
-    port if it is not memcached's."""
+    """Returns (point, server), sorted: four points of each of 40 digests of a server's name. A name
+    includes the port unless it is memcached's default."""
     points = []
     for server in servers:
         host, port = server.split(":")
@@ -30,18 +30,18 @@ def server_of(points, key):
 
 
 def place(servers, keys):
-    """The server of each key."""
+    """Returns the server of each key."""
     points = ring(servers)
     return {key: server_of(points, key) for key in keys}
 
 
 def moved(before, after):
-    """The keys that two placements have at different servers."""
+    """Returns the keys whose servers differ between two placements."""
     return {key for key, server in before.items() if after[key] != server}
 
 
 def libmemcached_place(servers, keys):
-    """The same by libmemcached; None where it is not installed."""
+    """Returns libmemcached's placement; None if it is not installed."""
     try:
         library = ctypes.CDLL("libmemcached.so.11")
     except OSError:
@@ -63,6 +63,6 @@ def libmemcached_place(servers, keys):
 
 
 def workload_key(item):
-    """The client's key of 8 bytes for an item: its number permuted, six bits a character."""
+    """Returns the client's 8-byte key of an item: its number permuted, six bits per character."""
     digits = item * 0x9e3779b97f4a7c15 % 2 ** 48
     return bytes((digits >> 6 * i & 63) + ord(";") for i in range(8))

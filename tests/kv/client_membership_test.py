@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""client_membership_test.py SLUICE_KV_CLIENT: servers that come and go, as a file or etcd says, and
-what the client says about it. Nobody listens where they are said to be: only the lists count.
-Expected numbers of items are those of ketama in Python."""
+"""client_membership_test.py SLUICE_KV_CLIENT: servers that join and leave according to a file or
+etcd, and the client's output about them. The addresses have no servers: only the lists count.
+Expected numbers of items come from ketama in Python."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def moved(before, after):
 
 
 class Client:
-    """One that has read its first list and runs until it is told to end."""
+    """A client that has read its first list and runs until it is stopped."""
 
     def __init__(self, test, source):
         self.test = test
@@ -71,13 +71,13 @@ class Client:
         return f"{self.lines} {self.errors}"
 
     def wait_for_lines(self, *lines):
-        """These are all that it has said and will say, so far."""
+        """Checks that the client has printed exactly these lines."""
         lines = [line + "\n" for line in lines]
         wait_until(lambda: len(self.lines) >= len(lines), self.said)
         self.test.assertEqual(self.lines, lines)
 
     def wait_for_errors(self, *parts):
-        """One line with each of these, and no other."""
+        """Checks that exactly one line matches each of these."""
         wait_until(lambda: len(self.errors) >= len(parts), self.said)
         self.test.assertEqual(len(self.errors), len(parts), self.errors)
         for part, line in zip(parts, self.errors):
@@ -85,7 +85,7 @@ class Client:
             self.test.assertIn("(keeping the servers)", line)
 
     def end(self):
-        """Its report. (Nobody has answered.)"""
+        """Returns its report. (No server has responded.)"""
         self.process.terminate()
         self.test.assertEqual(self.process.wait(timeout=PATIENCE_S), 1, self.said())
         with open(self.report.name, encoding="utf-8") as file:
@@ -93,7 +93,7 @@ class Client:
 
 
 class Sources:
-    """What holds for every source of a list."""
+    """Tests for every source of a list."""
 
     def test_each_change_moves_the_items_of_ketama(self):
         lists = [SERVERS[:4], SERVERS[1:4], SERVERS[1:5], SERVERS[:5], [SERVERS[5]]]
@@ -137,7 +137,7 @@ class File(Sources, unittest.TestCase):
         self.path = os.path.join(folder.name, "servers")
         self.source = "--servers_file=" + self.path
 
-    def write(self, servers):  # In one step, as editors do.
+    def write(self, servers):  # Replaces the file atomically, as editors do.
         with open(self.path + ".new", "w", encoding="utf-8") as file:
             file.write("# servers\n" + "".join(server + "\n" for server in servers))
         os.rename(self.path + ".new", self.path)
@@ -151,7 +151,7 @@ class Etcd(Sources, unittest.TestCase):
         self.keys = {}
 
     def write(self, servers):
-        """A key each, named by its place in the list."""
+        """Writes one key per server, named by its place in the list."""
         keys = {f"{PREFIX}{i:04}": server for i, server in enumerate(servers)}
         self.etcd.in_one_step(*(f"put {key} {json.dumps(value)}" for key, value in keys.items()
                                 if self.keys.get(key) != value),
@@ -161,7 +161,7 @@ class Etcd(Sources, unittest.TestCase):
     def test_a_server_leaves_with_its_lease(self):
         self.write(SERVERS[:3])
         client = Client(self, self.source)
-        # Longer than granting it, using it and the client's look at the list may take together.
+        # Longer than granting the lease, using it and polling by the client may take together.
         lease = self.etcd.ctl("lease", "grant", "8").split()[1]
         self.etcd.ctl("put", "--lease=" + lease, f"{PREFIX}leased", SERVERS[3])
         four = moved(SERVERS[:3], SERVERS[:4])
@@ -177,13 +177,13 @@ class Etcd(Sources, unittest.TestCase):
         client.wait_for_lines(first)
         self.etcd.stop()
         client.wait_for_errors("--servers_etcd")
-        time.sleep(0.5)  # Several attempts, about which it says no more.
+        time.sleep(0.5)  # Several attempts, about which it prints no further lines.
         self.etcd.start()
         self.write(SERVERS[:4])
         second = f"4 servers: {moved(SERVERS[:3], SERVERS[:4])} of {ITEMS} items moved"
         client.wait_for_lines(first, second)
         client.wait_for_errors("--servers_etcd")
-        # Another etcd in its place, whose revisions are earlier.
+        # Another etcd replaces it, with earlier revisions.
         self.etcd.stop()
         self.etcd.start("other")
         self.keys = {}
@@ -207,7 +207,7 @@ class Etcd(Sources, unittest.TestCase):
     def test_more_servers_than_there_may_be(self):
         self.write(SERVERS[:2])
         client = Client(self, self.source)
-        for i in range(11):  # etcd limits what a transaction may do.
+        for i in range(11):  # etcd limits the size of a transaction.
             self.etcd.in_one_step(*(f"put {PREFIX}more{i}.{j} 127.1.{i}.{j}:9" for j in range(100)))
         client.wait_for_errors("more than 1000")
         self.etcd.ctl("del", "--prefix", f"{PREFIX}more")
@@ -232,7 +232,7 @@ CREATED = watch_line(created=True)
 
 
 class Gateway(etcd_lab.Gateway):
-    """Answers reads and watches."""
+    """Serves reads and watches."""
 
     def __init__(self, test, reads, watches=(CREATED,)):
         super().__init__(test, {"/v3/kv/range": reads, "/v3/watch": watches})
@@ -244,7 +244,7 @@ class Gateway(etcd_lab.Gateway):
 
 
 class Answers(unittest.TestCase):
-    """Of a gateway that is not what it should be, or says what etcd says only seldom."""
+    """Tests a gateway that is invalid, or that sends unusual but valid replies of etcd."""
 
     def start_and_fail(self, source):
         done = subprocess.run([CLIENT, source, "--preload=false", "--duration_s=0.1"],
@@ -289,7 +289,7 @@ class Answers(unittest.TestCase):
         client = Client(self, gateway.source)
         wait_until(lambda: len(gateway.requests) == 2, client.said)
         client.end()
-        # range_end: the key behind all with this prefix (etcd's API, "Key ranges").
+        # range_end is the first key after all keys with this prefix (etcd's API, "Key ranges").
         keys = {"key": b64("sluice/kv/"), "range_end": b64("sluice/kv0")}
         (path, read), (watch_path, watch) = gateway.requests
         self.assertEqual((path, watch_path), ("/v3/kv/range", "/v3/watch"))
@@ -328,7 +328,7 @@ class Answers(unittest.TestCase):
         gateway = Gateway(self, [range_answer(5, *SERVERS[:2])], [CREATED] * 100)
         client = Client(self, gateway.source)
         wait_until(lambda: len(gateway.times) >= 10, client.said)
-        # Five reads and watches, with pauses of 0.1, 0.2, 0.4 and 0.8 s at least.
+        # Five reads and watches, with pauses of at least 0.1, 0.2, 0.4 and 0.8 s.
         self.assertGreater(gateway.times[9] - gateway.times[0], 1.4)
         client.wait_for_errors("--servers_etcd: etcd ended the connection")
         client.end()

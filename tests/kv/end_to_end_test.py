@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""end_to_end_test.py SLUICE_KV: the server and its embedded client on the model NICs, start to end:
-every request has an answer, every answer is right, and items outlive a run in a snapshot. Works
-without root and without hugepages."""
+"""end_to_end_test.py SLUICE_KV: the server and its embedded client on the model NICs, end to end:
+every request is answered correctly, and items outlive a run in a snapshot. Works without root and
+without hugepages."""
 
 import itertools
 import json
@@ -26,13 +26,13 @@ INTERFACES = harness.interfaces(KV)
 EAL = (*harness.MEMORY, "--no-pci", harness.lcores(3), "--")
 ITEMS = 2000
 CLIENT = f"items={ITEMS}+get=0.5+outstanding=64"
-# All items are there and the client has found some of them.
+# All items are stored and the client has found some of them.
 SERVED = rf"% of gets found, {ITEMS} items; client: gets "
 PATIENCE_S = 60
 
 
 def run_until(condition, *flags):
-    """Ends the run by a signal when a statistics line matches. Returns the report."""
+    """Stops the run with a signal when a statistics line matches. Returns the report."""
     report, lines = harness.run(KV, *EAL, "--json=-", "--stats_period_s=0.05", *flags,
                                 until=[condition])
     report["lines"] = lines
@@ -40,14 +40,15 @@ def run_until(condition, *flags):
 
 
 def with_checksum(ip):
-    """An IPv4 header of 20 bytes, whose checksum is zero, with its checksum (RFC 791)."""
+    """Returns an IPv4 header of 20 bytes, whose checksum is zero, with its checksum (RFC 791)."""
     total = sum(struct.unpack(">10H", ip))
     total = (total & 0xffff) + (total >> 16)
     return ip[:10] + struct.pack(">H", ~((total & 0xffff) + (total >> 16)) & 0xffff) + ip[12:]
 
 
 def ascii_frame(request_id, request):
-    """memcached over UDP over IPv4 over Ethernet (protocol.txt, RFC 768: no checksum, RFC 791)."""
+    """Returns memcached over UDP over IPv4 over Ethernet (protocol.txt, RFC 768: no checksum, RFC
+    791)."""
     udp = struct.pack(">HHHH", 40000, 11211, 16 + len(request), 0)
     udp += struct.pack(">HHHH", request_id, 0, 1, 0) + request
     ip = struct.pack(">BBHIBBH4s4s", 0x45, 0, 20 + len(udp), 0, 64, 17, 0, bytes((10, 0, 0, 1)),
@@ -57,9 +58,9 @@ def ascii_frame(request_id, request):
 
 
 def captured_answers(path):
-    """What came from memcached's port, by request id (pcapng: blocks of u32 type, u32 length, …, u32
-    length; enhanced packet blocks, 6, have the bytes at 28 and their number at 20). A frame is
-    captured whenever its sending is tried; where the file cannot keep up, it is left out."""
+    """Returns the responses from memcached's port by request id (pcapng: blocks of u32 type, u32
+    length, …, u32 length; enhanced packet blocks, 6, have the bytes at 28 and their number at 20).
+    A frame is captured at each attempt to send it, and omitted if the file is too slow."""
     with open(path, "rb") as file:
         data = file.read()
     at, answers = 0, {}
@@ -81,9 +82,8 @@ class Serving(unittest.TestCase):
                          + sum(report["drops"].values()))
         self.assertEqual(sum(report["drops"].values()), 0)
         self.assertTrue(report["link_up"])
-        # The wire names only what it has seen. No request is without an answer: an answer that
-        # was slower than the client's patience, on a machine that is busy with other things, is
-        # one of those that came late.
+        # The wire counts only events that occurred. Every request has a response: one that arrived
+        # after the client's timeout, on a busy machine, counts as late.
         wire = report["wire"]
         self.assertEqual(wire["accepted"], wire["returned"])
         self.assertLessEqual(wire.get("client_timeouts", 0), wire.get("client_late", 0))
@@ -123,8 +123,8 @@ class Serving(unittest.TestCase):
         self.assertEqual(report["wire"].get("client_wrong", 0), 0)
 
     def test_two_workers(self):
-        # RSS knows nothing of memcached's keys. A client with a single socket meets a single
-        # worker, and half of its sets are the other one's.
+        # RSS ignores memcached's keys. A client with a single socket reaches a single worker, so
+        # half of its sets belong to the other one.
         for iface in INTERFACES:
             with self.subTest(iface=iface):
                 report = run_until(SERVED, f"--iface={iface}", "--workers=2", "--pipes=2",
@@ -141,8 +141,8 @@ class Serving(unittest.TestCase):
         self.assertEqual(report["workers"]["handed_over"], 0)
 
     def test_batches_for_several_owners(self):
-        # A client that takes the server for one of one partition: everything goes to the first
-        # port, and nearly every batch needs both workers.
+        # This client assumes a single partition: it sends all requests to the first port, and
+        # nearly every batch needs both workers.
         for flags in ((), ("--concurrent_read=false",)):
             with self.subTest(flags):
                 report = run_until(SERVED, "--workers=2", "--partitions=3", *flags,
@@ -160,7 +160,8 @@ class Serving(unittest.TestCase):
                            protocol)
 
     def test_a_forged_sender_gets_nothing(self):
-        """Frames for another MAC address than the port's, from ports of servers, from loopback."""
+        """Frames to a MAC address other than the port's, from ports of servers, and from loopback
+        addresses."""
         requests = b"set a 0 0 1\r\nx\r\n"
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "forged.pcap")
@@ -187,7 +188,7 @@ class Snapshots(unittest.TestCase):
         self.snapshot = os.path.join(folder.name, "items")
 
     def replay(self, requests, expected, condition, *flags):
-        """Compares the answers that were captured. Returns the report."""
+        """Compares the captured responses. Returns the report."""
         requests_path = os.path.join(self.folder, "requests.pcap")
         answers_path = os.path.join(self.folder, "answers.pcapng")
         harness.write_capture(requests_path, map(ascii_frame, itertools.count(), requests))
@@ -211,8 +212,8 @@ class Snapshots(unittest.TestCase):
         self.assertEqual(report["store"]["items"], ITEMS)
         self.assertNotIn("items.new", os.listdir(self.folder))
 
-        # Other partitions, another mode, another secret of the hashes. One more item tells that
-        # all requests before it were served.
+        # Other partitions, another mode, another hash seed. One more item shows that all previous
+        # requests were served.
         gets = [b"get %s\r\n" % key for key in values] + [b"set last 0 0 1\r\nx\r\n"]
         expected = [b"VALUE %s %d %d\r\n%s\r\nEND\r\n" % (key, i, len(value), value)
                     for i, (key, value) in enumerate(values.items())] + [b"STORED\r\n"]
@@ -244,14 +245,14 @@ class Snapshots(unittest.TestCase):
              f"--snapshot={self.snapshot}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True)
         for cleanup in (process.stdout.close, process.stderr.close, process.wait, process.kill):
-            self.addCleanup(cleanup)  # The last comes first.
+            self.addCleanup(cleanup)  # Runs the last first.
         watchdog = threading.Timer(PATIENCE_S, process.kill)
         watchdog.start()
         self.addCleanup(watchdog.cancel)
         for line in process.stdout:
             if re.search(SERVED, line):
                 break
-        # It is read all the time: whatever is said finds room.
+        # The reader runs all the time, so the pipe never fills.
         lines = []
         reader = threading.Thread(target=lambda: lines.extend(process.stdout))
         reader.start()
@@ -330,7 +331,8 @@ class Snapshots(unittest.TestCase):
 
 
 def model_mac(name):
-    """Of a model NIC of this name: FNV-1a (lib/emulator/running_model.cc)."""
+    """Returns the MAC address of a model NIC of this name: FNV-1a
+    (lib/emulator/running_model.cc)."""
     value = 0x811c9dc5
     for byte in name.encode():
         value = (value ^ byte) * 0x01000193 & 0xffffffff
@@ -338,8 +340,8 @@ def model_mac(name):
 
 
 def fragments(frame, identification, part=1480):
-    """Of an IPv4 frame without options, at most `part` bytes each (RFC 791, section 3.2); `part` is
-    a multiple of 8."""
+    """Yields fragments of an IPv4 frame without options, at most `part` bytes each (RFC 791,
+    section 3.2); `part` is a multiple of 8."""
     total = struct.unpack(">H", frame[16:18])[0]
     data = frame[34:14 + total]
     for at in range(0, len(data), part):
@@ -351,7 +353,7 @@ def fragments(frame, identification, part=1480):
 
 
 class Fragments(unittest.TestCase):
-    """Values of 4096 bytes, which no frame holds: they come in three fragments, the last one
+    """Values of 4096 bytes, too large for a frame: they arrive in three fragments, the last one
     first."""
 
     def run_with(self, iface, condition, *flags):
@@ -362,12 +364,12 @@ class Fragments(unittest.TestCase):
             request = b"set key-%d 0 0 4096\r\n%s\r\n" % (i, value)
             whole = model_mac(models[iface]) + ascii_frame(i, request)[6:]
             frames += reversed(list(fragments(whole, i)))
-        frames += frames[:1] + frames[4:5] + frames[4:5]  # One too many; and one twice.
+        frames += frames[:1] + frames[4:5] + frames[4:5]  # One too many, and one duplicate.
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "requests.pcap")
             harness.write_capture(path, frames)
-            # In one pipe: what waits in several has no order, and a fragment that comes twice may
-            # come before the rest of its datagram.
+            # Use one pipe: frames in several pipes are unordered, and a duplicate fragment may
+            # precede the rest of its datagram.
             report = run_until(condition, f"--wire=pcap:{path}+loop=1", "--pipes=1",
                                f"--iface={iface}", "--ip=10.0.0.2", *flags)
         self.assertEqual(report["rx_pkts"] + report["sent_pkts"],
@@ -428,7 +430,7 @@ class Flags(unittest.TestCase):
         machine_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
         rounded_up = (1 << machine_mb.bit_length() - 1) + 1
         cases = [(f"--mode=store --memory_mb={machine_mb + 1}", "--memory_mb="),
-                 # Of what the machine has, some is in use already.
+                 # Part of the machine's memory is in use already.
                  (f"--mode=store --memory_mb={machine_mb - 1} --items=1", "--memory_mb="),
                  (f"--mode=cache --memory_mb={rounded_up} --items=1", "--memory_mb=")]
         if machine_mb < 1 << 17:  # The longest index has 128 GiB.
@@ -454,7 +456,7 @@ class Flags(unittest.TestCase):
         self.assertTrue(said.startswith("--memory_mb=1024: "), said)
 
     def test_all_pages_are_there_before_the_first_request(self):
-        """So that a store that fills up makes no request wait for a page."""
+        """Otherwise a store that fills up would delay requests by page faults."""
         memory_mb = 512
         command = [KV, *EAL, f"--memory_mb={memory_mb}", f"--client={CLIENT}", "--duration_s=0.2"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:

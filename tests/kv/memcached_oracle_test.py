@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Debian's memcached and our protocols, asked the same: answers must agree byte by byte, but for
-what DIFFERENCES (memcached_requests.py) lists. The values of "cas unique" are compared by
-identity: the n-th distinct one that a server names must be the n-th of the other. The servers'
-seconds begin at different moments, so times left may differ by what the test took. Single requests
-go to memcached over UDP; what has several requests or keys goes over TCP to the same server,
-because memcached 1.6.18 frames each hit of a multi-get on UDP as a message of its own, and loses
-answers of later requests."""
+"""Sends the same requests to Debian's memcached and to our protocols: responses must agree byte by
+byte, except for the DIFFERENCES in memcached_requests.py. The values of "cas unique" are compared
+by identity: the n-th distinct one of a server must correspond to the n-th of the other. The
+servers' seconds begin at different times, so remaining times may differ by the duration of the
+test. Single requests go to memcached over UDP; several requests or keys go to the same server over
+TCP, because memcached 1.6.18 sends each hit of a multi-get on UDP as a separate message, and loses
+responses to later requests."""
 
 import os
 import pathlib
@@ -38,12 +38,12 @@ def is_binary(request):
 
 
 class Memcached:
-    """When memcached 1.6.18 reads a number of 2^63 or more out of an item, it looks for a minus
-    sign as far as the next NUL byte (safe_strtoull, util.c): behind the item, in whatever memory
-    holds. So that it finds the NUL first, its memory is as the kernel gives it.
+    """When memcached 1.6.18 parses a number of 2^63 or more in an item, it searches for a minus
+    sign up to the next NUL byte (safe_strtoull, util.c), beyond the item, in uninitialized memory.
+    Its memory comes zeroed from the kernel here, so that it finds the NUL first.
 
-    The threads that maintain its lists are off: while one of them holds an item, "incr" stores a
-    new item, which counts in total_items, instead of changing that one (do_add_delta)."""
+    The threads that maintain its lists are off: while one of them holds a reference to an item,
+    "incr" stores a new item, which counts in total_items, instead of changing it (do_add_delta)."""
 
     def __init__(self, *options):
         self.port = free_port()
@@ -79,7 +79,7 @@ class Memcached:
         return self.ask_udp(request) if udp else self.ask_tcp(request)
 
     def ask_udp(self, request):
-        """The answers that come before that of a second datagram."""
+        """Returns the responses that precede that to a second datagram."""
         self.udp_id = (self.udp_id + 2) % 0x10000
         for request_id, text in ((self.udp_id, request), (self.udp_id + 1, b"mn\r\n")):
             self.udp.send(struct.pack(">HHHH", request_id, 0, 1, 0) + text)
@@ -91,7 +91,7 @@ class Memcached:
             answer += datagram[8:]
 
     def ask_tcp(self, request):
-        """What comes before the answer to a mark, or before the connection ends."""
+        """Returns the data before the response to a mark, or before the end of the connection."""
         kind = is_binary(request)
         mark, end = (binary(0x0a, opaque=MARK), struct.pack(">BBHIII", 0x81, 0x0a, 0, 0, 0, MARK) +
                      bytes(8)) if kind else (b"md mark O%d\r\n" % MARK, b"NF O%d\r\n" % MARK)
@@ -132,8 +132,8 @@ class Ours:
 
 
 class Uniques:
-    """Gives the uniques of a server's answers numbers in the order of their first appearance; or
-    1, where different items may have the same. Fills those of a request's key into requests."""
+    """Numbers the uniques of a server's responses in the order of their first appearance; or 1,
+    where different items may have the same. Substitutes those of a request's key."""
 
     NO_ITEM = 10**9
 
@@ -147,7 +147,7 @@ class Uniques:
             min(unique, 1)
 
     def fill_in(self, request):
-        """{key} becomes the last unique that was named for the key, if it is that of its line."""
+        """Replaces {key} by the last unique that was reported for the key of its line."""
         def unique_of(match):
             known = match[2] == match[4] and self.of_key.get(match[4])
             return match[1] + match[2] + match[3] + b"%d" % (known or self.NO_ITEM)
@@ -158,7 +158,7 @@ class Uniques:
         return request
 
     def learn(self, request, answer):
-        """Notes the unique that an answer names for a key."""
+        """Records the unique in a response for a key."""
         words = request.split()
         value = re.search(rb"^VALUE (\S+) \d+ \d+ (\d+)\r\n", answer)
         meta = re.match(rb"(?:HD|VA)[^\r\n]* c(\d+)", answer)
@@ -170,7 +170,7 @@ class Uniques:
     def normalize(self, answer):
         if answer[:1] == b"\x81":
             return self.normalize_binary(answer)
-        # Whether memcached pads a number that became shorter depends on who else refers to it.
+        # memcached pads a shortened number depending on other references to the item.
         answer = re.sub(rb"(?m)(^VALUE \S+ \d+ |^VA )\d+([^\r\n]*\r\n\d+) +\r\n",
                         rb"\1-\2\r\n", answer)
         answer = re.sub(rb"(?m)(^VALUE \S+ \d+ |^VA )\d+([^\r\n]*\r\n\d+)\r\n",
@@ -192,7 +192,7 @@ class Uniques:
 
 
 class Answers(unittest.TestCase):
-    """Ours with one worker; subclasses with others."""
+    """Our server with one worker; subclasses use others."""
 
     MODE, WORKERS = "cache", "1"
 
@@ -217,7 +217,7 @@ class Answers(unittest.TestCase):
         self.assert_same(answers[1], answers[0], request)
 
     def assert_same(self, ours, theirs, request):
-        """But for times left."""
+        """Compares everything except remaining times."""
         lefts = [[int(left) for _, left in TIME_LEFT.findall(text)] for text in (ours, theirs)]
         taken_s = time.monotonic() - self.began
         for our_left, their_left in zip(*lefts):
@@ -268,7 +268,7 @@ class Answers(unittest.TestCase):
             self.compare(request, udp=False)
 
     def test_time_left(self):
-        """Within a second or two; of both kinds of expiry."""
+        """Within one or two seconds, for both kinds of expiry."""
         self.start()
         for expiry, left in ((5000, 5000), (2592000, 2592000), (int(time.time()) + 9000, 9000)):
             for server in (self.memcached, self.ours):
@@ -288,11 +288,11 @@ class Answers(unittest.TestCase):
 
 
 class Statistics(unittest.TestCase):
-    # Figures of ours that are no count, or that depend on how items lie in memory.
+    # Statistics that are not counts, or that depend on the layout of items in memory.
     OURS = {"pid", "uptime", "time", "limit_maxbytes", "bytes", "udp_requests"}
-    # memcached counts what expired or was flushed until it comes by.
+    # memcached counts expired or flushed items until it visits them.
     LAZY = {"curr_items"}
-    # memcached has these of its slabs.
+    # memcached reports these for its slabs.
     OURS_OF_CLASSES = {"mem_requested"}
 
     def setUp(self):
@@ -313,7 +313,7 @@ class Statistics(unittest.TestCase):
         after = self.figures(server)
         names = set(self.figures(self.ours)) - self.OURS - self.LAZY - {"version"}
         grown = {name: int(after[name]) - int(before[name]) for name in names}
-        # The mark behind each text that memcached is asked over TCP is a delete that misses.
+        # The mark after each text sent to memcached over TCP is a delete that misses.
         if server is self.memcached:
             grown["delete_misses"] -= 1 if is_binary(request) else 2
         if b"reset" in request:
@@ -361,14 +361,14 @@ class Statistics(unittest.TestCase):
 
 
 class AnswersOfFourWorkers(Answers):
-    """Reads are the owner's, too, so that requests travel from key to key. Each partition counts
+    """Only the owner reads, too, so that requests travel between partitions. Each partition counts
     its uniques."""
 
     WORKERS = "4"
 
 
 class AnswersInStoreMode(Answers):
-    """Without what is too large: a set that fails leaves the item that there is."""
+    """Excludes items that are too large: a set that fails keeps the existing item."""
 
     MODE = "store"
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Requests that nobody thought of, for memcached_oracle_test.py."""
+"""Random requests for memcached_oracle_test.py."""
 
 import random
 
 
 class RandomRequests:
-    """Requests with a chance to be right, in which some words are replaced or repeated, or are
-    missing. None of them claims more data than it has: memcached would wait. Numbers have keys of
-    their own, for behind a number nothing may be appended: it may be padded, or not. Their sums
-    stay below 2^63: used memory may lie behind them (see Memcached in the test). No word lets an
-    item end within the run: the servers' seconds begin at different moments."""
+    """Nearly valid requests, in which some words are replaced, repeated or missing. No request
+    announces more data than it contains, because memcached would wait. Numbers have separate keys,
+    since no request may append to a number: it may be padded. Their sums stay below 2^63, since
+    used memory may follow them (see Memcached in the test). No word makes an item expire within the
+    run: the servers' seconds begin at different times."""
 
     TEXTS = [b"a", b"b", b"c", b"k" * 250]
     NUMBERS = [b"n", b"number-of-some-length"]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What memcached_oracle_test.py asks: single requests, conversations, the binary protocol; and
-where the answers are known to differ."""
+"""The requests of memcached_oracle_test.py: single requests, conversations, the binary protocol;
+and the known differences."""
 
 import struct
 
 
 def binary(opcode, key=b"", extras=b"", value=b"", unique=0, opaque=0x01020304, **lies):
-    """A request; `lies` replace lengths in its header."""
+    """Returns a request; `lies` replace lengths in its header."""
     lengths = {"key": len(key), "extras": len(extras),
                "body": len(key) + len(extras) + len(value), **lies}
     return struct.pack(">BBHBBHIIQ", 0x80, opcode, lengths["key"], lengths["extras"], 0, 0,
@@ -17,8 +17,8 @@ def response(opcode, status, value, opaque=0x01020304):
     return struct.pack(">BBHBBHIIQ", 0x81, opcode, 0, 0, 0, status, len(value), opaque, 0) + value
 
 
-# Request, memcached's answer, ours, and why. `None` for memcached: it keeps it waiting, or ends
-# the connection; what it stands for is in the reason. {version} is memcached's.
+# Request, memcached's response, ours, and the reason. `None` for memcached: it waits for more or
+# closes the connection; the reason states which. {version} is memcached's.
 DIFFERENCES = [
     (b"set d 0 0 4294967297\r\nq\r\n", b"STORED\r\n",
      b"CLIENT_ERROR bad command line format\r\nERROR\r\n",
@@ -65,8 +65,8 @@ DIFFERENCES = [
      "memcached waits for the rest of the data, on UDP in vain"),
 ]
 
-# Asked one after the other, without padding or times being forgiven: nobody else refers to the
-# items, and memcached's clock has whole seconds.
+# Sent one at a time and compared exactly, including padding and times: no other client holds a
+# reference to the items, and memcached's clock has whole seconds.
 NUMBERS = [
     b"set n 0 0 2\r\n10\r\n", b"decr n 1\r\n", b"mg n s v\r\n", b"get n\r\n", b"incr n 90\r\n",
     b"incr n 1\r\n", b"get n\r\n", b"decr n 99\r\n", b"get n\r\n",
@@ -84,7 +84,7 @@ NUMBERS = [
     b"get g\r\n",
 ]
 
-# After each of these, both servers' statistics have grown by the same.
+# After each of these, both servers' statistics have grown equally.
 COUNTED = [
     b"get a\r\n", b"set a 0 0 1\r\n5\r\n", b"set a 0 0 1\r\n5\r\n", b"get a b\r\n", b"gets a\r\n",
     b"gat 0 a\r\n", b"gat 0 none\r\n", b"gats 0 a none\r\n", b"touch a 0\r\n", b"touch none 0\r\n",
@@ -114,7 +114,7 @@ COUNTED = [
 LONG = b"k" * 251
 OPAQUE = b"O" + b"o" * 31
 
-# One request each.
+# Single requests.
 REQUESTS = [
     # Unknown commands, and too few or too many words.
     b"\r\n", b"\n", b"foo\r\n", b"GET a\r\n", b" \r\n", b"get\r\n", b"get \r\n", b"gets\r\n",
@@ -125,17 +125,17 @@ REQUESTS = [
     b"verbosity 1 2 3\r\n", b"flush_all 1 2 3\r\n", b"stats foo\r\n", b"stats a b\r\n",
     b"stats reset\r\n", b"stats reset x\r\n", b"stats Reset\r\n",
     b"foo noreply\r\n", b"stats noreply\r\n", b"lru\r\n", b"slabs\r\n",
-    # Those without keys.
+    # Commands without keys.
     b"version\r\n", b"version x\r\n", b"version noreply\r\n", b"version\n", b"mn\r\n",
     b"mn x\r\n", b"verbosity 1\r\n", b"verbosity 0 noreply\r\n", b"verbosity noreply\r\n",
     b"verbosity x\r\n", b"verbosity -1\r\n", b"verbosity 0 0\r\n", b"flush_all\r\n",
     b"flush_all 0\r\n", b"flush_all -1\r\n", b"flush_all x\r\n", b"flush_all noreply\r\n",
     b"flush_all 0 noreply\r\n", b"flush_all x noreply\r\n",
-    # A NUL ends what memcached reads of a line.
+    # A NUL ends memcached's view of a line.
     b"set a\0b 0 0 1\r\nx\r\n", b"set a 0 0 1\0z\r\nx\r\n", b"get a\0b\r\n", b"get a\0b c\r\n",
     b"get\0 a\r\n", b"gets a\0b\r\n", b"delete a\0b\r\n", b"incr a\0 1\r\n", b"touch a\0b 1\r\n",
     b"\0\r\n", b"version\0x\r\n", b"mg a\0b v k\r\n", b"mg a v k\0c\r\n", b"mn\0\r\n",
-    # Base64 whose last letter has bits that mean nothing.
+    # Base64 whose last character has unused bits.
     b"mg AB== b k v\r\n", b"md AB== b k\r\n", b"mg AAB= b k\r\n", b"ma AB== b k\r\n",
     b"ms YR== 1 b k\r\nx\r\nmg YR== b k v O1\r\nmg YQ== b k v\r\nmd YS== b k\r\n",
     # Keys.
@@ -236,7 +236,7 @@ for text in (b"18446744073709551615", b"018446744073709551615", b"18446744073709
     REQUESTS += [b"set i 7 0 %d\r\n%s\r\n" % (len(text), text), b"incr i 1\r\n", b"gets i\r\n",
                  b"decr i 3\r\n", b"get i\r\n"]
 
-# Several requests, or keys, each.
+# Several requests or keys each.
 CONVERSATIONS = [
     b"set a 1 0 1\r\nA\r\nset b 2 0 2\r\nBB\r\nset c 0 0 0\r\n\r\n", b"get a b c d\r\n",
     b"gets d c b a a\r\n", b"get a\r\n\r\nget b\r\n", b"get a\r\nget d\r\nget c\r\n",

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""register_test.py SLUICE_KV: the server's entry in etcd: there while it serves, gone at once at a
-clean end and with its lease after a crash, there again when etcd is. The server serves all the
-while."""
+"""register_test.py SLUICE_KV: the server's entry in etcd exists while it serves, is removed at once
+at a clean end and with its lease after a crash, and is restored when etcd returns. The server
+serves throughout."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ LEASE = "7587862094014"
 
 
 class Server:
-    """On the embedded NIC, with a client behind it."""
+    """Runs on the embedded NIC, with a client on its wire."""
 
     def __init__(self, test, port, *flags):
         self.process = subprocess.Popen(
@@ -51,19 +51,19 @@ class Server:
                 if line.startswith("register: ")]
 
     def wait_to_say(self, count):
-        """So many lines about the entry, and no more so far."""
+        """Waits until exactly this many lines about the entry were printed."""
         wait_until(lambda: len(self.said()) >= count, self.text)
         assert len(self.said()) == count, self.text()
         return self.said()[-1]
 
     def wait_to_serve(self):
-        """More answers than so far."""
+        """Waits for further responses."""
         lines = len(self.lines)
         wait_until(lambda: any(re.match(r" +[\d.]*[1-9]\d* Mops", line)
                                for line in self.lines[lines:]), self.text)
 
     def end(self, how=signal.SIGTERM):
-        """Its exit code and report."""
+        """Returns its exit code and report."""
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(how)
         watchdog = threading.Timer(PATIENCE_S, self.process.kill)
@@ -99,7 +99,7 @@ class Etcd(unittest.TestCase):
         self.wait_for({KEY: NAME}, server)
         self.assertEqual(server.wait_to_say(1), f"{NAME} is registered")
         self.check_end(server)
-        # At once: not when the lease has run out.
+        # The entry is removed at once, not when the lease expires.
         self.assertEqual(self.entries(), {})
         self.assertEqual(len(server.said()), 1, server.said())
 
@@ -117,11 +117,11 @@ class Etcd(unittest.TestCase):
                 self.assertEqual(server.end()[0], 0, server.text())
 
     def test_a_crash_leaves_it_to_the_lease(self):
-        # On a busy machine a third of a short lease may pass between two of its threads' turns.
+        # On a busy machine a third of a short lease may pass between two runs of a thread.
         server = Server(self, self.etcd.port, "--register_lease_s=12")
         self.wait_for({KEY: NAME}, server)
-        # The lease is kept alive beyond its 12 seconds: its granted time has passed when a second
-        # one, granted later and never renewed, is gone.
+        # The lease is kept alive beyond its 12 seconds: they have passed when a second lease,
+        # granted later and never renewed, expires.
         other = self.etcd.ctl("lease", "grant", "12").split()[1]
         self.etcd.ctl("put", "--lease=" + other, "other", "x")
         wait_until(lambda: not self.etcd.keys("other"), "a lease that nobody renews")
@@ -136,7 +136,7 @@ class Etcd(unittest.TestCase):
         self.etcd.stop()
         self.assertTrue(server.wait_to_say(2).startswith(NAME + ": "), server.said())
         server.wait_to_serve()
-        # Another etcd, which has never heard of the lease.
+        # Another etcd, which does not know the lease.
         self.etcd.start("other")
         self.wait_for({KEY: NAME}, server)
         self.assertEqual(server.wait_to_say(3), f"{NAME} is registered again")
@@ -177,8 +177,8 @@ class Answers(unittest.TestCase):
         self.assertEqual(gateway.requests[-1][0], "/v3/lease/revoke")
 
     def test_answers_that_are_none(self):
-        # In one run: what is no answer counts as etcd being away, which is said once. What else is
-        # none is in tests/etcd.
+        # All in one run: an invalid reply counts as an outage of etcd, which is logged once.
+        # tests/etcd covers other invalid replies.
         wrong = ["", "[" * 100000, b"\xff\xfe", "y" * (1 << 17)]
         gateway = self.gateway(grants=[*wrong, GRANTED], puts=['{"header":3}', DONE])
         server = Server(self, gateway.port)

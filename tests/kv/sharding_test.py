@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """sharding_test.py SLUICE_KV SLUICE_KV_CLIENT: three servers that register themselves in etcd, the
-etcd and a client, each a host of its own on one Ethernet; one server dies, another joins, the dead
-one returns. Counts the keys that
-move, and compares them with consistent hashing. Root only.
+etcd and a client, each on a separate host on one Ethernet. One server dies, another joins, the dead
+one returns. Counts the keys that move, and compares them with consistent hashing. Root only.
 
   client 10.99.8.1 ──┐            ┌── server N, 10.99.8.1N: sluice-kv on net_af_packet
   etcd   10.99.8.2 ──┴── bridge ──┴── server N, 10.99.8.10N: its kernel, which talks to etcd
@@ -39,13 +38,13 @@ PATIENCE_S = 90
 wait_until = functools.partial(harness.wait_until, patience_s=PATIENCE_S)
 ITEMS = 3000
 KEYS = [client_ketama.workload_key(item) for item in range(ITEMS)]
-ITEMS_OF_A_REQUEST = 40  # Their answer fits into one datagram.
-UNDER_WAY = 32  # Requests: a socket's buffer holds their answers.
+ITEMS_OF_A_REQUEST = 40  # The response fits in one datagram.
+UNDER_WAY = 32  # Requests in flight: a socket's buffer holds their responses.
 CLIENT_ADDRESS, ETCD_ADDRESS = "10.99.8.1", "10.99.8.2"
 PREFIX = "sluice-kv/"
 VICTIM, NEWCOMER = 3, 4
 LEASE_S = 8
-SEEN = 30  # Keys of a new owner that were set again are a proof that it gets its sets.
+SEEN = 30  # If this many keys of a new owner were set again, it receives their sets.
 
 
 def name_of(server):
@@ -57,18 +56,18 @@ def address_of(server):
 
 
 class Host:
-    """A network namespace; it is gone when `stack` unwinds."""
+    """A network namespace; it is removed when `stack` unwinds."""
 
     def __init__(self, stack, name):
         self.stack, self.name = stack, name
         self.netns = f"skv{os.getpid()}{name}"
-        # First: an interrupt may come while the namespace is made.
+        # Register the cleanup first: an interrupt may occur while the namespace is created.
         stack.callback(subprocess.run, ["ip", "netns", "del", self.netns], check=False,
                        capture_output=True)
         sh("ip", "netns", "add", self.netns)
         self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1",
                  "net.ipv6.conf.default.disable_ipv6=1",
-                 # An interface answers ARP for its own address alone.
+                 # Otherwise an interface answers ARP for addresses of other interfaces.
                  "net.ipv4.conf.all.arp_ignore=1")
         self.run("ip", "link", "set", "lo", "up")
 
@@ -76,11 +75,11 @@ class Host:
         return sh("ip", "netns", "exec", self.netns, *command)
 
     def plug_into(self, bridge, address=None, link="eth0"):
-        """A link of this name here; without an address the kernel says nothing on it."""
+        """Adds a link of this name; without an address the kernel sends nothing on it."""
         there = f"{self.name}-{link[-1]}"
         sh("ip", "link", "add", link, "netns", self.netns, "type", "veth",
            "peer", "name", there, "netns", bridge.netns)
-        # Offloads would leave checksums to hardware that a veth does not have.
+        # Offloads would defer checksums to hardware that a veth lacks.
         for host, interface in ((self, link), (bridge, there)):
             host.run("ethtool", "-K", interface,
                      "tx", "off", "tso", "off", "gso", "off", "gro", "off")
@@ -91,8 +90,8 @@ class Host:
 
 
 class Process:
-    """In a host; what it says goes to `said`, but for standard output if that is a `report`. It
-    ends when `stack` unwinds, and dies with this process."""
+    """A process in a host; its output goes to `said`, except for standard output if that is a
+    `report`. It ends when `stack` unwinds, and dies with this process."""
 
     def __init__(self, host, *command, report=False, **options):
         self.popen = subprocess.Popen(
@@ -113,7 +112,7 @@ class Process:
             lines.append(line)
 
     def end(self, how=signal.SIGTERM):
-        """Its exit code."""
+        """Returns its exit code."""
         self.popen.send_signal(how)
         watchdog = threading.Timer(PATIENCE_S, self.popen.kill)
         watchdog.start()
@@ -162,7 +161,7 @@ class Lab:
                 *etcd_lab.ALONE).wait_for_line("ready to serve client requests")
 
     def start_servers(self, *servers):
-        """On two processors, which they share: all of them poll."""
+        """The servers share two processors, on which all of them poll."""
         for server in servers:
             if server not in self.hosts:
                 self.hosts[server] = self.host(f"server{server}")
@@ -172,7 +171,7 @@ class Lab:
                 self.hosts[server], KV, *harness.MEMORY, "--no-pci",
                 f"--lcores=0@{cpu},1@{cpu}", f"--file-prefix=server{server}",
                 "--vdev=net_af_packet0,iface=eth0", "--", "--ip=" + address_of(server),
-                # Cache mode forgets a key for another of its bucket with an equal tag.
+                # Cache mode evicts a key for another one in the same bucket with an equal tag.
                 "--mode=store", "--memory_mb=16", f"--items={ITEMS}", "--stats_period_s=0.1",
                 f"--register={ETCD_ADDRESS}:2379/{PREFIX}", f"--register_as={name_of(server)}",
                 f"--register_lease_s={LEASE_S}", "--json=-",
@@ -189,7 +188,7 @@ class Lab:
             "--json=" + self.report)
 
     def held(self, *servers):
-        """{key: value} that each of them has."""
+        """Returns {key: value} of each server."""
         with open("/proc/thread-self/ns/net", "rb") as here, \
                 open("/run/netns/" + self.client.netns, "rb") as there:
             try:
@@ -210,9 +209,9 @@ class Lab:
 
 
 def ask(udp, requests):
-    """Answers to requests by (address, number), several at a time, in any order, in memcached's UDP
-    frames (protocol.txt, "UDP protocol"). The kernel may lose either way: what is not answered is
-    asked again."""
+    """Yields responses to requests by (address, number), several at a time, in any order, in
+    memcached's UDP frames (protocol.txt, "UDP protocol"). The kernel may lose either direction, so
+    unanswered requests are repeated."""
     deadline = time.monotonic() + PATIENCE_S
     waiting = dict(requests)
     while waiting and time.monotonic() < deadline:
@@ -232,7 +231,7 @@ def ask(udp, requests):
 
 
 def values_of(answer):
-    """Of an ASCII get."""
+    """Parses the response to an ASCII get."""
     found = {}
     while not answer.startswith(b"END\r\n"):
         line, answer = answer.split(b"\r\n", 1)
@@ -244,7 +243,7 @@ def values_of(answer):
 
 
 def versions(values):
-    """The client's values begin with how often it has set them."""
+    """The client's values begin with the number of sets so far."""
     return {key: struct.unpack_from("<I", value)[0] for key, value in values.items()}
 
 
@@ -252,14 +251,14 @@ def versions(values):
 @unittest.skipUnless(etcd_lab.INSTALLED, etcd_lab.MISSING)
 class Sharding(unittest.TestCase):
     def place(self, *servers):
-        """The server of each key, as two witnesses have it."""
+        """Returns the server of each key, according to both implementations."""
         names = {name_of(server): server for server in servers}
         placed = client_ketama.place(list(names), KEYS)
         self.assertIn(client_ketama.libmemcached_place(list(names), KEYS), (None, placed))
         return {key: names[name] for key, name in placed.items()}
 
     def check_line(self, servers, before, after, what):
-        """The client says how many moved."""
+        """Checks the client's line about moved keys."""
         moved = client_ketama.moved(before, after)
         line = self.client.wait_for_line(f"{servers} servers: ")
         self.assertEqual(line, f"{servers} servers: {len(moved)} of {ITEMS} items moved\n")
@@ -268,7 +267,8 @@ class Sharding(unittest.TestCase):
         return moved
 
     def check_untouched(self, before, after, held_before):
-        """Each key of a server that stays with it is still there, and not older than it was."""
+        """Checks that each key that stays with its server still exists, and is not older than
+        before."""
         servers = set(after.values()) & set(held_before)
         held = self.lab.held(*servers)
         untouched = 0
@@ -281,7 +281,7 @@ class Sharding(unittest.TestCase):
         print(f"  {untouched} untouched keys answered by the {len(servers)} servers that had them")
 
     def wait_for_sets(self, server, owned):
-        """It is set keys that are its own, and no others."""
+        """Waits until exactly its keys are set on the server."""
         def some():
             held = set(self.lab.held(server)[server])
             self.assertLessEqual(held, owned)
@@ -301,7 +301,7 @@ class Sharding(unittest.TestCase):
         moved = self.check_line(2, before, fewer, f"server {VICTIM} killed")
         self.assertEqual(moved, set(held[VICTIM]))
         self.check_untouched(before, fewer, {s: held[s] for s in held if s != VICTIM})
-        # Its keys are set where they belong now.
+        # Sets of these keys go to the new owner.
         wait_until(lambda: sum(len(moved & set(values))
                              for values in self.lab.held(1, 2).values()) >= SEEN,
                  lambda: f"sets of keys that moved: {self.client.text()}")
@@ -314,7 +314,7 @@ class Sharding(unittest.TestCase):
         self.assertEqual(moved, own)
         share = ITEMS / len(set(after.values()))
         self.assertTrue(share / 2 < len(own) < share * 2, f"{len(own)} of {share}")
-        # What had not been set again since the server died is nowhere.
+        # Keys that were not set again after the server's death are lost.
         have = {s: {key: value for key, value in values.items() if before[key] == s}
                 for s, values in held.items()}
         still = {key: s for s, values in have.items() for key in values}
@@ -357,6 +357,6 @@ class Sharding(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    # A runner that loses patience sends SIGTERM: as an interrupt it ends all, cleanly.
+    # A test runner sends SIGTERM on a timeout. Treat it as an interrupt, so that cleanup runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     unittest.main()

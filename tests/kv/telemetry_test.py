@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""telemetry_test.py SLUICE_KV: what a running server answers through DPDK's telemetry socket. Works
+"""telemetry_test.py SLUICE_KV: replies of a running server through DPDK's telemetry socket. Works
 without root and without hugepages."""
 
 import contextlib
@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 @contextlib.contextmanager
 def server(*flags):
-    """One whose client has set all items, and goes on. Yields a function that asks it."""
+    """Yields a function that queries a server whose client has set all items and keeps sending."""
     prefix = f"sluice-kv-telemetry-{os.getpid()}"
     process = subprocess.Popen(
         [KV, "--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0,2@0",
@@ -57,13 +57,13 @@ class Telemetry(unittest.TestCase):
                                            "snapshots"])
             self.assertEqual(first["store"]["items"], ITEMS)
             self.assertEqual(first["store"]["evicted"], 0)
-            # Every item was set at least once, and some were got.
+            # Every item was set at least once, and some were read.
             self.assertGreaterEqual(first["mica"]["sets"], ITEMS)
             self.assertGreater(first["mica"]["get_hits"], 0)
             self.assertEqual(first["mica"]["get_misses"], 0)
             self.assertEqual(first["memcached"]["requests"], 0)
             later = ask("stats")
-            while later["mica"]["requests"] == first["mica"]["requests"]:  # The watchdog ends it.
+            while later["mica"]["requests"] == first["mica"]["requests"]:  # A watchdog ends it.
                 later = ask("stats")
             self.assertGreater(later["mica"]["requests"], first["mica"]["requests"])
 
@@ -84,7 +84,7 @@ class Telemetry(unittest.TestCase):
                              {"error": "there is no file: start with --snapshot=FILE"})
 
     def partitions(self, mode, memory_of_each):
-        # The seed is that of the hashes: a cache that forgets nothing stays one.
+        # The hash seed is fixed, so a cache that evicts nothing in one run never does.
         with server("--workers=2", "--partitions=3", f"--mode={mode}", "--memory_mb=15",
                     "--items=30000", "--seed=1",
                     f"--client=items={ITEMS}+get=0.5+value=1000") as ask:
@@ -96,7 +96,7 @@ class Telemetry(unittest.TestCase):
                 self.assertEqual(sum(p[total] for p in found.values()), store[total], total)
             for partition in found.values():
                 self.assertGreater(partition["items"], 0)
-                # An item has key and value, and 12 bytes of metadata or more.
+                # An item has a key and a value, and at least 12 bytes of metadata.
                 self.assertGreaterEqual(partition["item_bytes"], partition["items"] * 1020)
                 self.assertEqual(partition["index_load_percent"], partition["items"] // 100)
                 self.assertEqual(partition["memory_load_percent"],

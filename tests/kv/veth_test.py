@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""veth_test.py SLUICE_KV SLUICE_KV_CLIENT: real clients. The server on one end of a veth pair, Linux
-in a network namespace on the other: plain sockets that ask for everything in memcached's
-protocol.txt and in MICA's batch format, Debian's memcaslap, and sluice-kv-client. Root only."""
+"""veth_test.py SLUICE_KV SLUICE_KV_CLIENT: real clients. The server is on one end of a veth pair,
+and Linux in a network namespace on the other: plain sockets that send every request of memcached's
+protocol.txt and of MICA's batch format, Debian's memcaslap, and sluice-kv-client. Root only."""
 
 import contextlib
 import ctypes
@@ -37,7 +37,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def socket_in_namespace(*kind):
-    """It stays there; this process returns to where it was."""
+    """Creates the socket there; this process returns to its namespace."""
     with open("/proc/thread-self/ns/net", "rb") as here, \
             open("/run/netns/" + PAIR.netns, "rb") as there:
         try:
@@ -62,7 +62,7 @@ def server(vdevs, *flags):
          "--json=-", "--stats_period_s=0.05", *flags],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     report, said = {}, []
-    # Its lines must not fill the pipe.
+    # A reader keeps the pipe from filling up.
     reader = threading.Thread(target=lambda: said.extend(process.stderr))
     stdout = ""
     try:
@@ -91,8 +91,9 @@ def server(vdevs, *flags):
 
 AF_PACKET = f"net_af_packet0,iface={PAIR.here}"
 PACKETIZED = [AF_PACKET, "net_ipu0,wire=port:net_af_packet0"]
-# What an Ensō NIC cannot send, ARP and IPv6, takes the exception port. Here that is another socket
-# on the same interface, and net_af_packet sees what it sends as well: enough for ARP only.
+# An Ensō NIC cannot send ARP and IPv6, which leave by the exception port. Here that is another
+# socket on the same interface, and net_af_packet also receives the frames that it sends, so this
+# works only for ARP.
 STREAMING = [AF_PACKET, f"net_pcap0,iface={PAIR.here}", "net_enso0,wire=port:net_af_packet0"]
 
 
@@ -120,7 +121,8 @@ class Memcached:
         self.udp.sendto(datagram, self.address)
 
     def hear(self):
-        """The next message, whatever the order of its datagrams. All must be the last request's."""
+        """Returns the next message, reassembled from datagrams in any order. All must belong to the
+        last request."""
         parts, total = {}, None
         while len(parts) != total:
             datagram, sender = self.udp.recvfrom(65536)
@@ -143,8 +145,8 @@ KEY = b"k" * 250
 BAD_LINE = b"CLIENT_ERROR bad command line format\r\n"
 NON_NUMERIC = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 
-# Requests and their answers by memcached's protocol.txt, in an order that makes each one's certain.
-# A set of words stands for an answer in which order is free.
+# Requests and their responses according to memcached's protocol.txt, in an order that makes each
+# response deterministic. A set of words is a response in which order is free.
 WALK = [
     # Storage and retrieval.
     (b"get a\r\n", b"END\r\n"),
@@ -238,7 +240,8 @@ WALK = [
 
 
 def mica(messages, count=None):
-    """MICA 2's batch of (operation, key, value, opaque), with a hash that nobody has to believe."""
+    """Returns MICA 2's batch of (operation, key, value, opaque), with a hash that servers need not
+    trust."""
     def padded(part):
         return part + bytes(-len(part) % 8)
     return struct.pack("<BBI", 0x78, len(messages) if count is None else count, 0) + b"".join(
@@ -248,7 +251,8 @@ def mica(messages, count=None):
 
 
 def mica_answers(datagram):
-    """(operation, result, value, opaque) of each; there are as many as the datagram says."""
+    """Returns (operation, result, value, opaque) of each; their number must match the
+    datagram's."""
     magic, count, reserved = struct.unpack_from("<BBI", datagram)
     assert (magic, reserved) == (0x79, 0), datagram[:6]
     at, answers = 6, []
@@ -275,9 +279,9 @@ class Veth(unittest.TestCase):
         self.assertEqual(report["drops"]["tx_unframeable"], 0)
 
     def walk(self, address, timed):
-        """With `timed`, also what takes the server's clock a second to do."""
+        """With `timed`, also tests requests that need a second of the server's clock."""
         with Memcached(address) as server_:
-            # It expires while the rest is asked for.
+            # It expires during the other requests.
             self.assertEqual(server_.ask(b"set soon 0 1 1\r\nx\r\n"), b"STORED\r\n")
             for request, answer in WALK:
                 with self.subTest(request):
@@ -312,7 +316,7 @@ class Veth(unittest.TestCase):
             self.assertTrue(all(line.startswith("STAT ") for line in lines[:-2]))
             return dict(line.split(" ", 2)[1:] for line in lines[:-2])
         self.assertEqual(server_.ask(b"set s 0 0 1\r\n1\r\n"), b"STORED\r\n")
-        # Statistics are gathered once a second.
+        # Statistics are collected once per second.
         end = time.monotonic() + PATIENCE_S
         while int(statistics()["get_hits"]) < 8 or int(statistics()["curr_items"]) < 2:
             self.assertLess(time.monotonic(), end)
@@ -331,7 +335,7 @@ class Veth(unittest.TestCase):
             expected = b"".join(b"VALUE %s 0 1300\r\n%s\r\n" % (key, values[key])
                                 for key in keys) + b"END\r\n"
             self.assertEqual(server_.ask(b"get " + b" ".join(keys) + b"\r\n"), expected)
-            # 1400 bytes a datagram, 8 of them its header.
+            # 1400 bytes per datagram, 8 of them its header.
             self.assertEqual(server_.datagrams, -(-len(expected) // 1392))
         # More than --max_reply_bytes.
         answer = server_.ask(b"get " + b" ".join(values) + b"\r\n")
@@ -347,7 +351,7 @@ class Veth(unittest.TestCase):
             time.sleep(0.1)
 
     def walk_silence(self, server_):
-        """Datagrams that get no answer: the next one is that of a later request."""
+        """Datagrams without a response: the next response belongs to a later request."""
         for datagram in (b"", b"1234567", struct.pack(">HHHH", 1, 0, 2, 0) + b"get a\r\n",
                          struct.pack(">HHHH", 1, 0, 1, 0),
                          struct.pack(">HHHH", 1, 0, 1, 0) + b"get a"):
@@ -381,14 +385,14 @@ class Veth(unittest.TestCase):
                 [(RESET, NOT_SUPPORTED, b"", 1), (99, NOT_SUPPORTED, b"", 2),
                  (GET, ERROR, b"", 3), (SET, ERROR, b"", 4), (INCREMENT, ERROR, b"", 5),
                  (DELETE, NOT_FOUND, b"", 6), (DELETE, SUCCESS, b"", 7)])
-            # Two values that do not fit into one answer.
+            # Two values that exceed one response.
             big = bytes(i % 251 for i in range(1000))
             self.ask_mica(udp, address, (SET, b"big", big, 0))
             self.assertEqual(
                 self.ask_mica(udp, address, (GET, b"big", b"", 1), (GET, b"big", b"", 2)),
                 [(GET, SUCCESS, big, 1), (GET, PARTIAL, b"", 2)])
             self.ask_mica(udp, address, (DELETE, b"big", b"", 0))
-            # Counts and lengths that lie, another magic, nothing.
+            # Wrong counts and lengths, another magic, and an empty datagram.
             whole = mica([(GET, b"m", b"", 1)])
             for datagram in (b"", mica([]), mica([(GET, b"m", b"", 1)], count=2), whole[:-1],
                              whole + bytes(8), b"\x79" + whole[1:]):
@@ -398,8 +402,8 @@ class Veth(unittest.TestCase):
             self.refused += 6
 
     def ping(self, addresses):
-        """Echo requests of ICMP and ICMPv6: RFC 792, RFC 4443. The latter's checksums are the
-        kernel's affair."""
+        """Sends echo requests of ICMP and ICMPv6: RFC 792, RFC 4443. The kernel computes the
+        checksums of the latter."""
         with socket_in_namespace(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as icmp:
             echo = struct.pack("!BBHHH", 8, 0, ~(0x0800 + 77 + 1) & 0xffff, 77, 1)
             icmp.sendto(echo, (SERVER, 0))
@@ -409,7 +413,7 @@ class Veth(unittest.TestCase):
             with socket_in_namespace(socket.AF_INET6, socket.SOCK_RAW,
                                      socket.IPPROTO_ICMPV6) as icmp:
                 icmp.sendto(struct.pack("!BBHHH", 128, 0, 0, 77, 1) + b"payload", (address, 0))
-                while True:  # Neighbour discovery comes here, too.
+                while True:  # The socket receives neighbour discovery, too.
                     answer = icmp.recv(2048)
                     if answer[0] == 129:
                         break
@@ -426,7 +430,8 @@ class Veth(unittest.TestCase):
                 self.walk_mica(address)
         self.law(report)
         self.assertEqual(report["drops"]["refused"], self.refused)
-        # The key of 250 bytes; and expired ones that were read by a worker that may not remove them.
+        # The key of 250 bytes; and expired ones that were read by a worker that may not remove
+        # them.
         self.assertLessEqual(report["store"]["items"], 1 if "--workers=2" not in flags else 4)
         self.assertGreaterEqual(report["store"]["items"], 1)
         self.assertEqual(report["mica"]["refused_admin"], len(addresses))
@@ -477,8 +482,8 @@ class Veth(unittest.TestCase):
 
     @unittest.skipUnless(MEMCASLAP, "libmemcached-tools is not installed")
     def test_memcaslap_gets_right_answers(self):
-        # Its own verification fails with --overwrite, against memcached as well; and there is no
-        # binary protocol over UDP in it.
+        # memcaslap's verification fails with --overwrite, against memcached as well; and it does
+        # not support the binary protocol over UDP.
         with veth(), server(PACKETIZED) as report:
             for options in ((), ("-d", "2")):
                 said = PAIR.run(MEMCASLAP, "-s", SERVER + ":11211", "-U", "-t", "1s",
@@ -512,6 +517,6 @@ class Veth(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    # A runner that loses patience sends SIGTERM: as an interrupt it ends all, cleanly.
+    # A test runner sends SIGTERM on a timeout. Treat it as an interrupt, so that cleanup runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     unittest.main()

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""abi_test.py LIBRARY FOLDER: what programs of the C API were compiled against stays.
+"""abi_test.py LIBRARY FOLDER: checks that programs compiled against the C API keep working.
 
-engines-<major>.<minor>.abi, in libabigail's format, is the interface of the last release. An
-interface with more functions has a higher minor version, one that changes or lacks some a higher
-major one; then `abi_test.py --record` writes the file anew. It is compared by abidiff, with a
-library made of the header alone, so that the build needs no debug information."""
+engines-<major>.<minor>.abi, in libabigail's format, is the interface of the last release. Added
+functions require a higher minor version, changed or removed ones a higher major one; then
+`abi_test.py --record` rewrites the file. abidiff compares it with a library made from the header
+alone, so that the build needs no debug information."""
 import pathlib
 import re
 import shutil
@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 HEADER = ROOT / "include/sluice/engines.h"
 MAP = ROOT / "lib/c_api/version.map"
-# abidiff's exit code has this bit where something changed, and this one where programs break.
+# Bits of abidiff's exit code: the interface changed; programs break.
 CHANGED, BROKEN = 4, 8
 
 
@@ -27,31 +27,31 @@ def output(*command):
 
 
 def version():
-    """(major, minor) of the header."""
+    """Returns (major, minor) of the header."""
     numbers = dict(re.findall(r"#define SLUICE_ENGINES_(MAJOR|MINOR) (\d+)", HEADER.read_text()))
     return int(numbers["MAJOR"]), int(numbers["MINOR"])
 
 
 def prototypes():
-    """(result, name, parameters) of each function of the header."""
+    """Returns (result, name, parameters) of each function of the header."""
     text = re.sub(r"/\*.*?\*/|^#.*?$", "", HEADER.read_text(), flags=re.DOTALL | re.MULTILINE)
     return re.findall(r"^([\w][\w\s\*]*?[\s\*])(sluice_\w+)\(([^;]*?)\);", text, re.MULTILINE)
 
 
 def recorded():
-    """Version and file of the last release."""
+    """Returns version and file of the last release."""
     [path] = HERE.glob("engines-*.abi")
     major, minor = re.fullmatch(r"engines-(\d+)\.(\d+)", path.stem).groups()
     return (int(major), int(minor)), path
 
 
 def build_stand_in(folder):
-    """A library of functions that do nothing, as the header declares them."""
+    """Builds a library of empty functions, as declared in the header."""
     folder.mkdir(exist_ok=True)
     source, library = folder / "engines.c", folder / "libsluice-engines.so"
     bodies = [f"{result}{name}({parameters}) {{ {'' if result.strip() == 'void' else 'return 0;'} }}"
               for result, name, parameters in prototypes()]
-    # A verdict is a byte of a frame: no function says the names of its values.
+    # A verdict is a byte of a frame: no function refers to its enumeration.
     source.write_text('#include "sluice/engines.h"\nenum sluice_verdict sluice_verdicts;\n'
                       + "\n".join(bodies) + "\n")
     output("cc", "-std=c11", "-w", "-g", f"-fdebug-prefix-map={ROOT}=.", "-fPIC", "-shared", "-I",
@@ -60,7 +60,7 @@ def build_stand_in(folder):
 
 
 def exports(library):
-    """{symbol: version} that programs can link."""
+    """Returns {symbol: version} of the symbols that programs can link."""
     listing = output("nm", "--dynamic", "--defined-only", "--with-symbol-versions", library)
     names = [line.split()[-1] for line in listing.splitlines() if " A " not in line]
     return dict(name.replace("@@", "@").split("@") for name in names)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The host of a bilateral NIC dies, freezes or is reset while frames pass. The NIC's process lives, and
-so does its wire, which numbers every frame and looks at every one that comes back: none twice, none
-half, and each one that the NIC accepted came back or is named: it was in the region in which the host
-died. Without root. Suite slow kills more often (--full)."""
+"""The host of a bilateral NIC dies, freezes or is reset while frames pass. The NIC's process
+survives, and so does its wire, which numbers every frame and checks every returned one: none is
+duplicated or truncated, and each accepted frame is returned or reported as lost, because it was in
+the region in which the host died. Works without root. Suite slow kills more often (--full)."""
 
 import os
 import pathlib
@@ -44,7 +44,7 @@ class Faults(unittest.TestCase):
 
     @staticmethod
     def wait_for_traffic(host):
-        """Two lines: some of the first one's frames may have passed before this moment."""
+        """Two lines, because frames of the first one may have passed before this call."""
         host.skip()
         for _ in range(2):
             host.wait_for(processes.TRAFFIC)
@@ -125,6 +125,6 @@ class Faults(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    # A runner that loses patience sends SIGTERM: as an interrupt it ends all, cleanly.
+    # A test runner sends SIGTERM on a timeout. Treat it as an interrupt, so that cleanup runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     unittest.main()

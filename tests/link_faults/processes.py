@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A NIC model in one process and sluice-echo in another, for tests that harm them."""
+"""A NIC model in one process and sluice-echo in another, for tests that inject faults."""
 
 import json
 import os
@@ -15,11 +15,11 @@ import time
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import private_folder  # pylint: disable=wrong-import-position,unused-import
 
-PATIENCE_S = 60  # A loaded machine may take long to start EAL.
+PATIENCE_S = 60  # A loaded machine may need long to start EAL.
 
 
 class Process:
-    """A child whose lines are read as they come."""
+    """A child whose lines are read as they arrive."""
 
     def __init__(self, command):
         self.popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -39,7 +39,7 @@ class Process:
         self.stdout.append(self.popen.stdout.read())
 
     def wait_for(self, pattern, patience_s=PATIENCE_S):
-        """The first match among the lines that come from now on."""
+        """Returns the first match among the lines from now on."""
         deadline = time.monotonic() + patience_s
         while True:
             try:
@@ -51,7 +51,7 @@ class Process:
                 return match
 
     def skip(self):
-        """Forgets the lines that came so far."""
+        """Discards the lines so far."""
         while not self.lines.empty():
             self.log.append(self.lines.get())
 
@@ -63,7 +63,7 @@ class Process:
         self.close()
 
     def close(self):
-        """It has ended, or is about to: takes its last words."""
+        """Reads the last output of a process that has ended or is ending."""
         self.popen.wait(timeout=PATIENCE_S)
         for reader in self.readers:
             reader.join()
@@ -71,7 +71,7 @@ class Process:
             stream.close()
 
     def stop(self):
-        """Ends it as a user does; returns its report."""
+        """Stops it as a user does; returns its report."""
         self.signal(signal.SIGTERM)
         self.close()
         code = self.popen.returncode
@@ -81,12 +81,12 @@ class Process:
         return json.loads(self.stdout[0])
 
     def end(self):
-        """Whatever became of it, it is gone afterwards."""
+        """Makes sure that it is gone."""
         if self.popen.poll() is None:
             self.kill()
 
 
-TRAFFIC = r" rx +(?!0\.000)\S+ Mpps"  # A line about a time in which frames passed.
+TRAFFIC = r" rx +(?!0\.000)\S+ Mpps"  # A line about a period with traffic.
 
 
 def device(binary, socket, *arguments, eal=(), prefix=()):
@@ -97,7 +97,7 @@ def device(binary, socket, *arguments, eal=(), prefix=()):
 
 
 def echo(binary, socket, name, iface="bilateral"):
-    """`name` makes its shared memory its own."""
+    """`name` owns the shared memory."""
     process = Process([binary, "--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0",
                        f"--file-prefix={name}", f"--vdev=net_ipu0,device={socket}", "--",
                        f"--iface={iface}", "--mode=reflect", "--json=-", "--stats_period_s=0.05"])

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Either process of a bilateral NIC dies, freezes or is reset while frames pass, seen from the other
-end of the cable: this process sends numbered frames through a veth pair and looks at every one that
-comes back. No frame comes back twice, none half; those that an event costs belong to its moment; what
-is sent afterwards all comes back. Root only."""
+"""Either process of a bilateral NIC dies, freezes or is reset while frames pass, observed from the
+other end of the cable: this process sends numbered frames through a veth pair and checks every
+returned one. No frame is duplicated or truncated; frames lost to an event were in flight at that
+time; all later frames return. Root only."""
 
 import contextlib
 import os
@@ -27,11 +27,11 @@ ECHO = sys.argv.pop()
 DEVICE = sys.argv.pop()
 ID = str(os.getpid())
 NETNS, HERE, THERE = "sluicef" + ID, "slf" + ID, "slg" + ID
-# IEEE 802 local experimental EtherType: no stack answers it.
+# IEEE 802 local experimental EtherType, which no stack answers.
 HEADER = bytes.fromhex("02536c000001" "02536c000002" "88b5")
 RATE_PPS = 1000
-SO_RCVBUFFORCE = 33  # asm-generic/socket.h; Python does not name it.
-SETTLED = 400  # So many frames in a row must all come back.
+SO_RCVBUFFORCE = 33  # From asm-generic/socket.h; Python does not define it.
+SETTLED = 400  # This many consecutive frames must all return.
 
 
 def frame(number):
@@ -40,8 +40,8 @@ def frame(number):
 
 
 def number_of(data):
-    """The frame's number if every byte of it is there, else nothing. The echo exchanged the
-    addresses and added 1 to the first byte behind them."""
+    """Returns the frame's number if all of its bytes are correct, else None. The echo exchanged the
+    addresses and added 1 to the first byte after them."""
     body, check = data[15:-4], data[-4:]
     if data[:15] != HEADER[6:12] + HEADER[:6] + HEADER[12:] + b"\1" or len(body) < 8:
         return None
@@ -51,7 +51,7 @@ def number_of(data):
 
 
 class Cable:
-    """The far end: sends at a steady rate and keeps what came back, by number."""
+    """The far end: sends at a constant rate and stores the returned frames by number."""
 
     def __init__(self):
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
@@ -92,7 +92,7 @@ class Cable:
                 self.latest = max(self.latest, number)
 
     def wait_for_return(self, number, patience_s=processes.PATIENCE_S):
-        """Until a frame with this number or a later one is back."""
+        """Waits for a frame with this number or a later one."""
         wait_until(lambda: self.latest >= number,
                    lambda: f"nothing from {number} on came back; {self.sent} sent", patience_s)
 
@@ -108,8 +108,9 @@ class Cable:
 
 @contextlib.contextmanager
 def veth():
-    """The NIC's end has a namespace of its own: net_af_packet's socket sees every interface of its
-    namespace until it is bound, and would take frames twice, leaving one end and reaching the other."""
+    """Creates the pair, with the NIC's end in a separate namespace: net_af_packet's socket receives
+    from every interface of its namespace until it is bound, and would receive frames twice, leaving
+    one end and arriving at the other."""
     run = lambda *command: subprocess.run(command, check=True, capture_output=True, timeout=60)
     run("ip", "netns", "add", NETNS)
     try:
@@ -119,7 +120,8 @@ def veth():
             run(*inside, "ip", "link", "set", name, "up")
         yield
     finally:
-        # First the pair: with its namespace it goes later, and the next test needs its name.
+        # Delete the pair first: it would disappear only some time after its namespace, and the next
+        # test needs its name.
         subprocess.run(["ip", "link", "del", THERE], check=False, capture_output=True, timeout=60)
         run("ip", "netns", "del", NETNS)
 
@@ -155,9 +157,9 @@ class Faults(unittest.TestCase):
         return host
 
     def settle(self):
-        """Traffic passes again: what is sent from here on, all comes back."""
-        # Frames pass in order: after the first wait, what had piled up before this moment has gone
-        # through; after the second, what piled up behind it.
+        """Waits until traffic passes again: all frames sent from now on return."""
+        # Frames pass in order: the first wait covers the frames queued before this call, the second
+        # those queued during it.
         for _ in range(2):
             self.cable.wait_for_return(self.cable.sent)
         begin = self.cable.sent
@@ -195,7 +197,7 @@ class Faults(unittest.TestCase):
             self.nic = self.start_nic()
             self.settle()
         host, _ = self.finish()
-        # The host lived through both.
+        # The host survived both.
         self.assertEqual(host["links"]["resets"], 2)
         self.assertLessEqual(host["links"]["in_doubt"], 2)
         self.assertGreater(host["rx_pkts"], 0)
@@ -222,6 +224,6 @@ class Faults(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    # A runner that loses patience sends SIGTERM: as an interrupt it ends all, cleanly.
+    # A test runner sends SIGTERM on a timeout. Treat it as an interrupt, so that cleanup runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     unittest.main()

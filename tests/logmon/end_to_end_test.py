@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """end_to_end_test.py SLUICE_LOGMON: a log through the model NICs, as syslog, as lines that frames
-cut anywhere and as TCP, is counted as if it was read line by line. Works without root and without
-hugepages."""
+split anywhere and as TCP, is counted as if it were read line by line. Works without root and
+without hugepages."""
 
 import json
 import pathlib
@@ -38,7 +38,7 @@ class Counts(Folder):
                 self.assertEqual((one["min"], one["max"]), (min(values), max(values)))
 
     def test_every_transport_on_every_interface_counts_what_is_in_the_file(self):
-        # A message of syslog must fit into a frame. Else a line has as many as it needs.
+        # A syslog message must fit in a frame. Otherwise a line uses as many frames as necessary.
         for iface, (log_as, frame_size) in harness.each(INTERFACES, (
                 ("syslog", 1518), ("lines", 96), ("tcp", 1518), ("lines", 1518), ("tcp", 96))):
             with self.subTest(iface=iface, log_as=log_as, frame_size=frame_size):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""fail2ban's own reading of its filters: the library of Debian's package, which scripts/setup
-unpacks without installing it, with the options of fail2ban-regex."""
+"""Evaluates fail2ban's filters with the library of Debian's package, which scripts/setup unpacks
+without installing it, with the options of fail2ban-regex."""
 
 import logging
 import pathlib
@@ -11,7 +11,7 @@ LIBRARY = "usr/lib/python3/dist-packages"
 
 
 def find(release=""):
-    """The folder in which the package lies, or None. `release`: another one than the system's."""
+    """Returns the folder of the package, or None. `release` selects one other than the system's."""
     for root in (DEPS / f"fail2ban-{release}",) if release else (DEPS / "fail2ban",
                                                                 pathlib.Path("/")):
         if (root / LIBRARY / "fail2ban").is_dir() and (root / "etc/fail2ban/filter.d").is_dir():
@@ -20,15 +20,15 @@ def find(release=""):
 
 
 class Peer:
-    """What fail2ban-regex -o says of lines: as the server does, the first rule that matches
-    decides. Names of hosts are not resolved, and no line's time stamp is looked for where those of
-    earlier lines were: each line is judged by itself."""
+    """Evaluates lines like fail2ban-regex -o. As in the server, the first matching rule
+    decides. Host names are not resolved, and the position of earlier time stamps is ignored, so
+    that each line is judged independently."""
 
     def __init__(self, root, name):
         sys.path.insert(0, str(root / LIBRARY))
         # pylint: disable=import-outside-toplevel,import-error
         from fail2ban.server.ipdns import IPAddr
-        IPAddr.IP_6_RE = IPAddr.IP_6_RE.replace("|::)", "|:)")  # 1.0's, as 1.1 has it.
+        IPAddr.IP_6_RE = IPAddr.IP_6_RE.replace("|::)", "|:)")  # 1.1's.
         from fail2ban.client import fail2banregex
         from fail2ban.server.utils import Utils
         sys.path.pop(0)
@@ -44,8 +44,8 @@ class Peer:
         except Exception as error:  # pylint: disable=broad-except
             self.errors.append(str(error))
             self.runs = False
-        # As many sessions as sluice-logmon keeps: fail2ban forgets all but 100, and those that began
-        # 5 minutes ago. It creates a cache again if an empty one is false.
+        # As many sessions as sluice-logmon keeps: fail2ban evicts all but 100, and those that began
+        # 5 minutes ago. It creates the cache again if an empty one is false.
         sessions = type("Sessions", (Utils.Cache,), {"__bool__": lambda self: True})
         self.regex._filter._Filter__mlfidCache = sessions(maxCount=1024, maxTime=3600)
         self.detector = self.regex._filter.dateDetector  # pylint: disable=protected-access
@@ -69,7 +69,7 @@ class Peer:
         return regex.getRegex() if regex else None
 
     def failure(self, line):
-        """Who fails by this line, or None."""
+        """Returns the host that fails by this line, or None."""
         self.unlearn()
         _, failures, _ = self.regex.testRegex(line)
         if not failures:

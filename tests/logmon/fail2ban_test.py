@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""fail2ban_test.py FAIL2BAN_LINES [RELEASE]: every filter of Debian's package, beside fail2ban
-itself; with RELEASE, those of another release, which scripts/setup --all unpacks. Lines are those
-of the package's samples, lines that the filters' expressions match, the same bent, and lines of
-other filters; both must name the same failures, and whose. Prints a table. The samples are also
-sent as syslog, in datagrams and in a stream: what fail2ban says of the file that a running rsyslogd
-writes counts."""
+"""fail2ban_test.py FAIL2BAN_LINES [RELEASE]: compares every filter of Debian's package with
+fail2ban itself; with RELEASE, those of another release, which scripts/setup --all unpacks. Lines
+come from the package's samples, from the filters' expressions, from mutations of these, and from
+other filters; both must report the same failures and hosts. Prints a table. The samples are also
+sent as syslog, in datagrams and in a stream, and compared with fail2ban's result for the file that
+a running rsyslogd writes."""
 
 import json
 import pathlib
@@ -25,20 +25,20 @@ del sys.argv[1:]
 ROOT = fail2ban_peer.find(RELEASE)
 WHY = (f"fail2ban {RELEASE} is not there: run scripts/setup --all" if RELEASE else
        "fail2ban is not there: run scripts/setup")
-# What makes a line's time stamp, before it or in the place of empty brackets.
+# Time stamps, before the line or in place of empty brackets.
 STAMPS = ("Dec 10 06:55:46", "2024-12-10T06:55:46+01:00", "2024-12-10 06:55:46,123",
           "Sun Dec 10 06:55:46.123456 2023", "10/Dec/2023:13:55:36 -0700", "1718000000",
           "1718000000.123", "10/12/2023 06:55:46", "12/10/2023 06:55:46", "Dec-10-23 06:55:46",
           "10-Dec-2023 06:55:46.123", "06:55:46", "@4000000041ef4b4f0a3b5a2c",
           "2023:12:10-06:55:46", "20231210T065546", "Dec 10, 2023 6:55:46 AM", "2023/12/10 06:55:46",
           "t=2023-12-10T06:55:46+0000", "12-10 06:55:46")
-# No rules of their own: other filters include them.
+# Without rules: other filters include them.
 PARTS = {"apache-common", "botsearch-common", "common", "exim-common", "nginx-error-common",
          "selinux-common"}
 
 
 def with_stamps(text, prefix_first, choose):
-    """Lines that are `text` when a time stamp is taken out."""
+    """Yields lines that equal `text` after a time stamp is removed."""
     for stamp in STAMPS:
         if "[]" in text:
             yield text.replace("[]", f"[{stamp}]", 1)
@@ -58,12 +58,12 @@ def bent(line, choose):
 
 
 class Tool:
-    """FAIL2BAN_LINES, one process for all: it compiles each filter once."""
+    """FAIL2BAN_LINES, in one process for all tests: it compiles each filter once."""
     process = None
 
     @classmethod
     def ask(cls, path, count, text):
-        """What it says of the lines, messages or bytes in `text`."""
+        """Returns its output for the lines, messages or bytes in `text`."""
         if cls.process is None:
             cls.process = subprocess.Popen([TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         cls.process.stdin.write(f"{path}\n{count}\n".encode() + text)
@@ -86,7 +86,7 @@ def tearDownModule():
 
 
 class Lines:
-    """Of one filter, as many times as fail2ban has read them: its verdict goes with each."""
+    """The lines of one filter, with fail2ban's verdict on each."""
 
     def __init__(self, name):
         self.name = name
@@ -95,7 +95,8 @@ class Lines:
         self.lines, self.failures, self.matched = [], [], set()
 
     def add(self, line):
-        """What fail2ban says of it. Neither end of a line nor a comment of fail2ban-regex."""
+        """Adds a line with fail2ban's verdict. It must be neither empty nor a comment of
+        fail2ban-regex."""
         line = "".join(c for c in line if c not in "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
         if line[:1] == "#":
             return None
@@ -112,7 +113,7 @@ class Lines:
                 self.add(line)
 
     def of_rules(self, per_rule):
-        """Until fail2ban takes some of each rule, or it is hopeless."""
+        """Generates lines until fail2ban accepts some for each rule, or gives up."""
         for number, rule in enumerate(self.peer.rules()):
             for attempt in range(12):
                 writer = regex_lines.Writer(self.choose)
@@ -126,7 +127,7 @@ class Lines:
                     text = outer.text(self.peer.prefix())
                 hits = 0
                 for line in with_stamps(text, attempt == 0, self.choose):
-                    # Several lines in one are told one by one.
+                    # Embedded newlines separate lines.
                     hosts = [self.add(part) for part in line.split("\n")]
                     if any(host is not None for host in hosts):
                         self.matched.add(number)
@@ -198,13 +199,13 @@ class EveryFilter(unittest.TestCase):
         self.assertGreater(reached, rules * 0.6)
 
 
-# A line of a file that a syslog daemon wrote: stamp, host, and maybe tag and process.
+# A line that a syslog daemon wrote: stamp, host, and optionally tag and process.
 FILE_LINE = re.compile(r"([A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d) (\S+) (.*)", re.ASCII)
 TAG = re.compile(r"([\w/.-]{1,48})(?:\[(\d+)\])?: (.*)", re.ASCII)
 
 
 def rfc3164(line):
-    """A line of a file as a message; another is what a program logged."""
+    """Converts a line of a file into a message; other lines were logged by a program."""
     return f"<86>{line}" if FILE_LINE.fullmatch(line) else f"<86>Jun 21 16:47:48 web1 app: {line}"
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A log with everything that is awkward in logs, filters, and what each of them counts: line by
-line, by Python's re and json, from the filters' documentation."""
+"""A log with every difficult feature of logs, filters, and the expected count of each: line by
+line, with Python's re and json, from the filters' documentation."""
 
 import json
 import random
@@ -49,12 +49,13 @@ def _utf8(choose):
 
 
 def _long(choose, most):
-    """Its only words are its last ones."""
+    """Returns a line whose only words are its last ones."""
     return b"x" * choose.randrange(most // 2, most) + b" ERROR request"
 
 
 def make(lines, longest, seed):
-    """About so many lines, most of them at most 400 bytes; and none ends the last one."""
+    """Returns about this many lines, most of them at most 400 bytes long; the last one has no
+    newline."""
     choose = random.Random(seed)
     text = b""
     for _ in range(lines):
@@ -66,7 +67,8 @@ def make(lines, longest, seed):
 
 
 def lines_of(text):
-    """A line ends with LF, CR LF or CR; behind the last line end is another line or nothing."""
+    """Splits lines. A line ends with LF, CR LF or CR; the text after the last line end is a line
+    unless it is empty."""
     lines = re.split(rb"\r\n|\r|\n", text)
     return lines if lines[-1] else lines[:-1]
 
@@ -80,7 +82,7 @@ def _object(line):
 
 
 def _fields(line):
-    """What is in [ ] or " " is one field, without them."""
+    """Splits fields. Text in [ ] or " " is one field, without the delimiters."""
     return [next(filter(None, groups), b"")
             for groups in re.findall(rb'\[([^\]]*)\](?!\S)|"([^"]*)"(?!\S)|(\S+)', line)]
 
@@ -94,8 +96,8 @@ def _page(line):
 _GUESS = re.compile(rb"^sshd\[\d+\]: Failed password for (?:invalid user )?\S+ from "
                     rb"[\w.:]+ port \d+ ssh2$")
 
-# Filters as sluice-logmon's configuration has them, whether a line is one of theirs, and the value
-# of their metric.
+# Filters in the format of sluice-logmon's configuration, a predicate for lines, and the value of
+# the metric.
 FILTERS = [
     ({"name": "all", "pattern": '""'}, lambda line: True, None),
     ({"name": "terms", "pattern": "request ERROR"},
@@ -129,7 +131,7 @@ FILTERS = [
 
 
 def expected(text, config):
-    """Events and values by the name of a filter that `config` has."""
+    """Returns events and values by the name of each filter in `config`."""
     names = {about["name"] for about in config["filters"]}
     lines = lines_of(text)
     found = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of sluice-logmon, whose file name is the last argument of a test."""
+"""Runs sluice-logmon, whose file name is the last argument of a test."""
 
 import json
 import os
@@ -61,7 +61,7 @@ class Running:
         return harness.wait_until(done, lambda: "".join(self.said))
 
     def find(self, pattern):
-        """In what was said to people."""
+        """Searches its standard error."""
         return self.wait(lambda: re.search(pattern, "".join(self.said)))
 
     def ask(self, command):
@@ -72,7 +72,7 @@ class Running:
         return sources["syslog_messages"] + sources["line_datagrams"] + sources["tcp_segments"]
 
     def take_all(self):
-        """Until the capture was replayed to its end. The number of its frames."""
+        """Waits until the capture was replayed to its end. Returns the number of its frames."""
         frames = int(self.find(r" (\d+) frames loaded")[1])
         self.wait(lambda: self.taken() >= frames)
         return frames
@@ -87,7 +87,7 @@ class Running:
 
 
 def say(*arguments, text=b""):
-    """Exit code, standard output and standard error of a run that ends by itself."""
+    """Returns exit code, standard output and standard error of a run that ends by itself."""
     result = subprocess.run([LOGMON, *arguments], input=text, capture_output=True,
                             timeout=PATIENCE_S, check=False)
     return result.returncode, result.stdout.decode(), result.stderr.decode()
@@ -107,7 +107,7 @@ class Folder(unittest.TestCase):
         return path
 
     def replay(self, text, *flags, config=None):
-        """The report of a run that was sent the text once. With the number of frames."""
+        """Returns the report of a run that receives the text once, and the number of frames."""
         if config is not None:
             flags = (f"--filters={self.file('filters.json', config)}", *flags)
         with Running("--log_once", f"--log={self.file('log', text)}", *flags) as run:
@@ -118,7 +118,7 @@ class Folder(unittest.TestCase):
         return report
 
     def replayed(self, run):
-        """What else is to be seen before the run ends."""
+        """A hook: waits for further events before the run ends."""
 
     def law(self, report, frames):
         self.assertEqual(report["rx_pkts"], frames)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""output_test.py SLUICE_LOGMON: what the program writes: answers of --test_filter, lines, minutes,
-alerts, metrics, telemetry, and one line about a flag that is wrong. Works without root and without
-hugepages."""
+"""output_test.py SLUICE_LOGMON: the output of the program: results of --test_filter, lines,
+minutes, alerts, metrics, telemetry, and one line about an invalid flag. Works without root and
+without hugepages."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from logmon_run import EAL, PATIENCE_S, Folder, harness, say
 
 DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d"
 
-# A pattern, a line, and whether it matches: CloudWatch Logs' documentation and examples.
+# A pattern, a line, and whether it matches, from CloudWatch Logs' documentation and examples.
 GOLDEN = [
     ("Cloud watch", "Cloud logs watch", True),
     ('"Cloud watch"', "Cloud logs watch", False),
@@ -51,7 +51,7 @@ GOLDEN = [
     ("[w1, ...]", "one two three", True),
 ]
 
-# What may not reach a terminal, and how a reader of JSON sees it.
+# Text that must not reach a terminal, and its representation in JSON.
 HOSTILE = [
     (b"ERROR \x1b[2J\x1b]0;title\x07 \x9b31m", "ERROR \x1b[2J\x1b]0;title\x07 \ufffd31m"),
     (b"ERROR \x00\x01\x08\x7f\t\x0b\x0c", "ERROR \x00\x01\x08\x7f\t\x0b\x0c"),
@@ -85,7 +85,7 @@ class TestFilter(unittest.TestCase):
                                                      "$3": "BAD", "$4": "REQUEST"}})
 
     def test_fields_without_a_name_have_their_number(self):
-        """Examples of the API reference of CloudWatch Logs, TestMetricFilter."""
+        """Examples from the API reference of CloudWatch Logs, TestMetricFilter."""
         line = b'127.0.0.1 - frank [10/Oct/2000:13:25:15 -0700] "GET /index.html HTTP/1.0" 404 1534'
         fields = ["127.0.0.1", "-", "frank", "10/Oct/2000:13:25:15 -0700",
                   "GET /index.html HTTP/1.0", "404", "1534"]
@@ -191,7 +191,7 @@ class Output(Folder):
                              f"--alerts={self.folder / 'alerts'}", config=ALERTS)["logmon"]
         self.assertEqual((report["alerts"], report["failed_alert_programs"]), (1, 0))
         self.assertEqual(seen.read_text(), "many 5 3600 5 <> ERROR \\x1b\n")
-        # The standard streams, and the script that the shell reads: nothing of DPDK.
+        # The child has the standard streams and the shell's script, but no descriptors of DPDK.
         self.assertEqual((self.folder / "seen.files").read_text().split(), ["0", "1", "2", "10"])
         [alert] = self.read("alerts")
         self.assertRegex(alert.pop("time"), rf"^{DATE}:\d\d\.\d{{3}}Z$")
@@ -213,7 +213,7 @@ class Output(Folder):
                                      run.find(r'ALERT: "all", 6 events in 3600 s\n'),
                                      run.wait(lambda: seen.exists() and
                                               len(seen.read_text().splitlines()) == 2))
-        # A message of syslog would begin with its host for a filter of fail2ban.
+        # A filter of fail2ban would expect a syslog message to begin with its host.
         report = self.replay(text, "--log_sources=1", "--log_as=lines", f"--alert_exec={program}",
                              config=config)
         self.assertEqual(report["logmon"]["alerts"], 2)
@@ -228,7 +228,7 @@ class Output(Folder):
 
         def replayed(run):
             run.wait(seen.exists)
-            # Ended, and waited for.
+            # The child has ended and was reaped.
             run.wait(lambda: not pathlib.Path("/proc", seen.read_text().strip()).exists())
         self.replayed = replayed
         report = self.replay(b"ERROR\n" * 5, f"--alert_exec={program}", config=ALERTS)["logmon"]

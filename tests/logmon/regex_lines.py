@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Texts that a regular expression of Python's matches, most of the time, made from its tree."""
+"""Generates texts that a regular expression of Python usually matches, from its parse tree."""
 
 import re
 import string
@@ -10,7 +10,7 @@ WORDS = ("root", "admin", "x", "a b", "ssh2", "192.0.2.9", "mail", "7", "per-son
 
 class Writer:
     def __init__(self, choose, given=()):
-        """`given`: texts of groups, by name."""
+        """`given` contains texts of groups, by name."""
         self.choose = choose
         self.given = dict(given)
 
@@ -52,7 +52,7 @@ class Writer:
             return self._all(tree) if tree else ""
         if op is ops.ATOMIC_GROUP:
             return self._all(value)
-        return ""  # Look-around, anchors, boundaries: perhaps they hold.
+        return ""  # Look-around, anchors, boundaries: they may hold.
 
     def _repeated(self, least, most, tree):
         anything = len(tree) == 1 and tree[0][0] in (ops.ANY, ops.NOT_LITERAL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A running rsyslogd that writes what it receives into a file, as its default template does."""
+"""A running rsyslogd that writes received messages to a file in its default format."""
 
 import pathlib
 import shutil
@@ -20,15 +20,15 @@ input(type="imtcp" address="127.0.0.1" port="{port}")
 
 
 def framed(message, choice):
-    """A message as part of a stream: with its length before it, or LF behind it (RFC 6587 section
-    3.4); `choice` decides."""
+    """Frames a message for a stream: a length precedes it, or LF follows it (RFC 6587 section 3.4),
+    depending on `choice`."""
     message = message.encode("utf-8", "surrogateescape")
     return (b"%d %s" % (len(message), message), b"%s\n" % message,
             b"00%d %s" % (len(message), message))[len(choice) % 3]
 
 
 class Daemon:
-    # Messages that the buffer of a socket holds for certain.
+    # A socket's buffer is guaranteed to hold this many messages.
     BATCH = 50
 
     def __init__(self):
@@ -80,8 +80,8 @@ class Daemon:
             self.udp.sendto(message.encode("utf-8", "surrogateescape"), self.address)
 
     def write_stream(self, stream):
-        """The lines of the file for a connection with these bytes, which end a message; without
-        what the daemon says of them."""
+        """Returns the lines of the file for a connection with these bytes, which end a message;
+        without the daemon's messages about them."""
         first = len(self.lines())
         with socket.create_connection(self.address) as connection:
             connection.sendall(stream + b"<13>end of stream\n")
@@ -96,7 +96,7 @@ class Daemon:
         return self.file.read_bytes().decode("utf-8", "surrogateescape").split("\n")[:-1]
 
     def written(self, transport, messages):
-        """The line of the file for each message."""
+        """Returns the line of the file for each message."""
         first = len(self.lines())
         for begin in range(0, len(messages), self.BATCH):
             batch = messages[begin:begin + self.BATCH]

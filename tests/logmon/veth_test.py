@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""veth_test.py SLUICE_LOGMON: real senders. The monitor on one end of a veth pair, Linux in a
-network namespace on the other: logger of util-linux, rsyslog, and plain sockets. Root only."""
+"""veth_test.py SLUICE_LOGMON: real senders. The monitor is on one end of a veth pair, and Linux in
+a network namespace on the other: logger of util-linux, rsyslog, and plain sockets. Root only."""
 
 import collections
 import contextlib
@@ -32,7 +32,8 @@ VDEVS = {"packetized": [AF_PACKET, "--vdev=net_ipu0,wire=port:net_af_packet0"],
                        "--vdev=net_enso0,wire=port:net_af_packet0"],
          "bilateral": [AF_PACKET, "--vdev=net_ipu0,wire=port:net_af_packet0"]}
 
-# A sender of datagrams: an address and a port, then on standard input each one's length and bytes.
+# A sender of datagrams: an address and a port, then on standard input each datagram's length and
+# bytes.
 SEND = """
 import socket, sys
 udp = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
@@ -42,14 +43,16 @@ while size := sys.stdin.buffer.readline():
 
 
 def printable(lines, seed):
-    """Lines that a program may log: syslog's senders change control bytes and skip empty lines."""
+    """Returns lines that a program may log: syslog's senders change control bytes and skip empty
+    lines."""
     return b"\n".join(line for line in log_lines.lines_of(log_lines.make(lines, 700, seed)) if line)
 
 
 class Senders(logmon_run.Folder):
     @contextlib.contextmanager
     def monitor(self, *flags, iface="packetized"):
-        """Sends what `--lines` has to a file. Yields the run; its report is kept."""
+        """Sends the output of `--lines` to a file. Yields the run, which then contains its
+        report."""
         shown = self.file("shown", b"")
         config = {"filters": [one | {"show": one["name"] == "all"} for one in CONFIG["filters"]]}
         with PAIR.up(SENDER + "/24", SENDER6 + "/64"):
@@ -58,7 +61,7 @@ class Senders(logmon_run.Folder):
                     f"--lines={shown}", f"--iface={iface}",
                     *(["--exception_port=net_pcap0"] if iface == "streaming" else []), *flags,
                     eal=VDEVS[iface]) as run:
-                # A kernel that knows its neighbour loses nothing of what follows.
+                # A kernel that knows its neighbor loses no datagrams.
                 for address in [MONITOR] if iface == "streaming" else [MONITOR, MONITOR6]:
                     self.send([b""], address)
                     run.wait(lambda a=address: "lladdr" in PAIR.run("ip", "neigh", "show", a))
@@ -76,11 +79,11 @@ class Senders(logmon_run.Folder):
                        input=content, check=True, timeout=logmon_run.PATIENCE_S)
 
     def counted(self, run, lines):
-        """Datagrams may be on their way still."""
+        """Datagrams may still be in flight."""
         run.wait(lambda: run.ask("filters")["0"]["events"] >= lines)
 
     def check(self, *texts):
-        """One after another these were sent, and nothing else."""
+        """Checks that exactly these were sent, in order."""
         found = self.report["logmon"]
         lines = [line for text in texts for line in log_lines.lines_of(text)]
         self.assertEqual(found["lines"], len(lines))
@@ -128,7 +131,7 @@ class Senders(logmon_run.Folder):
     def test_rsyslog_in_every_format(self):
         text = printable(150, seed=13)
         lines = len(log_lines.lines_of(text))
-        # Of what follows the tag, a space and all, rsyslog makes the MSG of RFC 5424.
+        # rsyslog uses the text after the tag, including the space, as the MSG of RFC 5424.
         forms = {"RSYSLOG_SyslogProtocol23Format": b" ", "RSYSLOG_ForwardFormat": b"",
                  "RSYSLOG_TraditionalForwardFormat": b""}
         with self.monitor() as run:
@@ -146,7 +149,7 @@ class Senders(logmon_run.Folder):
 
     @contextlib.contextmanager
     def rsyslog(self, form):
-        """One that hears a socket of its own, and forwards to the monitor."""
+        """Runs rsyslog with a private socket, which forwards to the monitor."""
         socket, config = self.folder / "socket", self.folder / "rsyslog.conf"
         config.write_text(
             f'global(workDirectory="{self.folder}" parser.escapeControlCharactersOnReceive="off")\n'
@@ -171,7 +174,7 @@ class Senders(logmon_run.Folder):
                 os.unlink(socket)
 
     def test_datagrams_that_cut_lines_anywhere(self):
-        # One socket is one source.
+        # Each socket is one source.
         text = log_lines.make(100, 3000, seed=14)
         ways = ((64, MONITOR), (1472, MONITOR), (333, MONITOR6))
         with self.monitor() as run:
@@ -184,8 +187,8 @@ class Senders(logmon_run.Folder):
     def test_what_is_no_log_is_not_counted(self):
         with self.monitor("--line_ports=9000") as run:
             self.send([b"ERROR\n"], port=5140)
-            # 3009 bytes with the UDP header, in fragments of at most 1448 (RFC 8200, MTU 1500):
-            # nobody puts them together.
+            # 3009 bytes with the UDP header, in fragments of at most 1448 (RFC 8200, MTU 1500),
+            # which are not reassembled.
             self.send([b"x" * 3000 + b"\n"], MONITOR6, port=9000)
             self.send([b"one\ntwo\n"], port=9000)
             self.counted(run, 2)
@@ -194,6 +197,6 @@ class Senders(logmon_run.Folder):
 
 
 if __name__ == "__main__":
-    # A runner that loses patience sends SIGTERM: as an interrupt it ends all, cleanly.
+    # A test runner sends SIGTERM on a timeout. Treat it as an interrupt, so that cleanup runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     unittest.main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-maglev on the embedded NICs, start to end: every frame has an ending, changes of the
-configuration lose none, and operators get true answers. Works without root and hugepages."""
+"""sluice-maglev on the embedded NICs, end to end: every frame has an ending, configuration changes
+lose none, and operators' queries return the truth. Works without root and hugepages."""
 
 import copy
 import functools
@@ -71,7 +71,7 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(report["iface"], iface)
                 self.assertGreater(report["vips"]["web"]["pkts"], 0)
                 self.assertGreater(report["vips"]["dns"]["pkts"], 0)
-                # Traffic is for VIPs alone, and there is always a backend.
+                # All traffic is for VIPs, and a backend is always available.
                 self.assertEqual(report["passed_pkts"], 0)
                 self.assertEqual(sum(report["drops"].values()), 0, report["drops"])
 
@@ -94,7 +94,7 @@ class EndToEnd(unittest.TestCase):
                     self.assertGreater(report["vips"]["web"]["pkts"], 0)
                     self.assertGreater(report["vips"]["dns"]["pkts"], 0)
                     self.assertEqual(report["tx_pkts"], report["rx_pkts"], report["drops"])
-                    # As long as they came.
+                    # Frames keep their length.
                     self.assertEqual(report["tx_bytes"], report["rx_bytes"])
 
     def test_sizes_and_several_workers(self):
@@ -137,7 +137,7 @@ class EndToEnd(unittest.TestCase):
             wait_until(lambda: "epoch 2" in balancer.said(), "epoch 2")
             self.assertEqual(balancer.ask("reload"), {"result": "done", "epoch": 3})
             self.assertEqual(balancer.ask("backends", "web")["web1"]["weight"], 5)
-            # A file that is wrong changes nothing.
+            # An invalid file changes nothing.
             balancer.write({"vips": [7]})
             self.assertIn("vips[0]", balancer.ask("reload")["error"])
             balancer.process.send_signal(signal.SIGHUP)
@@ -150,7 +150,7 @@ class EndToEnd(unittest.TestCase):
         config = sample()
         with Running(config, "--rate=50k") as balancer:
             wait_until(lambda: balancer.pkts()["web1"] > 1000, "traffic")
-            balancer.ask("drain", "web/web1")  # Flows stay with it: so the new one has none.
+            balancer.ask("drain", "web/web1")  # Existing flows stay there.
             config["vips"][0]["backends"][0]["name"] = "fresh"
             config["vips"][0]["backends"][0]["weight"] = 0
             balancer.write(config)
@@ -188,7 +188,7 @@ class EndToEnd(unittest.TestCase):
             self.assertEqual(plan["web"]["flows_lost"], live)
             self.assertEqual(plan["dns"], {"change": "same", "slots": 65537, "gone": 0, "others": 0,
                                            "flows": 333, "flows_lost": 0})
-            # A quarter of the weight goes.
+            # A quarter of the weight is removed.
             self.assertAlmostEqual(plan["web"]["gone"] / 65537, 0.25, delta=0.001)
             text = run(f"--plan={path}", f"--instance={balancer.prefix}", eal=None).stdout
             self.assertIn(f"of 334 live flows {live} move", text)
@@ -233,7 +233,7 @@ class EndToEnd(unittest.TestCase):
             self.assertRegex(offline, rf"backend +{answer['backend']}\n")
             self.assertIn("error", balancer.ask("explain", "nonsense"))
             self.assertIn("error", balancer.ask("plan", "/nonexistent"))
-            # Files that never end; names that are no UTF-8, or cut within a character.
+            # Files that never end; names that are invalid UTF-8, or truncated within a character.
             for path in ("/dev/zero", "/proc/self/fd", "\udcff", "/a/\udce4\udcb8", "\u20ac" * 100,
                          "x" + "\u20ac" * 100, "xx" + "\u20ac" * 100):
                 with self.subTest(path):
@@ -252,7 +252,7 @@ class EndToEnd(unittest.TestCase):
 
         server = http.server.HTTPServer(("127.0.0.1", 0), Server)
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        with socket.socket() as unused:  # Bound and not listening: connections are refused.
+        with socket.socket() as unused:  # It does not listen, so connections are refused.
             unused.bind(("127.0.0.1", 0))
             port, closed = server.server_address[1], unused.getsockname()[1]
             config = sample()
@@ -270,7 +270,7 @@ class EndToEnd(unittest.TestCase):
                     return {vip: balancer.ask("backends", vip)["b"]["state"]
                             for vip in ("good", "lost", "open", "closed", "ping")}
                 wanted = {"good": "up", "lost": "down", "open": "up", "closed": "down",
-                          "ping": "up"}  # Also without the permission for ping sockets.
+                          "ping": "up"}  # Even without the permission for ping sockets.
                 wait_until(lambda: states() == wanted, f"states {wanted}")
                 Server.status = 500
                 wait_until(lambda: states()["good"] == "down", "an error to take the backend away")
@@ -293,7 +293,7 @@ class EndToEnd(unittest.TestCase):
             self.assertIn("mtu: \"large\"", result.stdout)
 
     def test_packets_that_the_port_cannot_receive_are_refused(self):
-        """Frames of 2048 bytes fit into an mbuf, of 1536 into a pipe, of 9728 into net_ipu."""
+        """Frames of 2048 bytes fit in an mbuf, of 1536 in a pipe, of 9728 in net_ipu."""
         for iface, most in (("packetized", 2022), ("streaming", 1522), ("bilateral", 9706),
                             ("coherent", 9706)):
             with self.subTest(iface), tempfile.NamedTemporaryFile("w", suffix=".json") as file:

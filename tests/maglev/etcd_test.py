@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""etcd_test.py SLUICE_MAGLEV: VIPs and backends from etcd besides those of the file: taken up while
-traffic runs, without a lost packet; a key that is wrong is said once and skipped. Works without
-root and hugepages."""
+"""etcd_test.py SLUICE_MAGLEV: VIPs and backends from etcd in addition to those of the file are
+applied under traffic without a lost packet; an invalid key is logged once and skipped. Works
+without root and hugepages."""
 
 import json
 import pathlib
@@ -35,7 +35,7 @@ class Etcd(unittest.TestCase):
         return [line for line in balancer.said().splitlines() if line.startswith("etcd: ")]
 
     def wait_to_say(self, balancer, *parts):
-        """A line with each of these, in turn, and no other."""
+        """Waits for exactly one line that matches each of these, in order."""
         wait_until(lambda: len(self.said(balancer)) >= len(parts), balancer.said)
         lines = self.said(balancer)
         self.assertEqual(len(lines), len(parts), lines)
@@ -55,12 +55,12 @@ class Etcd(unittest.TestCase):
             self.assertEqual(list(balancer.ask("backends", "web")),
                              ["web1", "web2", "web3", "web4"])
             wait_until(lambda: balancer.pkts()["web4"] > 0, balancer.said)
-            # A backend that keeps its entry alive itself, and one VIP more.
+            # A backend that renews its entry itself, and one more VIP.
             lease = self.etcd.ctl("lease", "grant", "60").split()[1]
             self.etcd.ctl("put", "--lease=" + lease, PREFIX + "backends/web/5",
                           json.dumps({"name": "web5", "address": "198.51.100.5"}))
             self.wait_to_say(balancer, "2 VIPs and backends")
-            # Its part of the ring: new flows. Those that there are stay where they are.
+            # Its part of the ring receives new flows. Existing flows do not move.
             self.assertGreater(float(balancer.ask("backends", "web")["web5"]["slots"]), 0)
             self.etcd.in_one_step(
                 f"put {PREFIX}vips/ntp {json.dumps(json.dumps(NTP))}",
@@ -74,7 +74,7 @@ class Etcd(unittest.TestCase):
             self.etcd.ctl("del", "--prefix", PREFIX)
             self.wait_to_say(balancer, "2 VIPs and", "4 VIPs and", "3 VIPs and", "0 VIPs and")
             self.assertNotIn("ntp", balancer.ask("vips"))
-            # The file is still a file.
+            # The file is still watched.
             config = sample()
             del config["vips"][0]["backends"][0]
             balancer.write(config)
@@ -88,7 +88,7 @@ class Etcd(unittest.TestCase):
             heavy = {"name": "web5", "address": "198.51.100.5", "weight": "heavy"}
             self.put("backends/web/5", heavy)
             self.wait_to_say(balancer, "1 VIPs and", "skipped backends/web/5.weight")
-            # Other keys apply. The wrong one is not said again.
+            # Other keys apply. The invalid one is not logged again.
             self.put("backends/web/6", {"name": "web6", "address": "198.51.100.6"})
             self.put("backends/nobody/1", WEB4)
             wait_until(lambda: "nobody/1" in balancer.said(), balancer.said)
@@ -140,7 +140,7 @@ class Etcd(unittest.TestCase):
         self.assertTrue(self.run_and_fail(self.source).startswith(self.source))
 
     def test_questions_know_what_etcd_adds(self):
-        # Without a file there is no router for all.
+        # Without a file there is no common router.
         self.put("vips/ntp", NTP)
         self.put("backends/ntp/1", {**WEB4, "mac": "02:00:00:00:00:04"})
         ask = [MAGLEV, self.source, "--explain=udp 1.2.3.4:5 192.0.2.123:123"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a frame must look like behind a load balancer, out of RFC 2003, 2473, 2784, 791, 1624, 1191
-and 4443 and of Katran's outer sources. Checksums and headers of the outer packet are scapy's."""
+"""Computes the expected frames behind a load balancer from RFC 2003, 2473, 2784, 791, 1624, 1191
+and 4443 and from Katran's outer sources. scapy computes checksums and headers of the outer
+packet."""
 
 import ipaddress
 import logging
@@ -11,12 +12,12 @@ from scapy.layers.inet import GRE, ICMP, IP, TCP, UDP  # pylint: disable=wrong-i
 from scapy.layers.inet6 import ICMPv6PacketTooBig, IPv6  # pylint: disable=wrong-import-position
 from scapy.layers.l2 import Dot1AD, Dot1Q, Ether  # pylint: disable=wrong-import-position
 
-CLIENT_MAC = "02:00:00:00:00:c1"  # The router that packets of clients come from.
+CLIENT_MAC = "02:00:00:00:00:c1"  # The router that forwards the clients' packets.
 BALANCER_MAC = "02:00:00:00:00:b1"
 NEXT_HOP_MAC = "02:00:00:00:00:a1"
 
 TAGS = (0x8100, 0x88A8, 0x9100)
-IPV6_EXTENSIONS = (0, 43, 44, 51, 60)  # Those that these tests use.
+IPV6_EXTENSIONS = (0, 43, 44, 51, 60)  # Those in these tests.
 OUTER_BYTES = {"ip": 0, "gre": 4, "gue": 8}
 
 
@@ -29,7 +30,7 @@ def packed(address):
 
 
 def from_client(*layers, tags=()):
-    """A frame of a client as it reaches the balancer. scapy fills in lengths and checksums."""
+    """Returns a client's frame as it reaches the balancer. scapy fills in lengths and checksums."""
     frame = Ether(src=CLIENT_MAC, dst=BALANCER_MAC)
     for kind, number in tags:
         frame /= {0x88A8: Dot1AD, 0x8100: Dot1Q}[kind](prio=number % 8, vlan=number)
@@ -39,7 +40,7 @@ def from_client(*layers, tags=()):
 
 
 def split(frame):
-    """Destination, source, tags, EtherType, and what is behind."""
+    """Returns destination, source, tags, EtherType, and the rest."""
     at = 12
     while int.from_bytes(frame[at:at + 2], "big") in TAGS:
         at += 4
@@ -52,14 +53,14 @@ def ethertype(ip):
 
 
 def cut(ip):
-    """An IP packet without the padding of its frame."""
+    """Returns an IP packet without the padding of its frame."""
     total = struct.unpack_from("!H", ip, 2)[0] if ip[0] >> 4 == 4 \
         else 40 + struct.unpack_from("!H", ip, 4)[0]
     return ip[:total]
 
 
 def ports(ip):
-    """(source, destination); 0 where there are none."""
+    """Returns (source, destination); 0 if the packet has no ports."""
     if ip[0] >> 4 == 4:
         protocol, at = ip[9], (ip[0] & 15) * 4
         later = struct.unpack_from("!H", ip, 6)[0] & 0x1FFF
@@ -74,7 +75,8 @@ def ports(ip):
 
 
 def lower_ttl(ip):
-    """As a router does; the checksum by RFC 1624, so that a wrong one stays as wrong."""
+    """Forwards like a router. The checksum is updated by RFC 1624, so that a wrong one stays wrong
+    by the same difference."""
     if ip[0] >> 4 == 6:
         return ip[:7] + bytes([ip[7] - 1]) + ip[8:]
     old = struct.unpack_from("!H", ip, 8)[0]
@@ -86,8 +88,8 @@ def lower_ttl(ip):
 
 
 def flow_source(ip):
-    """Source address and port of the flow that a packet is of. An ICMP error is of that of the
-    packet that it quotes, which went the other way."""
+    """Returns source address and port of the packet's flow. An ICMP error belongs to the flow of
+    the quoted packet, which went in the other direction."""
     if ip[0] >> 4 == 4:
         if ip[9] != 1:
             return ip[12:16], ports(ip)[0]
@@ -99,9 +101,9 @@ def flow_source(ip):
 
 
 def entropy(address, port, outer):
-    """What Katran makes of a flow's source (docs/maglev-peers.md, "Katran: encapsulation"): the
-    last half of an outer IPv4 address, the last word of an outer IPv6 one, and GUE's source
-    port."""
+    """Returns the values that Katran derives from a flow's source (docs/maglev-peers.md, "Katran:
+    encapsulation"): the last half of an outer IPv4 address, the last word of an outer IPv6 one, and
+    GUE's source port."""
     word, high, low = address[-4:], *divmod(port, 256)
     half = bytes([word[2] ^ low, word[3] ^ high])
     in_ipv6 = word[:2] if len(address) == 16 else word[2:]
@@ -110,7 +112,7 @@ def entropy(address, port, outer):
 
 
 def encapsulated(frame, kind, backend, source=None, next_hop=NEXT_HOP_MAC, gue_port=6080, ttl=True):
-    """`frame` on its way to `backend`. `ttl`: the balancer counts as a router."""
+    """Returns `frame` encapsulated for `backend`. With `ttl`, the balancer counts as a router."""
     old_destination, _, tags, _, payload = split(frame)
     inner = cut(payload)
     address, port = flow_source(inner)
@@ -135,8 +137,8 @@ def encapsulated(frame, kind, backend, source=None, next_hop=NEXT_HOP_MAC, gue_p
 
 
 def rewritten(frame, source=None, destination=None, sport=None, dport=None):
-    """`frame` with addresses or ports changed, one hop on, every checksum recomputed by scapy
-    (a UDP checksum of 0 is none and stays)."""
+    """Returns `frame` with addresses or ports changed, after one hop. scapy recomputes every
+    checksum (a UDP checksum of 0 means none and stays)."""
     old_destination, _, tags, kind, payload = split(frame)
     packet = {0x0800: IP, 0x86DD: IPv6}[kind](lower_ttl(cut(payload)))
     packet.src, packet.dst = source or packet.src, destination or packet.dst
@@ -150,7 +152,7 @@ def rewritten(frame, source=None, destination=None, sport=None, dport=None):
 
 
 def direct(frame, backend_mac, ttl=True):
-    """`frame` on its way to the backend with that MAC address: one hop on, padding and all."""
+    """Returns `frame` for the backend with that MAC address, after one hop, including padding."""
     old_destination, _, tags, kind, payload = split(frame)
     packet = cut(payload)
     return mac(backend_mac) + old_destination + tags + struct.pack("!H", kind) \
@@ -158,7 +160,7 @@ def direct(frame, backend_mac, ttl=True):
 
 
 def too_big(frame, mtu):
-    """The error that a router sends back."""
+    """Returns the error that a router sends back."""
     destination, source, tags, kind, payload = split(frame)
     quoted = cut(payload)
     if kind == 0x0800:

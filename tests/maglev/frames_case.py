@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs frames through sluice-maglev and says what was expected; configurations and clients' packets
-that tests of several kinds of packet share."""
+"""Runs frames through sluice-maglev and reports differences from the expected ones. Defines
+configurations and clients' packets that several tests share."""
 
 import collections
 import ipaddress
@@ -15,7 +15,7 @@ from scapy.layers.l2 import Ether
 CLIENT4, CLIENT6 = "192.168.1.1", "fc00:2::1"
 VIP4, VIP6 = "10.200.1.1", "fc00:1::1"
 BACKEND4, BACKEND6 = "10.0.0.1", "fc00::1"
-PASS = "passed"  # An expected ending beside bytes and names of drops.
+PASS = "passed"  # An expected ending, like bytes and names of drops.
 
 
 def backend(address, **more):
@@ -33,7 +33,7 @@ def setup(*vips, **more):
 
 
 def ip(source, destination, **fields):
-    """An IP header of scapy's, of the family of its addresses."""
+    """Returns an IP header of scapy in the family of its addresses."""
     if ":" not in source:
         return IP(src=source, dst=destination, **fields)
     names = {"ttl": "hlim", "tos": "tc"}
@@ -51,13 +51,13 @@ def udp(source, destination, sport=31337, dport=80, data=b"", tags=(), **fields)
 
 
 def error4(kind, code, quoted, source="192.0.2.9", destination=VIP4, **fields):
-    """An ICMP error about a packet that begins with `quoted`."""
+    """Returns an ICMP error about a packet that begins with `quoted`."""
     return from_client(IP(src=source, dst=destination), ICMP(type=kind, code=code, **fields),
                        quoted)
 
 
 def every_packet(source, destination):
-    """TCP and UDP of one pair of addresses, in all ways that a backend must get them."""
+    """Yields TCP and UDP for a pair of addresses, in all variants that a backend must receive."""
     yield tcp(source, destination)
     yield tcp(source, destination, data=b"odd", flags="PA")
     yield udp(source, destination, data=b"even")
@@ -72,7 +72,7 @@ def every_packet(source, destination):
     for tags in ([(0x8100, 100)], [(0x88A8, 7), (0x8100, 4094)], [(0x8100, 1), (0x8100, 2)]):
         yield tcp(source, destination, flags="A", tags=tags)
         yield udp(source, destination, data=b"tagged", tags=tags)
-    # Ethernet padding, which is no part of the packet; of any value.
+    # Ethernet padding of any value, which is not part of the packet.
     yield tcp(source, destination, flags="A") + b"\x5a" * 6
     yield udp(source, destination, data=b"z", tags=[(0x8100, 9)]) + b"\xff" * 40
 
@@ -87,14 +87,14 @@ def describe(frame):
 
 
 def one_vip(family, kind="ip", backend_family=None, protocol="tcp", **more):
-    """A configuration with one VIP and one backend."""
+    """Returns a configuration with one VIP and one backend."""
     address = VIP4 if family == 4 else VIP6
     backend_family = backend_family or family
     return setup(vip(address, [BACKEND4 if backend_family == 4 else BACKEND6], protocol=protocol,
                      encapsulation=kind), **more)
 
 
-# Eight backends behind a VIP of each family and protocol.
+# A VIP of each family and protocol, with eight backends each.
 POOL = setup(*(vip(address, [f"{prefix}{i}" for i in range(1, 9)], protocol=protocol)
                for address, prefix in ((VIP4, "10.0.0."), (VIP6, "fc00::"))
                for protocol in ("udp", "tcp")))
@@ -121,14 +121,14 @@ def all_ways():
 
 
 class FramesTest(unittest.TestCase):
-    """Every frame has an ending, in every run: rx = tx + consumed + drops, and what is consumed
-    went to the slow path unchanged."""
+    """Every frame has an ending, in every run: rx = tx + consumed + drops, and consumed frames
+    reach the slow path unchanged."""
 
-    maglev = None  # The program: frames_test.py says where it is.
+    maglev = None  # The program's path, set by frames_test.py.
     maxDiff = None
 
     def run_frames(self, config, frames):
-        """Frames that left, and the report, whose sums are checked."""
+        """Returns the sent frames, and the report, after checking its sums."""
         left, passed, report = offline.run(self.maglev, config, frames)
         self.assertEqual(report["rx_pkts"], len(frames))
         self.assertEqual(report["rx_pkts"], report["tx_pkts"] + report["consumed_pkts"]
@@ -139,13 +139,13 @@ class FramesTest(unittest.TestCase):
         return left, passed, report
 
     def forwarded(self, config, frames):
-        """Frames that left: one for each; and the report."""
+        """Returns the sent frames, one for each input; and the report."""
         left, _, report = self.run_frames(config, frames)
         self.assertEqual(len(left), len(frames))
         return left, report
 
     def check(self, config, cases, **events):
-        """`cases`: (frame, ending): the bytes that leave, PASS, or the name of a drop."""
+        """`cases`: (frame, ending). The ending is the sent bytes, PASS, or the name of a drop."""
         left, passed, report = self.run_frames(config, [frame for frame, _ in cases])
         wanted = [(i, e) for i, (_, e) in enumerate(cases) if isinstance(e, bytes)]
         for (i, want), got in zip(wanted, left):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""TCP and UDP in every encapsulation, byte by byte; scapy and tshark read what left."""
+"""TCP and UDP in every encapsulation, byte by byte; scapy and tshark parse the sent frames."""
 
 import ipaddress
 import subprocess
@@ -27,7 +27,7 @@ class Encapsulation(FramesTest):
                         frame, kind, target, source=fixed, ttl=settings.get("decrement_ttl", True),
                         gue_port=settings.get("gue_port", 6080))))
             with self.subTest(settings):
-                # Twice: then all flows are known.
+                # In the second copy, all flows are known.
                 self.check(setup(*all_ways(), **settings), cases * 2, too_big=0,
                            bad_ip_checksum=0)
 
@@ -63,7 +63,7 @@ class Encapsulation(FramesTest):
             original = sent.getlayer(IP) or sent.getlayer(IPv6)
             self.assertEqual(bytes(inside),
                              lower_ttl(cut(bytes(original))))
-            # Every checksum inside is right.
+            # Every inner checksum is correct.
             again = inside.copy()
             upper = again.getlayer(TCP) or again.getlayer(UDP)
             del upper.chksum
@@ -95,7 +95,7 @@ class Encapsulation(FramesTest):
         self.assertEqual(tshark(left), wanted)
 
 
-# Two columns where IPv4 and IPv6 have names of their own, or TCP and UDP; outer first.
+# Two columns where the names differ between IPv4 and IPv6, or TCP and UDP; outer first.
 TSHARK_FIELDS = {
     "src": ("ip.src", "ipv6.src"), "dst": ("ip.dst", "ipv6.dst"), "ttl": ("ip.ttl", "ipv6.hlim"),
     "tos": ("ip.dsfield", "ipv6.tclass"), "vlan": ("vlan.id",), "gre": ("gre.proto",),
@@ -106,7 +106,8 @@ TSHARK_FIELDS = {
 
 
 def tshark(frames):
-    """What tshark finds in each frame, by TSHARK_FIELDS; GUE's variant 1 is IP behind UDP."""
+    """Returns tshark's fields (TSHARK_FIELDS) of each frame. GUE's variant 1 is IP directly over
+    UDP."""
     names = [name for columns in TSHARK_FIELDS.values() for name in columns]
     with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
         harness.write_capture(file.name, frames)

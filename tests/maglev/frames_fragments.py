@@ -50,7 +50,7 @@ class Fragments(FramesTest):
             (second, "fragment"), (first, encapsulated(first, "ip", BACKEND4)),
             (second, encapsulated(second, "ip", BACKEND4)), (other[1], "fragment"),
             (third, encapsulated(third, "ip", BACKEND4))])
-        # The same identification of another protocol or sender is another datagram.
+        # The same identification with another protocol or sender belongs to another datagram.
         stranger = from_client(IP(src="192.168.1.2", dst=VIP4, id=7, frag=100), bytes(16))
         as_tcp = from_client(IP(src=CLIENT4, dst=VIP4, id=7, frag=100, proto=6), bytes(16))
         self.check(config, [(first, encapsulated(first, "ip", BACKEND4)),
@@ -82,7 +82,7 @@ class Fragments(FramesTest):
         self.check(one_vip(6, "gre", protocol="udp"), cases, fragment_later=len(cases) - 1)
 
     def test_fragments_need_not_name_the_same_next_header(self):
-        # RFC 8200 section 4.5: only that of the first one counts.
+        # RFC 8200 section 4.5: only the next header of the first fragment counts.
         upper = bytes(IPv6ExtHdrDestOpt(nh=17, options=[PadN(optdata=bytes(4))])
                       / UDP(sport=7, dport=80, len=1008, chksum=0x1234) / bytes(1000))
         cases = []
@@ -116,6 +116,6 @@ class Fragments(FramesTest):
             original = IP(split(sent)[4])
             self.assertEqual((packet.src, packet.dst, packet.frag, packet.flags, packet.ttl),
                              (CLIENT4, BACKEND4, original.frag, original.flags, original.ttl - 1))
-        # UDP header and data as if the whole datagram had been rewritten before it was cut.
+        # UDP header and data as if the whole datagram had been rewritten before fragmentation.
         self.assertEqual(bytes(got[0].payload), whole[20:20 + len(got[0].payload)])
         self.assertEqual(bytes(got[1].payload), bytes(IP(split(later)[4]).payload))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ICMP and ICMPv6: errors about flows, echo, and what the balancer itself has to say."""
+"""ICMP and ICMPv6: errors about flows, echo, and messages of the balancer itself."""
 
 from frames import BALANCER_MAC, CLIENT_MAC, encapsulated, from_client, mac, rewritten, too_big
 from frames_case import BACKEND4, BACKEND6, CLIENT4, CLIENT6, PASS, POOL, VIP4, VIP6, WAYS, \
@@ -84,7 +84,7 @@ class Icmp(FramesTest):
         self.check(config, [*cases, (stranger, PASS)], echo=len(cases))
 
     def test_what_is_too_long_is_answered(self):
-        # Bytes of IP that still fit into 1500 with what is put in front.
+        # The IP bytes that still fit in 1500 with the outer headers.
         room = {("ip", 4): 1480, ("ip", 6): 1460, ("gre", 4): 1476, ("gre", 6): 1456,
                 ("gue", 4): 1472, ("gue", 6): 1452}
         cases = []

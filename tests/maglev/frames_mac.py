@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Encapsulation "mac": the backend's MAC address, one hop on, and nothing else changes."""
+"""Encapsulation "mac": the backend's MAC address and one hop; all else is unchanged."""
 
 from frames import CLIENT_MAC, direct, from_client, too_big
 from frames_case import BACKEND4, BACKEND6, CLIENT4, CLIENT6, VIP4, VIP6, FramesTest, backend, \
@@ -11,7 +11,7 @@ BACKEND_MACS = {VIP4: "02:00:00:00:00:d4", VIP6: "02:00:00:00:00:d6"}
 
 
 def config(**more):
-    """Also an IPv6 VIP whose backend is asked for its health over IPv4."""
+    """Includes an IPv6 VIP whose backend is checked over IPv4."""
     ways = ((VIP4, "tcp", BACKEND4), (VIP4, "udp", BACKEND4), (VIP6, "tcp", BACKEND6),
             (VIP6, "udp", BACKEND4))
     return setup(*(vip(address, [backend(target, mac=BACKEND_MACS[address])], protocol=protocol,
@@ -27,7 +27,7 @@ class Mac(FramesTest):
             cases = [(frame, direct(frame, BACKEND_MACS[address], ttl=ttl))
                      for client, address in FAMILIES for frame in every_packet(client, address)]
             with self.subTest(ttl):
-                # Twice: then all flows are known.
+                # In the second copy, all flows are known.
                 self.check(config(decrement_ttl=ttl), cases * 2, too_big=0, bad_ip_checksum=0,
                            nat_return=0)
 

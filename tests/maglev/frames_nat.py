@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Encapsulation "nat": packets to backends, their answers, fragments of these, and ICMP errors
+"""Encapsulation "nat": packets to backends, their responses, fragments of these, and ICMP errors
 about either."""
 
 import struct
@@ -16,7 +16,7 @@ ROUTER4, ROUTER6 = "192.0.2.9", "2001:db8::9"
 
 
 class Nat(FramesTest):
-    """The destination is rewritten, answers are rewritten back, checksums stay right."""
+    """The destination is rewritten, responses are rewritten back, and checksums stay correct."""
 
     CONFIG = setup(
         vip(VIP4, [backend(BACKEND4, port=8080)], encapsulation="nat"),
@@ -50,7 +50,7 @@ class Nat(FramesTest):
                 self.assertEqual(ether[UDP].chksum, 0)
 
     def test_a_udp_checksum_never_becomes_0(self):
-        # Two bytes of payload that equal the checksum without them make its sum 0xffff and its
+        # Two payload bytes that equal the checksum without them make its sum 0xffff and its
         # complement 0, which is sent as 0xffff (RFC 768).
         def there(client, address, word):
             return udp(client, address, data=struct.pack("!H", word))
@@ -85,7 +85,7 @@ class Nat(FramesTest):
 
     @staticmethod
     def errors(source, destination, quote, ttl=64, tags=()):
-        """An ICMP error of every kind, about a packet that begins with `quote`."""
+        """Returns an ICMP error of every kind, about a packet that begins with `quote`."""
         if ":" in source:
             messages = (ICMPv6DestUnreach(code=4), ICMPv6PacketTooBig(mtu=1300),
                         ICMPv6TimeExceeded(), ICMPv6ParamProblem(code=1, ptr=6))
@@ -96,8 +96,8 @@ class Nat(FramesTest):
                 for message in messages]
 
     def error_cases(self, senders, to, sent_as, after, quote, translated, tags=()):
-        """Errors from each of `senders` to `to` that quote `quote` leave as errors from
-        `sent_as` (or their sender) to `after` that quote `translated`."""
+        """Returns errors from each of `senders` to `to` that quote `quote`; they leave as errors
+        from `sent_as` (or their sender) to `after` that quote `translated`."""
         cases = []
         for sender in senders:
             came = self.errors(sender, to, quote, tags=tags)
@@ -107,7 +107,7 @@ class Nat(FramesTest):
         return cases
 
     def test_errors_are_translated_both_ways(self):
-        # Scapy computes every checksum of the frames that are expected, from whole packets.
+        # Scapy computes every checksum of the expected frames from whole packets.
         cases = []
         for client, address, target, router in ((CLIENT4, VIP4, BACKEND4, ROUTER4),
                                                 (CLIENT6, VIP6, BACKEND6, ROUTER6)):
@@ -120,7 +120,7 @@ class Nat(FramesTest):
                     back = packet(target, client, sport=port, dport=31337, data=b"answer", ttl=60)
                     at_client = split(rewritten(back, source=address, sport=80))[4]
                     as_answered = lower_ttl(split(back)[4])
-                    # The quote ends behind ports, before and behind checksums, or is whole.
+                    # The quote ends after the ports, before or after checksums, or is complete.
                     for size in (4, 6, 8, 16, 18, 20, 100):
                         end = header + size
                         cases += self.error_cases((target, router), client, address, client,
@@ -133,7 +133,7 @@ class Nat(FramesTest):
         quotes = []
         for source, destination, ports in ((CLIENT4, BACKEND4, (31337, 5353)),
                                            (CLIENT4, VIP4, (31337, 80))):
-            # Options of type "no operation", and a fragment whose checksum is the datagram's.
+            # Options of type "no operation", and a fragment with the datagram's checksum.
             quotes.append((bytes(IP(src=source, dst=destination, options=[b"\1"] * 8)
                                  / UDP(sport=ports[0], dport=ports[1]) / b"abc"),
                            bytes(fragment(IP(src=source, dst=destination, id=3, proto=17) / bytes(
@@ -159,7 +159,7 @@ class Nat(FramesTest):
         frames = [error for quoted in (quote(BACKEND4, 8081), quote("10.0.0.2", 8080),
                                        quote(BACKEND4, 8080)[:23], quote(BACKEND4, 8080)[:19], b"")
                   for error in self.errors(BACKEND4, CLIENT4, quoted)]
-        # The quoted packet must be of whom the error is sent to.
+        # The sender of the quoted packet must be the receiver of the error.
         frames += self.errors(BACKEND4, "192.168.1.2", quote(BACKEND4, 8080))
         self.check(self.CONFIG, [(frame, PASS) for frame in frames], icmp_error=0)
 
@@ -202,14 +202,14 @@ class Nat(FramesTest):
         self.assertEqual(left[2]["drops"]["fragment"], 2)
 
     def test_fragments_of_what_is_no_answer_pass(self):
-        # Of another service of the backend's host, of its pings, and of other hosts.
+        # Packets of another service of the backend's host, of its pings, and of other hosts.
         ping = [from_client(part) for part in fragment(
             IP(src=BACKEND4, dst=CLIENT4, id=9) / ICMP(id=1) / bytes(3000), 1400)]
         other = [from_client(part) for part in fragment(
             IP(src="10.0.0.2", dst=CLIENT4, id=7) / UDP(sport=5353) / bytes(3000), 1400)]
         frames = [*self.answer4(7, sport=53), *ping, *other]
         self.check(self.CONFIG, [(frame, PASS) for frame in frames])
-        # An identification that is used again is of the newest datagram.
+        # An identification that is reused belongs to the newest datagram.
         first, later = self.answer4(7)[:2]
         left, passed, _ = self.run_frames(self.CONFIG, [*self.answer4(7, sport=53), first, later])
         self.assertEqual((len(left), len(passed)), (2, 3))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is for no VIP, lies about its length, or comes from networks that are not tidy; and known
-frames that were bent at random."""
+"""Frames for no VIP, with wrong lengths, or from untidy networks; and known frames with random
+changes."""
 
 import ipaddress
 import random
@@ -28,7 +28,7 @@ class Oddities(FramesTest):
              + bytes(43), PASS),
             (from_client(IP(src=CLIENT4, dst="10.200.1.9", proto=89), bytes(44)), PASS),
             (from_client(IP(src=CLIENT4, dst="10.200.1.9"), ICMP()), PASS),
-            # Three tags: what is behind the second is not read.
+            # Three tags: the balancer parses only two.
             (tcp(CLIENT4, VIP4, tags=[(0x8100, 1), (0x8100, 2), (0x8100, 3)]), PASS)])
 
     def test_no_service_of_a_vip(self):
@@ -60,7 +60,7 @@ class Oddities(FramesTest):
             (v4[:14] + b"\x44" + v4[15:], "malformed"), (v4[:14] + b"\x4f" + v4[15:], "malformed"),
             (v4[:14] + b"\x65" + v4[15:], "malformed"), (v4[:46] + b"\x40" + v4[47:], "malformed"),
             (v4[:46] + b"\x60" + v4[47:], "malformed")])
-        # A UDP length below that of IP is allowed, and so is padding behind it.
+        # A UDP length below that of IP is permitted, and so is padding after it.
         shorter = with_word(dgram, 38, 10)
         self.check(self.CONFIG, [(shorter, encapsulated(shorter, "ip", BACKEND4))])
 
@@ -121,7 +121,7 @@ class Oddities(FramesTest):
                 ("fc00:1:ffff::", 80, "fc00::1")):
             frame = tcp(CLIENT6 if ":" in destination else CLIENT4, destination, dport=port,
                         flags="A")
-            # Twice: then the flow is known.
+            # In the second copy, the flow is known.
             cases += [(frame, encapsulated(frame, "ip", target))] * 2
         for destination in ("10.199.255.255", "10.201.0.0"):
             cases.append((tcp(CLIENT4, destination), PASS))
@@ -129,7 +129,7 @@ class Oddities(FramesTest):
                                                      "unknown_protocol")]
         left = self.check(config, cases)
         self.assertEqual(len(left), 22)
-        # All of its addresses answer.
+        # All of its addresses reply.
         ask = from_client(IP(src=CLIENT4, dst="10.200.77.78"), ICMP(id=1, seq=2))
         self.assertEqual(len(self.run_frames(config, [ask])[0]), 1)
 
@@ -141,7 +141,7 @@ class Oddities(FramesTest):
 
 
 def without_outer_udp_checksum(frame):
-    """It covers what is inside, and is as wrong as that."""
+    """It covers the inner packet, and is equally wrong."""
     _, _, tags, kind, payload = split(frame)
     ipv4 = kind == 0x0800
     if payload[9 if ipv4 else 6] != 17:
@@ -152,7 +152,7 @@ def without_outer_udp_checksum(frame):
 
 class Bent(FramesTest):
     def bend(self, count):
-        """Known frames with one to three bytes of their headers changed, or cut."""
+        """Yields known frames with one to three bytes of their headers changed, or truncated."""
         chance = random.Random(7)
         seeds = [frame for i in range(len(WAYS))
                  for frame in every_packet(*way_addresses(i)[1])]
@@ -177,7 +177,7 @@ class Bent(FramesTest):
             for frame in candidates:
                 _, _, _, kind, payload = split(frame)
                 way = ways.get({0x0800: payload[16:20], 0x86DD: payload[24:40]}.get(kind))
-                # A TTL of 0 cannot be lowered, and what is no packet cannot be 
+                # A TTL of 0 cannot be decremented, and a candidate may not be a packet: skip those.
                 try:
                     if way and without_outer_udp_checksum(encapsulated(frame, *way)) \
                             == without_outer_udp_checksum(got):

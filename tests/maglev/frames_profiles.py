@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What profiles have in common, and Katran's to the byte."""
+"""Common properties of profiles, and Katran's byte by byte."""
 
 import collections
 import zlib
@@ -43,7 +43,7 @@ class Profiles(FramesTest):
                     chosen = [outer_destination(frame) for frame in left]
                     for start in (100, 200, 300):
                         self.assertEqual(chosen[start:start + 100], chosen[:100])
-                    # 100 flows over 5 backends: 20 each, with a deviation of 4.
+                    # 100 flows over 5 backends: 20 each, with a standard deviation of 4.
                     shares = collections.Counter(chosen[:100])
                     self.assertEqual(sorted(shares), pool)
                     self.assertGreater(min(shares.values()), 4)
@@ -78,7 +78,7 @@ class Katran(FramesTest):
                       / IP(src="192.168.1.1", dst=VIP4) / TCP(sport=31337, dport=80))
         self.check(self.config(vip(VIP4, [BACKEND6])),
                    [(frame, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x86\xdd" + outer)])
-        # As Katran's own tests have it: GUE on port 9886, from fixed addresses.
+        # As in Katran's tests: GUE on port 9886, from fixed addresses.
         gue = self.config(vip(VIP4, [BACKEND4], encapsulation="gue"),
                           source_ipv4="10.0.13.37", gue_port=9886)
         outer = bytes(IP(src="10.0.13.37", dst=BACKEND4, ttl=64, id=0)
@@ -87,8 +87,9 @@ class Katran(FramesTest):
         self.check(gue, [(frame, mac(NEXT_HOP_MAC) + mac(BALANCER_MAC) + b"\x08\x00" + outer)])
 
     def test_golden_source_ports_of_gue_in_ipv6(self):
-        # Of an IPv4 packet: 31337 is 7a69; the address ends in 01 01; 7a69 ^ 0101 = 7b68.
-        # Of an IPv6 packet: the first half of the address' last word, 0000, and beef ^ 7a69 = c486.
+        # For an IPv4 packet: 31337 is 7a69; the address ends in 01 01; 7a69 ^ 0101 = 7b68.
+        # For an IPv6 packet: the first half of the address' last word, 0000, and beef ^ 7a69 =
+        # c486.
         for source, address, port in (("192.168.1.1", VIP4, 0x7B68), ("fc00:2::1", VIP6, 31337),
                                       ("fc00:2::beef:1", VIP6, 0xC486)):
             config = self.config(vip(address, [BACKEND6], encapsulation="gue"),
@@ -101,7 +102,7 @@ class Katran(FramesTest):
                                                      gue_port=9886, ttl=False))])
 
     def test_golden_outer_headers_of_errors(self):
-        # The quoted packet went from the VIP to 192.168.1.1 port 31337: entropy as that flow's.
+        # The quoted packet went from the VIP to 192.168.1.1 port 31337: the entropy is that flow's.
         answer = bytes(IP(src=VIP4, dst="192.168.1.1") / TCP(sport=80, dport=31337))
         error = error4(3, 4, answer, nexthopmtu=1300)
         inner = split(error)[4]
@@ -130,8 +131,8 @@ class Katran(FramesTest):
 
     def test_golden_outer_headers_without_a_source(self):
         # The ring's slot is that of source 0.0.0.0 and the destination port twice; the outer header
-        # has the client's port, 31337 or 7a69 and 1337 or 0539, and nothing of its address. These
-        # are the packets and answers of Katran's own tests.
+        # contains the client's port, 31337 or 7a69 and 1337 or 0539, but not its address. These are
+        # packets and results of Katran's tests.
         ring = katran.ring(["10.0.0.1", "10.0.0.2", "10.0.0.3"])
         config = self.config(vip(VIP4, ["10.0.0.1", "10.0.0.2", "10.0.0.3"], port=42,
                                  destination_port_only=True))
@@ -165,12 +166,12 @@ class Katran(FramesTest):
                 fits = udp(*addresses, data=bytes(1500 - headers))
                 self.assertEqual(len(fits), 1514)
                 longer = udp(*addresses, data=bytes(1501 - headers))
-                # Twice: then the flow is known.
+                # In the second copy, the flow is known.
                 cases += [(fits, encapsulated(fits, kind, target, ttl=False)),
                           (longer, too_big(longer, 1500))] * 2
             with self.subTest(mtu):
                 self.check(self.config(*all_ways(), **mtu), cases, too_big=len(cases) // 2)
-        # A path that is said to carry less is believed.
+        # The balancer accepts a smaller path MTU.
         longer = udp(*way_addresses(0)[1], data=bytes(1453))
         self.check(self.config(*all_ways(), mtu=1500), [(longer, too_big(longer, 1480))])
 
@@ -221,7 +222,7 @@ class Katran(FramesTest):
                    behind(IPv6ExtHdrDestOpt(), IPv6ExtHdrFragment(nh=60, offset=9))]
         self.check(self.config(vip(VIP6, [BACKEND6])),
                    [(atomic, "fragment"), *((frame, PASS) for frame in passing)])
-        # Elsewhere they are no reason to lose a packet.
+        # Other profiles do not drop such packets.
         self.check(setup(vip(VIP6, [BACKEND6])),
                    [(frame, encapsulated(frame, "ip", BACKEND6))
                     for frame in (atomic, *passing[:2])])

@@ -68,7 +68,7 @@ class Quic(FramesTest):
         self.assertEqual(report["events"]["quic_unknown"], unknown)
 
     def test_a_flow_stays_where_an_id_took_it(self):
-        """A later packet without an id that helps follows; so does one of another flow not."""
+        """A later packet without a usable id follows; one of another flow does not."""
         ids = {"10.0.0.1": "448d000000000000", "10.0.0.2": "8012345600000000"}
         cases = []
         def case(sport, data, address):
@@ -83,7 +83,8 @@ class Quic(FramesTest):
         self.check(self.config(), cases, quic_server=16 * 3, hit=16 * 3 * 5)
 
     def test_in_katran_an_id_moves_a_known_flow_alone(self):
-        """What an id leaves of a flow that is not known is stale at once: the ring decides next."""
+        """The entry that an id creates for an unknown flow is stale at once: the ring decides the
+        next packet."""
         ring, cases = katran.ring(list(self.IDS)), []
         def case(sport, data, address):
             frame = udp(CLIENT4, VIP4, sport=sport, dport=443, data=data)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packets of every kind through sluice-maglev, offline: what leaves is compared byte by byte with
-frames that scapy builds by the rules of the RFCs (frames.py), decapsulated by scapy, and read by
-tshark. Arguments: modules, classes or tests (all, if there are none), and the program."""
+"""Packets of every kind through sluice-maglev, offline: sent frames are compared byte by byte with
+frames that scapy builds by the rules of the RFCs (frames.py), decapsulated by scapy, and parsed by
+tshark. Arguments: modules, classes or tests (default: all), and the program."""
 
 import sys
 import unittest

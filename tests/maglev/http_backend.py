@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""http_backend.py NAME PORT ADDRESS...: a web server (keep-alive, a thread a connection) that
-answers a POST with its name, a newline and the body backwards; and on UDP, the same port, a
-datagram with its name and the datagram's SHA-256. Says "ready" when it listens."""
+"""http_backend.py NAME PORT ADDRESS...: a web server (keep-alive, a thread per connection) that
+answers a POST with its name, a newline and the reversed body; and on UDP, the same port, a datagram
+with its name and the datagram's SHA-256. Prints "ready" when it listens."""
 
 import hashlib
 import http.server
@@ -35,10 +35,10 @@ class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 256
 
     def server_bind(self):
-        socketserver.TCPServer.server_bind(self)  # HTTPServer's would ask a name server who it is.
+        socketserver.TCPServer.server_bind(self)  # HTTPServer's queries a name server.
 
     def handle_error(self, request, client_address):
-        pass  # Clients that vanish are what the test is about; it counts them on their side.
+        pass  # Clients that vanish are part of the test; it counts them on their side.
 
 
 class Server6(Server):

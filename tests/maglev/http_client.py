@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""http_client.py PORT VIP4 VIP6 SOURCE...: the load of the scale-out test. Connections that stay
-open and make requests for as long as it runs, connections that come and go, and datagrams. Reads
-commands, a JSON list a line, and answers each with a line of JSON.
+"""http_client.py PORT VIP4 VIP6 SOURCE...: the load of the scale-out test. Persistent connections
+send requests until the end, short connections come and go, and datagrams are sent. Reads commands,
+a JSON list per line, and answers each with a line of JSON.
 
-  ["hold", family, n, first_port]   opens n connections that stay
-  ["churn", on]                     opens a connection after another, each for one request
-  ["state"]                         what became of all
+  ["hold", family, n, first_port]   opens n persistent connections
+  ["churn", on]                     opens one connection after another, each for one request
+  ["state"]                         the state of all connections
   ["connect", n]                    n connections for one request each: backend names
   ["probe", n]                      a datagram from each of n source ports: backend names
   ["fragments", bytes]              a large datagram from each source address
@@ -27,7 +27,7 @@ import time
 PORT, SOURCES = int(sys.argv[1]), sys.argv[4:]
 VIPS = {4: sys.argv[2], 6: sys.argv[3]}
 PAUSE_S = 0.25
-# TCP outlives every pause that a change of routes makes; longer silence is a broken connection.
+# TCP survives every pause that a change of routes causes; longer silence is a broken connection.
 PATIENCE_S = 40
 UDP_WAIT_S, UDP_TRIES = 1.0, 8
 CHURN_PORT, CONNECT_PORT, PROBE_PORT, FRAGMENT_PORT = 30000, 40000, 45000, 46000
@@ -42,7 +42,7 @@ def source(family):
 
 
 class Web(http.client.HTTPConnection):
-    auto_open = False  # A connection that ends must not come back unseen.
+    auto_open = False  # A connection that ends must not be reopened silently.
 
     def __init__(self, family, source_port):
         super().__init__(VIPS[family], PORT, timeout=PATIENCE_S,
@@ -52,7 +52,7 @@ class Web(http.client.HTTPConnection):
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self):
-        """The backend that answered, rightly; nothing if the answer was wrong."""
+        """Returns the backend that replied correctly; nothing if the reply was wrong."""
         data = self.random.randbytes(self.random.choice([1, 100, 1400, 4000]))
         self.request("POST", "/", body=data)
         response = self.getresponse()
@@ -61,7 +61,7 @@ class Web(http.client.HTTPConnection):
 
 
 class Holder(threading.Thread):
-    """A connection that stays."""
+    """A persistent connection."""
 
     def __init__(self, family, port):
         super().__init__(daemon=True)
@@ -93,7 +93,7 @@ class Churn(threading.Thread):
         self.start()
 
     def turn(self, on):
-        """None is open when this has turned it off."""
+        """When it has turned this off, no connection is open."""
         with self.lock:
             self.on = on
 
@@ -117,7 +117,7 @@ class Churn(threading.Thread):
 
 
 def datagram(address, port, data):
-    """Sends until an answer comes: [backend, the answer's hash is right]."""
+    """Sends until a reply arrives: [backend, the reply's hash is correct]."""
     family = family_of(address)
     with socket.socket(socket.AF_INET if family == 4 else socket.AF_INET6,
                        socket.SOCK_DGRAM) as udp:
@@ -163,7 +163,8 @@ class Commands:
         return [datagram(source(4 if i % 2 else 6), PROBE_PORT + i, b"probe")[0] for i in range(n)]
 
     def fragments(self, size):
-        """Of each flow: who had a small datagram, who had the large one, whether it was whole."""
+        """Returns, for each flow, the receiver of a small datagram, the receiver of the large one,
+        and whether it was complete."""
         data = random.randbytes(size)
         return [[address, datagram(address, FRAGMENT_PORT, b"small")[0],
                  *datagram(address, FRAGMENT_PORT, data)] for address in SOURCES]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Katran's flow hash and ring, as docs/maglev-peers.md describes them. Only what tests compare with."""
+"""Katran's flow hash and ring, as docs/maglev-peers.md describes them, for comparison in tests."""
 
 import ipaddress
 import struct
@@ -62,7 +62,7 @@ def slot(source, sport, dport):
 
 
 def ring(addresses):
-    """The address of each slot; every address has weight 1."""
+    """Returns the address of each slot; every address has weight 1."""
     seats = sorted((*ENDPOINTS[address], address) for address in addresses)
     at = [offset for _, offset, _, _ in seats]
     slots = [None] * RING

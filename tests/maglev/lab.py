@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A small data centre in network namespaces: a client, a router with BIRD that spreads flows by
-ECMP, balancers that announce VIPs to it by BGP, and backends that answer the client directly.
+ECMP, balancers that announce VIPs to it by BGP, and backends that reply directly to the client.
 
   client 10.0.0.2 … 10.0.0.9 ── router ── 10.0.1N.2 balancer N     (router's end: .1)
                                        ├── 10.0.2N.2 backend N
 
-and the same in IPv6, fd00:0:0:0::/64, fd00:0:0:1N::/64, fd00:0:0:2N::/64. Inside, packets may have
-1600 bytes, so that what the client sends in 1500 fits when it is encapsulated."""
+and the same in IPv6, fd00:0:0:0::/64, fd00:0:0:1N::/64, fd00:0:0:2N::/64. Internal links carry
+packets of 1600 bytes, so that the client's packets of 1500 fit after encapsulation."""
 
 import contextlib
 import json
@@ -27,7 +27,7 @@ BALANCERS, BACKENDS = (1, 2), (1, 2, 3, 4)
 VIP4, VIP6, PORT = "192.0.2.1", "2001:db8::1", 80
 CLIENT_HOSTS = range(2, 10)
 CLIENT_ADDRESSES = [f"10.0.0.{i}" for i in CLIENT_HOSTS] + [f"fd00::{i}" for i in CLIENT_HOSTS]
-ROUTER_MAC = "02:00:00:00:00:01"  # Of the router on every link, as balancer.json says.
+ROUTER_MAC = "02:00:00:00:00:01"  # The router's address on every link, as in balancer.json.
 INSIDE_MTU = 1600
 PATIENCE_S = 30
 TOOLS = ("ip", "tc", "ethtool", "sysctl", "setpriv", "bird", "birdc", "clang-14")
@@ -38,12 +38,12 @@ def missing_tools():
 
 
 class Host:
-    """A namespace and the processes in it. Both are gone when `stack` unwinds."""
+    """A namespace and its processes. Both are removed when `stack` unwinds."""
 
     def __init__(self, stack, folder, name):
         self.stack, self.folder, self.name = stack, folder, name
         self.netns = f"slm{os.getpid()}{name}"
-        # First: an interrupt may come while the namespace is made.
+        # Register the cleanup first: an interrupt may occur while the namespace is created.
         stack.callback(subprocess.run, ["ip", "netns", "del", self.netns], check=False,
                        capture_output=True)
         sh("ip", "netns", "add", self.netns)
@@ -63,7 +63,7 @@ class Host:
         return pathlib.Path(self.folder, f"{self.name}.{program}.log")
 
     def start(self, program, *command, **streams):
-        """A process in here that dies with this one. Its errors go to log(program)."""
+        """Starts a process in here that dies with this one. Its errors go to log(program)."""
         with open(self.log(program), "w", encoding="utf-8") as log:
             process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "ip", "netns", "exec", self.netns, *command],
@@ -82,7 +82,7 @@ class Host:
 
 
 def end(process):
-    """Whatever became of it, it is gone afterwards."""
+    """Makes sure that it is gone."""
     process.kill()
     process.wait(timeout=PATIENCE_S)
     for stream in (process.stdin, process.stdout):
@@ -92,11 +92,11 @@ def end(process):
 
 
 def join(router, host, network, mtu, hosts=(2,)):
-    """A link: `eth0` of the host and its twin in the router."""
+    """Creates a link: `eth0` of the host and its peer in the router."""
     twin = host.name
     sh("ip", "link", "add", "eth0", "netns", host.netns, "mtu", str(mtu), "type", "veth",
        "peer", "name", twin, "netns", router.netns, "mtu", str(mtu), "address", ROUTER_MAC)
-    # Offloads would leave checksums to hardware that a veth does not have.
+    # Offloads would defer checksums to hardware that a veth lacks.
     for end_of, interface in ((host, "eth0"), (router, twin)):
         end_of.run("ethtool", "-K", interface,
                    "tx", "off", "tso", "off", "gso", "off", "gro", "off")
@@ -117,7 +117,7 @@ class Lab:
         self.router.sysctl("net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1",
                            "net.ipv4.fib_multipath_hash_policy=1",
                            "net.ipv6.fib_multipath_hash_policy=1",
-                           # Outer source addresses are made from flows: no route leads to them.
+                           # Outer source addresses are derived from flows: no route leads to them.
                            "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0")
         self.client = self.host("client")
         join(self.router, self.client, 0, 1500, CLIENT_HOSTS)
@@ -138,7 +138,7 @@ class Lab:
         return host
 
     def start_announcing(self, n):
-        """BIRD of balancer n; the file for number 1 says all but the number."""
+        """Starts BIRD of balancer n, with the file for number 1 except for the number."""
         config = (CONFIGS / "balancer1.bird.conf").read_text(encoding="utf-8")
         for old, new in (("10.0.255.1", f"10.0.255.{n}"), ("10.0.11.", f"10.0.1{n}."),
                          ("fd00:0:0:11:", f"fd00:0:0:1{n}:"),
@@ -164,7 +164,8 @@ class Lab:
         return host
 
     def paths(self):
-        """Which balancers the router's kernel spreads VIP traffic over, IPv4 and IPv6."""
+        """Returns the balancers that the router's kernel spreads VIP traffic over, for IPv4 and
+        IPv6."""
         return tuple({n for n in BALANCERS if gateway(n) in self.route(family, vip)}
                      for family, vip, gateway in (
                          ("-4", VIP4 + "/32", lambda n: f"via 10.0.1{n}.2 "),
@@ -178,7 +179,7 @@ class Lab:
                    f"routes through balancers {balancers}: {self.paths()}")
 
     def balancer_config(self, n, drained=()):
-        """Like the BIRD file: that of balancer 1 says all but the number."""
+        """Returns the configuration of balancer 1 except for the number."""
         config = json.loads((CONFIGS / "balancer1.json").read_text(encoding="utf-8"))
         config["own_address"] = f"fd00:0:0:ff::{n}"
         for vip in config["vips"]:
@@ -189,8 +190,8 @@ class Lab:
         return path
 
     def start_balancer(self, binary, n):
-        """sluice-maglev on the link of balancer n. Its report is its standard output. (On net_pcap:
-        net_af_packet asks the kernel to put IPv4 fragments together before it looks at them.)"""
+        """Starts sluice-maglev on the link of balancer n. It reports on standard output. (It uses
+        net_pcap, because net_af_packet makes the kernel reassemble IPv4 fragments first.)"""
         host = self.balancers[n]
         process = host.start(
             "maglev", binary, *MEMORY, "--no-pci", f"--lcores=0@{n - 1},1@{n - 1}",
@@ -203,7 +204,7 @@ class Lab:
         return process
 
     def ask_balancer(self, n, command):
-        """What DPDK's telemetry answers."""
+        """Returns the reply of DPDK's telemetry."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as telemetry:
             telemetry.settimeout(PATIENCE_S)
             telemetry.connect(f"{self.folder}/dpdk/{self.balancers[n].name}/dpdk_telemetry.v2")

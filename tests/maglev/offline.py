@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs captures through sluice-maglev, offline: frames in, frames out, and its report."""
+"""Runs captures through sluice-maglev, offline, and returns frames and its report."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def read_capture(path):
 
 
 def run(binary, config, frames):
-    """Returns the frames that left, those for the slow path, and the report."""
+    """Returns the sent frames, those for the slow path, and the report."""
     with tempfile.TemporaryDirectory() as folder:
         paths = {name: os.path.join(folder, name) for name in ("pcap", "out_pcap", "pass_pcap",
                                                                "config")}

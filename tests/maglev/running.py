@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A sluice-maglev on the embedded NIC that is changed and asked while it runs. Import harness
+"""A sluice-maglev on the embedded NIC that is changed and queried while it runs. Import harness
 first."""
 
 import json
@@ -23,7 +23,7 @@ def sample():
 
 
 class Running:
-    """A balancer that runs until it is told to stop."""
+    """A balancer that runs until it is stopped."""
 
     def __init__(self, binary, config, *flags):
         self.folder = tempfile.TemporaryDirectory()
@@ -49,7 +49,7 @@ class Running:
         self.folder.cleanup()
 
     def write(self, config, name="maglev.json"):
-        """In one step, as whoever reads it at any time needs it."""
+        """Writes atomically, since the file may be read at any time."""
         path = os.path.join(self.folder.name, name)
         with open(path + ".new", "w", encoding="utf-8") as file:
             json.dump(config, file)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scale_out_test.py SLUICE_MAGLEV: two balancers behind a router that spreads flows by ECMP, and
-what their clients notice when a balancer leaves, dies or comes back, and when a backend is drained.
-Root only; docs/maglev-scale-out.md says what it shows."""
+"""scale_out_test.py SLUICE_MAGLEV: two balancers and a router that spreads flows over them by ECMP.
+Clients observe a balancer that leaves, dies or comes back, and a backend that is drained. Root
+only; docs/maglev-scale-out.md describes the results."""
 
 import collections
 import contextlib
@@ -46,8 +46,8 @@ class Load:
         return self.do("state")["held"]
 
     def wait_for_answers(self):
-        """Until every held connection that lives has had a whole request and answer from now on.
-        (The next answer may belong to a request that was under way.)"""
+        """Waits until every live held connection has had a complete request and reply from now on.
+        (The next reply may belong to a request that was in flight.)"""
         before = [connection["served"] for connection in self.held()]
         lab.wait_until(lambda: all(now["error"] or now["served"] >= then + 2
                                    for now, then in zip(self.held(), before)),
@@ -76,7 +76,7 @@ class ScaleOut(unittest.TestCase):
         self.results.append((time.monotonic() - self.began, what, value))
 
     def check_nothing_broke(self, event):
-        """Neither a connection that was open nor one that came and went."""
+        """Checks that no connection broke, neither held nor short ones."""
         self.load.wait_for_answers()
         state = self.load.do("state")
         self.assertEqual([c for c in state["held"] if c["error"]], [])
@@ -107,7 +107,8 @@ class ScaleOut(unittest.TestCase):
             self.lab.balancers[n].birdc("enable" if on else "disable", protocol)
 
     def each_balancer_alone_decides_the_same(self):
-        """And leaves without a trace: its routes are withdrawn, it goes on forwarding."""
+        """A balancer also leaves without a trace: its routes are withdrawn, but it keeps
+        forwarding."""
         together = self.load.do("probe", PROBES)
         self.assertNotIn(None, together)
         for alone in lab.BALANCERS:
@@ -121,7 +122,7 @@ class ScaleOut(unittest.TestCase):
         self.check_nothing_broke("each balancer withdrew once")
 
     def a_machine_falls_silent(self):
-        """Nobody closes its BGP session: the router has to miss it."""
+        """Nothing closes its BGP session: the router must detect the timeout."""
         self.speakers[1].send_signal(signal.SIGSTOP)
         lab.end(self.balancers[1])
         self.lab.wait_for_paths(2)
@@ -142,7 +143,7 @@ class ScaleOut(unittest.TestCase):
                   f"{len(flows)} of {len(flows)}")
 
     def drain(self):
-        """One balancer reads its file again, the other is told by telemetry, for each VIP."""
+        """One balancer reloads its file, the other is changed by telemetry, for each VIP."""
         self.lab.balancer_config(1, drained=[DRAINED])
         self.balancers[1].send_signal(signal.SIGHUP)
         vips = json.loads(self.lab.balancer_config(2).read_text(encoding="utf-8"))["vips"]
@@ -158,7 +159,8 @@ class ScaleOut(unittest.TestCase):
         self.check_nothing_broke("backend 4 drained")
 
     def a_balancer_dies_during_the_drain(self):
-        """Its flows meet a balancer that never saw them: balancer 1 is younger than they are."""
+        """Its flows reach a balancer without state for them: balancer 1 is younger than they
+        are."""
         self.load.do("churn", False)
         lab.end(self.balancers[2])
         lab.end(self.speakers[2])
@@ -180,12 +182,12 @@ class ScaleOut(unittest.TestCase):
         self.assertEqual(report["rx_pkts"], report["tx_pkts"] + report["consumed_pkts"]
                          + report["passed_pkts"] + sum(report["drops"].values()))
         events = report["events"]
-        # An address has the wrong balancer half of the time, and there are sixteen.
+        # An address reaches the wrong balancer with probability 1/2, and there are sixteen.
         self.assertGreater(events["redirected"] + events["redirected_here"], 0)
         self.note("fragments that balancer 1 redirected, and got from balancer 2",
                   f"{events['redirected']}, {events['redirected_here']}")
         lost = {reason: n for reason, n in report["drops"].items() if n}
-        self.assertLessEqual(set(lost), {"no_exception_port"})  # BGP and neighbours: the kernel's.
+        self.assertLessEqual(set(lost), {"no_exception_port"})  # The kernel's BGP and ND.
 
     def test_connections_survive_what_happens_to_balancers_and_backends(self):
         with contextlib.ExitStack() as stack:  # An interrupt skips the clean-up of unittest.
@@ -209,6 +211,6 @@ if __name__ == "__main__":
     if missing := lab.missing_tools():
         print("skipped: no " + ", ".join(missing))
         sys.exit(77)
-    # A runner that loses patience sends SIGTERM: as an interrupt it ends all, cleanly.
+    # A test runner sends SIGTERM on a timeout. Treat it as an interrupt, so that cleanup runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     unittest.main()

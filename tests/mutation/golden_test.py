@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scripts/mutate changes in C++, on snippets whose mutations were worked out by hand; which
-mutants it draws; how it runs a test and reads its end; what it writes on its page."""
+"""Tests scripts/mutate on snippets whose mutations were derived by hand: the mutations, the drawn
+mutants, running tests and their endings, and the page."""
 import collections
 import pathlib
 import sys
@@ -23,7 +23,7 @@ import tokens
 
 
 def changed(text, operator=None):
-    """{operator: the sources that mutations make of `text`}."""
+    """Returns {operator: the sources that mutations make of `text`}."""
     found = collections.defaultdict(list)
     for site in operators.sites(text):
         found[site.operator].append(site.apply(text))
@@ -101,7 +101,7 @@ class Operators(unittest.TestCase):
                 ("if (auto* a = b) c;", []),
                 ("if (a == b) c;", []),
                 ("return true;", ["return false;"]),
-                # What would be grouped otherwise than it reads gets parentheses.
+                # Operands that would be grouped differently get parentheses.
                 ("x = a && b && c;", ["x = a || (b && c);", "x = (a && b) || c;"]),
                 ("x = a || (b && c);", ["x = a && (b && c);", "x = a || (b || c);"]),
                 ("if (f(a, b) &&\n    c) d;", ["if (f(a, b) ||\n    c) d;"])):
@@ -250,7 +250,7 @@ class Judge(unittest.TestCase):
         for built, digests, outcomes, verdict, asked in (
                 ({"a": fine, "b": fine}, {"a": 2, "b": 2}, {"a": [fails, fails]}, ("killed", "a"), "aa"),
                 ({"a": fine, "b": fine}, {"a": 2, "b": 2}, {"a": [waits]}, ("killed", "a"), "a"),
-                # A failure that does not come again is none.
+                # A failure that does not repeat does not count.
                 ({"a": fine, "b": fine}, {"a": 2, "b": 2}, {"a": [fails, passes], "b": [passes]},
                  ("survived", ""), "aab"),
                 ({"a": fine, "b": fine}, {"a": 1, "b": 2}, {"b": [fails, fails]}, ("killed", "b"), "bb"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cache misses for a packet, as scripts/instructions --caches counts them. Arguments: scripts/bench,
+"""Counts cache misses per packet with scripts/instructions --caches. Arguments: scripts/bench,
 net_ipu_burst_bench, net_enso_burst_bench."""
 import sys
 import unittest
@@ -14,7 +14,7 @@ SIZE, BURST, PACKETS = 60, 32, 640
 
 
 def misses(bench, arguments, prefetcher="no"):
-    """In the second level, for a packet."""
+    """Returns the second-level misses per packet."""
     found = instructions.collect(bench, SIZE, BURST, PACKETS, arguments, (
         *instructions.CACHES, f"--simulate-hwpref={prefetcher}"))
     return found["DLmr"] + found["DLmw"]
@@ -24,11 +24,11 @@ class Caches(unittest.TestCase):
     def test_a_packet_in_no_cache_takes_more_lines_than_a_frame_of_a_pipe(self):
         packet, frame = misses(PACKETIZED, ("cold",)), misses(STREAMING, ("1", "cold"))
         print(f"misses: packetized {packet:.2f}, streaming {frame:.2f}", file=sys.stderr)
-        # A packet has a line of data, of its mbuf and shares of two descriptors; a frame of a pipe
-        # has a line of data and shares of notifications.
+        # A packet uses a line of data, a line of its mbuf and shares of two descriptors; a frame of
+        # a pipe uses a line of data and shares of notifications.
         self.assertGreater(frame, 1)
         self.assertGreater(packet, 1.2 * frame)
-        # A stream's lines ascend, so that a prefetcher has them before they are read.
+        # A stream's lines ascend, so that a prefetcher loads them in advance.
         self.assertLess(misses(STREAMING, ("1", "cold"), "yes"), 0.85 * frame)
 
 

@@ -18,7 +18,7 @@ MODES = ["io", "mac", "macswap", "csum"]
 
 
 def expect_sound(stats):
-    """Nothing was lost, altered or misunderstood on the way."""
+    """Checks that no packet was lost, changed or misparsed."""
     for name in ["wire_corrupted", "wire_duplicated", "wire_reordered", "rx_desync",
                  "nb_bad_notifications", "nb_bad_completions", "model_wedged", "model_dma_faults",
                  "model_rx_notifications_lost", "tx_unframeable", "device_stuck_rings"]:
@@ -73,7 +73,7 @@ def test_flow_rules(plugin):
 
 def test_two_copies_make_one_port(plugin):
     """An installed plugin and `-d` of another copy: the first one serves."""
-    # It is beside the plugin, from where EAL loads plugins.
+    # The copy is in the plugin's folder, which EAL loads.
     folder = plugin + ".copy"
     os.makedirs(folder, exist_ok=True)
     try:
@@ -90,7 +90,8 @@ def test_two_copies_make_one_port(plugin):
 
 
 def test_pmdinfo(plugin):
-    """The FPGA's id for who looks for its driver, and keys that the driver reads."""
+    """The FPGA's PCI id for tools that search for its driver, and the keys that the driver
+    accepts."""
     info = pmd_info(plugin)
     assert info["net_enso_pci"]["pci_ids"] == [[0x1172, 0, 0xFFFF, 0xFFFF]], info
     keys = {part.split("=", 1)[0] for part in info["net_enso"]["params"].split()}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""testpmd_test.py PLUGIN: Debian's own dpdk-testpmd forwards over the net_ipu plugin: every mode, 1
-and 4 queues, start and stop, flow rules from its prompt. No root, no hugepages."""
+"""testpmd_test.py PLUGIN: Debian's dpdk-testpmd forwards over the net_ipu plugin: every mode, 1 and
+4 queues, start and stop, flow rules from its prompt. No root, no hugepages."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ SKIP = 77
 
 
 def forward(plugin, mode, queues):
-    """Forwards, stops and starts; the NIC may lose or change nothing."""
+    """Forwards, stops and starts; the NIC must not lose or change any packet."""
     pmd = Testpmd([plugin], ["net_ipu0,wire=gen:size=64+flows=64,verify=sampled"],
                   [f"--forward-mode={mode}", f"--rxq={queues}", f"--txq={queues}"])
     for _ in range(10 if mode == "io" else 3):
@@ -57,7 +57,7 @@ def flow_rules(plugin):
 
 
 def wrapped(plugin):
-    """Forwards over a port around net_null; testpmd sees that one alone."""
+    """Forwards over a port that wraps net_null; testpmd sees only that port."""
     pmd = Testpmd([plugin], ["net_null0", "net_ipu0,port=net_null0"],
                   ["--forward-mode=io", "--rxq=2", "--txq=2"])
     assert re.search("Driver name: net_ipu", pmd.run("show port info 1")), "not the wrapper"
@@ -72,7 +72,7 @@ def wrapped(plugin):
 
 
 def anonymous_memory(plugin):
-    """Mbufs in memory that is not EAL's, which testpmd maps for each device."""
+    """Mbufs in memory outside EAL's, which testpmd maps for each device."""
     pmd = Testpmd([plugin], ["net_ipu0,wire=gen:size=64+flows=64,verify=sampled"],
                   ["--forward-mode=io", "--mp-alloc=anon"])
     pmd.forward_at_least(1000)
@@ -83,7 +83,7 @@ def anonymous_memory(plugin):
 
 
 def pmdinfo(plugin):
-    """Every key that the driver reads is told, and no value that it refuses."""
+    """Every key that the driver accepts is listed, and only valid values."""
     info = pmd_info(plugin)["net_ipu"]
     keys = dict(part.split("=", 1) for part in info["params"].split())
     assert set(keys) == {"port", "queues", "device", "device_uid", "wire", "on", "device_cpu",

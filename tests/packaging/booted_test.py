@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""booted_test.py FOLDER: the packages in a Debian 12 that is nothing else, made by mmdebstrap, where
-apt installs them with what they depend on. It is booted in two ways: by systemd-nspawn, and as a
-guest of scripts/vm whose service has a NIC on its bus. Either way systemd starts, reloads, restarts
-and stops the services as their units say, and they are purged. Needs root, the network and these
-programs; it waits as long as Meson lets it."""
+"""booted_test.py FOLDER: installs the packages with apt in a minimal Debian 12, made by mmdebstrap.
+It is booted in two ways: by systemd-nspawn, and as a guest of scripts/vm whose service has a NIC on
+its bus. Either way systemd starts, reloads, restarts and stops the services according to their
+units, and the packages are purged. Needs root, the network and these programs; Meson limits its
+time."""
 import dataclasses
 import pathlib
 import shutil
@@ -15,7 +15,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = HERE.parents[1] / "scripts"
 FOLDER = pathlib.Path(sys.argv[1]).resolve()
-CLEAN = FOLDER / "clean"  # The packages are installed, nothing has run yet.
+CLEAN = FOLDER / "clean"  # The packages are installed, but no program has run yet.
 RUN_AT_BOOT = """[Unit]
 After=multi-user.target
 [Service]
@@ -23,7 +23,7 @@ Type=oneshot
 ExecStart=/packages/in_guest.sh
 ExecStopPost=/bin/systemctl poweroff --no-block
 """
-# A translated guest is 20 to 50 times slower than its host, which may be busy.
+# An emulated guest is 20 to 50 times slower than its host, which may be busy.
 PATIENCE = """[Service]
 TimeoutStartSec=infinity
 TimeoutStopSec=infinity
@@ -33,7 +33,7 @@ PACKAGES = "dpkg-query --show --showformat='${Package}\\n'"
 
 @dataclasses.dataclass
 class Boot:
-    """A way to boot the system in `root`. `eal`, `hugepages`: of the service that is enabled."""
+    """A way to boot the system in `root`. `eal` and `hugepages` configure the enabled service."""
     root: pathlib.Path
     command: list
     eal: str
@@ -88,7 +88,7 @@ class Booted(unittest.TestCase):
     def test_apt_installs_what_the_packages_depend_on(self):
         before, after = (set(lines(CLEAN / "packages" / name)) for name in ("before", "after"))
         self.assertFalse([name for name in before if "sluice" in name or "librte" in name])
-        # Linked, run by units, and loaded by DPDK without anybody linking it.
+        # Libraries that are linked, programs that units run, and plugins that DPDK loads.
         self.assertLess({"sluice", "sluice-drivers", "librte-eal23", "python3",
                          "librte-mempool-ring23"}, after - before)
 

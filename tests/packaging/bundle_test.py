@@ -24,7 +24,7 @@ PLUGINS = pathlib.Path(sys.argv[2])
 OTHER_RELEASE = sys.argv[3:] == ["--other-release"]
 LIMIT_BYTES = 60 * 1024 * 1024
 RELEASE = "trixie"
-# The launcher needs these beside the C library.
+# The launcher needs these besides the C library.
 COMMANDS = ("dash", "dirname", "readlink")
 ENTER = ('root=$1; shift; for name in dev proc sys; do mount --rbind /$name "$root/$name" || exit; '
          'done; exec chroot "$root" "$@"')
@@ -64,7 +64,7 @@ def unpack(folder):
 
 
 class Bundle(unittest.TestCase):
-    """On a machine where the same DPDK is installed."""
+    """Tests on a machine where the same DPDK is installed."""
 
     @classmethod
     def setUpClass(cls):
@@ -73,7 +73,7 @@ class Bundle(unittest.TestCase):
         cls.programs = [path for path in (cls.place / "build/release").rglob("*")
                         if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
         cls.interfaces = interfaces(cls.place / "build/release/apps/echo/sluice-echo")
-        # The loader would find the system's libraries here before those of a DT_RUNPATH.
+        # The loader would search the system's libraries here before those of a DT_RUNPATH.
         cls.environment = os.environ | {"LD_LIBRARY_PATH": str(PLUGINS.parents[1])}
 
     def foreign(self, paths):
@@ -147,7 +147,7 @@ class Bundle(unittest.TestCase):
 
 
 class CleanRoot(unittest.TestCase):
-    """In roots where nothing is installed."""
+    """Tests in roots without installed packages."""
 
     def inside(self, root, *command):
         """Returns the output of the bundle's launcher in `root`, without this environment."""

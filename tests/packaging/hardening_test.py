@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""hardening_test.py FORTIFIED ARCHIVE… FILE…: what the linker made of the flags in meson.build that
-make exploits harder. FORTIFIED: `true` if the build checks lengths (_FORTIFY_SOURCE). A FILE is a
-program or a plugin; an ARCHIVE (*.a) has objects as the compiler wrote them."""
+"""hardening_test.py FORTIFIED ARCHIVE… FILE…: checks the linker's result of the hardening flags in
+meson.build. FORTIFIED: `true` if the build checks lengths (_FORTIFY_SOURCE). A FILE is a program or
+a plugin; an ARCHIVE (*.a) contains the compiler's objects."""
 import pathlib
 import re
 import subprocess
@@ -60,7 +60,8 @@ class Hardening(unittest.TestCase):
         for path in self.each(ARCHIVES):
             if "X86-64" not in readelf(path, "--file-header"):
                 self.skipTest("-fcf-protection is of x86")
-            # A note for each member. What is linked of them has it if crt1.o and all else have it, too.
+            # Each member has a note. Files linked from them have it if crt1.o and all other objects
+            # do.
             notes = readelf(path, "--notes").split("\nFile: ")[1:]
             self.assertTrue(notes)
             for note in notes:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""installed_test.py FOLDER: the packages, where they are installed: run by packages_test.py in a
-mount namespace in which they are."""
+"""installed_test.py FOLDER: tests the installed packages. packages_test.py runs it in a mount
+namespace that contains them."""
 import pathlib
 import subprocess
 import sys

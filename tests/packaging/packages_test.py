@@ -17,7 +17,7 @@ FOLDER = pathlib.Path(sys.argv[1])
 ROOT = FOLDER / "root"
 TOOLS = ("dh", "help2man", "lintian", "unshare")
 
-# What each has, and cannot be without.
+# Essential files of each package.
 FILES = {
     "sluice": ["/usr/bin/sluice-maglev", "/lib/systemd/system/sluice-maglev@.service",
                "/etc/sluice/maglev/example.conf", "/usr/share/man/man1/sluice-kv.1.gz",
@@ -41,13 +41,14 @@ def run(*command, **options):
 
 
 def dpkg(*arguments):
-    """On the root, which has nothing that the packages depend on: the machine around it has."""
+    """Runs dpkg on the root. The packages' dependencies are not installed there, but on this
+    machine."""
     return run("dpkg", f"--root={ROOT}", "--force-depends", "--force-script-chrootless", *arguments,
                env=os.environ | {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
 
 
 def files():
-    """All below the root, but for dpkg's own."""
+    """Returns all files below the root, except dpkg's."""
     return {str(path.relative_to(ROOT)) for path in ROOT.rglob("*")
             if not path.is_relative_to(ROOT / "var/lib/dpkg")
             and not path.is_relative_to(ROOT / "var/log")}
@@ -57,7 +58,7 @@ def setUpModule():
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         raise unittest.SkipTest(f"{', '.join(missing)}: come with scripts/setup --all")
-    # They are installed here and nowhere else: compressed fast.
+    # They are only installed here, so compress them fast.
     run(PACKAGE, FOLDER, env=os.environ | {"DPKG_DEB_COMPRESSOR_LEVEL": "1"})
 
 
@@ -84,7 +85,7 @@ class Packages(unittest.TestCase):
         version = run("dpkg-deb", "--field", next(FOLDER.glob("sluice_*.deb")), "Version").strip()
         self.assertIn(f"sluice-drivers (= {version})", depends("sluice"))
         self.assertIn("librte-eal23", depends("sluice"))
-        self.assertIn("librte-mempool-ring23", depends("sluice"))  # DPDK loads it; nobody links it.
+        self.assertIn("librte-mempool-ring23", depends("sluice"))  # DPDK loads it.
         self.assertIn("librte-ethdev23", depends("sluice-drivers"))
         self.assertNotRegex(depends("libsluice-engines1"), "librte")
 
@@ -99,7 +100,7 @@ class Packages(unittest.TestCase):
         before = files()
         dpkg("--install", *FOLDER.glob("*.deb"))
         self.use()
-        # What services and operators leave.
+        # Files that services and operators leave.
         for path in ("etc/sluice/maglev/web.conf", "var/lib/sluice/maglev/web/report.json",
                      "usr/share/sluice/top/__pycache__/pages.pyc"):
             (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +116,7 @@ class Packages(unittest.TestCase):
         self.assertEqual(files() - before, set())
 
     def use(self):
-        """Runs installed_test.py where /usr and /etc are the machine's with the root's on top."""
+        """Runs installed_test.py with the root's /usr and /etc over those of the machine."""
         if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:
             self.skipTest("no private mounts in here (a chroot, or a container)")
         mount = "".join(f"mount -t overlay overlay -o 'lowerdir={ROOT}/{name}:/{name}' /{name} && "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A unit of systemd, started as systemd starts it: as far as systemd.service(5) says of
-Environment=, EnvironmentFile=, the words of commands, and Type=notify."""
+"""Starts a systemd unit like systemd, as far as systemd.service(5) specifies Environment=,
+EnvironmentFile=, the words of commands, and Type=notify."""
 import contextlib
 import os
 import pathlib
@@ -15,7 +15,7 @@ from harness import PATIENCE_S
 
 
 def settings(text):
-    """{name: values} of a unit."""
+    """Returns {name: values} of a unit."""
     found = {}
     for line in text.splitlines():
         if match := re.fullmatch(r"(\w+)=(.*)", line):
@@ -24,7 +24,8 @@ def settings(text):
 
 
 def environment(unit, instance):
-    """What the unit's programs are told: variables of the unit, then those of its file."""
+    """Returns the environment of the unit's programs: variables of the unit, then those of its
+    file."""
     words = shlex.split(" ".join(unit["Environment"]))
     for path in unit["EnvironmentFile"]:
         words += shlex.split(pathlib.Path(path.replace("%i", instance)).read_text(), comments=True)
@@ -32,7 +33,7 @@ def environment(unit, instance):
 
 
 def command(line, variables):
-    """$NAME alone becomes words, ${NAME} a part of one."""
+    """A separate $NAME is split into words, ${NAME} is part of one word."""
     words = []
     for word in line.split():
         if re.fullmatch(r"\$\w+", word):
@@ -44,7 +45,7 @@ def command(line, variables):
 
 @contextlib.contextmanager
 def managed(words, folder):
-    """A process and what it tells its service manager, a message at a time. It is killed if it
+    """Yields a process and its messages to the service manager, one at a time. It is killed if it
     still runs at the end."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, \
             tempfile.TemporaryDirectory() as place, open(f"{place}/said", "w+") as said:
@@ -54,7 +55,7 @@ def managed(words, folder):
                               env=os.environ | {"NOTIFY_SOCKET": f"{place}/notify"}) as process:
             def told():
                 for _ in range(int(PATIENCE_S / 0.2)):
-                    ended = process.poll() is not None  # Before the look at what it told.
+                    ended = process.poll() is not None  # Read this before its messages.
                     with contextlib.suppress(TimeoutError):
                         return manager.recv(4096).decode()
                     if ended:
@@ -69,8 +70,8 @@ def managed(words, folder):
 
 
 def start_and_stop(test, words, folder, reloads):
-    """Starts a service, which must say that it is ready, and stops it, which it must say, too.
-    `reloads`: SIGHUP does not end it."""
+    """Starts a service, which must report that it is ready, and stops it, which it must report,
+    too. With `reloads`, SIGHUP does not end it."""
     with managed(words, folder) as (process, told):
         test.assertEqual(told(), "READY=1")
         if reloads:

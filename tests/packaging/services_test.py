@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""services_test.py PACKAGING CONFDIR PROGRAM…: the units of the build folder PACKAGING, run with
-the programs of the build; and completion of flags in bash. CONFDIR: where an installation has
+"""services_test.py PACKAGING CONFDIR PROGRAM…: runs the units of the build folder PACKAGING with
+the programs of the build, and tests completion of flags in bash. CONFDIR is the installed folder of
 configurations."""
 import os
 import pathlib
@@ -32,7 +32,7 @@ class Services(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def unit(self, name):
-        """The unit, with the examples below this test's folder instead of CONFDIR."""
+        """Returns the unit, with the examples below this test's folder instead of CONFDIR."""
         app = name.removeprefix("sluice-")
         place = self.folder / app
         place.mkdir()
@@ -73,7 +73,7 @@ class Services(unittest.TestCase):
 
 
 class Completion(unittest.TestCase):
-    """As bash divides words: also at "=" (COMP_WORDBREAKS)."""
+    """Splits words like bash, including at "=" (COMP_WORDBREAKS)."""
 
     def complete(self, *words):
         script = ('. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sluice; '

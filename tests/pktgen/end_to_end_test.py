@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""end_to_end_test.py SLUICE_PKTGEN: what is sent comes back on every interface, what the wire does
-to it is counted exactly, and what cannot be sent is told at the start."""
+"""end_to_end_test.py SLUICE_PKTGEN: sent frames come back on every interface, faults of the wire
+are counted exactly, and frames that cannot be sent are reported at the start."""
 
 import collections
 import json
@@ -20,7 +20,7 @@ APP = sys.argv.pop()
 NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ipu0",
         "coherent": "net_ipu0"}
 LOSSES = ("lost", "corrupted", "duplicated", "reordered", "foreign")
-# A device whose thread waits for a CPU must not make the generator give frames up.
+# A device whose thread waits for a CPU must not make the generator give up frames.
 PATIENT = ("--late_ms=60000",)
 
 
@@ -29,12 +29,13 @@ def run(*flags, eal=harness.MEMORY, until=()):
 
 
 def none(report):
-    """What a clean wire does to frames: a worker that catches up may send more than it holds."""
+    """Expected counters of a clean wire: a worker that catches up may send more than the wire
+    holds."""
     return dict.fromkeys(LOSSES, 0) | {"lost": report["wire"].get("loopback_full", 0)}
 
 
 def faulty(iface, faults, *flags):
-    """The report of a run whose wire does that to frames that come back."""
+    """Returns the report of a run whose wire applies this fault to returning frames."""
     eal = (*harness.MEMORY, "--no-pci", f"--vdev={NICS[iface]},wire=loopback,faults={faults},seed=3",
            harness.lcores(2))
     report, _ = run(f"--iface={iface}", *PATIENT, *flags, eal=eal)
@@ -66,8 +67,8 @@ class Interfaces(unittest.TestCase):
         self.assertAlmostEqual(report["mpps"], 4e-6)
 
     def test_what_the_wire_does_is_counted(self):
-        # A frame that is held back goes on when the wire has nothing else: most of the time, on a
-        # quiet machine.
+        # A frame that is held back continues when the wire is idle, as it usually is on a quiet
+        # machine.
         cases = (("drop:0.02", "fault_drop", "lost", 300),
                  ("dup:0.02", "fault_dup", "duplicated", 300),
                  ("corrupt:0.02", "fault_corrupt", "corrupted", 300),
@@ -117,7 +118,7 @@ class Interfaces(unittest.TestCase):
                     self.assertEqual({name: report[name] for name in LOSSES}, none(report))
                     small, large, later = report["streams"]
                     self.assertEqual(small["sent_pkts"], 25_000)
-                    # Layer 1: 1518 and 512 bytes, 20 more each: 16560 bits a pair, 5e7 bits.
+                    # Layer 1: 1518 and 512 bytes, 20 more each: 16560 bits per pair, 5e7 bits.
                     self.assertAlmostEqual(large["sent_pkts"], 2 * 5e7 / 16_560, delta=4)
                     self.assertAlmostEqual(later["sent_pkts"], 2000, delta=6 * 45)
 
@@ -130,7 +131,7 @@ class Captures(unittest.TestCase):
 
     @staticmethod
     def datagram(number, payload):
-        """UDP without a checksum in IPv4."""
+        """Returns UDP without a checksum in IPv4."""
         total = 28 + len(payload)
         ip = struct.pack(">BBHHHBBHII", 0x45, 0, total, 0, 0, 64, 17, 0, 0x0A000001 + number,
                          0x0A0000FF)
@@ -154,7 +155,7 @@ class Captures(unittest.TestCase):
 
     @unittest.skipUnless(harness.FULL, "suite slow: it takes some GiB of memory")
     def test_a_capture_beyond_a_gigabyte_is_refused_before_anything_is_sent(self):
-        # Snapped to 14 bytes each, with 1514 on the wire.
+        # Truncated to 14 bytes each, with 1514 on the wire.
         with open(self.path, "wb") as file:
             file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
             file.write((struct.pack("<IIII", 0, 0, 14, 1514) + bytes(12) + b"\x08\x00") * 720_000)
@@ -176,7 +177,7 @@ class Captures(unittest.TestCase):
     def test_gaps_are_kept(self):
         # 1 us apart in the capture, times 20000: 50 frames in a second.
         harness.write_capture(self.path, [self.datagram(i, bytes(30)) for i in range(50)])
-        for _ in range(5):  # A host that takes the CPU away makes the last frame late.
+        for _ in range(5):  # If the host withdraws the CPU, the last frame is late.
             report, _ = run(f"--pcap={self.path}", "--loops=1", "--gaps=original:10000", *PATIENT)
             self.assertEqual(report["streams"][0]["sent_pkts"], 50)
             if report["duration_s"] <= 0.6:
@@ -225,7 +226,7 @@ class Ends(unittest.TestCase):
                 self.assertEqual(code, 2)
                 self.assertEqual(len(errors.splitlines()), 1, errors)
                 self.assertTrue(errors.startswith("--iface=streaming: "), errors)
-                # Of a device that EAL was given, the queue says it.
+                # For a device on EAL's command line, the queue's error is reported.
                 code, errors = harness.fails(APP, *harness.MEMORY, "--no-pci", "--vdev=net_enso0",
                                              "--", "--iface=streaming", f"--streams={path}")
                 self.assertEqual(code, 2)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""rfc2544_test.py SLUICE_PKTGEN: the tests of RFC 2544, on devices whose caps it does not know."""
+"""rfc2544_test.py SLUICE_PKTGEN: the tests of RFC 2544, on devices with caps unknown to the
+generator."""
 import json
 import pathlib
 import random
@@ -16,10 +17,10 @@ APP = sys.argv.pop()
 NICS = {"packetized": "net_ipu0", "streaming": "net_enso0", "bilateral": "net_ipu0",
         "coherent": "net_ipu0"}
 SHORT = ("--trial_s=0.2", "--probe_s=0.05", "--settle_s=0.1", "--precision_percent=2")
-# A worker that waits for a CPU must not make the generator give frames up.
+# A worker that waits for a CPU must not make the generator give up frames.
 PATIENT = ("--late_ms=60000",)
-# On a host that takes CPUs away, a search says that there is no verdict; where it was the device's
-# CPU, the generator cannot know that, and the interval may be wrong.
+# On a host that withdraws CPUs, a search reports no verdict. The generator cannot detect this for
+# the device's CPU, so the interval may be wrong.
 TRIES = 3
 
 
@@ -30,7 +31,7 @@ def command(iface, test, *flags, wire="loopback"):
 
 
 def measure(iface, test, *flags, wire="loopback"):
-    """The exit code, the report's member, and what stands on standard error."""
+    """Returns the exit code, the report's member, and standard error."""
     done = subprocess.run(command(iface, test, "--stats_period_s=0", *flags, wire=wire),
                           capture_output=True, text=True, timeout=300, check=False)
     return done.returncode, json.loads(done.stdout)["rfc2544"], done.stderr
@@ -46,7 +47,8 @@ class Rfc2544(unittest.TestCase):
         for iface in NICS if harness.FULL else ("streaming",):
             with self.subTest(iface=iface):
                 for _ in range(TRIES):
-                    # 64 frames at once are 1.6 % of a trial: so much above the cap nothing is lost.
+                    # 64 frames in a burst are 1.6 % of a trial: up to this excess over the cap no
+                    # frame is lost.
                     code, found, error = measure(iface, "throughput", "--line_gbps=0.05", *SHORT,
                                                  wire="loopback,faults=police:20k/64")
                     self.assertEqual(code, 0 if found["verdict"] == "" else 1, error)
@@ -61,8 +63,8 @@ class Rfc2544(unittest.TestCase):
 
     @unittest.skipUnless(harness.FULL, "suite slow")
     def test_nineteen_of_twenty_intervals_hold_a_cap_that_nobody_knows(self):
-        """Log-uniform caps. Searches without a verdict report no interval; there may be as many.
-        Trials are shorter than the time between two pauses of a virtual machine."""
+        """Log-uniform caps. Searches without a verdict report no interval; any number of them is
+        accepted. Trials are shorter than the time between two pauses of a virtual machine."""
         draw, held, missed, none = random.Random(2544), 0, [], 0
         trial_s, bucket = 0.1, 64
         while held + len(missed) < 20 and none < 20:
@@ -74,7 +76,7 @@ class Rfc2544(unittest.TestCase):
             if code != 0:
                 none += 1
                 continue
-            # The bucket hides its excess in each trial, and trials offer whole frames.
+            # The bucket absorbs its excess in each trial, and trials offer whole frames.
             low = found["low_pps"] - (bucket + 1) / trial_s
             if low <= cap <= found["high_pps"] and found["limit"] == "device":
                 held += 1
@@ -87,7 +89,7 @@ class Rfc2544(unittest.TestCase):
         self.assertGreaterEqual(held, 19, missed)
 
     def verdict(self, *arguments, **wire):
-        """What a test found; skips the case where the host disturbed it again and again."""
+        """Returns the result of a test; skips the case if the host disturbed it repeatedly."""
         for _ in range(TRIES):
             code, found, error = measure(*arguments, **wire)
             self.assertEqual(code, 0 if found["verdict"] == "" else 1, error)
@@ -119,8 +121,8 @@ class Rfc2544(unittest.TestCase):
         self.assertEqual(found["longest_offered_pkts"], 7440)
         bursts = found["burst_pkts"]
         self.assertEqual(len(bursts), 10)
-        # 64 and what drains while n frames arrive: n (1 - 20 / 74.4) < 64 + 1. A host that takes
-        # the CPU away in the middle of a burst makes it longer, one that does so before it shorter.
+        # 64 and the frames that drain while n frames arrive: n (1 - 20 / 74.4) < 64 + 1. A host
+        # that withdraws the CPU in the middle of a burst makes it longer, before the burst shorter.
         self.assertLessEqual(statistics.median(bursts), 65 / (1 - 20_000 / 74_404) + 2)
         self.assertGreaterEqual(max(bursts), 40)
         self.assertAlmostEqual(found["bursts"]["average"], statistics.mean(bursts), places=3)
@@ -129,7 +131,7 @@ class Rfc2544(unittest.TestCase):
                          (min(bursts), max(bursts)))
 
     def test_what_was_not_offered_gives_no_verdict(self):
-        # 595 million frames a second; also where frames may leave a minute after they were due.
+        # 595 million frames per second; also where frames may leave a minute late.
         for test, *flags in (("back_to_back",), ("loss", "--late_ms=10"),
                              ("back_to_back", "--late_ms=10")):
             with self.subTest(test=test, flags=flags):

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""port_order_test.py PLUGIN PROGRAM…: programs call ethdev in the order that rte_ethdev.h demands,
-and see the link of their port. PLUGIN is a driver that ends the process at each call in a wrong
-state (net_strict.cc); drivers of real NICs read memory that is not there yet."""
+"""port_order_test.py PLUGIN PROGRAM…: programs call ethdev in the order that rte_ethdev.h requires,
+and observe the link of their port. PLUGIN is a driver that ends the process on each call in a wrong
+state (net_strict.cc); drivers of real NICs would access memory that does not exist yet."""
 import json
 import pathlib
 import re
@@ -23,7 +23,7 @@ SHORT = "--duration_s=0.05"
 
 
 def run(app, *flags, eal=STRICT, workers=1):
-    """Exit code, report and what was said to standard error."""
+    """Returns exit code, report and standard error."""
     return subprocess.run([PROGRAMS[app], *harness.MEMORY, harness.lcores(1 + workers), *eal, "--",
                            f"--workers={workers}", "--json=-", "--stats_period_s=0", *flags],
                           capture_output=True, text=True, timeout=harness.PATIENCE_S, check=False)
@@ -36,7 +36,7 @@ class PortOrder(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 closed = re.findall(r"net_strict\d: closed after (\d+) calls", done.stderr)
                 self.assertTrue(closed, done.stderr)
-                self.assertGreater(max(map(int, closed)), 8)  # An unused port is closed at once.
+                self.assertGreater(max(map(int, closed)), 8)  # Unused ports are closed immediately.
 
     def test_applications_start_and_stop(self):
         self.check((app, (f"--iface={iface}",), {})
@@ -59,8 +59,8 @@ class PortOrder(unittest.TestCase):
 
 
 class Link(unittest.TestCase):
-    """A link that goes down, in a run of a second. The host may keep a thread from its CPU for 100
-    ms."""
+    """A link that goes down, in a run of a second. The host may withhold the CPU from a thread for
+    100 ms."""
     PPS = 100_000
 
     def run_link(self, app, arguments, *flags):
@@ -84,11 +84,11 @@ class Link(unittest.TestCase):
                                      "--duration_s=1", "--settle_s=0.2")
         self.check_down(report, said, 0.3, 0.4)
         [stream] = report["streams"]
-        # A worker without a CPU at the end does not count what was due then.
+        # A worker without a CPU at the end does not count frames that were due then.
         due = stream["sent_pkts"] + stream["unsent_pkts"]
         self.assertAlmostEqual(due, self.PPS, delta=self.PPS / 10)
         self.assertGreater(report["unsent_pkts"], 0.25 * self.PPS)
-        # Sent before the generator saw that the link is down.
+        # Sent before the generator detected that the link is down.
         self.assertLess(report["lost"], 0.1 * self.PPS)
 
     def test_the_generator_waits_for_the_link(self):

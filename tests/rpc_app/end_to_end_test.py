@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""end_to_end_test.py SLUICE_RPC: sluice-rpc as users start it."""
+"""end_to_end_test.py SLUICE_RPC: runs sluice-rpc like a user."""
 import contextlib
 import json
 import os
@@ -21,7 +21,7 @@ PATIENCE_S = 60
 
 
 def run(*arguments):
-    """The report of a run that ends by itself, and the lines for people."""
+    """Returns the report of a run that ends by itself, and its other output."""
     done = subprocess.run([RPC, *arguments, "--json=-"], capture_output=True, text=True,
                           timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -29,7 +29,8 @@ def run(*arguments):
 
 
 def service(folder, body, version="1"):
-    """Builds a service whose procedure 0 of version 1 is `body`, as --services names it."""
+    """Builds a service whose procedure 0 of version 1 is `body`; returns its name for
+    --services."""
     x = pathlib.Path(folder) / "one.x"
     x.write_text(f"program P {{ version V {{ void NULL(void) = 0; }} = {version}; }} = 0x20000200;")
     source = pathlib.Path(folder) / "one.c"
@@ -39,20 +40,20 @@ def service(folder, body, version="1"):
     return f"{folder}/one.so:{x}"
 
 
-# Cores, and how they come and go: flags, and what must have happened (device counters). Every call
-# has an ending in each of them, and none is wrong.
+# Cores that are granted and revoked: flags, and the device counters that must be nonzero. In each
+# case every call has an ending, and none is wrong.
 CORES = [
-    # A core for each of more services than cores: idle cores are taken back and forth.
+    # More services than cores, with up to one core each: idle cores move between services.
     (["--cores=2", "--outstanding=4", "--run_calls=7"], ["rpc_switches", "rpc_yields"]),
-    # Several cores for one service: scaled up by calls that wait.
+    # Several cores for one service, added while calls wait.
     (["--cores=3", "--service_cores=3", "--services=echo", "--outstanding=16"], ["rpc_switches"]),
-    # Cores that nobody needs for a while are taken back, retired and woken.
+    # Cores that are idle for a while are revoked, retired and woken.
     (["--cores=4", "--service_cores=3", "--services=echo,add", "--outstanding=8",
       "--run_calls=50", "--retire_ms=1"], ["rpc_yields", "rpc_retires", "rpc_wakes"]),
     # Services that never wait lose their cores by interrupts.
     (["--cores=2", "--service_cores=2", "--outstanding=32", "--run_calls=1", "--slice_us=50"],
      ["rpc_switches", "rpc_yields"]),
-    # Calls in calls.
+    # Nested calls.
     (["--services=front,store", "--outstanding=4"], ["rpc_nested", "rpc_switches"]),
     (["--services=store,front,add", "--cores=3", "--service_cores=2", "--outstanding=8",
       "--retire_ms=2", "--run_calls=5"], ["rpc_nested"]),
@@ -61,7 +62,7 @@ CORES = [
 
 
 def processes_of(parent):
-    """The services' processes, by the name of their shared object."""
+    """Returns the services' processes by the name of their shared object."""
     found = {}
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -76,7 +77,7 @@ def processes_of(parent):
 
 class Runs(unittest.TestCase):
     def check_endings(self, report):
-        """Every call of the load generator has an ending; none is wrong."""
+        """Checks that every call of the load generator has an ending and that none is wrong."""
         self.assertEqual(report["missing"], 0, report)
         self.assertEqual(report["corrupted"], 0, report)
         self.assertEqual(report["unknown"], 0, report)
@@ -92,7 +93,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(report["services"], ["nothing", "echo", "add"])
         self.assertEqual(report["device"]["rpc_answered"], report["answered"])
         self.assertIn("Mcalls/s", lines)
-        # The twelve steps, of each call that is traced; the host jumps, and does nothing else.
+        # The twelve steps of each traced call; the host only jumps.
         steps = [line.split() for line in lines.splitlines() if line.startswith("  ")]
         for number in range(1, 13):
             self.assertEqual(sum(step[0] == str(number) for step in steps), 2, lines)
@@ -103,7 +104,7 @@ class Runs(unittest.TestCase):
         for flags, counters in CORES:
             with self.subTest(flags):
                 happened = False
-                for duration_s in (0.2, 2, 20):  # Longer where the host took the CPUs away.
+                for duration_s in (0.2, 2, 20):  # Longer if the host withdrew the CPUs.
                     report, lines = run(f"--duration_s={duration_s}", "--preempt_ms=30000",
                                         "--stats_period_s=0", "--handler_ms=10000",
                                         "--nested_ms=20000", "--timeout_ms=20000", *flags)
@@ -118,7 +119,7 @@ class Runs(unittest.TestCase):
                 self.assertTrue(happened, (counters, lines))
 
     def test_services_that_misbehave_harm_nobody_else(self):
-        """Processes that are killed, and such that keep their cores, under calls in calls."""
+        """Processes that are killed, and ones that never yield their cores, during nested calls."""
         with subprocess.Popen([RPC, "--json=-", "--duration_s=0", "--stats_period_s=0.05",
                                "--cores=3", "--service_cores=2", "--retire_ms=2",
                                "--outstanding=6", "--run_calls=2", "--preempt_ms=300",
@@ -130,7 +131,7 @@ class Runs(unittest.TestCase):
             services = ("libsluice_rpc_front", "libsluice_rpc_store", "libsluice_rpc_add")
             for service in services:
                 self.kill_one(process.pid, service, signal.SIGKILL)
-            # One that is stopped never gives its cores back, until it is ended for that.
+            # A stopped process never yields its cores until it is killed for that.
             for service in services[:2]:
                 self.kill_one(process.pid, service, signal.SIGSTOP)
             process.send_signal(signal.SIGINT)
@@ -142,12 +143,12 @@ class Runs(unittest.TestCase):
         self.assertEqual(report["lost"], 0, report)
 
     def kill_one(self, parent, service, how):
-        """Sends a signal to a service's process, and waits until there is another."""
+        """Sends a signal to a service's process, and waits until it is replaced."""
         sent = False
         while not sent:
             pid = self.wait_for_process(parent, service, 0)
             time.sleep(0.1)
-            with contextlib.suppress(ProcessLookupError):  # It was ended as one that hangs.
+            with contextlib.suppress(ProcessLookupError):  # It was killed because it hung.
                 os.kill(pid, how)
                 sent = True
         self.wait_for_process(parent, service, pid)
@@ -240,7 +241,8 @@ class Runs(unittest.TestCase):
                 self.assertIn("two.x: ADD has several arguments", done.stderr)
 
     def test_calls_under_way_at_the_end_are_answered(self):
-        """More than a burst of calls, each of which takes half as long as a quiet moment."""
+        """More than a burst of calls, each of which lasts half the time that defines a quiet
+        moment."""
         with tempfile.TemporaryDirectory() as folder:
             slow = service(folder, "usleep(5000); return 1;")
             for iface in ("packetized", "bilateral"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Instructions that an RPC costs its host, counted under callgrind: the same on every run.
+"""Counts the host's instructions per RPC under callgrind; the count is the same on every run.
 Arguments: valgrind, rpc_host_bench, the object and the .x file of the service `nothing`."""
 import re
 import subprocess
@@ -12,7 +12,7 @@ REQUESTS = 1000
 
 
 def count(name, *service):
-    """Instructions per request."""
+    """Returns the instructions per request."""
     done = subprocess.run(
         [VALGRIND, "--tool=callgrind", "--callgrind-out-file=/dev/null",
          f"--toggle-collect={name}", BENCH, name, str(REQUESTS), *service],
@@ -21,7 +21,8 @@ def count(name, *service):
 
 
 class Instructions(unittest.TestCase):
-    """The targets of an RPC without arguments and of one with 32 bytes, and what a service adds."""
+    """The targets of an RPC without arguments and of one with 32 bytes, and the cost of each
+    service."""
 
     def test_of_an_rpc(self):
         for name, service, most in (("HostAnswersNothing", (), 60), ("HostTakesArguments", (), 80),
@@ -30,7 +31,7 @@ class Instructions(unittest.TestCase):
                 found = count(name, *service)
                 print(f"{name} {found:.1f}", file=sys.stderr)
                 self.assertLessEqual(found, most)
-                self.assertGreater(found, 10)  # Else nothing was counted.
+                self.assertGreater(found, 10)  # Otherwise nothing was counted.
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""veth_test.py SLUICE_RPC ODD_SERVICE: real clients. sluice-rpc on one end of a veth pair, in a
-network namespace on the other clients made by rpcgen, and rpcinfo, unmodified. Root only."""
+"""veth_test.py SLUICE_RPC ODD_SERVICE: real clients. sluice-rpc is on one end of a veth pair; in a
+network namespace on the other are clients made by rpcgen, and unmodified rpcinfo. Root only."""
 import contextlib
 import json
 import pathlib
@@ -22,20 +22,20 @@ SERVICE = sys.argv.pop()
 RPC = sys.argv.pop()
 HERE = pathlib.Path(__file__).resolve().parent
 SERVICES = ROOT / "apps/rpc/services"
-# Unpacked by scripts/setup: the package's service is not to run here.
+# scripts/setup unpacks it instead of installing it, because the package would start a service.
 RPCINFO = ROOT / "build/deps/rpcbind/usr/sbin/rpcinfo"
 PAIR = Veth("rpc")
 CLIENT, SERVER, CLIENT6, SERVER6 = "10.99.8.1", "10.99.8.2", "fd99:8::1", "fd99:8::2"
 PORT = 20049
 ODD = 0x20000777
-# Programs and versions of the services that come with sluice-rpc, and of odd.x.
+# Programs and versions of the bundled services, and of odd.x.
 PROGRAMS = {100000: (2, 3, 4), 0x20000101: (1,), 0x20000102: (1,), 0x20000103: (1,),
             0x20000104: (1,), 0x20000105: (1,), ODD: (1,)}
 PATIENCE_S = 60
 
 
 def build_client(folder, source, *x_files):
-    """A client, from rpcgen's stubs of what it calls."""
+    """Builds a client from rpcgen's stubs."""
     stubs = []
     for x in x_files:
         shutil.copy(x, folder)
@@ -50,7 +50,7 @@ def build_client(folder, source, *x_files):
 
 
 def there(*command):
-    """What it prints in the client's namespace."""
+    """Returns its output in the client's namespace."""
     done = subprocess.run(PAIR.command(*command), capture_output=True, text=True,
                           timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done
@@ -59,7 +59,7 @@ def there(*command):
 
 @contextlib.contextmanager
 def serving(address=SERVER, services="nothing,echo,add,store,front"):
-    """Its report, once it has ended."""
+    """Yields its report, which is complete after the block."""
     report = {}
     with subprocess.Popen([RPC, f"--wire={PAIR.here}", f"--ip={address}", "--json=-",
                            f"--services=portmap,{services},{SERVICE}:{HERE}/odd.x",
@@ -82,7 +82,7 @@ def words(*values):
 
 def call(program=ODD, version=1, procedure=6, rpc=2, credential=(0, b""), verifier=(0, b""),
          arguments=b""):
-    """RFC 5531 section 9; lengths are those of the bodies, padding is the caller's."""
+    """RFC 5531 section 9. Lengths are those of the bodies; the caller adds padding."""
     return words(42, 0, rpc, program, version, procedure, credential[0], len(credential[1])) \
         + credential[1] + words(verifier[0], len(verifier[1])) + verifier[1] + arguments
 
@@ -100,9 +100,9 @@ def denied(*more):
     return words(42, 1, 1, *more)
 
 
-# Behind each message, with another xid.
+# Sent after each message, with another xid.
 LAST = words(43) + call()[4:]
-# Message, and the reply that RFC 5531 section 9 has for it. FINE is procedure 6, FAIL 3, TURN 5.
+# Message, and the reply specified by RFC 5531 section 9. FINE is procedure 6, FAIL 3, TURN 5.
 ANSWERS = [
     ("AUTH_NONE", call(), accepted(0)),
     ("AUTH_SYS", call(credential=sys_credential()), accepted(0)),
@@ -125,22 +125,22 @@ ANSWERS = [
 
 class Clients(unittest.TestCase):
     def check(self, output, calls):
-        """What odd_client prints."""
+        """Checks the output of odd_client."""
         said = output.splitlines()
         self.assertEqual(said[0], f"good {calls}")
-        # libtirpc's words for SYSTEM_ERR and PROG_MISMATCH.
+        # libtirpc's texts for SYSTEM_ERR and PROG_MISMATCH.
         self.assertIn("Remote system error", said[1])
         self.assertEqual(said[2], "long: good")
         self.assertIn("Program/version mismatch; low version = 1, high version = 1", said[3])
 
 
 class OwnAddresses(Clients):
-    """Of which the kernel knows nothing."""
+    """Addresses unknown to the kernel."""
 
     def test_clients_of_rpcgen_are_answered_over_ipv4_and_ipv6(self):
         with tempfile.TemporaryDirectory() as folder:
             client = build_client(folder, "odd_client.c", HERE / "odd.x")
-            # Addresses, ports and calls; without a port the port mapper is asked.
+            # Addresses, ports and calls; without a port, the client queries the port mapper.
             for partial_checksums, runs in (
                     (False, ((SERVER, PORT, 1500), (SERVER, 0, 50), (SERVER6, 0, 300))),
                     (True, ((SERVER, PORT, 100), (SERVER6, 0, 50)))):
@@ -153,7 +153,7 @@ class OwnAddresses(Clients):
         with serving(f"{SERVER},{SERVER6}", "nothing") as report:
             for address, port, calls in runs:
                 self.check(there(client, address, str(port), str(calls)), calls)
-        # libtirpc sends a call again if it waits for long: then there are more.
+        # libtirpc repeats a call if it waits for long, so there may be more.
         self.assertGreaterEqual(report["device"]["rpc_answered"], sum(run[2] for run in runs))
         self.assertEqual(report["nic_drops"], 0, report)
         self.assertGreaterEqual(report["device"]["wire_reassembled"], len(runs))
@@ -180,21 +180,22 @@ class OwnAddresses(Clients):
                         self.assertEqual(line, "none" if reply is None else reply.hex())
 
 
-# The end of the veth as a port of DPDK, and NICs whose cable it is.
+# The end of the veth as a port of DPDK, and NICs that use it as their cable.
 PCAP = f"--vdev=net_pcap0,iface={PAIR.here},phy_mac=1"
 IPU = "--vdev=net_ipu0,wire=port:net_pcap0"
 ENSO = "--vdev=net_enso0,wire=port:net_pcap0"
 
 
 class EachInterface(Clients):
-    """That carries frames."""
+    """Each interface that carries frames."""
 
     @contextlib.contextmanager
     def serving(self, interface, *vdevs):
-        """Its report, once it has ended."""
+        """Yields its report, which is complete after the block."""
         report = {}
         port = vdevs[-1].split("=", 1)[1].split(",")[0]
-        # sluice-rpc becomes this program on the others; on coherent it hands out calls, not frames.
+        # sluice-rpc executes this program on the other interfaces; coherent transfers calls, not
+        # frames.
         with subprocess.Popen([RPC + "-frames", "--lcores=0@0-1,1@0-1", "--no-pci", "--no-huge", "-m", "512",
                                *vdevs, "--", f"--iface={interface}", f"--port={port}",
                                f"--ip={SERVER},{SERVER6}",
@@ -236,7 +237,7 @@ class EachInterface(Clients):
 
 
 class SharedAddresses(unittest.TestCase):
-    """That the kernel has, too, and serves TCP at."""
+    """Addresses that the kernel uses, too, with TCP servers."""
 
     @contextlib.contextmanager
     def up(self):
@@ -267,7 +268,7 @@ class SharedAddresses(unittest.TestCase):
                         row = [str(program), str(version), network, str(port)]
                         self.assertIn(row, [line[:4] for line in old])
                 self.assertIn(str(program), [line[0] for line in short])
-                # Asks the port mapper, then calls procedure 0 of every version that there is.
+                # Queries the port mapper, then calls procedure 0 of every registered version.
                 for arguments in (("-u", SERVER), ("-T", "udp", SERVER), ("-T", "udp6", SERVER6)):
                     said = rpcinfo(*arguments, str(program))
                     for version in versions:
@@ -277,7 +278,7 @@ class SharedAddresses(unittest.TestCase):
             self.assertEqual(len(said), 3, said)
             listed = rpcinfo("-l", SERVER, str(ODD), "1")
             self.assertIn(f"{SERVER}.78.81", [word for line in listed for word in line])
-        # The kernel said of no datagram that nobody is there.
+        # The kernel has not rejected any datagram.
         self.assertEqual(report["nic_drops"], 0, report)
         self.assertGreater(report["device"]["wire_kernel"], 0)
 

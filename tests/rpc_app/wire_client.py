@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """wire_client.py PROTOCOL ADDRESS PORT MESSAGE…: sends each message, hexadecimal, over udp or tcp
-and prints the reply to it, or `none`. Over UDP the first message is none of these: it is sent
-behind each, and its reply says that nothing else comes. `tcp!` is hostile before: it opens
-connections that never say anything, never finish a record, lie about its length, never read."""
+and prints the reply to it, or `none`. Over UDP the first message has a special purpose: it is sent
+after each of the others, and its reply shows that there are no further replies. `tcp!` first
+behaves like an attacker: it opens connections that are silent, never finish a record, announce
+wrong lengths, or never read."""
 import contextlib
 import socket
 import struct
@@ -32,7 +33,7 @@ class Peer:
             return b"" if reply[:4] == last[:4] else reply
 
     def over_tcp(self, message):
-        """One byte at first, then the rest of a fragment, and another fragment: one record."""
+        """Sends one byte first, then the rest of a fragment, and another fragment: one record."""
         half = len(message) // 8 * 4
         data = struct.pack(">I", half) + message[:half] \
             + struct.pack(">I", LAST | len(message) - half) + message[half:]
@@ -51,14 +52,14 @@ class Peer:
         return data
 
     def be_hostile(self):
-        """Returns what is to be kept open."""
+        """Returns the connections to keep open."""
         starts = [b""] * 100 + [b"\x80\x00\x00\x28half"] * 5 + [b"\xff" * 4, b"\x80\x00\x00"]
         opened = []
         for start in starts:
             opened.append(self.connect())
             with contextlib.suppress(ConnectionError):
                 opened[-1].sendall(start)
-        # Lists that nobody reads: the port mapper's procedure 4 (RFC 5531 section 9).
+        # Requests lists without reading them: the port mapper's procedure 4 (RFC 5531 section 9).
         dump = struct.pack(">11I", LAST | 40, 9, 0, 2, 100000, 3, 4, 0, 0, 0, 0)
         opened.append(self.connect())
         opened[-1].setblocking(False)

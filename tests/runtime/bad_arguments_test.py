@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""bad_arguments_test.py SLUICE_ECHO …: values that no flag may have, for every flag of every
-application. Each ends the run before it begins, with exit code 2 and one line that names the flag
-and the value; what is not there (files, folders, programs, CPUs, devices, addresses) is told at
-the start and not when a run is over."""
+"""bad_arguments_test.py SLUICE_ECHO …: invalid values for every flag of every application. Each
+ends the run before it begins, with exit code 2 and one line that names the flag and the value.
+Missing files, folders, programs, CPUs, devices and addresses are reported at the start, not at the
+end of a run."""
 
 import concurrent.futures
 import os
@@ -25,10 +25,10 @@ del sys.argv[1:]
 NOWHERE = "/nonexistent/folder/file"
 THIS = pathlib.Path(__file__).resolve()
 CONFIG = THIS.parents[2] / "configs" / "maglev-sample.json"
-# A capture without a frame.
+# A capture without frames.
 CAPTURE = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
 
-# The first flag of each line is wrong.
+# The first flag of each line is invalid.
 BAD = {
     "echo": f"""
         --iface=telepathy
@@ -307,13 +307,13 @@ BAD = {
         --notify=never --model=enso""",
 }
 
-# What may be there when a service starts again: a device, a primary process.
+# Devices and primary processes that may exist when a service restarts.
 ABSENT = (
     ("-a 0000:fe:1f.7", "-a 0000:fe:1f.7: there is no such PCI device"),
     ("--allow=fe:1f.7 --", "--allow=fe:1f.7: there is no such PCI device"),
     (f"--no-pci --proc-type=secondary --file-prefix=nobody_{os.getpid()}", "EAL does not start: "),
 )
-# EAL's own arguments, and how the last line begins. EAL says more before it.
+# EAL's arguments, and the start of the last line. EAL prints further lines before it.
 BAD_EAL = (
     ("--no-pci --no-huge -m 64 --vdev=net_nobody0",
      'EAL does not start: failed to parse device "net_nobody0": '),
@@ -340,7 +340,7 @@ def lines_of(app):
 
 
 def help_of(app):
-    """Flags that --help lists, and those of them that are switches."""
+    """Returns the flags that --help lists, and those of them that are boolean."""
     code, text, _ = run(app, "--help")
     assert code == 0
     listed = dict(re.findall(r"^  --(\w+) +(.*)$", text, re.M))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that an application sends by itself leave on every interface, in their order and
-unchanged, while it handles frames and while it rests. What is sent comes back: wire=loopback."""
+"""Frames that an application sends itself leave on every interface, in order and unchanged, while
+it handles frames and while it is idle. Sent frames come back: wire=loopback."""
 
 import json
 import os
@@ -21,7 +21,8 @@ SEEDS = 3000
 
 class Sender(unittest.TestCase):
     def run_until_done(self, iface):
-        """The report of a run that ends once every frame came back, or after a minute of none."""
+        """Returns the report of a run that ends once every frame came back, or after a minute
+        without any."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "report.json")
             app = subprocess.Popen([APP, *harness.MEMORY, "--", f"--iface={iface}",
@@ -52,7 +53,7 @@ class Sender(unittest.TestCase):
         self.assertEqual(report["answers"], SEEDS)
         self.assertEqual(report["replies"], 3 * SEEDS)
         self.assertEqual(report["sent_pkts"], 4 * SEEDS)  # Seeds and replies.
-        self.assertEqual(report["tx_pkts"], 5 * SEEDS)    # Answers, too.
+        self.assertEqual(report["tx_pkts"], 5 * SEEDS)    # Includes answers.
         self.assertEqual(report["rx_pkts"], 5 * SEEDS)
         self.assertEqual(report["consumed_pkts"], 4 * SEEDS)
         self.assertEqual(report["rx_bytes"], report["tx_bytes"])

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""stations_test.py MAGLEV KV SCHED RPC CHAIN: applications that serve a station accept frames for
-its address alone. The NIC drops the others where it can filter (net_ipu), the application where it
-cannot (net_enso, net_pcap); ARP and neighbour discovery still work."""
+"""stations_test.py MAGLEV KV SCHED RPC CHAIN: applications that serve a station accept only frames
+for its address. The NIC drops other frames if it can filter (net_ipu), otherwise the application
+drops them (net_enso, net_pcap); ARP and neighbour discovery still work."""
 import json
 import os
 import pathlib
@@ -20,12 +20,13 @@ import harness  # pylint: disable=wrong-import-position
 PROGRAMS = dict(zip(("maglev", "kv", "sched", "rpc", "chain"), sys.argv[1:]))
 del sys.argv[1:]
 CLIENT_MAC, OURS, OURS6, VIP = "02:00:00:00:00:c1", "10.0.0.2", "fe80::2", "192.0.2.10"
-PCAP_MAC = bytes.fromhex("027063617000")  # Of net_pcap0, in DPDK's driver.
+PCAP_MAC = bytes.fromhex("027063617000")  # The address of net_pcap0, from DPDK's driver.
 BROADCAST, MULTICAST = b"\xff" * 6, bytes.fromhex("01005e000001")
 
 
 def model_mac(name):
-    """Of a model NIC of this name: FNV-1a (lib/emulator/running_model.cc)."""
+    """Returns the MAC address of a model NIC of this name: FNV-1a
+    (lib/emulator/running_model.cc)."""
     value = 0x811c9dc5
     for byte in name.encode():
         value = (value ^ byte) * 0x01000193 & 0xffffffff
@@ -43,7 +44,7 @@ WAYS = {
 
 
 def stations(mac):
-    """Addresses that others could have: each differs from `mac` in one byte."""
+    """Returns addresses of possible other stations: each differs from `mac` in one byte."""
     return [mac[:i] + bytes((mac[i] ^ 2,)) + mac[i + 1:] for i in range(6)]
 
 
@@ -62,7 +63,8 @@ def read_capture(path):
 
 class Stations(unittest.TestCase):
     def run_frames(self, app, way, frames, expected, *flags):
-        """`frames`: of the MAC address. `expected`: (sent, passed on, of other stations)."""
+        """`frames` returns frames for a MAC address. `expected` is (sent, passed on, for other
+        stations)."""
         vdev, mac, filters = WAYS[way]
         sent, passed, others = expected
         drops, nic_drops = (passed, others) if filters else (passed + others, 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Verdicts on model NICs that a cable joins."""
+"""Verdicts on model NICs that are joined by a cable."""
 import unittest
 
 import samples  # pylint: disable=unused-import
@@ -9,8 +9,8 @@ import cable_report
 
 
 class CableVerdicts(unittest.TestCase):
-    # Envelopes of three: the best. Of two rounds, packetized over net_memif: 20 / 10, 12 / 6, 5 / 5,
-    # 32 / 16, 25 / 15 and 17 / 11; in order 1, 1.55, 1.67, 2, 2, 2.
+    # Envelopes of three: the best. For two rounds, packetized over net_memif: 20 / 10, 12 / 6, 5 /
+    # 5, 32 / 16, 25 / 15 and 17 / 11; in order 1, 1.55, 1.67, 2, 2, 2.
     RATES = {"net_memif": (10.0, 6.0, 5.0), "packetized": (20.0, 12.0, 5.0),
              "streaming": (29.0, 17.0, 14.0), "bilateral": (40.0, 40.0, 39.0)}
 
@@ -30,7 +30,7 @@ class CableVerdicts(unittest.TestCase):
             self.assertIn("not measured", line)
         for line in cable_report.verdicts(self.samples(*self.RATES), False):
             self.assertIn("no verdict", line)
-        # Another size is no target.
+        # Other sizes have no target.
         for line in cable_report.verdicts(self.samples(*self.RATES, size=1518), True):
             self.assertIn("not measured", line)
 

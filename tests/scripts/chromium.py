@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A headless Chromium, driven through a pipe with its DevTools protocol: messages are JSON, each
-ended by a zero byte, on descriptors 3 (to it) and 4 (from it)."""
+"""A headless Chromium, controlled through a pipe with its DevTools protocol: messages are JSON,
+each terminated by a zero byte, on descriptors 3 (to it) and 4 (from it)."""
 import base64
 import json
 import os
@@ -16,7 +16,7 @@ PATIENCE_S = 60
 
 
 class Chromium:
-    """One page. `events`: all that it has told so far, as (method, parameters)."""
+    """One page. `events` contains all events so far, as (method, parameters)."""
 
     def __init__(self, width=1200, height=900):
         self.profile = tempfile.TemporaryDirectory()
@@ -43,7 +43,7 @@ class Chromium:
         return self
 
     def __exit__(self, *_):
-        os.close(self.to)  # The end of its input ends it.
+        os.close(self.to)  # It exits at the end of its input.
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
@@ -63,7 +63,7 @@ class Chromium:
         return json.loads(text)
 
     def call(self, method, **parameters):
-        """The result of a command."""
+        """Returns the result of a command."""
         self.number += 1
         asked = {"id": self.number, "method": method, "params": parameters}
         if self.session:
@@ -86,7 +86,7 @@ class Chromium:
                 raise TimeoutError(f"{path} does not load")
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression."""
+        """Returns the value of a JavaScript expression."""
         done = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         if "exceptionDetails" in done:
             raise RuntimeError(done["exceptionDetails"]["text"])
@@ -97,16 +97,16 @@ class Chromium:
                   features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def screenshot(self, path):
-        """PNG of the whole page."""
+        """Writes a PNG of the whole page."""
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
         pathlib.Path(path).write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self):
-        """As printed."""
+        """Returns a PDF of the printed page."""
         return base64.b64decode(self.call("Page.printToPDF", printBackground=False)["data"])
 
     def errors(self):
-        """Exceptions of scripts, errors on the console and in the log."""
+        """Returns exceptions of scripts, and errors on the console and in the log."""
         return [(method, said) for method, said in self.events
                 if method == "Runtime.exceptionThrown"
                 or method == "Runtime.consoleAPICalled" and said["type"] in ("error", "assert")

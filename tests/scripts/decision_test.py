@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which interface scripts/report chooses for a workload, how often it may be wrong, and the sentences
-about it."""
+"""Tests the choice of an interface by scripts/report, the probability of an error, and the
+sentences about it."""
 import itertools
 import random
 import unittest
@@ -42,8 +42,8 @@ class Decisions(unittest.TestCase):
             self.assertEqual((one.choice, one.left_out), (choice, left_out), one.why)
 
     def test_all_orders_of_a_workload_hold_together(self):
-        # Of nine rounds the least, or the two least, go against a pair: 4 or 10 of 512 outcomes. The
-        # first of six pairs needs 0.05 / 6, a pair alone 0.05.
+        # Of nine rounds the smallest one or two contradict a pair: 4 or 10 of 512 outcomes. The
+        # first of six pairs needs 0.05 / 6, a single pair 0.05.
         def ratios(against, pairs):
             found = paired.ratio([2.0] * (9 - against) + [1 / 1.5 - 0.01 * n for n in range(against)],
                                  [1.0] * 9)
@@ -92,13 +92,13 @@ class Decisions(unittest.TestCase):
                     sum(c < d for c, d in zip(cycles[best], cycles[iface])) >= 7
                     for best in one.choice), (workload, iface))
         self.assertGreaterEqual(verdicts, 12)
-        # The one where a worse interface was promoted: bilateral was cheaper in 6 of 9 rounds.
+        # The workload that once promoted a worse interface: bilateral was cheaper in 6 of 9 rounds.
         one = self.decide(*measurements.busy_host()["increment random"])
         self.assertNotEqual(one.choice, ("packetized",))
 
     def test_an_interface_against_itself_rarely_has_a_verdict(self):
-        # Four interfaces with the samples of one, drawn anew; every second run, rounds differ by
-        # what all of a round see. In 1,000 runs on a busy host at most 5 % may have a verdict.
+        # Four interfaces with resampled samples of one; every second run adds noise that all
+        # samples of a round share. In 1,000 runs on a busy host at most 5 % may have a verdict.
         series = [[one["cycles_per_pkt"] for one in found if one["iface"] == iface]
                   for found in measurements.busy_host().values()
                   for iface in ("packetized", "streaming", "bilateral", "coherent")]

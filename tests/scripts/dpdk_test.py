@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which trees of DPDK's sources scripts/build and scripts/dpdk accept."""
+"""Tests which trees of DPDK's sources scripts/build and scripts/dpdk accept."""
 import pathlib
 import subprocess
 import tempfile
@@ -31,7 +31,7 @@ class Sources(unittest.TestCase):
         for version in ("22.11.11", "24.110.1", "124.11", ""):
             with self.subTest(version=version):
                 (self.tree / "VERSION").write_text(version + "\n", encoding="utf-8")
-                # The folder is the caller's: relative names are relative to where it is.
+                # Relative names are relative to the caller's folder.
                 self.check_refused(run(build, "--dpdk=24.11", "--dpdk-source=dpdk", "release",
                                        cwd=self.tree.parent),
                                    f"--dpdk-source={self.tree}", f"'{version}'", "24.11")

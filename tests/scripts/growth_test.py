@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a packet costs while tables grow: points, curves, their verdicts."""
+"""Tests the cost of a packet as tables grow: points, curves, their verdicts."""
 import json
 import tempfile
 import unittest
@@ -12,7 +12,7 @@ import growth
 
 class Growth(unittest.TestCase):
     def measured(self, cost, repeats=1, deadline=float("inf")):
-        """cost: of an interface and the flags of a point."""
+        """`cost` returns the cost for an interface and the flags of a point."""
         asked = []
 
         def app_sample(app, iface, flags, duration_s):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/host_setup against a fake /sys and /proc (SLUICE_SYSFS)."""
+"""Tests scripts/host_setup with a fake /sys and /proc (SLUICE_SYSFS)."""
 import os
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ DEVICE = f"sys/bus/pci/devices/{NIC}"
 
 
 class Host(unittest.TestCase):
-    """A well-prepared host; tests spoil it."""
+    """A well-prepared host; tests modify it."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -142,7 +142,7 @@ class Hugepages(Host):
 
 class Binding(Host):
     def test_bind_takes_the_nic_from_its_driver_and_overrides_the_choice(self):
-        code, text = self.run_script("bind", NIC) # No kernel here follows: the script must notice.
+        code, text = self.run_script("bind", NIC)  # The fake kernel ignores it.
         self.assertEqual(code, 1)
         self.assertIn("did not bind", text)
         self.assertEqual(self.get("sys/bus/pci/drivers/ice/unbind"), NIC)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""left_runs_test.py PROGRAM: nothing of a test stays in DPDK's runtime folder, and scripts/left_runs
-finds what does. PROGRAM: a test program that starts EAL."""
+"""left_runs_test.py PROGRAM: tests leave no files in DPDK's runtime folder, and scripts/left_runs
+finds such files. PROGRAM is a test program that starts EAL."""
 import fcntl
 import os
 import pathlib
@@ -48,7 +48,7 @@ class LeftRuns(unittest.TestCase):
         before = self.folder / "before"
         before.write_text("known\n", encoding="utf-8")
         with open(self.dpdk / "locked" / "config", "r+b") as config:
-            fcntl.lockf(config, fcntl.LOCK_EX)  # As EAL's primary process does.
+            fcntl.lockf(config, fcntl.LOCK_EX)  # EAL's primary process holds this lock.
             self.assertEqual(self.run_here(LEFT_RUNS, f"--since={before}").stdout, "left\n")
         done = self.run_here(LEFT_RUNS, f"--since={self.folder}/none")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
@@ -58,7 +58,7 @@ class LeftRuns(unittest.TestCase):
         dead = self.dpdk / "sluice-killed-1"
         dead.mkdir()
         (dead / "config").touch()
-        os.utime(dead, (0, 0))  # A young one may belong to a program that starts.
+        os.utime(dead, (0, 0))  # A new one may belong to a program that is starting.
         done = self.run_here(PROGRAM, "--gtest_filter=-*")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.names(), [])

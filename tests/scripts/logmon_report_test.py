@@ -12,7 +12,7 @@ import targets
 
 def logmon_engine(bare, scanner=2.0, state=41 << 20, given_up=0,
                   sources=100000):
-    """At 2.5 GHz. Chunks of another size are nobody's."""
+    """At 2.5 GHz. Chunks of other sizes are ignored."""
     def scan(rule_set, chunk, cycles):
         return {"set": rule_set, "chunk_bytes": chunk, "bare_cycles_per_byte": cycles,
                 "scanner_cycles_per_byte": scanner, "scanner_ratio": cycles / scanner,
@@ -34,7 +34,7 @@ class LogmonVerdicts(unittest.TestCase):
         return line
 
     def test_streaming_is_held_against_bare_hyperscan_by_the_byte(self):
-        for cycles, end in ((2000.0, "0.90: met"), (2100.0, "0.86: NOT MET")):  # 2.0, 2.1 a byte.
+        for cycles, end in ((2000.0, "0.90: met"), (2100.0, "0.86: NOT MET")):  # 2.0, 2.1 per byte.
             lines = self.lines(logmon("streaming", cycles),
                                engine=[logmon_engine(c) for c in (1.8, 1.7, 1.9, 9.0, 9.9)])
             line = self.found(lines, "light", "bare")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of measurements, as small as they can be, for the tests of scripts/report."""
+"""Minimal files of measurements, for the tests of scripts/report."""
 import copy
 import json
 import pathlib
@@ -17,7 +17,7 @@ MANIFEST = {"git": "0123456789abcdef", "cpu": "Some CPU", "cpus": 2, "hugepages"
                          {"ping_pong_cycles": 320.0, "stream_cycles": 13.5}],
             "instructions": {"packetized": 60.5, "streaming": 64.4, "bilateral": 60.3},
             "engines": {}, "comparison": None}
-# Of nine quiet samples, relative to the best of them.
+# Nine quiet samples, relative to the best of them.
 QUIET = (1.0, 1.005, 1.01, 1.015, 1.02, 1.025, 1.03, 1.035, 1.04)
 SLOPPY = (1.0, 1.4, 1.5, 1.6, 1.65, 1.7, 1.75, 1.8, 1.9)  # The quartile is half above the best: noisy.
 
@@ -35,7 +35,8 @@ def samples(iface, cycles, factors=QUIET, **fields):
 
 
 def busy_host():
-    """Samples by workload, of echo on two busy vCPUs: 9 rounds, 41 of 56 rows were noisy."""
+    """Returns samples of echo by workload, from two busy vCPUs: 9 rounds, 41 of 56 rows were
+    noisy."""
     path = pathlib.Path(__file__).with_name("busy_host.json")
     return {workload: [
         sample(iface, cycles, traffic=workload.split()[1], number=number, mode=workload.split()[0],
@@ -46,13 +47,14 @@ def busy_host():
 
 
 def throughput(*found, **manifest):
-    """A run of these samples."""
+    """Returns a run of these samples."""
     manifest = copy.deepcopy(MANIFEST) | manifest
     return {"manifest": manifest, "rows": rows.build_rows(list(found), manifest["hugepages"])}
 
 
 def usual(factor=1.0):
-    """Three interfaces, two kinds of traffic; of 1518 packetized is noisy, and two take turns."""
+    """Three interfaces, two kinds of traffic. With 1518, packetized is noisy, and two are
+    alternately cheaper."""
     return throughput(*samples("packetized", 50.0 * factor), *samples("streaming", 20.0 * factor),
                       *samples("bilateral", 10.0 * factor),
                       *samples("packetized", 90.0, SLOPPY, traffic="1518"),
@@ -91,7 +93,7 @@ ZERO_LOSS = {"manifest": MANIFEST, "zero_loss": [
 
 
 def write(folder, **files):
-    """Paths of files by name."""
+    """Writes the files; returns paths by name."""
     paths = []
     for name, data in files.items():
         path = pathlib.Path(folder) / f"{name}.json"

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/merge_captures on captures written here byte by byte (pcap-savefile(5))."""
+"""Tests scripts/merge_captures on captures that are written byte by byte here
+(pcap-savefile(5))."""
 import pathlib
 import struct
 import subprocess
@@ -13,7 +14,7 @@ ETHERNET, RAW_IP = 1, 101
 
 
 def capture(records, magic=MICROSECONDS, order="<", linktype=ETHERNET):
-    """records: (seconds, fraction, original length, bytes)."""
+    """`records` are (seconds, fraction, original length, bytes)."""
     out = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, linktype)
     for seconds, fraction, original, data in records:
         out += struct.pack(order + "IIII", seconds, fraction, len(data), original) + data
@@ -22,7 +23,7 @@ def capture(records, magic=MICROSECONDS, order="<", linktype=ETHERNET):
 
 class Merge(unittest.TestCase):
     def merge(self, *options, **files):
-        """Returns (records of the result, what the script printed)."""
+        """Returns (records of the result, the script's output)."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             for file, content in files.items():

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """prometheus_test.py SLUICE_X …: the metrics of each program follow Prometheus's conventions, and
-the alert rules of configs/prometheus do what their table says: by promtool, of the package
-prometheus, which scripts/setup --all unpacks. The rules name no metric that no program has."""
+the alert rules of configs/prometheus work as their tests specify, according to promtool from the
+package prometheus, which scripts/setup --all unpacks. The rules refer only to existing metrics."""
 
 import pathlib
 import re
@@ -26,17 +26,17 @@ CONFIGS = ROOT / "configs" / "prometheus"
 UNPACKED = ROOT / "build" / "deps" / "prometheus" / "usr" / "bin" / "promtool"
 PROMTOOL = shutil.which("promtool") or (str(UNPACKED) if UNPACKED.exists() else None)
 MISSING = "promtool is not here: scripts/setup --all fetches it"
-# What makes each program say all that it may.
+# Flags that enable all metrics of each program.
 FLAGS = {"kv": ("--ip=10.0.0.2", "--register=127.0.0.1:9/x/", "--snapshot={folder}/items"),
          "telemetry": ("--export_ipfix=127.0.0.1:9", "--epoch_s=0.05", "--columns=1024",
                        "--levels=2"),
          "logmon": (), "maglev": (), "echo": ()}
-# Of Prometheus itself.
+# Metrics of Prometheus itself.
 SCRAPED = {"up"}
 
 
 def page_of(app):
-    """What a scrape of a running program gets, once what it says of its work is there."""
+    """Returns a scrape of a running program, after its first metrics have appeared."""
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
             [BINARIES[app], *harness.MEMORY, "--no-pci", harness.lcores(2), "--", "--metrics=0",

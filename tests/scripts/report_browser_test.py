@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """report_browser_test.py SCREENSHOTS: the page of scripts/report in a headless Chromium: no errors,
-no requests, pictures with the numbers of the JSON, sorting, light, dark and print. Leaves
+no requests, pictures with the numbers of the JSON, sorting, light, dark and print. Stores
 screenshots in a folder."""
 import pathlib
 import sys
@@ -49,7 +49,7 @@ class Browser(unittest.TestCase):
         cls.folder.cleanup()
 
     def tearDown(self):
-        self.browser.evaluate("0")  # What it has told meanwhile is read.
+        self.browser.evaluate("0")  # This reads the pending events.
         self.assertEqual(self.browser.errors(), [])
         self.assertEqual({url.split("#")[0] for url in self.browser.requests()},
                          {pathlib.Path(self.place).resolve().as_uri()})
@@ -119,7 +119,7 @@ class Browser(unittest.TestCase):
           table => table.getBoundingClientRect().right))"""
         with chromium.Chromium() as other:
             other.open(place)
-            # A4 within margins of 1 cm is 718 pixels wide.
+            # A4 with margins of 1 cm is 718 pixels wide.
             for width, media in ((1280, ""), (718, "print")):
                 other.call("Emulation.setDeviceMetricsOverride", width=width, height=900,
                            deviceScaleFactor=1, mobile=False)

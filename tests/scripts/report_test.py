@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/report: what it calls a change, which files it takes, and what stands on
-the page. Samples are written by hand; every expected value is worked out from them here."""
+"""Tests scripts/report: the changes that it reports, the files that it accepts, and the contents of
+the page. Samples are written by hand, and every expected value is derived from them here."""
 import copy
 import functools
 import html.parser
@@ -41,7 +41,7 @@ class Apart(unittest.TestCase):
                 (low, high, max, "worse"), (high, low, max, "better"),
                 ([1, 2, 3, 4, 6.5], high, min, "within noise"), (low, low, min, "within noise"),
                 ([1, 2, 3, 4], high, min, "too few samples"), ([], high, min, "too few samples"),
-                # Of nine the six best count: three disturbed samples change nothing.
+                # Of nine samples the six best count: three disturbed samples change nothing.
                 ([1, 2, 3, 4, 5, 6, 90, 91, 92], [7, 8, 9, 10, 11, 12, 13, 14, 15], min, "better"),
                 ([1, 2, 3, 4, 5, 60, 90, 91, 92], [7, 8, 9, 10, 11, 12, 13, 14, 15], min,
                  "within noise")):
@@ -107,7 +107,7 @@ class Comparisons(unittest.TestCase):
         said = comparison.lines(changes)
         self.assertEqual(said[0], "worse  echo increment packetized 64: cycles_per_pkt "
                                   "50.50 -> 60.60 (1.20x)")
-        # Seven rows, two figures each: of the three of 64 both changed.
+        # Seven rows, two figures each: both changed for the three rows with 64.
         self.assertIn("6 of 14 figures changed beyond noise", said)
         self.assertIn("2: no verdict: the old row is noisy", said)
 
@@ -169,7 +169,7 @@ class Inputs(unittest.TestCase):
 
 
 class Marks(html.parser.HTMLParser):
-    """Everything on a page that the tests look at."""
+    """Collects the elements of a page that the tests inspect."""
 
     def __init__(self, page):
         super().__init__()
@@ -275,7 +275,7 @@ class Page(unittest.TestCase):
             picture = pictures.bars("t", "x", "y", ["64"], ["a"], {("64", "a"): mark},
                                     ("measured", ""), "doubtful")
             [(y1, y2)] = re.findall(r'class="whisker".* y1="([-\d.]+)" y2="([-\d.]+)"', picture)
-            # From 3 to 15 of an axis that ends at 15: from a fifth of its height to its top.
+            # From 3 to 15 on an axis that ends at 15: from a fifth of its height to its top.
             self.assertEqual(min(float(y1), float(y2)), pictures.TOP)
             bottom = pictures.HEIGHT - pictures.BOTTOM
             self.assertAlmostEqual(max(float(y1), float(y2)),

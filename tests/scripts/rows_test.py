@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of the table: envelopes, ratios, the device as the limit; what is shown of them."""
+"""Rows of the table: envelopes, ratios, the device as the bottleneck, and their display."""
 import csv
 import itertools
 import json
@@ -35,7 +35,7 @@ class Rows(unittest.TestCase):
         [row] = rows.build_rows(samples, True)
         self.assertEqual((row["cycles_per_pkt"], row["mpps"], row["gbps"]), (6.0, 50.0, 25.0))
         self.assertEqual(row["mpps_spread"], {"low": 45.0, "value": 50.0, "high": 60.0})
-        # 0.9 of the time for 45, 50 and 60 packets a microsecond.
+        # 0.9 of the time for 45, 50 and 60 packets per microsecond.
         self.assertAlmostEqual(row["ns_per_pkt"], 1000 * 0.9 / 50)
 
     def test_rows_of_a_file_are_made_again_of_their_samples(self):
@@ -94,8 +94,9 @@ class Ratios(unittest.TestCase):
                    for one in (sample("packetized", p, 600 / p, round=i),
                                sample("streaming", s, 600 / s, round=i))]
         row, _ = rows.build_rows(samples, True)
-        # Of 15 ratios of two rounds the eighth: (1 / 10 + 1 / 6) / (1 / 22 + 1 / 60). Five pairs are
-        # too few for an interval, so it is from the least to the most. All agree: 2 of 32 outcomes.
+        # The eighth of 15 ratios of two rounds: (1 / 10 + 1 / 6) / (1 / 22 + 1 / 60). Five pairs
+        # are too few for an interval, so it ranges from the smallest to the largest. All agree: 2
+        # of 32 outcomes.
         found = row["cycles_ratio"]
         self.assertAlmostEqual(found["value"], (1 / 10 + 1 / 6) / (1 / 22 + 1 / 60))
         self.assertEqual([found[name] for name in ("low", "high", "pairs", "chance")],
@@ -156,7 +157,7 @@ class Paired(unittest.TestCase):
             self.assertEqual(paired.cost_ratio(ours, theirs)["chance"], as_far / 2 ** 7)
 
     def test_intervals_end_where_wilcoxons_table_says(self):
-        # Two-sided, 5 %: the largest sum of ranks that is rejected, of 6 to 20 pairs.
+        # Two-sided, 5 %: the largest rejected sum of ranks, for 6 to 20 pairs.
         for pairs, rejected in ((6, 0), (7, 2), (8, 3), (9, 5), (10, 8), (12, 13), (15, 25), (20, 52)):
             self.assertEqual(paired.outside(pairs), rejected, pairs)
             self.assertLessEqual(paired.chance_of(pairs, rejected), 0.05)
@@ -173,12 +174,12 @@ class Paired(unittest.TestCase):
     def test_intervals_hold_the_true_ratio(self):
         dice, held = random.Random(2), 0
         for _ in range(1000):
-            rounds = [dice.expovariate(1) for _ in range(9)]  # Noise that both of a round see.
+            rounds = [dice.expovariate(1) for _ in range(9)]  # Noise that both samples share.
             ours, theirs = ([cost * (1 + noise) + dice.expovariate(1) * cost for noise in rounds]
                             for cost in (3.0, 2.0))
             found = paired.cost_ratio(ours, theirs)
             held += found["low"] <= 1.5 <= found["high"]
-        self.assertGreaterEqual(held, 950)  # 96.1 % of nine pairs.
+        self.assertGreaterEqual(held, 950)  # 96.1 % for nine pairs.
 
     def test_limits_are_kept_or_not_where_the_interval_says_so(self):
         found = {"value": 0.5, "low": 0.4, "high": 0.6, "pairs": 6}

@@ -30,11 +30,11 @@ class Reports(unittest.TestCase):
         _, _, *rows, note = rpc_report.lines(measured(), COUNTS, LINE)
         self.assertEqual([row[:16].strip() for row in rows], list(P50))
         self.assertEqual(rows[0].split()[2:], ["0.40", "(0.40..0.40)", "4.00", "(4.00..4.00)"])
-        # 2.1 of 2.0 is within a tenth; 4.2 of 3.0 is not.
+        # 2.1 is within a tenth of 2.0; 4.2 is not within a tenth of 3.0.
         self.assertIn("2.10 (2.00..2.20)", rows[1])
         self.assertNotIn("noisy", rows[1])
-        # Rounds: 1.5, six of 2, 0.49. Of eight pairs Wilcoxon's table has 3, so the interval is from
-        # the fourth ratio of two rounds, (1 / 2.2 + 1 / 9) / (2 / 4.4), to the last but three.
+        # Rounds: 1.5, six of 2, 0.49. Wilcoxon's table has 3 for eight pairs, so the interval is
+        # from the fourth ratio of two rounds, (1 / 2.2 + 1 / 9) / (2 / 4.4), to the last but three.
         self.assertIn("2.00 (1.24..2.00)", rows[2])
         self.assertTrue(rows[2].endswith("400  noisy"), rows[2])
         self.assertIn("5.00 (3.11..5.00)", rows[3])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Samples of scripts/throughput written by hand, for the tests of its reports, which work out every
+"""Handwritten samples of scripts/throughput for the tests of its reports, which derive every
 expected value from them."""
 import pathlib
 import sys
@@ -22,14 +22,14 @@ def maglev(iface, cycles, traffic="16 flows", mode="ip", **fields):
 
 
 def kv(iface, cycles, traffic="1 request", **fields):
-    """As maglev."""
+    """Like maglev."""
     return sample(iface, cycles, 2500 / cycles, app="kv", mode="mica", traffic=traffic,
                   worker_busy=1.0, wire={"client_get_p50_ns": 1500, "client_get_p99_ns": 9000},
                   **fields)
 
 
 def logmon(iface, cycles, rule_set="light", **fields):
-    """Two datagrams of 1000 bytes each came; nothing was sent."""
+    """Two datagrams of 1000 bytes each were received; none was sent."""
     return sample(iface, cycles, 0.0, app="logmon", mode="lines", traffic=rule_set, rx_pkts=2,
                   tx_pkts=0, drops={},
                   logmon={"sources": {"line_datagrams": 2, "text_bytes": 2000}}, **fields)

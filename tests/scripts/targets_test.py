@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Verdicts on sluice-echo, and what the paper found beside what was measured."""
+"""Verdicts on sluice-echo, and the paper's ratios next to measured ones."""
 import unittest
 
 from samples import logmon, maglev, sample

@@ -9,7 +9,7 @@ import telemetry_report
 
 
 def telemetry_engine(ns, error=0.02, recall=0.99, member=50.0):
-    """univmon takes twice the time. `member`: ns of librte_member's sketch."""
+    """univmon takes twice the time. `member` is the time of librte_member's sketch in ns."""
     def contestant(time):
         return {"ns_per_packet": time, "are_top100": error, "are_top1000": 0.1,
                 "recall_at_100": recall, "memory_bytes": 8 << 20}
@@ -36,8 +36,8 @@ class TelemetryVerdicts(unittest.TestCase):
             self.assertTrue(line.endswith("not measured in this run"), line)
 
     def test_the_engine_has_a_fifth_of_rte_members_time_in_the_same_run(self):
-        # Pairs: 0.2, 0.1, 0.2, 0.1, 0.2. Of 15 ratios of two rounds the eighth is
-        # (1 / 52 + 1 / 90) / (1 / 10.4 + 1 / 9).
+        # Pairs: 0.2, 0.1, 0.2, 0.1, 0.2. The eighth of 15 ratios of two rounds is (1 / 52 + 1 / 90)
+        # / (1 / 10.4 + 1 / 9).
         runs = [telemetry_engine(ns, member=member) for ns, member in
                 ((10.0, 50.0), (5.0, 50.0), (10.4, 52.0), (9.0, 90.0), (20.0, 100.0))]
         line = self.verdicts(*runs)[3]

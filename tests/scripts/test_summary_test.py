@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The last lines of scripts/test, from logs written by hand."""
+"""The summary of scripts/test, from handwritten logs."""
 import json
 import pathlib
 import subprocess
@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 SUMMARY = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "test_summary"
-# What GoogleTest and unittest say at the end of a program.
+# The last lines of programs that use GoogleTest and unittest.
 GTEST = "[  PASSED  ] 4 tests.\n[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] Huge.Pages\n"
 UNITTEST = "Ran 9 tests in 0.1s\n\nOK (skipped=3)\n"
 

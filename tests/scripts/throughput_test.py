@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scripts/throughput runs, reads and says while it runs, and how it ends."""
+"""Tests the commands of scripts/throughput, its parsers, its progress output, and how it ends."""
 import argparse
 import contextlib
 import io
@@ -71,7 +71,7 @@ class Workloads(unittest.TestCase):
             self.assertEqual((given["log_as"], given["frame_size"]), ("lines", "1518"))
             filters = json.loads((ROOT / given["filters"]).read_text(encoding="utf-8"))["filters"]
             self.assertEqual(len(filters), {"light": 3, "heavy": 22}[traffic])
-        # 1518: FCS, Ethernet, IPv4 and UDP take 4 + 14 + 20 + 8.
+        # 1518: FCS, Ethernet, IPv4 and UDP use 4 + 14 + 20 + 8.
         self.assertEqual(workloads.LOGMON_CHUNK, 1472)
 
     def test_telemetry_counts_every_flow_with_the_settings_of_its_mode(self):
@@ -133,7 +133,7 @@ class Reports(unittest.TestCase):
 
 
 class Clock:
-    """Seconds that pass when the test says so."""
+    """A clock that the test advances."""
     now = 0.0
 
     def __call__(self):
@@ -189,7 +189,7 @@ class ProgressOfLongRuns(unittest.TestCase):
 
 
 class Interrupts(unittest.TestCase):
-    """What was measured is kept, and the exit code says that it is not all."""
+    """Results are kept, and the exit code shows that they are incomplete."""
 
     ROWS = ("--sizes=64,imix", "--mode=increment", "--pcap=none", "--no-peers")
 
@@ -228,7 +228,7 @@ class Interrupts(unittest.TestCase):
         code, kept, html, (printed, said) = self.measure(7, KeyboardInterrupt())
         self.assertEqual(code, 130)
         self.assertEqual(kept["manifest"]["stopped"], "interrupted")
-        # Four rows of a round, and half of the next, which goes the other way.
+        # Four rows of a round, and half of the next, which runs in reverse order.
         self.assertEqual([len(row["samples"]) for row in kept["rows"]], [1, 1, 2, 2])
         self.assertIn("ended early (interrupted)", html)
         self.assertIn("echo increment: worker cycles per packet", printed)

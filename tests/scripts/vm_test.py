@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/vm without a guest: which sources it fetches packages from, the archive that a guest boots
-with, and arguments that are refused."""
+"""Tests scripts/vm without a guest: the sources of its packages, the archive that a guest boots
+with, and rejected arguments."""
 import gzip
 import pathlib
 import re
@@ -82,7 +82,7 @@ class Archive(unittest.TestCase):
                                  "00:TRAILER!!!:"])
 
 
-# A reader of its own: name sizes include the NUL, and name and data are padded to 4 bytes.
+# An independent reader: name sizes include the NUL, and name and data are padded to 4 bytes.
 READ = """
 import sys
 data = open(sys.argv[1], "rb").read()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""zero_loss_run_test.py BUILD ...: scripts/zero_loss on real processes, each case as short as it can
-be. A host that takes CPUs away gives no verdict, which is no failure; a wrong one is."""
+"""zero_loss_run_test.py BUILD ...: scripts/zero_loss on real processes, with minimal durations. If
+the host withdraws CPUs there is no verdict, which is not a failure; a wrong verdict is."""
 import pathlib
 import sys
 import types
@@ -19,7 +19,7 @@ import run
 import zero_loss
 
 run.RELEASE = sys.argv[1]
-# A slow line, and a generator that gives no frame up: a busy host disturbs few trials then.
+# A slow line, and a generator that gives up no frames, so that a busy host disturbs few trials.
 zero_loss.LINE = ["--line_gbps=0.02", "--late_ms=60000"]
 CAP_PPS = 10_000
 BUCKET = 64
@@ -55,13 +55,13 @@ class Real(unittest.TestCase):
             self.assertRegex(row["verdict"], "^noise")
         else:
             self.skipTest(row["verdict"])
-        # A bucket hides an excess of so many frames a trial.
+        # A bucket absorbs an excess of this many frames per trial.
         self.assertLessEqual(row["low_mpps"] * 1e6, CAP_PPS + BUCKET / TRIAL_S)
         self.assertGreaterEqual(row["high_mpps"] * 1e6, CAP_PPS)
         self.assertGreater(row["generator_mpps"] * 1e6, CAP_PPS)
 
     def test_applications_return_what_they_get(self):
-        """Each at a rate that any host carries; of logs and requests, too."""
+        """Each at a rate that any host carries, including logs and requests."""
         for [app] in harness.each(("kv", "logmon", "maglev", "telemetry")):
             with self.subTest(app=app):
                 job = zero_loss.Searches(self.args(app=[app]), ["packetized"], False)

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""How scripts/zero_loss judges what sluice-pktgen says, what it sends, and how it reads what came.
+"""Tests how scripts/zero_loss judges the results of sluice-pktgen, the frames that it sends, and
+how it parses received ones.
 
-Expected values are worked out by hand, or from the formats' specifications.
+Expected values are derived by hand, or from the formats' specifications.
 """
 import contextlib
 import io
@@ -45,7 +46,7 @@ class Verdicts(unittest.TestCase):
     def test_a_rate_is_shown_only_where_the_device_was_the_limit(self):
         for said, alone, words in (
                 (found(), 8.0, ""),
-                # 0.9 of what the generator carries is the highest rate that it can be trusted with.
+                # The generator is reliable up to 0.9 of the rate that it carries alone.
                 (found(high=7.2e6), 8.0, ""),
                 (found(high=7.21e6), 8.0, "the generator was the limit: at least 2.000 Mpps; alone "
                  "it carries 8.000"),
@@ -98,7 +99,7 @@ class Verdicts(unittest.TestCase):
 
 
 class Searches(unittest.TestCase):
-    """A search that is played: what is asked, in which order, and what an interrupt keeps."""
+    """A simulated search: the requests, their order, and the results kept after an interrupt."""
 
     def job(self, answers, **given):
         args = types.SimpleNamespace(app=["echo"], frame_size="64", trial_s=1.0, limit_s=0,
@@ -147,7 +148,7 @@ class Searches(unittest.TestCase):
         self.assertEqual((len(job.rows), job.stopped), (2, "interrupted"))
 
     def ended(self, answers):
-        """The exit code of the script, and its last words."""
+        """Returns the exit code of the script, and its last output."""
         job, _ = self.job(answers)
         with contextlib.redirect_stderr(io.StringIO()) as said:
             code = ending.ended("zero_loss", types.SimpleNamespace(json="out.json"), job)
@@ -280,7 +281,8 @@ class Latency(unittest.TestCase):
                          {"grows": True, "lower": False, "comparable": False})
         self.assertEqual(self.judged(reactive=(2, 2)), {"grows": False})
         self.assertEqual(self.judged(packetized=(2, 3)), {})
-        # Each number of pipes by itself: the model with PCIe gains with two and not with eight.
+        # Each number of pipes is judged separately: the model with PCIe gains with two and not with
+        # eight.
         self.assertEqual(self.judged(reactive=(2, 3), prefetched=(2, 4), few=(2, 8),
                                      few_prefetched=(2, 4)),
                          {"grows": True, "lower": False, "lower, 2 pipes": True})

@@ -3,8 +3,8 @@
 """secondary_test.py PORTS NET_IPU NET_ENSO: several processes on the same ports, and the stock
 tools that are secondary processes: dpdk-proc-info, dpdk-dumpcap, dpdk-pdump. Needs hugepages.
 
-Port 0 is a net_ipu that two processes serve, net_ipu1 has a capture on its wire, and net_enso0 its
-pipes in the primary process."""
+Port 0 is a net_ipu that two processes serve, net_ipu1 has a capture on its wire, and the primary
+process uses the pipes of net_enso0."""
 import collections
 import glob
 import os
@@ -24,16 +24,16 @@ import harness
 import private_folder
 
 SKIP = 77
-# All processes map the pools here. EAL's own choice lies in AddressSanitizer's shadow; the kernel then
-# picks a place that a second process may already use for something else. It is also where net_ipu
-# would put its registers first: they must be elsewhere, and at one address in all processes.
+# All processes map the pools here. EAL's default is in AddressSanitizer's shadow; the kernel then
+# picks an address that a second process may already use. It is also the default address of
+# net_ipu's registers, so they must be elsewhere, and at the same address in all processes.
 BASE = "--base-virtaddr=0x200000000000"
 PATIENCE_S = 60
 FRAMES = 300
 
 
 class Process:
-    """A program whose output is read as it comes."""
+    """A program whose output is read as it arrives."""
 
     def __init__(self, *command, env=None):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -57,7 +57,7 @@ class Process:
         return self.wait_for(answer)
 
     def end(self, line=None, interrupt=False):
-        """Exit code; all output is in self.output."""
+        """Returns the exit code; all output is in self.output."""
         if interrupt:
             self.process.send_signal(signal.SIGINT)
         out, _ = self.process.communicate((line + "\n").encode() if line else None,
@@ -67,12 +67,12 @@ class Process:
 
 
 class Lab:
-    """Processes that share memory, and what they leave behind."""
+    """Processes that share memory, and cleanup of their files."""
 
     def __init__(self, ports, plugins, folder):
         self.prefix = f"secondary_{os.getpid()}"
         self.ports, self.plugins, self.folder = ports, plugins, folder
-        # Stock programs that take no EAL arguments find the drivers like this.
+        # Stock programs without EAL arguments find the drivers this way.
         preload = [os.environ.get("LD_PRELOAD", ""), *plugins]
         self.env = os.environ | {"LD_PRELOAD": ":".join(filter(None, preload))}
 
@@ -91,7 +91,7 @@ class Lab:
 
 
 def frame(i):
-    """Ethernet, IPv4, UDP of 64 to 163 bytes, each of its own content."""
+    """Returns Ethernet, IPv4, UDP of 64 to 163 bytes, each with unique contents."""
     payload = struct.pack(">I", i) + bytes(i % 251 for _ in range(18 + i % 100))
     udp = struct.pack(">HHHH", 1000, 2000 + i, 8 + len(payload), 0) + payload
     header = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), i, 0, 64, 17, 0,
@@ -103,7 +103,7 @@ def frame(i):
 
 
 def read_pcapng(path):
-    """Frames of enhanced packet blocks."""
+    """Returns the frames of enhanced packet blocks."""
     data, at, frames = pathlib.Path(path).read_bytes(), 0, []
     while at < len(data):
         kind, length = struct.unpack_from("<II", data, at)
@@ -124,7 +124,7 @@ def read_pcap(path):
 
 
 def shared_port(lab, primary):
-    """Two processes echo on queues of their own; the second one has no pipes."""
+    """Two processes echo on separate queues; the second one has no pipes."""
     second = lab.echo(1, 2, "--proc-type=secondary")
     second.wait_for("^ready 3$")
     ipu, ipu1, enso = (line for line in second.output.splitlines() if line.startswith("port "))
@@ -138,7 +138,7 @@ def shared_port(lab, primary):
     second.wait_for("net_enso0: pipes are read and written by the primary process alone")
     second.wait_for("^echoes$")
     primary.wait_for("^echoes$")
-    # It learns of a restart by itself, and of other bursts that it needs then.
+    # It detects a restart by itself, and that it then needs other bursts.
     second.say("pause", "^paused$")
     assert primary.say("restart", r"restarted (-?\d+)")[1] == "0", primary.output
     second.say("go on", "^goes on with Scalar Scattered$")
@@ -154,7 +154,7 @@ def proc_info(lab):
     for text in ("rx_good_packets: [1-9]", "model_rx_frames: [1-9]", "nb_wakeups: ",
                  "model_rx_pipe_full: "):
         assert re.search(text, done.output), f"no {text} in {done.output}"
-    # Two processes have echoed, and neither took or sent what is the other's.
+    # Two processes have echoed, and neither received or sent the other's packets.
     wrong = re.findall(r"(?:wire_corrupted|wire_duplicated|model_\w+_dma_faults|rx_bad_writeback|"
                        r"model_bad_doorbell): [1-9].*", done.output)
     assert not wrong, wrong
@@ -163,8 +163,8 @@ def proc_info(lab):
 
 
 def dumpcap(lab, primary, passed):
-    """All that passes net_ipu1, and some of what passes net_enso0. The tool ends after the burst in
-    which it has as many as asked for."""
+    """Captures all of net_ipu1, and some of net_enso0. The tool ends after the burst that reaches
+    the requested number."""
     path = os.path.join(lab.folder, "ipu.pcapng")
     tool = lab.tool("dpdk-dumpcap", f"--file-prefix={lab.prefix}", "-i", "net_ipu1",
                     "-c", str(2 * FRAMES), "-w", path)
@@ -183,7 +183,7 @@ def dumpcap(lab, primary, passed):
 
 
 def pdump(lab, primary, passed):
-    """Takes what net_enso0 receives, and lives with a port that comes meanwhile."""
+    """Captures the packets that net_enso0 receives, and survives a port that is added meanwhile."""
     path = os.path.join(lab.folder, "enso.pcap")
     tool = lab.tool("dpdk-pdump", f"--file-prefix={lab.prefix}", "--no-pci", "--",
                     "--pdump", f"device_id=net_enso0,queue=*,rx-dev={path}")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""paper_tables_test.py <sluice-paper-rows> <scripts/paper> <paper_tables.md>: what the values of
-the reproduction table follow from, how they are judged, and that the page shows what comes out."""
+"""paper_tables_test.py <sluice-paper-rows> <scripts/paper> <paper_tables.md>: the inputs of the
+values in the reproduction table, their verdicts, and that the page shows the results."""
 import concurrent.futures
 import json
 import os
@@ -21,10 +21,10 @@ sys.dont_write_bytecode = True
 import paper_tables  # pylint: disable=wrong-import-position
 import ranges  # pylint: disable=wrong-import-position
 
-# Short runs: what depends on what shows all the same.
+# Short runs suffice to show which values depend on which inputs.
 SMALL = {"requests": "40", "echo_frames": "3000", "watchdog": "1ms", "watchdog_tick": "100us",
          "range_share": "0.05", "rpc_calls": "3000"}
-# Counts that are what they are, or the model is broken.
+# Counts with exact values; other values mean that the model is broken.
 COUNTS = {"W5a", "W8a", "W9", "B1c", "B3a", "B3b", "B5g", "N1a", "N1b", "N1c", "N1d", "N2a", "N2b",
           "N2c", "N2d", "N2e", "N4a", "N5b", "L2", "L8mg", "L8ng"}
 OTHER_VALUES = {"rx_descriptor": "16", "tx_descriptor": "32", "descriptors_fetched": "512",
@@ -33,10 +33,10 @@ OTHER_VALUES = {"rx_descriptor": "16", "tx_descriptor": "32", "descriptors_fetch
                 "watchdog": "2ms", "watchdog_tick": "150us", "slow_stage": "3us"}
 
 
-# Verdicts that hold in a part of a range, one of each experiment: both sides of each limit.
+# Verdicts that hold in a part of a range, one of each experiment: tests both sides of each limit.
 LIMITS = (("F7b", "pipes_per_worker"), ("E1a", "fpga_payload"), ("L8nl", "reallocate"),
           ("F5d", "line_time"))
-# Estimates that only rows without a verdict follow from.
+# Estimates that affect only rows without a verdict.
 NO_VERDICT = {"offerer_validates"}
 
 
@@ -145,7 +145,7 @@ class Inputs(unittest.TestCase):
 
 
 class Values(unittest.TestCase):
-    """Each value of a paper: where it stands, and in which words."""
+    """Each value of a paper: its place, and the quotation."""
 
     @classmethod
     def setUpClass(cls):
@@ -223,7 +223,7 @@ class Verdicts(unittest.TestCase):
 
 
 class Ranges(unittest.TestCase):
-    """Where verdicts stand: values of ranges.json, and how they were found."""
+    """The ranges of verdicts: values of ranges.json, and the algorithm."""
 
     @classmethod
     def setUpClass(cls):
@@ -244,7 +244,8 @@ class Ranges(unittest.TestCase):
                 self.assertNotEqual(words[1:], words[:1], (row, name, falls))
 
     def test_an_input_without_a_source_has_a_range(self):
-        """What nobody measured is swept, unless it is the size of a sample or of no verdict."""
+        """Inputs that were not measured are swept, except sample sizes and inputs of rows without a
+        verdict."""
         inputs = self.sweeper.inputs.values()
         swept = {each["name"] for each in inputs if each["sweep"]}
         self.assertEqual({each["name"] for each in inputs
@@ -306,7 +307,7 @@ class Interrupt(unittest.TestCase):
                      f"--json={place}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                     text=True) as process:
                 for line in process.stderr:
-                    # Lines in a file: what is done, of how many, and what is left.
+                    # Lines in a file: completed steps, their total, and the remaining time.
                     self.assertRegex(line, r"^\[\d+/16, (\d+ s|\d+ min) left\] ")
                     if line.startswith("[2/16"):
                         break

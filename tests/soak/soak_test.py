@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""soak_test.py MINUTES DEVICE APP...: all applications side by side, each on its own traffic,
-queried by telemetry and by Prometheus without a pause. Once their tables are full, anonymous
-memory, descriptors and the files of DPDK's runtime folder must not grow from the first quarter of
-the run to the last. Works without root and without hugepages."""
+"""soak_test.py MINUTES DEVICE APP...: all applications in parallel, each with its traffic,
+continuously queried by telemetry and by Prometheus. Once their tables are full, anonymous memory,
+descriptors and the files of DPDK's runtime folder must not grow from the first quarter of the run
+to the last. Works without root and without hugepages."""
 
 import dataclasses
 import os
@@ -27,27 +27,27 @@ MINUTES = float(sys.argv[1])
 DEVICE, *APPS = sys.argv[2:]
 EAL = ["--no-huge", "-m", "512", "--no-pci"]
 FLAGS = {
-    # One policy and one channel for all of the run, where an application would play many and end.
+    # One policy and one channel for the whole run; by default the application plays many and ends.
     "sluice-sched": ["--policy=fifo_central", "--mode=swap", "--requests=network"],
-    # More than its memory holds, so that this is full while it warms up: a store takes pages as
+    # More than its memory holds, so that it is full after the warm-up: a store touches pages as
     # items reach them.
     "sluice-kv": ["--memory_mb=4", "--items=20000",
                   "--client=items=200000+get=0.5+zipf=0.99+outstanding=1024"],
 }
 PATIENCE_S = 120
-ASK_S = 0.5  # Between two rounds of questions.
+ASK_S = 0.5  # Between two rounds of queries.
 WARM_UP_S = 600
-REST_S = 10  # No process has gained as much as GROWTH_BYTES for so long: they are warm.
-# What a heap may gain by its own fragmentation; a leak of 1 KB a second is found in 30 minutes.
+REST_S = 10  # Processes are warm if none has gained GROWTH_BYTES for this long.
+# A heap may gain this much by fragmentation; a leak of 1 KB per second is found in 30 minutes.
 GROWTH_BYTES = 1 << 20
 
 
 @dataclasses.dataclass
 class Sample:
-    """What a process holds at a moment."""
+    """The resources of a process at one point in time."""
     memory: int       # Anonymous, resident, in bytes.
     descriptors: int
-    files: frozenset  # Of the runtime folder: names and sizes.
+    files: frozenset  # Names and sizes in the runtime folder.
 
 
 class Process:
@@ -69,7 +69,7 @@ class Process:
         return frozenset()
 
     def ask(self):
-        """One round of what operators ask for."""
+        """Runs one round of operators' queries."""
 
     def said(self, pattern):
         deadline = time.monotonic() + PATIENCE_S
@@ -84,7 +84,7 @@ class Process:
 
 
 class App(Process):
-    """A suite application; its --file-prefix is its own."""
+    """A suite application with a unique --file-prefix."""
     def __init__(self, program, arguments, folder):
         name = os.path.basename(program)
         eal = [] if "--" in arguments else ["--"]
@@ -161,7 +161,7 @@ class Soak(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, f"{growing}: memory does not come to rest")
 
     def run_for(self, processes, seconds):
-        """Samples of these seconds alone."""
+        """Runs for this many seconds, and keeps only their samples."""
         for process in processes:
             process.samples.clear()
         end = time.monotonic() + seconds

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Has spin check the model that is generated from the protocol's own rows: no assertion can fail
-in the safe variants, and one does in each unsafe one. promela_test.py GENERATOR TEMPLATE"""
+"""Makes spin check the model that is generated from the protocol's rows: no assertion can fail in
+the safe variants, and one does in each unsafe one. promela_test.py GENERATOR TEMPLATE"""
 import pathlib
 import sys
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""end_to_end_test.py SLUICE_TELEMETRY: captures of known flows through the model NICs, and what is
-reported of them beside what was counted here: printed, as JSON, CSV and IPFIX, to EAL's telemetry
-and to Prometheus. Works without root and without hugepages."""
+"""end_to_end_test.py SLUICE_TELEMETRY: sends captures of known flows through the model NICs and
+compares reports with exact counts: printed, as JSON, CSV and IPFIX, on EAL's telemetry and on
+Prometheus. Works without root and without hugepages."""
 
 import collections
 import csv
@@ -38,8 +38,8 @@ Flow = collections.namedtuple("Flow", "source destination protocol source_port d
 
 
 def frame_of(flow, payload_bytes):
-    """UDP or TCP (RFC 768, 9293) over IPv4 or IPv6 (RFC 791, 8200) over Ethernet. Checksums are
-    nobody's business here, but for the one of IPv4."""
+    """Returns UDP or TCP (RFC 768, 9293) over IPv4 or IPv6 (RFC 791, 8200) over Ethernet. Only the
+    IPv4 checksum is computed, since others are not checked."""
     source, destination = (ipaddress.ip_address(a) for a in (flow.source, flow.destination))
     ports = struct.pack(">HH", flow.source_port, flow.destination_port)
     payload = bytes(payload_bytes)
@@ -66,7 +66,7 @@ ARP = (bytes.fromhex("ffffffffffff0200000000020806") + bytes.fromhex("0001080006
 
 
 class Sample:
-    """A capture, and what there is in it."""
+    """A capture, and its exact counts."""
 
     def __init__(self, folder, ipv4_only):
         chance = random.Random(6)
@@ -92,14 +92,14 @@ class Sample:
         harness.write_capture(self.path, frames)
 
     def by(self, key, counts=None):
-        """Counts by another key, a function of a flow."""
+        """Returns counts by another key, a function of a flow."""
         sums = collections.Counter()
         for flow, count in (self.packets if counts is None else counts).items():
             sums[key(flow)] += count
         return sums
 
     def entropy(self):
-        """Σ f/N · log2(N/f) over flows."""
+        """Returns Σ f/N · log2(N/f) over flows."""
         total = sum(self.packets.values())
         return sum(f / total * math.log2(total / f) for f in self.packets.values())
 
@@ -150,7 +150,7 @@ class Running:
         return harness.wait_until(done, lambda: self.said()[-3000:], PATIENCE_S)
 
     def metric(self, name):
-        """Sum over labels; nothing if it is not there (yet)."""
+        """Returns the sum over labels; None if it does not exist (yet)."""
         with urllib.request.urlopen(self.url, timeout=PATIENCE_S) as answer:
             lines = answer.read().decode().splitlines()
         values = [float(line.split()[-1]) for line in lines
@@ -257,7 +257,7 @@ class Counting(Case):
                     error = abs(hitter["packets"]["value"] - truth)
                     within += error <= bound
                     self.assertLess(error, 4 * bound)
-                # 95 % are promised.
+                # 95 % are guaranteed.
                 self.assertGreaterEqual(within, 0.85 * len(key["heavy_hitters"]))
                 largest = {flow for flow, _ in sample.packets.most_common(5)}
                 self.assertEqual({flow_of(h) for h in key["heavy_hitters"][:5]}, largest)
@@ -308,8 +308,8 @@ class Counting(Case):
         self.assertFalse(key["table"]["complete"])
         self.assertEqual(key["table"]["flows"], 50)
         by = collections.Counter(hitter["counted_by"] for hitter in key["heavy_hitters"])
-        self.assertEqual(by, {"table": 50, "sketch": 10})  # 512 flows could stay.
-        # Too few packets for the sketch to converge: it counts all, too.
+        self.assertEqual(by, {"table": 50, "sketch": 10})  # 512 flows would fit.
+        # Too few packets for the sketch to converge, so it counts all, too.
         self.assertEqual({flow_of(h): h["packets"]["value"] for h in key["heavy_hitters"]},
                          sample.packets)
 
@@ -322,8 +322,8 @@ class Counting(Case):
 
 
 class Relay:
-    """Keeps IPFIX messages and passes them on to another collector on this machine, as that reads
-    them: what its socket has no room for would be gone."""
+    """Records IPFIX messages and forwards them to another collector on this machine at the
+    collector's pace, so that its socket does not overflow."""
 
     def __init__(self, collector):
         self.messages = []
@@ -352,14 +352,14 @@ class Relay:
         return self
 
     def __exit__(self, *_):
-        """Takes what is still in the socket."""
+        """Reads the rest of the socket."""
         self.ended.set()
         self.thread.join()
         self.socket.close()
 
 
 class Exporting(Case):
-    """All exports of one run, whose epochs are short."""
+    """All exports of one run with short epochs."""
 
     ROUNDS = 20
 
@@ -399,7 +399,7 @@ class Exporting(Case):
         self.assertGreater(telemetry["epochs"], 2)
         for kind in ("csv_epochs", "json_epochs"):
             self.assertEqual(telemetry["exports"][kind], telemetry["epochs"])
-        # JSON: epochs follow each other, and together they are the capture.
+        # JSON: epochs are contiguous, and their sum is the capture.
         self.assertEqual(len(epochs), telemetry["epochs"])
         self.assertEqual(epochs[-1], telemetry["last_epoch"])
         for before, after in zip(epochs, epochs[1:]):
@@ -442,7 +442,7 @@ class Exporting(Case):
                 flows[Flow(record[f"src{ip}_addr"], record[f"dst{ip}_addr"], record["proto"],
                            record["src_port"], record["dst_port"])] += record["in_packets"]
         self.assertEqual(flows, self.expected())
-        # Debian's nfdump shows firewall events, unless it is told otherwise.
+        # Debian's nfdump shows firewall events by default.
         self.assertNotIn("INVALID", self.nfdump_table)
         most = max((flow for flow in flows if "." in flow.source), key=flows.get)
         self.assertRegex(self.nfdump_table,
@@ -458,7 +458,7 @@ class Exporting(Case):
             if record["set"] == 259:
                 totals[record["domain"]] += int(record["packets"])
             elif record["domain"] == 7:
-                self.assertIn(record["set"], (256, 257))  # All is exact: there are no limits.
+                self.assertIn(record["set"], (256, 257))  # All values are exact.
                 six = "v6" if record["set"] == 257 else ""
                 flow = Flow(record["srcaddr" + six], record["dstaddr" + six],
                             int(record["protocol"]), int(record["srcport"]), int(record["dstport"]))
@@ -513,7 +513,7 @@ class Watching(Case):
         sample = self.sample()
         with Running("--keys=5-tuple,source/24,48", "--pace=fixed", "--probability=1",
                      "--epoch_s=0.2", f"--wire=pcap:{sample.path}+rate=50k") as run:
-            # One in which the host let the NIC run.
+            # An epoch in which the host let the NIC run.
             epoch = run.wait(lambda: (seen := run.ask("/sluice/telemetry/epoch"))
                              and seen.get("packets") and seen)
             self.assertEqual(epoch["exact_packets"], epoch["packets"])
@@ -588,7 +588,7 @@ class Merging(Case):
              "--epoch_s=3600", "--columns=1024", "--levels=3", "--top=3")
 
     def node(self, name, frames, *flags):
-        """The folder of its epochs."""
+        """Returns the folder of its epochs."""
         folder = os.path.join(self.folder.name, name)
         os.mkdir(folder)
         capture = os.path.join(folder, "pcap")
@@ -613,8 +613,8 @@ class Merging(Case):
 
     @staticmethod
     def counters(folder):
-        """All that the one file there counted: behind the header, the setup of two keys, the times
-        and the number of workers (lib/engine/telemetry/export/epoch_file.h)."""
+        """Returns all counters of the only file there: after the header, the setup of two keys, the
+        times and the number of workers (lib/engine/telemetry/export/epoch_file.h)."""
         [path] = Merging.files(folder)
         return pathlib.Path(path).read_bytes()[32 + 112 + 20:]
 
@@ -646,7 +646,7 @@ class Merging(Case):
             self.assertEqual(json.loads(file.read())["keys"], halves["keys"])
         with open(into["halves"] + "/csv", encoding="utf-8") as file:
             self.assertGreater(len(list(csv.DictReader(file))), 10)
-        # What was merged is merged like any other.
+        # Merged files can be merged again.
         self.assertEqual(self.merge(self.files(into["halves"], b))["packets"],
                          len(frames) + len(frames) - half)
 

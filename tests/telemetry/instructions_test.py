@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Instructions of the engine per packet while its table counts all flows, under callgrind: the same
-on every run. Arguments: valgrind, sluice-telemetry-epoch-bench."""
+"""Counts instructions of the engine per packet while its table counts all flows, under callgrind;
+the count is the same on every run. Arguments: valgrind, sluice-telemetry-epoch-bench."""
 import re
 import subprocess
 import sys
@@ -8,12 +8,12 @@ import unittest
 
 VALGRIND, BENCH = sys.argv[1:3]
 del sys.argv[1:3]
-PACKETS, SKIPPED = 3 << 15, 2 << 15  # Multiples of what the bench makes at once.
+PACKETS, SKIPPED = 3 << 15, 2 << 15  # Multiples of the bench's batch.
 
 
 class Instructions(unittest.TestCase):
     def test_the_table_costs_less_than_a_count_min(self):
-        """A count-min of 5 rows by 2^18 columns takes 123.2 in the same bench."""
+        """A count-min of 5 rows by 2^18 columns needs 123.2 in the same bench."""
         done = subprocess.run(
             [VALGRIND, "--tool=callgrind", "--callgrind-out-file=/dev/null",
              "--toggle-collect=Worker*", BENCH, "--traffic=fits", "--only=no_univmon",
@@ -22,7 +22,7 @@ class Instructions(unittest.TestCase):
         found = int(re.search(r"Collected : (\d+)", done.stderr)[1]) / (PACKETS - SKIPPED)
         print(f"{found:.1f} instructions a packet", file=sys.stderr)
         self.assertLess(found, 100)
-        self.assertGreater(found, 20)  # Else nothing was counted.
+        self.assertGreater(found, 20)  # Otherwise nothing was counted.
 
 
 if __name__ == "__main__":

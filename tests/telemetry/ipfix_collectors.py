@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""IPFIX as others read it: Wireshark's dissector, and nfdump's collector."""
+"""Third-party readers of IPFIX: Wireshark's dissector, and nfdump's collector."""
 
 import json
 import os
@@ -20,7 +20,7 @@ ENVIRONMENT = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
 
 
 def udp_frame(message, port=4739):
-    """UDP over IPv4 over Ethernet (RFC 768: no checksum; RFC 791)."""
+    """Returns UDP over IPv4 over Ethernet (RFC 768: no checksum; RFC 791)."""
     udp = struct.pack(">HHHH", 40000, port, 8 + len(message), 0) + message
     ip = struct.pack(">BBHIBBH4s4s", 0x45, 0, 20 + len(udp), 0, 64, 17, 0, bytes((10, 0, 0, 1)),
                      bytes((10, 0, 0, 2)))
@@ -28,8 +28,8 @@ def udp_frame(message, port=4739):
 
 
 def tshark_records(messages, folder):
-    """Every data record as Wireshark reads it: {"set", "domain", field: value as it is shown}.
-    Fails if the dissector finds anything to complain about."""
+    """Returns every data record as parsed by Wireshark: {"set", "domain", field: displayed value}.
+    Fails if the dissector reports a problem."""
     path = os.path.join(folder, "messages.pcap")
     harness.write_capture(path, [udp_frame(message) for message in messages])
     result = subprocess.run(
@@ -54,7 +54,7 @@ def tshark_records(messages, folder):
 
 
 class Nfcapd:
-    """A collector on a port of its own."""
+    """A collector on a free port."""
 
     def __init__(self, folder):
         self.folder = os.path.join(folder, "nfcapd")
@@ -80,7 +80,7 @@ class Nfcapd:
         harness.wait_until(done, "nfcapd", PATIENCE_S)
 
     def queued(self):
-        """Bytes that it has not read yet; nothing if it does not listen."""
+        """Returns the number of unread bytes in its socket; None if it does not listen."""
         with open("/proc/net/udp", encoding="ascii") as table:
             for line in list(table)[1:]:
                 fields = line.split()
@@ -89,7 +89,7 @@ class Nfcapd:
         return None
 
     def flows(self):
-        """Ends it. Returns its flows and what it said."""
+        """Stops it. Returns its flows and its output."""
         self.wait(lambda: self.queued() == 0)
         said = self.end()
         flows = []
@@ -102,7 +102,8 @@ class Nfcapd:
         return flows, said
 
     def end(self):
-        """What it said. It forgets a signal that comes just before it waits for datagrams."""
+        """Returns its output. The signal is repeated, since it loses one that arrives just before
+        it waits for datagrams."""
         for _ in range(PATIENCE_S):
             self.process.terminate()
             try:
@@ -112,7 +113,7 @@ class Nfcapd:
         raise AssertionError("nfcapd does not end")
 
     def table(self):
-        """What the README's command shows of them."""
+        """Returns the output of the README's command for them."""
         options = re.search(r"nfdump -r flows (.*)", README.read_text("utf-8"))[1].split()
         return subprocess.run(["nfdump", "-r", self.folder, *options], capture_output=True,
                               text=True, env=ENVIRONMENT, timeout=PATIENCE_S, check=True).stdout

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ipfix_test.py IPFIX_MESSAGES: what the encoder makes of the reports of export_reports.h, as
-Wireshark's dissector and nfdump's collector read it."""
+"""ipfix_test.py IPFIX_MESSAGES: Wireshark's dissector and nfdump's collector read the encoder's
+output for the reports of export_reports.h."""
 
 import socket
 import subprocess
@@ -90,8 +90,8 @@ class Nfdump(unittest.TestCase):
                 collector.wait(lambda: collector.queued() < 32768)
                 sender.sendto(message, ("127.0.0.1", collector.port))
             flows, said = collector.flows()
-        # It counts sequence errors by a rule of its own: records of options, which RFC 7011 counts
-        # as data records (section 2), it leaves out. Wireshark's dissector does as RFC 7011 says.
+        # nfcapd counts sequence errors differently: it omits records of options, which RFC 7011
+        # counts as data records (section 2). Wireshark's dissector follows RFC 7011.
         self.assertIn("Bad Packets: 0", said)
         return flows, said
 

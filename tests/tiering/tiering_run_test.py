@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """tiering_run_test.py <sluice-tiering-run> [<record_trace.py>]: traces through host and agent in
-virtual time. With the second argument a trace of SQLite's is recorded and played, and nothing
-else."""
+virtual time. With the second argument it only records and plays a trace of SQLite."""
 import collections
 import json
 import pathlib
@@ -43,7 +42,7 @@ class Run(unittest.TestCase):
         self.assertIsNone(result["violation"])
         self.assertEqual(result["safeguards"]["watchdog_expired"], 0)
         self.assertEqual(result["safeguards"]["invalid_records"], 0)
-        # Better than scanning everything all the time, or there was no need to learn.
+        # Better than scanning everything all the time, unless there was no need to learn.
         self.assertGreater(result["scans_saved"], 0.3)
 
 
@@ -55,7 +54,7 @@ class Zipf(Run):
                 self.expect_wave_w10(result)
                 self.assertEqual(result["pages"], 16384)
                 # Zipf's law with 0.99 over 16384 pages: the hottest 21 % have 83.9 % (harmonic
-                # sums). Hot clusters change places, so the best static placement has a bit less.
+                # sums). Hot clusters change places, so the best static placement has slightly less.
                 weights = [1 / rank**0.99 for rank in range(1, 16385)]
                 ideal = sum(weights[:3440]) / sum(weights)
                 best = result["share_of_best_static_placement"]
@@ -101,7 +100,7 @@ class TraceFile(unittest.TestCase):
             lru[page] = True
             if len(lru) > fast:
                 lru.popitem(last=False)
-        # The middle of the trace may fall a tick's part beside.
+        # The middle of the trace may differ by a fraction of a tick.
         self.assertAlmostEqual(result["share_with_lru"], hits / 10000, delta=0.005)
         best = sum(n for _, n in collections.Counter(pages[10000:]).most_common(fast))
         self.assertAlmostEqual(result["share_of_best_static_placement"], best / 10000, delta=0.005)
@@ -110,7 +109,7 @@ class TraceFile(unittest.TestCase):
         self.write(2, [(0, 500), (1, 500)])
         result = play(f"--trace={self.path}", "--seconds=30", "--fast_share=0.5")
         self.assertEqual(result["accesses"], 1000)
-        # The second half is all page 1's.
+        # All accesses of the second half are to page 1.
         self.assertAlmostEqual(result["share_of_best_static_placement"], 1, delta=0.01)
 
     def test_what_is_no_trace_is_refused(self):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """apps_test.py ECHO MAGLEV KV LOGMON TELEMETRY PKTGEN SCHED: sluice-top over running applications,
-and over stock testpmd: every page that an application has shows its figures."""
+and over stock testpmd: every page of an application shows its figures."""
 import contextlib
 import json
 import os
@@ -22,7 +22,7 @@ ECHO, MAGLEV, KV, LOGMON, TELEMETRY, PKTGEN, SCHED = sys.argv[1:8]
 del sys.argv[1:8]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOP = ROOT / "apps" / "top" / "main.py"
-# All share the first CPU: nothing here is measured.
+# All share the first CPU, since this is not a measurement.
 LCORES = "--lcores=0@0,1@0,2@0"
 
 
@@ -55,7 +55,7 @@ class Apps(unittest.TestCase):
             process.stdin.close()
 
     def page(self, title):
-        """The text of a page, or nothing while the application starts."""
+        """Returns the text of a page, or nothing while the application starts."""
         done = subprocess.run([TOP, "--once", "--period_s=0.2", "--file-prefix=shown",
                                f"--page={title}"], capture_output=True, text=True, check=False,
                               env=self.environment, timeout=harness.PATIENCE_S)
@@ -125,7 +125,7 @@ class Apps(unittest.TestCase):
         with self.running(SCHED, "--cell_s=0.5", "--replays=0", "--stats_period_s=0"):
             self.expect("Policy", r"^policy: \w+", r"^requests +\d")
             self.expect("Latency", r"^sched short +\d[\d.]*", r"us, of \d", r"\[#+\.*\] \d+ %")
-            # Of those that have finished.
+            # Policies that have finished.
             self.expect("Policies", r"^fifo_per_cpu +\w[\w-]* +\d[\d.]* ?k? +\d+\.\d\d %")
 
     @unittest.skipUnless(shutil.which("dpdk-testpmd"), "dpdk-testpmd is not installed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A process that answers on DPDK's telemetry socket whatever a test wants it to."""
+"""A process with scripted replies on DPDK's telemetry socket."""
 import contextlib
 import json
 import os
@@ -11,8 +11,9 @@ INFO = {"version": "DPDK 22.11.11", "pid": 4711, "max_output_len": 16384}
 
 
 class FakeApp:
-    """Of a file prefix below `folder`, a RUNTIME_DIRECTORY. `answers`: by command with parameters,
-    what is sent as JSON, or bytes that are sent as they are, or a function that makes either."""
+    """A process with a file prefix below `folder`, a RUNTIME_DIRECTORY. `answers` contains, by
+    command with parameters, an object that is sent as JSON, bytes that are sent verbatim, or a
+    function that returns either."""
 
     def __init__(self, folder, prefix, answers, info=None):
         self.answers, self.info = dict(answers), json.dumps(info or INFO).encode()
@@ -47,7 +48,7 @@ class FakeApp:
             pass
 
     def die(self):
-        """As a process that was killed: the socket's name stays."""
+        """Ends like a killed process: the socket's name stays."""
         for one in [self.listener, *self.clients]:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
@@ -59,7 +60,7 @@ class FakeApp:
 
 
 def port(packets, missed=0, queues=(1,)):
-    """/ethdev/stats after so many packets, shared among queues by these weights."""
+    """Returns /ethdev/stats after this many packets, distributed over queues by these weights."""
     of = [packets * weight // sum(queues) for weight in queues]
     return {"ipackets": packets, "opackets": packets, "ibytes": 60 * packets, "obytes": 60 * packets,
             "imissed": missed, "ierrors": 0, "oerrors": 0, "rx_nombuf": 0, "q_ipackets": of,

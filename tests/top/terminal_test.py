@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""terminal_test.py SCREENSHOTS: sluice-top in a terminal of 80x24, pyte's and tmux's, over processes
-of the test's own: pages, keys, processes that end and come back, hostile answers. Leaves screens as
-text in a folder, and one as a picture."""
+"""terminal_test.py SCREENSHOTS: sluice-top in a terminal of 80x24, of pyte and of tmux, with fake
+processes: pages, keys, processes that end and come back, hostile replies. Stores screens as text in
+a folder, and one as a picture."""
 import fcntl
 import html
 import os
@@ -34,15 +34,15 @@ from fake_app import FakeApp, INFO, port
 TOP = pathlib.Path(__file__).resolve().parents[2] / "apps" / "top" / "main.py"
 SHOTS = pathlib.Path(sys.argv.pop())
 PATIENCE_S = 20
-# A title for the window, a cleared screen, a report that would be typed, and C1's CSI.
+# A window title, a cleared screen, a report that would be typed, and C1's CSI.
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[6n\x9b2J\u202e\u00e9"
-# What a terminal application may send: text and what curses needs of xterm.
+# Permitted output: text and the sequences of xterm that curses needs.
 ALLOWED = re.compile(rb"(?:[\x20-\x7e\r\n\x08\x0f\x0e\x09]|\x1b[()][B0]|\x1b[=>78M]"
                      rb"|\x1b\[\??[0-9;]*[A-Za-ln-z@]|\x1b\[[0-9;]*m)*")
 
 
 def growing(start, step):
-    """Answers of /ethdev/stats that grow by `step` with each question."""
+    """Returns replies of /ethdev/stats that grow by `step` with each request."""
     state = [start]
 
     def answer():
@@ -60,7 +60,7 @@ def usual(**more):
 
 
 class Terminal:
-    """sluice-top in a pseudo-terminal. `raw`: every byte that it has sent."""
+    """sluice-top in a pseudo-terminal. `raw` contains every byte that it has sent."""
 
     def __init__(self, folder, *arguments, columns=80, lines=24, term="xterm-256color"):
         self.screen = pyte.Screen(columns, lines)
@@ -89,7 +89,7 @@ class Terminal:
         return "\n".join(self.screen.display)
 
     def wait_for(self, *patterns):
-        """All on one screen: a page may arrive in pieces."""
+        """Waits until all are on one screen: a page may arrive in pieces."""
         deadline = time.monotonic() + PATIENCE_S
         while not all(re.search(pattern, self.text()) for pattern in patterns):
             if time.monotonic() > deadline:
@@ -101,7 +101,7 @@ class Terminal:
         os.write(self.terminal, keys.encode())
 
     def end(self):
-        """The exit code."""
+        """Returns the exit code."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -121,7 +121,7 @@ def save(name, text):
 
 
 def cell(character):
-    """One of a terminal's screen, as markup."""
+    """Returns a cell of a terminal's screen as markup."""
     colours = [{"default": usual, "brown": "olive"}.get(name, f"#{name}" if len(name) == 6 and
                set(name) <= set("0123456789abcdef") else name)
                for name, usual in ((character.fg, "#ddd"), (character.bg, "#111"))]
@@ -132,7 +132,7 @@ def cell(character):
 
 
 def markup(screen):
-    """A screen as a page."""
+    """Returns a screen as a page."""
     rows = ("".join(cell(screen.buffer[y][x]) for x in range(screen.columns))
             for y in range(screen.lines))
     return '<meta charset="utf-8"><body style="background:#111"><pre>' + "\n".join(rows)
@@ -217,7 +217,7 @@ class Pyte(unittest.TestCase):
         terminal = self.start("--file-prefix=mortal")
         terminal.wait_for(r"received +\d")
         app.remove()
-        text = terminal.wait_for("has ended; waiting for it", "received")  # The last figures stay.
+        text = terminal.wait_for("has ended; waiting for it", "received")  # Figures remain.
         save("ended", text)
         self.app("mortal", usual(), INFO | {"pid": 4712})
         terminal.wait_for(r"pid 4712  \[live\]")

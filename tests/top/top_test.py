@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""sluice-top without a terminal: what it makes of answers, hostile ones included; rates, pages,
-sorting, keys, and lines that fit. Expected values are worked out from the answers by hand."""
+"""sluice-top without a terminal: processing of replies, including hostile ones; rates, pages,
+sorting, keys, and lines that fit. Expected values are derived by hand from the replies."""
 import json
 import os
 import pathlib
@@ -68,7 +68,7 @@ class Figures(unittest.TestCase):
             self.assertEqual(figures.rate(before, now, seconds), found)
 
     def test_layer_1_gigabits(self):
-        # 60 bytes in memory are 64 on the wire, and 20 of preamble and gap: 84.
+        # 60 bytes in memory are 64 on the wire, plus 20 of preamble and gap: 84.
         self.assertAlmostEqual(figures.gigabits(1e6, 60e6), 84 * 8 * 1e6 / 1e9)
         self.assertIsNone(figures.gigabits(None, 1))
 
@@ -102,7 +102,7 @@ class Figures(unittest.TestCase):
         pair = figures.Pair(at(0, 0), at(2, 400))
         self.assertEqual(figures.queues(pair, 0), [(0, 150.0, 150.0, 300), (1, 50.0, 50.0, 100),
                                                    (2, 0.0, 0.0, 0)])
-        # 150 of a mean of 200 / 3.
+        # 150 over a mean of 200 / 3.
         self.assertEqual(figures.imbalance([150.0, 50.0, 0.0]), 2.25)
         self.assertIsNone(figures.imbalance([0.0, None]))
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""cable_test.py BUILD [FRAMES]: two machines. A cable joins Ensō of a guest with a model NIC of this
-host, whose FRAMES (default 10^7) go there and back and are checked one by one, or with net_ipu of
+"""cable_test.py BUILD [FRAMES]: two machines. A cable joins Ensō of a guest with a model NIC of
+this host, which sends FRAMES (default 10^7) there and back and checks each, or with net_ipu of
 another guest; a tap joins a NIC of a guest with this host's kernel and its clients (root)."""
 import json
 import os
@@ -17,10 +17,10 @@ COUNT = int(sys.argv.pop()) if sys.argv[-1].isdigit() else 10_000_000
 BETWEEN_GUESTS = min(COUNT, 100_000)
 BUILD = sys.argv[1]
 ADDRESS = guests.ADDRESSES[0]
-# Nothing is given up, and nothing lost, because a machine without KVM is slow.
+# A machine without KVM is slow, but must neither give up frames nor lose any.
 PATIENT = ("--late_ms=60000", "--settle_s=10")
 GUEST, HOST, TAP = "10.98.7.2", "10.98.7.1", "dtap0"
-OWN_NETWORK = "SLUICE_VM_NETWORK"  # Set in the environment: this process has one.
+OWN_NETWORK = "SLUICE_VM_NETWORK"  # Set in the private namespace.
 
 
 class Machines(guests.Case):
@@ -44,7 +44,7 @@ class Machines(guests.Case):
         return json.dumps({"streams": [{"frames": count, "rate": "max"}]})
 
     def send_from_here(self):
-        """sluice-pktgen at this host's end of the cable."""
+        """Runs sluice-pktgen at this host's end of the cable."""
         file = pathlib.Path(self.folder.name, "streams.json")
         file.write_text(self.streams(COUNT), encoding="utf-8")
         done = subprocess.run(
@@ -99,7 +99,7 @@ if __name__ == "__main__":
     guests.need_packages()
     if os.geteuid() == 0 and OWN_NETWORK not in os.environ and \
             subprocess.run(["unshare", "--net", "true"], check=False).returncode == 0:
-        # A tap's name and addresses are nobody else's there.
+        # The namespace makes a tap's name and addresses private.
         os.environ[OWN_NETWORK] = "yes"
         os.execvp("unshare", ["unshare", "--net", *sys.orig_argv])
     unittest.main()

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""faults_test.py BUILD [ROUNDS]: NICs that are taken away from a guest under traffic. With ROUNDS:
-that many ends in turn, of a device and of the guest, in order and by a kill; nothing is left
-behind."""
+"""faults_test.py BUILD [ROUNDS]: removes NICs from a guest under traffic. With ROUNDS, ends a
+device and the guest this many times in turn, regularly and by a kill; no files or processes
+remain."""
 import itertools
 import sys
 import unittest
@@ -13,20 +13,21 @@ ROUNDS = int(sys.argv.pop()) if sys.argv[-1].isdigit() else 0
 BUILD = sys.argv[1]
 ENSO, IPU = guests.ADDRESSES
 FACES = ((ENSO, "streaming"), (IPU, "packetized"))
-# What QEMU says where it does not outlive a device that is killed (docs/vfio-user.md).
+# QEMU's message where it does not survive a killed device (docs/vfio-user.md).
 ABORTS = "error_setv: Assertion"
 
 
 class Faults(guests.Case):
     def both(self, **options):
-        # QEMU aborts where a function of its that has MSI-X is unplugged.
+        # QEMU aborts if one of its functions with MSI-X is unplugged.
         return guests.Guest(guests.options(BUILD, f"enso,{guests.STEADY}",
                                            f"ipu,interrupts=off,{guests.STEADY}", **options))
 
     def bring_back(self, running, number, bind):
-        """Another device takes the slot of one that is gone under an application."""
+        """Another device replaces one that vanished under an application."""
         nic, (address, _) = running.nics[number], FACES[number]
-        # It reads all ones, ends every wait, and ends with the verdict that its link is down.
+        # The device reads as all ones, every wait ends, and the run ends with the verdict that its
+        # link is down.
         self.assertIn("link was down", guests.end_app(running, code=1))
         running.unplug(nic)
         nic.start()
@@ -39,7 +40,7 @@ class Faults(guests.Case):
         self.bring_back(running, number, bind)
 
     def kill(self, running, number, bind):
-        """False: QEMU has aborted."""
+        """Returns False if QEMU has aborted."""
         guests.start_app(running, BUILD, "echo", *FACES[number])
         running.nics[number].kill()
         try:
@@ -64,8 +65,8 @@ class Faults(guests.Case):
             with self.subTest(bind=bind), self.both(bind=bind) as running:
                 for address, iface in FACES:
                     guests.start_app(running, BUILD, "echo", address, iface)
-                    # vfio-pci waits for its user; uio_pci_generic goes, and the function masters
-                    # the bus no more.
+                    # vfio-pci waits for its user; uio_pci_generic is unbound, and the function
+                    # loses bus mastering.
                     running.send(f"{guests.BIND} {address} none & bind=$!\n")
                     guests.end_app(running, code=None)
                     guests.run(running, f"wait $bind && {guests.BIND} {address} {bind}")

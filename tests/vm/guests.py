@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Guests of tests: what is run in them, and how its output is read. Import it before the last
-argument is read (harness.py)."""
+"""Helpers of tests with guests: running commands, and reading their output. Import it before
+reading the last argument (harness.py)."""
 import json
 import os
 import pathlib
@@ -17,10 +17,10 @@ from guest import Guest  # noqa: E402,F401
 
 # A guest without KVM is 20 to 50 times slower than its host, which may be busy.
 STEP_S = 600
-SKIPPED = 77  # Meson's exit code for a test that cannot run here.
-# Of a device: frames enough to be seen, and few enough for a guest without KVM.
+SKIPPED = 77  # Meson's exit code for a skipped test.
+# For a device: frames at a rate that is visible, but slow enough for a guest without KVM.
 STEADY = "wire=gen:size=64+rate=2k,verify=full,pause=on"
-ADDRESSES = ("0000:01:00.0", "0000:02:00.0")  # Of the first NIC, of the second.
+ADDRESSES = ("0000:01:00.0", "0000:02:00.0")  # The addresses of the first and the second NIC.
 # Lines of statistics of an application that runs, and of one that receives.
 RUNS = r"rx +[0-9.]+ Mpps"
 RECEIVES = r"rx +[0-9.]*[1-9][0-9]* Mpps"
@@ -29,7 +29,7 @@ BIND = ROOT / "scripts" / "machine" / "bind.sh"
 
 
 def need_packages():
-    """Ends this test, as one that was skipped, where they cannot be fetched."""
+    """Ends this test as skipped if the packages cannot be downloaded."""
     try:
         packages.fetch()
     except packages.CannotFetch as error:
@@ -38,7 +38,7 @@ def need_packages():
 
 
 def options(build, *nics, bind="vfio", script=None, **others):
-    """`nics`: a model and the flags of its device in one string each, as with scripts/vm --nic."""
+    """`nics` contains strings of a model and the flags of its device, like scripts/vm --nic."""
     listed = []
     for nic in nics:
         model, *flags = nic.split(",")
@@ -49,8 +49,8 @@ def options(build, *nics, bind="vfio", script=None, **others):
 
 
 def run(running, command, code=0, patience_s=STEP_S):
-    """What a command prints at the guest's shell; `code`: the exit code that it must end with; None:
-    any."""
+    """Returns the output of a command at the guest's shell. `code` is the expected exit code; None
+    accepts any."""
     running.send(f"{command}; echo \"ended with $?.\"\n")
     found = running.wait_for(re.compile(r"([\s\S]*?)ended with (\d+)\."), patience_s)
     if code not in (int(found[2]), None):
@@ -60,7 +60,7 @@ def run(running, command, code=0, patience_s=STEP_S):
 
 
 def leave(running):
-    """The guest switches itself off."""
+    """Makes the guest power itself off."""
     running.send("exit\n")
     assert running.wait(STEP_S) == 0
 
@@ -72,7 +72,7 @@ def app_command(build, app, address, iface, *flags):
 
 
 def run_app(running, build, app, address, iface, *flags, duration_s=2):
-    """The report of an application that runs for so long; 0: until it has done its work."""
+    """Returns the report of an application that runs for this time; 0: until its work is done."""
     limit = [f"--duration_s={duration_s}"] if duration_s else []
     said = run(running, app_command(build, app, address, iface, *limit, "--json=-", *flags)
                + " 2>/tmp/said || { cat /tmp/said; false; }")
@@ -80,26 +80,27 @@ def run_app(running, build, app, address, iface, *flags, duration_s=2):
 
 
 def start_app(running, build, app, address, iface="packetized", *flags, receives=True):
-    """In the background of the guest's shell, as $app; returns once it runs and, unless `receives`
-    is false, has received. It says what it has to say to /tmp/app."""
+    """Starts it in the background of the guest's shell, as $app; returns once it runs and, unless
+    `receives` is false, has received. Its output goes to /tmp/app."""
     running.send(app_command(build, app, address, iface, *flags) + " >/tmp/app 2>&1 & app=$!\n")
     run(running, f"until grep -Eq '{RECEIVES if receives else RUNS}' /tmp/app; do sleep 0.2; "
         "kill -0 $app || { cat /tmp/app; break; }; done; kill -0 $app")
 
 
 def end_app(running, code=0):
-    """By SIGTERM; what it had said."""
+    """Stops it with SIGTERM; returns its output."""
     return run(running, "kill $app; wait $app; ended=$?; cat /tmp/app; (exit $ended)", code)
 
 
 def await_nic(running, address, bind):
-    """The guest has found a NIC, and a driver holds it."""
+    """Waits until the guest has found a NIC and a driver is bound to it."""
     run(running, f"until [ -e /sys/bus/pci/devices/{address}/vendor ]; do sleep 0.2; done; "
         f"{BIND} {address} {bind}")
 
 
 def leftovers(before):
-    """Processes of this user's, sockets and files that a guest left, beside those of `before`."""
+    """Returns this user's processes, sockets and files that a guest left, compared with
+    `before`."""
     found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -112,8 +113,8 @@ def leftovers(before):
 
 
 def snapshot():
-    """What a guest's end must not add to: its folders, and hugepages of NICs that have ended.
-    Others' guests and programs may be there, too, and come and go."""
+    """Returns the resources that a guest's end must not add to: its folders, and hugepages of dead
+    NICs. Guests and programs of other users may exist, too, and come and go."""
     folder = pathlib.Path(tempfile.gettempdir())
     found = {str(path) for path in folder.glob(f"sluice-vm-{os.getpid()}-*")}
     for path in pathlib.Path("/dev/hugepages").glob("sluice-device-*"):
@@ -124,13 +125,14 @@ def snapshot():
 
 
 class Case(unittest.TestCase):
-    """Each test leaves nothing behind."""
+    """Each test cleans up completely."""
 
     def setUp(self):
         self.before = snapshot()
 
     def receives(self, running, build, address, iface, app="echo"):
-        """The report of an application that ran for two seconds, on a NIC with generated frames."""
+        """Checks the report of an application that ran for two seconds, on a NIC with generated
+        frames."""
         report = run_app(running, build, app, address, iface)
         self.assertGreater(report["rx_pkts"], 100)
         return report

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""matrix_test.py BUILD ON_BUS [FRAMES]: what users of a NIC on a bus do with it: FRAMES
-verified frames (default 10^7) in each way of binding, testpmd, applications."""
+"""matrix_test.py BUILD ON_BUS [FRAMES]: typical uses of a NIC on a bus: FRAMES verified frames
+(default 10^7) in each way of binding, testpmd, applications."""
 import pathlib
 import re
 import sys
@@ -24,22 +24,22 @@ INTERFACES = {"enso": ("streaming", "packetized"), "ipu": ("packetized", "bilate
 
 
 def free_hugepages():
-    """Of 2 MiB."""
+    """Pages of 2 MiB."""
     path = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
     return int(path.read_text(encoding="utf-8")) if path.exists() else 0
 
 
 class Client(typing.NamedTuple):
-    """Who is behind a NIC, as a wire of its sluice-device, whose application is in the guest."""
+    """The clients on a NIC, as a wire of its sluice-device, whose application is in the guest."""
     app: str
     flags: tuple
-    wire: str            # An application's own library, and its options.
-    answers: str         # Among the wire's counters: right ones.
-    nothing: tuple       # What it must have counted none of.
+    wire: str            # An application's library, and its options.
+    answers: str         # The wire's counter of correct answers.
+    nothing: tuple       # Counters that must be zero.
 
 
-# Applications that answer whoever is on the wire. What clients send before the application runs, Ensō
-# drops; who waits for an answer to it asks again later. Ensō has no address that clients could know.
+# Applications that answer clients on the wire. Ensō drops requests that arrive before the
+# application runs, so clients that wait for an answer repeat them. Ensō has no address for clients.
 SERVERS = (
     Client("kv", ("--memory_mb=16", "--items=10000", "--any_destination"),
            "kv/libsluice_kv_wire.so+items=100+outstanding=4", "hits", ("wrong", "malformed")),
@@ -51,13 +51,13 @@ SERVERS = (
            "sched/libsluice_sched_wire.so+rate=100+timeout_ms=60000", "answers",
            ("wrong", "unknown")),
 )
-# Those that look at generated frames.
+# Applications that inspect generated frames.
 WATCHERS = ("maglev", "telemetry")
 LINES = (b"<13>disk full: ERROR", b"<13>all is well")
 
 
 def syslog(line, source_port):
-    """A frame: a message of RFC 3164 over UDP."""
+    """Returns a frame: a message of RFC 3164 over UDP."""
     return bytes(Ether(dst="02:00:00:00:00:02", src="02:00:00:00:00:01")
                  / IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=source_port, dport=514)
                  / line).ljust(60, b"\0")
@@ -75,7 +75,7 @@ class Testpmd:
         return self.running.wait_for(re.compile(r"([\s\S]*?)" + pattern), guests.STEP_S)
 
     def run(self, command, until=r"testpmd> "):
-        """What it prints up to `until`, and its prompt."""
+        """Returns its output up to `until`, and its prompt."""
         self.running.send(command + "\n")
         return self.wait(re.escape(command) + r"[\s\S]*?" + until)[0]
 
@@ -101,12 +101,13 @@ class Matrix(guests.Case):
         return guests.Guest(guests.options(BUILD, f"enso,{enso}", f"ipu,{ipu}", **options))
 
     def check(self, report):
-        """Of a device that was stopped: nothing of what came back was wrong."""
+        """Checks that a stopped device received no wrong frames."""
         for nothing in ("corrupted", "duplicated", "foreign"):
             self.assertEqual(report[nothing], 0, report)
 
     def test_frames_are_counted_one_by_one(self):
-        """Of net_ipu, whose wire waits for its driver; cable_test.py does it for Ensō, too."""
+        """This uses net_ipu, whose wire waits for its driver; cable_test.py does the same for
+        Ensō."""
         for bind in ("uio", "vfio"):
             traffic = f"ipu,wire=gen:size=64+flows=100+count={COUNT},verify=full,pause=on"
             with self.subTest(bind=bind), \
@@ -178,7 +179,7 @@ class Matrix(guests.Case):
                 self.check(nic.report())
 
     def test_echo_on_every_interface(self):
-        """Links and endpoints in a BAR among them."""
+        """Includes links and endpoints in a BAR."""
         with self.guest() as running:
             for nic, address in zip(NICS, guests.ADDRESSES):
                 for iface in INTERFACES[nic]:
@@ -188,7 +189,8 @@ class Matrix(guests.Case):
 
     @staticmethod
     def faces(number):
-        """An interface of each NIC; another one of net_ipu for each application in turn."""
+        """Returns an interface of each NIC, and another one of net_ipu for each application in
+        turn."""
         return [(nic, address, INTERFACES[nic][number % len(INTERFACES[nic])])
                 for nic, address in zip(NICS, guests.ADDRESSES)]
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""nics_test.py BUILD: NICs that others wrote, as QEMU emulates them, in guests: two of each, one for
-the generator and one for an application that returns what it gets. --full: the product of NICs,
-drivers of the kernel, wirings and interfaces; else each value of each stands in some row."""
+"""nics_test.py BUILD: third-party NICs that QEMU emulates, in guests: two of each, one for the
+generator and one for an application that returns its frames. --full tests the product of NICs,
+drivers of the kernel, wirings and interfaces; otherwise each value of each occurs in some row."""
 import json
 import pathlib
 import sys
@@ -14,7 +14,7 @@ import harness
 import guests
 
 BUILD = sys.argv.pop()
-NICS = ("vmxnet3", "e1000e", "igb", "virtio-net-pci")  # As QEMU calls them.
+NICS = ("vmxnet3", "e1000e", "igb", "virtio-net-pci")  # QEMU's names.
 FRAMES = 2000
 APPLICATION, GENERATOR = guests.ADDRESSES
 RATE = 200  # Frames per second while a link goes down.
@@ -27,11 +27,11 @@ def command(app, address, core, *flags):
 
 
 class Nics(guests.Case):
-    """The generator's frames come back through the application, each of them checked."""
+    """The generator's frames come back through the application, and each is checked."""
 
     @staticmethod
     def start(running, name, text, pattern):
-        """In the background, until it has printed a line like `pattern` to /tmp/NAME."""
+        """Starts it in the background, and waits for a line like `pattern` in /tmp/NAME."""
         running.send(f"{text} >/tmp/{name} 2>&1 & {name}=$!\n")
         Nics.wait_for(running, name, pattern)
 
@@ -81,7 +81,7 @@ class Nics(guests.Case):
                       flush=True)
 
     def test_a_link_that_goes_down(self):
-        """The generator's, in the middle of a run: what is due meanwhile counts as unsent."""
+        """The generator's link, in the middle of a run: frames due meanwhile count as unsent."""
         with guests.Guest(guests.options(BUILD, bind="uio", emulated=["igb", "igb"])) as running:
             self.write_streams(running, frames=20 * RATE, rate=str(RATE))
             self.start_echo(running, "packetized")

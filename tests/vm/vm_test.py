@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""vm_test.py BUILD ON_BUS: a guest with both NICs on its bus, bound in each way: what the NICs are
-for (frames, interrupts), addresses that the IOMMU refuses, a reboot under traffic. Nothing of the
-guest is left behind."""
+"""vm_test.py BUILD ON_BUS: a guest with both NICs on its bus, bound in each way: their functions
+(frames, interrupts), addresses that the IOMMU rejects, a reboot under traffic. No resources of the
+guest remain."""
 import sys
 import unittest
 
@@ -28,7 +28,7 @@ class Smoke(guests.Case):
             running.await_boot(2, guests.STEP_S)
             for address in (ENSO, IPU):
                 guests.run(running, f"{guests.BIND} {address} uio")
-            # uio_pci_generic has no interrupts to pass on, and the port says so.
+            # uio_pci_generic has no interrupts to forward, and the port reports that.
             self.assertIn("not supported",
                           guests.run(running, f"{ON_BUS} sleeps -l 0 -a {IPU} 2>&1", code=1))
             self.receives(running, BUILD, IPU, "packetized")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ptx_test.py EMBED_PTX CXX GENERATED…: what a card executes, read as text, and the script that makes
-it part of the build. GENERATED are files that EMBED_PTX wrote."""
+"""ptx_test.py EMBED_PTX CXX GENERATED…: checks the code that a GPU executes as text, and the script
+that embeds it into the build. GENERATED are files that EMBED_PTX wrote."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ import unittest
 EMBED, CXX, *GENERATED = sys.argv[1:]
 EMBED = os.path.realpath(EMBED)
 PIECE = re.compile(r'R"ptx\((.*?)\)ptx"', re.DOTALL)
-# The least card that the text is for, as in its .target line.
+# The oldest GPU that the text supports, from its .target line.
 ARCH = "sm_80"
 
 
@@ -26,7 +26,7 @@ def embedded(path):
 # --- PTX as blocks of instructions ---------------------------------------------------------------
 
 class Function:
-    """The blocks of a function, and where each may go on."""
+    """The basic blocks of a function, with their successors."""
 
     def __init__(self, body):
         self.blocks = [[]]
@@ -58,7 +58,7 @@ class Function:
 
     @staticmethod
     def written(line):
-        """Registers that an instruction writes: its first operand."""
+        """Returns the registers that an instruction writes: its first operand."""
         operands = re.sub(r"^@!?%\w+ ", "", line).partition("\t" if "\t" in line else " ")[2]
         if re.match(r"(@!?%\w+ )?(st|bra|bar|membar|ret)\b", line):
             return []
@@ -73,7 +73,8 @@ class Function:
         return names
 
     def reachable(self, begins, stops=lambda at: False, within=None):
-        """Blocks behind `begins`, through none at which `stops`."""
+        """Returns the blocks reachable from `begins`, excluding paths through blocks where `stops`
+        holds."""
         seen, left = set(), list(begins)
         while left:
             at = left.pop()
@@ -85,7 +86,7 @@ class Function:
         return seen
 
     def loops(self):
-        """Blocks of each natural loop, by its header."""
+        """Returns the blocks of each natural loop, by its header."""
         found = {}
         previous = [set() for _ in self.blocks]
         for at, targets in enumerate(self.next):
@@ -120,8 +121,8 @@ class Function:
         return sets
 
     def in_card(self, address, seen=()):
-        """The address lies in the card's own structure, or in shared memory: it is the kernel's
-        parameter and offsets, and no pointer that was loaded."""
+        """Returns whether the address is in the GPU's structure or in shared memory: derived from
+        the kernel's parameter and offsets, not from a loaded pointer."""
         if not address.startswith("%rd"):
             return True  # A variable in shared memory.
         for line in self.definitions.get(address, []):
@@ -145,11 +146,11 @@ EXCHANGE = re.compile(r"atom\.(\w+\.)*exch")
 
 
 def polls(function):
-    """Single words that a loop waits for, which do not lie in the card: their instructions."""
+    """Returns the instructions of loops that wait for single words outside the GPU's memory."""
     found = []
     for header, body in function.loops().items():
         lines = [line for at in body for line in function.blocks[at]]
-        # A phase of a block writes something, and ends with a barrier.
+        # A phase of a block writes, and ends with a barrier.
         if any(re.match(r"(@!?%\w+ )?(st|bar|red)\b", line) for line in lines):
             continue
         for line in lines:
@@ -174,11 +175,11 @@ def polls(function):
 
 
 def unfenced(function):
-    """Exchanges of a pipe's status that a turn may reach from a copy of frames, and from no fence
-    behind that copy. A fence that each thread executes in a loop counts, whether or not the loop
-    could be passed by."""
+    """Returns exchanges of a pipe's status that a pass may reach from a copy of frames without a
+    fence after that copy. A fence that each thread executes in a loop counts, even if the loop
+    could be skipped."""
     loops = function.loops()
-    # Where the next turn begins: loops that are in no other.
+    # The start of the next pass: loops that are not nested.
     turns = {header for header, body in loops.items()
              if not any(body < other for other in loops.values())}
 

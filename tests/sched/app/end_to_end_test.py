@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""end_to_end_test.py SLUICE_SCHED: whole runs, over the model NICs and with requests of its own:
-every request has its answer, whatever policy decides in whatever mode and whatever happens to the
-agent. Works without root and without hugepages. No figure of time is checked: how fast a run is,
-only an idle machine shows."""
+"""end_to_end_test.py SLUICE_SCHED: whole runs, over the model NICs and with generated requests:
+every request is answered, with every policy and mode, even if the agent fails. Works without
+root and without hugepages. No times are checked, because they depend on the load of the machine."""
 
 import os
 import pathlib
@@ -24,13 +23,13 @@ import telemetry  # pylint: disable=wrong-import-position
 
 SCHED = sys.argv.pop()
 INTERFACES = harness.interfaces(SCHED)
-# The documents say which policies there are.
+# The README lists the policies.
 README = pathlib.Path(__file__).resolve().parents[3] / "apps" / "sched" / "README.md"
 POLICIES = re.findall(r"`(\w+)`", re.search(r"^\| `--policy` \| all \| ([^;|]*)",
                                            README.read_text(encoding="utf-8"), re.M)[1])
 MODES = ("wave", "wave-prestage", "swap", "swap-standing")
 EAL = (*harness.MEMORY, "--no-pci")
-LOOSE = "--watchdog_ms=30000"  # On a busy machine an agent may well not run for 20 ms.
+LOOSE = "--watchdog_ms=30000"  # On a busy machine an agent may not run for 20 ms.
 SLOW = ("--rate=300", LOOSE)
 EAL_OF_WORKERS = {1: (), 2: ("--lcores=0@0,1@0,2@0",)}
 PATIENCE_S = 90
@@ -43,14 +42,14 @@ def run(*flags, until=(), eal=()):
 
 
 def serve(count, *flags, rate=1000, mix="", events=(), **more):
-    """The report of a run that ends when `count` requests of clients have their answers, and
+    """Returns the report of a run that ends after `count` requests of clients were answered and
     `events` were seen."""
     return run(f"--wire=library:libsluice_sched_wire.so+rate={rate}+count={count}{mix}",
                "--max_tasks=4096", *flags, until=(*events, f"clients: {count} answers"), **more)
 
 
 def frame(payload, port=1025, checksum=0, fragment=0x4000, options=b"", udp_bytes=None):
-    """UDP in IPv4 in Ethernet (RFC 768: a checksum of 0 is none; RFC 791)."""
+    """Returns UDP in IPv4 in Ethernet (RFC 768: a checksum of 0 is none; RFC 791)."""
     udp = struct.pack(">HHHH", 40000, port, udp_bytes or 8 + len(payload), checksum) + payload
     words = 5 + len(options) // 4
     ip = struct.pack(">BBHIBBH4s4s", 0x40 | words, 0, 4 * words + len(udp), fragment, 64, 17, 0,
@@ -62,7 +61,7 @@ def frame(payload, port=1025, checksum=0, fragment=0x4000, options=b"", udp_byte
 
 
 def request(magic=b"SLSQ", version=1, task_class=0, flags=0, number=7, service_ns=1000, zero=0):
-    """By the table in apps/sched/request.h."""
+    """Encodes the table in apps/sched/request.h."""
     return magic + struct.pack(">BBHQII", version, task_class, flags, number, service_ns, zero)
 
 
@@ -77,13 +76,13 @@ class Scheduling(unittest.TestCase):
             self.assertEqual(one["host"]["faults"], 0)
 
     def check_clients(self, report, count):
-        """Every request that the clients sent was answered, and right."""
+        """Checks that every request of the clients was answered correctly."""
         self.check_conserved(report)
         self.assertEqual(sum(report["drops"].values()), 0)
         wire = report["wire"]
         for sent in ("client_requests", "accepted", "returned"):
             self.assertEqual(wire[sent], count, sent)
-        # An answer that was slower than their patience is one of those that came late.
+        # Each answer after the client's timeout counts as late.
         self.assertEqual(wire.get("client_timeouts", 0), wire.get("client_late", 0))
         self.assertEqual(wire.get("client_answers", 0) + wire.get("client_late", 0), count)
         for nothing in ("wrong", "unknown"):
@@ -117,7 +116,7 @@ class Scheduling(unittest.TestCase):
                 self.assertGreater(one["requests"], 0)
                 self.assertEqual(one["refused"], 0)
                 self.assertEqual(one["short"]["count"] + one["long"]["count"], one["answered"])
-                # Who runs was decided by somebody each time.
+                # Each task that ran was chosen by the host or by an agent.
                 local = one["host"]["local_choices"]
                 enforced = one["host"]["statuses"].get("complete", 0)
                 self.assertGreaterEqual(local + enforced, one["switches"])
@@ -140,8 +139,8 @@ class Scheduling(unittest.TestCase):
         for (fault, agents), mode in harness.each(
                 (("kill", 2), ("freeze", 1), ("replace", 2)), ("wave-prestage", "swap")):
             with self.subTest(mode=mode, fault=fault):
-                # The watchdog finds out about the dead and the frozen; whoever comes then,
-                # or comes back, is told of all tasks.
+                # The watchdog detects dead and frozen agents; a new or resumed agent receives all
+                # tasks.
                 expired = "" if fault == "replace" else "watchdog [1-9]"
                 event = rf"{expired}.*, {agents} agents, ([2-9]|\d\d+) discoveries"
                 report = serve(1000, f"--mode={mode}", f"--agent_fault={fault}@0.1",
@@ -204,7 +203,7 @@ class Scheduling(unittest.TestCase):
         drops = dict(report["drops"])
         for reason in frames:
             if reason is not None:
-                # The capture was played some times, maybe not to its end.
+                # The capture was replayed several times, possibly not to its end.
                 self.assertAlmostEqual(drops.pop(reason), report["consumed_pkts"], delta=1,
                                        msg=reason)
         self.assertEqual(sum(drops.values()), 0)
