@@ -9,8 +9,8 @@ STATE_MIB = 64    # The memory of this many sources.
 # Contestants of sluice-logmon-bench besides bare Hyperscan, and their input.
 ENGINES = {"scanner": "lines", "bursts": "bursts of frames", "frames": "single frames"}
 NOTE = ("payload Gb/s of a worker that always has frames. On an interface, this includes headers, "
-        "sources,\ncounts and the fetch of lines that another core wrote; in memory, the lines are "
-        "in the worker's cache")
+        "sources,\ncounts and the fetch of lines that another core wrote; in memory, no other core "
+        "writes them")
 
 
 def of_engine(engine, rule_set, name):

@@ -4,9 +4,9 @@
 # bind.sh ADDRESS uio|vfio|none: binds a PCI function of the guest to a kernel driver.
 set -e
 device=/sys/bus/pci/devices/$1
-# Without vfio-pci, a function needs an identity domain to access physical addresses, as without an
-# IOMMU. vfio-pci must not leave mappings when it is unbound: QEMU aborts if a map fails after the
-# device has been unplugged.
+# Without vfio-pci, a function gets an identity domain, so that it accesses physical addresses as
+# without an IOMMU. With `none` it does not, because that would map memory: QEMU aborts if a map
+# fails after the device was unplugged.
 domain=$device/iommu_group/type
 case $2 in
   uio) driver=uio_pci_generic kind=identity ;;

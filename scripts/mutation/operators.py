@@ -123,8 +123,8 @@ def marks(source, i):
 
 
 def logical(source, i):
-    """Swaps the connective. Operands that contain it already get parentheses, which compilers would
-    warn about otherwise."""
+    """Swaps the connective. An operand that contains the new connective gets parentheses, because
+    compilers warn about mixed ones."""
     ends = {";", ",", "?", ":", "return", *ASSIGNMENTS}
     first = i
     while source[first - 1] and source[first - 1] not in ends | OPENERS.keys():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""sample_capture_test.py APP...: the traffic that applications generate for their embedded NIC has
-no name in any folder: the temporary folder may be shared with others, or missing."""
+"""sample_capture_test.py APP...: the traffic that applications generate for their embedded NIC is
+in an unnamed file, because the temporary folder may be shared with others, or missing."""
 
 import json
 import os

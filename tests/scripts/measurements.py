@@ -47,7 +47,7 @@ def busy_host():
 
 
 def throughput(*found, **manifest):
-    """Returns a run of these samples."""
+    """Returns a run with these samples."""
     manifest = copy.deepcopy(MANIFEST) | manifest
     return {"manifest": manifest, "rows": rows.build_rows(list(found), manifest["hugepages"])}
 

@@ -13,7 +13,7 @@ import rpc_comparison
 import rpc_report
 
 LINE = rpc_comparison.LINE
-# us of eight rounds; envelopes are the second best.
+# The p50 of eight rounds in us. Envelopes are the second best value.
 P50 = {LINE: [0.4] * 8, "coherent": [2.0, 2.1, 2.2, 2.2, 2.2, 2.2, 2.2, 9.0],
        "packetized": [3.0, 4.2, 4.4, 4.4, 4.4, 4.4, 4.4, 4.4],
        "kernel UDP": [9.0, 10.5, 11.0, 11.0, 11.0, 11.0, 11.0, 11.0]}
