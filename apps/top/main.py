@@ -13,7 +13,7 @@ from view import View
 
 
 def fail(message, code=2):
-    """Prints one line, whatever characters the message contains."""
+    """Prints one line, without control characters."""
     shown = "".join(c if c.isprintable() else "?" for c in message)
     print(f"sluice-top: {shown}", file=sys.stderr)
     return code

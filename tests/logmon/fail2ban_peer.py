@@ -44,8 +44,8 @@ class Peer:
         except Exception as error:  # pylint: disable=broad-except
             self.errors.append(str(error))
             self.runs = False
-        # As many sessions as sluice-logmon keeps: fail2ban evicts all but 100, and those that began
-        # 5 minutes ago. It creates the cache again if an empty one is false.
+        # Keep as many sessions as sluice-logmon: fail2ban's cache is limited to 100 sessions and 5
+        # minutes by default. It creates the cache again if an empty one is false.
         sessions = type("Sessions", (Utils.Cache,), {"__bool__": lambda self: True})
         self.regex._filter._Filter__mlfidCache = sessions(maxCount=1024, maxTime=3600)
         self.detector = self.regex._filter.dateDetector  # pylint: disable=protected-access

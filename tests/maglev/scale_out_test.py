@@ -107,8 +107,8 @@ class ScaleOut(unittest.TestCase):
             self.lab.balancers[n].birdc("enable" if on else "disable", protocol)
 
     def each_balancer_alone_decides_the_same(self):
-        """A balancer also leaves without a trace: its routes are withdrawn, but it keeps
-        forwarding."""
+        """Either balancer alone makes the same decisions. The other one leaves cleanly: its routes
+        are withdrawn, but it keeps forwarding."""
         together = self.load.do("probe", PROBES)
         self.assertNotIn(None, together)
         for alone in lab.BALANCERS:
