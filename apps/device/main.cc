@@ -41,7 +41,7 @@ using sluice::device_app::MakeFront;
 using sluice::device_app::RatesLine;
 using sluice::device_app::ReadFlags;
 using sluice::device_app::SocketOf;
-using sluice::device_app::TotalsLine;
+using sluice::device_app::TotalsText;
 using sluice::device_app::WriteFile;
 using sluice::emulator::Front;
 using sluice::emulator::HostedModel;
@@ -165,7 +165,7 @@ int Serve(const Flags& flags, int signals) {
   const std::chrono::duration<double> ran = Clock::now() - begin;
   front->Reset();  // What the host still had counts as abandoned.
   const std::vector<Statistic> totals = model->Statistics();
-  std::fprintf(text, "hosts %lu; %s\n", front->hosts(), TotalsLine(totals).c_str());
+  std::fprintf(text, "hosts %lu; %s\n", front->hosts(), TotalsText(totals).c_str());
   std::fflush(text);
   if (flags.json.empty()) return 0;
   if (WriteFile(flags.json, JsonReport(flags, totals, front->hosts(), ran.count()))) return 0;

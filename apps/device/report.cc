@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "emulator/model.h"
+#include "runtime/nic_drops.h"
+#include "runtime/port_stats.h"
 #include "runtime/report_version.h"
 
 namespace sluice::device_app {
@@ -36,6 +40,13 @@ nlohmann::ordered_json NonZero(const Statistics& statistics, std::string_view pr
   return values;
 }
 
+/// Frames that the model or its wire dropped; those in hosts' drivers are theirs to count.
+runtime::NicDrops Dropped(const Statistics& totals) {
+  std::map<std::string, uint64_t> values;
+  for (const Statistic& statistic : totals) values[statistic.name] = statistic.value;
+  return runtime::NicDropsSince(runtime::PortStats(), runtime::PortStats(std::move(values)));
+}
+
 }  // namespace
 
 std::string RatesLine(const Statistics& before, const Statistics& after, double seconds) {
@@ -48,11 +59,17 @@ std::string RatesLine(const Statistics& before, const Statistics& after, double 
   return line.data();
 }
 
-std::string TotalsLine(const Statistics& totals) {
+std::string TotalsText(const Statistics& totals) {
   std::string line = "frames to hosts " + std::to_string(Value(totals, "wire_accepted")) +
                      ", from hosts " + std::to_string(Value(totals, "wire_returned"));
+  const runtime::NicDrops drops = Dropped(totals);
+  line += ", dropped by the NIC " + std::to_string(drops.Sum());
   for (const std::string name : kFindings) {
     line += ", " + name + " " + std::to_string(Value(totals, "wire_" + name));
+  }
+  for (const auto& [name, frames] : drops.by_name) {
+    if (frames == 0) continue;
+    line.append("\n  NIC drop ").append(name).append(" ").append(std::to_string(frames));
   }
   return line;
 }
@@ -66,6 +83,10 @@ std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t ho
   report["duration_s"] = seconds;
   report["hosts"] = hosts;
   for (const std::string name : kFindings) report[name] = Value(totals, "wire_" + name);
+  const runtime::NicDrops drops = Dropped(totals);
+  report["nic_drops"] = nlohmann::ordered_json::object();
+  for (const auto& [name, frames] : drops.by_name) report["nic_drops"][std::string(name)] = frames;
+  report["nic_dropped_pkts"] = drops.Sum();
   // No CPU steps a model on a card.
   const uint64_t cycles = std::max<uint64_t>(Value(totals, "model_total_cycles"), 1);
   report["device_busy"] =

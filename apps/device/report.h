@@ -16,8 +16,8 @@ using Statistics = std::vector<emulator::Statistic>;
 
 /// Frames to and from hosts in the `seconds` between two readings.
 std::string RatesLine(const Statistics& before, const Statistics& after, double seconds);
-/// Frames of all hosts together.
-std::string TotalsLine(const Statistics& totals);
+/// Frames of all hosts together, and a line for each reason for which some were dropped.
+std::string TotalsText(const Statistics& totals);
 /// The JSON object; `totals` after the last host has gone.
 std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t hosts,
                        double seconds);

@@ -10,7 +10,8 @@ namespace {
 
 /// Where a frame was dropped.
 enum class At {
-  kNic,   ///< Before it reached the host.
+  kNic,   ///< Before it reached the host, for lack of room or because it does not fit.
+  kRule,  ///< Before it reached the host, because a filter or a flow rule says so.
   kHost,  ///< In the driver or, on its way out, in the NIC: the host's workers counted it.
   kWire,  ///< Before it entered the NIC, or after it left it.
 };
@@ -30,8 +31,8 @@ constexpr std::array kModelEndings{
     Ending{"model_rx_no_region", "rx_no_region", At::kNic},
     Ending{"model_rx_no_line", "rx_no_line", At::kNic},
     Ending{"model_rx_undersize", "rx_undersize", At::kNic},
-    Ending{"model_rx_filtered", "rx_filtered", At::kNic},
-    Ending{"model_rx_flow_drop", "rx_flow_drop", At::kNic},
+    Ending{"model_rx_filtered", "rx_filtered", At::kRule},
+    Ending{"model_rx_flow_drop", "rx_flow_drop", At::kRule},
     Ending{"model_rx_disabled", "rx_disabled", At::kNic},
     Ending{"model_rx_dma_faults", "rx_dma_faults", At::kNic},
     Ending{"model_tx_bad_descriptor", "tx_bad_descriptor", At::kHost},
@@ -111,6 +112,7 @@ NicDrops NicDropsSince(const PortStats& begin, const PortStats& now) {
     const uint64_t frames = grown(ending.xstat);
     drops.by_name.emplace_back(ending.name, frames);
     if (ending.at == At::kHost) drops.in_host += frames;
+    if (ending.at == At::kNic) drops.on_the_way += frames;
   }
   drops.no_mbuf = grown(kNoMbuf);
   return drops;

@@ -25,6 +25,8 @@ struct NicDrops {
   std::vector<std::pair<std::string_view, uint64_t>> by_name;
   /// Of them those that the host had received, or was to send: workers counted them, too.
   uint64_t in_host = 0;
+  /// Of them those that were to reach the host and that no filter and no flow rule dropped.
+  uint64_t on_the_way = 0;
   /// Failed allocations of receive buffers. Not an ending: the frame waits, or is missed and
   /// counted as such.
   uint64_t no_mbuf = 0;

@@ -21,7 +21,7 @@ class PortStats {
   PortStats() = default;
   /// Reads all statistics of a port, which is configured; empty if the driver has none. Any thread.
   static PortStats Read(uint16_t port);
-  /// For tests.
+  /// Statistics that were read elsewhere.
   explicit PortStats(std::map<std::string, uint64_t> values) : values_(std::move(values)) {}
 
   /// 0 for a name that the port does not have.

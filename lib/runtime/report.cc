@@ -111,6 +111,13 @@ std::string Verdict(const RunFigures& run) {
     return absl::StrFormat("%d frames reached the host and are neither back nor counted as drops",
                            Lost(run));
   }
+  const NicDrops& nic = run.final.nic;
+  if (run.port_final.HasSource() && c.rx_pkts == 0 && nic.on_the_way > 0) {
+    const auto most =
+        std::ranges::max_element(nic.by_name, {}, [](const auto& drop) { return drop.second; });
+    return absl::StrFormat("no frame of the wire reached a worker: the NIC dropped %d as %s",
+                           most->second, most->first);
+  }
   return "";
 }
 

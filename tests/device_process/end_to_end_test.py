@@ -62,7 +62,8 @@ class Device:
         """Stops it; returns its report."""
         self.process.send_signal(how)
         text, _ = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0, self.text + text
+        self.text += text
+        assert self.process.returncode == 0, self.text
         with open(self.json, encoding="utf-8") as file:
             return json.load(file)
 
@@ -131,6 +132,22 @@ class EndToEnd(EndToEndCase):
                 self.assertEqual(report["wire"]["offered"], host["rx_pkts"])
                 self.assertEqual(report["wire"]["returned"], host["tx_pkts"])
                 self.assertFalse(os.path.exists(device.socket))
+
+    def test_frames_that_no_host_can_accept_are_counted(self):
+        for model in INTERFACES:
+            with self.subTest(model=model):
+                device = self.device(model, "--wire=gen:size=2000+rate=100k")
+                host = device.host("--duration_s=0.3")
+                host.communicate(timeout=60)
+                self.assertEqual(host.returncode, 1)
+                report = device.end()
+                offered = report["wire"]["offered"]
+                self.assertGreater(offered, 0)
+                self.assertEqual(report["nic_drops"]["rx_oversize"], offered)
+                # To the wire, what the NIC dropped did not come back either.
+                self.assertEqual((report["nic_dropped_pkts"], report["lost"]), (offered, offered))
+                self.assertIn(f", dropped by the NIC {offered}, lost {offered}, ", device.text)
+                self.assertIn(f"  NIC drop rx_oversize {offered}\n", device.text)
 
     @unittest.skipUnless(os.geteuid() == 0 and os.access("/dev/hugepages", os.W_OK), "hugepages")
     def test_memory_in_hugepages(self):

@@ -145,6 +145,21 @@ class EndToEnd(unittest.TestCase):
                 for name in named:
                     self.assertGreater(nic[name], 0, nic)
 
+    def test_a_run_fails_if_the_port_can_accept_none_of_the_frames(self):
+        # Longer than the default MTU and an Ensō NIC admit.
+        for iface in INTERFACES:
+            with self.subTest(iface=iface):
+                done = subprocess.run(
+                    [ECHO, harness.lcores(2), *EAL, "--json=-", "--duration_s=0.3",
+                     f"--iface={iface}", "--wire=gen:size=2000+rate=100k"],
+                    capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                report = json.loads(done.stdout)
+                offered = report["wire"]["offered"]
+                self.assertEqual(report["nic_drops"]["rx_oversize"], offered)
+                self.assertEqual(done.stderr.splitlines()[-1], "no frame of the wire reached a "
+                                 f"worker: the NIC dropped {offered} as rx_oversize")
+
     def test_several_workers_with_addresses_and_a_capture(self):
         for iface in INTERFACES:
             with self.subTest(iface=iface), tempfile.TemporaryDirectory() as folder:

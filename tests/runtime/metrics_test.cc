@@ -27,7 +27,7 @@ Sample Counted() {
   sample.counters.tx_pkts = 900;
   sample.counters.engine_drops[1] = 60;
   sample.counters.tx_full = 40;
-  sample.nic = {{{"imissed", 1488}}, 0, 7};
+  sample.nic = {.by_name = {{"imissed", 1488}}, .no_mbuf = 7};
   return sample;
 }
 

@@ -63,6 +63,8 @@ TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
     EXPECT_EQ(drops.Sum(), 3u) << name;
     // What was received or was to be sent, the workers have counted.
     EXPECT_EQ(drops.in_host, name.starts_with("rx_") ? 0u : 3u) << name;
+    const bool rule = name == "rx_filtered" || name == "rx_flow_drop";
+    EXPECT_EQ(drops.on_the_way, name.starts_with("rx_") && !rule ? 3u : 0u) << name;
   }
 }
 
@@ -89,6 +91,7 @@ TEST(NicDrops, OfAWireStandApart) {
         "wire_cable_cut_tx", "wire_cable_cut_rx"}) {
     EXPECT_EQ(When(ending).Sum(), 3u) << ending;
     EXPECT_EQ(When(ending).in_host, 0u) << ending;
+    EXPECT_EQ(When(ending).on_the_way, 0u) << ending;
   }
   for (const char* none : {"wire_lost", "wire_fault_dup", "wire_fault_delay", "wire_skipped",
                            "wire_source_late", "wire_abandoned", "wire_cable_joins"}) {

@@ -82,7 +82,7 @@ TEST(Report, HasTheFieldsThatScriptsRelyOn) {
 RunFigures WithNicDrops() {
   RunFigures run = Example();
   run.final.nic = {
-      {{"rx_no_descriptor", 1488}, {"rx_oversize", 0}, {"tx_bad_descriptor", 2}}, 2, 7};
+      {{"rx_no_descriptor", 1488}, {"rx_oversize", 0}, {"tx_bad_descriptor", 2}}, 2, 1488, 7};
   run.port_final = PortStats({{"wire_offered", 2490}, {"wire_outstanding", 102}});
   return run;
 }
@@ -111,6 +111,23 @@ TEST(Report, TellsWhatTheNicDropped) {
   EXPECT_EQ(json["rx_nombuf"], 7);
   EXPECT_EQ(json["lost"], 0) << "what the NIC dropped behind the host has its ending";
   EXPECT_EQ(Verdict(run), "") << "and is no violation";
+}
+
+TEST(Report, AWireOfWhichNoFrameReachedAWorkerFailsTheRun) {
+  RunFigures run = Example();
+  run.final.counters = {};
+  run.port_final = PortStats({{"wire_offered", 1037}});
+  run.final.nic = {.by_name = {{"rx_no_descriptor", 7}, {"rx_oversize", 1030}}, .on_the_way = 1037};
+  EXPECT_EQ(Verdict(run),
+            "no frame of the wire reached a worker: the NIC dropped 1030 as rx_oversize");
+  run.final.counters.rx_pkts = run.final.counters.consumed_pkts = 1;
+  EXPECT_EQ(Verdict(run), "") << "one did";
+  run.final.counters = {};
+  run.final.nic = {.by_name = {{"rx_filtered", 1037}}};
+  EXPECT_EQ(Verdict(run), "") << "a filter was to drop them";
+  run.final.nic = {.by_name = {{"imissed", 3}}, .on_the_way = 3};
+  run.port_final = {};
+  EXPECT_EQ(Verdict(run), "") << "what else is on a network is not known";
 }
 
 TEST(Totals, WhatIsLostIsRedOnATerminal) {
