@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/test_selection on a project of four tests, which meson configures here."""
+"""scripts/test_selection on a project of five tests, which meson configures here."""
 import pathlib
 import subprocess
 import tempfile
@@ -12,6 +12,7 @@ project('p', 'c')
 program = executable('program', 'main.c')
 executable('bench', 'main.c')
 shell = find_program('sh')
+test('last', shell, priority: -1)
 test('short', program)
 test('long', program, suite: ['extended', 'swap'])
 test('script', shell, args: ['-c', 'true'])
@@ -35,20 +36,21 @@ class Selection(unittest.TestCase):
                               check=False)
         return done.returncode, done.stdout.split()
 
-    def test_every_test_without_options(self):
-        self.assertEqual(self.selected(), (0, ["end_to_end", "long", "script", "short"]))
+    def test_every_test_without_options_by_priority(self):
+        self.assertEqual(self.selected(), (0, ["short", "long", "script", "end_to_end", "last"]))
 
     def test_suites(self):
-        self.assertEqual(self.selected("--suite=extended"), (0, ["end_to_end", "long"]))
-        self.assertEqual(self.selected("--no-suite=extended"), (0, ["script", "short"]))
+        self.assertEqual(self.selected("--suite=extended"), (0, ["long", "end_to_end"]))
+        self.assertEqual(self.selected("--no-suite=extended"), (0, ["short", "script", "last"]))
         self.assertEqual(self.selected("--suite=extended", "--no-suite=swap"), (0, ["end_to_end"]))
 
     def test_kinds(self):
-        self.assertEqual(self.selected("--kind=program"), (0, ["long", "short"]))
-        self.assertEqual(self.selected("--kind=script"), (0, ["end_to_end", "script"]))
+        self.assertEqual(self.selected("--kind=program"), (0, ["short", "long"]))
+        self.assertEqual(self.selected("--kind=script"),
+                         (0, ["script", "end_to_end", "last"]))
 
     def test_names(self):
-        self.assertEqual(self.selected("--name=short", "--name=script"), (0, ["script", "short"]))
+        self.assertEqual(self.selected("--name=short", "--name=script"), (0, ["short", "script"]))
 
     def test_targets(self):
         self.assertEqual(self.selected("--targets", "--name=end_to_end"), (0, ["program"]))
