@@ -200,15 +200,17 @@ void AddBlock(uint32_t type, Bytes body, Bytes* file) {
   word(length);
 }
 
-// The same; a section and its interface are the header.
+// The same for blocks. A section without interfaces, or without packets, is a whole file.
 TEST(CaptureReader, EveryTruncationOfAFileOfBlocks) {
   const Bytes section{0x4d, 0x3c, 0x2b, 0x1a, 1,    0,    0,    0,
                       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
   const Bytes interface { 1, 0, 0, 0, 0xff, 0xff, 0, 0 };  // Ethernet.
   Bytes file;
+  std::vector<size_t> ends;
   AddBlock(0x0a0d0d0a, section, &file);
+  ends.push_back(file.size());
   AddBlock(1, interface, &file);
-  std::vector<size_t> ends{file.size()};
+  ends.push_back(file.size());
   for (const Bytes& frame : {test::kUdp4, test::kUdp6}) {
     const auto size = static_cast<uint8_t>(frame.size());
     Bytes packet{0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, size, 0, 0, 0, size, 0, 0, 0};
@@ -222,7 +224,7 @@ TEST(CaptureReader, EveryTruncationOfAFileOfBlocks) {
     const auto whole = std::ranges::count_if(ends, [&](size_t end) { return end <= size; });
     const bool at_end = std::ranges::find(ends, size) != ends.end();
     ASSERT_EQ(contents.error.empty(), at_end) << size << " " << contents.error;
-    ASSERT_EQ(contents.records.size(), whole == 0 ? 0u : static_cast<size_t>(whole) - 1) << size;
+    ASSERT_EQ(contents.records.size(), whole <= 2 ? 0u : static_cast<size_t>(whole) - 2) << size;
   }
 }
 
