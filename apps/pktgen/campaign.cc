@@ -22,7 +22,6 @@ using engine::pktgen::StreamSpec;
 using Test = Rfc2544::Test;
 
 constexpr uint32_t kTrialsOnBadLink = 5;  // In a row; then the test ends without a verdict.
-constexpr uint32_t kLinkPatienceMs = 9000;
 
 // Whether pauses of workers explain what a trial lost or did not send: what was due in them came as
 // bursts, which is another trial than was asked for. What passed nevertheless, passed.
@@ -110,7 +109,8 @@ void Campaign::MeasureLatency(engine::pktgen::Measure measure) {
 
 std::optional<Outcome> Campaign::RunTrial(const Offer& offer) {
   for (uint32_t i = 0; i < kTrialsOnBadLink; ++i) {
-    for (uint32_t ms = 0; ms < kLinkPatienceMs && !generator_.link_up() && !cancelled_; ++ms) {
+    for (int ms = 0; ms < 1000 * Generator::kLinkPatienceS; ++ms) {
+      if (generator_.link_up() || cancelled_) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (cancelled_) return std::nullopt;

@@ -89,7 +89,7 @@ class Times {
     }
     const uint64_t last = offsets->at_ps.back();
     if (last == 0) return nullptr;
-    // The next round begins a mean gap behind the last frame.
+    // The next round begins one mean gap after the last frame.
     offsets->period_ps = last + std::max<uint64_t>(last / (offsets->at_ps.size() - 1), 1);
     return offsets;
   }
@@ -105,6 +105,14 @@ class Times {
 };
 
 }  // namespace
+
+void Captured::SetFramesOf(engine::pktgen::StreamSpec* stream, uint64_t loops) const {
+  stream->captured = frames;
+  stream->offsets = offsets;
+  stream->notes = notes;
+  if (offsets != nullptr) stream->phases.clear();
+  stream->frames = loops * frames->size();
+}
 
 bool LoadCapture(const std::string& path, std::optional<double> factor, Captured* captured,
                  std::string* error) {

@@ -20,14 +20,18 @@ struct Captured {
   /// Times the factor that was asked for; null without one.
   std::shared_ptr<const engine::pktgen::Offsets> offsets;
   engine::pktgen::CaptureNotes notes;
+
+  /// Makes `stream` send the frames `loops` times, or for ever if that is 0. Offsets replace its
+  /// phases.
+  void SetFramesOf(engine::pktgen::StreamSpec* stream, uint64_t loops) const;
 };
 
-/// Loads a capture; its times are multiplied by `factor`, if there is one. A step back of up to a
-/// second is that of several queues; beyond, and where a day passes without a frame, the clock was
-/// set: such a frame leaves with the one in front, and those behind it keep their distance from it.
-/// Frames of more than 1518 bytes with FCS are left out. False, with what is wrong and the fix in
-/// `error`, if it cannot be read to its end, has no other frame, or one that is no Ethernet frame;
-/// or if there is a factor, but no gap.
+/// Loads a capture and multiplies its times by `factor`, if there is one. Time stamps of several
+/// queues may step back by up to a second. A larger step back, or a day without a frame, means that
+/// the clock was set: the frame then leaves together with its predecessor, and later frames keep
+/// their distance from it. Frames longer than 1518 bytes with FCS are skipped. Returns false, with
+/// the fault and its fix in `error`, if the file cannot be read to its end, contains no frame that
+/// can be sent or a frame without an Ethernet header, or if there is a factor but no gap.
 bool LoadCapture(const std::string& path, std::optional<double> factor, Captured* captured,
                  std::string* error);
 

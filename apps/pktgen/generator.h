@@ -42,12 +42,15 @@ class Generator {
   /// Frames of the round that queues turned out not to have sent. Once none works on it.
   uint64_t TakenBack() const { return RefusedByQueues() - refused_before_; }
 
+  /// How long a start, and a trial of a test, waits for the link: as long as DPDK's examples wait.
+  static constexpr int kLinkPatienceS = 9;
+
   /// The port's link is up or down. One thread.
   void LinkSeen(bool up) {
     if (!up && link_up()) link_losses_.fetch_add(1, std::memory_order_relaxed);
     link_up_.store(up, std::memory_order_release);
   }
-  /// Any thread. While the link is down, workers send nothing, and what is due becomes too late.
+  /// Any thread. While the link is down, workers send nothing, and frames that become due expire.
   bool link_up() const { return link_up_.load(std::memory_order_acquire); }
   /// How often the link went down, any thread.
   uint64_t link_losses() const { return link_losses_.load(std::memory_order_relaxed); }

@@ -40,9 +40,6 @@ using sluice::runtime::BadFlag;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// As long as DPDK's examples wait for the links of their ports.
-constexpr int kLinkPatienceS = 9;
-
 // Bits per second; 0: the port does not tell.
 uint64_t LineRate(uint16_t port, const Settings& settings) {
   rte_eth_link link{};
@@ -53,7 +50,7 @@ uint64_t LineRate(uint16_t port, const Settings& settings) {
   return uint64_t{link.link_speed} * 1'000'000;
 }
 
-// Of one trial and of a test.
+// Returns the hooks that a trial and a test have in common.
 AppHooks HooksOf(Generator& generator) {
   AppHooks hooks;
   hooks.link_seen = [&generator](bool up) { generator.LinkSeen(up); };
@@ -140,9 +137,9 @@ int main(int argc, char** argv) {
   line->options.promiscuous = true;
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
-  if (!session->AwaitLink(kLinkPatienceS)) {
+  if (!session->AwaitLink(Generator::kLinkPatienceS)) {
     std::fprintf(text, "%s: no link after %d s, sending begins\n",
-                 sluice::nic::PortText(session->port()).c_str(), kLinkPatienceS);
+                 sluice::nic::PortText(session->port()).c_str(), Generator::kLinkPatienceS);
   }
   Generator generator(*settings, session->workers(), LineRate(session->port(), *settings),
                       sluice::runtime::MeasureTscHz());

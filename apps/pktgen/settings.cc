@@ -103,11 +103,7 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
   std::string fix;
   const bool loaded = LoadCapture(FLAGS_pcap, factor, &captured, &fix);  // It sets `fix`.
   if (!complaint.Check(loaded, "pcap", fix)) return false;
-  stream->captured = captured.frames;
-  stream->offsets = captured.offsets;
-  stream->notes = captured.notes;
-  if (original) stream->phases.clear();
-  stream->frames = FLAGS_loops * captured.frames->size();
+  captured.SetFramesOf(stream, FLAGS_loops);
   settings->traffic =
       "pcap:" + FLAGS_pcap + "+loops=" + std::to_string(FLAGS_loops) + "+gaps=" + FLAGS_gaps;
   return true;

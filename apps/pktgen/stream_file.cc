@@ -192,11 +192,7 @@ void ReadCaptured(const std::string& file, bool has_times, ObjectReader& reader,
     reader.Complain("pcap", "\"" + file + "\": " + fix);
     return;
   }
-  stream->captured = captured.frames;
-  stream->offsets = captured.offsets;
-  stream->notes = captured.notes;
-  if (factor) stream->phases.clear();
-  stream->frames = loops * captured.frames->size();
+  captured.SetFramesOf(stream, loops);
 }
 
 StreamSpec ReadStream(const json& value, const std::string& path, Errors* errors, size_t number) {

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,20 +30,21 @@ class ProcessPatience {
   /// The bound begins now.
   explicit ProcessPatience(Clock::duration bound) : bound_(bound) { Begin(); }
 
-  /// The process has done what it is waited for: the bound begins again.
+  /// Restarts the bound, because the process has made progress.
   void Begin() {
     begin_ = Clock::now();
     deadline_ = begin_ + bound_;
     threads_.clear();
   }
-  /// When Ends is to be called.
+  /// Before this time Ends returns false.
   Clock::time_point deadline() const { return deadline_; }
-  /// Returns whether the process was waited for long enough. At the first deadline the answer is
-  /// no, and the process is watched for half of the bound more; and again, as long as one of its
-  /// threads starved for three quarters of that. `process` 0: not known, and judged by the clock
-  /// alone.
+  /// Returns true once the process was waited for long enough. At the first deadline it returns
+  /// false and watches the process for half of the bound more, and again as long as one of its
+  /// threads starved for three quarters of that. A `process` of 0 is not known, and is judged by
+  /// the clock alone.
   bool Ends(pid_t process) {
     const Clock::time_point now = Clock::now();
+    if (now < deadline_) return false;
     const bool first = threads_.empty();
     const uint64_t starved = Look(process, now);
     if (threads_.empty() || now - begin_ >= kMostBounds * bound_) return true;
@@ -52,7 +54,7 @@ class ProcessPatience {
   }
 
  private:
-  /// Of more threads, these are watched.
+  /// The maximum number of threads that are watched.
   static constexpr size_t kMostThreads = 64;
 
   /// Returns the nanoseconds for which one thread starved since the last look at it, at most.

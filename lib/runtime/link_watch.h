@@ -37,7 +37,6 @@ class LinkWatch {
     if (!up) {
       if (!down_since_s_) {
         down_since_s_ = now_s;
-        announced_ = true;
       } else if (announced_ || now_s - *down_since_s_ < kStartGraceS) {
         return "";
       }

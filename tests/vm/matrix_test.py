@@ -105,6 +105,16 @@ class Matrix(guests.Case):
         for nothing in ("corrupted", "duplicated", "foreign"):
             self.assertEqual(report[nothing], 0, report)
 
+    def send_back(self, running, arguments, nic):
+        """Runs the guest's application until `nic` has sent and got back all its frames."""
+        running.send(f"{ON_BUS} {arguments} >/tmp/app 2>&1 & app=$!\n")
+        guests.run(running, "until grep -q echoes: /tmp/app; do sleep 1; kill -0 $app "
+                   "|| break; done; kill -0 $app || { cat /tmp/app; false; }",
+                   patience_s=3600)
+        nic.await_quiet()
+        guests.end_app(running)
+        guests.leave(running)
+
     def test_frames_are_counted_one_by_one(self):
         """This uses net_ipu, whose wire waits for its driver; cable_test.py does the same for
         Ensō."""
@@ -114,13 +124,7 @@ class Matrix(guests.Case):
                     guests.Guest(guests.options(BUILD, traffic, bind=bind)) as running:
                 self.assertIn(f"drv={guests.DRIVERS[bind]}",
                               guests.run(running, "dpdk-devbind.py -s"))
-                running.send(f"{ON_BUS} echoes={COUNT} -l 0 >/tmp/app 2>&1 & app=$!\n")
-                guests.run(running, "until grep -q echoes: /tmp/app; do sleep 1; kill -0 $app "
-                           "|| break; done; kill -0 $app || { cat /tmp/app; false; }",
-                           patience_s=3600)
-                running.nics[0].await_quiet()
-                guests.end_app(running)
-                guests.leave(running)
+                self.send_back(running, f"echoes={COUNT} -l 0", running.nics[0])
                 running.nics[0].stop()
                 report = running.nics[0].report()
                 self.check(report)
@@ -138,13 +142,7 @@ class Matrix(guests.Case):
                                                      hugepages=True) as running:
                 self.receives(running, BUILD, ENSO, "streaming")
                 self.receives(running, BUILD, ENSO, "packetized")
-                running.send(f"{ON_BUS} echoes={count} -l 0 -a {IPU} >/tmp/app 2>&1 & app=$!\n")
-                guests.run(running, "until grep -q echoes: /tmp/app; do sleep 1; kill -0 $app "
-                           "|| break; done; kill -0 $app || { cat /tmp/app; false; }",
-                           patience_s=3600)
-                running.nics[1].await_quiet()
-                guests.end_app(running)
-                guests.leave(running)
+                self.send_back(running, f"echoes={count} -l 0 -a {IPU}", running.nics[1])
                 for nic in running.nics:
                     nic.stop()
                     self.check(nic.report())

@@ -40,12 +40,9 @@ class Session {
   std::chrono::steady_clock::time_point deadline() const {
     return waits_ ? patience_.deadline() : std::chrono::steady_clock::time_point::max();
   }
-  /// To be called when the deadline is over and Turn has handled what there was. True: this process
-  /// has waited long enough for a client that had a CPU.
-  bool TriesPatience() {
-    return waits_ && std::chrono::steady_clock::now() >= patience_.deadline() &&
-           patience_.Ends(peer_.pid);
-  }
+  /// Returns true once this process has waited long enough for a client that had a CPU. Called
+  /// after Turn, so that requests which have arrived are handled first.
+  bool TriesPatience() { return waits_ && patience_.Ends(peer_.pid); }
   bool waiting() const { return socket_.waiting(); }
   /// Requests have arrived that Turn has not handled yet.
   bool pending() const { return !waiting() && !socket_.messages().empty(); }
