@@ -57,7 +57,7 @@ void Round::Settle() {
   const uint64_t now_ps = clock_.Ps(rte_rdtsc() - start_cycles());
   stop_ps_.store(WorkersAreOver() ? trial_->DuePs() : std::min(now_ps, traffic_->end_ps()),
                  std::memory_order_relaxed);
-  // One that has no CPU still sends when it is back, or says what it did not send.
+  // A worker that has no CPU sends when it runs again, or counts what it did not send.
   while (!WorkersAreOver()) std::this_thread::sleep_for(kLook);
   constexpr double kQuietS = 0.02;  // As long as everything is back.
   const auto now_s = [] {

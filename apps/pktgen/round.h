@@ -56,8 +56,8 @@ class Round {
   void Start(uint64_t now_cycles) { start_cycles_.store(now_cycles, std::memory_order_release); }
   /// 0: not yet.
   uint64_t start_cycles() const { return start_cycles_.load(std::memory_order_acquire); }
-  /// When sending stops, since the start; kNever: not yet. What was due before it and has not left
-  /// then is unsent.
+  /// Returns the time since the start at which sending stops, or kNever while it goes on. A frame
+  /// that was due before this time and has not left counts as unsent.
   uint64_t stop_ps() const { return stop_ps_.load(std::memory_order_relaxed); }
 
   /// Whether everything that will be sent was.

@@ -196,7 +196,7 @@ const char* HostMappings::AddPlace(Places& places, uint64_t bus, uint64_t bytes,
   }
   const uint64_t first = AlignedDown(offset, page);
   const uint64_t hull = Aligned(offset + bytes, page) - first;
-  // What is free begins with a hugepage of the usual size; larger ones are aligned here.
+  // Free ranges begin at a multiple of kHugePage. Larger pages need space to be aligned in.
   const uint64_t taken = Aligned(hull, kHugePage) + (page > kHugePage ? page : 0);
   uint8_t* const space = TakePlaceSpace(taken);
   if (space == nullptr) return "no address space for so much memory";

@@ -41,9 +41,9 @@ class HostMappings {
     uint64_t bus, bytes, offset, area_bus, area_bytes;
     bool stand_in = false;
   };
-  /// What is there already must be removed first. A piece that is a part of hugepages is mapped as
-  /// a whole number of them, of which the device reaches the piece alone; it is contiguous with no
-  /// other.
+  /// Memory that overlaps the piece must be removed first. If the piece is a part of hugepages,
+  /// they are mapped whole, but the device reaches the piece alone. Such a piece is not contiguous
+  /// with any other piece.
   const char* AddMemory(const Piece& piece, int file);
   /// The range is unreachable afterwards, also if too many pieces are left of what was
   /// there for it to be unmapped. A piece always goes as a whole.
@@ -86,14 +86,14 @@ class HostMappings {
       return reinterpret_cast<uint8_t*>(bus + ranges.distance());
     }
   };
-  /// Memory that lies where there is room.
+  /// Memory that is mapped at any free address of PlaceSpace.
   struct Place {
     uint64_t bytes;  ///< That the device reaches.
     uint8_t* host;   ///< First byte of address space.
     uint64_t taken;  ///< Of address space.
   };
   using Places = std::map<uint64_t, Place>;  ///< By bus address.
-  /// Where places are: first fit in what is free, in units of huge pages.
+  /// The address space of all places. Allocates the first free range that fits, in huge pages.
   struct PlaceSpace {
     ReservedSpace space;
     GuardedRange guard;

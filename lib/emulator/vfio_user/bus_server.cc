@@ -62,7 +62,8 @@ bool BusServer::Turn(int wake, milliseconds patience) {
   } else if (wait[1].revents != 0 || wait[4].revents != 0 || pending) {
     Hear();
   }
-  // Behind that: this process may have slept while the client did what it should.
+  // The deadline is checked after Hear, because this process may have slept past it while the
+  // client did its part in time.
   if (client_ != nullptr && client_->TriesPatience()) {
     End(client_->attached() ? "it does not read answers" : "it does not greet");
   }
