@@ -57,6 +57,7 @@ class Session {
   uint32_t workers() const { return line_.options.workers; }
   /// Waits until the port's link is up, for so long, or until a signal asks for the end. Returns
   /// whether it is up. Before Run.
+  /// Does not wait if no ethdev queue is set up: a native interface brings its link up in Run.
   bool AwaitLink(int seconds) const;
   /// Bytes of the longest IP packet that workers receive: of InterfaceOptions, or less.
   uint32_t packet_bytes() const {

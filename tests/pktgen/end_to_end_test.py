@@ -53,8 +53,9 @@ class Interfaces(unittest.TestCase):
     def test_everything_comes_back(self):
         for iface in harness.interfaces(APP):
             with self.subTest(iface):
-                report, _ = run(f"--iface={iface}", "--rate=100k", "--frame_size=imix",
-                                "--flows=100", "--duration_s=0.5", *PATIENT)
+                report, text = run(f"--iface={iface}", "--rate=100k", "--frame_size=imix",
+                                   "--flows=100", "--duration_s=0.5", *PATIENT)
+                self.assertNotIn("no link", text)
                 self.conserved(report)
                 self.assertEqual({name: report[name] for name in LOSSES}, none(report))
                 self.assertEqual(report["streams"][0]["sent_pkts"], 50_000)  # Exactly.
