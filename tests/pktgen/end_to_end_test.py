@@ -53,14 +53,21 @@ class Interfaces(unittest.TestCase):
     def test_everything_comes_back(self):
         for iface in harness.interfaces(APP):
             with self.subTest(iface):
-                report, text = run(f"--iface={iface}", "--rate=100k", "--frame_size=imix",
-                                   "--flows=100", "--duration_s=0.5", *PATIENT)
-                self.assertNotIn("no link", text)
+                report, _ = run(f"--iface={iface}", "--rate=100k", "--frame_size=imix",
+                                "--flows=100", "--duration_s=0.5", *PATIENT)
                 self.conserved(report)
                 self.assertEqual({name: report[name] for name in LOSSES}, none(report))
                 self.assertEqual(report["streams"][0]["sent_pkts"], 50_000)  # Exactly.
                 self.assertEqual(report["unsent_pkts"], 0)
                 self.assertAlmostEqual(report["mpps"], 0.1, delta=1e-4)
+
+    def test_no_interface_waits_for_a_link_that_is_up(self):
+        for iface in harness.interfaces(APP):
+            with self.subTest(iface):
+                text = harness.sh(APP, *harness.MEMORY, "--", f"--iface={iface}", "--rate=100k",
+                                  "--duration_s=0.1", *PATIENT)
+                self.assertIn("stream default: sent 10000 ", text)
+                self.assertNotIn("no link", text)
 
     def test_a_rate_of_few_frames_is_over_the_time_that_was_asked_for(self):
         report, _ = run("--rate=4", "--duration_s=0.5", *PATIENT)
