@@ -4,6 +4,7 @@
 // switch, or, to compare, a CPU that moves every message. Start reading at system.h (what runs),
 // push_control.h and cpu_control.h (the two ways), device/stage/stage.h (a stage). With --iface it
 // becomes frames/main.cc's program.
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "report.h"
 #include "run.h"
+#include "runtime/exit_codes.h"
 #include "runtime/output_text.h"
 #include "runtime/sibling.h"
 #include "runtime/standard_streams.h"
@@ -55,6 +57,7 @@ int main(int argc, char** argv) {
   const sigset_t signals = Signals(*settings);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // Of all threads to come.
   std::string error;
+  errno = 0;
   const auto ledgers = sluice::chain_app::MakeLedgers(*settings, settings->seed, &error);
   std::vector<Flow*> flows;
   if (ledgers)
@@ -62,8 +65,9 @@ int main(int argc, char** argv) {
   const auto system =
       ledgers ? System::Start(*settings, flows, System::NicSteps::kByThread, &error) : nullptr;
   if (system == nullptr) {
+    exit_code = sluice::runtime::StartFailureCode(errno);
     std::fprintf(stderr, "%s\n", error.c_str());
-    return 2;
+    return exit_code;
   }
   const auto figures = sluice::chain_app::Run(*settings, signals, *ledgers, *system);
   const auto stages = system->stages();

@@ -83,6 +83,7 @@ bool StageHost::Spawn(std::string* error) {
       &pid_);
   if (failed != 0) {
     pid_ = 0;
+    errno = failed;
     *error = program_ + ": " + std::strerror(failed);
     return false;
   }

@@ -4,21 +4,19 @@
 // at a time. The model is lib/emulator/running_model.h, what hosts see of it
 // lib/emulator/front.h; here are EAL, signals and the report.
 #include <rte_eal.h>
-#include <sched.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "emulator/hosted_model.h"
@@ -27,10 +25,11 @@
 #include "flags.h"
 #include "front.h"
 #include "report.h"
+#include "runtime/exit_codes.h"
 #include "runtime/runtime_folder.h"
 #include "runtime/service_manager.h"
 #include "runtime/standard_streams.h"
-#include "runtime/start_log.h"
+#include "start_eal.h"
 
 namespace {
 
@@ -41,12 +40,13 @@ using sluice::device_app::MakeFront;
 using sluice::device_app::RatesLine;
 using sluice::device_app::ReadFlags;
 using sluice::device_app::SocketOf;
+using sluice::device_app::StartEal;
 using sluice::device_app::TotalsText;
 using sluice::device_app::WriteFile;
 using sluice::emulator::Front;
 using sluice::emulator::HostedModel;
 using sluice::emulator::Statistic;
-using sluice::runtime::StartLog;
+using sluice::runtime::StartFailureCode;
 using Clock = std::chrono::steady_clock;
 
 // A file that tells the signals of a run.
@@ -56,57 +56,6 @@ sluice::emulator::File Signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   return sluice::emulator::File(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-// The CPUs that this process may run on, as EAL lists them.
-std::string Cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof(set), &set);
-  std::string list;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    if (!list.empty()) list += ',';
-    list += std::to_string(cpu);
-  }
-  return list;
-}
-
-// What the user leaves open: no hugepages, since all memory that matters is the host's; no
-// devices but those that are named; one lcore, which sleeps, on all CPUs, so that the
-// model's thread may take any that the host leaves.
-bool StartEal(const Flags& flags, std::string* file_prefix) {
-  const auto says = [&](std::initializer_list<std::string_view> options) {
-    return std::any_of(flags.eal.begin(), flags.eal.end(), [&](std::string_view argument) {
-      return std::any_of(options.begin(), options.end(),
-                         [&](std::string_view option) { return argument.starts_with(option); });
-    });
-  };
-  std::vector<std::string> arguments = {"sluice-device"};
-  arguments.insert(arguments.end(), flags.eal.begin(), flags.eal.end());
-  if (!says({"--file-prefix", "--in-memory"})) {
-    *file_prefix = sluice::runtime::FilePrefix("device", getpid());
-    arguments.push_back("--file-prefix=" + *file_prefix);
-  }
-  if (!says({"-a", "--allow", "-m", "--no-huge", "--in-memory", "--socket-mem", "--huge-dir"})) {
-    arguments.insert(arguments.end(), {"--no-huge", "-m", "256"});
-  }
-  if (!says({"-a", "--allow", "--no-pci"})) arguments.push_back("--no-pci");
-  if (!says({"-l", "-c", "--lcores"})) arguments.push_back("--lcores=0@(" + Cpus() + ")");
-  if (!says({"--telemetry", "--no-telemetry"})) arguments.push_back("--no-telemetry");
-  if (!says({"--log-level"})) arguments.push_back("--log-level=lib.eal:warning");
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  StartLog log(flags.eal.empty() ? StartLog::Lines::kKept : StartLog::Lines::kShown);
-  if (log.StartEal(static_cast<int>(arguments.size()), argv.data())) {
-    log.Show();
-    sluice::runtime::SweepDeadRuns(*file_prefix);
-    return true;
-  }
-  std::fprintf(stderr, "EAL does not start: %s: arguments before -- are EAL's\n",
-               log.WhyNotStarted().c_str());
-  return false;
 }
 
 // Serves until the time is over or a signal says so.
@@ -142,16 +91,19 @@ void Run(const Flags& flags, HostedModel& model, Front& front, int signals, std:
 
 int Serve(const Flags& flags, int signals) {
   std::string error;
+  errno = 0;
   const sluice::emulator::ModelInfo& info = *flags.server.model;
   const auto model = sluice::emulator::MakeModel(SocketOf(flags), info, flags.model, &error);
   if (model == nullptr) {
+    const int exit_code = StartFailureCode(errno);
     std::fprintf(stderr, "--%s\n", error.c_str());
-    return 2;
+    return exit_code;
   }
   const std::unique_ptr<Front> front = MakeFront(flags, *model, &error);
   if (front == nullptr) {
+    const int exit_code = StartFailureCode(errno);
     std::fprintf(stderr, "%s\n", error.c_str());
-    return 2;
+    return exit_code;
   }
   std::FILE* const text = flags.json == "-" ? stderr : stdout;
   std::fprintf(text, "sluice-device, a model of %s, wire %s, listens at %s\n%s\n",
@@ -182,9 +134,10 @@ int main(int argc, char** argv) {
   if (!flags) return exit_code;
   const sluice::emulator::File signals = Signals();
   std::string file_prefix;  // Of this process, unless the user chose one.
-  if (!StartEal(*flags, &file_prefix)) {
+  exit_code = StartEal(*flags, &file_prefix);
+  if (exit_code != 0) {
     sluice::runtime::RemoveOwnRun(file_prefix);
-    return 2;
+    return exit_code;
   }
   try {
     exit_code = Serve(*flags, signals.fd());

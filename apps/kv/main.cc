@@ -55,6 +55,7 @@ using sluice::runtime::AppHooks;
 using sluice::runtime::BadFlag;
 using sluice::runtime::PortStats;
 using sluice::runtime::Session;
+using sluice::runtime::Unavailable;
 using sluice::runtime::WorkerInfo;
 
 // The workers' clock; and as items know it (Exchange::now_s).
@@ -71,6 +72,7 @@ int main(int argc, char** argv) {
   std::string flag, fix;
   std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &fix);
   if (!settings) return BadFlag(flag, fix);
+  if (!sluice::kv::FitsMachine(*settings, &flag, &fix)) return Unavailable(flag, fix);
   if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &fix)) return BadFlag("ip", fix);
   std::optional<Registration::Entry> entry;
   if (!sluice::kv::ReadRegistration(&entry, &flag, &fix)) return BadFlag(flag, fix);
@@ -79,7 +81,7 @@ int main(int argc, char** argv) {
 
   // Before the port is open: taking the memory's pages takes a while, and clients would wait.
   auto made = sluice::kv::MakeStore(*settings, line->options.workers);
-  if (!made) return BadFlag("memory_mb", "the kernel does not give as much: give less");
+  if (!made) return Unavailable("memory_mb", "the kernel does not give as much: give less");
   auto& store = *made;
   line->options.hangup = !FLAGS_snapshot.empty();
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;

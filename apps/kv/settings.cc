@@ -67,20 +67,6 @@ engine::kv::PartitionOptions OptionsOfEach(uint32_t partitions) {
           .items = (FLAGS_items + partitions - 1) / partitions};
 }
 
-// Whoever takes more than there is may be killed by the kernel, or make it kill others.
-bool FitsMachine(uint32_t partitions, const runtime::Complaint& complaint) {
-  const engine::kv::PartitionOptions partition = OptionsOfEach(partitions);
-  const uint64_t bytes = partition.OccupiedBytes() * partitions;
-  const uint64_t available = engine::kv::AvailableBytes();
-  const bool memory = partition.RoundedMemoryBytes() * partitions > available;
-  return complaint.Check(
-      bytes <= available, memory ? "memory_mb" : "items",
-      absl::StrFormat("items and index take %d MiB%s, and %d are available here: give less",
-                      bytes >> 20,
-                      FLAGS_mode == "cache" ? " (cache mode rounds up to powers of two)" : "",
-                      available >> 20));
-}
-
 }  // namespace
 
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
@@ -97,7 +83,6 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
                       "memory_mb", "give 4 for each partition at least, 1048576 at most") &&
       complaint.Check(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
                       "give 1 ... 68719476736") &&
-      FitsMachine(partitions, complaint) &&
       complaint.Check(FLAGS_memcached_port <= 65535, "memcached_port", "give 0 ... 65535") &&
       complaint.Check(uint64_t{FLAGS_mica_port} + partitions <= 65536, "mica_port",
                       "give one that leaves room for a port a partition below 65536") &&
@@ -147,6 +132,19 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
   settings.service.gate.any_destination = FLAGS_any_destination;
   settings.service.gate.any_source_port = FLAGS_any_source_port;
   return settings;
+}
+
+bool FitsMachine(const Settings& settings, std::string* flag, std::string* fix) {
+  const engine::kv::PartitionOptions& partition = settings.partition;
+  const uint64_t bytes = partition.OccupiedBytes() * settings.partitions;
+  const uint64_t available = engine::kv::AvailableBytes();
+  const bool memory = partition.RoundedMemoryBytes() * settings.partitions > available;
+  return runtime::Complaint{flag, fix}.Check(
+      bytes <= available, memory ? "memory_mb" : "items",
+      absl::StrFormat("items and index take %d MiB%s, and %d are available here: give less",
+                      bytes >> 20,
+                      FLAGS_mode == "cache" ? " (cache mode rounds up to powers of two)" : "",
+                      available >> 20));
 }
 
 std::optional<engine::kv::Store> MakeStore(const Settings& settings, uint32_t workers) {

@@ -29,6 +29,10 @@ struct Settings {
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
                                      std::string* fix);
 
+/// Returns false, with the flag that asks for too much and the fix, if the machine has too little
+/// memory available: a process that exceeds it may be killed, or make the kernel kill others.
+bool FitsMachine(const Settings& settings, std::string* flag, std::string* fix);
+
 /// Empty, with all its pages, which are on the calling thread's NUMA node. Nothing: there is too
 /// little memory.
 std::optional<engine::kv::Store> MakeStore(const Settings& settings, uint32_t workers);

@@ -3,6 +3,7 @@
 // sluice-rpc: serves ONC-RPC programs, each in a process of its own, on a NIC that is part of the
 // operating system. Start reading at nic_thread.h (the NIC), kernel_core.h (the operating system)
 // and service_main.cc (a service). The other interfaces are frames/main.cc's.
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "process_table.h"
 #include "report.h"
 #include "run.h"
+#include "runtime/exit_codes.h"
 #include "runtime/output_text.h"
 #include "runtime/standard_streams.h"
 #include "service_files.h"
@@ -37,6 +39,7 @@ using sluice::rpc_app::Figures;
 using sluice::rpc_app::LoadWire;
 using sluice::rpc_app::NicThread;
 using sluice::rpc_app::Settings;
+using sluice::runtime::StartFailureCode;
 using sluice::runtime::WriteText;
 
 sigset_t StopSignals() {
@@ -62,13 +65,15 @@ std::optional<sluice::rpc_app::KernelPorts> TakePorts(Settings* settings, std::s
 }
 
 int Complain(const Settings& settings, const std::string& error) {
+  const int exit_code = StartFailureCode(errno);
   std::fprintf(stderr, "--wire=%s --ip=%s: %s\n", settings.interface.c_str(),
                settings.addresses.c_str(), error.c_str());
-  return 2;
+  return exit_code;
 }
 
 int Serve(Settings settings) {
   std::string error;
+  errno = 0;
   const auto compiled = sluice::rpc_app::CompileAll(settings.services, &error);
   if (!compiled) {
     std::fprintf(stderr, "--services: %s\n", error.c_str());
@@ -129,10 +134,12 @@ int Serve(Settings settings) {
   });
   for (const auto& core : cores) core->Start();
   sluice::rpc_app::Supervision supervision(settings, *compiled, processes, *nic);
+  errno = 0;
   if (!supervision.Start(&error)) {
+    const int exit_code = StartFailureCode(errno);
     std::fprintf(stderr, "--services: %s\n", error.c_str());
     nic.reset();
-    return 2;
+    return exit_code;
   }
   const Figures figures = sluice::rpc_app::Run(
       settings, StopSignals(), network == nullptr ? &clients : nullptr, *nic, supervision);

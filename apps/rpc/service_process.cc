@@ -58,6 +58,7 @@ std::shared_ptr<ServiceProcess> ServiceProcess::Launch(const std::string& progra
   const int failed = StartProcess(program, files, cores, process->memory_.fd(), &process->pid_);
   if (failed != 0) {
     process->pid_ = 0;
+    errno = failed;
     *error = program + ": " + std::strerror(failed);
     return nullptr;
   }

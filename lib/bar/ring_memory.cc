@@ -57,8 +57,11 @@ RingMemory RingMemory::Create(size_t bytes, bool mirrored, Pages pages, void* at
     errno = EINVAL;
     return memory;
   }
+  const int before = errno;
   if (fits_huge && memory.Create(bytes, mirrored, true, at)) return memory;
-  if (pages != Pages::kHuge) memory.Create(bytes, mirrored, false, at);
+  if (pages == Pages::kHuge) return memory;
+  errno = before;
+  memory.Create(bytes, mirrored, false, at);
   return memory;
 }
 

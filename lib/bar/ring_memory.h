@@ -22,7 +22,8 @@ class RingMemory {
 
   RingMemory() = default;
   /// Maps `bytes` (a multiple of the page size, > 0) of zeroes. `mirrored` maps them
-  /// a second time right behind. On failure the result is empty and errno is set:
+  /// a second time right behind. Success leaves errno as it was. On failure the result is empty and
+  /// errno is set:
   /// EINVAL for the size, else what the kernel said: EEXIST if it cannot be at `at`, where
   /// that is given (aligned to a huge page).
   static RingMemory Create(size_t bytes, bool mirrored, Pages pages, void* at = nullptr);

@@ -167,6 +167,7 @@ File Listen(const std::string& path, std::string* error, int type) {
     const File probe = MakeSocket(type);
     // A socket of another type (EPROTOTYPE) is a living one, too.
     if (WithAddress(connect, probe, address) || errno == EAGAIN || errno == EPROTOTYPE) {
+      errno = EADDRINUSE;
       *error = "another process listens there: end it, or give another path";
       return {};
     }

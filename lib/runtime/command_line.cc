@@ -255,4 +255,9 @@ int BadFlag(std::string_view flag, std::string_view fix) {
   return Fail(FlagComplaint(std::string(flag), fix));
 }
 
+int Unavailable(std::string_view flag, std::string_view fix) {
+  BadFlag(flag, fix);
+  return 1;
+}
+
 }  // namespace sluice::runtime

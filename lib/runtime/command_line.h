@@ -27,7 +27,7 @@ struct CommandLine {
 /// Sets all flags, those that the application defines included; `own_help` is what shared ones mean
 /// in it. Returns nothing
 /// when the run is over already, with `exit_code` set: 0 after --help or
-/// --version, 2 after a bad argument, 1 if a PCI device is absent (one line on standard error names
+/// --version, 2 after a bad argument, 1 if a device is absent (one line on standard error names
 /// it).
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,
                                            char** argv, int* exit_code,
@@ -55,5 +55,7 @@ struct Complaint {
 
 /// What to do about it: prints the line, returns 2.
 int BadFlag(std::string_view flag, std::string_view fix);
+/// The same if the flag is right and the machine lacks something now: returns 1.
+int Unavailable(std::string_view flag, std::string_view fix);
 
 }  // namespace sluice::runtime

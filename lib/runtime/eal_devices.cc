@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/eal_devices.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string_view>
 #include <system_error>
+
+#include "runtime/owned_fd.h"
 
 namespace sluice::runtime {
 
@@ -30,6 +36,53 @@ std::optional<std::string> PciName(std::string value) {
   std::array<char, 32> name;
   std::snprintf(name.data(), name.size(), "%04x:%02x:%02x.%o", domain, bus, device, function);
   return name.data();
+}
+
+struct InterfaceKey {
+  std::string_view driver, key;
+};
+
+// Device arguments that name a network interface of the kernel that must exist (DPDK's "Network
+// Interface Controller Drivers"); net_tap's iface= names one that the driver creates.
+constexpr std::array kInterfaceKeys{
+    InterfaceKey{"net_af_packet", "iface"},  InterfaceKey{"net_af_xdp", "iface"},
+    InterfaceKey{"net_pcap", "iface"},       InterfaceKey{"net_pcap", "rx_iface"},
+    InterfaceKey{"net_pcap", "rx_iface_in"}, InterfaceKey{"net_pcap", "tx_iface"},
+    InterfaceKey{"net_tap", "remote"}};
+
+// The value of an argument after the driver's name, or nothing.
+std::optional<std::string> Argument(std::string_view value, std::string_view key) {
+  for (size_t at = value.find(','); at < value.size();) {
+    const size_t end = std::min(value.find(',', at + 1), value.size());
+    const std::string_view part = value.substr(at + 1, end - at - 1);
+    if (part.starts_with(key) && part.substr(key.size()).starts_with('='))
+      return std::string(part.substr(key.size() + 1));
+    at = end;
+  }
+  return std::nullopt;
+}
+
+// The first interface that a device needs and that `interfaces` does not list, or nothing.
+std::optional<std::string> MissingInterface(const EalDevice& device,
+                                            const std::string& interfaces) {
+  for (const InterfaceKey& one : kInterfaceKeys) {
+    if (!device.value.starts_with(one.driver)) continue;
+    const std::optional<std::string> name = Argument(device.value, one.key);
+    std::error_code ignored;
+    if (name && !std::filesystem::exists(interfaces + "/" + *name, ignored)) return name;
+  }
+  return std::nullopt;
+}
+
+bool NobodyListens(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) return false;
+  path.copy(address.sun_path, path.size());
+  const OwnedFd made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  return made &&
+         connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
+         (errno == ENOENT || errno == ECONNREFUSED);
 }
 
 }  // namespace
@@ -59,14 +112,26 @@ std::vector<EalDevice> EalDevices(std::span<const std::string> eal) {
   return devices;
 }
 
-std::string MissingDevice(std::span<const EalDevice> devices, const std::string& bus) {
+std::string MissingDevice(std::span<const EalDevice> devices, const std::string& bus,
+                          const std::string& interfaces) {
   for (const EalDevice& device : devices) {
+    if (const auto missing = MissingInterface(device, interfaces)) {
+      return device.argument + ": there is no network interface " + *missing +
+             ": ip link lists yours";
+    }
     if (!device.pci) continue;
     std::error_code ignored;
     if (std::filesystem::exists(bus + "/" + *PciName(device.value), ignored)) continue;
     return device.argument + ": there is no such PCI device: dpdk-devbind.py --status lists yours";
   }
   return "";
+}
+
+bool AwaitsDevice(std::span<const EalDevice> devices) {
+  return std::ranges::any_of(devices, [](const EalDevice& device) {
+    const std::optional<std::string> path = Argument(device.value, "device");
+    return path && NobodyListens(*path);
+  });
 }
 
 std::string NoPort(std::span<const EalDevice> devices, const std::string& why) {

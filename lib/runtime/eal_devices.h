@@ -20,9 +20,15 @@ struct EalDevice {
 std::vector<EalDevice> EalDevices(std::span<const std::string> eal);
 
 /// One line, with the fix, about the first that is an address of PCI at which this machine has
-/// nothing; empty if there is none such. `bus` lists the devices of the machine.
+/// nothing, or that needs a network interface of the kernel which is not there; empty if there is
+/// none such. `bus` and `interfaces` list the devices and the interfaces of the machine.
 std::string MissingDevice(std::span<const EalDevice> devices,
-                          const std::string& bus = "/sys/bus/pci/devices");
+                          const std::string& bus = "/sys/bus/pci/devices",
+                          const std::string& interfaces = "/sys/class/net");
+
+/// Returns true if nothing listens at the socket of a sluice-device that one of them names. For a
+/// run in which EAL made no port: a listener would see a connection that ends at once.
+bool AwaitsDevice(std::span<const EalDevice> devices);
 
 /// One line, with the fix, for a run in which EAL made no port of any of them. `why`: what EAL or
 /// a driver said first, or empty.

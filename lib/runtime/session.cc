@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
 #include <mutex>
 #include <new>
 #include <random>
@@ -22,6 +21,7 @@
 
 #include "runtime/eal_devices.h"
 #include "runtime/eal_plan.h"
+#include "runtime/exit_codes.h"
 #include "runtime/flag_text.h"
 #include "runtime/log.h"
 #include "runtime/output_text.h"
@@ -54,12 +54,6 @@ bool TakesColor(std::FILE* file) {
   return isatty(fileno(file)) == 1 && (refused == nullptr || *refused == '\0');
 }
 
-// 2 for what only other arguments mend; 1 for what may be there when a service starts again:
-// memory, descriptors, a port of TCP, a device.
-int ExitCodeOf(std::initializer_list<int> bad_arguments, int error) {
-  return std::ranges::find(bad_arguments, error) != bad_arguments.end() ? 2 : 1;
-}
-
 }  // namespace
 
 std::unique_ptr<Session> Session::Start(CommandLine line, int* exit_code) {
@@ -87,16 +81,15 @@ int Session::StartEal(std::string* error) {
   BlockSignals(line_.options.hangup);
   // Who gave EAL a device talks to EAL; who did not wants to know about flags.
   StartLog log(embedded_.empty() ? StartLog::Lines::kShown : StartLog::Lines::kKept);
-  rte_errno = 0;  // EAL does not always set it.
   eal_ = log.StartEal(static_cast<int>(arguments.size()), argv.data());
   if (!eal_) {
-    const int code = ExitCodeOf({EINVAL, ENODEV}, rte_errno);
+    const int code = log.ExitCode();
     *error = "EAL does not start: " + log.WhyNotStarted() +
              (code == 2 ? ": arguments before -- are EAL's" : "");
     return code;
   }
   SweepDeadRuns(file_prefix_);
-  if (!FindPorts(log.first_error(), error)) return 2;
+  if (!FindPorts(log.first_error(), error)) return AwaitsDevice(EalDevices(line_.eal)) ? 1 : 2;
   log.Show();
   const uint32_t workers = rte_lcore_count() - 1;
   if (workers >= line_.options.workers) return 0;
@@ -111,7 +104,7 @@ int Session::OpenMetrics(std::string* error) {
   if (options.metrics.empty()) return 0;
   BlockSignals(options.hangup);  // The server's threads inherit the mask.
   metrics_ = MetricsServer::Open(options.metrics, error);
-  return metrics_ != nullptr ? 0 : ExitCodeOf({EINVAL, EADDRNOTAVAIL, EACCES}, errno);
+  return metrics_ != nullptr ? 0 : StartFailureCode(errno);
 }
 
 bool Session::FindPorts(const std::string& why, std::string* error) {

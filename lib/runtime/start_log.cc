@@ -7,6 +7,7 @@
 #include <rte_log.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string_view>
 
 #include "runtime/owned_fd.h"
@@ -65,7 +66,12 @@ ssize_t StartLog::Write(void* self, const char* text, size_t bytes) {
 
 bool StartLog::StartEal(int argc, char** argv) {
   const Hush hush;
-  return rte_eal_init(argc, argv) >= 0;
+  rte_errno = 0;  // EAL does not always set it; errno then tells of descriptors.
+  errno = 0;
+  const bool started = rte_eal_init(argc, argv) >= 0;
+  const bool descriptors = errno == EMFILE || errno == ENFILE;
+  refused_ = !started && !descriptors && (rte_errno == EINVAL || rte_errno == ENODEV);
+  return started;
 }
 
 void StartLog::Show() {

@@ -26,6 +26,8 @@ class StartLog {
 
   /// Starts EAL. False: it does not start.
   bool StartEal(int argc, char** argv);
+  /// Returns the exit code if EAL did not start: 2 if it refused its arguments, otherwise 1.
+  int ExitCode() const { return refused_ ? 2 : 1; }
   /// Writes what was kept, and what comes from now on, to standard error.
   void Show();
   /// The first line that tells of an error, without its end; empty if there was none.
@@ -38,6 +40,7 @@ class StartLog {
 
   std::FILE* stream_;
   bool keep_;
+  bool refused_ = false;
   std::string kept_;
   std::string first_error_;
 };

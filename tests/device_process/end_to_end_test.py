@@ -300,9 +300,9 @@ class OnThreads(EndToEndCase):
 
 
 class CommandLine(unittest.TestCase):
-    def refused(self, *arguments):
+    def refused(self, *arguments, code=2):
         result = subprocess.run([DEVICE, *arguments], capture_output=True, text=True, timeout=60)
-        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.returncode, code, result.stderr)
         self.assertEqual(result.stdout, "")
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
         return result.stderr
@@ -331,12 +331,16 @@ class CommandLine(unittest.TestCase):
 
     @unittest.skipIf(os.path.exists("/dev/nvidia0"), "there is a GPU")
     def test_without_a_gpu_one_line_says_so(self):
-        self.assertIn("--on=gpu: ", self.refused("--model=enso", "--on=gpu", "--wire=gen"))
+        result = subprocess.run([DEVICE, "--model=enso", "--on=gpu", "--wire=gen"],
+                                capture_output=True, text=True, timeout=60, check=False)
+        self.assertRegex(result.stderr, r"^--on=gpu: .*\n$")
+        # A build without code for GPUs never has one.
+        self.assertEqual(result.returncode, 2 if "this build" in result.stderr else 1)
 
     def test_a_socket_in_use_is_refused_and_a_dead_ones_place_taken(self):
         first = Device("ipu")
         self.addCleanup(first.close)
-        self.assertIn("another process", self.refused(f"--socket={first.socket}"))
+        self.assertIn("another process", self.refused(f"--socket={first.socket}", code=1))
         first.process.kill()
         first.process.communicate()
         second = Device("ipu", "--stats_period_s=0", folder=first.folder)

@@ -240,6 +240,13 @@ class Runs(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, done)
                 self.assertIn("two.x: ADD has several arguments", done.stderr)
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs a socket of packets")
+    def test_an_interface_that_may_come_is_no_bad_argument(self):
+        done = subprocess.run([RPC, "--wire=nobody", "--ip=10.0.0.1"], capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "--wire=nobody --ip=10.0.0.1: No such device\n"))
+
     def test_calls_under_way_at_the_end_are_answered(self):
         """More than a burst of calls, each of which lasts half the time that defines a quiet
         moment."""

@@ -4,6 +4,8 @@
 #include "runtime/eal_devices.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -54,6 +56,48 @@ TEST(EalDevices, ThatTheMachineDoesNotHaveAreNamed) {
   EXPECT_TRUE(line.starts_with("-a 99:00.0: ")) << line;
   EXPECT_NE(missing({"--allow=0001:81:00.0"}), "");
   fs::remove_all(bus);
+}
+
+TEST(EalDevices, WhoseNetworkInterfaceIsNotThereAreNamed) {
+  namespace fs = std::filesystem;
+  const fs::path interfaces = fs::temp_directory_path() / ("net_" + std::to_string(getpid()));
+  fs::create_directories(interfaces / "eth0");
+  const auto missing = [&](const std::string& vdev) {
+    return MissingDevice(EalDevices(std::vector<std::string>{"--vdev=" + vdev}), "/nowhere",
+                         interfaces);
+  };
+  for (const char* const there :
+       {"net_af_packet0,iface=eth0", "net_pcap0,rx_iface=eth0,tx_pcap=a.pcap", "net_tap0,iface=t0",
+        "net_af_xdp0,start_queue=1,iface=eth0", "net_pcap0,rx_pcap=a.pcap"}) {
+    EXPECT_EQ(missing(there), "") << there;
+  }
+  for (const char* const absent :
+       {"net_af_packet0,iface=eth1", "net_pcap0,rx_iface=eth0,tx_iface=eth1",
+        "net_tap0,iface=t0,remote=eth1", "net_af_xdp0,start_queue=1,iface=eth1"}) {
+    EXPECT_EQ(missing(absent), "--vdev=" + std::string(absent) +
+                                   ": there is no network interface eth1: ip link lists yours");
+  }
+  fs::remove_all(interfaces);
+}
+
+TEST(EalDevices, WhoseProcessIsNotThereMayCome) {
+  const auto awaits = [](const std::string& vdev) {
+    return AwaitsDevice(EalDevices(std::vector<std::string>{"--vdev=" + vdev}));
+  };
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("peer_" + std::to_string(getpid()))).string();
+  EXPECT_TRUE(awaits("net_ipu0,device=" + path)) << "nothing is there";
+  sockaddr_un address{AF_UNIX, {}};
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_TRUE(awaits("net_ipu0,device=" + path)) << "nobody listens";
+  ASSERT_EQ(listen(listener, 1), 0);
+  EXPECT_FALSE(awaits("net_ipu0,device=" + path));
+  EXPECT_FALSE(awaits("net_ipu0,wire=loopback"));
+  close(listener);
+  EXPECT_TRUE(awaits("net_ipu0,device=" + path)) << "the listener was killed";
+  unlink(path.c_str());
 }
 
 TEST(EalDevices, OfWhichNoPortCameAreNamedWithTheReason) {

@@ -26,6 +26,7 @@ bool StartSmallEal(std::string* error) {
   for (size_t i = 0; i < words.size(); ++i) pointers[i] = words[i].data();
   const int started = rte_eal_init(static_cast<int>(pointers.size()), pointers.data());
   if (known) sched_setaffinity(0, sizeof allowed, &allowed);
+  errno = started < 0 ? rte_errno : 0;
   if (started < 0) *error = std::string("EAL does not start: ") + rte_strerror(rte_errno);
   return started >= 0;
 }

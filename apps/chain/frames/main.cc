@@ -7,6 +7,7 @@
 #include <rte_cycles.h>
 #include <sched.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "frames/views.h"
 #include "report.h"
 #include "runtime/command_line.h"
+#include "runtime/exit_codes.h"
 #include "runtime/port_stats.h"
 #include "runtime/session.h"
 #include "system.h"
@@ -138,11 +140,13 @@ int RunChain(Session& session, const FrameSettings& settings) {
   for (size_t i = 0; i < settings.flows.size(); ++i)
     flow_pointers.push_back(flows.emplace_back(std::make_unique<FrameFlow>(server, i)).get());
   std::string error;
+  errno = 0;
   const auto system =
       System::Start(settings, std::move(flow_pointers), System::NicSteps::kByOwner, &error);
   if (system == nullptr) {
+    const int exit_code = sluice::runtime::StartFailureCode(errno);
     std::fprintf(stderr, "%s\n", error.c_str());
-    return 2;
+    return exit_code;
   }
   Run run(session, settings, server, *system);
   const int exit_code = session.Run(

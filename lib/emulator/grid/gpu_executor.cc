@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 #include <type_traits>
@@ -67,6 +68,7 @@ struct Library {
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
+      errno = ENODEV;
       *error = "on=gpu: there is no NVIDIA driver here (libcuda.so.1 cannot be opened); omit it";
       return nullptr;
     }
