@@ -119,12 +119,12 @@ LAYERS = [
                      "runtime/nic_drops.h", "runtime/port_stats.h", "runtime/report_version.h",
                      "runtime/runtime_folder.h", "runtime/service_manager.h",
                      "runtime/standard_streams.h", "runtime/start_log.h", "dpdk", "json"]),
-    ("tools/control", ["json"]),
-    ("tools/fabric_costs", ["fabric_costs", "fabric", "bar"]),
+    ("tools/control", ["runtime/standard_streams.h", "json"]),
+    ("tools/fabric_costs", ["fabric_costs", "fabric", "bar", "runtime/standard_streams.h"]),
     ("tools/paper_rows", ["fabric_costs", "simulation", "device/switch/*.h", "coherent", "fabric",
-                          "bar", "swap", "engine", "json"]),
-    ("tools/rpc_kernel", ["packet", "json"]),
-    ("tools/tiering", ["simulation", "engine", "gflags", "json"]),
+                          "bar", "swap", "engine", "runtime/standard_streams.h", "json"]),
+    ("tools/rpc_kernel", ["packet", "runtime/standard_streams.h", "json"]),
+    ("tools/tiering", ["simulation", "engine", "runtime/standard_streams.h", "gflags", "json"]),
 ]
 # Every folder may include these, like the standard library.
 FOR_ALL = {"cpu"}
@@ -354,6 +354,13 @@ class Files(unittest.TestCase):
     def test_apps_stay_thin(self):
         for path in (ROOT / "apps").rglob("main.cc"):
             self.assertLess(len(path.read_text(encoding="utf-8").splitlines()), 200, path)
+
+    def test_every_program_opens_its_standard_streams_first(self):
+        """lib/runtime/standard_streams.h says why; ReadCommandLine does it, too."""
+        for path in [*(ROOT / "apps").rglob("main.cc"), *(ROOT / "tools").rglob("main.cc")]:
+            main = path.read_text(encoding="utf-8").split("\nint main(")[1]
+            first_call = re.search(r"(\w+)\(", main.split("{", 1)[1])[1]
+            self.assertIn(first_call, ("OpenStandardStreams", "ReadCommandLine"), path)
 
     def test_no_file_grows_beyond_one_idea(self):
         sources = [p for p in tracked() if p.suffix in (".h", ".cc", ".c") and

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "cpu/clock.h"
+#include "runtime/standard_streams.h"
 
 namespace {
 
@@ -152,6 +153,7 @@ double StreamCycles(int cpu, int other_cpu) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sluice::runtime::OpenStandardStreams();
   cpu_set_t allowed;
   if (argc != 1 && argc != 3) {
     std::fprintf(stderr, "usage: sluice-control [cpu cpu]\n");

@@ -5,10 +5,12 @@
 #include <cstdio>
 
 #include "exchanges.h"
+#include "runtime/standard_streams.h"
 
 using namespace sluice::fabric;
 
 int main() {
+  sluice::runtime::OpenStandardStreams();
   const Costs costs;
   const Thinking thinking{costs.agent_decision, 200_ns};
   std::printf(

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "paper_rows.h"
+#include "runtime/standard_streams.h"
 
 namespace sluice::simulation {
 namespace {
@@ -173,6 +174,7 @@ int Main(int argc, char** argv) {
 }  // namespace sluice::simulation
 
 int main(int argc, char** argv) {
+  sluice::runtime::OpenStandardStreams();
   for (const int signal : {SIGINT, SIGTERM}) {
     std::signal(signal, [](int) { sluice::simulation::stop = 1; });
   }

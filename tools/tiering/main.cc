@@ -9,6 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "runtime/standard_streams.h"
 #include "simulation/tiering/run.h"
 
 DEFINE_string(trace, "", "A trace of record_trace.py; if omitted: Zipf's law.");
@@ -76,6 +77,7 @@ ordered_json Describe(const simulation::TieringResult& r) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sluice::runtime::OpenStandardStreams();
   gflags::SetUsageMessage("memory tiering in virtual time");
   gflags::ParseCommandLineFlags(&argc, &argv, true);
   if (FLAGS_channel != "wave" && FLAGS_channel != "swap") {
