@@ -12,6 +12,13 @@ from sampler import Sampler, listing
 from view import View
 
 
+def open_closed_streams():
+    """Opens standard streams that are closed on /dev/null. Python represents them as None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+
+
 def fail(message, code=2):
     """Prints one line, without control characters."""
     shown = "".join(c if c.isprintable() else "?" for c in message)
@@ -80,6 +87,7 @@ def show(view, sampler):
 
 
 if __name__ == "__main__":
+    open_closed_streams()
     try:
         exit_code = main()
         sys.stdout.flush()

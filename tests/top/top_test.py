@@ -374,6 +374,17 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
                 self.assertIn(f"sluice-top: {said}", done.stderr)
 
+    def test_closed_standard_streams_do_not_end_it(self):
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+            for code, arguments in ((2, ""), (0, "--list")):
+                with self.subTest(closed, arguments=arguments):
+                    done = subprocess.run(
+                        ["/bin/sh", "-c", f'exec "$0" "$1" {arguments} {closed}', sys.executable,
+                         TOP / "main.py"], stdin=subprocess.DEVNULL, check=False,
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                    self.assertEqual(done.returncode, code, done.stderr)
+                    self.assertNotIn(b"Traceback", done.stderr)
+
     def test_a_full_disk_is_one_line(self):
         with tempfile.TemporaryDirectory() as folder, \
                 open("/dev/full", "w", encoding="utf-8") as full:
