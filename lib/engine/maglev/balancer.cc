@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who gets a packet.
+// Chooses the backend of a packet: connection table, source prefix, ring or QUIC server id.
 #include "engine/maglev/balancer.h"
 
 #include <algorithm>
@@ -57,8 +57,8 @@ uint16_t Balancer::ChooseAfresh(const Vip& vip, const packet::FlowKey& flow) {
 
 uint16_t Balancer::ChooseNew(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival) {
   const bool may_record = MayRecord();
-  // In a flood Katran does not look at sources. Elsewhere the packets of a flow that is not
-  // recorded still go to one backend.
+  // Above the flood rate Katran ignores source prefixes. Other profiles use them, so that all
+  // packets of an unrecorded flow go to the same backend.
   const bool ring_alone = !may_record && vip.rule.profile == Profile::kKatran;
   const uint16_t chosen = ring_alone ? ChooseByRing(vip, flow) : ChooseAfresh(vip, flow);
   if (chosen == kNobody) return kNobody;
@@ -66,7 +66,7 @@ uint16_t Balancer::ChooseNew(const Vip& vip, const packet::FlowKey& flow, const 
     counters_.Count(Event::kFlood);
     return chosen;
   }
-  // An RST ends a flow that is not known; there is nothing to keep.
+  // An RST or FIN of an unknown flow ends that flow, so it is not recorded.
   if (arrival.tcp && arrival.fin_or_rst && !arrival.syn) {
     counters_.Count(Event::kByRing);
     return chosen;
@@ -110,7 +110,8 @@ void Balancer::Learn(const Vip& vip, uint64_t tag, uint16_t backend) {
   if (!vip.connections) return;
   const BackendRef ref{backend, tables_->backends()[backend].generation};
   const auto owner = static_cast<uint8_t>(vip.index);
-  // Katran writes the backend alone: an entry gets no younger, and a new one is stale at once.
+  // Katran changes only the backend: the timestamp of a known entry stays, and an unknown flow is
+  // not recorded because Katran would treat the entry as expired immediately.
   const bool katran = vip.rule.profile == Profile::kKatran;
   if (const auto hit = connections_.Find(tag, owner, now_.seconds)) {
     Connection entry = hit->entry;
@@ -127,7 +128,8 @@ uint16_t Balancer::ChooseKnown(const Vip& vip, const Arrival& arrival) {
   std::optional<ConnectionTable::Hit> hit = connections_.Find(arrival.tag, owner, now_.seconds);
   if (!hit) return kNobody;
   Connection& entry = hit->entry;
-  // A flow that begins again is a new one where its backend takes no new ones, and in Katran.
+  // A SYN restarts the flow: the backend is chosen again if the old connection was closing, if the
+  // old backend accepts no new flows, or in Katran's profile always.
   const bool anew =
       arrival.syn &&
       (entry.state == ConnectionState::kClosing || vip.rule.profile == Profile::kKatran ||

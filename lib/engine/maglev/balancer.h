@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The load balancer of one worker: parse, VIP, connection, encapsulate. Pure and
-// single-threaded; a BurstEngine. Everything that an operator can change is in the Tables
-// that AtRest picks up.
+// Load balancer of one worker: parses a packet, finds its VIP and connection, and encapsulates it.
+// Single-threaded, without I/O; a BurstEngine. All settings that an operator can change at run time
+// are in the Tables that AtRest loads.
 #pragma once
 
 #include <array>
@@ -27,35 +27,37 @@ namespace sluice::engine::maglev {
 class Balancer {
  public:
   enum Reason : uint8_t {
-    kMalformed,        ///< A header does not fit, or contradicts another.
-    kNoBackend,        ///< Every backend of the VIP is down, drained or without weight.
-    kTooLong,          ///< Beyond the MTU once encapsulated, and no error may be sent.
-    kNoHeadroom,       ///< The buffer has no room in front.
-    kTtlExpired,       ///< Its TTL or hop limit ends here.
-    kFragment,         ///< A later one whose first was not seen, NAT's answers too; `katran`: any.
+    kMalformed,        ///< A header does not fit into the frame or contradicts another header.
+    kNoBackend,        ///< Every backend of the VIP is down, drained or has weight 0.
+    kTooLong,          ///< Exceeds the MTU once encapsulated, and an error must not be sent.
+    kNoHeadroom,       ///< The buffer has not enough headroom.
+    kTtlExpired,       ///< The TTL or hop limit expires here.
+    kFragment,         ///< Later fragment whose first one is unknown, also of NAT; `katran`: all.
     kIpOptions,        ///< `katran`: IPv4 options.
-    kQuicNoServer,     ///< `katran`: the server id belongs to a backend that is gone.
-    kIcmpOther,        ///< To a VIP: an echo that deserves no answer.
-    kUnknownProtocol,  ///< To a VIP's address, but no service of it; `katran` passes it on.
+    kQuicNoServer,     ///< `katran`: the server id names a removed backend.
+    kIcmpOther,        ///< Echo request to a VIP that must not be answered.
+    kUnknownProtocol,  ///< A VIP's address without a service; `katran` passes it.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
       "malformed", "no_backend", "too_long",       "no_headroom", "ttl_expired",
       "fragment",  "ip_options", "quic_no_server", "icmp_other",  "unknown_protocol"};
-  /// Room that the engine wants in front of a frame that it puts into another packet; without it
-  /// (a pipe has none) it builds the frame in the burst's spare room, or in a buffer of its own.
+  /// Headroom in bytes that the engine needs to encapsulate a frame in place. Without headroom (as
+  /// in a pipe) it builds the frame in the burst's spare memory or in buffer_.
   static constexpr uint32_t kHeadroomBytes = 64;
   static constexpr bool kWritesFrames = true;   ///< For packet::WritesFrames.
   static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
 
-  /// Reads `tables` at AtRest; the owner keeps what was read alive until the AtRest that
-  /// follows. `seed`: secret key of the connection table. `cycles_per_second` of `now`.
+  /// Loads `tables` in AtRest. The caller keeps loaded tables alive until the next AtRest. `seed`
+  /// is the secret key of the connection table. `cycles_per_second` is the frequency of the `now`
+  /// arguments.
   Balancer(const std::atomic<const Tables*>* tables, uint64_t seed, uint64_t cycles_per_second);
   Balancer(Balancer&&) = default;
 
-  /// Between packets: takes up new tables and the time. Before the first Process, and often.
+  /// Loads new tables and the time. Call it between bursts: once before the first one, then often.
   void AtRest(uint64_t now);
-  /// Answers every frame. What becomes of it does not depend on how frames are divided into bursts.
+  /// Answers every frame. The result for a frame does not depend on how frames are grouped into
+  /// bursts.
   template <packet::Burst Burst>
   [[gnu::always_inline]] void ProcessBurst(Burst& burst, uint64_t /*now*/) {
     PlainPath(*tables_, tags_, now_.seconds, connections_, counters_, buffer_.get())
@@ -68,25 +70,25 @@ class Balancer {
   }
 
   const BalancerCounters& counters() const { return counters_; }
-  /// Of the worker itself, or at rest.
+  /// Call only from the worker, or while the worker is at rest.
   const ConnectionTable& connections() const { return connections_; }
   uint32_t seconds() const { return now_.seconds; }
-  /// The epoch in use.
+  /// Epoch of the tables in use.
   uint64_t epoch() const { return tables_->epoch(); }
 
  private:
   Balancer(const std::atomic<const Tables*>* tables, const Setup& setup, uint64_t seed,
            uint64_t cycles_per_second);
 
-  /// A frame's verdict, and where it is. By value: a Frame whose address is taken would live in
-  /// memory, for every frame of a burst.
+  /// Verdict and position of a frame. Returned by value: a Frame passed by address would force
+  /// every frame of a burst into memory.
   struct Ending {
     uint8_t* data;
     uint32_t length;
     packet::Verdict verdict;
   };
   static_assert(sizeof(Ending) == 16, "two registers");
-  /// What of a packet decides about its connection.
+  /// The parts of a packet that decide about its connection.
   struct Arrival {
     uint64_t tag;
     bool tcp = false;
@@ -94,7 +96,7 @@ class Balancer {
     bool fin_or_rst = false;
   };
 
-  /// Frames that PlainPath is not for.
+  /// Handles the frames that PlainPath does not handle.
   [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom,
                                         uint8_t* spare);
   packet::Verdict Decide(packet::Frame& frame);
@@ -103,16 +105,18 @@ class Balancer {
   packet::Verdict ProcessFragment(packet::Frame& frame, const packet::Headers& headers,
                                   bool redirected);
   uint64_t FragmentTag(const uint8_t* frame, const packet::Headers& headers) const;
-  /// A packet that NAT may have to translate on its way to a client: an answer, a fragment of one,
-  /// an error about a packet that was sent to a backend. Nothing: it is not.
+  /// Handles a packet that NAT may have to translate towards a client: an answer of a NAT backend,
+  /// a fragment of an answer, or an ICMP error about a packet that was sent to a NAT backend.
+  /// Returns nullopt for all other packets.
   std::optional<packet::Verdict> ProcessNatReturn(packet::Frame& frame,
                                                   const packet::Headers& headers);
   std::optional<packet::Verdict> ProcessNatFragment(packet::Frame& frame,
                                                     const packet::Headers& headers);
-  /// The NAT backend that sent an answer, or was sent the packet that an error quotes; or null.
+  /// Returns the NAT backend that sent an answer, or that was sent the packet which an ICMP error
+  /// quotes; else null.
   const Backend* FindNatBackend(const packet::Frame& frame, const packet::Headers& headers) const;
-  /// Sends to a client: the VIP becomes the source of the packet, or of both the error and the
-  /// answer that would have followed the quoted packet.
+  /// Sends a packet to a client with the VIP as its source. In the packet that an ICMP error
+  /// quotes, the VIP becomes the destination.
   packet::Verdict SendBack(packet::Frame& frame, const packet::Headers& headers, const Vip& vip);
   std::optional<packet::Verdict> ReceiveRedirected(packet::Frame& frame,
                                                    const packet::Headers& headers);
@@ -120,7 +124,8 @@ class Balancer {
                               const packet::FlowKey& flow);
   packet::Verdict ForwardError(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,
                                const packet::FlowKey& flow);
-  /// Sends a packet of `flow` to a backend: TTL, MTU, encapsulation or rewrite.
+  /// Sends a packet of `flow` to a backend: lowers the TTL, checks the MTU, then encapsulates or
+  /// rewrites.
   packet::Verdict Deliver(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,
                           const packet::FlowKey& flow, uint16_t backend);
   static void Rewrite(packet::Frame& frame, const packet::Headers& headers, const Backend& backend);
@@ -128,22 +133,25 @@ class Balancer {
                        Entropy entropy);
   packet::Verdict RefuseTooLong(packet::Frame& frame, const packet::Headers& headers, uint32_t mtu);
 
-  /// By the connection table, else the ring; kNobody: there is nobody.
+  /// Chooses by the connection table, else by source prefix or ring. Returns kNobody if no backend
+  /// is available.
   uint16_t Choose(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
-  /// By the connection table; kNobody: the ring must decide.
+  /// Chooses by the connection table. Returns kNobody if the flow is not recorded there.
   uint16_t ChooseKnown(const Vip& vip, const Arrival& arrival);
-  /// By source or ring, and records it.
+  /// Chooses the backend of a new flow by source prefix or ring, and records the flow.
   uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
-  /// By the source's prefix, else by the ring.
+  /// Chooses by source prefix, else by the ring.
   uint16_t ChooseAfresh(const Vip& vip, const packet::FlowKey& flow);
   uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
-  /// kNobody: the connection id does not say. In Katran also a backend that is gone.
+  /// Chooses by the server id in the QUIC connection id. Returns kNobody if the id does not name a
+  /// server. In Katran's profile the result can be a backend that was removed.
   uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame, const packet::Headers& headers);
-  /// What a connection id said is the flow's backend from now on; in Katran if the flow is known.
+  /// Records `backend`, which a QUIC connection id named, as the backend of the flow. Katran's
+  /// profile only updates flows that are recorded already.
   void Learn(const Vip& vip, uint64_t tag, uint16_t backend);
   bool MayRecord();
-  /// Sees to `bytes` of headroom: if need be at `spare`, so that a frame that grows by all of them
-  /// begins there, or in buffer_. False: the frame is too long.
+  /// Provides `bytes` of headroom. A frame without enough headroom is moved to `spare` if it fits
+  /// there after it grew by `bytes`, else to buffer_. Returns false if the frame is too long.
   bool MakeRoom(packet::Frame& frame, uint32_t bytes, uint8_t* spare);
   static void LowerTtl(uint8_t* ip, bool ipv6);
 
@@ -156,7 +164,7 @@ class Balancer {
   uint64_t cycles_per_second_;
   Moment now_;
   uint32_t new_this_second_ = 0;
-  /// kHeadroomBytes, and a frame that had none of its own.
+  /// kHeadroomBytes, followed by room for a frame that came without headroom.
   std::unique_ptr<uint8_t[]> buffer_;
 };
 

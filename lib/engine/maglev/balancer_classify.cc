@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a packet is that is not plain: fragments, ICMP, answers of NAT backends, what another
-// balancer redirected, and everything that is not for a VIP.
+// Handles packets that PlainPath does not: fragments, ICMP, answers of NAT backends, packets
+// redirected by another balancer, and packets that are not for a VIP.
 #include <algorithm>
 #include <cstring>
 
@@ -15,7 +15,8 @@ namespace {
 using packet::Headers;
 using Event = BalancerCounters::Event;
 
-// Of balancers that redirect fragments: every one computes the same owner.
+// Hash seed for the owner of redirected fragments. It is public and fixed because all balancers
+// must compute the same owner.
 constexpr uint64_t kOwnerSeed = 0x6a09e667f3bcc908;
 
 IpAddress AddressAt(const uint8_t* address, bool ipv6) {
@@ -31,7 +32,8 @@ IpAddress Destination(const uint8_t* frame, const Headers& headers) {
   return AddressAt(frame + headers.l3 + (headers.IsIpv6() ? 24 : 16), headers.IsIpv6());
 }
 
-// The flow with the ports of a first fragment, too. Port 0 where there are none.
+// Returns the flow of a packet. A first fragment has ports; the ports are 0 where the packet has
+// none.
 packet::FlowKey FlowOf(const uint8_t* frame, const Headers& headers) {
   packet::FlowKey flow;
   flow.source = Source(frame, headers).bytes;
@@ -45,16 +47,17 @@ packet::FlowKey FlowOf(const uint8_t* frame, const Headers& headers) {
   return flow;
 }
 
-// What the fragments of a datagram share besides its identification.
+// Returns the header fields, except the identification, that all fragments of a datagram have in
+// common.
 packet::FlowKey DatagramOf(const uint8_t* frame, const Headers& headers) {
   packet::FlowKey datagram = FlowOf(frame, headers);
   datagram.source_port = datagram.destination_port = 0;
-  // In IPv6 only the first fragment knows it, RFC 8200 section 4.5.
+  // IPv6: only the first fragment contains the upper-layer protocol (RFC 8200 section 4.5).
   if (headers.IsIpv6()) datagram.protocol = 0;
   return datagram;
 }
 
-// The identification that the fragments of a datagram share.
+// Returns the identification field, which all fragments of a datagram have in common.
 uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
   const uint8_t* const ip = frame + headers.l3;
   if (!headers.IsIpv6()) return packet::Load<uint16_t>(ip + 4);
@@ -93,8 +96,8 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
   if (tables_->setup().profile == Profile::kKatran) {
     const uint8_t* const ip = frame.data + headers.l3;
     if (!ipv6 && (ip[0] & 0x0f) != 5) return packet::Drop(kIpOptions);
-    // Katran reads no IPv6 header but the fixed one: an atomic fragment is dropped, too, and a
-    // fragment header after another extension header is not seen.
+    // Katran reads only the fixed IPv6 header. It drops atomic fragments and does not notice a
+    // fragment header after another extension header.
     if (ipv6 ? ip[6] == packet::kProtocolFragment : headers.IsFragment()) {
       return packet::Drop(kFragment);
     }
@@ -184,7 +187,8 @@ std::optional<packet::Verdict> Balancer::ProcessNatReturn(packet::Frame& frame,
   if (headers.IsFragment()) {
     const Backend* const host = tables_->index().FindNatHost(Source(frame.data, headers));
     if (host != nullptr) {
-      // Datagrams of a backend that are no answers pass, and all of their fragments with them.
+      // A backend's datagram that does not come from a NAT port is passed on. It is recorded with
+      // kNobody as its VIP so that its later fragments pass, too.
       const Backend& somebody = backend != nullptr ? *backend : *host;
       const auto number = static_cast<uint16_t>(&somebody - tables_->backends().data());
       fragments_.Put(FragmentTag(frame.data, headers), {number, somebody.generation},
@@ -242,7 +246,8 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
                  found->backend.index);
 }
 
-/// A fragment from another balancer, out of its outer header: never redirected again.
+/// Removes the outer header of a fragment that another balancer redirected here, and handles the
+/// fragment. It is never redirected again.
 std::optional<packet::Verdict> Balancer::ReceiveRedirected(packet::Frame& frame,
                                                            const Headers& headers) {
   constexpr uint8_t kIpv4InIp = 4, kIpv6InIp = 41;
@@ -281,7 +286,7 @@ packet::Verdict Balancer::ProcessIcmp(packet::Frame& frame, const Headers& heade
     counters_.Count(Event::kEcho);
     return packet::kForward;
   }
-  // The host's: replies to it, neighbour discovery.
+  // For the host: replies to the host's own requests, neighbour discovery.
   counters_.Count(Event::kPassed);
   return packet::kPass;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a packet leaves: encapsulated, rewritten, or refused to its sender.
+// Sends a packet: encapsulates it, rewrites it, or answers its sender with "too big".
 #include <cstring>
 
 #include "engine/maglev/balancer.h"
@@ -14,7 +14,7 @@ namespace {
 using packet::Headers;
 using Event = BalancerCounters::Event;
 
-// From the address that it was sent to.
+// Sets the destination MAC address to `next_hop` and the source to the frame's old destination.
 void SendTo(uint8_t* frame, const packet::MacAddress& next_hop) {
   packet::SetMac(frame, packet::End::kSource, packet::Load<packet::MacAddress>(frame));
   packet::SetMac(frame, packet::End::kDestination, next_hop);

@@ -27,7 +27,8 @@ uint32_t OuterBytes(Encapsulation encapsulation, bool ipv6) {
   return 0;
 }
 
-/// No packet gets there; but health checks do, and so may a backend be on this machine.
+/// Returns whether `address` is a loopback address, which a backend may have: packets are not
+/// forwarded to it, but health checks reach it, so the backend may be on this machine.
 bool IsLoopback(const IpAddress& address) {
   return address.ipv6 ? address == *IpAddress::Parse("::1") : address.bytes[0] == 127;
 }
@@ -145,7 +146,8 @@ void PoolChecker::CheckFamilies(const VipSetup& vip, const BackendSetup& backend
   }
 }
 
-/// Answers are known by where they come from: that must name one VIP, and one port of it.
+/// Answers are matched by their source address and port, so these must identify one VIP and one
+/// port of it.
 void PoolChecker::CheckNat(const VipSetup& vip, const BackendSetup& backend) {
   if (vip.port == 0 && backend.port != 0) {
     complaints_.Add(

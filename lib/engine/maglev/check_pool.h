@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What Check says about the backends of VIPs, and about the sources that name them.
+// Checks the backends of VIPs and the source prefixes that refer to them; part of Check.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,16 @@
 
 namespace sluice::engine::maglev {
 
-/// Of all VIPs of a setup in turn: no two may get answers from one NAT backend.
+/// Checks the VIPs of a setup one after another and keeps the NAT backends seen so far: a NAT
+/// backend's address and port must belong to only one VIP.
 class PoolChecker {
  public:
-  /// All of them outlive it. `vips`: all VIPs' addresses.
+  /// All arguments must outlive the checker. `vips` contains the addresses of all VIPs.
   PoolChecker(const Setup& setup, const PrefixMap& vips, Complaints& complaints)
       : setup_(setup), vips_(vips), complaints_(complaints) {}
 
-  /// `vip` is at the complaints' place. Lines begin with what they begin with now, and the backend
-  /// or source.
+  /// Checks `vip`. The complaints' place must be that of `vip`. Each line starts with the present
+  /// prefix of `complaints` and the name of the backend or source.
   void Check(const VipSetup& vip);
 
  private:
@@ -35,11 +36,11 @@ class PoolChecker {
   const Setup& setup_;
   const PrefixMap& vips_;
   Complaints& complaints_;
-  /// By a backend's address and protocol, then by port; 0: any.
+  /// Keyed by backend address and protocol, then by port (0: any).
   std::map<std::pair<IpAddress, uint8_t>, std::map<uint16_t, Place>> nat_sources_;
 };
 
-/// "TCP 192.0.2.0/24:80", "UDP [2001:db8::1]:any": where traffic goes to or comes from.
+/// Formats an endpoint: "TCP 192.0.2.0/24:80", "UDP [2001:db8::1]:any".
 std::string EndpointText(const IpPrefix& prefix, uint16_t port, uint8_t protocol);
 
 }  // namespace sluice::engine::maglev

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What Check finds wrong: lines, each of which begins with the place.
+// Collects the faults that Check finds. Each fault is one line that starts with its place in the
+// setup.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +19,23 @@
 
 namespace sluice::engine::maglev {
 
-/// "TCP" or "UDP".
+/// Returns "TCP" or "UDP".
 const char* ProtocolName(uint8_t protocol);
-/// "IPv4" or "IPv6".
+/// Returns "IPv4" or "IPv6".
 const char* FamilyName(bool ipv6);
-/// A name as messages show it: no byte of it can end the line or its quotes.
+/// Returns a name in quotes for messages, with C escapes for all bytes that could end the line or
+/// the quotes.
 std::string Quoted(std::string_view name);
 
 class Complaints {
  public:
-  /// Keeps the first `most`.
+  /// Records the first `most` faults and drops the rest.
   explicit Complaints(size_t most) : most_(most) {}
 
-  /// What the lines that follow begin with.
+  /// Sets the prefix of the lines that follow.
   void set_where(std::string where) { where_ = std::move(where); }
   const std::string& where() const { return where_; }
-  /// The place of the faults that follow.
+  /// Sets the place of the faults that follow.
   void set_place(Place place) { place_ = place; }
   Place place() const { return place_; }
   bool IsFull() const { return faults_.size() >= most_; }
@@ -43,15 +45,15 @@ class Complaints {
   void Add(const absl::FormatSpec<Args...>& format, const Args&... args) {
     AddConflict(Place(), format, args...);
   }
-  /// Adds a contradiction to what is at `other`.
+  /// Adds a fault of the present place that contradicts the part of the setup at `other`.
   template <typename... Args>
   void AddConflict(Place other, const absl::FormatSpec<Args...>& format, const Args&... args) {
     if (!IsFull()) faults_.push_back({where_ + absl::StrFormat(format, args...), place_, other});
   }
   void CheckRange(const char* what, uint32_t value, uint32_t least, uint32_t most);
-  /// Printable, and not too long.
+  /// Requires a printable name of at most kMaxNameBytes.
   void CheckName(std::string_view name);
-  /// By packet/host_address.h.
+  /// Requires a host address as packet/host_address.h defines it.
   void CheckHost(const char* what, const IpAddress& address);
   void CheckNextHop(const std::optional<packet::MacAddress>& mac);
 

@@ -12,19 +12,21 @@ namespace {
 
 constexpr uint64_t kMinEntries = 8;
 constexpr uint64_t kMaxEntries = 1u << 30;
-/// Values of Connection::began; ticks of a second are a multiple.
+/// Modulus of Connection::began; divides Moment::kTicks.
 constexpr uint32_t kBeganTicks = 32;
 static_assert(Moment::kTicks % kBeganTicks == 0);
-/// Sweeps that visit the whole table once. An idle entry seems to be live again 32760 s after
-/// the longest timeout at the earliest: three seconds for each sweep, and some to spare.
+/// Calls of Sweep that visit the whole table once. An idle entry seems to be live again 32760 s
+/// after the longest timeout at the earliest. This suffices for kSweeps calls that are three
+/// seconds apart.
 constexpr uint32_t kSweeps = 8192;
 static_assert((1u << 16) - ConnectionTable::kAheadS - ConnectionTable::kMaxTimeout > 3 * kSweeps);
 
-/// Zeroed memory; large tables on huge pages, where the host has them.
+/// Allocates zeroed memory. Large tables use huge pages if the host has them.
 void* AllocateLines(size_t bytes) {
   constexpr size_t kLine = 64;
   constexpr size_t kHugePage = size_t{2} << 20;
-  const bool large = bytes >= kHugePage;  // A power of two: then a multiple of a huge page.
+  const bool large =
+      bytes >= kHugePage;  // `bytes` is a power of two, thus a multiple of a huge page.
   void* lines = std::aligned_alloc(large ? kHugePage : kLine, bytes);
   if (lines == nullptr) throw std::bad_alloc();
   if (large) madvise(lines, bytes, MADV_HUGEPAGE);  // A hint.
@@ -56,8 +58,8 @@ void ConnectionTable::Touch(Connection& entry, bool syn, bool fin_or_rst, Moment
   entry.seen_s = static_cast<uint16_t>(now.seconds);
   if (entry.state == kUdp || entry.state == kEmpty) return;
   if (IsOpening(entry.state)) {
-    // Ticks of the entry come round after an eighth of a second: of packets that come later, one in
-    // sixteen counts as back to back, too, and the next one establishes the flow.
+    // `began` wraps after an eighth of a second. One in sixteen of the later packets thus counts as
+    // back to back with the first one; the flow's next packet establishes it.
     const uint32_t ticks = (now.tick - entry.began) % kBeganTicks;
     const bool tcp = entry.state == kOpening;
     if (tcp && syn && !fin_or_rst) {
@@ -111,8 +113,8 @@ bool ConnectionTable::Insert(const Connection& flow, Moment now) {
 }
 
 void ConnectionTable::Replace(uint32_t bucket, uint32_t slot, const Connection& entry) {
-  // Opening flows of one second stay in the order of their arrival, so that a flood evicts its own
-  // packets before a flow that waits for its second packet.
+  // Opening flows of the same second stay in order of arrival. A flood thus evicts its packets
+  // before a flow that waits for its second packet.
   for (uint32_t next = slot + 1; next < kSlots; ++next) {
     const Connection later = Read(bucket, next);
     if (!IsOpening(later.state)) continue;
@@ -140,7 +142,7 @@ bool ConnectionTable::InsertCrowded(const Connection& entry, const Room& first_r
     Replace(first, first_room.oldest, entry);
     return true;
   }
-  // Flows that may be a flood do not get to read eight more lines each.
+  // Flows that may be a flood must not cost the reading of eight more cache lines each.
   if (opening) return false;
   for (const uint32_t bucket : {other, first}) {
     for (uint32_t slot = 0; slot < kSlots; ++slot) {

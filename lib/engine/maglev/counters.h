@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a balancer counts besides its drops: how each packet found its backend, and whose
-// traffic it was.
+// Counters of a balancer in addition to its drops: how each packet's backend was chosen, and
+// traffic by VIP and backend.
 #pragma once
 
 #include <array>
@@ -14,34 +14,34 @@
 
 namespace sluice::engine::maglev {
 
-/// Packets and bytes (of the frame as it came).
+/// Packets and bytes (of the frame as received).
 struct Traffic {
   uint64_t pkts = 0;
   uint64_t bytes = 0;
 };
 
-/// One worker's. Its own to write; others read through Load.
+/// Counters of one worker. Only the worker writes; other threads read through Load.
 struct BalancerCounters {
   enum Event : uint8_t {
-    kHit,             ///< By the connection table.
-    kNew,             ///< By the ring, and recorded.
-    kUnrecorded,      ///< By the ring; the table had no room.
-    kFlood,           ///< By the ring, not recorded: more new flows than flood_rate.
-    kByRing,          ///< By the ring, of a VIP without connections.
-    kQuicServer,      ///< By the server id of a connection id.
-    kQuicUnknown,     ///< The id names no backend: by the ring.
-    kBySource,        ///< Decided by the source's prefix instead of the ring: besides the others.
-    kMoved,           ///< Its backend is gone: decided again.
-    kFragmentFirst,   ///< First fragments to VIPs, and of answers of NAT backends.
-    kFragmentLater,   ///< Later ones that found their first.
+    kHit,             ///< Backend from the connection table.
+    kNew,             ///< Backend from the ring, recorded.
+    kUnrecorded,      ///< Backend from the ring; the table had no room.
+    kFlood,           ///< Backend from the ring; new flows exceed flood_rate.
+    kByRing,          ///< Backend from the ring; not to be recorded.
+    kQuicServer,      ///< Backend from the server id in the connection id.
+    kQuicUnknown,     ///< The id names no backend; the ring decided.
+    kBySource,        ///< Source prefix decided; counted with kNew etc.
+    kMoved,           ///< The flow's backend is gone; chosen again.
+    kFragmentFirst,   ///< First fragments to VIPs or from NAT backends.
+    kFragmentLater,   ///< Later fragments whose first one is known.
     kRedirected,      ///< Fragments sent to the balancer that owns them.
-    kRedirectedHere,  ///< Fragments that came from another one.
-    kIcmpError,       ///< Errors that followed their flow, to a backend or back to a client.
-    kEcho,            ///< Echo requests to a VIP, answered.
-    kTooBig,          ///< Answered "too big".
-    kBadIpChecksum,   ///< Forwarded all the same.
-    kNatReturn,       ///< Answers of backends, rewritten.
-    kPassed,          ///< Not for a VIP: to the slow path.
+    kRedirectedHere,  ///< Fragments received from another balancer.
+    kIcmpError,       ///< ICMP errors sent to the flow's backend or client.
+    kEcho,            ///< Echo requests to a VIP that were answered.
+    kTooBig,          ///< Packets answered with "too big".
+    kBadIpChecksum,   ///< Forwarded despite a wrong IPv4 checksum.
+    kNatReturn,       ///< Answers of NAT backends, rewritten.
+    kPassed,          ///< Not for a VIP: passed to the slow path.
     kEvents
   };
   static constexpr std::array<std::string_view, kEvents> kNames{"hit",
@@ -65,14 +65,14 @@ struct BalancerCounters {
                                                                 "passed"};
 
   std::array<uint64_t, kEvents> events{};
-  std::vector<Traffic> by_vip = std::vector<Traffic>(kMaxVips);          ///< By index.
-  std::vector<Traffic> by_backend = std::vector<Traffic>(kMaxBackends);  ///< By index.
+  std::vector<Traffic> by_vip = std::vector<Traffic>(kMaxVips);          ///< Indexed by VIP.
+  std::vector<Traffic> by_backend = std::vector<Traffic>(kMaxBackends);  ///< Indexed by backend.
 
-  /// The owner alone.
+  /// Only for the owning worker.
   void Count(Event event, uint64_t times = 1) { Add(events[event], times); }
   void CountVip(uint16_t vip, Traffic more) { AddTo(by_vip[vip], more); }
   void CountBackend(uint16_t backend, Traffic more) { AddTo(by_backend[backend], more); }
-  /// Any thread.
+  /// For any thread.
   static uint64_t Load(const uint64_t& total) {
     return std::atomic_ref(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
   }

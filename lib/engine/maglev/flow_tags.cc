@@ -6,7 +6,7 @@
 namespace sluice::engine::maglev {
 namespace {
 
-// A second key from the seed: splitmix64.
+// Derives the second key from the seed: splitmix64.
 uint64_t Mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15;
   value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a worker knows flows: by 64 bits of a hash with secret keys, so that strangers cannot choose
-// flows that meet in its tables.
+// Keys of flows in a worker's tables: 64-bit hashes with secret keys, so that attackers cannot
+// choose flows that collide.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,19 @@
 
 namespace sluice::engine::maglev {
 
-/// Immutable; a value.
+/// An immutable value type.
 class FlowTags {
  public:
   explicit FlowTags(uint64_t seed);
 
-  /// Of IPv4: `addresses` and `ports`, source and destination, as they lie in its headers.
+  /// Returns the tag of an IPv4 flow. `addresses` and `ports` are source and destination as stored
+  /// in the headers.
   uint64_t Of(uint64_t addresses, uint32_t ports, uint8_t protocol) const {
     return packet::FoldProduct(addresses ^ seed_, (uint64_t{protocol} << 32 | ports) ^ key_);
   }
-  /// Of any flow; of IPv4 the same value.
+  /// Returns the tag of any flow; for IPv4 the same as the overload above.
   uint64_t Of(const packet::FlowKey& flow) const;
-  /// Of the fragments of one datagram: what they share besides `id`, their identification.
+  /// Returns the tag for the fragments of a datagram with identification `id`.
   uint64_t OfFragments(const packet::FlowKey& datagram, uint32_t id) const {
     return packet::FoldProduct(Of(datagram) ^ id, key_);
   }

@@ -18,7 +18,8 @@ FragmentTable::FragmentTable(uint32_t capacity, uint32_t timeout_s)
 void FragmentTable::Put(uint64_t tag, BackendRef backend, uint16_t vip, uint32_t seconds) {
   Bucket& bucket = buckets_[BucketOf(tag)];
   const auto age = [&](const Entry& entry) {
-    if (entry.backend.generation == 0) return uint64_t{1} << 32;  // Empty: older than all.
+    if (entry.backend.generation == 0)
+      return uint64_t{1} << 32;  // An empty entry is older than all others.
     return uint64_t{seconds - entry.put_s};
   };
   Entry* chosen = &bucket[0];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the first fragments of datagrams decided, for the fragments that follow and carry no
-// ports (Maglev, NSDI'16, section 4.3). One worker's; bounded; the oldest of a bucket gives way.
+// Records the backend of first fragments for the later fragments, which contain no ports (Maglev,
+// NSDI'16, section 4.3). Used by one worker. The size is fixed; a new entry replaces the oldest of
+// its bucket.
 #pragma once
 
 #include <array>
@@ -16,18 +17,19 @@ namespace sluice::engine::maglev {
 
 class FragmentTable {
  public:
-  /// At least `capacity` entries (rounded up to a power of two, at least 4, at most 2^28).
+  /// Creates a table of at least `capacity` entries (rounded up to a power of two, at least 4, at
+  /// most 2^28).
   FragmentTable(uint32_t capacity, uint32_t timeout_s);
 
-  /// `tag`: keyed 64-bit hash of addresses, protocol and identification. What was put under
-  /// the same tag before is replaced. `backend` is somebody: its generation is not 0. `vip` is an
-  /// index, or a value of the caller's that is none.
+  /// Records a datagram; replaces an entry with the same tag. `tag` is a keyed 64-bit hash of
+  /// addresses, protocol and identification. The generation of `backend` must not be 0. `vip` is an
+  /// index, or a value that the caller uses for "no VIP".
   void Put(uint64_t tag, BackendRef backend, uint16_t vip, uint32_t seconds);
   struct Found {
     BackendRef backend;
     uint16_t vip;
   };
-  /// What was put within the timeout.
+  /// Returns the entry if it was recorded within the timeout.
   std::optional<Found> Find(uint64_t tag, uint32_t seconds) const;
 
   uint32_t capacity() const { return static_cast<uint32_t>(buckets_.size()) * kSlots; }
@@ -38,14 +40,14 @@ class FragmentTable {
   struct Entry {
     uint64_t tag = 0;
     uint32_t put_s = 0;
-    BackendRef backend;  ///< Nobody: the entry is empty.
+    BackendRef backend;  ///< Generation 0: the entry is empty.
     uint16_t vip = 0;
   };
   using Bucket = std::array<Entry, kSlots>;
 
   size_t BucketOf(uint64_t tag) const { return tag & (buckets_.size() - 1); }
 
-  std::vector<Bucket> buckets_;  ///< A power of two of them.
+  std::vector<Bucket> buckets_;  ///< The size is a power of two.
   uint32_t timeout_s_;
 };
 

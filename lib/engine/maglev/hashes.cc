@@ -99,7 +99,7 @@ struct Spooky {
 };
 constexpr uint64_t kSpookyStart = 0xdeadbeefdeadbeef;
 
-/// The last, less than 16, bytes of a message, filled up with zeros, as two words.
+/// Returns the last bytes of a message, fewer than 16, padded with zeros, as two words.
 std::pair<uint64_t, uint64_t> TailWords(std::span<const uint8_t> tail) {
   uint8_t padded[16]{};
   if (!tail.empty()) std::memcpy(padded, tail.data(), tail.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The published hash functions that other balancers build their rings and choose their
-// slots with. Byte-exact; none of them is a choice of ours. Pure.
+// Published hash functions that other balancers use to build rings and to choose slots. They must
+// match byte for byte. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 
 namespace sluice::engine::maglev {
 
-/// Bob Jenkins' lookup3 as the Linux kernel's jhash_2words() has it.
+/// Bob Jenkins' lookup3, as in the Linux kernel's jhash_2words().
 uint32_t Jhash2Words(uint32_t a, uint32_t b, uint32_t seed);
-/// The kernel's jhash().
+/// Computes the Linux kernel's jhash().
 uint32_t Jhash(std::span<const uint8_t> bytes, uint32_t seed);
-/// MurmurHash3, 128 bits for x64: both words.
+/// Computes MurmurHash3 for x64 with 128 bits and returns both words.
 std::pair<uint64_t, uint64_t> Murmur3(std::span<const uint8_t> bytes, uint64_t seed_low,
                                       uint64_t seed_high);
-/// FNV-1 (multiply, then xor), 32 bits.
+/// Computes 32-bit FNV-1 (multiply, then xor).
 uint32_t Fnv32(std::span<const uint8_t> bytes);
-/// SpookyHash V2, 128 bits, of at most 191 bytes (its short form).
+/// Computes the 128-bit SpookyHash V2 of at most 191 bytes (the short form).
 std::pair<uint64_t, uint64_t> SpookyShort(std::span<const uint8_t> bytes, uint64_t seed1,
                                           uint64_t seed2);
-/// CityHash's 128 → 64 bits.
+/// Computes CityHash's reduction of 128 to 64 bits.
 uint64_t CityMix(uint64_t upper, uint64_t lower);
 
 }  // namespace sluice::engine::maglev

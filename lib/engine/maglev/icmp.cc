@@ -38,24 +38,24 @@ constexpr uint8_t kErrorTypeOfService = 0xc0;
 constexpr uint16_t kDoNotFragment = 0x4000;
 /// Longest errors: RFC 1812 section 4.3.2.3; RFC 4443 section 2.4 (c).
 constexpr uint32_t kMaxErrorBytesIpv4 = 576;
-/// Also the shortest MTU that IPv6 knows, RFC 8200 section 5.
+/// Also the minimum MTU of IPv6 links, RFC 8200 section 5.
 constexpr uint32_t kMinMtuIpv6 = 1280;
 constexpr uint32_t kErrorHeaderBytesIpv4 = packet::kIpv4MinHeaderBytes + packet::kIcmpHeaderBytes;
 constexpr uint32_t kErrorHeaderBytesIpv6 = packet::kIpv6HeaderBytes + packet::kIcmpHeaderBytes;
 
-constexpr uint32_t kMaxQuotedExtensions = 8;  // As many as packet::Parse takes.
+constexpr uint32_t kMaxQuotedExtensions = 8;  // The limit of packet::Parse.
 constexpr uint32_t kPortBytes = 4;
 constexpr uint32_t kTcpChecksumOffset = 16, kUdpChecksumOffset = 6;
 
-/// Whether a packet goes from one host to another one, on the link and in IP (RFC 1122 section
-/// 3.2.2).
+/// Returns whether both the MAC and the IP addresses of a packet are those of two different hosts,
+/// not of groups (RFC 1122 section 3.2.2).
 template <typename Address>
 bool BetweenHosts(const uint8_t* frame, const Address& source, const Address& destination) {
   return packet::IsHostMac(frame) && packet::IsHostMac(frame + 6) && packet::IsHost(source) &&
          packet::IsHost(destination) && source != destination;
 }
 
-/// The same of a packet that Parse understood as IP.
+/// Returns the same for a packet that Parse accepted as IP.
 bool BetweenHosts(const uint8_t* frame, const Headers& headers) {
   const uint8_t* ip = frame + headers.l3;
   return headers.network == Network::kIpv4
@@ -63,20 +63,21 @@ bool BetweenHosts(const uint8_t* frame, const Headers& headers) {
              : BetweenHosts(frame, Load<Ipv6Address>(ip + 8), Load<Ipv6Address>(ip + 24));
 }
 
-/// ICMP over IPv4 or ICMPv6 over IPv6, whose header is in this frame.
+/// Returns whether the packet is ICMP over IPv4 or ICMPv6 over IPv6 and its ICMP header is in this
+/// frame.
 bool IsIcmp(const Headers& headers) {
   if (headers.error != ParseError::kNone || headers.l4 == 0) return false;
   return headers.protocol ==
          (headers.network == Network::kIpv4 ? packet::kProtocolIcmp : packet::kProtocolIcmpv6);
 }
 
-/// Destination unreachable, source quench, redirect, time exceeded, parameter problem.
+/// ICMP types: destination unreachable, source quench, redirect, time exceeded, parameter problem.
 bool IsErrorType(uint8_t type) {
   return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
 }
 
-/// Whether RFC 1122 section 3.2.2 or RFC 4443 section 2.4 (e) forbids errors about it. In
-/// ICMPv6 all types below 128 are errors, known or not.
+/// Returns whether RFC 1122 section 3.2.2 or RFC 4443 section 2.4 (e) forbids an error about this
+/// packet. All ICMPv6 types below 128 are errors, known or not.
 bool IsError(const uint8_t* frame, const Headers& headers) {
   if (!IsIcmp(headers)) return false;
   const uint8_t type = frame[headers.l4];
@@ -84,7 +85,7 @@ bool IsError(const uint8_t* frame, const Headers& headers) {
   return type < 128 || type == kRedirectIpv6;
 }
 
-/// Upper header of a quoted packet, or null: not there, or in another fragment.
+/// Upper-layer header of a quoted packet; null if it is cut off or in another fragment.
 struct Quote {
   const uint8_t* upper = nullptr;
   uint8_t protocol = 0;
@@ -135,8 +136,8 @@ Quote ReadQuoteIpv6(const uint8_t* ip, const uint8_t* end) {
   return {};
 }
 
-/// Makes room for `header_bytes` between the tags and the IP packet, of which `quote_bytes`
-/// stay, and turns the frame around.
+/// Makes room for `header_bytes` between the VLAN tags and the IP packet, truncates the IP packet
+/// to `quote_bytes`, and swaps the MAC addresses.
 void Insert(Frame& frame, const Headers& headers, uint32_t header_bytes, uint32_t quote_bytes) {
   const uint32_t length = headers.l3 + header_bytes + quote_bytes;
   uint8_t* front = frame.data - header_bytes;
@@ -279,7 +280,7 @@ void TranslateQuote(Frame& frame, const Headers& headers, packet::End end, const
   const bool udp = quote.protocol == packet::kProtocolUdp;
   const uint32_t upper_checksum = upper + (udp ? kUdpChecksumOffset : kTcpChecksumOffset);
   const bool has_upper_checksum = upper_checksum + 2 <= headers.end;
-  // The error's own checksum covers every word of the quote, the quoted checksums included.
+  // The checksum of the error covers every word of the quote, including the quoted checksums.
   const auto set = [&](uint32_t offset, uint16_t word) {
     const auto old_word = Load<uint16_t>(frame.data + offset);
     packet::SetL4Word(frame.data, headers, offset, word);
@@ -309,7 +310,7 @@ bool MakeTooBig(Frame& frame, const Headers& headers, uint32_t mtu) {
     if (frame.headroom < kErrorHeaderBytesIpv4) return false;
     InsertErrorIpv4(frame, headers, mtu);
   } else {
-    // Its sender cannot make it any shorter, RFC 8201 section 4.
+    // The sender cannot shorten it further, RFC 8201 section 4.
     if (headers.end - headers.l3 <= kMinMtuIpv6) return false;
     if (frame.headroom < kErrorHeaderBytesIpv6) return false;
     InsertErrorIpv6(frame, headers, mtu);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rewrites in place, of plain packets: how the bulk of all traffic gets to backends of
-// encapsulation `mac` and `nat`. What leaves is as long as what came, so that a pipe sends it
-// from where it lies. The slow path does the same by packet/rewrite.h, word by word.
+// Rewrites plain packets in place: the fast path for encapsulations `mac` and `nat`. The length of
+// a packet does not change, so a pipe sends it without a copy. The slow path does the same with
+// packet/rewrite.h, word by word.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,29 @@
 
 namespace sluice::engine::maglev {
 
-/// Of a header without options.
+/// Returns whether the checksum of an IPv4 header without options is correct.
 inline bool Ipv4ChecksumHolds(const uint8_t* ip) {
-  // 2^64 is 1 modulo 0xffff, so that a carry comes back as 1.
+  // 2^64 is 1 modulo 0xffff, so a carry is added back as 1.
   const auto add = [](uint64_t one, uint64_t other) { return one + other + (one + other < one); };
   const uint64_t sum = add(add(packet::Load<uint64_t>(ip), packet::Load<uint64_t>(ip + 8)),
                            packet::Load<uint32_t>(ip + 16));
   return sum % 0xffff == 0;
 }
 
-/// One hop further, of a packet with TTL to spare: one less in a covered word is one more in the
-/// checksum, in one's complement (RFC 1624).
+/// Decrements the TTL, which must be at least 1, and updates the checksum: a covered word that
+/// decreases by one increases the one's-complement checksum by one (RFC 1624).
 inline void LowerIpv4Ttl(uint8_t* ip) {
-  // TTL, protocol and checksum: one less at the bottom, one more at the top.
+  // The word contains TTL, protocol and checksum: the lowest byte decreases by one, the upper half
+  // increases by one.
   auto word = packet::Load<uint32_t>(ip + 8);
   if (word >= 0xfffe'0000) [[unlikely]]
     word += 0x1'0000;
   packet::Store(ip + 8, word + 0xffff);
 }
 
-/// `frame` to outer.next_hop, from the address that it was sent to. Writes only these twelve
-/// bytes: a pipe reads those behind them at once, and would wait for a wider store.
+/// Sets the destination MAC address to outer.next_hop and the source to the old destination. Stores
+/// only these twelve bytes: a pipe loads the following bytes immediately and would stall on a wider
+/// store.
 inline void SendToNextHop(uint8_t* frame, const PlainOuter& outer) {
   const auto old = packet::Load<uint64_t>(frame);
   const auto hop = packet::Load<uint64_t>(reinterpret_cast<const uint8_t*>(&outer));
@@ -42,14 +44,15 @@ inline void SendToNextHop(uint8_t* frame, const PlainOuter& outer) {
   packet::Store(frame + 8, static_cast<uint32_t>(old >> 16));
 }
 
-/// `stored` after covered words changed whose complements and new values add up to `change`:
-/// RFC 1624 equation 3, of all words at once.
+/// Returns checksum `stored` after a change of covered words. `change` is the sum of the
+/// complements of the old words and of the new words: RFC 1624 equation 3 for all words at once.
 inline uint16_t ChangeChecksum(uint16_t stored, uint64_t change) {
   return packet::FinishChecksum(uint64_t{static_cast<uint16_t>(~stored)} + change);
 }
 
-/// Destination address and port of an untagged IPv4 packet without options, TCP or UDP, become
-/// the backend's (port 0: stays); checksums are repaired, and a UDP checksum of 0 stays.
+/// Rewrites destination address and port of an untagged TCP or UDP packet over IPv4 without options
+/// to the backend's; if the backend's port is 0, the packet's port stays. Updates the checksums; a
+/// UDP checksum of 0 stays 0.
 inline void RewriteDestination(uint8_t* frame, bool tcp, const PlainOuter& outer) {
   uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
   uint8_t* const l4 = ip + packet::kIpv4MinHeaderBytes;

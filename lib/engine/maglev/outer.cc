@@ -17,10 +17,10 @@ constexpr uint8_t kProtocolIpv6 = 41;  // IPv6 in IP, RFC 2473.
 constexpr uint8_t kProtocolGre = 47;
 constexpr uint32_t kGreBytes = 4;
 
-// Sum of the inner packet, by which the outer UDP checksum is made without reading payload:
-// an intact IPv4 header sums to 0, and an intact upper layer to the complement of its
-// pseudo-header. Whatever is not intact inside will not be outside either. UDP without a
-// checksum, fragments and other protocols are summed whole.
+// Returns the sum of the inner packet, from which the outer UDP checksum is computed without
+// reading the payload. An intact IPv4 header sums to 0, and an intact upper layer sums to the
+// complement of its pseudo-header. If the inner packet is corrupt, the outer checksum is wrong,
+// too. UDP without a checksum, fragments and other protocols are summed completely.
 uint64_t SumOfInner(const uint8_t* frame, const packet::Headers& headers) {
   const uint8_t* const ip = frame + headers.l3;
   const uint32_t offset = headers.L4ChecksumOffset();
@@ -53,7 +53,7 @@ void FinishIpv6(uint8_t* ip, const Outer& outer, uint16_t payload, uint8_t tos, 
   if (!outer.fixed_source) Store(ip + 20, entropy.Word());
 }
 
-// `source_port` as it lies in memory.
+// `source_port` is in network order.
 void FinishUdp(uint8_t* udp, const uint8_t* ip, const Outer& outer, uint16_t bytes,
                uint64_t inner_sum, uint16_t source_port) {
   StoreBe16(udp + 4, bytes);
@@ -85,7 +85,7 @@ Outer MakeOuter(const Setup& setup, Encapsulation encapsulation, const BackendSe
     if (source) {
       Store(ip + 8, source->bytes);
     } else {
-      ip[8] = 0x01;  // 100::/8, RFC 6666: the discard prefix, as Katran does.
+      ip[8] = 0x01;  // 100::/8, RFC 6666: the discard prefix, as in Katran.
     }
     Store(ip + 24, backend.address.bytes);
   } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The longest prefix that an address is in. A look costs one hash for each length that is in use
-// in the address' family, and allocates nothing.
+// Maps addresses to the value of their longest prefix. A lookup costs one hash for each prefix
+// length in use in the address's family, and does not allocate.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,7 +19,7 @@ namespace sluice::engine::maglev {
 
 class PrefixMap {
  public:
-  /// False, nothing changed: it has this prefix already.
+  /// Returns false without a change if the map contains this prefix already.
   bool Add(const IpPrefix& prefix, uint16_t value) {
     if (!values_.try_emplace(prefix, value).second) return false;
     std::vector<uint8_t>& lengths = host_bits_[prefix.address.ipv6];
@@ -27,7 +27,7 @@ class PrefixMap {
     if (at == lengths.end() || *at != prefix.host_bits) lengths.insert(at, prefix.host_bits);
     return true;
   }
-  /// The value of the longest prefix that `address` is in; null: it is in none.
+  /// Returns the value of the longest prefix that contains `address`, or null.
   const uint16_t* Find(const IpAddress& address) const {
     for (const uint8_t bits : host_bits_[address.ipv6]) {
       const auto found = values_.find(IpPrefix{WithoutHostBits(address, bits), bits});
@@ -45,7 +45,8 @@ class PrefixMap {
   };
 
   absl::flat_hash_map<IpPrefix, uint16_t, Hash> values_;
-  std::array<std::vector<uint8_t>, 2> host_bits_;  ///< In use, ascending; IPv4's, IPv6's.
+  std::array<std::vector<uint8_t>, 2>
+      host_bits_;  ///< Host bits in use, ascending; of IPv4 and IPv6.
 };
 
 }  // namespace sluice::engine::maglev

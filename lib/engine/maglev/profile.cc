@@ -16,23 +16,23 @@ using packet::Load;
 
 constexpr std::array<std::string_view, 4> kNames{"sluice", "paper", "katran", "cilium"};
 
-/// Katran's constants: maglev's hash functions, and seeds of the flow hash (its maximum of
-/// VIPs, and that times the ring's size).
+/// Katran's constants: words and seeds of its ring hash, and seeds of its flow hash (its maximum
+/// number of VIPs, and that number times the ring size).
 constexpr uint64_t kKatranOffsetWord = 42;
 constexpr uint64_t kKatranSkipWord = 2718281828;
 constexpr uint64_t kKatranSkipSeed = 2307;
 constexpr uint32_t kKatranAddressSeed = 512;
 constexpr uint32_t kKatranFlowSeed = 512 * kSmallRing;
-/// Address families that folly folds into an address' hash.
+/// Address families, which folly includes in the hash of an address.
 constexpr uint64_t kAfInet = 2;
 constexpr uint64_t kAfInet6 = 10;
 
-/// Murmur's seed out of Cilium's default "JLfvgnHc2kaSUFaI".
+/// Murmur seed from Cilium's default "JLfvgnHc2kaSUFaI".
 constexpr uint64_t kCiliumSeed = 0x24b7ef82;
 
-/// What a member is sorted by, and its permutation.
+/// Sort key and permutation of a member.
 struct Ranked {
-  uint64_t rank = 0;  ///< Before the name.
+  uint64_t rank = 0;  ///< Sorts before the name.
   uint16_t member = 0;
   Seat seat{};
 };
@@ -54,7 +54,8 @@ uint64_t KatranHash(uint64_t a, uint64_t b, uint64_t seed) {
   return Murmur3(bytes, seed, seed).first;
 }
 
-/// Two independent hashes, reduced as the paper does (Maglev, NSDI'16, section 3.4).
+/// Returns the permutation for two independent hashes, reduced as in the paper (Maglev, NSDI'16,
+/// section 3.4).
 Seat SeatOf(uint64_t offset_hash, uint64_t skip_hash, uint32_t slots) {
   return {static_cast<uint32_t>(offset_hash % slots),
           static_cast<uint32_t>(skip_hash % (slots - 1) + 1)};
@@ -71,7 +72,7 @@ Ranked Rank(Profile profile, const Member& member, uint32_t slots) {
       break;
     }
     case Profile::kPaper: {
-      // The paper names no functions: both words of Murmur3 are ours.
+      // The paper does not specify the hash functions; this profile uses both words of Murmur3.
       const auto [first, second] = Murmur3(BytesOf(member.name), 0, 0);
       result.seat = SeatOf(first, second, slots);
       break;
@@ -91,9 +92,10 @@ Ranked Rank(Profile profile, const Member& member, uint32_t slots) {
   return result;
 }
 
-/// A flow without the parts that do not count under a rule.
+/// Returns `flow` without the fields that `rule` ignores.
 packet::FlowKey Counted(packet::FlowKey flow, const SlotRule& rule) {
-  // Katran's order: its flag 8 keeps the port of a VIP without one, and overrules flag 1.
+  // The order is Katran's: its flag 8 overrides flag 1 and uses the destination port even if the
+  // VIP has port 0.
   if (rule.destination_port_only) {
     flow.source = {};
     flow.source_port = flow.destination_port;
@@ -110,7 +112,7 @@ uint32_t KatranSlot(const packet::FlowKey& flow, uint32_t slots) {
   const uint32_t address = flow.ip_version == 4 ? Load<uint32_t>(flow.source.data())
                                                 : Jhash(flow.source, kKatranAddressSeed);
   const uint32_t hash = Jhash2Words(address, ports, kKatranFlowSeed);
-  // Dividing by a constant is faster.
+  // Division by a constant is faster.
   return slots == kSmallRing ? hash % kSmallRing : hash % slots;
 }
 

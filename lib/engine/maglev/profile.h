@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hash profiles: whose rings and slots this balancer computes. `katran` and `cilium` are
-// byte-exact (docs/maglev-peers.md), so that Sluice can serve beside such a fleet.
+// Hash profiles select the algorithms for rings and slots. `katran` and `cilium` match these
+// balancers byte for byte (docs/maglev-peers.md), so that Sluice can run in one fleet with them.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,28 @@
 namespace sluice::engine::maglev {
 
 enum class Profile : uint8_t {
-  kSluice,  ///< Ours: names hashed with 64 bits, slots by multiplication; the fastest.
-  kPaper,   ///< The paper's arithmetic: 64-bit hash of the 5-tuple mod M.
-  kKatran,  ///< Katran's ring, flow hash and encapsulation; drops what it drops.
-  kCilium,  ///< Cilium's ring; slots are chosen as kSluice does.
+  kSluice,  ///< 64-bit hash of the name, slot by multiplication; the fastest.
+  kPaper,   ///< The paper: 64-bit hash of the 5-tuple mod M.
+  kKatran,  ///< Katran's ring, flow hash, encapsulation and drops.
+  kCilium,  ///< Cilium's ring; slots are chosen as in kSluice.
 };
 std::string_view ProfileName(Profile profile);
 std::optional<Profile> ProfileByName(std::string_view name);
-/// The ring size that a profile has by default.
+/// Returns the default ring size of a profile.
 uint32_t DefaultSlots(Profile profile);
-/// The same for what weights mean.
+/// Returns the default weight rule of a profile.
 WeightRule DefaultWeightRule(Profile profile);
 
-/// A backend as a ring sees it.
+/// A backend as input of a ring.
 struct Member {
   std::string name;  ///< Stable and unique in the pool.
   IpAddress address;
   uint32_t weight = 1;
 };
 
-/// The ring over `members`: for each slot an index into them. Depends on names, addresses
-/// and weights, never on their order. Empty if nobody has weight. `rings`: of other pools.
+/// Builds the ring over `members`: the index of a member for each slot. The ring depends on names,
+/// addresses and weights, never on the order of `members`. Returns an empty ring if no member has
+/// weight. `rings` caches the rings of other pools.
 std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members, uint32_t slots,
                                 WeightRule rule, RingCache* rings);
 inline std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members,
@@ -52,30 +53,32 @@ inline std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> 
   return BuildRing(profile, members, slots, DefaultWeightRule(profile));
 }
 
-/// What of a flow chooses its slot; of a VIP. Katran's flags 1 and 8.
+/// Selects the fields of a flow that choose its slot, for one VIP. Two members are Katran's flags 1
+/// and 8.
 struct SlotRule {
   Profile profile = Profile::kSluice;
   uint32_t slots = kSmallRing;
-  bool any_port = false;               ///< The VIP has port 0: the destination port does not count.
-  bool destination_port_only = false;  ///< Katran's flag 8: neither source address nor port.
-  bool no_source_port = false;         ///< Katran's flag 1.
+  bool any_port = false;               ///< The VIP has port 0: ignores the destination port.
+  bool destination_port_only = false;  ///< Katran's flag 8: ignores source address and port.
+  bool no_source_port = false;         ///< Katran's flag 1: ignores the source port.
 
-  /// Whether all parts of a flow count.
+  /// Returns whether the slot depends on all fields of a flow.
   bool CountsAll() const { return !(any_port | destination_port_only | no_source_port); }
 };
 
 namespace internal {
 
-/// Public, since all balancers of a fleet must agree: digits of pi.
+/// Digits of pi. The keys are public because all balancers of a fleet must use the same.
 inline constexpr uint64_t kKeys[]{0x243f6a8885a308d3, 0x13198a2e03707344, 0xa4093822299f31d0,
                                   0x082efa98ec4e6c89, 0x452821e638d01377};
 
-/// hash · range / 2^32: below `range`.
+/// Returns hash · range / 2^32, which is below `range`.
 inline uint32_t Scale(uint32_t hash, uint32_t range) {
   return static_cast<uint32_t>(uint64_t{hash} * range >> 32);
 }
 
-/// kSluice: addresses and ports; a VIP has one protocol only.
+/// The slot of kSluice: hashes addresses and ports. The protocol is omitted because a VIP has only
+/// one.
 inline uint32_t SluiceSlot(const packet::FlowKey& flow, uint32_t slots) {
   using packet::FoldProduct;
   using packet::Load;
@@ -96,12 +99,12 @@ inline uint32_t SluiceSlot(const packet::FlowKey& flow, uint32_t slots) {
   return Scale(static_cast<uint32_t>(hash >> 32), slots);
 }
 
-/// Of any profile and rule.
+/// Computes the slot for any profile and rule.
 uint32_t SlotByRule(const packet::FlowKey& flow, const SlotRule& rule);
 
 }  // namespace internal
 
-/// The slot of a flow, below rule.slots. The same on every balancer, in every run.
+/// Returns the slot of a flow, below rule.slots. All balancers and all runs compute the same slot.
 inline uint32_t SlotOf(const packet::FlowKey& flow, const SlotRule& rule) {
   const bool published = rule.profile == Profile::kPaper || rule.profile == Profile::kKatran;
   if (published || !rule.CountsAll()) [[unlikely]]

@@ -7,25 +7,25 @@ namespace sluice::engine::maglev {
 namespace {
 
 // Long header (RFC 8999 section 5.1): flags, 32 bits of version, length of the destination
-// connection id, that id. Short header: flags, id.
+// connection id, the id. Short header: flags, id.
 constexpr uint8_t kLongHeader = 0x80;
 constexpr uint32_t kLongHeaderBytes = 6;
 constexpr uint32_t kShortHeaderBytes = 1;
-/// Shortest id that names a server.
+/// Shortest id that contains a server id.
 constexpr uint32_t kMinIdBytes = 8;
 
 constexpr uint32_t kVersion2 = 0x6b3343cf;
 
-/// Whether a long header is that of an Initial or 0-RTT packet, whose id the client chose.
+/// Returns whether a long header is that of an Initial or 0-RTT packet, whose id the client chose.
 bool ClientChoseId(const uint8_t* header) {
   const uint32_t type = header[0] >> 4 & 3;
-  // RFC 9000 section 17.2: Initial 0, 0-RTT 1, Handshake 2, Retry 3; RFC 9369 section 3.2
-  // numbers them 1, 2, 3, 0. Other versions are read as version 1.
+  // RFC 9000 section 17.2: Initial 0, 0-RTT 1, Handshake 2, Retry 3; RFC 9369 section 3.2 numbers
+  // them 1, 2, 3, 0. Other versions are parsed as version 1.
   const bool version_2 = packet::LoadBe32(header + 1) == kVersion2;
   return version_2 ? type == 1 || type == 2 : type < 2;
 }
 
-/// The id of at least kMinIdBytes bytes.
+/// Reads an id of at least kMinIdBytes bytes.
 QuicRoute ReadId(const uint8_t* id) {
   uint32_t server_id = 0;
   switch (id[0] >> 6) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The server id in a QUIC connection id, as Katran's fleet encodes it
-// (docs/maglev-peers.md, "Katran: QUIC"): the first two bits are a version, then follow
-// 16 (right behind), or, from the second byte on, 24 or 32 bits of id.
+// Reads the server id from a QUIC connection id in the encoding of Katran's fleet
+// (docs/maglev-peers.md, "Katran: QUIC"). The first two bits are a version. The server id follows:
+// 16 bits immediately after the version, or 24 or 32 bits from the second byte on.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 namespace sluice::engine::maglev {
 
 enum class QuicKind : uint8_t {
-  kNone,     ///< Not QUIC as we know it, too short, or an id of less than 8 bytes.
-  kInitial,  ///< Long header before the handshake: the client chose the id; use the ring.
-  kUnknown,  ///< An id of a version that names no server, or server 0: use the ring.
-  kServer,   ///< `server_id` chose a server.
+  kNone,     ///< Not QUIC as parsed here, too short, or an id below 8 bytes.
+  kInitial,  ///< Long header before the handshake, client-chosen id: use the ring.
+  kUnknown,  ///< The id's version contains no server id, or it is 0: use the ring.
+  kServer,   ///< `server_id` identifies the backend.
 };
 
 struct QuicRoute {
@@ -22,7 +22,7 @@ struct QuicRoute {
   uint32_t server_id = 0;
 };
 
-/// Reads a UDP payload; never beyond it.
+/// Parses a UDP payload. Never reads past its end.
 QuicRoute ReadQuicRoute(std::span<const uint8_t> payload);
 
 }  // namespace sluice::engine::maglev

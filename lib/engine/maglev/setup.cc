@@ -147,7 +147,8 @@ class Checker {
     if (!vip.prefix().Contains(vip.address)) {
       complaints_.Add("address %s is not the first of its prefix", vip.address.ToString());
     }
-    // Nobody's addresses are not within prefixes of which both ends are somebody's.
+    // If the first and the last address of the prefix are host addresses, the prefix contains only
+    // host addresses.
     complaints_.CheckHost("the last address", vip.prefix().Last());
     if (vip.encapsulation == Encapsulation::kNat) {
       complaints_.Add("nat needs one address, not %s: answers could come from any of it",

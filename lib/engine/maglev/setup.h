@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an operator says: VIPs, their backends and how to reach them. Plain data, made by the
-// application from its configuration file and by tests by hand; tables.h compiles it.
+// Configuration of the balancer: VIPs, their backends and how to reach them. Plain data that the
+// application fills from its configuration file and tests fill directly; tables.h compiles it.
 #pragma once
 
 #include <array>
@@ -19,15 +19,15 @@
 
 namespace sluice::engine::maglev {
 
-/// How a packet travels to its backend.
+/// How packets are sent to a backend.
 enum class Encapsulation : uint8_t {
-  kIp,   ///< In IP: IPv4 in IPv4 (RFC 2003), or IPv4 or IPv6 in IPv6 (RFC 2473).
-  kGue,  ///< In UDP, variant 1: the inner IP header directly behind UDP (RFC draft, Katran).
-  kGre,  ///< In GRE without options (RFC 2784).
-  kNat,  ///< Not at all: the destination is rewritten, and answers are rewritten back.
-  kMac,  ///< Not at all: the next hop is the backend itself, which serves the VIP's address.
+  kIp,   ///< IPv4 in IPv4 (RFC 2003), or IPv4 or IPv6 in IPv6 (RFC 2473).
+  kGue,  ///< UDP, variant 1: the inner IP header follows UDP (RFC draft, Katran).
+  kGre,  ///< GRE without options (RFC 2784).
+  kNat,  ///< Not encapsulated: rewrites the destination, and the source of answers.
+  kMac,  ///< Not encapsulated: the backend is the next hop and has the VIP's address.
 };
-/// All of them by name: of configurations and reports.
+/// Names of the encapsulations in configurations and reports.
 inline constexpr std::array<std::pair<std::string_view, Encapsulation>, 5> kEncapsulations{
     {{"ip", Encapsulation::kIp},
      {"gue", Encapsulation::kGue},
@@ -45,34 +45,35 @@ static_assert(
 constexpr std::string_view EncapsulationName(Encapsulation encapsulation) {
   return kEncapsulations[static_cast<size_t>(encapsulation)].first;
 }
-/// Whether packets keep their length and stay where they are: fields are rewritten, nothing is
-/// put in front.
+/// Returns whether packets are changed in place: fields are rewritten, no header is prepended, and
+/// the length is unchanged.
 constexpr bool RewritesInPlace(Encapsulation encapsulation) {
   return encapsulation == Encapsulation::kNat || encapsulation == Encapsulation::kMac;
 }
 
 enum class BackendState : uint8_t {
   kUp,
-  kDraining,  ///< Gets no new flows; flows that it has stay until they are idle.
-  kDown,      ///< Gets nothing; its flows move at once.
+  kDraining,  ///< Gets no new flows; its flows stay until they are idle.
+  kDown,      ///< Gets no packets; its flows move immediately.
 };
-/// "up", "draining" or "down".
+/// Returns "up", "draining" or "down".
 std::string_view StateName(BackendState state);
 
 struct BackendSetup {
-  std::string name;  ///< Unique in its VIP; what the ring hashes.
+  std::string name;  ///< Unique in its VIP; input of the ring's hash.
   IpAddress address;
-  uint16_t port = 0;    ///< kNat: rewrites the port; 0: keeps it. Host order.
-  uint32_t weight = 1;  ///< 0 … 65535; 0 is drained.
+  uint16_t port = 0;    ///< kNat: rewrites the port; 0: unchanged. Host order.
+  uint32_t weight = 1;  ///< 0 … 65535; 0 drains the backend.
   BackendState state = BackendState::kUp;
-  std::optional<packet::MacAddress> mac;  ///< Next hop; else Setup::next_hop. kMac: its own.
-  std::vector<uint32_t> quic_ids;         ///< Server ids in QUIC connection ids; none is 0.
+  std::optional<packet::MacAddress> mac;  ///< Next hop, default Setup::next_hop. Required by kMac.
+  std::vector<uint32_t> quic_ids;         ///< Server ids in QUIC connection ids; not 0.
 };
 
-/// New flows from `prefix` go to `backend` as long as it takes new flows, whatever its weight.
+/// New flows from `prefix` go to `backend`, regardless of its weight, as long as it accepts new
+/// flows.
 struct SourceSetup {
-  IpPrefix prefix;      ///< Of the VIP's family. The longest that has a source counts.
-  std::string backend;  ///< Of the VIP, by name.
+  IpPrefix prefix;      ///< Has the VIP's family. The longest matching prefix wins.
+  std::string backend;  ///< Name of a backend of the VIP.
 
   friend bool operator==(const SourceSetup&, const SourceSetup&) = default;
 };
@@ -80,26 +81,26 @@ struct SourceSetup {
 struct VipSetup {
   std::string name;  ///< Unique.
   IpAddress address;
-  uint8_t host_bits = 0;  ///< The VIP is the prefix without so many bits; 0: one address.
+  uint8_t host_bits = 0;  ///< Host bits of the VIP, which is a prefix; 0: one address.
   uint16_t port = 0;      ///< Host order; 0: any.
   uint8_t protocol = 6;   ///< TCP or UDP.
   Encapsulation encapsulation = Encapsulation::kIp;
-  bool quic = false;        ///< UDP: connection ids choose the backend (docs/maglev-peers.md).
-  bool connections = true;  ///< False: every packet by the ring.
-  bool destination_port_only = false;  ///< As SlotRule.
-  bool no_source_port = false;         ///< As SlotRule.
+  bool quic = false;        ///< UDP only: connection ids choose the backend (docs/maglev-peers.md).
+  bool connections = true;  ///< False: the ring decides about every packet.
+  bool destination_port_only = false;  ///< See SlotRule.
+  bool no_source_port = false;         ///< See SlotRule.
   std::vector<BackendSetup> backends;
   std::vector<SourceSetup> sources;
-  /// For reports alone: no backend passes its checks, and all are used all the same.
+  /// For reports only: no backend passes its checks, so all are used.
   bool failed_open = false;
 
   IpPrefix prefix() const { return {address, host_bits}; }
 };
 
-/// Seconds without a packet after which a connection is forgotten.
+/// Seconds without a packet after which a connection is removed.
 struct Timeouts {
   uint32_t tcp_s = 900;
-  uint32_t tcp_opening_s = 30;  ///< One packet seen, or SYNs alone.
+  uint32_t tcp_opening_s = 30;  ///< Only one packet or only SYNs seen.
   uint32_t tcp_closing_s = 15;  ///< FIN or RST seen.
   uint32_t udp_s = 30;
   uint32_t fragment_s = 30;
@@ -107,73 +108,74 @@ struct Timeouts {
 
 struct Setup {
   Profile profile = Profile::kSluice;
-  uint32_t slots = 0;                     ///< Prime; 0: the profile's.
-  std::optional<WeightRule> weight_rule;  ///< Else the profile's.
-  /// Of the path to the backends: bytes of the outer IP packet; not set: see MtuOf.
+  uint32_t slots = 0;                     ///< Ring size, prime; 0: the profile's default.
+  std::optional<WeightRule> weight_rule;  ///< Default: the profile's.
+  /// Path MTU to the backends in bytes of the outer IP packet. Default: see MtuOf.
   std::optional<uint32_t> mtu;
   std::optional<packet::MacAddress> next_hop;  ///< Router towards backends without `mac`.
-  /// Outer source addresses; not set: as Katran makes them, from the flow (172.16/16, 100::/8).
+  /// Outer source addresses. Default: derived from the flow as in Katran (172.16/16, 100::/8).
   std::optional<IpAddress> source_ipv4, source_ipv6;
   uint16_t gue_port = 6080;
-  bool decrement_ttl = true;       ///< Of the inner packet, as a router does; Katran does not.
-  uint32_t connections = 1 << 21;  ///< Of each worker's table, 16 bytes each; 0: none.
-  uint32_t fragments = 1 << 14;    ///< Of each worker's first-fragment table.
-  /// New connections a second and worker above which none is recorded; 0: never.
+  bool decrement_ttl = true;       ///< Decrements the inner TTL as a router does; Katran does not.
+  uint32_t connections = 1 << 21;  ///< Entries per worker, 16 bytes each; 0: no table.
+  uint32_t fragments = 1 << 14;    ///< Entries of each worker's fragment table.
+  /// New connections per second and worker above which no more are recorded; 0: unlimited.
   uint32_t flood_rate = 0;
   Timeouts timeouts;
-  /// All balancers, this one among them: fragments are redirected once, to the owner of
-  /// their 3-tuple. Empty: this one handles all that it sees.
+  /// All balancers, including this one. Fragments are redirected once, to the owner of their
+  /// 3-tuple. Empty: this balancer handles all fragments that it receives.
   std::vector<IpAddress> balancers;
   std::optional<IpAddress> own_address;
   std::vector<VipSetup> vips;
 };
 
-/// Bytes of the longest packet that the balancer sends on: what its port must receive.
+/// Returns the length in bytes of the longest packet that the balancer forwards, which its port
+/// must be able to receive.
 uint32_t LongestPacket(const Setup& setup);
-/// Bytes of the outer IP packet that the path carries: Setup::mtu, else 1500; of kKatran
-/// MaxInnerBytes and the longest outer header.
+/// Returns the size in bytes of the largest outer IP packet on the path: Setup::mtu, else 1500, or
+/// in kKatran MaxInnerBytes plus the longest outer header.
 uint32_t MtuOf(const Setup& setup);
-/// Bytes of the longest inner packet, whatever the outer header: 1500 in kKatran, which takes
-/// frames of 1514 bytes; else kMaxMtu.
+/// Returns the size in bytes of the longest inner packet for any outer header: 1500 in kKatran,
+/// which accepts frames of 1514 bytes; else kMaxMtu.
 uint32_t MaxInnerBytes(Profile profile);
 
-/// Where in a setup something is wrong.
+/// The part of a setup that a fault is in.
 struct Place {
   static constexpr size_t kWhole = SIZE_MAX;
   size_t vip = kWhole;      ///< Index into Setup::vips; kWhole: the setup itself.
   size_t backend = kWhole;  ///< Index into VipSetup::backends; kWhole: the VIP itself.
 };
 
-/// Something that Check finds wrong.
+/// A fault that Check found.
 struct Fault {
-  std::string text;  ///< One line, which names VIP and backend.
+  std::string text;  ///< One line that names VIP and backend.
   Place at;
-  Place other;  ///< If two parts of the setup contradict each other: the one that comes first.
+  Place other;  ///< The earlier of two parts that contradict each other.
 };
 
-/// All that Check finds, with its places.
+/// Returns the first `most` faults of a setup with their places.
 std::vector<Fault> FindFaults(const Setup& setup, size_t most = SIZE_MAX);
 
-/// What is wrong, the first `most` of it, a line each, naming the VIP and backend: duplicate or
-/// conflicting VIPs, names twice, sources without a backend, families that cannot meet (an IPv6
-/// VIP in IPv4), slots that are not prime, weights out of range, no next hop, limits. An empty pool
-/// and a pool whose weights are all 0 are no errors: such a VIP drops under a counter.
+/// Returns one line for each of the first `most` faults, which names VIP and backend: duplicate or
+/// conflicting VIPs, duplicate names, sources without a backend, incompatible families (an IPv6 VIP
+/// in IPv4), slots that are not prime, weights out of range, a missing next hop, exceeded limits.
+/// An empty pool and a pool with only weights of 0 are valid: such a VIP drops its packets and
+/// counts the drops.
 std::vector<std::string> Check(const Setup& setup, size_t most = SIZE_MAX);
 
-/// Settings that differ and cannot change while balancers work, as they are built with them; "" if
-/// there are none.
+/// Returns the settings that differ between `now` and `next` but cannot change while balancers run,
+/// because the balancers are built with them. Returns "" if nothing differs.
 std::string FixedDifference(const Setup& now, const Setup& next);
 
-/// Limits.
 inline constexpr uint32_t kMaxVips = 4096;
-inline constexpr uint32_t kMaxBackends = 65535;   ///< Of all VIPs together.
-inline constexpr uint32_t kMaxSources = 1 << 18;  ///< Of all VIPs together.
+inline constexpr uint32_t kMaxBackends = 65535;   ///< Sum over all VIPs.
+inline constexpr uint32_t kMaxSources = 1 << 18;  ///< Sum over all VIPs.
 inline constexpr uint32_t kMaxNameBytes = 255;    ///< Printable ASCII without " and \.
 inline constexpr uint32_t kMaxConnections = 1 << 28;
 inline constexpr uint32_t kMaxFragments = 1 << 24;
 inline constexpr uint32_t kMaxTimeoutSeconds = 32767;
-/// The path must carry what every host must accept: RFC 791's 576 bytes, RFC 8200's 1280, of
-/// the inner packet of an IPv6 VIP without the outer headers.
+/// The path must carry packets that every host must accept: 576 bytes (RFC 791), or 1280 (RFC 8200)
+/// for the inner packet of an IPv6 VIP without the outer headers.
 inline constexpr uint32_t kMinMtu = 576;
 inline constexpr uint32_t kMinIpv6Mtu = 1280;
 inline constexpr uint32_t kMaxMtu = 65535;

@@ -15,14 +15,14 @@ namespace {
 
 const std::string kNoName;
 
-// A backend is the same one across configurations while all of this is.
+// Identifies a backend across configurations.
 std::string BackendKey(const std::string& vip, const std::string& backend) {
   return vip + '\n' + backend;
 }
 
 bool Serving(const BackendSetup& backend) { return backend.state != BackendState::kDown; }
 
-// The weight that a backend has in the ring.
+// Returns the weight of a backend in the ring.
 uint32_t RingWeight(const BackendSetup& backend) {
   return backend.state == BackendState::kUp ? backend.weight : 0;
 }
@@ -35,7 +35,7 @@ WeightRule WeightRuleOf(const Setup& setup) {
   return setup.weight_rule.value_or(DefaultWeightRule(setup.profile));
 }
 
-// Whether equal pools have equal rings in both.
+// Returns whether equal pools have equal rings in both setups.
 bool SameRule(const Setup& one, const Setup& other) {
   return one.profile == other.profile && SlotsOf(one) == SlotsOf(other) &&
          WeightRuleOf(one) == WeightRuleOf(other);
@@ -47,7 +47,7 @@ bool SamePool(const VipSetup& one, const VipSetup& other) {
   });
 }
 
-// `members`: the backends' indices.
+// `members` contains the indices of the backends.
 PrefixMap SourcesOf(const VipSetup& vip, const std::vector<uint16_t>& members) {
   PrefixMap sources;
   if (vip.sources.empty()) return sources;
@@ -71,7 +71,7 @@ PlainOuter PlainOuterOf(const Backend& backend, const std::vector<Vip>& vips) {
           .vip = backend.vip};
 }
 
-// Hands out indices: known keys keep theirs, new ones take the lowest that is free.
+// Assigns indices: known keys keep theirs, new keys get the lowest free index.
 class IndexKeeper {
  public:
   explicit IndexKeeper(const std::vector<std::string>& previous) : names_(previous) {
@@ -79,7 +79,7 @@ class IndexKeeper {
       if (!names_[i].empty()) known_[names_[i]] = static_cast<uint16_t>(i);
     }
   }
-  /// All keys that stay must be announced before the first new one takes an index.
+  /// Reserves the index of a key. Call it for all keys of the setup before the first IndexOf.
   void Keep(const std::string& key) { kept_.insert(key); }
   uint16_t IndexOf(const std::string& key) {
     if (const auto it = known_.find(key); it != known_.end()) return it->second;
@@ -122,7 +122,8 @@ std::unique_ptr<const Tables> Tables::Build(const Setup& setup, const Tables* pr
   tables->backends_.resize(before.backends_.size());
   tables->backend_names_.resize(before.backends_.size());
   tables->backend_keys_.resize(before.backends_.size());
-  // Whose index is taken is told from who had it, whenever that was.
+  // The number of indices never decreases, so that NewOwners::Of finds every index in both tables,
+  // including indices that had no owner for some epochs.
   tables->vips_.resize(before.vips_.size());
   tables->vip_names_.resize(before.vip_names_.size());
   tables->AddPeers(setup);
@@ -183,7 +184,7 @@ void Tables::AddBackend(const Setup& setup, const VipSetup& vip, uint16_t vip_in
 
 void Tables::AddPeers(const Setup& setup) {
   std::vector<IpAddress> balancers = setup.balancers;
-  std::ranges::sort(balancers);  // Everybody's owners are the same.
+  std::ranges::sort(balancers);  // All balancers must use the same order.
   Setup redirect = setup;
   if (setup.own_address) {
     (setup.own_address->ipv6 ? redirect.source_ipv6 : redirect.source_ipv4) = setup.own_address;
@@ -213,7 +214,7 @@ void Tables::AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
   entry.in_use = true;
   entry.quic = vip.quic;
   entry.connections = vip.connections && setup.connections != 0;
-  // EncapsulatePlain makes the outer source of the packet's own.
+  // EncapsulatePlain derives the outer source from the packet.
   if (entry.connections && !entry.quic && !vip.destination_port_only) {
     entry.plain_bytes = RewritesInPlace(vip.encapsulation)
                             ? MaxInner(0)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A compiled configuration: VIPs, rings and backends as the data path reads them. Immutable
-// once built, so that workers share it and a new one replaces it whole; `epoch` tells which
-// one decided.
+// A compiled configuration: VIPs, rings and backends for the data path. Immutable once built, so
+// workers share it and a new one replaces it completely. `epoch` identifies the configuration that
+// made a decision.
 #pragma once
 
 #include <algorithm>
@@ -25,40 +25,40 @@ namespace sluice::engine::maglev {
 
 inline constexpr uint16_t kNobody = 0xffff;
 
-/// A backend, for the data path. Its index is stable: the same name in the same VIP keeps
-/// index and generation from one epoch to the next; a removed or downed one loses both.
+/// A backend for the data path. While a name stays in its VIP, it keeps index and generation across
+/// epochs. A backend that is removed or down loses both.
 struct Backend {
-  Outer outer;  ///< What is put in front; if RewritesInPlace only the next hop.
+  Outer outer;  ///< Headers to prepend; only the next hop if RewritesInPlace.
   IpAddress address;
-  uint16_t generation = 0;  ///< 0: not in use.
+  uint16_t generation = 0;  ///< 0: unused.
   uint16_t vip = 0;
-  uint16_t nat_port_be = 0;  ///< 0: keeps the port.
+  uint16_t nat_port_be = 0;  ///< Network order; 0: unchanged.
   BackendState state = BackendState::kDown;
 };
 
-/// A VIP, for the data path.
+/// A VIP for the data path.
 struct Vip {
-  uint16_t index = 0;  ///< Into Tables::vips(); stable as a backend's index is.
+  uint16_t index = 0;  ///< Index into Tables::vips(), stable while the VIP is configured.
   IpAddress address;
-  uint8_t host_bits = 0;  ///< As VipSetup.
-  uint16_t port_be = 0;   ///< 0: any.
+  uint8_t host_bits = 0;  ///< See VipSetup.
+  uint16_t port_be = 0;   ///< Network order; 0: any.
   uint8_t protocol = 0;
   Encapsulation encapsulation = Encapsulation::kIp;
   bool in_use = false;
   bool quic = false;
   bool connections = true;
-  /// Bytes of the longest packet that leaves by the plain path; 0: none, since more than the
-  /// connection table and the ring decides.
+  /// Bytes of the longest packet for PlainPath. 0: no packet of the VIP, because its backend
+  /// depends on more than connection table and ring.
   uint32_t plain_bytes = 0;
   SlotRule rule;
-  /// The backend index of each slot; empty: nobody has weight.
+  /// Backend index of each slot; empty if no backend has weight.
   std::vector<uint16_t> ring;
-  /// Backend index by QUIC server id, ascending by id.
+  /// Backend indices by QUIC server id, sorted by id.
   std::vector<std::pair<uint32_t, uint16_t>> quic_ids;
   PrefixMap sources;  ///< Backend index by the source of new flows.
 };
 
-/// A balancer to which fragments are redirected.
+/// A balancer that receives redirected fragments.
 struct Peer {
   IpAddress address;
   Outer outer;
@@ -67,9 +67,9 @@ struct Peer {
 
 class Tables {
  public:
-  /// Compiles `setup`, which passed Check. `previous` (or null) hands on indices and
-  /// generations. Rings of VIPs whose backends did not change are not built again, and VIPs with
-  /// equal pools cost one ring. `rings`: of tables built before.
+  /// Compiles `setup`, which must have passed Check. Indices and generations of `previous` (may be
+  /// null) stay. Rings of VIPs whose backends did not change are copied, and VIPs with equal pools
+  /// share the cost of one ring. `rings` caches rings of earlier tables.
   static std::unique_ptr<const Tables> Build(const Setup& setup, const Tables* previous,
                                              RingCache* rings);
   static std::unique_ptr<const Tables> Build(const Setup& setup, const Tables* previous) {
@@ -80,31 +80,33 @@ class Tables {
   uint64_t epoch() const { return epoch_; }  ///< 1, 2, …
   const Setup& setup() const { return setup_; }
 
-  /// Finds VIPs.
+  /// Finds the VIP of a packet.
   const VipIndex& index() const { return index_; }
-  /// Bytes of the longest inner packet that goes into an outer header of so many bytes.
+  /// Returns the size in bytes of the longest inner packet after an outer header of `outer_bytes`.
   uint32_t MaxInner(uint32_t outer_bytes) const { return std::min(mtu_ - outer_bytes, max_inner_); }
 
-  /// By index; null generation: a hole.
+  /// Backends by index; unused indices have generation 0.
   const std::vector<Backend>& backends() const { return backends_; }
   const std::vector<Vip>& vips() const { return vips_; }
-  /// By backend index.
+  /// Indexed by backend.
   const std::vector<PlainOuter>& plain_outers() const { return plain_outers_; }
-  /// All balancers in one order, the same on each of them; empty if fragments stay here.
+  /// All balancers in the same order on each of them; empty if fragments are not redirected.
   const std::vector<Peer>& peers() const { return peers_; }
-  /// Whether a connection of the VIP at index `vip` may stay with `ref`, which was somebody in
-  /// this epoch or an earlier one: it is there, of this generation, not down, and of this VIP.
-  /// (Indices are never fewer than before.)
+  /// Returns whether a connection of the VIP at index `vip` may stay with `ref`, a backend of this
+  /// or an earlier epoch: the backend still has this generation, is not down, and belongs to this
+  /// VIP. (The number of indices never decreases.)
   bool Serves(BackendRef ref, uint16_t vip) const {
     const Backend& backend = backends_[ref.index];
     return backend.generation == ref.generation && backend.vip == vip;
   }
-  /// Names for people and counters: of VIP and backend at an index, "" for a hole.
+  /// Names of VIP and backend at an index for reports and counters; "" if the index is unused.
   const std::string& VipName(uint16_t index) const;
   const std::string& BackendName(uint16_t index) const;
-  /// The backend index that the ring gives a flow, or kNobody; `slot` is filled in.
+  /// Returns the backend index that the ring yields for a flow, or kNobody. Stores the slot in
+  /// `slot`.
   uint16_t BackendOf(const Vip& vip, const packet::FlowKey& flow, uint32_t* slot) const;
-  /// The backend that VipSetup::sources gives a new flow, if it takes new flows; or kNobody.
+  /// Returns the backend that VipSetup::sources specifies for a new flow if it accepts new flows;
+  /// else kNobody.
   uint16_t BackendBySource(const Vip& vip, const packet::FlowKey& flow) const;
 
  private:
@@ -115,7 +117,7 @@ class Tables {
   void AddPeers(const Setup& setup);
   void AddVip(const Setup& setup, const VipSetup& vip, uint16_t index,
               const std::vector<uint16_t>& members);
-  /// The ring of `vip`, whose backends have the indices `members`.
+  /// Returns the ring of `vip`, whose backends have the indices `members`.
   static std::vector<uint16_t> Ring(const Setup& setup, const VipSetup& vip,
                                     const std::vector<uint16_t>& members, RingCache* rings);
 
@@ -127,10 +129,11 @@ class Tables {
   std::vector<Peer> peers_;
   std::vector<std::string> vip_names_;
   std::vector<std::string> backend_names_;
-  std::vector<std::string> backend_keys_;  ///< VIP and name: what makes an index stable.
-  std::vector<uint16_t> last_generation_;  ///< By backend index, holes included.
-  uint32_t mtu_ = 0;                       ///< Of the path.
-  uint32_t max_inner_ = 0;                 ///< Whatever the outer header.
+  std::vector<std::string>
+      backend_keys_;  ///< VIP and name of each backend, which its index follows.
+  std::vector<uint16_t> last_generation_;  ///< Indexed by backend, unused indices included.
+  uint32_t mtu_ = 0;                       ///< MTU of the path.
+  uint32_t max_inner_ = 0;                 ///< Limit for any outer header.
   VipIndex index_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What several balancers on the same tables have counted, added up. By index into the tables that
-// are in force: where a change gave an index to somebody else, its traffic counts from then on.
+// Sums of the counters of several balancers with the same tables, by index into the present tables.
+// When an index gets a new owner, its traffic is counted from this change on.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@
 
 namespace sluice::engine::maglev {
 
-/// Figures of all balancers.
+/// Sums over all balancers.
 struct BalancerTotals {
   std::array<uint64_t, BalancerCounters::kEvents> events{};
   std::vector<Traffic> by_vip;
   std::vector<Traffic> by_backend;
 };
 
-/// Indices that belong to somebody else in the next tables.
+/// Indices that have another owner in the next tables.
 struct NewOwners {
   std::vector<uint16_t> vips;
   std::vector<uint16_t> backends;
@@ -33,18 +33,20 @@ struct NewOwners {
   static NewOwners Of(const Tables& before, const Tables& next);
 };
 
-/// One thread at a time, while balancers work.
+/// Sums traffic by the present owner of each index. Used by one thread at a time, also while
+/// balancers run.
 class TrafficByOwner {
  public:
   using Balancers = std::span<const Balancer* const>;
 
-  /// Of the first `vips` and `backends` indices.
+  /// Returns the totals of the first `vips` and `backends` indices.
   BalancerTotals Count(Balancers balancers, size_t vips, size_t backends) const;
-  /// All balancers have taken up the tables in which these are the owners.
+  /// Starts the counts of `owners` at 0. All balancers must have loaded the tables with these
+  /// owners.
   void Restart(Balancers balancers, const NewOwners& owners);
 
  private:
-  /// What earlier owners of an index had.
+  /// Traffic of earlier owners of an index.
   std::map<uint16_t, Traffic> earlier_vips_, earlier_backends_;
 };
 

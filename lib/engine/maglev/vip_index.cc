@@ -15,7 +15,7 @@ IpAddress Network(const IpAddress& address, uint8_t host_bits) {
   return host_bits == 0 ? address : WithoutHostBits(address, host_bits);
 }
 
-/// Into an ascending list without repetitions.
+/// Inserts a value into an ascending list unless the list contains it.
 template <typename Value>
 void InsertOnce(std::vector<Value>* values, const Value& value) {
   const auto at = std::ranges::lower_bound(*values, value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which VIP a packet is for: of all whose prefix has its destination, that of the longest prefix
-// which serves its protocol and port; within a prefix a port of its own comes before any port.
-// And whose answer a packet is: a NAT backend's.
+// Finds the VIP of a packet: of all VIPs that serve its protocol and port, the one with the longest
+// prefix that contains the destination. In the same prefix a VIP with the packet's port precedes a
+// VIP of any port. Also finds the NAT backend that sent an answer.
 #pragma once
 
 #include <compare>
@@ -20,53 +20,54 @@ namespace sluice::engine::maglev {
 struct Backend;
 struct Vip;
 
-/// Immutable once built; any number of threads.
+/// Immutable once built; for any number of threads.
 class VipIndex {
  public:
-  /// Of nothing.
+  /// An empty index.
   VipIndex() = default;
-  /// Of the VIPs in use and of NAT's backends that are somebody. `vips` and `backends` outlive it,
-  /// in place.
+  /// Indexes the VIPs in use and the NAT backends whose generation is not 0. `vips` and `backends`
+  /// must outlive the index and must not move.
   VipIndex(std::span<const Vip> vips, std::span<const Backend> backends);
 
-  /// The VIP of a destination, or null. `port_be` as it lies in the frame.
+  /// Returns the VIP of a destination, or null. `port_be` is in network order.
   const Vip* Find(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
-  /// All that decides about the VIP of a packet in IPv4: the protocol in place of the source port,
-  /// in the eight bytes from the destination address to the destination port, as they lie in a
-  /// header without options. Never 0.
+  /// Returns a key of all fields of an IPv4 packet that decide about its VIP. The argument contains
+  /// the eight bytes from the destination address to the destination port of a header without
+  /// options; the key has the protocol in place of the source port. Never 0.
   static uint64_t Ipv4Key(uint64_t destination_and_ports, uint8_t protocol) {
     constexpr uint64_t kSourcePort = uint64_t{0xffff} << kProtocolShift;
     return (destination_and_ports & ~kSourcePort) | uint64_t{protocol} << kProtocolShift;
   }
-  /// The VIP of an Ipv4Key, or null; with one load if it has this address and port alone.
+  /// Returns the VIP of an Ipv4Key, or null. Costs one load if the VIP has exactly this address and
+  /// port.
   const Vip* FindIpv4(uint64_t key) const {
     const Vip* const vip = FindIpv4Key(key);
     return vip != nullptr ? vip : FindIpv4Wider(key);
   }
-  /// Whether any VIP has this address: for ICMP and fragments.
+  /// Returns whether any VIP has this address; for ICMP and fragments.
   bool Covers(const IpAddress& address) const;
-  /// The NAT backend that sends its answers from this address and port, or null.
+  /// Returns the NAT backend that answers from this address and port, or null.
   const Backend* FindNatSource(const IpAddress& address, uint16_t port_be, uint8_t protocol) const;
-  /// A NAT backend with this address, or null: for fragments, which have no ports.
+  /// Returns a NAT backend with this address, or null; for fragments, which have no ports.
   const Backend* FindNatHost(const IpAddress& address) const;
 
  private:
-  /// Where a VIP or a NAT backend is. What is not asked about is 0.
+  /// Location of a VIP or NAT backend. Fields that a lookup does not use are 0.
   struct Place {
     IpAddress address;
     uint16_t port_be = 0;
     uint8_t protocol = 0;
     uint8_t host_bits = 0;
-    const Vip* vip = nullptr;          ///< Null: empty.
-    const Backend* backend = nullptr;  ///< Of NAT's sources alone.
+    const Vip* vip = nullptr;          ///< Null: the slot is empty.
+    const Backend* backend = nullptr;  ///< Only in nat_sources_.
   };
-  /// Open addressing, at most half full; the size is a power of two.
+  /// Hash map with open addressing, at most half full; the size is a power of two.
   class PlaceMap {
    public:
     void Reserve(size_t places);
-    /// What was added before at the same place stays.
+    /// Adds a place unless the map contains it.
     void Add(const Place& place);
-    /// Of what was added with the same address, port, protocol and host bits, or null.
+    /// Returns the entry with the same address, port, protocol and host bits, or null.
     const Place* Find(const Place& wanted) const {
       for (size_t at = Hash(wanted);; ++at) {
         const Place& place = slots_[at & (slots_.size() - 1)];
@@ -93,23 +94,24 @@ class VipIndex {
     bool empty_ = true;
   };
 
-  /// Open addressing, at most half full; the size is a power of two. Key 0: empty.
+  /// Entry of a hash table with open addressing, at most half full; the size is a power of two. Key
+  /// 0: empty.
   struct Ipv4Place {
     uint64_t key = 0;
     const Vip* vip = nullptr;
   };
-  /// What a key has of a packet's, and what it has besides.
+  /// Masks a packet's key for the lookup of one prefix length.
   struct Ipv4Scope {
     uint64_t mask = 0;
-    uint64_t host_bits = 0;  ///< In its place in the key.
+    uint64_t host_bits = 0;  ///< Position as in the key.
   };
-  /// What a VIP has of a destination's address and port.
+  /// Prefix length of a VIP, and whether it is of any port.
   struct Scope {
     uint8_t host_bits = 0;
     bool any_port = false;
 
     static Scope Of(const Vip& vip);
-    /// The most particular first.
+    /// The longest prefix sorts first, then a specific port before any port.
     friend auto operator<=>(const Scope&, const Scope&) = default;
   };
 
@@ -122,18 +124,18 @@ class VipIndex {
       if (place.key == 0) return nullptr;
     }
   }
-  /// Of any port, or of a prefix.
+  /// Finds VIPs of any port or of a prefix.
   const Vip* FindIpv4Wider(uint64_t key) const;
   void AddIpv4(const Vip& vip);
 
   std::vector<Ipv4Place> ipv4_places_ = std::vector<Ipv4Place>(2);
-  size_t ipv4_mask_ = 1;                ///< Their number less one.
-  bool ipv4_any_port_ = false;          ///< A VIP of one address has port 0.
-  std::vector<Ipv4Scope> ipv4_scopes_;  ///< Of prefixes.
+  size_t ipv4_mask_ = 1;                ///< Number of places minus 1.
+  bool ipv4_any_port_ = false;          ///< A VIP with a single address has port 0.
+  std::vector<Ipv4Scope> ipv4_scopes_;  ///< One per prefix length.
   PlaceMap ipv6_places_;
   std::vector<Scope> ipv6_scopes_;
   PlaceMap addresses_;
-  std::vector<Scope> address_scopes_[2];  ///< IPv4's, IPv6's; of any port.
+  std::vector<Scope> address_scopes_[2];  ///< IPv4 and IPv6; for any port.
   PlaceMap nat_sources_;
 };
 

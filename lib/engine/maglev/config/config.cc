@@ -20,13 +20,13 @@ using runtime::ObjectReader;
 constexpr uint64_t kMax16 = 0xffff;
 constexpr uint64_t kMax32 = 0xffffffff;
 constexpr size_t kMaxBalancers = 4096;
-constexpr size_t kMaxQuicIds = 65535;  // Of a backend.
+constexpr size_t kMaxQuicIds = 65535;  // Per backend.
 
-// A few words and what each means.
+// The words that a member accepts and the value of each.
 template <typename Value, size_t kWords>
 using Words = std::array<std::pair<std::string_view, Value>, kWords>;
 
-// "up, draining or down".
+// Lists the words for an error message: "up, draining or down".
 template <typename Value, size_t kWords>
 std::string OneOf(const Words<Value, kWords>& words) {
   std::string text(words[0].first);
@@ -37,7 +37,8 @@ std::string OneOf(const Words<Value, kWords>& words) {
   return text;
 }
 
-// A member that is one of the words. `value`: of a Value, or of an optional one.
+// Reads a member that must be one of `words`. `value` points to a Value or to a std::optional of
+// it.
 template <typename Value, size_t kWords>
 void ReadWord(ObjectReader& reader, std::string_view key, const Words<Value, kWords>& words,
               auto* value) {
@@ -129,7 +130,7 @@ HealthCheck ReadHealth(const json& value, const std::string& path, Errors* error
   return check;
 }
 
-// "tcp 10.0.0.1:80"; port 0: "tcp 10.0.0.1:any".
+// Formats a VIP's endpoint: "tcp 10.0.0.1:80", or "tcp 10.0.0.1:any" for port 0.
 std::string EndpointText(const VipSetup& vip) {
   const std::string address = vip.prefix().ToString();
   return std::string(vip.protocol == 6 ? "tcp " : "udp ") +
@@ -164,7 +165,7 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
   std::string at;
   if (const json* const member = reader.Member("health", &at)) {
     health = ReadHealth(*member, at, errors);
-    // Where a backend listens must be known.
+    // TCP and HTTP checks need a port: the check's or the VIP's.
     if (health->kind != HealthCheck::Kind::kIcmp && health->port == 0 && vip.port == 0) {
       runtime::Tell(errors, at + ".port: give the port to check: the VIP has none");
     }
@@ -222,10 +223,10 @@ Config ReadRoot(const json& root, Errors* errors) {
   return config;
 }
 
-// Adds the keys of etcd to a configuration and remembers which key each part comes from.
+// Adds the keys of etcd to a configuration and records which key each VIP and backend comes from.
 class Adder {
  public:
-  // `skipped`: keys that were found wrong; they are not read, and more may be added to it.
+  // `skipped` contains keys that were found to be wrong. Add ignores them and may insert more.
   Adder(Config* config, SkippedKeys* skipped) : config_(*config), skipped_(*skipped) {
     for (const VipSetup& vip : vips()) Count(vip);
     sources_.resize(vips().size());
@@ -235,7 +236,7 @@ class Adder {
     }
   }
 
-  // VIPs come before backends, which may be theirs.
+  // Adds VIPs before backends, because a backend may belong to a VIP that is added, too.
   void Add(const Additions& additions) {
     constexpr std::string_view kVips = "vips/", kBackends = "backends/";
     for (const auto& [key, value] : additions) {
@@ -254,7 +255,7 @@ class Adder {
     }
   }
 
-  // Skips the keys that cause faults. Returns false if a fault is not the fault of any key.
+  // Skips the keys that cause `faults`. Returns false if a fault does not come from any key.
   bool Blame(const std::vector<Fault>& faults) {
     for (const Fault& fault : faults) {
       const std::string* key = KeyAt(fault.at);
@@ -266,7 +267,8 @@ class Adder {
   }
 
  private:
-  // Where a VIP comes from: null is the file. A backend without a key is part of its VIP's value.
+  // The key that a VIP comes from; null: the file. A backend with a null key is part of the value
+  // of its VIP.
   struct Source {
     const std::string* vip = nullptr;
     std::vector<const std::string*> backends;
@@ -288,7 +290,8 @@ class Adder {
     return within;
   }
 
-  // The object of a key, or nothing: the key is skipped then.
+  // Parses the JSON object of a key. If the value is not an object, skips the key and returns
+  // nullopt.
   std::optional<json> Read(const std::string& key, const std::string& value) {
     Errors wrong;
     std::optional<json> object = runtime::ParseJson(value, &wrong);
@@ -341,7 +344,7 @@ class Adder {
 
   Config& config_;
   SkippedKeys& skipped_;
-  std::vector<Source> sources_;  // By the index of the VIP.
+  std::vector<Source> sources_;  // Indexed by VIP.
   std::map<std::string, size_t, std::less<>> by_name_;
   size_t backends_count_ = 0;
   size_t sources_count_ = 0;
@@ -367,7 +370,8 @@ std::optional<Config> ParseConfig(std::string_view text, Errors* errors,
   const Config file = ReadRoot(*root, errors);
   if (errors->size() == before) TellFaults(FindFaults(file.setup, runtime::kMaxErrors + 1), errors);
   if (errors->size() != before) return std::nullopt;
-  // A key that is skipped may be needed by another one, which is skipped in the next turn.
+  // Another key may depend on a skipped one. Such a key becomes a fault in the next iteration and
+  // is then skipped, too.
   for (SkippedKeys skipped;;) {
     Config config = file;
     Adder adder(&config, &skipped);
