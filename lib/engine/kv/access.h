@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One worker's way to the whole store: its own partitions directly, those of others by Read.
-// What a worker may not do itself, it hands over to the owner.
+// A worker's access to the whole store: directly to the partitions that it owns, and by
+// Partition::Read to those of other workers. A request that only the owner may serve is handed to
+// the owner.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +19,23 @@
 
 namespace sluice::engine::kv {
 
-/// All partitions. Made before workers start; partition p belongs to worker p % workers.
+/// All partitions, created before workers start. Worker p % workers owns partition p.
 struct Store {
   std::vector<Partition> partitions;
   uint32_t workers = 1;
-  uint64_t secret = 0;          ///< Of the index hashes.
-  bool trust_hashes = false;    ///< MICA protocol: believe the client's.
-  bool concurrent_read = true;  ///< CREW; else EREW: reads are the owner's, too.
-  bool allow_flush = false;     ///< flush_all from the network.
-  /// One of each worker, which adds it when it is made, before any works; kept when it is gone.
+  uint64_t secret = 0;          ///< Seed of the index hashes.
+  bool trust_hashes = false;    ///< MICA protocol: use the client's key hash.
+  bool concurrent_read = true;  ///< CREW: any worker reads. False: EREW, only the owner reads.
+  bool allow_flush = false;     ///< Allows flush_all from the network.
+  /// Counters of each worker. A Responder adds its element in its constructor, before any worker
+  /// runs; the element outlives the worker.
   std::vector<std::shared_ptr<ResponderCounters>> traffic;
-  /// One of each worker, likewise, by its number: what live snapshots ask its partitions' owner.
+  /// Indexed by worker, added as above: requests of live snapshots to the owner of a partition.
   std::vector<std::shared_ptr<ChainRequest>> chain_requests;
-  /// Totals at the last `stats reset`, for memcached's `stats` alone. Any worker writes them.
+  /// Totals at the last `stats reset`; only for memcached's `stats`. Any worker writes them.
   struct {
     ProtocolCounters memcached;
-    uint64_t sets = 0;  ///< Of all protocols.
+    uint64_t sets = 0;  ///< Sum over all protocols.
     uint64_t evicted = 0;
   } reset;
 
@@ -45,24 +47,24 @@ struct Store {
   }
 };
 
-/// Where a key is at home: found once for each request.
+/// Location of a key; computed once per request.
 struct Home {
   Partition* partition;
   uint64_t index;  ///< KeyHash::index.
-  uint32_t owner;  ///< Worker.
+  uint32_t owner;  ///< Worker that owns `partition`.
 };
 
-/// Where keys are at home. A value, so that loops can keep it in registers.
+/// Computes locations of keys. A value, so that loops can keep it in registers.
 class Homes {
  public:
-  /// The store has its partitions and its secret already.
+  /// `store` must already contain its partitions and its secret.
   explicit Homes(Store& store)
       : partitions_(store.partitions.data()),
         index_hash_(store.secret),
         of_partitions_(static_cast<uint32_t>(store.partitions.size())),
         of_workers_(store.workers) {}
 
-  /// To a store of one partition all ways are one.
+  /// Returns the hashes of a key. With one partition the route hash is not needed and stays 0.
   KeyHash Hash(Bytes key) const {
     return {of_partitions_.divisor() == 1 ? 0 : RouteHash(key), index_hash_.Of(key)};
   }
@@ -77,8 +79,8 @@ class Homes {
   }
 
  private:
-  /// Remainders of numbers below 2^16 without a division (Lemire, Kaser, Kurz: Faster remainder
-  /// by direct computation, 2019), which is PartitionOf's modulo.
+  /// Computes PartitionOf's modulo without a division for numbers below 2^16 (Lemire, Kaser, Kurz:
+  /// Faster remainder by direct computation, 2019).
   class Remainder {
    public:
     explicit Remainder(uint32_t divisor)
@@ -90,7 +92,7 @@ class Homes {
     uint32_t divisor() const { return divisor_; }
 
    private:
-    uint32_t inverse_;  ///< 2^32 / divisor, rounded up; modulo 2^32.
+    uint32_t inverse_;  ///< 2^32 / divisor, rounded up, modulo 2^32.
     uint32_t divisor_;  ///< Below 2^16.
   };
 
@@ -100,10 +102,10 @@ class Homes {
   Remainder of_workers_;
 };
 
-/// Used by one worker.
+/// Access to the store for one worker, which alone may use the object.
 class Access {
  public:
-  /// As of Homes.
+  /// `store` must already contain its partitions and its secret.
   Access(Store& store, uint32_t worker) : store_(&store), homes_(store), worker_(worker) {}
 
   Store& store() const { return *store_; }
@@ -114,31 +116,31 @@ class Access {
 
   bool MayWrite(const Home& home) const { return home.owner == worker_; }
   bool MayRead(const Home& home) const { return store_->concurrent_read || MayWrite(home); }
-  /// Of a key that this worker MayRead. The view is valid until the next call of this worker
-  /// for the store.
+  /// Returns the item of a key that this worker MayRead. The view is valid until this worker's next
+  /// call for the store.
   std::optional<ItemView> Get(Bytes key, const Home& home, uint32_t now_s) {
     if (MayWrite(home)) [[likely]]
       return home.partition->Get(key, home.index, now_s);
     return Read(key, home, now_s);
   }
 
-  // The same by the hash.
+  // The same functions by hash.
   bool MayWrite(const KeyHash& hash) const { return MayWrite(HomeOf(hash)); }
   bool MayRead(const KeyHash& hash) const { return MayRead(HomeOf(hash)); }
   std::optional<ItemView> Get(Bytes key, const KeyHash& hash, uint32_t now_s) {
     return Get(key, HomeOf(hash), now_s);
   }
-  /// Of a key that this worker MayWrite.
+  /// Returns the partition of a key that this worker MayWrite.
   Partition& Own(const KeyHash& hash) const { return *HomeOf(hash).partition; }
 
  private:
-  /// Of another worker's partition.
+  /// Reads from another worker's partition.
   std::optional<ItemView> Read(Bytes key, const Home& home, uint32_t now_s);
 
   Store* store_;
   Homes homes_;
   uint32_t worker_;
-  std::vector<uint8_t> copy_;  ///< Of what another worker owns.
+  std::vector<uint8_t> copy_;  ///< Copy of an item that another worker owns.
 };
 
 }  // namespace sluice::engine::kv

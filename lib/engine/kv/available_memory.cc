@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 
-// The number behind `name` in a file of names and numbers; of a file of one number, its name is
-// empty.
+// Returns the number after `name` in a file of names and numbers. An empty name reads a file that
+// contains only a number.
 std::optional<uint64_t> NumberIn(const std::filesystem::path& file, const std::string& name) {
   std::ifstream lines(file);
   std::string word;
@@ -25,7 +25,7 @@ std::optional<uint64_t> NumberIn(const std::filesystem::path& file, const std::s
   return std::nullopt;
 }
 
-// What one control group has left.
+// Returns the memory in bytes that one control group has not used.
 uint64_t LeftIn(const std::filesystem::path& group) {
   const auto limit = NumberIn(group / "memory.max", "");  // Or "max".
   const auto used = NumberIn(group / "memory.current", "");
@@ -35,7 +35,8 @@ uint64_t LeftIn(const std::filesystem::path& group) {
   return *limit - std::min(held, *limit);
 }
 
-// The process's control group, below the root of all; empty: the root.
+// Returns the path of the process's control group, relative to the root group; empty for the root
+// group.
 std::filesystem::path OwnGroup(const std::filesystem::path& root) {
   std::ifstream lines(root / "proc/self/cgroup");
   for (std::string line; std::getline(lines, line);) {

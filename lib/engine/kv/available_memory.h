@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How much memory there is for the store, on this machine and in this container.
+// Memory that is available to the store on this machine and in this container.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace sluice::engine::kv {
 
-/// Bytes that this process may still take without making anybody swap or die: what the machine has
-/// available (proc(5), MemAvailable), or what the process's control groups have left of their
-/// limits (Linux, admin-guide/cgroup-v2: memory.max, memory.current, and inactive_file of
-/// memory.stat, which is given back at need), whichever is less. What cannot be read, limits
-/// nothing. `root`: what "/proc" and "/sys" are in.
+/// Returns how many bytes this process may allocate without causing swapping or the OOM killer: the
+/// minimum of the machine's available memory (proc(5), MemAvailable) and the unused part of the
+/// limits of the process's control groups (Linux, admin-guide/cgroup-v2: memory.max,
+/// memory.current, and inactive_file of memory.stat, which the kernel reclaims on demand). Values
+/// that cannot be read do not limit the result. `root` is the directory that contains "proc" and
+/// "sys".
 uint64_t AvailableBytes(const std::filesystem::path& root = "/");
 
 }  // namespace sluice::engine::kv

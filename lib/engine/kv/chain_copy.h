@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a chain of a partition's index holds, copied by another thread than the partition's owner,
-// or by the owner for it.
+// Copies of the items in a chain of a partition's index. Another thread makes them, or the
+// partition's owner on request.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@
 
 namespace sluice::engine::kv {
 
-/// In front of each key and value of a copy, which follow one another without padding.
+/// Precedes each key and value of a copy. There is no padding between items.
 struct CopiedItem {
-  uint32_t lengths;  ///< As Item's.
+  uint32_t lengths;  ///< See Item.
   uint32_t flags;
   uint32_t expires_s;
   uint32_t zero;
@@ -27,7 +27,7 @@ struct CopiedItem {
   }
 };
 
-/// Calls `see(key, view)` for each item of a whole copy.
+/// Calls `see(key, view)` for each item of a complete copy.
 template <typename See>
 void ForEachCopied(Bytes copied, See&& see) {
   while (!copied.empty()) {
@@ -42,34 +42,35 @@ void ForEachCopied(Bytes copied, See&& see) {
   }
 }
 
-/// A chain that changes too often to be copied from outside: another thread asks the owner of the
-/// partition for it. One thread asks, one owner answers between its bursts; neither waits in here.
-/// The owner copies one chain at a time, of as many bytes as the asker's room at most.
+/// A request to the owner of a partition to copy a chain that changes too often to be copied by
+/// another thread. One thread asks, and one owner answers between its bursts; no function waits.
+/// The owner copies one chain at a time, limited to the size of the asker's buffer.
 class ChainRequest {
  public:
-  // The asker.
+  // Only for the asking thread:
 
-  /// After an answer, or none asked. `to` belongs to the owner until the answer or Withdraw.
+  /// Starts a request. There must be no unanswered one. `to` belongs to the owner until Answer
+  /// returns a result or Withdraw succeeds.
   void Ask(const Partition& partition, uint32_t chain, std::span<uint8_t> to) {
     partition_ = &partition;
     chain_ = chain;
     to_ = to;
     state_.store(State::kAsked, std::memory_order_release);
   }
-  /// Nothing yet, or what Partition::CopyChain said.
+  /// Returns nullopt before the answer, then the result of Partition::CopyChain.
   std::optional<Copied> Answer(size_t* bytes) {
     if (state_.load(std::memory_order_acquire) != State::kAnswered) return std::nullopt;
     state_.store(State::kNone, std::memory_order_relaxed);
     *bytes = bytes_;
     return copied_;
   }
-  /// False: the owner is at it, and will answer soon.
+  /// Cancels the request. Returns false if the owner is already copying; its answer follows soon.
   bool Withdraw() {
     State asked = State::kAsked;
     return state_.compare_exchange_strong(asked, State::kNone, std::memory_order_acquire);
   }
 
-  // The owner.
+  // Only for the owner:
 
   void Serve() {
     if (state_.load(std::memory_order_relaxed) == State::kAsked) [[unlikely]]

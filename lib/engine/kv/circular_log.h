@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Items behind one another, round and round: the newest overwrite the oldest (MICA, NSDI'14,
-// section 4.3.1). An item that does not fit in front of the end lies at the start. (MICA maps the
-// memory twice instead, which takes shared memory, of which most hosts give no huge pages.) Each
-// change of the log is of one thread.
+// Items in a circular log: the newest overwrite the oldest (MICA, NSDI'14, section 4.3.1). An item
+// that does not fit before the end of the memory is placed at the start. (MICA maps the memory
+// twice instead, which needs shared memory, for which most hosts provide no huge pages.) Only one
+// thread changes the log.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,25 @@ class CircularLog {
  public:
   static constexpr uint64_t kMinBytes = uint64_t{4} << 20;
 
-  /// `bytes`, rounded up to a power of two, at least kMinBytes. Throws std::bad_alloc.
+  /// Reserves `bytes`, rounded up to a power of two, at least kMinBytes. Throws std::bad_alloc.
   explicit CircularLog(uint64_t bytes);
 
-  /// As Mapping::Take.
+  /// See Mapping::Take.
   void TakePages() { mapping_.Take(bytes()); }
 
   uint64_t bytes() const { return mask_ + 1; }
-  /// The longest that Append takes: a quarter of the log, and what an item's lengths can say.
+  /// Longest item that Append accepts: a quarter of the log, limited by Item::lengths.
   uint64_t max_item_bytes() const { return max_item_bytes_; }
   uint8_t* data() const { return mapping_.data(); }
   Item* item(uint64_t offset) const { return reinterpret_cast<Item*>(data() + offset); }
 
-  /// From the start of an item that is there to the end of the newest. Below bytes().
+  /// Returns the number of bytes from the start of a live item to the end of the newest; below
+  /// bytes().
   uint64_t Age(uint64_t offset) const { return (tail_ - offset) & mask_; }
 
-  /// Takes `bytes`, a multiple of 8, at most max_item_bytes(): returns the offset. Calls
-  /// `drop(offset, item)` before for each item in the way, the oldest first; all are as they
-  /// were until something is written. The caller writes the item before the next Append.
+  /// Allocates `bytes`, a multiple of 8 up to max_item_bytes(), and returns the offset. First calls
+  /// `drop(offset, item)` for each item to be overwritten, oldest first; their memory is unchanged
+  /// until the caller writes. The caller must write the new item before the next Append.
   template <typename Drop>
   uint64_t Append(uint64_t bytes, Drop&& drop) {
     if (bytes > this->bytes() - tail_) [[unlikely]] {
@@ -49,12 +50,12 @@ class CircularLog {
     tail_ += bytes;
     return offset;
   }
-  /// Whether an item would be in the way of `bytes` more.
+  /// Returns whether Append of `bytes` would overwrite the item at `offset`.
   bool WouldDrop(uint64_t offset, uint64_t bytes) const {
     const uint64_t left = this->bytes() - tail_;
     return Age(offset) + (bytes > left ? left + bytes : bytes) > mask_;
   }
-  /// The item that is the next in the way; null: there is none, or the log is far from full.
+  /// Returns the next item to be overwritten; null if the log is empty or far from full.
   const Item* NextToDrop() const {
     if (used_ + bytes() / 8 <= mask_) return nullptr;
     const uint64_t oldest = Oldest();
@@ -88,9 +89,9 @@ class CircularLog {
   uint64_t mask_;
   uint64_t max_item_bytes_;
   Mapping mapping_;
-  uint64_t tail_ = 0;     ///< At most bytes().
-  uint64_t used_ = 0;     ///< Bytes in front of tail_, dead items included. Below bytes().
-  uint64_t end_ = kNone;  ///< Where the last round's items end, while some are left of it.
+  uint64_t tail_ = 0;     ///< Up to bytes().
+  uint64_t used_ = 0;     ///< Bytes before tail_, including dead items. Below bytes().
+  uint64_t end_ = kNone;  ///< End of the items of the last round while some of them are live.
 };
 
 }  // namespace sluice::engine::kv

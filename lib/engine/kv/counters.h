@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What workers count. Each worker writes its own counters; others read them relaxed (word.h), at
-// any time.
+// Counters of workers. Each worker writes its counters; other threads may load them relaxed
+// (word.h) at any time.
 #pragma once
 
 #include <array>
@@ -10,25 +10,25 @@
 
 namespace sluice::engine::kv {
 
-/// What one protocol counts.
+/// Counters of one protocol.
 struct ProtocolCounters {
   uint64_t requests = 0;
   uint64_t get_hits = 0, get_misses = 0;
-  uint64_t stores = 0;  ///< Requests to store a value that there was room for.
-  uint64_t sets = 0;    ///< Items that were made or replaced.
+  uint64_t stores = 0;  ///< Storage requests that did not fail for want of memory.
+  uint64_t sets = 0;    ///< Items that were created or replaced.
   uint64_t deletes = 0, delete_misses = 0;
-  uint64_t touches = 0, touch_misses = 0;  ///< Of gets that touch, too: those are no gets.
+  uint64_t touches = 0, touch_misses = 0;  ///< Includes get-and-touch, which does not count as get.
   uint64_t incr_hits = 0, incr_misses = 0;
   uint64_t decr_hits = 0, decr_misses = 0;
   uint64_t cas_hits = 0, cas_misses = 0, cas_badval = 0;
   uint64_t too_large = 0, no_memory = 0;
   uint64_t flushes = 0;
-  uint64_t errors = 0;         ///< Answered as an error of the client's.
-  uint64_t refused_admin = 0;  ///< flush_all, reset and their like, from the network.
-  uint64_t cut_replies = 0;    ///< Longer than allowed: answered as an error instead.
+  uint64_t errors = 0;         ///< Requests answered with a client error.
+  uint64_t refused_admin = 0;  ///< Refused flush_all, reset etc. from the network.
+  uint64_t cut_replies = 0;    ///< Answers that were too long and replaced by an error.
 };
 
-/// One of them as reports name it.
+/// A member of ProtocolCounters and its name in reports.
 struct ProtocolCounter {
   std::string_view name;
   uint64_t ProtocolCounters::*member;
@@ -59,15 +59,16 @@ inline constexpr std::array kProtocolCounters{
     ProtocolCounter{"cut_replies", &ProtocolCounters::cut_replies}};
 static_assert(sizeof(ProtocolCounters) == kProtocolCounters.size() * sizeof(uint64_t));
 
-/// What one worker counts, apart from its partitions. On cache lines of its own.
+/// Counters of one worker except those of its partitions. In separate cache lines.
 struct alignas(64) ResponderCounters {
   ProtocolCounters mica;
   ProtocolCounters memcached;
-  uint64_t handed_over = 0;  ///< Datagrams that went on to another worker.
-  uint64_t taken_over = 0;   ///< Datagrams that came from one.
+  uint64_t handed_over = 0;  ///< Datagrams sent to another worker.
+  uint64_t taken_over = 0;   ///< Datagrams received from another worker.
   uint64_t datagrams_sent = 0;
-  uint64_t lost_on_the_way = 0;  ///< Of taken_over: the answer so far did not fit into a handoff.
-  uint64_t withheld = 0;  ///< Answers that were ready, and more than their source may be sent.
+  uint64_t lost_on_the_way =
+      0;                  ///< Part of taken_over: the partial answer did not fit into a handoff.
+  uint64_t withheld = 0;  ///< Finished answers that exceeded the limit of their source.
 };
 
 }  // namespace sluice::engine::kv

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A datagram being answered, as protocols see it. Requests are served in their order. One that
-// only another worker may serve ends the work here: the datagram goes to that worker, with the
-// answer so far, and continues there.
+// The state of a datagram that is being answered, as protocols see it. Requests are served in
+// order. At a request that only another worker may serve, this worker stops: the datagram and the
+// partial answer go to that worker, which continues there.
 #pragma once
 
 #include <algorithm>
@@ -17,28 +17,28 @@
 
 namespace sluice::engine::kv {
 
-/// The answer of one datagram: bytes behind one another, in memory that the server lends. What
-/// does not fit marks it as too long, and nothing more is added.
+/// The answer to one datagram, appended to memory that the server lends. Bytes that do not fit set
+/// overflowed(), and the reply does not grow.
 class Reply {
  public:
   explicit Reply(std::span<uint8_t> room, size_t used = 0) : room_(room), used_(used) {}
-  /// Begins in the memory of the datagram itself, over requests that are served. A protocol that
-  /// writes there sees to it that no answer reaches beyond its request, and moves it first if one
-  /// would. `room` is at least as long as the datagram.
+  /// Creates a reply in the memory of the datagram, over requests that are already served. The
+  /// protocol must ensure that no answer extends beyond its request, and must call MoveToRoom
+  /// before one does. `room` is at least as long as the datagram.
   static Reply OverRequests(std::span<uint8_t> datagram, std::span<uint8_t> room) {
     Reply reply(datagram);
     reply.later_ = room;
     return reply;
   }
   bool over_requests() const { return later_.data() != nullptr; }
-  /// Of all that it may come to, moved at need.
+  /// Returns the size to which the reply can grow, with MoveToRoom if necessary.
   size_t capacity() const { return over_requests() ? later_.size() : room_.size(); }
   void MoveToRoom() {
     std::memcpy(later_.data(), room_.data(), used_);
     room_ = std::exchange(later_, {});
   }
 
-  /// `bytes` more, to be filled in; null: no room.
+  /// Appends `bytes` for the caller to fill. Returns null if they do not fit.
   uint8_t* Extend(size_t bytes) {
     if (bytes > room_.size() - used_) {
       overflowed_ = true;
@@ -57,7 +57,7 @@ class Reply {
   bool Add(std::string_view text) {
     return Add(Bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
   }
-  /// Back to an earlier length.
+  /// Truncates the reply to an earlier length.
   void Cut(size_t used) {
     used_ = used;
     overflowed_ = false;
@@ -76,37 +76,38 @@ class Reply {
 };
 
 enum class Progress : uint8_t {
-  kDone,     ///< All requests are served: send the reply, if it is not empty.
-  kForeign,  ///< The request at Exchange::position is another worker's: Exchange::owner.
-  kRefused,  ///< The datagram is none of this protocol: drop it, as malformed.
+  kDone,     ///< All requests are served: send the reply unless it is empty.
+  kForeign,  ///< Exchange::owner must serve the request at Exchange::position.
+  kRefused,  ///< The datagram is not of this protocol: drop it as malformed.
 };
 
-/// What a server says of itself when a client asks.
+/// Facts about the server that it reports to clients.
 struct ServerFacts {
   std::string_view version;  ///< Static storage.
   uint32_t pid = 0;
   uint32_t started_unix_s = 0;  ///< Seconds since 1970.
-  uint16_t udp_port = 0;        ///< Of memcached's protocols.
+  uint16_t udp_port = 0;        ///< Port of memcached's protocols.
 };
 
-/// Where a datagram stands. Protocols are functions Progress(Exchange&, Access&, Reply&,
-/// ProtocolCounters&) that begin, or go on, at `position`.
+/// Progress of a datagram. Protocols are functions Progress(Exchange&, Access&, Reply&,
+/// ProtocolCounters&) that start or continue at `position`.
 struct Exchange {
-  /// UDP payload. From `position` on it stays as it is until the exchange ends.
+  /// UDP payload. The part from `position` on does not change until the exchange ends.
   Bytes datagram;
-  size_t position = 0;  ///< Of the next request; 0: nothing was done yet.
-  /// How far that request has come, in units of the protocol's own; 0: it was not begun.
+  size_t position = 0;  ///< Offset of the next request; 0: nothing was done yet.
+  /// Progress within that request, in units that the protocol defines; 0: not started.
   uint32_t within = 0;
-  size_t reply_before = 0;  ///< The reply's length when it was begun, if `within` is not 0.
-  uint32_t now_s = 0;       ///< Of the items' expiry. At least 1: 0 stands for never.
-  uint32_t unix_s = 0;      ///< Seconds since 1970 at now_s: memcached's absolute times.
-  uint32_t owner = 0;       ///< kForeign: the worker that may serve it.
-  /// Amplification bound: the reply may not be longer. memcached's protocols serve no request
-  /// for whose shortest answer there is no room left; from 1024 on, there is for the first.
+  size_t reply_before = 0;  ///< Length of the reply before that request, if `within` is not 0.
+  uint32_t now_s = 0;       ///< Clock of the items' expiry. At least 1, because 0 means "never".
+  uint32_t unix_s = 0;      ///< Seconds since 1970 at now_s: for memcached's absolute times.
+  uint32_t owner = 0;       ///< kForeign: the worker that may serve the request.
+  /// Amplification limit: maximum length of the reply. memcached's protocols do not serve a request
+  /// if its shortest answer would not fit. A limit of at least 1024 is enough for the first
+  /// request.
   uint32_t max_reply_bytes = 0;
-  const ServerFacts* server = nullptr;  ///< Null: it says nothing.
+  const ServerFacts* server = nullptr;  ///< Null: do not report any facts.
 
-  /// By how much `reply` may still grow.
+  /// Returns the number of bytes by which `reply` may still grow.
   size_t RoomOf(const Reply& reply) const {
     const size_t allowed = max_reply_bytes - std::min<size_t>(reply.size(), max_reply_bytes);
     return std::min(allowed, reply.room());

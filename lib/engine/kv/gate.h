@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who gets answers at all. A sender's address can be forged: an answer goes only to what may be a
-// host and a client, and only to datagrams that were sent to us. Which destinations and which
-// ports those are is fixed; one worker's.
+// Decides which senders get answers. The address of a sender can be forged, so an answer goes only
+// to addresses of possible hosts and ports of possible clients, and only for datagrams that were
+// sent to this server. Its addresses and ports are fixed. Used by one worker.
 #pragma once
 
 #include <array>
@@ -15,24 +15,26 @@
 namespace sluice::engine::kv {
 
 struct GateOptions {
-  /// The port's MAC. IP destinations are its addresses; without any, all that a host may have.
+  /// MAC and IP addresses of the port. Without IP addresses, any host address is accepted as
+  /// destination.
   OwnAddresses own{packet::MacAddress{}};
-  /// Whatever the destination: captures that are replayed, ports that see others' traffic.
+  /// Accepts any destination: for replayed captures and ports that receive others' traffic.
   bool any_destination = false;
-  /// Clients at ports below 1024 and at ports that are served here, too; never at port 0.
+  /// Also accepts clients at ports below 1024 and at ports that are served here, but never at port
+  /// 0.
   bool any_source_port = false;
 };
 
 enum class Refusal : uint8_t {
   kNone,
-  kNotOurs,    ///< Another MAC, or another IP address, or a group's.
-  kBadSource,  ///< No host has such a MAC or IP address, or it is our own.
-  kBadPort,    ///< Of the sender: 0, below 1024, or served here.
+  kNotOurs,    ///< The destination is another MAC or IP address, or a group address.
+  kBadSource,  ///< The source MAC or IP address is not a host's, or it is this server's.
+  kBadPort,    ///< The source port is 0, below 1024, or served here.
 };
 
 class Gate {
  public:
-  /// `served(port)`: whether this server answers there.
+  /// `served(port)` returns whether this server answers at a port.
   template <typename Served>
   Gate(const GateOptions& options, Served served) : Gate(options) {
     if (options.any_source_port) return;
@@ -41,7 +43,7 @@ class Gate {
     }
   }
 
-  /// Of a datagram of kind kUdp in `frame`.
+  /// Checks a datagram of kind kUdp in `frame`.
   Refusal Check(const uint8_t* frame, const packet::Datagram& datagram) {
     if (!Known(frame, datagram)) [[unlikely]]
       return CheckAll(frame, datagram);
@@ -61,9 +63,10 @@ class Gate {
     return (closed_[bit / 64] >> bit % 64 & 1) != 0;
   }
 
-  /// Untagged IPv4 to our MAC from a host's, between addresses that were right before.
+  /// Returns whether this is untagged IPv4 from a host's MAC to this server's, with a pair of IP
+  /// addresses that was accepted before.
   bool Known(const uint8_t* frame, const packet::Datagram& datagram) const {
-    // The destination's MAC, and two bytes of the source's, the first with the group bit.
+    // The destination MAC and two bytes of the source MAC; the group bit is in the first of these.
     const uint64_t macs = packet::Load<uint64_t>(frame) ^ mac_;
     return macs << 15 == 0 && datagram.payload == packet::Datagram::kPlainPayload &&
            known_[frame[kPlainSource + 3]] == packet::Load<uint64_t>(frame + kPlainSource);
@@ -75,10 +78,11 @@ class Gate {
   Refusal CheckIp(const Address& from, const Address& to) const;
 
   GateOptions options_;
-  uint64_t mac_;  ///< As in a frame, with two bytes of 0 behind it.
-  /// Sources and destinations that are right, as in a frame: the latest by the source's last byte.
+  uint64_t mac_;  ///< As in a frame, followed by two bytes of 0.
+  /// Accepted pairs of source and destination as in a frame: the latest for each last byte of the
+  /// source.
   std::array<uint64_t, kKnown> known_{};
-  std::array<uint64_t, 1024> closed_{};  ///< A bit for each source port, as in a frame.
+  std::array<uint64_t, 1024> closed_{};  ///< A bit per source port in network order.
 };
 
 }  // namespace sluice::engine::kv

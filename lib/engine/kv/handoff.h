@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A datagram handed over to the worker that may serve what is left of it.
+// A datagram that one worker passes to the worker that may serve its remaining requests.
 #pragma once
 
 #include <array>
@@ -12,29 +12,29 @@
 
 namespace sluice::engine::kv {
 
-/// Belongs to the worker that allocated or received it, until it sends or frees it.
+/// Owned by the worker that allocated or received it until it sends or frees it.
 struct Handoff {
-  /// Of datagrams that were put together, too.
+  /// Also for reassembled datagrams.
   static constexpr uint32_t kMaxFrameBytes = 16384;
   static constexpr uint32_t kMaxReplyBytes = 16384;
 
-  packet::Datagram datagram;  ///< Of the frame; the first worker has checked it.
-  uint32_t reply_bytes = 0;   ///< The answer so far.
-  Exchange exchange;          ///< Its `datagram` is that of the worker that serves it.
+  packet::Datagram datagram;  ///< Headers of the frame, checked by the first worker.
+  uint32_t reply_bytes = 0;   ///< Bytes of the partial answer.
+  Exchange exchange;          ///< The receiving worker sets its member `datagram` anew.
   std::array<uint8_t, kMaxFrameBytes> frame;
   std::array<uint8_t, kMaxReplyBytes> reply;
 };
 
-/// How handoffs get from worker to worker. Each worker has one, and calls it alone.
+/// Passes handoffs between workers. Each worker has one and is the only one to call it.
 template <typename Q>
 concept HandoffQueue = requires(Q queue, Handoff* handoff, uint32_t worker) {
-  /// One to fill in, or null: all are under way.
+  /// Returns a handoff to fill in, or null if all are in use.
   { queue.Allocate() } -> std::same_as<Handoff*>;
-  /// To another worker. Handoffs that came out of Allocate or Receive always find room.
+  /// Sends to another worker. There is always room for handoffs that Allocate or Receive returned.
   {queue.Send(worker, handoff)};
-  /// The next one for this worker, or null.
+  /// Returns the next handoff for this worker, or null.
   { queue.Receive() } -> std::same_as<Handoff*>;
-  /// Gives it back, for Allocate.
+  /// Frees a handoff for Allocate.
   {queue.Free(handoff)};
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two hashes of a key. `route` is the same everywhere: clients choose a partition, and with
-// it a worker, by it (MICA, NSDI'14, section 4.2). `index` is keyed by a secret of the server,
-// so that nobody can fill one bucket on purpose; MICA's servers believe the client's hash, which
-// here must be asked for (Trusted).
+// The two hashes of a key. `route` is the same everywhere: clients compute it to choose a partition
+// and thus a worker (MICA, NSDI'14, section 4.2). `index` is keyed with a secret of the server, so
+// clients cannot aim at one bucket. MICA's servers use the client's hash instead, which is optional
+// here (Trusted).
 #pragma once
 
 #define XXH_INLINE_ALL
@@ -23,8 +23,9 @@ struct KeyHash {
   uint64_t index = 0;
 };
 
-/// XXH3, 64 bits, with one seed. Of a word, as keys often are, in a dozen instructions: what the
-/// seed adds is known, and nothing depends on the length (XXH3_len_4to8_64b in xxhash.h).
+/// 64-bit XXH3 with a fixed seed. A key of 8 bytes, a frequent length, costs a dozen instructions:
+/// the seed's part is precomputed, and there is no branch on the length (XXH3_len_4to8_64b in
+/// xxhash.h).
 class Xxh3 {
  public:
   explicit constexpr Xxh3(uint64_t seed)
@@ -38,7 +39,7 @@ class Xxh3 {
     std::memcpy(&word, key.data(), sizeof word);
     return OfWord(word);
   }
-  /// Of its 8 bytes, in the memory of this machine, which is little-endian.
+  /// Hashes a key of 8 bytes, loaded little-endian as on this machine.
   constexpr uint64_t OfWord(uint64_t word) const {
     constexpr uint64_t kPrime = 0x9fb21c651e98df25;
     uint64_t hash = std::rotl(word, 32) ^ flip_;
@@ -60,16 +61,16 @@ class Xxh3 {
   uint64_t flip_;
 };
 
-/// Without a seed: what clients compute.
+/// Hash without a seed, as clients compute it.
 inline uint64_t RouteHash(Bytes key) { return Xxh3(0).Of(key); }
 inline uint64_t IndexHash(Bytes key, uint64_t secret) { return Xxh3(secret).Of(key); }
 inline KeyHash HashOf(Bytes key, uint64_t secret) {
   return {RouteHash(key), IndexHash(key, secret)};
 }
-/// Of a client that is trusted to have hashed its keys well.
+/// Uses the hash of a client that is trusted to hash its keys well.
 inline KeyHash Trusted(uint64_t client_hash) { return {client_hash, client_hash}; }
 
-/// MICA's choice: the upper 16 bits, modulo. `partitions` ≤ 65535.
+/// MICA's rule: the upper 16 bits, modulo `partitions`, which is at most 65535.
 constexpr uint32_t PartitionOf(uint64_t route, uint32_t partitions) {
   return static_cast<uint32_t>(route >> 48) % partitions;
 }

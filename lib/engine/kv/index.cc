@@ -48,7 +48,7 @@ void Index::Remove(Bucket& head, Slot& slot) {
   while (last->slots[at] == 0) --at;
   StoreWord(slot, last->slots[at]);
   StoreWord(last->slots[at], Slot{0});
-  // Others may be left below or, of what was removed there, above.
+  // The bucket may contain other slots, below or (after a Remove there) above this one.
   for (const Slot other : last->slots) {
     if (other != 0) return;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Buckets of one cache line each (MICA, NSDI'14, section 4.3.2). One thread changes them; others
-// read, and notice a change by the version of the first bucket of a chain: odd while it lasts,
-// another one afterwards.
+// Index of buckets of one cache line each (MICA, NSDI'14, section 4.3.2). One thread changes them.
+// Others read and detect a change by the version of a chain's first bucket: it is odd during a
+// change and has a new value afterwards.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace sluice::engine::kv {
 
-/// A tag of 16 bits that is not 0, and an item's offset of 48 bits. 0: nothing.
+/// A tag of 16 bits, which is not 0, and an item's offset of 48 bits. 0: empty.
 using Slot = uint64_t;
 constexpr uint64_t OffsetOf(Slot slot) { return slot & ((uint64_t{1} << 48) - 1); }
 constexpr uint64_t TagOf(uint64_t hash) { return (hash & 0xffff) == 0 ? 1 : hash & 0xffff; }
@@ -27,16 +27,16 @@ struct alignas(64) Bucket {
   uint32_t next;  ///< 0: none.
   Slot slots[kSlots];
 
-  /// Bits of the slots with this tag. Each slot is read whole: of the thread that writes it is
-  /// true, of others a guess.
+  /// Returns a bit per slot that contains this tag. Each slot is loaded as a whole. The result is
+  /// exact in the writing thread and a hint in other threads.
   uint32_t Matches(uint64_t tag) const {
-    // `version` and `next` are the first of eight words.
+    // `version` and `next` occupy the first of eight words.
     return cpu::TopsEqualOf8(reinterpret_cast<const uint64_t*>(this), tag) >> 1;
   }
 };
 static_assert(sizeof(Bucket) == 64 && offsetof(Bucket, slots) == sizeof(Slot));
 
-/// Marks a chain as being changed while it lives.
+/// Marks a chain as changing during the lifetime of the object.
 class Change {
  public:
   explicit Change(Bucket& head) : head_(head) {
@@ -52,16 +52,16 @@ class Change {
 
 class Index {
  public:
-  /// `heads` chains, and `extra` more buckets for them. Throws std::bad_alloc.
+  /// Creates `heads` chains and `extra` buckets to extend them. Throws std::bad_alloc.
   Index(uint32_t heads, uint32_t extra);
 
-  /// Takes the pages of all heads: as Mapping::Take. Extra buckets take theirs when they are used:
-  /// there are as many as the smallest items might need, which hardly any store comes near.
+  /// Allocates the pages of all heads now, see Mapping::Take. Extra buckets get pages when they are
+  /// first used: their number is that for the smallest items, which hardly any store needs.
   void TakePages() { mapping_.Take(uint64_t{heads_} * sizeof(Bucket)); }
 
   uint32_t heads() const { return heads_; }
   uint64_t bytes() const { return mapping_.bytes(); }
-  /// The chain of a hash, by its bits 16 to 47.
+  /// Returns the chain of a hash, which depends on its bits 16 to 47.
   uint32_t ChainOf(uint64_t hash) const {
     return static_cast<uint32_t>((hash >> 16 & 0xffffffff) * heads_ >> 32);
   }
@@ -70,11 +70,11 @@ class Index {
     return bucket.next == 0 ? nullptr : &buckets_[bucket.next];
   }
 
-  // Chains, of which all buckets but the last are full. Inside a Change.
+  // Operations on chains, in which all buckets except the last are full. Call them within a Change.
 
-  /// False: there is no bucket left.
+  /// Returns false if no bucket is free.
   bool Add(Bucket& head, Slot slot);
-  /// `slot` is one of the chain. The last of the chain takes its place.
+  /// Removes `slot`, which must be in the chain. The last slot of the chain moves to its position.
   void Remove(Bucket& head, Slot& slot);
   uint64_t extra_in_use() const { return extra_in_use_; }
 
@@ -82,9 +82,9 @@ class Index {
   Mapping mapping_;
   Bucket* buckets_;
   uint32_t heads_;
-  uint32_t end_;       ///< Of all buckets.
-  uint32_t fresh_;     ///< The first that was never in use.
-  uint32_t free_ = 0;  ///< Used ones that are free, by `next`.
+  uint32_t end_;       ///< Number of all buckets.
+  uint32_t fresh_;     ///< First bucket that was never used.
+  uint32_t free_ = 0;  ///< List of free used buckets, linked by `next`.
   uint64_t extra_in_use_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An item as it lies in memory: 24 bytes, the key and the value, each padded with zeros to words.
+// An item in memory: a header of 24 bytes, the key and the value, both padded with zeros to words.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace sluice::engine::kv {
 
-inline constexpr uint32_t kMaxKeyBytes = 250;             ///< memcached's limit. At least 1.
-inline constexpr uint32_t kMaxStoreValueBytes = 1 << 20;  ///< Store mode.
+inline constexpr uint32_t kMaxKeyBytes = 250;             ///< memcached's limit; the minimum is 1.
+inline constexpr uint32_t kMaxStoreValueBytes = 1 << 20;  ///< Limit in store mode.
 
 struct Item {
-  /// Of whoever manages the memory. CircularLog: the bucket that may refer to the item;
-  /// SegregatedFit: the head of the block.
+  /// Used by the allocator. CircularLog: the bucket that may refer to the item; SegregatedFit: the
+  /// head of the block.
   uint32_t place;
-  uint32_t lengths;  ///< Value << 8 | key.
+  uint32_t lengths;  ///< Value bytes << 8 | key bytes.
   uint32_t flags;
   uint32_t expires_s;  ///< 0: never.
   uint64_t unique;
@@ -27,7 +27,7 @@ struct Item {
   }
   static constexpr uint32_t KeyBytes(uint32_t lengths) { return lengths & 0xff; }
   static constexpr uint32_t ValueBytes(uint32_t lengths) { return lengths >> 8; }
-  /// All told.
+  /// Returns the size in memory, including header and padding.
   static constexpr uint64_t SizeOf(uint64_t key_bytes, uint64_t value_bytes) {
     return sizeof(Item) + RoundUp8(key_bytes) + RoundUp8(value_bytes);
   }
@@ -35,7 +35,7 @@ struct Item {
   const uint64_t* words() const { return reinterpret_cast<const uint64_t*>(this + 1); }
   uint64_t* words() { return reinterpret_cast<uint64_t*>(this + 1); }
 
-  // Of the thread that writes.
+  // Only for the thread that writes.
   uint64_t size() const { return SizeOf(KeyBytes(lengths), ValueBytes(lengths)); }
   Bytes key() const { return {reinterpret_cast<const uint8_t*>(words()), KeyBytes(lengths)}; }
   Bytes value() const {

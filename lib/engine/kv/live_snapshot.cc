@@ -12,16 +12,17 @@
 namespace sluice::engine::kv {
 namespace {
 
-/// Chains of one snapshot, one after another in the same room.
+/// Copies the chains of one snapshot one after another into the same buffer.
 class ChainCopier {
  public:
   ChainCopier(const LiveSource& source, LiveFigures& figures)
       : source_(source), figures_(figures), room_(size_t{1} << 16) {}
 
-  /// The copy, until the next one; nothing: stopped, or it changes faster than it can be copied.
+  /// Returns a copy, which is valid until the next call. Returns nullopt if the snapshot was
+  /// stopped or the chain changes faster than it can be copied.
   std::optional<Bytes> Copy(size_t partition, uint32_t chain) {
     const uint32_t give_up_s = source_.now_s() + kLongestTryS + 1;
-    bool too_long = false;  // For the owner.
+    bool too_long = false;  // The chain is too long for its owner to copy.
     for (uint32_t tries = 1;; ++tries) {
       size_t bytes = 0;
       Copied copied = source_.partitions[partition].CopyChain(chain, room_, &bytes);

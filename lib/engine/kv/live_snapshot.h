@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A snapshot of partitions whose owners serve meanwhile, by a thread of its own. It goes through
-// the index chain by chain and copies each as any reader would, trying again when the owner was at
-// it.
+// A snapshot that a separate thread writes while the owners of the partitions serve requests. It
+// copies the index chain by chain, as any reader would, and retries a chain that its owner changed
+// meanwhile.
 //
-// Each item of the file is what the store held under its key at one moment between the beginning
-// and the end of the snapshot, whole: a chain is copied as it was at one moment, chains one after
-// another. So what was there all the time, is in the file once; what came or went meanwhile, may
-// be. There is no moment at which the store was as the file is, unless nobody wrote.
+// Each item in the file is complete and was in the store at some moment during the snapshot. Each
+// chain is copied as of one moment, but different chains as of different moments. So an item that
+// was in the store all the time is in the file once; an item that was added or removed meanwhile
+// may be in the file. The file is an image of the store at one moment only if there were no writes.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ namespace sluice::engine::kv {
 
 struct LiveSource {
   std::span<const Partition> partitions;
-  std::function<uint32_t()> now_s;  ///< Of the items' clock.
-  /// Has the owner of partition number `partition` copy a chain of it (ChainRequest), and waits for
-  /// that. Nothing: nobody answers any more.
+  std::function<uint32_t()> now_s;  ///< Returns the seconds of the items' clock.
+  /// Requests that the owner of partition `partition` copies one of its chains (ChainRequest), and
+  /// waits for the result. Returns nullopt if the owner no longer answers.
   std::function<std::optional<Copied>(size_t partition, uint32_t chain, std::span<uint8_t> to,
                                       size_t* bytes)>
       by_owner;
-  std::function<bool()> stopped;  ///< The snapshot is not wanted any more.
-  /// How often a chain is tried before its owner is asked.
+  std::function<bool()> stopped;  ///< Returns whether the snapshot was cancelled.
+  /// Number of attempts to copy a chain before its owner is asked.
   uint32_t tries = 100;
 };
 
@@ -39,16 +39,17 @@ struct LiveFigures {
   uint64_t by_owner = 0;  ///< Chains that owners copied.
 };
 
-/// The most that an owner copies at a time. A longer chain is tried for kLongestTryS.
+/// Maximum that an owner copies at a time. Copying a longer chain is retried for kLongestTryS.
 inline constexpr size_t kMostByOwnerBytes = size_t{256} << 10;
 inline constexpr uint32_t kLongestTryS = 10;
 
-/// Uniques that are given between a live snapshot and a crash are not in the file: those of a store
-/// that is read from it begin so many above, which none lives to give meanwhile.
+/// Uniques that the store assigns between a live snapshot and a crash are not in the file. A store
+/// that is restored from the file starts this much higher, which is more than any store assigns in
+/// the meantime.
 inline constexpr uint64_t kUniquesAhead = uint64_t{1} << 44;
 
-/// Writes the file, or leaves what was there, as WriteSnapshot does. False: `error` says why; it is
-/// empty if the snapshot was stopped.
+/// Writes the file, or keeps the existing one, as WriteSnapshot does. Returns false with the reason
+/// in `error`, which is empty if the snapshot was cancelled.
 bool WriteLiveSnapshot(const std::string& path, const LiveSource& source, LiveFigures* figures,
                        std::string* error);
 

@@ -23,13 +23,13 @@ Mapping::Mapping(size_t bytes) {
   data_ = start + skipped;
   bytes_ = bytes;
   munmap(data_ + bytes, kPage - skipped);
-  madvise(data_, bytes, MADV_HUGEPAGE);  // A host without them does what it can.
+  madvise(data_, bytes, MADV_HUGEPAGE);  // Optional: hosts without huge pages use others.
 }
 
 void Mapping::Take(size_t bytes) {
   if (madvise(data_, bytes, MADV_POPULATE_WRITE) == 0) return;
   if (errno != EINVAL) throw std::bad_alloc();
-  // Linux before 5.14.
+  // Linux before 5.14 does not support MADV_POPULATE_WRITE.
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   for (size_t at = 0; at < bytes; at += page) {
     volatile uint8_t& touched = data_[at];

@@ -7,16 +7,16 @@
 
 namespace sluice::engine::kv {
 
-/// Bytes behind the items of a mapping: whoever looks at an item that is no more may look as far
-/// beyond the end as a key is long.
+/// Bytes after the items of a mapping. A reader of an item that was just overwritten may read
+/// beyond the end, at most the length of a key.
 inline constexpr uint64_t kReadBeyondBytes = 4096;
 
-/// Memory of the kernel, zeros, on huge pages where the host has them; pages are taken when
-/// they are touched first, or by Take. Throws std::bad_alloc.
+/// Zeroed memory from the kernel, on huge pages if the host has them. The kernel allocates pages on
+/// first access or in Take. Throws std::bad_alloc.
 class Mapping {
  public:
   Mapping() = default;
-  /// `bytes`, rounded up to huge pages of 2 MiB, and aligned to them.
+  /// Maps `bytes`, rounded up to and aligned to huge pages of 2 MiB.
   explicit Mapping(size_t bytes);
   ~Mapping();
   Mapping(Mapping&& other) noexcept
@@ -27,13 +27,13 @@ class Mapping {
     return *this;
   }
 
-  /// Takes the pages of the first `bytes`, at most bytes(), so that nobody waits for one later: on
-  /// the NUMA node of the calling thread, while nobody else uses them. Throws std::bad_alloc where
-  /// the kernel can say that it has too few.
+  /// Allocates the pages of the first `bytes`, at most bytes(), so that no later access waits for
+  /// one. The pages come from the NUMA node of the calling thread. No other thread may use them
+  /// meanwhile. Throws std::bad_alloc if the kernel reports that it has too few pages.
   void Take(size_t bytes);
 
   uint8_t* data() const { return data_; }
-  size_t bytes() const { return bytes_; }  ///< Of addresses.
+  size_t bytes() const { return bytes_; }  ///< Size of the address range.
 
  private:
   uint8_t* data_ = nullptr;

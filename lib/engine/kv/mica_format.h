@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MICA's batch format (MICA 2), as the payload of a UDP datagram. Numbers are little-endian.
+// MICA's batch format (MICA 2) in the payload of a UDP datagram. Numbers are little-endian.
 //
 //   datagram   magic u8 (0x78 requests, 0x79 answers) | messages u8 | reserved u32 | messages …
 //   message    operation u8 | result u8 | reserved u16 | key_bytes << 24 | value_bytes u32
 //              | key hash u64 | opaque u32 | reserved u32 | key | value
 //
-// Keys and values are each followed by zeros up to a multiple of 8. A datagram is whole if its
-// messages fill it exactly and are as many as it says, at least one.
+// Key and value are each padded with zeros to a multiple of 8. A datagram is valid if its messages
+// fill it exactly and their number is as stated and at least one.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace sluice::engine::kv {
 
 inline constexpr uint8_t kMicaRequests = 0x78;
 inline constexpr uint8_t kMicaAnswers = 0x79;
-inline constexpr size_t kMicaHeaderBytes = 6;    ///< Of a datagram.
-inline constexpr size_t kMicaMessageBytes = 24;  ///< Of a message, without key and value.
+inline constexpr size_t kMicaHeaderBytes = 6;    ///< Header of a datagram.
+inline constexpr size_t kMicaMessageBytes = 24;  ///< A message without key and value.
 inline constexpr uint32_t kMicaMaxMessages = 255;
 inline constexpr uint32_t kMicaMaxKeyBytes = 0xff;
 inline constexpr uint32_t kMicaMaxValueBytes = 0xffffff;
@@ -53,12 +53,12 @@ enum class MicaResult : uint8_t {
   kRejected = 9,
 };
 
-/// A request or an answer. Operation and result are as they came: maybe none of the above.
+/// A request or an answer. Operation and result are unchecked and may be none of the above.
 struct MicaMessage {
   MicaOperation operation = MicaOperation::kNoopRead;
   MicaResult result = MicaResult::kSuccess;
-  uint32_t opaque = 0;  ///< The client's; comes back as it is.
-  uint64_t hash = 0;    ///< RouteHash of the key, as the client says.
+  uint32_t opaque = 0;  ///< Set by the client; copied to the answer.
+  uint64_t hash = 0;    ///< RouteHash of the key as the client computed it.
   Bytes key = {};
   Bytes value = {};
 };
@@ -68,25 +68,25 @@ constexpr size_t MicaMessageSize(size_t key_bytes, size_t value_bytes) {
   return kMicaMessageBytes + MicaPadded(key_bytes) + MicaPadded(value_bytes);
 }
 
-/// A message's lengths, key and value, as they came.
+/// Unchecked lengths of a message's key and value.
 struct MicaLengths {
   uint32_t word;
 
   static MicaLengths Of(const uint8_t* message) { return {packet::Load<uint32_t>(message + 4)}; }
   uint32_t key_bytes() const { return word >> 24; }
   uint32_t value_bytes() const { return word & kMicaMaxValueBytes; }
-  /// Of the whole message.
+  /// Returns the size of the whole message.
   size_t size() const { return MicaMessageSize(key_bytes(), value_bytes()); }
 };
 
-/// Where the message at `position` ends; 0 if it reaches beyond the datagram.
+/// Returns the end of the message at `position`, or 0 if it extends beyond the datagram.
 inline size_t MicaEnd(Bytes datagram, size_t position, MicaLengths* lengths) {
   if (position > datagram.size() || datagram.size() - position < kMicaMessageBytes) return 0;
   *lengths = MicaLengths::Of(datagram.data() + position);
   return lengths->size() > datagram.size() - position ? 0 : position + lengths->size();
 }
 
-/// The message at `at`, whose lengths were checked.
+/// Returns the message at `at`, whose lengths must have been checked.
 inline MicaMessage MicaAt(const uint8_t* at, MicaLengths lengths) {
   const uint8_t* const key = at + kMicaMessageBytes;
   return {static_cast<MicaOperation>(at[0]),
@@ -97,8 +97,8 @@ inline MicaMessage MicaAt(const uint8_t* at, MicaLengths lengths) {
           Bytes(key + MicaPadded(lengths.key_bytes()), lengths.value_bytes())};
 }
 
-/// Reads the message at `position`, and returns where the next one begins; 0, and nothing read,
-/// if it reaches beyond the datagram.
+/// Reads the message at `position` and returns the position of the next one. Returns 0 without
+/// reading if the message extends beyond the datagram.
 inline size_t ReadMica(Bytes datagram, size_t position, MicaMessage* message) {
   MicaLengths lengths;
   const size_t end = MicaEnd(datagram, position, &lengths);
@@ -106,7 +106,7 @@ inline size_t ReadMica(Bytes datagram, size_t position, MicaMessage* message) {
   return end;
 }
 
-/// The number of messages of a datagram with this magic; 0 if it is not whole.
+/// Returns the number of messages of a datagram with this magic, or 0 if it is invalid.
 inline uint32_t CountMica(Bytes datagram, uint8_t magic) {
   if (datagram.size() < kMicaHeaderBytes || datagram[0] != magic) return 0;
   uint32_t messages = 0;
@@ -124,7 +124,7 @@ inline void WriteMicaHeader(uint8_t* to, uint8_t magic, uint32_t messages) {
   packet::Store(to + 2, uint32_t{0});
 }
 
-/// Writes MicaMessageSize bytes. The key has at most kMicaMaxKeyBytes, the value
+/// Writes MicaMessageSize bytes. The key has at most kMicaMaxKeyBytes, the value at most
 /// kMicaMaxValueBytes.
 inline void WriteMica(const MicaMessage& message, uint8_t* to) {
   to[0] = static_cast<uint8_t>(message.operation);
@@ -143,8 +143,8 @@ inline void WriteMica(const MicaMessage& message, uint8_t* to) {
   }
 }
 
-/// Writes the first kMicaMessageBytes of the answer to the request at `request`: operation, hash
-/// and opaque as they came, no key. `to` may be there, or anywhere before it.
+/// Writes the first kMicaMessageBytes of the answer to the request at `request`: copies operation,
+/// hash and opaque, without a key. `to` may equal `request` or be any address before it.
 inline void WriteMicaAnswer(const uint8_t* request, MicaResult result, uint32_t value_bytes,
                             uint8_t* to) {
   packet::Store(
@@ -153,13 +153,13 @@ inline void WriteMicaAnswer(const uint8_t* request, MicaResult result, uint32_t 
   packet::Store(to + 16, uint64_t{packet::Load<uint32_t>(request + 16)});
 }
 
-/// The same with its value behind it. Returns the end of its MicaMessageSize bytes.
+/// Writes an answer with a value. Returns the end of its MicaMessageSize bytes.
 inline uint8_t* AnswerMica(const uint8_t* request, MicaResult result, Bytes value, uint8_t* to) {
   WriteMicaAnswer(request, result, static_cast<uint32_t>(value.size()), to);
   to += kMicaMessageBytes;
   const size_t rest = value.size() % 8;
   const size_t words = value.size() - rest;
-  if (words == 8) {  // The most frequent, without a call.
+  if (words == 8) {  // The most frequent length; avoids a call.
     std::memcpy(to, value.data(), 8);
   } else if (words != 0) {
     std::memcpy(to, value.data(), words);
@@ -171,15 +171,16 @@ inline uint8_t* AnswerMica(const uint8_t* request, MicaResult result, Bytes valu
   return to + 8;
 }
 
-/// A client's datagram being filled, in memory of the caller's.
+/// A client's datagram of requests, built in memory of the caller.
 class MicaBatch {
  public:
-  /// `room`: at least kMicaHeaderBytes.
+  /// `room` has at least kMicaHeaderBytes.
   explicit MicaBatch(std::span<uint8_t> room) : room_(room) {
     WriteMicaHeader(room_.data(), kMicaRequests, 0);
   }
 
-  /// False, and nothing added, if it does not fit, or the key or the value is too long.
+  /// Returns false without a change if the request does not fit, or if the key or value is too
+  /// long.
   bool Add(const MicaMessage& request) {
     const size_t size = MicaMessageSize(request.key.size(), request.value.size());
     if (requests_ == kMicaMaxMessages || request.key.size() > kMicaMaxKeyBytes ||
@@ -200,10 +201,10 @@ class MicaBatch {
   uint32_t requests_ = 0;
 };
 
-/// A server's datagram, message by message.
+/// Reads the messages of a server's datagram one by one.
 class MicaAnswers {
  public:
-  /// Of a datagram that is not whole, there are none.
+  /// An invalid datagram yields no messages.
   explicit MicaAnswers(Bytes datagram) : datagram_(datagram) {
     if (CountMica(datagram, kMicaAnswers) != 0) next_ = kMicaHeaderBytes;
   }

@@ -24,13 +24,13 @@ bool NeedsKey(MicaOperation operation) {
 
 bool IsKey(Bytes key) { return key.size() - 1 < kMaxKeyBytes; }
 
-// What a request is answered. The value stays where it is until the next request.
+// Result of a request. `value` stays valid until the next request.
 struct MicaOutcome {
   MicaResult result;
   Bytes value = {};
 };
 
-// Serves what happens less than gets of a worker's own items.
+// Serves all requests except gets of the worker's items, which ServeGets handles.
 class Server {
  public:
   Server(Access& access, ProtocolCounters& counters, uint32_t now_s)
@@ -41,7 +41,7 @@ class Server {
     return IsRead(operation) ? access_.MayRead(home) : access_.MayWrite(home);
   }
 
-  // One that MayServe.
+  // Serves a request for which MayServe returned true.
   [[gnu::noinline]] MicaOutcome Serve(const MicaMessage& request, const Home& home) {
     if (NeedsKey(request.operation) && !IsKey(request.key)) return Refuse(MicaResult::kError);
     switch (request.operation) {
@@ -121,7 +121,7 @@ class Server {
 
 }  // namespace
 
-// All of them, as the datagram must be whole before any is served.
+// Plans all requests, because the datagram must be valid as a whole before the first is served.
 uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaStep* steps) {
   const bool begun = position != 0;
   if (!begun) {
@@ -156,19 +156,19 @@ void ItemsAhead::FetchUpTo(const MicaStep* upto) {
 
 namespace {
 
-// Gets between two fetches of items. Two loops with little in each are faster than one with both.
+// Gets between two fetches of items. Two short loops are faster than one loop that does both.
 constexpr std::ptrdiff_t kAtOnce = 16;
 
-// How far a datagram was served.
+// How much of a datagram was served.
 struct Served {
   const MicaStep* step;
   uint8_t* to;
   uint32_t misses;
 };
 
-// What happens most, and nothing besides, so that all of it stays in registers: gets of a worker's
-// own items, as long as values are no longer than their keys, over which they are written. Stops in
-// front of any other request.
+// The fast path, kept small so that all of its state stays in registers: gets of the worker's items
+// whose values are not longer than their keys, which they overwrite. Stops before any other
+// request.
 [[gnu::noinline]] Served ServeGets(const uint8_t* datagram, const MicaStep* step,
                                    const MicaStep* end, uint8_t* to, uint32_t worker,
                                    uint32_t now_s) {
@@ -192,7 +192,7 @@ struct Served {
     if (value_bytes > padded_key) break;
     WriteMicaAnswer(message, MicaResult::kSuccess, value_bytes, to);
     to += kMicaMessageBytes;
-    // Of items, padding is zeros, too.
+    // The padding of items is zeros, too.
     const uint64_t* const value = item->words() + padded_key / 8;
     const size_t padded = MicaPadded(value_bytes);
     if (padded == 8) [[likely]] {
@@ -245,7 +245,7 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
       reply.MoveToRoom();
       to = reply.begin() + reply.size();
     }
-    // Answers to come have room for their headers, at least.
+    // Reserves room for at least the headers of the remaining answers.
     const size_t later = static_cast<size_t>(end - step - 1) * kMicaMessageBytes;
     if (!reply.over_requests() && to + bytes + later > reply.begin() + bound) [[unlikely]] {
       Count(counters.cut_replies);

@@ -9,17 +9,18 @@
 namespace sluice::engine::kv {
 namespace {
 
-/// Chains that one full heap looks through for expired items.
+/// Number of chains that a failed allocation searches for expired items.
 constexpr uint32_t kSweptChains = 1024;
 constexpr uint32_t kMinChains = 16;
 
-/// Four items a chain: of those that are spread evenly over chains, 2 % find seven others there.
+/// Four items per chain: if items are evenly distributed, 2% share a chain with seven others.
 uint32_t ChainsOf(const PartitionOptions& options) {
   return static_cast<uint32_t>(
       std::clamp<uint64_t>((options.items + 3) / 4, kMinChains, uint64_t{1} << 31));
 }
 
-/// As many as items can ever need: more than seven fill each bucket but the last of a chain.
+/// Returns the largest number of extra buckets that items can need: every bucket of a chain except
+/// the last contains seven items.
 uint32_t ExtraBucketsOf(const PartitionOptions& options) {
   if (options.mode == Mode::kCache) return 0;
   const uint64_t items = options.memory_bytes / kMinItemBytes;
@@ -126,7 +127,7 @@ Item* Partition::Renew(Bucket& head, Slot& slot, uint32_t now_s) {
   const uint64_t bytes = ItemAt(slot)->size();
   const uint64_t offset = AppendToLog(bytes, old, now_s);
   const Change change(head);
-  // The new place may overlap the old one, in front of it: upwards.
+  // The new position may overlap the old one and is then before it, so copy upwards.
   const auto* const from = reinterpret_cast<const uint64_t*>(data_ + old);
   auto* const to = reinterpret_cast<uint64_t*>(data_ + offset);
   for (uint64_t i = 0; i < bytes / 8; ++i) StoreWord(to[i], LoadWord(from[i]));
@@ -138,7 +139,7 @@ void Partition::Sweep(uint32_t now_s) {
   for (uint32_t i = 0; i < std::min(kSweptChains, index_.heads()); ++i) {
     Bucket& head = index_.bucket(sweep_at_);
     sweep_at_ = sweep_at_ + 1 == index_.heads() ? 0 : sweep_at_ + 1;
-    // The last of the chain comes in the place of one that goes: there is always one to look at.
+    // Forget moves the last slot of the chain into the freed one, so restart at the head.
     for (Bucket* bucket = &head; bucket != nullptr;) {
       int at = 0;
       while (at < Bucket::kSlots &&
@@ -178,7 +179,7 @@ bool Partition::Replace(Bucket& head, uint64_t hash, Slot* slot, Bytes key, cons
   if (offset == kNowhere) return false;
   const Slot fresh = MakeSlot(TagOf(hash), offset);
 
-  // In the log, the new item may overwrite the old one.
+  // The new item in the log may overwrite the old one, so read its size first.
   if (slot != nullptr) Increase(counters_.item_bytes, -ItemAt(*slot)->size());
   const Change change(head);
   Item& item = *ItemAt(fresh);
@@ -202,7 +203,7 @@ bool Partition::Replace(Bucket& head, uint64_t hash, Slot* slot, Bytes key, cons
   }
   Increase(counters_.items, uint64_t{1});
   if (mode_ == Mode::kStore) {
-    index_.Add(head, fresh);  // There are as many buckets as items can need.
+    index_.Add(head, fresh);  // Cannot fail: there are as many buckets as items can need.
     StoreWord(counters_.extra_buckets, index_.extra_in_use());
     return true;
   }
@@ -241,7 +242,7 @@ Result Partition::Put(Bytes key, uint64_t hash, Bytes value, Attributes attribut
     const Bytes parts[3] = {value, Bytes(), Bytes()};
     if (Replace(head, hash, slot, key, parts, attributes, unique, now_s)) return Result::kOk;
   }
-  // In place; what is shorter, if a full heap leaves no choice.
+  // Overwrites in place: if the size is equal, or if the heap is full and the new item is shorter.
   Slot* const there = same_size ? slot : FindLive(head, hash, key, now_s);
   if (there == nullptr || ItemAt(*there)->size() < bytes) return Refuse(Result::kNoMemory);
   Item& item = *ItemAt(*there);
@@ -290,7 +291,7 @@ Result Partition::Extend(Bytes key, uint64_t hash, Bytes front, Bytes back, uint
     StoreWord(item->lengths, Item::Lengths(key.size(), old_bytes + more));
     StoreWord(item->unique, last_unique_ + 1);
   } else {
-    // The old value is read while the new one is written; they may not overlap.
+    // The old value is read while the new one is written, so they must not overlap.
     if (mode_ == Mode::kCache && log_->WouldDrop(OffsetOf(*slot), bytes)) {
       item = Renew(head, *slot, now_s);
     }

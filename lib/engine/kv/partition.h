@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One partition of the key-value store (MICA, NSDI'14, sections 4.3 and 4.4): an index of
-// 64-byte buckets over items that lie in one stretch of memory. One thread, the owner, calls
-// everything; any thread may Read (CREW), and notices by the bucket's version when the owner
-// was at it.
+// One partition of the key-value store (MICA, NSDI'14, sections 4.3 and 4.4): an index of 64-byte
+// buckets for items in one contiguous memory area. Only one thread, the owner, calls all functions.
+// Any thread may call Read (CREW), which detects concurrent changes by the bucket's version.
 //
-//   cache   items lie in a circular log; the oldest make room, and a full bucket forgets its
-//           oldest. One that is got in the last quarter of its life becomes the newest, so that
-//           what is in use stays.
-//   store   items lie in a segregated-fit heap; buckets grow chains; nothing is lost, and what
-//           does not fit is refused
+//   cache   items are in a circular log; new ones overwrite the oldest, and a full bucket drops its
+//           oldest item. An item that is read in the last quarter of its life becomes the newest,
+//           so that items in use stay.
+//   store   items are in a segregated-fit heap; buckets are extended to chains; no item is lost,
+//   and
+//           items that do not fit are rejected
 //
-// Unlike MICA's, no slot outlives its item: each item of the log knows its bucket, and what is
-// about to be overwritten leaves the index first. So a slot is never checked against the log's
-// end, offsets cannot wrap, and a reader's check of the bucket's version covers the log, too.
-// An item changes in place only if the new one takes as many words; so it never overruns.
+// Unlike in MICA, no slot outlives its item: each item of the log refers to its bucket, and an item
+// that is about to be overwritten leaves the index first. So no slot has to be checked against the
+// end of the log, offsets cannot wrap, and a reader's check of the bucket's version covers the log,
+// too. An item is changed in place only if the new one needs the same number of words.
 #pragma once
 
 #include <cstdint>
@@ -34,78 +34,80 @@ enum class Mode : uint8_t { kCache, kStore };
 
 struct PartitionOptions {
   Mode mode = Mode::kCache;
-  /// Of the items, headers included; rounded up to a power of two in cache mode, at least 4 MiB.
+  /// Memory of the items, headers included. Cache mode rounds it up to a power of two, at least 4
+  /// MiB.
   uint64_t memory_bytes = uint64_t{64} << 20;
-  /// Expected; sizes the index. Store mode takes more as long as there is memory.
+  /// Expected number of items; sizes the index. Store mode accepts more while there is memory.
   uint64_t items = 1 << 20;
 
-  /// What memory_bytes comes to.
+  /// Returns memory_bytes after rounding.
   uint64_t RoundedMemoryBytes() const;
-  /// That and the index, without what store mode adds to it when chains grow.
+  /// Returns RoundedMemoryBytes() plus the index, without the buckets that store mode adds to
+  /// chains.
   uint64_t OccupiedBytes() const;
 };
 
 enum class Result : uint8_t {
   kOk,
   kNotFound,
-  kExists,     ///< Compare-and-swap: changed since. kIfAbsent: it is there.
-  kNotStored,  ///< kIfPresent, Append, Prepend: it is not there.
-  kTooLarge,   ///< Key or value, or beyond what the log keeps; longer than what is padded.
-  kNoMemory,   ///< Store mode: full.
+  kExists,     ///< Compare-and-swap: the item changed. kIfAbsent: it exists.
+  kNotStored,  ///< kIfPresent, Append, Prepend: the item does not exist.
+  kTooLarge,   ///< Key or value exceeds a limit; SetPadded: the text exceeds the value.
+  kNoMemory,   ///< Store mode: the heap is full.
 };
 
 enum class Condition : uint8_t { kAlways, kIfAbsent, kIfPresent, kIfUnchanged };
 
-/// What is kept with a value. Seconds of the caller's clock; 0: never.
+/// Attributes of a value. Expiry in seconds of the caller's clock; 0: never.
 struct Attributes {
   uint32_t flags = 0;
   uint32_t expires_s = 0;
 };
 
-/// An item as it lies in memory: of the owner, valid until its next change of this partition.
+/// An item in memory. For the owner, valid until its next change of this partition.
 struct ItemView {
   Bytes value;
   Attributes attributes;
-  uint64_t unique = 0;  ///< memcached's "cas": another one after every change, never 0.
+  uint64_t unique = 0;  ///< memcached's "cas": changes with every change of the item, never 0.
 };
 
-/// What Read copied.
+/// Result of Read in addition to the value.
 struct ItemCopy {
   uint32_t value_bytes = 0;
   Attributes attributes;
   uint64_t unique = 0;
 };
 
-/// What CopyChain did.
+/// Result of CopyChain.
 enum class Copied : uint8_t {
-  kWhole,     ///< All items of the chain as they were together at one moment.
-  kChanged,   ///< The owner was at it.
-  kTooShort,  ///< The room; how much it takes was true at one moment.
+  kWhole,     ///< All items of the chain as of one moment.
+  kChanged,   ///< The owner changed the chain meanwhile.
+  kTooShort,  ///< `to` is too short; the size that was returned is that of one moment.
 };
 
-/// Totals of one partition; the owner writes, others read relaxed.
+/// Totals of one partition. The owner writes them; other threads load them relaxed.
 struct PartitionCounters {
-  uint64_t items = 0;       ///< Live ones that the index knows; expired ones until found.
-  uint64_t item_bytes = 0;  ///< With headers and padding, of those.
-  uint64_t evicted = 0;     ///< Cache mode: overwritten, or pushed out of the index, unexpired.
+  uint64_t items = 0;       ///< Items in the index; expired ones until they are found.
+  uint64_t item_bytes = 0;  ///< Bytes of these items with headers and padding.
+  uint64_t evicted = 0;     ///< Cache mode: dropped before expiry from log or index.
   uint64_t expired = 0;
-  uint64_t refused = 0;        ///< kNoMemory and kTooLarge.
-  uint64_t extra_buckets = 0;  ///< Store mode: in chains.
+  uint64_t refused = 0;        ///< Results kNoMemory and kTooLarge.
+  uint64_t extra_buckets = 0;  ///< Store mode: buckets that extend chains.
 };
 
 class Partition {
  public:
-  /// Reserves index and memory, on huge pages where the host has them. Throws std::bad_alloc.
+  /// Reserves index and memory, on huge pages if the host has them. Throws std::bad_alloc.
   explicit Partition(const PartitionOptions& options);
   Partition(Partition&&) noexcept = default;
 
-  /// Takes the pages of PartitionOptions::OccupiedBytes from the kernel: as Mapping::Take. Without
-  /// it, requests wait for each page that they are the first to touch.
+  /// Allocates the pages of PartitionOptions::OccupiedBytes now, see Mapping::Take. Without this
+  /// call, requests wait for each page that they access first.
   void TakePages();
 
-  // The owner. `hash` is the key's; keys have 1 … kMaxKeyBytes bytes (else kTooLarge,
-  // kNotFound). `now_s`: seconds; an item whose time has come is not there. Keys and values
-  // given must not lie in this partition, except where said.
+  // Only for the owner. `hash` is that of the key. Keys have 1 … kMaxKeyBytes bytes; others yield
+  // kTooLarge or kNotFound. `now_s` is in seconds; an item whose expiry is not later does not
+  // exist. Keys and values passed must not be in this partition's memory unless documented.
 
   std::optional<ItemView> Get(Bytes key, uint64_t hash, uint32_t now_s) {
     if (!IsKey(key)) return std::nullopt;
@@ -121,11 +123,11 @@ class Partition {
       item = Renew(head, *slot, now_s);
     return ViewOf(*item);
   }
-  /// The same, as it lies in memory; null: it is not there. `likely`: what PrefetchLikely returned
-  /// for this key, at any time before.
+  /// Returns the item in memory, or null if it does not exist. `likely` is a result of
+  /// PrefetchLikely for this key, however old.
   [[gnu::always_inline]] const Item* GetLikely(const Slot* likely, Bytes key, uint64_t hash,
                                                uint32_t now_s) {
-    // Whatever is in the key's bucket and has the key, is the item.
+    // An item with this key in this bucket is the item.
     if (const Slot slot = *likely; slot != 0) [[likely]] {
       const Item* const item = ItemAt(slot);
       if (Holds(*item, key) && !item->IsExpired(now_s) && !IsDue(slot)) [[likely]]
@@ -133,11 +135,11 @@ class Partition {
     }
     return GetItem(key, hash, now_s);
   }
-  /// `unique`: with kIfUnchanged the expected one. Returns the new one in `unique`, if not null.
-  /// What fails changes nothing.
+  /// `unique` is the expected unique with kIfUnchanged; if not null, it receives the new one. A
+  /// call that fails changes nothing.
   Result Set(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
              uint32_t now_s, uint64_t* unique = nullptr) {
-    // What happens most, in line: the same size as before.
+    // Inline fast path: the size does not change.
     if (condition == Condition::kAlways && IsKey(key) && value.size() <= max_value_bytes_) {
       Bucket& head = index_.bucket(index_.ChainOf(hash));
       Slot* const slot = Find(head, hash, key);
@@ -152,51 +154,53 @@ class Partition {
     }
     return SetAnyhow(key, hash, value, attributes, condition, now_s, unique);
   }
-  /// Adds `more` behind, or in front of, the value; attributes stay.
+  /// Adds `more` after (Append) or before (Prepend) the value; attributes stay.
   Result Append(Bytes key, uint64_t hash, Bytes more, uint32_t now_s, uint64_t* unique = nullptr) {
     return Extend(key, hash, Bytes(), more, now_s, unique);
   }
   Result Prepend(Bytes key, uint64_t hash, Bytes more, uint32_t now_s, uint64_t* unique = nullptr) {
     return Extend(key, hash, more, Bytes(), now_s, unique);
   }
-  /// Puts `text` in the place of a value that is at least as long, and spaces behind it: the
-  /// length and the attributes stay.
+  /// Overwrites a value that is at least as long as `text` with `text` followed by spaces. Length
+  /// and attributes stay.
   Result SetPadded(Bytes key, uint64_t hash, Bytes text, uint32_t now_s, uint64_t* unique);
-  /// `unique`: if not 0, only this one.
+  /// Deletes the item; if `unique` is not 0, only if the item has this unique.
   Result Delete(Bytes key, uint64_t hash, uint64_t unique, uint32_t now_s);
-  /// Changes the expiry alone; `unique` of the item stays.
+  /// Changes only the expiry; the item's `unique` stays.
   Result Touch(Bytes key, uint64_t hash, uint32_t expires_s, uint32_t now_s);
-  /// Forgets everything.
+  /// Removes all items.
   void Clear();
-  /// Calls `see(key, view)` for each item that is there, in no order.
+  /// Calls `see(key, view)` for each item that exists at `now_s`, in arbitrary order.
   void ForEach(uint32_t now_s, const std::function<void(Bytes key, const ItemView&)>& see) const;
 
-  /// The last `unique` that was given; and makes those to come greater than `unique`.
+  /// last_unique returns the last unique that was assigned. SkipUniques makes later ones greater
+  /// than `unique`.
   uint64_t last_unique() const { return last_unique_; }
   void SkipUniques(uint64_t unique) { last_unique_ = std::max(last_unique_, unique); }
-  /// Sets an item of another life, with the `unique` it had.
+  /// Sets an item from a snapshot with the `unique` that it had.
   Result Restore(Bytes key, uint64_t hash, Bytes value, Attributes attributes, uint64_t unique,
                  uint32_t now_s);
 
-  // Any thread.
+  // For any thread:
 
-  /// The first of a key's chain; the same as long as the partition is.
+  /// Returns the first bucket of a key's chain, which never changes.
   Bucket& BucketOf(uint64_t hash) const { return index_.bucket(index_.ChainOf(hash)); }
-  /// Copies the value to `to`. kNotFound; kTooLarge: `to` is too short (value_bytes is filled
-  /// in). Never a mixture of two values; tries again while the owner writes.
+  /// Copies the value to `to`. Returns kNotFound, or kTooLarge if `to` is too short (value_bytes is
+  /// set nevertheless). Never returns a mixture of two values; retries while the owner writes.
   Result Read(Bytes key, uint64_t hash, uint32_t now_s, std::span<uint8_t> to,
               ItemCopy* copy) const;
-  /// Chains of the index, each of which has items of its own: the same as long as the partition is.
+  /// Number of chains in the index; constant. Each item is in exactly one chain.
   uint32_t chains() const { return index_.heads(); }
-  /// Copies the items of a chain, expired ones too, as chain_copy.h has it; once. `bytes`: of the
-  /// copy, or that it would take. The owner's own always succeeds, if there is room.
+  /// Copies the items of a chain, including expired ones, in the format of chain_copy.h. Tries only
+  /// once. `bytes` receives the size of the copy, or the size that it needs. A call from the owner
+  /// always succeeds if there is room.
   Copied CopyChain(uint32_t chain, std::span<uint8_t> to, size_t* bytes) const;
-  /// The two stages of a lookup's fetches (MICA, NSDI'14, section 4.4): first the bucket;
-  /// some requests later, when it is there, the items that its tags promise.
+  /// The two prefetch stages of a lookup (MICA, NSDI'14, section 4.4): first the bucket; some
+  /// requests later, when it is in the cache, the items whose tags match.
   void PrefetchBucket(uint64_t hash) const { __builtin_prefetch(&BucketOf(hash)); }
   void PrefetchItem(uint64_t hash) const { PrefetchLikely(BucketOf(hash), hash); }
-  /// The same of a key whose BucketOf is `head`. Returns the slot where its item is, if it is one
-  /// of the first bucket, and no other has its tag.
+  /// Prefetches the items of a key whose BucketOf is `head`. Returns the slot of the item if it is
+  /// in the first bucket and the only one with its tag there.
   const Slot* PrefetchLikely(const Bucket& head, uint64_t hash) const {
     uint32_t left = head.Matches(TagOf(hash));
     const Slot* const likely = &head.slots[left == 0 ? 0 : __builtin_ctz(left)];
@@ -210,15 +214,15 @@ class Partition {
 
   const PartitionCounters& counters() const { return counters_; }
   Mode mode() const { return mode_; }
-  /// Of index and memory together: what it may come to occupy.
+  /// Returns the maximum memory of index and items together.
   uint64_t reserved_bytes() const {
     return index_.bytes() + (log_ ? log_->bytes() : heap_->reserved_bytes());
   }
-  /// The longest value that a Set can store.
+  /// Longest value that Set can store.
   uint32_t max_value_bytes() const { return max_value_bytes_; }
 
  private:
-  /// Header, key and value of a tiny item, which begins at any word.
+  /// Header, key and value of a tiny item, which starts at any word.
   static constexpr uint64_t kPrefetchedBytes = Item::SizeOf(8, 8);
 
   struct Found {
@@ -233,17 +237,17 @@ class Partition {
   Item* ItemAt(Slot slot) const { return reinterpret_cast<Item*>(data_ + OffsetOf(slot)); }
   static bool Holds(const Item& item, Bytes key) {
     if (Item::KeyBytes(item.lengths) != key.size()) return false;
-    // Many keys are a word: in line.
+    // Keys of one word are frequent: inline.
     if (key.size() == 8) [[likely]]
       return LoadWord(*item.words()) == LoadBytes(key.data());
     return HoldsLonger(item, key);
   }
   static bool HoldsLonger(const Item& item, Bytes key);
-  /// Cache mode: in the last quarter of its life.
+  /// Cache mode: returns whether the item is in the last quarter of its life.
   bool IsDue(Slot slot) const {
     return mode_ == Mode::kCache && log_->Age(OffsetOf(slot)) > renewal_age_;
   }
-  /// Of the owner: the key's slot, or null.
+  /// Only for the owner: returns the slot of the key, or null.
   Slot* Find(Bucket& head, uint64_t hash, Bytes key) const {
     const uint64_t tag = TagOf(hash);
     for (Bucket* bucket = &head; bucket != nullptr; bucket = index_.Next(*bucket)) {
@@ -255,28 +259,32 @@ class Partition {
     }
     return nullptr;
   }
-  /// The same, if the item is there at this time.
+  /// Returns the slot of the key if its item has not expired, else null.
   Slot* FindLive(Bucket& head, uint64_t hash, Bytes key, uint32_t now_s);
   const Item* GetItem(Bytes key, uint64_t hash, uint32_t now_s);
-  /// Once through the chain; false: the owner was at it.
+  /// Searches the chain once. Returns false if the owner changed it meanwhile.
   bool TryFind(const Bucket& head, uint32_t version, uint64_t hash, Bytes key, Found* found) const;
-  /// Once; nothing: the owner was at it.
+  /// Tries once. Returns nullopt if the owner changed the chain meanwhile.
   std::optional<Result> TryRead(const Bucket& head, Bytes key, uint64_t hash, uint32_t now_s,
                                 std::span<uint8_t> to, ItemCopy* copy) const;
 
-  /// Takes what `slot` refers to out of the index, counts why, and frees its memory.
+  /// Removes the item of `slot` from the index, counts it as expired or evicted, and frees its
+  /// memory.
   void Forget(Bucket& head, Slot& slot, uint32_t now_s);
-  /// The same, of an item that is gone anyway: without telling readers, or counting why.
+  /// Removes an item without changing the chain's version and without counting it as expired or
+  /// evicted.
   void Remove(Bucket& head, Slot& slot);
-  /// Cache mode: makes an item the newest.
+  /// Cache mode: moves an item to the newest position of the log.
   Item* Renew(Bucket& head, Slot& slot, uint32_t now_s);
-  /// Cache mode: room in the log. What was there leaves the index, but for the item at `kept`.
+  /// Cache mode: allocates `bytes` in the log. Items in the way leave the index, except the one at
+  /// `kept`.
   uint64_t AppendToLog(uint64_t bytes, uint64_t kept, uint32_t now_s);
-  /// Room for an item; in store mode, kNowhere: full. May move `*slot`, if not null.
+  /// Allocates an item. Returns kNowhere if store mode's heap is full. May move `*slot`, if not
+  /// null.
   uint64_t Allocate(uint64_t bytes, Bucket& head, Slot** slot, uint32_t now_s);
-  /// Store mode: forgets expired items of some chains.
+  /// Store mode: removes expired items from some chains.
   void Sweep(uint32_t now_s);
-  /// In place: the value takes as many words as before, or fewer.
+  /// Overwrites an item in place; the new value needs as many words as the old one, or fewer.
   static void Overwrite(Bucket& head, Item& item, size_t key_bytes, Bytes value,
                         Attributes attributes, uint64_t unique) {
     const Change change(head);
@@ -292,8 +300,9 @@ class Partition {
                    Condition condition, uint32_t now_s, uint64_t* unique);
   Result Put(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
              uint64_t expected, uint64_t unique, uint32_t now_s);
-  /// Puts an item whose value is the three parts into new memory, in the place of the one that
-  /// `slot` refers to, if not null. Lengths were checked. False: full.
+  /// Stores an item whose value is the concatenation of the three parts in new memory. It replaces
+  /// the item of `slot`, if not null. The caller has checked the lengths. Returns false if there is
+  /// no memory.
   bool Replace(Bucket& head, uint64_t hash, Slot* slot, Bytes key, const Bytes (&parts)[3],
                Attributes attributes, uint64_t unique, uint32_t now_s);
   Result Extend(Bytes key, uint64_t hash, Bytes front, Bytes back, uint32_t now_s,
@@ -305,12 +314,12 @@ class Partition {
   Mode mode_;
   uint32_t max_value_bytes_ = 0;
   uint64_t renewal_age_ = 0;
-  uint8_t* data_ = nullptr;  ///< Of log or heap.
+  uint8_t* data_ = nullptr;  ///< Memory of log or heap.
   Index index_;
   std::optional<CircularLog> log_;
   std::optional<SegregatedFit> heap_;
   uint64_t last_unique_ = 0;
-  uint32_t sweep_at_ = 0;  ///< The next chain of Sweep.
+  uint32_t sweep_at_ = 0;  ///< Next chain for Sweep.
   PartitionCounters counters_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What any thread may do to a partition while its owner writes.
+// Functions that any thread may call while the owner writes to the partition.
 #include <atomic>
 
 #include "cpu/clock.h"
@@ -43,7 +43,7 @@ std::optional<Result> Partition::TryRead(const Bucket& head, Bytes key, uint64_t
   if (!TryFind(head, version, hash, key, &found)) return std::nullopt;
   if (found.item == nullptr) return Result::kNotFound;
   const Item& item = *found.item;
-  // The lengths were true a moment ago: what is copied lies inside the memory.
+  // The version was unchanged after the lengths were read, so the copy stays within the memory.
   const uint32_t value_bytes = Item::ValueBytes(found.lengths);
   const uint32_t expires_s = LoadWord(item.expires_s);
   *copy = {value_bytes, {LoadWord(item.flags), expires_s}, LoadWord(item.unique)};
@@ -83,7 +83,7 @@ Copied Partition::CopyChain(uint32_t chain, std::span<uint8_t> to, size_t* bytes
       if (slot == 0) continue;
       const Item& item = *ItemAt(slot);
       const uint32_t lengths = LoadWord(item.lengths);
-      // True lengths: what is copied lies inside the memory.
+      // After this check the lengths are valid, so the copy stays within the memory.
       if (!unchanged()) return Copied::kChanged;
       const uint64_t size = CopiedItem::SizeOf(lengths);
       if (used + size <= to.size()) {

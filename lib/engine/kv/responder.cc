@@ -17,7 +17,8 @@ using packet::Datagram;
 
 namespace {
 
-/// Longest answers that a full bucket pays for, at least: of a long one each datagram has headers.
+/// A full bucket pays for at least this many answers of maximum length. One is not enough, because
+/// each datagram of an answer also costs headers.
 constexpr uint32_t kAnswersOfABurst = 2;
 
 uint64_t WorkersShare(uint64_t rate, uint32_t workers) { return (rate + workers - 1) / workers; }
@@ -132,7 +133,7 @@ Service Responder::ServeHandoff(Handoff& handoff) {
   const uint8_t* const frame = handoff.frame.data();
   const Bytes payload(frame + datagram_.payload, datagram_.payload_bytes);
   const Protocol protocol = ProtocolOf(datagram_.port);
-  ForgetSteps();  // No frame is planned while there are handoffs.
+  ForgetSteps();  // No frame is planned while handoffs are served.
   if (protocol == Protocol::kMica) {
     steps_count_ = PlanMica(payload, exchange_.position, access_, steps_.data());
     ahead_.set_end(steps_.data() + steps_count_);
@@ -154,7 +155,7 @@ Service Responder::ServeHandoff(Handoff& handoff) {
 Service Responder::Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place,
                             Protocol protocol, std::span<const MicaStep> steps) {
   const Bytes payload(frame + datagram_.payload, datagram_.payload_bytes);
-  exchange_.now_s = now_s_ + 1;  // 0 stands for never.
+  exchange_.now_s = now_s_ + 1;  // 0 means "never".
   exchange_.unix_s = options_.unix_epoch_s + now_s_;
   ahead_.Fetch(steps.data());
   const Progress progress = protocol == Protocol::kMica
@@ -165,7 +166,7 @@ Service Responder::Continue(const uint8_t* frame, uint32_t replied, std::span<ui
     return {.outcome = Outcome::kForeign, .owner = exchange_.owner};
   }
   if (replied_ == 0) return {.outcome = Outcome::kServed};
-  // Nobody needs leave for what is no longer than the request.
+  // An answer that is not longer than its request needs no check.
   if (replied_ > datagram_.payload_bytes && !MayAnswer(frame, protocol)) {
     Increase(counters_->withheld, uint64_t{1});
     return {.outcome = Outcome::kWithheld};
@@ -174,7 +175,7 @@ Service Responder::Continue(const uint8_t* frame, uint32_t replied, std::span<ui
   return BuildMemcached(frame, in_place);
 }
 
-// Without the padding of short frames, which only makes the ratio smaller.
+// Ignores the padding of short frames, which would only reduce the ratio.
 bool Responder::MayAnswer(const uint8_t* frame, Protocol protocol) {
   const uint32_t in = datagram_.payload + datagram_.payload_bytes;
   const uint32_t out = protocol == Protocol::kMica
@@ -185,7 +186,8 @@ bool Responder::MayAnswer(const uint8_t* frame, Protocol protocol) {
   return excess_.Allow(in, out, [&] { return SourceOf(frame); });
 }
 
-// An IPv4 address, or the upper half of an IPv6 address: all of the lower is one host's.
+// Uses the IPv4 address, or the upper half of the IPv6 address: one host can own all of the lower
+// half.
 uint64_t Responder::SourceOf(const uint8_t* frame) const {
   const uint8_t* const ip = frame + datagram_.l3;
   const uint64_t source =
@@ -225,9 +227,9 @@ Progress Responder::ContinueMemcached(Bytes payload, uint32_t replied) {
   return progress;
 }
 
-// Several datagrams are all sent, so that they leave in their order: the frame's own answer may
-// leave before or after them. Each has its header where the bytes of the one before were, which
-// have left.
+// Sends all of several datagrams through the outbox so that they stay in order; the answer that
+// replaces the frame could leave before or after them. The header of each datagram overwrites the
+// end of the previous one, which was already sent.
 Service Responder::BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place) {
   const auto request =
       *memcached::ReadUdpFrame({frame + datagram_.payload, datagram_.payload_bytes});
@@ -254,7 +256,7 @@ Service Responder::Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes,
   uint8_t* start = payload - datagram_.payload;
   if (length <= in_place.size()) {
     start = in_place.data();
-    // A reply over its requests is there already, and fits.
+    // A reply over its requests is already in place and fits.
     if (start + datagram_.payload != payload) {
       std::memcpy(start + datagram_.payload, payload, bytes);
     }

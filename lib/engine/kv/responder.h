@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a frame to its answer: which protocol, what it says, where the answer lies. One worker's.
+// Turns a frame into its answer: finds the protocol, serves the requests and builds the answer
+// frame. Used by one worker.
 //
-// Frames are planned some requests before they are served, so that what those want of memory is
-// fetched for many of them at once (MICA, NSDI'14, section 4.4), whatever frames they are in:
+// Frames are planned some requests before they are served, so that their memory is prefetched for
+// many requests at once (MICA, NSDI'14, section 4.4), even across frames:
 //
-//   Plan    finds the requests of a frame, and fetches the buckets of their keys
-//   Serve   answers a frame, and fetches the items of requests that are planned behind it
+//   Plan    finds the requests of a frame and prefetches the buckets of their keys
+//   Serve   answers a frame and prefetches the items of later planned requests
 //
 //                               time ->
 //   requests of a frame   ... plan: buckets .. items .. answer ...
 //   of the next                   plan: buckets .. items .. answer ...
 //
-// Nothing is done to the store before Serve, which takes frame after frame in their order.
+// Only Serve changes the store; it serves the frames in order.
 #pragma once
 
 #include <array>
@@ -32,31 +33,32 @@
 
 namespace sluice::engine::kv {
 
-/// What is served where.
+/// The protocols, their ports and limits.
 struct ServiceOptions {
-  uint16_t memcached_port = 11211;  ///< 0: not served.
-  /// MICA's protocol: partition p at this port plus p, so that ports can be steered. 0: not.
+  uint16_t memcached_port = 11211;  ///< 0 disables the protocol.
+  /// MICA's protocol: partition p has this port plus p, so that the NIC can steer by port. 0
+  /// disables it.
   uint16_t mica_port = 1024;
   uint32_t mtu = 1500;
-  /// Longest answer to one datagram of memcached's, in bytes of its protocol. Of this length, it
-  /// is never too short for a value that was set by one datagram.
+  /// Longest answer to one datagram of memcached's protocols, without UDP headers. The default is
+  /// long enough for any value that one datagram can set.
   uint32_t max_reply_bytes = 2048;
   GateOptions gate;
-  /// What answers to one source may have beyond three times its requests (excess.h), frames with
-  /// their headers, of all workers together; 0: not bounded. Saved up for a second at most.
+  /// Limit for answers to one source beyond three times its requests (excess.h), in bytes of frames
+  /// with headers, for all workers together; 0: unlimited. The bucket holds one second's bytes.
   uint64_t excess_bytes_per_s = 64'000'000;
-  uint32_t unix_epoch_s = 0;  ///< Seconds since 1970 when the workers' clock was 0.
-  ServerFacts facts;          ///< What memcached's clients are told; the port is the one above.
+  uint32_t unix_epoch_s = 0;  ///< Seconds since 1970 at time 0 of the workers' clock.
+  ServerFacts facts;          ///< Reported to memcached's clients; udp_port is memcached_port.
 };
 
 enum class Outcome : uint8_t {
-  kAnswered,    ///< By one frame: Service::data, length.
-  kServed,      ///< Nothing to send, or it is sent.
-  kForeign,     ///< Service::owner must go on.
-  kOther,       ///< Not for us.
-  kUnfit,       ///< Not to be answered: Service::kind says why, kUdp being the protocol's refusal.
-  kTurnedAway,  ///< Not to be answered, whatever it says: Service::refusal.
-  kWithheld,    ///< Served, but its answer is more than its source may be sent.
+  kAnswered,    ///< The answer is one frame: Service::data, length.
+  kServed,      ///< Nothing to send, or already sent.
+  kForeign,     ///< Service::owner must continue.
+  kOther,       ///< Not for this server.
+  kUnfit,       ///< Drop: Service::kind is the reason; kUdp: the protocol rejected it.
+  kTurnedAway,  ///< Drop before parsing the request: Service::refusal.
+  kWithheld,    ///< Served, but the answer exceeds the limit of its source.
 };
 
 struct Service {
@@ -70,18 +72,19 @@ struct Service {
 
 class Responder {
  public:
-  /// `cycles_per_second` of the workers' clock. Main thread, before workers work.
+  /// `cycles_per_second` is the frequency of the workers' clock. Call it in the main thread before
+  /// workers run.
   Responder(Store& store, uint32_t worker, const ServiceOptions& options,
             uint64_t cycles_per_second);
 
   void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
-  /// Of the workers' clock, in cycles. Before the first Serve.
+  /// Sets the time of the workers' clock in cycles. Call it before the first Serve.
   void SetTime(uint64_t now) {
     excess_.SetTime(now);
     now_s_ = static_cast<uint32_t>(now / cycles_per_second_);
   }
 
-  /// Whether another frame, if there is one, should be planned before the next is served. Always,
+  /// Returns whether the next frame should be planned before the next planned one is served. True
   /// if none is planned.
   bool WantsMore() const {
     const uint32_t frames = planned_count_ - served_count_;
@@ -90,72 +93,77 @@ class Responder {
     const Planned& next = planned_[served_count_ % kPlanned];
     return steps_count_ - (next.first + next.steps) < kRequestsAhead;
   }
-  /// Looks at a frame that will be served. If WantsMore.
+  /// Plans a frame, which must be served later. Call it only if WantsMore.
   void Plan(const uint8_t* frame, uint32_t length);
-  /// Serves the datagram in the next of the frames that were planned, which has `tailroom` bytes
-  /// behind it. An answer lies in the frame or in this object, until the next call. An answer of
-  /// several datagrams goes to the outbox.
+  /// Serves the datagram in the next planned frame, which has `tailroom` bytes after its end. The
+  /// answer is in the frame or in this object, valid until the next call. An answer of several
+  /// datagrams goes to the outbox.
   Service Serve(uint8_t* frame, uint32_t length, uint32_t tailroom);
-  /// After kForeign: writes down where the exchange stands. False: too long for a handoff.
+  /// Stores the state of the exchange in `handoff` after kForeign. Returns false if it is too long.
   bool Pack(const uint8_t* frame, uint32_t length, Handoff& handoff);
-  /// Goes on with what another worker began: kServed, or kForeign, written down again.
+  /// Continues the exchange of another worker. Returns kServed, or kForeign after storing the new
+  /// state in `handoff`.
   Service ServeHandoff(Handoff& handoff);
 
-  /// Between bursts: what a live snapshot wants of this worker, at most one chain.
+  /// Copies at most one chain that a live snapshot requested from this worker. Call it between
+  /// bursts.
   void ServeSnapshot() { chain_request_->Serve(); }
 
   const ResponderCounters& counters() const { return *counters_; }
 
  private:
-  /// Headers and memcached's own, in front of a reply.
+  /// Room for network headers and memcached's header before a reply.
   static constexpr uint32_t kFrontBytes = 128;
   static constexpr uint32_t kMinFrameBytes = 60;
-  /// Requests that are planned behind the frame that is served next: until the first of them is
-  /// served, its bucket comes, and then its item. Chosen by measurement, as is ItemsAhead::kSteps.
+  /// Planned requests between the frame served next and the last planned one, so that bucket and
+  /// item arrive before the first of them is served. Chosen by measurement, as is
+  /// ItemsAhead::kSteps.
   static constexpr uint32_t kRequestsAhead = 48;
   static_assert(kRequestsAhead > ItemsAhead::kSteps);
-  /// Frames that are planned at a time.
+  /// Maximum number of planned frames.
   static constexpr uint32_t kPlanned = 64;
-  /// Of steps, behind which no frame begins: then all are served before others are planned. What is
-  /// in use must stay in a first-level cache.
+  /// No frame is planned if there are this many steps; all steps are then served first. The steps
+  /// in use must fit into a first-level cache.
   static constexpr uint32_t kSteps = 256;
 
   enum class Protocol : uint8_t { kNone, kMica, kMemcached };
 
-  /// What Plan found in a frame.
+  /// Result of Plan for a frame.
   struct Planned {
     packet::Datagram datagram;
-    Outcome outcome = Outcome::kOther;  ///< If it is not kServed, there is nothing to serve.
+    Outcome outcome = Outcome::kOther;  ///< Not kServed: there is nothing to serve.
     Refusal refusal = Refusal::kNone;
     Protocol protocol = Protocol::kNone;
-    uint32_t first = 0;  ///< Of its steps.
+    uint32_t first = 0;  ///< Index of the first step.
     uint32_t steps = 0;
   };
 
   Protocol ProtocolOf(uint16_t port) const;
-  /// Adds its steps. Of memcached's requests, there is one at most: of the first that has a key.
+  /// Adds the steps of a datagram. memcached's protocols have at most one, for the first request
+  /// with a key.
   void PlanSteps(Bytes payload, Protocol protocol);
   void ForgetSteps() {
     steps_count_ = 0;
     ahead_.Begin(steps_.data());
   }
-  /// Serves what is left of `exchange_`, whose reply has `replied` bytes behind front(). `steps`:
-  /// of MICA's requests.
+  /// Serves the remaining requests of `exchange_`, whose reply has `replied` bytes at front().
+  /// `steps` are those of MICA's requests.
   Service Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place,
                    Protocol protocol, std::span<const MicaStep> steps);
-  /// Writes down where the exchange stands, for another worker.
+  /// Stores the state of the exchange for another worker.
   void PackProgress(Handoff& handoff);
-  /// The same by the protocol: `payload` is UDP's. The reply has replied_ bytes then.
+  /// Serve the remaining requests with one protocol. `payload` is UDP's. Afterwards the reply has
+  /// replied_ bytes.
   Progress ContinueMica(Bytes payload, uint32_t replied, std::span<uint8_t> in_place,
                         std::span<const MicaStep> steps);
   [[gnu::noinline]] Progress ContinueMemcached(Bytes payload, uint32_t replied);
-  /// Whether the sender of `datagram_` may be sent the reply; takes what it costs.
+  /// Returns whether the reply may be sent to the sender of `datagram_`, and charges its cost.
   [[gnu::noinline]] bool MayAnswer(const uint8_t* frame, Protocol protocol);
   uint64_t SourceOf(const uint8_t* frame) const;
   Service BuildMemcached(const uint8_t* frame, std::span<uint8_t> in_place);
-  /// An answer to `datagram_`, which lies in `frame`: headers and `payload`. In `in_place` if it
-  /// fits, else in this object, where `payload` lies, over what is in front of it. `only`: no
-  /// other answers the same request.
+  /// Builds an answer to `datagram_`, which is in `frame`: headers and `payload`. Uses `in_place`
+  /// if the answer fits there, else writes the headers before `payload` in this object. `only`: the
+  /// answer has no further datagrams.
   Service Build(const uint8_t* frame, uint8_t* payload, uint32_t bytes, std::span<uint8_t> in_place,
                 bool only);
   void Send(const uint8_t* frame, uint32_t length);
@@ -169,20 +177,20 @@ class Responder {
   Gate gate_;
   Excess excess_;
   uint32_t now_s_ = 0;
-  packet::Datagram datagram_;  ///< Being answered.
+  packet::Datagram datagram_;  ///< The datagram that is being answered.
   Exchange exchange_;
-  uint8_t* reply_ = nullptr;  ///< To it, behind front(), or where the request was.
-  uint32_t replied_ = 0;      ///< Bytes of it.
+  uint8_t* reply_ = nullptr;  ///< The reply: at front(), or in the memory of the request.
+  uint32_t replied_ = 0;      ///< Bytes of the reply.
   std::unique_ptr<uint8_t[]> buffer_;
   std::array<Planned, kPlanned> planned_;
   uint32_t planned_count_ = 0;
   uint32_t served_count_ = 0;
-  /// Of all planned frames, behind one another. The last may have as many as a datagram can.
+  /// Steps of all planned frames in order. The last frame may have as many steps as a datagram can.
   std::array<MicaStep, kSteps + kMicaMaxMessages> steps_;
   uint32_t steps_count_ = 0;
   ItemsAhead ahead_;
-  std::shared_ptr<ResponderCounters> counters_;  ///< Store::traffic has it, too.
-  std::shared_ptr<ChainRequest> chain_request_;  ///< And Store::chain_requests this.
+  std::shared_ptr<ResponderCounters> counters_;  ///< Shared with Store::traffic.
+  std::shared_ptr<ChainRequest> chain_request_;  ///< Shared with Store::chain_requests.
 };
 
 }  // namespace sluice::engine::kv

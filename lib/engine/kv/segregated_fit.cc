@@ -37,7 +37,7 @@ void SegregatedFit::Clear() {
   allocated_ = 0;
   for (uint64_t at = 0; at < bytes_;) {
     uint64_t size = std::min(bytes_ - at, kMaxBlock);
-    // What is left must be a block, too.
+    // The remainder must be large enough for a block.
     if (const uint64_t left = bytes_ - at - size; left != 0 && left < kMinBlock) size -= kMinBlock;
     StoreWord(block(at).head, Head(size, at != 0, true));
     Insert(at, size);
@@ -76,7 +76,7 @@ void SegregatedFit::Unlink(uint64_t offset) {
 }
 
 std::optional<uint64_t> SegregatedFit::Find(uint64_t bytes) const {
-  // Every block of a higher class is long enough; of this one, some.
+  // All blocks of higher classes are long enough, but only some of this class.
   const uint32_t list = ClassOf(bytes);
   uint64_t at = first_[list];
   for (int i = 0; i < kTries && at != kNone; ++i, at = block(at).next) {
@@ -161,7 +161,7 @@ bool SegregatedFit::IsConsistent() const {
     if (size < kMinBlock || size > bytes_ - at) return false;
     if (((head & 2) != 0) != previous_free) return false;
     const bool is_free = head & 1;
-    // Where stretches meet, what is left of one may lie beside a free one.
+    // A short remainder at the border of two initial blocks may be next to a free block.
     if (is_free && previous_free && bytes_ <= kMaxBlock) return false;
     if (is_free) {
       if (footer(at + size) != size) return false;

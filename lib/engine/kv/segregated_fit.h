@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A heap in one stretch of memory: lists of free blocks by size, neighbours that are free become
-// one at once (MICA, NSDI'14, section 4.3.1; the classes are those of TLSF, ECRTS'04). Used by
-// one thread; others may look at blocks, even freed ones, by the word.
+// A heap in one memory area: lists of free blocks by size; adjacent free blocks are merged
+// immediately (MICA, NSDI'14, section 4.3.1; the classes are those of TLSF, ECRTS'04). Used by one
+// thread; others may load words of blocks, even of freed ones.
 //
-// A block starts with a head of 32 bits that the user leaves alone; of a free one, the two words
-// behind the head's are the neighbours in its list, and the last word is the size.
+// A block starts with a head of 32 bits, which the user must not write. In a free block, the two
+// words after that of the head are the links of its list, and the last word is the size.
 #pragma once
 
 #include <array>
@@ -19,43 +19,44 @@ namespace sluice::engine::kv {
 class SegregatedFit {
  public:
   static constexpr uint64_t kMinBlock = 32;
-  /// Longest block: what a head can say. Longer stretches are several.
+  /// Longest block that a head can encode. Larger memory areas consist of several blocks.
   static constexpr uint64_t kMaxBlock = uint64_t{4} << 30;
 
-  /// `bytes`, rounded down to a multiple of 8, at least 4096. Throws std::bad_alloc.
+  /// Reserves `bytes`, rounded down to a multiple of 8, at least 4096. Throws std::bad_alloc.
   explicit SegregatedFit(uint64_t bytes);
 
-  /// As Mapping::Take.
+  /// See Mapping::Take.
   void TakePages() { mapping_.Take(bytes_); }
 
   uint8_t* data() const { return mapping_.data(); }
   uint64_t bytes() const { return bytes_; }
   uint64_t reserved_bytes() const { return mapping_.bytes(); }
 
-  /// The offset of a block of at least `bytes`, the head among them; nothing: there is none.
-  /// Takes bounded time: of blocks that may be a little short, it tries a few.
+  /// Returns the offset of a block of at least `bytes`, including the head, or nullopt if there is
+  /// none. The time is bounded: among blocks that may be too short, only a few are tried.
   std::optional<uint64_t> Allocate(uint64_t bytes);
   void Free(uint64_t offset);
-  /// Frees what a block has behind its first `bytes`, if it is a block's worth.
+  /// Frees the part of a block after its first `bytes` if that part is large enough for a block.
   void Shrink(uint64_t offset, uint64_t bytes);
-  /// All that is allocated, with what is lost to fragments inside blocks.
+  /// Returns the allocated bytes, including unused bytes in blocks.
   uint64_t allocated_bytes() const { return allocated_; }
   void Clear();
 
-  /// Whether heads, sizes, lists and neighbours agree: for tests, walks everything.
+  /// For tests: returns whether heads, sizes, lists and neighbours are consistent. Visits all
+  /// blocks.
   bool IsConsistent() const;
 
  private:
-  // Up to 512 bytes a class for each multiple of 8, above 8 for each power of two.
+  // One class per multiple of 8 up to 512 bytes, eight classes per power of two above.
   static constexpr uint32_t kExact = 64;
   static constexpr uint32_t kClasses = kExact + (33 - 9) * 8;
   static constexpr uint32_t kWords = (kClasses + 63) / 64;
   static constexpr uint64_t kNone = ~uint64_t{0};
 
   struct Block {
-    uint32_t head;  ///< Size, a multiple of 8, / 8 << 2 | previous is free << 1 | free.
+    uint32_t head;  ///< Size / 8 << 2 | previous is free << 1 | free; the size is a multiple of 8.
     uint32_t user;
-    uint64_t next;  ///< Of the list. kNone: no more.
+    uint64_t next;  ///< Links of the list; kNone at its end.
     uint64_t before;
   };
 
@@ -66,7 +67,7 @@ class SegregatedFit {
   static uint32_t Head(uint64_t bytes, bool previous_free, bool free) {
     return static_cast<uint32_t>(bytes / 8) << 2 | uint32_t{previous_free} << 1 | uint32_t{free};
   }
-  /// The bit of the block behind, if there is one.
+  /// Sets the "previous is free" bit of the next block, if there is one.
   void TellNext(uint64_t end, bool free);
   void Insert(uint64_t offset, uint64_t bytes);
   void Unlink(uint64_t offset);
@@ -76,7 +77,7 @@ class SegregatedFit {
   Mapping mapping_;
   uint64_t allocated_ = 0;
   std::array<uint64_t, kClasses> first_;
-  std::array<uint64_t, kWords> filled_;  ///< A bit for each class that is not empty.
+  std::array<uint64_t, kWords> filled_;  ///< A bit for each class whose list is not empty.
 };
 
 }  // namespace sluice::engine::kv

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The server of one worker: finds the requests in frames, serves those that it may, hands the
-// others to their owners, answers in place where the answer fits. A nic::BurstEngine.
+// Key-value server of one worker, a nic::BurstEngine: finds the requests in frames, serves those
+// that it may, hands the others to their owners, and answers in place if the answer fits.
 #pragma once
 
 #include <array>
@@ -21,16 +21,16 @@ template <HandoffQueue Q>
 class Server {
  public:
   enum Reason : uint8_t {
-    kMalformed,    ///< A header does not fit, or contradicts another.
-    kFragment,     ///< Fragments of datagrams are not put together.
+    kMalformed,    ///< A header does not fit or contradicts another.
+    kFragment,     ///< Fragments are not reassembled.
     kOptions,      ///< IPv4 options or IPv6 extension headers.
-    kBadChecksum,  ///< UDP's; over IPv6 also none.
-    kRefused,      ///< No request of the port's protocol.
-    kNoHandoff,    ///< Another worker's, and everything is under way to it already.
-    kNotOurs,      ///< Refusal::kNotOurs and its like.
+    kBadChecksum,  ///< Wrong UDP checksum; over IPv6 also a missing one.
+    kRefused,      ///< Not a request of the port's protocol.
+    kNoHandoff,    ///< For another worker, but no handoff is free.
+    kNotOurs,      ///< These three are Refusal's values.
     kBadSource,
     kBadPort,
-    kWithheld,  ///< Served, but the answer is more than its source may be sent.
+    kWithheld,  ///< Served, but the answer exceeds the limit of its source.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
@@ -38,16 +38,17 @@ class Server {
       "no_handoff", "not_ours", "bad_source", "bad_source_port", "withheld"};
   static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
 
-  /// `store` and what `queue` refers to outlive the server. `cycles_per_second` of `now`.
+  /// `store` and the objects that `queue` refers to must outlive the server. `cycles_per_second` is
+  /// the frequency of the `now` arguments.
   Server(Store& store, uint32_t worker, const ServiceOptions& options, Q queue,
          uint64_t cycles_per_second)
       : responder_(store, worker, options, cycles_per_second), handoffs_(std::move(queue)) {}
 
-  /// Before the first ProcessBurst.
+  /// Call it before the first ProcessBurst.
   void set_outbox(packet::Outbox outbox) { responder_.set_outbox(outbox); }
 
-  /// Between bursts: takes up the time, and serves what other workers handed over and what a
-  /// snapshot asks for.
+  /// Updates the time, and serves handoffs of other workers and requests of a snapshot. Call it
+  /// between bursts.
   void AtRest(uint64_t now) {
     responder_.SetTime(now);
     responder_.ServeSnapshot();
@@ -63,11 +64,11 @@ class Server {
     }
   }
 
-  /// Each frame in its turn, while those behind it are planned and fetched.
+  /// Serves the frames in order while later ones are planned and prefetched.
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t /*now*/) {
-    uint32_t fetched = 0, planned = 0;  // Frames.
-    uint32_t lines = 0;                 // Of those that are fetched and not planned.
+    uint32_t fetched = 0, planned = 0;  // Number of frames.
+    uint32_t lines = 0;                 // Lines of frames that are prefetched but not planned.
     for (uint32_t number = 0; number < burst.size(); ++number) {
       while (planned < burst.size() && responder_.WantsMore()) {
         while (fetched < burst.size() && lines < kLinesAhead) lines += Fetch(burst.At(fetched++));
@@ -84,15 +85,17 @@ class Server {
   const Responder& responder() const { return responder_; }
 
  private:
-  /// A burst's worth: handoffs must not keep frames waiting.
+  /// As many as a burst has, so that handoffs do not delay frames for long.
   static constexpr uint32_t kHandoffsAtRest = 64;
   static constexpr uint32_t kLineBytes = 64;
-  /// Lines of frames on their way to be planned: about as many as a core fetches at a time. The
-  /// walk through requests goes from length to length, and would wait for each line in turn.
+  /// Cache lines of frames to prefetch before they are planned: about the number of loads that a
+  /// core can have outstanding. Planning follows the requests by their lengths and would stall on
+  /// each line.
   static constexpr uint32_t kLinesAhead = 32;
 
   static uint32_t LinesOf(uint32_t length) { return (length + kLineBytes - 1) / kLineBytes; }
-  /// To be written to: answers are, over their requests. Returns how many lines.
+  /// Prefetches a frame for writing, because answers overwrite their requests. Returns the number
+  /// of lines.
   static uint32_t Fetch(const packet::Frame& frame) {
     const uint32_t lines = LinesOf(frame.length);
     for (uint32_t i = 0; i < lines; ++i) __builtin_prefetch(frame.data + i * kLineBytes, 1);

@@ -35,7 +35,7 @@ class File {
   File(const File&) = delete;
 
   bool is_open() const { return descriptor_ >= 0; }
-  /// Fewer than `bytes` only at the end of the file; nothing: it cannot be read.
+  /// Reads `bytes`, or fewer at the end of the file. Returns nullopt on error.
   std::optional<size_t> Read(void* data, size_t bytes) const {
     size_t all = 0;
     while (all < bytes) {
@@ -52,8 +52,9 @@ class File {
   int descriptor_;
 };
 
-/// Calls `see(record, key, value)` for each record of a file, block by block as each is found to
-/// be whole; false, with a reason, as soon as one is not, or `see` is false.
+/// Calls `see(record, key, value)` for each record of a file, block by block after each block's
+/// checksum was verified. Stops and returns false with a reason if a block is corrupt or `see`
+/// returns false.
 class Reader {
  public:
   using See = std::function<bool(const Record&, Bytes key, Bytes value)>;
@@ -70,7 +71,7 @@ class Reader {
       return Fail(absl::StrCat("version ", header.version, ", not ", kSnapshotHeader.version));
     }
     uint64_t items = 0;
-    uint64_t newest = 0;  // Unique of all records.
+    uint64_t newest = 0;  // Largest unique of all records.
     std::vector<uint8_t> bytes;
     for (uint64_t block = 0;; ++block) {
       SnapshotBlock head;
@@ -186,7 +187,7 @@ bool ReadSnapshot(const std::string& path, std::span<Partition> partitions,
         const KeyHash where = hash(key);
         Partition& partition =
             partitions[PartitionOf(where.route, static_cast<uint32_t>(partitions.size()))];
-        // A time that the clock cannot say does not come.
+        // An expiry beyond the range of the clock becomes "never".
         const bool ends = record.seconds_left != 0 && record.seconds_left <= UINT32_MAX - now_s;
         const uint32_t expires_s = ends ? now_s + record.seconds_left : 0;
         const Result result = partition.Restore(key, where.index, value, {record.flags, expires_s},

@@ -4,13 +4,14 @@
 //
 //   header    "SLUICEKV", u32 version 1, u32 0
 //   block     u32 bytes of records, u32 records, u64 XXH3 of the records, seeded with the number
-//             of the block (0, 1, …) so that none is missing or moved
-//   record    u32 value bytes << 8 | key bytes, u32 flags, u32 seconds left to live (0: for ever),
+//             of the block (0, 1, …) so that missing and moved blocks are detected
+//   record    u32 value bytes << 8 | key bytes, u32 flags, u32 seconds to live (0: no expiry),
 //             u32 0, u64 unique (not 0), key, value
-//   end       a block of two u64 instead of records, said to be 0 of them: items of all blocks,
-//             last unique that was given, at most 2^63 and not below any item's; then nothing more
+//   end       a block with 0 records that contains two u64: number of items of all blocks, and the
+//             last unique that was assigned, at most 2^63 and not below any item's. The file ends
+//             here.
 //
-// Seconds left to live do not pass while an item is in the file.
+// The seconds to live do not decrease while an item is in the file.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +24,18 @@
 
 namespace sluice::engine::kv {
 
-/// Writes what is there at `now_s`. The file is complete, or not there, or what it was before: it
-/// is written beside `path` (path + ".new"), synced and renamed. False: `error` says why. The
-/// owners of the partitions must rest.
+/// Writes the items that exist at `now_s`. The file is written to path + ".new", synced and renamed
+/// to `path`, so `path` is either complete or unchanged. Returns false with the reason in `error`.
+/// The owners of the partitions must be at rest.
 bool WriteSnapshot(const std::string& path, std::span<const Partition> partitions, uint32_t now_s,
                    std::string* error);
 
-/// Sets all items of a file. `hash` tells the partition, of which there may be another number now,
-/// and the place in it: HashOf with the store's secret, or, if clients are trusted to hash, what
-/// they do. Items that are there already stay unless the file has their keys. Uniques to come are
-/// greater than all that were given before. Nothing of a file that is not whole is set. False:
-/// `error` says why; and how many items were set, if they did not all fit.
+/// Sets all items of a file. `hash` computes the partition and the hash in its index: HashOf with
+/// the store's secret, or the client's hash if clients are trusted. The number of partitions may
+/// differ from that of the writer. Existing items stay unless the file contains their keys. Later
+/// uniques are greater than all earlier ones. If the file is not valid as a whole, nothing is set.
+/// Returns false with the reason in `error`, which contains the number of set items if not all
+/// fitted.
 bool ReadSnapshot(const std::string& path, std::span<Partition> partitions,
                   const std::function<KeyHash(Bytes key)>& hash, uint32_t now_s,
                   std::string* error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes the file of a snapshot, whose format is in snapshot.h: the one that is there stays until
-// the new one is whole.
+// Writes a snapshot file in the format of snapshot.h. An existing file stays until the new one is
+// complete.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace sluice::engine::kv {
 
-// The file's layout, little-endian.
+// Layout of the file, little-endian.
 
 struct SnapshotHeader {
   char magic[8];
@@ -29,7 +29,7 @@ struct SnapshotBlock {
 };
 
 struct SnapshotRecord {
-  uint32_t lengths;  ///< As Item's.
+  uint32_t lengths;  ///< See Item.
   uint32_t flags;
   uint32_t seconds_left;
   uint32_t zero;
@@ -41,7 +41,8 @@ struct SnapshotEnd {
   uint64_t last_unique;
 };
 
-/// So many changes no store lives to see: those to come find numbers left.
+/// Upper limit of uniques in a file. No store makes this many changes, so the remaining uniques
+/// suffice for later changes.
 inline constexpr uint64_t kMaxUnique = uint64_t{1} << 63;
 inline constexpr size_t kSnapshotBlockBytes = size_t{1} << 20;
 
@@ -50,13 +51,13 @@ class SnapshotWriter {
   explicit SnapshotWriter(const std::string& path);
 
   void Add(Bytes key, const ItemView& item, uint32_t now_s);
-  /// Nothing was added that could not be written.
+  /// Returns whether all items so far could be written.
   bool good() const { return file_.good(); }
   uint64_t items() const { return items_; }
-  /// The largest unique of all items.
+  /// Returns the largest unique of all items.
   uint64_t newest() const { return newest_; }
-  /// Nothing follows: the file takes the place of an older one. False: `error` says why not, in one
-  /// line.
+  /// Completes the file and renames it to its final path. Returns false with a reason of one line
+  /// in `error`.
   bool Finish(uint64_t last_unique, std::string* error);
 
  private:

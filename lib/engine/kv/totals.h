@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What all workers and partitions of a store have counted, added up. Any thread, while workers
-// count.
+// Sums the counters of all workers and partitions of a store. Any thread may call it while workers
+// run.
 #pragma once
 
 #include "engine/kv/access.h"
@@ -10,7 +10,7 @@
 
 namespace sluice::engine::kv {
 
-/// Adds a worker's, or a partition's, as they are now.
+/// Adds the present counters of a worker or partition to `sum`.
 void Add(ResponderCounters* sum, const ResponderCounters& more);
 void Add(PartitionCounters* sum, const PartitionCounters& more);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that one thread writes while others read it, by the word: relaxed, so that a reader may
-// see a mixture of two states, and finds out by a version (index.h). Words are little-endian.
+// Word access to memory that one thread writes while others read it. All accesses are relaxed: a
+// reader may see a mixture of two states and must check a version (index.h). Words are
+// little-endian.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,7 @@ template <typename T>
 void StoreWord(T& to, T value) {
   std::atomic_ref<T>(to).store(value, std::memory_order_relaxed);
 }
-/// Of a value that this thread alone writes.
+/// Adds to a value that only the calling thread writes.
 template <typename T>
 void Increase(T& value, T by) {
   StoreWord(value, static_cast<T>(value + by));
@@ -37,7 +38,7 @@ inline uint64_t LoadBytes(const uint8_t* from) {
   return word;
 }
 
-/// `bytes` < 8 of them, zeros above; reads no more.
+/// Loads `bytes` < 8 bytes into a word padded with zeros. Does not read beyond them.
 inline uint64_t LoadPart(const uint8_t* from, size_t bytes) {
   if (bytes >= 4) {
     uint32_t low, high;
@@ -50,7 +51,7 @@ inline uint64_t LoadPart(const uint8_t* from, size_t bytes) {
          uint64_t{from[bytes - 1]} << (8 * (bytes - 1));
 }
 
-/// Whether words at `words` are `bytes`, zeros up to the end of the last word.
+/// Returns whether the words at `words` equal `bytes`, padded with zeros to a full word.
 inline bool EqualWords(const uint64_t* words, Bytes bytes) {
   const uint8_t* from = bytes.data();
   size_t left = bytes.size();
@@ -60,7 +61,7 @@ inline bool EqualWords(const uint64_t* words, Bytes bytes) {
   return left == 0 || LoadWord(*words) == LoadPart(from, left);
 }
 
-/// Copies `bytes` bytes out of words.
+/// Copies `bytes` bytes from words.
 inline void CopyFromWords(uint8_t* to, const uint64_t* words, size_t bytes) {
   for (; bytes >= 8; bytes -= 8, to += 8, ++words) {
     const uint64_t word = LoadWord(*words);
@@ -71,7 +72,7 @@ inline void CopyFromWords(uint8_t* to, const uint64_t* words, size_t bytes) {
   std::memcpy(to, &word, bytes);
 }
 
-/// Writes bytes behind one another as words, and zeros up to the end of the last.
+/// Writes byte sequences contiguously as words; pads the last word with zeros.
 class WordWriter {
  public:
   explicit WordWriter(uint64_t* to) : to_(to) {}
@@ -99,7 +100,7 @@ class WordWriter {
     }
     filled_ = filled % 8;
   }
-  /// Returns the place behind the last word.
+  /// Returns the address after the last word.
   uint64_t* Finish() {
     if (filled_ != 0) StoreWord(*to_++, pending_);
     pending_ = 0;
@@ -110,7 +111,7 @@ class WordWriter {
  private:
   uint64_t* to_;
   uint64_t pending_ = 0;
-  size_t filled_ = 0;  ///< Bytes of `pending_`; the others are 0.
+  size_t filled_ = 0;  ///< Valid bytes of `pending_`; the others are 0.
 };
 
 }  // namespace sluice::engine::kv
