@@ -14,7 +14,7 @@
 
 namespace sluice::engine::kv {
 
-/// Precedes each key and value of a copy. There is no padding between items.
+/// Precedes each key and value of a copy. Items are not padded.
 struct CopiedItem {
   uint32_t lengths;  ///< See Item.
   uint32_t flags;
@@ -49,7 +49,7 @@ class ChainRequest {
  public:
   // Only for the asking thread:
 
-  /// Starts a request. There must be no unanswered one. `to` belongs to the owner until Answer
+  /// Starts a request. The previous one must be answered. `to` belongs to the owner until Answer
   /// returns a result or Withdraw succeeds.
   void Ask(const Partition& partition, uint32_t chain, std::span<uint8_t> to) {
     partition_ = &partition;

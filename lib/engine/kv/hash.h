@@ -24,7 +24,7 @@ struct KeyHash {
 };
 
 /// 64-bit XXH3 with a fixed seed. A key of 8 bytes, a frequent length, costs a dozen instructions:
-/// the seed's part is precomputed, and there is no branch on the length (XXH3_len_4to8_64b in
+/// the seed's part is precomputed, and it does not branch on the length (XXH3_len_4to8_64b in
 /// xxhash.h).
 class Xxh3 {
  public:

@@ -53,7 +53,7 @@ enum class MicaResult : uint8_t {
   kRejected = 9,
 };
 
-/// A request or an answer. Operation and result are unchecked and may be none of the above.
+/// A request or an answer. Operation and result are unchecked and may have other values.
 struct MicaMessage {
   MicaOperation operation = MicaOperation::kNoopRead;
   MicaResult result = MicaResult::kSuccess;

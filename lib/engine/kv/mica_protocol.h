@@ -57,7 +57,7 @@ class ItemsAhead {
   static constexpr uint32_t kSteps =
       32;  ///< Maximum distance in steps between an item's prefetch and its use.
 
-  /// Starts at step `first`; there are no steps yet.
+  /// Starts at step `first`; the range is still empty.
   void Begin(MicaStep* first) { next_ = end_ = first; }
   /// Sets the end of the steps.
   void set_end(MicaStep* end) { end_ = end; }
@@ -80,7 +80,7 @@ class ItemsAhead {
 uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaStep* steps);
 
 /// Serves a datagram whose requests from exchange.position on are `steps`; `ahead` must cover them.
-/// Returns kRefused without executing anything if there are no steps or if the answers would not
+/// Returns kRefused without executing anything if `steps` is empty or if the answers would not
 /// fit even without values, which cannot happen if answers may be as long as their requests. A
 /// reply over its requests stays there if possible.
 Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters,

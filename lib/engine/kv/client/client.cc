@@ -24,8 +24,8 @@ uint32_t BatchOf(const ClientOptions& options) {
   return static_cast<uint32_t>(std::min({fit, size_t{options.batch}, size_t{kMicaMaxMessages}}));
 }
 
-// An open loop holds as many as ids can tell apart; so does a protocol whose ids are short, so
-// that they are seldom the same.
+// Returns the number of slots. An open loop uses as many as ids can distinguish. So does a protocol
+// with short ids, so that an id is seldom reused.
 uint32_t SlotsOf(const ClientOptions& options) {
   if (options.rate > 0 || options.protocol == Protocol::kMemcachedAscii) return kMaxSlots;
   return std::min(kMaxSlots, std::bit_ceil(2 * options.outstanding));
@@ -97,7 +97,7 @@ uint32_t Client::EndpointOf(uint64_t item, uint64_t route) const {
   return server * options_.workers + PartitionOf(route, options_.partitions) % options_.workers;
 }
 
-// The next request, if its time has come and there is room for it.
+// Returns the next request if it is due and there is a free slot.
 std::optional<Pending> Client::Generate(uint64_t now_ns) {
   if (outstanding_.full()) return std::nullopt;
   if (phase_ == Phase::kPreload) {
@@ -106,7 +106,7 @@ std::optional<Pending> Client::Generate(uint64_t now_ns) {
     if (!preload_again_.empty()) {
       pending.item = preload_again_.back();
       preload_again_.pop_back();
-      // The same version: it does not matter which of the two arrives.
+      // The version of the first attempt: either of the two may arrive.
       pending.version = options_.verify ? versions_.Newest(pending.item) : 0;
     } else if (next_preload_ < options_.items) {
       pending.item = next_preload_++;
@@ -199,7 +199,7 @@ void Client::OnDatagram(uint64_t now_ns, Bytes datagram) {
 
 void Client::OnAnswer(uint64_t now_ns, const Answer& answer) {
   const uint32_t slot = outstanding_.Find(answer.id);
-  // The answer to a get is none to a set.
+  // An answer to a get does not match a set.
   const bool to_get = answer.outcome == Outcome::kHit || answer.outcome == Outcome::kMiss;
   if (slot == Outstanding::kNone ||
       (answer.outcome != Outcome::kError && to_get == outstanding_[slot].set)) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A client that loads servers and checks what they say: requests out, answers in, and nothing
-// that knows sockets or NICs. Its caller moves datagrams and tells the time:
+// A client that loads servers and checks their answers. It knows neither sockets nor NICs: its
+// caller moves datagrams and provides the time:
 //
 //   loop: while (out = client.Next(now, room)) send it to out.endpoint
 //         for each datagram that arrived: client.OnDatagram(now, datagram)
 //
-// It first sets every item (kPreload), until all are acknowledged; then Start lets it ask for
-// items by their popularity, in an open loop (at times fixed in advance) or a closed one (so many
-// under way), until Stop. What gets no answer in time is counted, and not sent again but for
-// preloading. One thread.
+// In phase kPreload it sets every item until all sets are acknowledged. After Start it requests
+// items by their popularity until Stop, in an open loop (at times fixed in advance) or a closed
+// loop (with a fixed number of outstanding requests). Requests without an answer in time are
+// counted; only those of preloading are sent again. For one thread.
 #pragma once
 
 #include <array>
@@ -30,50 +30,51 @@ namespace sluice::engine::kv::client {
 
 struct ClientOptions {
   Protocol protocol = Protocol::kMica;
-  /// Servers of `workers` workers each; a worker listens on an endpoint of its own, number
-  /// server * workers + worker. It serves partitions p with p % workers == worker.
-  uint32_t servers = 1;  ///< At most 65535.
+  /// Each server has `workers` workers. A worker listens on a separate endpoint with the number
+  /// server * workers + worker, and serves the partitions p with p % workers == worker.
+  uint32_t servers = 1;  ///< Maximum: 65535.
   uint32_t workers = 1;
-  uint32_t partitions = 1;  ///< Of a server, 1 … 65535.
+  uint32_t partitions = 1;  ///< Partitions per server, 1 … 65535.
 
-  uint64_t items = 1 << 20;  ///< At least 1.
-  uint64_t first_item = 0;   ///< Clients at the same time must not share items.
-  ItemSizes sizes;           ///< For first_item + items keys, at least.
-  double get_share = 0.5;    ///< Of requests; the others are sets.
+  uint64_t items = 1 << 20;  ///< Minimum: 1.
+  uint64_t first_item = 0;   ///< Concurrent clients must not share items.
+  ItemSizes sizes;           ///< Must allow at least first_item + items keys.
+  double get_share = 0.5;    ///< Fraction of gets among requests; the rest are sets.
   double zipf_exponent = 0;  ///< 0: uniform.
   uint64_t seed = 1;
 
   double rate = 0;  ///< Open loop: requests per second; 0: closed loop.
   workload::Arrivals arrivals = workload::Arrivals::kPoisson;
-  uint32_t outstanding = 64;  ///< Closed loop, and preloading: requests under way, 1 … 32768.
-  uint32_t batch = 1;         ///< MICA: requests in a datagram, if so many fit.
-  uint64_t batch_wait_ns = 10'000;     ///< Batches that are not full leave when this old.
-  uint32_t max_datagram_bytes = 1472;  ///< Of requests and answers, at least LongestMessage().
+  uint32_t outstanding = 64;  ///< Closed loop and preloading: outstanding requests, 1 … 32768.
+  uint32_t batch = 1;         ///< MICA: maximum number of requests per datagram.
+  uint64_t batch_wait_ns = 10'000;  ///< Age at which a batch is sent even if it is not full.
+  uint32_t max_datagram_bytes =
+      1472;  ///< Limit for requests and answers, at least LongestMessage().
   uint64_t timeout_ns = 100'000'000;
-  bool verify = true;  ///< Costs 16 bytes an item.
+  bool verify = true;  ///< Checks values; costs 16 bytes per item.
 
-  /// What a datagram of one request, or of its answer, needs.
+  /// Returns the length of a datagram with one request or its answer, whichever is longer.
   size_t LongestMessage() const;
-  /// The most that max_datagram_bytes may be.
+  /// Returns the upper limit of max_datagram_bytes.
   size_t MaxDatagram() const;
 };
 
-/// Of the measured run, but for what says preload.
+/// Counters of the measured run; those named preload count the preloading.
 struct ClientCounters {
-  uint64_t requests = 0;  ///< Sent.
-  uint64_t unsent = 0;    ///< Open loop: were due, and Stop came first.
+  uint64_t requests = 0;  ///< Requests sent.
+  uint64_t unsent = 0;    ///< Open loop: requests that were due but not sent before Stop.
   uint64_t hits = 0, misses = 0, stored = 0;
   uint64_t refused = 0;   ///< Answered with an error.
-  uint64_t timeouts = 0;  ///< Lost.
-  uint64_t wrong = 0;     ///< Gets whose value is not one that may be there.
+  uint64_t timeouts = 0;  ///< Requests without an answer in time.
+  uint64_t wrong = 0;     ///< Gets that returned a value that the item cannot have.
   uint64_t preloaded = 0, preload_refused = 0, preload_timeouts = 0;
-  uint64_t late = 0;       ///< Answers to nothing that waits for one; always.
-  uint64_t malformed = 0;  ///< Datagrams that are no answers; always.
+  uint64_t late = 0;       ///< Answers that no request waits for; in all phases.
+  uint64_t malformed = 0;  ///< Datagrams that are not answers; in all phases.
 
   uint64_t answers() const { return hits + misses + stored + refused + wrong; }
 };
 
-/// False: nothing to send now.
+/// A datagram to send; converts to false if there is nothing to send now.
 struct Outgoing {
   size_t bytes = 0;
   uint32_t endpoint = 0;
@@ -85,33 +86,35 @@ class Client {
  public:
   enum class Phase : uint8_t { kPreload, kReady, kRun, kStopped };
 
-  /// `preload`: false if the items are there.
+  /// `preload` is false if the servers contain the items already.
   explicit Client(const ClientOptions& options, bool preload = true);
 
-  /// The next datagram, written to `room`, which has max_datagram_bytes. `now_ns` never
-  /// decreases between calls.
+  /// Writes the next datagram to `room`, which has max_datagram_bytes. `now_ns` must not decrease
+  /// between calls.
   Outgoing Next(uint64_t now_ns, std::span<uint8_t> room);
   void OnDatagram(uint64_t now_ns, Bytes datagram);
-  /// When Next may have something, should nothing arrive before; UINT64_MAX: never.
+  /// Returns when Next should be called again if no datagram arrives before; UINT64_MAX: never.
   uint64_t NextWakeNs() const;
 
   Phase phase() const { return phase_; }
-  /// After kReady.
+  /// Starts the run. Allowed in phase kReady.
   void Start(uint64_t now_ns);
-  /// No further requests; what is under way still gets its time. Before Start: ends preloading.
+  /// Ends the run: sends no further requests, but answers to outstanding ones count until their
+  /// timeout. Before Start: ends preloading.
   void Stop(uint64_t now_ns);
   uint32_t outstanding() const { return outstanding_.count(); }
 
-  /// Which server has item first_item + i, below `servers`, which is not less than before. With
-  /// more than one server this is to be said first. Returns how many items moved.
+  /// Sets the server of each item first_item + i. Numbers are below `servers`, which must not
+  /// decrease. With more than one server, call it before the first Next. Returns how many items
+  /// moved.
   uint64_t Place(std::vector<uint16_t> server_of_item, uint32_t servers);
 
   const ClientCounters& counters() const { return counters_; }
-  /// Of all answers since the last ClearLatency, by what was asked.
+  /// Latency of all answers to gets and to sets since the last ClearLatency.
   const workload::Histogram& get_latency() const { return latency_[0]; }
   const workload::Histogram& set_latency() const { return latency_[1]; }
   void ClearLatency() { latency_ = {}; }
-  /// Requests of a full datagram.
+  /// Number of requests in a full datagram.
   uint32_t batch() const { return batch_; }
 
  private:
@@ -139,10 +142,10 @@ class Client {
   Outstanding outstanding_;
   Versions versions_;  // Empty without verification.
   std::vector<uint16_t> server_of_item_;
-  std::vector<Batch> batches_;  // By endpoint.
+  std::vector<Batch> batches_;  // Indexed by endpoint.
   uint64_t next_preload_ = 0;
   std::vector<uint64_t> preload_again_;
-  std::vector<uint8_t> key_, value_;  // Being written.
+  std::vector<uint8_t> key_, value_;  // Buffers of the request being written.
   ClientCounters counters_;
   std::array<workload::Histogram, 2> latency_;
 };

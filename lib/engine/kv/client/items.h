@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Keys and values of a workload. Both follow from the number of the item and, for values, the
-// version, so that whoever gets a value can tell whether it is one that was set.
+// Keys and values of a workload. They are functions of the item number and, for values, of the
+// version, so that a client can check whether a value was set before.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,17 @@ namespace sluice::engine::kv::client {
 
 using workload::Mix;
 
-inline constexpr uint32_t kMinWorkloadValueBytes = 8;  ///< Version and check.
+inline constexpr uint32_t kMinWorkloadValueBytes = 8;  ///< Version and checksum.
 
 struct ItemSizes {
   uint32_t key_bytes = 8;    ///< 1 … 250.
-  uint32_t value_bytes = 8;  ///< At least kMinWorkloadValueBytes.
+  uint32_t value_bytes = 8;  ///< Minimum: kMinWorkloadValueBytes.
 
-  /// How many keys of this length there are: 64^key_bytes, at most 2^48.
+  /// Returns the number of different keys of this length: 64^key_bytes, at most 2^48.
   uint64_t MaxItems() const { return uint64_t{1} << 6 * std::min(key_bytes, 8u); }
 };
 
-/// Eight characters from ';' to 'z', one for each six bits of `digits`.
+/// Returns eight characters from ';' to 'z', one for each six bits of `digits`.
 constexpr uint64_t KeyCharacters(uint64_t digits) {
   digits = (digits & 0xffffff) | (digits & 0xffffff000000) << 8;
   digits = (digits & 0xfff00000fff) | (digits & 0xfff00000fff000) << 4;
@@ -36,10 +36,10 @@ constexpr uint64_t KeyCharacters(uint64_t digits) {
   return digits + 0x3b3b3b3b3b3b3b3b;
 }
 
-/// Writes the key of `item` (below sizes.MaxItems()), in characters that every protocol can say.
-/// Two items never have the same key.
+/// Writes the key of `item`, which is below sizes.MaxItems(), in characters that every protocol
+/// allows. Different items have different keys.
 inline void MakeKey(uint64_t item, const ItemSizes& sizes, uint8_t* to) {
-  // An odd factor permutes numbers modulo a power of two.
+  // Multiplication by an odd factor permutes the numbers modulo a power of two.
   uint64_t digits = item * 0x9e3779b97f4a7c15 & (sizes.MaxItems() - 1);
   for (uint32_t at = 0; at < sizes.key_bytes; at += 8) {
     const uint64_t characters = KeyCharacters(digits);
@@ -58,8 +58,8 @@ inline uint64_t Word(uint64_t seed, uint64_t i) { return Mix(seed + i); }
 
 }  // namespace value_internal
 
-/// Writes the value of `item` as of `version`: the version, 32 bits of a check of item and
-/// version, and numbers that follow from both.
+/// Writes the value of `item` in `version`: the version, a 32-bit checksum of item and version, and
+/// pseudo-random words derived from both.
 inline void MakeValue(uint64_t item, uint32_t version, std::span<uint8_t> to) {
   using namespace value_internal;
   const uint64_t seed = Seed(item, version);
@@ -70,7 +70,8 @@ inline void MakeValue(uint64_t item, uint32_t version, std::span<uint8_t> to) {
   }
 }
 
-/// The version that this is the value of, all `value_bytes` of it; nothing if it is none.
+/// Returns the version of `value`, or nullopt if it is not a complete value of this item with
+/// `value_bytes`.
 inline std::optional<uint32_t> VersionOf(uint64_t item, uint32_t value_bytes, Bytes value) {
   using namespace value_internal;
   if (value.size() != value_bytes || value_bytes < kMinWorkloadValueBytes) return std::nullopt;

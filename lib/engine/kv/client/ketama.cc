@@ -13,7 +13,7 @@ namespace sluice::engine::kv::client {
 
 namespace {
 
-constexpr uint16_t kDefaultPort = 11211;  // Not part of a server's name.
+constexpr uint16_t kDefaultPort = 11211;  // This port is not part of a server's name.
 constexpr uint32_t kPlainPoints = 100;
 constexpr uint32_t kWeightedPoints = 160;
 constexpr uint32_t kPointsOfDigest = 4;
@@ -36,8 +36,8 @@ uint32_t Part(const Digest& digest, uint32_t i) {
   return packet::Load<uint32_t>(digest.data() + 4 * i);
 }
 
-// Digests of a server with its share of all weights. In single precision, as libmemcached
-// computes it: the last digit decides.
+// Returns the number of digests of a server by its share of the weights. In single precision, as in
+// libmemcached, because rounding affects the result.
 uint32_t WeightedDigests(uint32_t weight, uint32_t total, size_t servers) {
   const float share = static_cast<float>(weight) / static_cast<float>(total);
   const auto digests = static_cast<float>(

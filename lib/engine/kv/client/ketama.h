@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which of several servers has a key: ketama's ring of MD5 points, point by point that of
-// libmemcached 1.x, so that its clients and ours look for a key at the same server. A server that
-// comes or goes moves only the keys between its points and those before them.
+// Maps keys to servers: ketama's ring of MD5 points, identical to that of libmemcached 1.x, so that
+// both clients use the same server for a key. Adding or removing a server moves only the keys
+// between its points and the points before them.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@
 namespace sluice::engine::kv::client {
 
 struct RingServer {
-  std::string host;  ///< As clients name it: the name is what is hashed.
+  std::string host;  ///< Name that clients use; it is the input of the hash.
   uint16_t port = 11211;
-  uint32_t weight = 1;  ///< At least 1.
+  uint32_t weight = 1;  ///< Minimum: 1.
 };
 
 class Ring {
  public:
   enum class Kind : uint8_t {
-    /// MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED: 160 points for a server of average weight, four of
-    /// each digest.
+    /// MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED: 160 points for a server of average weight, four per
+    /// digest.
     kWeighted,
-    /// MEMCACHED_BEHAVIOR_KETAMA with MD5 as HASH and KETAMA_HASH: 100 points a server, one of
-    /// each digest. Where weights differ from 1, this is kWeighted.
+    /// MEMCACHED_BEHAVIOR_KETAMA with MD5 as HASH and KETAMA_HASH: 100 points per server, one per
+    /// digest. If a weight is not 1, it is the same as kWeighted.
     kPlain,
   };
 
-  /// At least one server, at most 65535.
+  /// Requires 1 … 65535 servers.
   Ring(std::span<const RingServer> servers, Kind kind);
 
-  /// The number of the server in the list.
+  /// Returns the index of the server in the list.
   uint32_t ServerOf(Bytes key) const;
 
  private:
@@ -42,7 +42,7 @@ class Ring {
     uint32_t value;
     uint32_t server;
   };
-  std::vector<Point> points_;  // By value, at least one.
+  std::vector<Point> points_;  // Sorted by value, at least one.
 };
 
 }  // namespace sluice::engine::kv::client

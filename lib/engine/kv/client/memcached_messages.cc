@@ -21,9 +21,9 @@ constexpr uint8_t kBinaryRequest = 0x80, kBinaryAnswer = 0x81;
 constexpr uint8_t kBinaryGet = 0x00, kBinarySet = 0x01;
 constexpr uint16_t kBinaryOk = 0, kBinaryNotFound = 1;
 constexpr size_t kSetExtras = 8;  // Flags and expiry.
-constexpr size_t kGetExtras = 4;  // Flags, in the answer.
+constexpr size_t kGetExtras = 4;  // Flags in the answer.
 
-// Bytes behind one another, as long as there is room.
+// Appends bytes while there is room.
 class Writer {
  public:
   explicit Writer(std::span<uint8_t> room) : room_(room) {}
@@ -68,12 +68,12 @@ void WriteBinary(const Request& request, Writer& writer) {
   packet::StoreBe16(&head[2], static_cast<uint16_t>(request.key.size()));
   const size_t value_bytes = request.set ? request.value.size() : 0;
   packet::StoreBe32(&head[8], static_cast<uint32_t>(extras + request.key.size() + value_bytes));
-  packet::Store(&head[12], request.id);  // Opaque: the server does not read it.
+  packet::Store(&head[12], request.id);  // Opaque; the server does not interpret it.
   writer.Add(Bytes(head).first(kBinaryBytes + extras)).Add(request.key);
   if (request.set) writer.Add(request.value);
 }
 
-// What is left of a text.
+// The unread rest of a text.
 class Reader {
  public:
   explicit Reader(Bytes bytes) : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()) {}
@@ -160,7 +160,7 @@ size_t MemcachedLongest(Protocol protocol, size_t key_bytes, size_t value_bytes)
   if (protocol == Protocol::kMemcachedBinary) {
     return kFrameBytes + kBinaryBytes + kSetExtras + key_bytes + value_bytes;
   }
-  // "VALUE " key " 0 " bytes "\r\n" value "\r\nEND\r\n" is longer than the set.
+  // The answer "VALUE " key " 0 " bytes "\r\n" value "\r\nEND\r\n" is longer than the set.
   return kFrameBytes + 6 + key_bytes + 3 + Digits(value_bytes) + 2 + value_bytes + 7;
 }
 

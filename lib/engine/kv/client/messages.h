@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a client says and hears, whatever the protocol.
+// Requests and answers of a client, independent of the protocol.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@ namespace sluice::engine::kv::client {
 enum class Protocol : uint8_t { kMica, kMemcachedAscii, kMemcachedBinary };
 
 struct Request {
-  bool set = false;    ///< Else a get.
-  uint32_t id = 0;     ///< Comes back in the answer; of kMemcachedAscii only the lower 16 bits.
+  bool set = false;    ///< False: get.
+  uint32_t id = 0;     ///< Returned in the answer; kMemcachedAscii returns only the lower 16 bits.
   uint64_t route = 0;  ///< RouteHash of the key.
   Bytes key = {};
-  Bytes value = {};  ///< Of a set.
+  Bytes value = {};  ///< Value to set.
 };
 
 enum class Outcome : uint8_t {
   kStored,
   kHit,
   kMiss,
-  kError,  ///< The server says that it cannot: full, too large, refused.
+  kError,  ///< The server answered with an error: full, too large, refused.
 };
 
 struct Answer {
   uint32_t id = 0;
   Outcome outcome = Outcome::kError;
-  Bytes value = {};  ///< kHit.
+  Bytes value = {};  ///< kHit only.
 };
 
 }  // namespace sluice::engine::kv::client

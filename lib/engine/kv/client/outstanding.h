@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Requests that wait for their answers, found by the id that comes back, and in the order in
-// which they were sent.
+// Requests that wait for their answers, by id and in the order in which they were sent.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +9,23 @@
 namespace sluice::engine::kv::client {
 
 struct Pending {
-  uint64_t due_ns = 0;   ///< When it should have been sent: latency counts from here.
-  uint64_t sent_ns = 0;  ///< When it was.
+  uint64_t due_ns = 0;   ///< When it should have been sent; latency counts from this time.
+  uint64_t sent_ns = 0;  ///< When it was sent.
   uint64_t route = 0;    ///< RouteHash of the key.
   uint64_t item = 0;
-  uint32_t version = 0;  ///< Of a set: its value's. Of a get: the oldest that it may find.
+  uint32_t version = 0;  ///< Set: version of the value. Get: oldest version that is correct.
   bool set = false;
   bool preload = false;
 };
 
-/// A table of fixed size. An id is a slot and the count of its uses, so that answers that come
-/// too late are not taken for those to newer requests; where the protocol brings back the slot
-/// alone, that a slot is not used again before all others were has to do.
+/// A table of fixed size. An id contains the slot and how often the slot was used, so that a late
+/// answer does not match a newer request. If the protocol returns only the slot, the only
+/// protection is that a slot is not reused before all other free slots were.
 class Outstanding {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  /// `slots`: 1 … 65536. `whole_ids`: all 32 bits of an id come back, not just 16.
+  /// `slots` is 1 … 65536. `whole_ids`: answers contain all 32 bits of an id, not only 16.
   Outstanding(uint32_t slots, bool whole_ids)
       : id_mask_(whole_ids ? UINT32_MAX : 0xffff), entries_(slots), free_(slots) {
     for (uint32_t slot = 0; slot < slots; ++slot) free_[slot] = slot;
@@ -35,7 +34,7 @@ class Outstanding {
   uint32_t count() const { return count_; }
   bool full() const { return count_ == entries_.size(); }
 
-  /// A slot for one more, which is not sent yet. Not if full.
+  /// Allocates a slot for a request that is not sent yet. The table must not be full.
   uint32_t Take(const Pending& pending) {
     const uint32_t slot = free_[first_free_];
     if (++first_free_ == free_.size()) first_free_ = 0;
@@ -47,7 +46,7 @@ class Outstanding {
   const Pending& operator[](uint32_t slot) const { return entries_[slot].pending; }
   uint32_t IdOf(uint32_t slot) const { return uint32_t{entries_[slot].uses} << 16 | slot; }
 
-  /// From now on it waits for its answer.
+  /// Records that the request was sent and waits for its answer.
   void Sent(uint32_t slot, uint64_t now_ns) {
     Entry& entry = entries_[slot];
     entry.pending.sent_ns = now_ns;
@@ -57,17 +56,17 @@ class Outstanding {
     (newest_ == kNone ? oldest_ : entries_[newest_].after) = slot;
     newest_ = slot;
   }
-  /// The one sent first; kNone.
+  /// Returns the slot of the request that was sent first, or kNone.
   uint32_t oldest() const { return oldest_; }
 
-  /// The slot that waits for an answer with this id; kNone.
+  /// Returns the slot that waits for an answer with this id, or kNone.
   uint32_t Find(uint32_t id) const {
     const uint32_t slot = id & 0xffff;
     if (slot >= entries_.size() || !entries_[slot].sent) return kNone;
     return ((IdOf(slot) ^ id) & id_mask_) == 0 ? slot : kNone;
   }
 
-  /// Of one that was sent.
+  /// Frees the slot of a request that was sent.
   void Release(uint32_t slot) {
     Entry& entry = entries_[slot];
     (entry.before == kNone ? oldest_ : entries_[entry.before].after) = entry.after;
@@ -91,7 +90,8 @@ class Outstanding {
   uint32_t count_ = 0;
   uint32_t oldest_ = kNone, newest_ = kNone;
   std::vector<Entry> entries_;
-  std::vector<uint32_t> free_;  // A ring; those that are taken leave holes behind first_free_.
+  std::vector<uint32_t>
+      free_;  // A ring of free slots from first_free_ on; allocated ones leave gaps before it.
   size_t first_free_ = 0;
 };
 

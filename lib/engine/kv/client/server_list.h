@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lists of servers, as flags, files and etcd say them: host, host:port, [ipv6]:port, each with an
-// optional /?weight behind it, as libmemcached's --SERVER.
+// Server lists as in flags, files and etcd: host, host:port or [ipv6]:port, each with an optional
+// suffix /?weight as in libmemcached's --SERVER.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ inline constexpr size_t kMaxServers = 1000;
 
 struct ServerRules {
   uint16_t default_port = 0;
-  uint32_t ports = 1;  ///< That a server has, from its port on.
+  uint32_t ports = 1;  ///< Number of consecutive ports per server, starting at its port.
 };
 
-/// The servers of a list; nothing, with the reason in `error`, if there is none, one of them is
-/// none, or one is there twice.
+/// Parses a list. Returns nullopt with the reason in `error` if the list is empty, or if a server
+/// is invalid or listed twice.
 std::optional<Servers> ReadServers(const std::vector<std::string>& words, const ServerRules& rules,
                                    std::string* error);
 

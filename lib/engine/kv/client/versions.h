@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which values of an item a get may find. Every set of an item is a new version. While sets of
-// one item are under way together, the server may take them in any order; the last word may be
-// any of them. A set that was acknowledged alone ends the time of all before it.
+// The values that a get of an item may return. Every set of an item is a new version. The server
+// may execute concurrent sets of an item in any order, so the last value may be any of them. Once a
+// set is acknowledged with no other one outstanding, all versions before the first of these sets
+// are obsolete.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +15,30 @@ class Versions {
  public:
   explicit Versions(uint64_t items) : items_(items) {}
 
-  /// A set leaves: its version, 1 or more.
+  /// Returns the version of a set that is about to be sent, 1 or more.
   uint32_t Issue(uint64_t item) {
     Item& entry = items_[item];
     if (entry.open++ == 0) entry.first_open = entry.issued + 1;
     return ++entry.issued;
   }
-  /// A set was stored.
+  /// Records that a set was stored.
   void Acknowledge(uint64_t item) {
     Item& entry = items_[item];
     if (--entry.open == 0 && !entry.unsure) entry.oldest = entry.first_open;
   }
-  /// What became of a set will never be known: it may come into effect late, so that nothing
-  /// is known about the item's order from here on.
+  /// Records that the result of a set is unknown. The set may be executed late, so the oldest
+  /// version of the item never advances again.
   void Lose(uint64_t item) {
     --items_[item].open;
     items_[item].unsure = true;
   }
-  /// The item is somewhere else now: where it may be missing, or be of any age.
+  /// Records that the item moved to another server, where it may be missing or have any version.
   void Forget(uint64_t item) {
     items_[item].oldest = 0;
     items_[item].unsure = true;
   }
 
-  /// The oldest version that a get that leaves now may find.
+  /// Returns the oldest version that a get that is sent now may return.
   uint32_t Oldest(uint64_t item) const { return items_[item].oldest; }
   uint32_t Newest(uint64_t item) const { return items_[item].issued; }
 
@@ -47,8 +48,8 @@ class Versions {
   struct Item {
     uint32_t issued = 0;
     uint32_t oldest = 0;
-    uint32_t first_open = 0;  // The first of the sets under way together.
-    uint32_t open : 31 = 0;   // Sets under way.
+    uint32_t first_open = 0;  // First version of the outstanding sets.
+    uint32_t open : 31 = 0;   // Number of outstanding sets.
     uint32_t unsure : 1 = 0;
   };
 

@@ -16,7 +16,7 @@ Step ServeVersion(AsciiRequest& request) {
   return request.Say(version);
 }
 
-// There is no log that it could change.
+// The server has no log level that the command could change.
 Step ServeVerbosity(AsciiRequest& request, Words words) {
   const WordList<2> list(words);
   if (!list.Within(1, 2)) return ServeUnknown(request);

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// memcached's ASCII protocol (protocol.txt of 1.6), over UDP: the classic commands and the meta
-// commands mg, ms, md, ma and mn. Answers and errors are byte for byte those of memcached 1.6,
-// but:
+// memcached's ASCII protocol (protocol.txt of 1.6) over UDP: the classic commands and the meta
+// commands mg, ms, md, ma and mn. Answers and errors match those of memcached 1.6 byte for byte,
+// with these exceptions:
 //
-//   reply        one stream for all requests of a datagram; memcached frames each hit of a
-//                multi-get as a message of its own. One that gets too long is an error.
-//   data         that the datagram does not hold is a bad chunk; memcached would take it from
-//                later datagrams. A line without an end is ignored, and the datagram ends there.
-//   numbers      lengths beyond 32 bits are refused and expiries beyond count, where memcached
-//                takes their lower half.
-//   meta flags   those that need marks the store does not keep are refused as invalid: N, R, h
-//                and l of mg (hit before, last access, who may recache), I of ms and md. u is
-//                taken for the hint that it is. k answers b if the request has b; memcached: if
-//                the item was stored so.
-//   t            of an item that expires at once is 0; memcached's falls below and wraps.
-//   me, bget     me, slabs, lru, watch, cache_memlimit, shutdown and other ways into memcached's
-//   and others   insides are no commands. `stats` has what is true here (statistics.h).
-//   flush_all    is refused unless the store allows it; never with a delay.
+//   reply        is one stream for all requests of a datagram; memcached sends each hit of a
+//                multi-get as a separate message. A reply that is too long becomes an error.
+//   data         that is not in the datagram is a bad chunk; memcached reads it from later
+//                datagrams. A line without an end is ignored together with the rest of the
+//                datagram.
+//   numbers      lengths above 32 bits are rejected and expiries above 32 bits are used; memcached
+//                uses the lower half of both.
+//   meta flags   that need item state which the store does not keep are rejected as invalid: N, R,
+//   h
+//                and l of mg (hit before, last access, recache permission), I of ms and md. u is
+//                accepted as a hint. k answers b if the request has b; memcached does so if the
+//                item was stored with b.
+//   t            of an item that expires immediately is 0; memcached's underflows and wraps.
+//   me, bget     me, slabs, lru, watch, cache_memlimit, shutdown and other commands for memcached's
+//   and others   internals are unknown. `stats` reports only values that exist here (statistics.h).
+//   flush_all    is refused unless the store allows it, and never accepts a delay.
 #pragma once
 
 #include "engine/kv/access.h"
@@ -25,7 +27,7 @@
 
 namespace sluice::engine::kv::memcached {
 
-/// Serves a datagram, without its UDP frame. Refused: one without any line.
+/// Serves a datagram without its UDP frame. Refuses a datagram without any complete line.
 Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters);
 
 }  // namespace sluice::engine::kv::memcached

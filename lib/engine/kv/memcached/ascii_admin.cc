@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// flush_all and stats.
+// Implements flush_all and stats.
 #include "engine/kv/memcached/ascii_request.h"
 #include "engine/kv/memcached/flush.h"
 #include "engine/kv/memcached/numbers.h"
@@ -27,7 +27,7 @@ Step ServeFlush(AsciiRequest& request, Words words) {
   return request.Say("OK");
 }
 
-// Words behind the list's are ignored, as by memcached.
+// Words after the name of the list are ignored, as in memcached.
 Step ServeStatistics(AsciiRequest& request, Words words) {
   const std::string_view word = words.Next();
   if (word == kResetWord) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One request of the ASCII protocol, as its commands see it.
+// A request of the ASCII protocol as its commands see it.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace sluice::engine::kv::memcached {
 
-/// How a request ended.
+/// Result of serving a request.
 enum class Step : uint8_t {
-  kNext,     ///< Served; the next one follows.
+  kNext,     ///< Served; continue with the next request.
   kForeign,  ///< Exchange::owner must serve it.
-  kEnd,      ///< Served, and what follows it is not.
+  kEnd,      ///< Served; ignore the rest of the datagram.
 };
 
-// Answers and errors in memcached's words.
+// Answers and errors with memcached's texts.
 inline constexpr std::string_view kError = "ERROR";
 inline constexpr std::string_view kBadLine = "CLIENT_ERROR bad command line format";
 inline constexpr std::string_view kBadChunk = "CLIENT_ERROR bad data chunk";
@@ -30,10 +30,11 @@ inline constexpr std::string_view kNonNumeric =
     "CLIENT_ERROR cannot increment or decrement non-numeric value";
 inline constexpr std::string_view kTooLarge = "SERVER_ERROR object too large for cache";
 inline constexpr std::string_view kNoMemory = "SERVER_ERROR out of memory storing object";
-/// Ours: memcached's replies have no bound.
+/// Not in memcached, whose replies are unlimited.
 inline constexpr std::string_view kCutReply = "SERVER_ERROR reply too long";
 
-/// Every answer but items, statistics and those of meta commands fits; so does kCutReply.
+/// Upper limit for kCutReply and for all answers except items, statistics and answers of meta
+/// commands.
 inline constexpr size_t kAnswerBytes = 96;
 
 inline Bytes AsBytes(std::string_view text) {
@@ -49,31 +50,32 @@ struct AsciiRequest {
   Reply& reply;
   ProtocolCounters& counters;
   std::string_view line;
-  size_t next;          ///< Offset in the datagram, behind the line and the data that was taken.
-  size_t reply_before;  ///< The reply's length before this request.
-  bool muted = false;   ///< "noreply": errors are not answered either.
+  size_t next;          ///< Offset in the datagram after the line and the data that was read.
+  size_t reply_before;  ///< Length of the reply before this request.
+  bool muted = false;   ///< "noreply": suppresses answers, including errors.
 
-  /// What may still be said.
+  /// Returns the number of bytes that the reply may still grow.
   size_t room() const { return exchange.RoomOf(reply); }
-  /// A line. There is room: kAnswerBytes were there before the request.
+  /// Answers with a line. There is room, because a request starts only with kAnswerBytes of room.
   Step Say(std::string_view text);
-  /// The same, of what is the client's mistake.
+  /// Answers with a client error and counts it.
   Step SayError(std::string_view text);
-  /// Takes everything back that was said; the reply became too long.
+  /// Replaces the answer to this request by an error because the reply became too long.
   Step SayCut();
   Step Foreign(const KeyHash& hash);
 
-  /// The data behind the line, `bytes` and a line's end. Nothing: it is cut short, or does not
-  /// end there, and that was said; Step says how to go on.
+  /// Returns the data after the line, `bytes` followed by a line end. If the data is incomplete or
+  /// not followed by a line end, answers with an error, sets `step` to the result of the request,
+  /// and returns nullopt.
   std::optional<Bytes> TakeData(size_t bytes, Step* step);
-  /// Passes over them.
+  /// Skips the data of the request.
   Step SkipData(size_t bytes);
 };
 
-/// Keys as they are on a line: not empty, for there are no empty words.
+/// Returns whether the key on a line is valid. A word on a line is never empty.
 inline bool IsKey(std::string_view key) { return key.size() <= kMaxKeyBytes; }
 
-// Commands. `words` goes on behind the command's name.
+// Commands. `words` continues after the command's name.
 Step ServeGet(AsciiRequest& request, Words words, bool with_unique, bool touch);
 Step ServeStore(AsciiRequest& request, Words words, StoreMode mode);
 Step ServeDelta(AsciiRequest& request, Words words, bool decrement);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// get, gets, gat and gats. Where a worker may not read all keys, the request travels: what was
-// found so far stays in the reply, and Exchange::within is the offset of the next key in its line.
+// Implements get, gets, gat and gats. If a worker may not read all keys, the request moves to
+// another worker: the items found so far stay in the reply, and Exchange::within is the offset of
+// the next key in its line.
 #include <cstring>
 
 #include "engine/kv/memcached/ascii_request.h"
@@ -15,7 +16,7 @@ uint8_t* Put(uint8_t* to, std::string_view text) {
   return to + text.size();
 }
 
-// False: no room that would leave some for an error.
+// Adds an item to the reply. Returns false if an error would not fit after it.
 bool AddItem(AsciiRequest& request, std::string_view key, const ItemView& item, bool with_unique) {
   const Digits flags(item.attributes.flags);
   const Digits bytes(item.value.size());

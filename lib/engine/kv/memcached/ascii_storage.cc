@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// set, add, replace, append, prepend and cas; incr, decr, delete and touch.
+// Implements set, add, replace, append, prepend and cas; incr, decr, delete and touch.
 #include "engine/kv/memcached/ascii_request.h"
 #include "engine/kv/memcached/numbers.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kNoReply = "noreply";
 constexpr std::string_view kNotFound = "NOT_FOUND";
-constexpr int64_t kMaxDataBytes = 0x7fffffff - 2;  // memcached's.
+constexpr int64_t kMaxDataBytes = 0x7fffffff - 2;  // memcached's limit.
 
 Step SayStored(AsciiRequest& request, Result result) {
   switch (result) {
@@ -95,7 +95,7 @@ Step ServeDelete(AsciiRequest& request, Words words) {
   const WordList<3> list(words);
   if (!list.Within(1, 3)) return request.SayError(kError);
   if (list.count > 1) {
-    // A time may be given, as long as it is 0.
+    // delete accepts a time only if it is 0.
     request.muted = list.last() == kNoReply;
     const bool zero = list.at[1] == "0";
     if (list.count == 2 ? !zero && !request.muted : !zero || !request.muted) {

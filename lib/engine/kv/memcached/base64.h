@@ -8,12 +8,13 @@
 
 namespace sluice::engine::kv::memcached {
 
-/// Decodes RFC 4648 base64 with its padding. Returns the bytes written to `to`; nothing if it is
-/// none, is empty or does not fit. Abseil's decoder allocates its result, and takes white space and
-/// text without padding, which memcached refuses.
+/// Decodes RFC 4648 base64 with padding. Returns the number of bytes written to `to`; nullopt if
+/// the text is invalid, is empty or does not fit. Abseil's decoder allocates its result and accepts
+/// white space and missing padding, both of which memcached rejects.
 std::optional<size_t> DecodeBase64(std::string_view text, std::span<uint8_t> to);
 
-/// Returns how many characters the base64 of `bytes`, which is written to `to`, has. There is room.
+/// Writes the base64 of `bytes` to `to`, which must be large enough, and returns the number of
+/// characters.
 size_t EncodeBase64(std::span<const uint8_t> bytes, std::span<char> to);
 
 }  // namespace sluice::engine::kv::memcached

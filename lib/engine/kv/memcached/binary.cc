@@ -55,7 +55,7 @@ Ending ServeFlush(BinaryRequest& request, bool quiet) {
   return quiet ? Ending::kNext : request.Done(0);
 }
 
-// One response a figure, and an empty one.
+// Sends one response per statistic, then an empty one.
 Ending ServeStat(BinaryRequest& request) {
   if (!request.extras.empty() || !request.value.empty()) return request.Refuse(Status::kInvalid);
   const std::string_view word(reinterpret_cast<const char*>(request.key.data()),
@@ -161,7 +161,7 @@ Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply, ProtocolC
       ++counters.errors;
       break;
     }
-    // Lengths that contradict each other: a request without any of them, which is none.
+    // The lengths contradict each other: reply as to a request without extras, key and value.
     const bool is_whole = size_t{packet::LoadBe16(&rest[2])} + rest[4] <= body;
     std::array<uint8_t, kHeaderBytes> bare;
     if (is_whole) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// memcached's binary protocol, over UDP, with the statuses and texts of memcached 1.6. As there,
-// a request with invalid arguments is the last one served of its datagram. Quiet commands answer
-// mistakes and failures, but no success; those that get, no miss.
+// memcached's binary protocol over UDP, with the statuses and texts of memcached 1.6. As in
+// memcached, a request with invalid arguments is the last one of its datagram that is served. Quiet
+// commands answer errors and failures but not success; quiet gets do not answer misses.
 //
-// A response that gets too long is the error "Too large." Touch, gat and stat with a value, which
-// memcached takes for the next request, are invalid; so is a flush with a delay. SASL and
-// verbosity are unknown. A flush is refused unless the store allows it, as memcached does it with
-// -F: authentication error.
+// A response that is too long becomes the error "Too large." Touch, gat and stat with a value are
+// invalid; memcached would parse the value as the next request. A flush with a delay is invalid,
+// too. SASL and verbosity are unknown. Unless the store allows a flush, it is answered with an
+// authentication error, as by memcached with -F.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ inline constexpr uint8_t kRequestMagic = 0x80;
 inline constexpr uint8_t kResponseMagic = 0x81;
 inline constexpr uint32_t kHeaderBytes = 24;
 
-/// Serves a datagram, without its UDP frame. Refused: one that does not begin with a whole
-/// request. One that is cut short later is ignored.
+/// Serves a datagram without its UDP frame. Refuses a datagram that does not start with a complete
+/// request. Ignores an incomplete request later in the datagram.
 Progress ServeBinary(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters);
 
 }  // namespace sluice::engine::kv::memcached

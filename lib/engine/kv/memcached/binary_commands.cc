@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The commands of the binary protocol that have a key.
+// Implements the commands of the binary protocol that have a key.
 #include <array>
 
 #include "engine/kv/memcached/binary_request.h"
@@ -10,7 +10,7 @@
 namespace sluice::engine::kv::memcached {
 namespace {
 
-constexpr uint32_t kDoNotCreate = 0xffffffff;  // As an expiry, of increments and decrements.
+constexpr uint32_t kDoNotCreate = 0xffffffff;  // Expiry value of increments and decrements.
 
 template <typename T>
 std::array<uint8_t, sizeof(T)> BigEndian(T number) {
@@ -39,7 +39,7 @@ Ending Hit(BinaryRequest& request, const ItemView& item, bool with_key, bool wit
                          item.unique, Status::kOk);
 }
 
-// Answers with the item as it was, which is of no use behind Touch.
+// Answers with the old item, whose view is not valid after Touch.
 Ending TouchItem(BinaryRequest& request, bool quiet, bool with_key, bool with_value) {
   if (request.extras.size() != 4 || request.key.empty() || !request.value.empty()) {
     return request.Refuse(Status::kInvalid);

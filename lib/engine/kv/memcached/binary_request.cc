@@ -68,7 +68,7 @@ Ending BinaryRequest::Refuse(Status status) {
   return Ending::kEnd;
 }
 
-// There was room for an error before the request.
+// Replaces the response by an error, for which there was room before the request.
 Ending BinaryRequest::SayCut() {
   ++counters.cut_replies;
   reply.Cut(reply_before);

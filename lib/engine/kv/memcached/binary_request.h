@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One request of the binary protocol: its header taken apart, and its response put together.
+// A request of the binary protocol: parses its header and builds its response.
 //
 //   0 magic  1 opcode  2 key bytes  4 extras bytes  5 data type  6 status (requests: vbucket)
-//   8 bytes behind the header: extras, key, value  12 opaque  16 unique ("cas")
+//   8 bytes after the header: extras, key, value  12 opaque  16 unique ("cas")
 #pragma once
 
 #include <cstdint>
@@ -64,14 +64,15 @@ enum class Opcode : uint8_t {
   kGatKQ = 0x24,
 };
 
-/// How a request ended.
+/// Result of serving a request: continue with the next one, pass it to another worker, or ignore
+/// the rest of the datagram.
 enum class Ending : uint8_t { kNext, kForeign, kEnd };
 
-/// The longest of an error's texts fits, and so does every response without a key or a value.
+/// Upper limit for errors with the longest text and for responses without key and value.
 inline constexpr size_t kResponseBytes = kHeaderBytes + 64;
 
 struct BinaryRequest {
-  /// `bytes`: the whole request; its lengths were checked.
+  /// `bytes` is the complete request; the caller has checked its lengths.
   BinaryRequest(Exchange& exchange, Access& access, Reply& reply, ProtocolCounters& counters,
                 Bytes bytes)
       : exchange(exchange),
@@ -86,14 +87,14 @@ struct BinaryRequest {
         key(bytes.subspan(kHeaderBytes + bytes[4], packet::LoadBe16(&bytes[2]))),
         value(bytes.subspan(kHeaderBytes + bytes[4] + key.size())) {}
 
-  /// What may still be said.
+  /// Returns the number of bytes that the reply may still grow.
   size_t room() const { return exchange.RoomOf(reply); }
   Ending Respond(Bytes extras, Bytes key, Bytes value, uint64_t unique, Status status);
-  /// A success without anything.
+  /// Responds with success and without data.
   Ending Done(uint64_t unique) { return Respond({}, {}, {}, unique, Status::kOk); }
-  /// With the status's text.
+  /// Responds with an error and the text of the status.
   Ending Fail(Status status);
-  /// The client's mistake: nothing that follows is served.
+  /// Responds with a client error; the rest of the datagram is not served.
   Ending Refuse(Status status);
   Ending SayCut();
   Ending Foreign(const KeyHash& hash);
@@ -111,7 +112,7 @@ struct BinaryRequest {
   Bytes value;
 };
 
-// Commands, with what their opcodes tell.
+// Commands with the properties that their opcodes imply.
 Ending ServeBinaryGet(BinaryRequest& request, bool quiet, bool with_key);
 Ending ServeBinaryGat(BinaryRequest& request, bool quiet, bool with_key);
 Ending ServeBinaryTouch(BinaryRequest& request);

@@ -6,8 +6,8 @@
 
 namespace sluice::engine::kv::memcached {
 
-/// Clears this worker's partitions, and counts it in Exchange::within. True: all workers did.
-/// Else the next one is Exchange::owner.
+/// Clears this worker's partitions and increments Exchange::within. Returns true if all workers
+/// have done so; else Exchange::owner is the next worker.
 inline bool ClearOwn(Exchange& exchange, Access& access) {
   Store& store = access.store();
   for (size_t i = access.worker(); i < store.partitions.size(); i += store.workers) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What can be seen of a datagram, behind its UdpFrame, without serving it.
+// Inspects the contents of a datagram after its UdpFrame without serving it.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,10 @@
 
 namespace sluice::engine::kv::memcached {
 
-/// Answers begin with an upper-case letter, a number (incr's) or the binary magic of answers, and
-/// requests with none of them (protocol.txt). An answer gets no error: otherwise two servers
-/// would answer each other for ever after one forged datagram.
+/// Returns whether a datagram looks like an answer. Answers start with an upper-case letter, a
+/// digit (incr's) or the binary magic of answers; requests start with none of these (protocol.txt).
+/// Answers must not be answered with an error, else one forged datagram would make two servers
+/// exchange answers endlessly.
 inline bool BeginsLikeAnAnswer(Bytes text) {
   constexpr uint8_t kAnswerMagic = 0x81;
   if (text.empty()) return false;
@@ -22,7 +23,7 @@ inline bool BeginsLikeAnAnswer(Bytes text) {
   return (first >= 'A' && first <= 'Z') || (first >= '0' && first <= '9') || first == kAnswerMagic;
 }
 
-/// The key of the first request, if it is easily found; else nothing.
+/// Returns the key of the first request if it is easily found, else an empty span.
 inline Bytes FirstKey(Bytes text) {
   if (text.empty()) return {};
   if (text[0] == kRequestMagic) {

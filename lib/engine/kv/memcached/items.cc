@@ -22,7 +22,7 @@ Result Extend(Partition& partition, const StoreRequest& request, uint32_t now_s,
 Result CompareAndSet(Partition& partition, const StoreRequest& request, uint32_t now_s,
                      uint64_t* unique) {
   *unique = request.compare;
-  // No item has this one.
+  // 0 is not the unique of any item.
   if (request.compare == 0) {
     return partition.Get(request.key, request.hash, now_s) ? Result::kExists : Result::kNotFound;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What memcached's three dialects do to items, on top of a partition's operations.
+// Operations on items that memcached's three dialects have in common, on top of Partition.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ struct StoreRequest {
   Bytes key{};
   uint64_t hash = 0;
   Bytes value{};
-  Attributes attributes{};  ///< Append and prepend leave what there is.
+  Attributes attributes{};  ///< Ignored by append and prepend.
   StoreMode mode = StoreMode::kSet;
-  uint64_t compare = 0;  ///< Of cas; of append and prepend, if not 0.
+  uint64_t compare = 0;  ///< Expected unique for cas; for append and prepend unless 0.
 };
 
-/// kOk, kNotFound (cas), kExists (compared, and another one), kNotStored (the others'
-/// condition), kTooLarge or kNoMemory. In cache mode, a set that is too large deletes what was
-/// there, as memcached does: it would be stale. `unique`: the new one. Counts how it went.
+/// Stores an item and counts the result: kOk, kNotFound (cas), kExists (the unique differs),
+/// kNotStored (the mode's condition), kTooLarge or kNoMemory. In cache mode, a set that is too
+/// large deletes the old item, which would be stale, as in memcached. `unique` receives the new
+/// unique.
 Result StoreItem(Partition& partition, const StoreRequest& request, uint32_t now_s,
                  uint64_t* unique, ProtocolCounters& counters);
 
@@ -32,7 +33,7 @@ struct DeltaRequest {
   uint64_t hash = 0;
   uint64_t delta = 1;
   bool decrement = false;  ///< Stops at 0; increments wrap.
-  uint64_t compare = 0;    ///< If not 0.
+  uint64_t compare = 0;    ///< Expected unique unless 0.
 };
 
 enum class DeltaOutcome : uint8_t { kOk, kNotFound, kExists, kNonNumeric, kNoMemory };
@@ -40,11 +41,12 @@ enum class DeltaOutcome : uint8_t { kOk, kNotFound, kExists, kNonNumeric, kNoMem
 struct DeltaAnswer {
   uint64_t value = 0;
   uint64_t unique = 0;
-  uint32_t expires_s = 0;  ///< As it was.
+  uint32_t expires_s = 0;  ///< Unchanged.
 };
 
-/// Changes a decimal number. As memcached's, a value keeps its length, filled with spaces, unless
-/// the number becomes longer. Counts how it went, but no miss: kNotFound may create the number.
+/// Changes a decimal number and counts the result. As in memcached, the value keeps its length and
+/// is padded with spaces, unless the number becomes longer. Misses are not counted, because the
+/// caller may create the number after kNotFound.
 DeltaOutcome ChangeNumber(Partition& partition, const DeltaRequest& request, uint32_t now_s,
                           DeltaAnswer* answer, ProtocolCounters& counters);
 void CountMissedNumber(bool decrement, ProtocolCounters& counters);

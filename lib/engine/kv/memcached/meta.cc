@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The meta commands mg, ms and md.
+// Implements the meta commands mg, ms and md.
 #include "engine/kv/memcached/meta_request.h"
 #include "engine/kv/memcached/numbers.h"
 
 namespace sluice::engine::kv::memcached {
 namespace {
 
-// What is not done, for the store does not keep what it takes.
+// Unsupported flags: the store does not keep the state that they need.
 constexpr std::string_view kRefusedGet = "NRhl";
 constexpr std::string_view kRefusedSet = "I";
 constexpr std::string_view kRefusedDelete = "I";
@@ -102,7 +102,7 @@ Step ServeMetaGet(AsciiRequest& request, Words words) {
 
 namespace {
 
-// False: no such mode.
+// Returns false for an unknown mode.
 bool StoreModeOf(char letter, StoreMode* mode) {
   switch (letter) {
     case 0:
@@ -157,7 +157,7 @@ Step ServeMetaSet(AsciiRequest& request, Words words) {
   const auto bytes = ParseSigned(size);
   if (!bytes || *bytes < 0 || *bytes > 0x7fffffff - 2) return request.SayError(kBadLine);
 
-  // From here on, the data is passed over, whatever is wrong.
+  // The length of the data is known now, so the data is skipped after an error.
   std::string_view error = flags.Read(key, kRefusedSet);
   StoreRequest store{.key = flags.key()};
   if (error.empty() && !StoreModeOf(flags.mode, &store.mode)) {

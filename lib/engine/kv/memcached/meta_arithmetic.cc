@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The meta command ma.
+// Implements the meta command ma.
 #include "engine/kv/memcached/meta_request.h"
 #include "engine/kv/memcached/numbers.h"
 
 namespace sluice::engine::kv::memcached {
 namespace {
 
-// The answer of ma, and when the number expires. As memcached does, flags take effect from left to
-// right: t tells what T and N in front of it have set, and what is behind it overrules them.
+// The answer of ma and the expiry of the number. As in memcached, flags are applied from left to
+// right: t returns the expiry that earlier T and N flags set, and later ones override it.
 class NumberAnswer {
  public:
   NumberAnswer(const MetaFlags& flags, const DeltaAnswer& answer, bool created)
@@ -21,7 +21,7 @@ class NumberAnswer {
     for (size_t i = 0; i < flags_.words.count; ++i) {
       Apply(flags_.words.at[i], request.exchange, line);
     }
-    // A number that was created is answered even if the request is quiet.
+    // A quiet request is answered, too, if it created the number.
     if (flags_.quiet && !created_) return Step::kNext;
     request.Say(line.text());
     return flags_.value ? request.Say(digits.text()) : Step::kNext;
@@ -54,7 +54,7 @@ class NumberAnswer {
   uint32_t expires_s_;
 };
 
-// Of a miss. False: there is no memory.
+// Creates the number after a miss. Returns false if memory is exhausted.
 bool CreateNumber(Partition& partition, const DeltaRequest& delta, uint64_t initial, uint32_t now_s,
                   DeltaAnswer* answer, ProtocolCounters& counters) {
   answer->value = initial;

@@ -22,8 +22,8 @@ bool Take(const From& number, To* to) {
 
 }  // namespace
 
-// Unknown and repeated flags end the reading. Of bad tokens, the last one is reported; but that of
-// F only if there is no other.
+// Unknown and repeated flags end the parsing. Of several bad tokens, the last one is reported; that
+// of F only if it is the only one.
 std::string_view MetaFlags::Read(std::string_view key, std::string_view refused) {
   std::copy(key.begin(), key.end(), key_bytes.begin());
   key_size = key.size();
@@ -82,7 +82,7 @@ std::string_view MetaFlags::ReadOne(std::string_view flag, std::string_view key)
     case 'v':
       value = true;
       return "";
-    // Answered, ignored by this command, or meant for proxies (P, L).
+    // Answered elsewhere, ignored by this command, or for proxies (P, L).
     case 'I':
     case 'L':
     case 'O':

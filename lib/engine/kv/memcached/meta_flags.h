@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The flags of meta commands: one letter each, some with a token behind it.
+// The flags of meta commands: one letter each, some followed by a token.
 #pragma once
 
 #include <array>
@@ -13,20 +13,20 @@
 
 namespace sluice::engine::kv::memcached {
 
-/// What all meta commands share: a key, and flags with what they say.
+/// The common part of all meta commands: a key, and flags with their values.
 struct MetaFlags {
-  /// memcached takes 20 words, of which one is the end of the line.
+  /// memcached accepts 20 words; one is the end of the line, two are command and key.
   static constexpr size_t kMaxWords = 17;
 
   explicit MetaFlags(Words words) : words(words) {}
 
-  /// Reads the flags; `key` is the request's. Returns the error, or nothing. `refused`: flags
-  /// that this command does not do.
+  /// Parses the flags; `key` is the request's. Returns the error, or an empty string. `refused`
+  /// lists flags that this command does not support.
   std::string_view Read(std::string_view key, std::string_view refused);
 
   Bytes key() const { return {key_bytes.data(), key_size}; }
-  /// The key as answers return it. Base64 has several texts for one key, of which this is the one
-  /// without bits that mean nothing.
+  /// Returns the key as answers contain it. For base64 it is the canonical text, in which unused
+  /// bits are 0.
   std::string_view key_text() const { return {key_chars.data(), key_text_size}; }
 
   WordList<kMaxWords> words;
@@ -49,11 +49,11 @@ struct MetaFlags {
 
   std::array<uint8_t, kMaxKeyBytes> key_bytes;
   size_t key_size = 0;
-  std::array<char, kMaxKeyBytes + 2> key_chars;  ///< A multiple of 4 of base64's.
+  std::array<char, kMaxKeyBytes + 2> key_chars;  ///< Rounded up to a multiple of 4 for base64.
   size_t key_text_size = 0;
 };
 
-/// The line of an answer, being composed. Flags are answered once each, so that it has room.
+/// Builds the line of an answer. Each flag is answered at most once, so the line always fits.
 class MetaLine {
  public:
   explicit MetaLine(std::string_view code) { Add(code); }
@@ -62,7 +62,7 @@ class MetaLine {
     std::copy(text.begin(), text.end(), bytes_.begin() + size_);
     size_ += text.size();
   }
-  /// A flag of the answer.
+  /// Adds a flag with its token.
   void Add(char flag, std::string_view token) {
     const char head[] = {' ', flag};
     Add({head, 2});
@@ -70,17 +70,18 @@ class MetaLine {
   }
   void AddNumber(char flag, int64_t number);
   void AddNumber(char flag, uint64_t number);
-  /// Those that every answer returns: k, with b, and O.
+  /// Adds the flags that every answer returns: k, with b, and O.
   void AddCommon(std::string_view flag, const MetaFlags& flags);
   std::string_view text() const { return {bytes_.data(), size_}; }
 
  private:
-  /// A key, an opaque token, numbers for c, f, s and t, and the code with a length.
+  /// Large enough for a key, an opaque token, numbers for c, f, s and t, and the code with a
+  /// length.
   std::array<char, kMaxKeyBytes + 200> bytes_;
   size_t size_ = 0;
 };
 
-/// Longest token of O, with its letter.
+/// Longest token of O, including its letter.
 inline constexpr size_t kMaxOpaqueBytes = 32;
 
 }  // namespace sluice::engine::kv::memcached

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the meta commands share: errors, room, and answers of a code and flags.
+// Common parts of the meta commands: errors, room, and answers that consist of a code and flags.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ inline constexpr std::string_view kTooManyFlags = "CLIENT_ERROR options flags to
 inline constexpr std::string_view kInvalidOrDuplicate = "CLIENT_ERROR invalid or duplicate flag";
 inline constexpr std::string_view kLongOpaque = "CLIENT_ERROR opaque token too long";
 
-/// The room that an answer without a value may take: it repeats no more than the request's line,
-/// and adds numbers for c, f, s and t.
+/// Returns whether there is room for any answer without a value. It repeats at most the request's
+/// line and adds numbers for c, f, s and t.
 bool HasRoom(const AsciiRequest& request);
 Step SayTooLittleRoom(AsciiRequest& request);
-/// Whether the token of O, if there is one, is not too long.
+/// Returns whether the token of O is absent or short enough.
 bool OpaqueFits(const MetaFlags& flags);
-/// An answer with k, b and O, and c if there is a `unique`.
+/// Answers with `code`, the flags k, b and O, and c if `unique` is not null.
 Step SayCode(AsciiRequest& request, std::string_view code, const MetaFlags& flags,
              const uint64_t* unique = nullptr);
 

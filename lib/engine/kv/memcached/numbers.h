@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Numbers as memcached reads them, which is as C's strtol does: white space in front, a sign,
-// digits, and then the end, white space or a zero byte, behind which nothing matters.
+// Parses numbers as memcached, which uses C's strtol: leading white space, a sign, digits, and then
+// the end of the text, white space or a NUL; the rest is ignored.
 #pragma once
 
 #include <charconv>
@@ -13,12 +13,13 @@
 
 namespace sluice::engine::kv::memcached {
 
-/// 64 bits; nothing if it is none, or too large. A minus sign counts modulo 2^64, but a number
-/// that would be negative as a signed one is none: so "-0" is 0, and "-1" is refused.
+/// Parse 64-bit numbers; return nullopt if the text is not a number or out of range. As in
+/// strtoull, ParseUnsigned accepts a minus sign, but it rejects results that are negative as a
+/// signed number: "-0" is 0, and "-1" is rejected.
 std::optional<uint64_t> ParseUnsigned(std::string_view text);
 std::optional<int64_t> ParseSigned(std::string_view text);
 
-/// Decimal digits of a number.
+/// Formats a number in decimal.
 class Digits {
  public:
   explicit Digits(uint64_t number)
@@ -30,11 +31,11 @@ class Digits {
   ptrdiff_t bytes_;
 };
 
-/// When an item expires, in seconds of the exchange's clock. 0: never; negative: now; up to 30
-/// days: from now; else Unix time.
+/// Returns when an item expires, in seconds of the exchange's clock, or 0 for never. `exptime` 0:
+/// never; negative: now; up to 30 days: relative; larger: Unix time.
 uint32_t ExpiryOf(int64_t exptime, const Exchange& exchange);
 
-/// "-1" for never, else seconds from now, as the meta commands' flag t has it.
+/// Returns the seconds until the expiry, or -1 for never, as for the meta commands' flag t.
 int64_t SecondsLeft(uint32_t expires_s, const Exchange& exchange);
 
 }  // namespace sluice::engine::kv::memcached

@@ -12,7 +12,7 @@
 namespace sluice::engine::kv::memcached {
 namespace {
 
-/// Hands figures on until one is not taken.
+/// Passes statistics to a callback until it rejects one.
 class Teller {
  public:
   explicit Teller(TellStatistic tell) : tell_(tell) {}
@@ -30,7 +30,8 @@ class Teller {
   bool taken_ = true;
 };
 
-/// Of `now`, what came since the last reset. Another worker may be at it: never negative.
+/// Returns the increase since the last reset. Never negative, even if another worker resets
+/// concurrently.
 uint64_t Since(uint64_t now, const uint64_t& reset) { return now - std::min(now, LoadWord(reset)); }
 
 ProtocolCounters SinceReset(const ProtocolCounters& now, const Store& store) {
@@ -83,7 +84,7 @@ void TellGeneral(const Exchange& exchange, const Store& store, Teller& teller) {
       .Tell("curr_items", kept.items)
       .Tell("total_items", Since(traffic.mica.sets + traffic.memcached.sets, store.reset.sets))
       .Tell("evictions", Since(kept.evicted, store.reset.evicted))
-      .Tell("udp_requests", c.requests);  // memcached has no such figure.
+      .Tell("udp_requests", c.requests);  // memcached has no statistic of this name.
 }
 
 void TellSettings(const Exchange& exchange, const Store& store, Teller& teller) {
@@ -108,7 +109,7 @@ void TellSettings(const Exchange& exchange, const Store& store, Teller& teller) 
       .TellFlag("track_sizes", false);
 }
 
-/// memcached tells of a class that has items.
+/// As memcached, reports only classes that contain items.
 void TellClasses(StatisticsList list, const Store& store, Teller& teller) {
   uint64_t active = 0, bytes = 0;
   for (size_t i = 0; i < store.partitions.size() && teller.taken(); ++i) {

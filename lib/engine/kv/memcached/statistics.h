@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What `stats` tells, by memcached's names (protocol.txt, "Statistics"), as far as it is true of
-// this server: it has no connections, no LRU lists and no slabs. The classes of `items` and `slabs`
-// are its partitions, from 1 on. All figures are of all workers, as they are at the moment.
+// The statistics of `stats` with memcached's names (protocol.txt, "Statistics"), as far as they
+// apply: this server has no connections, LRU lists or slabs. The classes of `items` and `slabs` are
+// its partitions, counted from 1. All values are current sums over all workers.
 #pragma once
 
 #include <absl/functional/function_ref.h>
@@ -18,16 +18,18 @@ namespace sluice::engine::kv::memcached {
 
 enum class StatisticsList : uint8_t { kGeneral, kSettings, kItems, kSlabs };
 
-/// By the word behind `stats`, which may be empty. Nothing: there is no such list.
+/// Returns the list for the word after `stats`, which may be empty; nullopt if there is no list of
+/// this name.
 std::optional<StatisticsList> StatisticsListOf(std::string_view word);
 
-/// Takes one figure. False: no more, please.
+/// Receives one statistic. Returns false to stop.
 using TellStatistic = absl::FunctionRef<bool(std::string_view name, std::string_view value)>;
-/// Calls `tell` for each figure of a list. False: it did not take all.
+/// Calls `tell` for each statistic of a list. Returns false if `tell` stopped.
 bool TellStatistics(StatisticsList list, const Exchange& exchange, const Store& store,
                     TellStatistic tell);
 
-/// `stats reset`: what memcached counts from 0 again. Reports and telemetry do not see it.
+/// `stats reset`: restarts the statistics that memcached restarts. Reports and telemetry are not
+/// affected.
 inline constexpr std::string_view kResetWord = "reset";
 void ResetStatistics(Store& store);
 

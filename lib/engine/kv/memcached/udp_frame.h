@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// memcached's header in front of each UDP payload (protocol.txt, "UDP protocol"): 16-bit
-// integers, big-endian. Requests are one datagram; replies are split.
+// memcached's header before each UDP payload (protocol.txt, "UDP protocol"): 16-bit integers,
+// big-endian. A request is one datagram; replies may be split.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,19 @@
 namespace sluice::engine::kv::memcached {
 
 inline constexpr uint32_t kUdpFrameBytes = 8;
-/// Of a reply: memcached's limit of a UDP payload, and what of it follows the header.
+/// memcached's limit for the UDP payload of a reply, and the part of it after the header.
 inline constexpr uint32_t kMaxDatagramBytes = 1400;
 inline constexpr uint32_t kMaxDatagramData = kMaxDatagramBytes - kUdpFrameBytes;
 
-/// Two more bytes, reserved, are 0 in replies and ignored in requests.
+/// The header also has two reserved bytes, which are 0 in replies and ignored in requests.
 struct UdpFrame {
-  uint16_t request_id = 0;  ///< The client's choice, repeated in its reply.
+  uint16_t request_id = 0;  ///< Chosen by the client, repeated in the reply.
   uint16_t sequence = 0;
-  uint16_t total = 1;  ///< Datagrams of this message.
+  uint16_t total = 1;  ///< Number of datagrams of this message.
 };
 
-/// A request's. Nothing: too short, or a part of a longer message.
+/// Reads the frame of a request. Returns nullopt if the payload is too short or part of a longer
+/// message.
 inline std::optional<UdpFrame> ReadUdpFrame(Bytes payload) {
   if (payload.size() < kUdpFrameBytes) return std::nullopt;
   const UdpFrame frame{packet::LoadBe16(&payload[0]), packet::LoadBe16(&payload[2]),
@@ -42,7 +43,7 @@ inline void WriteUdpFrame(uint8_t* to, const UdpFrame& frame) {
   packet::StoreBe16(to + 6, 0);
 }
 
-/// How many datagrams a reply takes. Beyond 65535 it cannot be sent.
+/// Returns the number of datagrams of a reply. More than 65535 cannot be sent.
 constexpr size_t DatagramsOf(size_t reply_bytes) {
   return (reply_bytes + kMaxDatagramData - 1) / kMaxDatagramData;
 }

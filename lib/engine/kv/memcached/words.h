@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lines of a datagram, and words of a line. Only spaces separate words, and a line feed ends a
-// line, with or without a carriage return. A NUL ends the text of a request, as in memcached; all
-// other bytes may be in keys.
+// Lines of a datagram and words of a line. Words are separated only by spaces. A line ends with a
+// line feed, optionally preceded by a carriage return. A NUL ends the text of a request, as in
+// memcached; all other bytes are allowed in keys.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 namespace sluice::engine::kv::memcached {
 
 struct Line {
-  std::string_view text;  ///< Without its end.
-  size_t bytes = 0;       ///< With it.
+  std::string_view text;  ///< Without the line end.
+  size_t bytes = 0;       ///< Including the line end.
 };
 
-/// The first line; nothing if it has no end.
+/// Returns the first line, or nullopt if the text has no line end.
 inline std::optional<Line> FirstLine(std::string_view text) {
   const size_t end = text.find('\n');
   if (end == std::string_view::npos) return std::nullopt;
@@ -25,17 +25,17 @@ inline std::optional<Line> FirstLine(std::string_view text) {
   return Line{text.substr(0, end - (carriage_return ? 1 : 0)), end + 1};
 }
 
-/// The part of a line that a request is read from. memcached reads it as a C string.
+/// Returns the part of a line up to the first NUL, because memcached parses the line as a C string.
 inline std::string_view RequestText(const Line& line) {
   return line.text.substr(0, line.text.find('\0'));
 }
 
 class Words {
  public:
-  /// Begins at offset `at` of the line.
+  /// Starts at offset `at` of the line.
   explicit Words(std::string_view line, size_t at = 0) : line_(line), end_(at) {}
 
-  /// Empty: there is none left.
+  /// Returns the next word; empty at the end of the line.
   std::string_view Next() {
     begin_ = line_.find_first_not_of(' ', end_);
     if (begin_ == std::string_view::npos) begin_ = line_.size();
@@ -43,7 +43,7 @@ class Words {
     if (end_ == std::string_view::npos) end_ = line_.size();
     return line_.substr(begin_, end_ - begin_);
   }
-  /// Of the word that Next returned, in the line.
+  /// Returns the offset in the line of the word that Next returned.
   size_t begin() const { return begin_; }
 
  private:
@@ -52,7 +52,7 @@ class Words {
   size_t end_;
 };
 
-/// The words of a line, as far as there is room for them.
+/// The first kMax words of a line.
 template <size_t kMax>
 struct WordList {
   explicit WordList(Words words) {
@@ -66,14 +66,14 @@ struct WordList {
       at[count++] = word;
     }
   }
-  /// All, and at least `least`, at most `most`.
+  /// Returns whether the line has `least` to `most` words, all of which are in the list.
   bool Within(size_t least, size_t most) const { return !more && count >= least && count <= most; }
-  /// Of at least one.
+  /// Returns the last word. The list must not be empty.
   std::string_view last() const { return at[count - 1]; }
 
   std::array<std::string_view, kMax> at;
   size_t count = 0;
-  bool more = false;  ///< There are others.
+  bool more = false;  ///< The line has more words.
 };
 
 }  // namespace sluice::engine::kv::memcached
