@@ -10,8 +10,7 @@
 //   Test         NotFound
 //   Delete       NotFound
 //   Increment    NotFound, PartialValue, InsufficientSpace. The value is the number to add,
-//                8 bytes, and the answer has the sum modulo 2^64; Error if either has another
-//                length.
+//                8 bytes, and the answer has the sum modulo 2^64; Error if a length differs.
 //   Reset        always NotSupported: the network must not clear a store
 //   others       NotSupported
 //

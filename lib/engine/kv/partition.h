@@ -7,9 +7,8 @@
 //   cache   items are in a circular log; new ones overwrite the oldest, and a full bucket drops its
 //           oldest item. An item that is read in the last quarter of its life becomes the newest,
 //           so that items in use stay.
-//   store   items are in a segregated-fit heap; buckets are extended to chains; no item is lost,
-//   and
-//           items that do not fit are rejected
+//   store   items are in a segregated-fit heap; buckets are extended to chains; no item is
+//           lost, and items that do not fit are rejected
 //
 // Unlike in MICA, no slot outlives its item: each item of the log refers to its bucket, and an item
 // that is about to be overwritten leaves the index first. So no slot has to be checked against the

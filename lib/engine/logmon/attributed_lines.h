@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Text on its way to one worker's scanner, and who wrote it: lines of many writers are matched
-// together, long after they came, and each match names its writer.
+// Passes text to one worker's scanner and records its writer. Lines of many writers are matched
+// together, some time after they arrived, and each match names its writer.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,15 @@
 
 namespace sluice::engine::logmon {
 
-/// `Sink` has  void OnMatch(const Source&, const SyslogHeader*, const MatchedLine&, uint64_t now).
-/// The header is null unless the text came as syslog; then the source has no port of the sender.
-/// Each call with text may tell it of lines that came before. Text stays as it is until Match.
+/// `Sink` has the function void OnMatch(const Source&, const SyslogHeader*, const MatchedLine&,
+/// uint64_t now). The header is null unless the text came as syslog, in which case the source port
+/// is 0. Each call with text may report matches of earlier lines. Text passed in must not change
+/// until Match.
 template <typename Sink>
 class AttributedLines {
  public:
-  /// `rules` outlives it. `session_cycles`: lines of a session are not further apart; 0: any time.
+  /// `rules` must outlive the object. `session_cycles` is the maximum distance between two lines of
+  /// a session in TSC cycles; 0: unlimited.
   AttributedLines(const RuleSet& rules, const ScanLimits& limits, uint64_t session_cycles,
                   Sink sink)
       : scanner_(rules, limits),
@@ -32,20 +34,20 @@ class AttributedLines {
         wants_speaker_(rules.want_speaker().any()),
         session_cycles_(session_cycles) {}
 
-  /// Of what comes next; TSC cycles.
+  /// Sets the time of the text that follows, in TSC cycles.
   void set_now(uint64_t now) { now_ = now; }
 
-  /// LineScanner::Sum.
+  /// See LineScanner::Sum.
   uint64_t Sum(const LineState& line, std::string_view bytes) {
     return scanner_.Sum(line, bytes, ToSink());
   }
-  /// The next bytes of a source.
+  /// Adds the next bytes of a source.
   void Feed(const packet::FlowKey& flow, Transport transport, LineState& line,
             std::string_view bytes) {
     From(flow, transport);
     scanner_.Feed(line, bytes, ToSink());
   }
-  /// A message, which is whole.
+  /// Adds a complete message.
   void Take(const packet::FlowKey& flow, const SyslogMessage& message) {
     Writer& writer = From(flow, Transport::kSyslog);
     writer.source.flow.source_port = 0;
@@ -59,10 +61,10 @@ class AttributedLines {
     }
     scanner_.Message(file_header, message.text, ToSink());
   }
-  /// LineScanner::KeepPart.
+  /// See LineScanner::KeepPart.
   void KeepPart(LineState& line, std::string_view bytes) { scanner_.KeepPart(line, bytes); }
-  /// Returns a copy of the message: the parts that `line` kept, then `last`. Returns an empty view
-  /// if memory for the parts was missing. The view is valid until Match.
+  /// Returns a copy of the message: the parts that `line` kept, followed by `last`. Returns an
+  /// empty view if memory for the parts was missing. The view is valid until Match.
   std::string_view Join(LineState& line, std::string_view last) {
     const size_t most = scanner_.MaxMessageBytes();
     const bool has_room = joined_.size() - joined_bytes_ >= most + UnfinishedLines::kSpareBytes;
@@ -74,20 +76,20 @@ class AttributedLines {
     joined_bytes_ += size;
     return {to, size};
   }
-  /// The source ended, and its last line with it.
+  /// Ends a source and its last line.
   void Finish(const packet::FlowKey& flow, Transport transport, LineState& line) {
     From(flow, transport);
     scanner_.Finish(line, ToSink());
     line = {};
   }
-  /// Bytes are missing here.
+  /// Records that bytes are missing here.
   void Gap(LineState& line) { scanner_.Gap(line); }
-  /// The source is forgotten; its unfinished line with it, as torn.
+  /// Drops a source; its unfinished line counts as torn.
   void Forget(LineState& line) {
     scanner_.Forget(line);
     line = {};
   }
-  /// All lines that have ended.
+  /// Matches all lines that have ended.
   void Match() {
     scanner_.Flush(ToSink());
     written_ = 0;
@@ -98,21 +100,21 @@ class AttributedLines {
   Sink& sink() { return sink_; }
 
  private:
-  /// Texts that are gathered at most before their lines are matched.
+  /// Maximum number of texts that are gathered before their lines are matched.
   static constexpr uint32_t kMaxWriters = 512;
 
-  /// Messages that are joined at most before they are matched, of the longest.
+  /// Maximum number of messages of maximum length that are joined before they are matched.
   static constexpr size_t kMaxJoined = 2;
 
-  /// The writer of a text whose lines are not matched yet. Its views point into a frame of the
-  /// burst, or into a joined message.
+  /// Writer of a text whose lines are not matched yet. Its views point into a frame of the burst or
+  /// into a joined message.
   struct Writer {
     Source source;
     bool is_syslog = false;
     SyslogHeader header;
   };
 
-  /// Who writes what the scanner is given next.
+  /// Sets the writer of the text that the scanner gets next.
   Writer& From(const packet::FlowKey& flow, Transport transport) {
     if (written_ == kMaxWriters) Match();
     Writer& writer = writers_[written_];
@@ -122,7 +124,7 @@ class AttributedLines {
     scanner_.From({written_++, wants_speaker_ ? SpeakerOf(flow, {}, {}) : Speaker()});
     return writer;
   }
-  /// Of syslog, a run of a program; else, who sends the text.
+  /// Returns the speaker of a text: for syslog a process of a program, else the sender.
   Speaker SpeakerOf(const packet::FlowKey& flow, const SyslogHeader& header,
                     std::string_view process) const {
     return {absl::HashOf(flow.source, flow.source_port, flow.destination_port, header.hostname,
@@ -140,14 +142,14 @@ class AttributedLines {
 
   LineScanner scanner_;
   Sink sink_;
-  std::vector<Writer> writers_{kMaxWriters};  ///< By Origin::number.
+  std::vector<Writer> writers_{kMaxWriters};  ///< Indexed by Origin::number.
   uint32_t written_ = 0;
-  /// Messages that came in pieces, whose lines are not matched yet.
+  /// Messages joined from several pieces whose lines are not matched yet.
   std::vector<char> joined_ =
       std::vector<char>(kMaxJoined * (scanner_.MaxMessageBytes() + UnfinishedLines::kSpareBytes));
   size_t joined_bytes_ = 0;
   bool wants_speaker_;
-  std::string file_header_;  ///< Of the message at hand.
+  std::string file_header_;  ///< File header of the current message.
   uint64_t session_cycles_;
   uint64_t now_ = 0;
 };

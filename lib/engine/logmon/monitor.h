@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The log monitor of one worker: finds log text in frames, puts it in the order of its source,
-// matches its lines. A BurstEngine: whole lines of all frames of a burst are looked at together,
-// whoever wrote them. Nothing waits for the next burst.
+// Log monitor of one worker, a BurstEngine: finds log text in frames, orders it by source and
+// matches its lines. Complete lines of all frames of a burst are matched together, regardless of
+// their source. No line waits for the next burst.
 //
-// A syslog message is whole, so that its source takes no place in the table of sources.
+// A syslog datagram is a complete message, so its source needs no entry in the table of sources.
 #pragma once
 
 #include <algorithm>
@@ -29,45 +29,46 @@
 
 namespace sluice::engine::logmon {
 
-/// State of a source whose text may go on. With its place in the table it has 120 bytes:
-/// 100 000 sources, the bytes of segments that wait and those of unfinished lines fit into 64 MiB.
+/// State of a source whose text may continue. With its table entry it has 120 bytes: 100 000
+/// sources, the waiting bytes of segments and the bytes of unfinished lines fit into 64 MiB.
 struct SourceState {
   LineState line;
-  SyslogFraming framing;  ///< Of a stream of syslog.
-  TcpStream tcp;          ///< Of a stream.
+  SyslogFraming framing;  ///< For streams of syslog.
+  TcpStream tcp;          ///< For TCP streams.
 };
 
 struct MonitorOptions {
   std::vector<uint16_t> syslog_ports{514};  ///< UDP destination ports.
   std::vector<uint16_t> line_ports;         ///< UDP destination ports.
   std::vector<uint16_t> tcp_ports;          ///< Destination ports of the observed direction.
-  std::vector<uint16_t> syslog_tcp_ports;   ///< The same; the streams hold messages of syslog.
-  bool pass_on = false;  ///< True: a bump in the wire, every frame is forwarded. False: log
-                         ///< text to us is consumed, everything else passed (kPass).
+  std::vector<uint16_t> syslog_tcp_ports;   ///< As tcp_ports, for streams of syslog messages.
+  bool pass_on =
+      false;  ///< True: forwards all frames. False: consumes log text to us, passes the rest.
   uint32_t max_sources = 100000;
-  uint64_t out_of_order_bytes = 16 << 20;  ///< TCP segments that wait for those before them.
-  uint32_t out_of_order_window = 65536;    ///< Bytes ahead of a stream that are kept.
-  uint64_t gap_cycles = 0;      ///< Missing TCP bytes are given up after that; 0: only for room.
-  uint64_t idle_cycles = 0;     ///< A source is forgotten after that; 0: only when room is needed.
-  uint64_t session_cycles = 0;  ///< Lines of a session are not further apart; 0: any time.
+  uint64_t out_of_order_bytes = 16 << 20;  ///< Memory for TCP segments that wait for earlier ones.
+  uint32_t out_of_order_window = 65536;    ///< Bytes ahead of a stream's position to keep.
+  uint64_t gap_cycles =
+      0;  ///< Age at which missing TCP bytes are skipped; 0: only for want of room.
+  uint64_t idle_cycles = 0;  ///< Age at which an idle source is removed; 0: only for want of room.
+  uint64_t session_cycles = 0;  ///< Maximum distance between lines of a session; 0: unlimited.
   ScanLimits scan;
 };
 
-/// `Sink`: of AttributedLines. Lines of a source come in their order, those of all sources in that
-/// of the frames that end them.
+/// `Sink` is that of AttributedLines. Lines of a source are reported in order; lines of different
+/// sources in the order of the frames that end them.
 template <typename Sink>
 class Monitor {
  public:
   enum Reason : uint8_t {
-    kMalformed,    ///< A header does not fit, or contradicts another.
-    kFragment,     ///< Of UDP or TCP: fragments are not put together.
-    kBadChecksum,  ///< Of log text; UDP over IPv6 also without one.
+    kMalformed,    ///< A header does not fit or contradicts another.
+    kFragment,     ///< UDP or TCP fragment; fragments are not reassembled.
+    kBadChecksum,  ///< Of log text; over IPv6 also UDP without a checksum.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{"malformed", "fragment",
                                                                        "bad_checksum"};
 
-  /// `rules` outlives the monitor. `seed`: secret key of the table of sources.
+  /// `rules` must outlive the monitor. `seed` is the secret key of the table of sources.
   Monitor(const RuleSet& rules, const MonitorOptions& options, Sink sink, uint64_t seed)
       : finder_(options.syslog_ports, options.line_ports, options.tcp_ports,
                 options.syslog_tcp_ports),
@@ -79,7 +80,7 @@ class Monitor {
         idle_cycles_(options.idle_cycles) {}
   Monitor(const Monitor&) = delete;
 
-  /// Between bursts: what waited for too long.
+  /// Handles timeouts. Call it between bursts.
   void AtRest(uint64_t now) {
     SetNow(now);
     if (idle_cycles_ != 0) {
@@ -98,7 +99,7 @@ class Monitor {
     lines_.Match();
   }
 
-  /// All sources end: before the monitor does.
+  /// Ends all sources. Call it before destruction.
   void Finish(uint64_t now) {
     SetNow(now);
     sources_.ForgetAll(
@@ -130,26 +131,26 @@ class Monitor {
   ScanCounters scan_counters() const { return scanner().counters(); }
   const LineScanner& scanner() const { return lines_.scanner(); }
   const TcpAssembler& tcp() const { return tcp_; }
-  /// Sources that have a place in the table.
+  /// Number of sources in the table.
   uint32_t sources() const { return sources_.size(); }
   Sink& sink() { return lines_.sink(); }
-  /// State of sources and segments that wait, allocated at construction; the scanner's besides.
+  /// Bytes allocated at construction for source states and waiting segments, without the scanner's.
   uint64_t memory_bytes() const { return sources_.memory_bytes() + tcp_.pool().memory_bytes(); }
 
  private:
   static constexpr uint32_t kNoPlace = SourceTable<SourceState>::kNone;
-  /// Work between bursts must not keep frames waiting.
+  /// Limits of the work between bursts, so that frames do not wait.
   static constexpr uint32_t kForgottenAtRest = 4, kVisitedAtRest = 4;
-  /// Frames between the one at work and those of which more is fetched, or found.
+  /// Distances in frames between the current frame and those to prefetch or to parse.
   static constexpr uint32_t kHeadersAhead = 16, kFoundAhead = 8, kTextsAhead = 3;
 
-  /// What a frame holds, and where the search for its source begins.
+  /// Contents of a frame, and where to look up its source.
   struct Found {
     FoundText text;
     uint64_t chain = 0;
   };
 
-  /// The TcpAssembler's, and that of lines in datagrams.
+  /// Receiver for the TcpAssembler and for lines in datagrams.
   struct Receiver {
     Monitor& monitor;
     const packet::FlowKey& flow;
@@ -164,7 +165,8 @@ class Monitor {
       monitor.lines_.Gap(line);
       framing.state = SyslogFraming::State::kLost;
     }
-    /// A message that LF should have ended is whole; one that has fewer bytes than it said is torn.
+    /// A message that ends with LF is complete at the end of the stream; a counted one with missing
+    /// bytes is torn.
     void End() {
       if (!IsSyslog()) return monitor.lines_.Finish(flow, TransportOf(flow), line);
       if (framing.state == SyslogFraming::State::kLine) Messages{monitor, flow, line}.Whole({});
@@ -180,7 +182,7 @@ class Monitor {
              monitor.finder_.IsSyslogStream(flow.destination_port);
     }
   };
-  /// TakeFrames' receiver. An empty message is none.
+  /// Receiver for TakeFrames. Ignores empty messages.
   struct Messages {
     Monitor& monitor;
     const packet::FlowKey& flow;
@@ -267,7 +269,7 @@ class Monitor {
     }
   }
 
-  /// The number of bytes of its text.
+  /// Returns the number of bytes of the message's text.
   size_t TakeMessage(const packet::FlowKey& flow, std::string_view bytes) {
     const SyslogMessage message = ReadSyslog(bytes);
     counters_.Count(SourceCounters::kSyslogMessages);
@@ -293,13 +295,13 @@ class Monitor {
     const bool is_known = known != kNoPlace;
     if (!is_known && !segment.Begins()) return;
     const uint32_t place = is_known ? known : NewSource(flow);
-    // A segment that the stream does not believe keeps no source alive.
+    // A segment that the stream distrusts does not refresh the source.
     const bool part = tcp_.Take(sources_.state(place).tcp, segment, now_, ReceiverOf(place));
     if (is_known && part) sources_.Touch(place, now_);
   }
 
-  /// The frame is for others, as is what else the receiver of a stream sends. It keeps no source
-  /// alive, and makes none.
+  /// Uses the window in a frame from a stream's receiver. The frame is for others and counts as
+  /// kOther. It neither refreshes nor creates a source.
   [[gnu::noinline]] void TakeWindow(const FoundText& found) {
     const uint32_t place = sources_.Find(found.flow);
     if (place != kNoPlace) tcp_.TakeWindow(sources_.state(place).tcp, found.window);
@@ -317,8 +319,8 @@ class Monitor {
     tcp_.Forget(state.tcp);
     ReceiverOf(flow, state).Forget();
   }
-  /// Of a source from which no more is expected. Silence is the only end that datagrams have; of
-  /// a stream it is none: its unfinished line is torn.
+  /// Ends a source that is idle or at shutdown. Datagrams have no other end than silence. A stream
+  /// has not ended, so its unfinished line is torn.
   void EndSource(const packet::FlowKey& flow, SourceState& state) {
     if (TransportOf(flow) == Transport::kLines) {
       ReceiverOf(flow, state).End();
@@ -335,7 +337,7 @@ class Monitor {
   bool pass_on_;
   uint64_t idle_cycles_;
   uint64_t now_ = 0;
-  uint32_t visit_ = 0;  ///< The next place to look at for streams that wait too long.
+  uint32_t visit_ = 0;  ///< Next table entry to check for streams that wait too long.
 };
 
 }  // namespace sluice::engine::logmon

@@ -7,15 +7,13 @@
 //   reply        is one stream for all requests of a datagram; memcached sends each hit of a
 //                multi-get as a separate message. A reply that is too long becomes an error.
 //   data         that is not in the datagram is a bad chunk; memcached reads it from later
-//                datagrams. A line without an end is ignored together with the rest of the
-//                datagram.
+//                datagrams. A line without an end is ignored with the rest of the datagram.
 //   numbers      lengths above 32 bits are rejected and expiries above 32 bits are used; memcached
 //                uses the lower half of both.
-//   meta flags   that need item state which the store does not keep are rejected as invalid: N, R,
-//   h
-//                and l of mg (hit before, last access, recache permission), I of ms and md. u is
-//                accepted as a hint. k answers b if the request has b; memcached does so if the
-//                item was stored with b.
+//   meta flags   that need item state which the store does not keep are rejected as invalid: N,
+//                R, h and l of mg (hit before, last access, recache permission), I of ms and md.
+//                u is accepted as a hint. k answers b if the request has b; memcached does so if
+//                the item was stored with b.
 //   t            of an item that expires immediately is 0; memcached's underflows and wraps.
 //   me, bget     me, slabs, lru, watch, cache_memlimit, shutdown and other commands for memcached's
 //   and others   internals are unknown. `stats` reports only values that exist here (statistics.h).

@@ -69,7 +69,7 @@ class Reader {
     Add(*std::move(filter), std::move(about), reader);
   }
 
-  /// `by_host`: nothing if it does not say.
+  /// `by_host` receives nullopt if the member is missing.
   AlertOptions ReadAlert(const json& value, const std::string& path, std::optional<bool>* by_host) {
     ObjectReader reader(value, path, errors_);
     AlertOptions alert;
@@ -144,7 +144,7 @@ class Reader {
     Add(*std::move(filter), std::move(about), reader);
   }
 
-  /// Each expression is a filter, named after the file and its place.
+  /// Adds a filter per expression, named after the file and the expression's number.
   void AddExpressions(const std::vector<std::string>& expressions, const FilterConfig& about,
                       ObjectReader& reader) {
     const size_t all = config_.filters.size() + config_.left_out.size() + expressions.size();
@@ -190,7 +190,7 @@ class Reader {
   Errors* errors_;
   Config config_;
   std::set<std::string> names_;
-  std::optional<bool> by_host_;  ///< What the filter at hand says.
+  std::optional<bool> by_host_;  ///< Member of the current filter.
 };
 
 }  // namespace

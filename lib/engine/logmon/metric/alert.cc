@@ -30,7 +30,7 @@ uint64_t Alert::Advance(uint64_t now) {
 
 bool Alert::IsReached(uint64_t now) const {
   if (!options_.sliding) {
-    // A window that has just begun has not fallen below yet, if the one before it had not.
+    // The alert keeps firing at the start of a window if the previous window reached the threshold.
     return events_ >= options_.threshold ||
            (is_firing_ && last_window_events_ >= options_.threshold);
   }
@@ -47,8 +47,8 @@ Alert::Edge Alert::Update(bool is_reached) {
 
 Alert::Edge Alert::OnEvent(uint64_t now) {
   now = Advance(now);
-  // It may have been below since the last event: then this one fires again, and the time in
-  // between is not told.
+  // The condition may have ended since the last event. Then this event fires again, and the pause
+  // is not reported.
   if (!IsReached(now)) is_firing_ = false;
   if (options_.sliding) times_[events_ % options_.threshold] = now;
   ++events_;

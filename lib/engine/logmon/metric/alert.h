@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// "More than N events in a window": fires once, and again only after there were fewer.
+// An alert for "at least N events within a window". It fires once, and again only after there were
+// fewer.
 #pragma once
 
 #include <cstdint>
@@ -11,43 +12,42 @@
 namespace sluice::engine::logmon {
 
 struct AlertOptions {
-  uint64_t threshold = 1;  ///< Events in a window at which it fires: 1 … kMaxAlertThreshold.
-  uint64_t window = 60;    ///< In the unit of the times given; at least 1.
-  /// True: any stretch of time as long as the window, at any moment. False: windows one behind
-  /// the other, from time 0.
+  uint64_t threshold = 1;  ///< Events per window at which it fires: 1 … kMaxAlertThreshold.
+  uint64_t window = 60;    ///< Length in the unit of `now`; at least 1.
+  /// True: a window that ends at the present. False: consecutive windows, starting at time 0.
   bool sliding = true;
 };
 
 inline constexpr uint64_t kMaxAlertThreshold = 1 << 20;
 
-/// Exact. A clock that steps back by less than a window stands still meanwhile; by more, and all
-/// events are forgotten.
+/// Exact. If the clock steps back by less than a window, time stands still until it catches up; if
+/// by more, all events are dropped.
 class Alert {
  public:
   enum class Edge : uint8_t { kNone, kFired, kCleared };
 
-  /// Nothing, and one line in `error`, if an option is beyond its bounds.
+  /// Returns nullopt and one line in `error` if an option is out of range.
   static std::optional<Alert> Create(const AlertOptions& options, std::string* error);
 
-  /// An event at `now`.
+  /// Counts an event at `now`.
   Edge OnEvent(uint64_t now);
-  /// Time passed without events.
+  /// Advances the time without an event.
   Edge OnTime(uint64_t now);
   bool is_firing() const { return is_firing_; }
-  /// It is as if nothing had ever happened: no event counts any more.
+  /// Returns whether the state equals that of a new alert: no event counts any more.
   bool IsAtRest(uint64_t now);
 
  private:
   explicit Alert(const AlertOptions& options);
-  /// The time to go by, after steps of the clock.
+  /// Returns the time to use after steps of the clock.
   uint64_t Advance(uint64_t now);
   bool IsReached(uint64_t now) const;
   Edge Update(bool is_reached);
 
   AlertOptions options_;
-  std::vector<uint64_t> times_;  // Of the last events, as many as the threshold, in a ring.
-  uint64_t events_ = 0;          // Sliding: since the clock's last step back. Else: in the window.
-  uint64_t last_window_events_ = 0;  // In the window before, unless sliding.
+  std::vector<uint64_t> times_;  // Times of the last `threshold` events, a ring.
+  uint64_t events_ = 0;          // Sliding: since the clock last stepped back. Else: in the window.
+  uint64_t last_window_events_ = 0;  // Those of the previous window, unless sliding.
   uint64_t now_ = 0;
   bool is_firing_ = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What distinguishes the series of a metric: up to three named values of each line.
+// Separates a metric into series: up to three named values of each line.
 #pragma once
 
 #include <array>
@@ -21,23 +21,23 @@ class Dimensions {
     std::string name;
     std::string selector;  ///< `$.a.b` or `$field`.
   };
-  /// None, in any number of lines.
+  /// No dimensions.
   Dimensions() = default;
-  /// Nothing, and one line in `error`, if there are too many, a name is empty or twice there, or a
-  /// selector does not fit the filter.
+  /// Returns nullopt and one line in `error` if there are too many dimensions, a name is empty or
+  /// duplicate, or a selector does not fit the filter.
   static std::optional<Dimensions> Compile(const std::vector<Named>& named, const Filter& filter,
                                            std::string* error);
 
   const std::vector<std::string>& names() const { return names_; }
 
-  /// A line's values by dimension, the first kMaxValueBytes of each; empty where the line has
-  /// none.
+  /// The values of a line by dimension, each limited to kMaxValueBytes. A value is empty if the
+  /// line does not contain it.
   struct Values {
     std::array<std::string_view, kMaxDimensions> texts;
     std::array<ScalarRoom, kMaxDimensions> room;
   };
   static constexpr size_t kMaxValueBytes = 255;
-  /// Valid as long as `line`, `values` and the scratch's last line.
+  /// Fills `values`, which stay valid as long as `line`, `values` and the scratch's last line.
   void Of(std::string_view line, Scratch& scratch, Values& values) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One filter's metric: matching events and their values by minute and by dimensions.
+// The metric of one filter: matching events and their values by minute and dimensions.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -18,36 +18,36 @@
 
 namespace sluice::engine::logmon {
 
-/// Events of one minute that have the same dimensions.
+/// Events of one minute with the same dimensions.
 struct Series {
-  std::vector<std::string> dimensions;  ///< Values, by dimension.
+  std::vector<std::string> dimensions;  ///< Values in the order of the dimensions.
   uint64_t events = 0;
-  uint64_t values = 0;  ///< Events that had one, or 1 for the default value.
+  uint64_t values = 0;  ///< Number of events with a value, or 1 for the default value.
   double sum = 0, min = 0, max = 0;
-  std::unique_ptr<ValueHistogram> histogram;  ///< Null without values.
+  std::unique_ptr<ValueHistogram> histogram;  ///< Null if there are no values.
 
   void Add(std::optional<double> value);
-  /// As if all of `other` had been added here.
+  /// Adds the events of `other`.
   void Merge(const Series& other);
 };
 
 struct MinuteReport {
-  int64_t minute = 0;  ///< Since 1970.
-  uint64_t lines = 0;  ///< Matching or not.
+  int64_t minute = 0;  ///< Minutes since 1970.
+  uint64_t lines = 0;  ///< All lines, matching or not.
   std::vector<Series> series;
-  Series overflow;  ///< Of all dimensions for which there was no room; mostly without events.
+  Series overflow;  ///< Events with other dimensions once max_series is reached; usually empty.
 };
 
 struct TallyOptions {
-  uint32_t minutes = 5;      ///< That are open at a time.
-  uint32_t max_series = 50;  ///< In a minute.
-  /// What a minute counts that had lines, and no event that matched.
+  uint32_t minutes = 5;      ///< Number of minutes that are open at the same time.
+  uint32_t max_series = 50;  ///< Maximum number of series per minute.
+  /// Value of a minute with lines but without matching events.
   std::optional<double> default_value = {};
 };
 
-/// Clocks step, and events come late: an event is counted in its own minute as long as that is
-/// open, or can be opened again; what was reported before is then reported in two parts, which add
-/// up. One thread's.
+/// Clocks may step, and events may be late. An event counts in its minute as long as that is open
+/// or can be reopened. A minute that is reopened after its report is reported in two parts, which
+/// add up. For one thread.
 class Tally {
  public:
   explicit Tally(const TallyOptions& options);
@@ -56,37 +56,37 @@ class Tally {
   void AddEvent(int64_t minute, std::optional<double> value,
                 std::span<const std::string_view> dimensions);
 
-  /// As if the lines and events of `report`, another tally's without a default value, had been
-  /// added here.
+  /// Adds the lines and events of `report`, which comes from a tally without a default value.
   void Merge(const MinuteReport& report);
 
-  /// A minute that is over: before `now`, or so far ahead that a clock must have been wrong.
-  /// Nothing if there is none (left).
+  /// Removes and returns a minute that is over: before `now`, or so far ahead that a clock must
+  /// have been wrong. Returns nullopt if there are no more.
   std::optional<MinuteReport> Take(int64_t now) { return TakeFirst(now); }
-  /// The minutes that are open, too: for the end.
+  /// Also removes open minutes; for shutdown.
   std::optional<MinuteReport> TakeAny() { return TakeFirst(std::nullopt); }
 
-  /// Events and lines whose minute has a newer one in its place.
+  /// Number of events and lines whose minute could not be opened because a newer one uses its slot.
   uint64_t late() const { return late_; }
-  /// Minutes that nobody took in time.
+  /// Number of closed minutes that were dropped before the caller read them.
   uint64_t lost_minutes() const { return lost_minutes_; }
 
  private:
   struct Minute {
     MinuteReport report;
-    absl::flat_hash_map<std::string, size_t> places;  // Of series, by their dimensions.
+    absl::flat_hash_map<std::string, size_t> places;  // Indices of the series by their dimensions.
   };
   Minute* MinuteOf(int64_t minute);
-  /// Those of events with these dimensions, or of the overflow.
+  /// Returns the series with these dimensions, or the overflow.
   template <typename Text>
   Series& SeriesOf(Minute& minute, std::span<const Text> dimensions);
   void Close(std::optional<Minute>& minute);
-  /// The earliest of those that are over at `now`, or of all; null if there is none.
+  /// Returns the earliest open minute that is over at `now`, or of all if `now` is not set; null if
+  /// there is none.
   std::optional<Minute>* FirstOpen(std::optional<int64_t> now);
   std::optional<MinuteReport> TakeFirst(std::optional<int64_t> now);
 
   const TallyOptions options_;
-  std::vector<std::optional<Minute>> open_;  // A minute's place is its number modulo their count.
+  std::vector<std::optional<Minute>> open_;  // Indexed by the minute's number modulo the size.
   std::deque<MinuteReport> closed_;
   std::string key_;
   uint64_t late_ = 0;

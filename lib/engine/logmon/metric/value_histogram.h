@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A histogram of metric values whose buckets grow with what they hold: 16 to each power of two,
-// so that a percentile is off by less than 3.2 %, from 2^-20 to 2^44, in 4 KiB.
+// A histogram of metric values with 16 buckets per power of two, so that a percentile has an error
+// below 3.2 %. The range is 2^-20 to 2^44, the size 4 KiB.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,9 @@ namespace sluice::engine::logmon {
 
 class ValueHistogram {
  public:
-  /// Finite. Values below the range, negative ones and zero too, are one bucket, which tells them
-  /// as the least of all; values beyond it another, which tells them as the greatest.
+  /// Records a finite value. Values below the range, including negative ones and zero, share one
+  /// bucket, which is reported as the minimum. Values above the range share another bucket, which
+  /// is reported as the maximum.
   void Record(double value) {
     ++counts_[IndexOf(value)];
     min_ = count_ == 0 ? value : std::min(min_, value);
@@ -23,7 +24,7 @@ class ValueHistogram {
     ++count_;
   }
 
-  /// As if all of `other` had been recorded here.
+  /// Adds the values of `other`.
   void Merge(const ValueHistogram& other) {
     if (other.count_ == 0) return;
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
@@ -34,8 +35,8 @@ class ValueHistogram {
 
   uint64_t count() const { return count_; }
 
-  /// The smallest value that `share` (0 … 1) of all values do not exceed: the nearest rank. 0 of
-  /// none.
+  /// Returns the smallest value that a fraction `share` (0 … 1) of all values do not exceed
+  /// (nearest rank); 0 if there are no values.
   double Percentile(double share) const {
     const auto rank = static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_)));
     uint64_t seen = 0;
@@ -52,7 +53,7 @@ class ValueHistogram {
  private:
   static constexpr int kPerPower = 16;
   static constexpr int kMinPower = -20, kMaxPower = 44;
-  // Those below and beyond the range are the first and the last.
+  // The first bucket is for values below the range, the last for values above it.
   static constexpr size_t kBuckets = size_t{(kMaxPower - kMinPower) * kPerPower} + 2;
 
   static size_t IndexOf(double value) {

@@ -7,7 +7,7 @@
 namespace sluice::engine::logmon {
 namespace {
 
-/// Stores of whole vectors are worth the gap that they take before so much text.
+/// Minimum length of text for which aligned stores of vectors are worth the additional gap.
 constexpr uint32_t kAlignedBytes = 512;
 
 }  // namespace
@@ -23,7 +23,7 @@ GatheredText::GatheredText(uint32_t longest)
 char* GatheredText::Place(uint32_t ahead, uint32_t bytes) {
   const uint32_t first = end_ + 1 + ahead;
   const uint32_t at = bytes < kAlignedBytes ? first : (first + kVectorBytes - 1) & -kVectorBytes;
-  // Whole: its size is known to the compiler. What is too much of it, the part overwrites.
+  // Fills the maximum gap, because the compiler knows its size. The part overwrites the excess.
   std::memset(text_ + end_, '\n', kGapBytes);
   begin_ = at - ahead;
   return text_ + at;

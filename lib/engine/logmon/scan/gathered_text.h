@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whole lines of many sources, copied together so that Hyperscan looks at all of them in one call:
-// each call costs as much as some hundred bytes of text. An LF lies before each part, so that the
-// lines of the part before end whatever its last byte is.
+// Collects complete lines of many sources, so that Hyperscan scans all of them in one call: a call
+// costs as much as some hundred bytes of text. An LF precedes each part, so the last line of the
+// previous part ends there in any case.
 #pragma once
 
 #include <cstdint>
@@ -15,44 +15,44 @@
 
 namespace sluice::engine::logmon {
 
-/// Who writes lines.
+/// Writer of lines.
 struct Origin {
-  uint32_t number = 0;  ///< The caller's own; it comes back with each line that matches.
-  Speaker speaker;      ///< For filters that put lines together.
+  uint32_t number = 0;  ///< Chosen by the caller; returned with each matching line.
+  Speaker speaker;      ///< For filters that combine lines.
 };
 
 /// Lines of one origin: bytes begin … end - 1 of a text, at least one. The last line ends there,
-/// terminated or not.
+/// with or without a line end.
 struct TextPart {
   uint32_t begin = 0, end = 0;
-  bool truncated = false;  ///< It is the beginning of one line.
-  /// A line of so many bytes, its LF included, is the header of the part's only other line; 0:
-  /// there is none.
+  bool truncated = false;  ///< The part is the start of one line.
+  /// Length including LF of a header line before the only other line of the part; 0: no header.
   uint32_t header = 0;
   Origin origin;
 };
 
-/// One thread's. Allocates at construction only.
+/// For one thread. Allocates only at construction.
 class GatheredText {
  public:
-  /// Parts are gathered up to this. What Hyperscan reads is still in the first-level cache, where
-  /// it was copied to.
+  /// Maximum length of several parts. Hyperscan then reads text that is still in the first-level
+  /// cache from the copy.
   static constexpr uint32_t kBytes = 16384;
-  /// What may be written, and read, behind the room that Place gives.
+  /// Bytes after the room returned by Place that may be read and written.
   static constexpr uint32_t kSpareBytes = 128;
 
-  /// A single part may be longer than kBytes, but not than `longest`.
+  /// A single part may be longer than kBytes, but not longer than `longest`.
   explicit GatheredText(uint32_t longest);
 
   bool empty() const { return parts_.empty(); }
-  /// Whether a part of `bytes`, at most `longest`, may be added. An empty text has room for any.
+  /// Returns whether a part of `bytes`, at most `longest`, may be added. An empty text has room for
+  /// any part.
   bool HasRoom(uint64_t bytes) const {
     return empty() || (end_ + kGapBytes + bytes <= kBytes && parts_.size() < kMaxParts);
   }
-  /// Where the next part goes: its first `ahead` bytes before the address that is returned, and
-  /// `bytes` from there on. There is room for both. What no Add followed is forgotten.
+  /// Returns the address for the next part: its first `ahead` bytes go before the address, `bytes`
+  /// follow from there. There must be room for both. Without a following Add, the part is dropped.
   char* Place(uint32_t ahead, uint32_t bytes);
-  /// Adds what was written to the place: everything from `ahead` before it to `end`.
+  /// Adds the part written at Place: all bytes from `ahead` before that address to `end`.
   void Add(const char* end, bool truncated, const Origin& origin, uint32_t header = 0) {
     end_ = static_cast<uint32_t>(end - text_);
     parts_.push_back({begin_, end_, truncated, header, origin});
@@ -62,7 +62,7 @@ class GatheredText {
     parts_.clear();
   }
 
-  /// All parts, and what lies between them.
+  /// All parts and the gaps between them.
   std::string_view text() const { return {text_, end_}; }
   /// In the order of their bytes.
   std::span<const TextPart> parts() const { return parts_; }
@@ -70,12 +70,12 @@ class GatheredText {
  private:
   static constexpr uint32_t kMaxParts = 512;
   static constexpr uint32_t kVectorBytes = 32;
-  /// Most that lies before a part.
+  /// Maximum gap before a part.
   static constexpr uint32_t kGapBytes = 1 + kVectorBytes;
 
   std::unique_ptr<char[]> memory_;
-  char* text_;          ///< In it, at a multiple of kVectorBytes.
-  uint32_t begin_ = 0;  ///< Of the part that is being written.
+  char* text_;          ///< Within memory_, at a multiple of kVectorBytes.
+  uint32_t begin_ = 0;  ///< Start of the part being written.
   uint32_t end_ = 0;
   std::vector<TextPart> parts_;
 };

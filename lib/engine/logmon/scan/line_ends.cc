@@ -12,8 +12,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-/// Eight bytes. Where bytes are marked, each has its bits in the mask, and only the highest of
-/// them may be set.
+/// A block of eight bytes. In a mask, a marked byte has only its highest bit set.
 struct Word {
   static constexpr int kBytes = 8;
   static constexpr int kBitsPerByte = 8;
@@ -32,7 +31,7 @@ struct Word {
 };
 
 #ifdef SLUICE_AVX2
-/// 32 bytes, in the same way.
+/// A block of 32 bytes with the same interface.
 struct Vector {
   static constexpr int kBytes = 32;
   static constexpr int kBitsPerByte = 1;
@@ -55,8 +54,8 @@ typename Block::Mask AnyMarked(const char* at) {
   return Block::Marked(at, '\n') | Block::Marked(at, '\r');
 }
 
-// Texts of at least a block are looked at by blocks; the last one overlaps the one before, which
-// costs less than a loop over single bytes. Shorter texts are looked at by smaller blocks.
+// Texts of at least one block are searched block by block. The last block overlaps the previous
+// one, which costs less than a loop over single bytes. Shorter texts use smaller blocks.
 
 template <typename Block>
 const char* FindIn(const char* at, const char* end) {
@@ -66,7 +65,7 @@ const char* FindIn(const char* at, const char* end) {
     }
   }
   if (at == end) return end;
-  // Those marked in the overlap are none.
+  // The overlap contains no marked byte.
   const auto found = AnyMarked<Block>(end - Block::kBytes);
   return found ? end - Block::kBytes + std::countr_zero(found) / Block::kBitsPerByte : end;
 }
@@ -84,12 +83,13 @@ const char* BehindLastIn(const char* begin, const char* end) {
 }
 
 #ifdef SLUICE_AVX2
-/// In 64 bytes: a bit for each.
+/// Returns a bit for each of 64 bytes.
 uint64_t AnyMarkedIn64(const char* at) {
   return AnyMarked<Vector>(at) | uint64_t{AnyMarked<Vector>(at + Vector::kBytes)} << 32;
 }
 
-/// The same in a text of at least 128 bytes. Most lines end in them: no branch says in which half.
+/// As BehindLastIn for a text of at least 128 bytes. Most lines end in the last 128 bytes, so the
+/// half with the line end is selected without a branch.
 const char* BehindLastInLong(const char* begin, const char* end) {
   const uint64_t near = AnyMarkedIn64(end - 64), far = AnyMarkedIn64(end - 128);
   const uint64_t found = near != 0 ? near : far;

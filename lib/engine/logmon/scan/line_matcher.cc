@@ -20,8 +20,8 @@ LineMatcher::LineMatcher(const RuleSet& rules) : rules_(rules) {
     all_filters_.set(i);
     rules.filters()[i].Prepare(scratch_);
   }
-  // A line with a needle has a byte and an end; the last one may have no end. A longer text is
-  // one line.
+  // A line with a needle has at least one byte and a line end, except the last one. A longer text
+  // is a single line.
   hits_.reserve(GatheredText::kBytes / 2 + 1);
   is_seen_.resize(rules.expressions().size());
   seen_.reserve(is_seen_.size());
@@ -52,7 +52,7 @@ void LineMatcher::Scan(std::string_view text) {
   const hs_error_t result =
       hs_scan(rules_.database(), text.data(), static_cast<unsigned>(text.size()), 0, hyperscan_,
               OnNeedle, this);
-  // Not if the memory is right and nobody else uses it.
+  // Cannot fail unless the scratch memory is invalid or used by another thread.
   if (result != HS_SUCCESS) disordered_ = true;
   CloseLine();
 }
@@ -60,14 +60,15 @@ void LineMatcher::Scan(std::string_view text) {
 int LineMatcher::OnNeedle(unsigned needle, unsigned long long, unsigned long long to, unsigned,
                           void* self) {
   LineMatcher& matcher = *static_cast<LineMatcher*>(self);
-  // The needle's last byte is its line's: of its text, or of its end.
+  // The last byte of a needle belongs to its line: to the text or to the line end.
   const uint32_t at = static_cast<uint32_t>(to - 1);
   if (at >= matcher.line_behind_) {
     matcher.CloseLine();
     matcher.BeginLine(at);
   } else if (at < matcher.line_begin_) {
-    // Hyperscan reports by where needles end; a needle that waits for the byte behind it comes
-    // one byte late, which is still in its line. All depends on it, so it is not only believed.
+    // Hyperscan reports needles in the order of their ends; a needle that needs the following byte
+    // is reported one byte late, still within its line. All results depend on this order, so it is
+    // checked.
     matcher.disordered_ = true;
     return 1;
   }
@@ -89,7 +90,7 @@ void LineMatcher::BeginLine(uint32_t at) {
   const char* const base = text_.data();
   const char* const behind = base + text_.size();
   const char* byte = base + at;
-  // A needle that says "end of line" may have taken all of CR LF.
+  // A needle with "end of line" may end after CR LF.
   if (*byte == '\n' && at > line_behind_ && byte[-1] == '\r') --byte;
   const char* const end = FindLineEnd(byte, behind);
   const char* const begin = BehindLastLineEnd(base + line_behind_, byte);
@@ -134,7 +135,7 @@ void LineMatcher::EmitHits(std::span<const TextPart> parts, LineSink sink) {
       continue;
     }
     const std::string_view line = text_.substr(hit->begin, hit->end - hit->begin);
-    // Not between two parts.
+    // Ignores hits in the gap between two parts.
     if (hit->begin >= part->begin) Emit(*part, line, hit->matches, hit->to_ask, sink);
     ++hit;
   }
@@ -164,8 +165,8 @@ void LineMatcher::EmitAll(std::span<const TextPart> parts, const FilterSet& to_a
   }
 }
 
-/// A message and its header, which counts for filters that read it alone. `hit`: the first one that
-/// is in either, or behind both; then the first behind both.
+/// Emits a message. Its header counts only for filters that read headers. `hit` is the first hit in
+/// or after the message, and is advanced to the first one after it.
 void LineMatcher::EmitMessage(const TextPart& part, std::vector<Hit>::const_iterator& hit,
                               FilterSet to_ask, LineSink sink) {
   const uint32_t begin = part.begin + part.header;

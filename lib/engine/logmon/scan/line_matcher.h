@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which lines of a text which filters match: Hyperscan looks at all lines in one call, what it
-// reports is told apart by line, and filters are asked where needles do not decide.
+// Finds which filters match which lines of a text: Hyperscan scans all lines in one call, its
+// reports are assigned to lines, and filters are evaluated where needles are not sufficient.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@
 namespace sluice::engine::logmon {
 
 struct MatchedLine {
-  std::string_view text;  ///< Without its end; valid during the call. Any bytes.
-  FilterSet filters;      ///< That match; at least one.
-  bool truncated;         ///< The line was longer than the limit.
+  std::string_view text;  ///< Without the line end; valid during the call. Arbitrary bytes.
+  FilterSet filters;      ///< Filters that match; at least one.
+  bool truncated;         ///< The line exceeded the limit.
   uint32_t origin;        ///< Origin::number.
   const RuleSet& rules;
   Scratch& scratch;
 
-  /// Who is named by the line, to a filter that matches; empty if nobody. Valid until the next
-  /// call for the same filter, at most during the sink's.
+  /// Returns the host that the line names for a filter that matches; empty if none. Valid until the
+  /// next call for the same filter, at most during the sink's call.
   std::string_view HostOf(size_t filter) const {
     return rules.filters()[filter].HostOf(text, scratch);
   }
 };
 
-/// Told of lines in their order. It must not call the scanner that calls it.
+/// Receives matching lines in order. It must not call the scanner that calls it.
 using LineSink = absl::FunctionRef<void(const MatchedLine&)>;
 
-/// One worker's. Allocates at construction only.
+/// For one worker. Allocates only at construction.
 class LineMatcher {
  public:
   explicit LineMatcher(const RuleSet& rules);
@@ -42,20 +42,20 @@ class LineMatcher {
   void Match(const GatheredText& text, LineSink sink);
 
   uint64_t matched_lines() const { return matched_lines_; }
-  /// Lines times filters that were asked.
+  /// Number of filter evaluations, summed over lines.
   uint64_t asked() const { return asked_; }
-  /// Searches in lines that took too many steps and were given up.
+  /// Searches in lines that were aborted after too many steps.
   uint64_t given_up() const { return scratch_.given_up(); }
-  /// Lines that a filter of JSON was asked about, and that are wrong as JSON.
+  /// Lines that a JSON filter was evaluated for but that are not valid JSON.
   uint64_t unread_json() const { return scratch_.unread_json(); }
 
  private:
   /// A line with needles: bytes of the text being scanned.
   struct Hit {
-    uint32_t begin, end;  ///< Without the line's end.
+    uint32_t begin, end;  ///< Without the line end.
     FilterSet matches, to_ask;
   };
-  /// What the needles of a line say of a filter.
+  /// Needles found in a line for one filter.
   struct Tally {
     uint16_t all = 0;
     bool touched = false, any = false, none = false;
@@ -80,11 +80,11 @@ class LineMatcher {
 
   std::string_view text_;
   std::vector<Hit> hits_;
-  uint32_t line_begin_ = 0;   ///< Of the last hit.
-  uint32_t line_behind_ = 0;  ///< Behind its end.
-  bool disordered_ = false;   ///< A needle was reported behind one of a later line.
+  uint32_t line_begin_ = 0;   ///< Start of the line of the last hit.
+  uint32_t line_behind_ = 0;  ///< After the end of that line.
+  bool disordered_ = false;   ///< A needle was reported after one of a later line.
 
-  // Of the last hit: needles that do not say everything alone.
+  // Needles of the last hit that do not decide on their own.
   std::vector<uint32_t> seen_;
   std::vector<bool> is_seen_;
   std::vector<Tally> tallies_;

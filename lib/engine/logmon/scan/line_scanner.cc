@@ -12,22 +12,22 @@ namespace sluice::engine::logmon {
 namespace {
 
 // Bits of LineState::flags.
-constexpr uint16_t kAfterCr = 1;   // An LF that comes next is of the last line's end.
-constexpr uint16_t kSkipping = 2;  // Up to the next line end.
-constexpr uint16_t kTorn = 4;      // What is skipped lies behind a gap.
+constexpr uint16_t kAfterCr = 1;   // An LF that follows belongs to the end of the last line.
+constexpr uint16_t kSkipping = 2;  // Skips up to the next line end.
+constexpr uint16_t kTorn = 4;      // The skipped bytes follow a gap.
 
 constexpr uint32_t kMinLineBytes = 256;
 constexpr uint32_t kMaxLineBytes = 262144;
 
 bool IsLineEnd(char c) { return c == '\n' || c == '\r'; }
 
-/// Bytes before the first line end in `text`.
+/// Returns the number of bytes before the first line end in `text`.
 size_t LineOf(std::string_view text) {
   const char* const begin = text.data();
   return static_cast<size_t>(FindLineEnd(begin, begin + text.size()) - begin);
 }
 
-/// Pieces of at most `most` bytes that end where lines end, if they can.
+/// Splits `bytes` into pieces of at most `most` bytes, after line ends if possible.
 template <typename Take>
 void ForEachPiece(std::string_view bytes, size_t most, Take take) {
   while (bytes.size() > most) {
@@ -43,7 +43,7 @@ void ForEachPiece(std::string_view bytes, size_t most, Take take) {
 
 LineScanner::LineScanner(const RuleSet& rules, const ScanLimits& limits)
     : line_bytes_(std::clamp(limits.line_bytes, kMinLineBytes, kMaxLineBytes)),
-      // None of several lines in so many bytes is longer than a line may be.
+      // A part of several lines of this size contains no line above the limit.
       part_bytes_(std::min(line_bytes_, GatheredText::kBytes)),
       matcher_(rules),
       unfinished_(limits.unfinished_bytes),
@@ -139,7 +139,8 @@ ScanCounters LineScanner::counters() const {
   return counters;
 }
 
-/// At most part_bytes_, at least one. `whole`: its last line ends with it, terminated or not.
+/// Processes a piece of 1 to part_bytes_ bytes. `whole`: its last line ends with it, with or
+/// without a line end.
 void LineScanner::TakePiece(LineState& state, std::string_view piece, bool whole, LineSink sink) {
   if (state.flags != 0 && !TakeUp(state, piece)) return;
   if (!IsStaged(state, piece)) {
@@ -163,7 +164,7 @@ void LineScanner::TakePiece(LineState& state, std::string_view piece, bool whole
   }
 }
 
-/// Takes what the flags say from `piece`. False: nothing is left of it.
+/// Applies the flags of `state` to `piece`. Returns false if no bytes remain.
 bool LineScanner::TakeUp(LineState& state, std::string_view& piece) {
   if (state.flags & kAfterCr) {
     state.flags &= ~kAfterCr;
@@ -177,8 +178,8 @@ bool LineScanner::TakeUp(LineState& state, std::string_view& piece) {
   return RemoveLine(state, piece, line);
 }
 
-/// Takes the line at hand from `piece` if they are too long for a part together. False: nothing is
-/// left of it.
+/// Moves the current line out of `piece` if both together are too long for a part. Returns false if
+/// no bytes remain.
 bool LineScanner::MakeFit(LineState& state, std::string_view& piece, bool whole, LineSink sink) {
   const size_t length = unfinished_.Length(state.unfinished);
   if (length + piece.size() <= part_bytes_) return true;
@@ -196,7 +197,7 @@ bool LineScanner::MakeFit(LineState& state, std::string_view& piece, bool whole,
   return false;
 }
 
-/// Takes a line of `line` bytes and its end from `piece`. False: nothing is left of it.
+/// Removes a line of `line` bytes and its line end from `piece`. Returns false if no bytes remain.
 bool LineScanner::RemoveLine(LineState& state, std::string_view& piece, size_t line) {
   if (line < piece.size()) {
     const char* const end = piece.data() + piece.size();
@@ -207,7 +208,7 @@ bool LineScanner::RemoveLine(LineState& state, std::string_view& piece, size_t l
   return !piece.empty();
 }
 
-/// `bytes` belong to the line in `state`, and are all of it that is looked at.
+/// Adds `bytes` to the line in `state` and ends the line; later bytes of the line are ignored.
 void LineScanner::AddLine(LineState& state, std::string_view bytes, LineSink sink) {
   const size_t most = line_bytes_ - unfinished_.Length(state.unfinished);
   const bool truncated = bytes.size() > most;
@@ -219,7 +220,8 @@ void LineScanner::AddLine(LineState& state, std::string_view bytes, LineSink sin
   text_.Add(to + bytes.copy(to, bytes.size()), truncated, origin_);
 }
 
-/// Where `bytes` go that are part of the line in `state`: behind a copy of what there is of it.
+/// Returns the address for `bytes` of the line in `state`, after a copy of the earlier bytes of
+/// this line.
 char* LineScanner::Place(const LineState& state, size_t bytes, LineSink sink) {
   const uint32_t length = unfinished_.Length(state.unfinished);
   staged_.bytes = nullptr;
@@ -241,8 +243,8 @@ bool LineScanner::IsStaged(const LineState& state, std::string_view bytes) const
          staged_.line == state.unfinished && staged_.length == unfinished_.Length(state.unfinished);
 }
 
-/// `bytes` belong to the line in `state`, which does not end yet. They lie in the text, unless
-/// there is some of the line.
+/// Stores `bytes` of the line in `state`, which does not end yet. If the line has no earlier bytes,
+/// `bytes` are within the gathered text, so that bytes after them may be read.
 void LineScanner::Keep(LineState& state, std::string_view bytes) {
   const bool kept = state.unfinished == 0 ? unfinished_.Begin(state.unfinished, bytes)
                                           : unfinished_.Append(state.unfinished, bytes);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Matches lines as their bytes arrive, in chunks that end anywhere. The result does not depend on
-// where they end: each line is matched once and as a whole, whether it lay in one chunk or came in
-// many; then its bytes are copied together once its end is there. Lines of many chunks and sources
-// are gathered and looked at in one scan (gathered_text.h): at Flush at the latest.
+// Matches lines as their bytes arrive in chunks that may end anywhere. The result does not depend
+// on the chunks: each line is matched once and as a whole. The bytes of a line that came in several
+// chunks are copied together when its end arrives. Lines of many chunks and sources are gathered
+// and scanned together (gathered_text.h), in Flush at the latest.
 //
-// A line ends with LF, CR LF or CR. Of a line longer than the limit, the first bytes up to the
-// limit are matched, and the others are not looked at. Behind a gap, everything up to the next
-// line end is skipped: nothing is ever matched across a gap.
+// A line ends with LF, CR LF or CR. Only the first bytes of a line up to the limit are matched.
+// After a gap, all bytes up to the next line end are skipped, so that no match spans a gap.
 #pragma once
 
 #include <cstddef>
@@ -22,80 +21,83 @@
 
 namespace sluice::engine::logmon {
 
-/// Where a source is within a line. 0 is the beginning of a line. A handle: the bytes of an
-/// unfinished line are the scanner's. Whoever drops one calls Forget() or Finish() first.
+/// Position of a source within a line; all 0: at the start of a line. A handle: the scanner stores
+/// the bytes of the unfinished line. Call Forget() or Finish() before dropping the state.
 struct LineState {
-  uint32_t unfinished = 0;  ///< Number of the memory that holds its bytes; 0: there are none.
-  uint16_t flags = 0;       ///< line_scanner.cc: skipping, after CR.
+  uint32_t unfinished = 0;  ///< Number of the memory that contains the bytes; 0: none.
+  uint16_t flags = 0;       ///< Bits in line_scanner.cc: skipping, after CR.
 };
 
 struct ScanCounters {
-  uint64_t lines = 0;  ///< Ended, or longer than the limit.
+  uint64_t lines = 0;  ///< Lines that ended or exceeded the limit.
   uint64_t matched_lines = 0;
-  uint64_t asked = 0;        ///< Lines times filters whose needles did not decide.
-  uint64_t given_up = 0;     ///< Searches in lines that took too many steps.
-  uint64_t unread_json = 0;  ///< Lines that begin with `{`, that a filter of JSON was asked
-                             ///< about, and that are wrong as JSON.
+  uint64_t asked = 0;        ///< Filter evaluations, summed over lines.
+  uint64_t given_up = 0;     ///< Searches aborted after too many steps.
+  uint64_t unread_json = 0;  ///< Lines that start with `{`, that a JSON filter was evaluated for,
+                             ///< and that are invalid.
   uint64_t truncated_lines = 0;
-  uint64_t torn_lines = 0;       ///< Given up: before a gap, behind one, or with their source.
-  uint64_t no_memory_lines = 0;  ///< Given up because unfinished lines fill their memory.
+  uint64_t torn_lines = 0;       ///< Dropped: before or after a gap, or with their source.
+  uint64_t no_memory_lines = 0;  ///< Dropped because the memory of unfinished lines is full.
 };
 
 struct ScanLimits {
   uint32_t line_bytes = 65536;           ///< 256 … 262144 (an event of CloudWatch Logs).
-  uint64_t unfinished_bytes = 32 << 20;  ///< All unfinished lines together.
+  uint64_t unfinished_bytes = 32 << 20;  ///< Memory for all unfinished lines together.
 };
 
-/// One worker's. Allocates at construction only. A sink is called with a `const MatchedLine&`, in
-/// the order in which lines ended, of all sources; it must not call the scanner. Each call with a
-/// sink may tell it of lines that came with earlier calls.
+/// For one worker. Allocates only at construction. Sinks receive a `const MatchedLine&` in the
+/// order in which the lines of all sources ended. A sink must not call the scanner. Each call with
+/// a sink may report lines of earlier calls.
 class LineScanner {
  public:
-  /// `rules` outlives it.
+  /// `rules` must outlive the scanner.
   LineScanner(const RuleSet& rules, const ScanLimits& limits);
 
   static constexpr uint32_t kMaxHeaderBytes = 1024;
 
-  /// For a caller who must know the sum of bytes (CopiedText::sum) before they may be fed. They are
-  /// copied in the same pass, and Feed with them, if it follows at once, makes none. The bytes stay
-  /// as they are until the next Flush.
+  /// Returns the sum of the bytes (CopiedText::sum) for callers that must verify it before Feed.
+  /// The same pass copies the bytes, so that Feed with these bytes, if it follows immediately, does
+  /// not copy them again. The bytes must not change until the next Flush.
   uint64_t Sum(const LineState& state, std::string_view bytes, LineSink sink);
 
-  /// Who writes what comes next. A line that came in pieces is its last piece's.
+  /// Sets the writer of the following text. A line that comes in pieces belongs to the writer of
+  /// its last piece.
   void From(const Origin& origin) { origin_ = origin; }
-  /// The next bytes of a source.
+  /// Adds the next bytes of a source.
   void Feed(LineState& state, std::string_view bytes, LineSink sink);
-  /// Bytes that are whole lines: the last one ends with them, terminated or not.
+  /// Adds complete lines; the last one ends with `bytes`, with or without a line end.
   void Lines(std::string_view bytes, LineSink sink);
-  /// A message, which is one line whatever it holds: a line end inside counts as a space, those
-  /// behind it do not count. `header`: Speaker::header, at most kMaxHeaderBytes, without line ends.
+  /// Adds a message as a single line: line ends at its end are ignored, others become spaces.
+  /// `header` is Speaker::header, at most kMaxHeaderBytes, without line ends.
   void Message(std::string_view header, std::string_view text, LineSink sink);
-  /// A message of a stream that comes in pieces: keeps the next of them in `state`, all together up
-  /// to MaxMessageBytes(). JoinParts, or Forget, before the state is used for anything else.
+  /// Adds a piece of a stream's message to `state`; all pieces together are limited to
+  /// MaxMessageBytes(). Call JoinParts or Forget before using the state for anything else.
   void KeepPart(LineState& state, std::string_view bytes);
   uint32_t MaxMessageBytes() const { return line_bytes_ + kMaxHeaderBytes; }
-  /// Copies the kept pieces to `to`, which has room for MaxMessageBytes() and kSpareBytes of
-  /// UnfinishedLines, and drops them. The number of their bytes; 0: memory for them was missing.
+  /// Copies the pieces to `to`, which has room for MaxMessageBytes() and
+  /// UnfinishedLines::kSpareBytes, and drops them. Returns the number of bytes; 0 if memory for the
+  /// pieces was missing.
   size_t JoinParts(LineState& state, char* to);
-  /// The source ended: so did its last line.
+  /// Ends a source and its last line.
   void Finish(LineState& state, LineSink sink);
-  /// Bytes are missing here.
+  /// Records that bytes are missing here.
   void Gap(LineState& state);
-  /// The source is forgotten; its unfinished line with it, as torn.
+  /// Drops a source; its unfinished line counts as torn.
   void Forget(LineState& state);
-  /// Matches all lines that have ended. Their origins' numbers mean nothing any more.
+  /// Matches all lines that have ended. Afterwards the numbers of their origins are not used any
+  /// more.
   void Flush(LineSink sink);
 
   ScanCounters counters() const;
-  /// Memory of unfinished lines in use.
+  /// Memory in use by unfinished lines.
   uint64_t unfinished_bytes() const { return unfinished_.bytes_in_use(); }
 
  private:
-  /// Bytes that were copied to where they would go, behind what there is of their line.
+  /// Bytes that were copied to their position in the text, after the previous bytes of their line.
   struct Staged {
-    const char* bytes = nullptr;  ///< Null: there are none.
+    const char* bytes = nullptr;  ///< Null: none.
     size_t size = 0;
-    uint32_t line = 0, length = 0;  ///< Number and bytes of the unfinished line before them.
+    uint32_t line = 0, length = 0;  ///< Number and length of the unfinished line before them.
     char* to = nullptr;
     CopiedText copied;
   };
@@ -111,7 +113,7 @@ class LineScanner {
   void Keep(LineState& state, std::string_view bytes);
 
   const uint32_t line_bytes_;
-  const uint32_t part_bytes_;  ///< Lines that become one part of the text.
+  const uint32_t part_bytes_;  ///< Maximum size of several lines that become one part of the text.
   LineMatcher matcher_;
   UnfinishedLines unfinished_;
   GatheredText text_;

@@ -24,12 +24,12 @@ using CompileError = std::unique_ptr<hs_compile_error_t, FreeCompileError>;
 
 const unsigned RuleSet::kHyperscanFlags = HS_FLAG_MULTILINE;
 
-/// Gives numbers to needles, filter by filter.
+/// Assigns numbers to needles, filter by filter.
 class RuleSet::Builder {
  public:
   explicit Builder(RuleSet* rules) : rules_(*rules) {}
 
-  /// False, and why in `error`.
+  /// Returns false with the reason in `error`.
   bool Add(size_t filter, std::string* error) {
     const Needles& asked = rules_.filters_[filter].needles();
     Expressions all, any, none;
@@ -37,7 +37,7 @@ class RuleSet::Builder {
         !Sort(asked.none, &none, error)) {
       return false;
     }
-    // Of a needle that may be empty, nobody knows whether it is there.
+    // The presence of a needle that matches the empty string cannot be determined.
     const bool decide =
         asked.decide && !all.some_may_be_empty && !any.some_may_be_empty && !none.some_may_be_empty;
     if (any.some_may_be_empty) any.sought.clear();
@@ -60,7 +60,7 @@ class RuleSet::Builder {
     return true;
   }
 
-  /// All filters have been added.
+  /// Call it after the last Add.
   void Finish() {
     for (const std::vector<NeedleUse>& uses : uses_) {
       rules_.first_use_.push_back(static_cast<uint32_t>(rules_.uses_.size()));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Many filters as one Hyperscan database.
+// Compiles many filters into one Hyperscan database.
 //
-// Text is scanned in block mode, the lines of many chunks in one call; a line whose bytes arrive in
-// several chunks is put together first (line_scanner.h). Hyperscan's streaming mode
-// would keep 30 to 140 bytes a stream instead, but it knows no lines: what `$`, an exclusion or
-// a confirmation needs is the text of the whole line anyway.
+// Text is scanned in block mode, with the lines of many chunks in one call; a line that arrives in
+// several chunks is joined first (line_scanner.h). Hyperscan's streaming mode would need 30 to 140
+// bytes per stream instead but does not know lines: `$`, exclusions and confirmations need the text
+// of the whole line anyway.
 #pragma once
 
 #include <bitset>
@@ -25,26 +25,26 @@ struct hs_scratch;
 namespace sluice::engine::logmon {
 
 inline constexpr size_t kMaxFilters = 256;
-/// By position in the rule set.
+/// Indexed by position in the rule set.
 using FilterSet = std::bitset<kMaxFilters>;
 
-/// What a needle in a line says of a filter.
+/// The effect of a needle in a line on a filter.
 struct NeedleUse {
   enum class Role : uint8_t {
     kDecides,  ///< The filter matches.
-    kAsks,     ///< The filter must be asked.
-    kAll,      ///< It is one of those that must all be there.
-    kAny,      ///< It is one of those of which one must be there.
+    kAsks,     ///< The filter must be evaluated.
+    kAll,      ///< One of several needles that must all be present.
+    kAny,      ///< One of several needles of which one must be present.
     kNone,     ///< The filter does not match.
   };
   uint16_t filter;
   Role role;
 };
 
-/// What filters want whose needles have the roles kAll, kAny and kNone.
+/// Requirements of a filter with needles of the roles kAll, kAny and kNone.
 struct FilterNeeds {
-  uint16_t all = 0;  ///< So many different needles.
-  bool any = false;  ///< One of kAny, too.
+  uint16_t all = 0;  ///< Number of different kAll needles that must be present.
+  bool any = false;  ///< A kAny needle must be present, too.
   bool decide = false;
 };
 
@@ -55,29 +55,29 @@ class RuleSet {
   static constexpr size_t kMaxExpressionBytes = 8192;
   static constexpr size_t kMaxDatabaseBytes = size_t{64} << 20;
 
-  /// At most kMaxFilters. Nothing, and one line in `error` that names the filter, if Hyperscan
-  /// does not take a needle or would need more than a bounded database for it.
+  /// Compiles at most kMaxFilters filters. Returns null and one line in `error`, which names the
+  /// filter, if Hyperscan rejects a needle or the database would exceed its limit.
   static std::unique_ptr<const RuleSet> Compile(std::vector<Filter> filters, std::string* error);
   ~RuleSet();
 
   const std::vector<Filter>& filters() const { return filters_; }
-  /// Filters that can match a line without any needle: they are asked about every line.
+  /// Filters that can match lines without any needle; they are evaluated for every line.
   const FilterSet& asked_always() const { return asked_always_; }
-  /// Filters that must know who writes a line (Filter::wants_speaker).
+  /// Filters that need the writer of a line (Filter::wants_speaker).
   const FilterSet& want_speaker() const { return want_speaker_; }
   size_t database_bytes() const;
-  /// Null if all filters are asked always.
+  /// Null if all filters are in asked_always().
   const hs_database* database() const { return database_; }
 
-  /// Of a needle, by the number that Hyperscan reports.
+  /// Returns the uses of a needle, by the number that Hyperscan reports.
   std::span<const NeedleUse> uses(uint32_t needle) const {
     return {&uses_[first_use_[needle]], first_use_[needle + 1] - first_use_[needle]};
   }
   const FilterNeeds& needs(size_t filter) const { return needs_[filter]; }
-  /// What Hyperscan looks for, by the needle's number.
+  /// Expressions that Hyperscan searches, by needle number.
   const std::vector<std::string>& expressions() const { return expressions_; }
 
-  /// Flags of every needle: `^` and `$` know LF, `.` does not match it.
+  /// Flags of all needles: `^` and `$` match at LF, `.` does not match LF.
   static const unsigned kHyperscanFlags;
 
  private:
@@ -88,7 +88,7 @@ class RuleSet {
   std::vector<Filter> filters_;
   std::vector<std::string> expressions_;
   std::vector<NeedleUse> uses_;
-  std::vector<uint32_t> first_use_;  ///< Of each needle; one more for the end.
+  std::vector<uint32_t> first_use_;  ///< First use of each needle, plus one element for the end.
   std::vector<FilterNeeds> needs_;
   FilterSet asked_always_;
   FilterSet want_speaker_;

@@ -35,15 +35,15 @@ constexpr ptrdiff_t kVectorBytes = sizeof(__m256i);
 
 __m256i Load(const char* at) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)); }
 
-/// Counts in vectors, many at once.
+/// Counts line ends and sums words of vectors.
 class VectorCounter {
  public:
-  /// Vectors after which line ends are taken in; and after which counts() must have been called.
+  /// Maximum number of vectors between calls of Fold, and before counts().
   static constexpr ptrdiff_t kMostUnfolded = 15, kMost = 240;
 
-  /// Every byte of text comes through here: six instructions for 32 of them. What a byte counts is
-  /// looked up: LF in the low half of a byte, CR in the high half, which is why there are fifteen.
-  /// Words are added up modulo 2^16, and their high bytes apart: that says what was carried.
+  /// The hot loop: six instructions per 32 bytes. A table lookup yields 1 in the low half of a byte
+  /// for LF and in the high half for CR; hence the limit of fifteen. Words are summed modulo 2^16,
+  /// and their high bytes separately, which yields the carries.
   void Count(__m256i bytes) {
     const __m256i kinds = _mm256_min_epu8(bytes, fifteen_);
     halves_ = _mm256_add_epi8(halves_, _mm256_shuffle_epi8(ones_, kinds));
@@ -57,9 +57,10 @@ class VectorCounter {
     cr_ = _mm256_add_epi64(cr_, _mm256_sad_epu8(cr, zero_));
     halves_ = zero_;
   }
-  /// Behind Fold.
+  /// Call it after Fold.
   Counts counts() const {
-    // Of so many words, the low bytes add up to less than 2^16, and so do the high ones.
+    // For at most kMost vectors the sum of the low bytes is below 2^16, and so is that of the high
+    // bytes.
     const __m256i lows = _mm256_sub_epi16(words_, _mm256_slli_epi16(highs_, 8));
     return {Sum64(lf_), Sum64(cr_) / 16, SumWords(lows) + (SumWords(highs_) << 8)};
   }
@@ -90,13 +91,13 @@ __m256i CopyVector(const char* from, char* to) {
   return bytes;
 }
 
-/// Of 1 … VectorCounter::kMost vectors.
+/// Copies and counts 1 … VectorCounter::kMost vectors.
 Counts CopyVectors(const char* at, ptrdiff_t vectors, char* to) {
   constexpr ptrdiff_t kAtOnce = 3;
   static_assert(VectorCounter::kMostUnfolded % kAtOnce == 0);
   VectorCounter counter;
   while (vectors >= VectorCounter::kMostUnfolded) {
-    // Fewer at once would take more instructions; all of them, more registers than there are.
+    // Less unrolling needs more instructions, full unrolling more registers than there are.
 #pragma GCC unroll 1
     for (ptrdiff_t i = 0; i < VectorCounter::kMostUnfolded / kAtOnce; ++i) {
 #pragma GCC unroll 3
@@ -117,7 +118,7 @@ Counts CopyVectors(const char* at, ptrdiff_t vectors, char* to) {
   return counter.counts();
 }
 
-/// Of a text of at least a vector.
+/// Copies and counts a text of at least one vector.
 inline Counts CopyAndCount(const char* at, const char* end, char* to) {
   Counts before;
   while (end - at >= kVectorBytes) {
@@ -128,8 +129,8 @@ inline Counts CopyAndCount(const char* at, const char* end, char* to) {
   }
   const ptrdiff_t left = end - at;
   if (left == 0) return before;
-  // The last vector overlaps the one before. If its first byte is the second of a word, its sum
-  // is that of swapped bytes.
+  // The last vector overlaps the previous one. If its first new byte is the second of a word, the
+  // sum has swapped bytes.
   alignas(32) static constexpr uint8_t kMask[2 * kVectorBytes] = {
       0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,
       0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,

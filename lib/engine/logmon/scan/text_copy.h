@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What must be done with every byte of text before Hyperscan sees it, in one pass: counting and
-// adding up cost little while the bytes come from far.
+// One pass over all text before Hyperscan scans it: copies, counts line ends and sums. Counting and
+// summing cost little while the bytes are loaded from memory.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace sluice::engine::logmon {
 
 struct CopiedText {
   uint64_t line_ends = 0;  ///< LF, CR LF and CR.
-  uint64_t sum = 0;        ///< Of 16-bit words, as packet::SumBytes; equal to it modulo 0xffff, and
-                           ///< 0 only where that is 0.
+  uint64_t sum =
+      0;  ///< Of 16-bit words; equals packet::SumBytes modulo 0xffff, 0 only if that is 0.
 };
 
-/// Copies `text` to `to`, which does not overlap it.
+/// Copies `text` to `to`, which must not overlap it.
 CopiedText CopyText(std::string_view text, char* to);
 
 }  // namespace sluice::engine::logmon

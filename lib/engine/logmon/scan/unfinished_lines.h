@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The bytes of lines whose end has not come yet, in chained blocks of one size. The memory is
-// taken from the system once; blocks that were never needed are never touched.
+// Bytes of lines that have not ended yet, in chained blocks of equal size. The memory is allocated
+// once; blocks that were never needed are never touched.
 #pragma once
 
 #include <cstdint>
@@ -10,40 +10,40 @@
 
 namespace sluice::engine::logmon {
 
-/// Lines are numbered; 0 is a line without bytes.
+/// Lines are identified by numbers; 0 is a line without bytes.
 class UnfinishedLines {
  public:
   static constexpr uint32_t kSpareBytes = 124;
 
-  /// `bytes` of memory for all lines together and for what keeping them takes.
+  /// Allocates `bytes` for the bytes of all lines and the overhead.
   explicit UnfinishedLines(uint64_t bytes);
 
-  /// Appends to `line`, at least one byte. False: there is no memory for that, and the line is
-  /// dropped. A line may grow as long as it is not longer than the memory that is left: when that
-  /// gets scarce, long lines go, and short ones still come.
+  /// Appends at least one byte to `line`. Returns false and drops the line if memory is missing. A
+  /// line may grow while it is not longer than the remaining memory. When memory becomes scarce,
+  /// long lines are dropped and short ones are still accepted.
   bool Append(uint32_t& line, std::string_view bytes);
-  /// The same of a line without bytes. kSpareBytes behind `bytes` may be read.
+  /// Starts `line`, which has no bytes yet. May read kSpareBytes after `bytes`.
   bool Begin(uint32_t& line, std::string_view bytes);
   uint32_t Length(uint32_t line) const { return blocks_[line].first.length; }
-  /// Copies the bytes of `line` to `to`. May write kSpareBytes there and behind them.
+  /// Copies the bytes of `line` to `to`. May write up to kSpareBytes after them.
   void Copy(uint32_t line, char* to) const;
   void Drop(uint32_t& line);
 
-  /// What the lines hold of the memory.
+  /// Memory in use by lines.
   uint64_t bytes_in_use() const { return uint64_t{in_use_} * sizeof(Block); }
 
  private:
-  // Two cache lines: most lines of logs take one block.
+  // Two cache lines: most lines of logs fit into one block.
   static constexpr uint32_t kBlockBytes = 128;
   static constexpr uint32_t kFirstBytes = kBlockBytes - 12;
   static constexpr uint32_t kOtherBytes = kBlockBytes - 4;
   static_assert(kOtherBytes <= kSpareBytes);
   struct Block {
-    uint32_t next;  ///< Of the line's blocks, or of the free ones.
+    uint32_t next;  ///< Next block of the line, or next free block.
     union {
       struct {
-        uint32_t last;    ///< Of the line's blocks.
-        uint32_t length;  ///< Of the line.
+        uint32_t last;    ///< Last block of the line.
+        uint32_t length;  ///< Length of the line.
         char bytes[kFirstBytes];
       } first;
       char bytes[kOtherBytes];
@@ -54,11 +54,11 @@ class UnfinishedLines {
   static uint32_t BlocksOf(uint32_t length);
   uint32_t TakeBlock();
 
-  uint32_t block_count_;  ///< Without block 0, which is that of no line, and has no length.
+  uint32_t block_count_;  ///< Excludes block 0, which belongs to no line and has length 0.
   std::unique_ptr<Block[]> blocks_;
   uint32_t in_use_ = 0;
-  uint32_t free_ = 0;       ///< A chain of blocks that were given back.
-  uint32_t untouched_ = 1;  ///< The first of those that nobody has had.
+  uint32_t free_ = 0;       ///< List of freed blocks.
+  uint32_t untouched_ = 1;  ///< First block that was never used.
 };
 
 }  // namespace sluice::engine::logmon

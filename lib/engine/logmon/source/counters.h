@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a monitor counts of frames, sources and streams, besides its drops. What it counts of
-// lines is the scanner's.
+// Counters of a monitor for frames, sources and streams, in addition to its drops. The scanner
+// counts lines.
 #pragma once
 
 #include <array>
@@ -11,32 +11,32 @@
 
 namespace sluice::engine::logmon {
 
-/// One worker's. Its own to write; others read through Load.
+/// Counters of one worker. Only the worker writes; other threads read through Load.
 struct SourceCounters {
   enum Event : uint8_t {
     kSyslogMessages,   ///< Datagrams to a syslog port, and messages of streams.
-    kWithoutPriority,  ///< Of them: no valid priority; the whole message is text.
+    kWithoutPriority,  ///< Messages without a valid priority; all is text.
     kLineDatagrams,    ///< Datagrams to a port for lines.
-    kTcpSegments,      ///< To an observed port, with text or without.
-    kTextBytes,        ///< Given to the scanner.
-    kOther,            ///< Frames that hold no log text.
-    kMalformed,        ///< Frames with a header that does not fit, or contradicts another.
-    kFragments,        ///< Of UDP or TCP: whose text it is cannot be said.
-    kBadChecksum,      ///< Of text; UDP over IPv6 also without one.
+    kTcpSegments,      ///< Segments to an observed port, with or without text.
+    kTextBytes,        ///< Bytes passed to the scanner.
+    kOther,            ///< Frames without log text.
+    kMalformed,        ///< Frames with a header that does not fit or contradicts another.
+    kFragments,        ///< UDP or TCP fragments; their source is unknown.
+    kBadChecksum,      ///< Of log text; over IPv6 also UDP without a checksum.
     kNewSources,
-    kEvictedSources,     ///< Gave place to a new one; an unfinished line with it.
-    kIdleSources,        ///< Forgotten after the idle time.
+    kEvictedSources,     ///< Replaced by a new source, together with an unfinished line.
+    kIdleSources,        ///< Removed after the idle time.
     kStreams,            ///< TCP: seen from their SYN on.
-    kJoinedStreams,      ///< TCP: joined in their middle, or lost and found again.
-    kFinishedStreams,    ///< TCP: by FIN or RST.
-    kWaitingSegments,    ///< TCP: came before their turn.
-    kRepeatedBytes,      ///< TCP: came again after they were delivered.
-    kOutsideSegments,    ///< TCP: out of the window: not believed.
-    kBehindEndSegments,  ///< TCP: text behind the end of its stream: not believed.
-    kIgnoredResets,      ///< TCP: at a sequence number that the receiver would not accept.
-    kGaps,               ///< TCP: places where bytes were given up.
-    kGapBytes,           ///< TCP: as far as their number is known.
-    kNoRoomSegments,     ///< TCP: could not wait; the bytes before them were given up.
+    kJoinedStreams,      ///< TCP: first seen in the middle, or lost and resumed.
+    kFinishedStreams,    ///< TCP: ended by FIN or RST.
+    kWaitingSegments,    ///< TCP: arrived before earlier bytes.
+    kRepeatedBytes,      ///< TCP: received again after delivery.
+    kOutsideSegments,    ///< TCP: outside the window, ignored.
+    kBehindEndSegments,  ///< TCP: text after the end of its stream, ignored.
+    kIgnoredResets,      ///< TCP: at a sequence number that a receiver would not accept.
+    kGaps,               ///< TCP: positions where missing bytes were skipped.
+    kGapBytes,           ///< TCP: skipped bytes, if their number is known.
+    kNoRoomSegments,     ///< TCP: no room to wait, so the bytes before them were skipped.
     kEvents
   };
   static constexpr std::array<std::string_view, kEvents> kNames{"syslog_messages",
@@ -65,11 +65,11 @@ struct SourceCounters {
 
   std::array<uint64_t, kEvents> events{};
 
-  /// The owner alone.
+  /// Only for the owning worker.
   void Count(Event event, uint64_t amount = 1) {
     std::atomic_ref(events[event]).store(events[event] + amount, std::memory_order_relaxed);
   }
-  /// Any thread.
+  /// For any thread.
   uint64_t Load(Event event) const {
     return std::atomic_ref(const_cast<uint64_t&>(events[event])).load(std::memory_order_relaxed);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who sends a text.
+// The source of a text.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 namespace sluice::engine::logmon {
 
 enum class Transport : uint8_t {
-  kSyslog,  ///< A message each (RFC 5424, RFC 3164): the source is the sender's address.
-  kLines,   ///< UDP, bytes of lines that datagrams may cut anywhere: one flow is one source.
-  kTcp,     ///< One direction of a connection, observed.
+  kSyslog,  ///< One message per datagram (RFC 5424, RFC 3164); the source is the sender's address.
+  kLines,   ///< UDP: lines that datagrams may split anywhere; a flow is a source.
+  kTcp,     ///< An observed direction of a TCP connection.
 };
 
-/// Name of a source in output.
+/// Identity of a source for output.
 struct Source {
   packet::FlowKey flow;
   Transport transport = Transport::kLines;
 };
 
-/// What a syslog header says. Views into the datagram; any bytes.
+/// Fields of a syslog header. Views into the datagram with arbitrary bytes.
 struct SyslogHeader {
   uint8_t facility = 0;            ///< 0 … 23.
   uint8_t severity = 0;            ///< 0 … 7.
-  std::string_view hostname, app;  ///< Empty where the message does not say.
+  std::string_view hostname, app;  ///< Empty if the message has none.
 };
 
 }  // namespace sluice::engine::logmon

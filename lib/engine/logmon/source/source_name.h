@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a source is called in output.
+// Names of sources in output.
 #pragma once
 
 #include <netinet/in.h>
@@ -14,10 +14,10 @@ namespace sluice::engine::logmon {
 
 using AddressChars = std::array<char, INET6_ADDRSTRLEN>;
 
-/// The sender's address, up to the first zero byte.
+/// Returns the sender's address as a NUL-terminated text.
 AddressChars AddressText(const packet::FlowKey& flow);
 
-/// "syslog 192.0.2.7", "tcp 192.0.2.7:40000", "lines [2001:db8::7]:40000".
+/// Returns a name such as "syslog 192.0.2.7", "tcp 192.0.2.7:40000", "lines [2001:db8::7]:40000".
 std::string SourceName(const Source& source);
 
 }  // namespace sluice::engine::logmon

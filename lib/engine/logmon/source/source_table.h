@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is known of each source whose text may go on: a bounded table, allocated once. Strangers
-// fill it, so the hash has a secret seed and every operation a bounded cost: an intrusive table
-// of chains. (absl::flat_hash_set, measured in its place, stops for a rehash of more than 1 ms
-// about every 50 000 evictions.)
+// Table with the state of each source whose text may continue. The size is fixed and allocated
+// once. Untrusted senders fill the table, so the hash has a secret seed and each operation has
+// bounded cost: an intrusive hash table with chains. (absl::flat_hash_set, measured as an
+// alternative, stops for a rehash of more than 1 ms about every 50 000 evictions.)
 //
-// A full table gives the place of the source that was idle longest to the new one. Sources that
-// were seen once only go first, while they are more than an eighth of the places: a scan of a
-// million ports pushes out others of its kind, not the sources that are at work.
+// In a full table a new source replaces the source that was idle longest. Sources that were seen
+// only once are replaced first while they use more than an eighth of the table. A scan of a million
+// ports thus replaces its sources and not the active ones.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@
 
 namespace sluice::engine::logmon {
 
-/// One worker's. `State` is copyable, and of a new source `State()`. A place is a number of an
-/// entry, valid until the source is forgotten.
+/// For one worker. `State` must be copyable; the state of a new source is `State()`. A place is the
+/// index of an entry, valid until the source is removed.
 template <typename State>
 class SourceTable {
  public:
   static constexpr uint32_t kNone = 0;
 
-  /// `capacity` sources, 1 … 2^30. `seed` is secret.
+  /// Creates a table for 1 … 2^30 sources. `seed` must be secret.
   SourceTable(uint32_t capacity, uint64_t seed)
       : entries_(size_t{std::clamp(capacity, 1u, 1u << 30)} + kLists),
         chains_(std::bit_ceil(entries_.size() - kLists)),
@@ -40,13 +40,13 @@ class SourceTable {
     for (auto place = static_cast<uint32_t>(entries_.size()); place-- > kLists;) Free(place);
   }
 
-  /// Where a search for a source begins; it is fetched.
+  /// Returns the hash chain of a source and prefetches its head.
   uint64_t Chain(const packet::FlowKey& flow) const {
     const size_t chain = ChainOf(flow);
     __builtin_prefetch(&chains_[chain]);
     return chain;
   }
-  /// The place of a source, or kNone. `chain`: its Chain.
+  /// Returns the place of a source, or kNone. `chain` is the result of Chain.
   uint32_t Find(const packet::FlowKey& flow, uint64_t chain) const {
     uint32_t place = chains_[chain];
     while (place != kNone && entries_[place].flow != flow) place = entries_[place].chain;
@@ -55,8 +55,8 @@ class SourceTable {
 
   uint32_t Find(const packet::FlowKey& flow) const { return Find(flow, ChainOf(flow)); }
 
-  /// A place for a source that Find did not find. If the table is full, another one is forgotten
-  /// for it, after `evict(flow, state)`.
+  /// Adds a source that Find did not find and returns its place. If the table is full, calls
+  /// `evict(flow, state)` for another source and removes it.
   template <typename Evict>
   uint32_t Insert(const packet::FlowKey& flow, uint64_t now, Evict&& evict) {
     if (free_ == kNone) {
@@ -78,7 +78,7 @@ class SourceTable {
     return place;
   }
 
-  /// The source was seen again.
+  /// Records that the source was seen again.
   void Touch(uint32_t place, uint64_t now) {
     Entry& entry = entries_[place];
     entry.seen = now;
@@ -88,7 +88,7 @@ class SourceTable {
     Link(place, kSettled);
   }
 
-  /// Forgets a source, after `last(flow, state)`.
+  /// Calls `last(flow, state)` and removes the source.
   template <typename Last>
   void Forget(uint32_t place, Last&& last) {
     Entry& entry = entries_[place];
@@ -103,20 +103,20 @@ class SourceTable {
     Free(place);
   }
 
-  /// Forgets at most `most` sources that were idle for more than `cycles`, longest idle first of
-  /// those seen once and of the others.
+  /// Removes up to `most` sources that were idle for more than `cycles`: those seen once before the
+  /// others, each in the order of their idle time.
   template <typename Last>
   void ForgetIdle(uint64_t now, uint64_t cycles, uint32_t most, Last&& last) {
     for (const uint32_t list : {kNew, kSettled}) {
       for (; most > 0 && entries_[list].newer != list; --most) {
         const uint32_t oldest = entries_[list].newer;
-        // As signed: a worker's `now` that fell behind is no age.
+        // Signed: if a worker's `now` is before the time of the entry, the age is negative.
         if (static_cast<int64_t>(now - entries_[oldest].seen - cycles) <= 0) break;
         Forget(oldest, last);
       }
     }
   }
-  /// Forgets all.
+  /// Removes all sources.
   template <typename Last>
   void ForgetAll(Last&& last) {
     for (const uint32_t list : {kNew, kSettled}) {
@@ -128,16 +128,16 @@ class SourceTable {
   const packet::FlowKey& flow(uint32_t place) const { return entries_[place].flow; }
   uint32_t size() const { return size_; }
   uint32_t capacity() const { return static_cast<uint32_t>(entries_.size()) - kLists; }
-  /// Places are from here, `capacity()` of them; the state of a free one is State().
+  /// Places are numbered from here to here + capacity(). The state of a free place is State().
   static constexpr uint32_t first_place() { return kLists; }
-  /// All that it ever allocates.
+  /// Returns the number of bytes that the table allocated; constant.
   uint64_t memory_bytes() const {
     return entries_.size() * sizeof(Entry) + chains_.size() * sizeof(uint32_t);
   }
 
  private:
-  /// The first entries are heads of lists, rings in the order of time: a head's newer neighbour
-  /// is the oldest source.
+  /// The first entries are heads of lists, which are rings in order of time: the `newer` neighbour
+  /// of a head is the oldest source.
   static constexpr uint32_t kNew = 0, kSettled = 1, kLists = 2;
 
   struct Entry {
@@ -145,7 +145,7 @@ class SourceTable {
     uint64_t seen = 0;
     State state;
     uint32_t newer = 0, older = 0;
-    uint32_t chain = 0;    ///< The next of its chain, or of the free ones.
+    uint32_t chain = 0;    ///< Next entry of the chain, or of the free list.
     bool settled = false;  ///< Seen more than once.
   };
 
@@ -170,7 +170,7 @@ class SourceTable {
   }
 
   std::vector<Entry> entries_;
-  std::vector<uint32_t> chains_;  ///< First places of the chains; a power of two.
+  std::vector<uint32_t> chains_;  ///< First places of the chains; the size is a power of two.
   uint64_t seed_;
   uint32_t free_ = kNone;
   uint32_t size_ = 0;

@@ -19,8 +19,8 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-/// Reads from the front. What fails may have read a part: who may go on otherwise reads with a
-/// copy.
+/// Reads from the front. A function that fails may have consumed a part, so a caller with
+/// alternatives reads from a copy.
 class Reader {
  public:
   explicit Reader(std::string_view rest) : rest_(rest) {}
@@ -37,7 +37,7 @@ class Reader {
     rest_.remove_prefix(1);
     return true;
   }
-  /// Up to `most` digits.
+  /// Reads up to `most` digits.
   std::string_view Digits(size_t most) {
     size_t count = 0;
     while (count < most && count < rest_.size() && IsDigit(rest_[count])) ++count;
@@ -46,7 +46,7 @@ class Reader {
     return digits;
   }
   bool SkipDigits(size_t least, size_t most) { return Digits(most).size() >= least; }
-  /// The bytes before the next space, or all.
+  /// Reads the bytes before the next space, or all.
   std::string_view Word() {
     const std::string_view word = rest_.substr(0, rest_.find(' '));
     rest_.remove_prefix(word.size());
@@ -57,7 +57,7 @@ class Reader {
   std::string_view rest_;
 };
 
-/// "<0>" to "<191>", without leading zeros.
+/// Reads "<0>" to "<191>" without leading zeros.
 std::optional<uint32_t> SkipPriority(Reader& reader) {
   Reader probe = reader;
   if (!probe.Skip("<")) return std::nullopt;
@@ -70,8 +70,8 @@ std::optional<uint32_t> SkipPriority(Reader& reader) {
   return priority;
 }
 
-/// Date and time of RFC 3339, with an offset. RFC 5424 allows six digits of a
-/// second's fraction; senders that write nanoseconds exist.
+/// Reads date and time of RFC 3339 with an offset. RFC 5424 limits the fraction of a second to six
+/// digits, but some senders write nanoseconds.
 bool SkipRfc3339(Reader& reader) {
   Reader probe = reader;
   const bool date_and_time = probe.SkipDigits(4, 4) && probe.Skip("-") && probe.SkipDigits(2, 2) &&
@@ -87,7 +87,7 @@ bool SkipRfc3339(Reader& reader) {
   return true;
 }
 
-/// "Mmm dd hh:mm:ss" of RFC 3164 section 4.1.2; a day below 10 has a space in front, or a zero.
+/// Reads "Mmm dd hh:mm:ss" of RFC 3164 section 4.1.2. A day below 10 starts with a space or a zero.
 bool SkipRfc3164Date(Reader& reader) {
   Reader probe = reader;
   const bool month = std::any_of(std::begin(kMonths), std::end(kMonths),
@@ -100,7 +100,7 @@ bool SkipRfc3164Date(Reader& reader) {
   return rest;
 }
 
-/// SD-NAME, RFC 5424 section 6.3.3.
+/// Reads an SD-NAME, RFC 5424 section 6.3.3.
 bool SkipName(Reader& reader) {
   size_t count = 0;
   const std::string_view rest = reader.rest();
@@ -111,14 +111,14 @@ bool SkipName(Reader& reader) {
   return count > 0 && reader.Skip(rest.substr(0, count));
 }
 
-/// Up to and with the closing quote; a backslash before any other character than '"', '\' and ']'
-/// is a backslash (RFC 5424 section 6.3.3).
+/// Reads a quoted value including the closing quote. A backslash before a character other than '"',
+/// '\' and ']' is a normal character (RFC 5424 section 6.3.3).
 bool SkipQuoted(Reader& reader) {
   if (!reader.Skip("\"")) return false;
   const std::string_view rest = reader.rest();
   for (size_t i = 0; i < rest.size(); ++i) {
     if (rest[i] == '"') return reader.Skip(rest.substr(0, i + 1));
-    if (rest[i] == ']') return false;  // Must be escaped.
+    if (rest[i] == ']') return false;  // It must be escaped.
     if (rest[i] == '\\' && i + 1 < rest.size() &&
         (rest[i + 1] == '"' || rest[i + 1] == '\\' || rest[i + 1] == ']')) {
       ++i;
@@ -142,7 +142,7 @@ bool SkipStructuredData(Reader& reader) {
 
 std::string_view UnlessNil(std::string_view word) { return word == "-" ? "" : word; }
 
-/// Everything behind the priority.
+/// Parses all bytes after the priority.
 bool ReadRfc5424(Reader reader, SyslogMessage& message) {
   if (!reader.Skip("1 ")) return false;
   const std::string_view stamp = reader.rest().substr(0, reader.rest().find(' '));
@@ -163,13 +163,14 @@ bool ReadRfc5424(Reader reader, SyslogMessage& message) {
 }
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-/// Of a program's name. RFC 3164 section 4.1.3 has letters and digits alone.
+/// Returns whether `c` may be part of a program's name. RFC 3164 section 4.1.3 allows only letters
+/// and digits.
 bool IsOfTag(char c) {
   return IsLetter(c) || IsDigit(c) || std::string_view("-_./").find(c) != std::string_view::npos;
 }
 
-/// A tag that begins with a letter and ends, as RFC 3164 section 4.1.3 says, before a bracket or a
-/// colon, whatever follows. Returns it, and sets `pid` to what the brackets contain.
+/// Reads a tag that starts with a letter and ends before a bracket or a colon, regardless of the
+/// next byte (RFC 3164 section 4.1.3). Returns it and sets `pid` to the text in the brackets.
 std::optional<std::string_view> SkipNamedTag(Reader& reader, std::string_view* pid) {
   Reader probe = reader;
   const std::string_view rest = probe.rest();
@@ -190,13 +191,13 @@ std::optional<std::string_view> SkipNamedTag(Reader& reader, std::string_view* p
   return tag;
 }
 
-/// The tag without its "[pid]", if `reader` stands before "tag:" or "tag[pid]:" and a space; `pid`
-/// without the brackets.
+/// Reads "tag:" or "tag[pid]:" before a space or the end. Returns the tag without "[pid]" and sets
+/// `pid` without the brackets.
 std::optional<std::string_view> SkipTag(Reader& reader, std::string_view* pid) {
   Reader probe = reader;
   const std::string_view word = probe.Word();
   const size_t colon = word.find(':');
-  // A colon inside a word is an address, a path or a time; not the end of a tag.
+  // A colon within a word is part of an address, path or time and does not end a tag.
   if (colon == word.npos || colon == 0 || colon + 1 != word.size()) return std::nullopt;
   std::string_view tag = word.substr(0, colon);
   if (tag.ends_with(']')) {
@@ -231,8 +232,8 @@ bool ReadRfc3164(Reader reader, SyslogMessage& message) {
   return true;
 }
 
-/// A message without the number of its bytes (RFC 6587 section 3.4.1), which some senders write
-/// into datagrams, too.
+/// Returns a message without the length before it (RFC 6587 section 3.4.1), which some senders
+/// write into datagrams, too.
 std::string_view WithoutCount(std::string_view datagram) {
   Reader reader(datagram);
   const std::string_view digits = reader.Digits(5);
@@ -246,7 +247,7 @@ std::string_view WithoutCount(std::string_view datagram) {
 }  // namespace
 
 SyslogMessage ReadSyslog(std::string_view datagram) {
-  // Some senders end their datagrams as strings.
+  // Some senders end their datagrams with NULs.
   while (datagram.ends_with('\0')) datagram.remove_suffix(1);
   datagram = WithoutCount(datagram);
   SyslogMessage message;

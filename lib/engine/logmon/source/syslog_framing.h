@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages of syslog in a stream (RFC 6587 section 3.4). A message that begins with a digit is
-// counted: `MSG-LEN SP MSG`, and may hold line ends. Any other ends with LF. Each message decides
-// for itself, as rsyslogd's imtcp does:
-//   - Leading zeros count for nothing, and any byte after the digits ends the number.
-//   - A message whose number is 0 ends with LF, and so does one whose number is above
-//     kMaxCountedBytes; the digits of the latter are part of it.
-// After a gap, reading resumes after the next LF, or at a segment that begins like a message: with
+// Splits a stream into syslog messages (RFC 6587 section 3.4). A message that starts with a digit
+// is counted: `MSG-LEN SP MSG`, and may contain line ends. Any other message ends with LF. The
+// framing may change with each message, as in rsyslogd's imtcp:
+//   - Leading zeros are ignored, and any byte after the digits ends the number.
+//   - A message whose number is 0 or above kMaxCountedBytes ends with LF. In the latter case the
+//     digits are part of the message.
+// After a gap, parsing resumes after the next LF, or at a segment that starts like a message: with
 // `<PRI>`, or with a number and `<PRI>`.
 #pragma once
 
@@ -17,35 +17,35 @@
 
 namespace sluice::engine::logmon {
 
-/// Where a stream is within a message.
+/// Position of a stream within a message.
 struct SyslogFraming {
-  /// imtcp's default of maxFrameSize.
+  /// Default of imtcp's maxFrameSize.
   static constexpr uint32_t kMaxCountedBytes = 200'000;
 
   enum class State : uint8_t {
-    kBegin,    ///< A message begins with the next byte.
-    kNumber,   ///< Digits of its number were read; `left` is their value.
-    kCounted,  ///< `left` bytes of it are to come, at least one.
-    kLine,     ///< It ends with LF.
-    kLost,     ///< Bytes are missing: the next message is looked for.
+    kBegin,    ///< A message starts with the next byte.
+    kNumber,   ///< Digits of the length were read; `left` is their value.
+    kCounted,  ///< `left` bytes of the message are missing, at least one.
+    kLine,     ///< The message ends with LF.
+    kLost,     ///< Bytes are missing; searches for the next message.
   };
   uint32_t left = 0;
   State state = State::kBegin;
 };
 
-/// Whether `bytes` begin as a message does that a sender frames: "<13>" or "41 <13>".
+/// Returns whether `bytes` start like a framed message: "<13>" or "41 <13>".
 bool BeginsSyslogMessage(std::string_view bytes);
 
-/// Reads a number's next digits from the front of `bytes`. Values above kMaxCountedBytes stay so,
-/// however many digits follow.
+/// Reads further digits of a number from the front of `bytes`. A value above kMaxCountedBytes stays
+/// above it, regardless of the number of digits.
 std::string_view TakeNumber(std::string_view& bytes, uint32_t& value);
 
-/// Cuts the next bytes of a stream into messages. `receiver` has
-///   void Part(std::string_view bytes);   ///< The message at hand goes on, and does not end yet.
-///   void Whole(std::string_view bytes);  ///< Its last bytes, maybe none.
-///   void Restart();                      ///< The parts that were given were no message.
-///   void Found(bool skipped);            ///< The stream was lost, and goes on here, behind bytes
-///                                        ///< that were skipped, or at once.
+/// Splits the next bytes of a stream into messages. `receiver` has the functions
+///   void Part(std::string_view bytes);   ///< Bytes of a message that does not end here.
+///   void Whole(std::string_view bytes);  ///< Last bytes of the message; may be empty.
+///   void Restart();                      ///< The parts so far were not a message.
+///   void Found(bool skipped);            ///< A lost stream resumes here, after skipped bytes or
+///                                        ///< immediately.
 template <typename Receiver>
 void TakeFrames(SyslogFraming& framing, std::string_view bytes, Receiver&& receiver) {
   using State = SyslogFraming::State;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One direction of a TCP connection, observed and never answered: its bytes in their order, by
-// sequence number (RFC 9293), with a mark where some are missing.
+// Reassembles one observed direction of a TCP connection by sequence numbers (RFC 9293) and reports
+// gaps. It never sends.
 //
-//   - A stream begins with its SYN; one that was under way already begins with a gap.
-//   - Of bytes that arrive twice the first count, also where segments overlap.
-//   - Bytes ahead wait for those before them, within a window and as long as the pool has room.
-//     Where either ends, or time, the missing bytes are given up: a gap. The window is the one that
-//     the receiver advertises, if its segments are seen from its SYN on, and no less than the one
-//     that is configured.
-//   - A segment more than two windows ahead, or more than kMaxBehind behind, is not trusted, for
-//     one alone may be forged (RFC 5961). If the next one continues it, the stream was lost and
-//     resumes there, after a gap.
-//   - A SYN with another sequence number on an open stream is not trusted either until a segment
-//     follows it; then the port was used again.
-//   - FIN ends the stream once the bytes before it are delivered. So does a RST; if it is not
-//     exactly at the stream's position, only as long as no text follows it. An ended stream stays
-//     known, so that retransmissions are not taken for new data.
+//   - A stream starts with its SYN. A stream that is first seen in the middle starts with a gap.
+//   - If bytes arrive twice, the first ones count, also where segments overlap.
+//   - Bytes ahead of the stream wait for earlier ones, within a window and while the pool has room.
+//     If window, room or time is exceeded, the missing bytes are skipped: a gap. The window is the
+//     one that the receiver advertises, if its segments are seen from its SYN on, and not less than
+//     the configured one.
+//   - A segment more than two windows ahead or more than kMaxBehind behind is distrusted, because a
+//     single segment may be forged (RFC 5961). If the next segment continues it, the stream was
+//     lost and resumes there, after a gap.
+//   - A SYN with another sequence number on an open stream is distrusted until a segment follows
+//     it; then the ports were reused.
+//   - FIN ends the stream once the bytes before it are delivered. So does RST; if it is not exactly
+//     at the stream's position, only while no later text arrives. An ended stream stays known, so
+//     that retransmissions do not count as new data.
 #pragma once
 
 #include <algorithm>
@@ -30,23 +30,23 @@
 namespace sluice::engine::logmon {
 
 struct TcpLimits {
-  uint64_t pool_bytes = 16 << 20;  ///< Of all streams together.
-  /// Bytes ahead of a stream that are kept, at most 2^29; more if its receiver accepts more, up to
-  /// half of the pool.
+  uint64_t pool_bytes = 16 << 20;  ///< Memory for all streams together.
+  /// Bytes ahead of a stream that wait, at most 2^29. The limit is higher if the receiver accepts
+  /// more, up to half of the pool.
   uint32_t window = 65536;
-  uint64_t gap_cycles = 0;  ///< Missing bytes are given up after that; 0: never.
+  uint64_t gap_cycles = 0;  ///< Age at which missing bytes are skipped; 0: never.
 };
 
-/// Puts the segments of all streams of one worker in their order. What comes out goes to a
-/// receiver, for the stream at hand:
+/// Orders the segments of all streams of one worker. The output of a stream goes to a receiver with
+/// the functions
 ///   void Text(std::string_view bytes);  ///< The next bytes; valid during the call.
 ///   void Gap();                         ///< Bytes are missing here.
-///   void End();                         ///< The stream ended, and may begin again.
-///   void Restart();                     ///< Another stream of the same ports begins here; the
-///                                       ///< end of the one before was not seen.
+///   void End();                         ///< The stream ended; it may start again.
+///   void Restart();                     ///< Another stream of the same ports starts here; the
+///                                       ///< end of the previous one was not seen.
 class TcpAssembler {
  public:
-  /// What is behind by no more was sent again: more than senders have under way.
+  /// Segments up to this far behind are retransmissions: senders have fewer bytes outstanding.
   static constexpr int32_t kMaxBehind = 16 << 20;
 
   TcpAssembler(const TcpLimits& limits, SourceCounters& counters)
@@ -57,7 +57,8 @@ class TcpAssembler {
             window_, static_cast<uint32_t>(std::min<uint64_t>(limits.pool_bytes / 2, 1u << 29)))),
         gap_cycles_(limits.gap_cycles) {}
 
-  /// The next segment of a stream, as it arrives. False: the stream has no part in it.
+  /// Processes the next segment of a stream in order of arrival. Returns false if the segment is
+  /// not part of the stream.
   template <typename Receiver>
   bool Take(TcpStream& stream, const TcpSegment& segment, uint64_t now, Receiver&& receiver) {
     const Watch watch(*this, stream);
@@ -68,7 +69,7 @@ class TcpAssembler {
     return part;
   }
 
-  /// A segment of the stream's receiver.
+  /// Processes the window in a segment from the stream's receiver.
   void TakeWindow(TcpStream& stream, const TcpWindow& told) const {
     constexpr uint8_t kMostShift = 14;  // RFC 7323 section 2.3.
     if (stream.state == State::kUnknown || stream.IsClosed()) return;
@@ -77,15 +78,15 @@ class TcpAssembler {
     if (!told.syn && !stream.has_edge) return;
     const uint32_t bytes = uint32_t{told.window} << (told.syn ? 0 : stream.shift);
     const uint32_t edge = told.acknowledged + bytes;
-    // What was accepted once stays so (RFC 9293 section 3.8.6).
+    // A receiver must not shrink its window (RFC 9293 section 3.8.6).
     if (told.syn || SequenceDistance(edge, stream.edge) > 0) stream.edge = edge;
     stream.has_edge = true;
   }
 
-  /// Gives up the missing bytes of a stream that waited too long, up to the next that are there.
+  /// Skips the missing bytes of a stream that waited too long, up to the next bytes that arrived.
   template <typename Receiver>
   void GiveUpLate(TcpStream& stream, uint64_t now, Receiver&& receiver) {
-    // As signed: a `now` that fell behind is no age.
+    // Signed: if `now` is before waiting_since, the age is negative.
     if (gap_cycles_ == 0 || !stream.IsWaiting() ||
         static_cast<int64_t>(now - stream.waiting_since - gap_cycles_) <= 0) {
       return;
@@ -95,14 +96,14 @@ class TcpAssembler {
     stream.waiting_since = now;
   }
 
-  /// The stream is forgotten, with what waits.
+  /// Drops the stream and its waiting bytes.
   void Forget(TcpStream& stream) {
     const Watch watch(*this, stream);
     pool_.Forget(stream.waiting);
     stream = TcpStream();
   }
 
-  /// Streams with missing bytes.
+  /// Returns the number of streams with missing bytes.
   uint32_t waiting_streams() const { return waiting_streams_; }
   const WaitingBytes& pool() const { return pool_; }
 
@@ -112,7 +113,7 @@ class TcpAssembler {
   using Doubt = TcpStream::Doubt;
   using Event = SourceCounters;
 
-  /// Keeps waiting_streams_ right through whatever happens to a stream.
+  /// Updates waiting_streams_ for any change of a stream during the object's lifetime.
   class Watch {
    public:
     Watch(TcpAssembler& assembler, const Stream& stream) : assembler_(assembler), stream_(stream) {
@@ -126,7 +127,7 @@ class TcpAssembler {
     const Stream& stream_;
   };
 
-  /// Bytes ahead of the stream that are kept.
+  /// Returns the maximum distance of waiting bytes ahead of the stream.
   int32_t WindowOf(const Stream& stream) const {
     const auto least = static_cast<int32_t>(window_);
     if (!stream.has_edge) return least;
@@ -136,7 +137,8 @@ class TcpAssembler {
   bool InWindow(const Stream& stream, int32_t ahead) const {
     return ahead >= 0 && ahead <= WindowOf(stream);
   }
-  /// Of text. Twice the window: where bytes are missing, its far end may be, too.
+  /// Returns whether text at distance `ahead` is plausible: up to two windows, because the far end
+  /// of the window may be missing, too.
   bool IsBelieved(const Stream& stream, int32_t ahead) const {
     return ahead >= -kMaxBehind && ahead <= 2 * WindowOf(stream);
   }
@@ -161,7 +163,7 @@ class TcpAssembler {
       Start(stream, sequence, false);
       receiver.Gap();
     }
-    // A port's next stream may begin within the window of the one before.
+    // The next stream of a port may start within the window of the previous one.
     const bool follows_syn = stream.doubted == Doubt::kSyn && sequence == stream.doubt;
     if (follows_syn || !IsBelieved(stream, SequenceDistance(sequence, stream.next))) {
       if (segment.payload.empty()) return false;
@@ -186,12 +188,12 @@ class TcpAssembler {
     stream.DoubtAt(sequence, kind);
   }
 
-  /// What was in doubt is confirmed by a segment at `sequence`: the stream stands there.
+  /// A segment at `sequence` confirms the doubted one: continues the stream there.
   template <typename Receiver>
   void TakeUp(Stream& stream, uint32_t sequence, Receiver& receiver) {
     const bool by_syn = stream.doubted == Doubt::kSyn;
     const bool closed = stream.IsClosed();
-    DeliverAll(stream, receiver);  // A hole before the end ends with the stream here.
+    DeliverAll(stream, receiver);  // A gap before the end of the old stream is reported with it.
     Start(stream, by_syn ? stream.doubt : sequence, by_syn);
     if (!by_syn) {
       CountGap(0);
@@ -209,7 +211,7 @@ class TcpAssembler {
       return false;
     }
     if (ahead == 0) {
-      // Nothing will fill the holes.
+      // The gaps will not be filled any more.
       const bool more = stream.state == State::kEnding;
       DeliverAll(stream, receiver);
       if (more && SequenceDistance(stream.end, stream.next) > 0) {
@@ -256,7 +258,7 @@ class TcpAssembler {
     return true;
   }
 
-  /// All that waits, behind gaps; an end is not known any more.
+  /// Delivers all waiting bytes with gaps between them, and clears a known end.
   template <typename Receiver>
   void DeliverAll(Stream& stream, Receiver& receiver) {
     stream.state = State::kOpen;
@@ -274,7 +276,7 @@ class TcpAssembler {
       const auto size = static_cast<uint32_t>(bytes.size());
       if (sequence == stream.next) {
         if (stream.waiting.empty()) return Deliver(stream, bytes, receiver);
-        // Up to the first byte that was received before.
+        // Delivers up to the first byte that was received before.
         Deliver(stream, bytes.substr(0, FirstWaiting(stream) - stream.next), receiver);
         DeliverWaiting(stream, receiver);
         continue;
@@ -285,7 +287,7 @@ class TcpAssembler {
           return;
         }
         counters_.Count(Event::kNoRoomSegments);
-        // What was kept of it is before the rest of it.
+        // The part that is waiting precedes the rest.
       }
       uint32_t target = sequence;
       if (!stream.waiting.empty() && SequenceDistance(FirstWaiting(stream), sequence) < 0) {
@@ -307,7 +309,7 @@ class TcpAssembler {
     if (!bytes.empty()) receiver.Text(bytes);
   }
 
-  /// Delivers what waited for the bytes up to here.
+  /// Delivers the bytes that waited for the bytes up to here.
   template <typename Receiver>
   void DeliverWaiting(Stream& stream, Receiver& receiver) {
     for (;;) {
@@ -319,7 +321,7 @@ class TcpAssembler {
     }
   }
 
-  /// Gives up the bytes up to `sequence`.
+  /// Skips the bytes up to `sequence`.
   template <typename Receiver>
   void SkipTo(Stream& stream, uint32_t sequence, Receiver& receiver) {
     if (stream.EndIsKnown() && SequenceDistance(sequence, stream.end) > 0) sequence = stream.end;
@@ -338,7 +340,7 @@ class TcpAssembler {
   template <typename Receiver>
   void CloseAtEnd(Stream& stream, Receiver& receiver) {
     if (!stream.IsAtEnd()) return;
-    pool_.Forget(stream.waiting);  // What claimed to be behind the end.
+    pool_.Forget(stream.waiting);  // Drops bytes after the end.
     stream.state = State::kClosed;
     counters_.Count(Event::kFinishedStreams);
     receiver.End();

@@ -8,7 +8,7 @@
 namespace sluice::engine::logmon {
 namespace {
 
-/// Of the pseudo-header of `bytes` bytes of UDP or TCP.
+/// Returns the sum of the pseudo-header for `bytes` bytes of UDP or TCP.
 uint64_t PseudoSum(const uint8_t* ip, bool ipv6, uint8_t protocol, uint32_t bytes) {
   return ipv6 ? packet::PseudoHeaderSumIpv6(ip, protocol, bytes)
               : packet::PseudoHeaderSumIpv4(ip, protocol, static_cast<uint16_t>(bytes));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Finds log text in frames: to which port it goes says what it is. Text that is corrupted must not
-// be matched: its checksum is to be verified by whoever goes through it.
+// Finds log text in frames by destination port. Corrupt text must not be matched: the code that
+// reads the text must verify its checksum.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +19,29 @@
 
 namespace sluice::engine::logmon {
 
-/// What a frame holds.
+/// Contents of a frame.
 struct FoundText {
   enum class Kind : uint8_t {
     kText,
-    kOther,      ///< None for us; also what is to be routed on to another destination.
-    kWindow,     ///< The other direction of a TCP stream with text: how much its receiver accepts.
-    kMalformed,  ///< A header does not fit, or contradicts another.
-    kFragment,   ///< Of UDP or TCP. Fragments are not put together.
+    kOther,      ///< Not log text for us, or a packet to forward to another destination.
+    kWindow,     ///< Segment of the receiver of a TCP text stream with its window.
+    kMalformed,  ///< A header does not fit or contradicts another.
+    kFragment,   ///< UDP or TCP fragment; fragments are not reassembled.
   };
 
   Kind kind = Kind::kOther;
   Transport transport = Transport::kLines;
   uint8_t tcp_flags = 0;
-  uint32_t sequence = 0;  ///< TCP.
+  uint32_t sequence = 0;  ///< TCP only.
   uint32_t payload = 0;   ///< Offset in the frame.
   uint32_t payload_bytes = 0;
-  uint64_t sum = 0;    ///< Of what the checksum covers (packet::SumBytes) but the payload.
-  bool summed = true;  ///< There is a checksum.
-  TcpWindow window;    ///< Of kWindow.
-  packet::FlowKey
-      flow;  ///< Of kWindow: the stream's, whose direction is the opposite of the frame's.
+  uint64_t sum = 0;      ///< Sum (packet::SumBytes) of the checksummed bytes except the payload.
+  bool summed = true;    ///< The packet has a checksum.
+  TcpWindow window;      ///< kWindow only.
+  packet::FlowKey flow;  ///< kWindow: the stream's flow, opposite to that of the frame.
 
-  /// Whether the text came as it was sent, given the payload's sum, modulo 0xffff. UDP over IPv4
-  /// has a checksum or not (RFC 768); over IPv6 it must have one (RFC 8200, section 8.1).
+  /// Returns whether the checksum is correct, given the sum of the payload modulo 0xffff. It is
+  /// optional for UDP over IPv4 (RFC 768) and mandatory over IPv6 (RFC 8200, section 8.1).
   bool Holds(uint64_t payload_sum) const {
     return summed ? packet::ChecksumHolds(sum + payload_sum) : flow.ip_version == 4;
   }
@@ -53,12 +52,12 @@ struct FoundText {
 
 class TextFinder {
  public:
-  /// By destination port. A port that is given for lines and for syslog is one for syslog.
+  /// Takes destination ports. A UDP port for both lines and syslog is used for syslog.
   TextFinder(std::span<const uint16_t> syslog_ports, std::span<const uint16_t> line_ports,
              std::span<const uint16_t> tcp_ports, std::span<const uint16_t> syslog_tcp_ports = {});
 
-  /// What is in the `length` bytes at `frame`; reads none beyond them. Of a frame that holds
-  /// neither text nor a window, the kind alone is set.
+  /// Parses the `length` bytes at `frame` and does not read beyond them. If the frame contains
+  /// neither text nor a window, only the kind is set.
   void Find(const uint8_t* frame, uint32_t length, FoundText& found) const {
     if (!packet::IsPlainUdpOrTcp(frame, length)) return FindAny(frame, length, found);
     const uint8_t protocol = frame[packet::kPlainProtocol];
@@ -74,14 +73,14 @@ class TextFinder {
     Read(frame, {.l3 = packet::kPlainL3, .l4 = packet::kPlainL4, .end = end, .tcp = tcp}, found);
   }
 
-  /// Whether a TCP stream to `port` has messages of syslog (RFC 6587).
+  /// Returns whether TCP streams to `port` contain syslog messages (RFC 6587).
   bool IsSyslogStream(uint16_t port) const { return (uses_[port] & kTcpSyslog) != 0; }
 
  private:
-  /// What a port is for, of UDP and of TCP.
+  /// Uses of a port for UDP and TCP, as bits.
   enum Use : uint8_t { kNone = 0, kSyslog = 1, kLines = 2, kTcp = 4, kTcpSyslog = 8 };
 
-  /// A whole UDP or TCP packet: offsets lie inside the frame, lengths fit.
+  /// A complete UDP or TCP packet: offsets are within the frame, and lengths fit.
   struct Packet {
     uint32_t l3, l4, end;
     bool tcp;
@@ -92,16 +91,17 @@ class TextFinder {
     return uses_[packet::LoadBe16(l4 + 2)] & (tcp ? kTcp | kTcpSyslog : kSyslog | kLines);
   }
 
-  /// Whether a TCP segment comes from a port to which streams with text go.
+  /// Returns whether a TCP segment comes from a port that receives text streams.
   bool IsOfReceiver(const uint8_t* l4) const {
     return (uses_[packet::LoadBe16(l4)] & (kTcp | kTcpSyslog)) != 0;
   }
 
   [[gnu::noinline]] void FindAny(const uint8_t* frame, uint32_t length, FoundText& found) const;
-  /// Of a packet to one of our ports; all but its flow.
+  /// Reads a packet to one of the ports; sets all members except the flow.
   void Read(const uint8_t* frame, const Packet& packet, FoundText& found) const;
 
-  /// Of a whole TCP header whose sender receives streams with text, and with the frame's own flow.
+  /// Reads a complete TCP header of a segment from a receiver of text streams. `found.flow` is the
+  /// frame's and gets reversed.
   static void ReadWindow(const uint8_t* l4, FoundText& found);
 
   std::vector<uint8_t> uses_;  ///< By destination port.

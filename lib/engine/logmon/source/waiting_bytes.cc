@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kOffsetMask = WaitingBytes::kBlockBytes - 1;
 
-/// Whether sequence number `a` is before `b`, RFC 9293 section 3.4.
+/// Returns whether sequence number `a` is before `b`, RFC 9293 section 3.4.
 bool Before(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) < 0; }
 
 }  // namespace
@@ -72,7 +72,7 @@ void WaitingBytes::FreeFirst(Waiting& waiting) {
 }
 
 WaitingBytes::Block* WaitingBytes::BlockAt(Waiting& waiting, uint32_t begin) {
-  // Most segments come behind all others.
+  // Most segments come after all others.
   if (waiting.last != 0 && blocks_[waiting.last].begin == begin) return &blocks_[waiting.last];
   const bool behind = waiting.last == 0 || Before(blocks_[waiting.last].begin, begin);
   uint32_t before = behind ? waiting.last : 0;

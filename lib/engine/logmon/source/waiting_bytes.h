@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bytes of TCP streams that came before their turn. They lie where their sequence numbers say, in
-// blocks of one pool that is allocated at construction, with a bit for each byte that is there:
-// however segments are cut, repeated or laid over each other, a stream takes no more blocks than
-// its window spans, and the first bytes received are the ones that stay.
+// Bytes of TCP streams that arrived before earlier ones. They are stored by sequence number in
+// blocks of a pool that is allocated at construction, with a bit per byte that is present. However
+// segments are cut, repeated or overlapped, a stream uses no more blocks than its window spans, and
+// the bytes received first are kept.
 #pragma once
 
 #include <array>
@@ -13,57 +13,59 @@
 
 namespace sluice::engine::logmon {
 
-/// What one stream has waiting; a handle into the pool.
+/// The waiting bytes of one stream; a handle into the pool.
 struct Waiting {
-  uint32_t first = 0, last = 0;  ///< Blocks in the order of their bytes; 0: nothing waits.
+  uint32_t first = 0, last = 0;  ///< Blocks in the order of their bytes; 0: none.
 
   bool empty() const { return first == 0; }
 };
 
-/// One worker's. Sequence numbers of one stream lie within 2^30 of each other.
+/// For one worker. Sequence numbers of a stream must be within 2^30 of each other.
 class WaitingBytes {
  public:
   static constexpr uint32_t kBlockBytes = 2048;
 
-  /// As many blocks as fit into `bytes`, at least one.
+  /// Allocates as many blocks as fit into `bytes`, at least one.
   explicit WaitingBytes(uint64_t bytes);
 
-  /// Keeps of `bytes`, the first of which has the number `sequence`, those that are not there yet.
-  /// False: the pool has no room for all of them.
+  /// Stores those of `bytes` that are not present yet. The first byte has number `sequence`.
+  /// Returns false if the pool has not enough room for all of them.
   bool Keep(Waiting& waiting, uint32_t sequence, std::string_view bytes);
-  /// Frees what is only before `sequence`. Before the calls below, if a stream went on.
+  /// Frees blocks that are completely before `sequence`. After the stream advanced, call it before
+  /// the functions below.
   void Advance(Waiting& waiting, uint32_t sequence);
-  /// Number of the first byte at or behind `sequence`, of a stream with something there.
+  /// Returns the number of the first byte present at or after `sequence`. The stream must have one.
   uint32_t FirstFrom(const Waiting& waiting, uint32_t sequence) const;
-  /// The bytes from `sequence` on as far as they lie together; empty if that one is missing.
-  /// Valid until the stream is given to Keep, Advance or Forget.
+  /// Returns the contiguous bytes from `sequence` on; empty if that byte is missing. Valid until
+  /// Keep, Advance or Forget for this stream.
   std::string_view RunFrom(const Waiting& waiting, uint32_t sequence) const;
   void Forget(Waiting& waiting);
 
   uint32_t blocks() const { return static_cast<uint32_t>(blocks_.size()) - 1; }
   uint32_t used_blocks() const { return used_; }
-  /// All that it ever allocates.
+  /// Returns the number of bytes allocated; constant.
   uint64_t memory_bytes() const { return blocks_.size() * sizeof(Block); }
 
  private:
-  /// Holds the bytes from a multiple of kBlockBytes on.
+  /// Contains kBlockBytes bytes starting at a multiple of kBlockBytes.
   struct Block {
     uint32_t next = 0;
     uint32_t begin = 0;
     std::array<uint64_t, kBlockBytes / 64> present;
     std::array<char, kBlockBytes> bytes;
 
-    /// The first offset from `from` on whose byte is there (or is not), or kBlockBytes.
+    /// Returns the first offset from `from` on whose byte is present (or missing, if `there` is
+    /// false), or kBlockBytes.
     uint32_t Next(uint32_t from, bool there) const;
     void Keep(uint32_t offset, std::string_view more);
   };
 
-  /// The block that begins at `begin`; null: there is none, and none is free.
+  /// Returns the block that starts at `begin`, adding it if necessary; null if no block is free.
   Block* BlockAt(Waiting& waiting, uint32_t begin);
   uint32_t Take(uint32_t begin);
   void FreeFirst(Waiting& waiting);
 
-  std::vector<Block> blocks_;  ///< From 1 on.
+  std::vector<Block> blocks_;  ///< Index 0 is unused.
   uint32_t free_ = 0;
   uint32_t used_ = 0;
 };
