@@ -62,7 +62,7 @@ class Monitor {
   enum Reason : uint8_t {
     kMalformed,    ///< A header does not fit or contradicts another.
     kFragment,     ///< UDP or TCP fragment; fragments are not reassembled.
-    kBadChecksum,  ///< Of log text; over IPv6 also UDP without a checksum.
+    kBadChecksum,  ///< Log text; over IPv6 also UDP without a checksum.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{"malformed", "fragment",

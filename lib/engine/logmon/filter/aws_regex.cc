@@ -10,7 +10,8 @@
 namespace sluice::engine::logmon {
 namespace {
 
-/// The number of bytes behind a backslash, or 0 if they are no escape of the dialect.
+/// Returns the length of an escape sequence after its backslash, or 0 if the dialect does not allow
+/// it.
 size_t EscapeBytes(std::string_view behind) {
   if (behind.empty()) return 0;
   const auto c = static_cast<unsigned char>(behind[0]);
@@ -23,7 +24,7 @@ size_t EscapeBytes(std::string_view behind) {
   return absl::ascii_ispunct(c) || c == ' ' ? 1 : 0;
 }
 
-/// The first byte that the dialect does not have; npos if there is none.
+/// Returns the position of the first byte that the dialect does not allow, or npos.
 size_t FindForeign(std::string_view text) {
   constexpr std::string_view kOthers = ":_#=@/;,-^$?[]{}|*+.";
   for (size_t i = 0; i < text.size(); ++i) {

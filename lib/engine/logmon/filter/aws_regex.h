@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The regular expressions that CloudWatch Logs takes between percent signs: letters, digits and
-// : _ # = @ / ; , - and the operators ^ $ ? [ ] { } | \ * + . ; no groups, nothing beyond ASCII.
-// Behind a backslash stands an operator or other punctuation, one of d D s S w W, or x and two
-// digits of an ASCII character.
+// Regular expressions that CloudWatch Logs accepts between percent signs: letters, digits and : _ #
+// = @ / ; , - and the operators ^ $ ? [ ] { } | \ * + . ; no groups, only ASCII. A backslash is
+// followed by an operator or other punctuation, one of d D s S w W, or x and two hexadecimal digits
+// of an ASCII character.
 #pragma once
 
 #include <re2/re2.h>
@@ -18,23 +18,23 @@
 
 namespace sluice::engine::logmon {
 
-/// Text that is valid UTF-8 is searched as characters, other text as bytes. Immutable.
+/// Searches valid UTF-8 as characters and other text as bytes. Immutable.
 class AwsRegex {
  public:
-  /// Reads %…% at the cursor; nothing, and the cursor's error, if it is none.
+  /// Parses %…% at the cursor. Returns nullopt and sets the cursor's error if it is invalid.
   static std::optional<AwsRegex> Take(Cursor& cursor);
 
   bool Matches(std::string_view text) const;
 
-  /// Of lines that are searched as a whole.
+  /// Needle for searching a whole line.
   const std::optional<RegexNeedle>& line_needle() const { return line_needle_; }
-  /// Of lines of which a part is searched.
+  /// Needle for searching a part of a line.
   const std::optional<RegexNeedle>& part_needle() const { return part_needle_; }
 
  private:
   AwsRegex() = default;
   std::unique_ptr<const RE2> bytes_;
-  std::unique_ptr<const RE2> characters_;  ///< Null if that makes no difference.
+  std::unique_ptr<const RE2> characters_;  ///< Null if it would match the same text as bytes_.
   std::optional<RegexNeedle> line_needle_, part_needle_;
 };
 

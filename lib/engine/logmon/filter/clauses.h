@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a line must have, while a condition is put together.
+// Necessary conditions of a line, collected while a pattern is compiled.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,30 @@
 
 namespace sluice::engine::logmon {
 
-/// Needles of which a line has at least one.
+/// Alternative needles, of which a line must contain at least one.
 struct Clause {
   std::vector<Needle> any;
-  size_t strength = 0;  ///< Bytes of the shortest: the more, the fewer lines have it by chance.
+  size_t strength =
+      0;  ///< Length of the shortest in bytes; longer needles occur in fewer lines by chance.
 };
 
-/// A line has one needle of each. Without any, nothing is known of the line.
+/// A line must satisfy each clause. An empty list is satisfied by every line.
 using Clauses = std::vector<Clause>;
 
-/// Bytes that the line has.
+/// Returns a clause for lines that contain `bytes`.
 Clause LiteralClause(std::string_view bytes);
 
-/// What a line has that has all of both, and one that has all of either.
+/// Both returns the clauses of a line that satisfies `a` and `b`. Either returns those of a line
+/// that satisfies `a` or `b`.
 Clauses Both(Clauses a, Clauses b);
 Clauses Either(const Clauses& a, const Clauses& b);
 
-/// The necessary conditions that a filter can say: clauses of one needle each, and the strongest
-/// of the others. They never decide.
+/// Converts clauses to the form of a filter: clauses with a single needle, and the strongest of the
+/// others. Never sets Needles::decide.
 Needles ToNeedles(const Clauses& clauses);
 
-/// The strongest of them alone: one needle suffices to ask. They never decide.
+/// Uses only the strongest clause: one needle is sufficient to evaluate the filter. Never sets
+/// Needles::decide.
 Needles ToOneOf(const Clauses& clauses);
 
 }  // namespace sluice::engine::logmon

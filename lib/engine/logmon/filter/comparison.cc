@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxRegexes = 2;
 
-/// Up to what ends it in either kind of pattern.
+/// Reads an unquoted operand up to a byte that ends it in either kind of pattern.
 std::string_view TakeBare(Cursor& cursor) {
   constexpr std::string_view kEnds = "()[]{},&|=!<>\" \t\r\n\v\f";
   const std::string_view rest = cursor.rest();
@@ -36,7 +36,7 @@ std::optional<long double> NumberIn(std::string_view text) {
   const bool is_positive = text.starts_with('+');
   if (is_positive) text.remove_prefix(1);
   const size_t sign = !is_positive && text.starts_with('-') ? 1 : 0;
-  // Neither "nan" nor "inf".
+  // Rejects "nan" and "inf".
   if (text.size() <= sign) return std::nullopt;
   if (!absl::ascii_isdigit(static_cast<unsigned char>(text[sign])) && text[sign] != '.') {
     return std::nullopt;

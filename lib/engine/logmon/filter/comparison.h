@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// "= 4*", "!= %re%", "> 1000": what a property of a JSON line or a field is compared with.
+// Comparison of a JSON property or a field with an operand: "= 4*", "!= %re%", "> 1000".
 #pragma once
 
 #include <optional>
@@ -13,28 +13,30 @@
 
 namespace sluice::engine::logmon {
 
-/// The whole of `text` as a finite decimal number, scientific notation included. An integer of 64
-/// bits is exact.
+/// Parses all of `text` as a finite decimal number, optionally in scientific notation. 64-bit
+/// integers are exact.
 std::optional<long double> NumberIn(std::string_view text);
 
 class Comparison {
  public:
-  /// A comparison that has more than the two regular expressions that a pattern may have is an
-  /// error; `regexes` counts them.
+  /// Parses a comparison. `regexes` counts the regular expressions of the pattern; more than two
+  /// are an error.
   static std::optional<Comparison> Take(Cursor& cursor, int* regexes);
 
   bool is_negated() const { return operator_ == Operator::kNotEqual; }
-  /// Null unless it compares with text; `is_quoted` tells what "404" is.
+  /// Returns the text operand, or null for other operands. `is_quoted` distinguishes the text "404"
+  /// from the number 404.
   const Wildcard* text() const { return std::get_if<Wildcard>(&operand_); }
   const AwsRegex* regex() const { return std::get_if<AwsRegex>(&operand_); }
   bool is_number() const { return std::holds_alternative<long double>(operand_); }
   bool is_quoted() const { return is_quoted_; }
 
-  /// A text that is no number: less and greater do not hold, and it equals no number.
+  /// Compares a text that is not a number: it is neither less nor greater than a number and not
+  /// equal to any.
   bool HoldsForText(std::string_view text) const;
-  /// A number. It equals no text.
+  /// Compares a number, which is not equal to any text.
   bool HoldsForNumber(long double number) const;
-  /// Text that may be a number: "404" equals 404, as does "404.0".
+  /// Compares a text that may be a number: "404" and "404.0" equal 404.
   bool HoldsForTextOrNumber(std::string_view text) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The pattern of a filter, of whichever kind.
+// The pattern of a filter, of any kind.
 #pragma once
 
 #include <utility>

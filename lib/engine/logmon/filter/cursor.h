@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads a pattern from its beginning to its end, and says what is wrong with it, and where.
+// Reads a pattern from start to end and records the first error with its position.
 #pragma once
 
 #include <cstddef>
@@ -12,42 +12,43 @@ namespace sluice::engine::logmon {
 
 class Cursor {
  public:
-  /// `pattern` outlives it.
+  /// `pattern` must outlive the cursor.
   explicit Cursor(std::string_view pattern) : pattern_(pattern) {}
 
   bool AtEnd() const { return at_ == pattern_.size(); }
-  /// The next byte; 0 at the end.
+  /// Returns the next byte; 0 at the end.
   char Peek() const { return AtEnd() ? '\0' : pattern_[at_]; }
   size_t position() const { return at_; }
   std::string_view rest() const { return pattern_.substr(at_); }
   void Advance(size_t bytes) { at_ += bytes; }
-  /// Back or ahead, within the pattern.
+  /// Moves to any position within the pattern.
   void MoveTo(size_t position) { at_ = position; }
 
   void SkipSpace();
-  /// Goes behind `token` if it is next.
+  /// If `token` is next, skips it and returns true.
   bool Take(std::string_view token);
-  /// The same for a keyword in capitals, in any case, that no letter or digit follows.
+  /// As Take for a keyword in any case. `word` is in capitals; a letter or digit must not follow.
   bool TakeWord(std::string_view word);
 
-  /// What lies between double quotes, with \" and \\ replaced; the first quote is next. A
-  /// backslash before anything else stands for itself. Nothing, and an error, without an end or
-  /// with a line end inside, which no line has.
+  /// Reads a quoted text; the next byte must be the opening quote. Replaces \" and \\; before other
+  /// bytes a backslash is a normal character. Returns nullopt and sets the error if the closing
+  /// quote is missing or the text contains a line end, which no line can contain.
   std::optional<std::string> TakeQuoted();
-  /// What lies between percent signs, untouched; the first one is next. One behind a backslash
-  /// does not end it.
+  /// Reads the text between percent signs unchanged; the next byte must be the first sign. An
+  /// escaped percent sign does not end the text.
   std::optional<std::string_view> TakeRegex();
 
-  /// Takes the closing `sign` of the pattern, a `name`, which began at `begin`; behind it there is
-  /// only space. `instead`: what else may stand in its place. False: an error says what is wrong.
+  /// Reads the closing `sign` of a pattern of kind `name` that started at `begin`; only white space
+  /// may follow. `instead` describes the other tokens that are allowed here. Returns false and sets
+  /// the error if the sign is missing.
   bool TakeClosing(std::string_view sign, size_t begin, std::string_view name,
                    std::string_view instead);
 
-  /// The first error stays. Always false.
+  /// Records an error unless there is one already. Always returns false.
   bool Fail(std::string_view what) { return FailAt(at_, what); }
   bool FailAt(size_t position, std::string_view what);
   bool failed() const { return !error_.empty(); }
-  /// "at byte 3: …", counted from 1. One line of ASCII if `what` was.
+  /// Returns "at byte 3: …", counted from 1. The error is one line of ASCII if `what` was.
   const std::string& error() const { return error_; }
 
  private:

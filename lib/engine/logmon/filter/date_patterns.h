@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Time stamps of lines, which fail2ban takes out before it looks at them (fail2ban, jail.conf(5),
+// Time stamps of lines, which fail2ban removes before it searches a line (fail2ban, jail.conf(5),
 // "datepattern"; its server/datedetector.py and server/datetemplate.py).
 #pragma once
 
@@ -17,23 +17,23 @@ namespace sluice::engine::logmon {
 /// Immutable.
 class DatePatterns {
  public:
-  /// `option`: patterns, a line each; empty: fail2ban's own. Nothing, and one line in `error`, if
-  /// one is no expression.
+  /// Compiles `option`: one pattern per line; empty: fail2ban's defaults. Returns nullopt and one
+  /// line in `error` if a pattern is invalid.
   static std::optional<DatePatterns> Compile(std::string_view option, std::string* error);
 
   struct Span {
     size_t begin = 0, end = 0;
   };
-  /// Where the time stamp is; empty if the line has none. A pattern that is bound to the edge of
-  /// the line counts before others, and of those the one that is found nearest to its beginning.
-  /// (fail2ban also learns from earlier lines; here, a line is judged by itself.)
+  /// Returns the position of the time stamp; empty if the line has none. Patterns bound to the
+  /// start or end of the line precede others; of these, the match nearest to the start wins.
+  /// (fail2ban also learns from earlier lines; here each line is parsed independently.)
   Span Find(std::string_view line, Pcre2Memory& memory,
             std::vector<std::string_view>* groups) const;
 
  private:
   struct Pattern {
-    std::unique_ptr<const Pcre2Regex> regex;  ///< Its first group is the time stamp.
-    bool at_edge = false;                     ///< Of the line.
+    std::unique_ptr<const Pcre2Regex> regex;  ///< Group 1 is the time stamp.
+    bool at_edge = false;                     ///< Bound to the start or end of the line.
   };
   DatePatterns() = default;
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kLineBegin = "{^LN-BEG}", kUnbound = "{UNB}";
 
-// The order in which they are tried.
+// Sorted by the order of trial.
 constexpr const char* kDefaults[] = {
     R"(%ExY(?P<_sep>[-/.])%m(?P=_sep)%d(?:T|  ?)%H:%M:%S(?:[.,]%f)?(?:\s*%z)?)",
     R"((?:%a )?%b %d %k:%M:%S(?:\.%f)?(?: %ExY)?)",
@@ -38,8 +38,8 @@ constexpr const char* kDefaults[] = {
     R"(TAI64N)",
 };
 
-// What stands behind a percent sign, the longer names first. Years are those of this century
-// that a log can have.
+// Fields after a percent sign, longer names first. Years are limited to those of this century that
+// a log can contain.
 constexpr std::pair<std::string_view, std::string_view> kFields[] = {
     {"ExZ", R"((?P<Z>[A-Z](?:[A-Z]{2,4})?))"},
     {"Exz", R"((?P<z>(?:[A-Z](?:[A-Z]{2,4})?)?[+-][01]\d(?::?\d{2})?|[A-Z](?:[A-Z]{2,4})?))"},
@@ -86,7 +86,7 @@ constexpr std::string_view kLongEpoch = R"(\d{10,11}(?:\d{3}(?:\.\d{1,6}|\d{3})?
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
-/// Where `expression` is found in `text`; nothing without data.
+/// Returns the match of `expression` in `text`; else without data.
 std::string_view Found(const char* expression, std::string_view text) {
   std::string error;
   Pcre2Memory memory;
@@ -103,7 +103,7 @@ void Erase(std::string_view part, std::string* of) {
 
 enum class Begin { kAnywhere, kWord, kLine };
 
-/// DateTemplate.setRegex.
+/// Implements DateTemplate.setRegex.
 DateTemplate Bound(std::string regex, Begin begin, bool word_end) {
   regex = std::string(absl::StripAsciiWhitespace(regex));
   const std::string_view flags_found = Found(R"(\(\?[a-z]+\))", regex);
@@ -160,7 +160,7 @@ bool Take(std::string_view token, std::string_view* from) {
   return true;
 }
 
-/// DatePatternRegex.setRegex.
+/// Implements DatePatternRegex.setRegex.
 DateTemplate OfFields(std::string_view pattern) {
   Begin begin = Begin::kWord;
   bool word_end = true;
@@ -174,7 +174,7 @@ DateTemplate OfFields(std::string_view pattern) {
   return Bound((has_words ? "(?i)" : "") + WithFields(pattern), begin, word_end);
 }
 
-/// DateEpoch.
+/// Implements DateEpoch.
 DateTemplate Epoch(std::string_view key, std::string_view pattern) {
   const bool is_long = key.find("LEPOCH") != key.npos;
   const std::string epoch(is_long ? kLongEpoch : kEpoch);
@@ -199,7 +199,7 @@ std::string KeyOf(std::string_view pattern) {
                                            : std::string(pattern);
 }
 
-/// Without the beginning that binds it.
+/// Returns `key` without the prefix that binds it to the start of a line.
 std::string_view NameOf(std::string_view key) {
   if (!Take(kLineBegin, &key)) Take("^", &key);
   return key;
@@ -217,11 +217,11 @@ DateTemplate OfPattern(std::string_view pattern) {
   return OfFields(pattern);
 }
 
-/// `pattern` with each of the defaults in the place of {DATE}.
+/// Adds `pattern` once for each default, which replaces {DATE}.
 void AddWithDate(std::string_view pattern, size_t at, std::vector<DateTemplate>* to) {
   for (const char* one : kDefaults) {
     std::string_view inner = one;
-    // Those that are no patterns stand there by their names, which no line has.
+    // Defaults that are not patterns are inserted by name, which no line contains.
     if (inner == "EPOCH") inner = "Epoch";
     if (!Take(kUnbound, &inner)) Take(kLineBegin, &inner);
     std::string whole(pattern);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// fail2ban's date patterns ("%%d/%%b/%%Y", "{^LN-BEG}EPOCH", "^L {DATE}") as expressions of
-// Python's (fail2ban, server/datetemplate.py and server/strptime.py).
+// Converts fail2ban's date patterns ("%%d/%%b/%%Y", "{^LN-BEG}EPOCH", "^L {DATE}") to Python's
+// regular expressions (fail2ban, server/datetemplate.py and server/strptime.py).
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 namespace sluice::engine::logmon {
 
 struct DateTemplate {
-  std::string regex;        ///< Its first group is the time stamp.
-  bool line_begin = false;  ///< Only at the beginning of a line.
-  bool line_end = false;    ///< Only at its end.
+  std::string regex;        ///< Group 1 is the time stamp.
+  bool line_begin = false;  ///< Matches only at the start of a line.
+  bool line_end = false;    ///< Matches only at the end of a line.
 };
 
-/// What an option of patterns, a line each, stands for, in the order in which they are tried;
-/// fail2ban's own ones if there is none.
+/// Returns the templates for an option with one pattern per line, in the order in which they are
+/// tried. An empty option yields fail2ban's defaults.
 std::vector<DateTemplate> DateTemplatesOf(std::string_view option);
 
 }  // namespace sluice::engine::logmon

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Conditions joined by && and ||, of which && binds tighter, with parentheses.
+// Conditions joined by && and ||, with parentheses; && has the higher precedence.
 #pragma once
 
 #include <optional>
@@ -15,15 +15,17 @@ namespace sluice::engine::logmon {
 template <typename Leaf>
 class Expression {
  public:
-  /// Reads one at the cursor; `take_leaf(cursor)` gives an optional condition. Behind it, the
-  /// cursor is at something that continues no expression. Nothing, and the cursor's error, if it
-  /// is wrong, or if parentheses are nested more than 32 deep.
+  /// Parses an expression at the cursor; `take_leaf(cursor)` returns an optional condition.
+  /// Afterwards the cursor is at a token that does not continue an expression. Returns nullopt and
+  /// sets the cursor's error if the expression is invalid or has more than 32 levels of
+  /// parentheses.
   template <typename TakeLeaf>
   static std::optional<Expression> Take(Cursor& cursor, const TakeLeaf& take_leaf) {
     return TakeJoined(cursor, take_leaf, Kind::kOr, 0);
   }
 
-  /// `holds(leaf)` for no more leaves than it takes.
+  /// Evaluates the expression with `holds(leaf)`, which is called only for as many leaves as
+  /// necessary.
   template <typename Holds>
   bool Evaluate(const Holds& holds) const {
     if (kind_ == Kind::kLeaf) return holds(*leaf_);
@@ -33,7 +35,8 @@ class Expression {
     return kind_ == Kind::kAnd;
   }
 
-  /// `clauses_of(leaf)`: what a line has for which the leaf holds.
+  /// Returns the clauses of lines for which the expression holds. `clauses_of(leaf)` returns those
+  /// of a leaf.
   template <typename ClausesOf>
   Clauses GetClauses(const ClausesOf& clauses_of) const {
     if (kind_ == Kind::kLeaf) return clauses_of(*leaf_);

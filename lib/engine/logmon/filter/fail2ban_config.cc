@@ -23,7 +23,7 @@ std::string Stripped(std::string_view text) {
   return std::string(absl::StripAsciiWhitespace(ToAbsl(text)));
 }
 
-/// Without what stands behind a semicolon that begins a word.
+/// Returns `line` without a comment, which starts at a semicolon after white space.
 std::string_view WithoutComment(std::string_view line) {
   for (size_t i = 1; i < line.size(); ++i) {
     if (line[i] == ';' && (line[i - 1] == ' ' || line[i - 1] == '\t')) return line.substr(0, i);
@@ -35,7 +35,7 @@ std::string_view WithoutComment(std::string_view line) {
 
 std::optional<std::string> ReadTextFile(const std::filesystem::path& file, std::string* error) {
   std::error_code unused;
-  if (!std::filesystem::is_regular_file(file, unused)) {  // A pipe would never end.
+  if (!std::filesystem::is_regular_file(file, unused)) {  // Reading a pipe might never end.
     *error = absl::StrCat(file.string(), ": cannot be read as a file");
     return std::nullopt;
   }
@@ -146,7 +146,7 @@ void Fail2banConfig::AddOptions(std::string_view text,
 }
 
 const std::string* Fail2banConfig::Find(std::string_view section, std::string_view name) const {
-  // Options of [Init] are those of [Definition], too, and count before them.
+  // For [Definition], options of [Init] have precedence.
   const bool is_definition = section == "Definition";
   for (const std::string_view place :
        {is_definition ? std::string_view("Init") : section, section, std::string_view("DEFAULT")}) {
@@ -214,7 +214,7 @@ bool Fail2banConfig::ReplaceTags(std::string* value, std::string* error) const {
       return false;
     }
     value->replace(open, close - open + 1, replacement);
-    // A tag may be part of the name of another: from the beginning.
+    // Restart at the beginning: the replacement may complete the name of another tag.
     close = static_cast<size_t>(-1);
   }
   return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Options of fail2ban's files (fail2ban, jail.conf(5)): sections of `name = value`, values that
-// go on in indented lines, comments behind # and ;, files that include others.
+// Options in fail2ban's files (fail2ban, jail.conf(5)): sections of `name = value`, values
+// continued in indented lines, comments after # and ;, and files that include others.
 #pragma once
 
 #include <filesystem>
@@ -12,32 +12,34 @@
 
 namespace sluice::engine::logmon {
 
-/// Up to a MiB. Nothing, and one line in `error`, if it cannot be read.
+/// Reads a file of at most 1 MiB. Returns nullopt and one line in `error` on failure.
 std::optional<std::string> ReadTextFile(const std::filesystem::path& file, std::string* error);
 
-/// `sshd.conf[mode=aggressive, publickey="any"]`: a file, and options that count before its own.
+/// `sshd.conf[mode=aggressive, publickey="any"]`: a file and options that override those in the
+/// file.
 struct FileWithOptions {
   std::filesystem::path file;
   std::map<std::string, std::string, std::less<>> options;
 };
-/// As a jail of fail2ban's reads the name of its filter: values may be in either kind of quotes.
-/// What does not end with `]` is the file alone. Nothing, and one line in `error`, if the brackets
-/// hold anything but options.
+/// Splits a name in the syntax of a jail's filter option: values may have single or double quotes.
+/// A name that does not end with `]` is only a file. Returns nullopt and one line in `error` if the
+/// brackets contain anything except options.
 std::optional<FileWithOptions> SplitOptions(const std::filesystem::path& name, std::string* error);
 
 class Fail2banConfig {
  public:
-  /// `file`, whose text is `text`, and the files it includes from its folder. Of an option that is
-  /// given several times, the last counts: of those in `before`, the file, those in `after`, and
-  /// the file's name with .local, where there is one. An included file has the same order.
-  /// `options` count before all that files say.
+  /// Parses `file`, whose text is `text`, and the files in its folder that it includes. If an
+  /// option is given several times, the last one wins in this order: the files in `before`, the
+  /// file, the files in `after`, and the file's name with .local, if it exists. Included files are
+  /// parsed in the same order. `options` override all files.
   static std::optional<Fail2banConfig> Parse(const FileWithOptions& file, std::string_view text,
                                              std::string* error);
 
-  /// An option of [Init], [Definition] or [DEFAULT], with %(name)s and <name> replaced. A name is
-  /// also section/name, and known/name what the option was before a later file's. Empty if there is
-  /// none; nothing, and one line in `error`, if it refers to what is not there, to itself, or to
-  /// more than a MiB. A <name> that is no option stays.
+  /// Returns an option of [Init], [Definition] or [DEFAULT] with %(name)s and <name> replaced. A
+  /// name may also be section/name; known/name is the value of the option before a later file
+  /// overrode it. Returns an empty string if the option does not exist. Returns nullopt and one
+  /// line in `error` if the value refers to a missing option or to itself, or exceeds 1 MiB. A
+  /// <name> that is not an option stays unchanged.
   std::optional<std::string> Get(std::string_view name, std::string* error) const;
 
  private:

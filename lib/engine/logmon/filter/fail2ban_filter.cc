@@ -21,8 +21,8 @@ std::vector<std::string> Rules(const std::string& texts) {
   return absl::StrSplit(texts, '\n', absl::SkipWhitespace());
 }
 
-/// The line of a file which rsyslog writes for a message: control characters are `#` and three
-/// octal digits in it (rsyslog, $EscapeControlCharactersOnReceive).
+/// Builds the line that rsyslog writes to a file for a message: control characters become `#` and
+/// three octal digits (rsyslog, $EscapeControlCharactersOnReceive).
 void SetFileLine(std::string_view header, std::string_view message, std::string* line) {
   line->clear();
   for (const std::string_view part : {header, message}) {
@@ -107,7 +107,7 @@ std::optional<Fail2banFilter> Fail2banFilter::Read(const std::filesystem::path& 
       return false;
     }
     for (const std::string& one : Rules(*ignored)) {
-      // Without it, lines would count that must not.
+      // Not optional: without it, the filter would count lines that it must ignore.
       auto rule = CompileRule(one, multi_line, why);
       if (!rule) return *why = "ignoreregex: " + *why, false;
       filter.ignored_.push_back(std::move(rule->regex));
@@ -116,7 +116,7 @@ std::optional<Fail2banFilter> Fail2banFilter::Read(const std::filesystem::path& 
   };
   std::string why;
   if (read(&why)) return filter;
-  // Some name the file themselves.
+  // Some reasons contain the name of the file already.
   const std::string path = file.string().substr(0, file.string().find('['));
   *error = why.starts_with(path) ? why : absl::StrCat(file.string(), ": ", why);
   return std::nullopt;
@@ -135,7 +135,8 @@ const Fail2banFilter::Rule* Fail2banFilter::FindRule(std::string_view text,
   return nullptr;
 }
 
-/// Lines that the rule matched are not searched again, but for those that it skipped.
+/// Removes the lines that the rule matched, so that they are not searched again, except those that
+/// it skipped.
 void Fail2banFilter::ForgetLines(std::string_view text, const Rule& rule, const RegexMemory& regex,
                                  Fail2banMemory& memory) {
   const std::string skipped(regex.group(rule.regex.GroupOf("skiplines0")));
@@ -153,7 +154,7 @@ bool Fail2banFilter::Matches(std::string_view line, const Speaker& speaker, Rege
   memory.text.assign(line.substr(0, stamp.begin)).append(line.substr(stamp.end)).append("\n");
   std::string_view text = memory.text;
   if (max_lines_ > 1) text = memory.lines.Add(speaker.id, text);
-  // fail2ban asks at once where few are to be ignored.
+  // fail2ban checks first if it has fewer expressions to ignore than rules.
   if (ignored_.size() + 2 < rules_.size() && IsIgnored(text, regex)) return false;
   TaggedLine tagged;
   if (prefix_) {
@@ -194,7 +195,8 @@ Needles Fail2banFilter::GetNeedles() const {
   Clauses rules = of(rules_[0].regex);
   for (size_t i = 1; i < rules_.size(); ++i) rules = Either(rules, of(rules_[i].regex));
   if (prefix_) rules = Both(of(prefix_->regex), std::move(rules));
-  // One of several, and not all of some: they may be in a header as well as in its line.
+  // One needle is sufficient: needles may be in the header instead of its line, so all of them
+  // cannot be required.
   return ToOneOf(rules);
 }
 

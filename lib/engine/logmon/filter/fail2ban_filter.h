@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A filter of fail2ban's (filter.d/*.conf) as fail2ban's server runs it: which lines are failures,
-// and whose (fail2ban, jail.conf(5), "FILTER FILES"; its server/filter.py, findFailure).
+// A filter of fail2ban (filter.d/*.conf) with the semantics of fail2ban's server: finds the lines
+// that are failures and the host that failed (fail2ban, jail.conf(5), "FILTER FILES"; its
+// server/filter.py, findFailure).
 //
-// A message of syslog is read as the line that a daemon writes into its file. A line loses its time
-// stamp; what `prefregex` leaves of it is searched for the rules of
-// `failregex`, of which the first that matches decides; one of `ignoreregex` takes that back.
-// Rules that say that a line is no failure by itself, that name no host, or that end a session
-// count together with other lines of the session (fail2ban_sessions.h).
+// A syslog message is converted to the line that a daemon writes to its file. The time stamp is
+// removed. `prefregex` selects a part of the line, in which the rules of `failregex` are searched.
+// The first rule that matches decides, unless a rule of `ignoreregex` matches. Some rules mark a
+// line that is not a failure alone, that names no host, or that ends a session; these are
+// combined with other lines of the session (fail2ban_sessions.h).
 #pragma once
 
 #include <cstdint>
@@ -27,26 +28,27 @@
 
 namespace sluice::engine::logmon {
 
-/// What a filter remembers of the lines of one thread. Allocates when a line is longer than all
-/// before.
+/// State of a filter for the lines of one thread. Allocates when a line is longer than all earlier
+/// ones.
 struct Fail2banMemory {
   explicit Fail2banMemory(size_t max_lines) : lines(max_lines) {}
 
   Fail2banSessions sessions;
   LineBuffers lines;
-  std::string line, text, content;  ///< Of the line at hand.
-  std::string host;                 ///< Who failed in the last line that was a failure.
+  std::string line, text, content;  ///< Buffers for the current line.
+  std::string host;                 ///< Host of the last failure.
 };
 
 /// Immutable.
 class Fail2banFilter {
  public:
-  /// Rules that do not run are named in `left_out`, a line each, with the reason. Nothing, and one
-  /// line in `error`, if the file cannot be read, or no rule runs.
+  /// Reads a filter. Rules that cannot be used are reported in `left_out`, one line each, with the
+  /// reason. Returns nullopt and one line in `error` if the file cannot be read or has no usable
+  /// rule.
   static std::optional<Fail2banFilter> Read(const std::filesystem::path& file,
                                             std::vector<std::string>* left_out, std::string* error);
 
-  /// Whether a line of `speaker` is a failure; then memory.host has failed.
+  /// Returns whether a line of `speaker` is a failure, and if so sets memory.host.
   bool Matches(std::string_view line, const Speaker& speaker, RegexMemory& regex,
                Fail2banMemory& memory) const;
   Needles GetNeedles() const;

@@ -57,7 +57,7 @@ std::string_view Fail2banSessions::Take(uint64_t key, uint64_t now, uint64_t max
   session->time = now;
   session->SetUser(line.user);
   session->SetHost(line);
-  // Who tried several names, or failed before, does not get off by logging in.
+  // A login does not clear a session with several user names or an earlier failure.
   fails |= session->is_pending || session->several_users;
   session->is_pending = fails && session->rank == UINT8_MAX;
   if (!fails || session->is_pending) return {};

@@ -13,9 +13,10 @@ namespace sluice::engine::logmon {
 namespace {
 
 // fail2ban 1.1, server/failregex.py and server/ipdns.py. Release 1.0 matches neither "::" alone nor
-// an address that begins with a single colon.
+// an address that starts with a single colon.
 constexpr char kIp4[] = R"((?:::f{4,6}:)?(?P<ip4>(?:\d{1,3}\.){3}\d{1,3}))";
-// There the last colon looks behind for one; each repetition ends with one.
+// fail2ban uses a look-back for the last colon, which is not necessary because each repetition
+// ends with a colon.
 constexpr char kIp6[] = R"((?P<ip6>(?:[0-9a-fA-F]{1,4}::?|:){1,7}(?:[0-9a-fA-F]{1,4}|:)))";
 constexpr char kDns[] = R"((?P<dns>[\w\-.^_]*\w))";
 constexpr char kCidr[] = R"((?P<cidr>\d+))";
@@ -24,7 +25,7 @@ std::string Bracketed(std::string_view expression) {
   return absl::StrCat(R"(\[?)", std::string(expression), R"(\]?)");
 }
 
-/// What a tag without its angle brackets matches; empty if it is none of them.
+/// Returns the expression for a tag without its angle brackets; empty for other tags.
 std::string Replacement(std::string_view tag) {
   const std::string either = absl::StrCat("(?:", kIp4, "|", kIp6, ")");
   if (tag == "HOST") return absl::StrCat("(?:", Bracketed(either), "|", kDns, ")");
@@ -89,7 +90,7 @@ class Replacer {
       replacement = absl::StrCat("(?P<", GroupName(tag.substr(2)), ">");
       open_.push_back(tag);
     } else if (tag.starts_with("/F-") && IsName(tag.substr(3))) {
-      // fail2ban closes the group whichever was opened last.
+      // fail2ban closes the group regardless of which one was opened last.
       const auto opened = std::find(open_.begin(), open_.end(), tag.substr(1));
       if (opened == open_.end()) return Fail("</F-…> without <F-…>");
       open_.erase(opened);
@@ -103,7 +104,7 @@ class Replacer {
     return true;
   }
 
-  /// An expression has each name once.
+  /// Removes names that are in use already: an expression may have each name only once.
   std::string WithoutKnownNames(std::string text) {
     constexpr std::string_view kOpen = "(?P<";
     for (size_t at = text.find(kOpen); at != text.npos; at = text.find(kOpen, at + 1)) {
@@ -132,7 +133,7 @@ constexpr std::pair<std::string_view, std::string_view TaggedLine::*> kGroups[] 
     {"dns", &TaggedLine::dns},          {"fid", &TaggedLine::id},
 };
 
-/// "alt_user", "alt_user_2": stand in for "user".
+/// Returns whether group `name` is an alternative for `group`: "alt_user", "alt_user_2" for "user".
 bool StandsInFor(std::string_view group, std::string_view name) {
   if (!name.starts_with("alt_")) return false;
   name.remove_prefix(4);

@@ -39,7 +39,7 @@ std::optional<Comparison> TakeComparison(Cursor& cursor, std::string* name, int*
   return Comparison::Take(cursor, regexes);
 }
 
-/// Of a line one of whose fields compares so.
+/// Returns the clauses of a line with a field for which the comparison holds.
 Clauses ClausesOf(const Comparison& comparison) {
   Clauses clauses;
   if (comparison.is_negated()) return clauses;
@@ -116,7 +116,7 @@ bool FieldPattern::Split(std::string_view line, std::vector<std::string_view>& f
     } else if (tail == 0) {
       return true;
     } else {
-      // The last ones, in a ring behind the first ones.
+      // The last fields, in a ring after the first ones.
       fields[head + (count - head) % tail] = *field;
     }
   }

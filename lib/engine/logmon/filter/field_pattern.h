@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// [ip, user, ..., request = "*.html*", status = 4* && status != 404, bytes > 1000]: conditions on
-// the fields of a space-delimited line.
+// Conditions on the fields of a space-delimited line: [ip, user, ..., request = "*.html*", status =
+// 4* && status != 404, bytes > 1000].
 #pragma once
 
 #include <optional>
@@ -16,24 +16,26 @@
 
 namespace sluice::engine::logmon {
 
-/// Names may be left out. Three dots stand for any number of fields, once; without them a line
-/// has as many fields as the pattern. [] is [...].
+/// Names are optional. An ellipsis matches any number of fields and may occur once; without it, the
+/// line must have as many fields as the pattern. [] equals [...].
 class FieldPattern {
  public:
-  /// Reads to the end of the pattern; [ is next. Nothing, and the cursor's error, if it is wrong.
+  /// Parses the pattern to its end; the next byte must be [. Returns nullopt and sets the cursor's
+  /// error if it is invalid.
   static std::optional<FieldPattern> Parse(Cursor& cursor);
 
-  /// `fields` is room for them.
+  /// `fields` is scratch memory.
   bool Matches(std::string_view line, std::vector<std::string_view>& fields) const;
   Needles GetNeedles() const;
   std::vector<std::string> names() const;
-  /// Whether a line that matches may have so many fields.
+  /// Returns whether a matching line may have `fields` fields.
   bool MayHave(size_t fields) const { return dots_ || fields <= fields_.size(); }
-  /// Of field `number` of a line with `count` fields, from 0; empty if the pattern does not name
-  /// it.
+  /// Returns the name of field `number` (from 0) in a line with `count` fields; empty if the
+  /// pattern does not name it.
   std::string_view NameOf(size_t number, size_t count) const;
 
-  /// Those of the line that the pattern lists, in its order; false if their number is wrong.
+  /// Stores the fields that the pattern lists in `fields`, in its order. Returns false if the line
+  /// has a wrong number of fields.
   bool Split(std::string_view line, std::vector<std::string_view>& fields) const;
 
  private:
@@ -42,11 +44,11 @@ class FieldPattern {
     std::optional<Expression<Comparison>> condition;
   };
   static std::optional<Field> TakeField(Cursor& cursor, int* regexes);
-  /// Returns false, and sets the cursor's error, if they are wrong.
+  /// Returns false and sets the cursor's error if the fields are invalid.
   bool TakeFields(Cursor& cursor);
 
   std::vector<Field> fields_;
-  std::optional<size_t> dots_;  // They stand before the field of this number.
+  std::optional<size_t> dots_;  // Number of the field after the ellipsis.
 };
 
 }  // namespace sluice::engine::logmon

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fields of a space-delimited line: "two words" and [two words] are one field each.
+// Splits a space-delimited line into fields: "two words" and [two words] are one field each.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace sluice::engine::logmon {
 
-/// A field that begins with a quote or a bracket ends behind the next one that closes it, and has
-/// neither in its text: 'a' of "a". If something other than space follows at once, the field goes
-/// on up to the next space, and its text is all of it. \" closes nothing. What no one closes is
-/// text as any other. Together, all fields take time linear in the line.
+/// A field that starts with a quote or a bracket ends after the next closing one, and its text
+/// excludes both: 'a' for "a". If another byte than a space follows, the field extends to the next
+/// space, and its text is all of it. \" does not close a field. An opening byte that is not closed
+/// is normal text. Reading all fields is linear in the line.
 class FieldReader {
  public:
   explicit FieldReader(std::string_view line) : line_(line) {}
 
-  /// The next field; nothing behind the last.
+  /// Returns the next field, or nullopt after the last one.
   std::optional<std::string_view> Next();
 
  private:
@@ -25,7 +25,7 @@ class FieldReader {
 
   std::string_view line_;
   size_t at_ = 0;
-  // No such closing character lies ahead.
+  // The rest of the line has no such closing byte.
   bool no_quote_ = false;
   bool no_bracket_ = false;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a filter says of a line. A filter is a pattern in the syntax of CloudWatch Logs, a regular
-// expression as fail2ban writes them, or one of fail2ban's files of rules; all are compiled once,
-// and then asked per line.
+// Filters for lines. A filter is a pattern in the syntax of CloudWatch Logs, a regular expression
+// in fail2ban's form, or one of fail2ban's files of rules. It is compiled once and then evaluated
+// for lines.
 //
-// Most lines match nothing, and are never asked: scan/rule_set.h looks for a filter's needles in
-// all text at once, and asks only where they are found.
+// Most lines match no filter and are never evaluated: scan/rule_set.h searches the needles of all
+// filters in all text at once, and evaluates a filter only for lines with its needles.
 #pragma once
 
 #include <cstdint>
@@ -24,52 +24,53 @@ class JsonLine;
 struct Fail2banMemory;
 struct RegexMemory;
 
-/// Something to look for in text, in the syntax that Hyperscan and PCRE share. Its matches lie
-/// within one line: it never matches CR or LF, but for one that ends its line where the pattern
-/// says "end of line".
+/// An expression to search for, in the syntax that Hyperscan and PCRE share. Its matches are within
+/// a line: it does not match CR or LF, except the one that ends its line if the pattern has "end of
+/// line".
 struct Needle {
   std::string expression;
 };
 
-/// Which needles a line has if a filter matches it: all of `all`, none of `none`, and one of
-/// `any` unless that is empty.
+/// The needles of a line that a filter matches: all of `all`, none of `none`, and, unless `any` is
+/// empty, one of `any`.
 struct Needles {
   std::vector<Needle> all, any, none;
-  /// True: a line matches if and only if it has them. False: a line that has not does not match;
-  /// one that has must be asked.
+  /// True: a line matches if and only if these conditions hold. False: the conditions are
+  /// necessary, and a line that satisfies them must be evaluated.
   bool decide = false;
 };
 
-/// Who writes a line, and when: for filters that put lines together, or read a daemon's file.
+/// Writer and time of a line, for filters that combine lines or emulate a daemon's file.
 struct Speaker {
-  uint64_t id = 0;           ///< Lines with different ids never belong together.
-  uint64_t now = 0;          ///< In any unit.
-  uint64_t max_silence = 0;  ///< In that unit: lines further apart do not either; 0: they do.
-  /// What a syslog daemon writes before the line in its file (FileHeader). Empty: the line did not
-  /// come as a message of syslog.
+  uint64_t id = 0;           ///< Lines with different ids are never combined.
+  uint64_t now = 0;          ///< Time in any unit.
+  uint64_t max_silence = 0;  ///< Maximum distance of combined lines in that unit; 0: unlimited.
+  /// Header that a syslog daemon writes to its file before the line (FileHeader). Empty if the line
+  /// was not a syslog message.
   std::string_view header = {};
 };
 
-/// Memory that answering takes, and what filters remember of earlier lines; one for each thread,
-/// for all filters.
+/// Memory for evaluations and the state of filters that depend on earlier lines. One object per
+/// thread, for all filters.
 class Scratch {
  public:
   Scratch();
   Scratch(Scratch&&) noexcept;
   ~Scratch();
   JsonLine& json() { return *json_; }
-  /// Room for the fields of a line.
+  /// Scratch memory for the fields of a line.
   std::vector<std::string_view>& fields() { return fields_; }
-  /// Room for searches. Allocates when it is asked for first.
+  /// Scratch memory for searches. Allocated by the first call.
   RegexMemory& regex();
-  /// What a filter that spans `max_lines` remembers. The same, by filter.
+  /// State of `filter`, which combines up to `max_lines` lines. Allocated by the first call for the
+  /// filter.
   Fail2banMemory& fail2ban(const Condition& filter, size_t max_lines);
-  /// Searches that were given up; a line is then taken for one that does not match.
+  /// Number of aborted searches. The result of an aborted search is "no match".
   uint64_t given_up() const;
-  /// JsonLine::unread.
+  /// See JsonLine::unread.
   uint64_t unread_json() const;
 
-  /// Of the lines that come next.
+  /// Speaker of the lines that follow.
   Speaker speaker;
 
  private:
@@ -79,23 +80,23 @@ class Scratch {
   std::vector<std::pair<const Condition*, std::unique_ptr<Fail2banMemory>>> fail2ban_;
 };
 
-/// A compiled filter. Immutable; any number of threads may ask it, each with its own Scratch.
-/// Bounded: expressions run in RE2, in time linear in the line's length, or in PCRE2, within limits
-/// (Pcre2Regex).
+/// A compiled filter. Immutable; any number of threads may use it, each with a separate Scratch.
+/// Time is bounded: expressions run in RE2, in time linear in the line's length, or in PCRE2 within
+/// limits (Pcre2Regex).
 class Filter {
  public:
-  /// A pattern in the metric-filter syntax of CloudWatch Logs: terms and phrases, `?optional`,
-  /// `-excluded`, `%regex%`, `{ $.json … }`, `[space, delimited, …]` (Amazon CloudWatch Logs
-  /// user guide, "Filter pattern syntax"). At most kMaxPatternBytes. Nothing, and one line in
-  /// `error`, if it is wrong.
+  /// Compiles a pattern in the metric-filter syntax of CloudWatch Logs: terms and phrases,
+  /// `?optional`, `-excluded`, `%regex%`, `{ $.json … }`, `[space, delimited, …]` (Amazon
+  /// CloudWatch Logs user guide, "Filter pattern syntax"). It has at most kMaxPatternBytes. Returns
+  /// nullopt and one line in `error` if it is invalid.
   static std::optional<Filter> CloudWatch(std::string_view pattern, std::string* error);
-  /// A regular expression of Python's, searched in the line; `<HOST>` stands for a host name or
-  /// address, as in fail2ban.
+  /// Compiles a regular expression of Python that is searched in the line. `<HOST>` matches a host
+  /// name or address, as in fail2ban.
   static std::optional<Filter> Regex(std::string_view expression, std::string* error);
-  /// A file of fail2ban's filter.d, maybe with options as in `sshd.conf[mode=aggressive]`, and
-  /// those it includes: matches lines that are failures. Rules that do not run are named in
-  /// `left_out`, a line each, with the reason. Nothing, and one line in `error`, if the file is
-  /// wrong or none of its rules runs.
+  /// Reads a file of fail2ban's filter.d, optionally with options as in
+  /// `sshd.conf[mode=aggressive]`, and the files it includes. The filter matches lines that are
+  /// failures. Rules that cannot be used are reported in `left_out`, one line each, with the
+  /// reason. Returns nullopt and one line in `error` if the file is invalid or has no usable rule.
   static std::optional<Filter> Fail2ban(const std::filesystem::path& file,
                                         std::vector<std::string>* left_out, std::string* error);
 
@@ -105,25 +106,26 @@ class Filter {
 
   static constexpr size_t kMaxPatternBytes = 1024;
 
-  /// Allocates what asking takes, so that asking need not.
+  /// Allocates the memory that Matches needs, so that Matches does not allocate.
   void Prepare(Scratch& scratch) const;
-  /// Whether the filter matches `line`, which has no line end. Any bytes. One of fail2ban's is
-  /// asked about each line once, in their order.
+  /// Returns whether the filter matches `line`, which is without line end and may have any bytes. A
+  /// fail2ban filter must get each line once and in order.
   bool Matches(std::string_view line, Scratch& scratch) const;
-  /// It is one of fail2ban's: Scratch::speaker counts.
+  /// Returns whether the filter is one of fail2ban's, which depends on Scratch::speaker.
   bool wants_speaker() const;
-  /// Its expressions say who: <HOST>, <F-ID/>.
+  /// Returns whether its expressions name a host: <HOST>, <F-ID/>.
   bool names_host() const;
-  /// Who that is in the last line that it matched, with the same scratch; empty if it names nobody.
+  /// Returns the host in the last line that the filter matched with this scratch; empty if the line
+  /// names none.
   std::string_view HostOf(std::string_view line, Scratch& scratch) const;
   const Needles& needles() const { return needles_; }
-  /// Of a file: how many run.
+  /// Returns the number of active rules of a fail2ban file.
   size_t rules() const;
-  /// The names of the fields of a space-delimited pattern; empty for other patterns.
+  /// Names of the fields of a space-delimited pattern; empty for other patterns.
   const std::vector<std::string>& fields() const { return fields_; }
-  /// Fields of a line that a space-delimited pattern matches, in their order: "$" with the field's
-  /// name or, if it has none, its number in the line, from 1; and the field. Empty for other
-  /// patterns.
+  /// Returns the fields of a line that a space-delimited pattern matches, in order. Each has a name
+  /// ("$" with the field's name, or else its number in the line, from 1) and a value. Empty for
+  /// other patterns.
   std::vector<std::pair<std::string, std::string_view>> FieldsOf(std::string_view line) const;
 
  private:
@@ -135,17 +137,19 @@ class Filter {
 };
 
 /// The number that a line contributes to a metric: a constant, `$.a.b` of a JSON line, or `$field`
-/// of a space-delimited one.
+/// of a space-delimited line.
 class MetricValue {
  public:
-  /// `value` must fit `filter`'s kind of pattern. Nothing, and one line in `error`, if not.
+  /// Compiles `value`, which must fit the kind of pattern of `filter`. Returns nullopt and one line
+  /// in `error` if it does not.
   static std::optional<MetricValue> Compile(std::string_view value, const Filter& filter,
                                             std::string* error);
   MetricValue(MetricValue&&) noexcept;
   MetricValue& operator=(MetricValue&&) noexcept;
   ~MetricValue();
 
-  /// Of a line that `filter` matches. Nothing if it has no such field, or no finite number in it.
+  /// Returns the value of a line that `filter` matches; nullopt if the line does not contain a
+  /// finite number there.
   std::optional<double> Of(std::string_view line, Scratch& scratch) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A regular expression as fail2ban's filters have them, asked about whole lines.
+// A regular expression in fail2ban's form, evaluated for whole lines.
 #pragma once
 
 #include <optional>
@@ -14,15 +14,16 @@
 
 namespace sluice::engine::logmon {
 
-/// Searched in a line, as bytes. Immutable.
+/// Searches a line as bytes. Immutable.
 class HostRegex {
  public:
   static std::optional<HostRegex> Compile(std::string_view expression, std::string* error);
 
   bool Matches(std::string_view line, RegexMemory& memory) const;
-  /// It has a tag that says who.
+  /// Returns whether the expression has a tag that names the host.
   bool names_host() const { return tags_.names_host(); }
-  /// Of a line that it matches; without data if it names none. Valid as long as the line.
+  /// Returns the host in a line that matches, valid as long as the line; without data if the line
+  /// names none.
   std::string_view HostOf(std::string_view line, RegexMemory& memory) const;
   Needles GetNeedles() const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A line read as JSON, once for all filters that ask.
+// Parses a line as JSON once for all filters that need it.
 #pragma once
 
 #include <simdjson.h>
@@ -12,22 +12,22 @@
 
 namespace sluice::engine::logmon {
 
-/// Remembers the last line. One thread's. Allocates when a line is longer than all before.
+/// Caches the last line. For one thread. Allocates when a line is longer than all earlier ones.
 class JsonLine {
  public:
-  /// The line's object; null if the line is not exactly one JSON object (RFC 8259), is no valid
-  /// UTF-8, or is nested more than 1024 deep. Values that simdjson does not read are what
-  /// RepairJson makes of them. Of a name that occurs twice in an object, lookups see the first.
-  /// Valid until the next call.
+  /// Returns the object of the line, valid until the next call. Returns null if the line is not
+  /// exactly one JSON object (RFC 8259), is invalid UTF-8, or has more than 1024 levels. Values
+  /// that simdjson cannot read are replaced by RepairJson. If a name occurs twice in an object,
+  /// lookups return the first.
   const simdjson::dom::object* Parse(std::string_view line);
-  /// Lines that begin with `{`, a space aside, and are no such object.
+  /// Number of lines that start with `{`, after white space, but are not valid objects.
   uint64_t unread() const { return unread_; }
 
  private:
   bool ParseText();
 
   simdjson::dom::parser parser_;
-  std::vector<char> text_;  // The line, and as many bytes more as simdjson reads beyond.
+  std::vector<char> text_;  // The line, followed by the padding that simdjson may read.
   size_t bytes_ = 0;
   std::string repaired_;
   uint64_t unread_ = 0;

@@ -21,7 +21,8 @@ bool HoldsForValue(const Comparison& comparison, const simdjson::dom::element& v
   return comparison.HoldsForText(*text);
 }
 
-/// A number may be written in other characters than it is compared in.
+/// Returns whether `piece` may be part of a number, which the line may write in other digits than
+/// the comparison.
 bool MayBeInNumber(std::string_view piece) {
   return piece.find_first_not_of("0123456789+-.eE") == piece.npos;
 }
@@ -120,7 +121,7 @@ Clauses JsonPattern::Leaf::GetClauses() const {
 Needles JsonPattern::GetNeedles() const {
   Needles needles =
       ToNeedles(expression_.GetClauses([](const Leaf& leaf) { return leaf.GetClauses(); }));
-  // An object begins with a brace, behind the white space of RFC 8259.
+  // An object starts with a brace, after optional white space of RFC 8259.
   if (needles.any.empty()) needles.all.push_back({"(?:^|\\r)[\\t\\x20]*\\x7b"});
   return needles;
 }

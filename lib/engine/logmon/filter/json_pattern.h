@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// { $.a.b = "x*" && ($.n > 1e3 || $.flag IS TRUE) }: conditions on a line that is a JSON object.
+// Conditions on a line that is a JSON object: { $.a.b = "x*" && ($.n > 1e3 || $.flag IS TRUE) }.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,14 @@
 
 namespace sluice::engine::logmon {
 
-/// What holds of a property that is absent, an object or an array: only NOT EXISTS, if absent.
-/// A quoted text equals strings only; a bare one and a regular expression see numbers (as
-/// shortest decimals) and true and false as text, too; a bare * equals all of these. With [*] in
-/// the selector, it holds if it holds of one element; NOT EXISTS, if there is no such place at all.
+/// For a missing property only NOT EXISTS holds; for objects and arrays no condition holds. A
+/// quoted text equals only strings. An unquoted text and a regular expression also see numbers (as
+/// shortest decimals), true and false as text; an unquoted * equals all of these. With [*] in the
+/// selector, a condition holds if it holds for one element; NOT EXISTS holds if no element exists.
 class JsonPattern {
  public:
-  /// Reads to the end of the pattern; { is next. Nothing, and the cursor's error, if it is wrong.
+  /// Parses the pattern to its end; the next byte must be {. Returns nullopt and sets the cursor's
+  /// error if it is invalid.
   static std::optional<JsonPattern> Parse(Cursor& cursor);
 
   bool Matches(std::string_view line, JsonLine& json) const;

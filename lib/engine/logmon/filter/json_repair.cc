@@ -16,14 +16,14 @@ namespace {
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
-/// Skips digits from `at`. False if there are none.
+/// Skips digits from `at` on. Returns false without digits.
 bool SkipDigits(std::string_view text, size_t& at) {
   const size_t begin = at;
   while (at < text.size() && IsDigit(text[at])) ++at;
   return at > begin;
 }
 
-/// Whether all of `text` is a number (RFC 8259 section 6).
+/// Returns whether all of `text` is a number (RFC 8259 section 6).
 bool IsNumber(std::string_view text) {
   size_t at = text.starts_with('-') ? 1 : 0;
   const size_t begin = at;
@@ -46,7 +46,7 @@ bool Holds(std::string_view text) {
 
 void AppendNumber(std::string_view number, std::string* to) {
   const bool is_integer = number.find_first_of(".eE") == number.npos;
-  double value = 0;  // The nearest there is, where it is out of range.
+  double value = 0;  // The nearest double if the number is out of range.
   const auto read = absl::from_chars(number.data(), number.data() + number.size(), value);
   const bool reads = is_integer ? Holds<int64_t>(number) || Holds<uint64_t>(number)
                                 : read.ec != std::errc::result_out_of_range;
@@ -61,7 +61,7 @@ void AppendNumber(std::string_view number, std::string* to) {
   to->append(room.data(), static_cast<size_t>(end - room.data()));
 }
 
-/// XXXX of the `\uXXXX` that `text` begins with.
+/// Returns XXXX of the `\uXXXX` at the start of `text`.
 std::optional<uint32_t> Escaped(std::string_view text) {
   if (text.size() < 6 || !text.starts_with("\\u")) return std::nullopt;
   uint32_t value = 0;
@@ -70,8 +70,8 @@ std::optional<uint32_t> Escaped(std::string_view text) {
   return value;
 }
 
-/// Appends what `text`, which is in a string, begins with: a character or an escape. Returns its
-/// bytes.
+/// Appends the character or escape at the start of `text`, which is within a string. Returns its
+/// length in bytes.
 size_t AppendCharacter(std::string_view text, std::string* to) {
   size_t bytes = text[0] == '\\' ? std::min<size_t>(2, text.size()) : 1;
   if (const auto first = Escaped(text)) {

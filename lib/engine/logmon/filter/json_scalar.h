@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scalars of JSON as text and as numbers.
+// Converts JSON scalars to text and numbers.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@ namespace sluice::engine::logmon {
 
 using ScalarRoom = std::array<char, 32>;
 
-/// A string's text; a number as the shortest decimal that is it; true or false. Nothing of null,
-/// arrays and objects. Valid as long as the line and `room`.
+/// Returns a string's text, the shortest decimal of a number, or true or false. Returns nullopt for
+/// null, arrays and objects. Valid as long as the line and `room`.
 std::optional<std::string_view> ScalarText(const simdjson::dom::element& value, ScalarRoom& room);
 
-/// A number; nothing of anything else. Exact, as a long double has at least 64 bits.
+/// Returns a number exactly, because a long double has at least 64 bits; nullopt for other values.
 std::optional<long double> ScalarNumber(const simdjson::dom::element& value);
 
 }  // namespace sluice::engine::logmon

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// $.a.b[0]: a place in a JSON object; $.a[*].b: as many places as the array has elements.
+// Selects values in a JSON object: $.a.b[0] selects one value, $.a[*].b one per element of the
+// array.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +18,26 @@ namespace sluice::engine::logmon {
 
 class JsonSelector {
  public:
-  /// Names have letters, digits, _ and -. Nothing, and the cursor's error, if it is wrong.
+  /// Parses a selector; names consist of letters, digits, _ and -. Returns nullopt and sets the
+  /// cursor's error if it is invalid.
   static std::optional<JsonSelector> Take(Cursor& cursor);
 
-  /// [*] stands in it.
+  /// Returns whether the selector contains [*].
   bool has_wildcard() const;
   using Holds = absl::FunctionRef<bool(const simdjson::dom::element&)>;
-  /// Whether it holds of one of the places that the object has. Asks about each at most once, in
-  /// their order, and about none behind one of which it holds.
+  /// Returns whether `holds` returns true for one of the selected values of `object`. Calls it at
+  /// most once per value, in order, and not again after it returned true.
   bool AnyIn(const simdjson::dom::object& object, Holds holds) const;
-  /// The first place; nothing if the object has none.
+  /// Returns the first selected value, or nullopt if the object has none.
   std::optional<simdjson::dom::element> In(const simdjson::dom::object& object) const;
-  /// Of a line whose object has the place.
+  /// Returns the clauses of a line with an object that has a selected value.
   Clauses GetClauses() const;
 
  private:
   struct Step {
-    std::string name;               ///< Of a property; empty: an element of an array, or each.
-    std::optional<uint32_t> index;  ///< Nothing, without a name: each.
+    std::string name;  ///< Name of a property; empty: one or all elements of an array.
+    std::optional<uint32_t>
+        index;  ///< Element of an array; not set and without a name: all elements.
     bool IsEach() const { return name.empty() && !index; }
   };
   bool AnyBelow(simdjson::dom::element at, size_t step, Holds holds) const;
@@ -42,8 +45,8 @@ class JsonSelector {
   std::vector<Step> steps_;
 };
 
-/// Text that a JSON string, with its quotes where they are given, has in the line. A line may
-/// write it otherwise, with escapes: that takes a backslash.
+/// Returns a clause for lines with a JSON string that contains `text`, including its quotes if
+/// given. The line may contain it with escapes, which need a backslash.
 Clause JsonTextClause(std::string_view text);
 
 }  // namespace sluice::engine::logmon

@@ -29,9 +29,9 @@ std::string_view LineBuffers::Add(uint64_t speaker, std::string_view line) {
 
 void LineBuffers::Forget(size_t begin, size_t end, std::string_view kept) {
   std::string& text = last_->text;
-  // As fail2ban's server/failregex.py, Regex.search: a match that begins with the end of a line has
-  // nothing of that line. Behind the last byte of the match is its line's end; the match may have
-  // taken it.
+  // As in fail2ban's server/failregex.py, Regex.search: a match that starts with the end of a line
+  // contains nothing of that line. The line of the last byte ends after it; the match may include
+  // that line end.
   begin = text.rfind('\n', begin) + 1;
   end = std::min(text.find('\n', end == 0 ? 0 : end - 1), text.size() - 1) + 1;
   end = std::max(begin, end);

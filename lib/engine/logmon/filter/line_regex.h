@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A regular expression of Python's, compiled for the engine that can run it: RE2, in time linear in
-// the text; PCRE2 for what RE2 cannot express, within limits.
+// A regular expression of Python, compiled for RE2, which runs in time linear in the text, or else
+// for PCRE2 with limits if RE2 does not support the expression.
 #pragma once
 
 #include <re2/re2.h>
@@ -17,37 +17,37 @@
 
 namespace sluice::engine::logmon {
 
-/// What searching takes, one thread's, for all expressions.
+/// Scratch memory of one thread for the searches of all expressions.
 struct RegexMemory {
   Pcre2Memory pcre2;
-  /// Of the last Search that found something: what its groups matched, 0 for all of it; without
-  /// data where a group has nothing.
+  /// Groups of the last successful Search; group 0 is the whole match. Groups that did not
+  /// participate are without data.
   std::vector<std::string_view> groups;
-  std::vector<re2::StringPiece> pieces;  ///< RE2's words for them.
+  std::vector<re2::StringPiece> pieces;  ///< The same in RE2's type.
 
-  /// What group `number` matched; without data if that is no group's number.
+  /// Returns the match of group `number`; without data if `number` is negative.
   std::string_view group(int number) const {
     return number >= 0 ? groups[static_cast<size_t>(number)] : std::string_view();
   }
 };
 
-/// Immutable. Text is any bytes.
+/// Immutable. Text may be any bytes.
 class LineRegex {
  public:
-  /// Nothing, and one line of ASCII in `error`, if neither engine takes it.
+  /// Returns nullopt and one line of ASCII in `error` if neither engine accepts the expression.
   static std::optional<LineRegex> Compile(std::string_view python, bool multi_line,
                                           std::string* error);
 
-  /// Whether it is somewhere in `text`.
+  /// Returns whether the expression matches anywhere in `text`.
   bool Matches(std::string_view text, RegexMemory& memory) const;
-  /// The same, and `memory` has the groups of the first match.
+  /// As Matches, and stores the groups of the first match in `memory`.
   bool Search(std::string_view text, RegexMemory& memory) const;
 
-  /// -1 if it has no group of that name.
+  /// Returns the number of the group, or -1 if the name is unknown.
   int GroupOf(std::string_view name) const;
-  /// Names of groups, in the order of the alphabet.
+  /// Returns the names of the groups in alphabetical order.
   std::vector<std::string> names() const;
-  /// Nothing where the syntax is beyond ParseRegex.
+  /// Not set if ParseRegex does not support the syntax.
   const std::optional<RegexTree>& tree() const { return tree_; }
   bool is_linear() const { return re2_ != nullptr; }
 
@@ -55,7 +55,7 @@ class LineRegex {
   LineRegex() = default;
   const std::map<std::string, int>& numbers() const;
 
-  std::unique_ptr<const RE2> re2_;  ///< Or:
+  std::unique_ptr<const RE2> re2_;  ///< Either this or pcre2_ is set.
   std::unique_ptr<const Pcre2Regex> pcre2_;
   std::optional<RegexTree> tree_;
 };

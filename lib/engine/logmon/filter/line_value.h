@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A value in a line: `$.a.b` of a JSON line, or `$field` of a space-delimited one: the field's
-// name, or its number in the line, from 1.
+// A value in a line: `$.a.b` of a JSON line, or `$field` of a space-delimited line with the field's
+// name or its number in the line, from 1.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,15 @@ namespace sluice::engine::logmon {
 /// Immutable.
 class LineValue {
  public:
-  /// `selector` must fit `filter`'s kind of pattern; the filter may be gone afterwards. Nothing,
-  /// and one line in `error`, if not.
+  /// Compiles `selector`, which must fit the kind of pattern of `filter`. The filter may be
+  /// destroyed afterwards. Returns nullopt and one line in `error` if the selector does not fit.
   static std::optional<LineValue> Compile(std::string_view selector, const Filter& filter,
                                           std::string* error);
 
-  /// The finite number that it is, or that its text is.
+  /// Returns the value if it is a finite number or a text of one.
   std::optional<double> NumberOf(std::string_view line, Scratch& scratch) const;
-  /// Valid as long as `line`, `room` and `scratch`'s last line. Nothing of null, arrays, objects.
+  /// Returns the value as text, valid as long as `line`, `room` and the last line of `scratch`;
+  /// nullopt for null, arrays and objects.
   std::optional<std::string_view> TextOf(std::string_view line, Scratch& scratch,
                                          ScalarRoom& room) const;
 
@@ -34,9 +35,9 @@ class LineValue {
   LineValue() = default;
   std::optional<std::string_view> FieldOf(std::string_view line, Scratch& scratch) const;
 
-  std::optional<JsonSelector> selector_;  // Or:
+  std::optional<JsonSelector> selector_;  // Either this or condition_ is set.
   std::shared_ptr<const Condition> condition_;
-  size_t field_ = 0;  ///< Of the pattern; or, if by_number_, of the line.
+  size_t field_ = 0;  ///< Index in the pattern; in the line if by_number_.
   bool by_number_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bytes as an expression that matches them and nothing else.
+// Expressions that match exactly the given bytes.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace sluice::engine::logmon {
 
-/// In the syntax that Hyperscan, PCRE and RE2 share: letters and digits stand for themselves,
-/// every other byte is written as \xhh.
+/// Returns the expression in the syntax that Hyperscan, PCRE and RE2 share: letters and digits
+/// stay, all other bytes become \xhh.
 std::string ExpressionOf(std::string_view bytes);
 
-/// The same, behind `expression`.
+/// Appends the expression to `expression`.
 void AppendExpressionOf(std::string_view bytes, std::string* expression);
 
 }  // namespace sluice::engine::logmon

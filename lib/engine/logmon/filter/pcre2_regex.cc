@@ -68,7 +68,7 @@ std::unique_ptr<const Pcre2Regex> Pcre2Regex::Compile(std::string_view expressio
     *error = absl::StrCat("more than ", kMaxGroups, " groups");
     return nullptr;
   }
-  // Without machine code, because memory must not be executable, it is interpreted.
+  // If the system forbids executable memory, PCRE2 uses its interpreter.
   pcre2_jit_compile(regex->code_.get(), PCRE2_JIT_COMPLETE);
   uint32_t count = 0, entry_bytes = 0;
   PCRE2_SPTR table = nullptr;
@@ -84,7 +84,7 @@ std::unique_ptr<const Pcre2Regex> Pcre2Regex::Compile(std::string_view expressio
 bool Pcre2Regex::Matches(std::string_view text, Pcre2Memory& memory) const {
   const int found = pcre2_match(code_.get(), Units(text), text.size(), 0, 0, memory.data_.get(),
                                 memory.context_.get());
-  // Text and options are right: what else can go wrong is a limit.
+  // Text and options are valid, so any other error is an exceeded limit.
   if (found < 0 && found != PCRE2_ERROR_NOMATCH) ++memory.given_up_;
   return found >= 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Expressions that only backtracking can run: look-around, conditions, back-references.
+// Expressions that need backtracking: look-around, conditions, back-references.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ struct pcre2_real_match_data_8;
 
 namespace sluice::engine::logmon {
 
-/// What searching takes, one thread's, for all expressions. Allocates at construction only.
+/// Scratch memory of one thread for the searches of all expressions. Allocates only at
+/// construction.
 class Pcre2Memory {
  public:
   Pcre2Memory();
 
-  /// Searches that were given up, as they took more steps or memory than one may.
+  /// Number of searches that were aborted because they exceeded the limit of steps or memory.
   uint64_t given_up() const { return given_up_; }
 
  private:
@@ -34,28 +35,30 @@ class Pcre2Memory {
   };
   std::unique_ptr<pcre2_real_match_data_8, Free> data_;
   std::unique_ptr<pcre2_real_match_context_8, Free> context_;
-  std::unique_ptr<pcre2_real_jit_stack_8, Free> stack_;  ///< Null where there is no JIT.
+  std::unique_ptr<pcre2_real_jit_stack_8, Free> stack_;  ///< Null without JIT.
   uint64_t given_up_ = 0;
 };
 
-/// Compiled to machine code where the system allows that. Immutable.
+/// Compiled to machine code if the system allows it. Immutable.
 class Pcre2Regex {
  public:
-  /// Groups of an expression, named or not.
+  /// Maximum number of groups, named or not.
   static constexpr uint32_t kMaxGroups = 255;
-  /// Steps of a search, in PCRE2's counting; some milliseconds.
+  /// Limit of steps per search as PCRE2 counts them; some milliseconds.
   static constexpr uint32_t kMaxSteps = 1'000'000;
 
-  /// Null, and one line of ASCII in `error`, if PCRE2 does not take it or it has too many groups.
+  /// Returns null and one line of ASCII in `error` if PCRE2 rejects the expression or it has too
+  /// many groups.
   static std::unique_ptr<const Pcre2Regex> Compile(std::string_view expression, std::string* error);
 
   const std::map<std::string, int>& names() const { return names_; }
 
-  /// The first match in `text`, any bytes; its groups, 0 for all of it, in `groups`, without data
-  /// where a group has none. False also if the search was given up: it is counted in `memory`.
+  /// Finds the first match in `text`, which may be any bytes. Stores its groups in `groups`; group
+  /// 0 is the whole match, and groups that did not participate are without data. Returns false if
+  /// there is no match or the search was aborted, which `memory` counts.
   bool Search(std::string_view text, Pcre2Memory& memory,
               std::vector<std::string_view>* groups) const;
-  /// Whether there is one.
+  /// Returns whether there is a match.
   bool Matches(std::string_view text, Pcre2Memory& memory) const;
 
  private:

@@ -6,7 +6,7 @@
 namespace sluice::engine::logmon {
 namespace {
 
-// Python's \s of ASCII; neither RE2's nor PCRE2's.
+// Python's \s for ASCII, which differs from RE2's and PCRE2's.
 constexpr std::string_view kSpaceClass = R"(\t-\r\x1c-\x1f\x20)";
 
 class Translator {
@@ -25,7 +25,7 @@ class Translator {
       } else if (c == '{') {
         Brace();
       } else if (c == '$') {
-        // Python's is also true before a line end at the very end of the text.
+        // Python's $ also matches before a line end at the end of the text.
         Replace(1, "(?m:$)");
       } else {
         Copy(1);
@@ -56,7 +56,7 @@ class Translator {
   void EscapedByte() {
     const auto byte = static_cast<unsigned char>(rest_[1]);
     if (byte == 'v') return Replace(2, "\\x0b");
-    // RE2 takes punctuation behind a backslash, but for this.
+    // RE2 accepts a backslash before all punctuation except this.
     if (byte == '_' || byte >= 0x80) return Replace(2, rest_.substr(1, 1));
     Copy(2);
   }
@@ -65,7 +65,7 @@ class Translator {
     Copy(rest_.starts_with("[^") ? 2 : 1);
     for (bool first = true; !rest_.empty() && (first || rest_[0] != ']'); first = false) {
       const char c = rest_[0];
-      if (c == ']' || c == '[') {  // To others, "[:" begins the name of a class.
+      if (c == ']' || c == '[') {  // RE2 and PCRE2 parse "[:" as the start of a class name.
         Replace(1, c == ']' ? "\\]" : "\\[");
       } else if (c != '\\' || rest_.size() == 1) {
         Copy(1);
@@ -97,7 +97,7 @@ class Translator {
     Replace(end + 1, "(?" + flags + rest_[end]);
   }
 
-  /// What does not count repetitions is a brace.
+  /// A brace that does not start a repetition count is a normal character.
   void Brace() {
     const size_t end = rest_.find('}');
     const std::string_view counts = rest_.substr(1, end == rest_.npos ? 0 : end - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Regular expressions of Python (its module re), which fail2ban's filters are written in.
+// Translates regular expressions of Python (module re), in which fail2ban's filters are written.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace sluice::engine::logmon {
 
-/// `expression` in the syntax that RE2 and PCRE2 share, or in PCRE2's where only that has the
-/// construct. \Z, \s, \v, $, {,n}, (?(name)…), (?#…) and the flags a, L and u mean something else
-/// there, or nothing; so do some bytes in a class. Text is bytes: \w, \d, \s and \b know ASCII.
-/// `multi_line`: as if compiled with re.MULTILINE. What is no expression stays none.
+/// Returns `expression` in the syntax that RE2 and PCRE2 share, or in PCRE2's if only PCRE2 has the
+/// construct. Translates \Z, \s, \v, $, {,n}, (?(name)…), (?#…), the flags a, L and u and some
+/// bytes in a class, all of which differ there or do not exist. Text is bytes: \w, \d, \s and \b
+/// are for ASCII. `multi_line` acts as re.MULTILINE. An invalid expression stays invalid.
 std::string FromPython(std::string_view expression, bool multi_line = false);
 
 }  // namespace sluice::engine::logmon

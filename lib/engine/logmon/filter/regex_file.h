@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Files of regular expressions: one a line, or fail2ban's filter.d/*.conf.
+// Reads files of regular expressions: one per line, or fail2ban's filter.d/*.conf.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,14 @@
 namespace sluice::engine::logmon {
 
 struct RegexFile {
-  /// A line says [Definition]: the file is one for Filter::Fail2ban.
+  /// The file contains a line [Definition] and is for Filter::Fail2ban.
   bool is_fail2ban = false;
-  /// Else: its expressions, for Filter::Regex. Empty lines and those that begin with # say nothing.
+  /// Otherwise: expressions for Filter::Regex. Empty lines and lines that start with # are ignored.
   std::vector<std::string> expressions;
 };
 
-/// `file` may be one with options (SplitOptions). Nothing, and one line in `error`, if a file
-/// cannot be read or has more than a MiB.
+/// Reads `file`, which may have options (SplitOptions). Returns nullopt and one line in `error` if
+/// a file cannot be read or exceeds 1 MiB.
 std::optional<RegexFile> ReadRegexFile(const std::filesystem::path& file, std::string* error);
 
 }  // namespace sluice::engine::logmon

@@ -13,11 +13,11 @@ namespace sluice::engine::logmon {
 namespace {
 
 using Kind = RegexNode::Kind;
-/// A byte may be one of several: both cases of a letter, a few others.
+/// A run of bytes, each of which may have alternatives: both cases of a letter or a few others.
 using Run = std::vector<std::bitset<256>>;
 
 constexpr size_t kMaxAlternatives = 4;
-// Longer ones would not be found in fewer lines.
+// Longer runs would hardly reduce the number of lines.
 constexpr size_t kMaxRun = 24;
 
 bool IsLiteral(const RegexNode& node) {
@@ -39,7 +39,7 @@ std::string RunExpression(const Run& run, size_t from, size_t to) {
   return expression;
 }
 
-/// One of two runs, as something may be inserted into the other.
+/// Returns a clause for one of two needles, because the other one may be torn by an insertion.
 Clause OneOf(Needle a, Needle b, size_t strength) {
   Clause clause;
   clause.strength = strength;
@@ -50,7 +50,7 @@ Clause OneOf(Needle a, Needle b, size_t strength) {
 
 class RunCollector {
  public:
-  /// What stands one behind the other: goes on with the last run.
+  /// Adds the next node of a sequence; it continues the last run.
   void Add(const RegexNode& node) {
     switch (node.kind) {
       case Kind::kSet:
@@ -74,7 +74,7 @@ class RunCollector {
         if (node.min > 0) AddInner(TornLiteralsOf(node.children[0]));
         return;
       default:
-        return;  // Empty.
+        return;  // The node matches only the empty string.
     }
   }
 

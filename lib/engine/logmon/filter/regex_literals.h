@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bytes that a text has where an expression is found, even if something was inserted into it.
+// Finds bytes that a text must contain if an expression matches, even if something was inserted
+// into the text.
 #pragma once
 
 #include "engine/logmon/filter/clauses.h"
@@ -8,9 +9,9 @@
 
 namespace sluice::engine::logmon {
 
-/// What a line has if `tree` is found in what remains of it when one piece, anywhere, is taken out:
-/// a time stamp. The piece may tear one run of bytes, so that each clause has two, or halves.
-/// Line ends are no part of them.
+/// Returns the clauses of a line for which `tree` matches after the removal of one piece, the time
+/// stamp, at any position. The piece may tear one run of bytes, so each clause contains two runs or
+/// two halves. Runs do not contain line ends.
 Clauses TornLiteralsOf(const RegexNode& tree);
 
 }  // namespace sluice::engine::logmon

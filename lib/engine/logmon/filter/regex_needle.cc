@@ -13,8 +13,8 @@ namespace {
 
 using Kind = RegexNode::Kind;
 
-// States of an automaton, roughly. Beyond the first bound, repetitions lose their counts; beyond
-// the second there is no needle.
+// Approximate numbers of automaton states. Above the first limit, counted repetitions become
+// unbounded; above the second, no needle is made.
 constexpr uint64_t kMaxPreciseStates = 300;
 constexpr uint64_t kMaxStates = 3000;
 constexpr size_t kMaxNeedleBytes = 8000;
@@ -36,7 +36,7 @@ bool MatchesEmpty(const RegexNode& node) {
   }
 }
 
-/// No text within a line matches.
+/// Returns whether the node matches no text within a line.
 bool MatchesNothing(const RegexNode& node) {
   switch (node.kind) {
     case Kind::kSet:
@@ -59,21 +59,21 @@ uint64_t States(const RegexNode& node, bool counted) {
     const uint32_t times = node.max == RegexNode::kUnbounded ? node.min + 1 : node.max;
     inner *= std::max(times, 1u);
   }
-  return std::min<uint64_t>(inner, 1 << 20);  // Repetitions of repetitions do not overflow.
+  return std::min<uint64_t>(inner, 1 << 20);  // The limit prevents overflow by nested repetitions.
 }
 
 class Printer {
  public:
   Printer(RegexNeedleOptions options, bool counted) : options_(options), counted_(counted) {}
 
-  /// `is_first` and `is_last`: what is before and behind the node is the edge of the expression.
+  /// `is_first` and `is_last`: the node is at the start or the end of the expression.
   void Print(const RegexNode& node, bool is_first, bool is_last) {
     switch (node.kind) {
       case Kind::kSet:
         return PrintSet(node.set);
       case Kind::kBegin:
-        // An anchor elsewhere holds only if nothing is matched beyond it; as it may take up a CR,
-        // it is left out there.
+        // An anchor at another position holds only if the match does not extend beyond it. It is
+        // omitted there, because the match may include a CR.
         if (is_first && options_.whole_line) {
           out_ += "(?:^|\\r)";
         } else {
@@ -128,8 +128,8 @@ class Printer {
       exact_ = false;
     }
     if (IsCharacters(child) && max == RegexNode::kUnbounded && min <= 1) {
-      // Any run of bytes is as good as a run of characters, but that two such runs side by side
-      // must not have parts of one character.
+      // A run of bytes can replace a run of characters. However, two adjacent runs must not split a
+      // character between them.
       if (min == 1) ++multi_byte_;
       AppendSet(WithoutLineEnds(child.set));
     } else {
@@ -188,7 +188,7 @@ class Printer {
   const bool counted_;
   std::string out_;
   bool exact_ = true;
-  int multi_byte_ = 0;  // Runs of characters of at least one.
+  int multi_byte_ = 0;  // Number of runs of at least one character.
 };
 
 }  // namespace

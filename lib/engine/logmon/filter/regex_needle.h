@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a regular expression that is asked about one line to one that Hyperscan looks for in many
-// lines at once.
+// Converts a regular expression for one line to an expression that Hyperscan searches in many lines
+// at once.
 #pragma once
 
 #include <optional>
@@ -13,20 +13,20 @@ namespace sluice::engine::logmon {
 
 struct RegexNeedle {
   Needle needle;
-  bool is_exact = false;  ///< A text matches if and only if it has the needle.
+  bool is_exact = false;  ///< A text matches if and only if it contains the needle.
 };
 
 struct RegexNeedleOptions {
-  /// Text that is valid UTF-8 is read as characters, and a set with bytes beyond ASCII has all of
-  /// them: it stands for a character of any length. Otherwise a set stands for one byte.
+  /// True: valid UTF-8 text is parsed as characters; a set with non-ASCII bytes contains all of
+  /// them and matches one character of any length. False: a set matches one byte.
   bool characters = false;
-  /// What is searched is the line, and not a part of it that begins and ends somewhere.
+  /// The search covers the whole line instead of a part of it.
   bool whole_line = true;
 };
 
-/// Compiled with HS_FLAG_MULTILINE, it is found in every line that the tree matches. Nothing if
-/// the tree matches the empty text, no line at all, or would need thousands of states or
-/// bytes.
+/// Returns a needle that, compiled with HS_FLAG_MULTILINE, is found in every line that the tree
+/// matches. Returns nullopt if the tree matches the empty text or no line, or would need thousands
+/// of states or bytes.
 std::optional<RegexNeedle> NeedleOf(const RegexTree& tree, RegexNeedleOptions options);
 
 }  // namespace sluice::engine::logmon

@@ -23,7 +23,7 @@ ByteSet Bytes(std::string_view bytes) {
   return set;
 }
 
-/// \d, \w and \s, and their complements, as RE2 has them.
+/// Returns the class of \d, \w, \s or a complement, as RE2 defines it.
 std::optional<ByteSet> PerlClass(char letter) {
   ByteSet set;
   switch (absl::ascii_tolower(static_cast<unsigned char>(letter))) {
@@ -88,7 +88,7 @@ class RegexParser {
     return sequence;
   }
 
-  /// Puts the repetitions that follow around `item`.
+  /// Wraps `item` in the repetitions that follow.
   bool Repeats(RegexNode* item) {
     while (!AtEnd()) {
       uint32_t min = 0, max = RegexNode::kUnbounded;
@@ -99,7 +99,7 @@ class RegexParser {
       } else if (!Take("*") && !Counts(&min, &max)) {
         return true;
       }
-      // As few as possible is no matter for whether there is a match; never to give back is.
+      // A lazy repetition matches the same texts as a greedy one; a possessive one matches fewer.
       if (!Take("?") && Take("+")) is_wider_ = true;
       RegexNode repeat{.kind = Kind::kRepeat, .min = min, .max = max};
       repeat.children.push_back(std::move(*item));
@@ -109,7 +109,7 @@ class RegexParser {
     return true;
   }
 
-  /// {m}, {m,} or {m,n}; anything else is no repetition, but bytes.
+  /// Parses {m}, {m,} or {m,n}; other text in braces is literal.
   bool Counts(uint32_t* min, uint32_t* max) {
     const size_t begin = at_;
     if (Take("{") && Number(min)) {
@@ -156,7 +156,7 @@ class RegexParser {
     return RegexNode{.kind = Kind::kSet, .set = Folded(set)};
   }
 
-  /// What an earlier group matched.
+  /// Replaces a back-reference by any text.
   RegexNode AnyText() {
     is_wider_ = true;
     RegexNode any{.kind = Kind::kRepeat, .min = 0, .max = RegexNode::kUnbounded};
@@ -164,7 +164,7 @@ class RegexParser {
     return any;
   }
 
-  /// Behind the opening parenthesis.
+  /// Parses a group after its opening parenthesis.
   std::optional<RegexNode> Group(int depth) {
     if (Take("?P=")) {
       if (!SkipBehind(')')) return std::nullopt;
@@ -183,7 +183,7 @@ class RegexParser {
     const bool outer_fold = fold_;
     if (Take("?")) {
       if (!Flags()) return std::nullopt;
-      if (Take(")")) return RegexNode{};  // For what follows, up to the end of the outer group.
+      if (Take(")")) return RegexNode{};  // The flags apply to the rest of the outer group.
       if (!Take(":")) return std::nullopt;
     }
     auto inner = Inner(depth);
@@ -191,14 +191,14 @@ class RegexParser {
     return inner;
   }
 
-  /// A choice, and the parenthesis that closes its group.
+  /// Parses a choice and the closing parenthesis of its group.
   std::optional<RegexNode> Inner(int depth) {
     auto inner = Choice(depth + 1);
     if (!inner || !Take(")")) return std::nullopt;
     return inner;
   }
 
-  /// "yes|no" or "yes" of a condition: either may be what matches.
+  /// Parses "yes|no" or "yes" of a condition; the tree accepts both.
   std::optional<RegexNode> Condition(int depth) {
     is_wider_ = true;
     auto inner = Inner(depth);
@@ -221,7 +221,7 @@ class RegexParser {
         case 's':
         case 'm':
         case 'U':
-          break;  // Lines have no line end inside.
+          break;  // No effect: lines contain no line ends.
         default:
           return false;
       }
@@ -236,7 +236,7 @@ class RegexParser {
     return true;
   }
 
-  /// Behind a backslash.
+  /// Parses an escape sequence after its backslash.
   std::optional<ByteSet> Escape() {
     if (AtEnd()) return std::nullopt;
     const char c = text_[at_++];
@@ -277,7 +277,7 @@ class RegexParser {
     return Range(value, value);
   }
 
-  /// Behind the opening bracket.
+  /// Parses a class after its opening bracket.
   std::optional<RegexNode> Class() {
     const bool negated = Take("^");
     ByteSet set;
@@ -298,7 +298,8 @@ class RegexParser {
     ++at_;
     const bool was_wider = std::exchange(is_wider_, false);
     set = Folded(set);
-    if (negated && is_wider_) return std::nullopt;  // The complement would be too small.
+    if (negated && is_wider_)
+      return std::nullopt;  // The complement of a set that is too large would be too small.
     is_wider_ |= was_wider;
     return RegexNode{.kind = Kind::kSet, .set = negated ? ~set : set};
   }
@@ -308,8 +309,8 @@ class RegexParser {
     return Bytes(text_.substr(at_++, 1));
   }
 
-  /// With both cases of its letters, if case does not matter, and with all bytes beyond ASCII if
-  /// it has some.
+  /// Returns `set` with both cases of its letters if case is ignored, and with all non-ASCII bytes
+  /// if it contains one.
   ByteSet Folded(ByteSet set) {
     if (!fold_) return set;
     for (size_t c = 'a'; c <= 'z'; ++c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A regular expression as a tree: what is needed to say what Hyperscan shall look for.
+// Parses a regular expression into a tree, from which needles for Hyperscan are derived.
 #pragma once
 
 #include <bitset>
@@ -13,13 +13,13 @@ namespace sluice::engine::logmon {
 
 struct RegexNode {
   enum class Kind : uint8_t {
-    kSet,       ///< One byte, of `set`.
-    kBegin,     ///< Empty, at the beginning of the text.
-    kEnd,       ///< Empty, at its end.
-    kAssert,    ///< Empty, where something else holds: a word boundary.
-    kSequence,  ///< The children, one behind the other; without any: empty.
+    kSet,       ///< One byte out of `set`.
+    kBegin,     ///< Empty, at the start of the text.
+    kEnd,       ///< Empty, at the end of the text.
+    kAssert,    ///< Empty, under another condition such as a word boundary.
+    kSequence,  ///< The children in order; without children: empty.
     kChoice,    ///< One of the children.
-    kRepeat,    ///< The only child, `min` to `max` times.
+    kRepeat,    ///< The only child, repeated `min` to `max` times.
   };
   static constexpr uint32_t kUnbounded = UINT32_MAX;
 
@@ -31,14 +31,14 @@ struct RegexNode {
 
 struct RegexTree {
   RegexNode root;
-  /// The tree matches more than the expression: look-around, conditions and back-references are
-  /// left to who runs it, as are the bytes beyond ASCII that differ in case only.
+  /// The tree matches more than the expression: look-around, conditions, back-references and
+  /// non-ASCII bytes that differ only in case are checked by the regex engine.
   bool is_wider = false;
 };
 
-/// The tree of an expression that RE2 (in Latin-1) or PCRE2 (in bytes) accepts. Nothing if it uses
-/// what few do: Unicode and POSIX classes, octal escapes, quoting with \Q, the flag x, groups
-/// nested more than 64 deep.
+/// Returns the tree of an expression that RE2 (in Latin-1) or PCRE2 (in bytes) accepts. Returns
+/// nullopt for rare syntax: Unicode and POSIX classes, octal escapes, quoting with \Q, the flag x,
+/// and more than 64 levels of groups.
 std::optional<RegexTree> ParseRegex(std::string_view expression);
 
 }  // namespace sluice::engine::logmon

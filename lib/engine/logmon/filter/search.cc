@@ -16,7 +16,7 @@ size_t Find(std::string_view text, std::string_view piece) {
 
 std::unique_ptr<const RE2> CompileRe2(std::string_view expression, Reading reading,
                                       std::string* error) {
-  // Program and automaton of one expression; RE2 searches with less speed when it runs out.
+  // Limit for program and automaton of one expression; RE2 is slower when the automaton exceeds it.
   constexpr int64_t kMaxBytes = 2 << 20;
   RE2::Options options;
   options.set_encoding(reading == Reading::kBytes ? RE2::Options::EncodingLatin1
@@ -26,7 +26,7 @@ std::unique_ptr<const RE2> CompileRe2(std::string_view expression, Reading readi
   auto compiled =
       std::make_unique<const RE2>(re2::StringPiece(expression.data(), expression.size()), options);
   if (compiled->ok()) return compiled;
-  // RE2 repeats parts of the expression, which may be any bytes.
+  // RE2 quotes parts of the expression, which may contain any bytes.
   *error = absl::CHexEscape(compiled->error());
   return nullptr;
 }

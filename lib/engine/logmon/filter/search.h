@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Searches in time that is linear in the text, whatever it is.
+// Searches in time linear in any text.
 #pragma once
 
 #include <re2/re2.h>
@@ -11,7 +11,7 @@
 
 namespace sluice::engine::logmon {
 
-/// npos if `text` has no `piece`.
+/// Returns the position of `piece` in `text`, or npos.
 size_t Find(std::string_view text, std::string_view piece);
 
 inline bool Contains(std::string_view text, std::string_view piece) {
@@ -20,7 +20,7 @@ inline bool Contains(std::string_view text, std::string_view piece) {
 
 enum class Reading { kBytes, kCharacters };
 
-/// Null, and RE2's words in `error`, if it does not take the expression. Its memory is bounded.
+/// Returns null and RE2's message in `error` if RE2 rejects the expression. The memory is bounded.
 std::unique_ptr<const RE2> CompileRe2(std::string_view expression, Reading reading,
                                       std::string* error);
 

@@ -82,11 +82,12 @@ Needles TermPattern::GetNeedles() const {
   needles.decide = true;
   for (const Term& term : all_) {
     const auto needle = term.GetNeedle();
-    needles.decide &= needle ? needle->is_exact : !term.regex;  // Empty text is in every line.
+    needles.decide &=
+        needle ? needle->is_exact : !term.regex;  // Every line contains the empty text.
     if (needle) needles.all.push_back(needle->needle);
   }
   for (const Term& term : none_) {
-    // A line may have a needle that is not exact, and not the term.
+    // A line may contain a needle that is not exact without matching the term.
     const auto needle = term.GetNeedle();
     const bool is_exact = needle && needle->is_exact;
     needles.decide &= is_exact;

@@ -14,11 +14,12 @@
 
 namespace sluice::engine::logmon {
 
-/// All of some terms, none of others, anywhere in the line. Optional terms count only if there
-/// are no others: then one of them must be there. Without terms, every line matches.
+/// Requires all of some terms and none of others, anywhere in the line. Optional terms count only
+/// if there are no other terms; then the line must contain one of them. Without terms, every line
+/// matches.
 class TermPattern {
  public:
-  /// Reads to the end of the pattern. Nothing, and the cursor's error, if it is wrong.
+  /// Parses the pattern to its end. Returns nullopt and sets the cursor's error if it is invalid.
   static std::optional<TermPattern> Parse(Cursor& cursor);
 
   bool Matches(std::string_view line) const;
@@ -27,9 +28,9 @@ class TermPattern {
  private:
   struct Term {
     std::string text;
-    std::optional<AwsRegex> regex;  ///< Instead of the text.
+    std::optional<AwsRegex> regex;  ///< Replaces the text.
     bool IsIn(std::string_view line) const;
-    /// Nothing: it can be in a line that has none.
+    /// Returns nullopt if the term may match a line without any needle.
     std::optional<RegexNeedle> GetNeedle() const;
   };
   static std::optional<Term> TakeTerm(Cursor& cursor);

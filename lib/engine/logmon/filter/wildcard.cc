@@ -21,7 +21,7 @@ bool Wildcard::Matches(std::string_view text) const {
   if (!text.starts_with(first) || !text.ends_with(last)) return false;
   text.remove_prefix(first.size());
   text.remove_suffix(last.size());
-  // The leftmost place of each piece leaves most to those behind it.
+  // The leftmost position of each piece leaves the most text for later pieces.
   for (size_t i = 1; i + 1 < pieces_.size(); ++i) {
     const size_t at = Find(text, pieces_[i]);
     if (at == text.npos) return false;

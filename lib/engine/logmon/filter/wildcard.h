@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Text in which * stands for any bytes, or none.
+// Text in which * matches any bytes, including none.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ class Wildcard {
  public:
   explicit Wildcard(std::string_view text);
 
-  /// The whole of `text`. In time linear in it, for each piece.
+  /// Returns whether all of `text` matches, in time linear in `text` per piece.
   bool Matches(std::string_view text) const;
   bool has_star() const { return pieces_.size() > 1; }
-  /// What lies before, between and behind the stars; may be empty.
+  /// The texts before, between and after the stars; may be empty.
   const std::vector<std::string>& pieces() const { return pieces_; }
 
  private:

@@ -24,7 +24,7 @@ struct Series {
   uint64_t events = 0;
   uint64_t values = 0;  ///< Number of events with a value, or 1 for the default value.
   double sum = 0, min = 0, max = 0;
-  std::unique_ptr<ValueHistogram> histogram;  ///< Null if there are no values.
+  std::unique_ptr<ValueHistogram> histogram;  ///< Null without values.
 
   void Add(std::optional<double> value);
   /// Adds the events of `other`.
@@ -60,7 +60,7 @@ class Tally {
   void Merge(const MinuteReport& report);
 
   /// Removes and returns a minute that is over: before `now`, or so far ahead that a clock must
-  /// have been wrong. Returns nullopt if there are no more.
+  /// have been wrong. Returns nullopt after the last one.
   std::optional<MinuteReport> Take(int64_t now) { return TakeFirst(now); }
   /// Also removes open minutes; for shutdown.
   std::optional<MinuteReport> TakeAny() { return TakeFirst(std::nullopt); }
@@ -80,8 +80,8 @@ class Tally {
   template <typename Text>
   Series& SeriesOf(Minute& minute, std::span<const Text> dimensions);
   void Close(std::optional<Minute>& minute);
-  /// Returns the earliest open minute that is over at `now`, or of all if `now` is not set; null if
-  /// there is none.
+  /// Returns the earliest open minute that is over at `now`, or of all if `now` is not set; else
+  /// null.
   std::optional<Minute>* FirstOpen(std::optional<int64_t> now);
   std::optional<MinuteReport> TakeFirst(std::optional<int64_t> now);
 

@@ -36,7 +36,7 @@ class ValueHistogram {
   uint64_t count() const { return count_; }
 
   /// Returns the smallest value that a fraction `share` (0 … 1) of all values do not exceed
-  /// (nearest rank); 0 if there are no values.
+  /// (nearest rank); 0 without values.
   double Percentile(double share) const {
     const auto rank = static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_)));
     uint64_t seen = 0;

@@ -64,7 +64,7 @@ class GatheredText {
 
   /// All parts and the gaps between them.
   std::string_view text() const { return {text_, end_}; }
-  /// In the order of their bytes.
+  /// Sorted by position.
   std::span<const TextPart> parts() const { return parts_; }
 
  private:

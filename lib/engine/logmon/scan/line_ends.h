@@ -7,10 +7,10 @@
 
 namespace sluice::engine::logmon {
 
-/// Returns the first CR or LF in [at, end), or `end` if there is none.
+/// Returns the first CR or LF in [at, end), else `end`.
 const char* FindLineEnd(const char* at, const char* end);
 
-/// Returns the address after the last CR or LF in [begin, end), or `begin` if there is none.
+/// Returns the address after the last CR or LF in [begin, end), else `begin`.
 const char* BehindLastLineEnd(const char* begin, const char* end);
 
 /// Returns the address after the line end at `line_end`, which is before `end`.

@@ -84,7 +84,7 @@ class LineMatcher {
   uint32_t line_behind_ = 0;  ///< After the end of that line.
   bool disordered_ = false;   ///< A needle was reported after one of a later line.
 
-  // Needles of the last hit that do not decide on their own.
+  // Needles of the last hit that do not decide alone.
   std::vector<uint32_t> seen_;
   std::vector<bool> is_seen_;
   std::vector<Tally> tallies_;

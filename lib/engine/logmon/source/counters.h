@@ -22,7 +22,7 @@ struct SourceCounters {
     kOther,            ///< Frames without log text.
     kMalformed,        ///< Frames with a header that does not fit or contradicts another.
     kFragments,        ///< UDP or TCP fragments; their source is unknown.
-    kBadChecksum,      ///< Of log text; over IPv6 also UDP without a checksum.
+    kBadChecksum,      ///< Log text; over IPv6 also UDP without a checksum.
     kNewSources,
     kEvictedSources,     ///< Replaced by a new source, together with an unfinished line.
     kIdleSources,        ///< Removed after the idle time.

@@ -23,7 +23,7 @@ struct SyslogMessage {
   std::string_view process;
   /// Time stamp in the form of RFC 3339 or RFC 3164; empty if the message has none.
   std::string_view stamp;
-  /// RFC 3164: the tag with all of its parts up to the text; empty if there is no tag.
+  /// RFC 3164: the tag with all of its parts up to the text; empty without a tag.
   std::string_view tag;
   /// The text without a leading byte order mark and without trailing NULs. It may contain line
   /// ends, but the message counts as one line. Empty if an empty line was logged.

@@ -35,7 +35,7 @@ struct TcpSegment {
 struct TcpWindow {
   uint32_t acknowledged = 0;  ///< Number of the next byte that the receiver expects.
   uint16_t window = 0;        ///< Bytes that it accepts from there on, before scaling.
-  uint8_t shift = 0;          ///< In a SYN: scale factor of later windows (RFC 7323).
+  uint8_t shift = 0;          ///< SYN: scale factor of later windows (RFC 7323).
   bool syn = false;
 };
 

@@ -52,7 +52,7 @@ struct FoundText {
 
 class TextFinder {
  public:
-  /// Takes destination ports. A UDP port for both lines and syslog is used for syslog.
+  /// The arguments are destination ports. A UDP port for both lines and syslog is used for syslog.
   TextFinder(std::span<const uint16_t> syslog_ports, std::span<const uint16_t> line_ports,
              std::span<const uint16_t> tcp_ports, std::span<const uint16_t> syslog_tcp_ports = {});
 
@@ -104,7 +104,7 @@ class TextFinder {
   /// frame's and gets reversed.
   static void ReadWindow(const uint8_t* l4, FoundText& found);
 
-  std::vector<uint8_t> uses_;  ///< By destination port.
+  std::vector<uint8_t> uses_;  ///< Indexed by destination port.
 };
 
 }  // namespace sluice::engine::logmon
