@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The unit in which device models move payload.
+// The unit in which device models copy payload.
 #pragma once
 
 #include <cstdint>
 
 namespace sluice::device {
 
-/// 32 bytes at any address: one move where the target has vectors of that width. The
-/// packed struct takes the alignment away for gcc and clang alike; an attribute on the
-/// vector type itself is ignored by clang.
+/// 32 bytes at any address; the compiler copies one with a single instruction if the target has
+/// 32-byte vectors. The packed struct removes the alignment requirement for gcc and clang; clang
+/// ignores an attribute on the vector type itself.
 struct [[gnu::packed, gnu::may_alias]] Block {
   using Vector __attribute__((vector_size(32))) = uint8_t;
   Vector bytes;

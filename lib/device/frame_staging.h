@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The memory in which a device gathers frames before they leave in bursts.
+// Memory in which a device collects frames to deliver them in bursts.
 #pragma once
 
 #include <array>
@@ -11,8 +11,7 @@
 
 namespace sluice::device {
 
-/// At most `kFrames` frames on their way out, in order, the longest of `kMaxFrameBytes`. Their
-/// bytes are the device's own copy.
+/// Copies of at most `kFrames` frames to be sent, in order, each of at most `kMaxFrameBytes`.
 template <uint32_t kFrames, uint32_t kBytes, uint32_t kMaxFrameBytes>
 class FrameStaging {
  public:
@@ -20,12 +19,12 @@ class FrameStaging {
 
   FrameStaging() : memory_(std::make_unique<uint8_t[]>(kBytes)) {}
 
-  /// Where the next frame goes and how it is announced. The holder advances it
-  /// frame by frame while full() is false, then hands it back to Keep or Commit.
+  /// Points to the room for the next frame and its WireFrame. The caller adds frames while full()
+  /// is false, then passes the cursor to Keep or Commit.
   struct Cursor {
     uint8_t* bytes;
     WireFrame* frame;
-    const uint8_t* last_bytes;  ///< Beyond it a frame of kMaxFrameBytes does not fit.
+    const uint8_t* last_bytes;  ///< A frame of kMaxFrameBytes does not fit beyond it.
     const WireFrame* frame_end;
 
     bool full() const { return frame == frame_end || bytes > last_bytes; }
@@ -39,12 +38,12 @@ class FrameStaging {
     return {memory_.get() + used_, frames_.data() + count_, memory_.get() + kBytes - kMaxFrameBytes,
             frames_.data() + kFrames};
   }
-  /// Takes the cursor back.
+  /// Stores the positions of a cursor that Begin returned.
   void Keep(const Cursor& cursor) {
     used_ = static_cast<uint32_t>(cursor.bytes - memory_.get());
     count_ = static_cast<uint32_t>(cursor.frame - frames_.data());
   }
-  /// The same; delivers the burst if it is full.
+  /// Calls Keep, then delivers the burst if it is full.
   void Commit(const Cursor& cursor, FrameSink& sink) {
     Keep(cursor);
     if (cursor.full()) Flush(sink);

@@ -11,7 +11,7 @@ using regs::enso::kFlitBytes;
 
 void Clock::Set(uint64_t now_ns) {
   if (now_ns <= now_ns_) return;
-  constexpr uint64_t kLongNs = uint64_t{1} << 40;  // no product below overflows
+  constexpr uint64_t kLongNs = uint64_t{1} << 40;  // avoids overflow of the products below
   wire_ahead_ps_ -= std::min(wire_ahead_ps_, std::min(now_ns - now_ns_, kLongNs) * 1000);
   now_ns_ = now_ns;
   cycles_ = now_ns / kNsPerCycle;
@@ -44,8 +44,8 @@ void RoundRobin::SetMask(uint32_t mask, uint64_t cycle) {
   since_ = cycle;
 }
 
-// From the second value on no carry leaves the mask's lowest run of ones: the bit
-// above the run is always cleared, and the bits above that one stay as they are.
+// After its first step, the counter changes only in the mask's lowest run of ones: a carry out of
+// the run is cleared by the mask, so the bits above stay unchanged.
 uint32_t RoundRobin::At(uint64_t cycle) const {
   if (cycle == since_) return first_;
   const uint32_t second = (first_ + 1) & mask_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the Ensō NIC derives from its 200 MHz clock (docs/enso-hardware.md): round robin by the
-// instants of arrival, timestamps, and the transmit rate limiter. Time comes from the runner
-// through SetTime, so that it may be virtual.
+// The functions that the Ensō NIC derives from its 200 MHz clock (docs/enso-hardware.md): round
+// robin by time of arrival, timestamps and the transmit rate limiter. The caller sets the time
+// through SetTime, so it may be virtual.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@
 
 namespace sluice::device::enso {
 
-/// The NIC's clock, and the instant at which each frame of a burst arrives on a
-/// 100 Gb/s wire: the runner hands frames over in bursts, the wire does not.
+/// The NIC's clock. It also computes the time at which each frame of a burst arrives on a 100 Gb/s
+/// wire, since callers pass frames in bursts.
 class Clock {
  public:
   static constexpr uint64_t kNsPerCycle = 1'000'000'000 / regs::enso::kClockHz;
   static constexpr uint64_t kWirePsPerByte = 80;
 
-  /// Time that goes back is ignored.
+  /// Ignores a time before the current one.
   void Set(uint64_t now_ns);
   uint64_t Cycles() const { return cycles_; }
 
-  /// Cycle in which a frame of `bytes` (without FCS) arrives, behind those before.
+  /// Returns the cycle in which a frame of `bytes` (without FCS) arrives, after all earlier frames.
   uint64_t Arrive(uint32_t bytes);
 
  private:
   uint64_t now_ns_ = 0;
   uint64_t cycles_ = 0;
-  uint64_t wire_ahead_ps_ = 0;  ///< How far the wire's last frame ends after now.
+  uint64_t wire_ahead_ps_ = 0;  ///< Time from now to the end of the last frame on the wire.
 };
 
-/// Four big-endian bytes in the first flit of a frame: the cycle counter on
-/// transmit, their age on receive. Every frame, while enabled.
+/// Timestamps of four big-endian bytes in the first flit of every frame, if enabled. Transmit
+/// writes the cycle counter; receive replaces it by the frame's age in cycles.
 class Timestamper {
  public:
   /// Only the low 6 bits of `offset` are wired; bytes beyond the flit are lost.
@@ -49,46 +49,46 @@ class Timestamper {
   uint32_t offset_ = 18;  ///< IPv4 identification and fragment fields.
 };
 
-/// Names the fallback pipe of a frame by the cycle in which it arrives: in every
-/// cycle the counter x becomes (x + 1) & mask, whoever arrives and however many
-/// fallback pipes there are. Pipes that the mask does not reach get nothing.
+/// Selects the fallback pipe of a frame by the cycle in which it arrives. Every cycle, the counter
+/// x becomes (x + 1) & mask, independently of arrivals and of the number of fallback pipes. Pipes
+/// that the mask cannot yield receive nothing.
 class RoundRobin {
  public:
   void SetMask(uint32_t mask, uint64_t cycle);
-  /// `cycle` is not before that of the last SetMask.
+  /// Returns the counter in `cycle`, which is not before the last SetMask's.
   uint32_t At(uint64_t cycle) const;
 
  private:
   uint32_t mask_ = 0;
   uint64_t since_ = 0;  ///< Cycle in which the mask was set.
-  uint32_t first_ = 0;  ///< The counter in that cycle, still under the mask before.
+  uint32_t first_ = 0;  ///< The counter in that cycle, computed with the previous mask.
 };
 
-/// Global: the first `numerator` of every `denominator` cycles pass one flit each;
-/// the first period begins when the limiter is configured.
+/// The global rate limiter: in the first `numerator` of every `denominator` cycles, one flit passes
+/// per cycle. The first period begins when the limiter is configured.
 class RateLimiter {
  public:
   static constexpr uint64_t kUnlimited = ~uint64_t{0};
 
   void Configure(bool enabled, uint16_t numerator, uint16_t denominator, uint64_t cycles);
 
-  /// Adds the cycles since the last call, then tells how many flits may pass.
+  /// Adds the passing cycles since the last call and returns the number of flits that may pass.
   uint64_t Allowance(uint64_t cycles);
   void Pass(uint64_t flits) {
     if (limited_) allowance_ -= flits;
   }
-  /// Nothing waits to be sent: cycles that pass flits do not wait for later ones.
+  /// Called when no data waits: unused allowance expires.
   void Idle() { allowance_ = 0; }
 
  private:
-  /// Of the first `cycles` cycles since Configure.
+  /// Returns how many of the first `cycles` cycles since Configure may pass a flit.
   uint64_t PassingCycles(uint64_t cycles) const;
 
   bool limited_ = false;
   uint32_t numerator_ = 0;
   uint32_t denominator_ = 1;
   uint64_t start_ = 0;  ///< Cycle of Configure.
-  uint64_t seen_ = 0;   ///< Cycles since then up to which `allowance_` is counted.
+  uint64_t seen_ = 0;   ///< Cycles since start_ that allowance_ includes.
   uint64_t allowance_ = 0;
 };
 

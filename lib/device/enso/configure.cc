@@ -8,7 +8,7 @@ namespace {
 
 using namespace regs::enso;
 
-/// The slot as one of the formats of regs/enso.h, reserved bytes zero.
+/// Returns the slot as one of the formats of regs/enso.h, with reserved bytes zero.
 template <typename Format>
 Format As(const ConfigWords& slot) {
   static_assert(sizeof(Format) == kFlitBytes);
@@ -17,7 +17,7 @@ Format As(const ConfigWords& slot) {
   return format;
 }
 
-/// Enable fields are wired to their top bit.
+/// The hardware evaluates only the top bit of enable fields.
 bool Enabled(uint64_t field) { return field >> 63 != 0; }
 bool Enabled(uint32_t field) { return field >> 31 != 0; }
 

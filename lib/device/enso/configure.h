@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Executes the configuration commands that software sends as TX slots
-// (docs/enso-hardware.md, "Formats"). None reports failure.
+// Executes the configuration commands that software sends as TX slots (docs/enso-hardware.md,
+// "Formats"). No command reports failure.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace sluice::device::enso {
 
-/// The words of a configuration slot: 0 signal, 1 command, 2 … its fields. No format
-/// has fields behind the fifth.
+/// The words of a configuration slot: 0 signal, 1 command, from 2 on the fields. No format has
+/// fields after word 4.
 using ConfigWords = std::array<uint64_t, 5>;
 
 class Configurator {
@@ -27,7 +27,7 @@ class Configurator {
         clock_(clock),
         tally_(tally) {}
 
-  /// Called when the slot is fetched. An unknown command does nothing.
+  /// Executes a command; called when its slot is fetched. Ignores unknown commands.
   void Apply(const ConfigWords& slot);
 
  private:

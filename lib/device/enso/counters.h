@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The names under which the Ensō NIC model counts what it does and, above all,
-// what it does not pass on. Incremented by the stepping thread alone.
+// Counters of the Ensō NIC model: frames, events and all causes of drops. Only the stepping thread
+// increments them.
 #pragma once
 
 #include <array>
@@ -12,29 +12,29 @@ namespace sluice::device::enso {
 
 enum class Event : uint32_t {
   kRxFrames,                  ///< Frames written into a pipe.
-  kRxBytes,                   ///< Their bytes, without padding.
+  kRxBytes,                   ///< Bytes of these frames, without padding.
   kRxPipeFull,                ///< Dropped: fewer free flits than the frame needs.
   kRxPipeDisabled,            ///< Dropped: the pipe's rx_mem is zero.
-  kRxNbDisabled,              ///< Dropped: the pipe's notification buffer is off.
+  kRxNbDisabled,              ///< Dropped: the pipe's notification buffer is disabled.
   kRxNoFallback,              ///< Dropped: no flow entry and no fallback pipes.
   kRxOversize,                ///< Dropped: more than kMaxRxFlits.
-  kRxEmpty,                   ///< Dropped: no bytes at all.
+  kRxEmpty,                   ///< Dropped: length 0.
   kRxNoPacketBuffer,          ///< Dropped: all packet buffers hold frames of a wedged engine.
-  kRxStuck,                   ///< Held in packet buffers for ever by a wedged engine.
+  kRxStuck,                   ///< Held in packet buffers forever by a wedged engine.
   kRxNotifications,           ///< Notifications written.
   kRxNotificationsLost,       ///< Not written: the ring was full or disabled, or the engine wedged.
   kRxNotificationsUnclaimed,  ///< Written into the gap slot of a full ring, tail not advanced.
   kRxNotificationHoles,       ///< Slots of buffer 0 skipped by head stores of disabled pipes.
   kRxHeadTriggers,            ///< Stores of a pipe's rx_head.
-  kRxHeadTriggersLost,        ///< Those that found the trigger queue full.
+  kRxHeadTriggersLost,        ///< Stores of rx_head that found the trigger queue full.
   kTxFrames,                  ///< Frames cut from the byte stream.
-  kTxBytes,                   ///< Their bytes, without MAC padding.
+  kTxBytes,                   ///< Bytes of these frames, without MAC padding.
   kTxSlots,                   ///< Slots fetched, data and configuration.
   kTxConfigs,                 ///< Configuration commands executed.
-  kTxConfigsUnknown,          ///< Those among them without a meaning.
-  kTxZeroLength,              ///< Slots of length 0: transmission is wedged.
-  kTxOversize,                ///< Frames that claim more than kMaxTxFrameFlits: deadlock.
-  kFlowInsertsLost,           ///< Flow entries whose four rows were all taken.
+  kTxConfigsUnknown,          ///< Unknown commands among them.
+  kTxZeroLength,              ///< Slots of length 0, which wedge transmission.
+  kTxOversize,                ///< Frames whose header gives more than kMaxTxFrameFlits: deadlock.
+  kFlowInsertsLost,           ///< Flow entries whose four rows were all in use.
   kDmaFaults,                 ///< Accesses outside the memory that the host registered.
   kWedged,                    ///< 1 once a frame has wedged the DMA write engine.
   kCount,
@@ -42,7 +42,7 @@ enum class Event : uint32_t {
 
 inline constexpr uint32_t kEvents = static_cast<uint32_t>(Event::kCount);
 
-/// In the order of Event.
+/// Names in the order of Event.
 inline constexpr std::array<std::string_view, kEvents> kEventNames = {"rx_frames",
                                                                       "rx_bytes",
                                                                       "rx_pipe_full",

@@ -46,8 +46,8 @@ void DescriptorFetcher::FindData() {
   }
 }
 
-// One DMA read that brings slots; those that the host's memory refuses are skipped.
-// Once the write engine is wedged no completion leaves it, and nothing more is read.
+// Does one DMA read of slots; skips reads of unreachable host memory. Reads nothing once the write
+// engine is wedged, because no completion can leave then.
 bool DescriptorFetcher::Fetch() {
   if (port_.wedged()) [[unlikely]]
     return false;
@@ -82,9 +82,10 @@ bool DescriptorFetcher::Fetch() {
 }
 
 void DescriptorFetcher::ReadSlots(const uint8_t* slots, uint32_t first, uint32_t count) {
-  constexpr uint32_t kAhead = 8;  // slots; their completions will be written
+  constexpr uint32_t kAhead = 8;  // slots; this thread will write their completions
   for (uint32_t i = 0; i < count; ++i) {
-    // The host's thread wrote the slot before its signal word and its tail store.
+    // The acquire load pairs with the host's store of the signal word, which follows its stores of
+    // the slot.
     const auto* words = reinterpret_cast<const uint64_t*>(slots + i * kFlitBytes);
     PrefetchForWrite(reinterpret_cast<uintptr_t>(words) + kAhead * kFlitBytes);
     Descriptor& slot = descriptors_[(fetched_ + i) % kQueue];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads TX slots from host memory (docs/enso-hardware.md, "Transmitting"): a tx_tail store
-// asks for [head, tail) of its ring, which is fetched in DMA reads of at most 256 slots, split
-// at the ring's end; head becomes tail when the fetch begins. Fetching runs ahead of the data: a
-// configuration acts when its slot is fetched, while data of slots before it, of any buffer, may
-// still be unread. It is completed in its turn.
+// Reads TX slots from host memory (docs/enso-hardware.md, "Transmitting"). A tx_tail store requests
+// the slots [head, tail) of its ring. They are fetched in DMA reads of at most 256 slots, split at
+// the ring's end; head becomes tail when the fetch begins. Fetching runs ahead of the data: a
+// configuration command executes when its slot is fetched, although data of earlier slots, of any
+// buffer, may still be unread. Its slot is completed in order.
 #pragma once
 
 #include <array>
@@ -18,13 +18,13 @@
 
 namespace sluice::device::enso {
 
-/// A TX slot as it was when it was fetched.
+/// Copy of a TX slot, made when it was fetched.
 struct Descriptor {
-  uint64_t word1;       ///< Bus address of data, or id of a command.
+  uint64_t word1;       ///< Bus address of the data, or command id.
   const uint8_t* data;  ///< Host memory of a data slot; null if unreachable.
-  uint32_t length;      ///< Of data, in bytes: the 20 bits of word 2 that are wired.
-  bool config;          ///< A command, executed already.
-  uint16_t nb;          ///< Where it came from.
+  uint32_t length;      ///< Data length in bytes: the low 20 bits of word 2.
+  bool config;          ///< A command, which was executed at the fetch.
+  uint16_t nb;          ///< Notification buffer and slot that it came from.
   uint32_t slot;
 };
 
@@ -34,23 +34,24 @@ class DescriptorFetcher {
                     Configurator& configurator, Tally& tally)
       : dma_(dma), registers_(registers), port_(port), configurator_(configurator), tally_(tally) {}
 
-  /// A store of this buffer's tx_tail. Stores coalesce until the fetch begins.
+  /// Handles a store of this buffer's tx_tail. Stores coalesce until the fetch begins.
   void Request(uint32_t nb);
 
-  /// Fetches what is asked for while the queue has room for a whole read.
+  /// Fetches requested slots while the queue has room for a whole read.
   void FetchAhead() {
     while (Wanted() && fetched_ - next_ <= kQueue - regs::enso::kTxFetchMax && Fetch()) {
     }
   }
 
-  /// The oldest descriptor that is not yet popped; null if none is asked for.
+  /// Returns the oldest descriptor that is not yet popped; null if none is requested or its data
+  /// has not arrived from remote memory.
   const Descriptor* Front() {
     if (next_ == fetched_ && !(Wanted() && Fetch())) return nullptr;
     if (dma_.remote() != nullptr && !DataArrived()) [[unlikely]]
       return nullptr;
     return &descriptors_[next_ % kQueue];
   }
-  /// The one behind it, if it is fetched and names data.
+  /// Returns the second oldest descriptor if it is fetched and has reachable data, else null.
   const Descriptor* Second() const {
     if (fetched_ - next_ < 2) return nullptr;
     const Descriptor& second = descriptors_[(next_ + 1) % kQueue];
@@ -62,16 +63,17 @@ class DescriptorFetcher {
       dma_.remote()->Done(used.data);
     ++next_;
   }
-  /// Memory was taken away: looks anew for the data of slots that wait.
+  /// Translates the addresses of waiting data slots again, after the host removed memory.
   void FindData();
 
  private:
-  /// Descriptors that wait for their data: two reads of the largest size.
+  /// Capacity for descriptors that wait for their data: two reads of the largest size.
   static constexpr uint32_t kQueue = 2 * regs::enso::kTxFetchMax;
 
   bool Wanted() const { return request_left_ != 0 || waiting_head_ != waiting_tail_; }
   bool Fetch();
-  /// Whether the data of the oldest descriptor is here; asks for that of some behind it.
+  /// Returns whether the oldest descriptor's data has arrived. Also requests the data of the
+  /// following descriptors.
   bool DataArrived() const;
   void BeginRequest();
   void ReadSlots(const uint8_t* slots, uint32_t first, uint32_t count);
@@ -88,11 +90,12 @@ class DescriptorFetcher {
   uint32_t waiting_tail_ = 0;
 
   uint32_t nb_ = 0;            ///< Buffer of the current request.
-  uint32_t request_next_ = 0;  ///< Slot from which the request is still unread.
-  uint32_t request_left_ = 0;  ///< Slots of it that are.
+  uint32_t request_next_ = 0;  ///< Next slot of the request to read.
+  uint32_t request_left_ = 0;  ///< Unread slots of the request.
 
   std::array<Descriptor, kQueue> descriptors_;
-  uint32_t next_ = 0;  ///< Free-running: the oldest descriptor, and behind the newest.
+  uint32_t next_ =
+      0;  ///< Free-running index of the oldest descriptor; fetched_ is one past the newest.
   uint32_t fetched_ = 0;
 };
 

@@ -33,7 +33,7 @@ const char* EnsoConfig::Error() const {
   return nullptr;
 }
 
-/// The parts and their wiring, in the order in which they depend on each other.
+/// The parts and their connections, in order of dependence.
 class EnsoNic::Impl {
  public:
   Impl(const bar::DmaSpace& dma, const EnsoConfig& config)
@@ -50,7 +50,7 @@ class EnsoNic::Impl {
     for (uint32_t i = 0; i < kEvents; ++i) counters[i] = {kEventNames[i], 0};
   }
 
-  /// What was written has not reached the host.
+  /// Returns whether the queue of writes to remote host memory is full.
   bool Congested() const { return dma.remote() != nullptr && dma.remote()->congested(); }
 
   const bar::DmaSpace& dma;

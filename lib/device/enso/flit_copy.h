@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Moves payload in 64-byte flits, the width of the NIC's datapath. Neither side
-// need be aligned; bytes of a last flit beyond the frame are written as zero.
+// Copies payload in 64-byte flits, the width of the NIC's datapath. Both addresses may be
+// unaligned. Bytes of a last flit after the frame's end are written as zero.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace sluice::device::enso {
 /// Half a flit at any address.
 using HalfFlit = Block;
 
-/// Asks for a line that will be written. A hint: `line` may lie anywhere.
+/// Prefetches for writing a line that will be written. `line` may be any address.
 inline void PrefetchForWrite(uintptr_t line) {
   __builtin_prefetch(reinterpret_cast<const void*>(line), 1);
 }
@@ -32,7 +32,7 @@ inline void CopyFlit(uint8_t* to, const uint8_t* from) {
   *reinterpret_cast<HalfFlit*>(to + 32) = high;
 }
 
-/// One flit of which `bytes` (1 … 64) are the frame's. Reads no others.
+/// Copies a flit of which the first `bytes` (1 … 64) belong to the frame. Reads no other bytes.
 inline void CopyLastFlit(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   constexpr HalfFlit kZero = {};
   if (bytes == 64) return CopyFlit(to, from);
@@ -46,15 +46,15 @@ inline void CopyLastFlit(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   }
 }
 
-/// Bytes between a line that is copied and the one that is asked for: memory is used in the
-/// order of its addresses, and a line of another core's cache takes hundreds of cycles.
+/// Distance in bytes between the line that is copied and the one that is prefetched. Memory is used
+/// in address order, and fetching a line from another core's cache costs hundreds of cycles.
 inline constexpr uint32_t kAheadBytes = 16 * regs::enso::kFlitBytes;
 
-/// Which end of a copy is the host's memory. Its lines ahead are taken with the right to write:
-/// pipes are the NIC's to write, and who sends from a pipe gives it back.
+/// The side of a copy that is host memory. Its lines are prefetched for writing: the NIC writes to
+/// pipes, and software that sends from a pipe later returns the buffer.
 enum class HostSide : uint8_t { kTo, kFrom };
 
-/// `ahead`: bytes from the host's line to the one that is asked for.
+/// Copies a flit and prefetches the line `ahead` bytes after the host's line.
 template <HostSide kHost>
 inline void CopyFlitTakingAhead(uint8_t* to, const uint8_t* from, uintptr_t ahead) {
   PrefetchForWrite(reinterpret_cast<uintptr_t>(kHost == HostSide::kTo ? to : from) + ahead);
@@ -74,7 +74,7 @@ inline void CopyFlits(uint8_t* to, const uint8_t* from, uint32_t flits, uintptr_
   if (at != bytes) CopyFlitTakingAhead<kHost>(to + at, from + at, ahead);
 }
 
-/// A frame of at least half a flit into as many whole flits of a pipe as it needs.
+/// Copies a frame of at least half a flit into as many whole flits of a pipe as it needs.
 inline void CopyFrame(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   constexpr HalfFlit kZero = {};
   constexpr uint32_t kFlit = regs::enso::kFlitBytes, kHalf = sizeof(HalfFlit);
@@ -85,13 +85,14 @@ inline void CopyFrame(uint8_t* to, const uint8_t* from, uint32_t bytes) {
     CopyHalf(to + bytes - kHalf, from + bytes - kHalf);
     return;
   }
-  const uint32_t before = (bytes - 1) / kFlit;  // The last flit may be the frame's in part.
+  const uint32_t before = (bytes - 1) / kFlit;  // Full flits; the last one may be partial.
   CopyFlits<HostSide::kTo>(to, from, before, kAheadBytes);
   uint8_t* const last = to + uint64_t{before} * kFlit;
   PrefetchForWrite(reinterpret_cast<uintptr_t>(last) + kAheadBytes);
   *reinterpret_cast<HalfFlit*>(last) = kZero;
   *reinterpret_cast<HalfFlit*>(last + kHalf) = kZero;
-  CopyFlit(to + bytes - kFlit, from + bytes - kFlit);  // In part once more.
+  CopyFlit(to + bytes - kFlit,
+           from + bytes - kFlit);  // Overlaps the flit before it if the last one is partial.
 }
 
 }  // namespace sluice::device::enso

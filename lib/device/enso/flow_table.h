@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The flow table (docs/enso-hardware.md, "Steering"): four sub-tables of 2048 rows, a key
-// may stand in one row of each. There is no delete and no eviction.
+// The flow table (docs/enso-hardware.md, "Steering"): four sub-tables of 2048 rows. A key can be
+// stored in one row of each. Entries cannot be deleted or evicted.
 #pragma once
 
 #include <array>
@@ -18,13 +18,13 @@ using regs::enso::FlowKey;
 
 class FlowTable {
  public:
-  /// No entry, or one that holds kUnbind.
+  /// Result of Find if the key has no entry, or an entry that holds kUnbind.
   static constexpr uint32_t kMiss = regs::enso::kUnbind;
 
-  /// Overwrites the entry of the same key, else takes the first free row. False if
-  /// all four are taken: the hardware says nothing.
+  /// Overwrites the entry of the same key, else uses the first free row. Returns false if all four
+  /// rows are in use, which the hardware does not report.
   bool Insert(const FlowKey& key, uint32_t pipe);
-  /// `hash` is that of the key in the first sub-table.
+  /// Returns the key's pipe or kMiss. `hash` is the key's hash in the first sub-table.
   uint32_t Find(const FlowKey& key, uint32_t hash) const;
   bool empty() const { return tables_used_ == 0; }
 
@@ -40,7 +40,7 @@ class FlowTable {
 
   std::unique_ptr<std::array<SubTable, regs::enso::kSubTables>> tables_ =
       std::make_unique<std::array<SubTable, regs::enso::kSubTables>>();
-  uint32_t tables_used_ = 0;  ///< Sub-tables from here on have no entry.
+  uint32_t tables_used_ = 0;  ///< Number of leading sub-tables that may have entries.
 };
 
 }  // namespace sluice::device::enso

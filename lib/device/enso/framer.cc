@@ -51,7 +51,7 @@ void Framer::AppendFlits(Source& source, uint64_t until, FrameSink& sink) {
   }
 }
 
-// More of the frame that was begun.
+// Continues the incomplete frame.
 void Framer::GoOn(Source& source) {
   const uint32_t whole = Flits(length_);
   const uint32_t more = std::min({whole - held_, source.flits, kMaxTxFrameFlits - held_});
@@ -65,8 +65,8 @@ void Framer::GoOn(Source& source) {
   held_ = 0;
 }
 
-// One pass: a frame is cut when its last flit is copied. Lengths are read from the copy, since the
-// memory is the host's and may change.
+// A frame is cut when its last flit is copied. Lengths are read from the copy, because the host may
+// change its memory at any time.
 void Framer::CutFrames(Source& source, uint32_t most) {
   const uint8_t* from = source.data;
   const uint8_t* const end = from + size_t{source.flits} * kFlitBytes;
@@ -77,7 +77,8 @@ void Framer::CutFrames(Source& source, uint32_t most) {
   const WireFrame* const full = cut + most;
   uint64_t bytes = 0;
   while (from != end && cut != full && to <= last) {
-    // The hot loop: frames of one flit, as many as nothing else has to be asked for.
+    // The hot loop over frames of one flit. `stop` is chosen so that one comparison checks all
+    // limits.
     const ptrdiff_t most_flits = full - cut;
     const uint8_t* const stop =
         from + std::min({end - from, last + kFlitBytes - to, most_flits * ptrdiff_t{kFlitBytes}});
@@ -85,7 +86,7 @@ void Framer::CutFrames(Source& source, uint32_t most) {
     do {
       CopyFlitTakingAhead<HostSide::kFrom>(to, from, ahead);
       length = ClaimedLength(to);
-      // The branch, which is predicted, keeps the next address from waiting for the length.
+      // The predicted branch lets the next address not depend on the length.
       if (length > kFlitBytes) break;
       *cut++ = {to, length};
       bytes += length;
@@ -94,7 +95,7 @@ void Framer::CutFrames(Source& source, uint32_t most) {
     } while (from != stop);
     if (length <= kFlitBytes) continue;
 
-    // A longer one, whose first flit is copied.
+    // A longer frame, whose first flit is copied.
     const uint32_t whole = Flits(length);
     const uint32_t left = static_cast<uint32_t>(end - from) / kFlitBytes;
     const uint32_t here = std::min({whole, left, kMaxTxFrameFlits});
@@ -115,7 +116,7 @@ void Framer::CutFrames(Source& source, uint32_t most) {
   in_burst_ = static_cast<uint32_t>(cut - burst_.data());
 }
 
-// The frames of the burst from `first` on.
+// Timestamps the frames of the burst from `first` on.
 void Framer::Stamp(uint32_t first) {
   for (uint32_t i = first; i < in_burst_; ++i) {
     uint8_t* const frame = staging_.data() + (burst_[i].data - staging_.data());
@@ -126,7 +127,7 @@ void Framer::Stamp(uint32_t first) {
 void Framer::Flush(FrameSink& sink) {
   if (in_burst_ != 0) sink.Deliver({burst_.data(), in_burst_});
   in_burst_ = 0;
-  if (held_ == 0) start_ = 0;  // Stays in memory that is in the cache.
+  if (held_ == 0) start_ = 0;  // Reuses memory that is in the cache.
 }
 
 }  // namespace sluice::device::enso

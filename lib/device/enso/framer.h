@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Cuts frames out of the transmitted byte stream (docs/enso-hardware.md, "Transmitting"): the
-// first flit's be16 at 16, plus 14, is the frame's length; the next frame begins
-// on the next flit. One for the whole NIC, whichever buffer the bytes come from.
-// Behind it stands the store-and-forward FIFO, 64 flits deep.
+// Cuts frames out of the transmitted byte stream (docs/enso-hardware.md, "Transmitting"). The
+// frame's length is the be16 at byte 16 of its first flit, plus 14; the next frame begins on the
+// next flit. The NIC has one framer for the bytes of all buffers. Its store-and-forward FIFO holds
+// 64 flits.
 #pragma once
 
 #include <array>
@@ -25,29 +25,29 @@ class Framer {
         tally_(tally),
         staging_(kStagingFlits * regs::enso::kFlitBytes) {}
 
-  /// The FIFO is full and holds no whole frame, which it never will.
+  /// Returns whether the FIFO is full without a whole frame. This state is permanent.
   bool stuck() const { return held_ == regs::enso::kMaxTxFrameFlits; }
 
-  /// Takes whole flits of the `bytes` (> 0) at `data` and cuts the frames that they complete; full
+  /// Reads whole flits of the `bytes` (> 0) at `data` and cuts the frames that they complete; full
   /// bursts go to `sink`. Ends early when frames() is `until`, or when the FIFO is stuck. Returns
-  /// the flits taken. `ahead`: bytes from a line of `data` to the one that is needed some time
-  /// later, wherever that is.
+  /// the number of flits read. `ahead` is the distance in bytes from a line of `data` to the line
+  /// to prefetch, which may be in another buffer.
   uint32_t Append(const uint8_t* data, uint32_t bytes, uintptr_t ahead, uint64_t until,
                   FrameSink& sink);
 
-  /// Hands over the frames that are cut but not yet delivered.
+  /// Delivers the frames that are cut but not yet delivered.
   void Flush(FrameSink& sink);
 
-  /// Frames cut since the NIC was made.
+  /// Returns the number of frames cut since the NIC was created.
   uint64_t frames() const { return tally_[Event::kTxFrames]; }
 
  private:
   static constexpr uint32_t kBurst = 64;
-  static constexpr uint32_t kStagingFlits = 256;  ///< Half of a first-level cache.
-  /// A frame begins here at the latest, so that the largest one has room.
+  static constexpr uint32_t kStagingFlits = 256;  ///< Half of an L1 cache.
+  /// Last flit at which a frame may begin, so that the largest frame fits.
   static constexpr uint32_t kLastStart = kStagingFlits - regs::enso::kMaxTxFrameFlits;
 
-  /// What is still to be taken.
+  /// The input that is not yet read.
   struct Source {
     const uint8_t* data;
     uint32_t flits;
@@ -75,9 +75,10 @@ class Framer {
   std::vector<uint8_t> staging_;
   std::array<WireFrame, kBurst> burst_{};
   uint32_t in_burst_ = 0;
-  uint32_t start_ = 0;   ///< Flit of staging_ at which the next frame begins, or the one begun.
-  uint32_t held_ = 0;    ///< Flits from start_ on: the beginning of a frame.
-  uint32_t length_ = 0;  ///< Bytes of that frame, as its first flit claims; if held_ is not 0.
+  uint32_t start_ = 0;   ///< Flit of staging_ where the current or next frame begins.
+  uint32_t held_ = 0;    ///< Flits from start_ on that hold an incomplete frame.
+  uint32_t length_ = 0;  ///< Length of the incomplete frame in bytes, from its first flit; valid if
+                         ///< held_ is not 0.
 };
 
 }  // namespace sluice::device::enso

@@ -37,8 +37,8 @@ void Notifier::ServeHeadTrigger(uint32_t id) {
   SetStatus(pipe);
   NotificationBuffer& nb = registers_.nb_of(pipe);
   if (pipe.rx_mem == 0) {
-    // An address of zero names buffer 0. It counts a notification that is never
-    // written: who polls that buffer waits at the hole for ever.
+    // An address of zero selects buffer 0. Its tail advances although no notification is written:
+    // software that polls the buffer waits at the hole forever.
     if (nb.rx_mem == 0 || Full(nb)) return;
     AdvanceTail(nb);
     ++tally_[Event::kRxNotificationHoles];
@@ -49,8 +49,8 @@ void Notifier::ServeHeadTrigger(uint32_t id) {
     return;
   }
   if (Full(nb)) {
-    // The hardware writes into the gap slot and leaves the tail: the next
-    // notification overwrites it.
+    // The hardware writes into the gap slot without advancing the tail; the next notification
+    // overwrites it.
     WriteSlot(id, pipe, nb);
     ++tally_[Event::kRxNotificationsUnclaimed];
     return;
@@ -65,7 +65,7 @@ void Notifier::Notify(uint32_t id, const Pipe& pipe, NotificationBuffer& nb) {
 }
 
 void Notifier::WriteSlot(uint32_t id, const Pipe& pipe, const NotificationBuffer& nb) {
-  constexpr uint32_t kAhead = 8;  // slots; the host cleared them one lap ago
+  constexpr uint32_t kAhead = 8;  // slots; the host cleared them in the previous lap
   const uint32_t slot = nb.rx_tail & registers_.nb_mask();
   PrefetchForWrite(reinterpret_cast<uintptr_t>(nb.rx_ring) +
                    (slot + kAhead) * uint64_t{kFlitBytes});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reactive notifications (docs/enso-hardware.md, "Receiving"): one status bit a pipe
-// decides whether an accepted packet or a head store writes a notification.
-// Called by the receive path and, for head stores, by the register window.
+// Reactive notifications (docs/enso-hardware.md, "Receiving"): one status bit per pipe decides
+// whether an accepted packet or a head store writes a notification. Called by the receive path and,
+// for head stores, by the register window.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ class Notifier {
   Notifier(RegisterFile& registers, WritePort& port, Tally& tally, bool per_packet)
       : registers_(registers), port_(port), tally_(tally), per_packet_(per_packet) {}
 
-  /// A packet's flits are in host memory and the pipe's tail includes them.
+  /// Called when a packet's flits are in host memory and the pipe's tail includes them.
   void PacketAccepted(uint32_t id, Pipe& pipe, NotificationBuffer& nb) {
     if (!pipe.status) NotifyPacket(id, pipe, nb);
   }
 
-  /// A drop keeps the pipe silent until its head is stored.
+  /// A drop suppresses the pipe's notifications until its head is stored.
   void PacketDropped(Pipe& pipe) { SetStatus(pipe); }
 
-  /// The trigger of an rx_head store is served at once, ahead of every packet still
-  /// to come; behind a stalled port triggers fill their queue and then are lost.
+  /// Handles an rx_head store at once, before all later packets. While the port is stalled,
+  /// triggers fill their queue; further ones are lost.
   void HeadStored(uint32_t id);
 
  private:
-  /// In per-packet mode no packet looks at the bit: it stays clear.
+  /// Packets ignore the bit in per-packet mode, where it stays clear.
   void SetStatus(Pipe& pipe) { pipe.status = !per_packet_; }
   [[gnu::noinline]] void NotifyPacket(uint32_t id, Pipe& pipe, NotificationBuffer& nb);
   void ServeHeadTrigger(uint32_t id);
@@ -46,7 +46,8 @@ class Notifier {
   WritePort& port_;
   Tally& tally_;
   const bool per_packet_;
-  uint32_t triggers_waiting_ = 0;  ///< Only a stalled port leaves any waiting, for ever.
+  uint32_t triggers_waiting_ =
+      0;  ///< Greater than 0 only while the port is stalled, which is permanent.
 };
 
 }  // namespace sluice::device::enso

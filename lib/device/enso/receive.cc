@@ -15,12 +15,12 @@ namespace {
 
 constexpr uint32_t kMaxRxBytes = kMaxRxFlits * kFlitBytes;
 
-/// Of a frame's length: a whole header, and no more than the NIC receives.
+/// Returns whether the frame has a whole header and is not longer than the NIC accepts.
 bool IsPlain(uint32_t length) {
   return length - Steering::kHeaderBytes <= kMaxRxBytes - Steering::kHeaderBytes;
 }
 
-/// IsPlain of all. The lengths of eight frames are compared at once.
+/// Returns IsPlain of all frames. Compares eight lengths at once.
 bool AllPlain(std::span<const WireFrame> frames) {
   using Words [[gnu::vector_size(32)]] = uint32_t;  // Two frames, each with its length in word 2.
   static_assert(2 * sizeof(WireFrame) == sizeof(Words) && offsetof(WireFrame, length) == 8);
@@ -69,7 +69,7 @@ uint32_t Receiver::Receive(std::span<const WireFrame> frames, bool pause) {
 uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause, bool stamped,
                                 bool all_plain) {
   const uint32_t count = static_cast<uint32_t>(frames.size());
-  uint32_t plain = count;  // So many of the first frames.
+  uint32_t plain = count;  // Number of leading frames that are plain.
   if (all_plain) [[likely]] {
     parts_.steering.Targets(frames, targets_.data());
   } else {
@@ -96,8 +96,9 @@ uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause, b
   return i;
 }
 
-// The hot loop: frames `i` … `end` - 1 of the burst, up to one that the limit of its pipe does not
-// answer. What it needs of the parts stands in locals: the copies may alias anything.
+// The hot loop: writes frames `i` … `end` - 1 of the burst and stops at the first one that exceeds
+// its pipe's limit. State is in local variables, because the compiler must assume that the copies
+// alias the members.
 inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32_t end,
                                      uint64_t& bytes) {
   Pipe* const pipes = &parts_.registers.pipe(0);
@@ -117,7 +118,7 @@ inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32
   return i;
 }
 
-// Returns how many of the first frames are plain: neither stamped nor odd in their length.
+// Returns how many leading frames are plain: not timestamped and of plain length.
 uint32_t Receiver::SteerUncommon(std::span<const WireFrame> frames, bool stamped) {
   uint32_t plain = 0;
   for (uint32_t i = 0; i < frames.size(); ++i) {
@@ -127,7 +128,7 @@ uint32_t Receiver::SteerUncommon(std::span<const WireFrame> frames, bool stamped
   return plain;
 }
 
-// Frames whose header is not whole, or is rewritten before it is parsed.
+// Steers a frame whose header is incomplete or is rewritten before it is parsed.
 uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
   if (frame.length == 0) return kEmpty;
   if (frame.length > kMaxRxBytes) return kOversize;
@@ -139,9 +140,8 @@ uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
   return parts_.steering.Target(flit, frame.length);
 }
 
-// Whatever the pipe's limit does not answer: frames without a pipe, a pipe that may not be
-// written or whose next frame is notified, a frame that wraps or is stamped, a ring of which
-// only parts may be reachable.
+// Handles the frames that exceed their pipe's limit: no pipe, a disabled pipe, a pending
+// notification, a frame that wraps or is timestamped, or a ring that is only partly reachable.
 Receiver::Outcome Receiver::ReceiveUncommon(uint32_t target, const WireFrame& frame, bool pause,
                                             bool stamped) {
   if (target >= kMaxPipes) {
@@ -222,12 +222,12 @@ void Receiver::Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
     return;
   }
   ++parts_.tally[pipe.rx_mem == 0 ? Event::kRxPipeDisabled : Event::kRxNbDisabled];
-  // The engine skips only the first flit of what it may not write.
+  // The engine skips only the first flit of a frame that it may not write.
   if (flits > 1) parts_.port.Wedge();
 }
 
-// Behind a wedge the MAC goes on filling packet buffers, then drops; nothing presses
-// back. Tails and status bits follow as if the frames were written.
+// During a wedge, the MAC fills the packet buffers, then drops without back pressure. Tails
+// and status bits advance as if the frames were written.
 void Receiver::HoldForEver(std::span<const WireFrame> frames) {
   for (const WireFrame& frame : frames) {
     if (!parts_.port.Hold()) {

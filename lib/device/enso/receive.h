@@ -19,7 +19,7 @@
 
 namespace sluice::device::enso {
 
-/// The parts of the NIC that receiving involves; all outlive the Receiver.
+/// The parts of the NIC that the Receiver uses; all outlive it.
 struct ReceiveParts {
   const bar::DmaSpace& dma;
   RegisterFile& registers;
@@ -39,9 +39,9 @@ class Receiver {
   uint32_t Receive(std::span<const WireFrame> frames, bool pause);
 
  private:
-  /// Frames that are steered before the first of them is delivered.
+  /// Number of frames that are steered before the first of them is delivered.
   static constexpr uint32_t kBurst = 32;
-  /// Instead of a pipe: the frame is dropped before it is steered.
+  /// Values used in place of a pipe: the frame is dropped before steering.
   static constexpr uint32_t kEmpty = Steering::kNoPipe + 1;
   static constexpr uint32_t kOversize = Steering::kNoPipe + 2;
   static_assert(kOversize < regs::enso::kMaxPipes + RegisterFile::kNoPipes);
@@ -59,11 +59,12 @@ class Receiver {
   void WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t flits);
   void RewriteStamp(const Pipe& pipe);
   uint8_t* FlitAddress(const Pipe& pipe, uint32_t index) const;
-  /// Tells remote memory of a flit that was written.
+  /// Reports a written flit to remote memory.
   void Tell(const uint8_t* flit);
   void DropUnsteered(uint32_t target);
   void Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits);
-  /// A frame of one flit advances the tail of a pipe whose notification buffer is off.
+  /// Returns whether the pipe accepts the frame. A frame of one flit advances the pipe's tail even
+  /// if its notification buffer is disabled.
   static bool Enabled(const Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
     return pipe.rx_mem != 0 && (nb.rx_mem != 0 || flits == 1);
   }

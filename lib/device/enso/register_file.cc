@@ -33,7 +33,7 @@ SideEffect RegisterFile::Write(uint32_t offset, uint32_t bytes, uint64_t value) 
   }
   SideEffect effect;
   if (offset >= kBar2Bytes || bytes > sizeof(value)) return effect;
-  // Only registers whose four bytes all lie in the store.
+  // Only registers whose four bytes are all in the store are written.
   for (uint32_t reg = (offset + 3) & ~3u; reg + 4 <= offset + bytes; reg += 4) {
     const SideEffect next = Store(reg, static_cast<uint32_t>(value >> (8 * (reg - offset))));
     if (next.kind != SideEffect::Kind::kNone) effect = next;
@@ -150,14 +150,14 @@ void RegisterFile::FindRings() {
   ForgetLimits();
 }
 
-// Short of the ring's end: rx_tail does not wrap on its way.
+// The limit is before the ring's end, so that rx_tail does not wrap in the hot loop.
 void RegisterFile::UpdateLimit(Pipe& pipe) const {
   const bool plain = pipe.status && pipe.ring != nullptr && pipe.rx_tail <= pipe_mask_ &&
                      nbs_[pipe.rx_mem & kPipeNbMask].rx_mem != 0;
   pipe.limit = plain ? std::min(pipe.rx_tail + FreeFlits(pipe), pipe_mask_) : 0;
 }
 
-// Every pipe's limit is looked up anew by its next frame.
+// Clears all limits; the next frame of each pipe computes its limit again.
 void RegisterFile::ForgetLimits() {
   for (Pipe& pipe : pipes_) pipe.limit = 0;
 }

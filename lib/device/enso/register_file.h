@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BAR 2 of the Ensō NIC: a page of registers per pipe and per notification
-// buffer (docs/enso-hardware.md, "Identity and registers"). The registers are the NIC's
-// state itself: what either side stored last is what reads return and what the paths use.
+// BAR 2 of the Ensō NIC: a page of registers per pipe and per notification buffer
+// (docs/enso-hardware.md, "Identity and registers"). The registers are the NIC's only copy of this
+// state: host and NIC both write them, and reads return the last value written by either.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace sluice::device::enso {
 
-/// One pipe. Pointers count flits and are masked on use: the host may store
-/// anything. Half a cache line, so that the receive path touches one.
+/// One pipe. Pointers count flits and are masked on use, because the host may store any value. The
+/// size is half a cache line, so that the receive path accesses only one line.
 struct alignas(32) Pipe {
   uint32_t rx_tail = 0;
   uint32_t rx_head = 0;
   uint64_t rx_mem = 0;  ///< Base | notification buffer; 0 = disabled.
-  /// Host memory of the whole ring; null if disabled, remote, or no one range holds it.
+  /// Host memory of the whole ring; null if disabled, remote, or not in a single mapped range.
   uint8_t* ring = nullptr;
-  /// Where rx_tail may go with no look at any other state but whether frames are stamped: the flits
-  /// up to here are free, in one piece, reachable, and taking them notifies nobody. 0: nowhere.
-  /// While it is not 0, rx_tail is masked.
+  /// End of the flits that the hot loop may fill by advancing rx_tail without checking other state
+  /// except timestamping: they are free, contiguous and reachable, and need no notification. 0
+  /// disables the hot loop. While it is not 0, rx_tail is masked.
   uint32_t limit = 0;
   bool status = false;  ///< The reactive status bit: a notification is outstanding.
 };
@@ -37,13 +37,14 @@ struct alignas(64) NotificationBuffer {
   uint32_t tx_tail = 0;
   uint32_t tx_head = 0;
   uint64_t tx_mem = 0;
-  uint8_t* rx_ring = nullptr;  ///< Host memory of nb_entries slots; null if no one range holds it.
+  uint8_t* rx_ring =
+      nullptr;  ///< Host memory of nb_entries slots; null if not in a single mapped range.
   uint8_t* tx_ring = nullptr;
   bool fetch_pending = false;  ///< A tx_tail store waits for its descriptor fetch.
 };
 static_assert(sizeof(NotificationBuffer) == 64);
 
-/// What a store asks the NIC to do once its registers are updated.
+/// Action that the NIC must perform after a store updated its registers.
 struct SideEffect {
   enum class Kind : uint8_t { kNone, kHeadTrigger, kDescriptorFetch };
   Kind kind = Kind::kNone;
@@ -57,25 +58,26 @@ class RegisterFile {
   /// Sizes are powers of two.
   RegisterFile(const bar::DmaSpace& dma, uint32_t pipe_flits, uint32_t nb_entries);
 
-  /// See EnsoNic::WriteRegister. At most one side effect can come of a store:
-  /// no two neighbouring registers have one.
+  /// See EnsoNic::WriteRegister. A store has at most one side effect, because no two adjacent
+  /// registers have one.
   SideEffect Write(uint32_t offset, uint32_t bytes, uint64_t value);
   uint64_t Read(uint32_t offset, uint32_t bytes) const;
-  /// Memory was taken away: looks for every ring anew.
+  /// Translates the address of every ring again, after the host removed memory.
   void FindRings();
 
-  /// Pipe kMaxPipes and those behind it, kNoPipes of them, stand for none: they go nowhere.
+  /// The kNoPipes pipes from kMaxPipes on are placeholders for frames without a pipe.
   static constexpr uint32_t kNoPipes = 3;
   Pipe& pipe(uint32_t id) { return pipes_[id]; }
   NotificationBuffer& nb(uint32_t id) { return nbs_[id]; }
   NotificationBuffer& nb_of(const Pipe& pipe) {
     return nbs_[pipe.rx_mem & regs::enso::kPipeNbMask];
   }
-  /// Free flits of a pipe. One always stays free: equal pointers mean empty.
+  /// Returns the number of free flits of a pipe. One flit always stays free, because equal pointers
+  /// mean empty.
   uint32_t FreeFlits(const Pipe& pipe) const {
     return (pipe.rx_head - pipe.rx_tail - 1) & pipe_mask_;
   }
-  /// Sets the limit of a pipe whose status or pointers changed.
+  /// Updates the limit of a pipe whose status or pointers changed.
   void UpdateLimit(Pipe& pipe) const;
   uint32_t pipe_mask() const { return pipe_mask_; }
   uint32_t nb_mask() const { return nb_mask_; }
@@ -85,9 +87,9 @@ class RegisterFile {
   SideEffect StorePipe(uint32_t id, uint32_t reg, uint32_t value);
   SideEffect StoreNb(uint32_t id, uint32_t reg, uint32_t value);
   uint32_t Load(uint32_t offset) const;
-  /// A ring lies elsewhere now.
+  /// Called when a ring's address changes: data of remote memory is read again.
   void ForgetRemote() const;
-  /// A ring of which every byte can be read and written at any time; null if there is none.
+  /// Returns a ring whose bytes can all be read and written at any time, or null.
   uint8_t* FindRing(uint64_t bus, uint64_t bytes) const;
   void FindRing(Pipe& pipe) const;
   void FindRings(NotificationBuffer& nb) const;

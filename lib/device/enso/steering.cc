@@ -15,7 +15,7 @@ using packet::LoadBe32;
 using regs::enso::FlowHash;
 using regs::enso::kMaxPipes;
 
-// Of a frame's first kHeaderBytes. A frame that asks for a connection has kSynBit.
+// Byte offsets in a frame's first kHeaderBytes. A connection request has kSynBit set.
 constexpr uint32_t kProtocolAt = 23, kAddressesAt = 26, kPortsAt = 34, kTcpFlagsAt = 47;
 constexpr uint32_t kSynBit = 2, kTcp = 6, kUdp = 17;
 
@@ -33,8 +33,7 @@ FlowKey KeyOf(const uint8_t* header) {
   return key;
 }
 
-/// Sixteen bytes of a frame: protocol, source address, destination address and ports, each in a
-/// word of its own.
+/// Sixteen bytes of a frame: protocol, source address, destination address and ports, one per word.
 using Row [[gnu::vector_size(16)]] = uint32_t;
 constexpr uint32_t kRowAt = 22;
 static_assert(kRowAt + 1 == kProtocolAt && kRowAt + 4 == kAddressesAt &&
@@ -42,7 +41,7 @@ static_assert(kRowAt + 1 == kProtocolAt && kRowAt + 4 == kAddressesAt &&
 /// One word of each of eight frames.
 using Lanes [[gnu::vector_size(32)]] = uint32_t;
 
-/// The keys of eight frames, in host order. Ports as FlowHash takes them.
+/// The keys of eight frames, in host order. Ports have the format of FlowHash.
 struct Keys {
   Lanes src_ip, dst_ip, ports;
 
@@ -62,9 +61,9 @@ Lanes Swapped(Lanes words) {
                               19, 18, 17, 16, 23, 22, 21, 20, 27, 26, 25, 24, 31, 30, 29, 28));
 }
 
-/// KeyOf, of eight frames.
+/// Computes KeyOf for eight frames.
 Keys KeysOf(const WireFrame* frames) {
-  // Rows to columns, in two halves of four frames.
+  // Transposes rows to columns, in two halves of four frames.
   const auto both = [frames](uint32_t i) {
     const auto low = Load<Row>(frames[i].data + kRowAt);
     const auto high = Load<Row>(frames[i + 4].data + kRowAt);
@@ -80,7 +79,7 @@ Keys KeysOf(const WireFrame* frames) {
   const Lanes dst_ip = __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 4, 5, 12, 13);
   const Lanes ports = __builtin_shufflevector(high01, high23, 2, 3, 10, 11, 6, 7, 14, 15);
 
-  // A word that ends with the flags.
+  // Loads the word whose last byte is the TCP flags.
   const auto flags = [frames](uint32_t i) {
     return Load<uint32_t>(frames[i].data + kTcpFlagsAt - 3);
   };
@@ -90,7 +89,7 @@ Keys KeysOf(const WireFrame* frames) {
   const auto is_tcp = reinterpret_cast<Lanes>(protocol == kTcp);
   const auto is_udp = reinterpret_cast<Lanes>(protocol == kUdp);
   const Lanes all = is_tcp & reinterpret_cast<Lanes>((tcp_flags & (kSynBit << 24)) == 0u);
-  // The source port comes first.
+  // The source port is the first half of the word.
   return {Swapped(src_ip & all), Swapped(dst_ip),
           Swapped(ports & (all | ((is_tcp | is_udp) & 0xffff'0000u)))};
 }
@@ -131,7 +130,7 @@ void Steering::Targets(std::span<const WireFrame> frames, uint32_t* pipes) {
   for (; i < count; ++i) pipes[i] = Target(frames[i].data, frames[i].length);
 }
 
-// The hot loop. Whole lanes: `count` is a multiple of kLanes.
+// The hot loop. `count` is a multiple of kLanes.
 void Steering::SteerByHash(const WireFrame* frames, uint32_t count, uint32_t* pipes) const {
   const uint32_t mask = fallback_mask_ % kMaxPipes;
   for (uint32_t i = 0; i < count; i += kLanes) {

@@ -10,7 +10,7 @@ using namespace regs::enso;
 uint32_t Transmitter::Transmit(FrameSink& sink, uint32_t budget) {
   const uint64_t start = parts_.framer.frames();
   const uint64_t until = start + budget;
-  // Slots without frames (configuration, faults) must not hold the caller for long.
+  // Slots without frames (configuration, faults) must not delay the caller for long.
   uint32_t slots_left = budget + kTxFetchMax;
   bool idle = false;
   if (!halted_) parts_.fetcher.FetchAhead();
@@ -33,7 +33,7 @@ uint32_t Transmitter::Transmit(FrameSink& sink, uint32_t budget) {
   return static_cast<uint32_t>(parts_.framer.frames() - start);
 }
 
-// Moves as much of the front slot as framer and rate limiter let pass.
+// Reads as much of the front slot as framer and rate limiter accept.
 Transmitter::Progress Transmitter::Advance(const Descriptor& slot, uint64_t until,
                                            FrameSink& sink) {
   if (slot.config) return Progress::kSlotDone;
@@ -56,7 +56,7 @@ Transmitter::Progress Transmitter::Advance(const Descriptor& slot, uint64_t unti
   if (passing == 0) return Progress::kHeld;
   const uint8_t* const data = slot.data + offset_;
   const uint32_t bytes = length - offset_;
-  // The last lines of a slot ask for those of the next one.
+  // While the last lines of a slot are read, lines of the next slot are prefetched.
   uint32_t flits = Flits(bytes);
   uintptr_t ahead = kFlitsAhead * kFlitBytes;
   if (flits > kFlitsAhead) {
@@ -72,8 +72,8 @@ Transmitter::Progress Transmitter::Advance(const Descriptor& slot, uint64_t unti
   return offset_ == length ? Progress::kSlotDone : Progress::kMoreToRead;
 }
 
-// Overwrites the slot. Within a run of one buffer's slots the hardware counts on
-// from its previous completion and never looks at the real index.
+// Overwrites the slot with its completion. For consecutive slots of the same buffer, the hardware
+// increments the index of its previous completion and ignores the slot's real index.
 void Transmitter::Complete(const Descriptor& slot) {
   const NotificationBuffer& nb = parts_.registers.nb(slot.nb);
   last_slot_ = slot.nb == last_nb_ ? (last_slot_ + 1) & parts_.registers.nb_mask() : slot.slot;

@@ -16,7 +16,7 @@
 
 namespace sluice::device::enso {
 
-/// The parts of the NIC that transmitting involves; all outlive the Transmitter.
+/// The parts of the NIC that the Transmitter uses; all outlive it.
 struct TransmitParts {
   RegisterFile& registers;
   DescriptorFetcher& fetcher;
@@ -36,8 +36,9 @@ class Transmitter {
 
  private:
   static constexpr uint32_t kNoNb = regs::enso::kMaxNotificationBuffers;
-  /// Lines between the one that is read and the one that is asked for. Of a large frame software
-  /// has written to the first lines alone: they take as long as many of the others.
+  /// Distance in lines between the line that is read and the one that is prefetched. The first
+  /// lines of a large frame, which software has just written, are slow to fetch; the distance must
+  /// cover them.
   static constexpr uint32_t kFlitsAhead = 128;
 
   enum class Progress : uint8_t { kSlotDone, kMoreToRead, kHeld };
@@ -46,10 +47,10 @@ class Transmitter {
   void Complete(const Descriptor& slot);
 
   TransmitParts parts_;
-  uint32_t offset_ = 0;  ///< Bytes of the front slot's transfer that have been read.
+  uint32_t offset_ = 0;  ///< Bytes of the front slot's data that have been read.
   uint32_t last_nb_ = kNoNb;
   uint32_t last_slot_ = 0;  ///< Slot of the last completion.
-  bool halted_ = false;     ///< A zero length or an endless frame: nothing moves again.
+  bool halted_ = false;     ///< A zero length or an oversize frame stopped transmission forever.
 };
 
 }  // namespace sluice::device::enso

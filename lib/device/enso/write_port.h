@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one port through which notifications and completions reach host memory. A
-// frame of several flits that hits a disabled pipe wedges it (docs/enso-hardware.md, "Traps"):
-// then neither leaves the NIC again. What stands before the port, the managers of tails and
-// status bits, goes on until all packet buffers hold frames that cannot leave.
+// The port through which notifications and completions are written to host memory. A frame of
+// several flits for a disabled pipe wedges it (docs/enso-hardware.md, "Traps"): then no
+// notification or completion leaves the NIC again. The managers of tails and status bits, which
+// precede the port, continue until all packet buffers hold frames that cannot leave.
 #pragma once
 
 #include <atomic>
@@ -24,31 +24,31 @@ class WritePort {
     wedged_ = silent_ = true;
     tally_[Event::kWedged] = 1;
   }
-  /// A NIC that is not its bus's master emits no writes.
+  /// A NIC without bus mastering emits no writes.
   void SetMastering(bool on) { silent_ = wedged_ || !on; }
-  /// What is written reaches nobody.
+  /// Returns whether writes are discarded.
   bool silent() const { return silent_; }
 
-  /// One more frame waits behind the wedge; false if no packet buffer is free.
+  /// Holds one more frame during a wedge. Returns false if no packet buffer is free.
   bool Hold() {
     if (stalled()) return false;
     ++held_;
     ++tally_[Event::kRxStuck];
     return true;
   }
-  /// Not even tails advance any more.
+  /// Returns whether all packet buffers are held, so that tails stop too.
   bool stalled() const { return held_ == regs::enso::kPacketBuffers; }
 
-  /// Writes all 64 bytes of slot `index` of a ring at bus address `bus`, `ring` in
-  /// this process (null if the ring as a whole is not reachable). The signal word
-  /// comes last with release order: who sees it sees all that was written before.
+  /// Writes all 64 bytes of slot `index` of a ring. `bus` is the ring's bus address, `ring` its
+  /// address in this process (null if the ring is not reachable as a whole). The signal word is
+  /// stored last with release order, after all earlier writes.
   void WriteSlot(uint8_t* ring, uint64_t bus, uint32_t index, uint64_t signal, uint64_t word1,
                  uint64_t word2) {
     if (silent_) return;
     const uint64_t offset = uint64_t{index} * regs::enso::kFlitBytes;
     uint8_t* slot =
         ring != nullptr ? ring + offset : dma_.Translate(bus + offset, regs::enso::kFlitBytes);
-    // A ring must be 64-byte aligned; what can not hold a word is not a slot.
+    // Rings must be 64-byte aligned. A slot that is not 8-byte aligned is a fault.
     const bool aligned = reinterpret_cast<uintptr_t>(slot) % alignof(uint64_t) == 0;
     if (slot == nullptr || !aligned) [[unlikely]] {
       ++tally_[Event::kDmaFaults];
@@ -67,8 +67,8 @@ class WritePort {
   const bar::DmaSpace& dma_;
   Tally& tally_;
   bool wedged_ = false;
-  bool silent_ = false;  ///< Whenever wedged_ is.
-  uint32_t held_ = 0;    ///< Packet buffers taken for ever.
+  bool silent_ = false;  ///< Always true if wedged_ is.
+  uint32_t held_ = 0;    ///< Packet buffers that are held forever.
 };
 
 }  // namespace sluice::device::enso
