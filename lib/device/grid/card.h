@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // State that all models on a card share, in the card's memory, and the lines of host memory through
-// which the host's process controls it. The host fills these structures while no block runs; then
-// the blocks own them.
+// which the host's process controls it. The host writes these structures while no block runs;
+// afterwards the blocks own them.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace sluice::device::grid {
 
-/// Requests of the host, in host memory. The register block reads the first quad.
+/// Requests of the host, in host memory. The register block reads the first quad (16 bytes).
 struct alignas(64) Control {
-  uint32_t stop = 0;       ///< 1: all blocks end after their present turn.
+  uint32_t stop = 0;       ///< 1: all blocks end after their current turn.
   uint32_t wire_on = 0;    ///< 1: the wire's source sends.
-  uint32_t request = 0;    ///< A report is written when this differs from Report::served.
+  uint32_t request = 0;    ///< The card writes a report when this differs from Report::served.
   uint32_t heartbeat = 0;  ///< Grows while the host lives; see kHostTimeoutNs.
 };
 /// A card stops if its host's heartbeat does not change for this long.
 inline constexpr uint64_t kHostTimeoutNs = 5'000'000'000;
 
-/// Counters of the wire (emulator/wire.h, WireTotals).
+/// Indices of the wire's counters (emulator/wire.h, WireTotals).
 enum class WireEvent : uint32_t {
   kOffered,
   kReturned,
@@ -40,29 +40,29 @@ enum class WireEvent : uint32_t {
 };
 inline constexpr uint32_t kWireEvents = static_cast<uint32_t>(WireEvent::kCount);
 
-/// Bytes that crossed the link, by kind. Headers of the bus are not counted.
+/// Bytes that crossed the link, by kind, without headers of the bus.
 enum class Crossing : uint32_t {
   kPayloadToHost,
   kPayloadFromHost,
-  kNotifications,  ///< To the host: notifications of pipes, completions of rings.
-  kDescriptors,    ///< From the host.
+  kNotifications,  ///< Notifications of pipes and completions of rings, to the host.
+  kDescriptors,    ///< Slots and descriptors, from the host.
   kRegisters,      ///< Register accesses that the card reads from the host's posted-write queues.
   kCount,
 };
 inline constexpr uint32_t kCrossings = static_cast<uint32_t>(Crossing::kCount);
 
-/// Phases of the blocks' turns. The card counts the cycles of each.
+/// Phases of the blocks' turns. The card counts the cycles spent in each.
 enum class Phase : uint32_t {
   kReceiveSteer,
-  kReceiveReserve,  ///< From here on in the order of the batches, up to where room is reserved.
+  kReceiveReserve,  ///< Batches run in order from here to the reservation of room.
   kReceiveCopy,
-  kReceivePublish,  ///< In the order of the batches.
-  kSendSlots,       ///< Slots or descriptors are read.
+  kReceivePublish,  ///< Batches run in order.
+  kSendSlots,       ///< Reads slots or descriptors.
   kSendBytes,
   kSendCut,
   kSendCheck,
   kSendComplete,
-  kElapsed,  ///< All cycles of the register block since it began.
+  kElapsed,  ///< All cycles of the register block since its start.
   kCount,
 };
 inline constexpr uint32_t kPhases = static_cast<uint32_t>(Phase::kCount);
@@ -87,12 +87,12 @@ static_assert(LatencyBucket(LatencyOf(100)) == 100 && LatencyBucket(LatencyOf(16
 
 inline constexpr uint32_t kMaxModelEvents = 64;
 
-/// All counters: 64-bit words only, so that they can be copied word by word.
+/// All counters. Contains only 64-bit words, so that it can be copied word by word.
 struct Counters {
-  uint64_t model[kMaxModelEvents];  ///< By the model's own enumeration.
+  uint64_t model[kMaxModelEvents];  ///< Indexed by the model's enumeration.
   uint64_t wire[kWireEvents];
   uint64_t crossings[kCrossings];
-  uint64_t phases[kPhases];  ///< Cycles, of all blocks together.
+  uint64_t phases[kPhases];  ///< Cycles, summed over all blocks.
   uint64_t latency[kLatencyBuckets];
 
   uint64_t& operator[](Phase phase) { return phases[static_cast<uint32_t>(phase)]; }
@@ -101,27 +101,27 @@ struct Counters {
 };
 inline constexpr uint32_t kCounterWords = sizeof(Counters) / sizeof(uint64_t);
 
-/// Answers of the card, in host memory.
+/// Responses of the card, in host memory.
 struct alignas(64) Report {
   uint32_t served = 0;  ///< The request that `counters` answers; stored last.
   alignas(64) Counters counters{};
 };
 
-/// One range of bus addresses and where the card reaches it.
+/// One range of bus addresses and its address on the card.
 struct DmaRange {
   uint64_t bus;
   uint64_t bytes;
   uint64_t at;
 };
 
-/// All ranges that the card may reach, sorted by bus address, without overlaps.
+/// All ranges that the card may access, sorted by bus address, without overlaps.
 struct DmaTable {
   static constexpr uint32_t kMaxRanges = 10240;
 
   uint32_t count = 0;
   DmaRange ranges[kMaxRanges];
 
-  /// Returns where the card reaches [bus, bus + bytes), or null if no single range holds it.
+  /// Returns the card's address of [bus, bus + bytes), or null if no single range contains it.
   uint8_t* Translate(uint64_t bus, uint64_t bytes) const {
     uint32_t first = 0, last = count;  // The range is among [first, last).
     while (first < last) {
@@ -141,24 +141,24 @@ struct DmaTable {
   }
 };
 
-/// Where the parts of a bar::PostedQueue lie in it, in bytes (bar/posted_queue.h).
+/// Offsets of the parts of a bar::PostedQueue in bytes (bar/posted_queue.h).
 struct QueueLayout {
-  uint32_t lanes;  ///< Of the first lane.
+  uint32_t lanes;  ///< Offset of the first lane.
   uint32_t lane_bytes;
   uint32_t depth;                                       ///< Entries of a lane.
-  uint32_t entries, head, reply_sequence, reply_value;  ///< In a lane.
+  uint32_t entries, head, reply_sequence, reply_value;  ///< Offsets in a lane.
 };
 
 inline constexpr uint32_t kLanes = 64;
 
-/// Turns that a block takes between two checks of Card::stopping.
+/// Number of turns that a block runs between two checks of Card::stopping.
 inline constexpr uint32_t kTurnsBetweenLooks = 16;
 
 /// State that the models share.
 struct Card {
   Control* control = nullptr;
   Report* report = nullptr;
-  uint8_t* queue = nullptr;  ///< Null: there is no host.
+  uint8_t* queue = nullptr;  ///< Null if no host is attached.
   QueueLayout layout{};
   uint64_t address = 0;  ///< Permanent MAC address, first octet lowest.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The blocks of the Ensō NIC on a card: one for registers, some that receive, some that send.
+// The blocks of the Ensō NIC on a card: one serves the registers, the others receive or send.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const
   });
 }
 
-/// Takes one turn of block `block`. Called by all its threads, again and again.
+/// Runs one turn of block `block`. Called repeatedly by all its threads.
 [[gnu::always_inline]] inline void TakeTurn(EnsoCard& card, const Roles& roles, uint32_t block,
                                             const Team& team, EnsoMemory& memory) {
   if (block == 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The second half of the transmit path of the Ensō NIC on a card: a block cuts chunks of a buffer's
-// byte stream into frames, and checks them. Each buffer's bytes are a stream of their own here: a
-// frame that begins in one buffer does not go on in another.
+// The second half of the Ensō NIC's transmit path on a card: a block cuts chunks of a buffer's byte
+// stream into frames and checks them. Unlike in hardware, each buffer has a separate stream: a
+// frame that begins in one buffer does not continue in another.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct EnsoFrameMemory {
   static constexpr uint32_t kFlits = kChunkFlits + regs::enso::kMaxTxFrameFlits;
 
   WireShape shape;
-  uint32_t next;             ///< Where the next look at the buffers begins.
-  const uint8_t* stream;     ///< What this turn works on: what was held, and the chunk behind it.
-  uint32_t total;            ///< Flits of it.
-  uint16_t lengths[kFlits];  ///< Bytes of the frame if one begins at this flit.
-  uint16_t jumps[kFlits];    ///< Where the 2^n-th frame from here begins.
+  uint32_t next;             ///< Index at which the next search of the buffers begins.
+  const uint8_t* stream;     ///< Input of this turn: the held flits followed by the chunk.
+  uint32_t total;            ///< Flits of the input.
+  uint16_t lengths[kFlits];  ///< Frame length in bytes if a frame begins at this flit.
+  uint16_t jumps[kFlits];    ///< First flit of the 2^n-th frame after this one.
   uint16_t firsts[kFlits];   ///< First flit of each frame.
   uint8_t begins[kFlits];    ///< 1: a frame begins here.
-  uint32_t orders[kFlits];   ///< Of each frame; see CheckTag.
+  uint32_t orders[kFlits];   ///< Number of each frame; see CheckTag.
   uint32_t scratch[kFlits];
 };
 
@@ -34,8 +34,8 @@ class EnsoFramer {
   EnsoFramer(EnsoCard& card, const Team& team, EnsoFrameMemory& memory)
       : card_(card), wire_(card.wire), shape_(memory.shape), team_(team), memory_(memory) {}
 
-  /// Checks the next chunk, of a buffer of block `block` among `blocks`. Returns false if there is
-  /// none.
+  /// Checks the next chunk of a buffer of block `block` among `blocks`. Returns false if no chunk
+  /// is ready.
   bool Turn(uint32_t block, uint32_t blocks) {
     const auto found = static_cast<uint32_t>(team_.Agree([&] { return Find(block, blocks); }));
     if (found == 0) return false;
@@ -47,7 +47,8 @@ class EnsoFramer {
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
   static constexpr uint32_t kMostFlits = regs::enso::kMaxTxFrameFlits;
 
-  /// Returns the number of a buffer that has a chunk, plus 1, or 0 if there is none. One thread.
+  /// Returns the number of a buffer that has a chunk, plus 1, or 0 if none has. Called by one
+  /// thread.
   uint32_t Find(uint32_t block, uint32_t blocks) {
     if (Load(&card_.halted) != 0) return 0;
     const uint32_t listed = Load(&card_.listed);
@@ -96,8 +97,9 @@ class EnsoFramer {
 
   uint32_t SpanAt(uint32_t flit) const { return regs::enso::Flits(memory_.lengths[flit]); }
 
-  /// Finds where frames begin and returns the number of whole frames. For each flit it is known
-  /// where the next frame would begin if one began there; each step doubles that distance.
+  /// Finds the beginnings of frames and returns the number of whole frames. For each flit, `jumps`
+  /// holds the beginning of the next frame if a frame began there. Each step doubles the number of
+  /// frames that a jump spans.
   uint32_t CutFrames(const EnsoChunk& chunk) {
     const uint64_t longer = team_.Sum(total_, [&](uint32_t i) -> uint64_t {
       memory_.lengths[i] = i < held_ ? LengthOf(LoadPlain(stream_ + i * kFlitBytes + sizeof(Quad)))
@@ -116,7 +118,7 @@ class EnsoFramer {
     for (uint32_t step = 1; step < total_; step *= 2) Double();
     team_.ForEach(total_, [&](uint32_t i) { memory_.scratch[i] = IsWhole(i) ? 1 : 0; });
     const uint32_t frames = team_.ScanExclusive(memory_.scratch, total_);
-    // The last frame that begins may not be whole.
+    // The last frame may be incomplete.
     rest_ = static_cast<uint32_t>(team_.Sum(total_, [&](uint32_t i) -> uint64_t {
       if (IsWhole(i)) memory_.firsts[memory_.scratch[i]] = static_cast<uint16_t>(i);
       return memory_.begins[i] != 0 && !IsWhole(i) ? total_ - i : 0;
@@ -137,7 +139,7 @@ class EnsoFramer {
     team_.ForEach(total_, [&](uint32_t i) { memory_.jumps[i] = memory_.firsts[i]; });
   }
 
-  /// Copies the beginning of a frame that is not whole to the place before the next chunk's bytes.
+  /// Copies the beginning of an incomplete frame to the space before the next chunk's bytes.
   void KeepRest(EnsoChunk& next) {
     if (rest_ == 0 || rest_ > kMostFlits) return;
     const uint8_t* const from = stream_ + uint64_t{total_ - rest_} * kFlitBytes;
@@ -157,7 +159,7 @@ class EnsoFramer {
   void Check(uint32_t frames) {
     const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
     const uint64_t now = team_.Agree([] { return NowNs(); });
-    // Counts of known and of late frames, and bytes above them.
+    // Packs three sums into one word: recognised frames, late frames, and bytes in the upper half.
     constexpr uint32_t kLateBit = 16, kBytesBit = 32;
     const uint64_t sums = team_.Sum(frames, [&](uint32_t i) -> uint64_t {
       const Returned frame = Frame(i);
@@ -189,9 +191,9 @@ class EnsoFramer {
   const Team& team_;
   EnsoFrameMemory& memory_;
   const uint8_t* stream_ = nullptr;
-  uint32_t held_ = 0;   ///< Flits at its beginning that the last turn kept.
-  uint32_t total_ = 0;  ///< Flits of this turn, with those held.
-  uint32_t rest_ = 0;   ///< Flits at its end of a frame that is not whole.
+  uint32_t held_ = 0;   ///< Flits at the beginning that the previous turn held back.
+  uint32_t total_ = 0;  ///< Flits of this turn, including the held ones.
+  uint32_t rest_ = 0;   ///< Flits of an incomplete frame at the end.
 };
 
 }  // namespace sluice::device::grid

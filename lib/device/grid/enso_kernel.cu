@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <string_view>
 
-// Everything from here on is code of the card.
+// The includes below are compiled for the card.
 #pragma clang force_cuda_host_device begin
 #include "device/grid/enso_blocks.h"
 #pragma clang force_cuda_host_device end
 
-/// Of the size that the launch gives: sizeof(EnsoMemory).
+/// The launch sets the size: sizeof(EnsoMemory).
 extern __attribute__((shared)) unsigned char sluice_shared[];
 
 extern "C" __attribute__((global)) __attribute__((launch_bounds(1024, 1))) void sluice_enso(

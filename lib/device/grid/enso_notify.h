@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reactive notifications (docs/enso-hardware.md, "Receiving") where receive blocks and the register
-// block decide at the same time. A batch takes the place of a packet: its last byte is written
-// before the tail is stored, the tail before the status is looked at, and a head store that clears
-// the status looks at the tail once more. So one of the two sees the other.
+// block act concurrently. A batch is handled like one packet: all its bytes are written before the
+// tail is stored, and the tail is stored before the status is read. A head store clears the status
+// and then reads the tail again. Therefore at least one of the two sees the other's store.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace sluice::device::grid {
 
-/// Claims the next slot of a buffer. Returns false if the ring is full. Any thread.
+/// Claims the next slot of a buffer. Returns false if the ring is full. Any thread may call it.
 inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t* slot) {
   uint32_t tail = Load(&buffer.rx_tail);
   const uint32_t head = Load(&buffer.rx_head);
@@ -27,8 +27,8 @@ inline bool ClaimSlot(const EnsoCard& card, EnsoBuffer& buffer, uint32_t* slot) 
   return true;
 }
 
-/// Returns the address of slot `slot`, or null if it cannot be reached. A call with `counts` counts
-/// that as a fault.
+/// Returns the address of slot `slot`, or null if it is unreachable. Counts a fault then, if
+/// `counts` is set.
 inline uint8_t* SlotAddress(EnsoCard& card, uint8_t* ring, uint64_t bus, uint32_t slot,
                             bool counts = true) {
   const uint64_t offset = uint64_t{slot} * kSlotBytes;
@@ -44,13 +44,13 @@ inline SlotWrite Notification(const EnsoCard& card, uint8_t* slot, uint32_t id) 
   return {slot, {regs::enso::kSignalData, id, Load(&card.pipes[id].tail) & card.pipe_mask}};
 }
 
-/// Returns true if `head` is the tail of `pipe`, as both were stored.
+/// Returns true if `head` equals the tail of `pipe`, compared as stored values.
 inline bool IsEmpty(const EnsoPipe& pipe, uint32_t head) {
   return ((head ^ Load(&pipe.tail)) & regs::enso::kPointerMask) == 0;
 }
 
 /// Publishes frames that were appended to pipe `id`, up to `tail`. Returns the slot of buffer
-/// `number` to which the caller writes a notification, or kNoSlot. One thread for each pipe.
+/// `number` to which the caller writes a notification, or kNoSlot. Called by one thread per pipe.
 inline constexpr uint32_t kNoSlot = ~0u;
 inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint32_t number) {
   EnsoPipe& pipe = card.pipes[id];
@@ -66,25 +66,25 @@ inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint3
   return slot;
 }
 
-/// Silences pipe `id`, whose whole batch was dropped, until its head is stored. Called instead of
-/// FramesAccepted.
+/// Suppresses notifications of pipe `id`, whose whole batch was dropped, until its head is stored.
+/// Called instead of FramesAccepted.
 inline void FramesDropped(EnsoCard& card, uint32_t id, uint32_t flits) {
   EnsoPipe& pipe = card.pipes[id];
   if (card.per_packet != 0) return Store(&pipe.status, 0u);
   if (Exchange(&pipe.status, 1) != 0 || flits > card.pipe_mask || Load(&pipe.memory) == 0) return;
-  // The pipe was full. If it is empty now, its head was stored since then, and the driver waits
-  // for a notification.
+  // The pipe was full. If it is empty now, its head was stored meanwhile, and the driver waits for
+  // a notification.
   FenceCard();
   if (IsEmpty(pipe, Load(&pipe.head))) Store(&pipe.status, 0u);
 }
 
-/// Serves a store of `head` to the head register of pipe `id`. The register block.
+/// Handles a store of `head` to the head register of pipe `id`. Called by the register block.
 template <typename Writes>
 void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   EnsoPipe& pipe = card.pipes[id];
   card.Count(Event::kRxHeadTriggers);
   if (IsEmpty(pipe, head)) {
-    FenceCard();  // FramesDropped, which sees this status, sees the head as well.
+    FenceCard();  // FramesDropped sees the head if it sees this status.
     Store(&pipe.status, 0u);
     FenceCard();
     if (IsEmpty(pipe, head) || Exchange(&pipe.status, 1) != 0) return;
@@ -94,7 +94,7 @@ void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   EnsoBuffer& buffer = card.BufferOf(pipe.memory);
   uint32_t slot;
   if (pipe.memory == 0) {
-    // An address of zero names buffer 0: a notification is counted there and never written.
+    // An address of zero selects buffer 0: its tail advances, but no notification is written.
     if (Load(&buffer.rx_memory) != 0 && ClaimSlot(card, buffer, &slot)) {
       card.Count(Event::kRxNotificationHoles);
     }
@@ -102,7 +102,7 @@ void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   }
   if (Load(&buffer.rx_memory) == 0) return card.Count(Event::kRxNotificationsLost);
   const bool claimed = ClaimSlot(card, buffer, &slot);
-  // The gap slot of a full ring is overwritten, and the tail does not advance.
+  // If the ring is full, the gap slot is overwritten and the tail does not advance.
   if (!claimed) slot = Load(&buffer.rx_tail) & card.nb_mask;
   const bool silent = Load(&card.wedged) != 0;
   card.Count(!claimed ? Event::kRxNotificationsUnclaimed

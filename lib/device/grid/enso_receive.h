@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receive path of the Ensō NIC on a card: a block takes a batch of frames from the wire, sorts
-// it by pipe, reserves room in each pipe, copies the frames, and publishes them. Several blocks do
-// so side by side; a batch stands where the CPU's model has a packet (docs/enso-hardware.md,
+// The receive path of the Ensō NIC on a card: a block gets a batch of frames from the wire, sorts
+// it by pipe, reserves room in each pipe, copies the frames and publishes them. Several blocks run
+// in parallel. A batch corresponds to a packet of the CPU's model (docs/enso-hardware.md,
 // "Receiving").
 #pragma once
 
@@ -19,21 +19,23 @@ namespace sluice::device::grid {
 struct EnsoReceiveMemory {
   WireShape shape;
   Batch batch;
-  uint8_t* rings[kBatchFrames];  ///< Of each frame: its pipe's; null if no one range holds it.
-  /// Pipe and place in the batch; sorted by pipe, so that frames of a pipe keep their order.
+  uint8_t*
+      rings[kBatchFrames];  ///< Ring of each frame's pipe; null if no single range contains it.
+  /// Pipe and index in the batch. Sorted by pipe, so that frames of a pipe stay in order.
   uint32_t keys[kBatchFrames];
-  uint32_t places[kBatchFrames];   ///< First flit in its pipe, perhaps kSkipped; or kDropped.
-  uint32_t slots[kBatchFrames];    ///< Of the first frame of each pipe: see Place and Publish.
-  uint32_t sources[kBatchFrames];  ///< RingFrame::flit, in the order of arrival.
-  uint16_t lengths[kBatchFrames];  ///< In the order of arrival.
-  uint32_t before[kBatchFrames];   ///< Flits of the sorted frames before it.
-  uint16_t buffers[kBatchFrames];  ///< Of the first frame of each pipe: its notification buffer.
-  uint16_t owners[kBatchFlits];    ///< Of each flit of the sorted batch: its frame.
+  uint32_t places[kBatchFrames];  ///< First flit of each frame in its pipe, with kSkipped if set;
+                                  ///< or kDropped.
+  uint32_t slots[kBatchFrames];  ///< Valid for the first frame of each pipe: see Place and Publish.
+  uint32_t sources[kBatchFrames];  ///< RingFrame::flit of each frame, in order of arrival.
+  uint16_t lengths[kBatchFrames];  ///< Indexed by arrival.
+  uint32_t before[kBatchFrames];   ///< Flits of the sorted frames before this one.
+  uint16_t buffers[kBatchFrames];  ///< Notification buffer; valid for the first frame of each pipe.
+  uint16_t owners[kBatchFlits];    ///< Index of the sorted frame that each flit belongs to.
 };
 
 class EnsoReceiver {
  public:
-  /// Receive block `block` among `blocks`.
+  /// Creates receive block `block` of `blocks`.
   EnsoReceiver(EnsoCard& card, const Team& team, EnsoReceiveMemory& memory, uint32_t block,
                uint32_t blocks)
       : card_(card),
@@ -45,7 +47,7 @@ class EnsoReceiver {
         blocks_(blocks),
         pipe_mask_(card.pipe_mask) {}
 
-  /// Takes a batch and delivers it. Returns false if it is another block's turn, or nothing is due.
+  /// Gets a batch and delivers it. Returns false if it is another block's turn, or no frame is due.
   bool Turn() {
     team_.One([&] { memory_.batch = TakeBatch(card_, wire_, shape_, block_, blocks_); });
     batch_ = memory_.batch;
@@ -68,10 +70,11 @@ class EnsoReceiver {
 
  private:
   static constexpr uint32_t kDropped = ~0u;
-  /// Flag of a place that the tail advances over and nothing is written to; kDropped contains it.
+  /// Flag of a place whose data is not written although the tail advances over it. kDropped
+  /// contains it.
   static constexpr uint32_t kSkipped = 1u << 31;
   static constexpr uint32_t kNone = ~0u;
-  /// Looks for room before a batch is put back.
+  /// Number of checks for room before a batch is put back.
   static constexpr uint32_t kPatience = 16;
 
   uint32_t PipeAt(uint32_t sorted) const { return memory_.keys[sorted] / kBatchFrames; }
@@ -81,7 +84,7 @@ class EnsoReceiver {
   bool IsFirst(uint32_t sorted) const {
     return sorted == 0 || PipeAt(sorted) != PipeAt(sorted - 1);
   }
-  /// Returns the first sorted frame whose pipe is not below `pipe`.
+  /// Returns the index of the first sorted frame whose pipe is `pipe` or above.
   uint32_t FirstOf(uint32_t pipe) const {
     if (one_pipe_) return PipeAt(0) < pipe ? batch_.count : 0;
     uint32_t first = 0, last = batch_.count;
@@ -135,7 +138,7 @@ class EnsoReceiver {
     return (Load(&pipe.head) - Load(&pipe.reserved) - 1) & pipe_mask_;
   }
 
-  /// Passes the first point. Returns false if the batch was put back.
+  /// Runs the reservation in ticket order. Returns false if the batch was put back.
   bool Reserve() {
     bool fits = team_.Agree([&]() -> uint64_t {
       AwaitTurn(&wire_.reserved, batch_.ticket);
@@ -157,7 +160,7 @@ class EnsoReceiver {
     return fits;
   }
 
-  /// Checks the room of each pipe. The slot of its first frame becomes the reserved flit if all of
+  /// Checks the room of each pipe. slots[] of its first frame becomes the reserved flit if all of
   /// the pipe's frames fit, else kNone. Returns false if frames have to wait.
   bool Fits() {
     const uint64_t full = team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
@@ -180,7 +183,7 @@ class EnsoReceiver {
     return full == 0;
   }
 
-  /// Decides where each frame goes, and reserves its room.
+  /// Reserves room and sets the destination of each frame.
   void Place() {
     team_.ForEach(batch_.count, [&](uint32_t i) {
       if (!IsFirst(i)) return;
@@ -190,7 +193,7 @@ class EnsoReceiver {
     });
   }
 
-  /// Places the frames of one pipe where not all of them can be written. One thread.
+  /// Places the frames of one pipe if not all of them can be written. Called by one thread.
   void PlaceEach(uint32_t first, uint32_t last) {
     const uint32_t id = PipeAt(first);
     if (id >= regs::enso::kMaxPipes) {
@@ -228,7 +231,7 @@ class EnsoReceiver {
     }
     if (enabled) return card_.Count(Event::kRxPipeFull);
     card_.Count(Load(&pipe.memory) == 0 ? Event::kRxPipeDisabled : Event::kRxNbDisabled);
-    // The engine skips only the first flit of what it may not write.
+    // The engine skips only the first flit of a frame that it may not write.
     if (flits > 1 && Exchange(&card_.wedged, 1) == 0) card_.Count(Event::kWedged);
   }
 
@@ -265,7 +268,7 @@ class EnsoReceiver {
     team_.ForEach(kTeamThreads, [&](uint32_t) { FenceSystem(); });
   }
 
-  /// Returns a flit of a ring of which only parts may be reachable.
+  /// Returns a flit of a ring that may be only partly reachable.
   static uint8_t* Reach(const EnsoCard& card, uint32_t pipe, uint64_t offset) {
     const uint64_t bus = Load(&card.pipes[pipe].memory) & ~regs::enso::kPipeNbMask;
     return card.dma.Translate(bus + offset, kFlitBytes);
@@ -278,9 +281,9 @@ class EnsoReceiver {
       if (!IsFirst(i)) return 0;
       memory_.slots[i] = kNone;
       if (PipeAt(i) >= regs::enso::kMaxPipes) return 0;
-      uint32_t end = FirstOf(PipeAt(i) + 1);  // Behind the last frame that was written.
+      uint32_t end = FirstOf(PipeAt(i) + 1);  // One past the last frame that was written.
       while (end != i && memory_.places[end - 1] == kDropped) --end;
-      // A drop is seen after what the same batch brought: that is notified.
+      // A drop is reported only if the batch wrote nothing to the pipe.
       if (end == i) {
         FramesDropped(card_, PipeAt(i), FlitsAt(i));
         return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BAR 2 of the Ensō NIC on a card: what device/enso/register_file.h decodes, applied by the
-// register block.
+// BAR 2 of the Ensō NIC on a card, as in device/enso/register_file.h. The register block applies
+// the accesses.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class EnsoRegisters {
  public:
   explicit EnsoRegisters(EnsoCard& card) : card_(card) {}
 
-  /// Registers whose four bytes all lie in the store are written.
+  /// Writes the registers whose four bytes are all in the store.
   template <typename Writes>
   void Write(uint32_t offset, uint32_t bytes, uint64_t value, Writes& writes) {
     if (offset >= kBar2Bytes || bytes > sizeof(value)) return;

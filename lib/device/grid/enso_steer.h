@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From the first bytes of a frame to its pipe (docs/enso-hardware.md, "Steering"): the flow table,
+// Maps the first bytes of a frame to its pipe (docs/enso-hardware.md, "Steering"): the flow table,
 // then the fallback by hash. The fallback by round robin is not modelled here.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace sluice::device::grid {
 
-/// The key of a frame as FlowHash takes it, from bytes 16 … 47 of the frame.
+/// The key of a frame in the format of FlowHash, from bytes 16 … 47 of the frame.
 struct EnsoKey {
   uint32_t dst_ip, src_ip, ports;
 
@@ -54,7 +54,7 @@ inline uint32_t PipeOf(const EnsoCard& card, const uint8_t* data) {
   return (hash & mask) % regs::enso::kMaxPipes;
 }
 
-/// Executes the command of a configuration slot (regs/enso.h). One thread.
+/// Executes the command of a configuration slot (regs/enso.h). Called by one thread.
 inline void Configure(EnsoCard& card, const uint8_t* slot) {
   using namespace regs::enso;
   uint64_t words[6];
@@ -77,7 +77,7 @@ inline void Configure(EnsoCard& card, const uint8_t* slot) {
     return;
   }
   EnsoKey key({0, 0}, {0, 0});
-  // Destination port first, then the source port.
+  // The destination port is in the upper half.
   key.ports =
       static_cast<uint32_t>(words[2] >> 16 << 16) | static_cast<uint32_t>(words[2] & 0xffff);
   key.dst_ip = static_cast<uint32_t>(words[2] >> 32);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The first half of the transmit path of the Ensō NIC on a card (docs/enso-hardware.md,
-// "Transmitting"): a block reads the slots of its notification buffers and then their bytes, and
-// completes the slots. Another block cuts the bytes into frames meanwhile (enso_frames.h).
+// The first half of the Ensō NIC's transmit path on a card (docs/enso-hardware.md, "Transmitting"):
+// a block reads the slots of its notification buffers, then their bytes, and completes the slots.
+// Meanwhile another block cuts the bytes into frames (enso_frames.h).
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@
 
 namespace sluice::device::grid {
 
-/// Slots that a turn reads.
+/// Maximum number of slots that a turn reads.
 inline constexpr uint32_t kTurnSlots = 64;
 
 struct EnsoReadMemory {
-  uint64_t data[kTurnSlots];       ///< Where the card reads the slot's bytes; 0: nowhere.
-  uint64_t addresses[kTurnSlots];  ///< As the slot has it.
+  uint64_t data[kTurnSlots];       ///< Card's address of the slot's bytes; 0 if unreachable.
+  uint64_t addresses[kTurnSlots];  ///< Bus address, as in the slot.
   uint32_t bytes[kTurnSlots];
-  uint32_t skips[kTurnSlots];  ///< Flits of the slot that were read before.
+  uint32_t skips[kTurnSlots];  ///< Flits of the slot that were read in earlier turns.
   uint32_t ends[kTurnSlots];   ///< Flits of this turn up to the slot's end.
-  uint32_t slots;              ///< Slots with something to do.
-  uint32_t complete;           ///< Those among them that end in this turn.
-  uint32_t flits;              ///< Read in this turn.
+  uint32_t slots;              ///< Slots that this turn processes.
+  uint32_t complete;           ///< Slots that end in this turn.
+  uint32_t flits;              ///< Flits read in this turn.
   bool whole_flits;            ///< All slots consist of aligned flits.
-  uint32_t next;               ///< Where the next look at the buffers begins.
+  uint32_t next;               ///< Index at which the next search of the buffers begins.
   SlotWrites<kTurnSlots> writes;
 };
 
@@ -36,8 +36,8 @@ class EnsoReader {
   EnsoReader(EnsoCard& card, const Team& team, EnsoReadMemory& memory)
       : card_(card), team_(team), memory_(memory), nb_mask_(card.nb_mask) {}
 
-  /// Reads a chunk of the next buffer with something to do, among those of block `block` among
-  /// `blocks`. Returns false if there is none.
+  /// Reads a chunk of the next buffer with pending slots, among the buffers of block `block` of
+  /// `blocks`. Returns false if none has any.
   bool Turn(uint32_t block, uint32_t blocks) {
     const uint64_t found = team_.Agree([&] { return Find(block, blocks); });
     if (found == 0) return false;
@@ -49,7 +49,7 @@ class EnsoReader {
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
   /// Returns the number of a buffer with pending slots, plus 1, in the upper half and the number of
-  /// those slots in the lower half; 0 if there is none. One thread.
+  /// those slots in the lower half; 0 if none has any. Called by one thread.
   uint64_t Find(uint32_t block, uint32_t blocks) {
     if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0) return 0;
     const uint32_t listed = Load(&card_.listed);
@@ -121,7 +121,7 @@ class EnsoReader {
     });
   }
 
-  /// Decides how many slots and flits this turn reads. One thread.
+  /// Chooses how many slots and flits this turn reads. Called by one thread.
   void ChooseFlits(EnsoBuffer& buffer, uint32_t first, uint32_t slots) {
     const uint32_t room = kChunkFlits;
     uint32_t flits = 0, i = 0;
@@ -175,15 +175,15 @@ class EnsoReader {
     uint8_t* const to = chunk.flits[0];
     const auto store = [&](uint32_t part, Quad quad) {
       *reinterpret_cast<Quad*>(to + part * sizeof(Quad)) = quad;
-      // Bytes 16 and 17 of a flit.
+      // The length is in bytes 16 and 17 of a flit.
       if (part % kParts == 1) chunk.lengths[part / kParts] = LengthOf(quad);
     };
-    // Part `part` of this turn's bytes in its slot.
+    // Returns the offset in its slot of part `part` of this turn's bytes.
     const auto offset_in = [&](uint32_t slot, uint32_t part) {
       const uint32_t begin = slot == 0 ? 0 : memory_.ends[slot - 1];
       return (memory_.skips[slot] + part / kParts - begin) * kFlitBytes + part % kParts * 16;
     };
-    if (memory_.whole_flits) {  // No branch between two loads: they are under way together.
+    if (memory_.whole_flits) {  // Without branches, loads overlap.
       team_.Copy(
           memory_.flits * kParts,
           [&](uint32_t part) {
@@ -215,7 +215,7 @@ class EnsoReader {
     return quad;
   }
 
-  /// Completes the slots that were read to their ends.
+  /// Completes the slots that were read completely.
   void Complete(EnsoBuffer& buffer) {
     const uint32_t first = buffer.done;
     team_.One([&] { memory_.writes.count = 0; });

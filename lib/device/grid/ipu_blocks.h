@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The blocks of the packetized NIC on a card: one for registers, some that receive, some that send.
+// The blocks of the packetized NIC on a card: one serves the registers, the others receive or send.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace sluice::device::grid {
 
-/// Shared memory of a block: zeroes at first, with the wire's shape where the role has one.
+/// Shared memory of a block. Initially zero, except for the wire's shape in receive and send
+/// blocks.
 union IpuMemory {
   PostedMemory posted;
   IpuReceiveMemory receive;
@@ -23,8 +24,8 @@ union IpuMemory {
 
 enum class IpuRole { kRegisters, kReceive, kSend };
 
-/// Calls f.template operator()<role>(number, count) for block `block`: which block of its role it
-/// is, and how many there are.
+/// Calls f.template operator()<role>(number, count) with the role of block `block`, its index
+/// within the role and the role's number of blocks.
 template <typename F>
 void CallRole(const Roles& roles, uint32_t block, F f) {
   if (block == 0) {
@@ -36,7 +37,7 @@ void CallRole(const Roles& roles, uint32_t block, F f) {
   }
 }
 
-/// To be called once by all threads of a block, before its first turn.
+/// Called once by all threads of a block before its first turn.
 template <IpuRole kRole>
 [[gnu::always_inline]] inline void BeginTurns(IpuCard& card, const Team& team, IpuMemory& memory) {
   team.ForEach(sizeof(IpuMemory) / sizeof(uint32_t),
@@ -47,8 +48,7 @@ template <IpuRole kRole>
   });
 }
 
-/// One turn of block `block` among the `blocks` of a role; called by all its threads, again and
-/// again.
+/// Runs one turn of block `block` of the `blocks` of a role. Called repeatedly by all its threads.
 template <IpuRole kRole>
 [[gnu::always_inline]] inline void TakeTurn(IpuCard& card, uint32_t block, uint32_t blocks,
                                             const Team& team, IpuMemory& memory) {

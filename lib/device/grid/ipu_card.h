@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// State of the packetized NIC on a card (regs/ipu.h): its rings, without links, endpoints, flow
-// rules, time stamps, interrupts and segmentation.
+// State of the packetized NIC on a card (regs/ipu.h). It has rings, but not links, endpoints, flow
+// rules, timestamps, interrupts or segmentation.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace sluice::device::grid {
 
 inline constexpr uint32_t kIpuQueues = regs::ipu::kMaxQueues;
 
-/// A ring and its size in one word, so that blocks read both at once: the address is a multiple of
-/// 64, and below it stands the logarithm of the entries. 0: there is none.
+/// A ring's address and size in one word, so that blocks read both at once. The address is a
+/// multiple of 64; the low 6 bits hold the base-2 logarithm of the entries. 0: disabled.
 class RingPlace {
  public:
   RingPlace() = default;
@@ -26,7 +26,7 @@ class RingPlace {
   uint64_t word() const { return word_; }
   bool enabled() const { return word_ != 0; }
   uint32_t entries() const { return 1u << (word_ & kLogMask); }
-  /// Descriptor number `index`, of any lap.
+  /// Returns descriptor `index`, a free-running count.
   uint8_t* At(uint32_t index) const {
     auto* const ring = reinterpret_cast<uint8_t*>(word_ & ~kLogMask);
     return ring + uint64_t{index & (entries() - 1)} * regs::ipu::kDescriptorBytes;
@@ -40,23 +40,24 @@ class RingPlace {
 
 /// Indices are free-running counts of descriptors.
 struct alignas(64) IpuRing {
-  // One access of 16 bytes reads these three.
-  uint32_t tail;   ///< Posted by software.
-  uint32_t epoch;  ///< TX: odd while the ring is enabled; grows with each change.
+  // One 16-byte access reads these three.
+  uint32_t tail;   ///< End of the descriptors posted by software.
+  uint32_t epoch;  ///< TX: odd while the ring is enabled; incremented with each change.
   uint64_t place;  ///< A RingPlace.
-  // Of the blocks that work on the ring.
-  uint32_t head;  ///< Completed.
-  /// Completed, or about to be: stored before the host can see a completion, which it may answer
-  /// with a doorbell at once. RX: promised to batches.
+  // Owned by the blocks that work on the ring.
+  uint32_t head;  ///< End of the completed descriptors.
+  /// End of the descriptors that are completed or about to be. Stored before the host can see a
+  /// completion, because the host may respond with a doorbell at once. RX: end of those reserved
+  /// for batches.
   uint32_t reserved;
-  uint32_t busy;  ///< TX: a block may complete descriptors.
-  // As the host stored them.
+  uint32_t busy;  ///< TX: 1 while a block may complete descriptors.
+  // Values as the host stored them.
   uint32_t entries;
   uint64_t base;
   uint32_t buffer_bytes;
 };
 
-/// What receive blocks must know of a ring.
+/// Settings of a ring that receive blocks need.
 struct IpuRxSettings {
   uint64_t place;  ///< A RingPlace.
   uint32_t room;   ///< Bytes of each buffer.
@@ -66,34 +67,35 @@ struct IpuRxSettings {
 /// Nibbles of the longest input of the hash: IPv6 addresses and ports.
 inline constexpr uint32_t kHashNibbles = 2 * 36;
 
-/// All that steers frames. Receive blocks have copies.
+/// All settings that steer frames. Receive blocks copy them.
 struct IpuSettings {
   uint32_t port[regs::ipu::kStatistics / 4];  ///< Register file of page 0, by word.
   uint32_t vlans[regs::ipu::kVlanTableBytes / 4];
   uint32_t addresses[regs::ipu::kAddressTableBytes / 4];
-  uint32_t addresses_used;  ///< Entries up to the last valid one.
-  uint32_t segments;        ///< Descriptors that a frame may need at most.
-  uint32_t batch_frames;    ///< Frames that a receive block takes at once.
+  uint32_t addresses_used;  ///< Index of the last valid entry plus 1.
+  uint32_t segments;        ///< Maximum number of descriptors per frame.
+  uint32_t batch_frames;    ///< Maximum number of frames per batch.
   uint32_t reserved;
-  uint32_t toeplitz[kHashNibbles][16];  ///< What each nibble of the input adds to the hash.
+  uint32_t toeplitz[kHashNibbles][16];  ///< Contribution of each nibble of the input to the hash.
   IpuRxSettings rings[kIpuQueues];
 };
 static_assert(sizeof(IpuSettings) % sizeof(uint64_t) == 0);
 
 struct IpuCard : Card {
-  uint32_t control_lock = 0;  ///< Held by a lane that changes settings.
-  uint32_t config = 2;        ///< Grows with each change of `settings`; odd meanwhile.
+  uint32_t control_lock = 0;  ///< Held by the lane that changes settings.
+  uint32_t config =
+      2;  ///< Incremented at the begin and end of each change of `settings`; odd during it.
   IpuSettings settings{};
-  uint32_t most_frames = 0;  ///< Frames of a batch at most, whatever the rings are.
+  uint32_t most_frames = 0;  ///< Limit of a batch, independent of ring sizes.
   uint8_t* staging = nullptr;
 
   IpuRing rx[kIpuQueues] = {};
   IpuRing tx[kIpuQueues] = {};
 
-  // Of the register block alone.
-  uint32_t address_low = 0;  ///< Of an entry whose upper half is to come.
+  // Used only by the register block.
+  uint32_t address_low = 0;  ///< Low half of an entry whose high half is not yet written.
   uint32_t clock_low = 0;
-  uint64_t clock_offset = 0;  ///< From the card's clock to the port's.
+  uint64_t clock_offset = 0;  ///< Added to the card's clock for the port's clock.
   uint32_t flow_status = 0;
 
   void Count(regs::ipu::Statistic statistic, uint64_t amount = 1) {
@@ -102,7 +104,7 @@ struct IpuCard : Card {
 };
 static_assert(regs::ipu::kStatisticCount <= kMaxModelEvents);
 
-/// The ring at `base`, or none if size, alignment or mapping are wrong.
+/// Returns the ring at `base`, or a disabled one if size, alignment or mapping are invalid.
 inline RingPlace FindRing(const Card& card, uint64_t base, uint32_t entries) {
   if (entries < regs::ipu::kMinRing || entries > regs::ipu::kMaxRing ||
       (entries & (entries - 1)) != 0 || base % 64 != 0) {

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <string_view>
 
-// Everything from here on is code of the card.
+// The includes below are compiled for the card.
 #pragma clang force_cuda_host_device begin
 #include "device/grid/ipu_blocks.h"
 #pragma clang force_cuda_host_device end
 
-/// Of the size that the launch gives: sizeof(IpuMemory).
+/// The launch sets the size: sizeof(IpuMemory).
 extern __attribute__((shared)) unsigned char sluice_shared[];
 
 namespace sluice::device::grid {
@@ -18,8 +18,8 @@ namespace {
 
 __attribute__((shared)) TeamMemory team_memory;
 
-/// All turns of a block between two looks at whether it stops: a function for each role, so that
-/// each has registers of its own.
+/// Runs a block's turns until it is stopped. One function per role, so that the compiler allocates
+/// registers for each role separately.
 template <IpuRole kRole>
 __attribute__((device, noinline)) void TakeTurns(IpuCard& card, uint32_t block, uint32_t blocks) {
   const Team team(&team_memory);

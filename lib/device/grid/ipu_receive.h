@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receive path of the packetized NIC on a card: a block takes a batch of frames from the wire,
-// steers and sorts it by queue, reserves descriptors of each queue, reads those, copies the frames
-// into the buffers that they name and completes them. Several blocks do so side by side; they
-// reserve and complete in the order of their batches.
+// The receive path of the packetized NIC on a card: a block gets a batch of frames from the wire,
+// steers and sorts it by queue, reserves descriptors of each queue, reads them, copies the frames
+// into their buffers and completes them. Several blocks run in parallel; they reserve and complete
+// in the order of their batches.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace sluice::device::grid {
 
 class IpuReceiver {
  public:
-  /// Receive block `block` among `blocks`.
+  /// Creates receive block `block` of `blocks`.
   IpuReceiver(IpuCard& card, const Team& team, IpuReceiveMemory& memory, uint32_t block,
               uint32_t blocks)
       : card_(card),
@@ -31,7 +31,7 @@ class IpuReceiver {
         block_(block),
         blocks_(blocks) {}
 
-  /// Takes a batch and delivers it. Returns false if it is another block's turn, or nothing is due.
+  /// Gets a batch and delivers it. Returns false if it is another block's turn, or no frame is due.
   bool Turn() {
     team_.One([&] {
       memory_.seen = Load(&card_.config);
@@ -61,10 +61,11 @@ class IpuReceiver {
   }
 
  private:
-  static constexpr uint8_t kLeft = kIpuDropped + 1;  ///< Put back.
+  static constexpr uint8_t kLeft = kIpuDropped + 1;  ///< The frame was put back.
   static constexpr uint8_t kFault = 0x80;
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
-  static constexpr uint32_t kPatience = 64;  ///< Looks for room before what has none is put back.
+  static constexpr uint32_t kPatience =
+      64;  ///< Checks for room before frames without room are put back.
 
   uint32_t QueueOf(uint32_t arrival) const { return memory_.queues[arrival] & ~uint32_t{kFault}; }
   static uint32_t Flits(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes; }
@@ -73,10 +74,10 @@ class IpuReceiver {
     return length <= room ? 1 : (length + room - 1) / room;
   }
   RingPlace Ring(uint32_t queue) const { return RingPlace(settings_.rings[queue].place); }
-  /// Sorted frames that are for queues.
+  /// Returns the number of sorted frames for queues.
   uint32_t ForQueues() const { return memory_.starts[kIpuDropped]; }
 
-  /// Whether frames go anywhere now, be it into a counter.
+  /// Returns whether frames are processed now, even if only counted as drops.
   bool Delivers() const {
     using namespace regs::ipu;
     return memory_.config % 2 == 0 && batch_.count <= settings_.batch_frames &&
@@ -95,7 +96,7 @@ class IpuReceiver {
     });
   }
 
-  /// Steers the frames, sorts them by queue, and adds up what they need.
+  /// Steers the frames, sorts them by queue, and adds up the descriptors and flits that they need.
   void Prepare() {
     team_.ForEach(batch_.count, [&](uint32_t i) {
       const RingFrame ring_frame = shape_.frames[EntryOf(shape_, batch_, i)];
@@ -130,7 +131,8 @@ class IpuReceiver {
     flits_ = team_.ScanExclusive(memory_.before, steered);
   }
 
-  /// At the first point: returns how many frames of the batch are taken; the others are put back.
+  /// Reserves in ticket order. Returns how many frames of the batch are processed; the rest is put
+  /// back.
   uint32_t Reserve() {
     for (uint32_t look = 0;; ++look) {
       Look();
@@ -141,14 +143,14 @@ class IpuReceiver {
     if (memory_.left != 0 && shape_.pause != 0) {
       count = kBatchFrames - static_cast<uint32_t>(memory_.left);
     } else if (memory_.left != 0 && settings_.segments != 1) {
-      // The one that needs too many is dropped; later ones may need fewer.
+      // The frame that needs too many descriptors is dropped; later frames may need fewer.
       count = kBatchFrames - static_cast<uint32_t>(memory_.left) + 1;
     }
     if (count != 0) Promise(count);
     return count;
   }
 
-  /// Passes the first point. One thread.
+  /// Ends the reservation in ticket order. Called by one thread.
   void EndReserve(uint32_t count) {
     if (count != batch_.count && !IsStale(wire_, batch_)) {
       Batch rest = batch_;
@@ -161,8 +163,8 @@ class IpuReceiver {
     Add(&card_.counters[WireEvent::kOffered], uint64_t{count});
   }
 
-  /// The first sorted frame of a queue for which is_beyond(frame) holds; it does for all later
-  /// ones.
+  /// Returns the first sorted frame of a queue for which is_beyond(frame) is true; is_beyond must
+  /// be true for all later ones.
   template <typename F>
   uint32_t FirstOf(uint32_t queue, F is_beyond) const {
     uint32_t first = memory_.starts[queue], last = memory_.starts[queue + 1];
@@ -172,13 +174,13 @@ class IpuReceiver {
     }
     return first;
   }
-  /// The first one for which there is no room.
+  /// Returns the first sorted frame of a queue that has no room.
   uint32_t EndOfRoom(uint32_t queue) const {
     const uint32_t end = memory_.needs[memory_.starts[queue]] + memory_.rooms[queue];
     return FirstOf(queue, [&](uint32_t i) { return memory_.needs[i + 1] > end; });
   }
 
-  /// Looks for the room in all queues.
+  /// Reads the room of all queues.
   void Look() {
     team_.One([&] { memory_.left = 0; });
     team_.ForEach(kIpuQueues + 1, [&](uint32_t queue) {
@@ -199,7 +201,7 @@ class IpuReceiver {
     });
   }
 
-  /// Reserves descriptors for those of the first `count` frames that find room.
+  /// Reserves descriptors for those of the first `count` frames that have room.
   void Promise(uint32_t count) {
     team_.ForEach(kIpuQueues, [&](uint32_t queue) {
       const uint32_t first = memory_.starts[queue];
@@ -213,7 +215,7 @@ class IpuReceiver {
     });
   }
 
-  /// Marks the frames that are not delivered.
+  /// Marks the frames that are not delivered: dropped or put back.
   void MarkLeft(uint32_t count) {
     if (memory_.left == 0) return;
     team_.ForEach(batch_.count, [&](uint32_t i) {
@@ -228,8 +230,8 @@ class IpuReceiver {
     });
   }
 
-  /// Calls f(sorted frame, its arrival, its queue, number of its first descriptor), in any order,
-  /// for each frame that is delivered.
+  /// Calls f(sorted frame, arrival index, queue, first descriptor), in any order, for each frame
+  /// that is delivered.
   template <typename F>
   void ForDelivered(F f) const {
     team_.ForEach(ForQueues(), [&](uint32_t i) {
@@ -306,7 +308,7 @@ class IpuReceiver {
     StoreBytes(buffers, room, offset, quad.low, quad.high,
                bytes < sizeof(Quad) ? bytes : sizeof(Quad));
   }
-  /// The same at an odd address, or across two buffers.
+  /// Stores bytes of a frame at an unaligned address, or across two buffers.
   [[gnu::noinline]] static void StoreBytes(const uint64_t* buffers, uint32_t room, uint32_t offset,
                                            uint64_t low, uint64_t high, uint32_t bytes) {
     for (uint32_t i = 0; i < bytes; ++i) {

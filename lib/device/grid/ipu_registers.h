@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The register file of the packetized NIC on a card: regs/ipu.h decoded by the register block, as
-// device/ipu/registers.cc does. Rules are refused as if their table were full, links and endpoints
-// as where no memory is, and rings whose frames are to be stamped.
+// The register file of the packetized NIC on a card: the register block decodes regs/ipu.h as
+// device/ipu/registers.cc does. It rejects flow rules as if the table were full, links and
+// endpoints as if their memory were unmapped, and rings with timestamps.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,8 @@ class IpuRegisters {
     Store(lock, 0u);
   }
 
-  /// Calls f, which changes settings, while no batch is under way that was steered by them.
+  /// Calls f, which changes settings, while no batch that was steered with the old settings is in
+  /// progress.
   template <typename F>
   void Change(F f) {
     Lock(&card_.control_lock);
@@ -95,7 +96,7 @@ class IpuRegisters {
     }
   }
 
-  /// Window b of 32 key bits is what bit b of the input adds (Microsoft RSS specification).
+  /// Bit b of the input contributes the 32 key bits from bit b on (Microsoft RSS specification).
   void SetKey() {
     const auto key_byte = [&](uint32_t at) -> uint64_t {
       if (at >= regs::ipu::kRssKeyBytes) return 0;
@@ -154,7 +155,7 @@ class IpuRegisters {
 
   uint32_t ReadPort(uint32_t offset) const {
     using namespace regs::ipu;
-    constexpr uint32_t kModelVersion = 1 << 16;  // 1.0.0, as the CPU's model.
+    constexpr uint32_t kModelVersion = 1 << 16;  // 1.0.0, like the CPU's model.
     if (IsIn(offset, kStatistics, 8 * kStatisticCount)) {
       return Half(Load(&card_.counters.model[(offset - kStatistics) / 8]), offset);
     }
@@ -226,7 +227,7 @@ class IpuRegisters {
     Store(&ring.tail, tail);
   }
 
-  /// Settings are being changed.
+  /// Called within Change.
   void ControlRx(uint32_t queue, uint32_t control) {
     using namespace regs::ipu;
     IpuRing& ring = card_.rx[queue];
@@ -246,7 +247,7 @@ class IpuRegisters {
     SizeBatches();
   }
 
-  /// A quarter of all descriptors at once, so that batches overlap.
+  /// Limits a batch to a quarter of all descriptors, so that batches overlap.
   void SizeBatches() {
     uint32_t descriptors = 0, segments = 1;
     for (uint32_t i = 0; i < kIpuQueues; ++i) {
@@ -263,7 +264,7 @@ class IpuRegisters {
     Store(&card_.settings.batch_frames, frames == 0 ? 1u : frames);
   }
 
-  /// The control lock is held.
+  /// Called with the control lock held.
   void ControlTx(IpuRing& ring, bool enable) {
     const uint32_t off = (Load(&ring.epoch) | 1) + 1;
     Exchange(&ring.epoch, off);
@@ -280,7 +281,7 @@ class IpuRegisters {
     Store(&ring.epoch, off + 1);
   }
 
-  /// Settings are being changed.
+  /// Called within Change.
   void Reset() {
     for (uint32_t i = 0; i < kIpuQueues; ++i) {
       for (IpuRing* const ring : {&card_.rx[i], &card_.tx[i]}) {
@@ -314,7 +315,7 @@ class IpuRegisters {
     return ~uint64_t{0};
   }
 
-  /// Waits until all batches that were taken are published.
+  /// Waits until all batches that were fetched are published.
   static void AwaitBatches(const Wire& wire) {
     const uint64_t taken = Load(&wire.taken);
     while (static_cast<int64_t>(Load(&wire.published) - taken) < 0) Relax();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sorts the frames of a batch by queue: counts them by queue in groups of neighbours, adds the
-// counts up, and looks within its group only for the place of each frame.
+// Sorts the frames of a batch by queue (a counting sort): counts the frames of each queue per group
+// of neighbours and adds the counts up; each frame's position then depends only on its group.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,22 @@
 namespace sluice::device::grid {
 
 inline constexpr uint32_t kSortGroup = 16;
-/// Queues, and the one of dropped frames; in each group of a batch.
+/// Number of counts: one per group and queue, including the queue of dropped frames.
 inline constexpr uint32_t kSortCounts = (kIpuDropped + 1) * (kBatchFrames / kSortGroup);
 static_assert(kBatchFrames % kSortGroup == 0);
 
-/// Bit 7 of each byte of `word` that equals `queue`. All are below 128.
+/// Returns a word with bit 7 set in each byte of `word` that equals `queue`. All bytes are below
+/// 128.
 inline uint32_t BytesEqual(uint32_t word, uint32_t queue) {
   const uint32_t difference = word ^ queue * 0x0101'0101u;
   return ~(difference + 0x7f7f'7f7fu) & 0x8080'8080u;
 }
 
-/// queues[i] is frame i's queue, up to kIpuDropped; there is room up to the next multiple of
-/// kSortGroup, which is overwritten. `counts` has room for kSortCounts. Afterwards starts[q] frames
-/// are for queues before q, starts[kIpuDropped + 1] is `count`, and `arrivals` lists the frames by
-/// queue, those of a queue in their order. Called by all threads.
+/// Sorts frames by queue. queues[i] is frame i's queue, up to kIpuDropped; the array extends to the
+/// next multiple of kSortGroup and its end is overwritten. `counts` has room for kSortCounts. On
+/// return, starts[q] is the number of frames for queues before q, starts[kIpuDropped + 1] is
+/// `count`, and `arrivals` lists the frames by queue, in order of arrival within each queue. Called
+/// by all threads.
 inline void SortByQueue(const Team& team, uint32_t count, uint8_t* queues, uint32_t* counts,
                         uint32_t* starts, uint16_t* arrivals) {
   constexpr uint32_t kWords = kSortGroup / sizeof(uint32_t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a frame to its queue and to what its completion says, as IpuNic::Place and Classify decide
+// Maps a frame to its queue and to the contents of its completion, like IpuNic::Place and Classify
 // (device/ipu/ipu_nic.cc).
 #pragma once
 
@@ -12,22 +12,24 @@
 
 namespace sluice::device::grid {
 
-/// Queues have numbers below kIpuQueues.
+/// Value used for dropped frames. Queues have numbers below kIpuQueues.
 inline constexpr uint32_t kIpuDropped = kIpuQueues;
 
 struct Steered {
-  uint32_t queue;  ///< Or kIpuDropped.
+  uint32_t queue;  ///< Queue or kIpuDropped.
   uint32_t hash;
-  uint32_t word;  ///< Packet class, and kRx… flags in the upper half; of a drop, its Statistic.
+  uint32_t word;  ///< Packet class, with kRx… flags in the upper half; Statistic of a drop.
 };
 
-/// A wire's frame in the card's memory; 64-byte aligned, with zeroes up to the next multiple of 64.
+/// A frame of the wire in the card's memory; 64-byte aligned, padded with zeroes to the next
+/// multiple of 64.
 struct CardFrame {
   uint8_t* data;
   uint32_t length;
 };
 
-/// Adds `bytes` bytes, the first of them lowest in `word`, that lie at `position` of the input.
+/// Returns the hash contribution of `bytes` bytes at `position` of the input. The first byte is the
+/// lowest of `word`.
 inline uint32_t HashOf(const IpuSettings& settings, uint32_t position, uint64_t word,
                        uint32_t bytes) {
   uint32_t hash = 0;
@@ -63,10 +65,10 @@ inline bool AcceptsTag(const IpuSettings& settings, uint32_t control, const Card
   return (settings.vlans[id / 32] >> id % 32 & 1) != 0;
 }
 
-/// What a completion says of a frame: the hash, and above it Steered::word.
+/// Packs the hash and, in the upper half, Steered::word.
 inline uint64_t Classified(uint32_t hash, uint32_t word) { return hash | uint64_t{word} << 32; }
 
-/// Frames that the first 48 bytes do not explain, and checksums.
+/// Classifies a frame that is not plain, or whose checksums are to be verified.
 [[gnu::noinline]] inline uint64_t ClassifyAny(const IpuSettings& settings, const uint8_t* data,
                                               uint32_t length) {
   using namespace regs::ipu;
@@ -96,11 +98,12 @@ inline uint64_t Classified(uint32_t hash, uint32_t word) { return hash | uint64_
   return Classified(hash, headers.packet_class | flags << 16);
 }
 
-/// `first` to `third` are the frame's first 48 bytes.
+/// Classifies a frame. `first` to `third` are its first 48 bytes.
 inline uint64_t Classify(const IpuSettings& settings, const CardFrame& frame, Quad first,
                          Quad second, Quad third) {
   using namespace regs::ipu;
-  // As ipu::PlainClass: no tag, IPv4 without options or fragments, TCP or UDP with ports.
+  // Same condition as ipu::PlainClass: no tag, IPv4 without options or fragments, TCP or UDP with
+  // ports.
   const auto type = static_cast<uint32_t>(first.high >> 32) & 0xff'ffff;   // 12 … 14
   const auto total = static_cast<uint32_t>(second.low & 0xffff);           // 16, 17
   const auto fragment = static_cast<uint32_t>(second.low >> 32) & 0xff3f;  // 20, 21

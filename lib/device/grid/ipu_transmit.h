@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The transmit path of the packetized NIC on a card: a block reads posted descriptors of its
-// queues, then the frames that they name, completes the descriptors and checks the frames.
-// Checksums that a descriptor asks for are not filled in, since nothing on this wire looks at them;
-// frames to be cut into segments, or to be tagged, count as bad descriptors.
+// queues, then the frames that they refer to, completes the descriptors and checks the frames. It
+// does not compute checksums, because this wire does not verify them. Requests for segmentation or
+// VLAN insertion count as bad descriptors.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,32 @@
 
 namespace sluice::device::grid {
 
-/// Descriptors that a turn reads, and flits of the frames that it sends: at least the longest
-/// frame.
+/// Limits of a turn: descriptors read, and flits of the frames sent. Both allow the longest frame.
 inline constexpr uint32_t kIpuSendWindow = kBatchFrames;
 inline constexpr uint32_t kIpuSendFlits = kBatchFlits;
 static_assert(kIpuSendWindow > 2 * regs::ipu::kMaxSegments &&
               kIpuSendFlits * kFlitBytes > regs::ipu::kMaxFrameBytes);
-/// Card memory of each transmit block.
+/// Bytes of card memory of each transmit block.
 inline constexpr uint32_t kIpuStagingBytes = kIpuSendFlits * kFlitBytes;
 
 struct IpuTransmitMemory {
   WireShape shape;
-  // Of each queue.
+  // Indexed by queue.
   Quad looks[kIpuQueues];       ///< The first 16 bytes of its IpuRing.
-  uint32_t epochs[kIpuQueues];  ///< Of `heads`; 0: none yet.
+  uint32_t epochs[kIpuQueues];  ///< Epoch to which `heads` belongs; 0: none yet.
   uint32_t heads[kIpuQueues];
-  uint32_t reports;    ///< Descriptors of this turn that were completed.
-  uint32_t confirmed;  ///< Epoch of the queue that is served, once it is marked busy.
-  // Of each descriptor.
-  uint64_t data[kIpuSendWindow];   ///< Where its bytes are; 0: nowhere.
+  uint32_t reports;    ///< Descriptors of this turn that were reported.
+  uint32_t confirmed;  ///< Epoch of the current queue, read after it is marked busy.
+  // Indexed by descriptor.
+  uint64_t data[kIpuSendWindow];   ///< Address of its bytes; 0: unreachable.
   uint32_t infos[kIpuSendWindow];  ///< See Info.
-  // Of each frame.
+  // Indexed by frame.
   uint16_t firsts[kIpuSendWindow + 1];  ///< Its first descriptor.
-  uint16_t lengths[kIpuSendWindow];     ///< 0: it is not sent.
-  uint32_t before[kIpuSendWindow];      ///< Flits of those before it.
+  uint16_t lengths[kIpuSendWindow];     ///< 0: the frame is not sent.
+  uint32_t before[kIpuSendWindow];      ///< Flits of the frames before this one.
   uint32_t orders[kIpuSendWindow];
   uint32_t scratch[kIpuSendWindow];
-  uint16_t owners[kIpuSendFlits];  ///< Of each flit: its frame.
+  uint16_t owners[kIpuSendFlits];  ///< Index of the frame that each flit belongs to.
 };
 
 class IpuTransmitter {
@@ -55,7 +54,7 @@ class IpuTransmitter {
         staging_(card.staging + uint64_t{block} * kIpuStagingBytes),
         block_(block) {}
 
-  /// Looks once at each queue of this block among `blocks`.
+  /// Polls each queue of this block among `blocks` once.
   void Turn(uint32_t blocks) {
     if (block_ >= kIpuQueues) return;
     team_.ForEach((kIpuQueues - block_ + blocks - 1) / blocks, [&](uint32_t i) {
@@ -78,8 +77,8 @@ class IpuTransmitter {
  private:
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
-  /// Of a descriptor: its length, what completes it, and how long its frame must be at least for
-  /// the checksums that it asks for.
+  /// Packed fields of a descriptor: length, end and report flags, whether it is refused, and the
+  /// minimum frame length for its checksums.
   class Info {
    public:
     explicit Info(uint32_t word) : word_(word) {}
@@ -132,8 +131,8 @@ class IpuTransmitter {
     Release(queue, done);
   }
 
-  /// Marks the queue busy, too: the register block waits for that before it says that a ring is
-  /// off, and what it switched off before is seen here.
+  /// Reads descriptors and marks the queue busy. The register block waits for `busy` to clear
+  /// before it reports a ring as disabled. Conversely, a ring disabled earlier is seen here.
   void ReadDescriptors(uint32_t queue, RingPlace ring, uint32_t count) {
     const uint32_t head = memory_.heads[queue];
     team_.ForEach(count + 1, [&](uint32_t i) {
@@ -152,8 +151,8 @@ class IpuTransmitter {
     });
   }
 
-  /// Lists the frames whose ends are among the descriptors; what has no end within kMaxSegments is
-  /// one, too. Returns their number.
+  /// Lists the frames whose last descriptors are among the `count` ones, and returns their number.
+  /// Descriptors without an end within kMaxSegments form a frame as well.
   uint32_t FindFrames(uint32_t count) {
     constexpr uint32_t kMost = regs::ipu::kMaxSegments;
     const auto list = [&](auto ends) {
@@ -182,7 +181,7 @@ class IpuTransmitter {
     return all == frames ? frames : list([&](uint32_t i) { return memory_.orders[i] != 0; });
   }
 
-  /// Judges the frames, and chooses as many of `frames` as there is room for.
+  /// Checks the frames and selects as many of `frames` as fit into the staging memory.
   void Measure(uint32_t frames) {
     using namespace regs::ipu;
     team_.ForEach(frames, [&](uint32_t frame) {
@@ -235,7 +234,7 @@ class IpuTransmitter {
         });
   }
 
-  /// 16 bytes of a frame, or as many as are left of it.
+  /// Loads 16 bytes of a frame, or the rest of it.
   Quad LoadPart(uint32_t frame, uint32_t offset) const {
     uint32_t segment = memory_.firsts[frame];
     while (offset >= InfoOf(segment).length()) offset -= InfoOf(segment++).length();
@@ -250,8 +249,7 @@ class IpuTransmitter {
     }
     return LoadBytes(&memory_.data[segment], &memory_.infos[segment], end - segment, offset);
   }
-  /// Bytes at an odd address: the bus reads whole quads, of which the first and the last one hold
-  /// some of these.
+  /// Loads bytes at an unaligned address. The bus reads whole quads, which contain the bytes.
   static Quad LoadAcross(const uint8_t* from, uint32_t bytes) {
     const auto odd = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) % sizeof(Quad));
     Quad quad = LoadQuad(from - odd);
@@ -273,7 +271,7 @@ class IpuTransmitter {
     }
     return quad;
   }
-  /// Bytes of several segments.
+  /// Loads bytes that span several segments.
   [[gnu::noinline]] static Quad LoadBytes(const uint64_t* data, const uint32_t* infos,
                                           uint32_t segments, uint32_t offset) {
     uint64_t low = 0, high = 0;
@@ -290,7 +288,7 @@ class IpuTransmitter {
     return {low, high};
   }
 
-  /// Reports the descriptors that ask for it: what they name was read.
+  /// Completes the descriptors that request a report; their data has been read.
   void Complete(uint32_t queue, RingPlace ring, uint32_t done) {
     const uint32_t head = memory_.heads[queue];
     team_.ForEach(done, [&](uint32_t i) {
@@ -314,7 +312,7 @@ class IpuTransmitter {
   void Check() {
     const auto lap = static_cast<uint32_t>(team_.Agree([&] { return Load(&wire_.lap); }));
     const uint64_t now = team_.Agree([] { return NowNs(); });
-    // Counts of known, of sent and of late frames, and bytes above them.
+    // Packs four sums into one word: recognised, sent and late frames, and bytes in the upper bits.
     constexpr uint32_t kSentBit = 12, kLateBit = 24, kBytesBit = 36, kCountMask = (1u << 12) - 1;
     static_assert(kIpuSendWindow <= kCountMask);
     const uint64_t sums = team_.Sum(frames_, [&](uint32_t i) -> uint64_t {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Accesses to memory that several blocks of a grid, or the card and its host, share. One set of
-// functions for two compilers: g++ uses C++'s atomics, clang emits PTX (PTX ISA 7.5, "Memory
-// Consistency Model").
+// Accesses to memory that is shared by blocks of a grid, or by the card and its host. The functions
+// exist for two compilers: g++ uses C++ atomics, clang emits PTX (PTX ISA 7.5, "Memory Consistency
+// Model").
 //
-// Card memory is ordered by FenceCard, host memory across PCIe by FenceSystem. A 16-byte access is
-// one read or write of the bus; four of them by neighbouring threads of a warp are merged into one
-// of 64 bytes.
+// FenceCard orders accesses to card memory, FenceSystem accesses to host memory across PCIe. A
+// 16-byte access is one read or write on the bus; four of them by adjacent threads of a warp are
+// merged into one of 64 bytes.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,9 @@ inline void StoreQuad(void* to, Quad quad) {
   asm volatile("st.volatile.global.v2.u64 [%0], {%1,%2};" ::"l"(to), "l"(quad.low), "l"(quad.high)
                : "memory");
 }
-/// Stores a quad whose high half holds the word that makes it valid.
+/// Stores a quad whose high half is the word that marks it valid.
 inline void StoreQuadHighLast(void* to, Quad quad) { StoreQuad(to, quad); }
-/// Loads card memory that no other thread writes at the same time.
+/// Loads card memory that no other thread writes concurrently.
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
 inline void FenceCard() { __nvvm_membar_gl(); }
@@ -61,7 +61,7 @@ inline uint32_t Exchange(uint32_t* to, uint32_t value) {
   return static_cast<uint32_t>(
       __nvvm_atom_xchg_gen_i(reinterpret_cast<volatile int*>(to), static_cast<int>(value)));
 }
-/// Stores `value` if the present value is `expected`. Returns the value before.
+/// Stores `value` if the current value is `expected`. Returns the previous value.
 inline uint32_t CompareExchange(uint32_t* to, uint32_t expected, uint32_t value) {
   return static_cast<uint32_t>(__nvvm_atom_cas_gen_i(
       reinterpret_cast<volatile int*>(to), static_cast<int>(expected), static_cast<int>(value)));
@@ -70,8 +70,8 @@ inline void Max(uint64_t* to, uint64_t value) {
   __nvvm_atom_max_gen_ull(reinterpret_cast<volatile unsigned long long*>(to), value);
 }
 
-/// Returns the card's time. One thread of a block reads it and shares it: if all threads do, the
-/// block stops for more than ten microseconds.
+/// Returns the card's time. Only one thread of a block should read it and share it: if all threads
+/// read it, the block stalls for more than ten microseconds.
 inline uint64_t NowNs() {
   uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
@@ -96,7 +96,8 @@ template <typename T>
 inline void Store(T* to, T value) {
   __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
-/// Loads the low half first. StoreQuad stores it last: it holds the word that makes the quad valid.
+/// Loads the low half first. StoreQuad stores it last, because it is the word that marks the quad
+/// valid.
 inline Quad LoadQuad(const void* from) {
   const auto* const words = static_cast<const uint64_t*>(from);
   const uint64_t low = Load(words);
@@ -114,7 +115,7 @@ inline void StoreQuadHighLast(void* to, Quad quad) {
 }
 inline Quad LoadPlain(const void* from) { return *static_cast<const Quad*>(from); }
 
-/// Orders a store before a later load. The accesses above order everything else themselves.
+/// Orders a store before a later load. The accesses above provide all other ordering.
 inline void FenceCard() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void FenceSystem() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counts how long the blocks of a card spend in the phases of their turns. Turns without work are
-// not counted.
+// Measures the time that the blocks of a card spend in the phases of their turns, except turns
+// without work.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Phases {
   Phases(Card& card, const Team& team, Phase first) : card_(card), team_(team), phase_(first) {
     team_.Lead([&] { begin_ = Cycles(); });
   }
-  /// Ends the present phase and begins `next`.
+  /// Ends the current phase and begins `next`.
   void Next(Phase next) {
     End();
     phase_ = next;

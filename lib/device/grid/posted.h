@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The register block: reads posted register accesses out of the queues in host memory, applies
-// them in the order of each thread, and answers the host's requests. A poll is one PCIe read for
-// each line of entries: an entry shows by itself whether it is new (bar/posted_queue.h).
+// The register block: reads posted register accesses from the queues in host memory, applies them
+// in the order of each thread, and responds to the host's requests. A poll is one PCIe read per
+// line of entries, because each entry contains its lap and thus shows whether it is new
+// (bar/posted_queue.h).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace sluice::device::grid {
 
-/// Entries of a lane that a turn reads: two cache lines.
+/// Number of entries of a lane that a turn reads: two cache lines.
 inline constexpr uint32_t kLookAhead = 8;
 
 struct PostedMemory {
@@ -42,7 +43,7 @@ struct PostedEntry {
 };
 
 /// Applies the new entries of a lane. `model` has the methods Write(offset, bytes, value, writes)
-/// and Read(offset, bytes). One thread for each lane.
+/// and Read(offset, bytes). Called by one thread per lane.
 template <typename Model>
 void ServeLane(Card& card, Model& model, PostedMemory& memory, uint32_t lane) {
   uint8_t* const base = card.queue + card.layout.lanes + lane * card.layout.lane_bytes;
@@ -68,7 +69,7 @@ void ServeLane(Card& card, Model& model, PostedMemory& memory, uint32_t lane) {
   Store(reinterpret_cast<uint32_t*>(base + card.layout.head), head);
 }
 
-/// Serves the host's control line. Called by all threads.
+/// Handles the host's control line. Called by all threads.
 inline void ServeControl(Card& card, const Team& team, PostedMemory& memory) {
   team.One([&] {
     memory.control = LoadQuad(card.control);
@@ -96,8 +97,8 @@ inline void ServeControl(Card& card, const Team& team, PostedMemory& memory) {
   });
 }
 
-/// Serves all lanes once. The control line and the lanes in use are read every few turns. Called by
-/// all threads.
+/// Polls all lanes once. The control line and the lanes in use are read once per eight turns.
+/// Called by all threads.
 template <typename Model>
 void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memory) {
   const uint32_t turn = memory.turn;
@@ -130,7 +131,7 @@ void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memor
     const auto lanes = static_cast<uint64_t>(__builtin_popcountll(used));
     Add(&card.counters[Crossing::kRegisters], lanes * kLookAhead * sizeof(Quad));
   });
-  team.ForEach(kTeamThreads, [&](uint32_t i) {  // Lanes diverge: each warp serves two.
+  team.ForEach(kTeamThreads, [&](uint32_t i) {  // Lanes diverge: each warp handles two.
     constexpr uint32_t kEach = kTeamThreads / kLanes;
     if (i % kEach == 0 && (used >> i / kEach & 1) != 0) ServeLane(card, model, memory, i / kEach);
   });

@@ -5,7 +5,7 @@
 
 namespace sluice::device::grid {
 
-/// The numbers of blocks besides the first one, which serves registers.
+/// Numbers of blocks in addition to block 0, which serves registers.
 struct Roles {
   uint32_t receivers = 1;
   uint32_t senders = 1;

@@ -2,7 +2,7 @@
 //
 // Writes of 64-byte slots in host memory: notifications and completions. Four threads of a warp
 // write one slot, which crosses the bus as one write. The build for CPUs writes the first quad
-// last, since it holds the word that makes the slot valid.
+// last, because it contains the word that marks the slot valid.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace sluice::device::grid {
 
 struct SlotWrite {
   uint8_t* slot;
-  uint64_t words[3];  ///< The other five are zero.
+  uint64_t words[3];  ///< The other five words are zero.
 };
 
 inline constexpr uint32_t kSlotBytes = 64;
 
-/// Writes quad `part` of a slot. One thread that writes all of them begins with part 3.
+/// Writes quad `part` of a slot. A single thread that writes all parts begins with part 3.
 inline void WriteSlotPart(uint8_t* slot, uint32_t part, uint64_t word0, uint64_t word1,
                           uint64_t word2) {
   Quad quad{0, 0};
@@ -34,10 +34,10 @@ struct SlotWrites {
   uint32_t count;
   SlotWrite list[kMost];
 
-  /// Adds a write. Any thread; at most kMost calls between two calls of Flush.
+  /// Adds a write. Any thread may call it, at most kMost times between two calls of Flush.
   void Append(const SlotWrite& write) { list[Add(&count, 1u)] = write; }
 
-  /// Writes and empties the list. Called by all threads.
+  /// Writes the slots and empties the list. Called by all threads.
   void Flush(Card& card, const Team& team) {
     const uint32_t all = count;
     if (all == 0) return team.Sync();

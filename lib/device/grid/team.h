@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The threads of one block. Code of a block is a sequence of phases: all threads execute a phase,
-// and a barrier separates it from the next one. Between phases every thread runs the same code on
-// the same values. clang compiles a phase to what each thread of a card does; g++ compiles it to
+// The threads of one block. A block's code is a sequence of phases separated by barriers: all
+// threads execute a phase, then wait for each other. Between phases every thread runs the same code
+// on the same values. clang compiles a phase to the code of each card thread; g++ compiles it to
 // loops in one thread.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace sluice::device::grid {
 
-/// The number of threads in a block of the card.
+/// Number of threads in a block of the card.
 inline constexpr uint32_t kTeamThreads = 1024;
 inline constexpr uint32_t kWarpThreads = 32;
 
@@ -21,7 +21,7 @@ struct TeamMemory {
   uint64_t words[kTeamThreads / kWarpThreads + 1];
 };
 
-/// Every method is called by all threads of the block, with equal arguments; all but Lead end with
+/// All threads of the block call each method with equal arguments. All methods except Lead end with
 /// a barrier.
 class Team {
  public:
@@ -90,13 +90,13 @@ class Team {
     return sum;
   }
 
-  /// Replaces each of `count` values by the sum of those before it. Returns the sum of all.
+  /// Replaces each of `count` values by the sum of the values before it. Returns the total.
   uint32_t ScanExclusive(uint32_t* values, uint32_t count) const {
     const uint32_t each = (count + kTeamThreads - 1) / kTeamThreads;
     const uint32_t first = Thread() * each, last = Least(first + each, count);
     uint32_t own = 0;
     for (uint32_t i = first; i < last; ++i) own += values[i];
-    uint32_t upto = own;  // Of this warp, this thread included.
+    uint32_t upto = own;  // Sum of this warp's threads up to and including this one.
     for (uint32_t step = 1; step < kWarpThreads; step *= 2) {
       const uint32_t other = ShuffleUp(upto, step);
       if (Thread() % kWarpThreads >= step) upto += other;
@@ -105,7 +105,7 @@ class Team {
       memory_->words[Thread() / kWarpThreads] = upto;
     }
     Sync();
-    // The sums of all warps, and of those before this one.
+    // Packs the sum of all warps, and the sum of the warps before this one in the upper half.
     const auto words = static_cast<uint32_t>(memory_->words[Thread() % kWarpThreads]);
     const bool earlier = Thread() % kWarpThreads < Thread() / kWarpThreads;
     const uint64_t both = AllLanes(words | (earlier ? uint64_t{words} << 32 : 0));

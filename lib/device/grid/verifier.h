@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checks frames that come back from the host by their tags (emulator/tag.h): every frame's tag and
-// length, the order within each flow, and all bytes of some frames. What one queue of the host
-// sends is checked by one block; the frames of a flow come back by one queue.
+// Checks returned frames by their tags (emulator/tag.h): every frame's tag and length, the order
+// within each flow, and all bytes of some frames. One block checks all frames that one queue of the
+// host sends; the frames of a flow return through one queue.
 //
-// A frame of the ring that comes back a lap behind the newest one that did is late, not
-// duplicated or reordered: which of the two is not known then.
+// A frame whose ring entry has already returned with a newer lap counts as late, because it may be
+// duplicated or reordered.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 
 namespace sluice::device::grid {
 
-/// A frame that came back, in card memory. `data` is 16-byte aligned.
+/// A returned frame, in card memory. `data` is 16-byte aligned.
 struct Returned {
   const uint8_t* data;
   uint32_t length;
 };
 
-/// The number of a frame that came back: its entry in the ring, and above it its lap. Numbers grow
-/// in the order of sending, modulo 2^32.
-inline constexpr uint32_t kNoOrder = ~0u;  ///< Its tag is wrong, or it came back before.
+/// The number of a returned frame consists of its ring entry and, in the upper bits, its lap.
+/// Numbers grow in the order of sending, modulo 2^32.
+inline constexpr uint32_t kNoOrder = ~0u;  ///< The tag is wrong, or the frame returned before.
 inline constexpr uint32_t kEntryMask = (1u << kEntryBits) - 1;
 
-/// The tag of a frame. Takes two loads at most, at any alignment.
+/// The tag of a frame. Reading it costs at most two loads, at any alignment.
 struct Tag {
   uint32_t sequence, complement, entry, check;
 
@@ -34,7 +34,7 @@ struct Tag {
     const auto shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) % sizeof(Quad));
     const Quad first = LoadPlain(at - shift);
     const Quad second = shift == 0 ? Quad{0, 0} : LoadPlain(at - shift + sizeof(Quad));
-    // Bytes `shift` to `shift` + 16 of the two.
+    // Extracts bytes `shift` to `shift` + 16 of the two quads.
     const bool upper = shift >= 8;
     const uint64_t a = upper ? first.high : first.low, b = upper ? second.low : first.high,
                    c = upper ? second.high : second.low;
@@ -54,8 +54,8 @@ inline uint64_t WholeOrder(uint32_t order, uint32_t lap) {
   return uint64_t{lap - behind} << kEntryBits | (order & kEntryMask);
 }
 
-/// Checks one frame but for its order within the batch, and returns its number or kNoOrder. Sets
-/// `late` if a later frame of its flow came back in an earlier batch. Any thread.
+/// Checks one frame except for its order within the batch. Returns its number or kNoOrder. Sets
+/// `late` if a later frame of its flow returned in an earlier batch. Any thread may call it.
 inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& frame, uint64_t now_ns,
                          uint32_t newest_lap, bool* late) {
   Counters& counters = card.counters;
@@ -68,7 +68,7 @@ inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& fra
   const uint32_t sequence = tag.sequence, complement = tag.complement, entry = tag.entry,
                  nonce = tag.entry ^ tag.check;
   if (~sequence != complement || nonce != shape.nonce || entry >= shape.entries) {
-    // The nonce of another run is the number of the run, and the number permuted.
+    // The nonce of any run consists of the run's number and a permutation of it.
     const uint32_t run = nonce & 0xffff;
     const bool foreign = ~sequence == complement && nonce != shape.nonce &&
                          nonce >> 16 == ((run * 0x9e37u ^ 0x536cu) & 0xffff);
@@ -88,23 +88,23 @@ inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& fra
   if (ahead > 0) Add(&counters[WireEvent::kGaps], static_cast<uint64_t>(ahead));
   const uint32_t order = lap << kEntryBits | entry;
   *late = WholeOrder(order, newest_lap) < Load(&shape.flow_orders[origin.flow]);
-  // At full rate one frame in four stands for all.
+  // Only one frame in four is sampled at full rate.
   if (shape.per_ns != 0 || (order * 0x9e37'79b1u) >> 30 == 0) {
     Add(&counters.latency[LatencyBucket(now_ns > sent ? now_ns - sent : 0)], uint64_t{1});
   }
   return order;
 }
 
-/// Returns true if a run of ascending numbers begins at frame i. Within a run no two frames of a
-/// flow are in the wrong order.
+/// Returns true if a run of ascending numbers begins at frame i. Frames of a flow are in order
+/// within a run.
 inline bool BeginsRun(const uint32_t* orders, uint32_t i) {
   return i != 0 && (orders[i] == kNoOrder || orders[i - 1] == kNoOrder ||
                     static_cast<int32_t>(orders[i] - orders[i - 1]) < 0);
 }
 
-/// Returns how many of `count` frames, which one queue sent in this order, came back after a later
+/// Returns how many of `count` frames, which one queue sent in this order, returned after a later
 /// frame of their flow. `lap` is the newest lap on the wire, `late` the number of frames that
-/// CheckTag found late. Runs of ascending numbers are checked one after the other. `runs_before` is
+/// CheckTag marked late. Runs of ascending numbers are checked in sequence. `runs_before` is
 /// scratch space for `count` words.
 inline uint64_t CountReordered(const WireShape& shape, const Team& team, const uint32_t* orders,
                                uint32_t count, uint32_t* runs_before, uint32_t lap, uint64_t late) {
@@ -140,8 +140,8 @@ inline uint64_t CountReordered(const WireShape& shape, const Team& team, const u
   return runs == 1 ? late : reordered;
 }
 
-/// Compares `count` frames with what was sent, but for the bytes that applications change. Returns
-/// how many differ. frame_of(i) returns the i-th frame, whose tag is right, or one without data,
+/// Compares `count` frames with the sent ones, except for bytes that applications change. Returns
+/// how many differ. frame_of(i) returns the i-th frame, whose tag is correct, or one without data,
 /// which is skipped. `unequal` is scratch space for `count` words. Called by all threads.
 template <typename FrameOf>
 uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, uint32_t* unequal,
@@ -157,7 +157,7 @@ uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, 
         shape.data + uint64_t{shape.frames[Tag(frame).entry].flit} * kFlitBytes;
     const uint32_t difference = *reinterpret_cast<const uint32_t*>(frame.data + at) ^
                                 *reinterpret_cast<const uint32_t*>(sent + at);
-    uint32_t mask = ~0u;  // Bytes of the word that count, the first one lowest.
+    uint32_t mask = ~0u;  // Mask of the compared bytes; the first byte is the lowest.
     if (at < shape.invariant) mask <<= 8 * (shape.invariant - at);
     if (at + sizeof(uint32_t) > end) mask &= ~0u >> 8 * (at + sizeof(uint32_t) - end);
     if ((difference & mask) != 0) Store(&unequal[i / words], 1u);
@@ -165,10 +165,10 @@ uint64_t CountChanged(const WireShape& shape, const Team& team, uint32_t count, 
   return team.Sum(count, [&](uint32_t i) -> uint64_t { return unequal[i]; });
 }
 
-/// Judges frames that one queue sent, after CheckTag: counts those that came back after a later one
-/// of their flow, and compares every shape.verify-th of them. frame_of(i) returns the i-th frame,
-/// `orders` its numbers; `lap` and `late` are those of CountReordered. `scratch` is space for
-/// `count` words. Called by all threads; shape.verify is not 0.
+/// Checks frames that one queue sent, after CheckTag: counts those that returned after a later
+/// frame of their flow, and compares the bytes of every shape.verify-th frame. frame_of(i) returns
+/// the i-th frame, `orders` holds the numbers; `lap` and `late` are those of CountReordered.
+/// `scratch` has room for `count` words. Called by all threads; shape.verify is not 0.
 template <typename FrameOf>
 void JudgeFrames(Card& card, const WireShape& shape, const Team& team, const uint32_t* orders,
                  uint32_t count, uint32_t* scratch, uint32_t lap, uint64_t late, FrameOf frame_of) {

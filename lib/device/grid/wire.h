@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The source of frames in the card's memory. A ring of frames that the host built beforehand is
-// sent again and again; a tag in each frame changes with each lap (emulator/tag.h). Blocks that
-// receive take batches of it in turn, steer and copy them side by side, and pass two points in the
-// order of their tickets: where room is reserved, and where the frames are published.
+// The source of frames in the card's memory. A ring of frames that the host built is sent
+// repeatedly; the tag in each frame changes with each lap (emulator/tag.h). Receive blocks fetch
+// batches in turn, then steer and copy them in parallel. They pass two points in the order of their
+// tickets: reservation of room, and publication of the frames.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace sluice::device::grid {
 
-/// A batch of the ring.
+/// A batch of consecutive frames of the ring.
 struct Batch {
   uint64_t ticket;
-  uint64_t position;  ///< Of its first frame among all.
-  uint32_t entry;     ///< Of its first frame in the ring.
+  uint64_t position;  ///< Position of its first frame since the upload.
+  uint32_t entry;     ///< Ring index of its first frame.
   uint32_t lap;
-  uint32_t count;  ///< 0: nothing is due.
+  uint32_t count;  ///< 0: no frame is due.
   uint32_t epoch;
-  uint64_t now_ns;  ///< When it was taken.
+  uint64_t now_ns;  ///< Time at which it was fetched.
 };
 
 /// Returns how many frames may be sent now (emulator/pacer.h).
@@ -54,8 +54,8 @@ inline uint32_t Due(Card& card, Wire& wire, const WireShape& shape, uint64_t pos
   return static_cast<uint32_t>(behind < due ? behind : due);
 }
 
-/// Takes the next batch if it is the turn of receive block `block` among `blocks`, and frames are
-/// due. One thread.
+/// Fetches the next batch if it is the turn of receive block `block` of `blocks`, and frames are
+/// due. Called by one thread.
 inline Batch TakeBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t block,
                        uint32_t blocks) {
   Batch batch{Load(&wire.taken), 0, 0, 0, 0, 0, 0};
@@ -84,8 +84,8 @@ inline Batch TakeBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t 
   return batch;
 }
 
-/// Puts a batch back, and with it all that were taken after it. Called by one thread between the
-/// two calls of the first point.
+/// Puts back a batch and all batches that were fetched after it. Called by one thread between
+/// AwaitTurn and EndTurn of the first point.
 inline void PutBack(Wire& wire, const Batch& batch) {
   Store(&wire.back_position, batch.position);
   Store(&wire.back_entry, batch.entry);
@@ -93,13 +93,14 @@ inline void PutBack(Wire& wire, const Batch& batch) {
   FenceCard();
   Store(&wire.back_epoch, batch.epoch + 1);
 }
-/// Returns true if a batch was put back after this one was taken. Called where PutBack is.
+/// Returns true if an earlier batch was put back after this one was fetched. Called between
+/// AwaitTurn and EndTurn, like PutBack.
 inline bool IsStale(const Wire& wire, const Batch& batch) {
   return Load(&wire.back_epoch) != batch.epoch;
 }
 
-/// Waits for the turn of a ticket at one of the two points. One thread; the blocks of earlier
-/// tickets pass in bounded time.
+/// Waits for the turn of a ticket at one of the two points. Called by one thread; blocks with
+/// earlier tickets pass in bounded time.
 inline void AwaitTurn(const uint64_t* point, uint64_t ticket) {
   while (Load(point) != ticket) Relax();
   FenceCard();
@@ -115,7 +116,7 @@ inline uint32_t EntryOf(const WireShape& shape, const Batch& batch, uint32_t i) 
   return entry >= shape.entries ? entry - shape.entries : entry;
 }
 
-/// Writes the tag of frame `i` of a batch into the frame of the ring that it is.
+/// Writes the tag of frame `i` of a batch into the ring's frame.
 inline void Stamp(const WireShape& shape, const Batch& batch, uint32_t i, const RingFrame& frame,
                   uint64_t now_ns) {
   const uint32_t entry = EntryOf(shape, batch, i);

@@ -20,50 +20,49 @@ inline constexpr uint32_t kEntryBits = 20;
 
 /// A frame of the ring.
 struct RingFrame {
-  uint32_t flit;  ///< Where it lies in the ring's bytes; zeroes up to the next one's flit.
+  uint32_t flit;  ///< Index in the ring's data, in flits; zero-padded to the next frame's flit.
   uint32_t length;
   uint32_t flow;
-  uint32_t rank;  ///< Frames of the same flow before it in a lap.
+  uint32_t rank;  ///< Number of earlier frames of the same flow in a lap.
 };
 
-/// The part of a wire that does not change while blocks run. Each block copies it to its shared
-/// memory.
+/// The constant part of a wire's state while blocks run. Each block copies it to its shared memory.
 struct WireShape {
   const RingFrame* frames = nullptr;
   uint8_t* data = nullptr;    ///< The bytes of the ring's frames.
-  uint32_t entries = 0;       ///< At least twice what all receive blocks take at once.
+  uint32_t entries = 0;       ///< Minimum: twice the sum of all receive blocks' batches.
   uint32_t per_lap = 0;       ///< Frames of each flow in a lap.
-  uint32_t nonce = 0;         ///< Of the tags.
-  uint32_t invariant = 0;     ///< First byte that no application changes.
+  uint32_t nonce = 0;         ///< Nonce in all tags.
+  uint32_t invariant = 0;     ///< Offset from which applications do not change bytes.
   uint32_t largest = 0;       ///< Flits of the largest frame.
   uint32_t batch_frames = 0;  ///< 1 … kBatchFrames.
-  uint32_t pause = 1;         ///< Frames wait for room, and are not dropped.
-  uint32_t verify = 64;       ///< Every `verify`-th frame is compared; 0: no frame is checked.
-  double per_ns = 0;          ///< Frames per ns; 0: as fast as batches are taken.
+  uint32_t pause = 1;         ///< 1: frames wait for room instead of being dropped.
+  uint32_t verify = 64;       ///< Compares every `verify`-th frame; 0: checks no frame.
+  double per_ns = 0;          ///< Frames per ns; 0: without a limit.
   uint64_t limit = ~uint64_t{0};
-  uint32_t* laps = nullptr;         ///< Of each entry: the lap that is expected back next.
-  uint64_t* flow_orders = nullptr;  ///< Of each flow: the number of the last that came back.
-  uint64_t* sent_ns = nullptr;      ///< Of each entry: when it was last sent.
+  uint32_t* laps = nullptr;         ///< Per entry: next lap that is expected to return.
+  uint64_t* flow_orders = nullptr;  ///< Per flow: number of the newest returned frame.
+  uint64_t* sent_ns = nullptr;      ///< Per entry: time of the last transmission.
 };
 
-/// State that changes while blocks run. Counts of frames begin when the ring is uploaded.
+/// State that changes while blocks run. Counts of frames start at the upload of the ring.
 struct Wire {
   WireShape shape;
 
-  // Of the block whose turn it is to take a batch.
-  alignas(64) uint64_t position = 0;  ///< Frames that were taken.
-  uint32_t entry = 0;                 ///< position modulo the entries of the ring, and
-  uint32_t lap = 0;                   ///< divided by them.
-  uint64_t start_ns = 0;              ///< When the source was switched on; 0: it is off.
-  uint64_t base = 0;                  ///< Position at that time, less what was given up since.
+  // Owned by the block whose turn it is to fetch a batch.
+  alignas(64) uint64_t position = 0;  ///< Frames that were fetched.
+  uint32_t entry = 0;                 ///< position modulo the number of ring entries.
+  uint32_t lap = 0;                   ///< position divided by the number of ring entries.
+  uint64_t start_ns = 0;              ///< Time when the source was switched on; 0: off.
+  uint64_t base = 0;                  ///< Position at that time, minus frames given up since.
   uint32_t epoch = 0;
 
-  alignas(64) uint64_t taken = 0;      ///< Tickets of batches that were taken.
+  alignas(64) uint64_t taken = 0;      ///< Tickets of the batches that were fetched.
   alignas(64) uint64_t reserved = 0;   ///< Tickets that have passed the first point.
   alignas(64) uint64_t published = 0;  ///< Tickets that have passed the second one.
 
-  // Of the block whose turn it is at the first point: a batch was put back.
-  alignas(64) uint32_t back_epoch = 0;  ///< Grows; stored after the others.
+  // Owned by the block whose turn it is at the first point; written when a batch is put back.
+  alignas(64) uint32_t back_epoch = 0;  ///< Incremented; stored after the others.
   uint32_t back_entry = 0;
   uint32_t back_lap = 0;
   uint64_t back_position = 0;
