@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's clock, and the times of PTP frames that it keeps for the host.
+// The device's clock and the timestamps of PTP frames that it holds for the host.
 #pragma once
 
 #include <algorithm>
@@ -8,26 +8,27 @@
 
 namespace sluice::device::ipu {
 
-/// Nanoseconds. It moves from step to step of the model, not within one.
+/// Times are in nanoseconds and change only between steps of the model.
 class Clock {
  public:
   void SetTime(uint64_t now_ns) { elapsed_ns_ = now_ns; }
-  /// The model's time, which nobody sets and which never goes back.
+  /// Returns the model's time, which the host cannot set and which never goes back.
   uint64_t Elapsed() const { return elapsed_ns_; }
-  /// What the host reads and sets.
+  /// Returns the time that the host can read and set.
   uint64_t Now() const { return elapsed_ns_ + offset_ns_; }
   void Set(uint64_t now_ns) { offset_ns_ = now_ns - elapsed_ns_; }
   void Adjust(int64_t by_ns) { offset_ns_ += static_cast<uint64_t>(by_ns); }
 
-  /// False if the stamp of an earlier frame was not taken yet.
+  /// Store the current time as the frame's timestamp. Return false if the host has not yet read the
+  /// previous timestamp.
   bool StampReceived() { return Stamp(received_ns_); }
   bool StampSent() { return Stamp(sent_ns_); }
-  uint64_t received_ns() const { return received_ns_; }  ///< 0: no stamp.
+  uint64_t received_ns() const { return received_ns_; }  ///< 0: no timestamp.
   uint64_t sent_ns() const { return sent_ns_; }
   void TakeReceived() { received_ns_ = 0; }
   void TakeSent() { sent_ns_ = 0; }
 
-  /// As at power-on.
+  /// Restores the power-on state.
   void Reset() { offset_ns_ = received_ns_ = sent_ns_ = 0; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which frames the port takes by their destination and their outer tag.
+// The port's filter by destination address and outer VLAN tag.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace sluice::device::ipu {
 
-/// The outer 802.1Q tag of a frame of at least kMinFrameBytes.
+/// Returns whether a frame of at least kMinFrameBytes has an outer 802.1Q tag.
 inline bool HasTag(const WireFrame& frame) {
   return frame.length >= regs::ipu::kMinFrameBytes + 4 && frame.data[12] == 0x81 &&
          frame.data[13] == 0x00;
@@ -22,7 +22,7 @@ inline uint16_t TagOf(const WireFrame& frame) {
   return static_cast<uint16_t>(frame.data[14] << 8 | frame.data[15]);
 }
 
-/// Tables as the host wrote them, word by word of the register map.
+/// The filter tables; the host writes them word by word of the register map.
 class Filter {
  public:
   /// `control` is kPortControl, `station` kStationAddress.
@@ -63,8 +63,8 @@ class Filter {
 
   std::array<uint32_t, regs::ipu::kVlanTableBytes / 4> vlans_{};
   std::array<uint64_t, regs::ipu::kAddresses> addresses_{};
-  uint32_t used_ = 0;  ///< Entries up to the last valid one.
-  uint32_t low_ = 0;   ///< Of an entry whose upper half is to come.
+  uint32_t used_ = 0;  ///< Index of the last valid entry plus 1.
+  uint32_t low_ = 0;   ///< Low half of an entry whose high half is not yet written.
 };
 
 }  // namespace sluice::device::ipu

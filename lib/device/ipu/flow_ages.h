@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which flow rules have hit no frame for as long as they may. Hits are counted anyway; this looks
-// at the counts now and then, so that no frame pays for it.
+// Finds flow rules that have had no hits for longer than their timeout. It reads the existing hit
+// counts periodically, so that frames cost nothing extra.
 #pragma once
 
 #include <cstdint>
@@ -10,38 +10,40 @@
 
 namespace sluice::device::ipu {
 
-/// A rule's part in FlowAges, in the rule itself.
+/// The part of a rule that FlowAges uses; a member of the rule.
 struct FlowUse {
   static constexpr uint32_t kAgeless = ~0u;
-  uint64_t hits = 0;        ///< Frames; only grows.
-  uint32_t age = kAgeless;  ///< Place in FlowAges.
+  uint64_t hits = 0;        ///< Number of frames; never decreases.
+  uint32_t age = kAgeless;  ///< Index in FlowAges, or kAgeless.
 };
 
-/// Rules stay where they are in memory while they are here.
+/// A rule must not move in memory while it is in this container.
 class FlowAges {
  public:
   bool empty() const { return rules_.empty(); }
-  /// `patience_ns` without a hit, and it has aged. The host calls the rule `cookie`.
+  /// Adds a rule that ages after `patience_ns` without a hit. `cookie` is the host's name of the
+  /// rule.
   void Add(FlowUse& use, uint64_t cookie, uint64_t patience_ns, uint64_t now_ns);
   void Remove(FlowUse& use);
   void Clear();
 
-  /// Looks at a part of the rules. True if there is something to tell now and was not before.
+  /// Checks some of the rules. Returns true if an aged rule is unreported now and none was before.
   bool Look(uint64_t now_ns);
-  /// The cookie of a rule that has aged and was not told since; nothing if there is none.
+  /// Returns the cookie of an aged rule that was not reported yet, or nothing.
   std::optional<uint64_t> Pop();
 
  private:
   static constexpr uint32_t kLookedAtOnce = 64;
-  static constexpr uint64_t kRound_ns = 50'000'000;  ///< Between the beginnings of two rounds.
+  static constexpr uint64_t kRound_ns =
+      50'000'000;  ///< Minimum time between the beginnings of two rounds.
 
   enum class State : uint8_t { kYoung, kAged, kTold };
   struct Rule {
     FlowUse* use;
     uint64_t cookie;
     uint64_t patience_ns;
-    uint64_t hits;      ///< When it was looked at,
-    uint64_t since_ns;  ///< and when they last grew.
+    uint64_t hits;      ///< The hit count at the last check.
+    uint64_t since_ns;  ///< Time at which hits last increased.
     State state;
   };
   void SetState(Rule& rule, State state) {
@@ -50,9 +52,9 @@ class FlowAges {
   }
 
   std::vector<Rule> rules_;
-  uint32_t next_ = 0;  ///< To be looked at.
+  uint32_t next_ = 0;  ///< Next rule to check.
   uint64_t next_round_ns_ = 0;
-  uint32_t popped_ = 0;  ///< Where Pop goes on.
+  uint32_t popped_ = 0;  ///< Rule at which Pop continues.
   uint32_t untold_ = 0;  ///< Rules in kAged.
 };
 

@@ -13,7 +13,7 @@ using namespace regs::ipu;  // NOLINT: the flow registers' names
 constexpr uint64_t kEtherAddress = (uint64_t{1} << 48) - 1;
 constexpr uint32_t kMatchPorts = kFlowMatchSourcePort | kFlowMatchDestinationPort;
 
-/// The key that `fields` selects of `full`.
+/// Returns the key with only the `fields` of `full`.
 FlowKey Select(const FlowKey& full, uint32_t fields) {
   FlowKey key{};
   key.fields = fields;
@@ -32,7 +32,7 @@ FlowKey Select(const FlowKey& full, uint32_t fields) {
   return key;
 }
 
-/// Of a frame with an IP header.
+/// Returns the shape of a frame with an IP header.
 uint32_t ShapeOf(const WireFrame& frame, const Headers& headers) {
   constexpr uint32_t kLinkClass = 0x00f;
   uint32_t shape = 0;

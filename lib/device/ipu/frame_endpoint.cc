@@ -15,14 +15,14 @@ using coherent::Kind;
 using coherent::Pair;
 using coherent::Seen;
 
-/// From a frame that is written to the lines that are asked for, those of the frames behind it; and
-/// how many of them: a copy streams the rest.
+/// Prefetch distance in lines from the written frame, and number of lines prefetched per frame. The
+/// hardware prefetcher fetches the rest during the copy.
 constexpr uint32_t kLinesAhead = 16;
 constexpr uint32_t kLinesTaken = 4;
-/// Frames between one that is sent and one that is fetched, if they are of one size.
+/// Prefetch distance in frames, if frames have the same size.
 constexpr uint32_t kFramesAhead = 8;
 
-/// Endpoints of frames belong to one process: the host.
+/// Process number of the host, which owns all endpoints of frames.
 constexpr uint64_t kHost = 0;
 static_assert(kMinFrameBytes == coherent::kMinFrameBytes &&
               kMaxFrameBytes == coherent::kMaxFrameBytes);
@@ -41,7 +41,8 @@ bool FrameEndpoint::Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t byt
   const uint32_t head = coherent::RecordBytes(0, geometry.headroom_bytes);
   if (geometry.LineCapacity() < head + kMinFrameBytes) return false;
   max_frame_ = std::min(geometry.LineCapacity() - head, kMaxFrameBytes) & ~7u;
-  // Half a line is left for answers that outgrow their records, unless a frame wants it.
+  // Half a line is reserved for returned frames that outgrow their records, unless a single frame
+  // needs it.
   fill_bytes_ = std::max(geometry.LineCapacity() / 2, head + max_frame_);
   end_ =
       std::make_unique<coherent::NicEnd>(memory_, coherent::NicOptions{.process = kHost}, now_ns);
@@ -53,7 +54,7 @@ void FrameEndpoint::Disable(Statistics& statistics) {
   if (filling_) statistics[kStatLineRxDiscards] += writer_.count();
   for (const Pair pair : {Pair::kReceive, Pair::kTransmit}) {
     Sending& sending = Of(pair);
-    // To a host whose load waits, what it returned with that load is still in its line.
+    // While a load waits, the frames that the host returned with it are still in its line.
     if (!sending.busy || end_->Waits(pair)) continue;
     while (sending.frames.Next()) {
       const coherent::Record record = sending.frames.record();
@@ -75,9 +76,9 @@ void FrameEndpoint::Abandon(Statistics& statistics) {
 }
 
 void FrameEndpoint::Serve(uint64_t now_ns, Statistics& statistics) {
-  // What the host returns leaves in the order in which it was returned, whichever pair it came in:
-  // a line to send is taken only if it was there before the line of answers was looked for, and no
-  // answers are taken while frames of such a line are still to leave.
+  // Frames are sent in the order in which the host returned them, across both pairs. A transmit
+  // line is accepted only if it was returned before the receive line was polled. While frames of a
+  // transmit line are unsent, receive lines are not polled.
   const bool sends = end_->HasLoaded(Pair::kTransmit);
   if (!Of(Pair::kTransmit).busy && !Look(Pair::kReceive, now_ns, statistics)) return;
   Answer(statistics);
@@ -87,7 +88,8 @@ void FrameEndpoint::Serve(uint64_t now_ns, Statistics& statistics) {
 }
 
 bool FrameEndpoint::Look(Pair pair, uint64_t now_ns, Statistics& statistics) {
-  // A load says that the host is done with a line, which is looked at before the next load is.
+  // A load signals that the host has finished with a line. That line is handled before the next
+  // load.
   while (!Of(pair).busy) {
     switch (end_->Look(pair, now_ns)) {
       case Seen::kReturned:
@@ -125,7 +127,7 @@ void FrameEndpoint::Take(Pair pair, Statistics& statistics) {
 bool FrameEndpoint::Begin() {
   uint64_t number = end_->number(Pair::kReceive);
   if (!end_->Waits(Pair::kReceive)) {
-    if (Of(Pair::kReceive).busy) return false;  // They lie in the line that would be filled.
+    if (Of(Pair::kReceive).busy) return false;  // The frames are in the line that would be filled.
     ++number;
   }
   writer_ = coherent::FrameWriter(

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An endpoint of cache lines in place of a queue pair's rings: frames from the wire go into the
-// line that the host loads, or will load next; what the host returns in lines is sent.
+// An endpoint of cache lines that replaces a queue pair's rings. Frames from the wire are written
+// to the line that the host loads, or will load next; frames that the host returns in lines are
+// sent.
 //
-//   the host's last load is n      the line of n             the other line
-//   n waits                        is filled, and answered   may hold frames to send
-//   n was answered                 is the host's             is filled for n + 1 once its frames
-//                                                            have left
+//   the host's last load is n      the line of n                the other line
+//   n waits                        is filled and delivered      may hold frames to send
+//   n was answered                 belongs to the host          is filled for n + 1 once its frames
+//                                                               are sent
 #pragma once
 
 #include <array>
@@ -26,41 +27,42 @@ namespace sluice::device::ipu {
 
 class FrameEndpoint {
  public:
-  /// Takes up the endpoint in [base, base + bytes). False, and there is none, if no sound one for
-  /// frames lies there.
+  /// Opens the endpoint in [base, base + bytes). Returns false, and opens none, if there is no
+  /// valid endpoint for frames.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint64_t now_ns);
-  /// Closes it, for ever: its memory is not touched any more. Frames in it are counted, but for
-  /// those that the host knows it has not got rid of.
+  /// Closes the endpoint permanently; its memory is not accessed again. Frames in it are counted as
+  /// discarded, except those that the host still owns because its load waits.
   void Disable(Statistics& statistics);
-  /// The same when the host is gone: all that it held is counted, none of its memory is touched.
+  /// Closes the endpoint of a dead host: counts all frames that it held without accessing its
+  /// memory.
   void Abandon(Statistics& statistics);
   bool enabled() const { return end_ != nullptr; }
-  /// Whether all of its memory is still there.
+  /// Returns whether all of its memory is still mapped.
   bool Reachable(const bar::DmaSpace& dma) const { return dma.Translate(base_, bytes_) != nullptr; }
 
-  // The rest only while enabled.
+  // The methods below require enabled().
 
-  /// Looks what the host loads, takes what it returns and answers it with what there is. A host
-  /// that breaks the protocol has its endpoint closed: then it is not enabled any more.
+  /// Polls the host's loads, accepts the lines that it returns and delivers received frames.
+  /// Disables the endpoint if the host violates the protocol.
   void Serve(uint64_t now_ns, Statistics& statistics);
 
   uint32_t MaxFrame() const { return max_frame_; }
-  /// Writes one frame of at most MaxFrame() bytes, to be answered with by the next Serve or
-  /// Answer. False: no line has room.
+  /// Writes one frame of at most MaxFrame() bytes, which the next Serve or Answer delivers. Returns
+  /// false if no line has room.
   bool Write(const WireFrame& frame, Statistics& statistics);
-  /// The same for leading frames of kMinFrameBytes to `max_length` bytes. Returns their number
-  /// and adds their lengths to `bytes`.
+  /// Writes leading frames of kMinFrameBytes to `max_length` bytes. Returns their number and adds
+  /// their lengths to `bytes`.
   uint32_t WritePlain(std::span<const WireFrame> frames, uint32_t max_length, uint64_t* bytes,
                       Statistics& statistics);
-  /// Answers a load that waits with what was written.
+  /// Delivers the written frames if a load waits.
   void Answer(Statistics& statistics);
 
   bool pending() const { return sending_[0].busy || sending_[1].busy; }
-  /// Gathers about `budget` > 0 frames that came back into `staging`. Returns their number.
+  /// Copies about `budget` > 0 returned frames into `staging`. Returns their number.
   uint32_t Run(TxStaging& staging, FrameSink& sink, Statistics& statistics, uint32_t budget);
 
  private:
-  /// What came back in a line of a pair and has not left.
+  /// Returned frames in a line of a pair that are not sent yet.
   struct Sending {
     std::span<uint8_t> payload;
     coherent::FrameWalker frames{{}, 0};
@@ -68,23 +70,23 @@ class FrameEndpoint {
   };
 
   Sending& Of(coherent::Pair pair) { return sending_[static_cast<size_t>(pair)]; }
-  /// False: the endpoint was closed.
+  /// Returns false if the endpoint was closed.
   bool Look(coherent::Pair pair, uint64_t now_ns, Statistics& statistics);
   void Take(coherent::Pair pair, Statistics& statistics);
-  /// Begins a line, if one is free.
+  /// Begins to fill a line. Returns false if none is free.
   bool Begin();
-  /// Room for a frame; null: none.
+  /// Returns room for a frame, or null.
   uint8_t* Reserve(uint32_t length, Statistics& statistics);
 
-  uint64_t base_ = 0;  ///< Of memory_, as bus address.
+  uint64_t base_ = 0;  ///< Bus address of memory_.
   uint64_t bytes_ = 0;
   coherent::EndpointMemory memory_;
   std::unique_ptr<coherent::NicEnd> end_;
   uint32_t max_frame_ = 0;
-  uint32_t fill_bytes_ = 0;           ///< Of a line's payload: what frames from the wire may take.
-  coherent::FrameWriter writer_{{}};  ///< Of the line that is filled, while filling_.
+  uint32_t fill_bytes_ = 0;           ///< Payload bytes of a line that received frames may use.
+  coherent::FrameWriter writer_{{}};  ///< Writes to the current line, while filling_.
   bool filling_ = false;
-  uint32_t lent_ = 0;  ///< Frames that the last answer held, until the line comes back.
+  uint32_t lent_ = 0;  ///< Frames in the delivered line, until the host returns it.
   std::array<Sending, coherent::kPairs> sending_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using namespace regs::ipu;  // NOLINT: this file decodes that register map
 
-/// The RSS field bit of addresses alone, and of addresses and ports, for a kind.
+/// Return the RSS field bit for addresses alone, and for addresses and ports.
 uint32_t AddressBit(const Headers& headers) {
   return headers.ip_version == 4 ? kRssIpv4 : headers.ip_version == 6 ? kRssIpv6 : 0;
 }
@@ -41,7 +41,8 @@ bool IpuNic::Accepts(const WireFrame& frame) const {
   return filter_.Accepts(frame, control, station);
 }
 
-/// Stripping, stamping and the filter of VLANs do not: no plain frame has a tag, or is PTP.
+/// VLAN stripping, VLAN filtering and timestamps do not need classification: plain frames have no
+/// tag and are not PTP.
 bool IpuNic::NeedsClassify() const {
   return port_[kRssFields / 4] != 0 || !flows_.empty() ||
          (port_[kPortControl / 4] & (kPortChecksum | kPortIsolate)) != 0;
@@ -90,7 +91,7 @@ std::optional<Statistic> IpuNic::Place(const WireFrame& frame, bool pause) {
   const bool treated = (port_[kPortControl / 4] & (kPortVlanStrip | kPortTimesync)) != 0;
   const std::optional<Statistic> ending =
       treated ? PlaceTreated(route, frame, pause) : PlaceAt(route, frame, pause);
-  // A frame that waits is classified again.
+  // A frame that waits will be classified again, so its hit is not counted yet.
   if (ending && route.rule != nullptr) {
     ++route.rule->use.hits;
     route.rule->hit_bytes += frame.length;
@@ -174,7 +175,8 @@ uint32_t IpuNic::PlacePlain(std::span<const WireFrame> frames) {
   const uint32_t control = port_[kPortControl / 4];
   if (classify_ || (control & kPortPromiscuous) == 0) return 0;
   if (queue >= queue_pairs_) return 0;
-  // Here a ring leaves tagged frames to the filter; links and endpoints take all.
+  // RxQueue::WritePlain stops at tagged frames, but links and endpoints would write them
+  // unfiltered.
   if ((control & kPortVlanFilter) != 0 &&
       (links_[queue].enabled() || endpoints_[queue].enabled())) {
     return 0;
@@ -274,8 +276,8 @@ uint32_t IpuNic::Transmit(FrameSink& sink, uint32_t budget) {
     }
   }
   staging_.Flush(sink);
-  // A host whose frames have just left, or were the last that stood in its way, has its
-  // answer now and not a step later.
+  // Hosts whose load or offer waited only for the frames just sent get their answer now instead of
+  // one step later.
   ServeHosts();
   return handled;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Model of the packetized NIC behind regs/ipu.h: descriptor rings, links of swapped
+// Model of the packetized NIC with the registers of regs/ipu.h: descriptor rings, links of swapped
 // regions or endpoints of cache lines, RSS, flow rules, filters and statistics. A step function
-// without threads or clock; stepped by lib/emulator, tested descriptor by descriptor in
-// tests/device/ipu.
+// without threads or clock, stepped by lib/emulator. tests/device/ipu tests it descriptor by
+// descriptor.
 #pragma once
 
 #include <array>
@@ -26,29 +26,30 @@
 
 namespace sluice::device::ipu {
 
-/// What is fixed when the chip is made.
+/// Properties of the hardware that software cannot change.
 struct IpuConfig {
   uint32_t queue_pairs = regs::ipu::kMaxQueues;  ///< 1 … kMaxQueues; clamped.
-  uint32_t endpoints = regs::ipu::kMaxQueues;    ///< As kEndpoints; at most queue_pairs.
+  uint32_t endpoints = regs::ipu::kMaxQueues;    ///< Format of kEndpoints; at most queue_pairs.
 };
 
-/// See Device. All host memory is reached through `dma`, which outlives the model;
-/// bad addresses, doorbells and descriptors end in a counter.
+/// See Device. Accesses all host memory through `dma`, which outlives the model. Invalid addresses,
+/// doorbells and descriptors only increment counters.
 class IpuNic final : public Device {
  public:
   IpuNic(const bar::DmaSpace& dma, const IpuConfig& config);
 
   void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) override;
   uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override;
-  /// The device's clock, how long loads of endpoints wait, and when rules age.
+  /// Drives the device's clock, timeouts of endpoint loads and aging of rules.
   void SetTime(uint64_t now_ns) override { clock_.SetTime(now_ns); }
   void SetInterrupts(InterruptSink* sink) override { interrupts_ = sink; }
   void SetPermanentAddress(std::span<const uint8_t, 6> address) override;
   void SetCarrier(bool up) override { carrier_ = up; }
-  /// Without mastering, links and endpoints are refused as where no memory is, and an endpoint that
-  /// is disabled is abandoned.
+  /// While mastering is disabled, links and endpoints are rejected as if their memory were
+  /// unmapped, and an endpoint that is disabled is abandoned.
   void SetMastering(bool on) override { mastering_ = on; }
-  /// Rings, links and endpoints that are not wholly there any more are off, each under a fault.
+  /// Disables rings, links and endpoints that lost a part of their memory, and counts a fault
+  /// for each.
   void MemoryTaken() override;
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
@@ -56,16 +57,16 @@ class IpuNic final : public Device {
   std::span<const Counter> Counters() override;
 
  private:
-  /// Where one frame goes and what its write-back says.
+  /// Destination of one frame and its write-back.
   struct Route {
     uint32_t queue;
     bool drop;
     RxMetadata metadata;
-    FlowEntry* rule;  ///< That matched; null: none.
+    FlowEntry* rule;  ///< Matching rule, or null.
   };
 
   void Reset();
-  /// What was written has not reached the host.
+  /// Returns whether the queue of writes to remote host memory is full.
   bool Congested() const { return dma_.remote() != nullptr && dma_.remote()->congested(); }
   void WritePort(uint32_t offset, uint32_t value);
   void WriteQueue(uint32_t queue, uint32_t offset, uint64_t value);
@@ -78,45 +79,46 @@ class IpuNic final : public Device {
   uint64_t ReadEndpoint(uint32_t queue, uint32_t offset) const;
   bool EnableEndpoint(uint32_t queue);
   void DisableEndpoint(uint32_t queue);
-  /// Whether the queue pair has rings or a link.
+  /// Returns whether the queue pair has rings or a link.
   bool HasRingOrLink(uint32_t queue) const;
-  /// Page 0 from kPortTables on.
+  /// Registers of page 0 from kPortTables on.
   void WritePortTables(uint32_t offset, uint32_t value);
   uint32_t ReadPortTables(uint32_t offset) const;
   void WriteClock(uint32_t offset, uint64_t value);
-  /// kRingInterrupt.
+  /// Handles a store of kRingInterrupt.
   void Arm(uint32_t queue, uint64_t value);
-  /// Raises the interrupts of receive queues that are armed, by bit.
+  /// Raises the interrupts of the armed receive queues in the bit mask.
   void Fire(uint32_t queues);
   void RunFlowCommand(uint32_t command);
-  /// What the registers say of the rule to be added.
+  /// Returns the aging parameters of the rule to be added, from the registers.
   FlowAge Age() const;
-  /// Whether any setting asks for more than the packet class; after each change.
+  /// Returns whether any setting needs more than the packet class. Called after each change of
+  /// settings.
   bool NeedsClassify() const;
   bool Accepts(const WireFrame& frame) const;
-  /// Parses, hashes, verifies and looks up a frame, as far as that is enabled.
+  /// Parses, hashes, verifies and looks up a frame, as far as these functions are enabled.
   Route Classify(const WireFrame& frame);
-  /// How one frame ends: kStatRxFrames if it is written to the host, else the counter
-  /// of its drop. Nothing if it must wait (`pause`).
+  /// Delivers or drops one frame. Returns kStatRxFrames if it was written to the host, else the
+  /// counter of its drop, or nothing if it must wait (`pause`).
   std::optional<regs::ipu::Statistic> Place(const WireFrame& frame, bool pause);
   std::optional<regs::ipu::Statistic> PlaceAt(const Route& route, const WireFrame& frame,
                                               bool pause);
-  /// PlaceAt where frames lose their tags or are stamped.
+  /// PlaceAt for frames that may need VLAN stripping or timestamps.
   std::optional<regs::ipu::Statistic> PlaceTreated(Route route, const WireFrame& frame, bool pause);
   std::optional<regs::ipu::Statistic> PlaceInLink(LinkQueue& link, const WireFrame& frame,
                                                   bool pause);
   std::optional<regs::ipu::Statistic> PlaceInEndpoint(FrameEndpoint& endpoint,
                                                       const WireFrame& frame, bool pause);
-  /// Writes leading frames that need no decision, if no setting asks for one; counts
-  /// them and returns their number.
+  /// Writes leading frames that need no classification, if the settings allow it; counts them and
+  /// returns their number.
   uint32_t PlacePlain(std::span<const WireFrame> frames);
-  /// Answers the hosts of all links and endpoints. A few loads for each that says nothing new.
+  /// Serves all links and endpoints. An idle one costs a few loads.
   void ServeHosts();
 
   const bar::DmaSpace& dma_;
   const uint32_t queue_pairs_;
   const uint32_t endpoint_count_;
-  uint64_t permanent_address_ = 0;  ///< As kPermanentAddress.
+  uint64_t permanent_address_ = 0;  ///< Format of kPermanentAddress.
   bool carrier_ = true;
   bool mastering_ = true;
   Clock clock_;
@@ -142,13 +144,13 @@ class IpuNic final : public Device {
   std::array<LinkRegisters, regs::ipu::kMaxQueues> link_registers_{};
   std::array<EndpointRegisters, regs::ipu::kMaxQueues> endpoint_registers_{};
   uint32_t flow_status_ = 0;
-  uint64_t flow_hits_ = 0;  ///< As kFlowHits.
+  uint64_t flow_hits_ = 0;  ///< Format of kFlowHits.
   uint64_t flow_hit_bytes_ = 0;
   RssHash rss_;
   FlowTable flows_;
-  bool classify_ = false;  ///< NeedsClassify().
+  bool classify_ = false;  ///< Result of NeedsClassify().
   Filter filter_;
-  uint32_t clock_low_ = 0;  ///< Of a register of the clock whose upper half is to come.
+  uint32_t clock_low_ = 0;  ///< Low half of a clock register whose high half is not yet written.
   std::array<uint8_t, regs::ipu::kMaxFrameBytes> untagged_;  ///< A frame without its tag.
   std::array<RxQueue, regs::ipu::kMaxQueues> rx_;
   std::array<TxQueue, regs::ipu::kMaxQueues> tx_;
@@ -156,10 +158,10 @@ class IpuNic final : public Device {
   std::array<FrameEndpoint, regs::ipu::kMaxQueues> endpoints_;
   uint32_t linked_ = 0;         ///< Links that are enabled, by bit.
   uint32_t with_endpoint_ = 0;  ///< Endpoints that were enabled, by bit.
-  uint32_t unpublished_ = 0;    ///< RX queues that were completed to since they were written back.
+  uint32_t unpublished_ = 0;    ///< RX queues with completions that are not written back, by bit.
   uint32_t armed_ = 0;          ///< RX queues whose next completion raises an interrupt, by bit.
   TxStaging staging_;
-  uint32_t next_tx_ = 0;  ///< Round robin over the queue pairs.
+  uint32_t next_tx_ = 0;  ///< Next queue pair of the round robin.
 
   Statistics statistics_{};
   std::array<Counter, regs::ipu::kStatisticCount> counters_;

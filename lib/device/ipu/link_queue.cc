@@ -12,8 +12,8 @@ namespace {
 
 using namespace regs::ipu;  // NOLINT: the limits and counters of this device
 
-/// Bytes of a frame that are asked for ahead; the copy itself streams the rest. With the right to
-/// write: a region to send belongs to the device now, which fills it next.
+/// Bytes of a frame that are prefetched; the hardware prefetcher fetches the rest during the copy.
+/// Prefetches are for writing, because the device owns a region to send and fills it next.
 constexpr uint32_t kTakenAhead = 4 * kCacheLine;
 
 }  // namespace

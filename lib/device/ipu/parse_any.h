@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What parser.h declares, for those who compile it to code of their own: the model on the CPU, and
-// the one on a card (device/grid), where nothing but the compiler's own functions is at hand.
+// Inline implementation of parser.h for its two users: the model on the CPU, and the model on a
+// card (device/grid), where only compiler builtins are available.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ inline constexpr uint32_t kMaxExtensions = 8;
 inline uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 inline uint16_t Load16(const uint8_t* p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
 
-/// Class of the transport header and whether the frame holds its ports.
+/// Adds the class of the transport header and whether the frame contains its ports.
 inline void ParseTransport(bool fragment, Headers& headers) {
   if (fragment) {
     headers.packet_class |= kClassFragment;
@@ -63,8 +63,8 @@ inline void ParseTransport(bool fragment, Headers& headers) {
   }
 }
 
-/// RFC 791 section 3.1: a route's third byte points to the next stop, and behind the option after
-/// the last one.
+/// Returns whether a source route is incomplete. RFC 791 section 3.1: a route's third byte points
+/// to the next hop, and beyond the option's end after the last hop.
 inline bool HasStopsAhead(const uint8_t* option, uint32_t left) {
   constexpr uint8_t kEnd = 0, kNone = 1, kLooseRoute = 131, kStrictRoute = 137;
   while (left >= 2 && option[0] != kEnd) {
@@ -118,7 +118,7 @@ inline void ParseIpv6(const WireFrame& frame, uint32_t at, Headers& headers) {
     const uint8_t* extension = frame.data + l4;
     const uint32_t bytes = protocol == kProtocolFragment ? 8u : (extension[1] + 1) * 8u;
     fragment = fragment || protocol == kProtocolFragment;
-    // RFC 8200 section 4.4: segments left.
+    // RFC 8200 section 4.4: byte 3 is Segments Left.
     if (protocol == kProtocolRouting && extension[3] != 0) headers.source_routed = true;
     protocol = extension[0];
     l4 += bytes;
@@ -146,7 +146,8 @@ inline uint16_t OnesComplementSum(const uint8_t* data, uint32_t bytes, uint32_t 
   return __builtin_bswap16(static_cast<uint16_t>(sum));
 }
 
-/// RFC 768/9293: pseudo-header and the `bytes` of the segment or datagram sum to all ones.
+/// RFC 768/9293: the sum over the pseudo-header and the `bytes` of the segment or datagram is all
+/// ones.
 inline bool TransportChecksumGood(const WireFrame& frame, const Headers& headers, uint32_t bytes) {
   const uint8_t* ip = frame.data + headers.ip_offset;
   const uint32_t addresses = headers.ip_version == 4 ? 8 : 32;
@@ -200,10 +201,11 @@ inline uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers) 
   uint32_t bytes = headers.ip_end - headers.l4_offset;
   const uint8_t* l4 = frame.data + headers.l4_offset;
   if (transport == kClassUdp) {
-    // RFC 768: header and data. 0 is for jumbograms (RFC 2675), which are no frames.
+    // RFC 768: the length includes the header. 0 denotes a jumbogram (RFC 2675), which does not fit
+    // into a frame.
     const uint32_t length = bytes < 8 ? 0 : Load16(l4 + 4);
     if (length < 8 || length > bytes) return flags | kRxL4Bad;
-    // RFC 768: none was computed; over IPv6 (RFC 8200 section 8.1) one must be.
+    // RFC 768: 0 means no checksum, which IPv6 does not allow (RFC 8200 section 8.1).
     if (Load16(l4 + 6) == 0) return headers.ip_version == 4 ? flags : flags | kRxL4Bad;
     bytes = length;
   } else if (bytes < 20) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's header parser: Ethernet, up to two VLAN tags, IPv4 with options,
-// IPv6 with extension headers, and whether ports follow. Reads nothing beyond the
-// frame; what it cannot follow it leaves unclassified.
+// The device's header parser: Ethernet, up to two VLAN tags, IPv4 with options, IPv6 with extension
+// headers, and whether ports follow. Reads nothing beyond the frame. Headers that it cannot parse
+// stay unclassified.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,34 @@
 
 namespace sluice::device::ipu {
 
-/// Offsets are from the first byte of the frame and valid only where said.
+/// Offsets are from the first byte of the frame. They are valid only under the conditions given.
 struct Headers {
   uint16_t packet_class;  ///< regs::ipu::kClass… codes.
-  uint16_t ip_offset;     ///< If ip_version != 0.
-  uint16_t l4_offset;     ///< If ip_version != 0; within the frame.
-  uint16_t ip_end;        ///< End of the datagram by its own length, within the frame.
-  uint8_t ip_version;     ///< 4, 6, or 0: no complete IP header.
-  uint8_t protocol;       ///< Of the last header reached.
-  bool has_ports;         ///< TCP or UDP, first or only fragment's ports present, not fragmented.
-  /// A source route with stops ahead (IPv4 option, IPv6 routing header): the destination that the
-  /// upper checksum covers is the last stop, not the one in the IP header.
+  uint16_t ip_offset;     ///< Valid if ip_version != 0.
+  uint16_t l4_offset;     ///< Valid if ip_version != 0; within the frame.
+  uint16_t ip_end;     ///< End of the datagram according to its length field, limited to the frame.
+  uint8_t ip_version;  ///< 4, 6, or 0: no complete IP header.
+  uint8_t protocol;    ///< Protocol of the last parsed header.
+  bool has_ports;      ///< TCP or UDP, not fragmented, and the frame contains the ports.
+  /// An incomplete source route (IPv4 option, IPv6 routing header). The transport checksum then
+  /// covers the final destination, which differs from the one in the IP header.
   bool source_routed;
 };
 
-/// The link's part of the packet class: kClassEther, or what the outer tag says, kClassVlan or
-/// kClassQinq. Length as for ParseAny.
+/// Returns the link's part of the packet class: kClassEther, or kClassVlan or kClassQinq according
+/// to the outer tag. The length is as for ParseAny.
 uint16_t LinkClass(const WireFrame& frame);
 
-/// `frame.length` is at least regs::ipu::kMinFrameBytes.
+/// Parses a frame; `frame.length` is at least regs::ipu::kMinFrameBytes.
 Headers ParseAny(const WireFrame& frame);
 
-/// The common frame in a few instructions: no VLAN tag, IPv4 without options or
-/// fragments, TCP or UDP with its ports. Its packet class, or 0 for any other.
+/// Classifies the most common frames in a few instructions: no VLAN tag, IPv4 without options or
+/// fragments, TCP or UDP with its ports. Returns the packet class, or 0 for other frames.
 inline uint16_t PlainClass(const WireFrame& frame) {
   constexpr uint32_t kIp = regs::ipu::kMinFrameBytes;
   if (frame.length < kIp + 24) return 0;
-  // Little-endian words: EtherType 0x0800, version and header length 0x45; then
-  // fragment bits, TTL, protocol.
+  // Little-endian words. `type` contains EtherType 0x0800 and version and header length 0x45;
+  // `fragment` contains fragment bits, TTL and protocol.
   uint32_t type;
   uint32_t fragment;
   uint16_t total_be;
@@ -54,7 +54,7 @@ inline uint16_t PlainClass(const WireFrame& frame) {
   return protocol == 6 ? kIpv4 | regs::ipu::kClassTcp : 0;
 }
 
-/// ParseAny, with the common frame first.
+/// Equals ParseAny, but is faster for plain frames.
 inline Headers Parse(const WireFrame& frame) {
   const uint16_t packet_class = PlainClass(frame);
   if (packet_class == 0) [[unlikely]]
@@ -71,13 +71,13 @@ inline Headers Parse(const WireFrame& frame) {
           .source_routed = false};
 }
 
-/// The write-back flags of kPortChecksum for a parsed frame: IPv4 header, and TCP
-/// or UDP where the datagram is whole. A UDP length that no datagram of this packet can have is a
-/// bad checksum; below a source route with stops ahead there is no verdict.
+/// Returns the write-back flags of kPortChecksum for a parsed frame: IPv4 header, and TCP or UDP if
+/// the datagram is complete. An invalid UDP length counts as a bad checksum. Frames with an
+/// incomplete source route have no result for TCP and UDP.
 uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers);
 
-/// RFC 1071 sum of `bytes` bytes, not complemented, folded to 16 bits; as if stored
-/// in wire order.
+/// Returns the RFC 1071 sum of `bytes` bytes, not complemented, folded to 16 bits, as read in wire
+/// order.
 uint16_t OnesComplementSum(const uint8_t* data, uint32_t bytes, uint32_t initial);
 
 }  // namespace sluice::device::ipu

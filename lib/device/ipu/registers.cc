@@ -25,7 +25,7 @@ bool Within(uint32_t offset, uint32_t first, uint32_t bytes) {
 
 void IpuNic::Reset() {
   for (uint32_t i = 0; i < kMaxQueues; ++i) {
-    rx_[i].Disable();  // Publishes what is complete.
+    rx_[i].Disable();  // Publishes completed descriptors.
     rx_[i] = {};
     tx_[i] = {};
     links_[i].Disable();

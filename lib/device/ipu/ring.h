@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both kinds of ring check and how both hand a descriptor to the host.
+// Functions that receive and transmit rings share.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace sluice::device::ipu {
 
-/// The ring at `base`, or null if size, alignment or mapping are wrong.
+/// Returns the ring at `base`, or null if size, alignment or mapping are invalid.
 inline regs::ipu::Descriptor* MapRing(const bar::DmaSpace& dma, uint64_t base, uint32_t entries) {
   if (!std::has_single_bit(entries) || entries < regs::ipu::kMinRing ||
       entries > regs::ipu::kMaxRing || base % 64 != 0) {
@@ -22,13 +22,13 @@ inline regs::ipu::Descriptor* MapRing(const bar::DmaSpace& dma, uint64_t base, u
       dma.Translate(base, uint64_t{entries} * regs::ipu::kDescriptorBytes));
 }
 
-/// Whether the ring at `base`, found at `ring`, is still there.
+/// Returns whether the ring at `base` is still mapped at `ring`.
 inline bool HasRing(const bar::DmaSpace& dma, uint64_t base, uint32_t entries,
                     const regs::ipu::Descriptor* ring) {
   return MapRing(dma, base, entries) == ring;
 }
 
-/// Release: the frame's bytes and the low word are visible to whoever sees `high`.
+/// Stores with release order: a thread that reads `high` sees the frame's bytes and the low word.
 inline void StoreHigh(regs::ipu::Descriptor& descriptor, uint64_t high) {
   std::atomic_ref<uint64_t>(descriptor.high).store(high, std::memory_order_release);
 }

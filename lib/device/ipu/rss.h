@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Toeplitz hash (Microsoft RSS specification) by table: one 256-entry table per
-// byte position of the longest input, IPv6 addresses and ports.
+// Toeplitz hash (Microsoft RSS specification), computed with one table of 256 entries per byte
+// position of the longest input, IPv6 addresses and ports.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ class RssHash {
   /// Rebuilds the tables; control path.
   void SetKey(std::span<const uint8_t, regs::ipu::kRssKeyBytes> key);
 
-  /// Contribution of `bytes` input bytes in wire order, the first at `position`.
-  /// The hash is the XOR of the contributions of all its parts.
+  /// Returns the contribution of `bytes` input bytes in wire order, the first at `position`. The
+  /// hash is the XOR of the contributions of all parts.
   uint32_t Part(uint32_t position, const uint8_t* data, uint32_t bytes) const {
     uint32_t hash = 0;
     for (uint32_t i = 0; i < bytes; ++i) hash ^= tables_[position + i][data[i]];

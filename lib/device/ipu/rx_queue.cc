@@ -103,7 +103,8 @@ uint32_t RxQueue::WritePlain(const bar::DmaSpace& dma, std::span<const WireFrame
   uint32_t written = 0;
   while (written < frames.size()) {
     if (fetched_ - head_ < kFetchLow && fetched_ != tail_) Fetch(dma);
-    // As many as are fetched and fit the write-back batch: no index is checked within.
+    // The batch is limited to fetched descriptors and the write-back batch, so that the loop checks
+    // no indices.
     const uint32_t start = head_;
     const uint32_t batch = std::min({static_cast<uint32_t>(frames.size()) - written,
                                      fetched_ - start, kWriteBackBatch - start % kWriteBackBatch});
@@ -134,7 +135,7 @@ RxOutcome RxQueue::WriteSegments(const bar::DmaSpace& dma, const WireFrame& fram
   const uint32_t segments = Segments(frame.length);
   if (segments > 1 && !scatter_) return RxOutcome::kOversize;
   if (tail_ - head_ < segments) return RxOutcome::kNoDescriptor;
-  if (dma.remote() != nullptr) WriteBack();  // While buffers_ still has its buffers.
+  if (dma.remote() != nullptr) WriteBack();  // buffers_ must still contain the buffers.
   while (fetched_ - head_ < segments) {
     const uint32_t before = fetched_;
     Fetch(dma);

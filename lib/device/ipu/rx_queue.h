@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One receive ring: fetches descriptors ahead, writes frames into the buffers they
-// name and completes them in place, a cache line of descriptors at a time.
+// One receive ring: fetches descriptors ahead, writes frames into their buffers and completes them
+// in place, a cache line of descriptors at a time.
 #pragma once
 
 #include <array>
@@ -22,38 +22,39 @@ struct RxMetadata {
   uint64_t high;  ///< Packet class and flags.
 };
 
-/// kWaiting: descriptors are posted, and on their way here.
+/// kWaiting: descriptors are posted but have not arrived from remote memory.
 enum class RxOutcome { kWritten, kNoDescriptor, kOversize, kDmaFault, kWaiting };
 
-/// Indices are free-running and masked on use: written_back ≤ head ≤ fetched ≤ tail
-/// ≤ written_back + entries. All belong to the device thread; the host sees them
-/// through write-backs (release) and moves `tail` through its doorbell.
+/// Indices are free-running and masked on use: written_back ≤ head ≤ fetched ≤ tail ≤ written_back
+/// + entries. Only the device thread accesses them. The host sees completions through write-backs
+/// (release) and sets `tail` through its doorbell.
 class RxQueue {
  public:
-  /// False, and the queue stays disabled, if the values make no ring. `clock`, which outlives the
-  /// ring, stamps frames as kRingStamp says; null: they are not.
+  /// Enables the ring. Returns false, and leaves the queue disabled, if the values are invalid.
+  /// `clock` outlives the ring and provides the timestamps of kRingStamp; null disables them.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries, uint32_t buffer_bytes,
               bool scatter, const Clock* clock);
-  /// Publishes what is complete and forgets the ring.
+  /// Publishes completed descriptors and disables the ring.
   void Disable();
   bool enabled() const { return ring_ != nullptr; }
-  /// Memory was taken away: looks the buffers up anew. False: the ring was in it, and is off now,
-  /// with what was not published.
+  /// Called after the host removed memory: buffers are looked up again. Returns false and disables
+  /// the ring, with its unpublished completions, if the ring was removed.
   bool Recheck(const bar::DmaSpace& dma);
   uint32_t head() const { return head_; }
-  /// Completions that the host can see.
+  /// Returns the number of completions that the host can see.
   uint32_t published() const { return written_back_; }
 
-  /// Doorbell. False if it claims more descriptors than the ring holds; ignored then.
+  /// Handles a doorbell. Returns false and ignores it if it posts more descriptors than the ring
+  /// has.
   bool SetTail(uint32_t tail);
 
-  /// Whether a frame of `length` bytes would find its descriptors.
+  /// Returns whether enough descriptors are posted for a frame of `length` bytes.
   bool HasRoom(uint32_t length) const {
     return tail_ - head_ >= (length <= buffer_bytes_ ? 1 : Segments(length));
   }
 
-  /// Writes one frame. The queue is enabled. On kDmaFault the descriptors are
-  /// completed with length 0, so that the host gets its buffers back.
+  /// Writes one frame; requires enabled(). On kDmaFault the descriptors are completed with length
+  /// 0, so that the host gets its buffers back.
   RxOutcome Write(const bar::DmaSpace& dma, const WireFrame& frame, const RxMetadata& metadata) {
     if (fetched_ - head_ < kFetchLow && fetched_ != tail_) Fetch(dma);
     if (frame.length > simple_bytes_) [[unlikely]]
@@ -69,13 +70,13 @@ class RxQueue {
     return RxOutcome::kWritten;
   }
 
-  /// Writes leading frames of `frames` that need no thought: TCP or UDP over plain
-  /// IPv4, at most `max_length` bytes, each into one mapped buffer. Stops before the
-  /// first other one. Returns their number and adds their lengths to `bytes`.
+  /// Writes leading frames that are TCP or UDP over plain IPv4, of at most `max_length` bytes, each
+  /// into one mapped buffer. Stops before the first frame of another kind. Returns their number and
+  /// adds their lengths to `bytes`.
   uint32_t WritePlain(const bar::DmaSpace& dma, std::span<const WireFrame> frames,
                       uint32_t max_length, uint64_t* bytes);
 
-  /// Makes all completed descriptors visible to the host; at the end of a burst.
+  /// Makes all completed descriptors visible to the host. Called at the end of a burst.
   void WriteBack();
 
  private:
@@ -91,11 +92,11 @@ class RxQueue {
     completed_[head_ % kWriteBackBatch] = {low, high | regs::ipu::kDone};
     if (++head_ % kWriteBackBatch == 0) WriteBack();
   }
-  /// Fetches nothing where the ring's memory is remote and has not arrived.
+  /// Fetches nothing if the ring's memory is remote and has not arrived.
   void Fetch(const bar::DmaSpace& dma);
-  /// Tells remote memory what was written, from `first` on.
+  /// Reports to remote memory the bytes that were written from `first` on.
   void Tell(bar::RemoteMemory& remote, uint32_t first);
-  /// Any frame.
+  /// Writes any frame.
   RxOutcome WriteSegments(const bar::DmaSpace& dma, const WireFrame& frame,
                           const RxMetadata& metadata);
 
@@ -104,9 +105,9 @@ class RxQueue {
   uint64_t base_ = 0;
   uint32_t mask_ = 0;
   uint32_t buffer_bytes_ = 0;
-  uint32_t simple_bytes_ = 0;     ///< Frames up to here are copied to one buffer, and no more.
-  uint32_t stamp_bytes_ = 0;      ///< In front of each buffer.
-  const Clock* clock_ = nullptr;  ///< Not null: stamps frames.
+  uint32_t simple_bytes_ = 0;     ///< Maximum length of frames that are only copied to one buffer.
+  uint32_t stamp_bytes_ = 0;      ///< Timestamp bytes before each buffer.
+  const Clock* clock_ = nullptr;  ///< Not null if frames get timestamps.
   bool scatter_ = false;
   uint32_t written_back_ = 0;
   uint32_t head_ = 0;
@@ -114,7 +115,7 @@ class RxQueue {
   uint32_t tail_ = 0;
   /// Completed, not yet visible: [written_back, head).
   alignas(64) std::array<regs::ipu::Descriptor, kWriteBackBatch> completed_{};
-  /// Buffers of the descriptors [head, fetched); null where the address faulted.
+  /// Buffers of the descriptors [head, fetched); null if the address is not mapped.
   std::array<uint8_t*, kFetchMax> buffers_{};
 };
 

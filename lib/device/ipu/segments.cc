@@ -13,8 +13,8 @@ using namespace regs::ipu;  // NOLINT: the descriptor bits of this device
 
 constexpr uint32_t kIpv6Header = 40;
 constexpr uint8_t kTcp = 6;
-constexpr uint8_t kFinAndPush = 0x09;     ///< Of the last segment alone,
-constexpr uint8_t kWindowReduced = 0x80;  ///< and of the first (RFC 3168, 6.1.2).
+constexpr uint8_t kFinAndPush = 0x09;     ///< Only in the last segment.
+constexpr uint8_t kWindowReduced = 0x80;  ///< Only in the first segment (RFC 3168, 6.1.2).
 
 void Put16(uint8_t* at, uint32_t value) {
   at[0] = static_cast<uint8_t>(value >> 8);
@@ -27,7 +27,7 @@ void Put32(uint8_t* at, uint32_t value) {
 uint32_t Get16(const uint8_t* at) { return static_cast<uint32_t>(at[0] << 8 | at[1]); }
 uint32_t Get32(const uint8_t* at) { return Get16(at) << 16 | Get16(at + 2); }
 
-/// Where the headers of every segment lie, and how long they are.
+/// Offsets of each segment's headers and their total length.
 struct Layout {
   explicit Layout(uint64_t command)
       : ip(static_cast<uint8_t>(command >> kTxIpOffsetShift)),
@@ -41,11 +41,11 @@ struct Layout {
   uint32_t ip;
   uint32_t tcp;
   uint32_t bytes;
-  uint32_t segment;  ///< Payload of each but the last.
+  uint32_t segment;  ///< Payload of each segment except the last.
 };
 
-/// Gives a frame with `payload` bytes behind the large one's headers its own ones. `at`: of its
-/// payload in the large one's.
+/// Updates a segment's copied headers for `payload` bytes. `at` is the payload's offset in the
+/// large frame's payload.
 void Finish(uint8_t* frame, const Layout& layout, uint32_t at, uint32_t payload, bool last) {
   uint8_t* const ip = frame + layout.ip;
   uint8_t* const tcp = frame + layout.tcp;

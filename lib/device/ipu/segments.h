@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TCP segmentation: a large frame becomes frames of the size that its first descriptor names.
+// TCP segmentation: splits a large frame into frames of the size in its first descriptor.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace sluice::device::ipu {
 
-/// Reads a frame that lies in several pieces, in order. Nobody reads beyond its last one.
+/// Reads a frame that is in several pieces, in order. Callers must not read beyond the last piece.
 class PieceReader {
  public:
-  /// `high` are the pieces' descriptors, for their lengths.
+  /// `high` are the high words of the pieces' descriptors, which contain the lengths.
   PieceReader(const uint8_t* const* data, const uint64_t* high) : data_(data), high_(high) {}
 
   void Read(uint8_t* to, uint32_t bytes) {
@@ -33,13 +33,13 @@ class PieceReader {
  private:
   const uint8_t* const* data_;
   const uint64_t* high_;
-  uint32_t at_ = 0;  ///< In the present piece.
+  uint32_t at_ = 0;  ///< Offset in the current piece.
 };
 
-/// Sends the frame of `length` bytes, at most kMaxLargeFrameBytes, that `pieces` reads, as
-/// `command`, its first descriptor, says. Lengths, identification, sequence numbers, flags and
-/// checksums are those of each segment (RFC 9293, 3.1). False, and nothing is sent, if the command
-/// makes no segments of it.
+/// Splits the frame of `length` bytes (at most kMaxLargeFrameBytes) in `pieces` according to
+/// `command`, its first descriptor, and sends the segments. Updates each segment's lengths,
+/// identification, sequence number, flags and checksums (RFC 9293, 3.1). Returns false and sends
+/// nothing if the command is invalid.
 bool SendSegments(uint64_t command, uint32_t length, PieceReader pieces, TxStaging& staging,
                   FrameSink& sink, Statistics& statistics);
 

@@ -22,8 +22,8 @@ void StoreBigEndian(uint8_t* at, uint16_t value) {
   at[1] = static_cast<uint8_t>(value);
 }
 
-/// Fills in the checksums that the first descriptor asks for. False if its offsets
-/// point outside the frame.
+/// Inserts the checksums that the first descriptor requests. Returns false if its offsets are
+/// outside the frame.
 bool InsertChecksums(uint8_t* frame, uint32_t length, uint64_t high) {
   const uint32_t ip = static_cast<uint8_t>(high >> kTxIpOffsetShift);
   const uint32_t ip_bytes = static_cast<uint8_t>(high >> kTxIpLengthShift);
@@ -38,12 +38,12 @@ bool InsertChecksums(uint8_t* frame, uint32_t length, uint64_t high) {
     const uint32_t field = l4 + static_cast<uint8_t>(high >> kTxL4FieldShift);
     if (field + 2 > length) return false;
     const auto sum = static_cast<uint16_t>(~OnesComplementSum(frame + l4, length - l4, 0));
-    StoreBigEndian(frame + field, sum == 0 ? 0xffff : sum);  // RFC 768: 0 says "none"
+    StoreBigEndian(frame + field, sum == 0 ? 0xffff : sum);  // RFC 768: 0 means no checksum
   }
   return true;
 }
 
-/// Behind the addresses. There is room for four more bytes.
+/// Inserts the tag after the addresses. The buffer has room for four more bytes.
 void InsertTag(uint8_t* frame, uint32_t length, uint16_t tag) {
   constexpr uint32_t kAddressBytes = 12;
   std::memmove(frame + kAddressBytes + 4, frame + kAddressBytes, length - kAddressBytes);
@@ -233,7 +233,7 @@ uint32_t TxQueue::Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& s
       if (done == plain_end) continue;
       uint32_t segments = Segments(done, fetched);
       if (segments == 0) {
-        if (fetched - done < kMaxSegments) break;  // the rest of the frame is not here yet
+        if (fetched - done < kMaxSegments) break;  // the rest of the frame is not posted yet
         segments = kMaxSegments;
         ++statistics[kStatTxBadDescriptor];
       } else {

@@ -15,23 +15,23 @@
 
 namespace sluice::device::ipu {
 
-/// `head` and `tail` are free-running, masked on use, and belong to the device
-/// thread. A frame is begun only when all its segments are posted.
+/// `head` and `tail` are free-running, masked on use, and accessed only by the device thread. A
+/// frame is begun only when all its segments are posted.
 class TxQueue {
  public:
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint32_t entries);
   void Disable() { ring_ = nullptr; }
   bool enabled() const { return ring_ != nullptr; }
-  /// As RxQueue::Recheck.
+  /// See RxQueue::Recheck.
   bool Recheck(const bar::DmaSpace& dma);
   bool pending() const { return ring_ != nullptr && head_ != tail_; }
   uint32_t head() const { return head_; }
 
-  /// Doorbell; see RxQueue.
+  /// Handles a doorbell; see RxQueue.
   bool SetTail(uint32_t tail);
 
-  /// Gathers up to `budget` frames into `staging` and completes their descriptors.
-  /// Returns the frames handled, sent or dropped. `clock` stamps those that ask for it.
+  /// Copies up to `budget` frames into `staging` and completes their descriptors. Returns the
+  /// number of frames that were sent or dropped. `clock` provides requested timestamps.
   uint32_t Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& sink,
                Statistics& statistics, Clock& clock, uint32_t budget);
 
@@ -39,20 +39,21 @@ class TxQueue {
   static constexpr uint32_t kWindow = 64;
   static_assert(kWindow > regs::ipu::kMaxSegments);
 
-  /// Reads descriptors from head on; returns their number. 0 where they, or what they name, are in
-  /// remote memory and have not arrived.
+  /// Reads descriptors from head on and returns their number. Returns 0 if they or their data are
+  /// in remote memory and have not arrived.
   uint32_t Fetch(const bar::DmaSpace& dma);
-  /// As many of `count` descriptors as have arrived from remote memory.
+  /// Returns how many of `count` descriptors have arrived from remote memory.
   uint32_t Arrived(bar::RemoteMemory& remote, uint32_t count);
-  /// Whether all that the first `count` entries of the window name has arrived, too.
+  /// Returns whether all data of the first `count` entries of the window has arrived.
   bool DataArrived(bar::RemoteMemory& remote, uint32_t count) const;
-  /// Tells remote memory that the window was used: its first `done` entries are complete.
+  /// Reports to remote memory that the window was read and that its first `done` entries are
+  /// complete.
   void Tell(bar::RemoteMemory& remote, uint32_t fetched, uint32_t done);
-  /// Segments of the frame that begins at window entry `first`; 0 if its end is not
+  /// Returns the segments of the frame that begins at window entry `first`, or 0 if its end is not
   /// among the `fetched` entries.
   uint32_t Segments(uint32_t first, uint32_t fetched) const;
-  /// Sends window entries from `first` on for as long as they are whole frames
-  /// without offloads; returns the entry after the last. Stops at `end`.
+  /// Sends window entries from `first` on while they are whole frames without offloads. Returns the
+  /// entry after the last; stops at `end`.
   uint32_t SendPlain(uint32_t first, uint32_t end, TxStaging& staging, FrameSink& sink,
                      Statistics& statistics);
   void Send(uint32_t first, uint32_t segments, TxStaging& staging, FrameSink& sink,
@@ -64,8 +65,8 @@ class TxQueue {
   uint32_t mask_ = 0;
   uint32_t head_ = 0;
   uint32_t tail_ = 0;
-  /// The window: high words of the descriptors from head on and where their bytes
-  /// are; null where the address faulted.
+  /// The window: high words of the descriptors from head on, and addresses of their data; null if
+  /// not mapped.
   std::array<uint64_t, kWindow> high_{};
   std::array<const uint8_t*, kWindow> data_{};
 };

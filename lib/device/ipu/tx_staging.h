@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The staging memory in which all rings gather their frames before they leave in bursts.
+// Staging memory in which all rings collect frames to be sent in bursts.
 #pragma once
 
 #include "device/frame_staging.h"
