@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that wait for one process: a ring whose room is fixed when the process is added.
+// Queue of the calls that wait for one process: a ring whose capacity is fixed when the process is
+// added.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace sluice::device::rpc {
 
-/// A call in the device: an index of whoever keeps it. Each is in the dispatcher once.
+/// A call in the device: index of its slot. The dispatcher holds each call only once.
 using CallId = uint32_t;
 
 /// First in, first out.
@@ -21,7 +22,7 @@ class CallQueue {
   bool empty() const { return size_ == 0; }
   bool full() const { return size_ == calls_.size(); }
 
-  /// Returns whether `matches(call)` holds of a call in the queue.
+  /// Returns whether `matches(call)` is true for any call in the queue.
   template <typename Matches>
   bool HasAny(Matches matches) const {
     for (uint32_t i = 0; i < size_; ++i) {
@@ -30,12 +31,12 @@ class CallQueue {
     return false;
   }
 
-  /// Only while not full().
+  /// Requires !full().
   void Push(CallId call) {
     calls_[Wrapped(first_ + size_)] = call;
     ++size_;
   }
-  /// Only while not empty().
+  /// Requires !empty().
   CallId Pop() {
     const CallId call = calls_[first_];
     first_ = Wrapped(first_ + 1);

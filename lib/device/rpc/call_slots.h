@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that the device holds: what is needed to answer them, and the arguments of those that wait.
-// A call comes in a frame, or a service makes it (nested_call.h) while it has another one, its
-// parent, to answer.
+// Calls that the device holds: the data needed to answer them, and the arguments of waiting calls.
+// A call either arrives in a frame or is made by a service (nested_call.h) while it handles another
+// call, its parent.
 #pragma once
 
 #include <array>
@@ -20,37 +20,39 @@
 
 namespace sluice::device::rpc {
 
-/// How a suspended call goes on.
+/// State with which a suspended call continues.
 struct Continuation {
   CallHead head;
   NestedStatus status = NestedStatus::kSuccess;
-  ProcessId callee = 0;    ///< After kSuccess: whose procedure returned what is kept in XDR.
-  uint32_t procedure = 0;  ///< In its table.
+  ProcessId callee = 0;    ///< After kSuccess: process that returned the stored XDR.
+  uint32_t procedure = 0;  ///< Index in the callee's table.
 };
 
 struct CallSlot {
   static constexpr CallId kNone = ~CallId{0};
 
-  packet::Datagram datagram;  ///< Of a call that came in a frame.
-  uint32_t procedure = 0;     ///< In its service's table.
-  uint32_t wire_bytes = 0;  ///< Of what is kept in XDR; 0: arguments that went to the host at once.
-  bool nested = false;      ///< A service made it.
-  bool continues = false;   ///< What its process gets next is the continuation, not the arguments.
-  uint32_t depth = 0;       ///< Calls between it and the one that came in a frame.
-  CallId parent = kNone;    ///< Who waits for its reply; kNone of a nested call: nobody any more.
-  CallId child = kNone;     ///< Whose reply it waits for.
+  packet::Datagram datagram;  ///< Set if the call arrived in a frame.
+  uint32_t procedure = 0;     ///< Index in its service's table.
+  uint32_t wire_bytes = 0;    ///< Bytes of stored XDR; 0: arguments were delivered at once.
+  bool nested = false;        ///< The call was made by a service.
+  bool continues =
+      false;  ///< The call continues: its process gets the continuation next, not the arguments.
+  uint32_t depth = 0;  ///< Nesting depth: number of calls above it; 0 for a call from a frame.
+  CallId parent =
+      kNone;  ///< Call that waits for its reply. kNone of a nested call: its parent has ended.
+  CallId child = kNone;  ///< Call whose reply it waits for.
   Continuation continuation;
-  /// Of a call that has ended: the error that is still to be sent.
+  /// Error that is still to be sent, if the call has ended.
   ::sluice::rpc::AcceptStat error = ::sluice::rpc::AcceptStat::kSystemErr;
   CallTrace trace;
-  /// Ethernet with two tags, IPv6, UDP: the longest headers that a call may have.
+  /// Room for the longest headers of a call: Ethernet with two tags, IPv6, UDP.
   std::array<uint8_t, 72> headers{};
 };
 
 /// A fixed number of slots.
 class CallSlots {
  public:
-  /// No arguments on the wire are longer: a datagram's message with the shortest header.
+  /// Maximum size of arguments on the wire: a datagram's message with the shortest header.
   static constexpr uint32_t kArgumentBytes = 65536;
 
   explicit CallSlots(uint32_t slots)
@@ -58,8 +60,8 @@ class CallSlots {
     for (uint32_t i = slots; i != 0; --i) free_.push_back(i - 1);
   }
 
-  bool empty() const { return free_.empty(); }  ///< There is no free slot.
-  /// Only while not empty().
+  bool empty() const { return free_.empty(); }  ///< Returns whether no slot is free.
+  /// Requires !empty().
   CallId Take() {
     const CallId id = free_.back();
     free_.pop_back();
@@ -69,17 +71,17 @@ class CallSlots {
 
   CallSlot& operator[](CallId id) { return slots_[id]; }
   const CallSlot& operator[](CallId id) const { return slots_[id]; }
-  /// The transaction of a call that came in a frame, apart from its slot, because those of all
-  /// calls that wait are looked through.
+  /// Returns the XID of a call from a frame. XIDs are not in the slots, because the search for
+  /// duplicates reads those of all waiting calls.
   uint32_t& xid(CallId id) { return xids_[id]; }
   uint32_t xid(CallId id) const { return xids_[id]; }
   uint32_t size() const { return static_cast<uint32_t>(slots_.size()); }
-  /// At most kArgumentBytes.
+  /// Stores at most kArgumentBytes.
   void Keep(CallId id, std::span<const uint8_t> arguments) {
     std::memcpy(Arguments(id), arguments.data(), arguments.size());
     slots_[id].wire_bytes = static_cast<uint32_t>(arguments.size());
   }
-  /// Where to write what is kept instead; the caller sets wire_bytes.
+  /// Returns room for XDR that the caller writes; the caller sets wire_bytes.
   std::span<uint8_t> Room(CallId id) { return {Arguments(id), kArgumentBytes}; }
   std::span<const uint8_t> Kept(CallId id) const {
     return {arguments_.get() + size_t{id} * kArgumentBytes, slots_[id].wire_bytes};
@@ -90,7 +92,8 @@ class CallSlots {
 
   std::vector<CallSlot> slots_;
   std::vector<uint32_t> xids_;
-  std::unique_ptr<uint8_t[]> arguments_;  ///< Not touched before it is used.
+  std::unique_ptr<uint8_t[]>
+      arguments_;  ///< Not initialized, so that unused memory is not touched.
   std::vector<CallId> free_;
 };
 

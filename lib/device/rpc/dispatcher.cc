@@ -20,8 +20,8 @@ Dispatcher::Dispatcher(const DispatcherConfig& config, Placement& placement)
   config_.cores = std::clamp(config_.cores, 1u, kMaxCores);
   config_.queue_capacity = std::max(config_.queue_capacity, 1u);
   config_.suspended_capacity = std::max(config_.suspended_capacity, 1u);
-  // A process that goes leaves its calls and its cores, which then find others; of those that time
-  // out each may find a core.
+  // When a process ends, its calls end and its cores may be assigned to others. Each call that
+  // times out may also get a core.
   actions_.reserve(config_.queue_capacity + config_.suspended_capacity + 5 * size_t{kMaxCores} +
                    kMaxProcesses + 2 * kTimeOutsPerTick);
 }
@@ -42,8 +42,9 @@ void Dispatcher::SetState(Core& core, CoreState state, uint64_t now, uint64_t bo
 
 bool Dispatcher::AddProcess(ProcessId id, uint32_t max_cores) {
   if (id >= kMaxProcesses || processes_[id].known || max_cores == 0) return false;
-  // Beyond the capacity, those that go on at once because too many are suspended: at most one for
-  // each core, since a core begins no call while another waits to go on.
+  // Capacity beyond suspended_capacity is for calls that continue at once because too many are
+  // suspended. There is at most one per core, since a core begins no call while another waits to
+  // continue.
   const uint32_t resumed = config_.suspended_capacity + kMaxCores;
   processes_[id] = {.known = true,
                     .max_cores = max_cores,
@@ -74,7 +75,7 @@ void Dispatcher::TakeCores(ProcessId id, uint64_t now) {
     Leave(core, now);
     SetState(cores_[core], CoreState::kFreed, now, kNever);
   }
-  // The process knew how they go on; its next incarnation does not.
+  // The continuation state was in the process that is gone.
   for (const Suspended& waits : process.suspended) {
     Do(Kind::kLost, kLost, {.kind{}, .process = id, .call = waits.call});
   }
@@ -303,7 +304,7 @@ void Dispatcher::Kill(ProcessId id) {
     if (core.state == CoreState::kWaiting) core.state = CoreState::kLeaving;
   }
   process.waiting = 0;
-  Review(id, 0);  // Withdraws, which has no time.
+  Review(id, 0);  // Only withdraws, so the time is not used.
   Do(Kind::kKill, kKills, {.kind{}, .process = id});
 }
 

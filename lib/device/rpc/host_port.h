@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the device asks of the operating system beside answering loads, and what it can tell about
-// a call that has ended.
+// Requests of the device to the operating system, except answers to loads, and traces of ended
+// calls.
 #pragma once
 
 #include <cstdint>
@@ -11,42 +11,43 @@
 
 namespace sluice::device::rpc {
 
-/// How a call came to its process.
+/// The way in which a call reached its process.
 enum class Path : uint8_t {
   kDirect,    ///< A core waited in the process.
-  kQueued,    ///< It waited until a core of the process was done.
+  kQueued,    ///< The call waited until a core of the process was free.
   kSwitched,  ///< A core was switched to the process.
 };
 
-/// A call from its first byte to its last; nanoseconds of the device's clock.
+/// Trace of a call; times are in nanoseconds of the device's clock.
 struct CallTrace {
   uint32_t xid = 0;
   ProcessId process = 0;
   CoreId core = 0;
   Path path = Path::kDirect;
-  bool buffer = false;          ///< Its arguments went through a buffer, not through lines.
-  uint64_t code = 0;            ///< Where the host jumped to.
-  uint32_t argument_bytes = 0;  ///< As the host found them.
-  uint32_t result_bytes = 0;    ///< As the host left them.
+  bool buffer = false;          ///< Its arguments were in a buffer instead of lines.
+  uint64_t code = 0;            ///< Address of the procedure.
+  uint32_t argument_bytes = 0;  ///< Bytes of the unmarshalled arguments.
+  uint32_t result_bytes = 0;    ///< Bytes of the results before marshalling.
   uint64_t arrived_ns = 0;
   uint64_t delivered_ns = 0;
   uint64_t answered_ns = 0;
 };
 
-/// Called by the device's thread. Nothing here calls the device back.
+/// Called by the device's thread. Implementations must not call the device.
 class HostPort {
  public:
   virtual ~HostPort() = default;
 
-  /// A signal for the process that runs on `core`: it is to end its handler.
+  /// Signals the process that runs on `core` to end its handler.
   virtual void Interrupt(CoreId core, ProcessId process) = 0;
-  /// The process is to be ended; RpcNic::Gone follows when it is.
+  /// Requests the end of the process; RpcNic::Gone must follow.
   virtual void Kill(ProcessId process) = 0;
-  /// The kernel of a retired core is to load again.
+  /// Requests that the kernel of a retired core loads again.
   virtual void Wake(CoreId core) = 0;
-  /// Dispatcher::Starved. Nothing: the device's time is not that of the host's CPUs.
+  /// See Dispatcher::Starved. Returns nothing if the device's time is unrelated to that of the
+  /// host's CPUs.
   virtual std::optional<uint64_t> Starved(CoreId /*core*/, ProcessId /*process*/) { return {}; }
-  /// A call was answered. Only if RpcNicConfig::traces.
+  /// Reports an answered call. Called only if RpcNicConfig::traces is set.
   virtual void Answered(const CallTrace& trace) = 0;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that a service makes before it answers one: what its process leaves in the line instead of
-// a reply (coherent::Kind::kCall), and what the device hands to the continuation. No thread waits:
-// the process names where the answer goes, a code and a data pointer, and the device delivers it
-// there as any other request. After Lauberhorn (Xu and Roscoe, HOTOS '25) section 7: nested RPCs,
-// with an end-point made for the reply.
+// Calls that a service makes before it answers one: the contents of the line that its process
+// writes instead of a reply (coherent::Kind::kCall), and the contents that the device delivers to
+// the continuation. No thread waits: the process gives a code and a data pointer for the answer,
+// and the device delivers the answer there like any other request. After Lauberhorn (Xu and Roscoe,
+// HOTOS '25) section 7: nested RPCs, with an end-point made for the reply.
 #pragma once
 
 #include <array>
@@ -12,42 +12,40 @@
 
 namespace sluice::device::rpc {
 
-/// At the beginning of what is left in the line; the arguments follow, prepared as a reply's
-/// results are.
+/// Head of a nested call in the line. The arguments follow, in the format of a reply's results.
 struct CallHead {
   uint32_t program = 0;
   uint32_t version = 0;
   uint32_t procedure = 0;
   uint32_t reserved = 0;
-  // The continuation endpoint. The device looks at none of it.
-  uint64_t code = 0;                  ///< Where to jump to when the answer is there,
-  uint64_t data = 0;                  ///< with which state;
-  std::array<uint64_t, 2> context{};  ///< and what else the process wants to find there.
+  // The continuation. The device does not interpret these members.
+  uint64_t code = 0;                  ///< Address to jump to when the answer has arrived.
+  uint64_t data = 0;                  ///< Pointer to the handler's state.
+  std::array<uint64_t, 2> context{};  ///< Further data for the continuation.
 };
 static_assert(sizeof(CallHead) == 48);
 
-/// What became of a nested call. Up to kSystemErr: as RFC 5531 numbers accept_stat.
+/// Result of a nested call. Values up to kSystemErr equal accept_stat of RFC 5531.
 enum class NestedStatus : uint32_t {
   kSuccess = 0,
-  kProgUnavail = 1,  ///< No such program on this NIC, or it was removed meanwhile.
+  kProgUnavail = 1,  ///< The NIC has no such program, or it was removed meanwhile.
   kProgMismatch = 2,
   kProcUnavail = 3,
   kGarbageArgs = 4,
-  kSystemErr = 5,  ///< The other process died, failed, or returned what makes no sense.
-  // Not executed:
-  kBusy = 6,     ///< Too many calls wait for the other service, or in the device.
-  kTooMany = 7,  ///< This service has too many calls under way.
-  kTooDeep = 8,  ///< Calls in calls in calls.
-  // Executed or not:
-  kTimedOut = 9,  ///< No answer in time; a late one is dropped.
+  kSystemErr = 5,  ///< The callee died, failed, or returned invalid results.
+  // The call was not executed:
+  kBusy = 6,     ///< Too many calls wait for the callee, or in the device.
+  kTooMany = 7,  ///< The calling service has too many pending calls.
+  kTooDeep = 8,  ///< The nesting limit was exceeded.
+  // The call may have been executed:
+  kTimedOut = 9,  ///< No answer in time; a late answer is dropped.
 };
 
-/// At the beginning of what the continuation gets; after kSuccess the results follow, prepared as
-/// arguments are.
+/// Head of the continuation's line. After kSuccess the results follow, in the format of arguments.
 struct ReplyHead {
   NestedStatus status = NestedStatus::kSuccess;
-  uint32_t result_bytes = 0;          ///< That follow.
-  std::array<uint64_t, 2> context{};  ///< Of CallHead.
+  uint32_t result_bytes = 0;          ///< Bytes that follow the head.
+  std::array<uint64_t, 2> context{};  ///< Copy of CallHead::context.
 };
 static_assert(sizeof(ReplyHead) == 24);
 

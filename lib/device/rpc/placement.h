@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who gets which core: the question that the dispatcher asks. Whoever composes a device answers
-// it, with a policy of the operating system's; the device knows none.
+// Assignment of cores to processes. The dispatcher asks; the program that contains the device
+// implements it with a policy of the operating system.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,32 @@
 
 namespace sluice::device::rpc {
 
-/// A service's process, as the device numbers them: below kMaxProcesses.
+/// Number of a service's process in the device; less than kMaxProcesses.
 using ProcessId = uint16_t;
-/// A core that may run services: below kMaxCores.
+/// Number of a core that may run services; less than kMaxCores.
 using CoreId = uint16_t;
 
 inline constexpr uint32_t kMaxProcesses = 64;
 inline constexpr uint32_t kMaxCores = 32;
 
-/// One thread. Not asked for calls that find a core of their process waiting, so never per call in
-/// the common case. All times are the device's.
+/// Used by one thread. Not consulted for calls whose process has a waiting core, and thus not per
+/// call in the common case. All times are the device's.
 class Placement {
  public:
   virtual ~Placement() = default;
 
-  /// `process` has calls that no core of its own will take soon: it wants a core, or one more.
-  /// Not again before Next has named it, or Withdraw. `preempted`: it lost its last core to
-  /// another, rather than having gone idle.
+  /// Reports that `process` has calls that no core of it will run soon: it wants one core more. Not
+  /// repeated before Next returned the process, or Withdraw. `preempted`: its last core was
+  /// preempted, as opposed to having become idle.
   virtual void Wants(ProcessId process, bool preempted, uint64_t now_ns) = 0;
-  /// It no longer wants one.
+  /// Reports that the process does not want a core any more.
   virtual void Withdraw(ProcessId process) = 0;
-  /// Who should have `core`, which is free; nobody, if none of those that want one may. The
-  /// process has the core from now on.
+  /// Returns the process that gets the free `core`, or nothing if no process that wants one may
+  /// have it. The process owns the core from then on.
   virtual std::optional<ProcessId> Next(CoreId core, uint64_t now_ns) = 0;
-  /// Whether the process that has `core` should make way for one that wants a core.
+  /// Returns whether the process on `core` should yield to one that wants a core.
   virtual bool Preempts(CoreId core, uint64_t now_ns) = 0;
-  /// The process that had `core` is off it. Once for each answer of Next.
+  /// Reports that the process is off `core`. Called once per process that Next returned.
   virtual void Left(CoreId core, uint64_t now_ns) = 0;
 };
 

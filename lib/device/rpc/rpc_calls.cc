@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From frame to line: decoding, unmarshalling, and what the dispatcher decides about a call.
+// Path from frame to line: decoding, unmarshalling, and execution of the dispatcher's actions.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -43,7 +43,7 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
   if (slots_.empty()) return Count(RpcCounter::kNoSlot);
   const ProcessId process = found.process;
   const std::span<const uint8_t> xdr(read.call.arguments, read.call.argument_bytes);
-  // Straight into the line, if a core waits there.
+  // Unmarshals directly into the line if a core waits there.
   const std::optional<CoreId> core = dispatcher_.WaitingCore(process);
   End* end = core ? &User(process, *core) : nullptr;
   if (end != nullptr && !end->nic->Waits(Pair::kReceive)) end = nullptr;
@@ -80,7 +80,7 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
 bool RpcNic::WaitsAlready(const WireFrame& frame, const wire::CallFrame& read,
                           const Services::Found& found) const {
   const packet::Datagram& datagram = read.datagram;
-  // From the addresses of IP to the ports of UDP.
+  // Compares the bytes from the IP addresses to the UDP ports.
   const uint32_t path = datagram.l3 + (datagram.ipv6 ? 8u : 12u);
   const std::span<const uint8_t> xdr(read.call.arguments, read.call.argument_bytes);
   return dispatcher_.queue(found.process).HasAny([&](CallId id) {
@@ -153,7 +153,7 @@ void RpcNic::Do(const Action& action) {
       return Switch(action);
     case Kind::kYieldNow: {
       End& end = User(action.process, action.core);
-      // A host that was asked to leave has its answer already.
+      // A host that was already asked to leave has its answer.
       const bool asked = end.nic->state(Pair::kReceive) != coherent::State::kAway;
       if (!end.nic->YieldNow() && !asked) end.pending = Pending::kYieldNow;
       return;
@@ -196,7 +196,7 @@ void RpcNic::Give(End& end, const Action& action) {
       end.call = action.call;
       return;
     }
-    // Arguments fit memory of the same size when they arrived.
+    // Cannot fail: the arguments fit memory of the same size when they arrived.
     content = slot.continues ? PrepareContinuation(action.call, end)
                              : PrepareCall(*services_.Of(action.process), slot.procedure,
                                            slots_.Kept(action.call), &end)
@@ -223,7 +223,7 @@ void RpcNic::Switch(const Action& action) {
   End& user = User(action.process, action.core);
   user.pending = Pending::kNone;
   user.switched = true;
-  // It left when the kernel got the core back, at the latest.
+  // The core left the user endpoint before the kernel got it back.
   while (user.nic->Look(Pair::kReceive, now_ns_) == coherent::Seen::kLeft) {
   }
   user.nic->Resume();
@@ -235,7 +235,8 @@ void RpcNic::Switch(const Action& action) {
 }
 
 void RpcNic::Wake(CoreId core) {
-  // A core that was told TRYAGAIN loads by itself: only one that was told RETIRE sleeps.
+  // A core that was answered TRYAGAIN loads again itself; only a core that was answered RETIRE
+  // sleeps.
   if (kernels_[core].pending == Pending::kRetire) {
     kernels_[core].pending = Pending::kNone;
   } else {

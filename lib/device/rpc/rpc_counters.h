@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How frames end at the device before they become calls, and the replies that it writes itself.
-// Calls end as the dispatcher counts (dispatcher.h).
+// Counters of frames that do not become calls, and of replies that the device writes itself. The
+// dispatcher counts how calls end (dispatcher.h).
 #pragma once
 
 #include <array>
@@ -14,18 +14,18 @@
 namespace sluice::device::rpc {
 
 enum class RpcCounter : uint8_t {
-  // A frame that is no call of ours: dropped, one for each.
+  // Frames that are not calls to this device; dropped.
   kNotUdp,
   kMalformed,
   kFragment,
   kOptions,
   kBadChecksum,
-  kTruncated,  ///< Ends within the call's header.
+  kTruncated,  ///< The frame ends within the call's header.
   kNotACall,
-  kNotOurPort,  ///< No service is there.
-  kNoSlot,      ///< The device holds as many calls as it can.
-  kDuplicate,   ///< A call that still waits was sent again.
-  // A call that is answered with an error; the frame ends here, unless the call was begun.
+  kNotOurPort,  ///< No service uses the port.
+  kNoSlot,      ///< All slots of the device are in use.
+  kDuplicate,   ///< Repetition of a call that still waits.
+  // Calls that are answered with an error, which ends the frame unless the call was begun.
   kRpcMismatch,
   kAuthError,
   kProgUnavail,
@@ -33,20 +33,20 @@ enum class RpcCounter : uint8_t {
   kProcUnavail,
   kGarbageArgs,
   kSystemErr,
-  // Of frames.
+  // Counters of frames.
   kReceived,   ///< Calls that reached a process.
-  kSent,       ///< Replies to them, and errors.
-  kUnsent,     ///< Errors to frames that arrived while there was no room for replies; replies in
-               ///< fragments that the interface did not take.
-  kUnreplied,  ///< Handlers that wanted nothing to be sent.
-  // Of services.
-  kBadResults,     ///< Results that are not what the procedure returns: SYSTEM_ERR.
-  kNestedRefused,  ///< Calls of a service that reached no other: the continuation is told why.
-  kNestedOrphans,  ///< Calls of a service that ended when nobody waited for them any more.
+  kSent,       ///< Replies to these calls, and errors.
+  kUnsent,     ///< Errors to frames that arrived while there was no room for replies, and
+               ///< fragmented replies that the interface did not accept.
+  kUnreplied,  ///< Handlers that requested no reply.
+  // Counters of services.
+  kBadResults,     ///< Results that do not match the procedure's type: SYSTEM_ERR.
+  kNestedRefused,  ///< Nested calls that reached no service; the continuation gets the reason.
+  kNestedOrphans,  ///< Nested calls that ended when no call waited for them any more.
 };
 inline constexpr uint32_t kRpcCounters = 24;
 
-/// In the order of RpcCounter.
+/// Names in the order of RpcCounter.
 inline constexpr std::array<std::string_view, kRpcCounters> kRpcCounterNames = {
     "rpc_drop_not_udp",
     "rpc_drop_malformed",
@@ -73,8 +73,9 @@ inline constexpr std::array<std::string_view, kRpcCounters> kRpcCounterNames = {
     "rpc_nested_refused",
     "rpc_nested_orphans"};
 
-/// How a frame ends that ReadCallFrame read with `error`, and whose message with `call`, if it is
-/// to be dropped whatever its port; nothing: it is a call, or is to be answered with an error.
+/// Returns the counter of a frame that must be dropped regardless of its port, from the errors of
+/// ReadCallFrame (`error`) and of its message (`call`). Nothing: the frame is a call, or is
+/// answered with an error.
 constexpr std::optional<RpcCounter> DropOf(::sluice::rpc::FrameError error,
                                            ::sluice::rpc::CallError call) {
   using ::sluice::rpc::CallError;
@@ -100,7 +101,7 @@ constexpr std::optional<RpcCounter> DropOf(::sluice::rpc::FrameError error,
   return std::nullopt;
 }
 
-/// Under what an error counts that is the answer to a call.
+/// Returns the counter of an error that answers a call.
 constexpr RpcCounter CounterOf(::sluice::rpc::AcceptStat stat) {
   using ::sluice::rpc::AcceptStat;
   switch (stat) {
@@ -116,7 +117,7 @@ constexpr RpcCounter CounterOf(::sluice::rpc::AcceptStat stat) {
       return RpcCounter::kSystemErr;
   }
 }
-/// The same of a message that was no call to execute.
+/// Returns the counter of a message that is not an executable call.
 constexpr RpcCounter CounterOf(::sluice::rpc::CallError error) {
   return error == ::sluice::rpc::CallError::kRpcVersion ? RpcCounter::kRpcMismatch
                                                         : RpcCounter::kAuthError;

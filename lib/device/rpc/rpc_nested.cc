@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that services make: from the line of one process into the queue of another, and their
-// results back to the continuation. They take the way of calls from the wire, XDR included, so that
-// neither process can tell, or harm, the other.
+// Calls that services make: from the line of one process to the queue of another, and the results
+// back to the continuation. They are handled like calls from the wire, including XDR, so that
+// neither process can distinguish them or harm the other process.
 #include <cstring>
 
 #include "device/rpc/rpc_nic.h"
@@ -31,7 +31,7 @@ Done RpcNic::DoneOf(const End& end) const {
 
 void RpcNic::Suspend(const End& end, const Action& action) {
   CallSlot& slot = slots_[action.call];
-  // As with results: what is judged is a copy.
+  // Checks apply to a copy, because the process may still write to its line.
   const std::span<const uint8_t> payload = end.nic->returned(Pair::kReceive).payload;
   std::memcpy(scratch_.data(), payload.data(), payload.size());
   Continuation& continuation = slot.continuation;
@@ -138,7 +138,7 @@ Content RpcNic::PrepareContinuation(CallId call, const End& end) {
       content = prepared.content;
       head.result_bytes = content.length - static_cast<uint32_t>(sizeof(head));
     } else {
-      head.status = NestedStatus::kSystemErr;  // More than this process has room for.
+      head.status = NestedStatus::kSystemErr;  // The results exceed the process's room.
     }
   }
   content.code = next.head.code;

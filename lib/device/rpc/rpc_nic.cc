@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's control path, and its step: frames in, loads seen, frames out.
+// The device's control path and its step: receives frames, polls loads and sends frames.
 #include "device/rpc/rpc_nic.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ bool RpcNic::Start(ProcessId process, std::vector<Entry> entries,
     const EndpointMemory memory = EndpointMemory::Find(endpoints[core].memory);
     if (!memory || memory.geometry() != config_.users) return false;
     End& end = (*ends)[core];
-    // The dispatcher enforces the bounds, because it knows which threads had no CPU.
+    // The dispatcher enforces the limits, because it knows which threads had no CPU.
     end.nic.emplace(memory, coherent::NicOptions{.process = process, .leave_ns = ~uint64_t{0}},
                     now_ns_);
     end.memory = endpoints[core].memory.data();
@@ -111,7 +111,7 @@ uint32_t RpcNic::Transmit(FrameSink& sink, uint32_t) {
   uint32_t sent = 0;
   for (uint32_t id = 0; id < config_.dispatcher.cores; ++id) {
     const auto core = static_cast<CoreId>(id);
-    // A core brings at most one reply with results a turn.
+    // A core returns at most one reply with results per turn.
     if (replies_.Begin().full()) sent += Flush(sink);
     if (dispatcher_.InUse(core)) LookAtUser(core);
     LookAtKernel(core);

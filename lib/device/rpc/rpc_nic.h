@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A NIC that is part of the operating system, after Lauberhorn: frames become calls, calls are
-// unmarshalled into the line that a core of their process loads, and what the handler left there
-// becomes the reply. It knows where each core waits (dispatcher.h) and answers itself what is not
-// for any process: calls to unknown programs, garbage, services that died. A handler may leave a
-// call to another service instead of its result (nested_call.h); the device makes it, and delivers
-// the answer to the handler's continuation.
+// unmarshalled into the line that a core of their process loads, and the handler's results in the
+// line become the reply. The NIC knows where each core waits (dispatcher.h). It answers calls that
+// cannot be executed itself: unknown programs, garbage, dead services. A handler may write a call
+// to another service to the line instead of its result (nested_call.h); the device makes the call
+// and delivers the answer to the handler's continuation.
 //
-// Calls and replies are whole datagrams here, up to the longest that IP has. Whoever is behind the
-// device cuts them into what its link carries, and puts fragments together (packet/fragmenter.h).
+// Calls and replies are whole datagrams here, up to the maximum of IP. The link layer that the
+// device is connected to fragments and reassembles them (packet/fragmenter.h).
 #pragma once
 
 #include <array>
@@ -33,52 +33,53 @@
 
 namespace sluice::device::rpc {
 
-/// Slots with which calls to one of so many services never keep out those to another: all that the
-/// services can hold, and one for a call that finds a full queue.
+/// Returns the number of slots with which calls to one of `services` services cannot exclude calls
+/// to another: the maximum that all services can hold, plus one for a call that finds a full queue.
 constexpr uint32_t SlotsFor(const DispatcherConfig& dispatcher, uint32_t services) {
   return services * MaxCalls(dispatcher) + 1;
 }
 
 struct RpcNicConfig {
   DispatcherConfig dispatcher;
-  coherent::Geometry users;  ///< What every user endpoint is laid out like.
-  /// Calls that the device holds at once, nested ones too; 0: SlotsFor(dispatcher, kMaxProcesses).
-  /// With fewer than SlotsFor says, a service that is down or slow may keep out calls to others.
+  coherent::Geometry users;  ///< Layout of every user endpoint.
+  /// Maximum number of calls in the device, including nested ones; 0: SlotsFor(dispatcher,
+  /// kMaxProcesses). With fewer than SlotsFor returns, a slow or dead service may exclude calls to
+  /// others.
   uint32_t slots = 0;
-  uint32_t dma_bytes = 4096;  ///< Larger arguments go through the line's buffer, not through lines.
-  uint32_t nested_depth = 8;  ///< Calls in calls; 0: services make none.
-  bool traces = false;        ///< HostPort::Answered.
+  uint32_t dma_bytes = 4096;  ///< Larger arguments use the line's buffer instead of lines.
+  uint32_t nested_depth = 8;  ///< Maximum nesting of calls; 0: nested calls are rejected.
+  bool traces = false;        ///< Enables HostPort::Answered.
 };
 
-/// An endpoint as the device reaches it.
+/// An endpoint's memory as mapped by the device.
 struct Endpoint {
-  std::span<uint8_t> memory;  ///< Formatted; stays mapped until the process is gone.
+  std::span<uint8_t> memory;  ///< Formatted. Stays mapped until the process is gone.
   uint64_t base = 0;          ///< Address of `memory` in the process, divisible by 4096.
 };
 
-/// See Device; no registers. The rest may be called between its steps, by the same thread.
+/// See Device; has no registers. The other methods may be called between steps, by the same thread.
 class RpcNic final : public Device {
  public:
-  /// Both outlive the device.
+  /// `placement` and `host` outlive the device.
   RpcNic(const RpcNicConfig& config, Placement& placement, HostPort& host);
 
   // Control path.
 
-  /// The kernel endpoint of a core, whose kernel has not loaded yet. False: there is no such core,
-  /// or no endpoint in the memory.
+  /// Sets the kernel endpoint of a core whose kernel has not loaded yet. Returns false if the core
+  /// does not exist or the memory contains no endpoint.
   bool AttachKernel(CoreId core, const Endpoint& endpoint);
-  /// Makes a service known. False: see Services::Add and Dispatcher::AddProcess.
+  /// Adds a service. Returns false as Services::Add and Dispatcher::AddProcess do.
   bool AddService(ProcessId process, uint32_t max_cores, Service service);
-  /// Its process is up, with an entry for each procedure and an endpoint for each core, none of
-  /// which any process had before. False: they are not that. `incarnation`: the kernel's name for
-  /// this process, which it gets back as the data of every switch to it.
+  /// Reports that the service's process has started. `entries` has one entry per procedure,
+  /// `endpoints` one unused endpoint per core; returns false if they do not. `incarnation` is the
+  /// kernel's name of this process, returned to the kernel as the data of every switch to it.
   bool Start(ProcessId process, std::vector<Entry> entries, std::span<const Endpoint> endpoints,
              uint64_t incarnation = 0);
-  /// The process ended. Its memory is not touched any more.
+  /// Reports that the process has ended. Its memory is not accessed any more.
   void Gone(ProcessId process);
-  /// As Gone, and the service is not known any more.
+  /// Like Gone, and removes the service.
   void RemoveService(ProcessId process);
-  /// The kernel wants the core for itself.
+  /// Reports that the kernel wants the core for itself.
   void Reclaim(CoreId core);
 
   void WriteRegister(uint32_t, uint32_t, uint64_t) override {}
@@ -86,34 +87,35 @@ class RpcNic final : public Device {
   void SetTime(uint64_t now_ns) override { now_ns_ = now_ns; }
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
-  /// The dispatcher's and RpcCounter's.
+  /// Returns the counters of the dispatcher and those of RpcCounter.
   std::span<const Counter> Counters() override;
 
   uint64_t counter(RpcCounter counter) const { return counts_[static_cast<uint32_t>(counter)]; }
   const Dispatcher& dispatcher() const { return dispatcher_; }
 
  private:
-  /// What answers a load that has not come yet: the core is between TRYAGAIN and its next load.
+  /// Answer for a load that has not come yet because the core is between TRYAGAIN and its next
+  /// load.
   enum class Pending : uint8_t { kNone, kRequest, kYieldNow, kSwitch, kRetire };
   struct End {
     std::optional<coherent::NicEnd> nic;
     uint8_t* memory = nullptr;
     uint64_t base = 0;
     Pending pending = Pending::kNone;
-    bool switched = false;   ///< The core was switched here, and has had no call since.
-    bool interrupt = false;  ///< Once the pending request is delivered.
-    CallId call = 0;         ///< Of kRequest.
-    ProcessId process = 0;   ///< Of kSwitch.
+    bool switched = false;   ///< The core was switched here and has had no call since.
+    bool interrupt = false;  ///< Interrupts the core once the pending request is delivered.
+    CallId call = 0;         ///< Valid for kRequest.
+    ProcessId process = 0;   ///< Valid for kSwitch.
   };
   using Ends = std::array<End, kMaxCores>;
-  /// A value that stands in a line, or why it does not.
+  /// A value in a line, or the error of its preparation.
   struct Prepared {
     wire::UnmarshalError error;
-    coherent::Content content;  ///< But for code and data.
+    coherent::Content content;  ///< Without code and data.
   };
-  /// What follows from an action: the dispatcher is told when it has no more to say.
+  /// An event that results from an action; passed to the dispatcher after the current actions.
   struct Later {
-    bool arrives;  ///< A nested call does; else a suspended one goes on.
+    bool arrives;  ///< true: a nested call arrives; false: a suspended call continues.
     ProcessId process;
     CallId call;
   };
@@ -124,28 +126,28 @@ class RpcNic final : public Device {
   void Count(RpcCounter counter) { ++counts_[static_cast<uint32_t>(counter)]; }
   End& User(ProcessId process, CoreId core) { return (*users_[process])[core]; }
 
-  // From the wire.
+  // Frames from the wire.
   void Take(const WireFrame& frame);
   bool Drop(const wire::CallFrame& read, wire::FrameError error);
   void Arrive(const WireFrame& frame, const wire::CallFrame& read, const Services::Found& found);
-  /// Returns whether the same client's same call waits to begin: it was sent again.
+  /// Returns whether the same call of the same client already waits to begin.
   bool WaitsAlready(const WireFrame& frame, const wire::CallFrame& read,
                     const Services::Found& found) const;
-  /// Unmarshals a value into the line that `end` waits for, or into scratch memory of its size,
-  /// behind room for `head` bytes.
+  /// Unmarshals a value into the line that `end` waits for, or into scratch memory of the same
+  /// size, after `head` reserved bytes.
   Prepared Prepare(const wire::Table& table, uint32_t type, std::span<const uint8_t> xdr,
                    const End* end, uint32_t head = 0);
-  /// The same of arguments.
+  /// Unmarshals arguments like Prepare.
   Prepared PrepareCall(const Service& service, uint32_t procedure, std::span<const uint8_t> xdr,
                        const End* end);
 
-  // From the endpoints.
+  // Loads of the endpoints.
   void LookAtUser(CoreId core);
   void LookAtKernel(CoreId core);
-  /// Answers a load that was decided on before it came. False: nothing was.
+  /// Answers a load with the pending answer. Returns false if it has none.
   bool AnswerPending(End& end, CoreId core);
 
-  // What the dispatcher decided.
+  // Actions of the dispatcher.
   void Follow(Dispatcher::Actions actions);
   void Do(const Action& action);
   void Give(End& end, const Action& action);
@@ -153,38 +155,39 @@ class RpcNic final : public Device {
   void Interrupt(const Action& action);
   void Wake(CoreId core);
 
-  // Calls that services make.
-  /// What came back in the line: a call to make, or the end of the one that was in it.
+  // Calls of services.
+  /// Returns whether the line contains a call to make, or the reply.
   Done DoneOf(const End& end) const;
-  /// `action` says that the call which came back in the line of `end` waits for another.
+  /// Suspends the call of `action`, which was returned in the line of `end` with a nested call.
   void Suspend(const End& end, const Action& action);
-  /// Makes the call that `arguments` are for. kSuccess, or why it reaches nobody.
+  /// Makes the call described by `arguments`. Returns kSuccess, or the error if it reaches no
+  /// service.
   NestedStatus Call(CallId parent, wire::Source arguments);
   void ReplyToParent(const End& end, CallId call);
-  /// A nested call has ended: its parent goes on.
+  /// Ends a nested call; its parent continues.
   void EndNested(CallId call, NestedStatus status);
-  /// A call does not wait for its child any more.
+  /// Ends a call's wait for its child.
   void Orphan(CallId call);
   coherent::Content PrepareContinuation(CallId call, const End& end);
-  /// The process is no longer: results of its procedures cannot be read.
+  /// Discards results of a process that is gone, because they can no longer be interpreted.
   void ForgetResults(ProcessId callee);
 
-  // Towards the wire.
+  // Frames to the wire.
   void Reply(End& end, CallId call);
-  /// Writes the results that came back, in XDR. Nothing: the call failed.
+  /// Writes the returned results in XDR. Returns nothing if the call failed.
   std::optional<uint32_t> MarshalResults(const End& end, CallSlot& slot, uint8_t* to,
                                          uint32_t room);
   void Refuse(const packet::Datagram& datagram, const uint8_t* headers, const uint8_t* message,
               uint32_t bytes, RpcCounter counter);
   void RefuseAccepted(const packet::Datagram& datagram, const uint8_t* headers, uint32_t xid,
                       wire::AcceptStat stat);
-  /// Of a call that was not executed, or not to its end. An error for the wire is sent by Flush, if
-  /// there is no room now.
+  /// Ends a call that was not executed, or not completely. Without room for the error on the
+  /// wire, Flush sends it later.
   void EndWith(CallId call, wire::AcceptStat stat);
   void SendError(CallId call, wire::AcceptStat stat);
-  /// Delivers the replies, and errors that wait for room. Returns how many.
+  /// Delivers the replies, and errors that wait for room. Returns their number.
   uint32_t Flush(FrameSink& sink);
-  /// Of one for which there was no room; a caller on the wire is not told.
+  /// Drops a call for which there was no room. A caller on the wire gets no reply.
   void Discard(CallId call, NestedStatus status);
 
   RpcNicConfig config_;
@@ -198,10 +201,11 @@ class RpcNic final : public Device {
   Services services_;
   CallSlots slots_;
   FrameStaging<128, 512 * 1024, kMaxFrame> replies_;
-  CallQueue errors_;  ///< Calls whose errors wait for room. Not empty: `replies_` is full.
-  std::vector<uint8_t> scratch_;    ///< As large as any payload.
-  std::vector<Later> later_;        ///< In order.
-  std::optional<CallId> prepared_;  ///< Its arguments stand in the line already, as:
+  CallQueue errors_;  ///< Calls whose errors wait for room. If not empty, `replies_` is full.
+  std::vector<uint8_t> scratch_;  ///< Size of the largest payload.
+  std::vector<Later> later_;      ///< Processed in order.
+  std::optional<CallId>
+      prepared_;  ///< Call whose arguments are already in the line, with the content below.
   coherent::Content prepared_content_;
   Ends kernels_;
   std::array<std::unique_ptr<Ends>, kMaxProcesses> users_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From line to frame: results, and the protocol's own errors.
+// Path from line to frame: results, and errors of the protocol.
 #include <cstring>
 
 #include "device/rpc/rpc_nic.h"
@@ -47,7 +47,7 @@ std::optional<uint32_t> RpcNic::MarshalResults(const End& end, CallSlot& slot, u
     return {};
   }
   if (returned.status != static_cast<uint64_t>(AcceptStat::kSuccess)) return {};
-  // The process may write to its line meanwhile: what is judged is a copy.
+  // Checks apply to a copy, because the process may still write to its line.
   const std::span<const uint8_t> payload = returned.payload;
   std::memcpy(scratch_.data(), payload.data(), payload.size());
   slot.trace.result_bytes = static_cast<uint32_t>(payload.size());
@@ -88,7 +88,7 @@ void RpcNic::EndWith(CallId call, AcceptStat stat) {
   Orphan(call);
   if (slot.nested) return EndNested(call, static_cast<NestedStatus>(stat));
   if (!replies_.Begin().full()) return SendError(call, stat);
-  // Its slot waits with it: a process that goes ends as many calls as it has.
+  // The call keeps its slot, because a process that ends may end all its calls at once.
   slot.error = stat;
   errors_.Push(call);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the device knows of services: their programs, the types of their procedures, and where in
-// their process each procedure is.
+// The device's table of services: their programs, the types of their procedures, and the address of
+// each procedure in the process.
 #pragma once
 
 #include <array>
@@ -18,37 +18,37 @@ namespace sluice::device::rpc {
 
 namespace wire = ::sluice::rpc;
 
-/// A procedure in its process.
+/// Address of a procedure in its process.
 struct Entry {
-  uint64_t code = 0;  ///< Where to jump to.
-  uint64_t data = 0;  ///< With which state.
+  uint64_t code = 0;  ///< Address to jump to.
+  uint64_t data = 0;  ///< Pointer to its state.
 };
 
 struct Service {
   uint16_t port = 0;           ///< UDP.
-  wire::Table table;           ///< Sound.
-  std::vector<Entry> entries;  ///< By procedure of the table, while the process is up.
-  uint64_t incarnation = 0;    ///< Of the process, as the kernel names it.
+  wire::Table table;           ///< Must be valid.
+  std::vector<Entry> entries;  ///< Indexed by procedure of the table, while the process runs.
+  uint64_t incarnation = 0;    ///< The kernel's name of the process.
 };
 
-/// One thread.
+/// Used by one thread.
 class Services {
  public:
-  /// False: the process has a service already, the table is not sound, or one of its programs is
-  /// another's on this port.
+  /// Adds a service. Returns false if the process already has one, the table is invalid, or another
+  /// service on this port has one of its programs.
   bool Add(ProcessId process, Service service);
   void Remove(ProcessId process);
 
-  /// Null: the process has no service.
+  /// Returns the service, or null if the process has none.
   Service* Of(ProcessId process) const { return services_[process].get(); }
   bool HasPort(uint16_t port) const;
 
   struct Found {
     wire::Lookup lookup;
-    ProcessId process = 0;  ///< If the lookup succeeded.
+    ProcessId process = 0;  ///< Valid if the lookup succeeded.
   };
   Found Find(uint16_t port, const wire::Call& call) const;
-  /// On any port: the first that was added.
+  /// Searches all ports; returns the service that was added first.
   Found Find(uint32_t program, uint32_t version, uint32_t procedure) const;
 
  private:

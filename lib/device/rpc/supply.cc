@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The dispatcher's other half: cores for processes that want one, and what becomes of idle ones.
+// The dispatcher's part that assigns cores to processes that want one, and handles idle cores.
 #include <bit>
 #include <optional>
 
@@ -44,7 +44,7 @@ bool Dispatcher::Fill(CoreId id, uint64_t now) {
 }
 
 void Dispatcher::Supply(uint64_t now) {
-  // Whoever gets a core may want one more, and on a core that found nobody before.
+  // A process that gets a core may want one more, possibly on a core that found no process before.
   for (bool found = true; found && wanting_ != 0;) {
     found = false;
     for (uint32_t id = 0; wanting_ != 0 && id < config_.cores; ++id) {
@@ -52,7 +52,8 @@ void Dispatcher::Supply(uint64_t now) {
     }
   }
   if (wanting_ == 0) return;
-  // Idle cores of others first, then cores that were given back, then cores of others that run.
+  // First yields idle cores of other processes, then wakes retired cores, then preempts running
+  // cores.
   for (uint32_t coming = Coming(); coming < wanting_; ++coming) {
     Core* const idle = LongestWaiting();
     if (idle == nullptr) break;

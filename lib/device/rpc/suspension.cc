@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that wait for other calls: they leave their core, and go on when the answer is there, when
-// it does not come, or at once, if too many wait already.
+// Calls that wait for other calls. They leave their core and continue when the answer arrives, when
+// it times out, or at once if too many wait already.
 #include <algorithm>
 #include <bit>
 
