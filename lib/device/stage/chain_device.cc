@@ -12,7 +12,7 @@ using pcie_switch::Tlp;
 using pcie_switch::TlpKind;
 using pcie_switch::WindowReport;
 
-/// Whether a device can be such a node, whoever says so.
+/// Returns whether the device supports such a node; the setup is not trusted.
 bool CanBe(const NodeSetup& setup) {
   if (setup.action != SetupAction::kOpen || setup.max_message > kMostBytes) return false;
   if (setup.ring != 0) return setup.slots != 0;
@@ -37,7 +37,7 @@ void ChainDevice::Take(const Tlp& tlp) {
   if (tlp.kind == TlpKind::kCompletion) return reads_.Complete(tlp);
   const uint64_t offset = tlp.address - BarOf(port_);
   const uint64_t index = offset >> kSlotShift;
-  // There is nothing to read, and no write is longer.
+  // Registers are write-only, and longer writes are invalid.
   if (tlp.kind != TlpKind::kWrite || index >= kNodeSlots || tlp.length > pcie_switch::kMaxPayload)
     return;
   NodeSlot& slot = slots_[index];
@@ -102,7 +102,8 @@ bool ChainDevice::SendStream(NodeSlot& slot, uint8_t index) {
     any = true;
   }
   if (!slot.writer) return any;
-  // A report before the first message: what came of a predecessor's, who may have died.
+  // Requests the report before the first message, since a predecessor may have died after sending
+  // some.
   const bool last = slot.draining() && slot.resumed && !slot.drained &&
                     slot.writer->waiting() == 0 && (!slot.reader || !slot.reader->Whole());
   if (!slot.asked || last) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device behind the programmable switch: what its link brings goes to the nodes that it is, and
-// what they send goes to the link. Each node has the streaming face or the legacy one, as the CPU
-// set it up; what is done with messages is somebody else's (stage.h; a NIC).
+// A device that is attached to the programmable switch: dispatches TLPs from its link to its nodes
+// and sends the nodes' TLPs. Each node uses the streaming or the legacy interface, as the CPU
+// configured it. Messages are processed elsewhere (stage.h; a NIC).
 #pragma once
 
 #include <array>
@@ -19,38 +19,38 @@
 
 namespace sluice::device::stage {
 
-/// A node that the device is.
+/// A slot for a node of the device.
 struct NodeSlot {
   NodeSetup setup;
   std::optional<pcie_switch::StreamWriter> writer;
   std::optional<pcie_switch::StreamReader> reader;
   std::optional<DescriptorQueue> queue;
-  /// The window's report is here: the writer goes on where the device's predecessor ended.
+  /// The window's report has arrived: the writer continues where the device's predecessor ended.
   bool resumed = false;
-  bool asked = false;    ///< The window's report was asked for.
+  bool asked = false;    ///< The window's report was requested.
   bool drained = false;  ///< The window was flushed for the last time.
   Fetch fetch;
   pcie_switch::WindowReport report;
 
   bool draining() const { return setup.action == SetupAction::kDrain; }
-  /// New messages may be put: no answer waits for credits.
+  /// Returns whether new messages may be sent: no answer waits for credits.
   bool MayPut() const { return writer && resumed && !drained && writer->waiting() == 0; }
 };
 
-/// One thread. The memory of the link outlives it.
+/// Used by one thread. The link's memory outlives it.
 class ChainDevice {
  public:
   ChainDevice(LinkMemory& link, pcie_switch::PortId port)
       : from_switch_(link.to_device), to_switch_(link.to_switch), reads_(port), port_(port) {}
 
-  /// Takes all that has arrived. False: nothing had.
+  /// Handles all TLPs that have arrived. Returns false if none had.
   bool Receive();
-  /// Sends what may be sent. False: nothing could be.
+  /// Sends all TLPs that may be sent. Returns false if none could be.
   bool Send();
   std::span<NodeSlot> slots() { return slots_; }
 
  private:
-  static constexpr uint32_t kTurn = 64;  ///< TLPs that one node sends before the next may.
+  static constexpr uint32_t kTurn = 64;  ///< Maximum number of consecutive TLPs of one node.
 
   void Take(const pcie_switch::Tlp& tlp);
   void SetUp(uint32_t slot, const NodeSetup& setup);
@@ -60,7 +60,7 @@ class ChainDevice {
   LinkWriter to_switch_;
   Reads reads_;
   pcie_switch::PortId port_;
-  uint32_t used_ = 0;  ///< Slots below it may be nodes.
+  uint32_t used_ = 0;  ///< Slots from here on are unused.
   std::array<NodeSlot, kNodeSlots> slots_;
 };
 

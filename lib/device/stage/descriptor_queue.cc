@@ -15,7 +15,7 @@ using pcie_switch::PortId;
 using pcie_switch::Tlp;
 using pcie_switch::TlpKind;
 
-/// A place for a write of `bytes`, which the caller fills, or null.
+/// Returns a TLP for a write of `bytes` that the caller fills, or null.
 Tlp* BeginWrite(LinkWriter& link, PortId port, uint64_t address, uint32_t bytes) {
   Tlp* const tlp = link.Place();
   if (tlp == nullptr) return nullptr;
@@ -62,7 +62,7 @@ bool DescriptorQueue::Send(LinkWriter& link, Reads& reads, PortId port) {
   return AskForDescriptors(link, reads) || any;
 }
 
-/// Results in order; with records in front of them, unless records have a ring of their own.
+/// Writes results in order, preceded by their records unless records have a separate ring.
 bool DescriptorQueue::WriteResults(LinkWriter& link, PortId port) {
   const uint32_t skip = setup_.completions == 0 ? 0 : sizeof(LegacyRecord);
   bool any = false;
@@ -83,7 +83,7 @@ bool DescriptorQueue::WriteResults(LinkWriter& link, PortId port) {
   return WriteRecords(link, port) || any;
 }
 
-/// Behind their results; neighbours of the ring go in one write.
+/// Writes records after their results; adjacent records are combined in one write.
 bool DescriptorQueue::WriteRecords(LinkWriter& link, PortId port) {
   bool any = false;
   while (recorded_ != written_) {
@@ -138,7 +138,7 @@ void DescriptorQueue::TakeDescriptors() {
   }
 }
 
-/// As many as are there, have room, lie side by side, and one read can bring.
+/// Requests descriptors: as many as are posted, have room, are contiguous and fit one read.
 bool DescriptorQueue::AskForDescriptors(LinkWriter& link, Reads& reads) {
   if (arrived_ != fetched_ || fetched_ == rung_) return false;
   const uint32_t slot = fetched_ % setup_.slots;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The legacy face of a node: a doorbell says how many descriptors there are; the device fetches
-// them and the data that they point to, and writes results and records. It cannot tell whether the
-// switch plays the driver (records in front of results, in the window) or a CPU does (records in a
-// ring of their own, behind the results, in the host's memory).
+// The legacy interface of a node: a doorbell gives the number of descriptors; the device fetches
+// them and their data, and writes results and records. The driver is either the switch (records
+// precede results, in the window) or a CPU (records are in a separate ring in host memory, written
+// after the results); the device cannot distinguish them.
 #pragma once
 
 #include <array>
@@ -18,24 +18,24 @@
 
 namespace sluice::device::stage {
 
-/// One thread. Jobs are in the order of their descriptors.
+/// Used by one thread. Jobs are in the order of their descriptors.
 class DescriptorQueue {
  public:
-  static constexpr uint32_t kDepth = kMaxBatch;  ///< Descriptors that it has at once.
+  static constexpr uint32_t kDepth = kMaxBatch;  ///< Maximum number of descriptors in the device.
   static constexpr uint32_t kFetchBatch =
       pcie_switch::kMaxReadRequest / sizeof(pcie_switch::LegacyDescriptor);
 
   struct Job {
     pcie_switch::LegacyDescriptor descriptor;
     std::vector<uint8_t> data;
-    std::vector<uint8_t> result;  ///< A record, and room for the result behind it.
+    std::vector<uint8_t> result;  ///< A record, followed by room for the result.
     Fetch fetch;
-    bool bad = false;     ///< The descriptor asks for what cannot be.
-    uint32_t asked = 0;   ///< Of the data, bytes that reads are under way for, or are here.
-    uint32_t length = 0;  ///< Of the result.
-    uint32_t sent = 0;    ///< Of the result and what is in front of it, bytes.
+    bool bad = false;     ///< The descriptor is invalid.
+    uint32_t asked = 0;   ///< Bytes of the data that were requested or have arrived.
+    uint32_t length = 0;  ///< Bytes of the result.
+    uint32_t sent = 0;    ///< Bytes sent of the result and its record.
 
-    /// Its data are here, and may be worked on.
+    /// Returns whether the data arrived without errors and can be processed.
     bool good() const { return !bad && !fetch.refused; }
     std::span<uint8_t> room() {
       return std::span(result).subspan(sizeof(pcie_switch::LegacyRecord), descriptor.capacity);
@@ -44,20 +44,20 @@ class DescriptorQueue {
 
   DescriptorQueue(const NodeSetup& setup, uint8_t owner) : setup_(setup), owner_(owner) {}
 
-  /// The doorbell: descriptors that there are, cumulative.
+  /// Handles the doorbell: `posted` is the cumulative number of descriptors.
   void Ring(uint32_t posted) {
     if (posted - fetched_ <= setup_.slots) rung_ = posted;
   }
-  /// Jobs whose data are here and that have not been answered.
+  /// Returns the number of unanswered jobs whose data has arrived.
   uint32_t Ready() const;
-  /// The i-th of them.
+  /// Returns the i-th of these jobs.
   Job& job(uint32_t i) { return jobs_[(answered_ + i) % kDepth]; }
-  /// Answers the oldest of them. `length`: bytes of the result, in job(0).room().
+  /// Answers the oldest of these jobs. `length` is the size of the result in job(0).room().
   void Answer(Outcome outcome, uint32_t length, uint32_t key);
 
-  /// Sends results, and asks for more. False: nothing could be sent.
+  /// Sends results and reads. Returns false if none could be sent.
   bool Send(LinkWriter& link, Reads& reads, pcie_switch::PortId port);
-  /// Nothing is to be fetched, worked on or written.
+  /// Returns whether no descriptor is unfinished.
   bool idle() const { return recorded_ == rung_; }
 
  private:
@@ -70,14 +70,14 @@ class DescriptorQueue {
 
   NodeSetup setup_;
   uint8_t owner_;
-  // Counts of descriptors, each at most the one before it.
+  // Cumulative counts of descriptors; none exceeds the one before it.
   uint32_t rung_ = 0;
-  uint32_t fetched_ = 0;   ///< Asked for.
-  uint32_t arrived_ = 0;   ///< In jobs_.
-  uint32_t asked_ = 0;     ///< All reads of their data are under way, or done.
-  uint32_t answered_ = 0;  ///< By whoever works.
-  uint32_t written_ = 0;   ///< Results.
-  uint32_t recorded_ = 0;  ///< Records.
+  uint32_t fetched_ = 0;   ///< Requested.
+  uint32_t arrived_ = 0;   ///< Arrived in jobs_.
+  uint32_t asked_ = 0;     ///< All reads of their data were sent.
+  uint32_t answered_ = 0;  ///< Answered by the executor.
+  uint32_t written_ = 0;   ///< Results written.
+  uint32_t recorded_ = 0;  ///< Records written.
   Fetch descriptors_fetch_;
   std::array<pcie_switch::LegacyDescriptor, kFetchBatch> descriptors_;
   std::array<Job, kDepth> jobs_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A PCIe link between a device and a port of the switch, in memory that two threads or two
-// processes share: a ring of TLPs in each direction, with one writer and one reader. Neither end
-// believes the other: counts are its own, TLPs are copied before they are looked at, and an end
-// that claims more than a ring holds is broken for good.
+// processes share: a ring of TLPs per direction, with one writer and one reader. The ends do not
+// trust each other: each keeps a private copy of its count and copies TLPs before it reads them. An
+// end whose count exceeds a ring is considered broken permanently.
 #pragma once
 
 #include <algorithm>
@@ -23,17 +23,17 @@ struct LinkDirection {
   struct alignas(64) Count {
     uint32_t value;
   };
-  Count written;  ///< TLPs, cumulative; release.
-  Count read;     ///< TLPs, cumulative; release.
+  Count written;  ///< TLPs, cumulative; stored with release order.
+  Count read;     ///< TLPs, cumulative; stored with release order.
   std::array<pcie_switch::Tlp, kLinkTlps> tlps;
 };
-/// Zeroes are a link on which nothing has passed.
+/// Shared memory of a link. All zeroes is a valid empty link.
 struct LinkMemory {
   LinkDirection to_switch;
   LinkDirection to_device;
 };
 
-/// Bytes of its payload.
+/// Returns the size of its payload in bytes.
 inline uint32_t PayloadBytes(const pcie_switch::Tlp& tlp) {
   return tlp.kind == pcie_switch::TlpKind::kRead ? 0
                                                  : std::min(tlp.length, pcie_switch::kMaxPayload);
@@ -43,7 +43,7 @@ class LinkWriter {
  public:
   explicit LinkWriter(LinkDirection& direction) : direction_(&direction) {}
 
-  /// Where the next TLP is to be written, or null: the ring is full.
+  /// Returns the room for the next TLP, or null if the ring is full.
   pcie_switch::Tlp* Place() {
     if (written_ - read_ == kLinkTlps) {
       const uint32_t read = std::atomic_ref(direction_->read.value).load(std::memory_order_acquire);
@@ -53,9 +53,9 @@ class LinkWriter {
     }
     return &direction_->tlps[written_ % kLinkTlps];
   }
-  /// The TLP at Place is whole; the reader sees it after Publish.
+  /// Commits the TLP at Place; the reader sees it after Publish.
   void Commit() { ++written_; }
-  /// Writes this one at Place, which is not null, and nothing but what is of it.
+  /// Copies a TLP, without unused payload bytes, to Place, which must not be null.
   void Put(const pcie_switch::Tlp& tlp) {
     std::memcpy(static_cast<void*>(Place()), &tlp,
                 offsetof(pcie_switch::Tlp, payload) + PayloadBytes(tlp));
@@ -71,32 +71,32 @@ class LinkWriter {
   LinkDirection* direction_;
   uint32_t written_ = 0;
   uint32_t published_ = 0;
-  uint32_t read_ = 0;  ///< As last seen.
+  uint32_t read_ = 0;  ///< Last value read.
 };
 
 class LinkReader {
  public:
   explicit LinkReader(LinkDirection& direction) : direction_(&direction) {}
 
-  /// Copies the next TLP. False: there is none now.
+  /// Copies the next TLP. Returns false if the ring is empty.
   bool Next(pcie_switch::Tlp& out) {
     if (read_ == written_ && !Look()) return false;
     const pcie_switch::Tlp& tlp = direction_->tlps[read_ % kLinkTlps];
     std::array<uint8_t, offsetof(pcie_switch::Tlp, payload)> head;
     std::memcpy(head.data(), &tlp, head.size());
-    head[offsetof(pcie_switch::Tlp, refused)] &= 1;  // Any other byte is no bool.
+    head[offsetof(pcie_switch::Tlp, refused)] &= 1;  // Other bytes are invalid as bool.
     std::memcpy(static_cast<void*>(&out), head.data(), head.size());
     std::memcpy(out.payload.data(), tlp.payload.data(), PayloadBytes(out));
     ++read_;
     return true;
   }
-  /// Lets the writer use again what Next has copied.
+  /// Returns the slots of copied TLPs to the writer.
   void Release() {
     if (released_ == read_) return;
     released_ = read_;
     std::atomic_ref(direction_->read.value).store(read_, std::memory_order_release);
   }
-  /// The writer claimed what cannot be: nothing more comes.
+  /// Returns whether the writer's count was invalid; then no more TLPs arrive.
   bool broken() const { return broken_; }
 
  private:
@@ -112,7 +112,7 @@ class LinkReader {
   LinkDirection* direction_;
   uint32_t read_ = 0;
   uint32_t released_ = 0;
-  uint32_t written_ = 0;  ///< As last seen.
+  uint32_t written_ = 0;  ///< Last value read.
   bool broken_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DMA reads of a device that are under way, by their tags.
+// Outstanding DMA reads of a device, indexed by tag.
 #pragma once
 
 #include <array>
@@ -12,23 +12,23 @@
 
 namespace sluice::device::stage {
 
-/// What one or more reads bring.
+/// State of one or more reads into the same memory.
 struct Fetch {
-  uint32_t missing = 0;  ///< Bytes that were asked for and have not come.
-  bool refused = false;  ///< Some will not come.
+  uint32_t missing = 0;  ///< Bytes that were requested but have not arrived.
+  bool refused = false;  ///< A part was refused and will not arrive.
   bool done() const { return missing == 0; }
 };
 
-/// One thread.
+/// Used by one thread.
 class Reads {
  public:
   static constexpr uint32_t kTags = 64;
 
-  /// `port`: of the device.
+  /// `port` is the device's.
   explicit Reads(pcie_switch::PortId port) : port_(port) {}
 
-  /// Asks for up to kMaxReadRequest bytes, for slot `owner`. `to` and `fetch` live until they have
-  /// come, or Forget. False: not now.
+  /// Reads up to kMaxReadRequest bytes for slot `owner`. `to` and `fetch` stay valid until the data
+  /// has arrived, or until Forget. Returns false if no tag is free or the link is full.
   bool Start(LinkWriter& link, uint64_t address, uint32_t bytes, uint8_t* to, Fetch& fetch,
              uint8_t owner) {
     if (used_ == kTags) return false;
@@ -48,7 +48,7 @@ class Reads {
     return true;
   }
 
-  /// A completion has arrived. What nobody asked for is ignored.
+  /// Handles a completion. Ignores unexpected ones.
   void Complete(const pcie_switch::Tlp& tlp) {
     if (tlp.tag >= kTags) return;
     Read& read = reads_[tlp.tag];
@@ -66,7 +66,7 @@ class Reads {
     used_ -= read.missing == 0;
   }
 
-  /// What `owner` asked for has no place any more.
+  /// Discards the data of all outstanding reads of `owner`.
   void Forget(uint8_t owner) {
     for (Read& read : reads_)
       if (read.owner == owner) read.fetch = nullptr;
@@ -75,7 +75,7 @@ class Reads {
  private:
   struct Read {
     uint8_t* to = nullptr;
-    Fetch* fetch = nullptr;  ///< Null: what comes is dropped.
+    Fetch* fetch = nullptr;  ///< Null: arriving data is dropped.
     uint32_t length = 0;
     uint32_t missing = 0;  ///< 0: the tag is free.
     uint8_t owner = 0;

@@ -75,7 +75,7 @@ bool Stage::ServeQueue(DescriptorQueue& queue) {
   return ready != 0;
 }
 
-/// Works on the first `count` of the batch, and believes no length.
+/// Processes the first `count` of the batch. Lengths that the executor returns are not trusted.
 void Stage::Run(uint32_t count) {
   const auto batch = std::span(batch_).first(count);
   executor_->Run(batch);

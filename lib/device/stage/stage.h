@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An accelerator behind the programmable switch: takes messages by the face of each node that it
-// is, has them worked on, and sends the results on. A message is taken only when its answer can be
-// put: a device that is twice in a chain does not deadlock.
+// An accelerator that is attached to the programmable switch: receives messages through the
+// interface of each of its nodes, runs the executor and sends the results. It accepts a message
+// only if the answer can be sent, so that a device that occurs twice in a chain does not deadlock.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@
 
 namespace sluice::device::stage {
 
-/// What a stage has done. One writer; anybody reads. Zeroes at first.
+/// Counters of a stage. One writer; any thread may read. Initially zero.
 struct StageCounters {
-  alignas(64) std::atomic<uint64_t> steps;  ///< Grows while it lives.
+  alignas(64) std::atomic<uint64_t> steps;  ///< Increases while the stage runs.
   std::atomic<uint64_t> batches;
   std::atomic<uint64_t> done;
   std::atomic<uint64_t> failed;
@@ -29,17 +29,17 @@ struct StageCounters {
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
-/// One thread. All that it is made of outlives it.
+/// Used by one thread. All references outlive it.
 class Stage {
  public:
   Stage(LinkMemory& link, pcie_switch::PortId port, Executor& executor, StageCounters& counters)
       : device_(link, port), executor_(&executor), counters_(&counters) {}
 
-  /// False: there was nothing to do.
+  /// Returns false if there was nothing to do.
   bool Step();
 
  private:
-  /// Bytes of messages that a batch may have, beyond its first message.
+  /// Limit for the bytes of a batch, not counting its first message.
   static constexpr uint32_t kBatchBytes = 1u << 20;
 
   bool ServeStream(NodeSlot& slot);

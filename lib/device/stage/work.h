@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an accelerator is asked to do, whichever face asks: bytes, a command and a state in, a
-// result out. Who executes it is handed in, and knows neither the switch nor descriptors.
+// A task for an accelerator, independent of the interface: input bytes, a command and a state
+// produce a result. The executor is passed in and knows neither the switch nor descriptors.
 #pragma once
 
 #include <array>
@@ -10,43 +10,45 @@
 
 namespace sluice::device::stage {
 
-/// How a message ends at a stage.
+/// Result of a message at a stage.
 enum class Outcome : uint8_t {
-  kDone,     ///< The result goes on.
-  kRefused,  ///< The message is at fault: a forged tag, a malformed image. It ends here, counted.
-  kFailed,   ///< The executor is at fault: no memory, a library's error. It ends here, counted.
+  kDone,     ///< The result is sent on.
+  kRefused,  ///< The message is invalid, e.g. a forged tag or a malformed image. It is counted and
+             ///< dropped.
+  kFailed,   ///< The executor failed: no memory, a library's error. The message is counted and
+             ///< dropped.
 };
 
-/// A message for a stage, and what became of it.
+/// A message for a stage, and its result.
 struct Work {
-  // Given. Valid until Run returns.
+  // Inputs; valid until Run returns.
   std::span<const uint8_t> input;
   std::span<uint8_t> output;  ///< Room for the result. Never overlaps an input. May be empty.
-  uint32_t command = 0;       ///< Of the policy graph's node: which function to run.
-  /// Of the policy graph's node; with "state_rule": "count" its first 8 bytes, little-endian, have
-  /// counted the node's messages.
+  uint32_t command = 0;       ///< Function to run, from the policy graph's node.
+  /// State from the policy graph's node. With "state_rule": "count", its first 8 bytes,
+  /// little-endian, are the number of the node's message.
   std::array<uint8_t, 32> state{};
 
-  // Set by the executor.
-  /// What policies of nodes behind may look at. Given, too: as the stage before left it by the
-  /// streaming face, 0 by the legacy one, whose record takes the first word alone.
+  // Outputs of the executor.
+  /// Key that policies of later nodes may match. Initially the key of the previous stage (streaming
+  /// interface) or 0 (legacy interface, whose record transmits only the first word).
   std::array<uint32_t, 2> key{};
-  uint32_t length = 0;  ///< Bytes of the result, at most output.size(); of kDone.
+  uint32_t length = 0;  ///< Bytes of the result if kDone, at most output.size().
   Outcome outcome = Outcome::kFailed;
-  uint8_t refusal = 0;  ///< Of kRefused: a reason, below kMaxRefusals.
+  uint8_t refusal = 0;  ///< Reason if kRefused, below kMaxRefusals.
 };
 
-/// Most messages of one call of Run.
+/// Maximum number of messages per call of Run.
 inline constexpr uint32_t kMaxBatch = 32;
-/// Reasons to refuse that one kind of stage may tell apart.
+/// Maximum number of refusal reasons per kind of stage.
 inline constexpr uint32_t kMaxRefusals = 8;
 
-/// One for each stage; one thread at a time.
+/// One executor per stage; used by one thread at a time.
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Works on 1 to kMaxBatch messages, independent of each other, and returns when each has its
-  /// outcome. Throws nothing. Bytes and states are whatever a peer sent.
+  /// Processes 1 to kMaxBatch independent messages, and returns when each has its outcome. Does not
+  /// throw. Bytes and states come from a peer and may have any value.
   virtual void Run(std::span<Work> batch) = 0;
 };
 
