@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The way in: what a TLP is, and which nodes get the message that it belongs to.
+// Input side: classifies a TLP and finds the nodes that get its message.
 #include <algorithm>
 #include <cstring>
 
@@ -31,7 +31,7 @@ bool Switch::Accept(PortId port, const Tlp& tlp) {
   if (Within(tlp.address, kRegisters, kGlueMemory)) {
     TakeCredits(port, tlp);
   } else {
-    Count(Drop::kForbidden);  // The memory of the glue is read, and never written.
+    Count(Drop::kForbidden);  // The glue's memory is read-only for devices.
   }
   return true;
 }
@@ -85,11 +85,11 @@ bool Switch::AcceptStream(PortId port, const Tlp& tlp) {
   const bool fits = rings_[lane.ring].Fits(granules);
   if (!fits && !lane.closed && parameters_.flow_control == FlowControl::kPort) return false;
   lane.received += granules;
-  lane.freed += granules;  // Taken back where the TLP is held.
+  lane.freed += granules;  // Hold subtracts it again.
   const auto offset = static_cast<uint32_t>(tlp.address & ((1u << kWindowShift) - 1));
   const bool follows = lane.coming && offset == lane.offset && tlp.length <= lane.end - lane.offset;
   if (lane.closed) {
-    // A legacy device answers for what it has, though its stream failed meanwhile.
+    // A legacy device may answer after its stream failed.
     if (lane.legacy && offset == 0 && tlp.length >= sizeof(LegacyRecord))
       Answered(hops_[streams_[lane.stream].hops[lane.node]],
                LoadFrom<LegacyRecord>(tlp.payload.data()));
@@ -113,7 +113,7 @@ bool Switch::AcceptStream(PortId port, const Tlp& tlp) {
   return true;
 }
 
-/// Reads what a message begins with. False: it is dropped, and counted.
+/// Parses the header of a message. Returns false if it was dropped and counted.
 bool Switch::ReadHeader(Lane& lane, const Tlp& tlp, Held& about, uint32_t& skip) {
   about = {};
   const uint32_t max_message = streams_[lane.stream].max_message;
@@ -142,7 +142,7 @@ bool Switch::ReadHeader(Lane& lane, const Tlp& tlp, Held& about, uint32_t& skip)
   return wrong == Drop::kNone;
 }
 
-/// A message begins: finds who gets it.
+/// Begins a message: finds its targets.
 void Switch::Begin(Lane& lane, const Tlp& tlp, Fields& fields) {
   uint32_t skip = 0;
   lane.discarding = true;
@@ -165,7 +165,7 @@ void Switch::Begin(Lane& lane, const Tlp& tlp, Fields& fields) {
   Hold(lane, tlp, skip, /*first=*/true);
 }
 
-/// The second half of the pipeline, once for each copy.
+/// Runs the second half of the pipeline once per copy.
 NodeMask Switch::Targets(Fields& fields) {
   NodeMask targets = 0;
   for (uint64_t left = fields[Field::kTargets]; left != 0; left &= left - 1) {
@@ -183,7 +183,7 @@ NodeMask Switch::Targets(Fields& fields) {
   return targets;
 }
 
-/// Keeps a TLP of a message until it has left to all who get it.
+/// Stores a TLP of a message until it was sent to all targets.
 void Switch::Hold(Lane& lane, const Tlp& tlp, uint32_t skip, bool first) {
   const uint32_t granules = Granules(tlp.length);
   Held& held = rings_[lane.ring].Push(granules);
@@ -201,10 +201,10 @@ void Switch::Hold(Lane& lane, const Tlp& tlp, uint32_t skip, bool first) {
   std::memcpy(held.data.data(), tlp.payload.data() + skip, held.length);
   lane.coming = !held.last;
   lane.messages += held.last;
-  if (held.targets == 0) Reclaim(lane.ring);  // All who got it have died meanwhile.
+  if (held.targets == 0) Reclaim(lane.ring);  // All targets have died meanwhile.
 }
 
-/// The message that is coming will have no end.
+/// Aborts the current message, which stays incomplete.
 void Switch::Abandon(Lane& lane, Drop reason) {
   if (!lane.coming) return;
   lane.coming = false;
@@ -212,7 +212,7 @@ void Switch::Abandon(Lane& lane, Drop reason) {
   Withdraw(streams_[lane.stream].lanes[lane.node], lane.sequence, static_cast<NodeMask>(~0u));
 }
 
-/// What a device has consumed; of a legacy one that sends nothing on, the record of a descriptor.
+/// Handles a write of consumed bytes, or the record of a legacy device that does not send messages.
 void Switch::TakeCredits(PortId port, const Tlp& tlp) {
   const uint64_t index = (tlp.address - kRegisters) / 8;
   const bool mine = index < hops_.size() && hops_[index].used && hops_[index].spec.port == port &&
@@ -236,7 +236,7 @@ void Switch::TakeCredits(PortId port, const Tlp& tlp) {
   Count(Drop::kBadCredit);
 }
 
-/// Who does not take its completions gets no more of them.
+/// A port that does not accept its completions gets no more of them.
 void Switch::Refuse(PortId port, const Tlp& tlp) {
   if (ports_[port].first.size() >= parameters_.port_tlps) return;
   ports_[port].first.push_back({.kind = TlpKind::kCompletion,
@@ -258,7 +258,8 @@ void Switch::Complete(PortId port, const Tlp& read, const uint8_t* data) {
   }
 }
 
-/// A read of the switch itself: a flush of a window, or of a legacy device's descriptors and data.
+/// Handles a read of the switch itself: a flush of a window, or a read of a legacy device's
+/// descriptors and data.
 void Switch::Read(PortId port, const Tlp& tlp) {
   if (ports_[port].first.size() >= parameters_.port_tlps) {
     Count(Drop::kBadRead);

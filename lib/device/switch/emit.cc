@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The way out: whose turn it is at a port, and what a message becomes for the node that gets it.
+// Output side: schedules a port's nodes and formats messages for their receivers.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace sluice::device::pcie_switch {
 namespace {
 
-constexpr uint32_t kTellShare = 4;  ///< Senders hear of credits when so much of a window is free.
+constexpr uint32_t kTellShare = 4;  ///< Credits are returned when 1/kTellShare of a window is free.
 
 void WriteWord(uint64_t address, PortId port, uint64_t word, Tlp& out) {
   out.kind = TlpKind::kWrite;
@@ -20,7 +20,7 @@ void WriteWord(uint64_t address, PortId port, uint64_t word, Tlp& out) {
   StoreTo(out.payload.data(), word);
 }
 
-/// `count` bytes from `from` on, of a header (if any) and the data behind it.
+/// Copies `count` bytes from offset `from` of a header (if any) followed by the data.
 void CopyPiece(const MessageHeader* header, const Held& held, uint32_t from, uint32_t count,
                uint8_t* to) {
   const uint32_t header_bytes = header != nullptr ? sizeof *header : 0;
@@ -42,7 +42,7 @@ bool Switch::Next(PortId port, Tlp& out) {
   }
   for (const uint16_t lane : leaving.lanes)
     if (TellSender(lanes_[lane], out)) return true;
-  // One turn for each node, and one for what belongs to no stream.
+  // Round robin over the nodes and the TLPs outside streams.
   const auto turns = static_cast<uint32_t>(leaving.hops.size()) + 1;
   for (uint32_t i = 0; i < turns; ++i) {
     const uint32_t turn = (leaving.turn + i) % turns;
@@ -61,7 +61,7 @@ bool Switch::Next(PortId port, Tlp& out) {
   return false;
 }
 
-/// Returns credits: all at once when nothing is left here, else when it is worth a TLP.
+/// Returns credits: all of them if the lane is empty, else once they are worth a TLP.
 bool Switch::TellSender(Lane& lane, Tlp& out) {
   if (lane.control == 0 || lane.legacy || parameters_.flow_control == FlowControl::kPort)
     return false;
@@ -73,7 +73,7 @@ bool Switch::TellSender(Lane& lane, Tlp& out) {
   return true;
 }
 
-/// The next TLP that a node gets of a lane: the first of a message if it `begins` one.
+/// Returns the next TLP of a lane for a node; with `begins`, only the first of a message.
 Held* Switch::Pending(const Hop& hop, uint16_t lane, bool begins) {
   Ring& ring = rings_[lanes_[lane].ring];
   const uint32_t seen =
@@ -86,8 +86,8 @@ Held* Switch::Pending(const Hop& hop, uint16_t lane, bool begins) {
   return nullptr;
 }
 
-/// Chooses the lane whose message comes next. Messages of lanes never mix. What a dead device left
-/// behind is older than what bypasses it, and comes first.
+/// Selects the lane of the next message; messages of different lanes are never interleaved.
+/// Messages of dead devices come first, because they are older than those that bypass the device.
 bool Switch::BeginSending(Hop& hop) {
   const std::vector<uint16_t>& lanes = streams_[hop.stream].lanes;
   const auto count = static_cast<uint32_t>(lanes.size());
@@ -121,7 +121,7 @@ MessageHeader Switch::HeaderFor(const Hop& hop, const Held& held) const {
           .state = hop.spec.state};
 }
 
-/// The next TLP for a node, cut where its buffer ends and where a TLP would be too long.
+/// Writes the next TLP for a node, split at the buffer's end and at the maximum payload.
 bool Switch::Send(Hop& hop, Tlp& out) {
   if (hop.spec.kind == NodeKind::kLegacy) return Feed(hop, out);
   if (hop.aborted) {
@@ -156,7 +156,7 @@ bool Switch::Send(Hop& hop, Tlp& out) {
   return true;
 }
 
-/// A node has got all of a TLP.
+/// Called when a whole TLP was sent to a node.
 void Switch::Sent(Hop& hop, Held& held) {
   held.targets &= static_cast<NodeMask>(~(1u << hop.node));
   hop.done = 0;

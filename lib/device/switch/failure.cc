@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What becomes of messages when a device dies or a stream fails: each is dropped and counted, or
-// goes another way, and none is delivered in part.
+// Handles messages when a device dies or a stream fails: each is dropped and counted, or
+// redirected. None is delivered partially.
 #include <string>
 
 #include "device/switch/switch.h"
@@ -58,7 +58,8 @@ void Switch::SetHealth(const Hop& hop) {
   pipeline_.table(Stage::kHealth).Set({.value = {hop.stream, hop.node}, .action = {what}});
 }
 
-/// Messages of a lane that `from` has not begun to get go to `to`, if they may, or nowhere.
+/// Redirects messages of a lane that were not begun to be sent to `from`: to `to` if allowed, else
+/// they are dropped.
 void Switch::Redirect(uint16_t index, NodeId from, NodeId to) {
   Lane& lane = lanes_[index];
   NodeMask instead = 0;

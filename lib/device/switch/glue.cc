@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Legacy devices: the switch plays the driver. It keeps the ring of descriptors and the data in
-// memory of its own, rings the doorbell, answers the device's reads, and makes a message of the
-// record and the result that the device writes to the window.
+// Legacy devices: the switch acts as the driver. It holds the descriptor ring and the data in
+// internal memory, rings the doorbell, answers the device's reads, and converts the record and the
+// result that the device writes to the window into a message.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,7 @@
 
 namespace sluice::device::pcie_switch {
 
-/// The slot of a descriptor that the device had until it answered now, or null.
+/// Returns the slot of a pending descriptor, which becomes answered, or null.
 const Slot* Switch::Answered(Hop& hop, const LegacyRecord& record) {
   Slot& slot = hop.slots[record.sequence % hop.slots.size()];
   if (!slot.used || slot.sequence != record.sequence) return nullptr;
@@ -18,7 +18,8 @@ const Slot* Switch::Answered(Hop& hop, const LegacyRecord& record) {
   return &slot;
 }
 
-/// A legacy device knows no credits: it gets a descriptor only when its result has a place.
+/// Legacy devices do not use credits, so a descriptor is posted only if there is room for its
+/// result.
 bool Switch::HasRoomForResult(const Hop& hop) const {
   const Stream& stream = streams_[hop.stream];
   const uint16_t index = stream.lanes[hop.node];
@@ -31,7 +32,7 @@ bool Switch::HasRoomForResult(const Hop& hop) const {
 }
 
 bool Switch::Feed(Hop& hop, Tlp& out) {
-  hop.aborted = false;  // Of a message in part the device knows nothing.
+  hop.aborted = false;  // A legacy device has not seen a partial message.
   for (;;) {
     const uint32_t slot = hop.posted % static_cast<uint32_t>(hop.slots.size());
     if (!hop.busy) {
@@ -53,7 +54,7 @@ bool Switch::Feed(Hop& hop, Tlp& out) {
   }
 }
 
-/// The message is in its slot: its descriptor, and the doorbell.
+/// Posts the descriptor of the message in the slot and rings the doorbell.
 void Switch::Post(Hop& hop, const Held& held, Tlp& out) {
   const auto index = static_cast<uint64_t>(&hop - hops_.data());
   const uint16_t lane = streams_[hop.stream].lanes[hop.node];

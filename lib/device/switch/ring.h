@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the switch holds: TLPs of messages that have not left to all their targets.
+// Buffers of TLPs of messages that were not yet sent to all their targets.
 #pragma once
 
 #include <array>
@@ -16,23 +16,23 @@ struct Held {
   uint32_t message = 0;
   uint32_t message_length = 0;
   std::array<uint32_t, 2> key{};
-  uint64_t sequence = 0;  ///< Of the message in its lane.
+  uint64_t sequence = 0;  ///< Number of the message in its lane.
   uint16_t lane = 0;
-  NodeMask targets = 0;  ///< Who still gets it: 0 is a reference count that reached its end.
-  uint16_t length = 0;   ///< Bytes of `data`: of the message, without its header.
+  NodeMask targets = 0;  ///< Remaining targets. The element is freed when it becomes 0.
+  uint16_t length = 0;   ///< Bytes of message `data`, without the header.
   uint8_t granules = 0;
   bool first = false;
   bool last = false;
   std::array<uint8_t, kMaxPayload> data;
 };
 
-/// First in, first out, of bounded memory. Allocates when made.
+/// FIFO with bounded memory, which is allocated in the constructor.
 class Ring {
  public:
   explicit Ring(uint32_t granules = 0) : slots_(granules), free_(granules) {}
 
   bool Fits(uint32_t granules) const { return granules <= free_; }
-  /// A new last element, which the caller fills; `granules` fit.
+  /// Appends an element that the caller fills; `granules` must fit.
   Held& Push(uint32_t granules) {
     assert(Fits(granules) && granules != 0 && size_ < slots_.size());
     free_ -= granules;
@@ -51,7 +51,7 @@ class Ring {
   uint32_t free_granules() const { return free_; }
 
  private:
-  std::vector<Held> slots_;  ///< No TLP has less than a granule.
+  std::vector<Held> slots_;  ///< One per granule, the minimum size of a TLP.
   uint32_t free_;
   uint32_t first_ = 0;
   uint32_t size_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The control path: streams, policies, ranges and rights.
+// Control path: streams, policies, ranges and access rights.
 #include <algorithm>
 #include <string>
 #include <utility>

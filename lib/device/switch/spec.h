@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a CPU tells the switch when it opens a stream, and what the switch counts.
+// Specification of a stream, passed by a CPU to open it, and the switch's counters.
 #pragma once
 
 #include <array>
@@ -16,41 +16,43 @@ namespace sluice::device::pcie_switch {
 
 using StreamId = uint16_t;
 using NodeId = uint8_t;
-/// A bit for each node of a stream.
+/// One bit per node of a stream.
 using NodeMask = uint16_t;
-/// A bit for each port.
+/// One bit per port.
 using PortMask = uint16_t;
 
-inline constexpr uint32_t kMaxNodes = 16;  ///< Of a stream.
+inline constexpr uint32_t kMaxNodes = 16;  ///< Maximum number of nodes per stream.
 inline constexpr PortMask kAllPorts = 0xffff;
 
-/// Addresses of the switch itself. Each is a register, memory or a window of one node.
+/// Addresses of the switch itself: registers, memory and windows, each of one node.
 inline constexpr uint64_t kSwitchBase = 1ull << 40;
-inline constexpr uint64_t kRegisters = kSwitchBase;  ///< 8 bytes a node: bytes it has consumed.
+inline constexpr uint64_t kRegisters =
+    kSwitchBase;  ///< 8 bytes per node: number of bytes it has consumed.
 inline constexpr uint64_t kGlueMemory = kSwitchBase + (1ull << 32);
 inline constexpr uint64_t kWindows = kSwitchBase + (1ull << 36);
 inline constexpr uint64_t kSwitchEnd = kSwitchBase << 1;
-inline constexpr uint32_t kWindowShift = 24;  ///< A window is 16 MiB of addresses, and no memory.
+inline constexpr uint32_t kWindowShift = 24;  ///< A window has 16 MiB of addresses without memory.
 inline constexpr uint32_t kGlueShift = 28;
-/// The longest message: its header fits into the window, too.
+/// Maximum message size: the message and its header must fit into the window.
 inline constexpr uint32_t kLongestMessage = (1u << kWindowShift) - kGranule;
 
-/// Which messages take which way out of a node.
+/// Targets of the messages that match a value.
 struct Edge {
-  uint64_t value = 0;  ///< Of what was selected, in the bits of `mask`; the first edge wins.
+  uint64_t value =
+      0;  ///< Compared with the selected value in the bits of `mask`; the first match wins.
   uint64_t mask = 0;
-  NodeMask targets = 0;  ///< Each gets a copy.
+  NodeMask targets = 0;  ///< Each target gets a copy.
 };
 enum class Select : uint8_t { kNothing, kKey0, kKey1, kRoundRobin, kHash };
 
 struct Policy {
   Select select = Select::kNothing;
-  uint32_t ways = 1;        ///< Of round robin and hash: they select 0 ... ways - 1.
-  std::vector<Edge> edges;  ///< What none matches is dropped as kNoEdge.
+  uint32_t ways = 1;        ///< Range of round robin and hash: 0 ... ways - 1.
+  std::vector<Edge> edges;  ///< Messages that match no edge are dropped as kNoEdge.
 };
 
 constexpr NodeMask Bit(NodeId node) { return static_cast<NodeMask>(1u << node); }
-/// All nodes that a policy leads to.
+/// Returns all nodes that a policy can send to.
 inline NodeMask TargetsOf(const Policy& policy) {
   NodeMask all = 0;
   for (const Edge& edge : policy.edges) all |= edge.targets;
@@ -58,82 +60,82 @@ inline NodeMask TargetsOf(const Policy& policy) {
 }
 
 enum class NodeKind : uint8_t {
-  kPush,    ///< Takes messages into a buffer of its own.
-  kLegacy,  ///< Fetches descriptors; the switch drives its queue.
+  kPush,    ///< Receives messages in a streaming buffer of the device.
+  kLegacy,  ///< Fetches descriptors from a queue that the switch drives.
 };
-/// What becomes of messages for a node whose device is dead.
+/// Handling of messages for a node whose device is dead.
 enum class OnDeath : uint8_t {
-  kDrain,   ///< They are dropped; the rest of the stream goes on.
-  kBypass,  ///< They go to another node.
-  kFail,    ///< The stream ends.
+  kDrain,   ///< They are dropped; the rest of the stream continues.
+  kBypass,  ///< They are sent to another node.
+  kFail,    ///< The stream fails.
 };
-/// How the state that a node gets changes from message to message.
+/// Change of a node's state from message to message.
 enum class StateRule : uint8_t {
   kFixed,
-  kCount,  ///< Its first 8 bytes, a number, become one more with each message that begins.
+  kCount,  ///< Its first 8 bytes, a number, are incremented for each message.
 };
 
 struct NodeSpec {
   PortId port = 0;
   NodeKind kind = NodeKind::kPush;
-  Policy out;  ///< Without edges the node sends nothing.
+  Policy out;  ///< A node without edges does not send.
 
-  /// Where in its device the switch tells it things, 8 bytes each: at +0 the granules that left of
-  /// what it sent (WindowReport::freed); at +8 the position, in all bytes that it got, at which the
-  /// next message begins after one was aborted.
+  /// Address of two words in the device that the switch writes, 8 bytes each. At +0: granules of
+  /// its messages that have left the switch (WindowReport::freed). At +8: after an aborted message,
+  /// the position of the next message in the stream of all received bytes.
   uint64_t control = 0;
 
-  /// Of a node that sends: granules of TLPs that the switch holds for it, and so what it may send
-  /// before any has left.
+  /// Buffer size in the switch for the TLPs that the node sends, and thus its credits.
   uint32_t window_granules = 64;
 
-  // Of a node that receives (an edge leads to it).
+  // Members of a node that receives (the target of an edge).
   uint64_t buffer = 0;        ///< Address of its streaming buffer.
-  uint32_t buffer_bytes = 0;  ///< Whole granules, enough for the longest message.
+  uint32_t buffer_bytes = 0;  ///< Whole granules, at least the longest message.
   uint32_t command = 0;
   State state{};
   StateRule state_rule = StateRule::kFixed;
   OnDeath on_death = OnDeath::kFail;
-  NodeId bypass = 0;  ///< Who gets its messages with OnDeath::kBypass.
+  NodeId bypass = 0;  ///< Node that gets its messages with OnDeath::kBypass.
 
-  // Of a legacy node.
-  uint64_t doorbell = 0;  ///< 4 bytes: descriptors that are there.
-  /// Messages that may be with it at once; a power of two, as sequences of 32 bits begin again.
+  // Members of a legacy node.
+  uint64_t doorbell = 0;  ///< The switch writes 4 bytes: the number of posted descriptors.
+  /// Maximum number of messages in the device; a power of two, because 32-bit sequences wrap
+  /// around.
   uint32_t slots = 0;
 };
 
-/// A chain of accelerators. Edges lead from nodes to later ones.
+/// A chain of accelerators. Edges lead only to later nodes.
 struct StreamSpec {
   std::vector<NodeSpec> nodes;
-  uint32_t max_message = 0;  ///< Bytes behind the header, at every node.
+  uint32_t max_message = 0;  ///< Bytes after the header, at every node.
 };
-/// Nodes that something leads to.
+/// Returns the nodes that are targets of an edge.
 inline NodeMask Receivers(const StreamSpec& spec) {
   NodeMask all = 0;
   for (const NodeSpec& node : spec.nodes) all |= TargetsOf(node.out);
   return all;
 }
 
-/// Why a message, or a TLP of none, went no further.
+/// Reason for which a message, or a TLP outside a message, was dropped.
 enum class Drop : uint8_t {
   kNone,
-  kNoWindow,      ///< TLP: an address that is nobody's.
-  kNotOwner,      ///< TLP: the window of another device.
-  kForbidden,     ///< Copy of a message, or TLP: the port may not write to that port.
-  kNoEdge,        ///< The policy has no way for it.
-  kTooLong,       ///< The header says more than the stream allows.
-  kBadHeader,     ///< The first TLP has no whole header, or more bytes than its header says.
-  kCut,           ///< Another one began before its end.
-  kGap,           ///< TLP: bytes that do not follow those before.
-  kOverrun,       ///< Its sender had no credits.
-  kClosed,        ///< TLP: of a stream that is closed or has failed, or of a dead device.
-  kStageDead,     ///< For a node whose device is dead.
-  kSenderDied,    ///< Its device died before its end.
+  kNoWindow,    ///< TLP: unassigned address.
+  kNotOwner,    ///< TLP: window of another device.
+  kForbidden,   ///< Copy of a message, or TLP: the source may not write to the target port.
+  kNoEdge,      ///< No edge of the policy matches.
+  kTooLong,     ///< The length in the header exceeds the stream's maximum.
+  kBadHeader,   ///< The first TLP has an incomplete header, or more bytes than the header's length.
+  kCut,         ///< Another message began before its end.
+  kGap,         ///< TLP: not contiguous with the previous bytes.
+  kOverrun,     ///< The sender had no credits.
+  kClosed,      ///< TLP: its stream is closed or has failed, or its device is dead.
+  kStageDead,   ///< The receiving device is dead.
+  kSenderDied,  ///< The sending device died before its end.
   kStreamFailed,  ///< It was in the switch when its stream failed.
-  kBadCredit,     ///< TLP: says that more was consumed than was sent, or less than before.
-  kBadRecord,     ///< A legacy device's result for no descriptor that it has.
-  kRefused,       ///< A legacy device has no result for it.
-  kBadRead,       ///< TLP: of memory that is not the reader's.
+  kBadCredit,     ///< TLP: invalid credits, more than were sent or less than before.
+  kBadRecord,     ///< A legacy device's result without a pending descriptor.
+  kRefused,       ///< A legacy device could not process it.
+  kBadRead,       ///< TLP: read of memory that the reader does not own.
 };
 inline constexpr std::array<std::string_view, 18> kDropNames = {
     "none",        "no_window",     "not_owner",  "forbidden",  "no_edge", "too_long",
@@ -142,22 +144,23 @@ inline constexpr std::array<std::string_view, 18> kDropNames = {
 static_assert(kDropNames.size() == static_cast<uint32_t>(Drop::kBadRead) + 1);
 using Drops = std::array<uint64_t, kDropNames.size()>;
 
-/// What Open says.
+/// Result of Open.
 struct Opened {
-  std::string error;  ///< One line; empty: it is open.
+  std::string error;  ///< One line; empty on success.
   StreamId stream = 0;
-  /// By node, 0 where a node has none: its window, the register for what it consumed, and the
-  /// descriptor ring of a legacy node.
+  /// Indexed by node: its window, its register for consumed bytes, and a legacy node's descriptor
+  /// ring. 0 if the node has none.
   std::vector<uint64_t> windows;
   std::vector<uint64_t> registers;
   std::vector<uint64_t> rings;
 };
 
-/// What a flush read of a window returns, to its owner: its own writes travel before it.
+/// Data that a flush read of a window returns to its owner. The owner's earlier writes are
+/// included.
 struct WindowReport {
-  uint64_t messages = 0;  ///< Taken whole, since the stream was opened.
-  uint64_t received = 0;  ///< Granules, cumulative, dropped ones included.
-  uint64_t freed = 0;     ///< Of them, those that have left.
+  uint64_t messages = 0;  ///< Messages received completely since the stream was opened.
+  uint64_t received = 0;  ///< Granules, cumulative, including dropped ones.
+  uint64_t freed = 0;     ///< Granules of these that have left the switch.
 };
 
 }  // namespace sluice::device::pcie_switch

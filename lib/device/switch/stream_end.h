@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device's side of a stream: what puts messages into a window, and what takes them out of a
-// streaming buffer. Both keep to credits; neither knows the policy, or who is at the other end.
+// A device's side of a stream: writes messages to a window and reads them from a streaming buffer.
+// Both directions use credits. The code does not depend on the policy or the peer.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@ struct Message {
   std::vector<uint8_t> data;
 };
 
-/// Sends messages as writes to a window. One thread.
+/// Sends messages as writes to a window. Used by one thread.
 class StreamWriter {
  public:
-  /// `granules`: NodeSpec::window_granules; `port`: of the device.
+  /// `granules` is NodeSpec::window_granules; `port` is the device's.
   StreamWriter(uint64_t window, uint32_t granules, PortId port)
       : window_(window), granules_(granules), port_(port) {}
 
-  /// Queues a message; `header.length` is set here.
+  /// Queues a message; sets `header.length`.
   void Put(MessageHeader header, std::span<const uint8_t> data) {
     header.length = static_cast<uint32_t>(data.size());
     std::vector<uint8_t> bytes;
@@ -44,7 +44,7 @@ class StreamWriter {
     std::copy(data.begin(), data.end(), bytes.begin() + sizeof header);
     waiting_.push_back(std::move(bytes));
   }
-  /// The next write. False: nothing is queued, or there are no credits.
+  /// Returns the next write. Returns false if the queue is empty or credits are missing.
   bool Next(Tlp& out) {
     if (waiting_.empty()) return false;
     const std::vector<uint8_t>& bytes = waiting_.front();
@@ -65,19 +65,20 @@ class StreamWriter {
     }
     return true;
   }
-  /// What the switch wrote to NodeSpec::control: granules that have left it.
+  /// Handles the switch's write to NodeSpec::control: the number of granules that have left the
+  /// switch.
   void SetFreed(uint64_t freed) { freed_ = std::max(freed_, freed); }
-  /// Goes on after a restart from what a flush read of the window said.
+  /// Continues after a restart from the result of a flush read of the window.
   void Resume(const WindowReport& report) {
     waiting_.clear();
     offset_ = 0;
     sent_ = report.received;
-    SetFreed(report.freed);  // It may have told more since.
+    SetFreed(report.freed);  // A later value may already be known.
   }
-  /// Without credits: only the port's flow control holds it.
+  /// Disables credits, so that only the port's flow control applies.
   void IgnoreCredits() { granules_ = ~0u; }
   size_t waiting() const { return waiting_.size(); }
-  /// No more can have left than were sent.
+  /// Returns at least 0, even if the switch reports more than was sent.
   uint64_t outstanding() const { return sent_ - std::min(sent_, freed_); }
 
  private:
@@ -85,32 +86,33 @@ class StreamWriter {
   uint64_t granules_;
   PortId port_;
   std::deque<std::vector<uint8_t>> waiting_;
-  std::vector<std::vector<uint8_t>> spare_;  ///< Memory of messages that have left.
-  uint32_t offset_ = 0;                      ///< In the first that waits.
+  std::vector<std::vector<uint8_t>> spare_;  ///< Buffers of sent messages, for reuse.
+  uint32_t offset_ = 0;                      ///< Offset in the first waiting message.
   uint64_t sent_ = 0;
   uint64_t freed_ = 0;
 };
 
-/// Takes messages from a streaming buffer. One thread.
+/// Receives messages from a streaming buffer. Used by one thread.
 class StreamReader {
  public:
   StreamReader(uint64_t buffer, uint32_t bytes, uint64_t reg, PortId port)
       : buffer_(buffer), bytes_(bytes), register_(reg), port_(port) {}
 
   bool Owns(uint64_t address) const { return address - buffer_ < bytes_.size(); }
-  /// A write inside of the buffer, in order. Ignored if it is over what was not consumed, for which
-  /// nobody had credits, or leaves a gap: what never came is no message.
+  /// Handles a write to the buffer, in order. Ignores a write without credits, which would
+  /// overwrite unconsumed bytes, and one that leaves a gap, because missing bytes are not a
+  /// message.
   void Take(const Tlp& tlp) {
     const uint64_t at = tlp.address - buffer_;
-    // Messages begin at whole granules: what is skipped is padding.
+    // Messages begin at whole granules; skipped bytes are padding.
     const uint64_t skipped = (at + bytes_.size() - received_ % bytes_.size()) % bytes_.size();
     const uint64_t end = received_ + skipped + tlp.length;
     if (skipped >= kGranule || end - begin_ > bytes_.size()) return;
     std::memcpy(bytes_.data() + at, tlp.payload.data(), tlp.length);
     received_ = end;
   }
-  /// What the switch wrote to NodeSpec::control + 8: the message that has no end is void, and the
-  /// next one begins at `next`. Ignored if that cannot be.
+  /// Handles the switch's write to NodeSpec::control + 8: the incomplete message is aborted, and
+  /// the next one begins at `next`. Ignores invalid positions.
   void Abort(uint64_t next) {
     if (next % kGranule != 0 || next - begin_ > bytes_.size()) return;
     uint64_t at = begin_;
@@ -128,15 +130,15 @@ class StreamReader {
     received_ = next;
     Skip();
   }
-  /// A message is there from its first byte to its last.
+  /// Returns whether a complete message has arrived.
   bool Whole() const { return WholeAt(begin_); }
-  /// The oldest whole message, which then is consumed.
+  /// Returns and consumes the oldest complete message.
   std::optional<Message> Pop() {
     Message message;
     if (!Pop(message)) return std::nullopt;
     return message;
   }
-  /// The same into memory that is used again.
+  /// Like Pop() above, but reuses the memory of `message`.
   bool Pop(Message& message) {
     if (!Whole()) return false;
     message.header = HeaderAt(begin_);
@@ -147,7 +149,8 @@ class StreamReader {
     return true;
   }
   MessageHeader Front() const { return HeaderAt(begin_); }
-  /// Credits that the switch does not know of yet, as a write to it.
+  /// Writes a TLP with the credits that the switch does not know yet. Returns false if it knows
+  /// all.
   bool Credits(Tlp& out) {
     if (begin_ == told_) return false;
     told_ = begin_;
@@ -163,19 +166,19 @@ class StreamReader {
   uint64_t consumed() const { return begin_; }
 
  private:
-  /// Positions that belong to a message without end.
+  /// Positions of an aborted message.
   struct Void {
     uint64_t from;
     uint64_t to;
   };
 
-  /// A length that no buffer of this size has room for is never there.
+  /// A message that exceeds the buffer is never complete.
   bool WholeAt(uint64_t position) const {
     return received_ >= position + sizeof(MessageHeader) &&
            received_ - position - sizeof(MessageHeader) >= HeaderAt(position).length &&
            sizeof(MessageHeader) + uint64_t{HeaderAt(position).length} <= bytes_.size();
   }
-  /// Of the message there: where the next one begins.
+  /// Returns the position after the message at `position`.
   uint64_t End(uint64_t position) const {
     return position +
            uint64_t{Granules(sizeof(MessageHeader) + uint64_t{HeaderAt(position).length})} *
@@ -205,9 +208,9 @@ class StreamReader {
   uint64_t register_;
   PortId port_;
   uint64_t received_ = 0;
-  uint64_t begin_ = 0;  ///< Of the oldest message.
+  uint64_t begin_ = 0;  ///< Position of the oldest message.
   uint64_t told_ = 0;
-  std::deque<Void> void_;  ///< In order.
+  std::deque<Void> void_;  ///< Sorted by position.
 };
 
 }  // namespace sluice::device::pcie_switch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a stage of the pipeline is made of: instructions on fields and registers, and a table that
-// says which of them to run. Tables have the sizes that memories of a chip have.
+// Parts of a pipeline stage: instructions on fields and registers, and a table that selects them.
+// Table sizes are those of a chip's memories.
 #pragma once
 
 #include <array>
@@ -11,34 +11,34 @@
 
 namespace sluice::device::pcie_switch {
 
-/// Of Op::kHash: the finalizer of MurmurHash3, which is in the public domain.
+/// Implements Op::kHash: the finalizer of MurmurHash3, which is in the public domain.
 constexpr uint64_t HashOf(uint64_t value) {
   value = (value ^ value >> 33) * 0xff51afd7ed558ccd;
   value = (value ^ value >> 33) * 0xc4ceb9fe1a85ec53;
   return value ^ value >> 33;
 }
 
-/// What instructions read and write.
+/// Operands of instructions.
 enum class Field : uint8_t {
-  kWindow,     ///< Number of the window that was written.
-  kSource,     ///< Port that the message came by.
-  kSourceBit,  ///< 1 << that.
+  kWindow,     ///< Number of the written window.
+  kSource,     ///< Port from which the message came.
+  kSourceBit,  ///< 1 << kSource.
   kStream,
-  kNode,    ///< Of the stream: who sent the message.
-  kLane,    ///< Index of what that node sends.
+  kNode,    ///< Node of the stream that sent the message.
+  kLane,    ///< Index of the node's Lane.
   kLength,  ///< Bytes of the message.
   kKey0,    ///< The message's key.
   kKey1,
-  kSelected,  ///< What the policy matches.
-  kTargets,   ///< Bits of the nodes that get the message.
-  kTarget,    ///< One of them.
-  kPort,      ///< Where that is.
+  kSelected,  ///< Input of the policy.
+  kTargets,   ///< Nodes that get the message, by bit.
+  kTarget,    ///< Target of the current copy.
+  kPort,      ///< Port of that target.
   kScratch,
-  kDrop,  ///< Reason to drop, 0: none.
+  kDrop,  ///< Reason to drop; 0: none.
 };
 inline constexpr uint32_t kFieldCount = static_cast<uint32_t>(Field::kDrop) + 1;
 
-/// The fields of one TLP on its way through the pipeline.
+/// The fields of one TLP in the pipeline.
 class Fields {
  public:
   uint64_t& operator[](Field field) { return values_[static_cast<uint32_t>(field)]; }
@@ -54,7 +54,7 @@ enum class Op : uint8_t {
   kAnd,         ///< to &= value
   kModulo,      ///< to %= value, which is not 0
   kHash,        ///< to = a hash of from
-  kCount,       ///< to = register `value`, which becomes one more
+  kCount,       ///< to = register `value`, which is then incremented
   kDropUnless,  ///< drop for `reason` unless to == value
   kDropIfZero,  ///< drop for `reason` if to == 0
 };
@@ -67,7 +67,7 @@ struct Instruction {
   uint64_t value = 0;
 };
 
-/// What an entry does: at most four instructions.
+/// Action of an entry: at most four instructions.
 struct Action {
   std::array<Instruction, 4> instructions{};
   uint8_t count = 0;
@@ -78,7 +78,7 @@ struct Action {
   }
 };
 
-/// Runs it. Registers that it names exist.
+/// Runs an action. Its registers must exist.
 void Execute(const Action& action, Fields& fields, std::span<uint64_t> registers);
 
 enum class Match : uint8_t { kExact, kMasked };
@@ -88,22 +88,23 @@ using Key = std::array<uint64_t, 3>;
 struct Entry {
   Key value{};
   Key mask{~0ull, ~0ull, ~0ull};  ///< Masked tables only: bits that must be equal.
-  uint32_t priority = 0;          ///< Masked tables only: the least that matches wins.
+  uint32_t priority = 0;          ///< Masked tables only: the lowest priority wins.
   Action action{};
 };
 
-/// A table of bounded size. Lookups allocate nothing.
+/// A table of bounded size. Lookups do not allocate.
 class Table {
  public:
   Table(Match match, uint32_t capacity) : match_(match), capacity_(capacity) {}
 
-  /// Adds an entry, or replaces the one with the same value, mask and priority. False: full.
+  /// Adds an entry, or replaces the one with the same value, mask and priority. Returns false if
+  /// the table is full.
   bool Set(const Entry& entry);
   /// Removes every entry with these first two words.
   void EraseOf(uint64_t first, uint64_t second);
   /// Removes every entry with this first word.
   void EraseOf(uint64_t first);
-  /// The action of the entry that matches, or null.
+  /// Returns the action of the matching entry, or null.
   const Action* Find(const Key& key) const;
 
   uint32_t size() const { return static_cast<uint32_t>(entries_.size()); }
@@ -114,7 +115,7 @@ class Table {
  private:
   Match match_;
   uint32_t capacity_;
-  std::vector<Entry> entries_;  ///< By value if exact, else by priority.
+  std::vector<Entry> entries_;  ///< Sorted by value if exact, else by priority.
 };
 
 }  // namespace sluice::device::pcie_switch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What crosses a port of the switch: one transaction-layer packet of PCIe.
+// A PCIe transaction-layer packet, the unit that crosses a port of the switch.
 #pragma once
 
 #include <array>
@@ -8,22 +8,22 @@
 
 namespace sluice::device::pcie_switch {
 
-/// A port, and the one device behind it.
+/// A port, which connects one device.
 using PortId = uint8_t;
 
 inline constexpr uint32_t kMaxPorts = 16;
-inline constexpr uint32_t kMaxPayload = 256;      ///< Bytes of a TLP, at every port.
-inline constexpr uint32_t kMaxReadRequest = 512;  ///< Bytes that one read may ask for.
+inline constexpr uint32_t kMaxPayload = 256;  ///< Maximum payload of a TLP in bytes, at every port.
+inline constexpr uint32_t kMaxReadRequest = 512;  ///< Maximum size of a read in bytes.
 
 enum class TlpKind : uint8_t { kWrite, kRead, kCompletion };
 
 struct Tlp {
   TlpKind kind = TlpKind::kWrite;
-  bool refused = false;  ///< Of a completion: there are no data, the request was not supported.
-  PortId requester = 0;  ///< Who asked or wrote; a completion returns there.
-  uint8_t tag = 0;       ///< Of a read, and of its completions.
-  uint32_t length = 0;   ///< Bytes of the payload, or asked for.
-  uint64_t address = 0;  ///< Of a completion: where in what was asked for its bytes belong.
+  bool refused = false;  ///< Completion: without data, unsupported request.
+  PortId requester = 0;  ///< Port that sent the request; completions return there.
+  uint8_t tag = 0;       ///< Tag of a read and its completions.
+  uint32_t length = 0;   ///< Bytes of the payload, or requested bytes.
+  uint64_t address = 0;  ///< Completion: offset of its bytes in the requested range.
   std::array<uint8_t, kMaxPayload> payload{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a stream owes before anything is set up for it: sizes, edges, and room in the tables.
+// Checks of a stream before it is set up: sizes, edges, and room in the tables.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -10,8 +10,8 @@
 namespace sluice::device::pcie_switch {
 namespace {
 
-/// Of the nodes in `targets`, and of those that take their place when they are dead, the ones that
-/// would get a message twice.
+/// Returns the nodes that would get a message twice, among `targets` and the nodes that replace
+/// dead ones.
 NodeMask Twice(const StreamSpec& spec, NodeMask targets) {
   NodeMask once = 0, twice = 0;
   for (NodeId target = 0; target < spec.nodes.size(); ++target) {
@@ -93,7 +93,7 @@ std::string Switch::NoRoomFor(const StreamSpec& spec, NodeMask receivers) const 
   if (wrong.empty()) wrong = short_of(Stage::kSelect, senders, "select");
   if (wrong.empty()) wrong = short_of(Stage::kPolicy, edges, "policy");
   if (wrong.empty()) wrong = short_of(Stage::kRoute, targets, "route");
-  // A dead device must find room for every node of it.
+  // If devices die, every node may need an entry.
   const Table& health = pipeline_.table(Stage::kHealth);
   if (wrong.empty() && pipeline_.table(Stage::kRoute).size() + targets > health.capacity())
     wrong = "table health could not hold an entry for every node";
