@@ -16,7 +16,7 @@ namespace sluice::engine::telemetry {
 
 namespace {
 
-/// An order for keys of equal counts, so that equal epochs make equal reports.
+/// Orders keys with equal counts, so that equal epochs yield equal reports.
 bool Before(const packet::FlowKey& a, const packet::FlowKey& b) {
   return std::memcmp(&a, &b, sizeof(a)) < 0;
 }
@@ -74,7 +74,7 @@ std::vector<FlowChange> Changes(const Epoch& before, const Epoch& now, size_t ke
   return changes;
 }
 
-/// Nothing if the setup has none.
+/// Returns nothing if the setup has no table.
 std::optional<TableReport> TableOf(const ExactFlows& exact) {
   if (!exact.open() && exact.flows().empty()) return std::nullopt;
   TableReport report{.complete = exact.open(), .flows = exact.flows().size()};
@@ -111,7 +111,7 @@ Estimate OtherPkts(const Epoch& epoch) {
   const double slots = static_cast<double>(epoch.counters.size()) * epoch.setup.rows;
   const double value = static_cast<double>(epoch.other) / kUnit / slots;
   const double deviations = DeviationsOf(1 - epoch.setup.confidence);
-  // As Estimator has it for flows without collisions.
+  // The same formula as Estimator's for flows without collisions.
   const double per_packet = deviations * deviations / slots * (1 / epoch.least_probability - 1);
   return {value, (per_packet + std::sqrt(per_packet * per_packet + 4 * per_packet * value)) / 2};
 }

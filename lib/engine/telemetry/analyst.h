@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Makes reports of closed epochs: merges those of all workers, estimates, and compares with the
-// epoch before. One thread's, the readers'; allocates as it likes.
+// Creates reports of closed epochs: merges the epochs of all workers, estimates, and compares with
+// the previous epoch. Used by the reader's thread only; may allocate.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@ class Epoch;
 
 class Analyst {
  public:
-  /// `setup` is that of the meters, `cycles_per_second` that of their clock. Throws
+  /// `setup` is that of the meters, `cycles_per_second` the frequency of their clock. Throws
   /// std::bad_alloc.
   Analyst(const Setup& setup, uint64_t cycles_per_second);
   Analyst(const Analyst&) = delete;
   ~Analyst();
 
-  /// The report of `epochs` (Meter::Closed, one of each worker, all of one time; none is
-  /// nullptr), which can be released afterwards. Nothing if there are none, or if one was
-  /// counted with another setup.
+  /// Returns the report of `epochs` (Meter::Closed of each worker, all of the same time, none
+  /// null), which may be released afterwards. Returns nothing if `epochs` is empty, or if the setup
+  /// of one differs.
   std::optional<EpochReport> Report(std::span<const Epoch* const> epochs);
-  /// What the last report is of: all workers' epochs, merged.
+  /// Returns the merged epochs of the last report.
   const Epoch& merged() const { return *previous_; }
 
  private:
   const uint64_t cycles_per_second_;
   std::unique_ptr<Epoch> current_;
-  std::unique_ptr<Epoch> previous_;  ///< The last that was reported; of no workers: none was.
+  std::unique_ptr<Epoch> previous_;  ///< The epoch reported last; has no workers if none was.
 };
 
 }  // namespace sluice::engine::telemetry

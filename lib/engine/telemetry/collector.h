@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The reader of all workers' meters: takes epochs that they have closed, merges them and hands out
-// the reports. One thread at a time, which need not be the same.
+// The reader of all workers' meters: merges the epochs that they have closed and publishes reports.
+// May be used by different threads, but only by one at a time.
 #pragma once
 
 #include <functional>
@@ -19,15 +19,15 @@ namespace sluice::engine::telemetry {
 class Collector {
  public:
   using Meters = std::vector<std::unique_ptr<Meter>>;
-  /// `merged`: the counters that the report is of, until the function returns.
+  /// `merged` contains the counters of the report; valid until the function returns.
   using Publish = std::function<void(const EpochReport& report, const Epoch& merged)>;
 
-  /// `meters`, of that setup, and what `publish` refers to outlive it.
+  /// `meters` have that setup. They and the references of `publish` outlive the collector.
   Collector(const Setup& setup, uint64_t cycles_per_second, Meters& meters, Publish publish);
 
-  /// Publishes an epoch that all workers have closed. False: there is none yet.
+  /// Publishes an epoch that all workers have closed. Returns false if none is closed.
   bool Take();
-  /// Workers are at rest: ends their epochs and publishes what is left.
+  /// Ends the workers' epochs and publishes them. The workers must have stopped.
   void Finish(uint64_t now);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What one worker, or all of them, counted during one epoch.
+// Counters of one epoch, of one worker or of all workers.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,21 @@ class Epoch {
   uint64_t end_cycles = 0;
   uint32_t workers = 1;
   Traffic total;
-  uint64_t exact_pkts = 0;  ///< Of total.pkts: seen while all tables were open, or p was 1.
-  /// Sampled rows of frames without a key by their weights: kUnit · rows of all keys per frame.
+  uint64_t exact_pkts =
+      0;  ///< Number of packets counted exactly: while all tables were open, or p was 1.
+  /// Weighted sampled rows of frames without a key; kUnit · rows of all keys per frame.
   int64_t other = 0;
-  uint32_t longest_bytes = 0;  ///< Of all frames.
+  uint32_t longest_bytes = 0;  ///< Length of the longest frame.
   double least_probability = 1;
   double last_probability = 1;
-  std::vector<FlowCounter> counters;  ///< In the order of setup.keys.
+  std::vector<FlowCounter> counters;  ///< Ordered like setup.keys.
 
-  /// No sketch is in use: the tables of all counters count all packets.
+  /// Returns whether the tables of all counters count all packets, so that no sketch is in use.
   bool AllOpen() const;
-  /// As new.
+  /// Restores the state after construction.
   void Clear();
-  /// Adds what another worker counted at the same time. False, and nothing is done, if it has
-  /// another setup.
+  /// Adds the counts of another worker of the same epoch. Returns false without effect if its setup
+  /// differs.
   [[nodiscard]] bool Merge(const Epoch& more);
   uint64_t memory_bytes() const;
 };

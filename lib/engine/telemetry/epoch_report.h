@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All that is reported about one epoch of all workers: what exporters write.
+// The report of one epoch of all workers, which exporters write.
 #pragma once
 
 #include <cstdint>
@@ -12,60 +12,62 @@
 
 namespace sluice::engine::telemetry {
 
-/// The estimates of the flows that the oracle counted exactly, beside the truth. Only flows of
-/// `kLeastPackets` and more enter the errors: of fewer packets a relative error says nothing.
+/// Errors of the estimates of those flows that the oracle counted exactly. Only flows of at least
+/// `kLeastPackets` are compared, because relative errors of smaller flows are meaningless.
 struct OracleReport {
   static constexpr uint64_t kLeastPackets = 100;
 
-  uint64_t flows = 0;              ///< Counted exactly.
-  uint64_t refused_pkts = 0;       ///< Of flows that were chosen when there was no room for them.
-  uint64_t compared_flows = 0;     ///< Of kLeastPackets and more.
-  double mean_relative_error = 0;  ///< Of their packets.
+  uint64_t flows = 0;              ///< Flows counted exactly.
+  uint64_t refused_pkts = 0;       ///< Packets of chosen flows for which there was no room.
+  uint64_t compared_flows = 0;     ///< Flows of at least kLeastPackets.
+  double mean_relative_error = 0;  ///< Error of the number of packets.
   double max_relative_error = 0;
-  double mean_relative_bound = 0;  ///< What was promised about them.
+  double mean_relative_bound = 0;  ///< Mean of bound / true packets.
   uint64_t beyond_bound = 0;       ///< Flows whose error exceeds their bound.
 };
 
-/// Of the table of flows that are counted packet by packet, of all workers together.
+/// Totals of all workers' tables of flows that are counted packet by packet.
 struct TableReport {
-  bool complete = true;     ///< It had room: all packets with a key were counted there.
-  uint64_t flows = 0;       ///< That it counted any packet of.
-  uint64_t flows_left = 0;  ///< Of them: those that left for the sketch when it was closed.
-  uint64_t pkts = 0;        ///< That it counted.
+  bool complete = true;     ///< The table had room: it counted all packets with a key.
+  uint64_t flows = 0;       ///< Flows of which it counted any packet.
+  uint64_t flows_left = 0;  ///< Flows that moved to the sketch when the table was closed.
+  uint64_t pkts = 0;        ///< Packets that it counted.
 };
 
-/// What one KeySpec saw.
+/// Results of one KeySpec.
 struct KeyReport {
   KeySpec spec;
-  std::optional<TableReport> table;  ///< kAlwaysCorrect, Setup::exact_flows > 0.
-  /// At most Setup::top_k, the largest first, each with at least Setup::heavy_hitter_share of
-  /// all packets.
+  std::optional<TableReport> table;  ///< Set for kAlwaysCorrect with Setup::exact_flows > 0.
+  /// The largest flows, at most Setup::top_k, sorted by size. Each has at least
+  /// Setup::heavy_hitter_share of all packets.
   std::vector<FlowRecord> heavy_hitters;
-  /// Flows whose packets changed by at least Setup::change_share of all packets of this epoch
-  /// and the one before, and by more than the bound; the largest change first. Empty unless the
-  /// epoch before was reported, too, and took as long, give or take a tenth.
+  /// Flows whose packets changed by at least Setup::change_share of all packets of this and the
+  /// previous epoch, and by more than the bound; largest change first. Empty unless the previous
+  /// epoch was reported and its duration differs by at most a tenth.
   std::vector<FlowChange> changes;
-  std::optional<Range> distinct_flows;  ///< Setup::levels > 1.
-  /// Of packets over flows, in bits: Σ f/N · log2(N/f). Setup::levels > 1.
+  std::optional<Range> distinct_flows;  ///< Set if Setup::levels > 1.
+  /// Entropy of the distribution of packets over flows, in bits: Σ f/N · log2(N/f). Set if
+  /// Setup::levels > 1.
   std::optional<Range> entropy;
-  std::optional<OracleReport> oracle;  ///< Setup::oracle_one_in > 0.
+  std::optional<OracleReport> oracle;  ///< Set if Setup::oracle_one_in > 0.
 };
 
-/// One epoch, all workers together.
+/// Report of one epoch of all workers together.
 struct EpochReport {
-  uint64_t number = 0;    ///< Epochs between the clock's 0 and its start. Rises.
-  uint64_t start_ns = 0;  ///< On the clock that Meter::Process is given, from its 0.
+  uint64_t number = 0;    ///< Number of epochs from the clock's 0 to its start; increases.
+  uint64_t start_ns = 0;  ///< Time of the clock passed to Meter::Process, from its 0.
   uint64_t end_ns = 0;
-  uint32_t workers = 0;  ///< That this epoch is merged from.
+  uint32_t workers = 0;  ///< Number of merged workers.
   Traffic total;         ///< All frames; exact.
-  Estimate other_pkts;   ///< Frames that no key was read from: not IP, or malformed.
-  /// Probability that a packet updates a row of a sketch; 1: every packet was counted. The
-  /// least of the epoch, and at its end, over all workers.
+  Estimate other_pkts;   ///< Frames without a key: not IP, or malformed.
+  /// Probability with which a packet updates a row of a sketch; 1: every packet was counted. The
+  /// minimum of the epoch, and the value at its end; both are minima over all workers.
   double least_probability = 1;
   double last_probability = 1;
-  uint64_t exact_pkts = 0;      ///< Of total.pkts: seen while all tables were open, or p was 1.
-  uint64_t memory_bytes = 0;    ///< Of the counters of all workers, both buffers of each.
-  std::vector<KeyReport> keys;  ///< In the order of Setup::keys.
+  uint64_t exact_pkts = 0;  ///< Packets counted exactly: while all tables were open, or p was 1.
+  uint64_t memory_bytes =
+      0;  ///< Memory of the counters of all workers, including both buffers of each.
+  std::vector<KeyReport> keys;  ///< Ordered like Setup::keys.
 };
 
 }  // namespace sluice::engine::telemetry

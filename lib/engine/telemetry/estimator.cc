@@ -10,7 +10,8 @@ namespace sluice::engine::telemetry {
 
 namespace {
 
-/// The probability of more than `most` of `n` independent events of probability `q`.
+/// Returns the probability that more than `most` of `n` independent events of probability `q`
+/// occur.
 double MoreThan(uint32_t most, uint32_t n, double q) {
   double sum = 0, term = std::pow(1 - q, n);
   for (uint32_t i = 0; i <= most; ++i) {
@@ -20,7 +21,8 @@ double MoreThan(uint32_t most, uint32_t n, double q) {
   return std::max(0.0, 1 - sum);
 }
 
-/// The largest probability of one event such that more than `most` of `n` have at most `delta`.
+/// Returns the largest probability of a single event with which more than `most` of `n` events have
+/// a probability of at most `delta`.
 double EachOf(uint32_t most, uint32_t n, double delta) {
   double low = 0, high = 1;
   for (int i = 0; i < 50; ++i) {
@@ -49,12 +51,12 @@ Estimator::Estimator(const Level& level, const Epoch& epoch)
 void Estimator::MeasureCollisions() {
   const Shape& shape = level_.sketch.shape();
   const bool count_min = shape.kind == SketchKind::kCountMin;
-  // Rows that may be wrong without harm.
+  // Number of rows that may be wrong without effect.
   const uint32_t spare = count_min && every_packet_ ? shape.rows - 1 : TrimmedRows(shape.rows);
   const double share_known =
       std::min(1.0, static_cast<double>(level_.known.flows().size()) / shape.columns);
-  constexpr double kLittle = 0.05;  // Of delta.
-  // Of a count-min: how often a row may be off, be it by known flows or by others.
+  constexpr double kLittle = 0.05;  // Fraction of delta.
+  // Count-min: probability with which a row may be wrong, due to known or other flows.
   double each = EachOf(spare, shape.rows, delta_);
   const bool without_known = count_min
                                  ? share_known < each / 2
@@ -90,8 +92,8 @@ void Estimator::MeasureCollisions() {
   }
 }
 
-/// The b for which the truth value + b would still be `factor` variances away: sampling's variance
-/// is that of the truth, not of the estimate.
+/// Returns the b at which the true value + b is `factor` variances away. The sampling variance
+/// depends on the true value, not on the estimate.
 double Estimator::Bound(double value, const Noise& noise, double factor) const {
   const double deviations = DeviationsOf(delta_);
   const double squared = deviations * deviations * factor;
@@ -116,8 +118,8 @@ Estimate Estimator::OfWhole(int64_t count, const Noise& noise) const {
   return {value, Bound(value, {.samples = noise.samples}, 1.0 / rows)};
 }
 
-/// Nothing collides with what was counted since the flow is known; the bound is that of a flow
-/// that became known just now.
+/// Counts since the flow is known have no collisions. The bound assumes that it became known just
+/// now.
 Estimate Estimator::OfLater(int64_t count, const Noise& noise) const {
   const uint32_t rows = level_.sketch.shape().rows;
   const double value = std::max(0.0, Packets(count) / rows);
@@ -126,7 +128,8 @@ Estimate Estimator::OfLater(int64_t count, const Noise& noise) const {
 
 Estimator::Counts Estimator::Of(const KnownFlows::Flow& flow) const {
   if (flow.whole) return {OfWhole(flow.count, packets_), OfWhole(flow.bytes, bytes_)};
-  // The least row of a count-min without samples says more than the middle of when it became known.
+  // For a count-min without sampling, the minimum over the rows is more accurate than the estimate
+  // made when the flow became known.
   const bool least = level_.sketch.shape().kind == SketchKind::kCountMin && every_packet_;
   if (least) return FromSketch(flow.hash);
   return {OfLater(flow.count, packets_), OfLater(flow.bytes, bytes_)};
@@ -135,7 +138,7 @@ Estimator::Counts Estimator::Of(const KnownFlows::Flow& flow) const {
 Estimator::Counts Estimator::Of(uint64_t hash) const {
   const KnownFlows::Flow* const flow = level_.known.Find(hash);
   if (flow != nullptr) return Of(*flow);
-  // All flows are known: this one was not seen, or no sample hit it.
+  // All flows are known: no packet of this flow was seen or sampled.
   if (level_.known.complete()) return {OfWhole(0, packets_), OfWhole(0, bytes_)};
   return FromSketch(hash);
 }

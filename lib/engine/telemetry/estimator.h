@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a sketch says about flows at the end of an epoch, and how far off that may be.
+// Estimates of flows from a sketch at the end of an epoch, with error bounds.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,19 @@
 
 namespace sluice::engine::telemetry {
 
-/// Of one level of one counter of `epoch`, which live longer.
+/// Estimates flows of one level of one counter of `epoch`. Both outlive the estimator.
 ///
-/// Bounds come from what was measured, not from what was feared. A row of a count sketch has the
-/// variance Σc²/columns from collisions and (1/p - 1)·f from samples; that of the middle of
-/// `rows` of them is π/2 / rows times as large, at most (that is the median's). Known flows
-/// are few and meet each other in few rows, which the middle leaves out: Σc² goes without their
-/// counters, as long as too few rows for the middle are concerned with the probability needed. A
-/// flow known from its first packet on collides with nothing.
-/// Deviations follow from variances as for sums of many small terms: √(2·ln(2/δ)) of them.
-/// A row of a count-min is off by more than L1/(q·columns) with a probability below q (Markov); q
-/// is such that rows enough are not, less the probability of meeting a known flow.
+/// Bounds are computed from the measured counters instead of worst-case assumptions. A row of a
+/// count sketch has the variance Σc²/columns from collisions and (1/p - 1)·f from samples. The
+/// trimmed mean of `rows` rows has at most π/2 / rows times that variance (the median's factor).
+/// Known flows are few and collide in few rows, which trimming excludes. Therefore Σc² omits their
+/// counters, if the number of affected rows stays small enough with the required probability. A
+/// flow that is known from its first packet on does not collide.
+///
+/// Deviations are computed from variances as for sums of many small terms: √(2·ln(2/δ)) standard
+/// deviations. The error of a count-min row exceeds L1/(q·columns) with a probability below q
+/// (Markov). q is chosen so that enough rows do not exceed it, minus the probability of a collision
+/// with a known flow.
 class Estimator {
  public:
   struct Counts {
@@ -32,17 +34,17 @@ class Estimator {
 
   Estimator(const Level& level, const Epoch& epoch);
 
-  /// Of one of level.known.
+  /// Returns the counts of a flow of level.known.
   Counts Of(const KnownFlows::Flow& flow) const;
-  /// Of any, by its hash.
+  /// Returns the counts of any flow by its hash.
   Counts Of(uint64_t hash) const;
 
  private:
-  /// What the bounds need to know, of packets or of bytes.
+  /// Parameters of the bounds, for packets or for bytes.
   struct Noise {
     double collisions = 0;  ///< Count sketch: variance of a row.
-    double excess = 0;      ///< Count-min: bound of what collisions add.
-    double samples = 0;     ///< Variance of a row per packet or byte that it counted.
+    double excess = 0;      ///< Count-min: bound of the error by collisions.
+    double samples = 0;     ///< Sampling variance of a row per counted packet or byte.
   };
 
   void MeasureCollisions();
@@ -58,8 +60,8 @@ class Estimator {
   Noise packets_, bytes_;
 };
 
-/// The standard deviations within which a sum of many small terms stays but for a probability of
-/// `delta`: √(2·ln(2/δ)), Hoeffding's.
+/// Returns the number of standard deviations that a sum of many small terms exceeds with at most
+/// probability `delta`: √(2·ln(2/δ)) (Hoeffding).
 double DeviationsOf(double delta);
 
 }  // namespace sluice::engine::telemetry

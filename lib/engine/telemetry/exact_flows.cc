@@ -9,7 +9,8 @@ namespace sluice::engine::telemetry {
 namespace {
 
 constexpr uint32_t kSlotsPerFlow = 2;
-/// Most packets of a closed table are of flows that it does not count: they seldom meet one.
+/// More slots per flow, because most packets of a closed table belong to flows that it does not
+/// count, whose lookups should rarely collide.
 constexpr uint32_t kSlotsPerHeavyFlow = 8;
 
 }  // namespace
@@ -49,7 +50,7 @@ uint32_t ExactFlows::Add(const packet::FlowKey& key, uint64_t hash) {
   return number;
 }
 
-/// A flow that reached the threshold. With too many of them, the threshold doubles.
+/// Adds a flow that reached the threshold. If there are too many, doubles the threshold.
 void ExactFlows::NoteHeavy(uint32_t number) {
   while (heavy_flows_.size() == most_heavy_) {
     threshold_ *= 2;
@@ -82,7 +83,7 @@ void ExactFlows::Clear() {
   heavy_.Clear();
 }
 
-/// Beyond the capacity, too.
+/// Adds a flow, even beyond the capacity.
 void ExactFlows::AddTo(const Flow& more) {
   uint32_t number = NumberOf(all_, more.hash);
   if (number == 0) {
@@ -99,7 +100,7 @@ void ExactFlows::AddTo(const Flow& more) {
   flow.bytes += more.bytes;
 }
 
-/// `staying` are hashes of its flows. Nothing can be counted afterwards: it is what others read.
+/// `staying` are hashes of its flows. Afterwards the table is read-only.
 void ExactFlows::SetState(bool open, std::span<const uint64_t> staying) {
   open_ = open;
   threshold_ = kNever;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The flows of an epoch that are counted packet by packet, in a flat table of bounded size. While
-// it is *open* it counts every packet. A flow for which there is no room *closes* it: from then on
-// until the end of the epoch it counts the packets of the flows that were heavy at that moment, and
-// all others are the sketch's. What it counted of a flow that left it stays: the flow's packets are
-// that and what the sketch estimates.
+// A bounded flat table of flows of an epoch that are counted packet by packet. While it is *open*,
+// it counts every packet. A flow for which no room is left *closes* it: until the end of the epoch
+// it then counts only packets of the flows that were heavy at that moment, and the sketch counts
+// the others. Counts of flows that moved to the sketch remain in the table; such a flow's packets
+// are that count plus the sketch's estimate.
 //
 // A flow is identified by its hash, as in KnownFlows.
 #pragma once
@@ -18,13 +18,13 @@
 
 namespace sluice::engine::telemetry {
 
-/// Numbers of flows by their hashes, with linear probing.
+/// Maps hashes to flow numbers, with linear probing.
 class FlowIndex {
  public:
-  /// For `flows` of them: `slots_per_flow` slots each, at least.
+  /// Has at least `slots_per_flow` slots for each of `flows` flows.
   FlowIndex(size_t flows, uint32_t slots_per_flow);
 
-  /// The first number on the way of `hash` that `is_it` accepts; 0: there is none.
+  /// Returns the first number in the probe sequence of `hash` that `is_it` accepts, or 0.
   template <typename IsIt>
   uint32_t Find(uint64_t hash, IsIt&& is_it) const {
     for (size_t at = hash & mask_;; at = (at + 1) & mask_) {
@@ -32,9 +32,9 @@ class FlowIndex {
       if (number == 0 || is_it(number)) return number;
     }
   }
-  /// Adds one that is not in it. A free slot remains.
+  /// Adds a flow that is not in the index. At least one slot must remain free.
   void Add(uint64_t hash, uint32_t number);
-  /// Whether it has too few slots for so many flows.
+  /// Returns whether it has too few slots for `flows` flows.
   bool TooSmallFor(size_t flows) const { return slots_.size() < slots_per_flow_ * flows; }
   void Prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
   void Clear();
@@ -52,20 +52,22 @@ class ExactFlows {
   struct Flow {
     packet::FlowKey key;
     uint64_t hash = 0;
-    uint64_t pkts = 0;  ///< From the epoch's start on, until it left the table.
+    uint64_t pkts = 0;  ///< Since the epoch's start, or until the flow moved to the sketch.
     uint64_t bytes = 0;
   };
   static_assert(sizeof(Flow) == 64);
 
-  /// Room for `capacity` flows, at most `most_heavy` of which stay when there is no more. Without
-  /// room, it is closed from the start.
+  /// Has room for `capacity` flows, of which at most `most_heavy` stay when it closes. A table
+  /// without capacity is closed from the start.
   ExactFlows(uint32_t capacity, uint32_t most_heavy);
 
-  /// Counts a packet. False: the table is closed, and the flow is the sketch's. Allocates nothing.
+  /// Counts a packet. Returns false if the table is closed and the sketch counts the flow. Does not
+  /// allocate.
   bool Count(const packet::FlowKey& key, uint64_t hash, uint32_t bytes) {
     return CountKnown(hash, bytes) || CountNew(key, hash, bytes);
   }
-  /// Counts a packet of a flow that the table counts already. False: there is no such flow.
+  /// Counts a packet of a flow that the table already counts. Returns false if it does not count
+  /// the flow.
   bool CountKnown(uint64_t hash, uint32_t bytes) {
     const uint32_t number = NumberOf(open_ ? all_ : heavy_, hash);
     if (number == 0) [[unlikely]]
@@ -73,33 +75,34 @@ class ExactFlows {
     CountIn(number, bytes);
     return true;
   }
-  /// Counts a packet of a flow for which CountKnown returned false. False as for Count.
+  /// Counts a packet of a flow for which CountKnown returned false. Returns false as Count does.
   bool CountNew(const packet::FlowKey& key, uint64_t hash, uint32_t bytes) {
     const uint32_t number = open_ ? Add(key, hash) : 0;
     if (number != 0) CountIn(number, bytes);
     return number != 0;
   }
-  /// Whether packets of this flow are counted here.
+  /// Returns whether the table counts packets of this flow.
   bool Counts(uint64_t hash) const { return open_ || NumberOf(heavy_, hash) != 0; }
-  /// Fetches what Count of this hash reads first.
+  /// Prefetches the first line that Count of this hash reads.
   void Prefetch(uint64_t hash) const { (open_ ? all_ : heavy_).Prefetch(hash); }
 
-  /// All packets are counted here.
+  /// Returns whether the table counts all packets.
   bool open() const { return open_; }
-  /// Packets of some flows are counted here.
+  /// Returns whether the table counts packets of any flow.
   bool watching() const { return open_ || !heavy_flows_.empty(); }
-  /// What was counted of a flow, nullptr if nothing was.
+  /// Returns the counts of a flow, or nullptr if it has none.
   const Flow* Find(uint64_t hash) const {
     const uint32_t number = NumberOf(all_, hash);
     return number == 0 ? nullptr : &flows_[number];
   }
-  /// In no order.
+  /// Returns all flows, unordered.
   std::span<const Flow> flows() const { return std::span(flows_).subspan(1); }
-  /// Σ pkts² of the heavy flows: at most that of all.
+  /// Returns Σ pkts² of the heavy flows, a lower bound of the sum over all flows.
   double HeavySquares() const;
 
   void Clear();
-  /// Makes it what another one was: `stays(flow)` says of a closed one which flows it counts.
+  /// Restores the state of another table. For a closed table, `stays(flow)` returns whether it
+  /// still counts a flow.
   template <typename Stays>
   void Restore(std::span<const Flow> flows, bool open, Stays&& stays) {
     Clear();
@@ -110,8 +113,8 @@ class ExactFlows {
     }
     SetState(open, staying);
   }
-  /// Adds the counts of another one, of the same epoch elsewhere: this one grows as it must. A flow
-  /// is counted here to the end if both did so.
+  /// Adds the counts of another table of the same epoch; the table grows as needed. A flow is
+  /// counted to the end only if both tables did so.
   void Merge(const ExactFlows& other);
   uint64_t bytes() const;
 
@@ -136,12 +139,12 @@ class ExactFlows {
   uint32_t capacity_;
   uint32_t most_heavy_;
   bool open_;
-  /// The flows of at least so many packets are in heavy_flows_, as long as it is open.
+  /// While open, heavy_flows_ contains the flows of at least this many packets.
   uint64_t threshold_ = 1;
-  std::vector<Flow> flows_;  ///< The first is nobody.
+  std::vector<Flow> flows_;  ///< Element 0 is unused.
   FlowIndex all_;
   std::vector<uint32_t> heavy_flows_;
-  FlowIndex heavy_;  ///< Those, when it is closed: so small that a core's cache holds it.
+  FlowIndex heavy_;  ///< Index of heavy_flows_ once closed; small enough for a core's cache.
 };
 
 }  // namespace sluice::engine::telemetry

@@ -10,9 +10,9 @@
 
 namespace sluice::engine::telemetry {
 
-/// As packet::FlowKey::Of says it of packet::Parse: nothing if the frame is not IP or its headers
-/// do not hold together; fragments share the key with ports 0. Whole UDP and TCP over IPv4 without
-/// tags and options are read without a parse.
+/// Returns the 5-tuple of a frame, like packet::FlowKey::Of for packet::Parse; nothing if the frame
+/// is not IP or its headers are inconsistent. Fragments have ports 0. A fast path without a parse
+/// handles whole UDP and TCP over IPv4 without tags and options.
 std::optional<packet::FlowKey> FiveTupleOf(const uint8_t* frame, uint32_t length);
 
 }  // namespace sluice::engine::telemetry

@@ -20,23 +20,24 @@ Shape ShapeOf(const Setup& setup, uint32_t level, uint64_t seed) {
           level == 0 ? setup.columns : setup.level_columns, seed};
 }
 
-/// Twice as many as are reported: those near the end of the list are told apart at the end of
-/// the epoch, when more is known about them.
+/// Returns the number of known flows: twice the reported ones, because the order near the end of
+/// the list is decided only at the end of the epoch.
 uint32_t KnownIn(const Setup& setup, uint32_t level) {
   static_assert(2 * Setup::kMaxTopK <= KnownFlows::kMaxCapacity);
   const uint32_t reported = level == 0 ? 2 * setup.top_k : 0;
   return setup.levels > 1 ? std::max(reported, setup.level_top_k) : reported;
 }
 
-/// Other paces bound what a packet costs: they do not look at each.
+/// Only kAlwaysCorrect has a table, because other paces bound the cost per packet and do not read
+/// every packet.
 uint32_t ExactIn(const Setup& setup) {
   return setup.pace == Pace::kAlwaysCorrect ? setup.exact_flows : 0;
 }
 
-/// Several times as many as are reported: which of them will be the largest is not known yet.
+/// Several times the reported flows, because the largest ones are not known yet.
 uint32_t MostHeavy(const Setup& setup) { return std::max(512u, 4 * setup.top_k); }
 
-/// In the units of KnownFlows::Flow: the sum over all rows.
+/// Returns the estimate in units of KnownFlows::Flow: the sum over all rows.
 Flow EstimateOf(const Sketch& sketch, const packet::FlowKey& key, uint64_t hash) {
   const uint32_t rows = sketch.shape().rows;
   double packets[Setup::kMaxRows], bytes[Setup::kMaxRows];
@@ -51,8 +52,8 @@ Flow EstimateOf(const Sketch& sketch, const packet::FlowKey& key, uint64_t hash)
           .bytes = static_cast<int64_t>(MiddleOf(bytes, rows) * rows)};
 }
 
-/// Whether rows enough say that the flow has more than `least`, in the units of Flow, for
-/// EstimateOf to say so: more than those that it leaves out.
+/// Returns whether more rows than EstimateOf ignores have a reading above `least`, in units of
+/// Flow, so that its estimate may be above `least`.
 bool MayExceed(const Sketch& sketch, uint64_t hash, int64_t least) {
   const uint32_t rows = sketch.shape().rows;
   uint32_t above = 0;
@@ -62,7 +63,7 @@ bool MayExceed(const Sketch& sketch, uint64_t hash, int64_t least) {
   return above > TrimmedRows(rows);
 }
 
-/// A flow that full `known` do not have, and that may have become large.
+/// Handles an unknown flow that may have become large while `known` is full.
 void Challenge(Level& level, const packet::FlowKey& key, uint64_t hash) {
   const int64_t least = level.known.Least();
   if (MayExceed(level.sketch, hash, least)) {
@@ -81,7 +82,7 @@ FlowCounter::FlowCounter(const Setup& setup, size_t key)
       oracle_(setup.oracle_one_in, setup.oracle_flows, ~setup.seed) {
   workload::Random random(workload::Mix(setup.seed) + key);
   for (uint64_t& salt : salts_) salt = random.Next();
-  salts_[5] |= 1;  // A factor.
+  salts_[5] |= 1;  // The factor must be odd.
   depth_salt_ = random.Next();
   size_t cells = 0;
   for (uint32_t i = 0; i < setup.levels; ++i) cells += ShapeOf(setup, i, 0).cells();
@@ -95,7 +96,7 @@ FlowCounter::FlowCounter(const Setup& setup, size_t key)
   }
 }
 
-/// On huge pages where the host has them: counters are hit at random.
+/// Allocates huge pages if the host has them, because counters are accessed randomly.
 void FlowCounter::AllocateCells(size_t cells) {
   constexpr size_t kPage = size_t{2} << 20;
   cells_bytes_ = (cells * sizeof(Cell) + kPage - 1) / kPage * kPage;
@@ -125,15 +126,15 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
   const int64_t reading = Sketch::Add(place, update.weight, bytes);
   const uint64_t hash = update.hash;
   const bool known = level.known.AddIfKnown(hash, update.weight, bytes);
-  // Negative if the flow is not known and its reading is above the floor. In one number, for that
-  // is rare, while either alone would be a branch to guess.
+  // Negative if the flow is not known and its reading is above the floor. Combining both conditions
+  // yields one predictable branch, since that is rare.
   const int64_t distance = level.known.floor() - reading * level.sketch.shape().rows;
   if ((distance & (int64_t{known} - 1)) < 0) [[unlikely]] {
     if (!level.known.full()) {
       level.known.Insert({update.key, hash, update.weight, bytes, 1, 1});
     } else if (reading * level.sketch.shape().rows > level.known.Least()) {
-      // This row says that the flow is large: the others are asked. Of a flow that is, one of its
-      // rows will say so soon.
+      // This row's reading is large, so all rows are checked. If the flow is large, a later packet
+      // will get here.
       Challenge(level, update.key, hash);
     } else {
       level.known.TurnAway();
@@ -143,7 +144,7 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
   }
 }
 
-/// exact() does not know the flow.
+/// The flow is not in exact().
 void FlowCounter::CountUnknown(const packet::FlowKey& key, uint64_t hash, uint32_t bytes,
                                bool whole) {
   if (!exact_.CountNew(key, hash, bytes) && whole) CountWhole(key, hash, bytes);
@@ -160,7 +161,7 @@ void FlowCounter::CountWholeIn(Level& level, const packet::FlowKey& key, uint64_
   Flow* const flow = level.known.Find(hash);
   const bool challenges = flow == nullptr && level.known.full();
   const int64_t least = challenges ? level.known.Least() : 0;
-  uint32_t above = 0;  // Rows that say that the flow is large.
+  uint32_t above = 0;  // Rows whose reading is large.
   for (uint32_t row = 0; row < rows; ++row) {
     const int64_t reading =
         level.sketch.AddSquaring(row, level.sketch.PlaceOf(row, hash), kUnit, kUnit * bytes);
@@ -203,8 +204,8 @@ void FlowCounter::Merge(const FlowCounter& other) {
   oracle_.Merge(other.oracle_);
 }
 
-/// Each side says what it knows of a flow that either knows: its count, or that it saw none of it,
-/// or else what its sketch says.
+/// Merges the flows that either level knows. A level's contribution to a flow is its count if
+/// known, 0 if the level is complete, else the sketch's estimate.
 void FlowCounter::MergeLevel(Level& mine, const Level& theirs) {
   const auto counted = [](const Level& level, const Flow& flow) {
     const Flow* const known = level.known.Find(flow.hash);

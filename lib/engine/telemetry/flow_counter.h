@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The counts of one KeySpec: a table of flows that are counted packet by packet as long as it has
-// room for all; for the packets that it does not count a sketch with the flows it knows, and
-// UnivMon's levels below it (Liu et al., SIGCOMM'16), each of which sees half of the flows of the
-// one above.
+// The counts of one KeySpec: a table of flows that are counted packet by packet while it has room
+// for all, and a sketch with its known flows for all other packets. UnivMon's levels (Liu et al.,
+// SIGCOMM'16) follow, each of which counts half of the flows of the previous level.
 #pragma once
 
 #include <array>
@@ -32,11 +31,11 @@ struct Level {
 
 class FlowCounter {
  public:
-  /// Of setup.keys[key]. Throws std::bad_alloc.
+  /// Counts setup.keys[key]. Throws std::bad_alloc.
   FlowCounter(const Setup& setup, size_t key);
 
   const KeySpec& spec() const { return spec_; }
-  /// Of a key that spec() made. One of IPv4 is hashed as its two words.
+  /// Returns the hash of a key made by spec(). An IPv4 key is hashed as its two words.
   uint64_t HashOf(const packet::FlowKey& key) const {
     if (key.ip_version == 4) return HashOf(packet::Ipv4Flow::Of(key));
     const auto* const bytes = reinterpret_cast<const uint8_t*>(&key);
@@ -48,10 +47,10 @@ class FlowCounter {
     return Finish(packet::FoldProduct(flow.addresses ^ salts_[0], flow.ports ^ salts_[1]));
   }
 
-  /// Where the key belongs that CountRow will count. All of it must be written.
+  /// Returns the key that the next CountRow will count. The caller must write all of it.
   packet::FlowKey& next_key() { return pending_[pending_count_].key; }
-  /// Counts a packet of next_key() in one row, which stands for `weight`/kUnit packets, unless
-  /// exact() counts it. It may wait: Settle.
+  /// Counts a packet of next_key() in one row with a weight of `weight`/kUnit packets, unless
+  /// exact() counts it. The update may be delayed until Settle.
   void CountRow(uint32_t row, int64_t weight, uint32_t bytes) {
     Pending& update = pending_[pending_count_];
     update.hash = HashOf(update.key);
@@ -64,8 +63,9 @@ class FlowCounter {
     if (++pending_count_ == kPending) [[unlikely]]
       Settle();
   }
-  /// Counts a packet of a flow in exact(), and, if that does not count it and `whole`, in all rows.
-  /// `Flow` is packet::FlowKey as spec() makes it, or packet::Ipv4Flow if spec() keeps 5-tuples.
+  /// Counts a packet of a flow in exact(), or, if exact() does not count it and `whole` is set, in
+  /// all rows. `Flow` is packet::FlowKey as made by spec(), or packet::Ipv4Flow if spec() keeps
+  /// 5-tuples.
   template <typename Flow>
   void CountPacket(const Flow& flow, uint32_t bytes, bool whole) {
     const uint64_t hash = HashOf(flow);
@@ -73,15 +73,16 @@ class FlowCounter {
       return;
     if (exact_.open() || whole) CountUnknown(KeyOf(flow), hash, bytes, whole);
   }
-  /// Counts a packet in all rows, for one. exact() does not count it.
+  /// Counts a packet in all rows with weight 1. exact() must not count it.
   void CountWhole(const packet::FlowKey& key, uint64_t hash, uint32_t bytes);
-  /// Makes everything counted visible in levels().
+  /// Applies all delayed updates to levels().
   void Settle();
 
   ExactFlows& exact() { return exact_; }
   const ExactFlows& exact() const { return exact_; }
   std::span<const Level> levels() const { return levels_; }
-  /// The last level that this flow belongs to: half of the flows of each belong to the next.
+  /// Returns the last level that contains this flow. Half of the flows of each level belong to the
+  /// next.
   uint32_t DepthOf(uint64_t hash) const {
     const uint64_t mixed = packet::FoldProduct(hash ^ depth_salt_, kDepthFactor);
     return static_cast<uint32_t>(std::countr_zero(mixed | deepest_));
@@ -90,20 +91,20 @@ class FlowCounter {
   const Oracle& oracle() const { return oracle_; }
 
   void Clear();
-  /// Makes one of levels() what it was in another counter of an equal setup: its counters, row by
-  /// row, and the flows it knew, at most known.capacity() and none twice.
+  /// Restores a level from another counter of an equal setup: its counters, row by row, and its
+  /// known flows, at most known.capacity() without duplicates.
   void Restore(size_t level, std::span<const Cell> cells, std::span<const KnownFlows::Flow> flows,
                bool complete);
-  /// Adds the counts of another one of an equal setup. Both are settled.
+  /// Adds the counts of another counter of an equal setup. Both must be settled.
   void Merge(const FlowCounter& other);
   uint64_t bytes() const;
 
  private:
-  /// A row that was sampled. Many are counted at once: none waits for its counter alone.
+  /// A sampled row. Updates are applied in batches, so that their cache misses overlap.
   struct Pending {
     packet::FlowKey key;
     uint64_t hash;
-    Sketch::Place place;  ///< In the first level.
+    Sketch::Place place;  ///< Counter in the first level.
     int64_t weight;
     uint32_t row;
     uint32_t bytes;
@@ -113,7 +114,7 @@ class FlowCounter {
   };
   static constexpr uint32_t kPending = 32;
   static constexpr uint64_t kHashFactor = 0x9e3779b97f4a7c15;
-  static constexpr uint64_t kDepthFactor = 0xa0761d6478bd642f;  // Odd, of no pattern.
+  static constexpr uint64_t kDepthFactor = 0xa0761d6478bd642f;  // Odd, without a pattern.
 
   uint64_t Finish(uint64_t mixed) const {
     return packet::FoldProduct(mixed ^ salts_[6], kHashFactor);
@@ -131,9 +132,9 @@ class FlowCounter {
   ExactFlows exact_;
   std::array<uint64_t, 7> salts_;
   uint64_t depth_salt_;
-  uint64_t deepest_;  ///< A bit that ends the search for deeper levels.
+  uint64_t deepest_;  ///< Bit that limits DepthOf to the number of levels.
   size_t cells_bytes_ = 0;
-  std::unique_ptr<Cell[], Free> cells_;  ///< Of all levels.
+  std::unique_ptr<Cell[], Free> cells_;  ///< Cells of all levels.
   std::vector<Level> levels_;
   Oracle oracle_;
   uint32_t pending_count_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an epoch says about flows: what the table counted of them, and what the sketch estimates of
-// the packets that the table did not count.
+// Estimates of an epoch's flows: the table's count plus the sketch's estimate of packets that the
+// table did not count.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ class FlowEstimator {
     uint64_t hash;
   };
 
-  /// Of a counter of `epoch`, which live longer.
+  /// Estimates flows of a counter of `epoch`; both outlive the estimator.
   FlowEstimator(const FlowCounter& counter, const Epoch& epoch)
       : counter_(counter), sketch_(counter.levels()[0], epoch) {}
 
-  /// Of any flow, by its hash.
+  /// Returns the counts of any flow by its hash.
   Counts Of(uint64_t hash) const;
-  /// The flows whose names are known, in no order: those of the table and those of the sketch.
+  /// Returns the flows with known keys, from the table and the sketch, unordered.
   std::vector<Flow> Flows() const;
-  /// Whether nothing but readings of shared counters follows what the table counted of the flow:
-  /// among many such flows, some readings are large by chance.
+  /// Returns whether the flow's estimate, apart from the table's count, is only based on shared
+  /// counters. Among many such flows, some estimates are large by chance.
   bool IsGuessed(uint64_t hash) const {
     return !counter_.exact().Counts(hash) && counter_.levels()[0].known.Find(hash) == nullptr;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is said about one flow of an epoch.
+// Results about one flow of an epoch.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace sluice::engine::telemetry {
 
-/// A number that was estimated: the truth lies in [value - bound, value + bound] with the
-/// probability Setup::confidence at least. A bound of 0: exact.
+/// An estimate: the true value is in [value - bound, value + bound] with a probability of at least
+/// Setup::confidence. A bound of 0 means exact.
 struct Estimate {
   double value = 0;
   double bound = 0;
 };
 
-/// A number that was estimated, with bounds that are not symmetric: low ≤ value ≤ high, and the
-/// truth lies in [low, high] with the probability Setup::confidence at least.
+/// An estimate with asymmetric bounds: low ≤ value ≤ high, and the true value is in [low, high]
+/// with a probability of at least Setup::confidence.
 struct Range {
   double value = 0;
   double low = 0;
   double high = 0;
 };
 
-/// Packets and bytes. Bytes are those of frames without FCS.
+/// Numbers of packets and bytes. Bytes are those of frames without FCS.
 struct Traffic {
   uint64_t pkts = 0;
   uint64_t bytes = 0;
@@ -39,22 +39,22 @@ struct Traffic {
   }
 };
 
-/// What counted a flow: the table of ExactFlows, from the epoch's start to its end, so that bounds
-/// are 0; a sketch; or the table until it was closed, and then a sketch.
+/// Source of a flow's count: the table of ExactFlows from the epoch's start to its end, so that
+/// bounds are 0; a sketch; or the table until it was closed and then a sketch.
 enum class CountedBy : uint8_t { kTable, kSketch, kBoth };
-/// "table", "sketch", "both".
+/// Returns "table", "sketch" or "both".
 std::string_view NameOf(CountedBy counted_by);
 
-/// One flow of one epoch. `key` is as KeySpec::Of makes it.
+/// One flow of one epoch. `key` is made by KeySpec::Of.
 struct FlowRecord {
   packet::FlowKey key;
   Estimate packets;
   Estimate bytes;
-  std::optional<Traffic> exact;  ///< The truth, if the oracle chose this flow.
+  std::optional<Traffic> exact;  ///< True counts, if the oracle chose this flow.
   CountedBy counted_by = CountedBy::kSketch;
 };
 
-/// A flow whose packets of this epoch and of the one before it differ.
+/// A flow whose packets differ between this epoch and the previous one.
 struct FlowChange {
   packet::FlowKey key;
   double packets_before = 0;

@@ -13,11 +13,12 @@ constexpr uint64_t kFractionBits = 52;
 constexpr uint64_t kFraction = (uint64_t{1} << kFractionBits) - 1;
 constexpr uint64_t kOne = std::bit_cast<uint64_t>(1.0);
 
-/// log2 of a normal number, without branches and conversions that vectors lack. With x = 2^e·m and
-/// m in [√½, √2), log2 m = 2/ln 2 · artanh((m - 1)/(m + 1)), whose series ends here with the
-/// thirteenth power: the relative error is below 2^-39. By that the bounds between gaps are off.
+/// Computes log2 of a normal number without branches and conversions that vector units lack. With x
+/// = 2^e·m and m in [√½, √2), log2 m = 2/ln 2 · artanh((m - 1)/(m + 1)). The series is truncated
+/// after the thirteenth power: the relative error is below 2^-39, which is also the error of the
+/// gaps' boundaries.
 inline double Log2(double x) {
-  // The exponent of x/√½, as the mantissa of 2^52 + e.
+  // Exponent of x/√½, as the mantissa of 2^52 + e.
   constexpr uint64_t kHalfRoot = std::bit_cast<uint64_t>(std::numbers::sqrt2 / 2);
   constexpr double kTwoTo52 = 0x1p52;
   const uint64_t bits = std::bit_cast<uint64_t>(x);
@@ -48,7 +49,7 @@ void GapSampler::SetProbability(double probability) {
 
 void GapSampler::Refill() {
   for (uint32_t& gap : gaps_) {
-    // In (0, 1]: the logarithm is finite, and 2.4 million the largest gap there can be.
+    // The value is in (0, 1], so that the logarithm is finite; the largest gap is 2.4 million.
     const double unit = 2 - std::bit_cast<double>((random_.Next() & kFraction) | kOne);
     gap = 1 + static_cast<uint32_t>(static_cast<int32_t>(Log2(unit) * scale_));
   }

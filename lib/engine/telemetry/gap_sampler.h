@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How far it is to the next sample: geometric gaps (NitroSketch, SIGCOMM'19, section 4.2), drawn
-// many at a time, since logarithms of many cost little: vectors of them are computed at once.
+// Distances between samples: geometric gaps (NitroSketch, SIGCOMM'19, section 4.2). They are drawn
+// in batches, because the logarithms are then computed in vectors.
 #pragma once
 
 #include <array>
@@ -16,16 +16,16 @@ class GapSampler {
  public:
   explicit GapSampler(uint64_t seed) : random_(seed) {}
 
-  /// `probability` in [2^-16, 1]. What was drawn for the one before is forgotten.
+  /// `probability` is in [2^-16, 1]. Discards the gaps drawn for the previous probability.
   void SetProbability(double probability);
 
-  /// What one sample counts for: kUnit / probability(), an integer.
+  /// Returns the weight of one sample: kUnit / probability(), an integer.
   int64_t weight() const { return weight_; }
-  /// The one that was set, moved so that its inverse is a multiple of 1/kUnit: no rounding
-  /// makes estimates too large or too small.
+  /// Returns the probability in use: the nearest one whose inverse is a multiple of 1/kUnit, so
+  /// that rounding does not bias estimates.
   double probability() const { return probability_; }
 
-  /// 1, 2, …: g with the probability p·(1-p)^(g-1).
+  /// Returns a gap g of 1, 2, … with probability p·(1-p)^(g-1).
   uint32_t Next() {
     if (next_ == kGaps) Refill();
     return gaps_[next_++];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Keys as people write them in flags and configurations.
+// Parser for keys in flags and configurations.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace sluice::engine::telemetry {
 
-/// "5-tuple,source,destination/24,source/24,64": names, comma-separated. A prefix is given as
-/// bits of IPv4, and behind another comma of IPv6, whose addresses count whole without them.
-/// Nothing if it is none of that.
+/// Parses e.g. "5-tuple,source,destination/24,source/24,64": names, comma-separated. A prefix has
+/// the number of IPv4 bits, optionally followed by a comma and the number of IPv6 bits (default:
+/// whole addresses). Returns nothing if the text is invalid.
 std::optional<std::vector<KeySpec>> ParseKeys(std::string_view text);
 
 }  // namespace sluice::engine::telemetry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What distinguishes flows: the 5-tuple, an address, or a prefix of an address.
+// Definition of a flow: by the 5-tuple, an address, or a prefix of an address.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace sluice::engine::telemetry {
 
 enum class KeyKind : uint8_t { kFiveTuple, kSource, kDestination };
 
-/// One way to tell flows apart. Fields of a packet::FlowKey that it does not use are 0 in its
-/// keys; the bits behind a prefix, too.
+/// One definition of flows. In its keys, unused fields of packet::FlowKey and bits after a prefix
+/// are 0.
 struct KeySpec {
   KeyKind kind = KeyKind::kFiveTuple;
-  uint8_t ipv4_bits = 32;   ///< 0…32 leading bits of the address. Not of 5-tuples.
+  uint8_t ipv4_bits = 32;   ///< 0…32 leading bits of the address; not used for 5-tuples.
   uint8_t ipv6_bits = 128;  ///< 0…128.
 
   friend bool operator==(const KeySpec&, const KeySpec&) = default;
 
-  /// "5-tuple", "source", "destination", "source/24,64" (bits of IPv4, of IPv6).
+  /// Returns "5-tuple", "source", "destination" or "source/24,64" (bits of IPv4 and IPv6).
   std::string Name() const;
-  /// The key that the packet of this 5-tuple counts under.
+  /// Returns the key under which a packet of this 5-tuple is counted.
   packet::FlowKey Of(const packet::FlowKey& five_tuple) const;
 };
 

@@ -54,7 +54,7 @@ void KnownFlows::AddToIndex(uint64_t hash, uint32_t flow) {
 void KnownFlows::RemoveFromIndex(uint32_t flow) {
   size_t hole = Home(flows_[flow].hash);
   while (index_[hole] != flow) hole = (hole + 1) & mask_;
-  // What follows moves up unless its home lies behind the hole (Knuth 6.4, algorithm R).
+  // Moves later entries into the hole unless their home is after it (Knuth 6.4, algorithm R).
   for (size_t at = (hole + 1) & mask_; index_[at] != 0; at = (at + 1) & mask_) {
     const size_t home = Home(flows_[index_[at]].hash);
     if (((at - home) & mask_) >= ((at - hole) & mask_)) {
@@ -65,10 +65,10 @@ void KnownFlows::RemoveFromIndex(uint32_t flow) {
   index_[hole] = 0;
 }
 
-/// The least of old counts gets its flow's present one.
+/// Updates the top of the heap to its flow's current count.
 void KnownFlows::Refresh() { Sink({flows_[heap_[0].flow].count, heap_[0].flow}); }
 
-/// In the place of the top.
+/// Replaces the top by `node` and restores the heap order.
 void KnownFlows::Sink(HeapNode node) {
   const auto size = static_cast<uint32_t>(heap_.size());
   uint32_t at = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The flows of a sketch that are known by name: the largest ones seen so far, in a heap with the
-// least on top, and an index, so that none is in it twice. A flow is told by its hash: 64
-// well-mixed bits, of which a secret is part where strangers send. Counting for a known flow does
-// not touch the heap, which is put right when the least is asked for: counts only grow.
+// The flows of a sketch with known keys: the largest ones seen so far, in a min-heap, with an index
+// by hash. A flow is identified by its hash of 64 well-mixed bits; the hash must include a secret
+// if traffic is untrusted. Counting a known flow does not update the heap. Since counts only grow,
+// the heap is corrected when the smallest count is requested.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ class KnownFlows {
   struct Flow {
     packet::FlowKey key;
     uint64_t hash = 0;
-    /// Σ over sampled rows of their weights (kUnit and up): rows · kUnit per packet, on average.
-    /// What came before the flow was known is in it as it was estimated.
+    /// Sum of the weights (at least kUnit) of sampled rows: rows · kUnit per packet on average.
+    /// Includes the estimate of packets before the flow was known.
     int64_t count = 0;
-    int64_t bytes = 0;     ///< The same, of bytes.
+    int64_t bytes = 0;     ///< The same sum, weighted by bytes.
     uint32_t samples = 0;  ///< Sampled rows since it is known.
-    uint32_t whole = 0;    ///< 1: known from its first sample on, so that nothing is estimated.
+    uint32_t whole = 0;    ///< 1: known from its first sample on, so that no part is estimated.
   };
 
-  /// At most kMaxCapacity flows.
+  /// Has room for at most kMaxCapacity flows.
   explicit KnownFlows(uint32_t capacity);
   static constexpr uint32_t kMaxCapacity = 0xffff;
 
-  /// The flow of this hash, or nullptr.
+  /// Returns the flow of this hash, or nullptr.
   Flow* Find(uint64_t hash) {
     for (size_t at = Home(hash);; at = (at + 1) & mask_) {
       if (index_[at] == 0) return nullptr;
@@ -40,11 +40,11 @@ class KnownFlows {
     }
   }
   const Flow* Find(uint64_t hash) const { return const_cast<KnownFlows*>(this)->Find(hash); }
-  /// As Find and Add together; false: not known. Whether a flow is known is a toss-up: no branch
-  /// depends on it, unless flows meet in the index.
+  /// Combines Find and Add. Returns false if the flow is not known. Whether it is known is
+  /// unpredictable, so no branch depends on it unless flows collide in the index.
   bool AddIfKnown(uint64_t hash, int64_t count, int64_t bytes) {
     const uint32_t slot = index_[Home(hash)];
-    Flow& flow = flows_[slot];  // Of a free slot: nobody.
+    Flow& flow = flows_[slot];  // A free slot maps to the unused flow 0.
     const bool known = flow.hash == hash;
     if (!known & (slot != 0)) [[unlikely]] {
       Flow* const elsewhere = Find(hash);
@@ -55,32 +55,32 @@ class KnownFlows {
     Add(flow, count & all, bytes & all, known);
     return known;
   }
-  /// Adds to the count of a flow that Find returned.
+  /// Adds to the counts of a flow that Find returned.
   static void Add(Flow& flow, int64_t count, int64_t bytes, uint32_t samples) {
     flow.count += count;
     flow.bytes += bytes;
     flow.samples += samples;
   }
-  /// Takes up a flow that is not known. If they are full, its count is above Least(), which was
-  /// asked since the last Add: the least has to go.
+  /// Inserts a flow that is not known. If the container is full, replaces the smallest flow: the
+  /// new count must be above Least(), which must have been called since the last Add.
   void Insert(const Flow& flow);
-  /// A flow was not taken up: from now on, unknown flows may have been seen before.
+  /// Records that a flow was rejected: from now on, unknown flows may have been seen before.
   void TurnAway() { complete_ = false; }
   void TurnAwayUnless(bool known) { complete_ &= known; }
 
   uint32_t capacity() const { return capacity_; }
   bool full() const { return heap_.size() == capacity_; }
-  /// No flow of a count that is not above this is taken up: at most Least(), and below all counts
-  /// while there is room.
+  /// Returns a count below which no unknown flow is inserted: at most Least(), and less than all
+  /// counts while there is room.
   int64_t floor() const { return floor_; }
-  /// The least count. Not of none.
+  /// Returns the smallest count. Requires at least one flow.
   int64_t Least() {
     while (heap_[0].count != flows_[heap_[0].flow].count) [[unlikely]] Refresh();
     return heap_[0].count;
   }
-  /// No flow was ever turned away or had to go: these are all.
+  /// Returns whether no flow was rejected or replaced, so that these are all flows.
   bool complete() const { return complete_; }
-  /// In no order.
+  /// Returns all flows, unordered.
   std::span<const Flow> flows() const { return std::span(flows_).subspan(1); }
 
   void Clear();
@@ -88,13 +88,13 @@ class KnownFlows {
 
  private:
   struct HeapNode {
-    int64_t count;  ///< That the flow had when the node was put here: at most what it has.
+    int64_t count;  ///< Count when the node was last placed; a lower bound.
     uint32_t flow;
   };
-  /// Slots per flow: an unknown flow seldom meets another one.
+  /// Slots per flow; lookups of unknown flows rarely collide.
   static constexpr size_t kSlotsPerFlow = 8;
 
-  /// Far below all counts, and still something can be subtracted from it.
+  /// Less than all counts, with a margin against underflow in subtractions.
   static constexpr int64_t kNoFloor = std::numeric_limits<int64_t>::min() / 2;
 
   size_t Home(uint64_t hash) const { return hash & mask_; }
@@ -107,10 +107,10 @@ class KnownFlows {
   uint32_t capacity_;
   bool complete_ = true;
   int64_t floor_ = kNoFloor;
-  std::vector<Flow> flows_;  ///< The first is nobody.
+  std::vector<Flow> flows_;  ///< Element 0 is unused.
   std::vector<HeapNode> heap_;
   std::vector<uint16_t> index_;  ///< Linear probing; 0: free.
-  uint64_t mask_;                ///< Of index_, whose size is a power of two.
+  uint64_t mask_;                ///< For index_, whose size is a power of two.
 };
 
 }  // namespace sluice::engine::telemetry

@@ -53,7 +53,7 @@ void Meter::SetProbability(double probability) {
                     return counter.exact().watching();
                   });
   left_ = kNever;
-  // The gap under way is drawn again: geometric gaps have no memory.
+  // The current gap is redrawn, which is valid because geometric gaps are memoryless.
   if (samples_.weight() != kUnit) {
     const RowSampler::Sample first = samples_.Next();
     slot_ = first.row;
@@ -117,7 +117,7 @@ void Meter::CountRows(std::span<const Sampled> sampled) {
   }
 }
 
-/// Between two samples, one key after the other counts all frames.
+/// Between two samples, counts all frames for one key after another.
 void Meter::CountFrames(std::span<const Seen> seen) {
   for (std::span<const Seen> rest = seen; !rest.empty();) {
     const bool ends_with_sample = left_ < rest.size();
@@ -143,7 +143,7 @@ void Meter::CountKeys(FlowCounter* counter, std::span<const Seen> frames) {
   }
 }
 
-/// Returns how many frames it is to the next one with a sampled row.
+/// Returns the number of frames to the next one with a sampled row.
 uint64_t Meter::CountSamplesOf(const Seen& frame) {
   for (;;) {
     const Sampled sampled{frame.frame, frame.length, slot_};

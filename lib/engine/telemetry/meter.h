@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engine of sluice-telemetry: counts frames by flow and forwards them all. Pure;
-// a nic::BurstEngine.
+// The engine of sluice-telemetry: counts frames by flow and forwards all of them. Pure; a
+// nic::BurstEngine.
 //
 // Two threads may use a Meter. The *worker* calls ProcessBurst, AtRest and Finish. The *reader*
-// calls Closed and Release. Everything else needs both to rest. There are two epochs in a Meter,
-// one that the worker fills and one that belongs to the reader from the moment that Closed returns
-// it until Release; neither waits for the other. A reader that is late makes an epoch longer, and
-// loses nothing.
+// calls Closed and Release. All other methods require that both are stopped. A Meter has two
+// epochs: the worker fills one, and the reader owns the other from the moment Closed returns it
+// until Release. Neither thread waits for the other. A late reader prolongs an epoch but loses no
+// counts.
 #pragma once
 
 #include <algorithm>
@@ -31,16 +31,17 @@ class Meter {
  public:
   static constexpr std::array<std::string_view, 0> kDropReasons{};
 
-  /// `setup` without Error(). `worker` distinguishes the samples of workers with equal setups.
-  /// `cycles_per_second` of `now`. Epochs end at multiples of their length on that clock, so that
-  /// those of all workers end together; the first starts `now`. Throws std::bad_alloc.
+  /// `setup` is valid (Error() is empty). `worker` makes the samples of workers with equal setups
+  /// different. `cycles_per_second` is the frequency of `now`. Epochs end at multiples of their
+  /// length on that clock, so that those of all workers end together; the first starts at `now`.
+  /// Throws std::bad_alloc.
   Meter(const Setup& setup, uint32_t worker, uint64_t cycles_per_second, uint64_t now);
   Meter(const Meter&) = delete;
 
-  /// Worker. Forwards every frame as it is. Looks at each while tables count packets one by one
-  /// (ExactFlows), and while the probability is 1. Otherwise it jumps from each frame with a
-  /// sampled row to the next: the frames between cost their share of the totals, and their bytes
-  /// are not looked at. What is counted does not depend on how frames are divided into bursts.
+  /// Called by the worker. Forwards every frame unchanged. Reads every frame while tables count
+  /// single packets (ExactFlows) or the probability is 1. Otherwise it skips from one frame with a
+  /// sampled row to the next; skipped frames only count in the totals, and their bytes are not
+  /// read. The counts do not depend on how frames are divided into bursts.
   template <packet::Burst Burst>
   void ProcessBurst(const Burst& burst, uint64_t /*now*/) {
     const packet::BurstTotals totals = burst.totals();
@@ -56,29 +57,29 @@ class Meter {
     }
   }
 
-  /// Worker, between bursts, and often: ends epochs and adapts the probability. A clock that
-  /// steps back ends nothing.
+  /// Called often by the worker, between bursts: ends epochs and adapts the probability. If the
+  /// clock steps back, no epoch ends.
   void AtRest(uint64_t now);
-  /// Worker, after its last frame: ends the epoch, however short. False: the reader still has
-  /// the last one, and must release it before another try.
+  /// Called by the worker after its last frame: ends the epoch, however short. Returns false if the
+  /// reader still has the last one; it must release it before the next try.
   bool Finish(uint64_t now);
 
-  /// Reader: the epoch that was closed last and not released yet; nullptr if there is none.
+  /// Called by the reader: returns the epoch that was closed but not released yet, or nullptr.
   const Epoch* Closed() const { return closed_.load(std::memory_order_acquire); }
-  /// Reader: gives back what Closed returned. Clears it, which takes a while.
+  /// Called by the reader: returns the epoch to the worker. Clears it, which is slow.
   void Release();
 
-  /// Both buffers.
+  /// Returns the memory of both epochs.
   uint64_t memory_bytes() const { return epochs_[0]->memory_bytes() + epochs_[1]->memory_bytes(); }
 
  private:
-  /// A row that is sampled of a frame, which is still the burst's.
+  /// A sampled row of a frame; the memory belongs to the burst.
   struct Sampled {
     const uint8_t* frame;
     uint32_t length;
     uint32_t slot;
   };
-  /// A frame that is looked at, which is still the burst's.
+  /// A frame to be counted; the memory belongs to the burst.
   struct Seen {
     const uint8_t* frame;
     uint32_t length;
@@ -86,8 +87,8 @@ class Meter {
   static constexpr uint32_t kSampledAtOnce = 32, kSeenAtOnce = 32;
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-  /// From frame left_ on. All samples of a burst are found before the first of them is counted,
-  /// so that their frames are fetched at the same time.
+  /// Counts samples from frame left_ on. All samples of a burst are found before the first is
+  /// counted, so that fetches of their frames overlap.
   template <packet::Burst Burst>
   void CountSampled(const Burst& burst) {
     std::array<Sampled, kSampledAtOnce> sampled;
@@ -111,7 +112,7 @@ class Meter {
     CountRows(std::span(sampled).first(found));
   }
 
-  /// All frames, the sampled rows of each after it.
+  /// Counts all frames; each frame's sampled rows are counted after the frame.
   template <packet::Burst Burst>
   void CountEvery(const Burst& burst) {
     std::array<Seen, kSeenAtOnce> seen;
@@ -133,30 +134,31 @@ class Meter {
   void CountForOracles(std::span<const Seen> seen);
   void SetProbability(double probability);
   void NoteExactPkts();
-  /// 1 while no sketch is in use, or what the pacer wishes.
+  /// Returns 1 while no sketch is in use, else the pacer's probability.
   double ProbabilityOf(double wished) const { return filling_->AllOpen() ? 1 : wished; }
   void Begin(Epoch* epoch, uint64_t now, double wished);
   bool Close(uint64_t now);
 
-  // What most bursts touch.
-  uint64_t left_ = 0;  ///< Frames until the next with a sampled row; kNever while all are counted.
-  Traffic total_;      ///< Of this epoch.
+  // Members that most bursts access.
+  uint64_t left_ =
+      0;  ///< Frames until the next one with a sampled row; kNever while all frames are counted.
+  Traffic total_;  ///< Totals of this epoch.
   uint32_t longest_ = 0;
-  bool every_packet_ = true;  ///< A table counts, the probability is 1, or there is an oracle.
+  bool every_packet_ = true;  ///< A table counts, the probability is 1, or an oracle is enabled.
 
-  const uint32_t rows_;   ///< Of each key.
-  const uint32_t slots_;  ///< Rows of all keys, from which samples are drawn.
-  uint32_t slot_ = 0;     ///< That is sampled of the frame when none is left.
+  const uint32_t rows_;   ///< Rows per key.
+  const uint32_t slots_;  ///< Total rows of all keys, from which samples are drawn.
+  uint32_t slot_ = 0;     ///< Row sampled of the frame at which left_ becomes 0.
   const bool oracle_;
-  double asked_probability_ = 1;  ///< That was wished; samples_ has the one it got.
-  uint64_t noted_pkts_ = 0;       ///< Of total_: when exact packets were noted last.
+  double asked_probability_ = 1;  ///< The requested probability; samples_ contains the rounded one.
+  uint64_t noted_pkts_ = 0;       ///< Part of total_ for which exact packets were recorded.
   Epoch* filling_;
   RowSampler samples_;
   Pacer pacer_;
   const uint64_t epoch_cycles_;
   uint64_t epoch_end_ = 0;
   std::unique_ptr<Epoch> epochs_[2];
-  /// The epoch that belongs to the reader. Set by the worker, cleared by the reader.
+  /// The epoch that the reader owns. The worker sets it; the reader clears it.
   std::atomic<Epoch*> closed_ = nullptr;
 };
 

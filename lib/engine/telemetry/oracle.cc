@@ -22,7 +22,7 @@ void Oracle::Count(const packet::FlowKey& key, uint32_t bytes) {
 void Oracle::Clear() {
   refused_pkts_ = 0;
   counts_.clear();
-  if (enabled()) counts_.reserve(capacity_);  // Clearing a large map gives its memory back.
+  if (enabled()) counts_.reserve(capacity_);  // Clearing a large map frees its memory.
 }
 
 void Oracle::Merge(const Oracle& other) {
@@ -42,7 +42,8 @@ void Oracle::Merge(const Oracle& other) {
 }
 
 uint64_t Oracle::bytes() const {
-  return counts_.capacity() * (sizeof(Counts::value_type) + 1);  // And a byte of metadata.
+  return counts_.capacity() *
+         (sizeof(Counts::value_type) + 1);  // Includes a byte of metadata per slot.
 }
 
 }  // namespace sluice::engine::telemetry

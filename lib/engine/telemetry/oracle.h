@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Exact counts of some flows, chosen by their hash: what estimates are measured against.
+// Exact counts of some flows, chosen by their hash, as reference for the estimates.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,18 @@ class Oracle {
  public:
   using Counts = absl::flat_hash_map<packet::FlowKey, Traffic>;
 
-  /// One flow of `one_in` is chosen, none if that is 0. Room for `capacity` of them.
+  /// Chooses one flow of `one_in`; 0 disables it. Has room for `capacity` flows.
   Oracle(uint32_t one_in, uint32_t capacity, uint64_t seed);
 
   bool enabled() const { return one_in_ != 0; }
-  /// True of the same hashes in all oracles of one seed.
+  /// Returns whether the oracle counts flows of this hash. All oracles of one seed choose the same
+  /// hashes.
   bool Chooses(uint64_t hash) const {
     return (packet::FoldProduct(hash ^ seed_, kFactor) >> 32) * one_in_ >> 32 == 0;
   }
-  /// A packet of a chosen flow. Allocates nothing. A flow that comes when there is no room is
-  /// refused for good, so that what is counted is counted from its first packet on.
+  /// Counts a packet of a chosen flow. Does not allocate. A flow that arrives without room is
+  /// refused for the rest of the epoch, so that all counted flows are counted from their first
+  /// packet on.
   void Count(const packet::FlowKey& key, uint32_t bytes);
 
   const Counts& counts() const { return counts_; }
@@ -33,18 +35,18 @@ class Oracle {
   uint64_t refused_pkts() const { return refused_pkts_; }
 
   void Clear();
-  /// Makes the counts those of another oracle of the same parameters.
+  /// Sets the counts to those of another oracle with the same parameters.
   void Restore(Counts counts, uint64_t refused_pkts) {
     counts_ = std::move(counts);
     refused_pkts_ = refused_pkts;
   }
-  /// Adds the counts of another oracle of the same parameters. Flows that one of them may have
-  /// refused are left out.
+  /// Adds the counts of another oracle with the same parameters, except flows that either may have
+  /// refused.
   void Merge(const Oracle& other);
   uint64_t bytes() const;
 
  private:
-  static constexpr uint64_t kFactor = 0xd6e8feb86659fd93;  // Odd, of no pattern.
+  static constexpr uint64_t kFactor = 0xd6e8feb86659fd93;  // Odd, without a pattern.
 
   uint32_t one_in_;
   uint32_t capacity_;

@@ -60,7 +60,7 @@ double Pacer::Adapt(uint64_t now, uint64_t pkts, const Epoch& epoch) {
 }
 
 double Pacer::AdaptToRate(uint64_t now, uint64_t all_pkts) {
-  if (now < window_start_) {  // The clock stepped back: what the window saw has no duration.
+  if (now < window_start_) {  // The clock stepped back, so the window's duration is unknown.
     window_start_ = now;
     window_pkts_ = all_pkts;
   }

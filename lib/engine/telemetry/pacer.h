@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// With what probability rows are updated: Setup::pace, by time and by what was counted.
+// Chooses the probability of row updates according to Setup::pace, from time and counts.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,32 @@
 
 namespace sluice::engine::telemetry {
 
-/// True if `epoch`, counted with a probability of 1 so far, has seen enough traffic for its bounds
-/// to hold when it goes on with `probability`. NitroSketch (SIGCOMM'19, section 5): a count
-/// sketch of ε once the median row has Σ c² > 121·(1 + ε√p)·ε⁻⁴·p⁻²; a count-min of ε after
-/// 10·ε⁻²·√ln(1/δ) packets, δ = 2^-rows. ε is what the columns suffice for: 8·ε⁻²/p and 4/(ε·p)
-/// of them. The heavy flows of a counter's table are part of the stream, too, though nothing
-/// collides there. A counter whose table counts all packets needs no sketch.
+/// Returns true if `epoch`, counted with a probability of 1 so far, has seen enough traffic for its
+/// bounds to hold when it continues with `probability`. NitroSketch (SIGCOMM'19, section 5): a
+/// count sketch of ε has converged once the median row has Σ c² > 121·(1 + ε√p)·ε⁻⁴·p⁻²; a
+/// count-min of ε after 10·ε⁻²·√ln(1/δ) packets, δ = 2^-rows. ε follows from the number of columns:
+/// 8·ε⁻²/p or 4/(ε·p). The heavy flows of a counter's table are included, although they do not
+/// collide. A counter whose table counts all packets needs no sketch.
 bool HasConverged(const Epoch& epoch, double probability);
 
 class Pacer {
  public:
-  /// AlwaysLineRate looks at the rate this often.
+  /// Frequency at which kAlwaysLineRate measures the rate.
   static constexpr uint64_t kPacesPerSecond = 10;
   static constexpr double kLeastLineRate = 0x1p-7;
-  /// AlwaysCorrect looks for convergence after so many packets each time.
+  /// Number of packets between convergence checks of kAlwaysCorrect.
   static constexpr uint64_t kPktsPerLook = 1 << 15;
 
   Pacer(const Setup& setup, uint64_t cycles_per_second, uint64_t now);
 
-  /// For the first packet of an epoch; `pkts` of the one before.
+  /// Returns the probability for the start of an epoch; `pkts` is the number of packets of the
+  /// previous one.
   double BeginEpoch(uint64_t pkts);
-  /// Within an epoch that has seen `pkts`.
+  /// Returns the probability within an epoch that has counted `pkts` packets.
   double Adapt(uint64_t now, uint64_t pkts, const Epoch& epoch);
 
-  /// 1, 2^-1 … 2^-7: such that rate · p does not exceed `full_rate`, if it can be.
+  /// Returns the largest of 1, 2^-1 … 2^-7 with rate · p ≤ `full_rate`, or 2^-7 if none satisfies
+  /// it.
   static double LineRateProbability(double rate, double full_rate);
 
  private:
@@ -44,7 +46,7 @@ class Pacer {
   const double full_rate_;
   const uint64_t cycles_per_second_;
   double probability_;
-  uint64_t earlier_pkts_ = 0;  ///< Of the epochs before.
+  uint64_t earlier_pkts_ = 0;  ///< Packets of earlier epochs.
   uint64_t next_look_ = kPktsPerLook;
   uint64_t window_start_;
   uint64_t window_pkts_ = 0;

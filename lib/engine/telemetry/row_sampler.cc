@@ -5,12 +5,13 @@ namespace sluice::engine::telemetry {
 
 void RowSampler::SetProbability(double probability) {
   gaps_.SetProbability(probability);
-  row_ = rows_ - 1;  // The first gap begins behind the last row of the frame before.
+  row_ = rows_ - 1;  // The first gap begins after the last row of the previous frame.
   next_ = kSamples;
 }
 
 void RowSampler::Refill() {
-  // Rows and frames from the frame of the last sample on, so that no division waits for another.
+  // Counts are relative to the frame of the last sample, so that divisions do not depend on each
+  // other.
   uint64_t rows = row_, frames = 0;
   // Exact below 2^63 / rows_: gaps are below 2^22, and rows_ is at most 2^7.
   const uint64_t inverse = (uint64_t{1} << 63) / rows_ + 1;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which rows of which frames are sampled: gaps over all rows of all frames, one after the other,
-// told as frames and rows. Known ahead, so that a frame waits neither for a logarithm nor for a
-// division.
+// Chooses the sampled rows of frames: gaps over the sequence of all rows of all frames, converted
+// to frames and rows. Computed ahead, so that a frame does not wait for a logarithm or a division.
 #pragma once
 
 #include <array>
@@ -15,15 +14,15 @@ namespace sluice::engine::telemetry {
 class RowSampler {
  public:
   struct Sample {
-    uint32_t frames;  ///< From the frame of the sample before to its own; 0: the same frame.
+    uint32_t frames;  ///< Distance from the previous sample's frame; 0: the same frame.
     uint32_t row;
   };
 
-  /// `rows` of each frame, 1 … 128.
+  /// `rows` per frame, 1 … 128.
   RowSampler(uint32_t rows, uint64_t seed) : rows_(rows), gaps_(seed) {}
 
-  /// As of GapSampler. The first sample's frames are counted from the frame before the next one.
-  /// Nothing is drawn while the probability is 1.
+  /// See GapSampler. The first sample's frames are counted from the frame before the next one.
+  /// Draws no samples while the probability is 1.
   void SetProbability(double probability);
   int64_t weight() const { return gaps_.weight(); }
   double probability() const { return gaps_.probability(); }
@@ -40,7 +39,7 @@ class RowSampler {
   void Refill();
 
   const uint32_t rows_;
-  uint32_t row_ = 0;  ///< Of the last sample drawn.
+  uint32_t row_ = 0;  ///< Row of the last sample drawn.
   uint32_t next_ = kSamples;
   std::array<Sample, kSamples> samples_;
   GapSampler gaps_;

@@ -8,7 +8,7 @@ namespace sluice::engine::telemetry {
 
 namespace {
 
-// False for NaN, too.
+// Returns false for NaN.
 template <typename T>
 bool Within(T value, T least, T most) {
   return value >= least && value <= most;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows of counters, in each of which a flow has one that it shares with others: count-min or
-// count sketch. Rows are updated one by one, for NitroSketch samples rows and not packets.
+// A count-min or a count sketch: rows of counters; in each row, a flow uses one counter that it
+// shares with other flows. Rows are updated separately, because NitroSketch samples rows instead of
+// packets.
 #pragma once
 
 #include <array>
@@ -15,13 +16,13 @@
 
 namespace sluice::engine::telemetry {
 
-/// In 1/kUnit packets and bytes. An epoch of an hour at 80 Tb/s fits in.
+/// Units of 1/kUnit packets and bytes. An epoch of an hour at 80 Tb/s fits.
 struct Cell {
   int64_t packets = 0;
   int64_t bytes = 0;
 };
 
-/// Sketches can be added up if they are equal in this.
+/// Sketches with equal shapes can be added.
 struct Shape {
   SketchKind kind = SketchKind::kCountSketch;
   uint32_t rows = 0;
@@ -34,7 +35,7 @@ struct Shape {
 
 class Sketch {
  public:
-  /// `cells` are shape.cells() zeros, lent for as long as the sketch lives.
+  /// `cells` are shape.cells() zeros and outlive the sketch.
   Sketch(const Shape& shape, Cell* cells);
 
   const Shape& shape() const { return shape_; }
@@ -42,26 +43,26 @@ class Sketch {
   /// A flow's counter in one row.
   struct Place {
     Cell* cell;
-    int64_t flip;  ///< -1: the flow counts negatively; 0.
+    int64_t flip;  ///< -1: the flow counts negatively; else 0.
 
-    /// The flow's share of the counter, as if it were alone.
+    /// Returns the flow's count, assuming that no other flow uses the counter.
     Cell Read() const { return {Flipped(cell->packets), Flipped(cell->bytes)}; }
     int64_t Flipped(int64_t value) const { return (value ^ flip) - flip; }
   };
-  /// `hash` of the flow: 64 well-mixed bits. Each row has a hash function of its own on them.
+  /// `hash` of the flow is 64 well-mixed bits, from which each row computes a separate hash.
   Place PlaceOf(uint32_t row, uint64_t hash) const {
     const uint64_t mixed = packet::FoldProduct(hash ^ salts_[row].addend, salts_[row].factor);
     const size_t column = mixed & (shape_.columns - 1);
     return {cells_ + size_t{row} * shape_.columns + column,
             static_cast<int64_t>(mixed) >> 63 & flips_};
   }
-  /// Adds to a counter; returns what the flow reads there afterwards, in packets.
+  /// Adds to a counter. Returns the flow's reading of it afterwards, in packets.
   static int64_t Add(Place place, int64_t packets, int64_t bytes) {
     place.cell->packets += place.Flipped(packets);
     place.cell->bytes += place.Flipped(bytes);
     return place.Flipped(place.cell->packets);
   }
-  /// The same for a counter of `row`, of which it also keeps Squares.
+  /// Like Add for a counter of `row`, and also updates Squares.
   int64_t AddSquaring(uint32_t row, Place place, int64_t packets, int64_t bytes) {
     const auto before = static_cast<double>(place.cell->packets);
     const int64_t reading = Add(place, packets, bytes);
@@ -70,16 +71,16 @@ class Sketch {
     return reading;
   }
 
-  /// Σ counter² of the row, in kUnit⁻² packets²: what a count sketch takes for Σ f² of the flows.
-  /// As long as only AddSquaring adds, and of a merged one.
+  /// Returns Σ counter² of the row, in kUnit⁻² packets²: a count sketch's estimate of Σ f² over all
+  /// flows. Valid if only AddSquaring was used, or after Merge.
   double Squares(uint32_t row) const { return squares_[row]; }
-  /// The counters of a row.
+  /// Returns the counters of a row.
   const Cell* Row(uint32_t row) const { return cells_ + size_t{row} * shape_.columns; }
 
   void Clear();
-  /// Makes the counters, row by row, those of another sketch of this shape.
+  /// Sets the counters, row by row, to those of another sketch of this shape.
   void Restore(std::span<const Cell> cells);
-  /// The sketch of both streams. `other` has the same shape.
+  /// Adds the counts of `other`, which has the same shape.
   void Merge(const Sketch& other);
 
  private:
@@ -91,17 +92,17 @@ class Sketch {
 
   Shape shape_;
   Cell* cells_;
-  int64_t flips_;  ///< -1: signs are in use.
+  int64_t flips_;  ///< -1 if signs are in use, else 0.
   std::array<Salt, Setup::kMaxRows> salts_;
   std::array<double, Setup::kMaxRows> squares_{};
 };
 
-/// How many of the least and of the largest rows MiddleOf leaves out: the median's share of
-/// three rows, a quarter of many.
+/// Returns how many of the smallest and of the largest rows MiddleOf ignores: one of three rows
+/// like the median, a quarter of many.
 constexpr uint32_t TrimmedRows(uint32_t rows) { return (rows + 1) / 4; }
-/// What rows say of a flow, made one number: the mean of those in the middle. TrimmedRows on either
-/// side may be as wrong as they like, as with the median, whose variance is a fifth above this
-/// one's. Reorders `values`; there are at most kMaxRows.
+/// Combines the readings of a flow's rows: returns the mean of the middle ones. TrimmedRows on
+/// either side may be arbitrarily wrong, like for the median, whose variance is a fifth higher.
+/// Reorders `values`, at most kMaxRows.
 double MiddleOf(double* values, uint32_t rows);
 
 }  // namespace sluice::engine::telemetry

@@ -5,7 +5,7 @@
 
 namespace sluice::engine::telemetry {
 
-/// Counters count packets and bytes in this fraction, so that 1/p need not be an integer.
+/// Counters count in units of 1/256 packet or byte, so that 1/p need not be an integer.
 inline constexpr int64_t kUnit = 256;
 
 }  // namespace sluice::engine::telemetry

@@ -15,15 +15,15 @@ namespace {
 double Square(double x) { return x * x; }
 double TimesLog(double x) { return x > 0 ? x * std::log2(x) : 0; }
 
-/// A sum over all flows of one level, and the variance of that estimate.
+/// Estimate of a sum over all flows of one level, and its variance.
 struct Sum {
   double value = 0;
   double variance = 0;
 
-  /// From the sum over the next level to that over this one. Half of this level's flows are there:
-  /// one that this level does not know contributes twice itself or nothing. `known` is the sum
-  /// over the known flows, and `part` the same, with those subtracted that the next level has.
-  /// No unknown term exceeds `largest_unknown`.
+  /// Converts the sum over the next level to that over this level. The next level contains half of
+  /// this level's flows: a flow that this level does not know contributes twice its term or 0.
+  /// `known` is the sum over the known flows; `part` is the same, but flows of the next level are
+  /// subtracted. No unknown term exceeds `largest_unknown`.
   void Rise(double part, double known, double largest_unknown, double known_variance) {
     value = 2 * value + part;
     variance = 4 * variance + std::max(0.0, value - known) * largest_unknown + known_variance;
@@ -33,17 +33,17 @@ struct Sum {
 
 struct Sums {
   Sum flows;
-  Sum single;              ///< Flows of one sample.
+  Sum single;              ///< Flows with one sample.
   Sum entropy;             ///< Σ f·log2 f.
-  double named = 0;        ///< Flows that the table or the first level knows.
-  double exact = 0;        ///< Flows that the table counts to the end.
-  bool all_known = false;  ///< In the last level that was looked at.
+  double named = 0;        ///< Flows in the table or known to the first level.
+  double exact = 0;        ///< Flows that the table counted to the end.
+  bool all_known = false;  ///< The last visited level knows all of its flows.
 };
 
 Sums SumUp(const Epoch& epoch, const FlowCounter& counter) {
   const auto levels = counter.levels();
   const ExactFlows& table = counter.exact();
-  double most_before = 0;  // Of a flow that left the table.
+  double most_before = 0;  // Maximum packets before a flow moved to the sketch.
   for (const ExactFlows::Flow& flow : table.flows()) {
     const auto pkts = static_cast<double>(flow.pkts);
     if (!table.Counts(flow.hash)) most_before = std::max(most_before, pkts);
@@ -103,20 +103,21 @@ Universal EstimateUniversal(const Epoch& epoch, size_t key) {
                                            static_cast<double>(epoch.other) / kUnit / slots);
   if (packets == 0) return {};
   const double p = epoch.least_probability;
-  const double c = counter.exact().open() ? 0 : (1 - p) / (rows * p);  // As in the header.
+  const double c = counter.exact().open() ? 0 : (1 - p) / (rows * p);  // See universal.h.
   const double deviations = DeviationsOf(1 - epoch.setup.confidence);
 
   Universal universal;
   Range& distinct = universal.distinct_flows;
   const double single = std::max(0.0, sums.single.value);
-  // GEE (Charikar et al., PODS 2000): the geometric mean of none and all that may be hidden.
+  // GEE (Charikar et al., PODS 2000): the geometric mean of the lower and upper limit of missed
+  // flows.
   distinct.value = sums.flows.value + single * (std::sqrt(1 + c) - 1);
   distinct.low = std::max(sums.named, sums.flows.value - deviations * sums.flows.Deviation());
   distinct.high = sums.all_known ? sums.flows.value + deviations * sums.flows.Deviation() +
                                        c * (single + deviations * sums.single.Deviation())
                                  : packets;
   if (c > 0) {
-    // Single flows are a sample themselves.
+    // The number of single flows is itself a random sample.
     distinct.high += c * deviations * std::sqrt(single + 1);
   }
   distinct.high = std::max(distinct.low, std::min(distinct.high, std::max(packets, sums.named)));
@@ -130,7 +131,7 @@ Universal EstimateUniversal(const Epoch& epoch, size_t key) {
   const double most = std::log2(std::max(1.0, distinct.high));
   entropy.low = std::clamp(seen - spread, 0.0, most);
   entropy.high = sums.all_known ? std::clamp(seen + spread + hidden, entropy.low, most) : most;
-  // Of flows of many packets, samples hide half of their variance over themselves.
+  // For flows of many packets, the expected error is half of the relative sampling variance.
   const double sampled = std::max(0.0, distinct.value - sums.exact);
   const double likely = c * sampled / packets * std::numbers::log2e / 2;
   entropy.value = std::clamp(seen + std::min(hidden, likely), entropy.low, entropy.high);

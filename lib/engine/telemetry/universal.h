@@ -10,23 +10,23 @@ namespace sluice::engine::telemetry {
 
 struct Universal {
   Range distinct_flows;
-  Range entropy;  ///< Bits.
+  Range entropy;  ///< Unit: bits.
 };
 
-/// Of `epoch.counters[key]`, with any number of levels.
+/// Returns the estimates of `epoch.counters[key]`, with any number of levels.
 ///
-/// What the table of ExactFlows counted is known: those sums are exact. The levels say what the
-/// packets that it did not count add to them: of a flow of e packets in the table and s in the
-/// sketch, g(e + s) - g(e). That of flows without such packets is 0, so the levels need not know
-/// which flows the table has.
+/// The counts of the table (ExactFlows) are exact. The levels estimate the contribution of packets
+/// that the table did not count: for a flow of e packets in the table and s in the sketch, g(e + s)
+/// - g(e). It is 0 for flows without such packets, so the levels do not need to know the table's
+/// flows.
 ///
-/// Of the flows of the first level that knows all of its flows everything is known; those above
-/// follow from it, as one half of each level's is the next. The bounds hold the randomness of these
-/// halves, and what samples hide: a flow of f packets is not seen with a probability of
-/// (1-p)^(rows·f), which is at most c = (1-p)/(rows·p) times that of being seen in one sample
-/// alone; so there are at most c·(flows of one sample) that nobody saw. And samples make Σ f·log f
-/// too large, by E[w·log w] ≤ f·log(f + c) for a flow of f (Jensen), which log2(1 +
-/// c·flows/packets) bounds for all that a sketch counted.
+/// The first level that knows all of its flows is exact. Sums of the levels above follow from it,
+/// because half of each level's flows belong to the next. The bounds include the randomness of
+/// these halves and of sampling. The probability that no packet of a flow of f packets is sampled
+/// is (1-p)^(rows·f). This is at most c = (1-p)/(rows·p) times the probability of exactly one
+/// sample. Therefore at most c·(flows of one sample) flows were missed. Sampling also overestimates
+/// Σ f·log f, because E[w·log w] ≤ f·log(f + c) for a flow of f (Jensen). For all packets that a
+/// sketch counted, log2(1 + c·flows/packets) bounds this error.
 Universal EstimateUniversal(const Epoch& epoch, size_t key);
 
 }  // namespace sluice::engine::telemetry

@@ -15,7 +15,7 @@ namespace sluice::engine::telemetry {
 
 namespace {
 
-/// Without an exponent, and without zeros at its end; empty if it is no number.
+/// Returns the number without exponent and trailing zeros; empty if not finite.
 std::string Number(double value) {
   if (!std::isfinite(value)) return "";
   std::string text = absl::StrFormat("%.6f", value);
@@ -28,14 +28,14 @@ Range Exactly(double value) { return {value, value, value}; }
 Range Around(const Estimate& estimate) {
   return {estimate.value, estimate.value - estimate.bound, estimate.value + estimate.bound};
 }
-/// Of what cannot be negative.
+/// Returns the range of an estimate that cannot be negative.
 Range AroundCount(const Estimate& estimate) {
   Range range = Around(estimate);
   range.low = std::max(range.low, 0.0);
   return range;
 }
 
-/// Rows with the same first columns.
+/// Writes rows with common first columns.
 class Rows {
  public:
   Rows(std::string* text, const EpochReport& report, uint64_t clock_unix_ns, const std::string& key)
@@ -55,7 +55,7 @@ class Rows {
   const std::string head_;
 };
 
-/// Source, destination, protocol, source and destination port.
+/// Returns source, destination, protocol, source and destination port.
 std::string FlowColumns(const KeySpec& spec, const packet::FlowKey& key) {
   switch (spec.kind) {
     case KeyKind::kSource:

@@ -27,10 +27,10 @@ constexpr size_t kFlowBytes = sizeof(packet::FlowKey) + 24,
                  kTableBytes = sizeof(packet::FlowKey) + 20,
                  kExactBytes = sizeof(packet::FlowKey) + 16;
 constexpr int64_t kMaxOfFlow = kMaxCell * Setup::kMaxRows;
-/// Of one key of what may be many merged epochs.
+/// Maximum number of flows of one key after merging kMaxMergedEpochs.
 constexpr size_t kMaxTableFlows = size_t{Setup::kMaxExactFlows} * kMaxMergedEpochs;
 
-/// Either way through the members of a setup, so that they are listed once.
+/// Visits the members of a setup, for encoding and decoding, so that they are listed once.
 template <typename Visit>
 void EachNumber(auto& setup, Visit&& visit) {
   visit(setup.rows), visit(setup.columns), visit(setup.top_k);
@@ -119,7 +119,8 @@ void PutOracle(const Oracle& oracle, Output* out) {
   }
 }
 
-/// Bytes that are taken from the front, as long as there are any: from then on zeros, and not good.
+/// Reads values from the front of the bytes. If there are too few, returns zeros from then on and
+/// good() is false.
 class Input {
  public:
   explicit Input(std::string_view bytes) : bytes_(bytes) {}
@@ -134,7 +135,7 @@ class Input {
   void Take(T* value) {
     *value = Take<T>();
   }
-  /// Null: there are fewer.
+  /// Returns null if there are fewer bytes.
   const char* Take(size_t bytes) {
     good_ = good_ && bytes <= bytes_.size();
     if (!good_) return nullptr;
@@ -142,7 +143,8 @@ class Input {
     bytes_.remove_prefix(bytes);
     return from;
   }
-  /// A number of what takes so many bytes each; 0, if there are fewer or more than `most`.
+  /// Reads the number of elements of `bytes_each` bytes that follow. Returns 0 if there are fewer,
+  /// or more than `most`.
   uint32_t TakeCount(size_t bytes_each, size_t most) {
     const auto count = Take<uint32_t>();
     good_ = good_ && count <= most && count <= bytes_.size() / bytes_each;
@@ -186,7 +188,8 @@ Setup TakeSetup(Input& in) {
   return setup;
 }
 
-/// Cells of all levels of all keys; setup.Error() is empty, so that it does not overflow.
+/// Returns the cells of all levels of all keys. setup.Error() must be empty, so that the result
+/// does not overflow.
 uint64_t CellsOf(const Setup& setup) {
   const uint64_t of_key = uint64_t{setup.rows} * setup.columns +
                           uint64_t{setup.levels - 1} * setup.rows * setup.level_columns;
@@ -215,7 +218,7 @@ void TakeEpoch(Input& in, Epoch* epoch) {
   epoch->number = epoch->start_cycles / epoch->setup.epoch_ns;
 }
 
-/// A key of this counter that follows `last`, if that is not null.
+/// Reads a key of this counter, which must be greater than `last` if that is not null.
 packet::FlowKey TakeKey(Input& in, const FlowCounter& counter, const packet::FlowKey* last) {
   const auto key = in.Take<packet::FlowKey>();
   const bool valid = key.ip_version == 4 ? packet::Ipv4Flow::Of(key).Key() == key
@@ -224,9 +227,9 @@ packet::FlowKey TakeKey(Input& in, const FlowCounter& counter, const packet::Flo
   return key;
 }
 
-/// Merged ones have more flows than the setup's number.
+/// Merged tables may have more flows than the setup's number.
 void TakeTable(Input& in, FlowCounter* counter) {
-  const bool any = counter->exact().open();  // As it was made.
+  const bool any = counter->exact().open();  // The constructor opens the table if it has capacity.
   const auto open = in.Take<uint32_t>();
   std::vector<ExactFlows::Flow> flows(in.TakeCount(kTableBytes, any ? kMaxTableFlows : 0));
   absl::flat_hash_set<uint64_t> counted;
@@ -350,7 +353,7 @@ std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error) {
   if (const std::string wrong = setup.Error(); !wrong.empty()) {
     return fail("its setup is impossible: " + wrong);
   }
-  // Nobody is given memory for sketches that are not there.
+  // Do not allocate memory for sketches that the file does not contain.
   if (CellsOf(setup) > in.left() / sizeof(Cell)) return fail("its sketches are not all there");
   auto epoch = std::make_unique<Epoch>(setup);
   TakeEpoch(in, epoch.get());

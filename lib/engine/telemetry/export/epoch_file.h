@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An epoch with all its counters in a file, so that those of several nodes can be merged as those
-// of several workers are (Epoch::Merge): exactly, for sketches are sums. Little-endian:
+// A file with an epoch and all its counters, so that epochs of several nodes can be merged exactly
+// like those of several workers (Epoch::Merge), because sketches are sums. Little-endian:
 //
 //   header    "SLUICEEP", u32 version 3, u32 0, u64 bytes of the body, u64 XXH3 of the body
 //   setup     u32 keys, of each u8 kind, u8 bits of IPv4, u8 bits of IPv6, u8 0; u32 sketch, u32
@@ -13,15 +13,15 @@
 //             u64 packets, u64 bytes, u64 exact_pkts, i64 other, f64 least, f64 last probability
 //   counters  of each key: its table, its levels, then its oracle
 //   table     u32 0 or 1: it counted all packets; u32 flows, each the 40 bytes of a
-//   packet::FlowKey,
-//             u64 packets, u64 bytes, u32 0 or 1: it counted all of this flow's packets
-//   level     i64 packets and i64 bytes of each cell, row by row; u32 0 or 1: no flow was ever
-//             turned away; u32 flows, each the 40 bytes of a packet::FlowKey, i64 count, i64 bytes,
+//             packet::FlowKey, u64 packets, u64 bytes, u32 0 or 1: it counted all of this flow's
+//             packets
+//   level     i64 packets and i64 bytes of each cell, row by row; u32 0 or 1: no flow was
+//             rejected; u32 flows, each the 40 bytes of a packet::FlowKey, i64 count, i64 bytes,
 //             u32 samples, u32 whole
 //   oracle    u64 packets that it refused, u32 flows, each 40 bytes, u64 packets, u64 bytes
 //
-// Flows rise by their bytes. Equal epochs make equal bytes. The seed is in it: whoever has it can
-// make flows collide.
+// Flows are sorted by their bytes. Equal epochs have equal files. The file contains the seed, with
+// which an attacker can create colliding flows.
 #pragma once
 
 #include <cstdint>
@@ -33,27 +33,28 @@
 
 namespace sluice::engine::telemetry {
 
-/// Since 1970, in ns.
+/// Times in ns since 1970.
 struct EpochTimes {
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
 };
 
-/// A sketch's counter may have as much for the file to be readable: some 17 TB of an epoch. So
-/// kMaxMergedEpochs of them do not overflow.
+/// Maximum absolute value of a sketch's counter in a valid file, about 17 TB per epoch. Sums of
+/// kMaxMergedEpochs do not overflow.
 inline constexpr int64_t kMaxCell = int64_t{1} << 52;
 inline constexpr uint32_t kMaxMergedEpochs = 32;
 
-/// Settled counters.
+/// Encodes an epoch whose counters are settled.
 std::string EncodeEpoch(const Epoch& epoch, const EpochTimes& times);
 
-/// The epoch of a file, whose bytes may be anything: its cycles are ns since 1970, its number is
-/// that of its start in epochs since 1970. Null, with one line in `error`, if it is none. Takes no
-/// more memory than a meter of a setup that Setup::Error allows, and no sketches that the file has
-/// not.
+/// Decodes a file of untrusted bytes. The epoch's cycles are ns since 1970, and its number is its
+/// start in epochs since 1970. Returns null and one line in `error` if the file is invalid.
+/// Allocates no more memory than a meter with a valid setup, and sketches only if the file contains
+/// them.
 std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error);
 
-/// The member in which two setups differ, whose epochs so cannot be merged; empty: in none.
+/// Returns the member by which two setups differ, so that their epochs cannot be merged; empty if
+/// they do not differ.
 std::string_view Difference(const Setup& a, const Setup& b);
 
 }  // namespace sluice::engine::telemetry

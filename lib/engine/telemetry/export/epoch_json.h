@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports as JSON: lines of --export_json, and what the final report says of the last epoch.
+// Reports as JSON: the lines of --export_json, and the last epoch in the final report.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace sluice::engine::telemetry {
 
-/// `clock_unix_ns`: since 1970, at the 0 of the report's clock. `confidence`: of all bounds.
+/// `clock_unix_ns` is the time since 1970 at the 0 of the report's clock, `confidence` that of all
+/// bounds.
 nlohmann::ordered_json EpochJson(const EpochReport& report, uint64_t clock_unix_ns,
                                  double confidence);
 

@@ -12,7 +12,7 @@ namespace {
 
 using enum IpfixElement;
 
-/// The nearest count. NaN, which no estimate should be, is 0.
+/// Rounds to the nearest count. NaN, which estimates should not be, becomes 0.
 uint64_t Count(double value) {
   if (!(value > 0)) return 0;
   return value >= 0x1p64 ? UINT64_MAX : static_cast<uint64_t>(std::round(value));
@@ -30,7 +30,7 @@ void IpfixEncoder::Begin(const EpochReport& report, size_t key, uint32_t export_
   export_time_s_ = export_time_s;
   items_.clear();
   next_item_ = 0;
-  // A clock that was set back sends them, too.
+  // Also true if the clock was set back.
   if (!templates_sent_s_ || export_time_s - *templates_sent_s_ >= options_.template_refresh_s) {
     templates_sent_s_ = export_time_s;
     for (const IpfixSet set :

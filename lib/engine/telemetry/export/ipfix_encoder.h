@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports as IPFIX over UDP (RFC 7011; limits by RFC 5477). Every KeySpec counts the same traffic
-// once more, so that each is an observation domain of its own, with an encoder of its own: no
-// collector adds up what is one. Pure; one thread.
+// Reports as IPFIX over UDP (RFC 7011; limits by RFC 5477). Every KeySpec counts the same traffic.
+// Therefore each is a separate observation domain with a separate encoder, so that collectors do
+// not add them up. Pure; used by one thread.
 //
-// octetDeltaCount has the octets of IP packets. Frames are counted, not their headers: it is the
-// frames' bytes less 14 for each packet, which is true of frames without tags and padding.
-// layer2OctetDeltaCount has the bytes of frames as they were counted.
+// octetDeltaCount is the number of octets of IP packets. Frames are counted without parsing their
+// headers, so it is computed as the frames' bytes minus 14 per packet, which is exact for frames
+// without tags and padding. layer2OctetDeltaCount is the number of bytes of frames.
 #pragma once
 
 #include <cstddef>
@@ -23,32 +23,32 @@ namespace sluice::engine::telemetry {
 
 class IpfixEncoder {
  public:
-  /// Enough room for any one record, so that an export ends.
+  /// Enough room for any single record, so that an export terminates.
   static constexpr size_t kLeastRoomBytes = kIpfixHeaderBytes + kIpfixSetHeaderBytes + 128;
 
   struct Options {
     uint32_t domain = 1;               ///< Observation domain of the key.
     uint32_t template_refresh_s = 10;  ///< Templates are repeated over UDP (RFC 7011, section 8.4).
-    double confidence = 0.95;          ///< Setup::confidence.
-    uint64_t clock_unix_ns = 0;        ///< Since 1970, at the 0 of the reports' clock.
+    double confidence = 0.95;          ///< Equals Setup::confidence.
+    uint64_t clock_unix_ns = 0;        ///< Time since 1970 at the 0 of the reports' clock.
   };
 
   explicit IpfixEncoder(const Options& options) : options_(options) {}
 
-  /// Starts on what `report`, which stays until Next says that all is done, says of its key
-  /// number `key`. What is left of a report before is not exported.
+  /// Begins the export of key number `key` of `report`, which must stay valid until Next returns
+  /// nothing. Discards the rest of an earlier report.
   void Begin(const EpochReport& report, size_t key, uint32_t export_time_s);
 
-  /// The next message, in `room`, of kLeastRoomBytes at least; empty: that was all.
+  /// Returns the next message, written to `room` of at least kLeastRoomBytes; empty at the end.
   std::span<const uint8_t> Next(std::span<uint8_t> room);
 
  private:
-  /// A record that waits to be written.
+  /// A record to be written.
   struct Item {
-    IpfixSet set;  ///< Its own; of a template, that which it describes.
+    IpfixSet set;  ///< The record's set; for a template, the set that it describes.
     bool is_template = false;
-    uint32_t flow = 0;  ///< Of flows and limits: place among the heavy hitters.
-    IpfixElement element = IpfixElement::kPacketDeltaCount;  ///< Of limits: what they are of.
+    uint32_t flow = 0;  ///< Flows and limits: index of the heavy hitter.
+    IpfixElement element = IpfixElement::kPacketDeltaCount;  ///< Limits: the bounded element.
   };
 
   IpfixRecord RecordOf(const Item& item) const;
@@ -59,8 +59,8 @@ class IpfixEncoder {
   const KeyReport* key_ = nullptr;
   uint32_t export_time_s_ = 0;
   std::optional<uint32_t> templates_sent_s_;
-  uint32_t sequence_ = 0;       ///< Data records in messages before.
-  uint64_t first_flow_id_ = 0;  ///< Of this report.
+  uint32_t sequence_ = 0;       ///< Data records in earlier messages.
+  uint64_t first_flow_id_ = 0;  ///< First flowId of this report.
   uint64_t next_flow_id_ = 1;
   std::vector<Item> items_;
   size_t next_item_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One message of IPFIX, written into memory of the caller's: a header, then sets of records (RFC
-// 7011, section 3). All numbers are big-endian.
+// One IPFIX message in memory of the caller: a header, then sets of records (RFC 7011, section 3).
+// All numbers are big-endian.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline constexpr size_t kIpfixHeaderBytes = 16;
 inline constexpr size_t kIpfixSetHeaderBytes = 4;
 inline constexpr size_t kIpfixMaxMessageBytes = 65535;
 
-/// A record under construction. What does not fit is left out, which `whole` tells.
+/// A record under construction. Data that does not fit is omitted; whole() returns false then.
 class IpfixRecord {
  public:
   void U8(uint8_t value) { Put(&value, 1); }
@@ -53,12 +53,12 @@ class IpfixRecord {
 
 class IpfixMessage {
  public:
-  /// A message has at most kIpfixMaxMessageBytes, whatever room there is.
+  /// A message has at most kIpfixMaxMessageBytes, even if `room` is larger.
   explicit IpfixMessage(std::span<uint8_t> room)
       : room_(room.first(std::min(room.size(), kIpfixMaxMessageBytes))) {}
 
-  /// Appends a record to the set `id`, which begins with it if the record before is of another.
-  /// False, and nothing is done, if there is no room.
+  /// Appends a record to the set `id`; begins a new set if the previous record is of another set.
+  /// Returns false without effect if it does not fit.
   bool Add(uint16_t id, std::span<const uint8_t> record) {
     const bool begins = size_ == kIpfixHeaderBytes || id != set_id_;
     const size_t bytes = (begins ? kIpfixSetHeaderBytes : 0) + record.size();
@@ -75,7 +75,7 @@ class IpfixMessage {
     return true;
   }
 
-  /// The message; empty if it has no records.
+  /// Returns the message; empty if it has no records.
   std::span<const uint8_t> Finish(uint32_t export_time_s, uint32_t sequence, uint32_t domain) {
     if (size_ == kIpfixHeaderBytes) return {};
     uint8_t* const header = room_.data();
@@ -90,7 +90,7 @@ class IpfixMessage {
  private:
   std::span<uint8_t> room_;
   size_t size_ = kIpfixHeaderBytes;
-  size_t set_ = 0;  ///< Where the last set begins.
+  size_t set_ = 0;  ///< Offset of the last set.
   uint16_t set_id_ = 0;
 };
 

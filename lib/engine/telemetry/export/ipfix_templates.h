@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the records of an export consist of: information elements of IANA's registry "IP Flow
-// Information Export (IPFIX) Entities", in templates. Everything about one KeySpec.
+// Templates of the exported records, with information elements of IANA's registry "IP Flow
+// Information Export (IPFIX) Entities". Each record is about one KeySpec.
 //
-// Bounds are confidence limits (RFC 5477, section 8.6), which stand in options records scoped to
-// what they are of. The probability of sampling is not announced: counts are estimates of all
-// packets already, and a collector that knew it would multiply them again.
+// Bounds are confidence limits (RFC 5477, section 8.6), in options records whose scope is the
+// bounded value. The sampling probability is not exported: counts are already estimates of all
+// packets, and a collector would scale them again.
 #pragma once
 
 #include <cstdint>
@@ -46,14 +46,15 @@ enum class IpfixElement : uint16_t {
   kLayer2OctetDeltaCount = 352,
 };
 
-/// Sets (RFC 7011, section 3.3.2) and templates of an observation domain.
+/// Set IDs (RFC 7011, section 3.3.2) and template IDs of an observation domain.
 enum class IpfixSet : uint16_t {
   kTemplates = 2,
   kOptionsTemplates = 3,
   kIpv4Flows = 256,
   kIpv6Flows = 257,
-  kLimits = 258,  ///< Of a number of a flow record, which flowId and informationElementId name.
-  kTotals = 259,  ///< Of the observation domain: all traffic of an epoch.
+  kLimits =
+      258,  ///< Limits of a number in a flow record, identified by flowId and informationElementId.
+  kTotals = 259,  ///< All traffic of an epoch in the observation domain.
 };
 
 /// A field of a template.
@@ -62,13 +63,13 @@ struct IpfixField {
   uint16_t bytes;
 };
 
-/// The fields of `set`, one of the data sets, for flows of `spec`.
+/// Returns the fields of the data set `set`, for flows of `spec`.
 std::vector<IpfixField> IpfixFields(IpfixSet set, const KeySpec& spec);
 
-/// How many of them, the first, are a scope; 0: the template is none of options.
+/// Returns how many leading fields are the scope; 0: not an options template.
 uint16_t IpfixScopeFields(IpfixSet set);
 
-/// The template record of `set`, which belongs into kTemplates or kOptionsTemplates.
+/// Returns the template record of `set`, to be added to kTemplates or kOptionsTemplates.
 IpfixRecord IpfixTemplateRecord(IpfixSet set, const KeySpec& spec);
 
 }  // namespace sluice::engine::telemetry
