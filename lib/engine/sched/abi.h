@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a host and a scheduling agent tell each other, after ghOSt (Humphries et al., SOSP'21;
+// Interface between a host and a scheduling agent, after ghOSt (Humphries et al., SOSP'21;
 // google/ghost-userspace, ABI 91), which Wave (ASPLOS'25) carries over PCIe: messages about tasks
-// and CPUs, transactions, outcomes. Each is packed into the 40 bytes of a channel's item. What is
-// decoded was written by a peer: any value may come out, and is checked before it is used.
+// and CPUs, transactions, and outcomes. Each is packed into the 40 bytes of a channel's item.
+// Decoded values come from an untrusted peer and may be arbitrary; they must be checked before use.
 #pragma once
 
 #include <climits>
@@ -13,23 +13,24 @@
 
 namespace sluice::engine::sched {
 
-/// A task's name, never used again. Above 0; the rest is special to transactions.
+/// Identifier of a task; never reused. Tasks have positive values; the others are special targets
+/// of transactions.
 using Gtid = int64_t;
-inline constexpr Gtid kNoTask = 0;      ///< Only takes the CPU from who has it.
-inline constexpr Gtid kAgentTask = -1;  ///< Wakes the agent of that CPU; runs nothing.
-inline constexpr Gtid kIdleTask = -2;   ///< The CPU idles.
+inline constexpr Gtid kNoTask = 0;      ///< Only removes the current task from the CPU.
+inline constexpr Gtid kAgentTask = -1;  ///< Wakes the agent of the CPU without running a task.
+inline constexpr Gtid kIdleTask = -2;   ///< Leaves the CPU idle.
 
 using CpuId = uint16_t;
-inline constexpr CpuId kMaxCpus = 64;  ///< A set of CPUs is one word.
+inline constexpr CpuId kMaxCpus = 64;  ///< Allows a set of CPUs to be one word.
 using CpuMask = uint64_t;
 constexpr CpuMask MaskOf(CpuId cpu) { return CpuMask{1} << (cpu % kMaxCpus); }
 
 using Nanoseconds = uint64_t;
 
-/// Changes when a layout here does; a transaction with another is refused.
+/// Incremented when a layout in this file changes. Transactions with another version are refused.
 inline constexpr uint16_t kAbiVersion = 1;
 
-/// ghOSt's numbers, and one of ours.
+/// Numbers of ghOSt, and one of this project.
 enum class MessageType : uint16_t {
   kNop = 0,
   kTaskDead = 64,
@@ -51,77 +52,79 @@ enum class MessageType : uint16_t {
   kCpuBusy,
   kCpuAgentBlocked,
   kCpuAgentWakeup,
-  /// Everything reported before is void: every live task follows, as it is. So begins a discovery;
-  /// what an agent still hears of the time before its loss must not mix with it.
+  /// Starts a discovery: invalidates all earlier messages; the state of every live task follows.
+  /// Messages from before the agent's loss may still arrive first and must not be combined with it.
   kDiscovery = 192,
 };
 
-/// Message flags.
-inline constexpr uint8_t kRunnable = 1u << 0;  ///< NEW: the task can run at once.
+/// Flags of messages.
+inline constexpr uint8_t kRunnable = 1u << 0;  ///< NEW: the task is runnable.
 inline constexpr uint8_t kWasLatched =
-    1u << 1;  ///< PREEMPT, BLOCKED, YIELD: it never got onto the CPU.
-inline constexpr uint8_t kDeferrable = 1u << 2;     ///< WAKEUP: the task does not mind to wait.
-inline constexpr uint8_t kWasCurrent = 1u << 3;     ///< DEPARTED: it was on the CPU.
-inline constexpr uint8_t kBoostPriority = 1u << 4;  ///< PREEMPT: by the host, not for an agent.
+    1u << 1;  ///< PREEMPT, BLOCKED, YIELD: it did not get onto the CPU.
+inline constexpr uint8_t kDeferrable = 1u << 2;  ///< WAKEUP: the task tolerates delay.
+inline constexpr uint8_t kWasCurrent = 1u << 3;  ///< DEPARTED: it was on the CPU.
+inline constexpr uint8_t kBoostPriority =
+    1u << 4;  ///< PREEMPT: by the host for a reason unrelated to agents.
 
 /// An event at the host.
 struct Message {
   MessageType type = MessageType::kNop;
-  CpuId cpu = 0;        ///< Where it happened; WAKEUP: where the task last ran.
-  uint32_t seqnum = 0;  ///< The task's barrier behind this message (a CPU message: the agent's).
+  CpuId cpu = 0;        ///< CPU of the event; WAKEUP: where the task last ran.
+  uint32_t seqnum = 0;  ///< Barrier of the task after this message (CPU messages: of the agent).
   Gtid gtid = kNoTask;
-  Nanoseconds runtime = 0;  ///< Total time of the task on CPUs.
-  uint32_t cpu_seqnum = 0;  ///< Of `cpu`: grows when what runs there changes.
+  Nanoseconds runtime = 0;  ///< Total CPU time of the task.
+  uint32_t cpu_seqnum = 0;  ///< Incremented when the task on `cpu` changes.
   uint8_t flags = 0;
   uint8_t task_class = 0;  ///< QoS or SLO class; 0 is the most urgent.
-  uint16_t group = 0;      ///< Of tasks that belong together (a VM's vCPUs); 0: none.
-  CpuMask affinity = 0;    ///< NEW, AFFINITY_CHANGED.
+  uint16_t group = 0;      ///< Group of related tasks (a VM's vCPUs); 0: none.
+  CpuMask affinity = 0;    ///< For NEW and AFFINITY_CHANGED.
 
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// Transaction run flags.
-inline constexpr uint16_t kNeedCpuNotIdle = 1u << 0;  ///< Tell when the CPU stops idling.
+/// Run flags of transactions.
+inline constexpr uint16_t kNeedCpuNotIdle = 1u << 0;  ///< Report when the CPU stops idling.
 inline constexpr uint16_t kDoNotPreempt = 1u << 1;    ///< Refuse if a task is on the CPU.
 inline constexpr uint16_t kRunFlags = kNeedCpuNotIdle | kDoNotPreempt;
-/// Transaction commit flags. None: at the first opportunity.
-inline constexpr uint16_t kCommitAtSchedule = 1u << 0;  ///< Prestaged: when the CPU next schedules.
-inline constexpr uint16_t kAllowTaskOnCpu = 1u << 1;  ///< The task may be on this very CPU already.
+/// Commit flags of transactions. Without flags, a transaction is enforced at the first opportunity.
+inline constexpr uint16_t kCommitAtSchedule =
+    1u << 0;  ///< Prestaged: enforce when the CPU next schedules.
+inline constexpr uint16_t kAllowTaskOnCpu = 1u << 1;  ///< The task may already be on this CPU.
 inline constexpr uint16_t kCommitFlags = kCommitAtSchedule | kAllowTaskOnCpu;
 
-/// A decision: this task, on this CPU, if the state still is what the agent saw.
+/// A decision to run a task on a CPU if the state is still the one that the agent knew.
 struct Transaction {
   uint16_t version = kAbiVersion;
   CpuId cpu = 0;
   uint16_t run_flags = 0;
   uint16_t commit_flags = 0;
   Gtid gtid = kNoTask;
-  uint32_t task_barrier = 0;   ///< The seqnum that the agent saw of the task.
-  uint32_t agent_barrier = 0;  ///< Compared only if an agent decides for the CPU it runs on.
-  /// Slots that are decided together, all or none: a bit each, this one's among them. 0: alone.
+  uint32_t task_barrier = 0;   ///< The task's seqnum known to the agent.
+  uint32_t agent_barrier = 0;  ///< Compared only if an agent decides for the CPU on which it runs.
+  /// Slots that are enforced together or not, by bit, including this transaction's slot. 0: single.
   CpuMask sync_group = 0;
 
   friend bool operator==(const Transaction&, const Transaction&) = default;
 };
 
-/// ghOSt's state word of a transaction: what it came to. No other value is a status.
+/// Result of a transaction: ghOSt's state word. Other values are invalid.
 enum class Status : int32_t {
   kComplete = INT_MIN,
-  kAborted,      ///< Recalled in time.
-  kTargetOnCpu,  ///< Runs on another CPU.
-  kTargetStale,  ///< The task changed since the agent looked.
+  kAborted,      ///< Recalled before it was enforced.
+  kTargetOnCpu,  ///< The task runs on another CPU.
+  kTargetStale,  ///< The task changed since the agent's last message about it.
   kTargetNotFound,
   kTargetNotRunnable,
   kAgentStale,
   kCpuOffline,
-  kCpuUnavailable,  ///< A task of a higher class of the host's has the CPU.
+  kCpuUnavailable,  ///< A higher scheduling class of the host has the CPU.
   kInvalidFlags,
   kInvalidTarget,
   kNotPermitted,  ///< The CPU is not in the task's affinity.
   kInvalidCpu,
   kNoAgent,
   kUnsupportedVersion,
-  kPoisoned,  ///< Another one of its sync group was refused.
+  kPoisoned,  ///< Another transaction of its sync group was refused.
 };
 inline constexpr int32_t kStatuses = 16;
 
@@ -133,15 +136,15 @@ enum StatusFlag : uint32_t {
   kStatusLatched = 1u << 3,
 };
 
-/// What became of a transaction, with the state as the host has it: a refusal need not be
-/// followed by a question.
+/// Result of a transaction with the host's current state, so that an agent need not ask after a
+/// refusal.
 struct Outcome {
   Status status = Status::kComplete;
-  uint32_t task_barrier = 0;  ///< Of the task named; 0 if there is none.
-  uint32_t task_flags = 0;    ///< StatusFlag.
+  uint32_t task_barrier = 0;  ///< Barrier of the named task; 0 if it does not exist.
+  uint32_t task_flags = 0;    ///< StatusFlag bits of the named task.
   uint32_t cpu_seqnum = 0;
-  Gtid gtid = kNoTask;     ///< That the transaction named.
-  Gtid current = kNoTask;  ///< Who is on the CPU now.
+  Gtid gtid = kNoTask;     ///< Task named by the transaction.
+  Gtid current = kNoTask;  ///< Current task of the CPU.
   Nanoseconds time = 0;    ///< The host's clock.
 
   friend bool operator==(const Outcome&, const Outcome&) = default;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A scheduling agent: runs on a core of the NIC, hears what happened at the host, lets its policy
-// choose, and commits the choices. It knows the host only by messages and outcomes, and both are
-// late: what it commits names the state that it was made for, and a refusal leads to another
-// choice from fresh state. One step function, so that it runs on an lcore, a thread, a fibre in
-// virtual time alike.
+// A scheduling agent: runs on a core of the NIC, receives the host's messages, lets its policy
+// choose tasks, and commits the decisions. It knows the host only by messages and outcomes, both of
+// which arrive late. Therefore each transaction names the state that it is based on, and a refusal
+// leads to a new decision from updated state. It is a step function, so that it can run on an
+// lcore, in a thread or in a fibre with virtual time.
 //
-// A task is in exactly one place: queued (with the policy), committed to a CPU and unresolved,
-// on a CPU, or blocked (agent_view.h). After ghOSt's FIFO and Shinjuku agents. Prestaging is Wave's
-// (docs/wave.md, "Prestaging"): one decision per CPU in advance, refilled when it was used,
-// recalled when the policy prefers another.
+// A task is in exactly one place: queued (owned by the policy), committed to a CPU and unresolved,
+// on a CPU, or blocked (agent_view.h). After ghOSt's FIFO and Shinjuku agents. Prestaging is from
+// Wave (docs/wave.md, "Prestaging"): one decision per CPU in advance, replaced when used, and
+// recalled when the policy prefers another task.
 #pragma once
 
 #include <array>
@@ -25,36 +25,38 @@
 namespace sluice::engine::sched {
 
 struct AgentOptions {
-  CpuId cpus = 1;              ///< The agent decides for CPUs 0 … cpus - 1.
-  uint32_t max_tasks = 65536;  ///< Known at a time; more are not scheduled, and counted.
-  bool prestage = false;       ///< Decide for CPUs that still run something.
-  /// A CPU that idled for as long beside what was prestaged for it is woken: that came just after
-  /// the CPU had looked.
+  CpuId cpus = 1;  ///< The agent decides for CPUs 0 … cpus - 1.
+  uint32_t max_tasks =
+      65536;              ///< Maximum number of known tasks; others are counted but not scheduled.
+  bool prestage = false;  ///< Decides in advance for CPUs that run a task.
+  /// A CPU that idles this long although a decision is prestaged for it is woken, because the
+  /// decision arrived just after the CPU had looked.
   Nanoseconds nudge = 20'000;
-  Nanoseconds retry = 1'000'000;  ///< A CPU that refuses whoever it is, is left alone for as long.
+  Nanoseconds retry = 1'000'000;  ///< Time without decisions for a CPU that refused for a reason
+                                  ///< independent of the task.
 };
 
 struct AgentCounters {
   uint64_t messages = 0;
   uint64_t decisions = 0;  ///< Transactions committed.
   uint64_t enforced = 0;
-  std::array<uint64_t, kStatuses> refused{};  ///< By Status - kComplete.
-  uint64_t preemptions = 0;                   ///< Decisions that take a CPU from somebody.
+  std::array<uint64_t, kStatuses> refused{};  ///< Indexed by Status - kComplete.
+  uint64_t preemptions = 0;                   ///< Decisions that preempt a task.
   uint64_t prestaged = 0;
   uint64_t recalled_in_time = 0;
   uint64_t recalled_too_late = 0;
-  uint64_t losses = 0;  ///< Times that everything had to be learnt again.
-  /// Messages about tasks that it does not know or has no room for, about CPUs that are not its
-  /// own, and of no type; outcomes of no status.
+  uint64_t losses = 0;  ///< Number of restarts from a discovery.
+  /// Invalid input: messages about tasks that are unknown or exceed max_tasks, messages about CPUs
+  /// of other agents or of invalid type, and outcomes of invalid status.
   uint64_t unknown_tasks = 0;
 };
 
-/// `channel` outlives it. One thread.
+/// `channel` outlives the agent. Used by one thread.
 template <typename P, offload::NicChannel C>
 requires Policy<P>
 class Agent {
  public:
-  /// Knows nothing, and asks the host for every task.
+  /// Starts without state and requests all tasks from the host.
   Agent(P policy, C& channel, const AgentOptions& options)
       : options_(options),
         channel_(&channel),
@@ -62,8 +64,8 @@ class Agent {
     channel_->RequestRestart();
   }
 
-  /// Hears, decides, commits. Returns messages, outcomes and decisions together: 0 is an idle
-  /// step. Bounded work: at most `budget` messages.
+  /// Handles messages and outcomes and commits decisions. Returns their total number; 0 if idle.
+  /// Handles at most `budget` messages.
   uint32_t Step(Nanoseconds now, uint32_t budget = 64) {
     if (channel_->TakeLoss()) StartAnew(now);
     uint32_t done = 0;
@@ -79,25 +81,26 @@ class Agent {
   }
 
   const AgentCounters& counters() const { return counters_; }
-  /// As far as it knows.
+  /// Returns the task on `cpu` as far as the agent knows.
   const Running& running(CpuId cpu) const { return view_.cpu(cpu).running; }
   uint32_t tasks() const { return view_.tasks(); }
   const P& policy() const { return view_.policy(); }
 
-  /// What of the agent's account does not hold, or null (a check for tests; looks at everything).
+  /// Returns the first violated invariant, or null. For tests; checks all state.
   const char* Violation() { return view_.Violation(); }
 
  private:
-  /// The last one for a CPU.
+  /// The last decision for a CPU.
   struct Decision {
     Gtid gtid = kNoTask;
     uint32_t barrier = 0;
-    uint64_t losses = 0;  ///< That there had been.
+    uint64_t losses = 0;  ///< Number of losses when it was made.
   };
 
   CpuId cpus() const { return static_cast<CpuId>(view_.cpus().size()); }
 
-  /// After a loss, or when the host had given the agent up. Decisions under way still end.
+  /// Called after a loss, or after the host gave the agent up. Pending decisions still get
+  /// outcomes.
   void StartAnew(Nanoseconds now) {
     ++counters_.losses;
     view_.Clear(now);
@@ -105,13 +108,13 @@ class Agent {
     channel_->RequestRestart();
   }
 
-  // Outcomes.
+  // Handling of outcomes.
 
   uint32_t Resolve(Nanoseconds now) {
     uint32_t resolved = 0;
     for (CpuMask left = unresolved_; left != 0; left &= left - 1) {
       const CpuId cpu = First(left);
-      // Asked before, so that an outcome that comes in between is not missed.
+      // Checked first, so that an outcome that arrives in between is not missed.
       const bool given_up = (in_doubt_ & MaskOf(cpu)) != 0 && channel_->CanCommit(cpu);
       offload::Item item;
       offload::Decided how = offload::Decided::kNone;
@@ -119,7 +122,7 @@ class Agent {
         Resolve(cpu, DecodeOutcome(item), how == offload::Decided::kEnforced, now);
         ++resolved;
       } else if (given_up) {
-        // The host lost its memory, and this decision with it.
+        // The host lost its memory, including this decision.
         Close(cpu);
       }
     }
@@ -147,7 +150,7 @@ class Agent {
     }
     switch (outcome.status) {
       case Status::kNoAgent:
-        // Once for all decisions that met with this.
+        // Restarts once for all decisions with this outcome.
         if (decision.losses == counters_.losses) StartAnew(now);
         return;
       case Status::kTargetNotFound:
@@ -181,7 +184,7 @@ class Agent {
     in_doubt_ &= others;
   }
 
-  // Decisions: idle CPUs first, then those that should run another, then beforehand.
+  // Decisions: first for idle CPUs, then preemptions, then prestaged ones.
 
   uint32_t FillIdle(Nanoseconds now) {
     uint32_t decided = 0;
@@ -228,20 +231,20 @@ class Agent {
     return decided;
   }
 
-  /// Whether a decision for `cpu` makes sense now.
+  /// Returns whether a decision for `cpu` is possible now.
   bool Open(CpuId cpu, Nanoseconds now) {
     const CpuView& view = view_.cpu(cpu);
     return (unresolved_ & MaskOf(cpu)) == 0 && !view.busy && view.rests_until <= now &&
            channel_->CanCommit(cpu);
   }
 
-  /// Somebody runs there, and nobody else is to before that one leaves by itself.
+  /// Returns whether the CPU runs a task for which no replacement is decided.
   bool Settled(CpuId cpu) const {
     const CpuView& view = view_.cpu(cpu);
     return view.running.task != nullptr && view.latched == nullptr && !view.leaving;
   }
 
-  /// `task` null: who runs there is to leave.
+  /// Commits `task`; null removes the current task of the CPU.
   void Commit(CpuId cpu, const KnownTask* task, bool prestage) {
     Transaction transaction{.cpu = cpu, .commit_flags = prestage ? kCommitAtSchedule : uint16_t{0}};
     if (task != nullptr) {
@@ -256,21 +259,21 @@ class Agent {
     ++counters_.decisions;
   }
 
-  // What was decided beforehand.
+  // Prestaged decisions.
 
-  /// Null: nobody, or not any more.
+  /// Returns the prestaged task; null if none is committed any more.
   const KnownTask* Staged(CpuId cpu) {
     const KnownTask* const task = view_.Find(decisions_[cpu].gtid);
     const bool there = task != nullptr && task->where == Whereabouts::kCommitted && task->at == cpu;
     return there ? task : nullptr;
   }
 
-  /// Whether it may wait until the CPU schedules.
+  /// Returns whether the prestaged decision may wait until the CPU schedules.
   bool Stands(CpuId cpu, Nanoseconds now) {
     const CpuView& view = view_.cpu(cpu);
     if (view.busy) return false;
     if (view.running.task == nullptr) return now - view.running.since < options_.nudge;
-    if (!Settled(cpu)) return true;  // That is about to be.
+    if (!Settled(cpu)) return true;  // Another switch of the CPU is imminent.
     const KnownTask* const staged = Staged(cpu);
     if (staged == nullptr || view_.policy().Supersedes(*staged, cpu, now)) return false;
     if constexpr (PreemptsForOne<P>) {
@@ -279,7 +282,8 @@ class Agent {
     return true;
   }
 
-  /// Calls back what waits behind a running task and could run on a CPU of `idle`, one for each.
+  /// Recalls prestaged decisions for busy CPUs whose tasks could run on a CPU of `idle`, at most
+  /// one per idle CPU.
   void FetchFor(CpuMask idle) {
     const CpuMask waiting = prestaged_ & ~recalled_;
     int wanted = std::popcount(idle) - std::popcount(recalled_);
@@ -308,10 +312,11 @@ class Agent {
   C* channel_;
   AgentView<P> view_;
   std::array<Decision, kMaxCpus> decisions_{};
-  CpuMask unresolved_ = 0;  ///< CPUs whose decision has no outcome yet; the others are among them.
+  CpuMask unresolved_ =
+      0;  ///< CPUs whose decision has no outcome yet; superset of the masks below.
   CpuMask prestaged_ = 0;
   CpuMask recalled_ = 0;
-  CpuMask in_doubt_ = 0;  ///< The host may have lost its memory of the decision.
+  CpuMask in_doubt_ = 0;  ///< The host may have lost the decision.
 };
 
 }  // namespace sluice::engine::sched

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an agent knows of the host: every task in exactly one place, every CPU with whom it has.
-// Messages move tasks; so does what became of decisions. Both are late, and outcomes keep no order
-// with messages: a message that is older than what is known of its task changes attributes alone.
+// An agent's view of the host: every task in exactly one place, and every CPU with its tasks.
+// Messages and outcomes of decisions move tasks. Both arrive late, and outcomes are not ordered
+// with messages: a message that is older than the known state of its task only changes attributes.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 
 namespace sluice::engine::sched {
 
-/// A CPU of the host, as an agent knows it.
+/// A CPU of the host, as the agent knows it.
 struct CpuView {
   Running running;
-  KnownTask* latched = nullptr;  ///< Gets on it as soon as who runs is off.
-  bool leaving = false;          ///< Who runs was told to go, and nobody is latched.
-  bool busy = false;             ///< A scheduler of the host's has it.
-  Nanoseconds rests_until = 0;   ///< It refused whoever it was.
+  KnownTask* latched = nullptr;  ///< Runs next, once the current task is off.
+  bool leaving = false;          ///< The current task must leave, and no task is latched.
+  bool busy = false;             ///< Another scheduler of the host has it.
+  Nanoseconds rests_until = 0;   ///< No decisions until then, because the CPU refused all tasks.
 };
 
-/// Owns the policy, which hears of every task that is queued, and of CPUs if it wants.
+/// Owns the policy. Informs it of every task that is queued, and of CPUs if it has WatchesCpus.
 template <Policy P>
 class AgentView {
  public:
@@ -42,8 +42,8 @@ class AgentView {
   uint32_t tasks() const { return tasks_.size(); }
   KnownTask* Find(Gtid gtid) { return tasks_.Find(gtid); }
 
-  /// False: the message is about a task that is not known or finds no room, a CPU that is not
-  /// there, or of no type; it changed nothing.
+  /// Handles a message. Returns false without effect if its task is unknown or exceeds the limit,
+  /// its CPU does not exist, or its type is invalid.
   bool Hear(const Message& m, Nanoseconds now) {
     if (m.type == MessageType::kNop) return true;
     if (m.type == MessageType::kDiscovery) return Clear(now), true;
@@ -57,15 +57,16 @@ class AgentView {
     return true;
   }
 
-  /// Who should run next on `cpu`: now decided for it. Null: nobody.
+  /// Gets the policy's next task for `cpu` and marks it as committed. Returns null if there is
+  /// none.
   KnownTask* Decide(CpuId cpu, Nanoseconds now) {
     auto* const task = static_cast<KnownTask*>(policy_.Next(cpu, now));
     if (task != nullptr) Enter(*task, Whereabouts::kCommitted, cpu, now);
     return task;
   }
 
-  /// The decision for `gtid` (kNoTask: that who runs leaves), made when its barrier was `barrier`,
-  /// holds on `cpu`.
+  /// The decision for `gtid` (kNoTask: the current task leaves), made at the task's barrier
+  /// `barrier`, was enforced on `cpu`.
   void Enforced(CpuId cpu, Gtid gtid, uint32_t barrier, Nanoseconds now) {
     CpuView& view = cpus_[cpu];
     if (gtid == kNoTask) {
@@ -74,23 +75,25 @@ class AgentView {
     }
     KnownTask* const task = tasks_.Find(gtid);
     if (task == nullptr || !(CommittedTo(*task, cpu) || task->seqnum == barrier)) return;
-    if (task->where == Whereabouts::kOnCpu) return;  // ON_CPU was faster.
+    if (task->where == Whereabouts::kOnCpu) return;  // ON_CPU arrived earlier.
     if (!CommittedTo(*task, cpu)) TakeOut(*task, now);
     Latch(*task, cpu, now);
   }
 
-  /// It was refused: `barrier` and `flags` (StatusFlag) are what the host knows of the task.
-  /// `blameless`: for reasons that are not the task's.
+  /// The decision was refused. `barrier` and `flags` (StatusFlag) are the host's state of the task.
+  /// `blameless` means that the reason is not the task.
   void Refused(CpuId cpu, Gtid gtid, uint32_t decided_at, uint32_t barrier, uint32_t flags,
                bool blameless, Nanoseconds now) {
     KnownTask* const task = tasks_.Find(gtid);
     if (task == nullptr || !CommittedTo(*task, cpu)) return;
     constexpr uint32_t kWaits = kStatusInUse | kStatusRunnable;
     const bool waits = (flags & (kWaits | kStatusOnCpu | kStatusLatched)) == kWaits;
-    // Something was heard since: another seqnum, or where it may run, whose seqnum an outcome told.
+    // The state changed since the decision: the seqnum, or the affinity, whose seqnum an outcome
+    // reported.
     const bool told = task->seqnum != decided_at || (task->affinity & MaskOf(cpu)) == 0;
     if (Newer(barrier, task->seqnum)) {
-      // Messages are under way. That the task waits for a CPU is all that another try needs.
+      // Messages are still to come, but the task waits for a CPU, which is sufficient for another
+      // try.
       if (!waits) return TakeOut(*task, now);
       task->seqnum = barrier;
     } else if (!blameless && !told) {
@@ -103,19 +106,19 @@ class AgentView {
 
   void Rest(CpuId cpu, Nanoseconds until) { cpus_[cpu].rests_until = until; }
 
-  /// The host does not know it.
+  /// The host does not know the task.
   void NotFound(Gtid gtid, Nanoseconds now) {
     KnownTask* const task = tasks_.Find(gtid);
     if (task != nullptr) Forget(*task, now);
   }
 
-  /// Nothing is known from now on.
+  /// Removes all tasks.
   void Clear(Nanoseconds now) {
     tasks_.ForEach([&](KnownTask& task) { Forget(task, now); });
     for (CpuView& view : cpus_) view.leaving = view.busy = false;
   }
 
-  /// The first of these that does not hold, or null (a check for tests; looks at everything).
+  /// Returns the first violated invariant, or null. For tests; checks all state.
   const char* Violation() {
     const char* violation = nullptr;
     uint32_t on_cpus = 0;
@@ -158,7 +161,7 @@ class AgentView {
     return true;
   }
 
-  /// Also of a task that is known: this is its state as it is.
+  /// A known task is reset to the state in the message.
   bool HearOfNew(const Message& m, KnownTask* task, Nanoseconds now) {
     if (task == nullptr) {
       task = tasks_.Insert(m.gtid);
@@ -201,7 +204,7 @@ class AgentView {
         return TakeOut(task, now);
       case MessageType::kTaskWakeup:
       case MessageType::kTaskYield:
-        // What an outcome told before needs no second telling.
+        // An outcome has already reported this.
         if (repeated && !IsNowhere(task)) return;
         task.runnable_since = now;
         if (m.type == MessageType::kTaskWakeup) task.deferrable = (m.flags & kDeferrable) != 0;
@@ -214,7 +217,7 @@ class AgentView {
         return Queue(task, blameless ? Place::kFront : Place::kPreempted, now);
       }
       case MessageType::kTaskOnCpu:
-        if (m.cpu >= cpus_.size()) return TakeOut(task, now);  // Not this agent's to watch.
+        if (m.cpu >= cpus_.size()) return TakeOut(task, now);  // The CPU belongs to another agent.
         if ((m.flags & kWasLatched) == 0) return GetOn(task, m.cpu, now);
         TakeOut(task, now);
         return Latch(task, m.cpu, now);
@@ -223,7 +226,7 @@ class AgentView {
     }
   }
 
-  /// Queues may be chosen by class and by where a task may run.
+  /// Requeues the task, because a policy may choose queues by class and affinity.
   void HearOfNature(const Message& m, KnownTask& task, Nanoseconds now) {
     const bool queue = task.where == Whereabouts::kQueued || task.where == Whereabouts::kRefused;
     if (queue) TakeOut(task, now);
@@ -241,7 +244,7 @@ class AgentView {
     tasks_.Erase(task);
   }
 
-  /// To kWaiting. Who is latched to the CPU that this leaves gets on it.
+  /// Moves the task to kWaiting. If it was on a CPU, the task latched there gets on the CPU.
   void TakeOut(KnownTask& task, Nanoseconds now) {
     const Whereabouts where = std::exchange(task.where, Whereabouts::kWaiting);
     if (where < Whereabouts::kQueued) return;
@@ -262,14 +265,15 @@ class AgentView {
     policy_.Enqueue(task, place, now);
   }
 
-  /// From nowhere, or as the policy's Next gave it.
+  /// Places a task that is nowhere, or was just returned by the policy's Next.
   void Enter(KnownTask& task, Whereabouts where, CpuId cpu, Nanoseconds now) {
     task.where = where;
     task.at = cpu;
     if constexpr (WatchesCpus<P>) policy_.Entered(task, cpu, now);
   }
 
-  /// The next on `cpu`; at once, if nobody is there. Who was the next has lost that.
+  /// Makes the task the next one on `cpu`, or the current one if the CPU is idle. A task that was
+  /// latched before is queued again.
   void Latch(KnownTask& task, CpuId cpu, Nanoseconds now) {
     if (!CommittedTo(task, cpu)) Enter(task, Whereabouts::kLatched, cpu, now);
     CpuView& view = cpus_[cpu];
@@ -279,15 +283,15 @@ class AgentView {
     view.latched = &task;
   }
 
-  /// Nobody is on the CPU that `task` is at.
+  /// Requires that the task's CPU has no current task.
   void Run(KnownTask& task, Nanoseconds now) {
     task.where = Whereabouts::kOnCpu;
     task.cpu = task.at;
     cpus_[task.at].running = {.cpu = task.at, .task = &task, .since = now};
   }
 
-  /// It is on `cpu`, whatever was thought. Who was believed there may run, too: a decision for it
-  /// tells.
+  /// The task is on `cpu`, independently of the view. The task that was assumed there may still
+  /// run; the outcome of the next decision for it will report that.
   void GetOn(KnownTask& task, CpuId cpu, Nanoseconds now) {
     CpuView& view = cpus_[cpu];
     if (view.running.task == &task) return;

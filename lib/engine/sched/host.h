@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a CPU of the host does when it schedules, over either channel and on either clock: tells
-// the agent, does its own part of the switch, looks for the decision, checks it, enforces it. The
-// order of the steps is Wave's (prefetch, message, own bookkeeping, poll). Also the host's care
-// for its agent: watchdog, discovery after a restart, its own policy meanwhile.
+// The steps of a host's CPU when it schedules, for any channel and clock: sends messages to the
+// agent, does its part of the switch, looks for the decision, checks it and enforces it. The order
+// of the steps is Wave's (prefetch, message, bookkeeping, poll). Also supervises the agent:
+// watchdog, discovery after a restart, and local scheduling meanwhile.
 #pragma once
 
 #include <algorithm>
@@ -21,69 +21,73 @@
 
 namespace sluice::engine::sched {
 
-/// Why a CPU schedules.
+/// Reason for which a CPU schedules.
 enum class Reason : uint8_t {
-  kIdle,   ///< Nobody is on it; there may be news.
+  kIdle,   ///< The CPU is idle; there may be new decisions.
   kBlock,  ///< The task on it waits for something.
   kYield,
   kExit,
-  kPreempt,  ///< The agent, or the time, wants the CPU back.
+  kPreempt,  ///< The agent or the time slice preempts the task.
 };
 
 struct HostOptions {
-  /// Wave's 20 ms: for longer no decision held, though somebody waits and a CPU idles. 0: never.
+  /// The agent is given up if no decision was enforced for this long although a task waits and a
+  /// CPU idles; 20 ms as in Wave. 0: never.
   Nanoseconds watchdog = 20'000'000;
 };
 
 struct HostCounters {
-  std::array<uint64_t, kStatuses> statuses{};  ///< Of transactions, by Status - kComplete.
-  uint64_t prestage_hits = 0;                  ///< schedule() found a decision, and it held.
-  uint64_t prestage_stale = 0;                 ///< It found one that did not.
-  uint64_t prestage_empty = 0;                 ///< It found none.
+  std::array<uint64_t, kStatuses>
+      statuses{};               ///< Results of transactions, indexed by Status - kComplete.
+  uint64_t prestage_hits = 0;   ///< schedule() found a decision that was enforced.
+  uint64_t prestage_stale = 0;  ///< schedule() found a decision that was refused.
+  uint64_t prestage_empty = 0;  ///< schedule() found no decision.
   uint64_t watchdog_expired = 0;
   uint64_t discoveries = 0;
-  uint64_t local_choices = 0;  ///< Switches to a task that no agent chose.
+  uint64_t local_choices = 0;  ///< Switches to a task without an agent.
 };
 
-/// `kernel` and `channel` outlive it. One thread at a time; but while the channel looks into its
-/// window, others may call (fibres in virtual time), each for a CPU of its own. Slot i of the
-/// channel is CPU i.
+/// `kernel` and `channel` outlive the host. Used by one thread at a time. However, while the
+/// channel accesses its window, other fibres (in virtual time) may call methods for other CPUs.
+/// Slot i of the channel belongs to CPU i.
 ///
-/// A sync group is ruled on when all its slots hold a decision of it. It is enforced as a whole in
-/// that instant; each CPU says so in its own slot when it next looks there. kCommitAtSchedule
-/// waits for EndSwitch. While somebody is latched, EndSwitch leaves the slot alone.
+/// A sync group is checked when all its slots contain a decision of it, and then enforced as a
+/// whole at once; each CPU reports the result in its slot when it next looks there.
+/// kCommitAtSchedule waits for EndSwitch. While a task is latched, EndSwitch does not read the
+/// slot.
 template <offload::HostChannel C>
 class SchedHost {
  public:
   SchedHost(Kernel& kernel, C& channel, const HostOptions& options);
 
-  /// After anything was done to the kernel other than through here: tells the agent.
+  /// Sends pending messages to the agent. Must be called after direct calls of the kernel.
   void Forward();
 
-  /// schedule(), first half: takes the current task off `cpu` for `reason`, tells the agent, and
-  /// starts to fetch its decision. What the host then does for the switch (accounts, state of the
-  /// task) hides the way.
+  /// First half of schedule(): removes the current task from `cpu` for `reason`, sends messages and
+  /// starts to fetch the decision. The host's further work for the switch (accounting, task state)
+  /// hides the latency.
   void BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now);
-  /// Second half: enforces what waits, and returns who runs now; kNoTask: the CPU idles and is to
-  /// look again (Look) when it was woken, or from time to time.
+  /// Second half of schedule(): enforces the pending decision and returns the task to run. kNoTask:
+  /// the CPU idles and must call Look when woken, or periodically.
   Gtid EndSwitch(CpuId cpu, Nanoseconds now);
-  /// An idle CPU, or a running one at a safe point or after an interrupt: enforces what need not
-  /// wait for schedule(). True: the CPU is to schedule now (BeginSwitch; kIdle or kPreempt).
-  /// Also for a CPU that is offline or busy elsewhere, by any thread in its stead, as long as
-  /// decisions for it may be under way: what nobody looks at is never refused, and its task waits.
+  /// Called by an idle CPU, or by a running one at a safe point or after an interrupt: enforces
+  /// decisions that need not wait for schedule(). Returns true if the CPU must schedule now
+  /// (BeginSwitch; kIdle or kPreempt). For a CPU that is offline or busy elsewhere, any thread must
+  /// call it as long as decisions for it may be pending: otherwise they are never refused, and
+  /// their tasks wait.
   bool Look(CpuId cpu, Nanoseconds now);
 
-  /// Every millisecond or so (a tick): the watchdog, an agent that is new or lost events. Watchdog:
-  /// the agent is taken for dead, SetAgent(false), until one says that it is there. Time in which
-  /// the host itself did not tick does not count: without a CPU it sees no decision. Look() looks
-  /// for an agent, too, while there is none.
+  /// Called about every millisecond (a tick): handles the watchdog and agents that are new or lost
+  /// events. When the watchdog expires, the agent is considered dead (SetAgent(false)) until one
+  /// requests a restart. Time in which the host did not tick is not counted, because a host without
+  /// a CPU sees no decisions. While the host has no agent, Look() checks for one, too.
   void Tick(Nanoseconds now);
 
   const HostCounters& counters() const { return counters_; }
 
  private:
   static constexpr CpuId kNobody = Outbox::kNobody;
-  /// A host that has a CPU ticks more often.
+  /// A larger interval between ticks means that the host had no CPU.
   static constexpr Nanoseconds kLateTick = 2'000'000;
 
   offload::Decided Decide(CpuId cpu, SlotJudge& judge);
@@ -103,11 +107,12 @@ class SchedHost {
   HostCounters counters_;
   Outbox outbox_;
   SyncGroups groups_;
-  bool looking_ = false;  ///< Somebody is in LookForAgent().
+  bool looking_ = false;  ///< A fibre is in LookForAgent().
   Nanoseconds last_time_ = 0;
-  /// The agent's last sign (a decision held, or it made room), later by time that does not count.
+  /// Time of the agent's last sign of life (an enforced decision, or room in the channel), shifted
+  /// by time that does not count.
   Nanoseconds alive_ = 0;
-  Nanoseconds ticked_ = 0;  ///< The last tick.
+  Nanoseconds ticked_ = 0;  ///< Time of the last tick.
 };
 
 template <offload::HostChannel C>
@@ -123,7 +128,7 @@ SchedHost<C>::SchedHost(Kernel& kernel, C& channel, const HostOptions& options)
 template <offload::HostChannel C>
 bool SchedHost<C>::SendOne(const Outbox::Outgoing& outgoing) {
   const offload::Item item = Encode(outgoing.message);
-  // A question that cannot be asked now is an event like others.
+  // If the agent cannot be asked now, the message is sent as an event.
   if (outgoing.asker != kNobody && channel_->Ask(outgoing.asker, item)) return true;
   return channel_->Send(item);
 }
@@ -155,7 +160,8 @@ void SchedHost<C>::Forward() {
 
 // --- Decisions ------------------------------------------------------------------------------
 
-/// Looks for the rest of the group of which `own` waits for `cpu`. True: `cpu` has a verdict.
+/// Reads the other members of the group whose member `own` waits for `cpu`. Returns true if `cpu`
+/// has a verdict.
 template <offload::HostChannel C>
 bool SchedHost<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now) {
   std::array<Transaction, kMaxCpus> members;
@@ -167,11 +173,11 @@ bool SchedHost<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now)
     if (other != cpu) {
       offload::Item item;
       const bool there = channel_->Look(other, item);
-      // While it looked, another CPU may have ruled.
+      // Another CPU may have decided during Look.
       if (groups_.VerdictOn(cpu, own)) return true;
-      if (!there) return false;  // Under way.
+      if (!there) return false;  // Not arrived yet.
       member = DecodeTransaction(item);
-      // Another decision is in its place, or one that was ruled on with an earlier group.
+      // The slot contains another decision, or one that was decided with an earlier group.
       if (member.sync_group != own.sync_group || member.cpu != other ||
           groups_.VerdictOn(other, member)) {
         broken = true;
@@ -180,7 +186,7 @@ bool SchedHost<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now)
     }
     members[count++] = member;
   }
-  if (!kernel_->agent()) return false;  // It went while this looked.
+  if (!kernel_->agent()) return false;  // The agent was lost during Look.
   groups_.Rule(std::span(members).first(count), broken, std::max(now, last_time_));
   return true;
 }
@@ -203,8 +209,9 @@ offload::Decided SchedHost<C>::Decide(CpuId cpu, SlotJudge& judge) {
 template <offload::HostChannel C>
 void SchedHost<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
-  // Who is next is known: EndSwitch will not look, so nothing is fetched that would be believed
-  // later, and nothing is asked that the next decision, of which nobody is told then, would answer.
+  // If the next task is already chosen, EndSwitch will not read the slot. Then nothing is
+  // prefetched, because the data would be stale when used later, and no decision is requested,
+  // because the agent would not learn of the switch to which it responds.
   const bool chosen = kernel_->cpu(cpu).latched != kNoTask && !groups_.HasVerdict(cpu);
   if (!chosen) channel_->Prefetch(cpu);
   outbox_.Collect(*kernel_, kNobody);
@@ -266,7 +273,7 @@ bool SchedHost<C>::Look(CpuId cpu, Nanoseconds now) {
 
 // --- The agent ------------------------------------------------------------------------------
 
-/// One that is there and knows nothing.
+/// Checks whether an agent requests a restart, and starts a discovery.
 template <offload::HostChannel C>
 void SchedHost<C>::LookForAgent(Nanoseconds now) {
   if (looking_) return;
@@ -282,7 +289,7 @@ void SchedHost<C>::LookForAgent(Nanoseconds now) {
   alive_ = now;
 }
 
-/// The agent is taken for dead.
+/// Gives up the agent, which is considered dead.
 template <offload::HostChannel C>
 void SchedHost<C>::GiveUp(Nanoseconds now) {
   ++counters_.watchdog_expired;
@@ -291,7 +298,7 @@ void SchedHost<C>::GiveUp(Nanoseconds now) {
   channel_->Lose();
 }
 
-/// What was not told yet is void: no agent, or a discovery, comes next.
+/// Drops unsent messages: the agent is gone, or a discovery follows.
 template <offload::HostChannel C>
 void SchedHost<C>::Forget() {
   kernel_->ClearMessages();
@@ -303,7 +310,7 @@ template <offload::HostChannel C>
 void SchedHost<C>::Tick(Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
   LookForAgent(now);
-  now = std::max(now, last_time_);  // While it looked, others went on.
+  now = std::max(now, last_time_);  // Other fibres may have advanced the time meanwhile.
   const Nanoseconds gap = now - ticked_;
   ticked_ = now;
   if (gap > std::max(kLateTick, options_.watchdog / 4)) alive_ = std::min(now, alive_ + gap);

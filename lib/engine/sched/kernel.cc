@@ -15,7 +15,7 @@ const Task* Kernel::Find(Gtid gtid) const {
   return place == nullptr ? nullptr : &place->task;
 }
 
-// --- What agents are told ------------------------------------------------------------------------
+// --- Messages to agents --------------------------------------------------------------------------
 
 void Kernel::TellAsItIs(MessageType type, const Task& task, CpuId cpu, uint8_t flags) {
   ++agent_barrier_;
@@ -74,7 +74,7 @@ void Kernel::LeaveEverything(Place& place, Nanoseconds now) {
   task.latched = false;
   Cpu& cpu = cpus_[task.cpu];
   cpu.latched = kNoTask;
-  // It was what the current one had to leave for.
+  // The current task had to leave only for the latched one.
   if (cpu.current != kNoTask) cpu.must_switch = false;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's mechanism, and the only truth about tasks and CPUs: it makes, wakes, blocks, ends and
-// switches tasks, tells agents what happened, and enforces an agent's decision only if that still
-// fits. It runs nothing itself: whoever owns the CPUs (coroutines on lcores, virtual time) calls
-// it when something happens and runs whom Switch() names. After ghOSt's kernel (SOSP'21).
+// The host's mechanism and the authoritative state of tasks and CPUs. It creates, wakes, blocks,
+// ends and switches tasks, reports events to agents, and enforces an agent's decision only if it is
+// still valid. It does not run tasks: the owner of the CPUs (coroutines on lcores, virtual time)
+// reports events and runs the task that Switch() returns. After ghOSt's kernel (SOSP'21).
 //
-// Barriers. A task's barrier grows with every message about it, a CPU's with every change of what
-// runs there, the agent's with every message. A transaction carries the task barrier that its
-// agent had seen: any other value says that the agent did not know everything.
+// Barriers: a task's barrier is incremented with every message about it, a CPU's when its current
+// task changes, the agent's with every message. A transaction contains the task barrier that its
+// agent knew; a different value means that the agent missed an event.
 //
-// Pure: no clock (`now` never goes back), no lock; memory is taken when it is made. One thread at
-// a time.
+// Pure: no clock (`now` never goes back), no lock; allocates only in the constructor. Used by one
+// thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,9 @@
 namespace sluice::engine::sched {
 
 struct KernelLimits {
-  CpuId cpus = 1;              ///< 1 … kMaxCpus.
-  uint32_t max_tasks = 65536;  ///< Alive at a time, and dead ones not yet replaced.
+  CpuId cpus = 1;  ///< 1 … kMaxCpus.
+  uint32_t max_tasks =
+      65536;  ///< Maximum number of live tasks, plus dead ones whose place is not reused yet.
 };
 
 struct TaskParameters {
@@ -35,20 +36,20 @@ struct TaskParameters {
   bool runnable = true;
 };
 
-/// A CPU as the host knows it.
+/// A CPU of the host.
 struct Cpu {
-  Gtid current = kNoTask;  ///< On it.
-  Gtid latched = kNoTask;  ///< Next on it.
+  Gtid current = kNoTask;  ///< Task on the CPU.
+  Gtid latched = kNoTask;  ///< Task that runs next.
   uint32_t seqnum = 0;
   bool online = true;
-  bool busy_elsewhere = false;  ///< A task of a higher class of the host's has it.
-  /// It is to schedule: `current` is to leave, or was taken away, or somebody is latched.
+  bool busy_elsewhere = false;  ///< A higher scheduling class of the host has it.
+  /// The CPU must schedule: `current` must leave or was removed, or a task is latched.
   bool must_switch = false;
   bool tell_not_idle = false;  ///< kNeedCpuNotIdle.
-  bool idles = true;           ///< The last Switch() found nobody, and none was since.
-  Nanoseconds idle_since = 0;  ///< Since when nobody has been on it; if nobody is.
+  bool idles = true;           ///< The last Switch() found no task, and no task ran since.
+  Nanoseconds idle_since = 0;  ///< If the CPU has no current task: since when.
 
-  /// Whether agents may use it.
+  /// Returns whether agents may use it.
   bool available() const { return online && !busy_elsewhere; }
 };
 
@@ -56,87 +57,91 @@ class Kernel {
  public:
   explicit Kernel(const KernelLimits& limits);
 
-  // What happens to tasks. Each adds its messages. False: there is no such task, or it is not in
-  // a state in which this can happen to it; nothing changed.
+  // Events of tasks. Each adds its messages. They return false without effect if the task does not
+  // exist, or if its state does not allow the event.
 
-  /// A new task. kNoTask: the table is full, or the task may run on no CPU. The place of the task
-  /// that is dead for the longest is taken last of all free ones: names of the dead stay known as
-  /// long as possible.
+  /// Creates a task. Returns kNoTask if the table is full or the affinity contains no CPU. Reuses
+  /// the place of the task that has been dead longest, so that dead tasks stay known as long as
+  /// possible.
   Gtid Create(const TaskParameters& parameters, Nanoseconds now);
-  /// Blocked becomes runnable.
+  /// Makes a blocked task runnable.
   bool Wake(Gtid gtid, bool deferrable, Nanoseconds now);
-  /// Ends, wherever it is: on a CPU, latched, waiting, blocked; departed (no message then).
+  /// Ends a task in any state: on a CPU, latched, waiting, blocked, or departed (then without a
+  /// message).
   bool Exit(Gtid gtid, Nanoseconds now);
-  /// Leaves the agents' care. It keeps its place until it exits.
+  /// Removes a task from the agents' control. It keeps its place until it exits.
   bool Depart(Gtid gtid, Nanoseconds now);
-  /// The agent has taken note of a departure: from now on the task is not one of its own. For
-  /// channels that know; without it, that is so from the next discovery on.
+  /// Reports that the agent has received the departure and does not control the task any more. For
+  /// channels that know this; otherwise it holds from the next discovery on.
   void DepartureSeen(Gtid gtid);
-  /// May take it off a CPU, or off being latched, where it must not be any more (PREEMPT, after
-  /// AFFINITY_CHANGED). False as well if it leaves no CPU.
+  /// May remove the task from a CPU, or unlatch it, if the CPU is not allowed any more (PREEMPT
+  /// after AFFINITY_CHANGED). Also returns false if the affinity contains no CPU.
   bool SetAffinity(Gtid gtid, CpuMask affinity, Nanoseconds now);
 
-  // What the task on a CPU does. False: none is there.
+  // Events of the current task of a CPU. Return false if the CPU has none.
   bool Block(CpuId cpu, Nanoseconds now);
   bool Yield(CpuId cpu, Nanoseconds now);
-  /// It is taken off. `boost`: by the host for reasons of its own; it deserves the next place.
+  /// Removes the task. `boost`: the host had another reason; the task should run next.
   bool Preempt(CpuId cpu, bool boost, Nanoseconds now);
 
-  // What happens to CPUs. Agents hear CPU_BUSY when a CPU is not theirs any more, for whichever of
-  // the two reasons, then of who had to leave it; and CPU_AVAILABLE when it is theirs again.
-  /// Offline: its task is preempted, its latched task, too, both with a boost.
+  // Events of CPUs. Agents receive CPU_BUSY when a CPU becomes unavailable, for either of the two
+  // reasons, then messages about the tasks that had to leave it; and CPU_AVAILABLE when it is
+  // available again.
+  /// If offline, preempts the CPU's current and latched tasks, both with a boost.
   void SetOnline(CpuId cpu, bool online, Nanoseconds now);
-  /// Another scheduler of the host's takes the CPU (its task is preempted with a boost, CPU_BUSY)
-  /// or gives it back (CPU_AVAILABLE).
+  /// Sets whether another scheduler of the host has the CPU (preempts its task with a boost,
+  /// CPU_BUSY) or has returned it (CPU_AVAILABLE).
   void SetBusyElsewhere(CpuId cpu, bool busy, Nanoseconds now);
 
   // Transactions.
-  /// What a transaction for `cpu` comes to at this instant: the first that applies of ghOSt's
-  /// checks, in its order (version, cpu, flags, online, target, barrier, runnable, on another CPU,
-  /// agent, permission, availability, and for a `local` commit the agent's barrier). A task that
-  /// is latched somewhere counts as on that CPU. A group must name its own CPU and only CPUs that
-  /// exist, and has no use for kCommitAtSchedule (kInvalidFlags); kDoNotPreempt and somebody else
-  /// on the CPU is kCpuUnavailable.
+  /// Returns the result of a transaction for `cpu` at this instant: the first failed check of
+  /// ghOSt's, in its order (version, cpu, flags, online, target, barrier, runnable, on another CPU,
+  /// agent, permission, availability, and for a `local` commit the agent's barrier). A latched task
+  /// counts as on its CPU. A sync group must contain the transaction's CPU and only existing CPUs,
+  /// and excludes kCommitAtSchedule (kInvalidFlags). kDoNotPreempt with another task on the CPU is
+  /// kCpuUnavailable.
   Status Check(CpuId cpu, const Transaction& transaction, bool local = false) const;
-  /// Enforces what Check answered kComplete to. A task named becomes the CPU's latched one (one
-  /// that was there is preempted, kWasLatched); kNoTask and kIdleTask make the current one leave,
-  /// and the latched one, too; kAgentTask is answered by CPU_AGENT_WAKEUP. Who gets
-  /// the CPU keeps its barrier.
+  /// Enforces a transaction for which Check returned kComplete. A named task becomes the CPU's
+  /// latched task (a previous one is preempted, kWasLatched). kNoTask and kIdleTask make the
+  /// current and the latched task leave. kAgentTask causes CPU_AGENT_WAKEUP. The task that gets the
+  /// CPU keeps its barrier.
   void Apply(const Transaction& transaction, Nanoseconds now);
-  /// Checks all, then enforces all or none: statuses[i] of transactions[i] on its own CPU; the
-  /// others of a group in which one is refused are kPoisoned. At most one for a CPU.
+  /// Checks all transactions, then enforces all or none. statuses[i] is the result of
+  /// transactions[i] on its CPU; if one is refused, the others of the group are kPoisoned. At most
+  /// one transaction per CPU.
   bool CheckGroup(std::span<const Transaction> transactions, std::span<Status> statuses) const;
   bool ApplyGroup(std::span<const Transaction> transactions, std::span<Status> statuses,
                   Nanoseconds now);
-  /// Lets the latched task of `cpu` go (PREEMPT, kWasLatched). False: there is none.
+  /// Preempts the latched task of `cpu` (PREEMPT, kWasLatched). Returns false if there was none.
   bool Unlatch(CpuId cpu, Nanoseconds now);
-  /// The outcome that tells an agent about `status` and the state as it is.
+  /// Returns the outcome that reports `status` and the current state to an agent.
   Outcome Describe(CpuId cpu, const Transaction& transaction, Status status, Nanoseconds now) const;
 
-  /// schedule(): nobody is on `cpu`; the latched task gets onto it. kNoTask: it idles. Without
-  /// an agent, the longest waiting runnable task that may run there (for this it looks at those
-  /// who wait longer and may not).
+  /// Implements schedule() when `cpu` has no current task: the latched task gets onto the CPU.
+  /// Returns kNoTask if it idles. Without an agent, selects the runnable task that has waited
+  /// longest and may run there; this visits all tasks that have waited longer but may not.
   Gtid Switch(CpuId cpu, Nanoseconds now);
 
   // Agents.
-  /// Whether an agent decides. Without one every transaction is kNoAgent and Switch serves first
-  /// come, first served. At the start there is none.
+  /// Sets whether an agent decides. Without one (the initial state), every transaction is kNoAgent
+  /// and Switch is first come, first served.
   void SetAgent(bool attached, Nanoseconds now);
   bool agent() const { return agent_; }
-  /// For an agent that knows nothing: DISCOVERY; CPU_BUSY for CPUs that agents may not use; NEW for
-  /// every task in the agents' care, with its present barrier, kRunnable if it could be given a
-  /// CPU; for one on a CPU, ON_CPU after it (kWasLatched: is latched to it). Departures count as
-  /// seen. Looks at every place.
+  /// Reports all state to a new agent: DISCOVERY; CPU_BUSY for unavailable CPUs; NEW for every task
+  /// that agents control, with its current barrier, and kRunnable if it may be given a CPU; ON_CPU
+  /// after it for a task on a CPU (kWasLatched: latched to it). Departures count as seen. Visits
+  /// every place.
   void Discover(Nanoseconds now);
-  /// Whether some task has been runnable, and on no CPU, for longer than `timeout`.
+  /// Returns whether any task has been runnable, but on no CPU, for longer than `timeout`.
   bool Starves(Nanoseconds timeout, Nanoseconds now) const;
-  /// Whether one that has waited for so long may run on a CPU that has idled for so long.
+  /// Returns whether any task that has waited longer than `timeout` may run on a CPU that has idled
+  /// as long.
   bool Neglected(Nanoseconds timeout, Nanoseconds now) const;
-  /// Whether Switch(cpu) would find somebody.
+  /// Returns whether Switch(cpu) would find a task.
   bool HasNext(CpuId cpu) const;
 
-  /// What happened since ClearMessages(), oldest first. Memory is there for kMessageReserve and
-  /// two a task.
+  /// Messages since ClearMessages(), oldest first. Memory is reserved for kMessageReserve messages
+  /// plus two per task.
   static constexpr size_t kMessageReserve = 1024;
   size_t message_reserve() const { return 2 * places_.size() + kMessageReserve; }
   std::span<const Message> messages() const { return messages_; }
@@ -144,9 +149,9 @@ class Kernel {
 
   const Cpu& cpu(CpuId cpu) const { return cpus_[cpu]; }
   CpuId cpus() const { return static_cast<CpuId>(cpus_.size()); }
-  /// Null: unknown, or so long dead that its place has another.
+  /// Returns null if the task is unknown, or was dead so long that its place was reused.
   const Task* Find(Gtid gtid) const;
-  /// Neither dead nor departed.
+  /// Number of tasks that are neither dead nor departed.
   uint32_t live_tasks() const { return live_; }
   uint32_t agent_barrier() const { return agent_barrier_; }
 

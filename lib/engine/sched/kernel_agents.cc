@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Agents that come and go: what one is told that knows nothing, and when none is of use.
+// Discovery for new agents, and detection of useless ones.
 #include "engine/sched/kernel.h"
 
 namespace sluice::engine::sched {
 namespace {
 
-/// 0 of what began while the caller looked elsewhere.
+/// Returns 0 if `since` is later than the caller's `now`.
 Nanoseconds Age(Nanoseconds since, Nanoseconds now) { return now > since ? now - since : 0; }
 
 }  // namespace
@@ -26,7 +26,7 @@ void Kernel::Discover(Nanoseconds) {
     TellAsItIs(MessageType::kTaskNew, task, task.cpu, waits ? kRunnable : 0);
     if (task.state == TaskState::kOnCpu) TellAsItIs(MessageType::kTaskOnCpu, task, task.cpu, 0);
   }
-  // After who is on the CPUs, who waits for them to leave.
+  // Current tasks precede the tasks that are latched to their CPUs.
   for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
     const Task* const latched = Find(cpus_[cpu].latched);
     if (latched != nullptr) TellAsItIs(MessageType::kTaskOnCpu, *latched, cpu, kWasLatched);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a host has to tell its agent, in order. One thread at a time; but while one item is sent,
-// others may be added, or all of it forgotten.
+// Messages of a host to its agent, in order. Used by one thread at a time. However, while one item
+// is being sent, others may be added or all dropped.
 #pragma once
 
 #include <cstddef>
@@ -19,28 +19,28 @@ class Outbox {
 
   enum class State : uint8_t {
     kEmpty,
-    kWaiting,    ///< Somebody is to send it.
-    kBeingSent,  ///< Somebody does.
+    kWaiting,    ///< Contains unsent messages.
+    kBeingSent,  ///< A sender is active.
   };
   enum class Pace : uint8_t {
     kAtOnce,
-    kAsRoomAllows,  ///< A discovery is under way: no faster than the channel has room.
+    kAsRoomAllows,  ///< A discovery is in progress: send only as fast as the channel has room.
   };
-  /// `asker` is the CPU that wants a decision with the message, or kNobody.
+  /// `asker` is the CPU that requests a decision with the message, or kNobody.
   struct Outgoing {
     Message message;
     CpuId asker;
   };
 
-  /// More than `most` are never kept for an agent that does not listen.
+  /// `most` is the limit of messages stored for an agent that does not read them.
   explicit Outbox(size_t most) : most_(most) { items_.reserve(most); }
 
-  /// Takes the kernel's messages over; the last one asks for a decision for `asker`. If there is
-  /// no agent they are void: a new one is told everything anyway.
+  /// Moves the kernel's messages here; the last one requests a decision for `asker`. Without an
+  /// agent they are dropped, because a new agent gets a discovery anyway.
   void Collect(Kernel& kernel, CpuId asker);
-  /// The messages that are collected next are a discovery: told kAsRoomAllows, up to the last.
+  /// Marks the messages that are collected next as a discovery: they are sent kAsRoomAllows.
   void BeginDiscovery() { pace_ = Pace::kAsRoomAllows; }
-  /// Forgets everything.
+  /// Drops all messages.
   void Forget();
 
   State state() const {
@@ -49,20 +49,21 @@ class Outbox {
   }
   Pace pace() const { return pace_; }
 
-  /// From kWaiting to kBeingSent. True: there is too much. Then it goes as fast as it can, and
-  /// what the channel does not take is void, with all that follows: the agent starts again.
+  /// Changes kWaiting to kBeingSent. Returns true if the limit is exceeded. Then messages are sent
+  /// at once, and if the channel rejects one, it and all later ones are dropped: the agent must
+  /// restart.
   bool BeginSending();
   bool HasNext() const { return sent_ < items_.size(); }
-  /// By value: while it is sent, others may add.
+  /// Returns a copy, because others may add messages while it is sent.
   Outgoing TakeNext() { return items_[sent_++]; }
   void DropRest() { sent_ = items_.size(); }
-  /// What was sent is forgotten; with the last of it the discovery is over.
+  /// Drops the sent messages; after the last one, the discovery is over.
   void ForgetSent();
   void EndSending() { being_sent_ = false; }
 
  private:
   size_t most_;
-  std::vector<Outgoing> items_;  ///< From `sent_` on not sent yet.
+  std::vector<Outgoing> items_;  ///< Unsent from index `sent_` on.
   size_t sent_ = 0;
   Pace pace_ = Pace::kAtOnce;
   bool being_sent_ = false;

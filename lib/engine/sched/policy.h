@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a scheduling policy is: one file, one class with these five members. It keeps queues of
-// tasks that can run and answers who should. What the host knows, what is under way to it, and
-// what may have become stale is the agent's care (agent.h), not the policy's.
+// Interface of a scheduling policy: one file, one class with these five members. It manages queues
+// of runnable tasks and selects the next one. The agent (agent.h) handles the host's state, pending
+// decisions and stale information.
 #pragma once
 
 #include <concepts>
@@ -12,99 +12,102 @@
 
 namespace sluice::engine::sched {
 
-/// A task as an agent knows it, and what its policy notes about it. The agent owns it; its
-/// address stays as long as the task lives.
+/// A task as the agent knows it, with data of its policy. The agent owns it; its address is stable
+/// as long as the task lives.
 struct AgentTask {
   Gtid gtid = kNoTask;
-  uint32_t seqnum = 0;  ///< The newest of it that a message or an outcome told.
+  uint32_t seqnum = 0;  ///< The newest seqnum from a message or an outcome.
   uint8_t task_class = 0;
   uint16_t group = 0;
-  CpuId cpu = 0;  ///< Where it last was; of the agent's CPUs.
+  CpuId cpu = 0;  ///< CPU where it last was; one of the agent's.
   CpuMask affinity = 0;
-  Nanoseconds runtime = 0;  ///< As the host last said.
-  /// The agent's clock when it was last new, woken, or had yielded; a preemption leaves it.
+  Nanoseconds runtime = 0;  ///< Last value reported by the host.
+  /// The agent's clock when it was last created, woken, or had yielded; not changed by a
+  /// preemption.
   Nanoseconds runnable_since = 0;
-  bool deferrable = false;  ///< Its last wake-up said that it does not mind to wait.
+  bool deferrable = false;  ///< Its last wake-up was marked deferrable.
 
-  // The policy's, from Enqueue until Next or Remove:
+  // Owned by the policy from Enqueue until Next or Remove:
   AgentTask* next = nullptr;
   AgentTask* previous = nullptr;
   uint32_t queue = 0;
   bool queued = false;
-  // The policy's as long as the task is known; 0 when it is new.
+  // Owned by the policy as long as the task is known; 0 for a new task.
   uint64_t key = 0;
 };
 
-/// Where a task that can run is put.
+/// Position at which a runnable task is queued.
 enum class Place : uint8_t {
-  kBack,       ///< New, woken, or it yielded.
-  kPreempted,  ///< Its slice is over, or another was more urgent: the back, for most policies.
-  kFront,      ///< It lost its place through no fault of its own: refused, recalled, boosted.
+  kBack,       ///< It is new, woken, or yielded.
+  kPreempted,  ///< It was preempted, by its slice or a more urgent task: the back, for most
+               ///< policies.
+  kFront,      ///< It must keep its position: it was refused, recalled or boosted.
 };
 
-/// What runs on a CPU, as far as the agent knows.
+/// The task on a CPU, as far as the agent knows.
 struct Running {
   CpuId cpu = 0;
   const AgentTask* task = nullptr;  ///< Null: idle.
-  Nanoseconds since = 0;            ///< The agent's clock.
+  Nanoseconds since = 0;            ///< Time of the agent's clock.
 };
 
-/// Classes that policies tell apart; a task of a higher one counts as of the last.
+/// Number of classes that policies distinguish; higher classes count as the last one.
 inline constexpr uint8_t kTaskClasses = 8;
 inline uint8_t ClassOf(const AgentTask& task) {
   return task.task_class < kTaskClasses ? task.task_class : kTaskClasses - 1;
 }
 
-/// What whoever chooses a policy by name may say besides.
+/// Options for a policy that is chosen by name.
 struct PolicyOptions {
   CpuId cpus = 1;         ///< 1 … kMaxCpus.
-  Nanoseconds slice = 0;  ///< Slice or quantum, where there is one. 0: the policy's own.
+  Nanoseconds slice = 0;  ///< Slice or quantum, if the policy has one. 0: the policy's default.
 
   Nanoseconds SliceOr(Nanoseconds own) const { return slice != 0 ? slice : own; }
 };
 
-/// The agent calls Preempts only for CPUs on which a task runs. Where it is true and Next names
-/// nobody, the CPU is taken from who has it and left alone.
+/// The agent calls Preempts only for CPUs on which a task runs. If it returns true and Next returns
+/// no task, the current task is removed from the CPU and the CPU stays idle.
 template <typename P>
 concept Policy = requires(P policy, AgentTask& task, const Running& running, CpuId cpu,
                           Nanoseconds now) {
-  /// The task can run, and is in no queue.
+  /// Queues a task, which is runnable and in no queue.
   {policy.Enqueue(task, Place::kBack, now)};
-  /// It is to be in no queue any more; it is in one.
+  /// Removes a task, which is in a queue.
   {policy.Remove(task)};
-  /// Takes who should run next on `cpu`, and may, off its queue. Null: nobody.
+  /// Removes the task that should run next on `cpu` from its queue and returns it; null if there is
+  /// none.
   { policy.Next(cpu, now) } -> std::same_as<AgentTask*>;
-  /// Whether what runs should make way for somebody who waits: then Next names whom.
+  /// Returns whether the running task should yield to a waiting one, which Next then returns.
   { policy.Preempts(running, now) } -> std::same_as<bool>;
-  /// Whether somebody who waits should have the place of `staged`, who was taken by Next for
-  /// `cpu` and is not there yet.
+  /// Returns whether a waiting task should replace `staged`, which Next returned for `cpu` but
+  /// which is not there yet.
   { policy.Supersedes(task, cpu, now) } -> std::same_as<bool>;
 };
 
-// What a policy may have besides.
+// Optional members of a policy.
 
-/// A policy that any CPU asks for the same tasks.
+/// A policy with tasks that any CPU may get.
 template <typename P>
 concept SharesTasks = requires(const P policy, const AgentTask& task, CpuId cpu) {
-  /// Whether Next(cpu) could name `task` if it waited. An idle CPU that finds nobody then gets a
-  /// task that was decided beforehand for a CPU that still runs another. Without it: never.
+  /// Returns whether Next(cpu) could return `task` if it waited. If an idle CPU finds no task, the
+  /// agent then recalls a task that was prestaged for a busy CPU. Without this member, it does not.
   { policy.Serves(task, cpu) } -> std::same_as<bool>;
 };
 
-/// A policy that preempts. Whom it decided for beforehand waits, too, and is in no queue.
+/// A policy that preempts. A prestaged task waits, too, although it is in no queue.
 template <typename P>
 concept PreemptsForOne = requires(P policy, const AgentTask& task, const Running& running,
                                   Nanoseconds now) {
-  /// Whether what runs should make way for `task` if that waited.
+  /// Returns whether the running task should yield to `task` if that waited.
   { policy.PreemptsFor(running, task, now) } -> std::same_as<bool>;
 };
 
-/// A policy that asks who is on which CPU, or on the way there.
+/// A policy that tracks which tasks are on a CPU or committed to it.
 template <typename P>
 concept WatchesCpus = requires(P policy, AgentTask& task, CpuId cpu, Nanoseconds now) {
-  /// The task was named by Next for `cpu`, or was found there. It is on no other CPU.
+  /// Next returned the task for `cpu`, or it was found there. It is on no other CPU.
   {policy.Entered(task, cpu, now)};
-  /// It is no longer there, nor on the way. Once for each Entered.
+  /// The task is neither on the CPU nor committed to it any more. Called once per Entered.
   {policy.Left(task, cpu, now)};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rules on the decision in one slot, at one look of one CPU: the condition of lib/offload's
-// channels (offload::Judge).
+// Checks the decision in one slot when a CPU looks at it: the condition of lib/offload's channels
+// (offload::Judge).
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ class SlotJudge {
  public:
   enum class Moment : uint8_t {
     kLook,
-    kSchedule,  ///< Decisions that waited for schedule() are due.
+    kSchedule,  ///< Decisions with kCommitAtSchedule are due.
   };
 
-  /// All outlive it. `enforced_at` becomes `now` when the decision holds.
+  /// All references outlive the judge. `enforced_at` is set to `now` when the decision is enforced.
   SlotJudge(Kernel& kernel, SyncGroups& groups, Moment moment, Nanoseconds now,
             Nanoseconds& enforced_at)
       : kernel_(&kernel),
@@ -32,15 +32,15 @@ class SlotJudge {
 
   offload::Ruling Check(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
   void Apply(offload::Slot slot, const offload::Item& decision);
-  /// The decision was taken back before it held.
+  /// The decision was recalled before it was enforced.
   void Recalled(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
 
   Nanoseconds now() const { return now_; }
-  /// A decision waits for schedule().
+  /// Returns whether a decision waits for schedule().
   bool waits_for_schedule() const { return waits_for_schedule_; }
-  /// The decision that waits because its group was not ruled on.
+  /// Returns the decision that waits because its group has no verdict yet.
   const std::optional<Transaction>& waits_for_group() const { return waits_for_group_; }
-  /// Of the last ruling but kLater.
+  /// Result of the last ruling except kLater.
   Status status() const { return status_; }
 
  private:

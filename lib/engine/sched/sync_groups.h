@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a sync group came to, for each of its slots, until the slot's own CPU has said so. A group
-// is ruled on when all its slots hold a decision of it, and is enforced as a whole in that instant.
-// One thread at a time.
+// Verdicts on sync groups per slot, stored until the slot's CPU has reported them. A group is
+// checked when all its slots contain a decision of it, and then enforced as a whole at once. Used
+// by one thread at a time.
 #pragma once
 
 #include <array>
@@ -20,16 +20,16 @@ class SyncGroups {
   explicit SyncGroups(Kernel& kernel) : kernel_(&kernel) {}
 
   bool HasVerdict(CpuId cpu) const { return verdicts_[cpu].has_value(); }
-  /// What the group of `transaction` came to; nothing: it was not ruled on.
+  /// Returns the verdict on the group of `transaction`; nothing if it was not checked yet.
   std::optional<Status> VerdictOn(CpuId cpu, const Transaction& transaction) const;
 
-  /// Rules on the group that `members` are: enforced, all or none. `broken`: one of its slots holds
-  /// another decision, and these are all refused.
+  /// Checks and enforces the group `members`, all or none. `broken` means that one of its slots
+  /// contains another decision, so that all members are refused.
   void Rule(std::span<const Transaction> members, bool broken, Nanoseconds now);
-  /// What a group enforced on `cpu` is taken back, as far as it is still there.
+  /// Reverts the effect of a group on `cpu`, as far as it is still present.
   void Revoke(CpuId cpu, Nanoseconds now);
 
-  /// The CPU has said so.
+  /// Called when the CPU has reported the verdict.
   void Drop(CpuId cpu) { verdicts_[cpu].reset(); }
   void Clear() { verdicts_.fill(std::nullopt); }
 

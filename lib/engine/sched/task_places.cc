@@ -10,7 +10,7 @@ TaskPlaces::TaskPlaces(uint32_t places)
     : places_(std::max<uint32_t>(places, 1)),
       index_bits_(std::bit_width(static_cast<uint32_t>(places_.size() - 1))) {
   for (uint32_t i = 0; i < places_.size(); ++i) {
-    places_[i].task.gtid = i;  // Taken 0 times: no name that Find() answers to.
+    places_[i].task.gtid = i;  // Never used: Find() rejects this identifier.
     Append(free_, places_[i]);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's table of tasks: a fixed number of places, names that are never used twice, and the
-// order of those who wait for a CPU. One thread at a time.
+// The host's table of tasks: a fixed number of places, identifiers that are never reused, and the
+// list of tasks that wait for a CPU. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,38 +17,38 @@ enum class TaskState : uint8_t {
   kBlocked,
   kRunnable,  ///< Waits for a CPU; may be latched to one.
   kOnCpu,
-  kDeparted,  ///< Scheduled by somebody else from now on.
+  kDeparted,  ///< Not scheduled by agents any more.
   kDead,
 };
 
-/// A task as the host knows it.
+/// A task of the host.
 struct Task {
   Gtid gtid = kNoTask;
   TaskState state = TaskState::kDead;
   uint8_t task_class = 0;
   uint16_t group = 0;
-  CpuId cpu = 0;                  ///< Where it is, was last, or is latched to.
-  bool latched = false;           ///< Chosen for `cpu`, not yet there.
-  bool departure_unseen = false;  ///< Departed, and agents may still name it.
+  CpuId cpu = 0;                  ///< CPU of its current or last run, or to which it is latched.
+  bool latched = false;           ///< Chosen for `cpu`, but not on it yet.
+  bool departure_unseen = false;  ///< Departed, but agents may still name it.
   uint32_t barrier = 0;
   CpuMask affinity = 0;
   Nanoseconds runtime = 0;  ///< Up to `since` if on a CPU.
-  Nanoseconds since = 0;    ///< When it got into its state.
+  Nanoseconds since = 0;    ///< Time at which its state began.
 };
 
 class TaskPlaces {
  public:
   static constexpr uint32_t kNowhere = UINT32_MAX;
 
-  /// Waiting (kRunnable): linked by `since`. Free, dead or never used: linked by `next`, those
-  /// that are free for the longest first.
+  /// An element of the table. Waiting places (kRunnable) are linked in order of `since`. Free
+  /// places (dead or never used) are linked by `next`, those free longest first.
   struct alignas(64) Place {
     Task task;
     uint32_t next = kNowhere;
     uint32_t previous = kNowhere;
   };
 
-  /// 0 counts as 1. All are free.
+  /// Creates free places; 0 counts as 1.
   explicit TaskPlaces(uint32_t places);
 
   size_t size() const { return places_.size(); }
@@ -57,7 +57,7 @@ class TaskPlaces {
   std::vector<Place>::const_iterator begin() const { return places_.begin(); }
   std::vector<Place>::const_iterator end() const { return places_.end(); }
 
-  /// Null: no task ever had this name, or its place has another.
+  /// Returns null if no task had this identifier, or its place was reused.
   const Place* Find(Gtid gtid) const {
     if (gtid >> index_bits_ <= 0) return nullptr;
     const auto index = static_cast<uint64_t>(gtid) & ((uint64_t{1} << index_bits_) - 1);
@@ -67,16 +67,17 @@ class TaskPlaces {
   }
   Place* Find(Gtid gtid) { return const_cast<Place*>(std::as_const(*this).Find(gtid)); }
 
-  /// Takes the place that is free for the longest, and gives it a new name; the rest of the task
-  /// is as at its making. Null: none is free.
+  /// Gets the place that has been free longest and assigns a new identifier; other members are
+  /// reset. Returns null if none is free.
   Place* Take();
-  /// Behind all that are free. The task keeps its name, so that it is known as dead.
+  /// Appends the place to the free list. The task keeps its identifier, so that it is known as
+  /// dead.
   void Free(Place& place) { Append(free_, place); }
 
-  /// Behind all that wait.
+  /// Appends the place to the waiting list.
   void Wait(Place& place) { Append(waiting_, place); }
   void StopWaiting(Place& place) { Remove(waiting_, place); }
-  /// Who waits for the longest, and who came after `place`; null: nobody.
+  /// Return the task that has waited longest, the one after `place`, and so on; null at the end.
   const Place* FirstWaiting() const { return At(waiting_.first); }
   const Place* NextWaiting(const Place& place) const { return At(place.next); }
   const Place* LastWaiting() const { return At(waiting_.last); }
@@ -103,7 +104,7 @@ class TaskPlaces {
   }
 
   std::vector<Place> places_;
-  int index_bits_;  ///< Of a Gtid; above them counts how often the place was taken.
+  int index_bits_;  ///< Number of index bits in a Gtid; the upper bits count the uses of the place.
   List waiting_;
   List free_;
 };

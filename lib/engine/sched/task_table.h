@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tasks that an agent knows, found by name. Names come from a peer, so any may come; the room
-// is taken once, and a task's address stays as long as it is in the table.
+// Hash table of the tasks that an agent knows. Identifiers come from a peer and may be arbitrary.
+// The memory is allocated once, and a task's address is stable as long as it is in the table.
 #pragma once
 
 #include <algorithm>
@@ -14,23 +14,23 @@
 
 namespace sluice::engine::sched {
 
-/// Where a task is, as far as its agent knows: in exactly one place.
+/// The place of a task as far as the agent knows; exactly one.
 enum class Whereabouts : uint8_t {
-  kWaiting,    ///< Blocked, or a message under way tells where it is.
-  kRefused,    ///< Could run, but was refused; a message about its nature may tell why.
-  kQueued,     ///< With the policy.
-  kCommitted,  ///< Decided for a CPU; the decision is unresolved.
-  kLatched,    ///< The decision holds, and the CPU still has another.
+  kWaiting,    ///< Blocked, or a message about its state is still to come.
+  kRefused,    ///< Runnable, but refused; a message about its attributes may give the reason.
+  kQueued,     ///< Queued by the policy.
+  kCommitted,  ///< A decision for a CPU is committed and unresolved.
+  kLatched,    ///< The decision was enforced, but the CPU still runs another task.
   kOnCpu,
 };
 
-/// A task, and where it is. Every AgentTask that an agent gives to a policy is one.
+/// A task and its place. All AgentTasks that an agent passes to a policy are of this type.
 struct KnownTask : AgentTask {
   Whereabouts where = Whereabouts::kWaiting;
-  CpuId at = 0;  ///< Committed to, latched to, or on it.
+  CpuId at = 0;  ///< CPU that it is committed to, latched to, or on.
 };
 
-/// Open addressing with linear probing, at most half full; what is taken out leaves no mark.
+/// Open addressing with linear probing, at most half full, without tombstones.
 class TaskTable {
  public:
   explicit TaskTable(uint32_t max_tasks)
@@ -44,7 +44,7 @@ class TaskTable {
     return number == 0 ? nullptr : &tasks_[number - 1];
   }
 
-  /// `gtid` is not in the table. Null: no room.
+  /// Requires that `gtid` is not in the table. Returns null if the table is full.
   KnownTask* Insert(Gtid gtid) {
     if (free_.empty()) return nullptr;
     const uint32_t number = free_.back();
@@ -56,11 +56,11 @@ class TaskTable {
     return &task;
   }
 
-  /// `task` is in the table, and in no other place.
+  /// Requires that `task` is in the table and not in use elsewhere.
   void Erase(KnownTask& task) {
     size_t hole = PositionOf(task.gtid);
     free_.push_back(index_[hole]);
-    // Whoever would not be found across the hole moves into it.
+    // Moves an entry into the hole if lookups would otherwise miss it.
     for (size_t i = Following(hole); index_[i] != 0; i = Following(i)) {
       const size_t home = HomeOf(tasks_[index_[i] - 1].gtid);
       if (((i - home) & (index_.size() - 1)) >= ((i - hole) & (index_.size() - 1))) {
@@ -72,7 +72,7 @@ class TaskTable {
     task.gtid = kNoTask;
   }
 
-  /// Calls visit(task) for every task. It may erase that one.
+  /// Calls visit(task) for every task, which may erase the visited task.
   template <typename V>
   void ForEach(V&& visit) {
     for (KnownTask& task : tasks_) {
@@ -84,12 +84,12 @@ class TaskTable {
 
  private:
   size_t Following(size_t position) const { return (position + 1) & (index_.size() - 1); }
-  /// Fibonacci hashing: neighbouring names lie far apart.
+  /// Fibonacci hashing spreads consecutive identifiers.
   size_t HomeOf(Gtid gtid) const {
     const uint64_t hash = static_cast<uint64_t>(gtid) * 0x9e3779b97f4a7c15;
     return (hash >> 32) & (index_.size() - 1);
   }
-  /// Where `gtid` is, or would be put.
+  /// Returns the position of `gtid`, or where to insert it.
   size_t PositionOf(Gtid gtid) const {
     size_t i = HomeOf(gtid);
     while (index_[i] != 0 && tasks_[index_[i] - 1].gtid != gtid) i = Following(i);
@@ -97,7 +97,7 @@ class TaskTable {
   }
 
   std::vector<KnownTask> tasks_;
-  std::vector<uint32_t> index_;  ///< 0: empty; else a task's place in tasks_, from 1.
+  std::vector<uint32_t> index_;  ///< 0: empty; else index in tasks_ plus 1.
   std::vector<uint32_t> free_;
 };
 

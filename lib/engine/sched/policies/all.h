@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The policies of this build. A new one is an alternative here; flags, agents and tests ask this
-// table.
+// List of all policies. New policies are added to AnyPolicy; flags, agents and tests use this list.
 #pragma once
 
 #include <array>
@@ -22,20 +21,20 @@ namespace sluice::engine::sched {
 using AnyPolicy =
     std::variant<FifoPerCpu, FifoCentral, JoinShortestQueue, Shinjuku, MultiQueue, FairShare>;
 
-/// What all of them have: a name for flags and reports, and how to make one.
+/// Requirements of a listed policy: a name for flags and reports, and a factory.
 template <typename P>
 concept NamedPolicy = Policy<P> && requires(const PolicyOptions& options) {
   { P::kName } -> std::convertible_to<std::string_view>;
   { P::Make(options) } -> std::same_as<P>;
 };
 
-/// In the order of AnyPolicy's alternatives.
+/// Ordered like AnyPolicy's alternatives.
 inline constexpr auto kPolicyNames = []<typename... P>(std::type_identity<std::variant<P...>>) {
   static_assert((NamedPolicy<P> && ...));
   return std::array{P::kName...};
 }(std::type_identity<AnyPolicy>());
 
-/// Calls visit(policy) with the one of that name. False: there is none.
+/// Calls visit(policy) with the policy of this name. Returns false if it does not exist.
 template <typename V>
 bool VisitPolicy(std::string_view name, const PolicyOptions& options, V&& visit) {
   return [&]<typename... P>(std::type_identity<std::variant<P...>>) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Virtual machines, as Wave's GCE policy: tasks are vCPUs, those of a machine are a group. Few
-// decisions: a quantum is milliseconds. Machines share the CPUs fairly, by the time that they have
-// held CPUs; within a machine vCPUs take turns. Core scheduling: two CPUs that are hyperthreads of
-// one core (2i and 2i + 1) run vCPUs of one machine at a time.
+// Scheduling of virtual machines, like Wave's GCE policy: tasks are vCPUs, and those of a machine
+// are a group. Decisions are rare: a quantum is milliseconds. Machines share the CPUs fairly by
+// held CPU time; the vCPUs of a machine are scheduled round robin. Core scheduling: two CPUs that
+// are hyperthreads of one core (2i and 2i + 1) run vCPUs of only one machine at a time.
 //
-// A core changes to another machine when all its vCPUs are off: who runs there is told to go, and
-// nobody follows until the core is empty. So it is safe whatever decision comes late or is refused.
+// A core changes to another machine only when it is empty: its vCPUs are told to leave, and no task
+// follows until all are off. This is safe even if a decision is late or refused.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace sluice::engine::sched {
 
-/// Tasks of no group are one group, too: they trust each other.
+/// Tasks without a group form one group, whose members trust each other.
 class FairShare {
  public:
   static constexpr std::string_view kName = "fair_share";
@@ -37,7 +37,7 @@ class FairShare {
   void Enqueue(AgentTask& task, Place place, Nanoseconds now) {
     Group& group = groups_[task.group];
     if (group.queue.empty()) {
-      // Who was away is not paid for that; who was put off its CPU was not away.
+      // A group does not gain time while it has no task. A preempted task was not away.
       if (group.cpus == 0 && place == Place::kBack) group.used = std::max(group.used, Floor(now));
       group.waiting_at = static_cast<uint32_t>(waiting_.size());
       waiting_.push_back(task.group);
@@ -62,7 +62,7 @@ class FairShare {
     return task;
   }
 
-  /// Where it says so for the sake of another group, the core begins to drain.
+  /// If it returns true in favour of another group, the core starts draining.
   bool Preempts(const Running& running, Nanoseconds now) {
     Core& core = cores_[running.cpu / 2];
     if (core.draining) return true;
@@ -88,7 +88,7 @@ class FairShare {
   void Entered(AgentTask& task, CpuId number, Nanoseconds now) {
     Core& core = cores_[number / 2];
     if (core.tasks++ == 0) core.group = task.group;
-    // Found there, after the host chose by itself.
+    // The host chose the task itself, without the agent.
     if (core.group != task.group) core.draining = true;
     Cpu& cpu = cpus_[number];
     if (cpu.tasks++ != 0) return;
@@ -114,26 +114,28 @@ class FairShare {
 
   struct Group {
     TaskQueue queue;
-    Nanoseconds used = 0;     ///< Time on CPUs that it left, and what it missed while it was away.
-    uint32_t cpus = 0;        ///< That it holds.
-    Nanoseconds since = 0;    ///< The sum of the times since when; modulo 2^64.
-    uint32_t waiting_at = 0;  ///< Its place in waiting_.
+    Nanoseconds used =
+        0;              ///< Time on CPUs that it no longer holds, including time lost while away.
+    uint32_t cpus = 0;  ///< Number of CPUs it holds.
+    Nanoseconds since = 0;    ///< Sum of the times since when it holds them; modulo 2^64.
+    uint32_t waiting_at = 0;  ///< Index in waiting_.
 
     Nanoseconds Used(Nanoseconds now) const { return used + cpus * now - since; }
   };
-  /// Held from when a task is on the way to it until the last one has left.
+  /// A CPU is held from the commit of its first task until the last has left.
   struct Cpu {
     uint32_t tasks = 0;
     uint16_t group = 0;
     Nanoseconds since = 0;
   };
   struct Core {
-    uint32_t tasks = 0;  ///< Of its CPUs.
+    uint32_t tasks = 0;  ///< Sum over its CPUs.
     uint16_t group = 0;
     bool draining = false;
   };
 
-  /// The group that has had the least, of those with a task that waits and may run on `cpu`.
+  /// Returns the group with the least used time among those with a waiting task that may run on
+  /// `cpu`.
   const Group* Poorest(CpuId cpu, Nanoseconds now) const {
     const Group* poorest = nullptr;
     for (const uint16_t number : waiting_) {
@@ -144,7 +146,8 @@ class FairShare {
     return poorest;
   }
 
-  /// What the poorest has had of those that wait or run; of late, if there is none.
+  /// Returns the minimum used time of the groups that wait or run; the last value if there are
+  /// none.
   Nanoseconds Floor(Nanoseconds now) const {
     Nanoseconds floor = ~Nanoseconds{0};
     for (const uint16_t number : waiting_) floor = std::min(floor, groups_[number].Used(now));
@@ -159,7 +162,7 @@ class FairShare {
   std::vector<Cpu> cpus_;
   std::vector<Core> cores_;
   std::vector<Group> groups_;
-  std::vector<uint16_t> waiting_;  ///< Groups with tasks that wait, in no order.
+  std::vector<uint16_t> waiting_;  ///< Groups with waiting tasks, unordered.
 };
 
 }  // namespace sluice::engine::sched

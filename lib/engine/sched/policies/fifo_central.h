@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One queue for all CPUs, first come, first served, each until it blocks. ghOSt's centralised
-// FIFO, with which Wave was measured.
+// One queue for all CPUs, first come, first served; tasks run until they block. It is ghOSt's
+// centralised FIFO, used in Wave's measurements.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A queue for each CPU, first come, first served, each until it blocks. ghOSt's per-CPU FIFO: a
-// task gets its CPU when it is new, by turns, and keeps it for as long as it may run there.
+// A queue for each CPU, first come, first served; tasks run until they block. It is ghOSt's per-CPU
+// FIFO: a new task gets a CPU round robin, and stays there as long as its affinity allows.
 #pragma once
 
 #include <bit>
@@ -26,7 +26,7 @@ class FifoPerCpu {
         last_(static_cast<CpuId>(cpus - 1)) {}
 
   void Enqueue(AgentTask& task, Place place, Nanoseconds) {
-    // The key is the home, from 1.
+    // The key is the home CPU plus 1.
     if (task.key == 0 || (task.affinity & MaskOf(HomeOf(task))) == 0) task.key = Turn(task) + 1u;
     task.queue = HomeOf(task);
     queues_[task.queue].Push(task, place);
@@ -39,7 +39,7 @@ class FifoPerCpu {
  private:
   static CpuId HomeOf(const AgentTask& task) { return static_cast<CpuId>(task.key - 1); }
 
-  /// The next CPU whose turn it is, of those that `task` may run on; any, if there is none.
+  /// Returns the next CPU of the round robin that `task` may run on; any CPU if it may run on none.
   CpuId Turn(const AgentTask& task) {
     const CpuMask may = task.affinity & all_;
     const CpuMask later = may & ~(MaskOf(last_) | (MaskOf(last_) - 1));
@@ -50,7 +50,7 @@ class FifoPerCpu {
 
   std::vector<TaskQueue> queues_;
   CpuMask all_;
-  CpuId last_;  ///< Who got the last task.
+  CpuId last_;  ///< CPU that got the last task.
 };
 
 }  // namespace sluice::engine::sched

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Steering of RPCs to cores: a request joins the shortest of the queues that it may join, counted
-// with who is on the CPU or on the way there, and stays in it. Equally short ones take turns, from
-// CPU 0 on. Within a queue the most urgent class goes first, in each class the oldest. The queue is
-// chosen as the request arrives, so its data can go to that core's cache with it; that is why only
-// a CPU that would idle takes somebody else's, from the longest queue. Runs to completion: nobody
-// is preempted.
+// Steering of RPCs to cores: a request joins the shortest queue among its allowed CPUs, including
+// tasks on the CPU or committed to it, and stays in it. Ties are broken round robin, starting at
+// CPU 0. Within a queue, the most urgent class is first, and the oldest request of each class. The
+// queue is chosen at arrival, so that the request's data can be placed into that core's cache.
+// Therefore only a CPU that would idle steals a request, from the longest queue. Requests run to
+// completion without preemption.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class JoinShortestQueue {
     return JoinShortestQueue(options.cpus);
   }
 
-  /// 1 … kMaxCpus. Without `steals` a CPU that finds its queue empty idles.
+  /// 1 … kMaxCpus. Without `steals`, a CPU with an empty queue idles.
   explicit JoinShortestQueue(CpuId cpus, bool steals = true)
       : cpus_(cpus),
         all_(~CpuMask{0} >> (kMaxCpus - cpus)),
@@ -62,19 +62,19 @@ class JoinShortestQueue {
   void Entered(AgentTask&, CpuId cpu, Nanoseconds) { ++cpus_[cpu].present; }
   void Left(AgentTask&, CpuId cpu, Nanoseconds) { --cpus_[cpu].present; }
 
-  /// In the queue of `cpu`.
+  /// Number of tasks in the queue of `cpu`.
   uint32_t waiting(CpuId cpu) const { return cpus_[cpu].waiting; }
 
  private:
   struct PerCpu {
     std::array<TaskQueue, kTaskClasses> classes;
     uint32_t waiting = 0;
-    uint32_t present = 0;  ///< On it, or on the way.
+    uint32_t present = 0;  ///< Tasks on it, or committed to it.
     uint32_t length() const { return waiting + present; }
   };
 
-  /// Of those that are as short, the next whose turn it is. May the task run nowhere, it waits
-  /// where it will not be found.
+  /// Returns the allowed CPU with the shortest queue; ties are broken round robin. If the affinity
+  /// contains no CPU, the task waits in a queue without being found.
   CpuId Shortest(CpuMask affinity) {
     const CpuMask may = (affinity & all_) != 0 ? affinity & all_ : all_;
     CpuId best = static_cast<CpuId>(std::countr_zero(may));
@@ -89,7 +89,7 @@ class JoinShortestQueue {
     return last_ = best;
   }
 
-  /// Who of the queue of `from` goes first among those that may run on `cpu`.
+  /// Returns the first task in the queue of `from` that may run on `cpu`.
   AgentTask* First(CpuId from, CpuId cpu) const {
     if (cpus_[from].waiting == 0) return nullptr;
     for (const TaskQueue& queue : cpus_[from].classes) {
@@ -113,7 +113,7 @@ class JoinShortestQueue {
 
   std::vector<PerCpu> cpus_;
   CpuMask all_;
-  CpuId last_;  ///< Who got the last task.
+  CpuId last_;  ///< CPU that got the last task.
   bool steals_;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Shinjuku (NSDI'19) as its authors built it, where a class is a type of request with a target for
-// its latency: a queue for each class; next is the head that has waited for the largest part of
-// its target; who has run for a quantum makes way if anybody waits. A class does not starve while
-// the waits of more urgent ones are bounded: a head that waited for w is passed only by those that
-// waited for more than w times the ratio of targets.
+// Shinjuku (NSDI'19) as published: a class is a type of request with a latency target, and has a
+// queue. The next task is the queue head that has waited for the largest fraction of its target. A
+// task that ran for a quantum yields if any task waits. A class does not starve while the waits of
+// more urgent classes are bounded: a head that has waited for w is only overtaken by tasks that
+// have waited for more than w times the ratio of targets.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,13 @@
 namespace sluice::engine::sched {
 
 struct MultiQueueOptions {
-  /// Above 0, by class. The default: ten times the last one's.
+  /// Target per class, above 0. By default, each is ten times the previous one.
   std::array<Nanoseconds, kTaskClasses> slo{10'000,         100'000,        1'000'000,
                                             10'000'000,     100'000'000,    1'000'000'000,
                                             10'000'000'000, 100'000'000'000};
-  Nanoseconds quantum = 5'000;  ///< The paper's.
-  /// Requests are of one type, and the rare long one had better end: who was preempted goes to the
-  /// head of its queue. Else to the tail.
+  Nanoseconds quantum = 5'000;  ///< Value of the paper.
+  /// A preempted task goes to the head of its queue instead of the tail. Suitable if requests are
+  /// of one type and the rare long ones should finish.
   bool preempted_to_head = false;
 };
 
@@ -63,7 +63,7 @@ class MultiQueue {
   bool Serves(const AgentTask& task, CpuId cpu) const { return task.affinity & MaskOf(cpu); }
 
  private:
-  /// The largest part of its target; the more urgent class, if equal.
+  /// Returns the head with the largest fraction of its target; the more urgent class on a tie.
   AgentTask* Best(CpuId cpu, Nanoseconds now) const {
     AgentTask* best = nullptr;
     for (const TaskQueue& queue : queues_) {
@@ -73,7 +73,7 @@ class MultiQueue {
     return best;
   }
 
-  /// Whether waited(a) / slo(a) > waited(b) / slo(b).
+  /// Returns whether waited(a) / slo(a) > waited(b) / slo(b).
   bool Before(const AgentTask& a, const AgentTask& b, Nanoseconds now) const {
     using Wide = unsigned __int128;
     return Wide{now - a.runnable_since} * options_.slo[ClassOf(b)] >

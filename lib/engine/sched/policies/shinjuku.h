@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Shinjuku (NSDI'19) in ghOSt's version: a queue for each QoS class, the most urgent class first,
-// first come, first served within it, and nobody keeps a CPU for longer than a slice while another
-// of the class waits. With an endless slice and one class it is the central FIFO.
+// Shinjuku (NSDI'19) in ghOSt's version: a queue for each QoS class. The most urgent class is
+// first; within a class, first come, first served. A task does not keep a CPU for longer than a
+// slice while another task of its class waits. With an endless slice and one class it equals the
+// central FIFO.
 //
-// Classes are strict: as long as an urgent one has work for all CPUs, the others starve.
+// Classes are strict: while an urgent class has work for all CPUs, the others starve.
 //
-// ghOSt's task that says that it could be unscheduled is one whose wake-up was deferrable. That a
-// wake-up which is not goes to the front, as in ghOSt, would turn the order of requests round: it
-// does not here.
+// ghOSt's flag with which a task reports that it could be unscheduled corresponds to a deferrable
+// wake-up here. ghOSt also puts other wake-ups at the front of the queue; this policy does not,
+// because that would reverse the order of requests.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ namespace sluice::engine::sched {
 class Shinjuku {
  public:
   static constexpr std::string_view kName = "shinjuku";
-  static constexpr Nanoseconds kSlice = 30'000;  ///< That of ghOSt's experiment.
+  static constexpr Nanoseconds kSlice = 30'000;  ///< Value of ghOSt's experiment.
   static constexpr Nanoseconds kEndless = ~Nanoseconds{0};
 
   static Shinjuku Make(const PolicyOptions& options) { return Shinjuku(options.SliceOr(kSlice)); }
@@ -43,8 +44,9 @@ class Shinjuku {
     const AgentTask* const first = First(running.cpu);
     return first != nullptr && PreemptsFor(running, *first, now);
   }
-  /// (a) it is of a higher class; (b) of the same, and the slice is over; (c) of the same, and who
-  /// runs does not mind to wait, but it does.
+  /// Returns true if (a) the task's class is more urgent; or (b) its class is the same and the
+  /// slice is over; or (c) its class is the same, and the running task is deferrable, but it is
+  /// not.
   bool PreemptsFor(const Running& running, const AgentTask& task, Nanoseconds now) const {
     const uint8_t runs = ClassOf(*running.task);
     if (ClassOf(task) != runs) return ClassOf(task) < runs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A queue of tasks that are linked to each other: any of them leaves it at once.
+// A doubly linked queue of tasks, from which any task can be removed in constant time.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +33,14 @@ class TaskQueue {
     --size_;
   }
 
-  /// The first that may run on `cpu`; stays. Null: nobody.
+  /// Returns the first task that may run on `cpu` without removing it, or null.
   AgentTask* FirstFor(CpuId cpu) const {
     AgentTask* task = head_;
     while (task != nullptr && (task->affinity & MaskOf(cpu)) == 0) task = task->next;
     return task;
   }
 
-  /// FirstFor, taken out.
+  /// Like FirstFor, but removes the task.
   AgentTask* PopFor(CpuId cpu) {
     AgentTask* const task = FirstFor(cpu);
     if (task != nullptr) Remove(*task);
