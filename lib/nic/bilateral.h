@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The bilateral interface: host and NIC swap ownership of regions. The worker holds one
-// region of received frames at a time, answers them where they lie, and gives the region
-// away; the same swap brings the next one. Built by the application's worker, one per
-// link.
+// The bilateral interface: host and NIC swap ownership of regions. The worker holds one region of
+// received frames at a time, answers the frames in place and gives the region back. The same swap
+// returns the next region. The application's worker builds one queue per link.
 //
-// A region belongs to the worker from the moment Poll gets it to the moment it gives it
-// away, all of it: nothing is copied, and a forwarded frame costs no store besides the
-// engine's. What does not leave becomes an entry of length 0.
+// The worker owns all of a region from the Poll that returned it until it gives the region back. No
+// frame is copied, and a forwarded frame costs only the engine's stores. The entry of a frame that
+// is not forwarded gets length 0.
 //
-// Answers that do not fit where the frame lay, and frames that the engine sends of its own
-// accord, go into the room behind the received frames; entries of sent frames are put before the
-// entry of the frame that the engine handled. What finds no room, or no region because the NIC has
-// it, waits for the next one, and answers that follow it in the region wait, too. A region that
-// fills up while the host is slow has little room: then there is tx_full.
+// Answers that do not fit into the received frame's room, and frames that the engine sends by
+// itself, are written after the received frames. The entries of sent frames are placed before the
+// entry of the frame that the engine was handling. A frame for which the region has no room, or
+// that is sent while the NIC holds the region, waits for the next region, and so do the answers
+// that follow it. A region that fills up while the host is slow has little free room; frames that
+// cannot be stored then count in tx_full.
 #pragma once
 
 #include <rte_cycles.h>
@@ -37,7 +37,7 @@
 
 namespace sluice::nic {
 
-/// The host's end of a link, of any driver; used by one worker. Production: IpuLink.
+/// The host side of a link, independent of the driver. Used by one worker. Implemented by IpuLink.
 template <typename L>
 concept SwapLink = requires(L link, const L& constant, HeldRegion& region, uint64_t now) {
   { link.Region(region) } -> std::same_as<bool>;
@@ -45,7 +45,7 @@ concept SwapLink = requires(L link, const L& constant, HeldRegion& region, uint6
   { link.Poll(now, region) } -> std::same_as<bool>;
   { link.Cancel() } -> std::same_as<bool>;
   { constant.LinkUp() } -> std::same_as<bool>;
-  /// Before each received frame, in bytes.
+  /// Number of bytes reserved before each received frame.
   { constant.headroom_bytes() } -> std::same_as<uint32_t>;
 };
 
@@ -53,8 +53,8 @@ concept SwapLink = requires(L link, const L& constant, HeldRegion& region, uint6
 template <SwapLink Link>
 class BilateralQueue {
  public:
-  /// `link` outlives the queue, which is its only user. The region that the host has when
-  /// a link is opened is given away at once, for one with frames.
+  /// `link` must outlive the queue and must have no other user. The constructor gives back the
+  /// region that the host holds when a link is opened, and waits for one with frames.
   explicit BilateralQueue(Link& link, ExceptionPath exception = {})
       : link_(link), exception_(std::move(exception)) {
     HeldRegion region;
@@ -65,7 +65,7 @@ class BilateralQueue {
   BilateralQueue(const BilateralQueue&) = delete;
   BilateralQueue& operator=(const BilateralQueue&) = delete;
 
-  /// Handles one region, if the NIC has answered. Returns frames.
+  /// Handles one region if the NIC has answered. Returns the number of frames received.
   template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     HeldRegion region;
@@ -83,7 +83,7 @@ class BilateralQueue {
       }
     }
     if constexpr (GeneratingEngine<Engine, BilateralQueue>) {
-      while (engine.Generate(*this, now) > 0) {  // As long as frames are due and have room.
+      while (engine.Generate(*this, now) > 0) {  // Repeats while frames are due and have room.
       }
     }
     Give(leaving);
@@ -91,12 +91,13 @@ class BilateralQueue {
     return writer_.region().received;
   }
 
-  /// Makes room for frames that wait: kMostLateBytes, and answers of the largest region.
+  /// Reserves memory for frames that wait: kMostLateBytes plus the answers of the largest region.
   packet::Outbox outbox() {
     waiting_.Reserve(kMostLateBytes + swap::kMaxRegionBytes);
     return packet::Outbox::To(*this);
   }
-  /// What the outbox calls. Into the region at work if there is one with room.
+  /// Called by the outbox. Copies the frame into the region that the worker holds, if it has room;
+  /// otherwise the copy waits.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
     if (!RegionWriter::LengthIsSound(length)) {
@@ -111,15 +112,16 @@ class BilateralQueue {
     QueueCounters::Add(counters_.tx_bytes, length);
     return true;
   }
-  /// Into the region at work, or into one that is given away to wait for frames: it is asked for.
-  /// All frames of the region at work have an ending.
+  /// Appends frames to the region that the worker holds. If the worker holds none, cancels a swap
+  /// that waits for frames and appends to that region. Every received frame of the held region must
+  /// have been handled before.
   template <FrameSource Source>
   uint32_t Emit(const Source& source, uint32_t count) {
     if (working_) return EmitInto(source, count);
     if (!given_.waits || !link_.Cancel()) return 0;
     given_.waits = false;
     HeldRegion region;
-    if (!link_.Region(region)) return 0;  // It had gone: Poll gets it.
+    if (!link_.Region(region)) return 0;  // The swap was complete: Poll returns the new region.
     region.received = 0;
     Begin(region);
     PlaceWaiting();
@@ -130,24 +132,26 @@ class BilateralQueue {
   bool CanEmit(const uint8_t* /*frame*/, uint32_t length) const {
     return RegionWriter::LengthIsSound(length);
   }
-  /// A region that was given away to wait for frames would not come: it is asked for.
+  /// Cancels a swap that waits for frames if frames wait to be sent, because the NIC may otherwise
+  /// not answer.
   void FlushSent() {
     if (waiting_.empty() || !given_.waits || !link_.Cancel()) return;
     given_.waits = false;
     HeldRegion region;
-    if (link_.Region(region)) GiveWaiting(region);  // It had not gone yet. Else Poll gets it.
+    if (link_.Region(region)) GiveWaiting(region);  // Otherwise Poll returns the new region.
   }
 
-  /// Before the first Poll.
+  /// Must be called before the first Poll.
   void set_tap(FrameTap tap) { tap_ = tap; }
   bool LinkUp() const { return link_.LinkUp(); }
-  /// Never: a region that is given away is room of its own.
+  /// Always 0: Poll never waits for room to transmit.
   uint64_t waited_cycles() const { return 0; }
   const QueueCounters& counters() const { return counters_; }
   QueueCounters& counters() { return counters_; }
 
-  /// Waits until the NIC has taken the last frames given to it; if it does not, asks for
-  /// them back: tx_full. Frames that come instead stay unseen, as in a ring.
+  /// Waits up to kDrainMs until the NIC has accepted the last frames given to it. Otherwise cancels
+  /// the swap and counts the frames in tx_full. Frames received meanwhile are not handled, like
+  /// frames that remain in a ring.
   void Drain() {
     HeldRegion region;
     FlushSent();
@@ -162,19 +166,19 @@ class BilateralQueue {
 
  private:
   static constexpr uint64_t kDrainMs = 200;
-  /// Of frames that are sent while one region is walked, and have no room there.
+  /// Limit for frames that are sent while a region is walked and that do not fit into it.
   static constexpr uint32_t kMostLateBytes = swap::kMaxRegionBytes;
-  /// From a frame that is emitted to the line that is fetched for those behind it.
+  /// Distance from a written frame to the line that is prefetched for a later frame.
   static constexpr uint32_t kTakenAheadBytes = 16 * swap::kSlotBytes;
 
-  /// What the NIC has been given and has not answered.
+  /// The region that was given to the NIC and for which the NIC has not answered yet.
   struct Given {
     const uint8_t* region = nullptr;
     FrameTotals frames;
-    bool waits = false;  ///< For received frames, as long as it takes.
+    bool waits = false;  ///< The NIC may hold the swap until frames arrive, without a time limit.
   };
 
-  /// What the writer appended counts as sent once the region is given away.
+  /// Appended frames are counted as sent when the region is given back.
   template <FrameSource Source>
   uint32_t EmitInto(const Source& source, uint32_t count) {
     FrameTotals left;
@@ -196,7 +200,8 @@ class BilateralQueue {
     }
     return counters_.AddEmitted(left);
   }
-  /// As many as have room. One that has room in no region must not hold up the others.
+  /// Appends as many waiting frames as fit. Drops a frame that is too long for an empty region, so
+  /// that it does not block the frames after it.
   void PlaceWaiting() {
     while (!waiting_.empty()) {
       const std::span<const uint8_t> frame = waiting_.Front();
@@ -210,7 +215,8 @@ class BilateralQueue {
       }
     }
   }
-  /// Puts a frame before the answer to the one at work. Returns false if there is no room.
+  /// Stores a frame that must leave before the answer to the frame being handled. Returns false if
+  /// it does not fit.
   bool Place(const uint8_t* frame, uint32_t length) {
     const uint32_t number = walker_.at_work();
     if (waiting_.empty() && late_.empty() && writer_.AppendBefore(number, frame, length)) {
@@ -220,9 +226,9 @@ class BilateralQueue {
     late_.Add(number, frame, length);
     return true;
   }
-  /// Once all frames of the region have an ending: what waited before goes first, then what was
-  /// sent without room, with the answers that follow it. Entries of frames that do not leave make
-  /// room, and so do their bytes behind the last one that does.
+  /// Called when every received frame of the region has been handled. Appends the frames that
+  /// waited before this region, then the late frames with the answers that follow them. Frees the
+  /// entries of frames that are not forwarded and the bytes after the last forwarded frame.
   [[gnu::noinline]] void PlaceLate(FrameTotals& leaving) {
     const uint32_t received = writer_.region().received;
     for (uint32_t i = waiting_.empty() ? late_.First() : 0; i < received; ++i) {
@@ -240,18 +246,18 @@ class BilateralQueue {
       if (!waiting_.Push(frame, length)) Lose(length, counters_.tx_full);
     });
   }
-  /// Drops the frame that waits longest.
+  /// Drops the oldest waiting frame.
   void Forget(uint64_t& reason) {
     Lose(waiting_.Front().size(), reason);
     waiting_.Pop();
   }
-  /// A frame of `bytes` that counts as sent is not.
+  /// Uncounts a frame of `bytes` that was counted as sent, and counts it under `reason`.
   void Lose(uint64_t bytes, uint64_t& reason) {
     QueueCounters::Add(counters_.tx_pkts, -uint64_t{1});
     QueueCounters::Add(counters_.tx_bytes, -bytes);
     QueueCounters::Add(reason, 1);
   }
-  /// Gives the region away with what waits, received frames in it unseen.
+  /// Gives the region back with the waiting frames. Does not handle the frames received in it.
   void GiveWaiting(HeldRegion region) {
     region.received = 0;
     Begin(region);
@@ -259,7 +265,8 @@ class BilateralQueue {
     Give({});
   }
 
-  /// A region came. If it is the one given away, the NIC did not take it.
+  /// Starts work on a region that the link returned. If it is the region that was given back last,
+  /// the NIC has not accepted its frames.
   void Begin(const HeldRegion& region) {
     TakeUp(region);
     writer_.Begin(region);
@@ -277,8 +284,9 @@ class BilateralQueue {
     given_ = {};
   }
 
-  /// Gives the region at work away, with `leaving` of the frames received in it and what was
-  /// appended. Frames to send go at once; without any, the next region is worth waiting for.
+  /// Gives the held region back with `leaving` of its received frames and with all appended frames.
+  /// The NIC answers at once if there are frames to send; otherwise it may wait for received
+  /// frames.
   void Give(FrameTotals leaving) {
     if (tap_.see != nullptr) [[unlikely]]
       Show(TapDirection::kSent);
@@ -296,7 +304,7 @@ class BilateralQueue {
     });
   }
 
-  /// Looks for the answer to the last Give, for a bounded time. True: it came.
+  /// Polls for the answer to the last Give, at most kDrainMs. Returns whether it came.
   bool Await(HeldRegion& region) {
     const uint64_t deadline = rte_get_tsc_cycles() + rte_get_tsc_hz() * kDrainMs / 1000;
     for (uint64_t now = 0; now < deadline; rte_pause()) {
@@ -311,10 +319,10 @@ class BilateralQueue {
   Link& link_;
   ExceptionPath exception_;
   Given given_;
-  RegionWriter writer_;  ///< Of the region at work, which is the host's while working_.
+  RegionWriter writer_;  ///< Writes to the held region; valid while working_.
   bool working_ = false;
   WaitingFrames waiting_;
-  LateAnswers late_;  ///< Of the region at work.
+  LateAnswers late_;  ///< Late frames of the held region.
   FrameTap tap_;
   QueueCounters counters_;
   RegionWalker walker_{writer_, exception_, counters_};

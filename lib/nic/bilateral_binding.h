@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// --iface=bilateral: a link of regions of a net_ipu port for each worker.
+// --iface=bilateral: one link of a net_ipu port per worker.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ class BilateralBinding {
   std::string Place(uint32_t worker) const { return "link " + std::to_string(worker); }
   bool has_queues() const { return true; }
   uint32_t packet_bytes() const { return options_.packet_bytes; }
-  /// Swaps, and what happened to links.
+  /// Returns numbers of swaps and of link events.
   InterfaceFigures Figures() const;
 
   template <typename Run>
@@ -41,7 +41,7 @@ class BilateralBinding {
  private:
   InterfaceOptions options_;
   bool open_ = false;
-  std::vector<IpuLink> links_;  ///< Each worker's.
+  std::vector<IpuLink> links_;  ///< One per worker.
 };
 
 }  // namespace sluice::nic

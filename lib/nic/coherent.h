@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The coherent interface: frames are handed over in cache lines. The worker's load waits; the NIC
-// answers it with a line that holds frames, as many as came; the worker answers them where they
-// lie, and its next load, of the other line, hands them back. Built by the application's worker,
-// one per endpoint.
+// The coherent interface: host and NIC exchange frames in cache lines. The worker loads a line, and
+// the NIC delays the answer until frames arrive. The line then contains as many frames as had
+// arrived. The worker answers them in place, and its next load, of the second line, hands them
+// back. The application's worker builds one queue per endpoint.
 //
-// A frame belongs to the worker from the moment Poll gets it to the moment the other line is
-// loaded, and nothing is copied. An answer that outgrows the room in which the frame lay goes
-// behind all that lies in the line: engines build it there (packet::Frame::spare). A grown
-// answer for which the line has no room leaves through a line of its own once the line at work is
-// handed over, and so do all answers that follow it in the burst: answers keep the order of their
-// frames. Frames that the engine sends by itself leave through lines of their own: at once if no
-// answer before them leaves with the line at work, otherwise as such a grown answer does.
+// The worker owns a frame from the Poll that returned it until it loads the second line. No frame
+// is copied. An answer that is too long for its frame's room is written after all frames of the
+// line; engines build it there (packet::Frame::spare). An answer that does not fit into the line
+// either is sent in another line after the current line has been handed over, and so are all later
+// answers of the burst, so that answers keep the order of their frames. Frames that the engine
+// sends by itself are sent in other lines: at once if no earlier answer of the current line is
+// outstanding, otherwise after the line like a late answer.
 #pragma once
 
 #include <rte_cycles.h>
@@ -33,39 +33,44 @@
 
 namespace sluice::nic {
 
-/// The host's end of a queue's endpoints, of any driver; used by one worker. Production: IpuLines.
+/// The host side of a queue's endpoints, independent of the driver. Used by one worker. Implemented
+/// by IpuLines.
 template <typename L>
 concept FrameLines = requires(L lines, const L& constant, typename L::Frame* frames,
                               uint32_t count) {
-  /// What a line brought, as packet::Frame has it; the NIC's word was checked. `data` and `length`
-  /// may be changed to what leaves, within the frame's room; length 0: nothing does.
+  /// A received frame with the members of packet::Frame; the driver has validated the NIC's values.
+  /// The worker may change `data` and `length` to the answer, within the frame's room; length 0
+  /// drops the frame.
   { frames->data } -> std::convertible_to<uint8_t*>;
   { frames->length } -> std::convertible_to<uint32_t>;
   { frames->headroom } -> std::convertible_to<uint32_t>;
   { frames->tailroom } -> std::convertible_to<uint32_t>;
   { L::kMinFrameBytes } -> std::convertible_to<uint32_t>;
   { L::kMaxFrameBytes } -> std::convertible_to<uint32_t>;
-  /// Frames that Wait returns at most.
+  /// Maximum number of frames that Wait returns.
   { L::kMaxFrames } -> std::convertible_to<uint32_t>;
-  /// The frames that the load has brought, in the order in which they came; 0: it waits. Those of
-  /// the last Wait were answered.
+  /// Stores the frames of the loaded line in order of arrival and returns their number; 0 while the
+  /// load is outstanding. The frames of the previous Wait must have been answered.
   { lines.Wait(frames) } -> std::same_as<uint32_t>;
-  /// Answers the frames of the last Wait: all of them. Null: they leave from where they came.
+  /// Answers all frames of the last Wait. A null `frames` forwards them unchanged.
   {lines.Answer(frames, count)};
-  /// Where an answer is written that outgrows its frame's room, behind all that lies in the line;
-  /// null: there is none. It was written there, and is what the frame's data and length say.
+  /// GrownRoom returns the address for an answer that exceeds its frame's room, after all frames of
+  /// the line; null if the line has no room. TakeGrown reserves the written bytes; the frame's data
+  /// and length must describe them.
   { lines.GrownRoom(/*length=*/count) } -> std::same_as<uint8_t*>;
   {lines.TakeGrown(/*length=*/count)};
-  /// Where the next frame to send is written; null: there is no room until the NIC gives a line.
+  /// Returns the address where the next frame to send must be written; null until the NIC provides
+  /// a line with room.
   { lines.Room(/*length=*/count) } -> std::same_as<uint8_t*>;
-  /// What was written there leaves with the next Flush.
+  /// Queues the frame written there for the next Flush.
   {lines.Send(/*length=*/count)};
   {lines.Flush()};
-  /// The memory that all of this lies in.
+  /// Memory that contains all lines.
   { constant.memory() } -> std::same_as<std::span<const uint8_t>>;
-  /// Frames handed to the NIC that it has not taken out of its lines yet, and their bytes.
+  /// Returns the number and bytes of frames that were handed to the NIC and that the NIC has not
+  /// read yet.
   { lines.Outstanding() } -> std::same_as<FrameTotals>;
-  /// The NIC takes nothing more. The end: only Outstanding is called after it.
+  /// Ends the NIC's access to the lines. Only Outstanding may be called afterwards.
   {lines.Withdraw()};
   { constant.LinkUp() } -> std::same_as<bool>;
 };
@@ -74,7 +79,8 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
 template <FrameLines Lines>
 class CoherentQueue {
  public:
-  /// `lines` outlives the queue, which is its only user. A line for frames to send is asked for.
+  /// `lines` must outlive the queue and must have no other user. The constructor requests a line
+  /// for frames to send.
   explicit CoherentQueue(Lines& lines, ExceptionPath exception = {})
       : lines_(lines), exception_(std::move(exception)) {
     lines_.Room(0);
@@ -82,7 +88,8 @@ class CoherentQueue {
   CoherentQueue(const CoherentQueue&) = delete;
   CoherentQueue& operator=(const CoherentQueue&) = delete;
 
-  /// Handles the frames of one line, if the NIC has answered the load. Returns them.
+  /// Handles the frames of one line if the NIC has answered the load. Returns the number of frames
+  /// received.
   template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     const uint32_t received = lines_.Wait(frames_.data());
@@ -113,8 +120,8 @@ class CoherentQueue {
   }
 
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
-  /// What the outbox calls: leaves at the next FlushSent at the latest. Waits for a line, with
-  /// bounded patience.
+  /// Called by the outbox. The frame is sent by the next FlushSent at the latest. Waits for a line
+  /// with bounded patience.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
     if (!LengthIsSound(length)) {
@@ -156,15 +163,16 @@ class CoherentQueue {
   bool CanEmit(const uint8_t* /*frame*/, uint32_t length) const { return LengthIsSound(length); }
   void FlushSent() { lines_.Flush(); }
 
-  /// Before the first Poll.
+  /// Must be called before the first Poll.
   void set_tap(FrameTap tap) { tap_ = tap; }
   bool LinkUp() const { return lines_.LinkUp(); }
   uint64_t waited_cycles() const { return patience_.waited_cycles(); }
   const QueueCounters& counters() const { return counters_; }
   QueueCounters& counters() { return counters_; }
 
-  /// Waits until the NIC has taken the last frames out of its lines; what it does not take stays:
-  /// tx_full. Frames in lines that were not looked at stay unseen, as in a ring.
+  /// Waits until the NIC has read the last frames, with bounded patience. Frames that it has not
+  /// read then count in tx_full. Frames in lines that were not loaded are not handled, like frames
+  /// that remain in a ring.
   void Drain() {
     FlushSent();
     Patience patience;
@@ -180,7 +188,7 @@ class CoherentQueue {
  private:
   using Frame = typename Lines::Frame;
 
-  /// Frames between the one at work and the one that the engine fetches for.
+  /// Distance in frames from the frame being handled to the frame passed to Prepare.
   static constexpr uint32_t kPrepareAhead = 8;
 
   static bool LengthIsSound(uint32_t length) {
@@ -191,13 +199,13 @@ class CoherentQueue {
   }
   uint8_t* FindSpare() { return lines_.GrownRoom(packet::Frame::kSpareBytes); }
 
-  /// Whether answers that are not handed over yet leave before the frame at work.
+  /// Returns whether the frame being handled has earlier answers that have not been handed over.
   bool FollowsAnswers() const {
     return !late_.empty() || std::ranges::any_of(std::span(frames_).first(at_work_),
                                                  [](const Frame& held) { return held.length > 0; });
   }
 
-  /// Shows the engine all frames; returns their bytes as they came.
+  /// Passes all frames to the engine. Returns the number of bytes received.
   template <QueueEngine Engine>
   uint64_t Handle(Engine& engine, uint32_t received, uint64_t now) {
     if constexpr (BurstEngine<Engine>) {
@@ -230,7 +238,7 @@ class CoherentQueue {
     }
   }
 
-  /// Sees to the ending of a frame that came as `held` says.
+  /// Applies the engine's verdict to the frame that arrived as `held`.
   void Settle(Frame& held, const packet::Frame& frame, packet::Verdict verdict) {
     if (verdict.action != packet::Action::kForward) [[unlikely]] {
       changed_ = true;
@@ -241,7 +249,7 @@ class CoherentQueue {
     }
   }
 
-  /// A frame that does not leave.
+  /// Ends a frame that is not forwarded.
   [[gnu::noinline]] void End(Frame& held, const packet::Frame& frame, packet::Verdict verdict) {
     if (verdict.action == packet::Action::kConsume) {
       QueueCounters::Add(counters_.consumed_pkts, 1);
@@ -259,8 +267,7 @@ class CoherentQueue {
     held.length = 0;
   }
 
-  /// The engine answered with `length` bytes at `data`: in the room that the frame had, or
-  /// elsewhere.
+  /// Places an answer of `length` bytes at `data`, which is in the frame's room or elsewhere.
   [[gnu::noinline]] void Resize(Frame& held, uint8_t* data, uint32_t length) {
     if (!LengthIsSound(length)) return Refuse(held, counters_.tx_unframeable);
     uint8_t* const begin = held.data - held.headroom;
@@ -284,9 +291,9 @@ class CoherentQueue {
     }
     late_.Add(static_cast<uint32_t>(&held - frames_.data()), data, length);
     kept_back_.bytes += uint64_t{held.length} - length;
-    held.length = 0;  // Nothing leaves from where it lay.
+    held.length = 0;  // The line does not forward this frame.
   }
-  /// No answer behind a late one leaves with the line.
+  /// Removes all answers after the first late one from the line, so that they are sent after it.
   [[gnu::noinline]] void DelayWhatFollows(uint32_t received) {
     for (uint32_t i = late_.First(); i < received; ++i) {
       Frame& held = frames_[i];
@@ -296,7 +303,8 @@ class CoherentQueue {
       changed_ = true;
     }
   }
-  /// The line is handed over; the next one will not be before the NIC has taken these.
+  /// Sends late answers after the line has been handed over. The next line is not handed over
+  /// before the NIC has accepted them.
   [[gnu::noinline]] void SendLate() {
     late_.Empty([this](const uint8_t* frame, uint32_t length) {
       uint8_t* const to = AwaitRoom(length);
@@ -312,7 +320,7 @@ class CoherentQueue {
     FlushSent();
     AwaitTaken();
   }
-  /// It leaves in its turn.
+  /// Records that the line forwards the frame as `length` bytes at `data`.
   void Keep(Frame& held, uint8_t* data, uint32_t length) {
     kept_back_.bytes += uint64_t{held.length} - length;
     held.data = data;
@@ -322,7 +330,7 @@ class CoherentQueue {
     QueueCounters::Add(reason, 1);
     KeepBack(held);
   }
-  /// Modulo 2^64: what lies before `first` is far behind it.
+  /// Returns the distance modulo 2^64: large for addresses before `first`.
   static uint64_t Distance(const uint8_t* first, const uint8_t* data) {
     return reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(first);
   }
@@ -338,7 +346,7 @@ class CoherentQueue {
     if (to != nullptr) patience_.Renew();
     return to;
   }
-  /// A line is given for the one that was taken.
+  /// Waits until the NIC provides a line in exchange for the one that it read.
   void AwaitTaken() { AwaitRoom(Lines::kMinFrameBytes); }
   void Leave(const uint8_t* frame, uint32_t length) {
     if (tap_.see != nullptr) [[unlikely]] {
@@ -357,13 +365,13 @@ class CoherentQueue {
   ExceptionPath exception_;
   FrameTap tap_;
   QueueCounters counters_;
-  bool changed_ = false;      ///< Of this burst: some frame leaves otherwise than it came.
-  FrameTotals kept_back_;     ///< Of this burst: received minus what leaves; modulo 2^64.
-  bool ahead_ = false;        ///< The NIC has to take frames that were sent before it is answered.
-  uint32_t at_work_ = 0;      ///< Frame that an engine handles which sends frames of its own.
-  Patience patience_;         ///< With the lines for frames to send.
-  LateAnswers late_;          ///< Of this burst.
-  uint8_t* spare_ = nullptr;  ///< While an engine works: where a grown answer lies.
+  bool changed_ = false;      ///< A frame of this burst was changed or not forwarded.
+  FrameTotals kept_back_;     ///< Received minus forwarded of this burst; modulo 2^64.
+  bool ahead_ = false;        ///< Frames were sent that the NIC must read before the next answer.
+  uint32_t at_work_ = 0;      ///< Index of the frame being handled, if the engine is a Sender.
+  Patience patience_;         ///< Limits waits for lines for frames to send.
+  LateAnswers late_;          ///< Late answers of this burst.
+  uint8_t* spare_ = nullptr;  ///< Room for the next grown answer, while an engine runs.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// --iface=coherent: an endpoint of a net_ipu port for each worker.
+// --iface=coherent: one endpoint of a net_ipu port per worker.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ class CoherentBinding {
   std::string Place(uint32_t worker) const { return "endpoint " + std::to_string(worker); }
   bool has_queues() const { return true; }
   uint32_t packet_bytes() const { return options_.packet_bytes; }
-  /// Loads, and how they were answered.
+  /// Returns numbers of loads and of their answers.
   InterfaceFigures Figures() const;
 
   template <typename Run>
@@ -42,7 +42,7 @@ class CoherentBinding {
  private:
   InterfaceOptions options_;
   bool open_ = false;
-  std::vector<IpuLines> lines_;  ///< Each worker's.
+  std::vector<IpuLines> lines_;  ///< One per worker.
 };
 
 }  // namespace sluice::nic

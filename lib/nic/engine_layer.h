@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The base of a layer in front of an engine (reassembling.h, own_frames.h). It owns the engine and
-// passes on everything that a worker may call besides Process and ProcessBurst (worker.h).
+// Base class of a layer around an engine (reassembling.h, own_frames.h). It owns the engine and
+// forwards all calls of a worker except Process and ProcessBurst (worker.h).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace sluice::nic {
 
-/// An engine that answers for addresses of its own.
+/// An engine that owns addresses and answers frames to them.
 template <typename E>
 concept HostEngine = QueueEngine<E> &&
     requires(const E& engine, const uint8_t* mac, const packet::Ipv4Address& ipv4,
@@ -24,7 +24,7 @@ concept HostEngine = QueueEngine<E> &&
   { engine.own().Owns(ipv6) } -> std::same_as<bool>;
 };
 
-/// The engine's kPollsPerRest, if it has one.
+/// Provides the engine's kPollsPerRest, if it has one.
 template <typename Engine>
 struct RestsOf {};
 template <typename Engine>
@@ -58,7 +58,7 @@ class EngineLayer : public RestsOf<Engine> {
   const auto& own() const requires HostEngine<Engine> { return engine_.own(); }
 
  protected:
-  /// The engine is made in place, by `make()`.
+  /// `make()` constructs the engine in place.
   template <typename Make>
   explicit EngineLayer(Make make) : engine_(make()) {}
 

@@ -70,7 +70,7 @@ bool EnsoPipes::TrySend(rte_pmd_enso_pipe* pipe, const uint8_t* data, uint32_t b
                         uint32_t release_bytes) {
   int rc;
   while ((rc = rte_pmd_enso_send(pipe, data, bytes, release_bytes)) == -EAGAIN) {
-    rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);  // Reaps completions: slots come free.
+    rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);  // Reaps completions, which frees slots.
     if (!patience_.Wait()) return false;
   }
   if (rc == 0) patience_.Renew();
@@ -101,7 +101,8 @@ SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
   const uint32_t step = packet::FlitSpan(length);
   if (frame != spare_) {
     if (composed_bytes_ + step > room_bytes_ && !MakeRoom(step)) return SendResult::kFull;
-    // What was built at spare_ lies in the same memory, if frames before it were given up since.
+    // The source may overlap: a frame built at spare_ is in this memory, and frames before it may
+    // have been given up since.
     std::memmove(room_ + composed_bytes_, frame, length);
   }
   Compose(step);
@@ -117,11 +118,12 @@ SendResult EnsoPipes::SendException(const uint8_t* frame, uint32_t length) {
   return exception_->Add(frame, length) ? SendResult::kSent : SendResult::kFull;
 }
 
-/// Sees to `step` bytes behind those that are composed. False: there is no room in time.
+/// Provides `step` free bytes after the composed frames. Returns false if no room comes free in
+/// time.
 bool EnsoPipes::MakeRoom(uint32_t step) {
   if (composed_bytes_ + step > kComposedBytes) SendComposed();
   while (AskForRoom() < composed_bytes_ + step) {
-    if (composed_bytes_ > 0) SendComposed();  // What is not sent never comes free.
+    if (composed_bytes_ > 0) SendComposed();  // Unsent bytes never come free.
     rte_pmd_enso_flush(nb_.get());
     rte_pmd_enso_poll(nb_.get(), nullptr, 0, 0);
     if (!patience_.Wait()) return false;
@@ -130,7 +132,7 @@ bool EnsoPipes::MakeRoom(uint32_t step) {
   return true;
 }
 
-/// Once for many copies: what comes free later is found when this is used up.
+/// Asks once for many copies. Room that comes free later is found when this room is used up.
 uint32_t EnsoPipes::AskForRoom() {
   room_bytes_ = std::min(rte_pmd_enso_tx_room(composer_.get(), &room_), kComposedBytes);
   FindSpare();
@@ -143,11 +145,11 @@ void EnsoPipes::SendComposed() {
     tap_.see(tap_.context, TapDirection::kSent, room_, bytes);
   }
   if (!TrySend(composer_.get(), room_, bytes, 0)) unsent_ += CountFrames(room_, bytes);
-  rte_pmd_enso_flush(nb_.get());  // Else the NIC learns of it after the last frame.
+  rte_pmd_enso_flush(nb_.get());  // Otherwise the NIC is notified only after the last frame.
   AskForRoom();
 }
 
-/// The first `bytes` of room hold frames. False: there is no slot for them now.
+/// Sends the frames in the first `bytes` of room. Returns false if no slot is free.
 bool EnsoPipes::SendEmitted(uint32_t bytes) {
   if (tap_.see != nullptr) [[unlikely]] {
     tap_.see(tap_.context, TapDirection::kSent, room_, bytes);

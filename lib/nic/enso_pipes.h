@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The pipes of one worker on an Ensō NIC, through the native face of net_enso:
-// received and sent in place, without mbufs. PipeSet of StreamingQueue.
+// The pipes of one worker on an Ensō NIC, through the native API of net_enso. Frames are received
+// and sent in place, without mbufs. PipeSet of StreamingQueue.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@
 
 namespace sluice::nic {
 
-/// One notification buffer with RX/TX pipes that share the NIC's fallback
-/// traffic, and one TX pipe to compose frames in. Used by one worker; opened and
-/// closed while no worker of the port polls.
+/// One notification buffer (NB) with RX/TX pipes that share the NIC's fallback traffic, and one TX
+/// pipe to compose frames in. Used by one worker; opened and closed while no worker of the port
+/// polls.
 class EnsoPipes {
  public:
   /// The NIC's design limit: 24 flits.
   static constexpr uint32_t kMaxFrameBytes = 24 * RTE_PMD_ENSO_FLIT_BYTES;
   static_assert(packet::Frame::kSpareBytes <= kMaxFrameBytes, "what fits there can be sent");
 
-  /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames that
-  /// the NIC would cut wrongly leave through `exception`, if there is one. On
-  /// failure returns nothing and sets `error` to one line.
+  /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames that the NIC would cut
+  /// at the wrong length are sent through `exception`, if there is one. On failure returns
+  /// std::nullopt and sets `error` to one line.
   static std::optional<EnsoPipes> Open(uint16_t port, uint32_t pipes,
                                        std::optional<MbufTransmitter> exception,
                                        std::string* error);
@@ -77,13 +77,13 @@ class EnsoPipes {
     const bool fits = composed_bytes_ + packet::Frame::kSpareBytes <= room_bytes_;
     spare_ = fits ? room_ + composed_bytes_ : nullptr;
   }
-  /// The next `step` bytes of room hold a copy.
+  /// Records that the next `step` bytes of room contain a frame.
   void Compose(uint32_t step) {
     TakeAhead(room_ + composed_bytes_, step);
     composed_bytes_ += step;
     FindSpare();
   }
-  /// The next `step` bytes at `at` are written.
+  /// Prefetches room ahead of the `step` bytes at `at`, which are about to be written.
   static void TakeAhead(const uint8_t* at, uint32_t step) {
     const uint8_t* ahead = at + kTakenAheadBytes;
     for (const uint8_t* const end = ahead + step; ahead != end; ahead += packet::kFlitBytes) {
@@ -91,24 +91,24 @@ class EnsoPipes {
     }
   }
 
-  std::unique_ptr<rte_pmd_enso_nb, CloseNb> nb_;  // Outlives its pipes.
+  std::unique_ptr<rte_pmd_enso_nb, CloseNb> nb_;  // Must outlive its pipes.
   std::vector<Pipe> pipes_;
   Pipe composer_;
-  /// Copies are sent at this length at the latest: the NIC gets work, and room comes free,
-  /// while the worker goes on.
+  /// Composed frames are sent at this length at the latest, so that the NIC gets work and frees
+  /// room while the worker continues.
   static constexpr uint32_t kComposedBytes = 32 * 1024;
 
-  /// Lines of the composer that are taken, with the right to write, ahead of the copies that
-  /// will lie there: the NIC read them last, and a copy does not wait for it.
+  /// Distance at which the composer's lines are prefetched for writing. The NIC read them last;
+  /// without the prefetch, a copy waits for the line.
   static constexpr uint32_t kTakenAheadBytes = 16 * packet::kFlitBytes;
 
-  uint8_t* room_ = nullptr;      ///< The composer's free room,
-  uint32_t room_bytes_ = 0;      ///< at least so many bytes of it; 0: has to be asked for.
-  uint32_t composed_bytes_ = 0;  ///< At its start, not sent yet.
-  uint8_t* spare_ = nullptr;     ///< Behind them, if a whole frame has room there.
-  Patience patience_;            ///< With the NB's slots and the composer's room.
+  uint8_t* room_ = nullptr;      ///< Free room of the composer.
+  uint32_t room_bytes_ = 0;      ///< Minimum size of room_; 0 if it must be requested.
+  uint32_t composed_bytes_ = 0;  ///< Bytes at the start of room_ that are not sent yet.
+  uint8_t* spare_ = nullptr;     ///< End of the unsent bytes, if a whole frame fits there.
+  Patience patience_;            ///< Limits waits for NB slots and composer room.
   std::optional<MbufTransmitter> exception_;
-  FrameTotals unsent_;  ///< Accepted and then not sent, since the last Send or Flush.
+  FrameTotals unsent_;  ///< Accepted but not sent, since the last Send or Flush.
   SpanTap tap_;
 };
 

@@ -15,11 +15,11 @@ namespace {
 
 constexpr uint16_t kDefaultDescriptors = 1024;
 constexpr uint32_t kPoolCache = 256;
-// Mbufs in a worker's hands, and in the cache of a pool beyond its nominal size.
+// Mbufs that a worker holds, and those that a pool's cache holds beyond its nominal size.
 constexpr uint32_t kMbufsInFlight = 4 * 64 + kPoolCache * 3 / 2;
 
 constexpr uint32_t kFrameOverhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
-// In an mbuf, with two VLAN tags, whatever of that a NIC leaves there.
+// Longest IP packet that fits into one mbuf, even if the NIC keeps two VLAN tags and the FCS.
 constexpr uint32_t kMbufPacketBytes =
     RTE_MBUF_DEFAULT_DATAROOM - kFrameOverhead - 2 * RTE_VLAN_HLEN;
 
@@ -50,7 +50,7 @@ int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint3
         (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP) & info.flow_type_rss_offloads;
     if (conf.rx_adv_conf.rss_conf.rss_hf == 0) conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
   }
-  // Drivers whose longest frame is that of the standard (net_af_packet) do not go by an MTU.
+  // Drivers that support only standard frame lengths (net_af_packet) do not accept an MTU.
   if (packet_bytes > kUsualPacketBytes && packet_bytes + kFrameOverhead <= info.max_rx_pktlen) {
     conf.rxmode.mtu = packet_bytes;
   }
@@ -109,11 +109,12 @@ int EthPort::Configure(const Options& options, std::string* step) {
     rc = rte_eth_tx_queue_setup(port_, i, tx_ring, static_cast<unsigned>(socket), nullptr);
     if (rc != 0) return rc;
   }
-  // No interface looks at what a driver may have to find out in software. Not every driver asks.
+  // Disables packet-type parsing, which some drivers do in software and no interface uses. Some
+  // drivers do not support this call.
   rte_eth_dev_set_ptypes(port_, RTE_PTYPE_UNKNOWN, nullptr, 0);
   if (packet::HidesPartialChecksums(info.driver_name)) CompleteChecksums(options.rx_queues);
-  // Before the start, or the first frames would meet another address filter. Not every
-  // driver can: some not yet, some not at all.
+  // Sets the mode before the start, so that the first frames pass the right address filter. Some
+  // drivers cannot do this before the start, some not in any state.
   const bool accepts = SetPromiscuous(port_, options.promiscuous);
   if (options.before_start) options.before_start();
   *step = "to start";
@@ -148,7 +149,7 @@ std::unique_ptr<EthPort> EthPort::Open(uint16_t port, const Options& options, st
 
 EthPort::~EthPort() {
   if (started_) rte_eth_dev_stop(port_);
-  // A port that takes this number later must not have them.
+  // A later port with this number must not inherit the callbacks.
   for (uint16_t i = 0; i < callbacks_.size(); ++i) {
     if (callbacks_[i] != nullptr) rte_eth_remove_rx_callback(port_, i, callbacks_[i]);
   }

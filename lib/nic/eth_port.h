@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An ethdev port set up for one queue pair per worker. Used by lib/runtime for
-// the packetized interface, the streaming adapter and exception ports. Control
-// path, main thread.
+// An ethdev port with one queue pair per worker. lib/runtime uses it for the packetized interface,
+// the streaming adapter and exception ports. Control path, main thread.
 #pragma once
 
 #include <cstdint>
@@ -16,44 +15,44 @@ struct rte_mempool;
 
 namespace sluice::nic {
 
-/// Configures a port that is not started for queue pairs with RSS over IP, UDP and TCP
-/// where there are several to receive, and for packets of `packet_bytes`, as FitPacketBytes
-/// returns them. 0 or a negative errno.
+/// Configures a stopped port for queue pairs and for IP packets of `packet_bytes`, a result of
+/// FitPacketBytes. Enables RSS over IP, UDP and TCP if there are several receive queues. Returns 0
+/// or a negative errno.
 int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint32_t packet_bytes);
 
-/// Bytes of an IP packet that every port receives without being asked to.
+/// Size in bytes of the IP packets that every port receives without configuration.
 inline constexpr uint32_t kUsualPacketBytes = 1500;
-/// The longest IP packet that the port can be configured to receive, if that is less than `wanted`;
-/// else `wanted`, but at least kUsualPacketBytes.
+/// Returns `wanted`, but at least kUsualPacketBytes and at most the longest IP packet that the port
+/// can be configured to receive.
 uint32_t FitPacketBytes(uint16_t port, uint32_t wanted);
 
-/// Makes a port accept every frame, or only those to its own address and to groups. False: the
-/// driver cannot do that, or not before the port is started; an address filter that cannot let
-/// groups through, which ARP and neighbour discovery need, is left open.
+/// Makes a port accept all frames, or only those to its address and to groups. Returns false if the
+/// driver cannot do that, or not before the port is started. A filter that cannot accept group
+/// addresses, which ARP and neighbour discovery need, stays disabled.
 bool SetPromiscuous(uint16_t port, bool promiscuous);
 
-/// "port net_ipu0".
+/// Returns text like "port net_ipu0".
 std::string PortText(uint16_t port);
 
-/// A configured, started port; stopped and closed at the end.
+/// A configured and started port. The destructor stops and closes it.
 class EthPort {
  public:
   struct Options {
     uint16_t rx_queues = 1;
     uint16_t tx_queues = 1;
-    /// Entries of each ring; 0: what the driver prefers, else 1024.
+    /// Number of entries of each ring. 0 selects the driver's preference or else 1024.
     uint16_t descriptors = 0;
-    bool promiscuous = true;                    ///< SetPromiscuous, where the driver can.
-    uint32_t packet_bytes = kUsualPacketBytes;  ///< Of the longest IP packet to receive.
-    /// Called when the port and its queues are set up and it is about to start: the first state in
-    /// which every driver answers for its statistics. Empty: nothing is called.
+    bool promiscuous = true;                    ///< For SetPromiscuous, if the driver can.
+    uint32_t packet_bytes = kUsualPacketBytes;  ///< Longest IP packet to receive.
+    /// Called after the port and its queues are set up and before the start, the first state in
+    /// which all drivers return their statistics. May be empty.
     std::function<void()> before_start = nullptr;
   };
 
-  /// Configures and starts `port`, with RSS over IP, UDP and TCP when there are
-  /// several receive queues. Checksums that Linux left partial are completed
+  /// Configures and starts `port`. Enables RSS over IP, UDP and TCP if there are several receive
+  /// queues. Completes checksums that Linux has computed only partially
   /// (packet/partial_checksum.h). On failure returns null and sets `error` to one line that names
-  /// the port and what it refused.
+  /// the port and the rejected step.
   static std::unique_ptr<EthPort> Open(uint16_t port, const Options& options, std::string* error);
 
   ~EthPort();
@@ -61,11 +60,11 @@ class EthPort {
   EthPort& operator=(const EthPort&) = delete;
 
   uint16_t id() const { return port_; }
-  /// Bytes of the longest IP packet that the port receives, into one mbuf: Options::packet_bytes or
-  /// less.
+  /// Returns the size in bytes of the longest IP packet that the port receives into one mbuf:
+  /// Options::packet_bytes or less.
   uint32_t packet_bytes() const { return packet_bytes_; }
-  /// The mbufs of queue pair `queue`: one pool each, so that a pool's cache and
-  /// its buffers stay with one worker.
+  /// Returns the mbuf pool of queue pair `queue`. Each queue pair has one pool, so that one worker
+  /// uses a pool's cache and buffers.
   rte_mempool* pool(uint16_t queue) const { return pools_[queue]; }
 
  private:
@@ -77,7 +76,7 @@ class EthPort {
   uint32_t packet_bytes_ = kUsualPacketBytes;
   bool started_ = false;
   std::vector<rte_mempool*> pools_;
-  std::vector<const rte_eth_rxtx_callback*> callbacks_;  ///< Of each receive queue, or none.
+  std::vector<const rte_eth_rxtx_callback*> callbacks_;  ///< One per receive queue, or empty.
 };
 
 }  // namespace sluice::nic

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The way out for frames that an engine passes on (packet::Action::kPass): copies, to the
-// exception port, in bursts. Each queue of frames has one.
+// Copies frames that an engine passes on (packet::Action::kPass) to the exception port, in bursts.
+// Each frame queue has one path.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace sluice::nic {
 
-/// Used by one worker, whose is the transmit queue, too.
+/// Used by one worker, which also owns the transmit queue.
 class ExceptionPath {
  public:
-  /// There is no exception port: frames end under no_exception_port.
+  /// Constructs a path without an exception port: frames are counted in no_exception_port.
   ExceptionPath() = default;
   explicit ExceptionPath(MbufTransmitter out) : out_(std::move(out)) {}
 
-  /// Sends a copy, at the next Flush at the latest, and counts the frame's ending.
+  /// Queues a copy, which the next Flush sends at the latest, and counts the frame.
   [[gnu::noinline]] void Pass(const uint8_t* frame, uint32_t length, QueueCounters& counters) {
     if (!out_) {
       QueueCounters::Add(counters.no_exception_port, 1);
@@ -35,7 +35,7 @@ class ExceptionPath {
     QueueCounters::Add(counters.consumed_pkts, 1);
   }
 
-  /// At the end of each Poll.
+  /// Must be called at the end of each Poll.
   void Flush(QueueCounters& counters) {
     if (!out_ || out_->empty()) [[likely]]
       return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rules in a port's own table (rte_flow), all or none: a port that cannot express one of them is
-// left to what it does by itself. Main thread, or whoever configures the port; one at a time.
+// Rules in a port's rte_flow table, all or none: if the port rejects one rule, all are removed and
+// the port keeps its default behaviour. Used by the thread that configures the port, usually the
+// main thread; one caller at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +18,14 @@ namespace sluice::nic {
 
 class FlowRules {
  public:
-  /// Of a started port, or one that is started later.
+  /// The port may be started or stopped.
   explicit FlowRules(uint16_t port) : port_(port) {}
   ~FlowRules() { Clear(); }
   FlowRules(const FlowRules&) = delete;
   FlowRules& operator=(const FlowRules&) = delete;
 
-  /// One more rule, for frames that arrive. `items` and `actions` end with their END. False: the
-  /// port refuses it; none of the earlier rules is left, and `why` has the port's words.
+  /// Adds a rule for received frames. `items` and `actions` end with their END. If the port rejects
+  /// the rule, returns false, removes all earlier rules and sets `why` to the port's message.
   bool Add(const rte_flow_item* items, const rte_flow_action* actions, std::string* why);
   void Clear();
   size_t size() const { return rules_.size(); }

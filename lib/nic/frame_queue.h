@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The contract between an application's loop and an interface: receive → view →
-// answer → release, in one inlined call. Each interface implements it with the
-// loop that suits what it truly receives; an engine runs on all of them, whether it
-// works frame by frame or sees bursts.
+// The contract between an application's loop and an interface: receive → view → answer → release,
+// in one inlined call. Each interface implements its loop according to the unit that it receives
+// (packets, spans, regions or lines). An engine runs on all of them, whether it handles single
+// frames or bursts.
 #pragma once
 
 #include <concepts>
@@ -16,34 +16,36 @@
 
 namespace sluice::nic {
 
-/// What an engine is to an interface: decides about one frame, in place.
-/// `now` is in TSC cycles and the same for all frames of a burst.
+/// An engine that processes one frame at a time, in place. `now` is in TSC cycles and equal for all
+/// frames of a burst.
 template <typename E>
 concept FrameEngine = requires(E engine, packet::Frame& frame, uint64_t now) {
   { engine.Process(frame, now) } -> std::same_as<packet::Verdict>;
 };
 
-/// An engine that can fetch what it will want of a frame some frames ahead. A hint: the bytes
-/// may be anything, and Process may never come.
+/// An engine that can prefetch data for a frame some frames ahead. Prepare is a hint: the bytes may
+/// be invalid, and Process may not be called for them.
 template <typename E>
 concept PreparingEngine = FrameEngine<E> &&
     requires(E engine, const uint8_t* frame, uint32_t length) {
   engine.Prepare(frame, length);
 };
 
-/// The same for an engine that sees all frames of a burst at once (packet/burst.h). Preferred to
-/// Process, if an engine has both. For any packet::Burst; the concept has to name one.
+/// An engine that processes all frames of a burst in one call (packet/burst.h). A queue prefers
+/// ProcessBurst if an engine has both. ProcessBurst must accept any packet::Burst; the concept
+/// checks one type.
 template <typename E>
 concept BurstEngine = requires(E engine, packet::OneFrame& burst, uint64_t now) {
   { engine.ProcessBurst(burst, now) } -> std::same_as<void>;
 };
 
-/// What a queue takes: an engine of either kind.
+/// An engine of either kind, as queues accept it.
 template <typename E>
 concept QueueEngine = FrameEngine<E> || BurstEngine<E>;
 
-/// A FrameEngine as a BurstEngine: each frame in its turn. The engine outlives it; what else the
-/// engine has is its owner's to call. The other way round is packet::ProcessFrame.
+/// Adapts a FrameEngine to a BurstEngine by processing each frame in order. The engine must outlive
+/// the adapter; its owner makes all other calls to it. packet::ProcessFrame is the opposite
+/// adapter.
 template <FrameEngine Engine>
 class FrameByFrame {
  public:
@@ -66,7 +68,7 @@ class FrameByFrame {
   Engine& engine_;
 };
 
-/// These stand for every engine where a concept has to name one.
+/// Placeholder engines for concepts that must name a type.
 struct AnyEngine {
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
 };
@@ -75,13 +77,13 @@ struct AnyBurstEngine {
   void ProcessBurst(Burst& burst, uint64_t now);
 };
 
-/// Frames that a generator has ready: a queue that emits them says where each is to be written.
-/// `index` counts from 0.
+/// Frames that a generator has ready. A queue that emits them passes the address for each. `index`
+/// counts from 0.
 template <typename S>
 concept FrameSource = requires(const S& source, uint32_t index, uint8_t* to) {
-  /// Bytes of a frame, without FCS.
+  /// Returns the frame's length in bytes, without FCS.
   { source.length(index) } -> std::same_as<uint32_t>;
-  /// Writes so many at `to`, which is aligned to nothing.
+  /// Writes length(index) bytes at `to`, which may be unaligned.
   {source.Write(index, to)};
 };
 struct AnySource {
@@ -89,8 +91,8 @@ struct AnySource {
   void Write(uint32_t index, uint8_t* to) const;
 };
 
-/// An engine that sends at its own times. The worker calls it before every poll; a queue may call
-/// it besides, while frames cost least. Returns frames sent.
+/// An engine that sends at times of its choice. The worker calls Generate before every poll; a
+/// queue may also call it where sending is cheapest. Returns the number of frames sent.
 template <typename E, typename Queue>
 concept GeneratingEngine = requires(E engine, Queue& queue, uint64_t now) {
   { engine.Generate(queue, now) } -> std::same_as<uint32_t>;
@@ -101,26 +103,28 @@ template <typename Q>
 concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine,
                               AnyBurstEngine& burst_engine, const AnySource& source,
                               const uint8_t* frame, uint32_t count, uint64_t now) {
-  /// Handles what has arrived: for any QueueEngine. Returns frames.
+  /// Handles all frames that have arrived, with any QueueEngine. Returns their number.
   { queue.Poll(engine, now) } -> std::same_as<uint32_t>;
   { queue.Poll(burst_engine, now) } -> std::same_as<uint32_t>;
-  /// Link state, for the run's verdict.
+  /// Returns the link state, for the result of the run.
   { constant.LinkUp() } -> std::same_as<bool>;
   { constant.counters() } -> std::same_as<const QueueCounters&>;
-  /// The same for what counts on the queue's worker besides: reassembling.h.
+  /// Gives write access to other users of the worker's counters (reassembling.h).
   { queue.counters() } -> std::same_as<QueueCounters&>;
-  /// TSC cycles that Poll has spent waiting for room to transmit, in total.
+  /// Returns the total TSC cycles that Poll has waited for room to transmit.
   { constant.waited_cycles() } -> std::same_as<uint64_t>;
-  /// The way out for what the engine sends by itself. The queue stays where it is.
+  /// Returns the outbox through which the engine sends by itself. The queue must not move
+  /// afterwards.
   { queue.outbox() } -> std::same_as<packet::Outbox>;
-  /// Sends frames 0, 1, … of a source, at most `count`, without waiting for room. Returns how
-  /// many left; the others were not sent, and are not counted. Where GeneratingEngine is called.
+  /// Sends frames 0, 1, … of a source, at most `count`, without waiting for room. Returns the
+  /// number of frames sent; the rest are not counted. May be called from Generate.
   { queue.Emit(source, count) } -> std::same_as<uint32_t>;
-  /// Whether a frame of `count` bytes could be emitted at all. Before the run; any frame.
+  /// Returns whether a frame of `count` bytes can be emitted. `frame` may be any frame of the run.
+  /// Called before the run.
   { constant.CanEmit(frame, count) } -> std::same_as<bool>;
-  /// Sees to it that frames sent while no Poll was running leave, though none may come.
+  /// Flushes frames that were sent outside Poll, even if no more frames arrive.
   {queue.FlushSent()};
-  /// Waits, bounded, until outstanding transmissions are complete. At shutdown.
+  /// Waits for outstanding transmissions, for a bounded time. Called at shutdown.
   {queue.Drain()};
 };
 

@@ -7,15 +7,15 @@
 
 namespace sluice::nic {
 
-/// A region as its worker sees it, from the moment a link brings it to the moment it is given away.
-/// The memory is the link's. What links of every driver have in common: SwapLink brings it.
+/// A region while its worker holds it, from the swap that returned it until it is given back. The
+/// link owns the memory. Links of all drivers return this type (SwapLink).
 struct HeldRegion {
-  uint8_t* base = nullptr;         ///< First byte; entries count offsets from here.
+  uint8_t* base = nullptr;         ///< First byte; entry offsets are relative to it.
   swap::Entry* entries = nullptr;  ///< One per frame.
-  uint32_t received = 0;  ///< Entries that the NIC filled. Each is the NIC's word: check it.
-  uint32_t capacity = 0;  ///< Entries that there is room for.
-  uint32_t data = 0;      ///< Offset of the first byte behind the entries.
-  uint32_t bytes = 0;     ///< Size of the region.
+  uint32_t received = 0;           ///< Entries that the NIC filled; each must be validated.
+  uint32_t capacity = 0;           ///< Maximum number of entries.
+  uint32_t data = 0;               ///< Offset of the first byte after the entries.
+  uint32_t bytes = 0;              ///< Size of the region.
 };
 
 }  // namespace sluice::nic

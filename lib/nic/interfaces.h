@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The interfaces of this build. A new one is an alternative here; flags, reports, listings,
-// scripts and tests ask this table.
+// The interfaces of this build. A new interface is added as an alternative here; flags, reports,
+// listings, scripts and tests read this table.
 #pragma once
 
 #include <algorithm>
@@ -19,23 +19,23 @@
 
 namespace sluice::nic {
 
-/// A run's binding, chosen once.
+/// The binding of a run, chosen once.
 using AnyBinding =
     std::variant<PacketizedBinding, StreamingBinding, BilateralBinding, CoherentBinding>;
 
-/// In the order of AnyBinding's alternatives.
+/// The interfaces in the order of AnyBinding's alternatives.
 inline constexpr auto kInterfaces = []<typename... B>(std::type_identity<std::variant<B...>>) {
   static_assert((Binding<B> && ...));
   return std::array{InterfaceInfo(B::kInfo)...};
 }(std::type_identity<AnyBinding>());
 
-/// Null if there is none of that name.
+/// Returns the interface of that name, or null.
 constexpr const InterfaceInfo* FindInterface(std::string_view name) {
   const auto* const found = std::ranges::find(kInterfaces, name, &InterfaceInfo::name);
   return found != kInterfaces.end() ? found : nullptr;
 }
 
-/// Makes `binding` one of `interface`, an element of kInterfaces, not open yet.
+/// Sets `binding` to an unopened binding of `interface`, which must be an element of kInterfaces.
 inline void Emplace(const InterfaceInfo& interface, AnyBinding& binding) {
   const auto index = static_cast<size_t>(&interface - kInterfaces.data());
   [&]<size_t... I>(std::index_sequence<I...>) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An endpoint of a net_ipu port, through the driver's native face: what CoherentQueue runs on.
+// An endpoint of a net_ipu port, through the driver's native API. Used by CoherentQueue.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace sluice::nic {
 
-/// FrameLines of CoherentQueue. Opened and closed by the main thread while no worker uses it; one
-/// worker in between.
+/// FrameLines of CoherentQueue. The main thread opens and closes it while no worker uses it;
+/// otherwise one worker uses it.
 class IpuLines {
  public:
   using Frame = rte_pmd_ipu_line_frame;
@@ -26,12 +26,12 @@ class IpuLines {
 
   struct Options {
     uint32_t headroom_bytes = 0;
-    bool promiscuous = true;                    ///< Of the port: SetPromiscuous.
-    uint32_t packet_bytes = kUsualPacketBytes;  ///< As FitPacketBytes returns them.
+    bool promiscuous = true;                    ///< For SetPromiscuous.
+    uint32_t packet_bytes = kUsualPacketBytes;  ///< A result of FitPacketBytes.
   };
 
-  /// Opens the endpoints of queues 0 … count − 1 of a port that is not started, frames spread
-  /// over them by RSS. 0, or a negative errno with `error` set to one line.
+  /// Opens the endpoints of queues 0 … count − 1 of a stopped port. RSS spreads frames over them.
+  /// Returns 0, or a negative errno with `error` set to one line.
   static int Open(uint16_t port, uint16_t count, const Options& options,
                   std::vector<IpuLines>* lines, std::string* error);
 
@@ -58,7 +58,7 @@ class IpuLines {
   }
   void Withdraw() { rte_pmd_ipu_endpoint_withdraw(lines_.get()); }
   bool LinkUp() const { return rte_pmd_ipu_endpoint_up(lines_.get()); }
-  /// Any thread.
+  /// May be called by any thread.
   rte_pmd_ipu_endpoint_stats Stats() const {
     rte_pmd_ipu_endpoint_stats stats{};
     rte_pmd_ipu_endpoint_stats_get(lines_.get(), &stats);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The links of a net_ipu port, through the driver's native face: what BilateralQueue
-// runs on.
+// The links of a net_ipu port, through the driver's native API. Used by BilateralQueue.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +14,21 @@
 
 namespace sluice::nic {
 
-/// SwapLink of BilateralQueue. Opened and closed by the main thread while no worker uses
-/// it; one worker in between.
+/// SwapLink of BilateralQueue. The main thread opens and closes it while no worker uses it;
+/// otherwise one worker uses it.
 class IpuLink {
  public:
   struct Options {
-    uint32_t regions = 0;  ///< 0: the driver's default, as for the other sizes.
+    uint32_t regions = 0;  ///< 0 is the driver's default, also for the other sizes.
     uint32_t region_bytes = 0;
     uint32_t max_frames = 0;
     uint32_t headroom_bytes = 0;
-    bool promiscuous = true;                    ///< Of the port: SetPromiscuous.
-    uint32_t packet_bytes = kUsualPacketBytes;  ///< As FitPacketBytes returns them.
+    bool promiscuous = true;                    ///< For SetPromiscuous.
+    uint32_t packet_bytes = kUsualPacketBytes;  ///< A result of FitPacketBytes.
   };
 
-  /// Opens links 0 … count − 1 of a port that is not started, frames spread over them by
-  /// RSS. 0, or a negative errno with `error` set to one line.
+  /// Opens links 0 … count − 1 of a stopped port. RSS spreads frames over them. Returns 0, or a
+  /// negative errno with `error` set to one line.
   static int Open(uint16_t port, uint16_t count, const Options& options,
                   std::vector<IpuLink>* links, std::string* error);
 
@@ -47,7 +46,7 @@ class IpuLink {
   bool Cancel() { return rte_pmd_ipu_link_cancel(link_.get()); }
   bool LinkUp() const { return rte_pmd_ipu_link_up(link_.get()); }
   uint32_t headroom_bytes() const { return headroom_bytes_; }
-  /// Any thread.
+  /// May be called by any thread.
   rte_pmd_ipu_link_stats Stats() const;
 
  private:
@@ -57,7 +56,7 @@ class IpuLink {
   IpuLink(rte_pmd_ipu_link* link, uint32_t headroom_bytes)
       : link_(link), headroom_bytes_(headroom_bytes) {}
 
-  /// Once per region. Always true.
+  /// Converts the driver's description, once per region. Always returns true.
   static bool Describe(const rte_pmd_ipu_region& held, HeldRegion& region) {
     region = {.base = held.base,
               .entries = held.entries,

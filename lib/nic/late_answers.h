@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Answers of one burst that cannot leave from where their frames lay, frames that the engine sent
-// meanwhile, and answers to the frames behind them, which must not overtake them: copies, until the
-// burst has been handed over. Used by CoherentQueue and BilateralQueue.
+// Copies of frames that must be sent after the current burst has been handed over: answers that do
+// not fit in place, frames that the engine sent meanwhile, and the answers after them, which must
+// not overtake them. Used by CoherentQueue and BilateralQueue.
 #pragma once
 
 #include <algorithm>
@@ -13,27 +13,28 @@
 
 namespace sluice::nic {
 
-/// Used by one worker. Takes memory when it is needed first, and keeps it.
+/// Used by one worker. Allocates memory on first use and keeps it.
 class LateAnswers {
  public:
   bool empty() const { return answers_.empty(); }
-  /// Of all frames.
+  /// Returns the total size of all frames.
   size_t bytes() const { return bytes_.size(); }
 
-  /// Copies a frame that leaves with the answer to the burst's frame `number`, or is the answer. In
-  /// any order of numbers; those of one number leave in the order in which they were added.
+  /// Copies a frame that is sent with the answer to the burst's frame `number`, or that is the
+  /// answer. Numbers may come in any order; frames of one number are sent in the order in which
+  /// they were added.
   void Add(uint32_t number, const uint8_t* frame, uint32_t length) {
     answers_.push_back({number, static_cast<uint32_t>(bytes_.size()), length});
     bytes_.insert(bytes_.end(), frame, frame + length);
   }
-  /// The least number. Only if not empty.
+  /// Returns the lowest number. Must not be called if empty.
   uint32_t First() const { return std::ranges::min(answers_, {}, &Answer::number).number; }
 
-  /// Calls leave(frame, length) for all, in the order of their frames, and forgets them.
+  /// Calls leave(frame, length) for all frames in the order of their numbers, then removes them.
   template <typename Leave>
   void Empty(Leave leave) {
     std::ranges::sort(answers_, {}, [](const Answer& answer) {
-      return std::pair(answer.number, answer.at);  // Bytes are added at the end.
+      return std::pair(answer.number, answer.at);  // `at` increases in the order of addition.
     });
     for (const Answer& answer : answers_) leave(&bytes_[answer.at], answer.length);
     answers_.clear();

@@ -2,20 +2,21 @@
 //
 // The hot loop of the streaming interface (Ensō, OSDI'23, section 4).
 //
-// Only a frame's own header says where the next frame begins, so a walk is a
-// chain "load the length → address of the next frame": some seven cycles a frame
-// out of the cache, and a whole transfer between cores where the NIC has just
-// written the header, which no work on the frames can hide. Up to kLanes spans are
-// therefore walked in lockstep, one frame of each per turn: their chains overlap.
+// Only a frame's header gives the position of the next frame. A walk is therefore a chain "load the
+// length → address of the next frame". It costs about seven cycles per frame from the cache, and a
+// transfer between cores if the NIC has just written the header. Work on one chain's frames cannot
+// hide that latency. The loop therefore walks up to kLanes spans in lockstep, one frame of each per
+// turn, so that their chains overlap.
 //
 //            turn 1          turn 2          turn 3
 //   lane 0   [A0]----------->[A1]----------->[A2]--        A0, A1, ...: frames of one span
 //   lane 1     [B0]----------->[B1]----------->[B2]--      [A0]  the engine handles a frame
-//   lane 2       [C0]----------->[C1]----------->[C2]--    --->  the length that says where
-//   lane 3         [D0]----------->[D1]----------->[D2]--        the next frame begins loads
+//   lane 2       [C0]----------->[C1]----------->[C2]--    --->  load of the length, from which
+//   lane 3         [D0]----------->[D1]----------->[D2]--        the next address is computed
 //   time   ------------------------------------------->
 //
-// While one lane's next header is on its way, the other lanes' frames are handled.
+// While the load of one lane's next header is outstanding, the frames of the other lanes are
+// handled.
 #pragma once
 
 #include <algorithm>
@@ -28,31 +29,32 @@
 
 namespace sluice::nic {
 
-/// The lanes of one worker. Which spans are on them, and what takes more care than the lockstep
-/// has, is the walker's (span_walker.h); not thread-safe.
+/// The lanes of one worker. The walker (span_walker.h) assigns spans to lanes and handles the cases
+/// that leave the lockstep. Not thread-safe.
 template <PipeSet Pipes>
 class Lockstep {
  public:
-  /// Chains in flight. Four hide the cycles of a chain out of the cache; eight
-  /// halve what four leave of the transfers between cores (a core has ten to twelve
-  /// of them in flight at most), and cost nothing else: sixteen cost more than they hide.
+  /// Number of chains in flight. Four hide the latency of chains with cached headers. Eight
+  /// halve the remaining stalls on transfers between cores, of which a core supports ten to twelve
+  /// in flight, at no other cost. Sixteen cost more than they hide.
   static constexpr uint32_t kLanes = 8;
 
-  /// All must outlive it.
+  /// All arguments must outlive the object.
   Lockstep(Pipes& pipes, ExceptionPath& exception, QueueCounters& counters)
       : runs_(pipes, exception, counters) {}
 
   SpanRuns<Pipes>& runs() { return runs_; }
   Lane& lane(uint32_t index) { return lanes_[index]; }
 
-  /// Frames given to the engine since Begin().
+  /// Returns the totals of frames given to the engine since Begin().
   const FrameTotals& walked() const { return walked_; }
   void Begin() {
     walked_ = {};
     runs_.Begin();
   }
 
-  /// Frames of the first `kCount` lanes, until a lane needs more care; returns its index.
+  /// Handles frames of the first `kCount` lanes until a lane needs the walker. Returns that lane's
+  /// index.
   template <uint32_t kCount, QueueEngine Engine>
   uint32_t Run(Engine& engine, uint64_t now) {
     if constexpr (BurstEngine<Engine>) {
@@ -65,7 +67,7 @@ class Lockstep {
     }
   }
 
-  /// Gives the frame at the lane's cursor, of `length` bytes, to the engine and goes on behind it.
+  /// Gives the frame of `length` bytes at the lane's cursor to the engine and advances the cursor.
   template <QueueEngine Engine>
   void Step(Lane& lane, uint32_t length, Engine& engine, uint64_t now) {
     HandleFrame(lane, lane.cursor, length, engine, now);
@@ -73,39 +75,40 @@ class Lockstep {
     lane.cursor += packet::FlitSpan(length);
   }
 
-  /// Sends the answers to the frames of its lane that the engine handled before the one at work.
+  /// Sends the answers to the frames before the one being handled, in the same lane.
   void SendSettled() {
     if (at_work_ == nullptr) return;
-    // A lane that has ended may be a copy of one that goes on, at a lower index.
+    // WalkLanes copies the last lane over a lane that has ended. The first match is the valid copy.
     for (Lane& lane : lanes_) {
       if (lane.run <= at_work_ && at_work_ < lane.end) return runs_.SendBefore(lane, at_work_);
     }
   }
 
-  /// Long enough for the headers that name its length, no longer than the NIC delivers.
+  /// Returns whether a frame of this length contains the headers that give the length, and does not
+  /// exceed the NIC's maximum.
   static bool Credible(uint32_t length) {
     return length - kMinFrameBytes <= Pipes::kMaxFrameBytes - kMinFrameBytes;
   }
 
  private:
-  /// Frames that an engine sees at once, of all lanes: their headers fit into half of a
-  /// first-level cache.
+  /// Number of frames that an engine processes in one burst, over all lanes. Their headers fill
+  /// half of a first-level cache.
   static constexpr uint32_t kBurstFrames = 128;
   static_assert(kBurstFrames % kLanes == 0);
 
-  /// One frame of each of the first `kCount` lanes per turn, until a lane needs more care;
-  /// returns its index. Cursors stay in registers: nothing here takes their address, so
-  /// stores to frames cannot force them to be loaded again.
+  /// Handles one frame of each of the first `kCount` lanes per turn until a lane needs the walker.
+  /// Returns that lane's index. Cursors stay in registers: their address is never used, so stores
+  /// to frames do not force reloads.
   template <uint32_t kCount, FrameEngine Engine>
   uint32_t RunFrames(Engine& engine, uint64_t now) {
-    // Fewer lanes hide less: frames are prepared further ahead.
+    // Fewer lanes hide less latency, so frames are prepared further ahead.
     constexpr uint32_t kAhead = kLanes / kCount;
     uint8_t* cursor[kCount];
     uint8_t* stop[kCount];
     [[maybe_unused]] uint8_t* ahead[kCount];
     uint64_t turns = 0;
     uint64_t bytes = 0;
-    uint64_t resized_bytes = 0;  // Folds away for engines that keep the length.
+    uint64_t resized_bytes = 0;  // Optimized out for engines that keep the length.
     for (uint32_t i = 0; i < kCount; ++i) {
       cursor[i] = lanes_[i].cursor;
       stop[i] = lanes_[i].stop;
@@ -130,10 +133,10 @@ class Lockstep {
           uint8_t* const next = at + packet::FlitSpan(length);
           if (next >= stop[i]) [[unlikely]]
             return i;
-          PrefetchForWriting(next + (next - at));  // Where sizes repeat: the one after next.
+          PrefetchForWriting(next + (next - at));  // The frame after next if all sizes are equal.
           if constexpr (PreparingEngine<Engine>) {
             if constexpr (kAhead == 1) {
-              // How long it is would have to be loaded.
+              // The exact length is not loaded yet, so this passes an upper bound.
               engine.Prepare(next, static_cast<uint32_t>(stop[i] - next));
             } else {
               ahead[i] = PrepareNext(ahead[i], stop[i], engine);
@@ -166,9 +169,9 @@ class Lockstep {
     return careful;
   }
 
-  /// Finds frames in the same turns, for the engine to see at once, until a lane needs more care
-  /// or there are kBurstFrames. Returns the lane's index, or kCount. Nothing but headers is
-  /// fetched, and for writing only if the engine says that it writes to most of them.
+  /// Collects frames in the same turns for one engine call, until a lane needs the walker or
+  /// kBurstFrames are found. Returns the lane's index, or kCount. Prefetches only headers, and for
+  /// writing only if the engine declares that it writes to most frames.
   template <uint32_t kCount, BurstEngine Engine>
   uint32_t RunBurst(Engine& engine, uint64_t now) {
     constexpr int kForWriting = packet::WritesFrames<Engine>();
@@ -180,7 +183,7 @@ class Lockstep {
       cursor[i] = lanes_[i].cursor;
       stop[i] = lanes_[i].stop;
     }
-    uint32_t turn = 0;  // Frames of whole turns.
+    uint32_t turn = 0;  // Number of frames in complete turns.
     const uint32_t careful = [&] {
       for (; turn < kBurstFrames; turn += kCount) {
 #pragma GCC unroll 8
@@ -193,7 +196,7 @@ class Lockstep {
           uint8_t* const next = at + packet::FlitSpan(length);
           if (next >= stop[i]) [[unlikely]]
             return i;
-          // Where sizes repeat: the one after next.
+          // The frame after next if all sizes are equal.
           __builtin_prefetch(next + (next - at), kForWriting);
           starts[turn + i] = at;
           lengths[turn + i] = length;
@@ -233,7 +236,7 @@ class Lockstep {
     return careful;
   }
 
-  /// Gives one frame to the engine and sees to its ending. Counts its bytes; turns count frames.
+  /// Gives one frame to the engine and applies the verdict. Counts bytes; the callers count frames.
   template <QueueEngine Engine>
   void HandleFrame(Lane& lane, uint8_t* at, uint32_t length, Engine& engine, uint64_t now) {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
@@ -245,7 +248,7 @@ class Lockstep {
     walked_.bytes += length;
   }
 
-  /// Sees to the ending of a frame that arrived as `length` bytes at `at`.
+  /// Applies the verdict for a frame that arrived as `length` bytes at `at`.
   void Finish(bool stays, Lane& lane, uint8_t* at, uint32_t length, const packet::Frame& frame,
               packet::Verdict verdict) {
     if (stays || runs_.TakeBuilt(lane, at, length, frame.data, frame.length, verdict)) {
@@ -255,8 +258,8 @@ class Lockstep {
     }
   }
 
-  /// Prepares the frame at `at`, if all of it lies before `stop`. Returns where the next one
-  /// begins, or `at` if it was not prepared.
+  /// Prepares the frame at `at` if it ends before `stop`. Returns the address of the next frame, or
+  /// `at` if the frame was not prepared.
   template <FrameEngine Engine>
   static uint8_t* PrepareNext(uint8_t* at, const uint8_t* stop, Engine& engine) {
     if (at >= stop) return at;
@@ -268,8 +271,8 @@ class Lockstep {
     return next;
   }
 
-  /// One frame that is not plain IPv4, within the lockstep. Returns where the next
-  /// one begins, or `at` if it needs more care.
+  /// Handles one frame that is not plain IPv4 within the lockstep. Returns the address of the next
+  /// frame, or `at` if the frame needs the walker.
   template <FrameEngine Engine>
   [[gnu::noinline]] uint8_t* StepOther(Lane& lane, uint8_t* at, const uint8_t* stop, Engine& engine,
                                        uint64_t now) {
@@ -280,16 +283,16 @@ class Lockstep {
     return next;
   }
 
-  /// Fetches a header together with the right to write it: a fetch for reading
-  /// would cost a second transfer between cores when the engine stores.
+  /// Prefetches a header for writing. A prefetch for reading would cost a second transfer between
+  /// cores when the engine stores.
   static void PrefetchForWriting(const uint8_t* at) { __builtin_prefetch(at, 1); }
 
   static packet::Frame View(uint8_t* data, uint32_t length, uint8_t* spare = nullptr) {
     return {data, length, 0, packet::FlitSpan(length) - length, spare};
   }
 
-  /// True if the frame leaves as part of the run that it lies in. `word` is what
-  /// it arrived with: where an engine is seen not to touch it, nothing is left to check.
+  /// Returns true if the frame is sent in place as part of its run. `word` is the frame's leading
+  /// word on arrival. If the engine has not changed it, no further check is needed.
   static bool StaysInPlace(const uint8_t* at, uint32_t length, packet::LeadingWord word,
                            const packet::Frame& frame, packet::Verdict verdict) {
     if (!StaysWhereItWas(at, length, frame, verdict)) return false;
@@ -302,7 +305,7 @@ class Lockstep {
            packet::FlitSpan(frame.length) == packet::FlitSpan(length);
   }
 
-  /// CutsWell where the word that the frame arrived with was not kept.
+  /// CutsWell for callers that have not kept the word that arrived.
   static bool LeavesWhole(const uint8_t* at, uint32_t length) {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
     const bool as_it_says = word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength) &&
@@ -316,7 +319,7 @@ class Lockstep {
 
   static constexpr uint32_t kMinFrameBytes =
       packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
-  /// Total lengths that the lockstep handles itself; the lower is FrameLength's.
+  /// Range of total lengths that the lockstep handles itself. The minimum is that of FrameLength.
   static constexpr uint32_t kMinTotalLength =
       packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes + 1;
   static constexpr uint32_t kMaxTotalLength = Pipes::kMaxFrameBytes - packet::kEthernetHeaderBytes;
@@ -324,7 +327,7 @@ class Lockstep {
   SpanRuns<Pipes> runs_;
   std::array<Lane, kLanes> lanes_;
   FrameTotals walked_;
-  /// The frame that an engine handles which sends frames of its own; null: there is none.
+  /// The frame being handled, if the engine is a Sender; otherwise null.
   uint8_t* at_work_ = nullptr;
 };
 

@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint32_t kBurst = 64;
 
-// Lays one packet out at `to`, which has room for kMaxFrameBytes. Returns the
-// bytes of the frame, 0 if its own header does not tell them truthfully.
+// Copies one packet to `to`, which must have room for kMaxFrameBytes. Returns the bytes of the
+// frame, or 0 if the frame's header does not give its true length.
 uint32_t LayOut(const rte_mbuf* packet, uint8_t* to) {
   if (packet->pkt_len > MbufPipes::kMaxFrameBytes) return 0;
   uint32_t at = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pipes over any ethdev: packets are copied into one contiguous buffer and
-// answers back into mbufs, so that a streaming application runs on every NIC. It
-// pays two copies for that; the native pipes are EnsoPipes. PipeSet of
-// StreamingQueue.
+// Pipes over any ethdev. Packets are copied into one contiguous buffer and answers are copied back
+// into mbufs, so that a streaming application runs on every NIC at the cost of two copies.
+// EnsoPipes are the native pipes. PipeSet of StreamingQueue.
 #pragma once
 
 #include <array>
@@ -17,24 +16,23 @@
 
 namespace sluice::nic {
 
-/// One receive queue as one pipe. Used by one worker. The port knows where
-/// packets end, so a lying header cannot take others with it here: a packet that
-/// claims to be longer than it is, or whose length cannot be recovered, is
-/// counted as rx_desync and not laid out.
+/// One receive queue as one pipe. Used by one worker. The port knows where packets end, so a wrong
+/// length in a header does not affect other packets. A packet is counted as rx_desync and not
+/// copied if its header claims more bytes than it has or if its length cannot be recovered.
 class MbufPipes {
  public:
-  /// A jumbo frame with room to spare.
+  /// Maximum frame length: larger than any jumbo frame.
   static constexpr uint32_t kMaxFrameBytes = 9728;
 
-  /// The port is started; answers leave through the transmit queue of the same
-  /// number, in mbufs from `pool`.
+  /// The port must be started. Answers are sent through the transmit queue of the same number, in
+  /// mbufs from `pool`.
   MbufPipes(uint16_t port, uint16_t queue, rte_mempool* pool);
 
   uint32_t Receive(std::span<Span> spans, QueueCounters& counters);
   FrameTotals Send(uint32_t pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
-  void Release(uint32_t /*pipe*/, uint32_t /*bytes*/) {}  // Receive overwrites what it returned.
+  void Release(uint32_t /*pipe*/, uint32_t /*bytes*/) {}  // Receive overwrites earlier frames.
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
-  uint8_t* spare() const { return nullptr; }  // Copies lie in mbufs.
+  uint8_t* spare() const { return nullptr; }  // Copies are in mbufs.
   bool SendBuilt(uint32_t /*length*/) { return false; }
   template <FrameSource Source>
   FrameTotals Emit(const Source& source, uint32_t count) {
@@ -69,8 +67,8 @@ class MbufPipes {
 
   uint16_t port_;
   uint16_t queue_;
-  std::unique_ptr<uint8_t, Unmap> buffer_;  ///< One burst of the longest frames.
-  FrameTotals unsent_;                      ///< Since the last Send or Flush.
+  std::unique_ptr<uint8_t, Unmap> buffer_;  ///< Room for one burst of the longest frames.
+  FrameTotals unsent_;                      ///< Frames not sent since the last Send or Flush.
   MbufTransmitter transmitter_;
   SpanTap tap_;
 };

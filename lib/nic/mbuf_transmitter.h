@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transmits copies of frames through an ethdev queue: the way out for streaming
-// interfaces whose bytes cannot leave in place. Used by MbufPipes for
-// everything, by EnsoPipes for its exception port.
+// Transmits copies of frames through an ethdev queue, for streaming interfaces that cannot send
+// bytes in place. MbufPipes uses it for all frames, EnsoPipes for its exception port.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -17,20 +16,21 @@
 
 namespace sluice::nic {
 
-/// Collects copies and sends them in bursts. Owned by one worker, as is the queue.
+/// Collects copies and sends them in bursts. One worker owns the transmitter and the queue.
 class MbufTransmitter {
  public:
-  /// Mbufs come from `pool`, whose buffers bound the length of a frame. Null: there are none.
+  /// Allocates mbufs from `pool`; their buffer size limits the frame length. A null pool makes
+  /// every Add fail.
   MbufTransmitter(uint16_t port, uint16_t queue, rte_mempool* pool)
       : port_(port), queue_(queue), pool_(pool) {}
 
-  /// Copies one frame. False if there is no mbuf or it is too small.
+  /// Copies one frame. Returns false if no mbuf is free or the mbuf is too small.
   bool Add(const uint8_t* frame, uint32_t length);
-  /// Sends what was added; frames that the port does not take in time are freed
-  /// and returned.
+  /// Sends the added frames. Frees frames that the port does not accept in time and returns their
+  /// totals.
   FrameTotals Flush();
-  /// Sends frames 0 … of `source`, at most `count`, as far as the port takes them at once, ahead
-  /// of what was added. Returns them. CanEmit holds of each.
+  /// Sends frames 0 … of `source`, at most `count` and at most as many as the port accepts at once,
+  /// before the added frames. Returns the totals sent. CanEmit must be true for each frame.
   template <FrameSource Source>
   FrameTotals Emit(const Source& source, uint32_t count);
   bool CanEmit(uint32_t length) const {
@@ -41,21 +41,21 @@ class MbufTransmitter {
 
   uint16_t port() const { return port_; }
   uint64_t waited_cycles() const { return patience_.waited_cycles(); }
-  /// For whatever else transmits through this queue.
+  /// For other code that transmits through this queue.
   Patience& patience() { return patience_; }
-  /// Waits, bounded, until the port gave the mbufs back where it can say so.
+  /// Waits, for a bounded time, until the port has returned the mbufs, if it reports that.
   void Drain();
 
  private:
   uint16_t port_;
   uint16_t queue_;
   rte_mempool* pool_;
-  Patience patience_;  ///< With the transmit queue.
+  Patience patience_;  ///< Limits waits for the transmit queue.
   uint32_t count_ = 0;
-  /// Frames that are worth writing before it is known how many the port takes.
+  /// Maximum number of frames that Emit writes before the port accepts any; adapts to the port.
   uint32_t emit_ = kMost;
   static constexpr uint32_t kMost = 64;
-  static constexpr uint32_t kTakenAhead = 16;  ///< Buffers fetched ahead of the one written.
+  static constexpr uint32_t kTakenAhead = 16;  ///< Distance in buffers of the prefetch.
   static void TakeAhead(rte_mbuf* mbuf) { __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1); }
   std::array<rte_mbuf*, kMost> pending_;
 };
@@ -66,7 +66,7 @@ FrameTotals MbufTransmitter::Emit(const Source& source, uint32_t count) {
   std::array<rte_mbuf*, kMost> mbufs;
   count = std::min(count, emit_);
   if (pool_ == nullptr || rte_pktmbuf_alloc_bulk(pool_, mbufs.data(), count) != 0) return {};
-  // Whoever sent these buffers last read them elsewhere.
+  // These buffers were last read on other cores or by the NIC.
   for (uint32_t i = 0; i < std::min(count, kTakenAhead); ++i) TakeAhead(mbufs[i]);
   for (uint32_t i = 0; i < count; ++i) {
     if (i + kTakenAhead < count) TakeAhead(mbufs[i + kTakenAhead]);

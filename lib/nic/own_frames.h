@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The address filter in front of an engine that serves one station: frames for other stations are
-// dropped, whatever the port lets through. Some NICs filter nothing (Ensō), some drivers over a
-// kernel's interface see what a bridge floods, and no NIC can tell which group addresses an
-// engine needs. Session puts it in front of each engine with kOwnFramesOnly.
+// The address filter of an engine that serves one station. It drops frames for other stations that
+// the port accepts: some NICs do not filter (Ensō), some drivers over a kernel interface receive
+// frames that a bridge floods, and no NIC knows which group addresses an engine needs. Session adds
+// this layer to each engine with kOwnFramesOnly.
 //
-// A frame to a group address is never the engine's, because an answer would leave with that
-// address as its source, and a host discards what its link layer broadcasts to a unicast
-// IP address (RFC 1122 section 3.3.6). ARP and ICMPv6 reach an engine that answers for addresses;
-// every other frame to a group leaves through the exception port, whose kernel may be a member.
+// A frame to a group address never reaches the engine, because the engine's answer would have that
+// address as its source, and a host discards IP datagrams to a unicast address that arrive as
+// link-layer broadcast (RFC 1122 section 3.3.6). ARP and ICMPv6 frames are the exception: they
+// reach an engine that owns addresses. Other frames to a group are sent to the exception port,
+// because its kernel may be a member of the group.
 #pragma once
 
 #include <array>
@@ -28,12 +29,12 @@
 
 namespace sluice::nic {
 
-/// The comparison is one load per frame, and one branch per burst or frame.
+/// Costs one load per frame and one branch per burst or frame.
 template <QueueEngine Engine>
 class OwnFrames : public EngineLayer<Engine> {
  public:
-  /// The engine's, followed by one for frames to other stations, named as in Linux's
-  /// rtnl_link_stats64.
+  /// The engine's reasons, followed by one for frames to other stations. Its name is that in
+  /// Linux's rtnl_link_stats64.
   static constexpr auto kDropReasons = [] {
     constexpr size_t kOwn = Engine::kDropReasons.size();
     std::array<std::string_view, kOwn + 1> all{};
@@ -43,8 +44,8 @@ class OwnFrames : public EngineLayer<Engine> {
   }();
   static_assert(kDropReasons.size() <= QueueCounters::kMaxReasons);
 
-  /// `mac`: the port's address. If `promiscuous`, every frame is the engine's. The engine is made
-  /// in place, by `make()`.
+  /// `mac` is the port's address. If `promiscuous`, the engine gets every frame. `make()`
+  /// constructs the engine in place.
   template <typename Make>
   OwnFrames(const packet::MacAddress& mac, bool promiscuous, Make make)
       : EngineLayer<Engine>(make), mask_(promiscuous ? 0 : Bits(kEveryBit)), mac_(Bits(mac)) {}
@@ -70,14 +71,15 @@ class OwnFrames : public EngineLayer<Engine> {
   static constexpr uint8_t kOtherHost = Engine::kDropReasons.size();
   static constexpr packet::MacAddress kEveryBit{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-  /// An address as the first eight bytes of a frame to it, with zeros behind it.
+  /// Returns an address as the first eight bytes of a frame to it, padded with zeros.
   static uint64_t Bits(const packet::MacAddress& mac) {
     std::array<uint8_t, sizeof(uint64_t)> bytes{};
     std::memcpy(bytes.data(), mac.data(), mac.size());
     return packet::Load<uint64_t>(bytes.data());
   }
 
-  /// 0: the frame is for this station. Whatever a frame's length, its buffer has eight bytes.
+  /// Returns 0 if the frame is for this station. A frame's buffer has at least eight bytes, even if
+  /// the frame is shorter.
   uint64_t Difference(const packet::Frame& frame) const {
     return (packet::Load<uint64_t>(frame.data) ^ mac_) & mask_;
   }
@@ -97,7 +99,7 @@ class OwnFrames : public EngineLayer<Engine> {
         [&](auto& part) { this->engine_.ProcessBurst(part, now); });
   }
 
-  /// The ending of a frame with a difference; nothing: it is the engine's after all.
+  /// Returns the verdict for a frame to another address, or nullopt if the engine gets it.
   [[gnu::noinline]] std::optional<packet::Verdict> Refuse(const uint8_t* frame,
                                                           uint32_t length) const {
     if (length < packet::kEthernetHeaderBytes) return std::nullopt;
@@ -112,7 +114,7 @@ class OwnFrames : public EngineLayer<Engine> {
     return packet::kPass;
   }
 
-  uint64_t mask_;  ///< Which of a frame's first eight bytes must be those of mac_.
+  uint64_t mask_;  ///< Mask of the bits in a frame's first eight bytes that must equal mac_.
   uint64_t mac_;
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The packetized interface: one descriptor and one buffer per packet, through
-// any ethdev. The baseline of every comparison. Built by the application's
-// worker, one per receive queue; the transmit queue of the same number is its
-// answer path.
+// The packetized interface: one descriptor and one buffer per packet, through any ethdev. It is the
+// baseline of all comparisons. The application's worker builds one per receive queue. Answers are
+// sent on the transmit queue of the same number.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -27,8 +26,9 @@ class PacketizedQueue {
  public:
   static constexpr uint32_t kMaxBurst = 64;
 
-  /// The port is started and has this queue for both directions. 1 ≤ burst ≤ kMaxBurst.
-  /// `pool` is for frames that the engine sends by itself; null: there is no room for any.
+  /// The port must be started and must have this queue in both directions. 1 ≤ burst ≤ kMaxBurst.
+  /// `pool` provides mbufs for frames that the engine sends by itself; if null, these frames are
+  /// dropped.
   PacketizedQueue(uint16_t port, uint16_t queue, uint32_t burst = kMaxBurst,
                   ExceptionPath exception = {}, rte_mempool* pool = nullptr)
       : port_(port),
@@ -37,7 +37,7 @@ class PacketizedQueue {
         exception_(std::move(exception)),
         sender_(port, queue, pool) {}
 
-  /// Receives one burst and answers it. Returns frames.
+  /// Receives one burst and answers it. Returns the number of frames received.
   template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     std::array<rte_mbuf*, kMaxBurst> mbufs;
@@ -69,7 +69,7 @@ class PacketizedQueue {
   }
 
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
-  /// What the outbox calls: transmits a copy, at the next FlushSent at the latest.
+  /// Called by the outbox. The copy is transmitted by the next FlushSent at the latest.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
     if (at_work_.left < at_work_.settled) TransmitSettled();
@@ -106,14 +106,15 @@ class PacketizedQueue {
   QueueCounters& counters() { return counters_; }
 
  private:
-  /// Far enough to hide a miss behind the work on the frames between.
+  /// Prefetch distance in frames, enough to hide a cache miss.
   static constexpr uint32_t kPrefetchAhead = 16;
-  /// The same for what the engine needs besides, once the frame itself is there.
+  /// Distance of Prepare, which runs when the frame itself has been prefetched.
   static constexpr uint32_t kPrepareAhead = 8;
 
-  /// The burst at work, of an engine that sends frames of its own: mbufs[0 … left) have left. What
-  /// is settled, mbufs[left … settled), leaves before the next frame that the engine sends; null
-  /// does not leave. All frames that were sent before leave ahead of mbufs[left].
+  /// The current burst of an engine that sends frames by itself. mbufs[0 … left) have been
+  /// transmitted. mbufs[left … settled) have a verdict and are transmitted before the next frame
+  /// that the engine sends; null entries are skipped. All frames that the engine sent earlier
+  /// precede mbufs[left].
   struct AtWork {
     rte_mbuf** mbufs = nullptr;
     uint32_t left = 0;
@@ -121,12 +122,12 @@ class PacketizedQueue {
   };
 
   struct Handled {
-    uint32_t kept = 0;   ///< mbufs[0 … kept) leave.
-    uint64_t bytes = 0;  ///< That arrived.
+    uint32_t kept = 0;   ///< mbufs[0 … kept) are transmitted.
+    uint64_t bytes = 0;  ///< Bytes received.
   };
 
-  /// Frame by frame. The sums are of the burst; only frames with another ending than "forwarded
-  /// as it came" cost bookkeeping of their own.
+  /// Processes frame by frame. Totals are kept per burst; only frames that are not forwarded
+  /// unchanged need separate accounting.
   template <FrameEngine Engine>
   Handled HandleFrames(rte_mbuf** mbufs, uint32_t received, Engine& engine, uint64_t now) {
     Handled handled;
@@ -150,7 +151,8 @@ class PacketizedQueue {
     return handled;
   }
 
-  /// All at once. Of a frame that the engine does not look at, the mbuf alone is loaded.
+  /// Processes the burst in one call. For a frame that the engine does not read, only the mbuf is
+  /// loaded.
   template <BurstEngine Engine>
   Handled HandleBurst(rte_mbuf** mbufs, uint32_t received, Engine& engine, uint64_t now) {
     Handled handled;
@@ -182,7 +184,8 @@ class PacketizedQueue {
     return handled;
   }
 
-  /// Sees to the ending of a frame that arrived as `length` bytes at `data`. True: it leaves.
+  /// Applies the verdict for a frame that arrived as `length` bytes at `data`. Returns true if the
+  /// frame is to be transmitted.
   bool Leaves(rte_mbuf* mbuf, const uint8_t* data, uint32_t length, const packet::Frame& frame,
               packet::Verdict verdict) {
     if (verdict.action != packet::Action::kForward) [[unlikely]] {
@@ -194,14 +197,14 @@ class PacketizedQueue {
     return Resize(mbuf, frame, data);
   }
 
-  /// With the right to write: engines answer in place, and a line fetched for reading
-  /// would be fetched twice.
+  /// Prefetches for writing: engines answer in place, and a line prefetched for reading would be
+  /// fetched twice.
   static void Prefetch(rte_mbuf* mbuf) { __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1); }
 
   template <FrameEngine Engine>
   static void Prepare(Engine& engine, rte_mbuf* mbuf) {
     if constexpr (PreparingEngine<Engine>) {
-      // Such engines do more than answer in place: they put headers in front.
+      // Engines with Prepare also prepend headers, so the line before the frame is needed.
       __builtin_prefetch(rte_pktmbuf_mtod(mbuf, uint8_t*) - 1, 1);
       engine.Prepare(rte_pktmbuf_mtod(mbuf, const uint8_t*), mbuf->data_len);
     }
@@ -235,7 +238,7 @@ class PacketizedQueue {
     freed_[freed_count_++] = mbuf;
   }
 
-  /// A frame that does not leave.
+  /// Ends a frame that is not forwarded.
   [[gnu::noinline]] void End(rte_mbuf* mbuf, packet::Frame frame, packet::Verdict verdict) {
     if (verdict.action == packet::Action::kConsume) {
       QueueCounters::Add(counters_.consumed_pkts, 1);
@@ -248,8 +251,8 @@ class PacketizedQueue {
     Free(mbuf);
   }
 
-  /// Brings a frame of several segments into the first one, since an engine may
-  /// look anywhere. False: dropped, there is no room.
+  /// Copies a frame of several segments into the first one, since an engine may read any byte.
+  /// Returns false if it does not fit; the frame is then dropped.
   [[gnu::noinline]] bool Linearize(rte_mbuf* mbuf) {
     if (rte_pktmbuf_linearize(mbuf) == 0) return true;
     QueueCounters::Add(counters_.rx_scattered, 1);
@@ -257,8 +260,8 @@ class PacketizedQueue {
     return false;
   }
 
-  /// The engine moved the start or changed the length, within the room it had, or
-  /// answered in a buffer of its own. False: dropped, the mbuf cannot hold it.
+  /// Applies an answer with another start or length, in the mbuf's room or in the engine's buffer.
+  /// Returns false if it does not fit into the mbuf; the frame is then dropped.
   [[gnu::noinline]] bool Resize(rte_mbuf* mbuf, packet::Frame frame, const uint8_t* data) {
     auto* const buffer = static_cast<uint8_t*>(mbuf->buf_addr);
     const bool own = frame.data < buffer || frame.data >= buffer + mbuf->buf_len;
@@ -281,10 +284,10 @@ class PacketizedQueue {
   ExceptionPath exception_;
   QueueCounters counters_;
   AtWork at_work_;
-  uint64_t tx_bytes_ = 0;  ///< Of this burst, relative to the bytes received; modulo 2^64.
+  uint64_t tx_bytes_ = 0;  ///< Sent minus received in this burst, modulo 2^64.
   uint32_t freed_count_ = 0;
   std::array<rte_mbuf*, kMaxBurst> freed_;
-  MbufTransmitter sender_;  ///< Of what the engine sends; its patience is the whole queue's.
+  MbufTransmitter sender_;  ///< Sends the engine's frames. Its patience applies to the whole queue.
 };
 
 static_assert(FrameQueue<PacketizedQueue>);

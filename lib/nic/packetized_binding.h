@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// --iface=packetized: a queue pair of any ethdev for each worker.
+// --iface=packetized: one queue pair of any ethdev per worker.
 #pragma once
 
 #include <memory>

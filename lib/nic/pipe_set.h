@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the streaming interface needs from the pipes of one worker, wherever their bytes come from.
+// The contract between the streaming interface and the pipes of one worker, for every source of
+// bytes.
 #pragma once
 
 #include <algorithm>
@@ -12,42 +13,43 @@
 
 namespace sluice::nic {
 
-/// Bytes that arrived on one pipe, contiguous, from the start of a frame.
+/// Contiguous bytes that arrived on one pipe. Starts at the start of a frame.
 struct Span {
   uint32_t pipe;  ///< Index among the pipes of one worker.
   uint8_t* data;
-  uint32_t bytes;  ///< > 0, a multiple of 64; the NIC says that a frame ends here.
+  uint32_t bytes;  ///< > 0 and a multiple of 64. The NIC reports that a frame ends here.
 };
 
-/// How the copy of a frame fared.
+/// Result of sending a copy of a frame.
 enum class SendResult : uint8_t {
   kSent,
-  kFull,         ///< No room in time.
-  kUnframeable,  ///< This NIC would cut the frame wrongly, and there is no other way out.
+  kFull,         ///< No room came free in time.
+  kUnframeable,  ///< The NIC would cut the frame at a wrong length; no exception port.
 };
 
-/// What a walk needs from the pipes whose bytes it walks.
+/// The operations that a walk needs on its pipes.
 template <typename P>
 concept PipeSet = requires(P pipes, uint32_t pipe, const uint8_t* data, uint32_t bytes) {
-  /// Longest frame that the NIC delivers; a longer claim is a lie.
+  /// Longest frame that the NIC delivers. A header with a longer length is invalid.
   { P::kMaxFrameBytes } -> std::convertible_to<uint32_t>;
-  /// Transmits a run in place and gives back the oldest `release_bytes` of the
-  /// pipe, which end with the run. Gives back in any case; returns what could not
-  /// be sent, of this run and of earlier copies.
+  /// Transmits a run in place and gives back the oldest `release_bytes` of the pipe, which end with
+  /// the run, even if the run is not sent. Returns the totals of frames that could not be sent,
+  /// from this run and from earlier copies.
   { pipes.Send(pipe, data, bytes, /*release_bytes=*/bytes) } -> std::same_as<FrameTotals>;
-  /// Gives back the oldest `bytes` of the pipe unsent.
+  /// Gives back the oldest `bytes` of the pipe without sending them.
   {pipes.Release(pipe, bytes)};
-  /// Accepts a copy of one frame for transmission, behind all earlier sends and
-  /// before all later ones. What begins at spare() is there already.
+  /// Accepts a copy of one frame for transmission, after all earlier sends and before all later
+  /// ones. A frame at spare() is already in place and is not copied.
   { pipes.SendCopy(data, /*length=*/bytes) } -> std::same_as<SendResult>;
-  /// Where the next copy will lie, Frame::kSpareBytes, valid until the next call of another
-  /// function; null where that is not known.
+  /// Returns the address of the next copy, with room for Frame::kSpareBytes; null if it is unknown.
+  /// Valid until the next call of another function.
   { pipes.spare() } -> std::same_as<uint8_t*>;
-  /// SendCopy of what begins at spare(), which is not null. False: SendCopy says why not.
+  /// Sends the frame built at spare(), which must not be null, as SendCopy would. Returns false if
+  /// it cannot; SendCopy then returns the reason.
   { pipes.SendBuilt(/*length=*/bytes) } -> std::same_as<bool>;
 };
 
-/// Frames in a run, as the transmitter cuts it.
+/// Counts the frames of a run as the transmitter cuts it.
 inline FrameTotals CountFrames(const uint8_t* data, uint32_t bytes) {
   FrameTotals totals;
   for (uint32_t at = 0; at < bytes;) {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a queue counts, and the one table of it that reports, telemetry and metrics iterate over.
+// The counters of a queue, and the single table of them that reports, telemetry and metrics iterate
+// over.
 //
-// Conservation. Whenever no Poll is running,
+// Conservation law. Whenever no Poll is running,
 //
 //   rx_pkts + sent_pkts = tx_pkts + consumed_pkts + Σ engine_drops + Σ counters marked `drop`.
 //
-// A frame that waits to be transmitted counts as transmitted, until it is clear that it will
-// not be.
+// A frame that waits to be transmitted counts as transmitted until its transmission fails.
 //
-// `rx_desync` stands outside this law, because flits that belong to no
-// recognisable frame cannot be counted in frames. On a streaming interface the
-// bytes that the NIC reported obey their own law,
+// `rx_desync` is not part of this law, because flits without a recognisable frame cannot be counted
+// in frames. On a streaming interface the bytes that the NIC reported obey another law:
 //
 //   notified bytes = 64 · (Σ over received frames of ⌈length / 64⌉ + rx_desync).
 #pragma once
@@ -22,7 +21,7 @@
 
 namespace sluice::nic {
 
-/// Frames and their bytes.
+/// A number of frames and their total bytes.
 struct FrameTotals {
   uint64_t pkts = 0;
   uint64_t bytes = 0;
@@ -34,9 +33,8 @@ struct FrameTotals {
   }
 };
 
-/// Totals of one queue. Written by the owning worker only, through Add; other
-/// threads read through Load and see values that were true recently. kQueueCounters says what
-/// each member is.
+/// Totals of one queue. Only the owning worker writes them, through Add. Other threads read them
+/// through Load and may see slightly outdated values. kQueueCounters describes each member.
 struct QueueCounters {
   static constexpr uint32_t kMaxReasons = 32;
 
@@ -48,7 +46,7 @@ struct QueueCounters {
   uint64_t consumed_pkts = 0;
   uint64_t passed_pkts = 0;
   uint64_t reassembled_pkts = 0;
-  uint64_t engine_drops[kMaxReasons] = {};  ///< By the engine's reason.
+  uint64_t engine_drops[kMaxReasons] = {};  ///< Indexed by the engine's drop reason.
   uint64_t rx_scattered = 0;
   uint64_t rx_bad_entry = 0;
   uint64_t tx_full = 0;
@@ -56,8 +54,8 @@ struct QueueCounters {
   uint64_t no_exception_port = 0;
   uint64_t rx_desync = 0;
 
-  /// Adds to one of the totals. Owner only. Wraps like any unsigned sum, so a
-  /// correction may be added as its two's complement.
+  /// Adds to one of the totals. Owner only. The sum wraps like any unsigned sum, so a correction
+  /// may be added as its two's complement.
   static void Add(uint64_t& total, uint64_t amount) {
     std::atomic_ref<uint64_t>(total).store(total + amount, std::memory_order_relaxed);
   }
@@ -65,32 +63,32 @@ struct QueueCounters {
   static uint64_t Load(const uint64_t& total) {
     return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
   }
-  /// Frames that left by themselves, all at once. Owner only. Returns them.
+  /// Counts frames that were emitted together. Owner only. Returns their number.
   uint32_t AddEmitted(FrameTotals left) {
     Add(sent_pkts, left.pkts);
     Add(tx_pkts, left.pkts);
     Add(tx_bytes, left.bytes);
     return static_cast<uint32_t>(left.pkts);
   }
-  /// A copy that any thread may take while the owner works.
+  /// Returns a copy. May be called by any thread while the owner works.
   QueueCounters Snapshot() const;
   QueueCounters& operator+=(const QueueCounters& other);
 
-  /// Frames that ended in a named drop: everything but tx and consumed.
+  /// Returns the number of dropped frames: all counters marked `drop` and the engine's drops.
   uint64_t DroppedPkts() const;
-  /// The law above. Exact only after the last Poll.
+  /// Returns whether the conservation law holds. Exact only after the last Poll.
   bool Conserved() const { return rx_pkts + sent_pkts == tx_pkts + consumed_pkts + DroppedPkts(); }
 };
 
-/// One counter as everybody names it.
+/// One row of the counter table.
 struct QueueCounter {
-  const char* name;  ///< In JSON and telemetry; its last part is the unit unless it is a drop.
+  const char* name;  ///< Name in JSON and telemetry; ends with the unit, except for drops.
   const char* help;  ///< One sentence.
   uint64_t QueueCounters::*member;
-  bool drop = false;  ///< Frames that end here did not leave: a term of the law.
+  bool drop = false;  ///< The counter is a drop term of the conservation law.
 };
 
-/// All but the engine's drops, whose names the engine has.
+/// All counters except the engine's drops, which the engine names.
 inline constexpr std::array kQueueCounters{
     QueueCounter{"rx_pkts", "Frames received by the workers.", &QueueCounters::rx_pkts},
     QueueCounter{"sent_pkts",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An engine that answers for addresses of its own, behind what puts fragments of datagrams to these
-// addresses together: a whole datagram is a frame to it, whatever interface the fragments came
-// from. It is handled in the place of the fragment that came last, in memory of its own, as if the
-// engine had answered there. Session puts it in front of each such engine.
+// A layer that reassembles fragmented datagrams for an engine that owns addresses. The engine sees
+// a whole datagram as one frame, on every interface. The datagram is handled in the place of the
+// fragment that arrived last, in the layer's memory, as if the engine had answered from a separate
+// buffer. Session adds this layer to each engine that owns addresses.
 //
-// A fragment that waits is consumed. If it ends otherwise later, it is counted as consumed no more:
-// the law of QueueCounters holds whenever no Poll is running.
+// A waiting fragment counts as consumed. If it is dropped later, it is moved from consumed to the
+// drop counter, so that the law of QueueCounters holds whenever no Poll is running.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ namespace sluice::nic {
 template <HostEngine Engine>
 class Reassembling : public EngineLayer<Engine> {
  public:
-  /// The engine's, followed by Defragmenter's.
+  /// The engine's reasons, followed by Defragmenter's.
   static constexpr auto kDropReasons = [] {
     constexpr size_t kOwn = Engine::kDropReasons.size();
     std::array<std::string_view, kOwn + packet::Defragmenter::kReasons> all{};
@@ -41,7 +41,7 @@ class Reassembling : public EngineLayer<Engine> {
   }();
   static_assert(kDropReasons.size() <= QueueCounters::kMaxReasons);
 
-  /// The engine is made in place, by `make()`.
+  /// `make()` constructs the engine in place.
   template <typename Make>
   Reassembling(packet::Defragmenter fragments, Make make)
       : EngineLayer<Engine>(make), fragments_(std::move(fragments)) {}
@@ -54,11 +54,11 @@ class Reassembling : public EngineLayer<Engine> {
     }
     return packet::ProcessFrame(this->engine_, frame, now);
   }
-  /// A datagram that was put together is a burst of its own.
+  /// A reassembled datagram is passed to the engine as a separate burst.
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t now) requires BurstEngine<Engine> {
     if (!fragments_.on()) {
-      // As a part, like those below: the engine's code is here once.
+      // Uses PartOfBurst like the calls below, so that the engine's code is instantiated only once.
       packet::PartOfBurst<Burst> whole(burst, 0, burst.size());
       return this->engine_.ProcessBurst(whole, now);
     }
@@ -79,7 +79,8 @@ class Reassembling : public EngineLayer<Engine> {
         [&](auto& part) { this->engine_.ProcessBurst(part, now); });
   }
 
-  /// Of the queue that hands over frames; before the first Process.
+  /// `counters` are those of the queue that receives the frames. Must be called before the first
+  /// Process.
   void set_counters(QueueCounters& counters) { counters_ = &counters; }
   void AtRest(uint64_t now) {
     if (fragments_.waiting() > 0) [[unlikely]] {
@@ -100,7 +101,7 @@ class Reassembling : public EngineLayer<Engine> {
   static constexpr uint32_t kLeastBytes =
       packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
 
-  /// By value, so that the caller's Frame stays in registers.
+  /// Returned by value, so that the caller's Frame stays in registers.
   struct Front {
     packet::Verdict verdict = packet::kConsume;
     bool ended = false;
@@ -112,8 +113,9 @@ class Reassembling : public EngineLayer<Engine> {
     }
   };
 
-  /// True of every fragment; exact without tags and IPv4 options. What engines ask anyway, whether
-  /// a frame is plain IPv4, comes first: what is new for such a frame is one comparison.
+  /// Returns true for every fragment, and exactly for fragments without VLAN tags and IPv4 options.
+  /// Tests for plain IPv4 first, as engines also do, so that a plain IPv4 frame costs one
+  /// additional comparison.
   static bool MayBeFragment(const uint8_t* frame) {
     constexpr uint32_t kFlags = packet::kEthernetHeaderBytes + 6;
     constexpr uint16_t kMoreOrOffset = 0xff3f;  // 0x3fff in network order.
@@ -129,7 +131,7 @@ class Reassembling : public EngineLayer<Engine> {
     const packet::Headers headers = packet::Parse(frame, length);
     if (!packet::Defragmenter::Takes(headers) || !IsOurs(frame, headers)) return {};
     const packet::Defragmenter::Taken taken = fragments_.Take(frame, headers, now);
-    // The queue counts the ending of this one.
+    // The queue counts the drop of the current fragment.
     if (taken.outcome == Outcome::kDropped) ++counted_[taken.reason];
     Recount();
     switch (taken.outcome) {
@@ -152,7 +154,8 @@ class Reassembling : public EngineLayer<Engine> {
                             : own.Owns(packet::Load<packet::Ipv4Address>(ip + 16));
   }
 
-  /// Fragments that waited, and have ended otherwise since.
+  /// Moves fragments that waited and were dropped since from the consumed counter to the drop
+  /// counters.
   void Recount() {
     for (uint8_t reason = 0; reason < packet::Defragmenter::kReasons; ++reason) {
       const uint64_t all = fragments_.ended(static_cast<packet::Defragmenter::Reason>(reason));
@@ -164,7 +167,7 @@ class Reassembling : public EngineLayer<Engine> {
   }
 
   packet::Defragmenter fragments_;
-  /// Fragments whose ending was counted.
+  /// Fragments already counted as dropped, per reason.
   std::array<uint64_t, packet::Defragmenter::kReasons> counted_{};
   QueueCounters* counters_ = nullptr;
 };

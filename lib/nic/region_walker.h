@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs an engine over the frames of a region: the heart of the bilateral interface. Used by
+// Runs an engine over the frames of a region: the hot loop of the bilateral interface. Used by
 // BilateralQueue, which holds the region meanwhile.
 #pragma once
 
@@ -23,20 +23,21 @@ namespace sluice::nic {
 /// Used by one worker.
 class RegionWalker {
  public:
-  /// All outlive it. `writer` is at work on the region that is walked.
+  /// All arguments must outlive the walker. `writer` must have begun the region that is walked.
   RegionWalker(RegionWriter& writer, ExceptionPath& exception, QueueCounters& counters)
       : writer_(writer), exception_(exception), counters_(counters) {}
   RegionWalker(const RegionWalker&) = delete;
   RegionWalker& operator=(const RegionWalker&) = delete;
 
-  /// Gives every received frame of the region to the engine. Returns what leaves of them.
-  /// `headroom`: bytes before each frame, as the link has it.
+  /// Gives every received frame of the region to the engine. Returns the totals of the forwarded
+  /// frames. `headroom` is the number of bytes before each frame, as configured for the link.
   template <QueueEngine Engine>
   FrameTotals Walk(const HeldRegion& region, uint32_t headroom, Engine& engine, uint64_t now) {
     if (region.received == 0) return {};
     kept_back_ = {};
     headroom_ = headroom;
-    __builtin_prefetch(region.base, 1);  // The header, for when it is given away.
+    __builtin_prefetch(region.base,
+                       1);  // The header, which is written when the region is given back.
     swap::Entry* const end = region.entries + region.received;
     uint64_t bytes = 0;
     if constexpr (BurstEngine<Engine>) {
@@ -54,22 +55,23 @@ class RegionWalker {
     return leaving;
   }
 
-  /// Number of the frame that the engine handles, if it is a packet::Sender.
+  /// Returns the number of the frame that the engine is handling, if it is a packet::Sender.
   uint32_t at_work() const { return static_cast<uint32_t>(at_work_ - writer_.region().entries); }
 
  private:
-  /// Frames between the one at work and the one whose line is fetched. With all offsets
-  /// in one array any distance is possible; chosen by measurement.
+  /// Prefetch distances in frames and entries, chosen by measurement. All offsets are in one array,
+  /// so any distance is possible.
   static constexpr uint32_t kFramesAhead = 24;
   static constexpr uint32_t kEntriesAhead = 64;
-  /// The same for what the engine needs besides, once the frame itself is there.
+  /// Distance of Prepare, which runs when the frame itself has been prefetched.
   static constexpr uint32_t kPrepareAhead = 8;
-  /// Frames that an engine sees at once: copies of their entries stay in the cache.
+  /// Number of frames that an engine processes in one burst. Copies of their entries fit into the
+  /// cache.
   static constexpr uint32_t kBurstFrames = 128;
 
-  /// The hot loop. Entries are the NIC's word: each is read once and checked. The sums are
-  /// of the region; only frames with another ending than "forwarded as it came" cost
-  /// bookkeeping of their own. `region` by value: registers, not memory. Returns the bytes.
+  /// The hot loop. The NIC writes the entries, so each entry is read once and validated. Totals are
+  /// kept per region; only frames that are not forwarded unchanged need separate accounting.
+  /// `region` is passed by value to stay in registers. Returns the bytes received.
   template <QueueEngine Engine>
   uint64_t WalkFrames(const HeldRegion region, swap::Entry* const first, swap::Entry* const end,
                       Engine& engine, uint64_t now) {
@@ -102,8 +104,8 @@ class RegionWalker {
     return bytes;
   }
 
-  /// Some frames at once. Of a frame that the engine does not look at, the entry alone is loaded.
-  /// A NIC that lies about one of them gets them walked frame by frame.
+  /// Processes a burst of frames in one call. For a frame that the engine does not read, only the
+  /// entry is loaded. If one of the entries is invalid, walks the burst frame by frame.
   template <BurstEngine Engine>
   uint64_t WalkBurst(const HeldRegion region, swap::Entry* const first, swap::Entry* const end,
                      Engine& engine, uint64_t now) {
@@ -111,7 +113,7 @@ class RegionWalker {
     const auto frames = static_cast<uint32_t>(end - first);
     std::array<swap::Entry, kBurstFrames> entries;
     std::memcpy(entries.data(), first, frames * sizeof(swap::Entry));
-    // The NIC may write to them yet: from here on, only what was copied is looked at.
+    // The NIC may still write to the entries; only the copies are read from here on.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const auto arrived = std::span(std::as_const(entries)).first(frames);
     if (!swap::EntriesAreSound(arrived, bounds)) [[unlikely]] {
@@ -134,23 +136,24 @@ class RegionWalker {
     return bytes;
   }
 
-  /// With the right to write: engines answer in place, and a line fetched for reading
-  /// would be fetched twice. Any entry will do: a fetch cannot fault.
+  /// Prefetches for writing: engines answer in place, and a line prefetched for reading would be
+  /// fetched twice. The entry may be invalid, because a prefetch cannot fault.
   static void Prefetch(const uint8_t* base, swap::Entry entry) {
     __builtin_prefetch(base + swap::EntryOffset(entry), 1);
   }
 
-  /// What a sound entry describes. `data`: offset where the region's entries end.
+  /// Returns the frame that a valid entry describes. `data` is the offset at which the region's
+  /// entries end.
   packet::Frame View(uint8_t* base, uint32_t data, swap::Entry entry) const {
     return {base + swap::EntryOffset(entry), swap::EntryLength(entry), Headroom(data, entry),
             RegionWriter::Tailroom(entry)};
   }
-  /// Room before a frame, which never reaches into the entries.
+  /// Returns the room before a frame, which never overlaps the entries.
   uint32_t Headroom(uint32_t data, swap::Entry entry) const {
     return std::min(headroom_, swap::EntryOffset(entry) - data);
   }
 
-  /// Sees to the ending of what `arrived` describes.
+  /// Applies the verdict for the frame that `arrived` describes.
   void Settle(swap::Entry& entry, swap::Entry arrived, const uint8_t* base,
               const packet::Frame& frame, packet::Verdict verdict) {
     const uint32_t length = swap::EntryLength(arrived);
@@ -170,7 +173,7 @@ class RegionWalker {
     QueueCounters::Add(counters_.rx_bad_entry, 1);
   }
 
-  /// A frame that does not leave.
+  /// Ends a frame that is not forwarded.
   [[gnu::noinline]] void End(swap::Entry& entry, uint32_t length, packet::Verdict verdict) {
     RegionWriter::Store(entry, 0);
     ++kept_back_.pkts;
@@ -183,8 +186,8 @@ class RegionWalker {
     }
   }
 
-  /// The engine answered what `arrived` describes with `length` bytes at `data`.
-  /// Values, not a Frame: that would live in memory, for every frame.
+  /// Applies an answer of `length` bytes at `data` to the frame that `arrived` describes.
+  /// Parameters are values because a Frame would be stored in memory for every frame.
   [[gnu::noinline]] void Resize(swap::Entry& entry, swap::Entry arrived, const uint8_t* data,
                                 uint32_t length) {
     kept_back_.bytes += swap::EntryLength(arrived);
@@ -203,8 +206,8 @@ class RegionWalker {
   ExceptionPath& exception_;
   QueueCounters& counters_;
   uint32_t headroom_ = 0;
-  const swap::Entry* at_work_ = nullptr;  ///< While an engine walks that sends frames of its own.
-  FrameTotals kept_back_;                 ///< Received minus what leaves; modulo 2^64.
+  const swap::Entry* at_work_ = nullptr;  ///< Entry being handled, if the engine is a Sender.
+  FrameTotals kept_back_;                 ///< Received minus forwarded; modulo 2^64.
 };
 
 }  // namespace sluice::nic

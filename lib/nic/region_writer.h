@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes frames into a region that the worker holds: answers that do not fit where the frame lay,
-// and frames that the engine sends by itself. Both go behind all that lies there:
+// Writes frames into a region that the worker holds: answers that do not fit in place, and frames
+// that the engine sends by itself. Both are appended after all other frames:
 //
 //   base         data                        free                bytes
 //    v            v                           v                   v
 //    | header,    | received frames, each in  | appended frames   |
-//    | entries    | slots of its own          | go here           |
+//    | entries    | separate slots            | go here           |
 //
-// Entries are offset and length of a frame; length 0: it does not leave (swap/region.h).
+// An entry contains the offset and length of a frame; length 0 means that it is not sent
+// (swap/region.h).
 #pragma once
 
 #include <algorithm>
@@ -28,10 +29,10 @@ namespace sluice::nic {
 /// Used by one worker.
 class RegionWriter {
  public:
-  /// How a frame fared.
+  /// Result of placing a frame.
   enum class Placed : uint8_t { kPlaced, kNoRoom, kUnframeable };
 
-  /// From now on `region` is written, which the worker holds until it gives it away.
+  /// Starts to write to `region`. The worker must hold it until it gives the region back.
   void Begin(const HeldRegion& region) {
     region_ = region;
     used_ = region.received;
@@ -40,7 +41,7 @@ class RegionWriter {
     moved_.clear();
   }
   const HeldRegion& region() const { return region_; }
-  /// Those received, and behind them what was appended.
+  /// Returns the number of received and appended entries.
   uint32_t entries() const { return used_; }
   const FrameTotals& appended() const { return appended_; }
 
@@ -53,17 +54,19 @@ class RegionWriter {
   static swap::Geometry Bounds(const HeldRegion& region) {
     return {.regions = 0, .region_bytes = region.bytes, .max_frames = region.capacity};
   }
-  /// Room behind a sound entry's frame, to the end of its slot: within the region.
+  /// Returns the room between the end of a valid entry's frame and the end of its slot, which is in
+  /// the region.
   static uint32_t Tailroom(swap::Entry entry) {
     return -(swap::EntryOffset(entry) + swap::EntryLength(entry)) & (swap::kSlotBytes - 1);
   }
   static bool LengthIsSound(uint32_t length) {
     return length - swap::kMinFrameBytes <= swap::kMaxFrameBytes - swap::kMinFrameBytes;
   }
-  /// Whether a region can hold a frame of `length` at all.
+  /// Returns whether an empty region has room for a frame of `length`.
   bool CouldHold(uint32_t length) const { return length <= region_.bytes - region_.data; }
 
-  /// Makes room for a frame behind all others. Its first byte, to be written; null: no room.
+  /// Appends an entry for a frame of `length` bytes. Returns the address at which to write the
+  /// frame, or null if it does not fit.
   uint8_t* Add(uint32_t length) {
     if (used_ == region_.capacity) return nullptr;
     const uint32_t offset = Allocate(length);
@@ -73,27 +76,29 @@ class RegionWriter {
     appended_.bytes += length;
     return region_.base + offset;
   }
-  /// Puts a frame there. Returns false if there is no room.
+  /// Appends a copy of a frame. Returns false if it does not fit.
   bool Append(const uint8_t* frame, uint32_t length) {
     uint8_t* const to = Add(length);
     if (to != nullptr) std::memcpy(to, frame, length);
     return to != nullptr;
   }
-  /// The same for a frame that leaves before received frame `number`, which never decreases.
+  /// Appends a frame that must leave before received frame `number`. Successive calls must not
+  /// decrease `number`.
   bool AppendBefore(uint32_t number, const uint8_t* frame, uint32_t length) {
     if (!Append(frame, length)) return false;
     moved_.push_back({region_.entries + number, Load(region_.entries[used_ - 1])});
     return true;
   }
-  /// Once all received frames have an ending: puts what leaves before some of them there.
+  /// Moves the entries of AppendBefore to their positions. Called when all received frames have
+  /// been handled.
   void Order() {
     if (!moved_.empty()) [[unlikely]]
       MoveForward();
   }
 
-  /// The engine answered what `arrived` describes with `length` bytes at `data`: elsewhere in the
-  /// room it had, `headroom` bytes before it among them, or in a buffer of its own, which is
-  /// copied. What was not placed does not leave.
+  /// Places an answer of `length` bytes at `data` to the frame that `arrived` describes. `data` is
+  /// in the frame's room, including the `headroom` bytes before it, or in a buffer of the engine,
+  /// which is copied. An answer that cannot be placed is not sent.
   Placed Replace(swap::Entry& entry, swap::Entry arrived, const uint8_t* data, uint32_t length,
                  uint32_t headroom) {
     uint32_t offset = 0;
@@ -102,8 +107,8 @@ class RegionWriter {
     return placed;
   }
 
-  /// Once all frames have an ending: entries of those that do not leave make room, and so do
-  /// their bytes behind the last one that does.
+  /// Frees the entries of frames that are not sent and the bytes after the last frame that is.
+  /// Called when all frames have been handled.
   void CloseHoles() {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < used_; ++i) {
@@ -114,8 +119,8 @@ class RegionWriter {
     free_ = 0;
   }
 
-  /// Removes received frame `number`. Returns its bytes, valid while nothing is written to the
-  /// region; empty: it does not leave.
+  /// Removes received frame `number`. Returns its bytes, which are valid until the next write to
+  /// the region, or an empty span if the frame was not to be sent.
   std::span<const uint8_t> Remove(uint32_t number) {
     const swap::Entry entry = Load(region_.entries[number]);
     Store(region_.entries[number], 0);
@@ -123,7 +128,7 @@ class RegionWriter {
     return {region_.base + swap::EntryOffset(entry), swap::EntryLength(entry)};
   }
 
-  /// Calls see(data, length) for each frame that leaves.
+  /// Calls see(data, length) for each frame that is sent.
   template <typename See>
   void ForEachFrame(See see) const {
     for (uint32_t i = 0; i < used_; ++i) {
@@ -134,14 +139,14 @@ class RegionWriter {
   }
 
  private:
-  /// A frame that was appended, and the received one before which it leaves.
+  /// An appended frame and the received frame before which it is sent.
   struct Moved {
     swap::Entry* before;
     swap::Entry entry;
   };
 
-  /// From the back to the front, so that each entry is moved once: the last `moved_` of all were
-  /// appended, in the order in which they leave.
+  /// Walks from the back to the front, so that each entry is moved once. The last moved_.size()
+  /// entries are the ones that were appended, in sending order.
   [[gnu::noinline]] void MoveForward() {
     swap::Entry* to = region_.entries + used_;
     swap::Entry* from = to - moved_.size();
@@ -159,7 +164,7 @@ class RegionWriter {
                 uint32_t& offset) {
     const uint32_t arrived_at = swap::EntryOffset(arrived);
     const uint32_t room = swap::EntryLength(arrived) + Tailroom(arrived);
-    // Modulo 2^64: what lies before the region is far behind it.
+    // Modulo 2^64: an address before the region yields a large value.
     const uint64_t at =
         reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(region_.base);
     if (!LengthIsSound(length)) return Placed::kUnframeable;
@@ -174,14 +179,14 @@ class RegionWriter {
     return within ? Placed::kPlaced : Placed::kUnframeable;
   }
 
-  /// Takes `length` bytes behind all that lies in the region. Returns their offset; 0: there are
-  /// too few.
+  /// Allocates `length` bytes after all other frames. Returns their offset, or 0 if they do not
+  /// fit.
   uint32_t Allocate(uint32_t length) {
     if (free_ == 0) free_ = EndOfFrames();
     if (length > region_.bytes - free_) return 0;
     return std::exchange(free_, SlotEnd(free_ + length));
   }
-  /// The NIC fills a region from front to back, but need not: all entries are looked at.
+  /// The NIC usually fills a region from front to back but need not, so all entries are read.
   [[gnu::noinline]] uint32_t EndOfFrames() const {
     uint32_t end = region_.data;
     ForEachFrame([&](const uint8_t* data, uint32_t length) {
@@ -189,16 +194,17 @@ class RegionWriter {
     });
     return end;
   }
-  /// Both ends of a region are on slots: at most its end, if `end` is.
+  /// Rounds up to the end of a slot. Region ends are slot-aligned, so the result stays in the
+  /// region if `end` does.
   static uint32_t SlotEnd(uint32_t end) {
     return (end + swap::kSlotBytes - 1) & ~(swap::kSlotBytes - 1);
   }
 
   HeldRegion region_{};
   uint32_t used_ = 0;
-  uint32_t free_ = 0;  ///< Offset behind everything that lies in it; 0: not looked for yet.
+  uint32_t free_ = 0;  ///< Offset after all frames; 0 until it is computed.
   FrameTotals appended_;
-  std::vector<Moved> moved_;  ///< Grows when it must, and keeps its memory.
+  std::vector<Moved> moved_;  ///< Keeps its memory between regions.
 };
 
 }  // namespace sluice::nic

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What happens to the frames of a span. Those that stay in place and leave form a *run*, which is
-// transmitted as one piece. A frame that does not (dropped, consumed, rebuilt elsewhere) ends the
-// run and leaves a gap, which is given back together with what follows it:
+// The handling of a span's frames after the verdict. Consecutive frames that are sent in place form
+// a *run*, which is transmitted as one piece. Any other frame (dropped, consumed, rebuilt
+// elsewhere) ends the run and forms a gap, which is given back together with the bytes after it:
 //
 //   owed            run                    cursor              end
 //    v               v                      v                   v
-//    | a gap: is     | a run: frames that   | not walked yet    |
-//    | still owed    | stay, and leave      |                   |
+//    | a gap: not    | a run: frames that   | not walked yet    |
+//    | given back    | are sent in place    |                   |
 //
-// Every byte of a span is given back exactly once, in order, by Send or by Release.
+// Send or Release gives back every byte of a span exactly once, in order.
 #pragma once
 
 #include <algorithm>
@@ -22,28 +22,28 @@
 
 namespace sluice::nic {
 
-/// A walk under way. owed ≤ run ≤ cursor ≤ end and cursor < stop + one frame;
-/// all on flit boundaries of the span.
+/// A walk in progress. owed ≤ run ≤ cursor ≤ end and cursor < stop + one frame; all on flit
+/// boundaries of the span.
 struct Lane {
   uint8_t* cursor;  ///< The next frame.
-  uint8_t* stop;    ///< The lockstep handles only frames that end before it.
-  uint8_t* end;     ///< Of the span.
+  uint8_t* stop;    ///< The lockstep handles only frames that end before this address.
+  uint8_t* end;     ///< End of the span.
   uint8_t* run;     ///< First byte of the run that ends at the cursor.
   uint8_t* owed;    ///< Oldest byte not given back.
   uint32_t pipe;
-  uint8_t* ahead;  ///< The next frame to prepare; perhaps behind the cursor.
+  uint8_t* ahead;  ///< The next frame to prepare; may be before the cursor.
 };
 
-/// Sees to the endings of the frames of one worker's pipes; not thread-safe.
+/// Sends or ends the frames of one worker's pipes. Not thread-safe.
 template <PipeSet Pipes>
 class SpanRuns {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive the object.
   SpanRuns(Pipes& pipes, ExceptionPath& exception, QueueCounters& counters)
       : pipes_(pipes), exception_(exception), counters_(counters) {}
 
-  /// Sends a copy of a frame that is no part of a run, and counts how it fared. Also while an
-  /// engine handles a frame, and outside a walk. True: accepted.
+  /// Sends a copy of a frame that is not part of a run, and counts the result. May also be called
+  /// while an engine handles a frame, and outside a walk. Returns true if the copy was accepted.
   bool SendCopy(const uint8_t* data, uint32_t length) {
     const SendResult result = pipes_.SendCopy(data, length);
     switch (result) {
@@ -64,11 +64,12 @@ class SpanRuns {
   /// Frame::spare of the next frame.
   uint8_t* spare() const { return pipes_.spare(); }
 
-  /// Ends a frame of `arrived_bytes` at `at` that left its place, if it was built where its copy
-  /// lies: it is counted as one that stays (Grew). False: Divert sees to it.
+  /// Ends a frame of `arrived_bytes` at `at` if its answer was built at spare(): sends the answer,
+  /// and the caller counts it as sent in place (Grew). Returns false if the answer is elsewhere or
+  /// cannot be sent; the caller must then call Divert.
   bool TakeBuilt(Lane& lane, uint8_t* at, uint32_t arrived_bytes, const uint8_t* data,
                  uint32_t length, packet::Verdict verdict) {
-    // A run before it would have to be sent first.
+    // A run before this frame must be sent first.
     if (verdict.action != packet::Action::kForward || data != pipes_.spare() || lane.run != at ||
         !pipes_.SendBuilt(length)) {
       return false;
@@ -77,8 +78,8 @@ class SpanRuns {
     return true;
   }
 
-  /// Ends a frame that does not stay in place: `arrived_bytes` at `at` became
-  /// `length` at `data`. Values, not a Frame: that would live in memory, for every frame.
+  /// Ends a frame that is not sent in place: `arrived_bytes` at `at` became `length` at `data`.
+  /// Parameters are values because a Frame would be stored in memory for every frame.
   [[gnu::noinline]] void Divert(Lane& lane, uint8_t* at, uint32_t arrived_bytes,
                                 const uint8_t* data, uint32_t length, packet::Verdict verdict) {
     EndRun(lane, at, packet::FlitSpan(arrived_bytes));
@@ -101,17 +102,17 @@ class SpanRuns {
     }
   }
 
-  /// Sends the frames that stay and lie before `at`, which is in the lane's span.
+  /// Sends the run before `at`, which is in the lane's span.
   void SendBefore(Lane& lane, uint8_t* at) { EndRun(lane, at, 0); }
 
-  /// Passes over flits that are no frame.
+  /// Skips flits that do not belong to a frame.
   [[gnu::noinline]] void SkipFlits(Lane& lane, uint32_t bytes) {
     EndRun(lane, lane.cursor, bytes);
     lane.cursor += bytes;
     QueueCounters::Add(counters_.rx_desync, bytes / packet::kFlitBytes);
   }
 
-  /// Gives back everything before `upto`, the run that ends there sent.
+  /// Sends the run that ends at `upto` and gives back all bytes before `upto`.
   void GiveBack(Lane& lane, uint8_t* upto) {
     if (lane.run < upto) {
       SendRun(lane, upto);
@@ -122,15 +123,15 @@ class SpanRuns {
     lane.run = upto;
   }
 
-  /// Counts from 0 again.
+  /// Resets the totals to 0.
   void Begin() { kept_back_ = {}; }
-  /// Frames that leave, and were not diverted, have `bytes` more than they came with; modulo 2^64.
+  /// Records that frames sent without Divert grew by `bytes`; modulo 2^64.
   void Grew(uint64_t bytes) { kept_back_.bytes -= bytes; }
-  /// What was walked minus what leaves in place; modulo 2^64.
+  /// Returns the totals walked minus those sent in place; modulo 2^64.
   const FrameTotals& kept_back() const { return kept_back_; }
 
  private:
-  /// Sends the run up to `at` and leaves a gap of `gap_bytes` behind it.
+  /// Sends the run up to `at` and starts a gap of `gap_bytes` there.
   void EndRun(Lane& lane, uint8_t* at, uint32_t gap_bytes) {
     if (lane.run < at) SendRun(lane, at);
     lane.run = at + gap_bytes;

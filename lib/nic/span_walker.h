@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs an engine over contiguous bytes: the heart of the streaming interface. Used by
-// StreamingQueue; independent of where the spans come from. Puts spans on the lanes of the
-// lockstep (lockstep.h), and sees to what is rare there: the end of a span, flits that are no
-// frame, runs that have become long.
+// Runs an engine over contiguous bytes for the streaming interface. Used by StreamingQueue;
+// independent of the source of the spans. Assigns spans to the lanes of the lockstep (lockstep.h)
+// and handles the rare cases there: the end of a span, flits without a frame, and runs that have
+// become long.
 #pragma once
 
 #include <algorithm>
@@ -25,19 +25,18 @@ template <PipeSet Pipes>
 class SpanWalker {
  public:
   static constexpr uint32_t kLanes = Lockstep<Pipes>::kLanes;
-  /// A run is sent when it reaches this length although it could go on: kLanes
-  /// such pieces fit into a core's second-level cache, and the NIC gets space
-  /// back, and work, while the worker goes on.
+  /// Length at which a run is sent even if it could continue. kLanes such pieces fit into a core's
+  /// second-level cache, and the NIC gets space and work while the worker continues.
   static constexpr uint32_t kRunBytes = 64 * 1024;
 
-  /// All must outlive the walker.
+  /// All arguments must outlive the walker.
   SpanWalker(Pipes& pipes, ExceptionPath& exception, QueueCounters& counters)
       : lanes_(pipes, exception, counters), counters_(counters) {}
   SpanWalker(const SpanWalker&) = delete;
   SpanWalker& operator=(const SpanWalker&) = delete;
 
-  /// Gives every frame of `spans` to the engine and every byte back to the
-  /// pipes. Two spans of one pipe must not be in one call. Returns frames.
+  /// Gives every frame of `spans` to the engine and every byte back to the pipes. `spans` must not
+  /// contain two spans of one pipe. Returns the number of frames.
   template <QueueEngine Engine>
   uint32_t Walk(std::span<const Span> spans, Engine& engine, uint64_t now) {
     waiting_ = spans;
@@ -56,9 +55,9 @@ class SpanWalker {
     return static_cast<uint32_t>(walked.pkts);
   }
 
-  /// Sends a copy of a frame that is no part of a run, and counts how it fared: while an engine
-  /// handles a frame of a lane, after the answers to those before it in the same lane; also outside
-  /// Walk. Returns whether it was accepted.
+  /// Sends a copy of a frame that is not part of a run, and counts the result. If an engine is
+  /// handling a frame, the answers to earlier frames of that lane are sent first. May also be
+  /// called outside Walk. Returns whether the copy was accepted.
   bool SendCopy(const uint8_t* data, uint32_t length) {
     lanes_.SendSettled();
     return lanes_.runs().SendCopy(data, length);
@@ -87,8 +86,8 @@ class SpanWalker {
     }
   }
 
-  /// Handles whatever is at the cursor: a frame, or flits that are none. False
-  /// when the span is done and all of it given back.
+  /// Handles the frame at the cursor, or skips flits that do not form a frame. Returns false when
+  /// the span is done and completely given back.
   template <QueueEngine Engine>
   bool StepLane(Lane& lane, Engine& engine, uint64_t now) {
     const uint32_t left = static_cast<uint32_t>(lane.end - lane.cursor);
@@ -107,9 +106,9 @@ class SpanWalker {
     return lane.cursor < lane.end;
   }
 
-  Lockstep<Pipes> lanes_;  ///< 0 … active_ - 1 have bytes or something to give back.
+  Lockstep<Pipes> lanes_;  ///< Lanes 0 … active_ - 1 have bytes left or bytes to give back.
   QueueCounters& counters_;
-  std::span<const Span> waiting_;  ///< Not on a lane yet.
+  std::span<const Span> waiting_;  ///< Spans that are not assigned to a lane yet.
   uint32_t active_ = 0;
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The streaming interface: a worker's pipes, received as contiguous bytes and
-// answered in place (Ensō, OSDI'23). StreamingQueue is the loop; the pipes are
-// EnsoPipes (the NIC's own) or MbufPipes (any ethdev, packets copied). Built by
-// the application's worker, one each.
+// The streaming interface: a worker's pipes, received as contiguous bytes and answered in place
+// (Ensō, OSDI'23). StreamingQueue is the loop; the pipes are EnsoPipes (native to the NIC) or
+// MbufPipes (any ethdev, packets copied). Each of the application's workers builds one.
 #pragma once
 
 #include <array>
@@ -17,29 +16,29 @@
 
 namespace sluice::nic {
 
-/// Most pipes of one worker.
+/// Maximum number of pipes per worker.
 inline constexpr uint32_t kMaxPipesPerWorker = 1024;
-/// Most spans of one Poll; pipes for which there is no room are returned by the next.
+/// Maximum number of spans per Poll. The next Poll returns the pipes that exceed it.
 inline constexpr uint32_t kMaxSpansOfPoll = 64;
 
-/// FrameQueue over pipes. `Pipes` satisfies PipeSet and has besides
-///   uint32_t Receive(std::span<Span>, QueueCounters&)  what arrived, ≤ 1 span a pipe;
-///                        what it cannot lay out as spans it counts as rx_desync;
-///   FrameTotals Flush()  sends what was accepted, shows the NIC what was sent and
-///                        released; returns what could not be sent;
-///   FrameTotals Emit(const FrameSource&, uint32_t count)  sends copies as FrameQueue says it;
-///   bool CanEmit(const uint8_t* frame, uint32_t length) const  the same;
+/// FrameQueue over pipes. `Pipes` satisfies PipeSet and also has
+///   uint32_t Receive(std::span<Span>, QueueCounters&)  returns the bytes that arrived, at most
+///                        one span per pipe; counts bytes that do not form spans as rx_desync;
+///   FrameTotals Flush()  sends accepted frames and notifies the NIC of sent and released bytes;
+///                        returns the frames that could not be sent;
+///   FrameTotals Emit(const FrameSource&, uint32_t count)  sends copies, as FrameQueue defines;
+///   bool CanEmit(const uint8_t* frame, uint32_t length) const  as FrameQueue defines;
 ///   void Drain(), bool LinkUp() const, void set_tap(SpanTap), uint64_t waited_cycles() const.
 template <typename Pipes>
 class StreamingQueue {
  public:
-  /// `pipes` and its memory become the queue's.
+  /// Moves `pipes` and its memory into the queue.
   explicit StreamingQueue(Pipes pipes, ExceptionPath exception = {})
       : pipes_(std::move(pipes)), exception_(std::move(exception)) {}
   StreamingQueue(const StreamingQueue&) = delete;
   StreamingQueue& operator=(const StreamingQueue&) = delete;
 
-  /// Handles everything that the NIC has reported. Returns frames.
+  /// Handles all bytes that the NIC has reported. Returns the number of frames.
   template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     std::array<Span, kMaxSpansOfPoll> spans;
@@ -57,7 +56,7 @@ class StreamingQueue {
   }
 
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
-  /// What the outbox calls.
+  /// Called by the outbox.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
     unflushed_ = true;
@@ -77,7 +76,7 @@ class StreamingQueue {
     Flush();
   }
 
-  /// Before the first Poll.
+  /// Must be called before the first Poll.
   void set_tap(SpanTap tap) {
     tap_ = tap;
     pipes_.set_tap(tap);
@@ -103,7 +102,7 @@ class StreamingQueue {
   ExceptionPath exception_;
   SpanTap tap_;
   SpanWalker<Pipes> walker_{pipes_, exception_, counters_};
-  bool unflushed_ = false;  ///< Send was called, and perhaps no Flush since.
+  bool unflushed_ = false;  ///< Send was called and Flush may not have followed.
 };
 
 }  // namespace sluice::nic

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// --iface=streaming: pipes. On a net_enso port the NIC's own; on any other ethdev, pipes that
-// packets are copied into.
+// --iface=streaming: the NIC's pipes on a net_enso port, and pipes into which packets are copied on
+// any other ethdev.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,9 @@ namespace sluice::nic {
 
 class StreamingBinding {
  public:
-  /// The pipes' size: the hardware's (docs/enso-hardware.md), less where the pipes of a worker
-  /// would need more memory; 2 MiB for eight where the wire waits.
+  /// Returns an argument for the size of the pipes. The default is the hardware's size
+  /// (docs/enso-hardware.md). Pipes are smaller if a worker's pipes would exceed kPipesBytes, and
+  /// at most kCachedFlits if `wire_waits` (2 MiB for eight pipes).
   static std::string ModelArguments(const InterfaceOptions& options, bool wire_waits) {
     constexpr uint32_t kHardwareFlits = 32768, kCachedFlits = 4096, kPipesBytes = 128 << 20;
     const uint32_t room = std::bit_floor(kPipesBytes / options.pipes / packet::kFlitBytes);
@@ -52,7 +53,7 @@ class StreamingBinding {
   }
   InterfaceFigures Figures() const { return {}; }
 
-  /// Once: the pipes of an Ensō NIC become the queues'.
+  /// Must be called only once: moves the pipes of an Ensō NIC into the queues.
   template <typename Run>
   int WithQueues(Run run) {
     if (native_) {
@@ -70,9 +71,9 @@ class StreamingBinding {
 
  private:
   InterfaceOptions options_;
-  bool native_ = false;            ///< On the driver's own face: net_enso.
-  std::vector<EnsoPipes> pipes_;   ///< Native: each worker's, until WithQueues.
-  std::unique_ptr<EthPort> port_;  ///< Not native.
+  bool native_ = false;            ///< Uses the native API of net_enso.
+  std::vector<EnsoPipes> pipes_;   ///< Native: one per worker, until WithQueues.
+  std::unique_ptr<EthPort> port_;  ///< Null if native.
 };
 
 }  // namespace sluice::nic

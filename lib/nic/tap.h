@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where a capture looks into an interface that has no ethdev callbacks. Set by
-// lib/runtime.
+// Capture hooks for interfaces without ethdev callbacks. Set by lib/runtime.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +9,15 @@ namespace sluice::nic {
 
 enum class TapDirection : uint8_t { kReceived, kSent };
 
-/// Sees the bytes that pass a streaming queue: called once a span before the engine and
-/// once a run before its transmission, never once a frame. The frames in it start on
-/// flits, as in a pipe.
+/// Sees the bytes that pass a streaming queue. Called once per span before the engine and once per
+/// run before its transmission, never per frame. Frames start on flit boundaries, as in a pipe.
 struct SpanTap {
   void (*see)(void* context, TapDirection direction, const uint8_t* data, uint32_t bytes) = nullptr;
   void* context = nullptr;
 };
 
-/// Sees the frames that pass a bilateral or a coherent queue, one by one: each before the
-/// engine, and each that is given to the NIC.
+/// Sees the frames of a bilateral or coherent queue one by one: each before the engine, and each
+/// that is given to the NIC.
 struct FrameTap {
   void (*see)(void* context, TapDirection direction, const uint8_t* frame,
               uint32_t length) = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One burst out of an ethdev queue, with bounded patience. Used wherever lib/nic
+// Sends one burst to an ethdev queue with bounded patience. Used by all code in lib/nic that
 // transmits mbufs.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace sluice::nic {
 
-/// Sends up to `count` mbufs; returns how many the port took. The rest stay the
-/// caller's. `patience` is the queue's.
+/// Sends up to `count` mbufs and returns the number that the port accepted. The caller keeps the
+/// rest. `patience` must be that of the queue.
 inline uint32_t TransmitBurst(uint16_t port, uint16_t queue, rte_mbuf** mbufs, uint32_t count,
                               Patience& patience) {
   uint32_t sent = 0;

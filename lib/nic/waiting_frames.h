@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames that an engine sent while its interface had no place to put them: copies, first in,
-// first out, in memory of a fixed size. Used by BilateralQueue.
+// Copies of frames that an engine sent while its interface could not store them, first in, first
+// out, in memory of a fixed size. Used by BilateralQueue.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ namespace sluice::nic {
 /// Used by one worker.
 class WaitingFrames {
  public:
-  /// Makes room for `bytes`, which count four a frame besides its own. Before the first Push.
+  /// Allocates `bytes` of memory; each frame needs four more bytes than its length. Must be called
+  /// before the first Push.
   void Reserve(uint32_t bytes) { memory_.resize(bytes); }
   bool empty() const { return begin_ == end_; }
 
-  /// Takes a copy. False: no room.
+  /// Stores a copy of a frame. Returns false if it does not fit.
   bool Push(const uint8_t* frame, uint32_t length) {
     if (length + sizeof(length) > memory_.size() - end_) MoveToFront();
     if (length + sizeof(length) > memory_.size() - end_) return false;
@@ -27,13 +28,13 @@ class WaitingFrames {
     end_ += sizeof(length) + length;
     return true;
   }
-  /// The oldest frame; valid until the next call that is not const. Only if not empty.
+  /// Returns the oldest frame; valid until the next non-const call. Must not be called if empty.
   std::span<const uint8_t> Front() const {
     uint32_t length;
     std::memcpy(&length, &memory_[begin_], sizeof(length));
     return {&memory_[begin_] + sizeof(length), length};
   }
-  /// Forgets it.
+  /// Removes the oldest frame.
   void Pop() {
     begin_ += sizeof(uint32_t) + Front().size();
     if (empty()) begin_ = end_ = 0;
@@ -47,7 +48,7 @@ class WaitingFrames {
     begin_ = 0;
   }
 
-  std::vector<uint8_t> memory_;  ///< [begin_, end_): length, then the bytes, of each frame.
+  std::vector<uint8_t> memory_;  ///< [begin_, end_): the length and the bytes of each frame.
   size_t begin_ = 0;
   size_t end_ = 0;
 };
