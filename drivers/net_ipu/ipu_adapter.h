@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One port of net_ipu: what probing found and what ethdev configured. Lives in
-// ethdev's dev_private, which secondary processes see: they use what has no pointer in it.
-// Control path, under the application's own ordering of ethdev
-// calls; bursts see only their queue (ipu_queue.h), polls only their link (ipu_link.h).
+// One port of net_ipu: the results of probing and ethdev's configuration. It is stored in ethdev's
+// dev_private, which secondary processes can read; they use only members without pointers. Control
+// path, ordered by the application's ethdev calls. Bursts access only their queue (ipu_queue.h),
+// polls only their link (ipu_link.h).
 //
-// A device in another process can come back from power-on under the feet of the workers.
-// The first one who notices writes the port's configuration again (Reapply), so whoever
-// changes or writes it holds `configuration`. Workers only try that lock.
+// A device in another process can return from power-on while workers run. The first worker that
+// notices it writes the port's configuration again (Reapply). Every thread that changes or writes
+// the configuration therefore holds `configuration`. Workers only try that lock.
 #pragma once
 
 #include <bus_vdev_driver.h>
@@ -32,14 +32,14 @@
 #include "net_ipu/ipu_queue.h"
 #include "regs/ipu_port.h"
 
-/// A counter that rules share: rte_flow's indirect count action.
+/// A counter shared by rules: rte_flow's indirect count action.
 struct rte_flow_action_handle {
-  uint32_t rules = 0;  ///< That count here now.
-  uint64_t hits = 0;   ///< Of rules that are gone,
-  uint64_t bytes = 0;  ///< since the last query that reset it.
+  uint32_t rules = 0;  ///< Number of rules that use the counter.
+  uint64_t hits = 0;   ///< Hits of removed rules since the last resetting query.
+  uint64_t bytes = 0;  ///< Bytes of removed rules since the last resetting query.
 };
 
-/// A rule as it was programmed: enough to find it again in the device's table.
+/// A rule as programmed. Sufficient to find it in the device's table.
 struct rte_flow {
   uint32_t fields;
   uint32_t protocol;
@@ -52,17 +52,17 @@ struct rte_flow {
   uint32_t action;
   uint32_t mark;
   bool count;
-  rte_flow_action_handle* counter;  ///< Shared, or null.
-  uint32_t age_s;                   ///< 0: no action age.
-  void* context;                    ///< What the application calls the rule when it has aged.
-  bool aged;                        ///< Is among Adapter::aged.
+  rte_flow_action_handle* counter;  ///< Shared counter, or null.
+  uint32_t age_s;                   ///< Timeout in seconds; 0 without action age.
+  void* context;                    ///< Identifies the aged rule to the application.
+  bool aged;                        ///< The rule is in Adapter::aged.
 };
 
 namespace sluice::net_ipu {
 
 struct ExternalRange {
   uint64_t bytes;
-  const rte_mempool* pool;  ///< For which it was mapped; null: for rte_dev_dma_map.
+  const rte_mempool* pool;  ///< Pool of the memory; null if mapped by rte_dev_dma_map.
 };
 
 struct Adapter {
@@ -70,50 +70,51 @@ struct Adapter {
   bar::Bar registers;
   Addresses addressing = Addresses::kVirtual;
   uint32_t max_queues = 0;
-  /// Of Attachment::Generation(), for which the port's configuration was written last.
+  /// Value of Attachment::Generation() when the port's configuration was last written.
   std::atomic<uint32_t> generation{0};
-  /// Of the port, and of its clock; secondary processes choose their bursts anew for each.
+  /// Number of starts of the port and of its clock. Secondary processes choose their bursts again
+  /// after each.
   std::atomic<uint32_t> starts{0};
 
-  std::mutex configuration;  ///< Guards what follows, up to `external`.
-  bool receiving = false;    ///< The port is started, or has links.
+  std::mutex configuration;  ///< Guards the following members up to `external`.
+  bool receiving = false;    ///< The port is started or has links.
   bool promiscuous = false;
   bool all_multicast = false;
   bool verify_checksums = false;
-  bool isolated = false;  ///< rte_flow_isolate.
+  bool isolated = false;  ///< Set by rte_flow_isolate.
   bool strip_tags = false;
   bool filter_vlans = false;
   bool timesync = false;
-  uint64_t station = 0;    ///< As in kStationAddress.
-  uint32_t max_frame = 0;  ///< As in kMaxFrame.
+  uint64_t station = 0;    ///< Format of kStationAddress.
+  uint32_t max_frame = 0;  ///< Format of kMaxFrame.
   std::array<uint8_t, regs::ipu::kRssKeyBytes> rss_key{};
-  uint64_t rss_types = 0;  ///< RTE_ETH_RSS_… in force.
+  uint64_t rss_types = 0;  ///< Active RTE_ETH_RSS_… types.
   std::array<uint8_t, regs::ipu::kRetaEntries> reta{};
-  std::array<uint32_t, regs::ipu::kVlanTableBytes / 4> vlans{};  ///< As kVlanTable.
-  std::array<uint64_t, regs::ipu::kAddresses> addresses{};       ///< As kAddressTable.
+  std::array<uint32_t, regs::ipu::kVlanTableBytes / 4> vlans{};  ///< Format of kVlanTable.
+  std::array<uint64_t, regs::ipu::kAddresses> addresses{};       ///< Format of kAddressTable.
   std::list<rte_flow> flows;
   std::unordered_map<const rte_flow*, std::list<rte_flow>::iterator> flow_places;
-  std::vector<rte_flow*> aged;  ///< Rules that have aged and still stand, oldest first.
-  bool tell_aged = true;        ///< The next rule that ages is an event.
+  std::vector<rte_flow*> aged;  ///< Aged rules that still exist, oldest first.
+  bool tell_aged = true;        ///< The next rule that ages raises an event.
   std::list<rte_flow_action_handle> counters;
-  /// Memory that is not EAL's and that the device reaches, by address.
+  /// Memory outside EAL that the device can reach, by address.
   std::map<uint64_t, ExternalRange> external;
 
-  bool link_allowed = true;  ///< rte_eth_dev_set_link_up/down.
-  // Read by EAL's interrupt thread, too.
+  bool link_allowed = true;  ///< Set by rte_eth_dev_set_link_up/down.
+  // EAL's interrupt thread also reads the following members.
   std::atomic<bool> wire_enabled{false};
-  std::atomic<uint32_t> started_generation{0};  ///< The one that the rings were enabled for.
-  uint32_t removal_told = 0;  ///< The generation whose end was told; the interrupt thread's.
-  std::mutex link_update;     ///< From a look at the link to its state in ethdev's data.
+  std::atomic<uint32_t> started_generation{0};  ///< Generation for which the rings were enabled.
+  uint32_t removal_told = 0;  ///< Last generation with a reported removal; interrupt thread only.
+  std::mutex link_update;     ///< Held from reading the link until ethdev's data is updated.
   rte_intr_handle* port_interrupt = nullptr;
   std::array<std::unique_ptr<rte_pmd_ipu_link>, regs::ipu::kMaxQueues> links;
-  LinkTotals closed_links;  ///< What links counted that are closed.
-  LinkTotals link_base;     ///< As device_base.
+  LinkTotals closed_links;  ///< Totals of closed links.
+  LinkTotals link_base;     ///< Values at the last reset.
   std::array<std::unique_ptr<rte_pmd_ipu_endpoint>, regs::ipu::kMaxQueues> endpoints;
   LineTotals closed_endpoints{};
   LineTotals line_base{};
-  /// Values at the last reset: the device's counters, and the attachment's list, which is as long
-  /// from probing on.
+  /// Values at the last reset: the device's counters and the attachment's list, which has a fixed
+  /// length after probing.
   std::array<uint64_t, regs::ipu::kStatisticCount> device_base{};
   std::vector<uint64_t> attachment_base;
 };
@@ -122,14 +123,14 @@ inline Adapter& AdapterOf(const rte_eth_dev* dev) {
   return *static_cast<Adapter*>(dev->data->dev_private);
 }
 
-/// Bytes of a received frame beyond the MTU: Ethernet header and two VLAN tags.
+/// Bytes of a received frame in addition to the MTU: Ethernet header and two VLAN tags.
 inline constexpr uint32_t kFrameOverhead = RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN;
-/// Descriptors in use before transmitted mbufs are reclaimed: few enough to stay in
-/// the cache, enough that the report to look for is an old one.
+/// Number of descriptors in use before transmitted mbufs are reclaimed: few enough to stay in the
+/// cache, enough that the report to read is old.
 inline constexpr uint32_t kTxInUse = 4 * kBatch;
 
-/// Of the device's table of addresses: the first ones are those of the port (the first of all is
-/// its default address, which has a register of its own), the others groups.
+/// Partition of the device's table of addresses. The first entries are the port's addresses; entry
+/// 0 is the default address, which also has a separate register. The other entries are groups.
 inline constexpr uint32_t kPortAddresses = 32;
 inline constexpr uint32_t kGroups = regs::ipu::kAddresses - kPortAddresses;
 
@@ -142,18 +143,19 @@ inline constexpr uint64_t kTxOffloads =
     RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_TCP_TSO;
 inline constexpr uint64_t kRssTypes = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
 
-/// One log line, prefixed with the driver's name; RTE_LOG_… levels.
+/// Logs one line, prefixed with the driver's name; RTE_LOG_… levels.
 void Log(uint32_t level, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-/// Probing, once ethdev has a port with room for an Adapter: that, the device's identity,
-/// operations and events. 0, and the application sees the port; else a negative errno with `error`
-/// set, and the port is released.
+/// Creates the Adapter of a new ethdev port and sets identity, operations and events. Returns 0 and
+/// makes the port visible to the application; otherwise returns a negative errno, sets `error` and
+/// releases the port.
 int CreatePort(rte_eth_dev* dev, std::unique_ptr<emulator::Attachment> attachment,
                Addresses addressing, uint32_t queues, std::string* error);
-/// Closes and releases the port of that name, if there is one; in a secondary process, there alone.
+/// Closes and releases the port of that name, if it exists. A secondary process releases it only
+/// locally.
 int RemovePort(const char* name);
 
-/// The ops table of every port, and its connection to one.
+/// The operations of every port, and the function that sets them for one port.
 extern const eth_dev_ops kEthdevOps;
 void SetOps(rte_eth_dev* dev);
 
@@ -161,27 +163,27 @@ void SetOps(rte_eth_dev* dev);
 void RxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_rxq_info* info);
 void TxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_txq_info* info);
 int TxDoneCleanup(void* queue, uint32_t limit);
-/// Operations of the port that look at rings alone, which need no process but the caller's.
+/// Sets the operations that access only rings, which any process can execute.
 void SetRingOps(rte_eth_dev* dev);
 
-// ipu_port.cc: the port page. Posted writes only; `configuration` is held.
+// ipu_port.cc: the port page. Posted writes only; require `configuration`.
 void WritePortControl(Adapter& adapter);
 void WriteStation(Adapter& adapter);
-/// Programs key, fields and table from the adapter.
+/// Programs RSS key, fields and table from the adapter.
 void WriteRss(Adapter& adapter);
-/// All of the port page, and the flow rules, of a device that is at power-on.
+/// Writes the complete port page and the flow rules to a device after power-on.
 void Reapply(Adapter& adapter);
-/// Reapplies if the device is at another power-on than the configuration was written for.
+/// Calls Reapply if the device's generation differs from that of the written configuration.
 void ReapplyIfNew(Adapter& adapter, uint32_t generation);
 
-// ipu_port.cc: control path, without the lock.
+// ipu_port.cc: control path; the caller must not hold the lock.
 void SetReceiving(Adapter& adapter, bool receiving);
-/// Starts or stops the traffic behind the port; updates ethdev's link status.
+/// Starts or stops the port's wire and updates ethdev's link status.
 void EnableWire(rte_eth_dev* dev, bool enabled);
-/// Sets address and largest frame up from ethdev's data. Links alone take every frame.
+/// Sets address and maximum frame length from ethdev's data. With links only, accepts every frame.
 void ConfigureStation(rte_eth_dev* dev);
-/// The same and RSS: all queues in turn as ethdev's configuration says, or, where no queue
-/// is configured, all open links in turn.
+/// Calls ConfigureStation and configures RSS over all queues round-robin according to ethdev's
+/// configuration. If no queue is configured, spreads over all open links.
 void ConfigurePort(rte_eth_dev* dev);
 int PromiscuousEnable(rte_eth_dev* dev);
 int PromiscuousDisable(rte_eth_dev* dev);
@@ -189,7 +191,7 @@ int AllMulticastEnable(rte_eth_dev* dev);
 int AllMulticastDisable(rte_eth_dev* dev);
 int MacAddressSet(rte_eth_dev* dev, rte_ether_addr* address);
 int MtuSet(rte_eth_dev* dev, uint16_t mtu);
-/// Whether frames of this MTU, with their tags, fit the buffers of every queue.
+/// Returns whether frames of this MTU, with their tags, fit into the buffers of every queue.
 bool FitsBuffers(const rte_eth_dev* dev, uint32_t mtu);
 int LinkUpdate(rte_eth_dev* dev, int wait_to_complete);
 int SetLinkUp(rte_eth_dev* dev);
@@ -200,9 +202,9 @@ int RssHashUpdate(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 
 // ipu_filter.cc
-/// Address and VLAN tables of a device that is at power-on; `configuration` is held.
+/// Writes the address and VLAN tables to a device after power-on. Requires `configuration`.
 void WriteFilters(Adapter& adapter);
-/// Takes the filter's switches from ethdev's data; `configuration` is held.
+/// Reads the filter's switches from ethdev's data. Requires `configuration`.
 void ReadVlanOffloads(const rte_eth_dev* dev);
 int MacAddressAdd(rte_eth_dev* dev, rte_ether_addr* address, uint32_t index, uint32_t pool);
 void MacAddressRemove(rte_eth_dev* dev, uint32_t index);
@@ -211,13 +213,13 @@ int VlanFilterSet(rte_eth_dev* dev, uint16_t vlan, int on);
 int VlanOffloadSet(rte_eth_dev* dev, int mask);
 
 // ipu_interrupt.cc
-/// Events of the port from now on, in EAL's interrupt thread. 0 or a negative errno.
+/// Starts delivery of port events in EAL's interrupt thread. Returns 0 or a negative errno.
 int WatchPort(rte_eth_dev* dev);
 void UnwatchPort(rte_eth_dev* dev);
-/// Reads the link's state; if it changed, tells who asked for RTE_ETH_EVENT_INTR_LSC.
+/// Reads the link's state and reports a change through RTE_ETH_EVENT_INTR_LSC if it is enabled.
 void TellLink(rte_eth_dev* dev);
-/// Files of the queues' interrupts where ethdev's configuration asks for them. 0 or a negative
-/// errno.
+/// Opens the queues' interrupt files if ethdev's configuration requests them. Returns 0 or a
+/// negative errno.
 int OpenRxInterrupts(rte_eth_dev* dev);
 void CloseRxInterrupts(rte_eth_dev* dev);
 int RxInterruptEnable(rte_eth_dev* dev, uint16_t queue);
@@ -239,20 +241,20 @@ int FirmwareVersion(rte_eth_dev* dev, char* text, size_t bytes);
 int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info);
 
 // ipu_bursts.cc
-/// By the port's configuration; it is about to start.
+/// Chooses the bursts for the port's configuration. Called just before the port is started.
 void ChooseBursts(rte_eth_dev* dev);
 int RxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 int TxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 
 // ipu_memory.cc
-/// As rte_dev_dma_map and its inverse, which take what rte_extmem_register knows. 0, or −1 with
-/// rte_errno set and the reason logged.
+/// Implement rte_dev_dma_map and its inverse for memory registered with rte_extmem_register. Return
+/// 0, or −1 with rte_errno set and the reason logged.
 int DmaMap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes);
 int DmaUnmap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes);
-/// Lets the device reach all mbufs of the pool until that is destroyed. False, and the reason is
-/// logged, if it cannot.
+/// Makes all mbufs of the pool reachable by the device until the pool is destroyed. Returns false
+/// and logs the reason on failure.
 bool MapPool(rte_eth_dev* dev, rte_mempool* pool);
-/// From probing to closing: pools that are destroyed are unmapped.
+/// Register and unregister a callback, from probing to closing, that unmaps destroyed pools.
 void WatchPools(Adapter& adapter);
 void ForgetPools(Adapter& adapter);
 
@@ -265,16 +267,16 @@ int XstatsReset(rte_eth_dev* dev);
 
 // ipu_flow.cc
 int FlowOpsGet(rte_eth_dev* dev, const rte_flow_ops** ops);
-/// Forgets all rules, here and in the device.
+/// Removes all rules from the driver and the device.
 void FlowClear(rte_eth_dev* dev);
-/// Gives all rules to a device that has none. `configuration` is held.
+/// Programs all rules into a device without rules. Requires `configuration`.
 void FlowReplay(Adapter& adapter);
 
 // ipu_flow_age.cc
-/// Takes from the device which rules have aged, and tells it as RTE_ETH_EVENT_FLOW_AGED.
+/// Reads the aged rules from the device and raises RTE_ETH_EVENT_FLOW_AGED.
 void CollectAged(rte_eth_dev* dev);
 int GetAgedFlows(rte_eth_dev* dev, void** contexts, uint32_t count, rte_flow_error* error);
-/// The rule is about to go; `configuration` is held.
+/// Called before the rule is removed. Requires `configuration`.
 void ForgetAge(Adapter& adapter, rte_flow& flow);
 
 }  // namespace sluice::net_ipu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which burst functions a port runs, and what they are called.
+// Selection of a port's burst functions, and their names.
 #include <ethdev_driver.h>
 #include <rte_errno.h>
 #include <rte_net.h>
@@ -10,7 +10,7 @@
 
 #include "net_ipu/ipu_adapter.h"
 
-// DPDK's header for ARM leaves it to whoever includes it (22.11).
+// DPDK's header for ARM (22.11) lacks extern "C", so the includer must add it.
 extern "C" {
 #include <rte_vect.h>
 }
@@ -41,14 +41,14 @@ constexpr BurstName kBurstNames[] = {
 };
 #undef SLUICE_VECTORS
 
-/// ThreadSanitizer takes the vector path's 16-byte loads for a race.
+/// ThreadSanitizer reports the vector path's 16-byte loads as a race.
 #ifdef __SANITIZE_THREAD__
 constexpr bool kVectorAllowed = false;
 #else
 constexpr bool kVectorAllowed = true;
 #endif
 
-/// rte_eth_tx_prepare: sums of pseudo headers, in place.
+/// Implements rte_eth_tx_prepare: writes pseudo-header checksums in place.
 uint16_t PrepareSums(void*, rte_mbuf** packets, uint16_t count) {
   uint16_t i = 0;
   while (i < count && rte_net_intel_cksum_prepare(packets[i]) == 0) ++i;
@@ -76,7 +76,7 @@ void ChooseBursts(rte_eth_dev* dev) {
                                  RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_TCP_TSO;
   const bool full = (offloads & kPerFrame) != 0 || AdapterOf(dev).timesync;
   dev->tx_pkt_burst = full ? TxBurstFull : TxBurstSimple;
-  // In one store: another thread of a secondary may be about to call it.
+  // Uses one store, because another thread of a secondary process may be about to call it.
   dev->tx_pkt_prepare =
       (offloads & (kChecksums | RTE_ETH_TX_OFFLOAD_TCP_TSO)) != 0 ? PrepareSums : nullptr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's clock as ethdev's timesync functions know it, and the stamps of PTP frames.
+// The device's clock for ethdev's timesync functions, and the timestamps of PTP frames.
 #include <ethdev_driver.h>
 #include <rte_ethdev.h>
 
@@ -33,7 +33,7 @@ int Switch(rte_eth_dev* dev, bool on) {
   return 0;
 }
 
-/// Of the frame that was stamped first; it makes room for the next.
+/// Reads the oldest timestamp and frees its register for the next.
 int TakeStamp(rte_eth_dev* dev, uint32_t offset, uint32_t taken, timespec* time) {
   Adapter& adapter = AdapterOf(dev);
   const uint64_t stamp_ns = adapter.registers.Read64(offset);
@@ -45,15 +45,15 @@ int TakeStamp(rte_eth_dev* dev, uint32_t offset, uint32_t taken, timespec* time)
 
 }  // namespace
 
-/// Applications do so with the port started, when its transmit burst may be one that reads no flags
-/// of frames: ethdev gets the other then.
+/// May be called on a started port with the transmit burst that ignores frame flags. In this case
+/// the function switches to the full burst.
 int TimesyncEnable(rte_eth_dev* dev) {
   if (dev->data->dev_started && dev->tx_pkt_burst == TxBurstSimple) {
     dev->tx_pkt_burst = TxBurstFull;
     rte_eth_fp_ops[dev->data->port_id].tx_pkt_burst = TxBurstFull;
   }
   const int error = Switch(dev, true);
-  // Those of secondary processes, too.
+  // Makes secondary processes choose their bursts again, too.
   AdapterOf(dev).starts.fetch_add(1, std::memory_order_release);
   return error;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A port over a device that probing has found, whichever bus it sits on.
+// Creates a port over a probed device, independent of its bus.
 #include <ethdev_driver.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -17,7 +17,7 @@
 namespace sluice::net_ipu {
 namespace {
 
-/// Checks that a device answers and takes its address.
+/// Checks that the device responds, and reads its address.
 bool Identify(rte_eth_dev* dev, std::string* error) {
   Adapter& adapter = AdapterOf(dev);
   if (adapter.registers.Read32(regs::ipu::kDeviceId) != regs::ipu::kDeviceIdValue) {
@@ -38,12 +38,12 @@ bool Identify(rte_eth_dev* dev, std::string* error) {
   return true;
 }
 
-/// What the port can tell by itself; a port without it is polled.
+/// Enables the port's events. A port without events must be polled.
 void ListenTo(rte_eth_dev* dev) {
   const int failure = WatchPort(dev);
   if (failure == 0) {
     dev->data->dev_flags |= RTE_ETH_DEV_INTR_LSC;
-    // On a bus, removal is an event of the device (rte_dev_event_callback_register).
+    // On a bus, removal is reported as a device event (rte_dev_event_callback_register).
     if (AdapterOf(dev).addressing == Addresses::kVirtual) {
       dev->data->dev_flags |= RTE_ETH_DEV_INTR_RMV;
     }
@@ -80,7 +80,7 @@ int CreatePort(rte_eth_dev* dev, std::unique_ptr<emulator::Attachment> attachmen
 int RemovePort(const char* name) {
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) return drivers::RemoveSecondary(name);
   rte_eth_dev* const dev = rte_eth_dev_allocated(name);
-  if (dev == nullptr) return 0;  // closed before
+  if (dev == nullptr) return 0;  // The port was closed before.
   dev->dev_ops->dev_close(dev);
   return rte_eth_dev_release_port(dev);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Life of an endpoint. Its memory ends with this process: frames in lines are then lost, as those
-// in rings are.
+// Opening and closing of an endpoint. Its memory is freed when this process ends; frames in its
+// lines are then lost, like those in rings.
 #include "net_ipu/ipu_endpoint.h"
 
 #include <ethdev_driver.h>
@@ -22,14 +22,14 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Longer than a device needs to answer a load: TRYAGAIN comes after 15 ms.
+/// Exceeds the time in which a device answers a load: TRYAGAIN comes after 15 ms.
 constexpr uint64_t kTakenOutMs = 500;
 
 uint32_t Register(const rte_pmd_ipu_endpoint& endpoint, uint32_t offset) {
   return QueuePage(endpoint.queue) + kEndpointBlock + offset;
 }
 
-/// Shows the endpoint to the device.
+/// Writes the endpoint's registers.
 void Program(rte_pmd_ipu_endpoint& endpoint) {
   bar::Bar& registers = endpoint.adapter->registers;
   registers.Write64(Register(endpoint, kEndpointBase),
@@ -42,11 +42,12 @@ void Add(LineTotals& to, const LineTotals& more) {
   for (uint32_t i = 0; i < kLineStats; ++i) to[i] += more[i];
 }
 
-/// Lets what was handed over be taken out, and counts what stays and what came meanwhile.
+/// Waits until the device has read the frames handed over. Returns the totals with the frames that
+/// it did not read and those that were received meanwhile.
 LineTotals Settle(rte_pmd_ipu_endpoint& endpoint) {
   const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kTakenOutMs / 1000;
   coherent::FrameHost& host = endpoint.host;
-  const bool counted = host.withdrawn();  // By whoever withdrew the endpoint.
+  const bool counted = host.withdrawn();  // If withdrawn, the frames were already counted.
   if (!counted) {
     host.Flush();
     while (host.Outstanding().frames != 0 && endpoint.adapter->registers.LinkUp() &&
@@ -69,7 +70,7 @@ int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geo
   Adapter& adapter = AdapterOf(dev);
   if (queue >= adapter.max_queues) return -EINVAL;
   if (HasLink(adapter, queue) || HasRings(dev, queue)) return -EBUSY;
-  // Of the device as it is now: what it offers is fixed when it is made.
+  // Reads the current device's number, which is constant for the device's lifetime.
   const uint32_t offered = adapter.registers.Read32(kEndpoints);
   if (!adapter.registers.LinkUp()) return -EIO;
   if (queue >= offered) return -ENOTSUP;
@@ -84,7 +85,7 @@ int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geo
   endpoint->adapter = &adapter;
   endpoint->queue = queue;
   endpoint->memory = std::move(memory);
-  // Before anything is written: if the device comes back meanwhile, the endpoint's thread sees it.
+  // Read before the first write, so that the endpoint's thread detects a power-on after this point.
   endpoint->generation = adapter.attachment->Generation();
   if (!adapter.attachment->Map(endpoint->memory)) {
     return adapter.registers.LinkUp() ? -ENOMEM : -EIO;
@@ -144,7 +145,7 @@ void RepairEndpoint(rte_pmd_ipu_endpoint& endpoint) {
   const uint32_t generation = adapter.attachment->Generation();
   if (generation == endpoint.generation || !adapter.registers.LinkUp()) return;
   const std::unique_lock lock(adapter.configuration, std::try_to_lock);
-  if (!lock) return;  // whoever has it will be done when this is called again
+  if (!lock) return;  // The thread that holds the lock finishes before the next call.
   ReapplyIfNew(adapter, generation);
   Program(endpoint);
   endpoint.resets.fetch_add(1, std::memory_order_relaxed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An endpoint of cache lines in place of the rings of a queue pair: the host's end of the frames
-// in them (coherent/frame_host.h), the memory that it shares with the device, and the registers
-// that tell the device where that is.
+// An endpoint of cache lines that replaces the rings of a queue pair: the host side of the frames
+// in the lines (coherent/frame_host.h), the memory that it shares with the device, and the
+// registers that contain the memory's address.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@ namespace sluice::net_ipu {
 
 struct Adapter;
 
-/// What endpoints count: coherent::FrameHostCounters in their order, then power-ons of the device,
-/// then frames that closing an endpoint lost: received and not looked at, handed over and not
-/// taken out.
+/// Counters of endpoints: coherent::FrameHostCounters in their order, then power-ons of the device,
+/// then frames lost when an endpoint was closed: received but not read by the application, and
+/// handed over but not read by the device.
 enum LineStat : uint32_t {
   kLineRequests,
   kLineTryAgains,
@@ -39,13 +39,13 @@ using LineTotals = std::array<uint64_t, kLineStats>;
 
 }  // namespace sluice::net_ipu
 
-/// `host`, `fruitless` and `generation` belong to the endpoint's thread.
+/// Only the endpoint's thread uses `host`, `fruitless` and `generation`.
 struct rte_pmd_ipu_endpoint {
   explicit rte_pmd_ipu_endpoint(const sluice::coherent::EndpointMemory& layout) : host(layout) {}
 
   sluice::coherent::FrameHost host;
-  uint32_t fruitless = 0;   ///< Looks without an answer.
-  uint32_t generation = 0;  ///< Of the device, for which the registers were written.
+  uint32_t fruitless = 0;   ///< Number of polls without an answer.
+  uint32_t generation = 0;  ///< Device generation at the time of the register writes.
   std::atomic<uint64_t> resets{0};
 
   rte_eth_dev* dev = nullptr;
@@ -56,19 +56,20 @@ struct rte_pmd_ipu_endpoint {
 
 namespace sluice::net_ipu {
 
-/// Control path. Errors are those of rte_pmd_ipu_endpoint_open.
+/// Control path. Returns the errors of rte_pmd_ipu_endpoint_open.
 int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geometry,
                  rte_pmd_ipu_endpoint** endpoint);
-/// Waits, bounded, for what the device still has to take out; frees the endpoint.
+/// Waits, for a bounded time, until the device has read outstanding frames; then frees the
+/// endpoint.
 void CloseEndpoint(rte_eth_dev* dev, uint16_t queue);
 void CloseEndpoints(rte_eth_dev* dev);
-/// Open and closed ones.
+/// Returns the totals of open and closed endpoints.
 LineTotals SumLines(const Adapter& adapter);
 LineTotals CountersOf(const rte_pmd_ipu_endpoint& endpoint);
 
-/// The device forgets the endpoint; behind it the memory is the host's alone.
+/// Disables the endpoint in the device. Afterwards only the host accesses the memory.
 void WithdrawEndpoint(rte_pmd_ipu_endpoint& endpoint);
-/// As RepairLink of a link.
+/// Does for an endpoint the work of RepairLink.
 void RepairEndpoint(rte_pmd_ipu_endpoint& endpoint);
 
 }  // namespace sluice::net_ipu

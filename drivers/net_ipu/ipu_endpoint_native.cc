@@ -19,7 +19,7 @@ static_assert(RTE_PMD_IPU_ENDPOINT_MAX_FRAMES == sluice::coherent::FrameHost::kM
               RTE_PMD_IPU_ENDPOINT_MIN_FRAME == sluice::coherent::kMinFrameBytes &&
               RTE_PMD_IPU_ENDPOINT_MAX_FRAME == sluice::coherent::kMaxFrameBytes);
 
-/// Null, or why an endpoint of frames cannot have this geometry.
+/// Returns null, or the reason why an endpoint cannot have this geometry.
 const char* WhyNot(const sluice::coherent::Geometry& geometry) {
   if (const char* const error = geometry.Error(); error != nullptr) return error;
   if (geometry.headroom_bytes % 64 != 0) return "headroom_bytes: give a multiple of 64";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ethdev face of net_ipu: capabilities, queues, start and stop.
+// The ethdev operations of net_ipu: capabilities, queues, start and stop.
 #include <ethdev_driver.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
@@ -60,13 +60,13 @@ int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
 
 // ------------------------------------------------------------------- queues
 
-/// Rings are powers of two.
+/// Ring sizes are powers of two.
 uint32_t RingEntries(uint16_t wanted) {
   return std::bit_ceil<uint32_t>(std::max<uint32_t>(wanted, kMinRing));
 }
 
-/// Where the port's configuration asks for stamps, which it may since the queue was set up. 0 or a
-/// negative errno.
+/// Enables timestamps if the port's configuration requests them, which may have changed after the
+/// queue was set up. Returns 0 or a negative errno.
 int StampIfAsked(const rte_eth_dev* dev, RxQueue& queue) {
   const bool asked = (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
   return asked && queue.stamp_bytes == 0 ? RxStamp(queue) : 0;
@@ -125,7 +125,7 @@ void TxQueueRelease(rte_eth_dev* dev, uint16_t id) {
   dev->data->tx_queues[id] = nullptr;
 }
 
-/// A link, or an endpoint, takes the place of both rings of its number.
+/// A link or an endpoint replaces both rings of its number.
 bool HasLink(const rte_eth_dev* dev, uint16_t id) { return HasLink(AdapterOf(dev), id); }
 
 int RxQueueStart(rte_eth_dev* dev, uint16_t id) {
@@ -169,7 +169,7 @@ int Configure(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Traffic source first, then what is in flight, then the rings.
+/// Stops the traffic source first, then waits for frames in flight, then stops the rings.
 int Stop(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   dev->data->dev_started = 0;
@@ -181,13 +181,14 @@ int Stop(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Without a link in its place, and not for later.
+/// Returns whether the queue is started with the port: no link replaces it and its start is not
+/// deferred.
 template <typename Queue>
 bool StartsNow(const rte_eth_dev* dev, uint16_t id, const Queue* queue) {
   return !HasLink(dev, id) && queue != nullptr && !queue->deferred_start;
 }
 
-/// The queue of a kept rule that neither ethdev nor a link serves any more, or −1.
+/// Returns a queue that a rule uses and that neither ethdev nor a link serves any more, or −1.
 int QueueWithoutServer(const rte_eth_dev* dev) {
   for (const rte_flow& flow : AdapterOf(dev).flows) {
     const auto queue = static_cast<uint16_t>(flow.action & kFlowActionQueueMask);
@@ -235,8 +236,8 @@ int Start(rte_eth_dev* dev) {
   return 0;
 }
 
-/// The device as after power-on, but for its counters, and configured as before; ethdev has
-/// stopped the port. Rules are gone.
+/// Restores the state after power-on, except for the counters, and configures the port again.
+/// ethdev has stopped the port. All rules are removed.
 int Reset(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   if (AnyLinkOpen(adapter)) {
@@ -269,7 +270,7 @@ int Close(rte_eth_dev* dev) {
   CloseEndpoints(dev);
   ForgetPools(AdapterOf(dev));
   const std::scoped_lock lock(drivers::AnswerMutex());
-  AdapterOf(dev).~Adapter();  // the model stops here
+  AdapterOf(dev).~Adapter();  // Stops the model.
   rte_free(dev->data->dev_private);
   dev->data->dev_private = nullptr;
   return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which frames the port receives: its addresses, groups and VLANs, as ethdev sets them and as the
-// device is told.
+// Receive filters of the port: addresses, groups and VLANs, from ethdev's operations to the
+// device's tables.
 #include <rte_ether.h>
 
 #include <cerrno>
@@ -16,7 +16,7 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Of a table entry; 0: none.
+/// Returns the table entry of the address; 0 for null.
 uint64_t EntryOf(const rte_ether_addr* address) {
   if (address == nullptr) return 0;
   uint64_t entry = 0;
@@ -24,7 +24,7 @@ uint64_t EntryOf(const rte_ether_addr* address) {
   return entry | kAddressValid;
 }
 
-/// `configuration` is held.
+/// Requires `configuration`.
 void SetEntry(Adapter& adapter, uint32_t index, uint64_t entry) {
   if (adapter.addresses[index] == entry) return;
   adapter.addresses[index] = entry;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rte_flow on the device's exact-match table: rules go to the device's registers, and are kept for
-// the next start. ipu_flow_parse.h says what a rule may be.
+// rte_flow on the device's exact-match table. Rules are written to the device's registers and
+// stored for the next start. ipu_flow_parse.h describes the supported rules.
 #include <rte_flow.h>
 #include <rte_flow_driver.h>
 
@@ -45,7 +45,7 @@ void Post(bar::Bar& registers, const rte_flow& flow, FlowCommand command) {
   registers.Write32(kFlowCommand, static_cast<uint32_t>(command));
 }
 
-/// `configuration` is held.
+/// Requires `configuration`.
 FlowStatus Command(Adapter& adapter, const rte_flow& flow, FlowCommand command) {
   Post(adapter.registers, flow, command);
   return static_cast<FlowStatus>(adapter.registers.Read32(kFlowStatus));
@@ -67,7 +67,7 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
   };
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
-  // Kept first: the device calls a rule that ages by its address.
+  // Stores the rule first, because the device identifies an aged rule by its address.
   const auto place = adapter.flows.insert(adapter.flows.end(), flow);
   const FlowStatus status = Command(adapter, *place, FlowCommand::kAdd);
   if (status != FlowStatus::kOk) adapter.flows.erase(place);
@@ -86,7 +86,8 @@ rte_flow* Create(rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_fl
   return &*place;
 }
 
-/// Adds what the device counted for the rule; false if it does not answer. `configuration` is held.
+/// Adds the device's counts for the rule. Returns false if the device does not respond. Requires
+/// `configuration`.
 bool AddCount(Adapter& adapter, const rte_flow& flow, bool reset, rte_flow_query_count* count) {
   const auto command = reset ? FlowCommand::kQueryAndClear : FlowCommand::kQuery;
   if (Command(adapter, flow, command) != FlowStatus::kOk) return false;
@@ -95,8 +96,8 @@ bool AddCount(Adapter& adapter, const rte_flow& flow, bool reset, rte_flow_query
   return true;
 }
 
-/// Takes the rule out of the device; a counter that it shares keeps what it counted to the end.
-/// `configuration` is held.
+/// Removes the rule from the device. A shared counter keeps the rule's final counts. Requires
+/// `configuration`.
 FlowStatus RemoveRule(Adapter& adapter, rte_flow& flow) {
   ForgetAge(adapter, flow);
   const FlowStatus status = Command(adapter, flow, FlowCommand::kRemove);
@@ -151,7 +152,8 @@ int Query(rte_eth_dev* dev, rte_flow* flow, const rte_flow_action* action, void*
     return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, nullptr,
                               "the device does not answer the query");
   }
-  if (count->reset != 0 && flow->counter != nullptr) {  // Which counts on.
+  if (count->reset != 0 &&
+      flow->counter != nullptr) {  // The shared counter keeps the counts that this query reset.
     flow->counter->hits += count->hits;
     flow->counter->bytes += count->bytes;
   }
@@ -203,7 +205,7 @@ int QueryCounter(rte_eth_dev* dev, const rte_flow_action_handle* handle, void* d
   count->hits = counter->hits, count->bytes = counter->bytes;
   for (const rte_flow& flow : adapter.flows) {
     if (flow.counter != counter || AddCount(adapter, flow, count->reset != 0, count)) continue;
-    // What devices' counters lost already.
+    // Keeps the counts that were already cleared in the device.
     if (count->reset != 0) counter->hits = count->hits, counter->bytes = count->bytes;
     return rte_flow_error_set(error, EIO, RTE_FLOW_ERROR_TYPE_HANDLE, counter,
                               "the device does not answer the query");
@@ -250,8 +252,8 @@ constinit const rte_flow_ops kFlowOps = [] {
 void FlowClear(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
-  // Those that share a counter one by one, the newest first: it misses no hit. Then all others at
-  // once.
+  // Removes the rules with a shared counter one by one, the newest first, so that the counter
+  // misses no hit. Then removes all others at once.
   for (auto flow = adapter.flows.rbegin(); flow != adapter.flows.rend(); ++flow) {
     if (flow->counter != nullptr) RemoveRule(adapter, *flow);
   }

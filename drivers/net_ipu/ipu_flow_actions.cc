@@ -33,7 +33,7 @@ int TakeQueue(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* f
   return 0;
 }
 
-/// What the port does with frames that no rule claims, and nothing else.
+/// Accepts only the spreading that the port applies to frames that match no rule.
 int TakeRss(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow_error* error) {
   if (action->conf == nullptr) return RefuseEmpty(error, action);
   const auto& rss = *static_cast<const rte_flow_action_rss*>(action->conf);

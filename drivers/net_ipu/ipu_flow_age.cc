@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Flow rules that hit no frame for as long as their action age says. The device finds them and
-// raises an interrupt; it calls them by the address of the rule, which is believed if there is such
-// a rule.
+// Aging of flow rules without hits for the time in their age action. The device detects them and
+// raises an interrupt. It identifies a rule by its address, which is validated against the known
+// rules.
 #include <ethdev_driver.h>
 #include <rte_flow_driver.h>
 
@@ -20,7 +20,7 @@ void CollectAged(rte_eth_dev* dev) {
   bool tell = false;
   {
     const std::scoped_lock lock(adapter.configuration);
-    // No more than there are rules, whatever the device says.
+    // Limits the iterations to the number of rules, even if the device returns more.
     for (size_t left = adapter.flows.size(); left != 0; --left) {
       adapter.registers.Write32(kFlowCommand, static_cast<uint32_t>(FlowCommand::kPopAged));
       if (adapter.registers.Read32(kFlowStatus) != static_cast<uint32_t>(FlowStatus::kOk)) break;
@@ -33,7 +33,7 @@ void CollectAged(rte_eth_dev* dev) {
     }
     if (tell) adapter.tell_aged = false;
   }
-  // Without the lock: whoever is told may destroy rules at once.
+  // Called without the lock, because the callback may destroy rules.
   if (tell) rte_eth_dev_callback_process(dev, RTE_ETH_EVENT_FLOW_AGED, nullptr);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rules as text, for who looks at a running port (testpmd: flow dump).
+// Prints rules as text for inspection of a running port (testpmd: flow dump).
 #include <arpa/inet.h>
 #include <rte_ether.h>
 

@@ -22,18 +22,18 @@ int RefuseItem(rte_flow_error* error, const rte_flow_item* item, const char* why
   return Refuse(error, RTE_FLOW_ERROR_TYPE_ITEM, item, why);
 }
 
-/// Offset and more-fragments flag of IPv4: both 0 in a datagram that is whole.
+/// Fragment offset and more-fragments flag of IPv4; both are 0 in an unfragmented datagram.
 constexpr rte_be16_t kWholeMask = RTE_BE16(RTE_IPV4_HDR_OFFSET_MASK | RTE_IPV4_HDR_MF_FLAG);
 
 constexpr const char* kPartialMask = "a field is matched exactly or not at all: full or no mask";
 
-/// The mask of an item: `fallback` where the rule gives none.
+/// Returns the mask of an item, or `fallback` if the rule has none.
 template <typename Item>
 const Item* MaskOf(const rte_flow_item* item, const Item* fallback) {
   return item->mask == nullptr ? fallback : static_cast<const Item*>(item->mask);
 }
 
-/// Takes one field into the rule if its mask asks for it; false if partly masked.
+/// Adds one field to the rule if it is fully masked. Returns false if it is partly masked.
 bool TakeBytes(rte_flow* flow, uint32_t field, const void* spec, const void* mask, size_t size,
                uint8_t* to) {
   const drivers::Match match = drivers::MatchOf(mask, size);
@@ -61,7 +61,7 @@ bool TakeProtocol(rte_flow* flow, uint8_t spec, uint8_t mask) {
   return true;
 }
 
-/// Demands `tags` VLAN tags; false if the rule demanded another number before.
+/// Requires `tags` VLAN tags. Returns false if the rule already requires another number.
 bool DemandTags(rte_flow* flow, uint32_t tags) {
   const uint32_t before = (flow->shape & kFlowShapeTags) >> kFlowShapeTagsShift;
   if (flow->fields & kFlowMatchTags && before != tags) return false;
@@ -74,12 +74,12 @@ bool IsTag(rte_be16_t type) {
   return type == RTE_BE16(RTE_ETHER_TYPE_VLAN) || type == RTE_BE16(RTE_ETHER_TYPE_QINQ);
 }
 
-/// What an item says of the header that follows it.
+/// The type of the next header that an item specifies.
 struct Follower {
   bool type_given = false;
   rte_be16_t type = 0;
 
-  /// False if the type is masked in part.
+  /// Returns false if the type is partly masked.
   bool Take(rte_be16_t spec, rte_be16_t mask) {
     *this = {mask != 0, spec};
     return mask == 0 || mask == 0xffff;
@@ -107,7 +107,7 @@ int TakeEth(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_f
   return 0;
 }
 
-/// One tag, and IP behind it.
+/// Parses one VLAN tag, which must be followed by IP.
 int TakeVlan(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_flow_error* error) {
   if ((follower->type_given && !IsTag(follower->type)) || !DemandTags(flow, 1)) {
     return RefuseItem(error, item, "contradicts the eth item");
@@ -148,7 +148,7 @@ int TakeIpv4(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
                       "of IPv4 addresses, protocol, and fragment_offset spec 0 mask 0x3fff are "
                       "matched");
   }
-  // By offset: the header is packed.
+  // Uses offsets because the header is packed.
   constexpr size_t kSource = offsetof(rte_ipv4_hdr, src_addr);
   constexpr size_t kDestination = offsetof(rte_ipv4_hdr, dst_addr);
   const auto* const value = reinterpret_cast<const uint8_t*>(&spec);
@@ -193,7 +193,7 @@ int TakeIpv6(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   return 0;
 }
 
-/// UDP and TCP begin with the same two ports.
+/// UDP and TCP headers begin with the same two ports.
 int TakeTransport(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   const bool udp = item->type == RTE_FLOW_ITEM_TYPE_UDP;
   const uint32_t protocol = udp ? IPPROTO_UDP : IPPROTO_TCP;
@@ -226,7 +226,7 @@ int TakePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* erro
     kTag,
     kNetwork,
     kTransport
-  } layer = kStart;  // of the last item; they rise
+  } layer = kStart;  // Layer of the last item; never decreases.
   Follower follower;
   for (const rte_flow_item* item = items; item->type != RTE_FLOW_ITEM_TYPE_END; ++item) {
     int result = 0;

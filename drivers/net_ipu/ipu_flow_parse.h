@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From an rte_flow rule to the entry of the device's exact-match table, or a message that says why
-// there is none.
+// Converts an rte_flow rule to an entry of the device's exact-match table, or reports the reason
+// why it cannot.
 #pragma once
 
 #include <rte_flow.h>
@@ -12,20 +12,21 @@
 
 namespace sluice::net_ipu {
 
-/// Fills `flow` from [eth] [/ vlan] / ipv4|ipv6 [/ udp|tcp], each field matched exactly or not at
-/// all, and from queue, rss, passthru or drop, with mark, flag, count and age. 0, or a negative
-/// errno with `error` filled. Of the device only queues, links, RSS types and shared counters are
-/// looked at.
+/// Fills `flow` from [eth] [/ vlan] / ipv4|ipv6 [/ udp|tcp], each field matched exactly or not
+/// matched, and from queue, rss, passthru or drop, with mark, flag, count and age. Returns 0, or a
+/// negative errno with `error` filled. Reads only queues, links, RSS types and shared counters of
+/// the device.
 ///
-/// An EtherType, or has_vlan 0, demands that there is no tag before IP; a vlan item, exactly one.
-/// rss is the port's own spreading, as passthru is: of several rules that match one applies.
+/// An EtherType, or has_vlan 0, requires a frame without a tag before IP; a vlan item requires
+/// exactly one tag. rss and passthru both select the port's RSS, because only one of several
+/// matching rules applies.
 int Translate(const rte_eth_dev* dev, const rte_flow_attr* attributes, const rte_flow_item* items,
               const rte_flow_action* actions, rte_flow* flow, rte_flow_error* error);
 
 /// Writes one line that begins with a space.
 void DumpFlow(const rte_flow& flow, FILE* file);
 
-/// The part of Translate that reads actions: ipu_flow_actions.cc.
+/// Parses the actions for Translate (ipu_flow_actions.cc).
 int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
                 rte_flow_error* error);
 

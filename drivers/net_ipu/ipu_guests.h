@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which secondary process posts to which lanes of a port's register queue.
+// Assigns secondary processes to lanes of a port's register queue.
 #pragma once
 
 #include <array>
@@ -11,13 +11,14 @@
 
 namespace sluice::net_ipu {
 
-/// Numbers of guests, below kMost. Used by one thread.
+/// Guest numbers of secondary processes, less than kMost. Used by one thread.
 class Guests {
  public:
   static constexpr uint32_t kMost = bar::PostedQueue::kGuests;
 
-  /// The number of the process that has the name `process`: the one that it had before, or one that
-  /// nobody has for whom `is_alive(name)` is true. kMost: there is none.
+  /// Returns the number of the process named `process`: its earlier number, or else the first
+  /// number that no live process has, where `is_alive(name)` reports life. Returns kMost if all are
+  /// in use.
   template <typename IsAlive>
   uint32_t NumberOf(const std::string& process, IsAlive&& is_alive) {
     uint32_t number = 0;
@@ -30,7 +31,7 @@ class Guests {
   }
 
  private:
-  std::array<std::string, kMost> names_;  ///< Empty: nobody yet.
+  std::array<std::string, kMost> names_;  ///< Empty if the number is unused.
 };
 
 }  // namespace sluice::net_ipu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the device tells by itself: events of the port, in EAL's interrupt thread, and of receive
-// queues, to whoever waits for their files (rte_eth_dev_rx_intr_ctl_q).
+// The device's interrupts: port events in EAL's interrupt thread, and receive queue events for
+// threads that wait on their files (rte_eth_dev_rx_intr_ctl_q).
 #include <ethdev_driver.h>
 #include <rte_interrupts.h>
 #include <sys/eventfd.h>
@@ -18,11 +18,10 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// A device in another process that is gone is a device that was removed. Told once for each time
-/// that it was there.
+/// Reports the loss of a device in another process as a removal, once per generation of the device.
 void TellRemoval(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
-  const uint32_t generation = adapter.attachment->Generation();  // Before the look at the link.
+  const uint32_t generation = adapter.attachment->Generation();  // Read before the link state.
   if (adapter.registers.LinkUp() || adapter.removal_told == generation) return;
   adapter.removal_told = generation;
   if (dev->data->dev_conf.intr_conf.rmv != 0) {
@@ -34,7 +33,7 @@ void OnPortInterrupt(void* opaque) {
   auto* const dev = static_cast<rte_eth_dev*>(opaque);
   eventfd_t times;
   eventfd_read(rte_intr_fd_get(AdapterOf(dev).port_interrupt), &times);
-  // Whoever is told may close the port.
+  // The callback may close the port.
   const auto is_open = [dev] { return dev->dev_ops == &kEthdevOps; };
   CollectAged(dev);
   if (is_open()) TellLink(dev);
@@ -57,7 +56,7 @@ int WatchPort(rte_eth_dev* dev) {
 void UnwatchPort(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   if (adapter.port_interrupt == nullptr) return;
-  // An application may close the port in its own callback, which OnPortInterrupt called.
+  // An application may close the port in a callback that OnPortInterrupt called.
   if (rte_thread_is_intr() != 0) {
     rte_intr_callback_unregister_pending(adapter.port_interrupt, OnPortInterrupt, dev, nullptr);
   } else {
@@ -95,7 +94,7 @@ int OpenRxInterrupts(rte_eth_dev* dev) {
 
 void CloseRxInterrupts(rte_eth_dev* dev) {
   if (dev->intr_handle == nullptr) return;
-  rte_intr_free_epoll_fd(dev->intr_handle);  // for those who did not
+  rte_intr_free_epoll_fd(dev->intr_handle);  // Also frees files that the application left open.
   rte_intr_vec_list_free(dev->intr_handle);
   rte_intr_instance_free(dev->intr_handle);
   dev->intr_handle = nullptr;

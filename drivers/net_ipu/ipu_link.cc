@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Life of a link. Its memory is named, so that a device in another process keeps it when
-// this process dies: who opens the same link next goes on with it.
+// Opening and closing of a link. Its memory is named, so that a device in another process keeps it
+// when this process dies; the next process that opens the link resumes it.
 #include "net_ipu/ipu_link.h"
 
 #include <ethdev_driver.h>
@@ -24,7 +24,7 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Longer than a device needs for the regions that it was given last.
+/// Exceeds the time in which a device sends the last regions given to it.
 constexpr uint64_t kDrainTimeoutMs = 500;
 
 using swap::RegionKind;
@@ -33,7 +33,7 @@ uint32_t Register(const rte_pmd_ipu_link& link, uint32_t offset) {
   return QueuePage(link.queue) + kLinkBlock + offset;
 }
 
-/// Shows the link to the device and begins the host's present epoch there.
+/// Writes the link's registers and starts the host's current epoch in the device.
 void Program(rte_pmd_ipu_link& link) {
   bar::Bar& registers = link.adapter->registers;
   registers.Write64(Register(link, kLinkBase), link.adapter->attachment->BusOf(link.memory));
@@ -42,7 +42,7 @@ void Program(rte_pmd_ipu_link& link) {
   registers.Write32(Register(link, kLinkControl), kLinkEnable);
 }
 
-/// Disables the link; behind the read the device has released its memory.
+/// Disables the link. When the read returns, the device has released the link's memory.
 void Disable(rte_pmd_ipu_link& link) {
   bar::Bar& registers = link.adapter->registers;
   registers.Write32(Register(link, kLinkControl), 0);
@@ -53,8 +53,8 @@ std::span<uint8_t> Bytes(const bar::RingMemory& memory) { return {memory.data(),
 
 std::string NameOf(uint16_t queue) { return "link" + std::to_string(queue); }
 
-/// Takes up the link that an earlier process left, if there is one of this geometry. What
-/// it left otherwise is given back.
+/// Resumes the link of an earlier process, if one with this geometry exists. Releases the memory of
+/// a link that cannot be resumed.
 bool Resume(rte_pmd_ipu_link& link, const swap::Geometry& geometry, uint64_t suspect_cycles) {
   emulator::Attachment& attachment = *link.adapter->attachment;
   link.memory = attachment.Adopt(NameOf(link.queue));
@@ -83,14 +83,14 @@ int StartNew(rte_pmd_ipu_link& link, const swap::Geometry& geometry, uint64_t su
   return link.adapter->registers.LinkUp() ? -ENOMEM : -EIO;
 }
 
-/// A field of a region that the device may be writing.
+/// Loads a field of a region that the device may be writing.
 template <typename T>
 T Load(const T& field) {
   return bar::LoadOnce(field, std::memory_order_acquire);
 }
 
-/// Frames of those of the regions in `mask` that are of `kind`: not looked at by whoever
-/// has to, as far as the region's cursor tells.
+/// Returns the number of frames that are in the regions of `mask` with this `kind` and that their
+/// reader has not processed, according to the region's cursor.
 uint64_t CountFrames(const rte_pmd_ipu_link& link, RegionKind kind, uint64_t mask) {
   const swap::Geometry& geometry = link.layout.geometry();
   uint64_t frames = 0;
@@ -104,8 +104,8 @@ uint64_t CountFrames(const rte_pmd_ipu_link& link, RegionKind kind, uint64_t mas
   return frames;
 }
 
-/// Takes back what is offered, and lets leave what was taken. Returns the frames that came
-/// in a swap which it was too late to cancel.
+/// Cancels the offered region and waits until the device has sent the frames that it accepted.
+/// Returns the number of frames received in a swap that could not be cancelled in time.
 uint64_t TakeBack(rte_pmd_ipu_link& link) {
   swap::HostLink& host = *link.host;
   const bool held = host.holding();
@@ -146,7 +146,7 @@ int OpenLink(rte_eth_dev* dev, uint16_t queue, const swap::Geometry& geometry,
   link->dev = dev;
   link->adapter = &adapter;
   link->queue = queue;
-  // Before anything is written: if the device comes back meanwhile, the link's thread sees it.
+  // Read before the first write, so that the link's thread detects a power-on after this point.
   link->generation = adapter.attachment->Generation();
   if (!Resume(*link, geometry, suspect_cycles)) {
     if (const int error = StartNew(*link, geometry, suspect_cycles); error != 0) return error;
@@ -198,7 +198,7 @@ bool AnyLinkOpen(const Adapter& adapter) {
 
 void StartReceiving(rte_eth_dev* dev, bool first) {
   if (dev->data->nb_rx_queues == 0) {
-    // Nobody configures the port: it receives all there is, as a link has no filter.
+    // Without configuration the port receives all frames, because a link has no filter.
     if (first) PromiscuousEnable(dev), dev->data->promiscuous = 1;
     ConfigurePort(dev);
   }
@@ -237,7 +237,7 @@ void RepairLink(rte_pmd_ipu_link& link) {
   const uint32_t generation = adapter.attachment->Generation();
   if (generation == link.generation || !adapter.registers.LinkUp()) return;
   const std::unique_lock lock(adapter.configuration, std::try_to_lock);
-  if (!lock) return;  // whoever has it will be done when this is called again
+  if (!lock) return;  // The thread that holds the lock finishes before the next call.
   ReapplyIfNew(adapter, generation);
   link.host->Reset();
   Program(link);

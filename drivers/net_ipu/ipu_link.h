@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A link of regions in place of the rings of a queue pair: the host's end of the swaps
-// (swap/host_link.h), the memory that it shares with the device, and the registers that
-// tell the device where that is.
+// A link of regions that replaces the rings of a queue pair: the host side of the swaps
+// (swap/host_link.h), the memory that it shares with the device, and the registers that contain the
+// memory's address.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace sluice::net_ipu {
 
 struct Adapter;
 
-/// What links count: swap::HostLinkCounters in their order, then frames that closing a
-/// link lost: received and not fetched, given and not sent.
+/// Counters of links: swap::HostLinkCounters in their order, then frames lost when a link was
+/// closed: received but not fetched, and given but not sent.
 enum LinkStat : uint32_t {
   kLinkSwaps,
   kLinkRejected,
@@ -44,11 +44,11 @@ using LinkTotals = std::array<uint64_t, kLinkStats>;
 
 }  // namespace sluice::net_ipu
 
-/// `host`, `fruitless` and `generation` belong to the link's thread.
+/// Only the link's thread uses `host`, `fruitless` and `generation`.
 struct rte_pmd_ipu_link {
   std::unique_ptr<sluice::swap::HostLink> host;
-  uint32_t fruitless = 0;   ///< Polls without an answer.
-  uint32_t generation = 0;  ///< Of the device, for which the link's registers were written.
+  uint32_t fruitless = 0;   ///< Number of polls without an answer.
+  uint32_t generation = 0;  ///< Device generation at the time of the register writes.
   std::atomic<bool> faulted{false};
 
   rte_eth_dev* dev;
@@ -60,32 +60,34 @@ struct rte_pmd_ipu_link {
 
 namespace sluice::net_ipu {
 
-/// Fruitless polls between two looks at the device: a poll takes some ten nanoseconds.
+/// Number of fruitless polls between two checks of the device. A poll lasts about ten nanoseconds.
 inline constexpr uint32_t kPollsPerLook = 1024;
 
-/// Control path. `suspect_cycles`: TSC. Errors are those of rte_pmd_ipu_link_open.
+/// Control path. `suspect_cycles` is in TSC cycles. Returns the errors of rte_pmd_ipu_link_open.
 int OpenLink(rte_eth_dev* dev, uint16_t queue, const swap::Geometry& geometry,
              uint64_t suspect_cycles, rte_pmd_ipu_link** link);
-/// Waits, bounded, for what the device still has to send or to answer; frees the link.
+/// Waits, for a bounded time, until the device has sent or answered outstanding frames; then frees
+/// the link.
 void CloseLink(rte_eth_dev* dev, uint16_t queue);
 void CloseLinks(rte_eth_dev* dev);
 
-// Of whatever takes the place of rings: links, and endpoints (ipu_endpoint.h).
+// The following functions apply to links and endpoints (ipu_endpoint.h), which replace rings.
 bool AnyLinkOpen(const Adapter& adapter);
-/// A link or an endpoint.
+/// Returns whether a link or an endpoint is open on the queue.
 bool HasLink(const Adapter& adapter, uint16_t queue);
-/// Rings that are started.
+/// Returns whether a ring of the queue pair is started.
 bool HasRings(const rte_eth_dev* dev, uint16_t queue);
-/// After the first one (`first`) and each further one was opened: the port receives.
+/// Starts reception. Called after the first (`first`) and each further link was opened.
 void StartReceiving(rte_eth_dev* dev, bool first);
-/// After one was taken from the adapter, before it is stopped: the wire brings it nothing more.
+/// Stops reception. Called after a link was removed from the adapter and before it is stopped, so
+/// that the wire delivers no more frames to it.
 void StopReceiving(rte_eth_dev* dev);
-/// Open and closed ones.
+/// Returns the totals of open and closed links.
 LinkTotals SumLinks(const Adapter& adapter);
 LinkTotals CountersOf(const swap::HostLink& link);
 
-/// Looks whether the device came back from power-on, and if so tells it everything again.
-/// Called by the link's thread; posted stores only, and no wait for a lock.
+/// Checks whether the device has returned from power-on and, if so, programs the port and the link
+/// again. Called by the link's thread; uses only posted stores and does not wait for a lock.
 void RepairLink(rte_pmd_ipu_link& link);
 
 }  // namespace sluice::net_ipu

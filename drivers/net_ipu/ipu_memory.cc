@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that an application brings along: what it maps with rte_dev_dma_map, and what a pool of a
-// receive queue lies in. Bus addresses are virtual addresses, whatever IOVA the application names.
+// Memory supplied by the application: memory mapped with rte_dev_dma_map, and the memory of receive
+// queues' pools. Bus addresses are virtual addresses; the IOVA that the application passes is
+// ignored.
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
@@ -27,7 +28,8 @@ int FailWith(int error) {
   return -1;
 }
 
-/// The port that owns `vdev`; null, with the reason logged, where there is none to map for.
+/// Returns the port that owns `vdev`. Logs the reason and returns null if memory cannot be mapped
+/// for it.
 rte_eth_dev* PortOf(rte_vdev_device* vdev) {
   const char* const name = rte_vdev_device_name(vdev);
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
@@ -37,19 +39,19 @@ rte_eth_dev* PortOf(rte_vdev_device* vdev) {
   return rte_eth_dev_allocated(name);
 }
 
-/// The device behind the wrapped port.
+/// Returns the device of the wrapped port.
 rte_device* InnerDevice(const rte_eth_dev* dev) {
   rte_eth_dev_info info;
   return rte_eth_dev_info_get(InnerOf(dev), &info) == 0 ? info.device : nullptr;
 }
 
-/// EAL's own memory, and that of its external heaps, is reachable from the beginning.
+/// EAL's memory and that of its external heaps is always reachable.
 bool IsOfEal(const void* begin) {
   const rte_memseg_list* const list = rte_mem_virt2memseg_list(begin);
   return list != nullptr && (list->external == 0 || list->heap != 0);
 }
 
-/// Whether the device reaches [begin, begin + bytes). `configuration` is held.
+/// Returns whether the device can reach [begin, begin + bytes). Requires `configuration`.
 bool Holds(const Adapter& adapter, const void* begin, size_t bytes) {
   if (IsOfEal(begin)) return true;
   const auto first = reinterpret_cast<uint64_t>(begin);
@@ -60,7 +62,7 @@ bool Holds(const Adapter& adapter, const void* begin, size_t bytes) {
   return offset < range->second.bytes && bytes <= range->second.bytes - offset;
 }
 
-/// Ranges of a pool that the device does not reach: first address to end.
+/// Ranges of a pool that the device cannot reach, from first address to end.
 struct Search {
   const Adapter& adapter;
   std::map<uint64_t, uint64_t> missing = {};
@@ -75,13 +77,13 @@ void LookAt(Search& search, const void* begin, size_t bytes) {
 void LookAtChunk(rte_mempool*, void* search, rte_mempool_memhdr* chunk, unsigned) {
   LookAt(*static_cast<Search*>(search), chunk->addr, chunk->len);
 }
-/// Of a pool whose mbufs have their buffers elsewhere.
+/// Checks one mbuf of a pool with external buffers.
 void LookAtBuffer(rte_mempool*, void* search, void* object, unsigned) {
   const rte_mbuf& mbuf = *static_cast<const rte_mbuf*>(object);
   LookAt(*static_cast<Search*>(search), mbuf.buf_addr, mbuf.buf_len);
 }
 
-/// What touches or overlaps becomes one: a pool may have a chunk for every page.
+/// Merges ranges that touch or overlap, because a pool may have one chunk per page.
 std::map<uint64_t, uint64_t> Merged(const std::map<uint64_t, uint64_t>& ranges) {
   std::map<uint64_t, uint64_t> merged;
   for (const auto& [begin, end] : ranges) {
@@ -95,8 +97,8 @@ std::map<uint64_t, uint64_t> Merged(const std::map<uint64_t, uint64_t>& ranges) 
   return merged;
 }
 
-/// `pool`: whose it is; null: the application's own. 0 or a negative errno. `configuration` is
-/// held.
+/// Maps a range. `pool` is the pool that it belongs to; null if the application mapped it. Returns
+/// 0 or a negative errno. Requires `configuration`.
 int Map(Adapter& adapter, uint64_t begin, uint64_t bytes, const rte_mempool* pool,
         std::string* error) {
   void* const address = reinterpret_cast<void*>(begin);
@@ -105,7 +107,7 @@ int Map(Adapter& adapter, uint64_t begin, uint64_t bytes, const rte_mempool* poo
   return failure;
 }
 
-/// The pool's ranges go with it.
+/// Unmaps the ranges of a destroyed pool.
 void OnPoolEvent(rte_mempool_event event, rte_mempool* pool, void* port) {
   if (event != RTE_MEMPOOL_EVENT_DESTROY) return;
   Adapter& adapter = *static_cast<Adapter*>(port);
@@ -160,7 +162,7 @@ int DmaUnmap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes) {
 
 bool MapPool(rte_eth_dev* dev, rte_mempool* pool) {
   Adapter& adapter = AdapterOf(dev);
-  // The bus maps what EAL, or the application, tells it to (rte_dev_dma_map).
+  // On a bus, EAL or the application maps memory (rte_dev_dma_map).
   if (adapter.addressing == Addresses::kIova) return true;
   const std::scoped_lock lock(adapter.configuration);
   Search search{adapter};
@@ -172,7 +174,7 @@ bool MapPool(rte_eth_dev* dev, rte_mempool* pool) {
     rte_mempool_mem_iter(pool, LookAtChunk, &search);
   }
   for (const auto& [begin, end] : Merged(search.missing)) {
-    std::string error = "map it with rte_dev_dma_map";  // It may outlive the pool.
+    std::string error = "map it with rte_dev_dma_map";  // External buffers may outlive the pool.
     if (elsewhere || Map(adapter, begin, end - begin, pool, &error) != 0) {
       Log(RTE_LOG_ERR, "%s: the device does not reach the memory of pool %s: %s", dev->data->name,
           pool->name, error.c_str());

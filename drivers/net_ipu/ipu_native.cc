@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kSuspectUs = 10'000;
 
-/// The layouts of a caller's region and of a link's are one.
+/// A caller's region and a link's region have the same layout.
 static_assert(sizeof(sluice::swap::Entry) == sizeof(uint32_t));
 
 Geometry GeometryOf(const rte_pmd_ipu_link_conf& conf) {

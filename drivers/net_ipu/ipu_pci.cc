@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// net_ipu as a function on a PCI bus (regs/pci_function.h): what of it is not as with a model that
-// is attached (emulator/attach.h). EAL maps the BARs through vfio-pci or uio_pci_generic. Mbufs and
-// rings are known to the device by their IOVAs, links and endpoints lie in a BAR of the device's
-// own. Interrupts are MSI-X, which vfio-pci alone passes on.
+// net_ipu as a function on a PCI bus (regs/pci_function.h): the differences from an attached model
+// (emulator/attach.h). EAL maps the BARs through vfio-pci or uio_pci_generic. The device accesses
+// mbufs and rings by their IOVAs; links and endpoints are in one of the device's BARs. Interrupts
+// are MSI-X, which only vfio-pci supports.
 #include <bus_pci_driver.h>
 #include <ethdev_driver.h>
 #include <rte_eal.h>
@@ -37,13 +37,13 @@ namespace {
 
 using namespace regs::pci;
 
-/// The BAR that links and endpoints share, in units of the memory that they ask for.
+/// The BAR that links and endpoints share, allocated in units of kUnit.
 class LinesBar {
  public:
   static constexpr size_t kUnit = bar::RingMemory::kHugePageBytes;
   static constexpr size_t kUnits = kIpuLinesBarBytes / kUnit;
 
-  /// `begin`: where it is mapped; null: it is not.
+  /// `begin` is its mapped address, or null if it is not mapped.
   explicit LinesBar(void* begin) : begin_(static_cast<uint8_t*>(begin)) {}
 
   bar::RingMemory Take(size_t bytes) {
@@ -77,9 +77,9 @@ class LinesBar {
 
 class PciFunction final : public emulator::Attachment {
  public:
-  /// Null, with errno, without memory.
+  /// Returns null and sets errno if memory cannot be allocated.
   static std::unique_ptr<PciFunction> Create(rte_pci_device* device) {
-    // Queues, and so secondary processes, have pointers to it.
+    // Shared memory, because queues and therefore secondary processes have pointers to it.
     void* const link = rte_zmalloc("net_ipu", sizeof(bar::FunctionLink), 0);
     if (link == nullptr) {
       errno = ENOMEM;
@@ -97,7 +97,7 @@ class PciFunction final : public emulator::Attachment {
   }
 
   bar::Bar& registers() override { return registers_; }
-  /// Secondary processes map the function themselves.
+  /// Secondary processes map the function's registers themselves.
   const bar::RingMemory& register_memory() const override { return no_memory_; }
 
   bool Map(const bar::RingMemory&, std::string_view) override { return registers_.LinkUp(); }
@@ -111,10 +111,11 @@ class PciFunction final : public emulator::Attachment {
     return -ENOTSUP;
   }
   int UnmapExternal(void*, size_t) override { return -EINVAL; }
-  /// The memory of a function that was reset is empty.
+  /// Always empty: the memory of a function is lost when it is reset.
   bar::RingMemory Adopt(std::string_view) override { return {}; }
 
-  /// A function that was lost does not come back to this driver: its successor is probed anew.
+  /// Always 1: a lost function does not return to this driver; its successor is probed as a new
+  /// device.
   uint32_t Generation() const override { return 1; }
   int InterruptFd(uint32_t vector) override {
     if (!interrupts_) {
@@ -147,8 +148,8 @@ class PciFunction final : public emulator::Attachment {
     const uint64_t address = registers_.Read64(regs::ipu::kPermanentAddress);
     std::memcpy(mac, &address, RTE_ETHER_ADDR_LEN);
   }
-  /// What is behind a port of hardware is nothing that its driver starts: kPortReceive alone says
-  /// whether frames are taken.
+  /// No effect: the driver does not control the wire of hardware. Only kPortReceive controls
+  /// whether frames are accepted.
   void EnableWire(bool) override {}
 
  private:
@@ -161,7 +162,7 @@ class PciFunction final : public emulator::Attachment {
                    : nullptr) {
     rte_intr_handle* const handle = device->intr_handle;
     if (rte_intr_type_get(handle) != RTE_INTR_HANDLE_VFIO_MSIX) return;
-    // Every vector from the beginning: VFIO takes no others while they are in use.
+    // Enables every vector at once, because VFIO cannot add vectors while others are in use.
     if (rte_intr_efd_enable(handle, regs::ipu::kMaxQueues) != 0) return;
     interrupts_ = rte_intr_enable(handle) == 0;
     if (!interrupts_) rte_intr_efd_disable(handle);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What belongs to the port and not to a queue: filters, addresses, MTU, link, RSS.
+// Settings of the port, as opposed to those of a queue: filters, addresses, MTU, link, RSS.
 #include <rte_ether.h>
 
 #include <algorithm>
@@ -16,13 +16,13 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// The key that Microsoft's RSS specification publishes for verification.
+/// The verification key published in Microsoft's RSS specification.
 constexpr std::array<uint8_t, kRssKeyBytes> kDefaultKey = {
     0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
     0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
     0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
 
-/// ethdev's packet types, by the field bit that covers them.
+/// ethdev's RSS types, by the field bit that covers them.
 constexpr uint64_t kIpv4Types =
     RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER;
 constexpr uint64_t kIpv6Types =
@@ -48,11 +48,11 @@ void WriteBlock(bar::Bar& registers, uint32_t offset, const uint8_t* data, uint3
   }
 }
 
-/// What RSS chooses from.
+/// The queues among which RSS spreads frames.
 struct Targets {
   std::array<uint8_t, kMaxQueues> queues{};
   uint32_t count = 0;
-  bool links = false;  ///< ethdev configured no queue.
+  bool links = false;  ///< No ethdev queue is configured.
 };
 
 Targets ReceiveTargets(const rte_eth_dev* dev) {
@@ -156,7 +156,7 @@ void ConfigurePort(rte_eth_dev* dev) {
     const rte_eth_rss_conf& rss = conf.rx_adv_conf.rss_conf;
     adapter.rss_types = rss.rss_hf & kRssTypes;
     used = targets.count;
-    if (rss.rss_key != nullptr) {  // Configure has looked at its length.
+    if (rss.rss_key != nullptr) {  // Configure has checked its length.
       std::copy_n(rss.rss_key, kRssKeyBytes, adapter.rss_key.begin());
     }
   }
@@ -190,7 +190,7 @@ int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
   Adapter& adapter = AdapterOf(dev);
   const uint32_t frame = mtu + kFrameOverhead;
   if (frame > kMaxFrameBytes) return -EINVAL;
-  // Whether frames are scattered is decided at start.
+  // The choice between scattered and unscattered receive is made at start.
   if (dev->data->dev_started && !dev->data->scattered_rx && !FitsBuffers(dev, mtu)) {
     Log(RTE_LOG_ERR, "%s: MTU %u needs scattered receive; stop the port first", dev->data->name,
         mtu);
@@ -204,10 +204,10 @@ int MtuSet(rte_eth_dev* dev, uint16_t mtu) {
 
 int LinkUpdate(rte_eth_dev* dev, int) {
   Adapter& adapter = AdapterOf(dev);
-  // Whoever looked first stores first: what the other one saw is newer.
+  // Serializes reading and storing, so that an older state never overwrites a newer one.
   const std::scoped_lock lock(adapter.link_update);
   rte_eth_link link{};
-  // Rings do not outlive a power-on of the device: the port is down until it is restarted.
+  // Rings do not survive a power-on of the device; the port is down until it is restarted.
   const bool stale =
       dev->data->dev_started && adapter.started_generation != adapter.attachment->Generation();
   const bool up =

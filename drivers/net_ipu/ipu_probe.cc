@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// net_ipu as a vdev: device arguments, and what they ask for: a port on a model, or a
-// port around another one.
+// net_ipu as a vdev: parses the device arguments and creates a port on a model or a port around
+// another one.
 #include <bus_vdev_driver.h>
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
@@ -32,7 +32,7 @@ int log_type;
 
 struct Arguments {
   uint32_t queues = regs::ipu::kMaxQueues;
-  std::string port;  ///< To be wrapped; empty: a model.
+  std::string port;  ///< Port to wrap; empty selects a model.
   std::vector<emulator::Argument> model;
 };
 
@@ -42,7 +42,7 @@ std::string KnownKeys() {
   return keys;
 }
 
-/// False with `error` set to one line that names the key and the fix.
+/// On failure returns false and sets `error` to one line that names the key and the fix.
 bool ParseArgument(const std::string& key, const std::string& text, Arguments* arguments,
                    std::string* error) {
   if (key == kQueuesKey) {

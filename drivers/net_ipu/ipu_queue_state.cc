@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What queues tell of themselves: how they were set up, and what their descriptors hold.
+// Information about queues: their set-up parameters and the state of their descriptors.
 #include <ethdev_driver.h>
 
 #include <cerrno>
@@ -29,14 +29,13 @@ int RxDescriptorStatus(void* queue, uint16_t offset) {
                                                                : RTE_ETH_RX_DESC_AVAIL;
 }
 
-/// `offset` counts from the next descriptor to be written; completions are known by
-/// the batch.
+/// `offset` counts from the next descriptor to be written. Completions are known per batch.
 int TxDescriptorStatus(void* queue, uint16_t offset) {
   const TxQueue& tx = *static_cast<TxQueue*>(queue);
   if (offset > tx.mask) return -EINVAL;
   const uint32_t used = tx.tail - tx.cleaned;
   if (offset < tx.mask + 1 - used) return RTE_ETH_TX_DESC_DONE;
-  const uint32_t index = tx.tail + offset - (tx.mask + 1);  // of the lap before
+  const uint32_t index = tx.tail + offset - (tx.mask + 1);  // Descriptor of the previous lap.
   const uint32_t report = index | (kBatch - 1);
   const bool posted = static_cast<int32_t>(tx.tail - report) > 0;
   return posted && LoadHigh(tx.ring[report & tx.mask]) == kDone ? RTE_ETH_TX_DESC_DONE

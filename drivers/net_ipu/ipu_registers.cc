@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the device says of itself: the packets it knows, its version, its registers as they are.
+// Information from the device: supported packet types, version, and a register dump.
 #include <rte_dev_info.h>
 #include <rte_mbuf_ptype.h>
 
@@ -15,8 +15,8 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Of a dump: the port page to the end of the statistics, then of every queue pair the registers of
-/// its RX and of its TX ring, kRingBase to kRingTail.
+/// Layout of a dump: the port page up to the end of the statistics, then for every queue pair the
+/// registers of its RX ring and of its TX ring, kRingBase to kRingTail.
 constexpr uint32_t kPortWords = StatisticRegister(kStatisticCount) / 4;
 constexpr uint32_t kRingWords = kRingTail / 4 + 1;
 
@@ -49,7 +49,7 @@ int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info) {
     info->length = words;
     return 0;
   }
-  // The whole of it alone.
+  // Only a complete dump is supported.
   if (info->offset != 0 || (info->length != 0 && info->length != words)) return -ENOTSUP;
   info->length = words;
   auto* word = static_cast<uint32_t*>(info->data);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of a ring, the same for both directions: descriptors in a memzone that
-// the device reads and writes, mbuf pointers beside the queue's own state.
+// Memory of a ring in either direction: descriptors in a memzone that the device reads and writes,
+// and mbuf pointers next to the queue's state.
 #pragma once
 
 #include <rte_malloc.h>
@@ -15,7 +15,8 @@
 
 namespace sluice::net_ipu {
 
-/// A zeroed queue with ring, mbufs, mask, zone, ids and addresses set; null without memory.
+/// Creates a zeroed queue with ring, mbufs, mask, zone, ids and addresses set. Returns null if
+/// memory cannot be allocated.
 template <typename Queue>
 Queue* CreateQueue(const char* direction, uint16_t port_id, uint16_t queue_id, uint32_t entries,
                    int socket, Addresses addresses) {
@@ -56,8 +57,9 @@ void ClearRing(Queue& queue) {
   std::memset(static_cast<void*>(queue.ring), 0, (queue.mask + 1) * sizeof(regs::ipu::Descriptor));
 }
 
-/// No free descriptor, and none that is complete: a burst on a stopped queue does nothing. The
-/// vector one writes to the mbufs of a group before it counts those that are complete.
+/// Makes bursts on a stopped queue return 0: no descriptor is free and none is complete. The vector
+/// burst writes to the mbufs of a group before it counts the complete ones, so it needs valid
+/// mbufs.
 inline void Close(RxQueue& queue) {
   ClearRing(queue);
   std::fill_n(queue.mbufs, kBatch, &queue.none);
@@ -70,7 +72,7 @@ inline void Close(TxQueue& queue) {
   queue.tail = queue.mask + 1;
 }
 
-/// A memzone is contiguous, whatever its addresses.
+/// A memzone is contiguous in both address spaces.
 template <typename Queue>
 uint64_t RingBus(const Queue& queue) {
   return queue.addresses == Addresses::kIova ? queue.zone->iova

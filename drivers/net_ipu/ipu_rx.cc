@@ -21,11 +21,12 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// More segments than the longest frame can have: the device has lost the end.
+/// Exceeds the number of segments of the longest frame. Beyond it, the device has lost the end of
+/// the frame.
 constexpr uint32_t kMaxRxSegments = kMaxFrameBytes / kMinBuffer + 1;
 
-/// From an mbuf to its posted buffer, if that is the same for the whole pool and its address a
-/// virtual one; else 0.
+/// Returns the distance from an mbuf to its posted buffer if it is equal for the whole pool and
+/// addresses are virtual; otherwise 0.
 uint64_t AddressOffset(rte_mempool* pool, Addresses addresses) {
   if (addresses == Addresses::kIova) return 0;
   const auto* const room = static_cast<const rte_pktmbuf_pool_private*>(rte_mempool_get_priv(pool));
@@ -33,8 +34,8 @@ uint64_t AddressOffset(rte_mempool* pool, Addresses addresses) {
   return sizeof(rte_mbuf) + rte_pktmbuf_priv_size(pool) + RTE_PKTMBUF_HEADROOM;
 }
 
-/// Takes `count` (even) mbufs of the pool into the ring of mbufs and posts their buffers. Both
-/// rings are contiguous there. False: the pool has fewer.
+/// Allocates `count` (even) mbufs from the pool into the mbuf ring and posts their buffers. Neither
+/// ring may wrap in this range. Returns false if the pool has fewer mbufs.
 bool Post(RxQueue& queue, uint32_t at, uint32_t count) {
   Descriptor* const ring = queue.ring + at;
   rte_mbuf** const mbufs = queue.mbufs + at;
@@ -47,7 +48,7 @@ bool Post(RxQueue& queue, uint32_t at, uint32_t count) {
     }
     return true;
   }
-  // Two at a time: address beside a zero word, one 16-byte store each.
+  // Two descriptors at a time: each is an address and a zero word, written by one 16-byte store.
   const cpu::Words offsets = cpu::FromLongs(offset, offset);
   const cpu::Words zero = {};
 #pragma GCC unroll 4
@@ -61,7 +62,7 @@ bool Post(RxQueue& queue, uint32_t at, uint32_t count) {
 
 void Discard(RxQueue& queue, rte_mbuf* mbuf) {
   ++queue.bad_writeback;
-  rte_mempool_put(queue.pool, mbuf);  // never left the driver: still as the pool made it
+  rte_mempool_put(queue.pool, mbuf);  // The mbuf never left the driver, so it is unmodified.
 }
 
 void DropPartial(RxQueue& queue) {
@@ -131,7 +132,9 @@ int RxStart(RxQueue& queue, bool scatter) {
 void RxStop(RxQueue& queue) {
   if (!queue.started) return;
   queue.registers.Write32(queue.page + kRingControl, 0);
-  queue.registers.Read32(queue.page + kRingStatus);  // behind the store: the device has released it
+  queue.registers.Read32(
+      queue.page +
+      kRingStatus);  // The read returns after the store: the device has released the ring.
   queue.stop_discards += RxPending(queue);
   DropPartial(queue);
   for (; queue.head != queue.tail; ++queue.head) {
@@ -157,7 +160,7 @@ void RxRefill(RxQueue& queue) {
   const uint32_t before = queue.tail;
   while (wanted != 0) {
     const uint32_t at = queue.tail & queue.mask;
-    // A pool with less than a whole run left may still have a batch.
+    // If the pool cannot provide a whole run, it may still provide one batch.
     uint32_t count = std::min({wanted, entries - at, 2 * kBatch});
     if (!Post(queue, at, count)) [[unlikely]] {
       count = kBatch;

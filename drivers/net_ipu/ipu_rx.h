@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One completion, read one at a time: shared by the scalar burst functions and by
-// the vector one for what does not fill a group.
+// Reads single completions. Used by the scalar burst functions, and by the vector function for
+// completions that do not fill a group.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -16,7 +16,7 @@
 
 namespace sluice::net_ipu {
 
-/// The device's flags and class codes are those of an mbuf: no translation.
+/// The device's flags and class codes equal those of an mbuf, so they need no translation.
 static_assert(regs::ipu::kRxTag == RTE_MBUF_F_RX_VLAN);
 static_assert(regs::ipu::kRxTagStripped == RTE_MBUF_F_RX_VLAN_STRIPPED);
 static_assert(regs::ipu::kRxPtp == RTE_MBUF_F_RX_IEEE1588_PTP);
@@ -34,28 +34,28 @@ static_assert(regs::ipu::kClassIpv4Options == RTE_PTYPE_L3_IPV4_EXT);
 static_assert(regs::ipu::kClassIpv6Extension == RTE_PTYPE_L3_IPV6_EXT);
 static_assert(regs::ipu::kClassOtherL4 == RTE_PTYPE_L4_NONFRAG);
 
-/// With the done bit, the low word and the frame's bytes are visible.
+/// If the done bit is set, the low word and the frame's bytes are visible.
 inline uint64_t LoadHigh(const regs::ipu::Descriptor& descriptor) {
   return bar::LoadFromDevice(descriptor.high);
 }
 
 inline bool Done(uint64_t high) { return (high & regs::ipu::kDone) != 0; }
 
-/// Bytes of the segment, or 0 if the write-back claims none or more than posted.
+/// Returns the bytes of the segment, or 0 if the write-back has none or more than the buffer.
 inline uint32_t SegmentLength(const RxQueue& queue, uint64_t high) {
   const uint32_t length = static_cast<uint16_t>(high);
   return length <= queue.room ? length : 0;
 }
 
-/// data_off, refcnt, nb_segs and port, which are set as one word.
+/// Returns the address of data_off, refcnt, nb_segs and port, which are set as one word.
 inline void* RearmField(rte_mbuf* mbuf) {
   return reinterpret_cast<uint8_t*>(mbuf) + offsetof(rte_mbuf, rearm_data);
 }
 
-/// Write-backs that say more than every mbuf takes: a mark, or a tag.
+/// Flags of write-backs with additional fields: a mark or a tag.
 inline constexpr uint64_t kRareFlags = RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_VLAN;
 
-/// What they say.
+/// Copies these fields to the mbuf.
 inline void FillRare(rte_mbuf* mbuf, uint64_t low, uint64_t high) {
   if (mbuf->ol_flags & RTE_MBUF_F_RX_FDIR) {
     mbuf->hash.fdir.hi = static_cast<uint32_t>(low >> regs::ipu::kRxMarkShift);
@@ -66,7 +66,7 @@ inline void FillRare(rte_mbuf* mbuf, uint64_t low, uint64_t high) {
   }
 }
 
-/// Makes an mbuf of a segment; packet fields count for the first one only.
+/// Fills an mbuf from a segment. Packet fields are valid only for the first segment.
 inline void FillMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint64_t low, uint64_t high) {
   const uint32_t length = static_cast<uint16_t>(high);
   std::memcpy(RearmField(mbuf), &queue.rearm, sizeof(queue.rearm));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The vector receive path: four completions at a time, each turned into an mbuf by
-// one shuffle and two 16-byte stores. With -march=x86-64-v3 the compiler encodes x86's as
-// AVX. Chosen at start if EAL allows 128-bit vectors and frames are not scattered.
+// The vector receive path: four completions at a time, each converted to an mbuf by one shuffle and
+// two 16-byte stores. With -march=x86-64-v3 the compiler emits AVX instructions on x86. Selected at
+// start if EAL allows 128-bit vectors and frames are not scattered.
 #include <algorithm>
 #include <bit>
 
@@ -41,9 +41,9 @@ void StoreMbuf(rte_mbuf* mbuf, cpu::Words descriptor, cpu::Words rearm) {
 }
 
 #ifdef SLUICE_X86_VECTORS
-/// Loads of a group go from the last descriptor to the first: the device completes
-/// in order, so what is seen done is preceded only by what is also done. Aligned
-/// 16-byte loads and the device's low-then-high stores do not tear on x86 with AVX.
+/// Loads the descriptors of a group from the last to the first. The device completes them in order,
+/// so every descriptor before one that is seen as done is also done. Aligned 16-byte loads and the
+/// device's low-then-high stores do not tear on x86 with AVX.
 struct Group {
   explicit Group(const Descriptor* ring) {
     d[3] = cpu::LoadAligned(ring + 3);
@@ -58,8 +58,9 @@ struct Group {
   cpu::Words d[kGroup];
 };
 #else
-/// Loads pass each other, and 16 bytes may tear into words: the high words first, one fence, and
-/// then what they stand for. What seems done behind a descriptor that is not, is not.
+/// Loads may be reordered, and 16-byte loads may tear into words. Therefore loads the high words
+/// first, then, after a fence, the low words. A done bit counts only if all earlier descriptors are
+/// done.
 struct Group {
   explicit Group(const Descriptor* ring) {
     uint64_t high[kGroup];
@@ -75,7 +76,7 @@ struct Group {
 };
 #endif
 
-/// From what was loaded once: the ring may say something else by now.
+/// Uses the loaded values, because the device may have changed the ring since.
 void StoreRare(const Group& group, rte_mbuf* const* mbufs) {
   for (uint32_t i = 0; i < kGroup; ++i) {
     FillRare(mbufs[i], cpu::LowHalf(group.d[i]), cpu::HighHalf(group.d[i]));
@@ -84,8 +85,8 @@ void StoreRare(const Group& group, rte_mbuf* const* mbufs) {
 
 enum class RunEnd {
   kLimit,    ///< All descriptors of the run were done.
-  kDrained,  ///< Some were not.
-  kBad,      ///< The next group holds a completion that the scalar path must judge.
+  kDrained,  ///< Some descriptors were not done.
+  kBad,      ///< The next group contains a completion for the scalar path.
 };
 
 struct Run {
@@ -94,8 +95,8 @@ struct Run {
   RunEnd end;
 };
 
-/// Receives up to `count` (a multiple of kGroup) frames from descriptors that are
-/// contiguous in the ring.
+/// Receives up to `count` (a multiple of kGroup) frames from descriptors that are contiguous in the
+/// ring.
 Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** packets) {
   const Descriptor* const ring = queue.ring + at;
   rte_mbuf* const* const mbufs = queue.mbufs + at;
@@ -105,8 +106,8 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
   const cpu::Words rare = cpu::AllOf(kRareFlags);
   cpu::Words bytes = {};
   Run run{0, 0, RunEnd::kLimit};
-  // Refill writes what is read here. Only behind a completion: to take lines that the
-  // device is about to write would delay both.
+  // Prefetches for the refill, which writes these descriptors. Only if one is complete: fetching
+  // lines that the device is about to write would delay both.
   if (Done(bar::LoadOnce(ring->high))) {
     for (uint32_t i = kGroup; i < count; i += kGroup) __builtin_prefetch(ring + i, 1);
   }
@@ -116,7 +117,8 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     const cpu::Words high23 = cpu::InterleaveHigh(group.d[2], group.d[3]);
     const cpu::Words lengths = cpu::LowHalves(high01, high23) & low16;
     const cpu::Words status = cpu::HighHalves(high01, high23);
-    // Bits 31 and 30 of status: done, end of packet. Length − 1 wraps for 0.
+    // Bits 31 and 30 of status: done, end of packet. Length − 1 wraps for 0, which fails the
+    // comparison.
     const cpu::Words last = lengths - cpu::AllOf(1);
     const cpu::Words fits = cpu::EqualLanes(cpu::Least(last, room), last);
     const cpu::Words good = fits & cpu::Doubled(status);
@@ -132,8 +134,8 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
     if (cpu::AnyInCommon(status, rare)) [[unlikely]]
       StoreRare(group, own);
     if (done != (1u << kGroup) - 1) {
-      // Completions may become visible in another order than the device wrote them. One that
-      // follows an unfinished one is counted when its turn comes.
+      // Completions may become visible in another order than the device wrote them. A completion
+      // after an unfinished one is counted in a later call.
       const auto leading = static_cast<uint32_t>(std::countr_one(done));
       for (uint32_t i = 0; i < leading; ++i) {
         run.bytes += static_cast<uint16_t>(cpu::HighHalf(group.d[i]));
@@ -169,7 +171,8 @@ uint16_t RxBurstVector(void* opaque, rte_mbuf** packets, uint16_t count) {
     end = run.end;
   }
   queue.packets += received;
-  if (end != RunEnd::kDrained && received < count) {  // less than a group is left, or a bad one
+  if (end != RunEnd::kDrained &&
+      received < count) {  // Less than a group, or an invalid completion.
     const auto rest = static_cast<uint16_t>(count - received);
     return static_cast<uint16_t>(received + RxBurstScalar(opaque, packets + received, rest));
   }

@@ -28,9 +28,9 @@ namespace {
 
 constexpr const char* kRegistersChannel = "net_ipu_registers";
 
-/// The answer to a port's name: how to reach its registers. The file comes with it.
+/// Reply to a request with a port's name: the location of its registers. The file is attached.
 struct Registers {
-  int32_t error;  ///< Negative errno: −ENOTSUP, a port around another one; −EAGAIN, ask again.
+  int32_t error;  ///< Negative errno: −ENOTSUP for a wrapping port; −EAGAIN means retry.
   uint32_t guest;
   uint64_t address;
   uint64_t bytes;
@@ -38,10 +38,10 @@ struct Registers {
 
 // ------------------------------------------------------------------- primary
 
-/// By their sockets. EAL's message thread alone.
+/// Keyed by socket path. Used only by EAL's message thread.
 Guests guests;
 
-/// A killed process leaves its socket, and nobody who listens there.
+/// Returns whether a process listens on the socket; a killed process does not remove its socket.
 bool Listens(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -86,21 +86,21 @@ int OnRequest(const rte_mp_msg* message, const void* peer) {
 
 // ----------------------------------------------------------------- secondary
 
-/// Registers of a port as this process has them mapped, which threads may use until it ends, and
-/// which of the port's starts its bursts were chosen for.
+/// This process's mapping of a port's registers, which threads may use until the process ends, and
+/// the value of Adapter::starts for which its bursts were chosen.
 struct Local {
   bar::RingMemory* registers = nullptr;
   std::atomic<uint32_t> starts{0};
 };
 std::array<Local, RTE_MAX_ETHPORTS> locals;
 
-/// Asks for the registers of `name`. `*file`, if there is one, is the caller's.
+/// Requests the registers of `name`. The caller owns `*file`, if there is one.
 Registers RequestOnce(const char* name, int* file) {
   rte_mp_msg request{};
   std::snprintf(request.name, sizeof(request.name), "%s", kRegistersChannel);
   request.len_param = RTE_ETH_NAME_MAX_LEN;
   std::snprintf(reinterpret_cast<char*>(request.param), RTE_ETH_NAME_MAX_LEN, "%s", name);
-  struct rte_mp_reply replies {};  // Also a function's name.
+  struct rte_mp_reply replies {};  // `rte_mp_reply` is also a function.
   const timespec patience = {5, 0};
   Registers registers{-EIO, 0, 0, 0};
   if (rte_mp_request_sync(&request, &replies, &patience) != 0) return registers;
@@ -115,7 +115,7 @@ Registers RequestOnce(const char* name, int* file) {
   return registers;
 }
 
-/// Null, or why this process cannot burst on the port.
+/// Maps the registers. Returns null, or the reason why this process cannot use bursts on the port.
 const char* MapRegisters(const char* name, bar::RingMemory* memory) {
   constexpr int kTries = 100;
   int file = -1;
@@ -141,8 +141,9 @@ const char* MapRegisters(const char* name, bar::RingMemory* memory) {
 }
 static_assert(Guests::kMost == 15, "as the message says");
 
-/// The port with the bursts for its present configuration, which the primary process may change
-/// whenever it has stopped the port. Threads that find a change at once all choose the same.
+/// Returns the port with the bursts for its current configuration, which the primary process may
+/// change while the port is stopped. Threads that detect a change concurrently all choose the same
+/// bursts.
 rte_eth_dev* Current(uint16_t port) {
   rte_eth_dev* const dev = &rte_eth_devices[port];
   std::atomic<uint32_t>& chosen = locals[port].starts;
@@ -154,10 +155,10 @@ rte_eth_dev* Current(uint16_t port) {
   return dev;
 }
 
-/// In place of the queues of a port that had none when this process attached.
+/// Replaces the queues of a port that had none when this process attached.
 std::array<void*, RTE_MAX_QUEUES_PER_PORT> no_queues{};
 
-/// Null in place of a queue: the port has none there.
+/// A null queue means that the port has no queue of that number.
 uint16_t GuestRxBurst(void* queue, rte_mbuf** packets, uint16_t count) {
   if (queue == nullptr) return 0;
   return Current(static_cast<RxQueue*>(queue)->port_id)->rx_pkt_burst(queue, packets, count);
@@ -179,7 +180,7 @@ int CloseGuest(rte_eth_dev* dev) {
   return 0;
 }
 
-/// What looks at rings and at the port's shared state alone is done here.
+/// Returns the operations that access only rings and the port's shared state.
 eth_dev_ops MakeGuestOps() {
   eth_dev_ops ops = drivers::SecondaryOps();
   ops.dev_close = CloseGuest;
@@ -207,7 +208,7 @@ const eth_dev_ops& OpsOfGuest() {
   return ops;
 }
 
-/// Attaches to the primary's port: with its registers, or as a spectator if there is a refusal.
+/// Attaches to the primary's port, with its registers, or without bursts if there is a refusal.
 int Attach(rte_device* device, const char* name, const char* refusal, bar::RingMemory registers) {
   const eth_dev_ops& ops = refusal == nullptr ? OpsOfGuest() : OpsOfSpectator();
   rte_eth_dev* const dev = drivers::AttachSecondary(kSecondaryChannel, name, device, &ops, refusal);
@@ -224,7 +225,7 @@ int Attach(rte_device* device, const char* name, const char* refusal, bar::RingM
   auto& calls = rte_eth_fp_ops[dev->data->port_id];
   if (calls.rxq.data == nullptr) calls.rxq.data = no_queues.data();
   if (calls.txq.data == nullptr) calls.txq.data = no_queues.data();
-  // What ethdev calls is fixed by now; what those three call is not.
+  // ethdev's function pointers are fixed now; the bursts that they call may change later.
   ChooseBursts(dev);
   return 0;
 }
@@ -233,7 +234,7 @@ int Attach(rte_device* device, const char* name, const char* refusal, bar::RingM
 
 void ServeSecondaries() {
   drivers::AnswerSecondaries(kSecondaryChannel);
-  // Without effect from the second time on, and where there are no secondary processes.
+  // Has no effect after the first call or without secondary processes.
   rte_mp_action_register(kRegistersChannel, OnRequest);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The port in a secondary process: it tells what the primary process knows, and bursts on rings
-// that no other process serves. Doorbells go where the primary's go: the secondary maps the
-// register queue at the same address, and posts to lanes that the primary gives it.
+// The port in a secondary process. It requests state from the primary process and runs bursts on
+// rings that no other process uses. Its doorbells use the primary's register queue: the secondary
+// maps the queue at the same address and posts to lanes that the primary assigns.
 #pragma once
 
 #include <bus_pci_driver.h>
@@ -13,13 +13,14 @@ namespace sluice::net_ipu {
 
 inline constexpr const char* kSecondaryChannel = "net_ipu_ports";
 
-/// Primary process: answers secondary ones, and lets them have registers. Once is enough.
+/// Primary process: answers requests of secondary processes and gives them access to registers.
+/// Needs to be called only once.
 void ServeSecondaries();
 
-/// Secondary process: attaches to the primary's port. Without registers, as around another port, it
-/// does not burst. 0, or a negative errno.
+/// Secondary process: attaches to the primary's port. Without registers, as for a wrapping port, it
+/// has no bursts. Returns 0 or a negative errno.
 int ProbeSecondary(rte_vdev_device* vdev);
-/// The same of a function whose registers EAL has mapped where the primary process has them.
+/// The overload for a PCI function; EAL must have mapped its registers at the primary's address.
 int ProbeSecondary(rte_pci_device* device);
 
 }  // namespace sluice::net_ipu

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Statistics: the queues' own counts of what the application received and sent, the sums
-// of the links' counts, and the device's counters. These come from the attachment, beside
-// what stands behind the device: a device that comes back from power-on counts on there.
+// Statistics: the queues' counts of frames that the application received and sent, the sums over
+// links, and the device's counters. The device's counters come from the attachment, together with
+// the wire's, so that they continue after a power-on of the device.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -16,7 +16,7 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// The driver's own drop counters.
+/// The driver's drop counters.
 enum DriverStat : uint32_t {
   kRxBadWriteback,
   kRxStopDiscards,
@@ -43,7 +43,7 @@ void ForEachTx(const rte_eth_dev* dev, Function&& function) {
   }
 }
 
-/// In the order of the registers.
+/// Values in the order of the registers.
 using DeviceStats = std::array<uint64_t, kStatisticCount>;
 
 DeviceStats ReadDevice(Adapter& adapter) {
@@ -59,7 +59,7 @@ DeviceStats ReadDevice(Adapter& adapter) {
   return values;
 }
 
-/// Since the last reset.
+/// Returns the values since the last reset.
 DeviceStats DeviceSinceReset(Adapter& adapter) {
   DeviceStats values = ReadDevice(adapter);
   for (uint32_t i = 0; i < kStatisticCount; ++i) values[i] -= adapter.device_base[i];
@@ -80,7 +80,7 @@ std::array<uint64_t, kDriverStats> DriverStats(const rte_eth_dev* dev) {
   return values;
 }
 
-/// Names and values of all extended statistics; called for each, in order.
+/// Calls `function` with the name and value of each extended statistic, in order.
 template <typename Function>
 void ForEachXstat(rte_eth_dev* dev, Function&& function) {
   Adapter& adapter = AdapterOf(dev);
@@ -123,7 +123,7 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
     queues->q_errors[i] = Relaxed(queue.bad_writeback);
   });
   ForEachTx(dev, [&](uint32_t i, const TxQueue& queue) {
-    const uint64_t packets = Relaxed(queue.packets);  // Those that a stop discarded, too.
+    const uint64_t packets = Relaxed(queue.packets);  // Includes packets discarded by a stop.
     const uint64_t bytes = Relaxed(queue.bytes);
     stats->opackets += packets;
     stats->obytes += bytes;
@@ -134,7 +134,8 @@ int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
   });
   const DeviceStats device = DeviceSinceReset(adapter);
   if (dev->data->nb_rx_queues == 0) {
-    // Links alone: whoever works in their regions counts for himself, the device for all.
+    // If the port has only links, the application counts the frames in its regions, so this uses
+    // the device's counters.
     stats->ipackets = device[kStatRxFrames];
     stats->ibytes = device[kStatRxBytes];
     stats->opackets = device[kStatTxFrames];

@@ -20,7 +20,7 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// How long TxStop waits for a ring to drain.
+/// Time limit of TxStop for draining a ring.
 constexpr uint64_t kDrainTimeoutMs = 500;
 
 constexpr uint64_t kChecksumFlags =
@@ -30,8 +30,7 @@ constexpr uint64_t kCommandFlags =
 
 uint32_t Free(const TxQueue& queue) { return queue.mask + 1 - (queue.tail - queue.cleaned); }
 
-/// Every kBatch-th descriptor of the ring asks for a report; the report covers all
-/// descriptors before it.
+/// Every kBatch-th descriptor of the ring requests a report, which covers all earlier descriptors.
 bool BatchDone(TxQueue& queue) {
   const uint32_t report = (queue.cleaned + kBatch - 1) & queue.mask;
   return queue.tail - queue.cleaned >= kBatch &&
@@ -54,7 +53,7 @@ void FreeSegments(rte_mbuf** mbufs, uint32_t count) {
   if (pending != 0) rte_mempool_put_bulk(run[0]->pool, reinterpret_cast<void**>(run), pending);
 }
 
-/// Frees the oldest batch; it does not cross the ring's end.
+/// Frees the oldest batch, which does not wrap in the ring.
 inline void CleanBatch(TxQueue& queue) {
   rte_mbuf** const mbufs = queue.mbufs + (queue.cleaned & queue.mask);
   if (queue.fast_free) {
@@ -84,7 +83,7 @@ inline uint64_t DataAddress(const rte_mbuf* mbuf, size_t field) {
   return BufferBus(mbuf, field) + mbuf->data_off;
 }
 
-/// Fills `count` descriptors, contiguous in the ring; returns the bytes.
+/// Fills `count` descriptors, which are contiguous in the ring. Returns the bytes.
 inline uint64_t Fill(TxQueue& queue, uint32_t at, rte_mbuf* const* packets, uint32_t count) {
   Descriptor* const ring = queue.ring + at;
   std::memcpy(queue.mbufs + at, packets, count * sizeof(*packets));
@@ -101,10 +100,11 @@ inline uint64_t Fill(TxQueue& queue, uint32_t at, rte_mbuf* const* packets, uint
   return bytes;
 }
 
-/// Frames that the device of a disabled ring has not completed.
+/// Returns the number of frames that the device of a disabled ring has not completed.
 uint32_t NotTaken(TxQueue& queue) {
   const uint32_t head = queue.registers.Read32(queue.page + kRingHead);
-  if (queue.tail - head > queue.tail - queue.cleaned) return 0;  // The link is down, or it lies.
+  if (queue.tail - head > queue.tail - queue.cleaned)
+    return 0;  // The link is down, or the head is invalid.
   uint32_t frames = 0;
   for (uint32_t i = head; i != queue.tail; ++i) {
     frames += (queue.ring[i & queue.mask].high & kTxEndOfPacket) != 0;
@@ -112,18 +112,19 @@ uint32_t NotTaken(TxQueue& queue) {
   return frames;
 }
 
-/// A checksum is wanted behind more than the descriptor can say.
+/// Returns whether a checksum is requested for a header that is too long for the descriptor.
 bool HeaderIsTooLong(const rte_mbuf* mbuf) {
   return (mbuf->ol_flags & (kChecksumFlags | RTE_MBUF_F_TX_TCP_SEG)) != 0 && mbuf->l3_len > 0xff;
 }
 
-/// What the first descriptor of a frame asks for.
+/// Returns the offload bits for the first descriptor of a frame.
 uint64_t Command(const rte_mbuf* mbuf) {
   if ((mbuf->ol_flags & kCommandFlags) == 0) return 0;
   uint64_t command = uint64_t{mbuf->l2_len} << kTxIpOffsetShift | (uint64_t{mbuf->l3_len} & 0xff)
                                                                       << kTxIpLengthShift;
   if (mbuf->ol_flags & RTE_MBUF_F_TX_TCP_SEG) {
-    // No room for a tag beside the size: what asks for both is a bad descriptor.
+    // The descriptor cannot contain both a tag and a segment size; a frame with both gets an
+    // invalid descriptor.
     const bool tagged = (mbuf->ol_flags & RTE_MBUF_F_TX_VLAN) != 0;
     return command | kTxSegment | uint64_t{mbuf->l4_len} << kTxL4FieldShift |
            (tagged ? 0 : uint64_t{mbuf->tso_segsz} << kTxTagShift);
@@ -181,7 +182,9 @@ void TxStop(TxQueue& queue) {
          rte_get_timer_cycles() < deadline) {
   }
   queue.registers.Write32(queue.page + kRingControl, 0);
-  queue.registers.Read32(queue.page + kRingStatus);  // behind the store: the device has released it
+  queue.registers.Read32(
+      queue.page +
+      kRingStatus);  // The read returns after the store: the device has released the ring.
   queue.stop_discards += NotTaken(queue);
   for (; queue.cleaned != queue.tail; ++queue.cleaned) {
     rte_pktmbuf_free_seg(queue.mbufs[queue.cleaned & queue.mask]);
@@ -228,7 +231,7 @@ uint16_t TxBurstFull(void* opaque, rte_mbuf** packets, uint16_t count) {
       continue;
     }
     if (Free(queue) < packet->nb_segs) [[unlikely]] {
-      Clean(queue);  // More segments than the threshold keeps free.
+      Clean(queue);  // The threshold keeps fewer descriptors free.
       if (Free(queue) < packet->nb_segs) break;
     }
     uint64_t command = Command(packet);

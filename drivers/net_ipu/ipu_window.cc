@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The window functions of rte_pmd_ipu.h: one end of whatever carries the lines, and a
-// trace where one is wanted. The ends of a window in this process find each other by port
-// and back end; the window lives as long as one of them.
+// The window functions of rte_pmd_ipu.h: one end of a line carrier, and an optional trace. The ends
+// of a window in this process find each other by port and back end; the window exists as long as
+// one of them is open.
 #include <ethdev_driver.h>
 
 #include <cerrno>
@@ -37,10 +37,10 @@ static_assert(RTE_PMD_IPU_OP_POST == int(bar::WindowOperation::kPost) &&
 
 namespace {
 
-/// A window in virtual time, with the time.
+/// A window in virtual time, with its event queue.
 struct VirtualWindow {
   explicit VirtualWindow(uint32_t lines) : pair(queue, Parameters(lines)) {}
-  /// What is under way arrives: the queue must hold nothing of the pair when it goes.
+  /// Delivers all messages in flight, because the queue must not refer to the pair afterwards.
   ~VirtualWindow() { queue.Run(); }
 
   static fabric::WindowParameters Parameters(uint32_t lines) {
@@ -53,11 +53,11 @@ struct VirtualWindow {
   fabric::WindowPair pair;
 };
 
-/// What the ends in this process share.
+/// State shared by the ends in this process.
 struct Window {
-  bool open[2] = {};  ///< By WindowSide.
+  bool open[2] = {};  ///< Indexed by WindowSide.
   uint32_t lines = 0;
-  bar::ShmWindow host;  ///< SHM: the host's end, from which the other one comes.
+  bar::ShmWindow host;  ///< SHM: the host's end, from which the NIC's end is opened.
   std::unique_ptr<VirtualWindow> time;
 };
 
@@ -71,23 +71,23 @@ auto& Get(Pointer& end) {
 }
 
 std::mutex registry_mutex;
-/// By port and back end. Guarded by the mutex, as Window::open.
+/// Windows by port and back end. registry_mutex guards the map and Window::open.
 std::map<std::pair<uint16_t, int>, std::weak_ptr<Window>> registry;
 
 }  // namespace
 
 struct rte_pmd_ipu_window {
-  std::shared_ptr<Window> window;  ///< Before `end`, which may point into it.
+  std::shared_ptr<Window> window;  ///< Declared before `end`, which may point into it.
   bar::WindowSide side;
   End end;
 
-  rte_pmd_ipu_trace_entry* entries = nullptr;  ///< The caller's; null: no trace.
+  rte_pmd_ipu_trace_entry* entries = nullptr;  ///< Owned by the caller; null without a trace.
   uint32_t capacity = 0;
-  uint64_t first = 0;  ///< Number of the first operation that went into `entries`.
+  uint64_t first = 0;  ///< Number of the first operation stored in `entries`.
   bar::WindowEvent event;
   bar::WindowTrace trace{std::span(&event, 1)};
 
-  /// Runs `operation` on the end, traced if that is wanted.
+  /// Runs `operation` on the end, and traces it if a trace is active.
   template <typename Operation>
   void Run(Operation&& operation) {
     std::visit(
@@ -122,7 +122,7 @@ bool IsSound(const rte_pmd_ipu_window_conf& conf) {
   return false;
 }
 
-/// The end of a window in this process that is not open yet; errno or 0.
+/// Opens an end of a window in this process. The end must not be open. Returns errno or 0.
 int OpenEnd(const rte_pmd_ipu_window_conf& conf, Window& window, rte_pmd_ipu_window& end) {
   switch (conf.backend) {
     case RTE_PMD_IPU_SHM:
@@ -139,7 +139,7 @@ int OpenEnd(const rte_pmd_ipu_window_conf& conf, Window& window, rte_pmd_ipu_win
       }
       return 0;
     default: {
-      // Whether the device can store to memory here is nothing that a BAR tells.
+      // A BAR does not show whether the device can store to host memory.
       auto pci = bar::PciWindow::Open(conf.bar, conf.offset, conf.lines);
       if (pci == nullptr) return errno;
       end.end = std::move(pci);
@@ -148,7 +148,7 @@ int OpenEnd(const rte_pmd_ipu_window_conf& conf, Window& window, rte_pmd_ipu_win
   }
 }
 
-/// Finds or makes the window of `conf` and opens its end; errno or 0.
+/// Finds or creates the window of `conf` and opens its end. Returns errno or 0.
 int OpenShared(uint16_t port, const rte_pmd_ipu_window_conf& conf, rte_pmd_ipu_window& end) {
   const std::scoped_lock lock(registry_mutex);
   std::weak_ptr<Window>& known = registry[{port, conf.backend}];
@@ -190,7 +190,8 @@ int rte_pmd_ipu_window_open(uint16_t port_id, const rte_pmd_ipu_window_conf* con
                             rte_pmd_ipu_window** window) {
   if (!rte_pmd_ipu_supported(port_id)) return -ENOTSUP;
   if (!IsSound(*conf)) return -EINVAL;
-  if (conf->backend == RTE_PMD_IPU_BAR && conf->nic_side) return -ENOTSUP;  // the device's own
+  if (conf->backend == RTE_PMD_IPU_BAR && conf->nic_side)
+    return -ENOTSUP;  // Only the device has this end.
   try {
     auto end = std::make_unique<rte_pmd_ipu_window>();
     end->side = conf->nic_side ? bar::WindowSide::kNic : bar::WindowSide::kHost;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Life of a port around another one: ownership, events, closing.
+// Life cycle of a port around another one: ownership, events, closing.
 #include "net_ipu/ipu_wrap.h"
 
 #include <ethdev_vdev.h>
@@ -18,15 +18,15 @@ namespace sluice::net_ipu {
 
 namespace {
 
-/// Of the wrapped port. `argument` is this port. ethdev keeps what is registered for a number: the
-/// next port of that number is none of this one's.
+/// Handles an event of the wrapped port; `argument` is the wrapping port. ethdev keeps callbacks
+/// registered for a port number, so the function ignores events of a later port with that number.
 int OnEvent(uint16_t port, rte_eth_event_type event, void* argument, void* result) {
   auto* const dev = static_cast<rte_eth_dev*>(argument);
   if (!IsWrapper(dev) || InnerOf(dev) != port) return 0;
   if (event == RTE_ETH_EVENT_DESTROY) {
     WrapperOf(dev).inner = RTE_MAX_ETHPORTS;
   } else {
-    // Where there are events ethdev believes what it was told last.
+    // If events are enabled, ethdev relies on the last reported link state.
     if (event == RTE_ETH_EVENT_INTR_LSC) dev->dev_ops->link_update(dev, 0);
     rte_eth_dev_callback_process(dev, event, result);
   }
@@ -36,14 +36,14 @@ constexpr rte_eth_event_type kEvents[] = {RTE_ETH_EVENT_INTR_LSC, RTE_ETH_EVENT_
                                           RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_FLOW_AGED,
                                           RTE_ETH_EVENT_DESTROY};
 
-/// Of a port that is closed: its own operations were in dev_private.
+/// Operations of a closed port, since its operations table was in dev_private.
 constinit const eth_dev_ops kClosedOps{};
 
-/// The wrapped port stays, stopped, for whoever wants it next.
+/// Closes the wrapping port. The wrapped port stays, stopped, for its next user.
 int Close(rte_eth_dev* dev) {
   const Wrapper& wrapper = WrapperOf(dev);
   for (const rte_eth_event_type event : kEvents) {
-    // Of a port that is gone ethdev takes nothing back but by RTE_ETH_ALL.
+    // For a released port, ethdev unregisters callbacks only through RTE_ETH_ALL.
     rte_eth_dev_callback_unregister(RTE_ETH_ALL, event, OnEvent, dev);
   }
   if (rte_eth_dev_is_valid_port(wrapper.inner) != 0) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A net_ipu port around another ethdev (port=): on an IPU, whose own driver (idpf, cpfl)
-// serves its queues, this adds the window and passes everything else through.
+// A net_ipu port around another ethdev (port=). On an IPU, where another driver (idpf, cpfl) drives
+// the queues, it adds the window and forwards all other operations.
 //
-// The wrapped port's owner is this one, so that nobody else uses it, and it is driven
-// through ethdev's public functions, so that ethdev's own checks and state hold for it.
+// This port owns the wrapped port, so that applications do not use it directly. It calls ethdev's
+// public functions, so that ethdev's checks and state apply to the wrapped port.
 #pragma once
 
 #include <bus_vdev_driver.h>
@@ -16,17 +16,17 @@
 
 namespace sluice::net_ipu {
 
-/// Probes `vdev` around the ethdev called `inner`, which must exist and have no owner. On
-/// failure a negative errno, with one line in `error`.
+/// Probes `vdev` around the ethdev named `inner`, which must exist and have no owner. On failure
+/// returns a negative errno and sets `error` to one line.
 int ProbeWrapper(rte_vdev_device* vdev, const std::string& inner, std::string* error);
-/// Whether this is such a port.
+/// Returns whether `dev` is a wrapping port.
 bool IsWrapper(const rte_eth_dev* dev);
 
-/// In dev_private.
+/// The dev_private of a wrapping port.
 struct Wrapper {
-  uint16_t inner;  ///< RTE_MAX_ETHPORTS once it is gone: ethdev knows no such port.
+  uint16_t inner;  ///< RTE_MAX_ETHPORTS, which is never valid, after the port is gone.
   uint64_t owner;
-  eth_dev_ops ops;  ///< What the wrapped driver can do, and nothing else.
+  eth_dev_ops ops;  ///< Only the operations that the wrapped driver supports.
   rte_flow_ops flow_ops;
 };
 
@@ -36,7 +36,7 @@ inline Wrapper& WrapperOf(const rte_eth_dev* dev) {
 inline uint16_t InnerOf(const rte_eth_dev* dev) { return WrapperOf(dev).inner; }
 
 // ipu_wrap_ops.cc
-/// The operations of a port around one that has `inner`; dev_close is left out.
+/// Returns the operations of a port around one that has `inner`, without dev_close.
 eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner);
 rte_flow_ops MakeWrapperFlowOps();
 

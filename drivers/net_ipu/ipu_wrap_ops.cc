@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a wrapped port can do: ethdev's own functions, called for it.
+// Operations of a wrapping port, which call ethdev's functions for the wrapped port.
 //
-// Bursts cost nothing extra: after start the two ports have the same burst functions and
-// the same queue pointers, so that ethdev calls the wrapped driver at once. What follows
-// from it: mbuf::port is the number that the wrapped driver fills in, its own.
+// Bursts have no additional cost: after start the two ports have the same burst functions and queue
+// pointers, so that ethdev calls the wrapped driver directly. As a consequence, mbuf::port is the
+// number of the wrapped port.
 #include <rte_flow.h>
 
 #include <algorithm>
@@ -18,20 +18,20 @@ namespace sluice::net_ipu {
 
 namespace {
 
-/// Null once the wrapped port is gone.
+/// Returns null if the wrapped port is gone.
 rte_eth_dev* InnerDevice(const rte_eth_dev* dev) {
   const uint16_t inner = InnerOf(dev);
   return rte_eth_dev_is_valid_port(inner) != 0 ? &rte_eth_devices[inner] : nullptr;
 }
 
-/// An operation that is ethdev's function `kPublic` for the wrapped port.
+/// Implements an operation by ethdev's function `kPublic` for the wrapped port.
 template <auto kPublic, typename... Arguments>
 std::invoke_result_t<decltype(kPublic), uint16_t, Arguments...> Forward(rte_eth_dev* dev,
                                                                         Arguments... arguments) {
   return kPublic(InnerOf(dev), arguments...);
 }
 
-/// An operation without state in ethdev: the wrapped driver's own.
+/// Implements an operation without state in ethdev by the wrapped driver's operation.
 template <auto kOperation, typename... Arguments>
 auto Hand(rte_eth_dev* dev, Arguments... arguments) {
   rte_eth_dev* const inner = InnerDevice(dev);
@@ -52,7 +52,7 @@ int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
   return error;
 }
 
-/// What ethdev does itself for rte_eth_stats_get comes first.
+/// Does first the work that ethdev does in rte_eth_stats_get.
 int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
   rte_eth_dev* const inner = InnerDevice(dev);
   if (inner == nullptr) return -ENODEV;
@@ -84,7 +84,7 @@ int TxQueueSetup(rte_eth_dev* dev, uint16_t id, uint16_t entries, unsigned int s
   if (error == 0) dev->data->tx_queues[id] = InnerDevice(dev)->data->tx_queues[id];
   return error;
 }
-/// The queues are the wrapped port's.
+/// The wrapped port owns the queues.
 void RxQueueRelease(rte_eth_dev* dev, uint16_t id) { dev->data->rx_queues[id] = nullptr; }
 void TxQueueRelease(rte_eth_dev* dev, uint16_t id) { dev->data->tx_queues[id] = nullptr; }
 
@@ -114,7 +114,7 @@ int LinkUpdate(rte_eth_dev* dev, int wait) {
   rte_eth_link link{};
   const int error = wait != 0 ? rte_eth_link_get(InnerOf(dev), &link)
                               : rte_eth_link_get_nowait(InnerOf(dev), &link);
-  if (error != 0) link = {};  // Down, as that of a port that is gone.
+  if (error != 0) link = {};  // Reported as down, also if the port is gone.
   return rte_eth_linkstatus_set(dev, &link);
 }
 
@@ -128,7 +128,7 @@ int Start(rte_eth_dev* dev) {
   dev->rx_descriptor_status = inner.rx_descriptor_status;
   dev->tx_descriptor_status = inner.tx_descriptor_status;
   dev->intr_handle = inner.intr_handle;
-  // Some drivers recreate their queues when they start.
+  // Some drivers recreate their queues at start.
   std::copy_n(inner.data->rx_queues, dev->data->nb_rx_queues, dev->data->rx_queues);
   std::copy_n(inner.data->tx_queues, dev->data->nb_tx_queues, dev->data->tx_queues);
   dev->data->scattered_rx = inner.data->scattered_rx;
@@ -148,7 +148,7 @@ int Stop(rte_eth_dev* dev) {
 // ------------------------------------------------------------------ addresses
 
 int MacAddressAdd(rte_eth_dev* dev, rte_ether_addr* address, uint32_t, uint32_t pool) {
-  // At start ethdev sets the default address again; a port of no address has zeroes there.
+  // ethdev restores the default address at start; it is all zeros for a port without an address.
   if (rte_is_zero_ether_addr(address)) return 0;
   return rte_eth_dev_mac_addr_add(InnerOf(dev), address, pool);
 }
@@ -159,7 +159,7 @@ int McAddressList(rte_eth_dev* dev, rte_ether_addr* list, uint32_t count) {
   return rte_eth_dev_set_mc_addr_list(InnerOf(dev), list, count);
 }
 int VlanOffloadSet(rte_eth_dev* dev, int) {
-  // ethdev has the new setting in place while it calls this.
+  // ethdev has already stored the new setting when it calls this.
   const uint64_t offloads = dev->data->dev_conf.rxmode.offloads;
   int flags = 0;
   if (offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) flags |= RTE_ETH_VLAN_STRIP_OFFLOAD;
@@ -169,7 +169,8 @@ int VlanOffloadSet(rte_eth_dev* dev, int) {
   return rte_eth_dev_set_vlan_offload(InnerOf(dev), flags);
 }
 
-/// The wrapped driver may choose another burst that reads what frames ask for.
+/// Copies the burst pointer, because the wrapped driver may choose a burst that reads timestamp
+/// flags.
 int TimesyncEnable(rte_eth_dev* dev) {
   const int error = rte_eth_timesync_enable(InnerOf(dev));
   if (error == 0 && dev->data->dev_started) {
@@ -181,8 +182,8 @@ int TimesyncEnable(rte_eth_dev* dev) {
 
 }  // namespace
 
-/// ethdev takes a null operation for one that the port does not have: so be it where the
-/// wrapped driver has none.
+/// Sets only the operations that the wrapped driver has, because ethdev reports a null operation as
+/// unsupported.
 eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner) {
   eth_dev_ops ops{};
   ops.dev_configure = Configure;
@@ -194,7 +195,7 @@ eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner) {
   ops.rx_queue_release = RxQueueRelease;
   ops.tx_queue_setup = TxQueueSetup;
   ops.tx_queue_release = TxQueueRelease;
-  // Of a queue, which is the same for both ports.
+  // These operate on a queue, which both ports share.
   ops.tx_done_cleanup = inner.tx_done_cleanup;
   ops.get_monitor_addr = inner.get_monitor_addr;
 
