@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every table of exact rules needs of rte_flow: the masks that rte_flow prescribes for an item
-// without one (rte_flow.h defines them for C alone), how a field is masked, and which attributes
-// such a table has.
+// rte_flow helpers for tables of exact rules: rte_flow's default masks of items (rte_flow.h defines
+// them only for C), classification of field masks, and the check of rule attributes.
 #pragma once
 
 #include <rte_byteorder.h>
@@ -40,7 +39,7 @@ inline const auto kUdpMask = DefaultMask<rte_flow_item_udp>(
 inline const auto kTcpMask = DefaultMask<rte_flow_item_tcp>(
     [](rte_flow_item_tcp& mask) { mask.hdr.src_port = mask.hdr.dst_port = UINT16_MAX; });
 
-/// A field under its mask: absent, exact, or neither.
+/// A field's mask: all zeros, all ones, or another value.
 enum class Match { kAny, kExact, kPartial };
 inline Match MatchOf(const void* mask, size_t bytes) {
   const auto* const first = static_cast<const uint8_t*>(mask);
@@ -48,14 +47,14 @@ inline Match MatchOf(const void* mask, size_t bytes) {
   if (std::all_of(first, first + bytes, [](uint8_t b) { return b == 0xff; })) return Match::kExact;
   return Match::kPartial;
 }
-/// Whether nothing of the mask is left.
+/// Returns whether all bits of the mask are zero.
 template <typename Header>
 bool IsZero(const Header& mask) {
   return MatchOf(&mask, sizeof(mask)) == Match::kAny;
 }
 
-/// Whether one table of received frames, without priorities, can hold rules of these attributes. 0,
-/// or a negative errno with `error` naming the attribute.
+/// Checks that a single ingress table without priorities can hold rules of these attributes.
+/// Returns 0, or a negative errno with `error` naming the attribute.
 inline int CheckAttributes(const rte_flow_attr& attributes, rte_flow_error* error) {
   const auto refuse = [&](rte_flow_error_type type, const char* why) {
     return rte_flow_error_set(error, ENOTSUP, type, &attributes, why);
@@ -78,7 +77,7 @@ inline int CheckAttributes(const rte_flow_attr& attributes, rte_flow_error* erro
   return 0;
 }
 
-/// The operations of a driver that keeps rules and counts what they match.
+/// Returns the operations of a driver that stores rules and counts their matches.
 constexpr rte_flow_ops FlowOps(decltype(rte_flow_ops::validate) validate,
                                decltype(rte_flow_ops::create) create,
                                decltype(rte_flow_ops::destroy) destroy,

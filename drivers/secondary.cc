@@ -44,13 +44,13 @@ struct Question {
 };
 static_assert(sizeof(Question) <= RTE_MP_MAX_PARAM_LEN);
 
-/// The file behind it holds `bytes`.
+/// Reply to a question. The attached file contains `bytes` bytes.
 struct Answer {
-  int32_t result;  ///< Of the operation; −EAGAIN: ask again.
+  int32_t result;  ///< Result of the operation; −EAGAIN means retry.
   uint32_t bytes;
 };
 
-/// To kStats.
+/// Answer to kStats.
 struct Stats {
   rte_eth_stats port;
   dpdk::QueueStats queues;
@@ -68,14 +68,15 @@ std::mutex answer_mutex;
 
 using Bytes = std::vector<uint8_t>;
 
-/// Room for `count` values of T at the beginning.
+/// Resizes `bytes` to `count` zeroed values of T and returns the first.
 template <typename T>
 T* Make(Bytes& bytes, size_t count) {
   bytes.assign(count * sizeof(T), 0);
   return reinterpret_cast<T*>(bytes.data());
 }
 
-/// A list that the driver first counts: `list(dev, values, count)` as of xstats_get.
+/// Collects a list from a driver that first returns its size: `list(dev, values, count)` has the
+/// semantics of xstats_get.
 template <typename T, typename List>
 int Collect(rte_eth_dev* dev, List list, Bytes* bytes) {
   if (list == nullptr) return -ENOTSUP;
@@ -127,17 +128,17 @@ Answer AnswerTo(const rte_mp_msg& message, Bytes* bytes) {
   if (message.len_param != sizeof(question)) return {-EINVAL, 0};
   std::memcpy(&question, message.param, sizeof(question));
   question.port[sizeof(question.port) - 1] = '\0';
-  // Whoever holds it may be waiting for this thread.
+  // Does not block: the thread that holds the lock may be waiting for this thread.
   const std::unique_lock lock(answer_mutex, std::try_to_lock);
   if (!lock) return {-EAGAIN, 0};
   rte_eth_dev* const dev = rte_eth_dev_allocated(question.port);
   if (dev == nullptr || dev->dev_ops == nullptr) return {-ENODEV, 0};
-  if (dev->data->dev_private == nullptr) return {-ENODEV, 0};  // It was closed.
+  if (dev->data->dev_private == nullptr) return {-ENODEV, 0};  // The port was closed.
   const int result = Find(dev, question.subject, bytes);
   return {result, static_cast<uint32_t>(bytes->size())};
 }
 
-/// A file that holds `bytes`, or −1.
+/// Returns a file descriptor with the contents `bytes`, or −1.
 int FileOf(const Bytes& bytes) {
   const int fd = memfd_create("answer", MFD_CLOEXEC);
   if (fd >= 0 && write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
@@ -147,7 +148,7 @@ int FileOf(const Bytes& bytes) {
   return fd;
 }
 
-/// On EAL's thread for such messages.
+/// Runs on EAL's thread for multi-process messages.
 int OnQuestion(const rte_mp_msg* message, const void* peer) {
   for (int i = 0; i < message->num_fds; ++i) close(message->fds[i]);
   Bytes bytes;
@@ -168,15 +169,16 @@ int OnQuestion(const rte_mp_msg* message, const void* peer) {
 
 // ----------------------------------------------------------------- secondary
 
-/// Asks once. False: the primary process is gone, or knows nothing of this.
+/// Sends one request. Returns false if the primary process has ended or does not support the
+/// request.
 bool AskOnce(const Question& question, Answer* answer, Bytes* bytes) {
   rte_mp_msg request{};
   std::snprintf(request.name, sizeof(request.name), "%s", channel_of_driver);
   request.len_param = sizeof(question);
   std::memcpy(request.param, &question, sizeof(question));
-  struct rte_mp_reply replies {};  // Also a function's name.
+  struct rte_mp_reply replies {};  // `rte_mp_reply` is also a function.
   const timespec patience = {5, 0};
-  // EAL refuses a second question on a channel while the first one waits.
+  // EAL rejects a second request on a channel while one is pending.
   static std::mutex one_at_a_time;
   const std::scoped_lock lock(one_at_a_time);
   if (rte_mp_request_sync(&request, &replies, &patience) != 0) return false;
@@ -196,7 +198,7 @@ bool AskOnce(const Question& question, Answer* answer, Bytes* bytes) {
   return sound;
 }
 
-/// The operation's result, and the values that it gave.
+/// Returns the operation's result and stores the values that it returned.
 template <typename T = uint8_t>
 int Ask(const rte_eth_dev* dev, Subject subject, std::vector<T>* values = nullptr) {
   constexpr int kTries = 100;
@@ -216,7 +218,7 @@ int Ask(const rte_eth_dev* dev, Subject subject, std::vector<T>* values = nullpt
   return answer.result;
 }
 
-/// One value.
+/// Requests one value.
 template <typename T>
 int AskFor(const rte_eth_dev* dev, Subject subject, T* value) {
   std::vector<T> values;
@@ -227,7 +229,7 @@ int AskFor(const rte_eth_dev* dev, Subject subject, T* value) {
   return 0;
 }
 
-/// As xstats_get and xstats_get_names.
+/// Requests a list, with the semantics of xstats_get and xstats_get_names.
 template <typename T>
 int AskForList(const rte_eth_dev* dev, Subject subject, T* list, unsigned capacity) {
   std::vector<T> values;
@@ -239,7 +241,7 @@ int AskForList(const rte_eth_dev* dev, Subject subject, T* list, unsigned capaci
 
 int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
   const int result = AskFor(dev, Subject::kInfo, info);
-  // The primary's addresses; ethdev sets the other pointers.
+  // Replaces pointers that are valid only in the primary process; ethdev sets the others.
   info->device = dev->device;
   info->switch_info.name = nullptr;
   return result;
@@ -254,7 +256,7 @@ int GetStats(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
   return 0;
 }
 
-/// Has something done that has no answer but its result.
+/// Requests an operation without a return value other than its result.
 template <Subject kSubject>
 int Tell(rte_eth_dev* dev) {
   return Ask(dev, kSubject);
@@ -262,7 +264,7 @@ int Tell(rte_eth_dev* dev) {
 
 int Close(rte_eth_dev*) { return 0; }
 
-/// By port: what its bursts have to say, until one has said it.
+/// Per port, the message that its bursts log once; null afterwards.
 std::array<std::atomic<const char*>, RTE_MAX_ETHPORTS> refusals;
 
 uint16_t Refuse(uint16_t port) {
@@ -272,7 +274,7 @@ uint16_t Refuse(uint16_t port) {
   return 0;
 }
 
-/// In place of a queue: ethdev hands bursts nothing but that, so it is what tells the port.
+/// Replaces a queue. Bursts receive only this pointer, so it identifies the port.
 struct NoQueue {
   uint16_t port;
 };
@@ -338,7 +340,7 @@ rte_eth_dev* AttachSecondary(const char* channel, const char* name, rte_device* 
 void FinishSecondary(rte_eth_dev* dev) {
   rte_eth_dev_probing_finish(dev);
   if (dev->rx_pkt_burst != RefuseRx) return;
-  // Queues of the primary's heap, or none yet: neither is for this process.
+  // Queue pointers refer to the primary's heap or are null, so this process cannot use them.
   const uint16_t port = dev->data->port_id;
   no_queue[port].port = port;
   no_queues[port].fill(&no_queue[port]);

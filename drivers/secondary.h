@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Ports in secondary processes. These see ethdev's data of a port, which is shared memory; its
-// device, and what the driver keeps on its heap, are the primary process's. So they ask that one
-// over rte_mp. The answer is a file that comes with the reply: most are longer than a message.
+// Ports in secondary processes. A secondary process sees ethdev's data of a port in shared memory,
+// but only the primary process has the device and the driver's heap. Secondary processes therefore
+// send requests to the primary over rte_mp. The answer is a file attached to the reply, because
+// most answers exceed a message.
 //
-// Each driver has a copy of this, with a channel of its own.
+// Each driver has a copy of this code with a separate channel.
 #pragma once
 
 #include <ethdev_driver.h>
@@ -13,28 +14,30 @@
 
 namespace sluice::drivers {
 
-/// Primary process: answers what secondary ones ask about this driver's ports, from now on; further
-/// calls have no effect. Without secondary processes (--in-memory) nobody asks. `channel`: the
-/// driver's, at most 63 characters; outlives the process.
+/// Primary process: starts to answer requests of secondary processes about this driver's ports.
+/// Further calls have no effect. Without secondary processes (--in-memory) no requests arrive.
+/// `channel` is the driver's channel name, at most 63 characters; it must stay valid until the
+/// process ends.
 void AnswerSecondaries(const char* channel);
 
-/// Held by whoever takes a port's memory away, so that no answer is read from it meanwhile. A port
-/// whose dev_private is null answers nothing.
+/// Must be held while a port's memory is freed, so that no answer reads it meanwhile. Requests for
+/// a port with a null dev_private fail.
 std::mutex& AnswerMutex();
 
-/// Secondary process: what every port can do there: tell of link, statistics and capabilities.
-/// Closing ends the port in this process alone.
+/// Secondary process: returns the operations that every port has there: link, statistics and
+/// capabilities. Closing releases the port only in this process.
 eth_dev_ops SecondaryOps();
 
-/// Secondary process: the primary's port of that name, with `ops`, which outlive it, and bursts
-/// that receive and send nothing: the first one says `refusal` behind the port's name. Null, and
-/// the reason is logged, if there is none. The caller may give it other bursts; then comes
-/// FinishSecondary.
+/// Secondary process: attaches the primary's port of that name with `ops`, which must outlive it.
+/// Its bursts receive and send no packets; the first one logs `refusal` after the port's name.
+/// Returns null and logs the reason if the port does not exist. The caller may set other bursts and
+/// must then call FinishSecondary.
 rte_eth_dev* AttachSecondary(const char* channel, const char* name, rte_device* device,
                              const eth_dev_ops* ops, const char* refusal);
-/// Applications see the port from now on.
+/// Makes the port visible to applications.
 void FinishSecondary(rte_eth_dev* dev);
-/// The bus device is removed from this process. 0, also if the port was closed before.
+/// Called when the bus device is removed from this process. Returns 0, also if the port was closed
+/// before.
 int RemoveSecondary(const char* name);
 
 }  // namespace sluice::drivers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Device arguments of net_enso: its own, and those that it passes on to the model.
+// Device arguments of net_enso and those that it passes on to the model.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@ inline constexpr const char* kPipeFlitsKey = "pipe_flits";
 inline constexpr const char* kExceptionKey = "exception";
 
 struct Arguments {
-  uint32_t pipes = 1;  ///< Fallback pipes of a receive queue.
+  uint32_t pipes = 1;  ///< Fallback pipes per receive queue.
   bool notify_per_packet = false;
-  bool notify_prefetched = false;  ///< Not with notify_per_packet.
-  uint32_t pipe_flits = 0;         ///< Of a model's pipes, a power of two; 0: the default.
-  std::string exception;           ///< Port for frames that the NIC cannot send; empty: none.
+  bool notify_prefetched = false;  ///< Excludes notify_per_packet.
+  uint32_t pipe_flits = 0;         ///< Size of a model's pipes, a power of two; 0 is the default.
+  std::string exception;           ///< Port for frames that the NIC cannot send; may be empty.
   std::vector<emulator::Argument> passed_on;
 };
 
-/// Parses `text` (key=value, …; may be null). Keys in `passed_on_keys` are collected,
-/// unknown ones refused. On failure false, and `error` is one line that names the key
-/// and the fix.
+/// Parses `text` (key=value, …; may be null). Collects the keys in `passed_on_keys` and rejects
+/// unknown keys. On failure returns false and sets `error` to one line that names the key and the
+/// fix.
 bool ParseArguments(const char* text, std::span<const char* const> passed_on_keys,
                     Arguments* arguments, std::string* error);
 
-/// Ring sizes of a model for these arguments. With a notification for every packet, a
-/// ring must hold as many as the pipes of a queue hold packets. False, with `error`,
-/// if no ring is that large.
+/// Computes a model's ring sizes for these arguments. With a notification per packet, a ring must
+/// have a slot for every packet that a queue's pipes can hold. If no ring is that large, returns
+/// false and sets `error`.
 bool ModelGeometry(const Arguments& arguments, Geometry* geometry, std::string* error);
 
 }  // namespace sluice::net_enso

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What probing a device yields, whichever bus it sits on: registers, and a way to
-// make memory reachable by DMA. enso_pci.cc and enso_vdev.cc create one each; all
-// other code of the driver is the same for both.
+// The result of probing a device on any bus: its registers, and a way to make memory reachable by
+// DMA. enso_pci.cc and enso_vdev.cc each implement one; all other code of the driver is independent
+// of the bus.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@
 
 namespace sluice::net_enso {
 
-/// Ring sizes and notification mode. The NIC does not tell them: on hardware the
-/// defaults of its JTAG tool are assumed, a model is created with them.
+/// Ring sizes and notification mode. The NIC does not report them: for hardware, the driver assumes
+/// the defaults of its JTAG tool; a model is created with them.
 struct Geometry {
-  uint32_t pipe_flits;  ///< Power of two.
-  uint32_t nb_entries;  ///< Power of two, slots of the RX and of the TX ring each.
+  uint32_t pipe_flits;  ///< A power of two.
+  uint32_t nb_entries;  ///< A power of two: slots of the RX ring and of the TX ring.
   bool notify_per_packet;
-  bool prefetches = false;  ///< The driver asks for a pipe's next notification as it returns it.
+  bool prefetches =
+      false;  ///< The driver requests a pipe's next notification when it returns the pipe.
 
   uint32_t pipe_bytes() const { return pipe_flits * 64; }
 };
@@ -31,29 +32,30 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual bar::Bar registers() = 0;
-  /// Pages that rings must have for the device to reach them.
+  /// Returns the page type that rings need so that the device can reach them.
   virtual bar::RingMemory::Pages pages() const = 0;
-  /// Lets the device reach `memory` (its first bytes() bytes) and sets `*bus` to its
-  /// bus address. False if that is impossible.
+  /// Makes the first bytes() bytes of `memory` reachable by the device and sets `*bus` to their bus
+  /// address. Returns false on failure.
   virtual bool Map(const bar::RingMemory& memory, uint64_t* bus) = 0;
-  /// Says why there is no ring of that size, where Map or the memory itself was refused.
+  /// Logs the reason why a ring of that size could not be allocated or mapped.
   virtual void TellNoRing(size_t) {}
-  /// The device has stopped using `memory`.
+  /// Unmaps `memory`. The device must have stopped using it.
   virtual void Unmap(const bar::RingMemory& memory, uint64_t bus) = 0;
-  /// The model behind a vdev; null on hardware.
+  /// Returns the model of a vdev; null on hardware.
   virtual emulator::Attachment* model() { return nullptr; }
-  /// Asks the device whether it is there: nothing else reads registers while there is no traffic.
-  /// Any thread.
+  /// Returns whether the device responds. Without traffic no other call reads registers. May be
+  /// called by any thread.
   virtual bool Answers() { return registers().LinkUp(); }
-  /// Counts the device's power-ons, as Attachment::Generation. Any thread.
+  /// Returns the number of the device's power-ons, as in Attachment::Generation. May be called by
+  /// any thread.
   virtual uint32_t Generation() const { return 1; }
 };
 
-/// A ring and its bus address: mapped while the object lives.
+/// A ring and its bus address. The ring is mapped during the object's lifetime.
 class DmaRing {
  public:
   DmaRing() = default;
-  /// Empty if there is no memory or the device cannot reach it.
+  /// The ring is empty if memory is missing or the device cannot reach it.
   DmaRing(Backend* backend, size_t bytes, bool mirrored)
       : backend_(backend), memory_(bar::RingMemory::Create(bytes, mirrored, backend->pages())) {
     if (memory_ && !backend_->Map(memory_, &bus_)) memory_ = bar::RingMemory();

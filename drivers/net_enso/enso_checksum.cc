@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint32_t kIpv4Bytes = 20, kIpv6Bytes = 40, kUdpBytes = 8, kTcpBytes = 20;
 
-/// Of UDP or TCP in [l4, l4 + bytes).
+/// Fills the UDP or TCP checksum of the header at `l4`, which has `bytes` bytes with its payload.
+/// Returns false if `kind` is unknown or the header is incomplete.
 bool FillTransport(uint64_t kind, const uint8_t* ip, bool is_ipv6, uint8_t* l4, uint32_t bytes) {
   const bool udp = kind == RTE_MBUF_F_TX_UDP_CKSUM;
   if (!udp && kind != RTE_MBUF_F_TX_TCP_CKSUM) return false;
@@ -23,7 +24,7 @@ bool FillTransport(uint64_t kind, const uint8_t* ip, bool is_ipv6, uint8_t* l4, 
       is_ipv6 ? packet::PseudoHeaderSumIpv6(ip, protocol, bytes)
               : packet::PseudoHeaderSumIpv4(ip, protocol, static_cast<uint16_t>(bytes));
   const uint16_t checksum = packet::FinishChecksum(packet::SumBytes(l4, bytes, pseudo));
-  // RFC 768: 0 says "none".
+  // RFC 768: 0 means that no checksum was computed, so 0 is sent as 0xffff.
   packet::Store<uint16_t>(field, udp && checksum == 0 ? 0xffff : checksum);
   return true;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checksums that an application leaves to the port: the NIC computes none, so the driver's software
-// fills them in, in the copy of the frame that the NIC reads. Only ports that are configured for it
-// pay for it.
+// Transmit checksum offloads. The NIC computes no checksums, so the driver computes them in
+// software, in the copy of the frame that the NIC reads. Only ports configured with these offloads
+// pay the cost.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -14,12 +14,12 @@ namespace sluice::net_enso {
 
 inline constexpr uint64_t kTxChecksumOffloads =
     RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
-/// In the ol_flags of a frame that asks for one.
+/// Bits of ol_flags that request a checksum.
 inline constexpr uint64_t kTxChecksumFlags = RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK;
 
-/// Fills in what ol_flags, l2_len and l3_len of `mbuf` ask for, whatever the fields hold before.
-/// `frame`: its bytes, pkt_len of them, contiguous. False if they ask for something outside the
-/// frame, or for what is not offered; the bytes are then of no use.
+/// Fills the checksums that ol_flags, l2_len and l3_len of `mbuf` request, regardless of the
+/// fields' current values. `frame` points to the frame's pkt_len contiguous bytes. Returns false if
+/// a request exceeds the frame or is not supported; the frame must then not be sent.
 bool FillChecksums(const rte_mbuf& mbuf, uint8_t* frame);
 
 }  // namespace sluice::net_enso

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Configuration notifications (docs/enso-hardware.md, "Formats"). They travel on a buffer of
-// their own, so that waiting for one never disturbs a datapath. The NIC obeys a command when it
-// fetches the slot, possibly ahead of data that other buffers published before, and completes it
-// slightly before it takes effect: nothing here relies on an order between commands and data,
-// and each command is waited for alone.
+// Configuration notifications (docs/enso-hardware.md, "Formats"). They use a separate buffer, so
+// that waiting for one never disturbs a datapath. The NIC executes a command when it fetches the
+// slot, possibly before data that other buffers published earlier, and completes the slot slightly
+// before the command is in force. This code therefore relies on no order between commands and data,
+// and waits for each command separately.
 #include <cerrno>
 
 #include "net_enso/enso_device.h"
@@ -73,7 +73,7 @@ int Device::SetTimestamp(bool enable, uint8_t offset) {
 }
 
 int Device::SetRateLimit(bool enable, uint16_t numerator, uint16_t denominator) {
-  // A numerator of 0 would block transmission for ever.
+  // A numerator of 0 would block transmission permanently.
   if (enable && (numerator == 0 || denominator == 0)) return -EINVAL;
   RateLimitConfig command{};
   command.signal = kSignalConfig;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ethdev port: creation and removal, configuration, start and stop, link, and the
-// table of operations.
+// The ethdev port: creation and removal, configuration, start and stop, link, and the table of
+// operations.
 #include <ethdev_driver.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
@@ -20,7 +20,7 @@ namespace sluice::net_enso {
 
 namespace {
 
-/// Starts or stops the traffic behind a model; hardware has its peer's traffic.
+/// Starts or stops the wire of a model. On hardware only records the state.
 void EnableWire(Port& port, bool enabled) {
   if (emulator::Attachment* model = port.device->backend().model()) model->EnableWire(enabled);
   port.up = enabled;
@@ -38,7 +38,8 @@ int Configure(rte_eth_dev* dev) {
   return 0;
 }
 
-/// A device in another process that came back has no pipes: says so once, and what to do.
+/// Returns whether the device, in another process, has restarted without its pipes. Logs the loss
+/// and the remedy once.
 bool IsLost(Port& port) {
   const bool lost = port.device->Lost();
   if (!port.loss_reported.exchange(lost) && lost && port.data->dev_started != 0) {
@@ -62,7 +63,7 @@ int UpdateLink(rte_eth_dev* dev, int) {
   return rte_eth_linkstatus_set(dev, &link);
 }
 
-/// What rte_eth_rx_queue_info_get and its like tell of every queue.
+/// Sets the queue states that rte_eth_rx_queue_info_get and rte_eth_tx_queue_info_get return.
 void SetQueueStates(Port& port, bool started) {
   const auto state = [started](const auto& queue) -> uint8_t {
     return started && !queue->deferred_start ? RTE_ETH_QUEUE_STATE_STARTED
@@ -72,7 +73,7 @@ void SetQueueStates(Port& port, bool started) {
   for (size_t i = 0; i < port.tx.size(); ++i) port.data->tx_queue_state[i] = state(port.tx[i]);
 }
 
-/// Makes a device that lost its power know this driver again; `device`'s lock is held.
+/// Reprograms a device that lost its power. Requires `device`'s lock.
 int Recover(Device& device, const char* name) {
   const int result = device.Recover();
   if (result == -EBUSY) {
@@ -83,7 +84,7 @@ int Recover(Device& device, const char* name) {
   return result;
 }
 
-/// Becomes the owner of the port for exceptions, if there is one of that name by now.
+/// Acquires the exception port if a port of that name exists.
 int OwnExceptionPort(Port& port) {
   std::string error;
   port.exception = ExceptionPort::Own(port.exception_name, port.data->name, &error);
@@ -110,7 +111,8 @@ int StartExceptionPort(Port& port) {
   return result;
 }
 
-/// Every queue that the port is configured with was set up: `queues` has as many, and no hole.
+/// Returns whether every configured queue was set up: `queues` has `configured` elements and none
+/// is null.
 bool AllSetUp(const auto& queues, uint16_t configured) {
   return queues.size() == configured &&
          std::find(queues.begin(), queues.end(), nullptr) == queues.end();
@@ -158,7 +160,8 @@ int SetLinkUp(rte_eth_dev* dev) {
   if (port.device->backend().model() == nullptr) return -ENOTSUP;
   const std::scoped_lock lock(port.device->mutex());
   port.link_allowed = true;
-  // Without queues of ethdev the port is for native pipes, whoever opens them when.
+  // A port without ethdev queues serves native pipes, which may be opened before or after the
+  // start.
   if (dev->data->nb_rx_queues == 0 || port.device->InUse()) EnableWire(port, true);
   UpdateLink(dev, 0);
   return 0;
@@ -174,8 +177,8 @@ int SetLinkDown(rte_eth_dev* dev) {
   return 0;
 }
 
-/// The driver's own state as after probing; ethdev has stopped the port. The FPGA itself has no
-/// reset but over JTAG.
+/// Restores the driver's state after probing. ethdev has stopped the port. The FPGA can only be
+/// reset over JTAG.
 int Reset(rte_eth_dev* dev) {
   Port& port = Port::Of(dev);
   const std::scoped_lock lock(port.device->mutex());
@@ -191,7 +194,7 @@ int Close(rte_eth_dev* dev) {
   Port::Of(dev).~Port();
   rte_free(dev->data->dev_private);
   dev->data->dev_private = nullptr;
-  dev->data->mac_addrs = nullptr;  // It lay there.
+  dev->data->mac_addrs = nullptr;  // It was part of dev_private.
   return 0;
 }
 
@@ -204,8 +207,8 @@ int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
   info->max_mtu = kMaxMtu;
   info->max_mac_addrs = 1;
   info->speed_capa = RTE_ETH_LINK_SPEED_10G | RTE_ETH_LINK_SPEED_40G | RTE_ETH_LINK_SPEED_100G;
-  // But for scattering and gathering, which cost a copy either way, the driver's software does
-  // these.
+  // The driver implements these in software, except for scattering and gathering, which need no
+  // work beyond the copy that every frame needs.
   info->rx_offload_capa =
       RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_CHECKSUM | RTE_ETH_RX_OFFLOAD_RSS_HASH;
   info->tx_offload_capa =
@@ -213,7 +216,7 @@ int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
   info->reta_size = static_cast<uint16_t>(Port::Of(dev).reta.size());
   info->flow_type_rss_offloads = kRssTypes;
   info->dev_capa = RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP;
-  // Rings are the pipes, whatever descriptor count an application asks for.
+  // The rings are the pipes; their size does not depend on the descriptor count.
   info->rx_desc_lim = {
       .nb_max = 32768, .nb_min = 1, .nb_align = 1, .nb_seg_max = 0, .nb_mtu_seg_max = 0};
   info->tx_desc_lim = info->rx_desc_lim;
@@ -224,18 +227,18 @@ int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
 
 const uint32_t* GetSupportedPtypes(rte_eth_dev*) { return kPacketTypes; }
 
-/// In force from the next start on.
+/// Applies from the next start on.
 int SetPtypes(rte_eth_dev* dev, uint32_t mask) {
   Port::Of(dev).packet_types = mask & kPacketTypeMask;
   return 0;
 }
 
-/// The FPGA filters no destination address: every mode is the promiscuous one.
+/// The FPGA does not filter by destination address: every receive mode is promiscuous.
 int AcceptReceiveMode(rte_eth_dev*) { return 0; }
 int RefuseReceiveMode(rte_eth_dev*) { return -ENOTSUP; }
 int SetMacAddress(rte_eth_dev*, rte_ether_addr*) { return 0; }
 
-/// Longer frames are dropped, and counted, by the receive burst, whose limit is set at start.
+/// The receive burst drops and counts longer frames. Its limit is set at start.
 int SetMtu(rte_eth_dev* dev, uint16_t mtu) {
   if (dev->data->dev_started == 0) return 0;
   ENSO_LOG(ERR, "%s: MTU %u takes effect at a start only: stop the port first", dev->data->name,
@@ -292,7 +295,7 @@ int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> ba
   InitPort(dev, std::move(backend), geometry, pipes_per_queue);
   Port& port = Port::Of(dev);
   port.exception_name = exception;
-  // Else it is probed later, as vdevs are after PCI devices.
+  // If the port does not exist yet, it is probed later, as vdevs are after PCI devices.
   uint16_t exception_port;
   if (rte_eth_dev_get_port_by_name(exception.c_str(), &exception_port) == 0 &&
       OwnExceptionPort(port) != 0) {
@@ -309,7 +312,7 @@ int RemovePort(const char* name) {
   if (rte_eal_process_type() != RTE_PROC_PRIMARY) return drivers::RemoveSecondary(name);
   rte_eth_dev* dev = rte_eth_dev_allocated(name);
   if (dev == nullptr) return 0;
-  // ethdev closes no port that runs.
+  // ethdev does not close a started port.
   if (dev->data->dev_started != 0) rte_eth_dev_stop(dev->data->port_id);
   return rte_eth_dev_close(dev->data->port_id);
 }

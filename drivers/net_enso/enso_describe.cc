@@ -16,7 +16,7 @@ using packet::Headers;
 using packet::Network;
 using packet::ParseError;
 
-/// By the outer tag, as rte_mbuf_ptype.h has it.
+/// Returns the link type of the outer tag, as defined in rte_mbuf_ptype.h.
 uint32_t LinkType(const uint8_t* frame, const Headers& headers) {
   if (headers.vlan_tags != 0) {
     const bool service = packet::LoadBe16(frame + 12) == RTE_ETHER_TYPE_QINQ;
@@ -65,12 +65,12 @@ uint64_t IpFlags(const uint8_t* ip) {
                                                             : RTE_MBUF_F_RX_IP_CKSUM_BAD;
 }
 
-/// Of UDP or TCP that is there whole.
+/// Returns the checksum flags for a complete UDP or TCP packet.
 uint64_t TransportFlags(const uint8_t* frame, const Headers& headers) {
   const uint8_t* const ip = frame + headers.l3;
   const uint8_t* const l4 = frame + headers.l4;
   const uint32_t bytes = headers.payload - headers.l4 + headers.payload_bytes;
-  // Over IPv4 a UDP checksum of 0 says that there is none (RFC 768); over IPv6 it is wrong.
+  // Over IPv4, a UDP checksum of 0 means that none was computed (RFC 768); over IPv6 it is invalid.
   if (headers.protocol == IPPROTO_UDP && packet::LoadBe16(l4 + 6) == 0) {
     return headers.IsIpv6() ? RTE_MBUF_F_RX_L4_CKSUM_BAD : RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN;
   }
@@ -82,8 +82,9 @@ uint64_t TransportFlags(const uint8_t* frame, const Headers& headers) {
                                                                     : RTE_MBUF_F_RX_L4_CKSUM_BAD;
 }
 
-/// Errors of a UDP or TCP header in a datagram that is not cut: UDP's length is less than its
-/// header, or beyond the packet. 0 is for jumbograms (RFC 2675), which are no frames.
+/// Returns whether the error is an invalid UDP or TCP header in a complete datagram: UDP's length
+/// is less than its header or exceeds the packet. A UDP length of 0 is used by jumbograms (RFC
+/// 2675), which are not Ethernet frames.
 bool IsUnsound(ParseError error) {
   return error == ParseError::kUdpTruncated || error == ParseError::kUdpLength ||
          error == ParseError::kTcpTruncated;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What software finds out about a received frame for its mbuf: the NIC says nothing but where bytes
-// are. Only queues whose application wants some of it pay for it.
+// Fields of a received mbuf that software computes, since the NIC reports only the position of
+// bytes. Only queues of applications that request a field pay the cost.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -10,13 +10,13 @@
 
 namespace sluice::net_enso {
 
-/// What an application wants of each frame beside its bytes.
+/// The fields that an application requests for each frame in addition to its bytes.
 struct Wanted {
-  uint32_t packet_types = 0;  ///< RTE_PTYPE_…_MASK of the layers to name.
-  bool ip_checksum = false;   ///< Verify that of IPv4 headers,
-  bool udp_checksum = false;  ///< of UDP,
-  bool tcp_checksum = false;  ///< and of TCP.
-  bool hash = false;          ///< As the NIC's fallback computes it.
+  uint32_t packet_types = 0;  ///< RTE_PTYPE_…_MASK of the layers to classify.
+  bool ip_checksum = false;   ///< Verify IPv4 header checksums.
+  bool udp_checksum = false;  ///< Verify UDP checksums.
+  bool tcp_checksum = false;  ///< Verify TCP checksums.
+  bool hash = false;          ///< Compute the hash of the NIC's fallback.
 
   bool NeedsHeaders() const {
     return packet_types != 0 || ip_checksum || udp_checksum || tcp_checksum;
@@ -24,13 +24,14 @@ struct Wanted {
   bool Any() const { return NeedsHeaders() || hash; }
 };
 
-/// RTE_PTYPE_… that Describe may find, up to RTE_PTYPE_UNKNOWN.
+/// The RTE_PTYPE_… values that Describe may set, terminated by RTE_PTYPE_UNKNOWN.
 extern const uint32_t kPacketTypes[];
 inline constexpr uint32_t kPacketTypeMask =
     RTE_PTYPE_L2_MASK | RTE_PTYPE_L3_MASK | RTE_PTYPE_L4_MASK;
 
-/// Sets packet_type, ol_flags and hash of `mbuf` by the `length` bytes at `frame`, which owns its
-/// last flit whole. What cannot be told, such as the checksum of a fragment, stays unknown.
+/// Sets packet_type, ol_flags and hash of `mbuf` from the `length` bytes at `frame`; all bytes of
+/// its last flit must be readable. Fields that cannot be determined, such as the checksum of a
+/// fragment, are set to unknown.
 void Describe(const Wanted& wanted, const uint8_t* frame, uint32_t length, rte_mbuf* mbuf);
 
 }  // namespace sluice::net_enso

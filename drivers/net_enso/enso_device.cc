@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Notification buffers of a device, and the primitives that bring-up shares.
+// Notification buffers of a device, and primitives shared by bring-up.
 #include "net_enso/enso_device.h"
 
 #include <algorithm>
@@ -20,15 +20,15 @@ Device::Device(std::unique_ptr<Backend> backend, const Geometry& geometry)
 Device::~Device() {
   const std::scoped_lock lock(mutex_);
   while (!nbs_.empty()) {
-    // The control buffer was opened first and carries what closing the others needs.
+    // The control buffer was opened first and is closed last, because closing the others needs it.
     CloseNb(nbs_.back().get());
   }
 }
 
 int Device::OpenNb(NotificationBuffer** nb) {
-  // What was opened before the device lost its power must be closed, not added to.
+  // Buffers that were opened before the device lost its power must be closed first.
   if (Lost() && Recover() != 0) return -EIO;
-  // The control buffer comes first, so that it is there to undo whatever follows.
+  // The control buffer must exist before any operation that it may have to undo.
   if (const int result = EnsureControlNb(); result != 0) return result;
   return CreateNb(nb);
 }
@@ -47,7 +47,7 @@ int Device::CreateNb(NotificationBuffer** nb) {
 
 void Device::CloseNb(NotificationBuffer* nb) {
   for (auto& pipe : PipesOf(nb)) ClosePipe(pipe);
-  // A buffer that the NIC did not release keeps its id: it must not be used again.
+  // A buffer that the NIC did not release keeps its id, which must not be reused.
   if (nb->Close()) nbs_used_.reset(nb->id());
   if (nb == control_nb_) control_nb_ = nullptr;
   std::erase_if(nbs_, [nb](const auto& open) { return open.get() == nb; });

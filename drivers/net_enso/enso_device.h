@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One Ensō NIC as both faces of the driver share it: who owns which pipe and
-// notification buffer, the fallback set, the flow table, configuration. Control
-// path only; every method but FindPipe, Count and bar() is called with mutex()
-// held.
+// One Ensō NIC, shared by the native API and the ethdev port: owners of pipes and notification
+// buffers, the fallback set, the flow table, configuration. Control path only. Every method except
+// FindPipe, Count and bar() requires mutex().
 #pragma once
 
 #include <rte_cycles.h>
@@ -25,7 +24,7 @@
 
 namespace sluice::net_enso {
 
-/// How long the driver waits for the NIC to answer or to finish what it holds.
+/// Time limits in microseconds for an answer of the NIC and for transmissions in progress.
 inline constexpr uint32_t kAnswerTimeoutUs = 2'000'000;
 inline constexpr uint32_t kDrainTimeoutUs = 500'000;
 
@@ -35,25 +34,25 @@ class Deadline {
   explicit Deadline(uint64_t us)
       : end_(rte_get_timer_cycles() + us * rte_get_timer_hz() / 1'000'000) {}
   bool Passed() const { return rte_get_timer_cycles() >= end_; }
-  /// Lets a model run that shares this core.
+  /// Yields, so that a model can run on this core.
   void Relax() const { std::this_thread::yield(); }
 
  private:
   uint64_t end_;
 };
 
-/// Events that a correct NIC and a correct peer never cause, or that the driver
-/// repaired. Rare: shared atomics.
+/// Events that a correct NIC and a correct peer never cause, or that the driver repaired. They are
+/// rare, so they use shared atomics.
 enum class Event : uint32_t {
-  kBadNotification,  ///< Pipe id, tail or signal out of range: ignored.
-  kBadCompletion,    ///< A TX slot came back altered or before an earlier one: ignored.
-  kWakeups,          ///< rx_head stores that looked for a lost notification.
+  kBadNotification,  ///< Pipe id, tail or signal out of range; ignored.
+  kBadCompletion,    ///< A TX slot was altered or completed out of order; ignored.
+  kWakeups,          ///< rx_head stores that recover a lost notification.
   kUnreadFlits,      ///< Flits in a pipe that was closed before they were read.
   kStuckRings,       ///< Rings kept mapped because the NIC did not release them.
   kCount,
 };
 
-/// Which face owns the fallback pipes.
+/// The API that owns the fallback pipes.
 enum class FallbackOwner { kNone, kNative, kEthdev };
 
 class Device {
@@ -68,31 +67,31 @@ class Device {
   Backend& backend() { return *backend_; }
   bar::Bar& bar() { return bar_; }
 
-  // Results are 0 or a negative errno.
+  // Functions return 0 or a negative errno.
   int OpenNb(NotificationBuffer** nb);
   void CloseNb(NotificationBuffer* nb);
 
-  /// Opens a pipe and, if it is a fallback pipe, lets the NIC spread frames to it.
-  /// A fallback pipe gets the lowest free id, any other the highest.
+  /// Opens a pipe. If it is a fallback pipe, the NIC starts to spread frames to it. A fallback pipe
+  /// gets the lowest free id, other pipes the highest.
   int OpenPipe(NotificationBuffer* nb, rte_pmd_enso_pipe_kind kind, bool fallback,
                FallbackOwner owner, Pipe** pipe);
   void ClosePipe(Pipe* pipe);
-  /// Lowers the fallback set to nothing and waits until its pipes are quiet; they
-  /// stay open and readable, and close one by one.
+  /// Empties the fallback set and waits until no frame can reach its pipes. The pipes stay open and
+  /// readable and are closed one by one.
   int StopFallback();
-  /// Waits until no frame in flight can reach a pipe that the NIC was told to avoid.
+  /// Waits until no frame in flight can reach a pipe that the NIC was configured to avoid.
   void Quiesce();
 
-  /// Whether the device lost its power since it was programmed: it knows none of this driver's
-  /// pipes and buffers any more. Any thread, without the lock.
+  /// Returns whether the device lost its power, and with it all pipes and buffers, since it was
+  /// programmed. May be called by any thread, without the lock.
   bool Lost() const { return backend_->Generation() != generation_.load(); }
-  /// Begins anew if the device is lost. 0, -EBUSY (native buffers are open), -EIO (it does not
-  /// answer). The port is stopped.
+  /// Reinitializes a lost device. The port must be stopped. Returns 0, -EBUSY (native buffers are
+  /// open) or -EIO (the device does not respond).
   int Recover();
-  /// Whether anybody but the driver itself has a buffer: a started port, or native users.
+  /// Returns whether a started port or native users have a buffer open.
   bool InUse() const { return nbs_.size() > (control_nb_ != nullptr ? 1u : 0u); }
 
-  /// What BindFlow would return for a flow that no pipe holds yet.
+  /// Returns the result that BindFlow would have for a flow that is not bound to a pipe.
   int CheckFlow(const FlowKey& key) const;
   int BindFlow(Pipe* pipe, const FlowKey& key);
   int UnbindFlow(Pipe* pipe, const FlowKey& key);
@@ -102,21 +101,21 @@ class Device {
 
   FallbackOwner fallback_owner() const { return fallback_owner_; }
 
-  /// The receiving pipe `id` if it reports to buffer `nb`, else null. By the thread of
-  /// `nb`, without the lock: pipes of other buffers may come and go meanwhile, so
-  /// their memory is not looked at.
+  /// Returns the receiving pipe `id` if it reports to buffer `nb`, else null. Called by the thread
+  /// of `nb` without the lock. Does not access pipes of other buffers, because they may be closed
+  /// concurrently.
   Pipe* FindPipe(uint64_t id, uint32_t nb) const {
     if (id >= regs::enso::kMaxPipes) return nullptr;
     const PipeEntry& entry = pipes_[id];
     if (entry.nb.load(std::memory_order_acquire) != nb) return nullptr;
     return entry.pipe.load(std::memory_order_relaxed);
   }
-  /// Stores a register and waits until it reads back. False if it never does.
+  /// Stores a register and waits until it reads back. Returns false on timeout.
   bool StoreUntilRead(uint32_t offset, uint32_t value);
   bool StoreUntilRead64(uint32_t offset, uint64_t value);
-  /// Keeps a ring mapped for the device's life: the NIC did not release it.
+  /// Keeps a ring that the NIC did not release mapped for the device's lifetime.
   void KeepMapped(DmaRing ring);
-  /// Most notifications that one pipe can cause without an rx_head store.
+  /// Returns the maximum number of notifications that one pipe can cause without an rx_head store.
   uint32_t NotificationsOfPipe() const {
     return geometry_.notify_per_packet ? geometry_.pipe_flits : 1;
   }
@@ -130,7 +129,8 @@ class Device {
  private:
   int Configure(const void* slot);
   int ConfigureFallback();
-  /// Fallback pipes with the ids 0 … n−1: the set that the NIC can be told.
+  /// Returns n, where fallback pipes have the ids 0 … n−1. Only this set can be configured in the
+  /// NIC.
   uint32_t FallbackRun() const;
   int ConfigureFlow(const FlowKey& key, uint32_t pipe);
   int EnsureControlNb();
@@ -138,16 +138,16 @@ class Device {
   std::vector<Pipe*> PipesOf(const NotificationBuffer* nb) const;
   int FreePipeId(bool fallback) const;
   int EnablePipe(Pipe* pipe);
-  /// Waits until the NIC has served every rx_head store so far.
+  /// Waits until the NIC has processed all earlier rx_head stores.
   void SettleHeadStores();
 
   std::mutex mutex_;
   std::unique_ptr<Backend> backend_;
-  std::atomic<uint32_t> generation_;  ///< Of the device, for which all was programmed.
+  std::atomic<uint32_t> generation_;  ///< Generation of the device when it was programmed.
   const Geometry geometry_;
   bar::Bar bar_;
 
-  /// `nb` is stored last when a pipe opens and first when it closes.
+  /// `nb` is stored last when a pipe is opened and first when it is closed.
   struct PipeEntry {
     std::atomic<uint32_t> nb{kNoNb};
     std::atomic<Pipe*> pipe{nullptr};
@@ -155,14 +155,14 @@ class Device {
   static constexpr uint32_t kNoNb = ~0u;
   std::array<PipeEntry, regs::enso::kMaxPipes> pipes_;
   std::bitset<regs::enso::kMaxNotificationBuffers> nbs_used_;
-  NotificationBuffer* control_nb_ = nullptr;  ///< Carries configuration alone.
+  NotificationBuffer* control_nb_ = nullptr;  ///< Used only for configuration.
   FlowTable flows_;
   FallbackOwner fallback_owner_ = FallbackOwner::kNone;
-  uint32_t fallback_count_ = 0;  ///< What the NIC was told.
+  uint32_t fallback_count_ = 0;  ///< The number configured in the NIC.
   bool round_robin_ = false;
   std::vector<std::unique_ptr<NotificationBuffer>> nbs_;
   std::vector<std::unique_ptr<Pipe>> open_pipes_;
-  std::vector<DmaRing> stuck_rings_;  ///< The NIC may still reach them.
+  std::vector<DmaRing> stuck_rings_;  ///< The NIC may still access them.
   std::array<std::atomic<uint64_t>, static_cast<uint32_t>(Event::kCount)> events_{};
 };
 

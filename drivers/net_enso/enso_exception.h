@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The port for frames that the NIC cannot send (exception=): it cuts the byte stream by IPv4's
-// total length, so nothing but IPv4 leaves through it.
+// The port for frames that the NIC cannot send (exception=). The NIC cuts the byte stream by IPv4's
+// total length, so it can send only IPv4 frames.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -16,30 +16,30 @@
 
 namespace sluice::net_enso {
 
-/// Another ethdev, of which this object is the owner: applications leave it alone. Control path but
-/// for Send.
+/// Another ethdev that this object owns, so that applications do not use it. All functions except
+/// Send are control path.
 class ExceptionPort {
  public:
-  /// Null, with one line in `error`, if there is no such port or somebody has it. `owner`: for
-  /// people, 63 characters at most.
+  /// Returns null and sets `error` to one line if the port does not exist or has another owner.
+  /// `owner` is a display name of at most 63 characters.
   static std::unique_ptr<ExceptionPort> Own(const std::string& name, const char* owner,
                                             std::string* error);
-  /// The port stays, stopped, for whoever wants it next.
+  /// The port stays, stopped, for its next user.
   ~ExceptionPort();
   ExceptionPort(const ExceptionPort&) = delete;
   ExceptionPort& operator=(const ExceptionPort&) = delete;
 
-  /// `pool`: for what arrives there, which nobody fetches; null: the port receives nothing. 0, or a
-  /// negative errno.
+  /// `pool` provides mbufs for received frames, which are never read; if null, the port does not
+  /// receive. Returns 0 or a negative errno.
   int Start(uint16_t mtu, rte_mempool* pool);
   void Stop();
 
-  /// Sends the frame, which stays the caller's as well. False: there is no room, it has segments
-  /// and the port takes none, or the port is gone. Any thread, one after the other: such frames are
-  /// few.
+  /// Sends the frame; the caller keeps its reference. Returns false if the queue is full, if the
+  /// frame has segments and the port does not support them, or if the port is gone. May be called
+  /// by any thread; calls are serialized because they are rare.
   bool Send(rte_mbuf* frame);
 
-  /// The port was released; another one may have its name.
+  /// Returns whether the port was released; another port may then have its name.
   bool gone() const { return port_->gone(); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rte_flow over the NIC's flow table: exact UDP and TCP flows to a queue. What the
-// table cannot match, or cannot hold, is refused with a message.
+// rte_flow over the NIC's flow table: exact UDP and TCP flows to a queue. Rules that the table
+// cannot match or hold are rejected with a message.
 #include <rte_flow_driver.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ int Fail(rte_flow_error* error, int code, const char* message) {
   return rte_flow_error_set(error, code, RTE_FLOW_ERROR_TYPE_HANDLE, nullptr, message);
 }
 
-/// The table's verdict on a rule that is well formed.
+/// Checks a well-formed rule against the table.
 int CheckTable(const Port& port, const rte_flow& rule, rte_flow_error* error) {
   const bool duplicate = std::any_of(port.flows.begin(), port.flows.end(),
                                      [&](const auto& other) { return other->key == rule.key; });
@@ -70,7 +70,7 @@ Pipe* PipeOf(Port& port, const rte_flow& rule) { return port.rx[rule.queue]->nb-
 bool Running(const Port& port) { return port.data->dev_started != 0; }
 
 int Bind(Port& port, rte_flow& rule) {
-  if (rule.counted && StartCounting(port, rule) != 0) return -ENOMEM;  // CheckTable says no before.
+  if (rule.counted && StartCounting(port, rule) != 0) return -ENOMEM;  // CheckTable prevents this.
   const int result = port.device->BindFlow(PipeOf(port, rule), rule.key);
   if (result != 0) StopCounting(port, rule);
   return result;

@@ -19,7 +19,7 @@ using drivers::IsZero;
 struct Parser {
   rte_flow* rule;
   rte_flow_error* error;
-  uint8_t ip_protocol = 0;  ///< What the ipv4 item demands, if it does.
+  uint8_t ip_protocol = 0;  ///< Protocol that the ipv4 item requires, if ip_protocol_given.
   bool ip_protocol_given = false;
   bool src_ip_given = false;
 
@@ -27,7 +27,7 @@ struct Parser {
     return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ITEM, item, message);
   }
 
-  /// An item's spec and mask by value; the mask is zero without a spec.
+  /// Copies an item's spec and mask; both are zero without a spec.
   template <typename Item>
   static void Load(const rte_flow_item* item, const Item& default_mask, Item* spec, Item* mask) {
     *spec = Item{};

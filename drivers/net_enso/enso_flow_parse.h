@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From an rte_flow rule to the one key that the NIC compares, or a message that says
-// why there is none. Pure: looks at nothing but its arguments.
+// Converts an rte_flow rule to the one key that the NIC compares, or reports the reason why it
+// cannot. Pure functions of their arguments.
 #pragma once
 
 #include <rte_flow.h>
@@ -12,11 +12,11 @@
 
 namespace sluice::net_enso {
 
-/// Fills `rule` from `eth / ipv4 / udp` or `eth / ipv4 / tcp` (eth optional) with exact
-/// fields, actions queue and count. 0, or a negative errno with `error` filled.
+/// Fills `rule` from `eth / ipv4 / udp` or `eth / ipv4 / tcp` (eth optional) with exact fields and
+/// from the actions queue and count. Returns 0, or a negative errno with `error` filled.
 ///
-/// What the table matches (docs/enso-hardware.md, "Steering"), and so what is accepted:
-///   UDP: destination address and port, nothing of the source;
+/// The table matches (docs/enso-hardware.md, "Steering"), and the function accepts, only:
+///   UDP: destination address and port, no source field;
 ///   TCP: all four fields, for segments without SYN;
 ///   TCP with flags SYN: destination address and port.
 int ParseRule(const rte_flow_attr* attr, const rte_flow_item* pattern,

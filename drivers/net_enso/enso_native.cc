@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The functions of rte_pmd_enso.h: argument checks and locking around the classes
-// that do the work.
+// The functions of rte_pmd_enso.h: argument checks and locking around the classes that implement
+// them.
 #include <ethdev_driver.h>
 
 #include <cerrno>
@@ -17,7 +17,7 @@ using sluice::net_enso::Port;
 
 namespace {
 
-/// The device behind a port, or null if another driver, or nobody, serves it.
+/// Returns the device of a port, or null if the port is invalid or has another driver.
 Device* DeviceOf(uint16_t port_id) {
   if (rte_eth_dev_is_valid_port(port_id) == 0) return nullptr;
   const rte_eth_dev* dev = &rte_eth_devices[port_id];

@@ -19,7 +19,7 @@ using sluice::net_enso::SentSlot;
 
 namespace {
 
-/// Slots are shared with the NIC; their signal word decides who owns the rest.
+/// Slots are shared with the NIC; the signal word determines the owner of the other words.
 uint64_t LoadSignal(const uint64_t& signal) { return sluice::bar::LoadFromDevice(signal); }
 void StoreSignal(uint64_t& signal, uint64_t value) {
   std::atomic_ref<uint64_t>(signal).store(value, std::memory_order_relaxed);
@@ -48,8 +48,8 @@ void rte_pmd_enso_nb::ReadNotifications() {
   }
 }
 
-/// The NIC may only report a tail that leaves one flit free before the head that it
-/// was last given; whatever else stands in the slot is not believed.
+/// Accepts a tail only if it leaves one flit free before the head that the NIC was given last.
+/// Ignores other values in the slot.
 void rte_pmd_enso_nb::AcceptNotification(uint64_t pipe_id, uint64_t tail) {
   Pipe* pipe = device_->FindPipe(pipe_id, id_);
   if (pipe == nullptr || tail > pipe->mask) [[unlikely]] {
@@ -61,7 +61,7 @@ void rte_pmd_enso_nb::AcceptNotification(uint64_t pipe_id, uint64_t tail) {
     device_->Count(Event::kBadNotification);
     return;
   }
-  if (fresh == 0) return;  // Answer to an rx_head store; its tail was known.
+  if (fresh == 0) return;  // Answers an rx_head store; the tail is known.
   pipe->tail += fresh;
   if (pipe->boundaries != nullptr) {
     pipe->boundaries[pipe->boundaries_written++ & pipe->mask] = pipe->tail;
@@ -143,8 +143,8 @@ void rte_pmd_enso_nb::Release(Pipe* pipe, uint32_t bytes) {
   }
 }
 
-/// A slot ends where the ring ends, since bus addresses do not wrap, and holds at
-/// most kMaxTransferBytes.
+/// Splits the transfer into slots at the end of the ring, since bus addresses do not wrap, and at
+/// kMaxTransferBytes.
 int rte_pmd_enso_nb::Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes) {
   const uint64_t pipe_bytes = uint64_t{pipe->flits} * kFlitBytes;
   const uint64_t offset = static_cast<uint64_t>(data - pipe->memory);
@@ -190,8 +190,8 @@ void rte_pmd_enso_nb::PostSlot(const SentSlot& sent) {
   ++tx_tail_;
 }
 
-/// One store publishes every slot of a frame: the NIC's framing state is global, and
-/// a frame split over two stores would be mixed with frames of other buffers.
+/// One store publishes all slots of a frame. The NIC's framing state is global, so a frame split
+/// over two stores would be mixed with frames of other buffers.
 void rte_pmd_enso_nb::PublishTail() {
   bar_.Write32(page_ + kTxTail, tx_tail_ & mask_);
   tx_published_ = tx_tail_;
@@ -213,8 +213,8 @@ void rte_pmd_enso_nb::StoreHead(Pipe* pipe) {
   --head_credit_;
 }
 
-/// Every rx_head store may add one notification. One read, every few thousand
-/// stores, tells how many the NIC has really written.
+/// Every rx_head store may add one notification. One register read every few thousand stores
+/// returns the number that the NIC has written.
 bool rte_pmd_enso_nb::MeasureHeadCredit() {
   const uint32_t nic_tail = bar_.Read32(page_ + kRxTail);
   if (nic_tail > mask_) {
@@ -226,9 +226,9 @@ bool rte_pmd_enso_nb::MeasureHeadCredit() {
   return head_credit_ != 0;
 }
 
-/// Nothing arrived for long. If a trigger or a notification was lost, its pipe stays
-/// mute until its head is stored again; with nothing pending the store changes
-/// nothing. One pipe a time.
+/// Called after many empty polls. If a trigger or a notification was lost, its pipe reports no more
+/// bytes until its head is stored again. Without pending bytes the store has no effect. Stores the
+/// head of one pipe per call.
 void rte_pmd_enso_nb::OnIdle() {
   if (!pipes_.empty() && HasHeadCredit()) {
     next_to_wake_ = (next_to_wake_ + 1) % static_cast<uint32_t>(pipes_.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A notification buffer: the pair of 64-byte slot rings through which one thread
-// and the NIC talk about all pipes of that thread. The type behind `struct
-// rte_pmd_enso_nb`; called by the native face and by the ethdev queues. Every
-// datapath function costs a few instructions per batch, none per packet.
+// A notification buffer: the pair of rings of 64-byte slots through which one thread and the NIC
+// exchange notifications about all pipes of that thread. This is the definition of `struct
+// rte_pmd_enso_nb`, used by the native API and by the ethdev queues. Every datapath function costs
+// a few instructions per batch and none per packet.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace sluice::net_enso {
 
 class Device;
 
-/// What the driver remembers of a TX slot, to be independent of what comes back.
+/// The driver's copy of a TX slot, so that it does not depend on the contents that the NIC returns.
 struct SentSlot {
-  uint64_t word1;  ///< Bus address, or id of a configuration.
-  uint64_t word2;  ///< Length; of a configuration its bytes 16 … 23.
-  Pipe* pipe;      ///< Owner; null for a configuration, or if it was closed meanwhile.
+  uint64_t word1;  ///< Bus address, or id of a configuration command.
+  uint64_t word2;  ///< Length, or bytes 16 … 23 of a configuration command.
+  Pipe* pipe;      ///< Owner; null for a configuration command or if closed since.
   uint32_t flits;
-  uint32_t release_flits;  ///< Given back to the NIC with this slot.
+  uint32_t release_flits;  ///< Flits given back to the NIC with this slot.
   bool ends_send;
 };
 
@@ -34,43 +34,43 @@ struct rte_pmd_enso_nb {
  public:
   using Pipe = sluice::net_enso::Pipe;
 
-  /// Slots read per poll, and rx_head stores per flush: below the depth of the
-  /// NIC's trigger queue, which drops what exceeds it.
+  /// Maximum slots read per poll and rx_head stores per flush: less than the depth of the NIC's
+  /// trigger queue, which drops excess entries.
   static constexpr uint32_t kPollBudget = 64;
-  /// Empty polls between two attempts to wake a pipe whose notification was lost.
+  /// Number of empty polls between two attempts to recover a pipe with a lost notification.
   static constexpr uint32_t kIdlePolls = 4096;
 
   rte_pmd_enso_nb(sluice::net_enso::Device* device, uint32_t id);
 
-  // Control path, with the device's lock held and the datapath at rest.
+  // Control path. Requires the device's lock and an idle datapath.
 
-  /// Brings the buffer up (docs/enso-hardware.md, "Bring-up and tear-down"): off, pointers
-  /// zeroed, on. Continues where the NIC's transmit pointer stands: the NIC computes completion
-  /// slots from the previous one, so a pointer that went back would complete slots that nobody
-  /// sent. 0, -ENOMEM, -EIO.
+  /// Brings up the buffer (docs/enso-hardware.md, "Bring-up and tear-down"): off, pointers zeroed,
+  /// on. Transmission continues at the NIC's transmit pointer. The NIC computes completion slots
+  /// from the previous one, so a pointer that was moved back would complete slots that were not
+  /// sent. Returns 0, -ENOMEM or -EIO.
   int Open();
-  /// Waits for transmissions, then disables. False if the NIC still holds a slot
+  /// Waits for transmissions, then disables the buffer. Returns false if the NIC still uses a slot
   /// after kDrainTimeoutUs; the rings must then stay mapped.
   bool Close();
-  /// True if a receiving pipe fits: the RX ring can never fill, because every pipe
-  /// and every rx_head store yet unanswered has a slot reserved.
+  /// Returns true if another receiving pipe fits. The RX ring never overflows, because a slot is
+  /// reserved for every pipe and for every rx_head store in flight.
   bool HasRoomForPipe() const;
   void AddPipe(Pipe* pipe);
-  /// From here on nothing stores the pipe's rx_head, no completion that is still to
-  /// come and no idle poll. Its notifications are still read.
+  /// Stops all stores to the pipe's rx_head, including those of later completions and idle polls.
+  /// Its notifications are still read.
   void Retire(const Pipe* pipe);
-  /// After the NIC was told to disable the pipe, which was retired.
+  /// Called after the pipe was retired and disabled in the NIC.
   void RemovePipe(Pipe* pipe);
-  /// Learns of everything that has arrived on `pipe`, also what the NIC has not
+  /// Accounts for all bytes that have arrived on `pipe`, including bytes that the NIC has not
   /// notified: reads all notifications, then the pipe's tail register.
   void CatchUp(const Pipe* pipe);
-  /// Sends a configuration slot and waits until the NIC completed that very slot.
+  /// Sends a configuration slot and waits until the NIC has completed that slot.
   int Configure(const void* slot);
-  /// Waits, bounded, until `pipe` (null: the whole buffer) has nothing in
-  /// transmission.
+  /// Waits, for a bounded time, until `pipe` has no transmission in progress; null means the whole
+  /// buffer.
   bool Drain(const Pipe* pipe);
 
-  // Datapath, the buffer's thread. Semantics: rte_pmd_enso.h.
+  // Datapath, called by the buffer's thread. See rte_pmd_enso.h.
 
   uint16_t Poll(rte_pmd_enso_span* spans, uint16_t max, uint32_t max_bytes) {
     ReapCompletions();
@@ -85,7 +85,7 @@ struct rte_pmd_enso_nb {
     if (pipe->receives() && HasHeadCredit()) StoreHead(pipe);
   }
   int Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
-  /// False if a send of a whole pipe would find too few slots.
+  /// Returns false if sending a whole pipe may find too few slots.
   bool HasRoomToSend() const { return tx_tail_ - tx_clean_ + max_slots_per_send_ <= mask_; }
   void Flush() {
     if (tx_tail_ != tx_published_) PublishTail();
@@ -116,29 +116,29 @@ struct rte_pmd_enso_nb {
   sluice::regs::enso::TxNotification* tx_ring_ = nullptr;
   sluice::bar::Bar bar_;
   uint32_t page_;  ///< Offset of this buffer's registers.
-  uint32_t mask_;  ///< Slots of each ring, less one.
+  uint32_t mask_;  ///< Slots per ring minus one.
 
-  // Receive: one free-running index; slots before it are the NIC's again.
+  // Receive: one free-running index; earlier slots belong to the NIC.
   uint32_t rx_head_ = 0;
   uint32_t idle_polls_ = 0;
-  uint32_t head_credit_ = 0;  ///< rx_head stores that surely find a notification slot.
-  uint32_t reserved_ = 0;     ///< Slots that pipes and the trigger queue may take.
+  uint32_t head_credit_ = 0;  ///< rx_head stores that are guaranteed a notification slot.
+  uint32_t reserved_ = 0;     ///< Slots reserved for pipes and the trigger queue.
   Pipe* ready_ = nullptr;     ///< FIFO of pipes with bytes to return.
   Pipe* ready_last_ = nullptr;
-  Pipe* dirty_ = nullptr;  ///< Pipes whose rx_head is to be stored.
+  Pipe* dirty_ = nullptr;  ///< List of pipes with an rx_head to be stored.
 
   // Transmit, free-running: clean ≤ published ≤ tail ≤ clean + slots − 1.
   uint32_t tx_clean_ = 0;
   uint32_t tx_published_ = 0;
   uint32_t tx_tail_ = 0;
-  uint32_t max_slots_per_send_;  ///< A pipe in kMaxTransferBytes, once more where it wraps.
+  uint32_t max_slots_per_send_;  ///< A whole pipe: one per kMaxTransferBytes and one to wrap.
   uint64_t pending_bytes_ = 0;
   std::vector<sluice::net_enso::SentSlot> sent_;
 
   const bool prefetches_;
   uint32_t id_;
   uint32_t next_to_wake_ = 0;       ///< Index in pipes_.
-  uint32_t suspicious_slot_ = ~0u;  ///< Last TX slot counted as badly completed.
+  uint32_t suspicious_slot_ = ~0u;  ///< Last TX slot counted as wrongly completed.
   bool alive_ = true;
   sluice::net_enso::Device* device_;
   std::vector<Pipe*> pipes_;  ///< Receiving pipes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A notification buffer's life: bring-up, configuration, tear-down (docs/enso-hardware.md,
-// "Bring-up and tear-down"). Called by Device with its lock held.
+// Bring-up, configuration and tear-down of a notification buffer (docs/enso-hardware.md, "Bring-up
+// and tear-down"). Called by Device with its lock held.
 #include <rte_cycles.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using sluice::net_enso::SentSlot;
 
 namespace {
 
-/// The NIC completes a configuration slightly before it takes effect.
+/// Delay until a completed configuration is in force.
 constexpr uint32_t kEffectUs = 1;
 
 }  // namespace
@@ -42,7 +42,7 @@ int rte_pmd_enso_nb::Open() {
   rx_ring_ = reinterpret_cast<RxNotification*>(ring_.data());
   tx_ring_ = reinterpret_cast<TxNotification*>(ring_.data() + ring_bytes);
 
-  // The rings are fresh zeroes; a buffer that a dead process left enabled stops here.
+  // The rings are zeroed. This disables a buffer that a terminated process left enabled.
   if (!device_->StoreUntilRead64(page_ + kRxMemLo, 0) ||
       !device_->StoreUntilRead(page_ + kRxTail, 0) ||
       !device_->StoreUntilRead(page_ + kRxHead, 0)) {
@@ -57,7 +57,7 @@ int rte_pmd_enso_nb::Open() {
 }
 
 bool rte_pmd_enso_nb::Close() {
-  if (device_->Lost()) return true;  // which released everything
+  if (device_->Lost()) return true;  // The device released all buffers.
   Flush();
   const bool drained = Drain(nullptr);
   const bool disabled = device_->StoreUntilRead64(page_ + kRxMemLo, 0) &&
@@ -89,7 +89,7 @@ void rte_pmd_enso_nb::Retire(const Pipe* pipe) {
 }
 
 void rte_pmd_enso_nb::RemovePipe(Pipe* pipe) {
-  // What the pipe still had to say is read and forgotten with it.
+  // Pending notifications of the pipe are read and discarded.
   CatchUp(pipe);
   reserved_ -= device_->NotificationsOfPipe();
   Unlink(&ready_, pipe, &Pipe::next_ready);
@@ -99,8 +99,9 @@ void rte_pmd_enso_nb::RemovePipe(Pipe* pipe) {
   }
 }
 
-// The register first: notifications that come meanwhile tell of later tails, and none is left that
-// tells of an earlier one. No head is stored in between: so old tails can be told from new ones.
+// Reads the register first: notifications written after that report later tails, and all earlier
+// ones are consumed here. No head is stored in between, so that old tails can be distinguished from
+// new ones.
 void rte_pmd_enso_nb::CatchUp(const Pipe* pipe) {
   const uint32_t tail = bar_.Read32(PipePage(pipe->id) + kRxTail);
   for (uint32_t before = ~rx_head_; before != rx_head_;) {

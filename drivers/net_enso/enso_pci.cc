@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Probing of the FPGA: vendor 1172 device 0000, BAR 2 (docs/enso-hardware.md, "Identity and
-// registers"). Never run on hardware; probing and mapping are tested against a fake sysfs tree and
-// in virtual machines, on whose bus the model is (docs/vm.md).
+// registers"). Never run on hardware. Probing and mapping are tested with a fake sysfs tree and in
+// virtual machines that have the model on their bus (docs/vm.md).
 //
-// The BAR is mapped by EAL if VFIO or UIO is bound, else, under another kernel driver
-// such as Ensō's own, straight from sysfs; EAL passes over devices without one. Bus addresses are
-// IOVAs: virtual through VFIO, else physical addresses of huge pages, for which the IOMMU must be
+// EAL maps the BAR if VFIO or UIO is bound. With another kernel driver such as Ensō's, the BAR is
+// mapped from sysfs. EAL ignores devices without a kernel driver. Bus addresses are IOVAs: virtual
+// addresses with VFIO, otherwise physical addresses of huge pages, which require the IOMMU to be
 // off.
 #include <bus_pci_driver.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ using namespace regs::enso;
 
 class PciBackend final : public Backend {
  public:
-  /// `mapping` is unmapped with the object; null: EAL's mapping at `registers`.
+  /// `mapping` is unmapped with the object; null selects EAL's mapping at `registers`.
   PciBackend(rte_pci_device* device, void* registers, void* mapping)
       : device_(device), registers_(registers, kBarBytes, &link_), mapping_(mapping) {}
   ~PciBackend() override {
@@ -56,7 +56,7 @@ class PciBackend final : public Backend {
       return rte_vfio_container_dma_map(RTE_VFIO_DEFAULT_CONTAINER_FD, *bus, *bus,
                                         memory.bytes()) == 0;
     }
-    // One huge page only: a larger ring need not be contiguous.
+    // The ring must fit into one huge page: a larger one need not be contiguous.
     *bus = rte_mem_virt2phy(memory.data());
     return memory.bytes() == bar::RingMemory::kHugePageBytes && *bus != RTE_BAD_IOVA;
   }
@@ -86,21 +86,21 @@ class PciBackend final : public Backend {
   static bool Virtual() { return rte_eal_iova_mode() == RTE_IOVA_VA; }
 
   rte_pci_device* device_;
-  /// A pipe's tail is less than its flits.
+  /// Probes the link with a register that never reads as all ones: a tail is less than its pipe's
+  /// flits.
   bar::FunctionLink link_{PipePage(0) + kRxTail};
   bar::Bar registers_;
   void* mapping_;
 };
 
-/// A file of the device's sysfs folder, or −1.
+/// Opens a file of the device's sysfs folder. Returns −1 on failure.
 int OpenSysfs(const rte_pci_device* device, const char* file) {
   const std::string path =
       std::string(rte_pci_get_sysfs_path()) + "/" + device->device.name + "/" + file;
   return open(path.c_str(), O_RDWR | O_CLOEXEC);
 }
 
-/// Lets a device that its kernel driver has not enabled decode its BARs and master the
-/// bus.
+/// Enables BAR decoding and bus mastering of a device that its kernel driver has not enabled.
 bool EnableDevice(const rte_pci_device* device) {
   constexpr off_t kCommandOffset = 4;
   constexpr uint16_t kMemoryAndMaster = 0x0006;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening and closing pipes in the order that keeps the NIC's hazards out of reach
-// (docs/enso-hardware.md, "Traps"; "Bring-up and tear-down"). A frame that hits a disabled
-// pipe wedges its DMA engine: a pipe is enabled before anything is steered to it, and disabled
-// only after nothing can be.
-// An rx_head store that reaches a disabled pipe skips a slot of notification buffer 0, whose
-// poller then waits for ever: rx_head is stored only while the pipe is enabled, and the NIC gets
-// time to serve the last store before the pipe is disabled. Both halves of an address are stored
-// at once. A frame that was dropped earlier leaves a pipe mute: the rx_head store that follows
-// its enabling clears the status bit.
+// Opens and closes pipes in the order that avoids the NIC's hazards (docs/enso-hardware.md,
+// "Traps"; "Bring-up and tear-down"):
+// - A frame that reaches a disabled pipe wedges the NIC's DMA engine. A pipe is therefore enabled
+//   before any frame is steered to it, and disabled only when no frame can reach it.
+// - An rx_head store that reaches a disabled pipe skips a slot of notification buffer 0, and its
+//   poller then waits forever. rx_head is therefore stored only while the pipe is enabled, and the
+//   NIC gets time to process the last store before the pipe is disabled.
+// - Both halves of an address are stored at once.
+// - After a dropped frame a pipe sends no notifications. The rx_head store that follows its
+//   enabling clears the status bit.
 #include "net_enso/enso_pipe.h"
 
 #include <rte_cycles.h>
@@ -26,12 +27,12 @@ using namespace regs::enso;
 
 namespace {
 
-/// Time in which the NIC empties its 1024 packet buffers of 2 KiB over a slow PCIe
-/// link: frames that were steered before a change have then reached their pipe.
+/// Time in which the NIC empties its 1024 packet buffers of 2 KiB over a slow PCIe link. Frames
+/// that were steered before a change have then reached their pipe.
 constexpr uint32_t kInFlightUs = 500;
 
-/// Time in which the NIC serves all rx_head stores that it has queued: at most
-/// kHeadTriggerDepth, ahead of every waiting frame.
+/// Time in which the NIC processes all queued rx_head stores: at most kHeadTriggerDepth, before
+/// every waiting frame.
 constexpr uint32_t kHeadStoresUs = 10;
 
 }  // namespace
@@ -83,7 +84,7 @@ int Device::FreePipeId(bool fallback) const {
   }
   for (uint32_t id = 0; id < kMaxPipes; ++id) {
     if (is_free(id)) return static_cast<int>(id);
-    // Fallback ids are contiguous from 0.
+    // Fallback ids must be contiguous from 0.
     if (!pipes_[id].pipe.load(std::memory_order_relaxed)->fallback) return -1;
   }
   return -1;
@@ -125,7 +126,7 @@ void Device::ClosePipe(Pipe* pipe) {
 }
 
 int Device::StopFallback() {
-  // Other pipes may still be reached by flows.
+  // Flows may still steer frames to other pipes.
   std::vector<Pipe*> stopped;
   for (const auto& pipe : open_pipes_) {
     if (std::exchange(pipe->fallback, false)) stopped.push_back(pipe.get());
@@ -137,7 +138,7 @@ int Device::StopFallback() {
 }
 
 void Device::SettleHeadStores() {
-  // The read pushes the stores before it into the NIC.
+  // The read flushes earlier stores into the NIC.
   bar_.Read32(PipePage(0) + kRxTail);
   rte_delay_us_block(kHeadStoresUs);
 }
@@ -145,8 +146,8 @@ void Device::SettleHeadStores() {
 void Device::Quiesce() {
   SettleHeadStores();
   rte_delay_us_block(kInFlightUs);
-  // A register read returns behind whatever the NIC did before it: a model that was
-  // not running meanwhile has caught up.
+  // A register read returns after all earlier actions of the NIC, so that a model that was not
+  // running has caught up.
   for (int i = 0; i < 2; ++i) bar_.Read32(PipePage(0) + kRxTail);
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// State of one Ensō pipe (OSDI'23 section 4): a ring of flits that the NIC fills,
-// or empties, or both. The type behind `struct rte_pmd_enso_pipe`. Owned by its
-// notification buffer, touched by that buffer's thread alone; opened and closed
-// by Device.
+// State of one Ensō pipe (OSDI'23 section 4): a ring of flits that the NIC fills, empties, or both.
+// This is the definition of `struct rte_pmd_enso_pipe`. Its notification buffer owns it, and only
+// that buffer's thread accesses it; Device opens and closes it.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +11,42 @@
 #include "net_enso/enso_backend.h"
 #include "net_enso/rte_pmd_enso.h"
 
-/// All positions are free-running counts of flits, masked on use.
+/// All positions are free-running counts of flits; they are masked on use.
 struct rte_pmd_enso_pipe {
   static constexpr uint32_t kNoId = ~0u;  ///< A TX pipe has no page in the NIC.
 
-  uint8_t* memory = nullptr;  ///< Mapped twice: readable to twice its size.
+  uint8_t* memory = nullptr;  ///< Mapped twice in succession.
   uint32_t flits = 0;         ///< Size; power of two.
   uint32_t mask = 0;
 
   // Receive side: head ≤ released ≤ returned ≤ tail ≤ stored_head + flits − 1.
-  uint32_t tail = 0;                        ///< Reported by the NIC.
-  uint32_t returned = 0;                    ///< Handed to the caller by poll.
+  uint32_t tail = 0;                        ///< Position that the NIC reported.
+  uint32_t returned = 0;                    ///< Returned to the caller by poll.
   uint32_t released = 0;                    ///< Given back by the caller.
-  uint32_t head = 0;                        ///< Given back and no longer being transmitted.
-  uint32_t stored_head = 0;                 ///< What rx_head holds.
+  uint32_t head = 0;                        ///< Given back and no longer in transmission.
+  uint32_t stored_head = 0;                 ///< Value of rx_head.
   rte_pmd_enso_pipe* next_ready = nullptr;  ///< List of pipes with tail ≠ returned.
   rte_pmd_enso_pipe* next_dirty = nullptr;  ///< List of pipes with head ≠ stored_head.
   bool ready = false;
   bool dirty = false;
 
   // Transmit side.
-  uint32_t sends = 0;      ///< Sends whose last slot is not complete.
-  uint32_t last_slot = 0;  ///< Slot that ends the latest send; valid while sends > 0.
+  uint32_t sends = 0;      ///< Number of sends with an incomplete last slot.
+  uint32_t last_slot = 0;  ///< Last slot of the latest send; valid while sends > 0.
   uint32_t tx_tail = 0;    ///< TX pipe: flits sent.
-  uint32_t tx_head = 0;    ///< TX pipe: flits whose transmission is complete.
+  uint32_t tx_head = 0;    ///< TX pipe: flits completely transmitted.
 
   rte_pmd_enso_nb* nb = nullptr;
   rte_pmd_enso_pipe_kind kind = RTE_PMD_ENSO_RX;
   uint32_t id = kNoId;
   bool fallback = false;
-  bool reachable = false;  ///< A flow or the fallback set may have sent frames here.
+  bool reachable = false;  ///< A flow or the fallback set may have steered frames here.
   uint64_t bus = 0;        ///< Bus address of `memory`.
   void* context = nullptr;
   sluice::net_enso::DmaRing ring;
 
-  /// Where each accepted packet ends, if the NIC notifies every packet (else null):
-  /// `flits` entries, [boundaries_read, boundaries_written) valid.
+  /// The end of each accepted packet if the NIC notifies every packet, else null: `flits` entries,
+  /// of which [boundaries_read, boundaries_written) are valid.
   std::unique_ptr<uint32_t[]> boundaries;
   uint32_t boundaries_written = 0;
   uint32_t boundaries_read = 0;

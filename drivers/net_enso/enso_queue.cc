@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Queues of the ethdev face: set-up by the application, start and stop with the port or alone.
+// Queues of the ethdev port: set-up by the application, start and stop with the port or
+// individually.
 //
 // The NIC cannot stop a queue: a frame that reaches a disabled pipe wedges it. The pipes of a
-// receive queue that is stopped fill instead, until the NIC drops what comes (or, with pause=on,
-// the wire waits); a start discards what they hold.
+// stopped receive queue therefore fill until the NIC drops frames (or, with pause=on, until the
+// wire waits); a start discards their contents.
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@
 namespace sluice::net_enso {
 namespace {
 
-/// Initial fields of a received mbuf, as one word that a burst stores.
+/// Returns the initial fields of a received mbuf as one word, which a burst stores.
 uint64_t RearmWord(uint16_t port) {
   rte_mbuf mbuf{};
   mbuf.data_off = RTE_PKTMBUF_HEADROOM;
@@ -234,12 +235,12 @@ int GetRxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
     std::snprintf(mode->info, sizeof(mode->info), "%s", name);
     return 0;
   }
-  return -EINVAL;  // not started
+  return -EINVAL;  // The port is not started.
 }
 
 int GetTxBurstMode(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
   const bool checksums = dev->tx_pkt_burst == TxBurstChecksums;
-  if (!checksums && dev->tx_pkt_burst != TxBurst) return -EINVAL;  // not started
+  if (!checksums && dev->tx_pkt_burst != TxBurst) return -EINVAL;  // The port is not started.
   std::snprintf(mode->info, sizeof(mode->info), checksums ? "Copy, Offloads in Software" : "Copy");
   return 0;
 }

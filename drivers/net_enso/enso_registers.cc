@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A dump of the registers that the port uses. The NIC's version is not among them: only its JTAG
-// tool reads that.
+// A dump of the registers that the port uses. It does not include the NIC's version, which only its
+// JTAG tool can read.
 #include <rte_dev_info.h>
 
 #include <cerrno>
@@ -16,9 +16,9 @@ namespace {
 
 using namespace regs::enso;  // NOLINT: this file speaks that register map
 
-/// Pages whose registers a dump has, kWords each, as they follow each other: of every receive queue
-/// its notification buffer and its pipes, of every transmit queue its buffer. None while the port
-/// is stopped.
+/// Returns the register pages of a dump in order, each of kWords: for every receive queue its
+/// notification buffer and its pipes, for every transmit queue its buffer. Empty while the port is
+/// stopped.
 std::vector<uint32_t> Pages(const Port& port) {
   std::vector<uint32_t> pages;
   for (const auto& queue : port.rx) {
@@ -44,7 +44,7 @@ int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info) {
   info->width = sizeof(uint32_t);
   info->version = uint32_t{kPciVendor} << 16 | kPciDevice;
   if (info->data != nullptr) {
-    // The whole of it alone.
+    // Only a complete dump is supported.
     if (info->offset != 0 || (info->length != 0 && info->length != words)) return -ENOTSUP;
     auto* word = static_cast<uint32_t*>(info->data);
     for (const uint32_t page : pages) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC's fallback as ethdev's RSS: its hash selects one of a power of two of pipes, and each
-// pipe reports to one queue. The hash has no key and no choice of fields; which queue a pipe
-// belongs to is free until the pipe is opened.
+// The NIC's fallback as ethdev's RSS. Its hash selects one of a power of two of pipes, and each
+// pipe reports to one queue. The hash has no key and no choice of fields. The queue of a pipe can
+// be chosen until the pipe is opened.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -56,7 +56,8 @@ int QueryReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size
   return 0;
 }
 
-/// ethdev has checked that kRssTypes holds the types. Some of them are as good as all.
+/// ethdev has checked that kRssTypes contains the types. A subset is accepted, although the NIC
+/// always uses all.
 int UpdateRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
   const char* missing = conf->rss_key != nullptr ? "the NIC's hash has no key: omit it"
                         : conf->rss_hf == 0      ? "the NIC always spreads: give a type"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receive burst of the ethdev face: cuts the bytes of a pipe into frames and copies
-// each into an mbuf. A pipe carries no lengths; they come from the frames' headers,
-// or, with notify=packet, from the notifications (docs/enso-hardware.md, "Receiving"). Each burst
-// function is there twice: bare, and with what software finds out about a frame (enso_describe.h).
+// Receive burst of the ethdev port: cuts the bytes of a pipe into frames and copies each into an
+// mbuf. A pipe carries no lengths; they come from the frames' headers or, with notify=packet, from
+// the notifications (docs/enso-hardware.md, "Receiving"). Each burst function has two variants:
+// plain, and with the fields that software computes (enso_describe.h).
 #include <netinet/in.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
@@ -20,18 +20,18 @@ namespace {
 
 using packet::kFlitBytes;
 
-/// Bytes after which a walk gives memory back to the NIC without having reached the
-/// end of its span.
+/// Number of bytes after which a walk gives memory back to the NIC before the end of its span.
 constexpr uint32_t kReleaseBytes = 32 * 1024;
 
-/// What the next step of a walk yields.
+/// Result of the next step of a walk.
 struct Step {
-  uint32_t length;  ///< Of the frame; 0: these flits belong to no frame.
-  uint32_t span;    ///< Bytes to step over, > 0, ≤ end − position.
+  uint32_t length;  ///< Length of the frame; 0 if these flits belong to no frame.
+  uint32_t span;    ///< Bytes to advance, > 0, ≤ end − position.
 };
 
-/// The frame at `position`, from its own headers. A length that does not fit into what
-/// the NIC notified, which ends at `end`, is a lie; one flit is skipped and the walk goes on.
+/// Returns the frame at `position`, with the length from its headers. If the length does not fit
+/// before `end`, where the NIC's notification ends, the header is invalid and the walk skips one
+/// flit.
 inline Step StepByHeaders(const uint8_t* position, const uint8_t* end) {
   const uint32_t length = packet::FrameLength(position);
   const uint32_t span = packet::FlitSpan(length);
@@ -41,8 +41,8 @@ inline Step StepByHeaders(const uint8_t* position, const uint8_t* end) {
   return {length, span};
 }
 
-/// The frame at the walk's position when the NIC told where it ends. Its headers only
-/// say how many bytes of the last flit are padding.
+/// Returns the frame at the walk's position when the NIC has notified its end. The headers only
+/// determine the padding in the last flit.
 inline Step StepByBoundary(RxQueue& queue) {
   Pipe* pipe = queue.pipe;
   const uint32_t left = static_cast<uint32_t>(queue.end - queue.position);
@@ -79,8 +79,8 @@ inline void InitMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint32_t length) {
   mbuf->data_len = static_cast<uint16_t>(length);
 }
 
-/// Spreads a frame that exceeds the first mbuf over as many as it needs. False, with
-/// nothing taken, if the pool has too few.
+/// Distributes a frame that exceeds the first mbuf over as many mbufs as it needs. Returns false
+/// and allocates none if the pool has too few.
 bool Scatter(RxQueue& queue, rte_mbuf* first, uint32_t length) {
   rte_mbuf* last = first;
   uint32_t done = 0;
@@ -102,7 +102,7 @@ bool Scatter(RxQueue& queue, rte_mbuf* first, uint32_t length) {
   }
 }
 
-/// An mbuf with the frame at the walk's position, or null if the pool has none.
+/// Returns an mbuf with the frame at the walk's position, or null if the pool is empty.
 inline rte_mbuf* CopyFrame(RxQueue& queue, const Step& step) {
   rte_mbuf* mbuf = TakeMbuf(queue);
   if (mbuf == nullptr) [[unlikely]]
@@ -119,7 +119,8 @@ inline rte_mbuf* CopyFrame(RxQueue& queue, const Step& step) {
   return mbuf;
 }
 
-/// True if the NIC looks the frame up under the rule's key (docs/enso-hardware.md, "Steering").
+/// Returns true if the NIC looks up the frame under the rule's key (docs/enso-hardware.md,
+/// "Steering").
 bool Matches(const CountedRule& rule, const uint8_t* frame) {
   return frame[23] == (rule.tcp ? IPPROTO_TCP : IPPROTO_UDP) && KeyOfFrame(frame) == rule.key;
 }
@@ -132,14 +133,13 @@ void CountRules(RxQueue& queue, uint32_t length) {
   }
 }
 
-/// Gives the NIC back what the walk has passed.
+/// Gives the bytes before the walk's position back to the NIC.
 void ReleasePassed(RxQueue& queue) {
   queue.nb->Release(queue.pipe, static_cast<uint32_t>(queue.position - queue.released));
   queue.released = queue.position;
 }
 
-/// Moves the walk to the next span that the last poll returned. False if it is done
-/// with them.
+/// Moves the walk to the next span of the last poll. Returns false if all are done.
 bool NextSpan(RxQueue& queue) {
   if (queue.released != queue.position) ReleasePassed(queue);
   if (queue.next_span == queue.span_count) return false;
@@ -156,8 +156,8 @@ bool PollSpans(RxQueue& queue) {
   return queue.span_count != 0;
 }
 
-/// True if there is a flit at the walk's position; polls at most once per burst, so
-/// that a burst ends however fast unusable frames arrive.
+/// Returns true if there is a flit at the walk's position. Polls at most once per burst, so that a
+/// burst ends even if unusable frames arrive continuously.
 inline bool HasFlit(RxQueue& queue, bool* polled) {
   if (queue.position != queue.end) [[likely]]
     return true;
@@ -193,7 +193,7 @@ inline uint16_t Receive(RxQueue& queue, rte_mbuf** packets, uint16_t count) {
     } else {
       rte_mbuf* mbuf = CopyFrame(queue, step);
       if (mbuf == nullptr) [[unlikely]] {
-        // The frame stays in the pipe: what does not fit behind it, the NIC counts.
+        // The frame stays in the pipe. When the pipe is full, the NIC drops and counts frames.
         ++queue.no_mbuf;
         break;
       }
@@ -215,8 +215,8 @@ inline uint16_t Receive(RxQueue& queue, rte_mbuf** packets, uint16_t count) {
   return received;
 }
 
-/// Ends however fast frames go on to come: the pipes that are ready now are the next that polls
-/// return, each with all that is known to have arrived.
+/// Ends even if frames arrive continuously: the pipes that are ready now are returned by the next
+/// polls, each with all bytes that are known to have arrived.
 template <bool kExact>
 void Discard(RxQueue& queue) {
   size_t polls = (queue.nb->pipes().size() + RxQueue::kSpans - 1) / RxQueue::kSpans;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Basic and extended statistics: every frame that does not reach its end is in one of
-// them. The driver's own counters come first, the model's follow under their names.
+// Basic and extended statistics. Every frame that is not delivered is counted in one of them. The
+// driver's counters come first, followed by the model's under their names.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -51,13 +51,13 @@ constexpr std::array kNamed{
     Named{"device_stuck_rings", Since<Event::kStuckRings>},
 };
 
-/// Frames that the NIC itself dropped on receive, by the model's names.
+/// Frames that the NIC dropped on receive, by the model's names.
 constexpr std::array<std::string_view, 8> kMissed = {
     "model_rx_pipe_full",   "model_rx_pipe_disabled", "model_rx_nb_disabled",
     "model_rx_no_fallback", "model_rx_oversize",      "model_rx_no_packet_buffer",
     "model_rx_stuck",       "model_rx_empty"};
 
-/// Since power-on; one for each name.
+/// Returns the model's totals since power-on, one per name.
 std::vector<uint64_t> ModelTotals(const Port& port) {
   std::vector<uint64_t> values;
   emulator::Attachment* model = port.device->backend().model();

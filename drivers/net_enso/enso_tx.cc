@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transmit burst of the ethdev face: copies mbufs back to back into a TX pipe, each
-// from a flit boundary, and sends the whole burst as one transfer. The NIC cuts the
-// byte stream by IPv4 total length alone, so a frame that it would cut wrongly, and
-// everybody's frames with it, is refused here (docs/enso-hardware.md, "Transmitting").
-// The burst function is there twice: bare, and with the checksums that software fills in.
+// Transmit burst of the ethdev port: copies mbufs back to back into a TX pipe, each from a flit
+// boundary, and sends the whole burst as one transfer. The NIC cuts the byte stream only by IPv4
+// total length. A wrong cut would also affect all later frames, so frames that the NIC would cut
+// wrongly are rejected here (docs/enso-hardware.md, "Transmitting"). The burst function has two
+// variants: plain, and with checksums computed in software.
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using packet::kFlitBytes;
 
-/// Bytes of a frame that the framing decision looks at: Ethernet and IPv4 header.
+/// Number of bytes that the framing decision reads: Ethernet and IPv4 header.
 constexpr uint32_t kHeaderBytes = 34;
 
 inline bool Frameable(const rte_mbuf* mbuf) {
@@ -36,8 +36,8 @@ inline bool Frameable(const rte_mbuf* mbuf) {
          packet::TotalLengthCutsWell(static_cast<const uint8_t*>(header), length);
 }
 
-/// Copies a frame to `to` and zeroes the rest of its last flit, which the NIC sends
-/// if the frame claims it.
+/// Copies a frame to `to` and zeroes the rest of its last flit, which the NIC sends if the frame's
+/// header includes it.
 inline void CopyFrame(uint8_t* to, const rte_mbuf* mbuf) {
   std::memset(to + packet::FlitSpan(mbuf->pkt_len) - kFlitBytes, 0, kFlitBytes);
   if (mbuf->nb_segs == 1) [[likely]] {
@@ -52,8 +52,8 @@ inline void CopyFrame(uint8_t* to, const rte_mbuf* mbuf) {
   }
 }
 
-/// True if the frame may be changed where it lies, and has been: it is whole there, and nobody
-/// else's.
+/// Fills checksums in the mbuf's memory. Returns false if it is segmented or shared or if
+/// FillChecksums fails.
 bool FillInPlace(rte_mbuf* mbuf) {
   if (mbuf->nb_segs != 1 || !RTE_MBUF_DIRECT(mbuf) || rte_mbuf_refcnt_read(mbuf) != 1) return false;
   if (!FillChecksums(*mbuf, rte_pktmbuf_mtod(mbuf, uint8_t*))) return false;
@@ -61,7 +61,7 @@ bool FillInPlace(rte_mbuf* mbuf) {
   return true;
 }
 
-/// For a frame that the NIC cannot send: true if the exception port did.
+/// Sends a frame that the NIC cannot send to the exception port. Returns true on success.
 template <bool kChecksums>
 [[gnu::cold, gnu::noinline]] bool SendElsewhere(TxQueue& queue, rte_mbuf* mbuf) {
   if (queue.exception == nullptr) return false;
@@ -134,9 +134,9 @@ uint16_t TxBurstChecksums(void* queue, rte_mbuf** packets, uint16_t count) {
 }
 
 int CleanTxQueue(void* opaque, uint32_t) {
-  // mbufs are copied and freed within the burst: none is ever held back.
+  // mbufs are copied and freed within the burst, so none is outstanding.
   auto* const nb = static_cast<TxQueue*>(opaque)->nb;
-  if (nb != nullptr) nb->ReapCompletions();  // Else the port is stopped.
+  if (nb != nullptr) nb->ReapCompletions();  // Null if the port is stopped.
   return 0;
 }
 

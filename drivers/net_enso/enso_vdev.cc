@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Probing of `--vdev=net_enso<n>[,key=value…]`: the NIC is a model, in this process or in
-// another one.
+// Probing of `--vdev=net_enso<n>[,key=value…]`: the NIC is a model in this process or in another
+// one.
 //
-// Bus addresses are virtual addresses of the driver's own rings; no mbuf is ever
-// handed to the device, so EAL's IOVA mode does not matter.
+// Bus addresses are virtual addresses of the driver's rings. Mbufs are never passed to the device,
+// so EAL's IOVA mode does not matter.
 #include <bus_vdev_driver.h>
 #include <rte_eal.h>
 
