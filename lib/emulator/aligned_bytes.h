@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory for many frames: on hugepages where the host allows, so that the device
-// lcore does not pay for TLB misses that no wire has.
+// Memory for many frames, on hugepages where the host allows, so that the device lcore has no TLB
+// misses, which a real wire would not cause.
 #pragma once
 
 #include <sys/mman.h>
@@ -18,12 +18,13 @@ struct FreeBytes {
 };
 using AlignedBytes = std::unique_ptr<uint8_t, FreeBytes>;
 
-/// At least `bytes` bytes, uninitialised, aligned to 2 MiB; null if there is no memory.
+/// Returns at least `bytes` bytes, uninitialised, aligned to 2 MiB; null if memory cannot be
+/// allocated.
 inline AlignedBytes AllocateBytes(size_t bytes) {
   constexpr size_t kHugepageBytes = size_t{2} << 20;
   bytes = (bytes + kHugepageBytes - 1) & ~(kHugepageBytes - 1);
   AlignedBytes memory(static_cast<uint8_t*>(std::aligned_alloc(kHugepageBytes, bytes)));
-  if (memory != nullptr) madvise(memory.get(), bytes, MADV_HUGEPAGE);  // a hint
+  if (memory != nullptr) madvise(memory.get(), bytes, MADV_HUGEPAGE);  // A hint; may fail.
   return memory;
 }
 

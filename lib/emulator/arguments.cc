@@ -72,7 +72,7 @@ bool ReadVerify(string_view text, VerifyMode* mode) {
   return text == "full" || text == "sampled" || text == "off";
 }
 
-/// What follows from the wire and its faults.
+/// Sets the defaults that depend on the wire and its faults.
 void SetDefaults(Arguments* out) {
   const bool generator = out->wire == Arguments::WireKind::kGenerator;
   const bool replay = out->wire == Arguments::WireKind::kReplay;
@@ -84,7 +84,8 @@ void SetDefaults(Arguments* out) {
   out->pause = rate == 0;
 }
 
-/// Why no card fulfils all of this, in one line; empty if one does, or if none is asked.
+/// Returns one line with the reason why a card cannot execute the model; empty if it can or if no
+/// card is requested.
 std::string WhyNotOnCard(const Arguments& arguments) {
   if (arguments.on.kind == OnOptions::Kind::kCpu) return "";
   if (arguments.wire != Arguments::WireKind::kGenerator) {
@@ -104,7 +105,7 @@ std::span<const char* const> KnownKeys() { return kKeys; }
 
 std::optional<Arguments> ParseArguments(Given given, std::string* error) {
   Arguments out;
-  /// Whether read(value) likes what was given under `key`, if anything was.
+  /// Returns whether read(value) accepts the value given for `key`; true if no value was given.
   const auto take = [given](string_view key, auto read) {
     const auto found = std::ranges::find(given, key, &Given::value_type::first);
     return found == given.end() || read(string_view(found->second));

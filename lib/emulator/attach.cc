@@ -90,7 +90,7 @@ class Instance final : public Attachment {
     external_.erase(begin);
     return 0;
   }
-  /// Nothing outlives the process that the model lives in.
+  /// The model ends with its process, so no memory outlives it.
   bar::RingMemory Adopt(std::string_view) override { return {}; }
   uint32_t Generation() const override { return 1; }
   int InterruptFd(uint32_t vector) override { return interrupts_.Open(vector); }
@@ -173,7 +173,7 @@ std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model
   auto instance = std::make_unique<Instance>();
   if (instance->Start(name, model, settings, *std::move(parsed), error)) return instance;
   return nullptr;
-} catch (const std::exception&) {  // It would end the program: DPDK's functions above are C.
+} catch (const std::exception&) {  // Must not reach DPDK's callers, which are C.
   *error = WhyNotStarted();
   return nullptr;
 }

@@ -10,7 +10,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// Lines that the sender asks for before it writes them: the receiver's processor has them.
+/// Distance at which the sender prefetches lines for writing; the receiver's processor has them.
 constexpr uint64_t kPrefetchBytes = uint64_t{16} * CableLane::kLine;
 
 constexpr uint64_t Offset(uint64_t position) { return position & (CableLane::kBytes - 1); }
@@ -122,7 +122,7 @@ uint64_t CableReceiver::Find(uint64_t bytes, uint64_t published) {
 uint64_t CableReceiver::InFlight() const {
   const uint64_t sent = lane_.written.frames.load(std::memory_order_relaxed);
   const uint64_t in_ring = sent > taken_ ? sent - taken_ : 0;
-  // No more than can be there, whatever the sender says.
+  // Limits the value to the ring's capacity, because the sender's position is untrusted.
   return last_ - first_ + std::min(in_ring, CableLane::kBytes / CableLane::kLine);
 }
 

@@ -19,13 +19,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// What poll() says of a connection within `patience`: 0 for nothing new.
+/// Polls a connection for at most `patience`. Returns its events; 0 for none.
 short Events(const Channel& channel, milliseconds patience = milliseconds(0)) {
   pollfd look = {channel.fd(), POLLIN | POLLRDHUP, 0};
   return poll(&look, 1, static_cast<int>(patience.count())) > 0 ? look.revents : short{0};
 }
 
-/// Null, or what is wrong with a message of so many bytes.
+/// Returns null, or the reason why a message of that size is invalid.
 const char* WhyNotAMessage(const CableMessage& message, std::optional<size_t> bytes) {
   if (!bytes || *bytes != sizeof(message)) return "it says nothing, or something of another length";
   if (message.magic != CableMessage{}.magic) return "it is no end of a cable";
@@ -42,7 +42,7 @@ void CableLink::Say(uint32_t level, std::string_view what) const {
 }
 
 bool CableLink::Start(milliseconds patience, std::string* error) {
-  // Another end may begin or end to listen between any two steps.
+  // Retries, because another end may start or stop listening between any two steps.
   for (int attempts = 0; attempts < 8; ++attempts) {
     error->clear();
     if (Ask(error)) {
@@ -85,7 +85,7 @@ bool CableLink::Ask(std::string* error) {
 }
 
 bool CableLink::HearAnswer(milliseconds patience, std::string* error) {
-  if (Events(channel_, patience) == 0) return true;  // Not yet.
+  if (Events(channel_, patience) == 0) return true;  // No answer yet.
   CableMessage answer;
   File none;
   const auto bytes = channel_.Receive(&answer, sizeof(answer), &none, milliseconds(0));
@@ -96,7 +96,7 @@ bool CableLink::HearAnswer(milliseconds patience, std::string* error) {
     return true;
   }
   Release();
-  // Who is gone without a word had no time to say it.
+  // An end that is gone without an answer is not an error.
   if (wrong != nullptr || !GetText(answer.text, &text)) return true;
   *error = text;
   return false;
@@ -155,7 +155,7 @@ void CableLink::Turn(uint64_t now_ns) {
       break;
     }
     case State::kJoined:
-      // Nothing is said between joined ends.
+      // Joined ends exchange no messages, so any event is an error or the end.
       if (Events(channel_) != 0) {
         Cut("");
       } else if (shared_->alarm.Rung()) {
@@ -170,7 +170,8 @@ void CableLink::Turn(uint64_t now_ns) {
 }
 
 void CableLink::Seek(uint64_t now_ns) {
-  // If there is a listener its name was taken over: the new owner is the other end.
+  // If this end had a listener, another process has replaced its path: the new owner is the other
+  // end.
   listener_.reset();
   newcomer_.reset();
   if (now_ns < next_seek_ns_) return;
@@ -199,7 +200,7 @@ void CableLink::Accept(uint64_t now_ns) {
 }
 
 void CableLink::Greet(uint64_t now_ns) {
-  if (state_ == State::kCut) return;  // Its turn comes.
+  if (state_ == State::kCut) return;  // Accepted after Release.
   if (state_ == State::kJoined) {
     Refuse(*newcomer_, "processes " + std::to_string(getpid()) + " and " + std::to_string(peer_) +
                            " are its ends already: end one of them, or give another name");
@@ -212,7 +213,7 @@ void CableLink::Greet(uint64_t now_ns) {
   CableMessage hello;
   File file;
   const auto bytes = newcomer->channel.Receive(&hello, sizeof(hello), &file, milliseconds(0));
-  if (!bytes && (events & (POLLHUP | POLLRDHUP)) != 0) return;  // It only looked who listens.
+  if (!bytes && (events & (POLLHUP | POLLRDHUP)) != 0) return;  // It only probed for a listener.
   const char* wrong = WhyNotAMessage(hello, bytes);
   if (wrong == nullptr) {
     auto memory = bar::RingMemory::FromFile(file.Release(), CableMemory::kBytes, false);
@@ -229,7 +230,7 @@ void CableLink::Greet(uint64_t now_ns) {
   std::copy(mac_.begin(), mac_.end(), welcome.mac);
   channel_ = std::move(newcomer->channel);
   connected_ = false;
-  // If it is gone the next turn will see.
+  // If the other end is gone, the next turn detects it.
   channel_.Send(&welcome, sizeof(welcome));
   Join(newcomer->pid, hello.mac);
 }

@@ -15,11 +15,11 @@ namespace sluice::emulator {
 namespace {
 
 constexpr int kBacklog = 8;
-/// What a socket's path has behind it until somebody listens there: a sign, and a process's number.
+/// Room for the temporary suffix of a socket's path until it listens: a separator and a process id.
 constexpr size_t kMaxUnreadyChars = 11;
 constexpr size_t kMaxPathChars = sizeof(sockaddr_un::sun_path) - 1 - kMaxUnreadyChars;
 
-/// Of a path that has room in it, and an end.
+/// Returns the address of a path, which must fit with its NUL.
 sockaddr_un AddressOf(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -27,7 +27,7 @@ sockaddr_un AddressOf(const std::string& path) {
   return address;
 }
 
-/// False, with a reason, if no socket can have that path.
+/// Returns false and sets `error` if a socket cannot have that path.
 bool MakeAddress(const std::string& path, sockaddr_un* address, std::string* error) {
   if (path.empty() || path.size() > kMaxPathChars) {
     *error = "give a path of 1 to " + std::to_string(kMaxPathChars) + " characters";
@@ -46,13 +46,14 @@ bool WithAddress(Call call, const File& socket, const sockaddr_un& address) {
   return call(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
-/// Binds and listens at another path first: `path` never names a socket that would refuse, which
-/// another process takes for a dead one's. False with errno; EEXIST: something is there.
+/// Binds and listens at a temporary path, then links `path` to it. Otherwise another process could
+/// connect before listen(), be refused, and consider the socket dead. Returns false with errno;
+/// EEXIST means that the path exists.
 bool ListenAt(const std::string& path, const File& socket) {
   const std::string unready = path + "~" + std::to_string(getpid());
   const sockaddr_un address = AddressOf(unready);
-  unlink(unready.c_str());  // of a process that had this number and was killed here
-  // bind() gives the file the socket's own mode; the umask is all threads'.
+  unlink(unready.c_str());  // A killed process with this id may have left a socket.
+  // bind() uses the socket's mode for the file; the umask would affect all threads.
   if (fchmod(socket.fd(), S_IRUSR | S_IWUSR) != 0 || !WithAddress(bind, socket, address)) {
     return false;
   }
@@ -130,7 +131,7 @@ std::optional<size_t> Channel::Receive(void* data, size_t capacity, File* file,
       *file = received.files.empty() ? File() : std::move(received.files[0]);
       return static_cast<size_t>(received.bytes);
     }
-    // A reset is reported once, before what the peer had sent last.
+    // A reset is reported once, before the data that the peer sent last.
     if (errno == EINTR || errno == ECONNRESET) continue;
     if (errno != EAGAIN) return std::nullopt;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -165,7 +166,7 @@ File Listen(const std::string& path, std::string* error, int type) {
       return {};
     }
     const File probe = MakeSocket(type);
-    // A socket of another type (EPROTOTYPE) is a living one, too.
+    // A socket of another type (EPROTOTYPE) is also alive.
     if (WithAddress(connect, probe, address) || errno == EAGAIN || errno == EPROTOTYPE) {
       errno = EADDRINUSE;
       *error = "another process listens there: end it, or give another path";

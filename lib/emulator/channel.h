@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Files, and messages with files over a UNIX socket; no wait without a bound.
+// Files, and messages with files over a UNIX socket. All waits are bounded.
 #pragma once
 
 #include <sys/socket.h>
@@ -29,29 +29,29 @@ class File {
 
   explicit operator bool() const { return fd_ >= 0; }
   int fd() const { return fd_; }
-  /// Gives it away.
+  /// Returns the descriptor and gives up its ownership.
   int Release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
 };
 
-/// Sends as much of `data` as the socket has room for, with a copy of `file` unless it is negative;
-/// never waits. The bytes that it took, or −1 and errno.
+/// Sends as much of `data` as the socket has room for, with a copy of `file` unless it is negative.
+/// Never waits. Returns the number of bytes sent, or −1 with errno.
 ssize_t SendWithFile(int socket, const void* data, size_t bytes, int file = -1);
 
-/// What one call of recvmsg(2) returned.
+/// Result of one call of recvmsg(2).
 struct Received {
-  ssize_t bytes;            ///< 0: the peer is gone. −1: errno says why.
-  std::vector<File> files;  ///< All that came with them, owned.
-  bool cut;                 ///< Bytes or files found no room, here or in this process.
+  ssize_t bytes;            ///< 0: the peer is gone. −1: see errno.
+  std::vector<File> files;  ///< All received files, owned.
+  bool cut;                 ///< Bytes or files were truncated.
 };
-/// Receives what is there, with up to kMaxReceivedFiles files; never waits.
+/// Receives the available data, with up to kMaxReceivedFiles files. Never waits.
 Received ReceiveWithFiles(int socket, void* data, size_t capacity);
 inline constexpr size_t kMaxReceivedFiles = 16;
 
-/// One end of a SOCK_SEQPACKET connection. Send and Receive: one thread at a time;
-/// Shutdown: any.
+/// One end of a SOCK_SEQPACKET connection. Send and Receive may be called by one thread at a time,
+/// Shutdown by any thread.
 class Channel {
  public:
   Channel() = default;
@@ -60,39 +60,40 @@ class Channel {
   explicit operator bool() const { return static_cast<bool>(socket_); }
   int fd() const { return socket_.fd(); }
 
-  /// Sends one message, with `file` unless it is negative. False if the peer is gone or
-  /// does not read; never waits.
+  /// Sends one message, with `file` unless it is negative. Returns false if the peer is gone or
+  /// does not read. Never waits.
   bool Send(const void* data, size_t bytes, int file = -1);
-  /// Receives one message of at most `capacity` bytes and the file that came with it, if
-  /// any. Nothing after `patience`, if the peer is gone, or if the message is longer,
-  /// empty, or has several files.
+  /// Receives one message of at most `capacity` bytes and the file attached to it, if any. Returns
+  /// nullopt after `patience`, if the peer is gone, or if the message is too long, is empty or has
+  /// several files.
   std::optional<size_t> Receive(void* data, size_t capacity, File* file,
                                 std::chrono::milliseconds patience);
-  /// Whoever waits at either end sees the end of the connection.
+  /// Ends the connection; threads that wait at either end return.
   void Shutdown();
 
  private:
   File socket_;
 };
 
-/// Listens at `path`, which only this user may connect to, and which appears when it can be
-/// connected to; takes the place of a dead process's socket. Empty, with the reason in `error`, if
-/// that is not possible.
+/// Creates a listening socket at `path`. Only this user may connect, and the path appears when it
+/// accepts connections. Replaces a dead process's socket. Returns an empty file and sets `error` on
+/// failure.
 File Listen(const std::string& path, std::string* error, int type = SOCK_SEQPACKET);
-/// Connects to `path`, whoever listens there. Empty if nobody does, or no path is like that.
+/// Connects to `path`, without checking the listening process. Returns an empty file if no process
+/// listens or the path is invalid.
 File ConnectTo(const std::string& path);
-/// Connects to `path`. Empty, with the reason in `error`, if nobody listens there, or a
-/// process of another user than this one, root and `trusted`.
+/// Connects to `path`. Returns an empty file and sets `error` if no process listens there or if the
+/// process does not belong to this user, root or `trusted`.
 File Connect(const std::string& path, std::optional<uid_t> trusted, std::string* error);
 
-/// Who is at the other end of a connection: who connected, or who listened.
+/// The process at the other end of a connection: the one that connected or that listened.
 struct Peer {
   pid_t pid = 0;
   uid_t uid = 0;
 };
-/// Nothing if the kernel does not say.
+/// Returns nullopt if the kernel does not provide it.
 std::optional<Peer> PeerOf(const File& socket);
-/// True for root's processes and this user's.
+/// Returns true if the user is root or this process's user.
 bool IsOwnOrRoot(uid_t uid);
 
 }  // namespace sluice::emulator

@@ -14,7 +14,7 @@ bool Connection::Exchange(Request& request, int file, File* received, std::strin
   }
   good_ = false;
   request.sequence = ++sequence_;
-  // Who refuses a connection answers, too, and may be gone before it is asked.
+  // Ignores failures: a peer that rejects the connection sends a reply and may be gone already.
   channel_.Send(&request, sizeof(request), file);
   buffer_.resize(sizeof(Reply) + kMaxStatistics * sizeof(StatisticEntry));
   const std::optional<size_t> bytes =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's end of a connection to sluice-device: requests and checked replies.
+// The host side of a connection to sluice-device: sends requests and validates replies.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ class Connection {
 
   int fd() const { return channel_.fd(); }
   void Shutdown() { channel_.Shutdown(); }
-  /// False from the first request on that was not answered as it must be.
+  /// Returns false after the first request without a valid reply.
   bool good() const { return good_; }
 
-  /// Sends `request`, with `file` unless it is negative, and waits kMessagePatience for
-  /// the reply. False if it is refused, with the device's reason in `error`, or if the
-  /// device is gone or answers nonsense, which ends the connection.
+  /// Sends `request`, with `file` unless it is negative, and waits kMessagePatience for the reply.
+  /// Returns false if the request is rejected, with the device's reason in `error`, or if the
+  /// device is gone or the reply is invalid, which ends the connection.
   bool Ask(Request request, int file, Reply* reply, File* received, std::string* error);
-  /// Asks for the statistics.
+  /// Requests the statistics.
   bool AskStatistics(std::vector<Statistic>* statistics, std::string* error);
 
  private:
@@ -37,7 +37,7 @@ class Connection {
   Channel channel_;
   bool good_ = true;
   uint32_t sequence_ = 0;
-  std::vector<uint8_t> buffer_;  ///< The last reply.
+  std::vector<uint8_t> buffer_;  ///< Contents of the last reply.
 };
 
 }  // namespace sluice::emulator

@@ -4,14 +4,16 @@
 namespace sluice::emulator {
 namespace {
 
-/// Registered with rte_extmem_register: for a device only once rte_dev_dma_map says so.
+/// Returns whether the memory was registered with rte_extmem_register. A device may use that only
+/// after rte_dev_dma_map.
 bool IsOfApplication(const rte_memseg_list& list) { return list.external != 0 && list.heap == 0; }
 
 }  // namespace
 
 void DpdkMemory::Watch() {
-  // First the events, then what exists: what comes in between is reported twice. Events are
-  // not supported with --no-huge and --legacy-mem, where memory does not change.
+  // Registers for events before the walk, so that memory mapped in between is reported twice and
+  // not missed. Events are not supported with --no-huge and --legacy-mem, where memory does not
+  // change.
   rte_mem_event_callback_register(name_.c_str(), Changed, this);
   rte_memseg_contig_walk(Existing, this);
 }

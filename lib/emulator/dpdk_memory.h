@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What memory DPDK has, and what it maps and unmaps while the process runs: hugepages,
-// --no-huge memory, external heaps. Not what an application merely registers, which it maps for
-// each device itself.
+// Tracks DPDK's memory while the process runs: hugepages, --no-huge memory and external heaps.
+// Excludes memory that an application registers, which it maps for each device itself.
 #pragma once
 
 #include <rte_memory.h>
@@ -14,25 +13,25 @@
 
 namespace sluice::emulator {
 
-/// Tells a derived class of every piece, from Watch to Forget. Calls come from any
-/// thread, under EAL's memory lock: they may not allocate from DPDK.
+/// Reports every piece of memory to a derived class, from Watch to Forget. Calls come from any
+/// thread, under EAL's memory lock, and must not allocate DPDK memory.
 class DpdkMemory {
  public:
-  /// `name` is unique in the process.
+  /// `name` must be unique in the process.
   explicit DpdkMemory(std::string_view name) : name_("dma_" + std::string(name.substr(0, 48))) {}
   virtual ~DpdkMemory() = default;
   DpdkMemory(const DpdkMemory&) = delete;
   DpdkMemory& operator=(const DpdkMemory&) = delete;
 
  protected:
-  /// [begin, end) is mapped and belongs to `list`; may be reported more than once.
+  /// Called when [begin, end) of `list` is mapped; may be called more than once for a range.
   virtual void Mapped(const rte_memseg_list& list, uint64_t begin, uint64_t end) = 0;
-  /// [begin, end) is about to be unmapped.
+  /// Called before [begin, end) is unmapped.
   virtual void Unmapping(uint64_t begin, uint64_t end) = 0;
 
-  /// Begins with everything that is there. To be called by the derived class.
+  /// Starts reporting with all existing memory. Called by the derived class.
   void Watch();
-  /// No call comes any more. To be called before the derived class is gone.
+  /// Stops reporting. Must be called before the derived class is destroyed.
   void Forget();
 
  private:

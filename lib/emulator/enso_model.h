@@ -10,12 +10,13 @@ namespace sluice::emulator {
 
 extern const ModelInfo kEnsoModel;
 
-/// Its settings, which software sets over JTAG on the hardware. Sizes are powers of two; 0: the
-/// hardware's defaults.
+/// Returns the settings, which software makes over JTAG on the hardware. Sizes are powers of two; 0
+/// selects the hardware's defaults.
 SettingValues EnsoSettings(uint32_t pipe_flits, uint32_t nb_entries = 0,
                            bool notify_per_packet = false);
 
-/// The device of such settings. Null, or one line that says why there is none (static storage).
+/// Converts settings to a device configuration. Returns null, or one line with the reason why they
+/// are invalid (static storage).
 const char* ReadEnsoSettings(const SettingValues& values, device::enso::EnsoConfig* config);
 
 }  // namespace sluice::emulator

@@ -15,7 +15,7 @@ constexpr std::string_view kNames[] = {"fault_drop",    "fault_dup",   "fault_re
                                        "fault_corrupt", "fault_delay", "fault_linkdown",
                                        "fault_police"};
 
-/// Empty, or what to write instead.
+/// Parses one fault. Returns an empty string, or a hint for the correct form.
 std::string_view ReadFault(std::string_view kind, std::string_view amount, FaultOptions* faults) {
   if (kind == "delay") {
     return ReadDuration(amount, &faults->delay_ns) ? "" : "give a time, as in delay:50us";
@@ -77,10 +77,11 @@ bool FaultyWire::LinkUp(uint64_t now_ns) {
 
 std::span<const device::WireFrame> FaultyWire::Pull(uint64_t now_ns, uint32_t max) {
   if (!LinkUp(now_ns)) return {};
-  // With a delay, frames enter as soon as the source has them; without, as they leave.
+  // Frames are queued as soon as the source has them if there is a delay, otherwise when the device
+  // pulls them.
   const uint32_t capacity = options_.delay_ns != 0 ? kFrames : std::max(max, kMostForOne);
   bool dry = false;
-  // A source without end, all of whose frames are dropped, must not keep the device.
+  // Limits the loop in case an endless source has all its frames dropped.
   uint32_t pulled = 0;
   while (!dry && pulled < capacity && fifo_.size() + kMostForOne <= capacity) {
     const uint32_t room = (capacity - fifo_.size()) / kMostForOne;
@@ -134,7 +135,7 @@ void FaultyWire::Inject(const device::WireFrame& frame, uint64_t now_ns) {
 
 void FaultyWire::Append(const device::WireFrame& frame, uint64_t now_ns) {
   uint8_t* copy = fifo_.Push(frame, now_ns + options_.delay_ns);
-  if (copy == nullptr) {  // out of bytes, not of slots: only giant frames come here
+  if (copy == nullptr) {  // No bytes left although slots are: only with jumbo frames.
     ++counts_[kDrop];
     return;
   }
@@ -154,7 +155,7 @@ void FaultyWire::ReleaseHeld(uint64_t now_ns) {
 }
 
 bool FaultyWire::SameFlowAsHeld(const device::WireFrame& frame) const {
-  // IPv4 addresses and ports; for other frames the same bytes name some flow.
+  // IPv4 addresses and ports. For other frames the same bytes identify a flow arbitrarily.
   constexpr uint32_t kOffset = 26;
   constexpr uint32_t kBytesOfKey = 12;
   return frame.length >= kOffset + kBytesOfKey && held_.size() >= kOffset + kBytesOfKey &&

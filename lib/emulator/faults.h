@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Faults of the wire towards the device: seeded, so that a run can be repeated,
-// and counted, so that a verifier's findings can be compared with what was done.
+// Faults of the wire towards the device. They are seeded, so that a run can be repeated, and
+// counted, so that a verifier's findings can be compared with the injected faults.
 #pragma once
 
 #include <array>
@@ -21,16 +21,16 @@ namespace sluice::emulator {
 struct FaultOptions {
   double drop = 0;
   double duplicate = 0;
-  double reorder = 0;           ///< Held back until a later frame of its flow has passed.
-  double corrupt = 0;           ///< One bit of the last quarter, where the payload is.
-  uint64_t delay_ns = 0;        ///< Every frame arrives that much later.
-  uint64_t down_period_ns = 0;  ///< The carrier is lost once in this time; 0: never.
-  uint64_t down_length_ns = 0;  ///< For this long, at the end of the period.
-  double police_pps = 0;        ///< Frames that exceed it are dropped; 0: none.
-  uint32_t police_frames = 64;  ///< That may come at once.
+  double reorder = 0;           ///< Delayed until a later frame of its flow has passed.
+  double corrupt = 0;           ///< Flips one bit in the last quarter, where the payload is.
+  uint64_t delay_ns = 0;        ///< Delay of every frame.
+  uint64_t down_period_ns = 0;  ///< Period in which the carrier is lost once; 0 for never.
+  uint64_t down_length_ns = 0;  ///< Duration of the loss, at the end of the period.
+  double police_pps = 0;        ///< Frames above this rate are dropped; 0 for no limit.
+  uint32_t police_frames = 64;  ///< Maximum burst of the rate limit.
   uint64_t seed = 1;
 
-  /// Reads what follows "faults=". False, with one line in `error`, if any of it is wrong.
+  /// Parses the text after "faults=". If it is invalid, returns false and sets `error` to one line.
   bool Read(std::string_view text, std::string* error);
 
   bool Any() const {
@@ -39,8 +39,8 @@ struct FaultOptions {
   }
 };
 
-/// A wire with faults in front of another wire. While the carrier is lost the
-/// source pauses, and what the device sends is dropped and counted.
+/// A wire that adds faults to an inner wire. While the carrier is lost, the source pauses and
+/// frames from the device are dropped and counted.
 class FaultyWire final : public Wire {
  public:
   FaultyWire(std::unique_ptr<Wire> inner, const FaultOptions& options);
@@ -59,9 +59,9 @@ class FaultyWire final : public Wire {
   enum Kind { kDrop, kDuplicate, kReorder, kCorrupt, kDelay, kLinkDown, kPolice, kKinds };
   static constexpr uint32_t kFrames = 65536;
   static constexpr size_t kBytes = size_t{64} << 20;
-  /// Frames injected for one of the inner wire: itself, a duplicate, a held one.
+  /// Maximum frames injected per frame of the inner wire: the frame, a duplicate, and a held frame.
   static constexpr uint32_t kMostForOne = 3;
-  /// A held frame that no frame of its flow passes for so many frames goes on.
+  /// Maximum frames for which a held frame waits for a frame of its flow.
   static constexpr uint32_t kMostHeld = 65536;
 
   bool Chance(double probability) { return probability > 0 && uniform_(random_) < probability; }
@@ -76,10 +76,10 @@ class FaultyWire final : public Wire {
   std::mt19937_64 random_;
   std::uniform_real_distribution<double> uniform_{0.0, 1.0};
   FrameFifo fifo_{kFrames, kBytes};
-  std::vector<uint8_t> held_;  ///< The frame that is held back; empty if none is.
-  uint32_t held_for_ = 0;      ///< Frames that have passed it.
+  std::vector<uint8_t> held_;  ///< The held frame; may be empty.
+  uint32_t held_for_ = 0;      ///< Number of frames that have passed it.
   uint64_t start_ns_ = 0;
-  double policed_until_ns_ = 0;  ///< When frames at the policed rate would have come so far.
+  double policed_until_ns_ = 0;  ///< Virtual time of the next conforming frame.
   bool started_ = false;
   std::array<uint64_t, kKinds> counts_ = {};
   std::vector<device::Counter> counters_;

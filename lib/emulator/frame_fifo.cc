@@ -21,8 +21,8 @@ FrameFifo::FrameFifo(uint32_t frames, size_t bytes)
 uint8_t* FrameFifo::Push(const device::WireFrame& frame, uint64_t leave_ns) {
   const uint32_t length = std::max(frame.length, kMinFrameBytes);
   if (size() == frames_.size() || length > capacity_) return nullptr;
-  // A frame is never split: one that does not fit before the end of the memory
-  // starts over at its beginning.
+  // A frame is not split: one that does not fit before the end of the memory is stored at the
+  // beginning.
   uint64_t start = byte_tail_;
   const uint64_t to_end = capacity_ - start % capacity_;
   if (to_end < length) start += to_end;
@@ -51,7 +51,7 @@ void FrameFifo::Pop(uint32_t count) {
   if (count == 0) return;
   head_ += count;
   byte_head_ = end_[Slot(head_ - 1)];
-  if (head_ == tail_) byte_head_ = byte_tail_ = 0;  // stay in memory that is in the cache
+  if (head_ == tail_) byte_head_ = byte_tail_ = 0;  // Restarts at memory that is cached.
 }
 
 }  // namespace sluice::emulator

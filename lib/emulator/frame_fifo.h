@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A bounded queue of frame copies, each with the time at which it may leave. The
-// loopback wire stores what the device sent in it, the fault injector what is
-// still under way.
+// A bounded queue of frame copies, each with its earliest time of departure. The loopback wire
+// stores frames of the device in it, the fault injector delayed frames.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +16,15 @@ namespace sluice::emulator {
 /// Owned by the stepping thread.
 class FrameFifo {
  public:
-  /// Room for `frames` frames (a power of two) of `bytes` together.
+  /// Allocates room for `frames` frames (a power of two) with `bytes` in total.
   FrameFifo(uint32_t frames, size_t bytes);
 
-  /// Appends a copy, padded with zeros to the Ethernet minimum as a MAC does, or
-  /// returns null if it has no room. The result is the copy.
+  /// Appends a copy, padded with zeros to the Ethernet minimum as a MAC does. Returns the copy, or
+  /// null if the queue is full.
   uint8_t* Push(const device::WireFrame& frame, uint64_t leave_ns);
 
-  /// Frames that may leave at `now_ns`, oldest first, at most `max`; valid until
-  /// they are popped. A frame holds up those behind it.
+  /// Returns the frames that may depart at `now_ns`, oldest first, at most `max`; valid until they
+  /// are popped. A frame blocks all later frames.
   std::span<const device::WireFrame> Front(uint64_t now_ns, uint32_t max) const;
   void Pop(uint32_t count);
 
@@ -38,7 +37,7 @@ class FrameFifo {
   AlignedBytes bytes_;
   std::vector<device::WireFrame> frames_;  ///< Ring; indices are free-running, masked on use.
   std::vector<uint64_t> leave_ns_;
-  std::vector<uint64_t> end_;  ///< Free-running byte position behind each frame.
+  std::vector<uint64_t> end_;  ///< Free-running byte position of the end of each frame.
   uint32_t head_ = 0;
   uint32_t tail_ = 0;
   uint64_t byte_head_ = 0;

@@ -16,8 +16,8 @@ namespace {
 using packet::StoreBe16;
 using packet::StoreBe32;
 
-/// Ring entries where all frames have one size, and where sizes mix: long enough
-/// that a branch predictor cannot learn the order of the sizes.
+/// Number of ring entries for one frame size and for mixed sizes. The latter is long enough that a
+/// branch predictor cannot learn the order of the sizes.
 constexpr uint32_t kUniformEntries = 512;
 constexpr uint32_t kMixedEntries = 4096;
 constexpr size_t kMaxBytes = size_t{1} << 30;
@@ -48,9 +48,9 @@ std::vector<uint32_t> DrawSizes(const GeneratorOptions& options, uint32_t entrie
   return sizes;
 }
 
-/// Addresses and ports of a flow. The source address alone makes flows distinct;
-/// the others vary so that a hash of the destination only (Ensō on UDP) spreads
-/// as well as one of all four (RSS).
+/// Writes addresses and ports of a flow. The source address alone distinguishes flows. The other
+/// fields vary so that a hash of only the destination (Ensō on UDP) spreads as well as a hash of
+/// all four fields (RSS).
 void WriteHeaders(uint8_t* frame, uint32_t length, uint32_t flow, const GeneratorOptions& options) {
   static constexpr uint8_t kSource[6] = {0x02, 0x53, 0x6c, 0x67, 0x65, 0x6e};
   std::copy_n(options.destination.data(), 6, frame);
@@ -119,7 +119,7 @@ void FrameRing::Lay(const GeneratorOptions& options, std::span<const uint32_t> s
   for (uint32_t i = 0; i < entries; ++i) order[i] = i % flows_;
   if (options.random_order) std::shuffle(order.begin(), order.end(), random);
 
-  std::vector<uint32_t> rank(flows_, 0);  // occurrences of the flow so far
+  std::vector<uint32_t> rank(flows_, 0);  // Number of frames of the flow so far.
   uint8_t* frame = memory_.get();
   for (uint32_t i = 0; i < entries; ++i) {
     const uint32_t length = sizes[i] - packet::kFcsBytes;
@@ -127,7 +127,7 @@ void FrameRing::Lay(const GeneratorOptions& options, std::span<const uint32_t> s
     for (uint32_t at = invariant_offset_ - 1; at < length; ++at) {
       frame[at] = static_cast<uint8_t>(random());
     }
-    // One lap back, so that the first stamp yields the frame's rank.
+    // One lap less, so that the first stamp gives the frame's rank.
     const uint32_t before = rank[order[i]]++ - per_lap_;
     uint8_t* tag = frame + length - kTagBytes;
     StampTag(tag, before);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The generator's ring of prebuilt frames: valid IPv4/UDP or IPv4/TCP frames of
-// all flows and sizes, in the order in which they are sent. Per frame only the
-// sequence number in the tag changes (tag.h).
+// The generator's ring of prebuilt frames: valid IPv4/UDP or IPv4/TCP frames of all flows and
+// sizes, in sending order. Only the sequence number in the tag changes per frame (tag.h).
 #pragma once
 
 #include <array>
@@ -22,30 +21,30 @@ namespace sluice::emulator {
 /// Owned by the generator; the verifier reads it.
 class FrameRing {
  public:
-  /// What the verifier must know of a frame of the ring.
+  /// The properties of a ring frame that the verifier checks.
   struct Expected {
     uint32_t flow;
     uint32_t length;
   };
 
-  /// Builds a ring of at least `entries` frames, or returns null and sets `error` if it would be
-  /// too large.
+  /// Builds a ring of at least `entries` frames. Returns null and sets `error` if it would be too
+  /// large.
   static std::unique_ptr<FrameRing> Build(const GeneratorOptions& options, std::string* error,
                                           uint32_t entries = 0);
 
-  /// The ring. Every flow occurs `per_lap()` times in it.
+  /// Returns the ring. Every flow occurs `per_lap()` times in it.
   std::span<const device::WireFrame> frames() const { return frames_; }
   std::span<const Expected> expected() const { return expected_; }
   uint32_t flows() const { return flows_; }
   uint32_t per_lap() const { return per_lap_; }
-  /// Of the tags.
+  /// Returns the nonce of the tags.
   uint32_t nonce() const { return nonce_; }
-  /// First byte that no application changes: behind the L4 header and the first
-  /// payload byte, which echo applications increment.
+  /// Returns the offset of the first byte that applications do not change: after the L4 header and
+  /// the first payload byte, which echo applications increment.
   uint32_t invariant_offset() const { return invariant_offset_; }
 
-  /// Gives the frames [first, last) of the ring the next sequence number of their
-  /// flow. Each frame is stamped once a lap, in ring order.
+  /// Stamps the next sequence number of their flow into the frames [first, last). Each frame must
+  /// be stamped once per lap, in ring order.
   void Stamp(uint32_t first, uint32_t last) {
     for (uint32_t i = first; i < last; ++i) {
       uint8_t* tag = tags_[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What serves a model to hosts in other processes, one at a time: the device's own socket
-// (server.h), or a bus (vfio_user/bus_server.h).
+// Serves a model to hosts in other processes, one at a time, through the device's socket (server.h)
+// or as a bus (vfio_user/bus_server.h).
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,12 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread. Destruction disconnects the host.
+/// Used by one thread. The destructor disconnects the host.
 class Front {
  public:
   virtual ~Front() = default;
 
-  /// Serves until `wake` is readable, or for `patience`.
+  /// Serves until `wake` is readable, at most for `patience`.
   void Serve(int wake, std::chrono::milliseconds patience) {
     using std::chrono::steady_clock;
     const auto end = steady_clock::now() + patience;
@@ -24,15 +24,15 @@ class Front {
       if (!Turn(wake, left)) return;
     }
   }
-  /// Handles what hosts have to say by now, or the first that they say within `patience`.
-  /// False if `wake` is readable.
+  /// Handles pending input of hosts, or waits up to `patience` for the first input. Returns false
+  /// if `wake` is readable.
   virtual bool Turn(int wake, std::chrono::milliseconds patience) = 0;
-  /// Ends the connection with the host; the device is in its power-on state.
+  /// Ends the connection with the host and resets the device to its power-on state.
   virtual void Reset() = 0;
 
-  /// Who is attached, for people; empty: nobody.
+  /// Returns a display name of the attached host; empty without a host.
   virtual std::string Attached() const = 0;
-  virtual uint64_t hosts() const = 0;  ///< Connections that became hosts.
+  virtual uint64_t hosts() const = 0;  ///< Number of connections that became hosts.
 };
 
 }  // namespace sluice::emulator

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// wire=gen: synthetic traffic. Frames are handed out as pointers into a ring of frames that were
-// generated before, so that a frame costs one load and one store of its tag.
+// wire=gen: synthetic traffic. Frames are pointers into a ring of prebuilt frames, so that a frame
+// costs one load and one store of its tag.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace sluice::emulator {
 
 class GeneratorWire final : public Wire {
  public:
-  /// Null, with `error` set, if the frames would need too much memory.
+  /// Returns null and sets `error` if the frames would need too much memory.
   static std::unique_ptr<GeneratorWire> Create(const GeneratorOptions& options, VerifyMode verify,
                                                std::string* error);
 
@@ -37,7 +37,7 @@ class GeneratorWire final : public Wire {
   TagVerifier verifier_;
   Pacer pacer_;
   uint32_t position_ = 0;  ///< Next entry of the ring.
-  uint32_t stamped_ = 0;   ///< Entries from `position_` that carry their sequence already.
+  uint32_t stamped_ = 0;   ///< Entries from `position_` that are already stamped.
   WireTotals totals_;
   std::array<device::Counter, 1> counters_ = {{{"source_late", 0}}};
 };

@@ -11,8 +11,8 @@ namespace sluice::emulator {
 
 using MacAddress = std::array<uint8_t, 6>;
 
-/// What the generator is asked for. Sizes count the 4-byte FCS, as RFC 2544 does:
-/// size 64 is a frame of 60 bytes in memory.
+/// Options of the generator. Sizes include the 4-byte FCS, as in RFC 2544: size 64 is a frame of 60
+/// bytes in memory.
 struct GeneratorOptions {
   enum class Sizes { kList, kImix, kRandom };
 
@@ -22,17 +22,18 @@ struct GeneratorOptions {
   static constexpr uint32_t kMaxFlows = 1u << 20;
 
   Sizes sizes = Sizes::kList;
-  std::vector<uint32_t> list = {64};  ///< With kList: used in turn.
+  std::vector<uint32_t> list = {64};  ///< For kList; used in turn.
   uint32_t flows = 1000;
-  double rate_pps = 0;        ///< 0: as fast as the device takes frames.
-  uint64_t count = 0;         ///< 0: no end.
-  bool random_order = false;  ///< Sizes and flows shuffled instead of in turn.
+  double rate_pps = 0;        ///< 0: as fast as the device accepts frames.
+  uint64_t count = 0;         ///< 0: unlimited.
+  bool random_order = false;  ///< Shuffles sizes and flows.
   bool tcp = false;
   uint64_t seed = 1;
-  uint16_t run = 0;  ///< In all tags: frames of another run are foreign.
+  uint16_t run = 0;  ///< Stored in all tags, to detect frames of another run.
   MacAddress destination = {};
 
-  /// Reads what follows "wire=gen:". False, with one line in `error`, if any of it is wrong.
+  /// Parses the text after "wire=gen:". If it is invalid, returns false and sets `error` to one
+  /// line.
   bool Read(std::string_view text, std::string* error);
 };
 

@@ -18,16 +18,16 @@
 namespace sluice::emulator {
 namespace {
 
-/// Read by the signal handler. `end` is 0 while the slot is free or changes.
+/// Read by the signal handler. `end` is 0 while the slot is free or is being changed.
 struct Slot {
   std::atomic<uint64_t> begin{0};
   std::atomic<uint64_t> end{0};
   std::atomic<int> alarm{-1};
   std::atomic<bool> whole{false};
 };
-/// As many as a DmaSpace has ranges, for a host with all of them; and some.
+/// Number of slots: all ranges of a DmaSpace, for a host that uses all of them, plus some.
 std::array<Slot, 16384> slots;
-std::mutex slots_mutex;  ///< Orders writers.
+std::mutex slots_mutex;  ///< Serializes writers.
 
 struct sigaction previous;
 
@@ -36,10 +36,11 @@ bool BlankPages(uint64_t begin, uint64_t end) {
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
-/// Zeroes at `address`, and nowhere outside [begin, end).
+/// Maps zeroed pages at `address`, only within [begin, end).
 bool Blank(uint64_t address, uint64_t begin, uint64_t end, bool whole) {
   if (whole && BlankPages(begin, end)) return true;
-  // A mapping of huge pages cannot be replaced in part, and small parts may be too many.
+  // A mapping of huge pages cannot be replaced in part, and many small parts may exceed the limit
+  // of mappings.
   for (const uint64_t page : {uint64_t{1} << 12, uint64_t{1} << 21, uint64_t{1} << 30}) {
     const uint64_t first = address & ~(page - 1);
     if (BlankPages(std::max(first, begin), std::min(first + page, end))) return true;
@@ -47,7 +48,7 @@ bool Blank(uint64_t address, uint64_t begin, uint64_t end, bool whole) {
   return false;
 }
 
-/// True if the address was guarded and holds zeroes now.
+/// Returns true if the address was guarded and now reads as zeros.
 bool Replace(uint64_t address) {
   bool replaced = false;
   for (const Slot& slot : slots) {
@@ -58,24 +59,24 @@ bool Replace(uint64_t address) {
     if (address >= end || address < begin || slot.end.load() != end) continue;
     replaced = replaced || Blank(address, begin, end, whole);
     const uint64_t one = 1;
-    if (write(alarm, &one, sizeof(one)) < 0) continue;  // Has rung already.
+    if (write(alarm, &one, sizeof(one)) < 0) continue;  // The alarm has already rung.
   }
   return replaced;
 }
 
 void HandOn(int signal_number, siginfo_t* info, void* context) {
-  const bool sent = info->si_code <= 0;  // By a process, not by an access.
+  const bool sent = info->si_code <= 0;  // Sent by a process, not caused by an access.
   if ((previous.sa_flags & SA_SIGINFO) != 0) {
     previous.sa_sigaction(signal_number, info, context);
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(signal_number);
   } else if (previous.sa_handler == SIG_DFL || !sent) {
     signal(signal_number, SIG_DFL);
-    if (sent) raise(signal_number);  // Else the access repeats it.
+    if (sent) raise(signal_number);  // Otherwise the repeated access raises it again.
   }
 }
 
-/// Only calls that a signal handler may make.
+/// Uses only async-signal-safe calls.
 void OnBusError(int signal_number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   const bool ours =

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory whose pages another process can take away: by truncating its file, or by punching
-// a hole in a file of huge pages when no page is free. An access there is a SIGBUS, and ends
-// one link instead of the process.
+// Guards memory with pages that another process can remove, by truncating its file, or by punching
+// a hole in a file of huge pages while no page is free. An access then raises SIGBUS; the guard
+// makes it end one link instead of the process.
 #pragma once
 
 #include <cstddef>
 
 namespace sluice::emulator {
 
-/// Signals, for good, that guarded memory was lost.
+/// Signals permanently that guarded memory was lost.
 class LossAlarm {
  public:
   LossAlarm();
@@ -17,9 +17,10 @@ class LossAlarm {
   LossAlarm(const LossAlarm&) = delete;
   LossAlarm& operator=(const LossAlarm&) = delete;
 
-  /// Readable from the first loss on, and never read; -1 if there was no descriptor left.
+  /// Returns a descriptor that becomes readable at the first loss and is never read; -1 if none was
+  /// available.
   int fd() const { return fd_; }
-  /// False if there was no descriptor left. Nothing may be guarded then.
+  /// Returns false if no descriptor was available; the alarm must then not be used.
   explicit operator bool() const { return fd_ >= 0; }
   bool Rung() const;
 
@@ -27,27 +28,28 @@ class LossAlarm {
   const int fd_;
 };
 
-/// While it exists, an access to a page of [begin, begin + bytes) that its file cannot
-/// supply finds zeroes, which are the process's own from then on, and rings the alarm.
-/// Ranges may overlap: all their alarms ring. Whole pages of whatever size is mapped there.
+/// Guards [begin, begin + bytes) during its lifetime. An access to a page that the file cannot
+/// supply then finds zeros, which are private to the process from then on, and rings the alarm.
+/// Ranges may overlap; all their alarms ring. A range must consist of whole pages of the mapped
+/// page size.
 ///
-/// The first range installs a handler for SIGBUS, which keeps errno and hands every other
-/// SIGBUS to the handler that was there before. Control path; the access, from any thread.
+/// The first range installs a handler for SIGBUS. The handler preserves errno and forwards every
+/// other SIGBUS to the previous handler. Control path; guarded accesses may come from any thread.
 class GuardedRange {
  public:
   enum class Loss {
-    kPage,   ///< Zeroes in place of the page; the rest stays as it is.
-    kRange,  ///< Zeroes in place of the whole range, so that it fails once.
+    kPage,   ///< Replaces the page with zeros and keeps the rest.
+    kRange,  ///< Replaces the whole range with zeros, so that it fails only once.
   };
 
   GuardedRange() = default;
-  /// `alarm` outlives the range.
+  /// `alarm` must outlive the range.
   GuardedRange(void* begin, size_t bytes, Loss loss, const LossAlarm& alarm);
   ~GuardedRange();
   GuardedRange(GuardedRange&& other) noexcept;
   GuardedRange& operator=(GuardedRange&& other) noexcept;
 
-  /// False if it guards nothing: made without a range, or too many exist.
+  /// Returns false if it guards no memory: default-constructed, or too many ranges exist.
   explicit operator bool() const { return slot_ >= 0; }
 
  private:

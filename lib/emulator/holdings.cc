@@ -41,7 +41,7 @@ bool Holdings::HandOver(Connection& connection, std::string* error) {
     Request request;
     request.kind = Kind::kUnmap;
     SetText(request.name, name);
-    Reply reply;  // That it knows no such name any more is as good.
+    Reply reply;  // A device that does not know the name is also acceptable.
     if (!connection.Ask(request, -1, &reply, nullptr, error) && !connection.good()) return false;
   }
   dropped_names_.clear();
@@ -74,7 +74,7 @@ void Holdings::RemoveMemory(Connection* connection, uint64_t begin, uint64_t end
   request.bus = begin;
   request.bytes = end - begin;
   Reply reply;
-  std::string ignored;  // What it did not have it need not forget.
+  std::string ignored;  // A device without this memory may reject the request.
   connection->Ask(request, -1, &reply, nullptr, &ignored);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a host has handed to a device in another process, in order to do so again when the
-// device has come back and knows nothing of it.
+// Records the memory that a host has passed to a device in another process, in order to pass it
+// again after the device has restarted.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@
 
 namespace sluice::emulator {
 
-/// One thread at a time. A null connection: the device is away, and learns later.
-/// Functions that return false leave one line in `error`.
+/// Used by one thread at a time. A null connection means that the device is away; it receives the
+/// changes later. Functions that return false set `error` to one line.
 class Holdings {
  public:
-  /// Hands everything over to a device that has nothing yet.
+  /// Passes all memory to a device that has none.
   bool HandOver(Connection& connection, std::string* error);
 
-  /// DPDK has mapped [begin, end); `list` is locked by the caller. False if some of it is
-  /// in no file, or the device refuses it.
+  /// Records that DPDK has mapped [begin, end); the caller holds the lock of `list`. Returns false
+  /// if a part has no file or the device rejects it.
   bool AddMemory(Connection* connection, const rte_memseg_list& list, uint64_t begin, uint64_t end,
                  std::string* error);
   void RemoveMemory(Connection* connection, uint64_t begin, uint64_t end);
@@ -35,23 +35,23 @@ class Holdings {
            std::string* error);
   void Unmap(Connection* connection, const bar::RingMemory& memory);
 
-  /// The application's memory from `begin` on, all its `parts`.
+  /// Adds the application's memory from `begin` on, which consists of `parts`.
   bool MapExternal(Connection* connection, uint64_t begin, uint64_t bytes,
                    std::vector<MappedPart> parts, std::string* error);
-  /// False: no such range is mapped.
+  /// Returns false if the range is not mapped.
   bool UnmapExternal(Connection* connection, uint64_t begin, uint64_t bytes);
   bool HasExternal(uint64_t begin, uint64_t bytes) const;
 
  private:
-  /// The memory is the driver's or the application's, and stays until it is unmapped.
+  /// Memory of the driver or the application, valid until it is unmapped.
   struct Ring {
     uint64_t bytes;
     bool mirrored;
     int fd;
     std::string name;
     bool external = false;
-    uint64_t offset = 0;  ///< In the file.
-    File file = {};       ///< Of external memory; `fd` is its descriptor.
+    uint64_t offset = 0;  ///< Offset in the file.
+    File file = {};       ///< External memory: owns `fd`.
   };
   struct External {
     uint64_t bytes = 0;
@@ -65,9 +65,9 @@ class Holdings {
   void Remove(Connection* connection, uint64_t bus);
 
   MemoryFiles files_;
-  std::map<uint64_t, Ring> rings_;          ///< By bus address.
-  std::map<uint64_t, External> externals_;  ///< The same.
-  std::vector<std::string> dropped_names_;  ///< Unmapped while the device was away.
+  std::map<uint64_t, Ring> rings_;          ///< Keyed by bus address.
+  std::map<uint64_t, External> externals_;  ///< Keyed by bus address.
+  std::vector<std::string> dropped_names_;  ///< Names unmapped while the device was away.
 };
 
 }  // namespace sluice::emulator

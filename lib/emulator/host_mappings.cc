@@ -12,7 +12,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// The largest page that memory of a host may consist of: areas keep their offset in it.
+/// The largest page size of a host's memory. Areas keep their offset in it.
 constexpr uint64_t kGranule = uint64_t{1} << 30;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
@@ -20,15 +20,15 @@ constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr const char* kTooManyPieces =
     "memory is in too many pieces; start with larger hugepages, or with --legacy-mem";
 
-/// Messages say 0 for "none".
+/// Returns whether the range is valid for a ring. Bus address 0 means "none" in messages.
 bool IsRingRange(uint64_t bus, uint64_t bytes) {
   return bus != 0 && HostMappings::IsRange(bus, bytes) && bytes <= HostMappings::kMaxRingBytes;
 }
 
-/// Null, and the bytes of a page of the file, or why it has no such part. All of `seals` must be
-/// set.
+/// Returns null and sets `*page` to the file's page size, or returns the reason why the file does
+/// not have that part. All of `seals` must be set.
 const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals, uint64_t* page) {
-  // Only files in memory have seals, none perhaps: no file system is waited for.
+  // Only memory files support seals. This avoids waiting for a file system.
   const int sealed = fcntl(file, F_GET_SEALS);
   if (sealed < 0) return "the file of memory is on a disk: use hugepages or a memfd";
   if ((sealed & seals) != seals) return "a ring's file may shrink: seal it";
@@ -108,10 +108,10 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
   }
   const uint64_t end = piece.bus + piece.bytes;
   if (area->pieces.Overlaps(piece.bus, end)) return "memory is announced twice";
-  // What lies in the middle of former memory leaves two parts of that.
+  // A piece in the middle of former memory splits that memory in two.
   if (Mappings() + 2 > kMaxMappings) return kTooManyPieces;
   if (!area->space.MapFile(area->Host(piece.bus), piece.bytes, file, piece.offset)) {
-    area->former.Merge(piece.bus, end);  // What is there now is a mapping, too.
+    area->former.Merge(piece.bus, end);  // The remains count as a mapping, too.
     return "memory cannot be mapped";
   }
   area->pieces.Add(piece.bus, end);
@@ -135,7 +135,7 @@ const char* HostMappings::RemoveMemory(uint64_t bus, uint64_t bytes) {
   }
   area->ranges.Erase(bus, end);
   area->stand_ins.Erase(bus, end);
-  // What is cut out of a piece leaves two parts of that.
+  // Removing a part of a piece splits the piece in two.
   if (!area->pieces.Has(bus, end) && Mappings() + 2 > kMaxMappings) return kTooManyPieces;
   area->space.Blank(area->Host(bus), bytes);
   area->pieces.Erase(bus, end);
@@ -196,7 +196,7 @@ const char* HostMappings::AddPlace(Places& places, uint64_t bus, uint64_t bytes,
   }
   const uint64_t first = AlignedDown(offset, page);
   const uint64_t hull = Aligned(offset + bytes, page) - first;
-  // Free ranges begin at a multiple of kHugePage. Larger pages need space to be aligned in.
+  // Free ranges begin at a multiple of kHugePage. Larger pages need additional space for alignment.
   const uint64_t taken = Aligned(hull, kHugePage) + (page > kHugePage ? page : 0);
   uint8_t* const space = TakePlaceSpace(taken);
   if (space == nullptr) return "no address space for so much memory";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Keeps a DmaSpace in step with DPDK's memory, for a device in this process. Bus
-// addresses are virtual addresses.
+// Mirrors DPDK's memory in a DmaSpace, for a device in this process. Bus addresses are virtual
+// addresses.
 #pragma once
 
 #include <mutex>
@@ -16,13 +16,13 @@ namespace sluice::emulator {
 /// Registers all of DPDK's memory from construction to destruction.
 class HostMemory final : public DpdkMemory {
  public:
-  /// `name` is unique in the process; `dma` outlives this object.
+  /// `name` must be unique in the process. `dma` must outlive this object.
   HostMemory(std::string_view name, bar::DmaSpace& dma) : DpdkMemory(name), ranges_(dma, 0) {
     Watch();
   }
   ~HostMemory() override { Forget(); }
 
-  /// False if DPDK's memory is in more pieces than the DmaSpace holds.
+  /// Returns false if DPDK's memory has more pieces than the DmaSpace can hold.
   bool complete() const { return complete_; }
 
  private:

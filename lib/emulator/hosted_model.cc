@@ -10,7 +10,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// Locally administered, the same for the same name in every run.
+/// Returns a locally administered address that depends only on the name.
 MacAddress MacOf(std::string_view name) {
   uint32_t hash = 0x811c'9dc5;
   for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x0100'0193;

@@ -18,7 +18,7 @@ int InterruptFiles::Open(uint32_t vector) {
   if (!files_[vector]) {
     files_[vector] = File(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!files_[vector]) return -1;
-    // Release: whoever sees the bit sees the file.
+    // Release: a thread that sees the bit also sees the file.
     open_.fetch_or(1u << vector, std::memory_order_release);
   }
   return files_[vector].fd();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interrupts as the host's process waits for them: an eventfd for each number.
+// Interrupts for waiting threads of the host's process: one eventfd per number.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace sluice::emulator {
 
-/// Any thread; Raise never waits.
+/// May be used by any thread; Raise never waits.
 class InterruptFiles final : public device::InterruptSink {
  public:
   /// See Attachment::InterruptFd.
@@ -22,9 +22,9 @@ class InterruptFiles final : public device::InterruptSink {
   void Raise(uint32_t vector) override;
 
  private:
-  std::mutex mutex_;  ///< Of those who open.
+  std::mutex mutex_;  ///< Serializes Open.
   std::array<File, regs::kVectors> files_;
-  std::atomic<uint32_t> open_{0};  ///< Files that are there, by bit.
+  std::atomic<uint32_t> open_{0};  ///< Bit mask of the files that exist.
 };
 
 }  // namespace sluice::emulator

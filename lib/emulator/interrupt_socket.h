@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interrupts on their way to a host in another process: one message each, of a socket of their own.
-// A host could make an eventfd that its device writes to one that blocks; it cannot make a socket
-// wait that is told not to.
+// Interrupts to a host in another process: one message each on a dedicated socket. A host could
+// make the device's write to an eventfd block, but it cannot make a non-blocking send on a socket
+// wait.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,8 +15,8 @@
 
 namespace sluice::emulator {
 
-/// The device's end. A message that finds no room is lost: a host that reads has room for more
-/// than it can have armed.
+/// The device's end. A message that does not fit is lost; a host that reads has room for more
+/// messages than it can have armed interrupts.
 class InterruptSocket final : public device::InterruptSink {
  public:
   InterruptSocket() = default;
@@ -26,7 +26,7 @@ class InterruptSocket final : public device::InterruptSink {
     send(socket_.fd(), &vector, sizeof(vector), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
-  /// Both ends; false if there are no descriptors left.
+  /// Creates both ends. Returns false if no descriptors are available.
   static bool Pair(File* device, File* host) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
@@ -36,7 +36,7 @@ class InterruptSocket final : public device::InterruptSink {
     *host = File(ends[1]);
     return true;
   }
-  /// Whether a peer's file is such an end.
+  /// Returns whether a peer's file is a socket of this type.
   static bool Is(const File& file) {
     int domain = 0, type = 0;
     socklen_t bytes = sizeof(domain);
@@ -44,11 +44,11 @@ class InterruptSocket final : public device::InterruptSink {
            getsockopt(file.fd(), SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && domain == AF_UNIX &&
            type == SOCK_SEQPACKET;
   }
-  /// The host's end: calls `raise` with each number that came. Garbage is passed over.
+  /// The host's end: calls `raise` with each received number. Ignores invalid messages.
   template <typename Raise>
   static void Receive(const File& host, Raise&& raise) {
     uint32_t vector;
-    // As many as there are; a device that never ends is looked at again later.
+    // Limits the loop, so that a device that sends continuously cannot block the caller.
     for (int i = 0; i < 256; ++i) {
       const ssize_t bytes = recv(host.fd(), &vector, sizeof(vector), MSG_DONTWAIT);
       if (bytes <= 0) return;

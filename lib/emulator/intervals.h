@@ -11,10 +11,10 @@
 
 namespace sluice::emulator {
 
-/// Ranges are [begin, end), begin < end. One thread at a time.
+/// Ranges are [begin, end) with begin < end. Used by one thread at a time.
 class Intervals {
  public:
-  /// By begin; the value is the end.
+  /// The key is the begin, the value is the end.
   using Map = std::map<uint64_t, uint64_t>;
 
   const Map& map() const { return map_; }
@@ -24,14 +24,14 @@ class Intervals {
     const auto behind = map_.lower_bound(end);
     return behind != map_.begin() && std::prev(behind)->second > begin;
   }
-  /// Whether [begin, end) is one range, and all of it.
+  /// Returns whether [begin, end) is exactly one range of the set.
   bool Has(uint64_t begin, uint64_t end) const {
     const auto range = map_.find(begin);
     return range != map_.end() && range->second == end;
   }
-  /// Adds a range that overlaps none. It stays a range of its own.
+  /// Adds a range that must not overlap others. It is not merged with adjacent ranges.
   void Add(uint64_t begin, uint64_t end) { map_.emplace(begin, end); }
-  /// Adds a range, as one with all that it overlaps or touches.
+  /// Adds a range and merges it with all ranges that it overlaps or touches.
   void Merge(uint64_t begin, uint64_t end) {
     auto range = map_.upper_bound(begin);
     if (range != map_.begin() && std::prev(range)->second >= begin) --range;
@@ -42,7 +42,7 @@ class Intervals {
     }
     map_.emplace(begin, end);
   }
-  /// Takes [begin, end) out of whatever holds parts of it.
+  /// Removes [begin, end) from all ranges that contain parts of it.
   void Erase(uint64_t begin, uint64_t end) {
     auto range = map_.upper_bound(begin);
     if (range != map_.begin() && std::prev(range)->second > begin) --range;

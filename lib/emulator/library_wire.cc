@@ -9,7 +9,7 @@ namespace sluice::emulator {
 
 bool LibraryOptions::Read(std::string_view text, std::string* error) {
   constexpr std::string_view kSuffix = ".so";
-  // A file name may hold a '+': the first one behind the suffix ends it.
+  // A file name may contain a '+', so it ends at the first one after the suffix.
   const size_t end = text.find(".so+");
   file = text.substr(0, end == std::string_view::npos ? end : end + kSuffix.size());
   if (end != std::string_view::npos) options = text.substr(end + kSuffix.size() + 1);

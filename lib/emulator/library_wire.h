@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// wire=library:FILE.so+OPTIONS: a wire that a shared library brings, so that an application's own
-// peer (a client, another protocol's generator) can stand behind a model NIC. The library is
-// code: it runs in the model's process, with its rights, and is built with this project's headers.
+// wire=library:FILE.so+OPTIONS: a wire from a shared library, for an application's peer (a client,
+// another protocol's generator) on a model NIC. The library's code runs in the model's process with
+// its rights and is built with this project's headers.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@
 
 namespace sluice::emulator {
 
-/// What such a library exports under kWireFactoryName. `options` is what follows the file's name
-/// on the command line, without the '+' in front; `nic` is the MAC address of the model NIC, six
-/// bytes. Returns a wire that the caller deletes, or null with one line in `error`. Called once per
-/// NIC, before it runs.
+/// The function that a wire library exports as kWireFactoryName. `options` is the text after the
+/// file's name on the command line, without the leading '+'. `nic` is the MAC address of the model
+/// NIC, six bytes. Returns a wire that the caller deletes, or null with one line in `error`. Called
+/// once per NIC, before the NIC runs.
 using WireFactory = Wire*(const char* options, uint64_t seed, const uint8_t* nic,
                           std::string* error);
 inline constexpr char kWireFactoryName[] = "sluice_create_wire";
@@ -27,14 +27,15 @@ struct LibraryOptions {
   std::string file{};
   std::string options{};
   uint64_t seed = 0;
-  std::array<uint8_t, 6> nic{};  ///< Its MAC address.
+  std::array<uint8_t, 6> nic{};  ///< MAC address of the NIC.
 
-  /// Reads what follows "wire=library:". False, with one line in `error`, if any of it is wrong.
+  /// Parses the text after "wire=library:". If it is invalid, returns false and sets `error` to one
+  /// line.
   bool Read(std::string_view text, std::string* error);
 };
 
-/// Loads the library, which stays loaded. Null, with one line in `error`, if there is no such
-/// file, it is no such library, or it does not like its options.
+/// Loads the library, which stays loaded. If the file does not exist, is not a wire library or
+/// rejects its options, returns null and sets `error` to one line.
 std::unique_ptr<Wire> LoadWire(const LibraryOptions& options, std::string* error);
 
 }  // namespace sluice::emulator

@@ -24,7 +24,7 @@ Listener::~Listener() {
 }
 
 bool Listener::OwnsPath() const {
-  // While the socket is open no other file has its number.
+  // While the socket is open, the inode number is not reused.
   struct stat there {};
   return lstat(path_.c_str(), &there) == 0 && there.st_dev == device_ && there.st_ino == inode_;
 }

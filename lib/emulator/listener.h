@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A socket where others connect. Who finds this process without a descriptor for him waits: poll
-// would say at once, and again, that he is there.
+// A listening socket. If this process has no free descriptor for a new connection, the connection
+// waits for kRest, because poll would report it again at once.
 #pragma once
 
 #include <sys/socket.h>
@@ -20,18 +20,19 @@ namespace sluice::emulator {
 /// Used by one thread.
 class Listener {
  public:
-  /// As Listen. Null, with the reason in `error`, if that is not possible.
+  /// Creates a listener as Listen does. Returns null and sets `error` on failure.
   static std::unique_ptr<Listener> Create(const std::string& path, std::string* error,
                                           int type = SOCK_SEQPACKET);
-  /// Removes the socket's path while it is this listener's.
+  /// Removes the socket's path if it still belongs to this listener.
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Whether the path still leads here: others may take it over.
+  /// Returns whether the path still refers to this socket; another process may replace it.
   bool OwnsPath() const;
 
-  /// To be polled for `*patience`, which is less where it is −1: nobody is let in until then.
+  /// Returns the descriptor to poll for `*patience`. While connections wait for a descriptor,
+  /// returns −1 and reduces `*patience`.
   int Await(std::chrono::milliseconds* patience) const {
     using std::chrono::milliseconds;
     const auto left = std::chrono::ceil<milliseconds>(rests_until_ - Clock::now());
@@ -39,7 +40,8 @@ class Listener {
     *patience = std::min(*patience, left);
     return -1;
   }
-  /// The next who has connected. Empty: there is nobody, or no room for him now.
+  /// Accepts the next connection. Returns an empty file if no connection waits or no descriptor is
+  /// free.
   File Accept() {
     File peer(accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer) rests_until_ = Clock::now() + kRest;
@@ -55,7 +57,7 @@ class Listener {
 
   const File socket_;
   const std::string path_;
-  dev_t device_ = 0;  ///< Of the file that the path led to when listening began.
+  dev_t device_ = 0;  ///< Identity of the path's file when listening began.
   ino_t inode_ = 0;
   Clock::time_point rests_until_;
 };

@@ -10,7 +10,7 @@
 
 namespace sluice::emulator {
 
-/// One line, without its end; RTE_LOG_… levels. Control path.
+/// Logs one line without newline; RTE_LOG_… levels. Control path.
 void Log(uint32_t level, const std::string& line);
 
 }  // namespace sluice::emulator

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// wire=loopback: what the device sends comes back to it, in order.
+// wire=loopback: returns the frames that the device sends, in order.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class LoopbackWire final : public Wire {
     fifo_.Pop(count);
     totals_.offered += count;
   }
-  /// Frames beyond the room are dropped and counted.
+  /// Frames that do not fit are dropped and counted.
   void Deliver(uint64_t, std::span<const device::WireFrame> frames) override {
     for (const device::WireFrame& frame : frames) {
       if (fifo_.Push(frame, 0) == nullptr) ++counters_[0].value;

@@ -18,7 +18,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// A line of /proc/self/maps: see proc(5).
+/// A line of /proc/self/maps; see proc(5).
 struct MapsLine {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -41,7 +41,7 @@ bool IsFileOf(const MapsLine& mapping, int fd) {
          info.st_dev == makedev(mapping.major, mapping.minor);
 }
 
-/// As the kernel names the file, which root may open even if it has no name.
+/// Opens the file through /proc/self/map_files, which root may do even if the file has no name.
 File OpenByMapping(const MapsLine& mapping) {
   char path[64];
   std::snprintf(path, sizeof(path), "/proc/self/map_files/%" PRIx64 "-%" PRIx64, mapping.begin,
@@ -49,7 +49,7 @@ File OpenByMapping(const MapsLine& mapping) {
   return File(open(path, O_RDWR | O_CLOEXEC));
 }
 
-/// Another descriptor of a file that this process has open for reading and writing.
+/// Duplicates a descriptor of the file that this process has open for reading and writing.
 File CopyOfOpen(const MapsLine& mapping) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
   while (const dirent* const entry = folder != nullptr ? readdir(folder.get()) : nullptr) {
@@ -67,8 +67,8 @@ std::string At(uint64_t address) {
   return text;
 }
 
-/// The part that begins at `at` and ends with its mapping or at `end`; without a file, and the
-/// reason in `error`, if there is none.
+/// Returns the part from `at` to the end of its mapping or to `end`. If that has no usable file,
+/// returns a part without a file and sets `error`.
 MappedPart FindPart(const MapsLine& mapping, uint64_t at, uint64_t end, std::string* error) {
   const uint64_t bytes = std::min(end, mapping.end) - at;
   MappedPart part = {at, bytes, mapping.offset + (at - mapping.begin), {}};

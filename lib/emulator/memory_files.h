@@ -10,19 +10,19 @@
 
 namespace sluice::emulator {
 
-/// A table; knows nothing of how it is kept in step with DPDK. One thread at a time.
+/// A table of pieces; the caller keeps it consistent with DPDK. Used by one thread at a time.
 class MemoryFiles {
  public:
   struct Piece {
     uint64_t bytes;
-    uint64_t offset;    ///< In the file.
-    uint64_t area_bus;  ///< The memseg list that it belongs to.
+    uint64_t offset;    ///< Offset in the file.
+    uint64_t area_bus;  ///< Start of the memseg list that contains it.
     uint64_t area_bytes;
-    int fd;  ///< DPDK's own: valid until the piece is erased.
+    int fd;  ///< Owned by DPDK; valid until the piece is erased.
   };
 
-  /// Calls `added(bus, piece)` for each new piece of [begin, end) in `list`. False if some
-  /// of it has no file. To be called while EAL's memory lock is held.
+  /// Calls `added(bus, piece)` for each new piece of [begin, end) in `list`. Returns false if a
+  /// part has no file. EAL's memory lock must be held.
   template <typename Added>
   bool Insert(const rte_memseg_list& list, uint64_t begin, uint64_t end, Added&& added) {
     std::map<uint64_t, Piece> found;
@@ -37,7 +37,7 @@ class MemoryFiles {
   }
   void Erase(uint64_t begin, uint64_t end);
 
-  /// By bus address.
+  /// Returns the pieces by bus address.
   const std::map<uint64_t, Piece>& pieces() const { return pieces_; }
 
  private:

@@ -14,7 +14,7 @@ Mapping MergedRanges::Map(uint64_t begin, uint64_t end) const {
 }
 
 bool MergedRanges::Insert(uint64_t begin, uint64_t end) {
-  // Everything that overlaps or touches [begin, end) becomes part of it.
+  // Merges all ranges that overlap or touch [begin, end).
   std::vector<uint64_t> absorbed;
   auto range = ranges_.upper_bound(begin);
   if (range != ranges_.begin() && std::prev(range)->second >= begin) --range;
@@ -43,7 +43,8 @@ bool MergedRanges::Erase(uint64_t begin, uint64_t end) {
     if (old_end > end) left.push_back(Map(end, old_end));
     range = ranges_.erase(range);
     if (!dma_.Replace({&old_begin, 1}, left)) {
-      // No slot for the second piece: unreachable is safer than unmapped.
+      // No slot is free for the second piece. Removes both, because unreachable memory is safer
+      // than reachable unmapped memory.
       exact = false;
       dma_.Remove(old_begin);
       continue;

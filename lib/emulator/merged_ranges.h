@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that comes and goes in pieces, kept in a DmaSpace as few ranges: adjacent
-// pieces are one, since an allocation of DPDK may lie across them.
+// Memory that is added and removed in pieces, stored in a DmaSpace as few ranges. Adjacent pieces
+// are merged, because a DPDK allocation may span them.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,18 @@
 
 namespace sluice::emulator {
 
-/// Bus address + `distance` is where this process sees a byte, for all pieces. Not for
-/// use by two threads at once; the device may translate meanwhile.
+/// This process's address of a byte is its bus address + `distance`, for all pieces. Not
+/// thread-safe, but the device may translate addresses meanwhile.
 class MergedRanges {
  public:
-  /// `dma` outlives this object, which does not take its ranges back.
+  /// `dma` must outlive this object. The destructor does not remove the ranges.
   MergedRanges(bar::DmaSpace& dma, uint64_t distance) : dma_(dma), distance_(distance) {}
 
-  /// Makes [begin, end) reachable, parts of it perhaps once more. False: no slot.
+  /// Makes [begin, end) reachable; parts may be reachable already. Returns false if no slot is
+  /// free.
   bool Insert(uint64_t begin, uint64_t end);
-  /// Makes [begin, end) unreachable. False if more became so, for want of a slot.
+  /// Makes [begin, end) unreachable. Returns false if additional bytes became unreachable for lack
+  /// of a slot.
   bool Erase(uint64_t begin, uint64_t end);
 
   uint64_t distance() const { return distance_; }
@@ -30,7 +32,7 @@ class MergedRanges {
 
   bar::DmaSpace& dma_;
   const uint64_t distance_;
-  std::map<uint64_t, uint64_t> ranges_;  ///< Begin to end, as they are in `dma_`.
+  std::map<uint64_t, uint64_t> ranges_;  ///< Begin to end, as stored in `dma_`.
 };
 
 }  // namespace sluice::emulator

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that hosts gave a name, which outlives them until it is unmapped.
+// Memory that hosts have named. It outlives its host until it is unmapped.
 #pragma once
 
 #include <cstddef>
@@ -14,28 +14,28 @@
 
 namespace sluice::emulator {
 
-/// A table; used by one thread.
+/// A table of named memory. Used by one thread.
 class NamedMemory {
  public:
   struct Entry {
     File file;
     uint64_t bytes = 0;
     bool mirrored = false;
-    uint64_t bus = 0;      ///< Where the attached host has it; 0: nowhere.
-    uint64_t kept_at = 0;  ///< Grows from one Keep to the next.
+    uint64_t bus = 0;      ///< Bus address in the attached host; 0: not mapped.
+    uint64_t kept_at = 0;  ///< Increases with each Keep.
   };
   static constexpr size_t kMaxNames = 64;
 
-  /// Null, or why the attached host may not keep memory under that name.
+  /// Returns null, or the reason why the attached host may not use that name.
   const char* WhyNot(std::string_view name) const;
-  /// Keeps it, in place of other memory under that name; WhyNot said nothing. If there are
-  /// too many names, the oldest that the attached host does not have is forgotten: no host
-  /// keeps the next one from having names.
+  /// Stores the memory and replaces other memory of that name; WhyNot must have returned null. If
+  /// the table is full, the oldest entry that the attached host does not use is removed, so that
+  /// earlier hosts cannot exhaust the names.
   void Keep(std::string_view name, Entry entry);
-  /// Null if there is nothing under that name.
+  /// Returns null if the name is unknown.
   const Entry* Find(std::string_view name) const;
   void Forget(std::string_view name);
-  /// The attached host is gone.
+  /// Called when the attached host is gone.
   void Detach();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When a source may send its next frames: a rate in packets per second and a
-// limit on their number. Used by the generator and by capture replay.
+// Limits a source to a rate in packets per second and to a number of frames. Used by the generator
+// and by capture replay.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace sluice::emulator {
 /// Owned by the stepping thread.
 class Pacer {
  public:
-  /// `rate_pps` 0: as fast as the device takes frames. `count` 0: no end.
+  /// `rate_pps` 0 means as fast as the device accepts frames. `count` 0 means unlimited.
   Pacer(double rate_pps, uint64_t count)
       : pkts_per_ns_(rate_pps / 1e9), left_(count == 0 ? ~uint64_t{0} : count) {}
 
@@ -21,8 +21,8 @@ class Pacer {
     sent_ = 0;
   }
 
-  /// Frames that may be sent now, at most `max`. A source that falls behind by
-  /// more than 10 ms (or a burst) gives those frames up and counts them.
+  /// Returns the number of frames that may be sent now, at most `max`. If a source is late by more
+  /// than 10 ms (or a burst), the excess frames are skipped and counted.
   uint32_t Due(uint64_t now_ns, uint32_t max) {
     const uint64_t allowed = std::min<uint64_t>(max, left_);
     if (pkts_per_ns_ == 0) return static_cast<uint32_t>(allowed);
@@ -43,7 +43,7 @@ class Pacer {
     left_ -= count;
   }
 
-  /// Frames that the rate asked for and that were never offered.
+  /// Returns the number of frames that the rate required but that were skipped.
   uint64_t given_up() const { return given_up_; }
 
  private:
@@ -52,7 +52,7 @@ class Pacer {
   const double pkts_per_ns_;
   uint64_t left_;
   uint64_t start_ns_ = 0;
-  uint64_t sent_ = 0;  ///< Since Start, given-up frames included.
+  uint64_t sent_ = 0;  ///< Frames since Start, including skipped ones.
   uint64_t given_up_ = 0;
 };
 

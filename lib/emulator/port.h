@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// wire=port: another ethdev is the wire. What it receives goes to the device, what
-// the device sends leaves through it. With net_af_packet on a veth the model NIC
-// stands on a real network; with net_tap, net_memif or a physical port as well.
+// wire=port: uses another ethdev as the wire. Frames received from it go to the device, and frames
+// from the device are sent through it. For example, net_af_packet on a veth connects the model NIC
+// to a real network; net_tap, net_memif or a physical port work as well.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -21,15 +21,15 @@ struct rte_mempool;
 
 namespace sluice::emulator {
 
-/// Owns the port as rte_eth_dev_owner_set means it, so that nobody else polls it.
-/// Frames are padded to the Ethernet minimum in both directions, as a MAC would.
+/// Owns the port (rte_eth_dev_owner_set), so that applications do not poll it. Pads frames to the
+/// Ethernet minimum in both directions, as a MAC would.
 class PortWire final : public Wire {
  public:
-  /// Configures and starts the ethdev `port` with one queue each way. `name` is
-  /// the model's vdev name. Null, with one line in `error`, if that fails.
+  /// Configures and starts the ethdev `port` with one queue in each direction. `name` is the
+  /// model's vdev name. On failure returns null and sets `error` to one line.
   static std::unique_ptr<PortWire> Create(const std::string& port, std::string_view name,
                                           std::string* error);
-  /// Stops the port and gives it back.
+  /// Stops the port and releases its ownership.
   ~PortWire() override;
 
   MacAddress mac() const { return mac_; }
@@ -50,7 +50,7 @@ class PortWire final : public Wire {
   explicit PortWire(std::unique_ptr<dpdk::OwnedPort> port)
       : owned_(std::move(port)), port_id_(owned_->id()) {}
   bool Open(const std::string& port, std::string_view name, std::string* error);
-  /// One piece, at least kMinFrameBytes long.
+  /// Makes the frame one segment of at least kMinFrameBytes.
   static bool MakePlain(rte_mbuf* mbuf);
   void Send(std::span<const device::WireFrame> frames);
 
@@ -58,7 +58,7 @@ class PortWire final : public Wire {
   const uint16_t port_id_;
   rte_mempool* pool_ = nullptr;
   bool started_ = false;
-  bool partial_checksums_ = false;  ///< It may give frames with them (packet/partial_checksum.h).
+  bool partial_checksums_ = false;  ///< Frames may have them (packet/partial_checksum.h).
   MacAddress mac_ = {};
   std::array<rte_mbuf*, kBurst> received_ = {};
   std::array<device::WireFrame, kBurst> frames_ = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A register queue in memory that two processes share.
+// A register queue in memory shared by two processes.
 #pragma once
 
 #include <unistd.h>
@@ -14,22 +14,23 @@
 
 namespace sluice::emulator {
 
-/// Bytes of a file that holds a queue.
+/// Returns the size of a queue's file.
 inline size_t QueueBytes() {
   const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return (sizeof(bar::PostedQueue) + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-/// Where queues lie: far from all that the kernel, the loader and sanitizers find a place for by
-/// themselves, so that what is free here is free in every process that maps the same pools. More
-/// than one area, as DPDK's memory may have been put into one of them (--base-virtaddr).
+/// Addresses for queues: far from all addresses that the kernel, the loader and sanitizers choose,
+/// so that an address that is free here is free in every process that maps the same pools. There
+/// are several areas, because DPDK's memory may be in one of them (--base-virtaddr).
 inline constexpr uint64_t kQueueAreas[] = {0x2000'0000'0000, 0x3000'0000'0000, 0x4000'0000'0000};
 inline constexpr uint64_t kQueueSpacing = 2 * bar::RingMemory::kHugePageBytes;
 inline constexpr uint64_t kQueuePlaces = 64;
 static_assert(sizeof(bar::PostedQueue) <= kQueueSpacing);
 
-/// Memory for a queue in one of the areas. Elsewhere, where other processes may have no room, only
-/// if this process can have nothing there: it has less address space, or none is left.
+/// Allocates memory for a queue in one of the areas. If this process cannot use them, because its
+/// address space is smaller or no address is free, allocates it at any address, where other
+/// processes may be unable to map it.
 inline bar::RingMemory PlaceQueue() {
   constexpr auto kPages = bar::RingMemory::Pages::kPreferHuge;
   for (const uint64_t area : kQueueAreas) {
@@ -43,14 +44,14 @@ inline bar::RingMemory PlaceQueue() {
   return bar::RingMemory::Create(QueueBytes(), false, kPages);
 }
 
-/// A new queue; `*queue` is null and errno set if there is no memory.
+/// Creates a queue. If memory cannot be allocated, `*queue` is null and errno is set.
 inline bar::RingMemory CreateQueue(bar::PostedQueue** queue) {
   bar::RingMemory memory = PlaceQueue();
   *queue = memory ? new (memory.data()) bar::PostedQueue() : nullptr;
   return memory;
 }
 
-/// The queue that another process created in `memory`, of QueueBytes().
+/// Returns the queue that another process created in `memory` of QueueBytes().
 inline bar::PostedQueue* FindQueue(const bar::RingMemory& memory) {
   return std::launder(reinterpret_cast<bar::PostedQueue*>(memory.data()));
 }

@@ -49,7 +49,8 @@ Remote::~Remote() {
 
 bool Remote::Guard(const void* begin, size_t bytes, std::string* error) {
   if (guards_.contains(begin)) return true;
-  // The file may end, or a page of it; what is left may hold the application together.
+  // The file may be truncated or lose a page. The guard replaces only that page, so that the
+  // application keeps its other data.
   GuardedRange guard(const_cast<void*>(begin), bytes, GuardedRange::Loss::kPage, alarm_);
   if (!guard) {
     *error = "too much memory is shared with devices, or too many files are open";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's side of a model in another process (server.h is the other): an Attachment
-// that hands its memory over and does so again whenever the device comes back.
+// The host side of a model in another process (server.h is the device side): an Attachment that
+// passes its memory to the device, again after each restart of the device.
 #pragma once
 
 #include <sys/types.h>
@@ -15,13 +15,13 @@
 
 namespace sluice::emulator {
 
-/// Where a device listens, and whose it may be besides this user's and root's.
+/// Path of the device's socket, and a user that is trusted in addition to this user and root.
 struct DeviceSocket {
   std::string path;
   std::optional<uid_t> trusted;
 };
 
-/// See Attach. A thread of its own watches the connection.
+/// See Attach. A separate thread watches the connection.
 std::unique_ptr<Attachment> AttachRemote(std::string_view name, const ModelInfo& model,
                                          const SettingValues& settings, const DeviceSocket& socket,
                                          std::string* error);

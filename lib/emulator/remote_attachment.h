@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The attachment behind remote.h.
+// The Attachment that remote.h creates.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@
 
 namespace sluice::emulator {
 
-/// A model in another process. What drivers ask is in remote.cc, the connection and the thread that
-/// watches it in remote_connection.cc.
+/// A model in another process. remote.cc contains the functions for drivers; remote_connection.cc
+/// the connection and the thread that watches it.
 class Remote final : public Attachment, private DpdkMemory {
  public:
   Remote(std::string_view name, const ModelInfo& model, const SettingValues& settings,
@@ -42,8 +42,8 @@ class Remote final : public Attachment, private DpdkMemory {
         settings_(settings) {}
   ~Remote() override;
 
-  /// Reaches the device for the first time. False, with one line in `error`, if there is none. May
-  /// throw std::system_error.
+  /// Connects to the device for the first time. On failure returns false and sets `error` to one
+  /// line. May throw std::system_error.
   bool Start(std::string* error);
 
   bar::Bar& registers() override { return bar_; }
@@ -64,20 +64,20 @@ class Remote final : public Attachment, private DpdkMemory {
   void Mapped(const rte_memseg_list& list, uint64_t begin, uint64_t end) override;
   void Unmapping(uint64_t begin, uint64_t end) override;
 
-  /// Connects and hands everything over; the link is up then.
+  /// Connects and passes all memory; brings the link up.
   bool Reach(std::string* error);
-  /// A request on the connection, if there is one; a failure ends it. `mutex_` is held.
+  /// Sends a request if there is a connection; a failure ends the connection. Requires `mutex_`.
   bool Ask(const Request& request, Reply* reply, File* received = nullptr);
-  /// If the connection has failed, the link is down until the watching thread has reached
-  /// the device again.
+  /// If the connection has failed, brings the link down until the watching thread has connected
+  /// again.
   void DropIfBad();
-  /// Takes what the device counts now into the totals. `returned`: on a new connection.
+  /// Merges the device's current counts into the totals. `returned` is true on a new connection.
   void Merge(const std::vector<Statistic>& fresh, bool returned) { totals_.Merge(fresh, returned); }
   void Watch();
-  /// Returns when the connection has ended: false if it may not come back.
+  /// Returns when the connection has ended; false if it must not be restored.
   bool AwaitEnd();
-  /// Guards memory that the device has a file of. False, with a reason in `error`, if too
-  /// much is guarded already. `mutex_` is held.
+  /// Guards memory with a file that the device has. If too much memory is guarded already, returns
+  /// false and sets `error`. Requires `mutex_`.
   bool Guard(const void* begin, size_t bytes, std::string* error);
 
   const std::string name_;
@@ -86,18 +86,18 @@ class Remote final : public Attachment, private DpdkMemory {
   const SettingValues settings_;
   LossAlarm alarm_;
   InterruptFiles interrupts_;
-  File interrupt_socket_;  ///< What the device raises; the watching thread's, or Start's before it.
+  File interrupt_socket_;  ///< Receives interrupts; used by Start, then by the watching thread.
   bar::RingMemory queue_memory_;
   bar::PostedQueue* queue_ = nullptr;
   bar::Bar bar_;
 
-  /// Guards all that follows. Taken under EAL's memory lock, so that nothing under it may
-  /// take that one.
+  /// Guards all following members. It is acquired under EAL's memory lock, so code that holds it
+  /// must not acquire that lock.
   std::mutex mutex_;
-  std::unique_ptr<Connection> connection_;  ///< Changed by the watching thread alone.
+  std::unique_ptr<Connection> connection_;  ///< Changed only by the watching thread.
   Holdings holdings_;
-  std::map<const void*, GuardedRange> guards_;  ///< Of the queue, rings, and DPDK's memory.
-  std::string missing_;  ///< Why the device cannot reach all of DPDK's memory.
+  std::map<const void*, GuardedRange> guards_;  ///< Guards of the queue, rings, and DPDK's memory.
+  std::string missing_;  ///< Reason if the device cannot reach all of DPDK's memory.
   TotalStatistics totals_;
   uint8_t mac_[6] = {};
   bool wire_enabled_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reaching a device, noticing that it is gone, and reaching it again.
+// Connecting to a device, detecting its loss, and connecting again.
 #include <poll.h>
 #include <pthread.h>
 
@@ -27,8 +27,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Between two looks at the link, and between attempts to reach a device: longer and
-/// longer, to a bound.
+/// Interval between checks of the link, and maximum interval between connection attempts, which
+/// increases.
 constexpr milliseconds kLook{50};
 constexpr milliseconds kMaxPause{1000};
 
@@ -66,7 +66,7 @@ bool Remote::Reach(std::string* error) {
   Merge(fresh, true);
   std::copy_n(welcome.mac, sizeof(mac_), mac_);
   connection_ = std::move(connection);
-  // Who sees the link up sees that the device has forgotten what it was told before.
+  // A thread that sees the link up must also see that the device has lost its state.
   generation_.fetch_add(1, std::memory_order_acq_rel);
   queue_->SetModelProcess(device ? device->pid : 0);
   queue_->BringLinkUp();
@@ -104,7 +104,8 @@ bool Remote::AwaitEnd() {
     if (ends[2].revents != 0) {
       InterruptSocket::Receive(interrupt_socket_,
                                [this](uint32_t vector) { interrupts_.Raise(vector); });
-      if ((ends[2].revents & ~POLLIN) != 0) interrupt_socket_ = File();  // closed at that end
+      if ((ends[2].revents & ~POLLIN) != 0)
+        interrupt_socket_ = File();  // The device has closed it.
     }
     const std::scoped_lock lock(mutex_);
     if (stop_) return false;

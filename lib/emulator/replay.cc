@@ -12,7 +12,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// Short captures are repeated in the ring until bursts are full.
+/// Short captures are repeated in the ring until it can supply full bursts.
 constexpr size_t kRingEntries = 1024;
 constexpr size_t kLine = 64;
 
@@ -26,7 +26,7 @@ uint64_t FramesToSend(const ReplayOptions& options, uint64_t records) {
 }  // namespace
 
 bool ReplayOptions::Read(std::string_view text, std::string* error) {
-  // A file name may hold a '+': options are what stands at the end and reads as one.
+  // A file name may contain a '+', so options are parsed from the end while they are valid.
   for (;;) {
     const size_t plus = text.rfind('+');
     if (plus == std::string_view::npos) break;

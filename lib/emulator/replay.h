@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// wire=pcap: replays a capture from memory, in its order, as fast as the device
-// takes frames or at a given rate. Records that no 1518-byte link carries, and those without an
-// Ethernet header, are skipped and counted; what the snap length cut off is
-// replaced by zeros, so that frames have the length that they had on the wire.
+// wire=pcap: replays a capture from memory in its order, as fast as the device accepts frames or at
+// a given rate. Records that a 1518-byte link cannot carry and records without an Ethernet header
+// are skipped and counted. Bytes that the snap length cut off are replaced by zeros, so that frames
+// have their original length.
 #pragma once
 
 #include <array>
@@ -21,22 +21,23 @@ namespace sluice::emulator {
 
 struct ReplayOptions {
   std::string file;
-  double rate_pps = 0;  ///< 0: as fast as the device takes frames.
-  uint64_t count = 0;   ///< Frames to send; 0: no end.
-  uint64_t loop = 0;    ///< Times to play the capture; 0: for ever.
+  double rate_pps = 0;  ///< 0: as fast as the device accepts frames.
+  uint64_t count = 0;   ///< Frames to send; 0: unlimited.
+  uint64_t loop = 0;    ///< Times to play the capture; 0: unlimited.
 
-  /// Reads what follows "wire=pcap:". False, with one line in `error`, if any of it is wrong.
+  /// Parses the text after "wire=pcap:". If it is invalid, returns false and sets `error` to one
+  /// line.
   bool Read(std::string_view text, std::string* error);
 };
 
 class ReplayWire final : public Wire {
  public:
-  /// Longest frame that is replayed: 1518 bytes in memory, a tagged frame of full size.
+  /// Maximum frame length: 1518 bytes in memory, a tagged frame of full size.
   static constexpr uint32_t kMaxFrameBytes = 1518;
   static constexpr size_t kMaxCaptureBytes = size_t{1} << 30;
 
-  /// Loads the capture. Null, with one line in `error`, if it cannot be read or
-  /// holds nothing to send. `summary` says in one line what was loaded and skipped.
+  /// Loads the capture. If it cannot be read or has no frame to send, returns null and sets `error`
+  /// to one line. `summary` describes the loaded and skipped records in one line.
   static std::unique_ptr<ReplayWire> Create(const ReplayOptions& options, VerifyMode verify,
                                             std::string* summary, std::string* error);
 
@@ -49,11 +50,11 @@ class ReplayWire final : public Wire {
   std::span<const device::Counter> Counters() override;
 
  private:
-  /// A capture in memory: frames one behind the other, each on a cache line.
+  /// A capture in memory: consecutive frames, each aligned to a cache line.
   struct Loaded {
     std::vector<uint8_t> bytes;
     std::vector<size_t> offsets;
-    std::vector<uint32_t> lengths;  ///< Of the frames at `offsets`.
+    std::vector<uint32_t> lengths;  ///< Lengths of the frames at `offsets`.
     uint64_t padded = 0;
     uint64_t too_long = 0;
     uint64_t runts = 0;
@@ -64,7 +65,7 @@ class ReplayWire final : public Wire {
   ReplayWire(const ReplayOptions& options, VerifyMode verify, const Loaded& loaded);
 
   AlignedBytes bytes_;
-  /// The capture, as often as it takes for full bursts.
+  /// The capture, repeated as often as full bursts require.
   std::vector<device::WireFrame> ring_;
   SignatureVerifier verifier_;
   Pacer pacer_;

@@ -24,13 +24,13 @@ ReservedSpace::~ReservedSpace() {
 }
 
 bool ReservedSpace::MapFile(uint8_t* at, size_t bytes, int file, uint64_t offset) {
-  // Elsewhere first: a mapping over another one that fails may take that away before.
+  // Maps at another address first, because a failed mapping over an existing one may remove that.
   constexpr int kAccess = PROT_READ | PROT_WRITE;
   const auto position = static_cast<off_t>(offset);
   void* const aside = mmap(nullptr, bytes, kAccess, MAP_SHARED, file, position);
   if (aside == MAP_FAILED) return false;
   if (mremap(aside, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED) return true;
-  // Linux before 5.16 does not move huge pages; `aside` holds them for this mapping.
+  // Linux before 5.16 cannot move huge pages. `aside` keeps them allocated for this mapping.
   const bool mapped =
       mmap(at, bytes, kAccess, MAP_SHARED | MAP_FIXED, file, position) != MAP_FAILED;
   munmap(aside, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Address space of this process in which files of another one come and go.
+// Reserved address space of this process, in which another process's files are mapped and unmapped.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace sluice::emulator {
 
-/// Owns address space, with nothing behind it at first. Whatever happens to the files in
-/// it, the whole stays this object's until its destruction: nobody else's memory comes to
-/// lie there. Movable. Used by one thread; what is mapped, by any.
+/// Owns a range of address space, initially without memory. The whole range stays reserved until
+/// destruction, so that no other mapping can be placed in it. Movable. Functions are called by one
+/// thread; any thread may access mapped memory.
 class ReservedSpace {
  public:
   ReservedSpace() = default;
-  /// Empty if the process has no such room.
+  /// The space is empty if the process has no free range of that size.
   explicit ReservedSpace(size_t bytes);
   ReservedSpace(ReservedSpace&& other) noexcept;
   ReservedSpace& operator=(ReservedSpace&&) = delete;
@@ -24,13 +24,14 @@ class ReservedSpace {
   uint8_t* begin() const { return begin_; }
   size_t bytes() const { return bytes_; }
 
-  /// Places the file's part at `offset` at `at`, in whole pages of the file's. False if it
-  /// cannot be mapped: zeroes or what was there before are there then.
+  /// Maps the file's part at `offset` to `at`, in whole pages of the file. Returns false on
+  /// failure; the range then contains zeros or its previous mapping.
   bool MapFile(uint8_t* at, size_t bytes, int file, uint64_t offset);
-  /// Zeroes in place of what is mapped, for a device that may still look there. Throws
-  /// std::bad_alloc if the system has no room for that.
+  /// Replaces the mapping by zeros, for a device that may still access it. Throws std::bad_alloc if
+  /// the system cannot map them.
   void Blank(uint8_t* at, size_t bytes);
-  /// Nothing is behind it again, as at first, and nobody looks there any more. Throws the same.
+  /// Restores the initial state without memory; the range must not be accessed any more. Throws as
+  /// Blank.
   void Vacate(uint8_t* at, size_t bytes);
 
  private:

@@ -43,7 +43,7 @@ void Runner::Run() {
     } else if (++idle < kIdleSteps) {
       rte_pause();
     } else if (at_rest_.load(std::memory_order_relaxed)) {
-      std::this_thread::sleep_for(kLook);  // Guests that boot need the CPU.
+      std::this_thread::sleep_for(kLook);  // Leaves the CPU to guests that boot.
     } else {
       sched_yield();
     }
@@ -65,7 +65,7 @@ Runner::Hold::Hold(Runner& runner) : runner_(runner) {
 Runner::Hold::~Hold() { runner_.held_.store(false); }
 
 bool Runner::Turn() {
-  // Each side announces itself before it looks at the other: both cannot proceed.
+  // Each side publishes its flag before it reads the peer's, so they cannot both proceed.
   if (stepping_.exchange(true)) return false;
   const bool worked = !held_.load() && Step();
   stepping_.store(false, std::memory_order_release);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Steps a model in real time, on a thread of its own or, while they call, on threads of others:
-// service lcores, or workers between their polls. Other threads reach the model only through the
-// requests here.
+// Steps a model in real time, on a dedicated thread or on calling threads: service lcores, or
+// workers between their polls. Other threads access the model only through the requests here.
 #pragma once
 
 #include <sched.h>
@@ -22,15 +21,15 @@
 namespace sluice::emulator {
 
 struct RunnerOptions {
-  std::string thread_name;         ///< At most 15 characters are shown.
-  std::optional<cpu_set_t> cpus;   ///< Where the thread runs; not given: wherever.
-  uint64_t tsc_hz = 0;             ///< > 0.
-  std::function<void()> on_start;  ///< On the thread, before the first step; may be empty.
-  std::function<void()> on_end;    ///< On the thread, after its last step; may be empty.
+  std::string thread_name;         ///< Only the first 15 characters are shown.
+  std::optional<cpu_set_t> cpus;   ///< CPUs of the thread; unset for any.
+  uint64_t tsc_hz = 0;             ///< Must be > 0.
+  std::function<void()> on_start;  ///< Called on the thread before the first step; may be empty.
+  std::function<void()> on_end;    ///< Called on the thread after its last step; may be empty.
 };
 
-/// Construction starts the thread, destruction stops it. The stepper outlives the
-/// runner and belongs to it meanwhile. Methods may be called from any thread.
+/// The constructor starts the thread, the destructor stops it. The stepper must outlive the runner,
+/// which uses it exclusively meanwhile. Methods may be called by any thread.
 class Runner {
  public:
   Runner(Stepper& stepper, RunnerOptions options);
@@ -38,22 +37,21 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// One step on the calling thread, which may be any. The own thread rests while there are such
-  /// calls, and looks every kRest whether there still are. Returns false if there was nothing to
-  /// do, or another thread is stepping the model.
+  /// Runs one step on the calling thread, which may be any thread. While other threads call this,
+  /// the dedicated thread rests and checks every kRest whether they still do. Returns false if
+  /// there was no work or another thread is stepping the model.
   bool TurnForOther();
 
-  /// Switches the wire's source. True once it has taken effect; false if nobody
-  /// stepped the model for kPatience (it takes effect with the next step then).
+  /// Switches the wire's source. Returns true when the change is in force, or false if the model
+  /// was not stepped for kPatience; the change is then made in the next step.
   bool EnableWire(bool enabled);
-  /// Names of the counters, and their values; if nobody steps the model, the last
-  /// that were read.
+  /// Names and values of the counters. If the model is not stepped, Read returns the last values.
   const std::vector<std::string>& names() const { return names_; }
   std::vector<uint64_t> Read();
   bool LinkUp() const { return link_up_.load(std::memory_order_acquire); }
 
-  /// No step runs while it exists: the holder may change what the stepper steps.
-  /// Requests are not served meanwhile. One at a time.
+  /// Prevents steps during its lifetime, so that the holder may change the stepper's objects.
+  /// Requests are not served meanwhile. Only one may exist at a time.
   class Hold {
    public:
     explicit Hold(Runner& runner);
@@ -67,44 +65,46 @@ class Runner {
 
  private:
   static constexpr std::chrono::milliseconds kPatience{1000};
-  /// Steps without work after which the thread offers its CPU to others.
+  /// Number of steps without work after which the thread yields its CPU.
   static constexpr uint32_t kIdleSteps = 1000;
   static constexpr std::chrono::milliseconds kRest{20};
-  /// Between two looks at registers of a model at rest.
+  /// Interval between checks of the registers of a model at rest.
   static constexpr std::chrono::milliseconds kLook{1};
 
   void Run();
-  /// A step, unless it is held or another thread is at it.
+  /// Runs a step unless the runner is held or another thread is stepping.
   bool Turn();
   bool Step();
-  /// Asks the stepping thread to serve, and waits for it. `mutex_` is held.
+  /// Requests service from the stepping thread and waits for it. Requires `mutex_`.
   bool Request();
   void Serve(uint32_t request, uint64_t now_ns);
 
   Stepper& stepper_;
   const RunnerOptions options_;
-  const uint64_t ns_per_cycle_;  ///< In units of 2^-32.
+  const uint64_t ns_per_cycle_;  ///< Unit: 2^-32 ns.
   std::vector<std::string> names_;
 
-  // Whoever has set `stepping_`.
+  // Accessed only by the thread that has set `stepping_`.
   uint64_t first_cycles_ = 0;
   uint64_t last_ns_ = 0;
   uint64_t busy_cycles_ = 0;
   std::vector<uint64_t> scratch_;
 
-  std::mutex mutex_;  ///< Serialises requests.
+  std::mutex mutex_;  ///< Serializes requests.
   // Written by requesters under the mutex, read by the stepping thread.
-  alignas(64) std::atomic<uint32_t> requested_{0};  ///< Release: what the request asks is set.
+  alignas(64) std::atomic<uint32_t> requested_{0};  ///< Release: the request's parameters are set.
   std::atomic<bool> wire_enabled_{false};
   std::atomic<bool> stop_{false};
   std::atomic<bool> held_{false};  ///< Sequentially consistent with `stepping_`.
-  /// Written by threads of others, now and then: the line is not the own thread's then.
+  /// Written occasionally by calling threads; on a separate line from the stepping thread's
+  /// members.
   alignas(64) std::atomic<uint32_t> turns_of_others_{0};
   // Written by the stepping thread.
   alignas(64) std::atomic<uint32_t> served_{0};  ///< Release: effects and `values_` are visible.
-  std::atomic<bool> stepping_{false};  ///< One thread at a time; hands its state to the next.
+  std::atomic<bool> stepping_{
+      false};  ///< Set by at most one thread, which then owns the step state.
   std::atomic<bool> link_up_{true};
-  std::atomic<bool> at_rest_{false};  ///< Stepper::AtRest, of the last step without work.
+  std::atomic<bool> at_rest_{false};  ///< Stepper::AtRest after the last step without work.
   std::vector<std::atomic<uint64_t>> values_;
 
   std::thread thread_;

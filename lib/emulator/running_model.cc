@@ -25,13 +25,13 @@
 namespace sluice::emulator {
 namespace {
 
-/// The CPU that the user named; nothing, with one line in `error`, if threads of
-/// this process may not run there.
+/// Returns the CPU that the user named. If threads of this process may not run there, returns
+/// nullopt and sets `error` to one line.
 std::optional<cpu_set_t> NamedCpu(uint32_t cpu) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   CPU_SET(cpu, &cpus);
-  // The calling thread may be pinned to an lcore; a thread of ours tells what is allowed.
+  // The calling thread may be pinned to an lcore, so a new thread tests whether the CPU is allowed.
   bool allowed = false;
   std::thread([&] {
     allowed = pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus) == 0;
@@ -111,8 +111,8 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, const 
   options.thread_name = "model-" + running->name_;
   options.tsc_hz = rte_get_tsc_hz();
   if (arguments.wire == Arguments::WireKind::kPort) {
-    // Only this wire allocates mbufs; an lcore id gives the thread a mempool cache.
-    // Registering forbids secondary processes to attach later, so nobody else does.
+    // Only this wire allocates mbufs; an lcore id gives the thread a mempool cache. Other wires do
+    // not register, because that prevents secondary processes from attaching later.
     options.on_start = [] { rte_thread_register(); };
     options.on_end = [] { rte_thread_unregister(); };
   }
@@ -155,7 +155,7 @@ void RunningModel::TakeMemory(const std::function<void()>& change) {
   try {
     change();
   } catch (...) {
-    tell();  // Some of it may be gone.
+    tell();  // Memory may have been removed partly.
     throw;
   }
   tell();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device model with its wire, stepped in real time: everything but its host, which is
-// in this process (attach.cc) or in another one (server.h).
+// A device model with its wire, stepped in real time. Its host is in this process (attach.cc) or in
+// another one (server.h).
 #pragma once
 
 #include <sched.h>
@@ -26,13 +26,13 @@
 
 namespace sluice::emulator {
 
-/// Runs from Create to destruction. One controlling thread, which may be any; const
-/// methods, Statistics and EnableWire: any thread.
+/// Runs from Create to destruction. One controlling thread, which may be any thread. Const methods,
+/// Statistics and EnableWire may be called by any thread.
 class RunningModel final : public HostedModel {
  public:
-  /// Starts without a host, the wire's source off. `name` is unique in the process.
-  /// Null, with one line in `error` that names the argument and the fix, if `arguments`
-  /// ask for what there is not.
+  /// Starts without a host and with the wire's source off. `name` must be unique in the process. If
+  /// `arguments` cannot be satisfied, returns null and sets `error` to one line that names the
+  /// argument and the fix.
   static std::unique_ptr<RunningModel> Create(std::string_view name, const ModelInfo& model,
                                               Arguments arguments, const MacAddress& mac,
                                               std::string* error);
@@ -44,7 +44,7 @@ class RunningModel final : public HostedModel {
   void SetMastering(bool on) override;
   void TakeMemory(const std::function<void()>& change) override;
   void Disconnect(bool died) override;
-  /// A step, where workers step the model.
+  /// Runs a step if workers step the model.
   void AwaitedByHost() override;
   std::vector<Statistic> Statistics() override;
   bool WireUp() const override { return runner_->LinkUp(); }
@@ -60,19 +60,19 @@ class RunningModel final : public HostedModel {
   emulator::MacAddress mac_;
   bool on_workers_ = false;
   const std::unique_ptr<bar::DmaSpace> no_memory_ = std::make_unique<bar::DmaSpace>();
-  std::unique_ptr<device::Device> idle_;    ///< Stepped while there is no host: as at power-on.
-  std::unique_ptr<device::Device> device_;  ///< The host's; null: none.
+  std::unique_ptr<device::Device> idle_;    ///< Stepped without a host; in its power-on state.
+  std::unique_ptr<device::Device> device_;  ///< The host's device; null without a host.
   std::unique_ptr<Wire> wire_;
   std::unique_ptr<Stepper> stepper_;
   std::unique_ptr<Runner> runner_;
   std::unique_ptr<Service> service_;
 };
 
-/// The CPUs of EAL's control threads: those without an lcore, else the main lcore's.
+/// Returns the CPUs of EAL's control threads: those without an lcore, else the main lcore's.
 cpu_set_t ControlCpus();
 
-/// One line for what a constructor of the model throws for want of memory or threads, or a wire's
-/// library for reasons of its own; to be called in a handler of std::exception.
+/// Returns one line for an exception of a model's constructor (memory or threads are exhausted) or
+/// of a wire's library. Must be called in a handler of std::exception.
 std::string WhyNotStarted();
 
 }  // namespace sluice::emulator

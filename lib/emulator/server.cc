@@ -21,7 +21,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// False, with the reason, unless `bytes` of `data` are a request that this build knows.
+/// Returns whether `bytes` of `data` are a valid request of this protocol version. If not, sets the
+/// reason.
 bool IsRequest(const Request& request, size_t bytes, std::string_view* name, const char** wrong) {
   if (bytes != sizeof(request)) {
     *wrong = "a message has another length than a request";
@@ -37,7 +38,7 @@ bool IsRequest(const Request& request, size_t bytes, std::string_view* name, con
   return false;
 }
 
-/// Why nothing could be received: empty if the peer is just gone.
+/// Returns the reason for a failed receive; empty if the peer is gone.
 std::string WhyNot(const Channel& channel) {
   pollfd end = {channel.fd(), POLLRDHUP, 0};
   return poll(&end, 1, 0) != 0 ? "" : "a message is too long or empty, or has several files";
@@ -79,7 +80,7 @@ bool Server::Turn(int wake, milliseconds patience) {
     if (left.count() <= 0) newcomer_.reset();
     patience = std::clamp(left, milliseconds(0), patience);
   }
-  // A newcomer waits until the one before has spoken.
+  // Accepts the next newcomer only after the previous one has sent its hello.
   const int newcomers = newcomer_ == nullptr ? listener_->Await(&patience) : -1;
   std::array<pollfd, 5> wait = {{{wake, POLLIN, 0},
                                  {host_ != nullptr ? host_->channel.fd() : -1, POLLIN, 0},
@@ -88,13 +89,13 @@ bool Server::Turn(int wake, milliseconds patience) {
                                  {host_ != nullptr ? host_->alarm.fd() : -1, POLLIN, 0}}};
   poll(wait.data(), wait.size(), static_cast<int>(patience.count()));
   if (wait[0].revents != 0) return false;
-  // The old host first: a newcomer may be there because it is gone.
+  // Handles the current host first: a newcomer may have connected because that host is gone.
   if (wait[4].revents != 0) {
     EndLink("it took away memory that the device uses");
   } else if (wait[1].revents != 0) {
     Attempt(&Server::Answer);
   }
-  // Where there was no memory for the host, the newcomer went with it.
+  // If memory was exhausted for the host, the newcomer was closed as well.
   if (wait[2].revents != 0 && newcomer_ != nullptr) Attempt(&Server::Greet);
   if (wait[3].revents != 0) Attempt(&Server::Accept);
   return true;
@@ -131,7 +132,7 @@ void Server::Greet() {
   std::string_view name;
   const char* wrong = nullptr;
   std::string refusal = WhyNot(peer->channel);
-  // Whoever gave up while this process was stopped is not worth a reset.
+  // A newcomer that gave up while this process was stopped must not cause a reset.
   if (refusal.empty()) return;
   Reply reply;
   if (!bytes) {
@@ -315,7 +316,7 @@ const char* Server::TakeInterrupts(File socket) {
 }
 
 void Server::EndLink(std::string_view reason) {
-  // In this order: the device stops, the host learns of it, its memory is unmapped.
+  // The order matters: the device stops, the host is notified, its memory is unmapped.
   const pid_t pid = host_->pid;
   model_.Disconnect(reason.empty());
   if (host_->queue_memory) FindQueue(host_->queue_memory)->TakeLinkDown();
@@ -328,7 +329,7 @@ void Server::EndLink(std::string_view reason) {
     } else {
       Log(RTE_LOG_ERR, (who + " is disconnected: ").append(reason));
     }
-  } catch (const std::bad_alloc&) {  // It is gone without a word.
+  } catch (const std::bad_alloc&) {  // Closes the connection without a reply.
   }
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's side of a model in another process than its host (remote.h is the other):
-// listens, serves one host at a time, and sees to it that the next one finds the device
-// as it is after power-on.
+// The device side of a model in another process than its host (remote.h is the host side). It
+// listens, serves one host at a time, and resets the device to its power-on state for the next
+// host.
 //
-// What survives what: the wire with its verification, and all counters, survive every
-// host; memory that a host mapped under a name survives the host, and a reset, until it
-// is unmapped, another host maps other memory under that name, or there are too many such
-// names. Registers, rings and
-// everything else that a host set up end with its connection.
+// The wire with its verification and all counters survive every host. Memory that a host mapped
+// under a name survives the host and a reset until it is unmapped, another host maps other memory
+// under that name, or there are too many names. Registers, rings and all other state of a host end
+// with its connection.
 #pragma once
 
 #include <sys/types.h>
@@ -34,44 +33,44 @@
 namespace sluice::emulator {
 
 struct ServerOptions {
-  std::string path;                  ///< Of the socket.
-  const ModelInfo* model = nullptr;  ///< Not null when the server is created; outlives it.
-  /// Those that are not 0 bind the host; for the others the host chooses.
+  std::string path;                  ///< Path of the socket.
+  const ModelInfo* model = nullptr;  ///< Must not be null and must outlive the server.
+  /// Values other than 0 are required of the host; the host chooses the others.
   SettingValues settings{};
 };
 
 /// Used by one thread.
 class Server final : public Front {
  public:
-  /// Listens. `model` outlives the server. Null, with the reason in `error`, if it cannot.
+  /// Starts listening. `model` must outlive the server. On failure returns null and sets `error`.
   static std::unique_ptr<Server> Create(ServerOptions options, HostedModel& model,
                                         std::string* error);
-  /// Disconnects the host and removes the socket if it is this server's.
+  /// Disconnects the host and removes the socket if it still belongs to this server.
   ~Server() override;
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   bool Turn(int wake, std::chrono::milliseconds patience) override;
-  /// A hot reset of the host link: the connection ends, the device is in its power-on
-  /// state; named memory stays. The host connects again by itself.
+  /// Performs a hot reset of the host link: the connection ends, and the device returns to its
+  /// power-on state; named memory remains. The host connects again automatically.
   void Reset() override;
 
-  /// The attached host's process; 0: none.
+  /// Returns the attached host's process id, or 0.
   pid_t host() const { return host_ != nullptr ? host_->pid : 0; }
-  const std::string& host_name() const { return host_name_; }  ///< Of the newest host's vdev.
+  const std::string& host_name() const { return host_name_; }  ///< Vdev name of the newest host.
   std::string Attached() const override;
   uint64_t hosts() const override { return hosts_; }
 
  private:
-  /// Somebody connected; a host from kHello on.
+  /// A connected process; a host after kHello.
   struct Visitor {
     Channel channel;
     pid_t pid = 0;
-    std::chrono::steady_clock::time_point deadline;  ///< For kHello.
+    std::chrono::steady_clock::time_point deadline;  ///< Time limit for kHello.
   };
   struct Host : Visitor {
-    uint32_t sequence = 1;  ///< Of the last request.
-    LossAlarm alarm;        ///< Rings when memory of the host is gone that it shares.
+    uint32_t sequence = 1;  ///< Sequence number of the last request.
+    LossAlarm alarm;        ///< Rings when shared memory of the host is lost.
     bar::RingMemory queue_memory;
     GuardedRange queue_guard;
     InterruptSocket interrupts;
@@ -82,19 +81,20 @@ class Server final : public Front {
   Server(ServerOptions options, HostedModel& model, std::unique_ptr<Listener> listener);
 
   void Accept();
-  /// Reads what the newcomer says; it is a host then, or gone.
+  /// Reads the newcomer's hello; it then becomes a host or is disconnected.
   void Greet();
   /// Reads and answers one request of the host.
   void Answer();
-  /// Calls one of these. Where this process has no room for what the peer asks, the peer is
-  /// disconnected.
+  /// Calls one of these functions. Disconnects the peer if memory is exhausted.
   void Attempt(void (Server::*step)());
-  /// Disconnects the host; needs no memory. An empty reason: it is gone by itself.
+  /// Disconnects the host; allocates no memory. An empty reason means that the host has closed the
+  /// connection.
   void EndLink(std::string_view reason);
-  /// The host did not take an answer: it is gone by itself, or does not read.
+  /// Ends a host that did not receive an answer: it is gone or does not read.
   void EndDeaf();
 
-  /// Each fills `reply` and returns null, or says in one line why it refuses.
+  /// Each function fills `reply` and returns null, or returns the reason for the rejection in one
+  /// line.
   const char* Admit(const Request& hello, File queue, std::string* refusal, Reply* reply);
   const char* Handle(const Request& request, File file, Reply* reply);
   const char* Map(const Request& request, std::string_view name, File file);

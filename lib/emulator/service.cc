@@ -29,8 +29,8 @@ Service::Service(std::string_view name, Runner& runner, bool workers) {
   registered_ = true;
   rte_service_component_runstate_set(id_, 1);
   if (service_lcores <= 0) rte_service_runstate_set(id_, 1);
-  // While EAL starts it distributes the services over the lcores itself; a device
-  // that is plugged in later goes to a service lcore that runs already.
+  // During its start, EAL distributes the services over the lcores. A device that is plugged in
+  // later is mapped to a running service lcore here.
   std::array<uint32_t, RTE_MAX_LCORE> lcores;
   const int32_t count = rte_service_lcore_list(lcores.data(), RTE_MAX_LCORE);
   for (int32_t i = 0; i < count; ++i) {
@@ -42,7 +42,7 @@ Service::Service(std::string_view name, Runner& runner, bool workers) {
 }
 
 Service::~Service() {
-  // Within rte_eal_cleanup there is no service any more.
+  // Services no longer exist within rte_eal_cleanup.
   if (!registered_ || rte_service_component_runstate_set(id_, 0) != 0) return;
   while (rte_service_may_be_active(id_) == 1) std::this_thread::yield();
   rte_service_component_unregister(id_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Offers a runner to DPDK's services. If the application gave EAL service lcores (-s, -S), one of
-// them steps the model as soon as EAL starts them; if it was asked for (device_cpu=worker), the
-// application's own lcores do, with rte_service_run_iter_on_app_lcore, between their polls.
+// Offers a runner as a DPDK service. If the application has given EAL service lcores (-s, -S), one
+// of them steps the model after EAL has started them. With device_cpu=worker, the application's
+// lcores step it between their polls through rte_service_run_iter_on_app_lcore.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace sluice::emulator {
 
 class Service {
  public:
-  /// Registers `runner`, which outlives the service, as "model_" and the first 24 characters of
-  /// `name`. No effect if there are neither service lcores nor `workers`, lcores of the
-  /// application's that call: the runner keeps its own thread.
+  /// Registers `runner`, which must outlive the service, as "model_" and the first 24 characters of
+  /// `name`. `workers` means that lcores of the application will call the service. Without service
+  /// lcores and `workers` it has no effect, and the runner keeps its thread.
   Service(std::string_view name, Runner& runner, bool workers);
-  /// Returns when no lcore steps the runner any more.
+  /// Waits until no lcore steps the runner.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;

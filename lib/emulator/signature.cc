@@ -14,12 +14,12 @@ namespace {
 using packet::Headers;
 using packet::ParseError;
 
-/// Headers that do not hold together end before this byte.
+/// Offset after all malformed headers.
 constexpr uint32_t kBehindMalformed = 64;
-/// Echo changes the byte here of the later fragments of a UDP datagram.
+/// Offset of the byte that echo changes in later fragments of a UDP datagram.
 constexpr uint32_t kFragmentByte = 8;
 
-/// Protocol, length and the bytes that stay as they are.
+/// Returns a hash of protocol, length and the bytes that an echo does not change.
 uint64_t Signature(const device::WireFrame& frame, const Headers& headers) {
   const uint32_t end = headers.end != 0 ? std::min(headers.end, frame.length) : frame.length;
   uint32_t from = kBehindMalformed;
@@ -31,14 +31,14 @@ uint64_t Signature(const device::WireFrame& frame, const Headers& headers) {
   return uint64_t{end} << 32 | crc;
 }
 
-/// IPv4 that claims more bytes than the frame has, within its last flit: a NIC
-/// that cuts by the claim sends the padding of the flit along.
+/// Returns whether IPv4's total length exceeds the frame within its last flit. A NIC that cuts by
+/// total length sends the flit's padding as well.
 bool ClaimsPadding(const device::WireFrame& frame, const Headers& headers) {
   return headers.error == ParseError::kIpv4TotalLength &&
          packet::TotalLengthCutsWell(frame.data, frame.length);
 }
 
-/// Total length, identification, protocol and both addresses in either order.
+/// Returns a hash of total length, identification, protocol and both addresses in either order.
 uint64_t LooseSignature(const uint8_t* frame) {
   const uint8_t* ip = frame + packet::kEthernetHeaderBytes;
   const uint64_t addresses =

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checks what comes back from a device that was fed from a capture. Such frames
-// carry no tag: each is known by the bytes that an echo leaves alone, behind the
-// headers and the first payload byte, and by the length that its own headers
-// state (a NIC that cuts frames by the IP length loses Ethernet trailers). Order
-// is not checked. What returns before it was ever sent is of an earlier run; later such frames
-// cannot be told from those of this one. Frames whose headers do not hold together are compared
-// from byte 64 on, or by their IP header if they claim to be longer than they are.
+// Verifies the frames that return from a device that was fed from a capture. These frames have no
+// tag. Each is identified by the bytes that an echo does not change, after the headers and the
+// first payload byte, and by the length in its headers (a NIC that cuts frames by the IP length
+// loses Ethernet trailers). Order is not checked. A frame that returns before it was sent belongs
+// to an earlier run; later frames of that run cannot be distinguished. Frames with malformed
+// headers are compared from byte 64 on, or by their IP header if it claims more bytes than the
+// frame has.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ class SignatureVerifier {
  public:
   explicit SignatureVerifier(VerifyMode mode) : mode_(mode) {}
 
-  /// Adds a frame to those that will be sent, in their order.
+  /// Adds a frame to those that will be sent, in sending order.
   void Learn(const device::WireFrame& frame);
-  /// The frames number [first, first + count) of the learnt order were sent.
+  /// Records that frames [first, first + count) in the order of Learn were sent.
   void Sent(uint64_t first, uint32_t count);
-  /// Accounts frames that came back in `totals`. Duplicates show in full mode only.
+  /// Counts returned frames in `totals`. Duplicates are detected only in full mode.
   void Check(std::span<const device::WireFrame> frames, WireTotals& totals);
 
  private:
@@ -43,7 +43,7 @@ class SignatureVerifier {
 
   const VerifyMode mode_;
   std::unordered_map<uint64_t, Traffic> exact_;
-  std::unordered_map<uint64_t, Traffic*> loose_;  ///< Frames that are shorter than they claim.
+  std::unordered_map<uint64_t, Traffic*> loose_;  ///< Frames shorter than their headers claim.
   std::vector<Traffic*> order_;
   uint32_t until_sample_ = kSampleInterval;
 };

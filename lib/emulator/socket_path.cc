@@ -18,7 +18,7 @@ bool IsPrivateFolder(const std::string& folder) {
 std::optional<std::string> OwnFolder(const std::string& shared, std::string* error) {
   const std::string own = shared + "/sluice-" + std::to_string(geteuid());
   mkdir(own.c_str(), S_IRWXU);
-  // In a shared folder somebody else may have been there first.
+  // Another user may have created the folder in a shared directory.
   struct stat info {};
   if (lstat(own.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
       (info.st_mode & (S_IRWXG | S_IRWXO)) == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where processes of a user find each other's sockets.
+// Paths at which processes of a user find each other's sockets.
 #pragma once
 
 #include <optional>
@@ -8,18 +8,18 @@
 
 namespace sluice::emulator {
 
-/// True if `folder` exists, is not a symbolic link, belongs to this user or root, and nobody else
-/// may create files there.
+/// Returns true if `folder` exists, is not a symbolic link, belongs to this user or root, and other
+/// users may not create files in it.
 bool IsPrivateFolder(const std::string& folder);
 
-/// <shared>/sluice-<uid>, created if missing, which only this user may enter. Nothing, with one
-/// line in `error`, if somebody else made it or may enter it.
+/// Returns <shared>/sluice-<uid>, which is created if missing and which only this user may enter.
+/// If another user created it or may enter it, returns nullopt and sets `error` to one line.
 std::optional<std::string> OwnFolder(const std::string& shared, std::string* error);
 
-/// The first private folder of $XDG_RUNTIME_DIR, /run/user/<uid>, for root /run, and this user's
-/// own below /tmp. Nothing, with one line in `error`, if there is none.
+/// Returns the first private folder of $XDG_RUNTIME_DIR, /run/user/<uid>, /run (for root), and this
+/// user's folder in /tmp. If none exists, returns nullopt and sets `error` to one line.
 std::optional<std::string> RuntimeFolder(std::string* error);
-/// Where sluice-device listens by default, in that folder.
+/// Returns the default path of sluice-device's socket in that folder.
 std::optional<std::string> DefaultSocketPath(std::string* error);
 
 }  // namespace sluice::emulator

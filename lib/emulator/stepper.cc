@@ -71,7 +71,7 @@ bool Stepper::Step(uint64_t now_ns) {
       work += taken;
     }
   }
-  // What waits on the wire leaves first, whether or not the device waits for it.
+  // Ready first sends frames that wait on the wire, even if the device does not wait for it.
   if (wire_.Ready() || !pause_) work += device_->Transmit(*this, kBurst);
   return work != 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One device model and its wire, one step at a time, without thread or clock: the
-// runner calls it in real time, tests call it with times of their own.
+// One device model and its wire, one step at a time, without a thread or a clock. The runner calls
+// it in real time, tests call it with simulated times.
 #pragma once
 
 #include <cstdint>
@@ -14,39 +14,38 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread at a time. Queue, device and wire outlive it, or Connect.
+/// Used by one thread at a time. Queue, device and wire must outlive it, or the next Connect.
 class Stepper final : public device::FrameSink {
  public:
-  /// `pause`: the device takes what it has room for and the rest waits on the
-  /// wire, and what the wire has no room for waits in the device; without it both drop and count
-  /// what they have no room for.
+  /// If `pause` is set, frames for which the device or the wire has no room wait at their sender;
+  /// otherwise both drop and count them.
   Stepper(bar::PostedQueue* queue, device::Device& device, Wire& wire, bool pause);
 
-  /// Goes on with another host (null: none) and a device of the same model in its
-  /// power-on state. Counters of the old device stay in what is read; frames that it
-  /// had taken for the old host will not return and count as abandoned.
+  /// Continues with another host (or none, if `queue` is null) and a device of the same model in
+  /// its power-on state. Counters of the old device remain in the sums. Frames that it had accepted
+  /// for the old host count as abandoned.
   void Connect(bar::PostedQueue* queue, device::Device& device);
 
-  /// Where the device's interrupts go, and kPortVector from CarrierChanged; null: nowhere, as after
-  /// Connect.
+  /// Sets the receiver of the device's interrupts and of kPortVector from CarrierChanged. Null, the
+  /// state after Connect, discards them.
   void SetInterrupts(device::InterruptSink* sink);
-  /// Tells the device and its host of the wire's carrier.
+  /// Reports the wire's carrier to the device and its host.
   void CarrierChanged(bool up);
-  /// Whether the device does more than answer registers; it does after Connect.
+  /// Sets whether the device does more than answer register accesses. Enabled after Connect.
   void SetMastering(bool on);
-  /// Nobody uses the device: no host is there, or none that lets it move anything. Registers may
-  /// be asked for.
+  /// Returns whether the device is unused: no host is attached, or the host does not allow
+  /// transfers. The host may still read registers.
   bool AtRest() const { return queue_ == nullptr || !mastering_; }
 
-  /// Register accesses, then a burst from the wire, then whatever is to be sent.
-  /// `now_ns` never goes back. Returns false if there was nothing to do.
+  /// Handles register accesses, then a burst from the wire, then frames to send. `now_ns` must not
+  /// decrease. Returns false if there was no work.
   bool Step(uint64_t now_ns);
 
-  /// Switches the wire's source, from the next step on. Off at first.
+  /// Switches the wire's source from the next step on. Initially off.
   void EnableWire(bool enabled, uint64_t now_ns);
   bool LinkUp(uint64_t now_ns) { return wire_.LinkUp(now_ns); }
 
-  /// Names and values of all counters, in the same constant order.
+  /// Return the names and values of all counters in the same constant order.
   std::vector<std::string> Names();
   void Read(std::vector<uint64_t>& values);
 
@@ -54,9 +53,9 @@ class Stepper final : public device::FrameSink {
   void Deliver(std::span<const device::WireFrame> frames) override;
 
  private:
-  /// Frames offered at once: a burst that lets the host's core see full batches.
+  /// Maximum number of frames offered at once, enough for full batches on the host's core.
   static constexpr uint32_t kBurst = 256;
-  /// Register accesses of each host thread handled in a step.
+  /// Maximum number of register accesses per host thread and step.
   static constexpr uint32_t kRegisterBudget = 256;
 
   template <typename Emit>
@@ -64,7 +63,7 @@ class Stepper final : public device::FrameSink {
   /// See wire_lost in Visit.
   uint64_t Lost() const;
   uint64_t Outstanding() const;
-  /// Frames that reached a host.
+  /// Returns the number of frames that reached a host.
   uint64_t Accepted() const;
 
   bar::PostedQueue* queue_;
@@ -76,9 +75,9 @@ class Stepper final : public device::FrameSink {
   bool carrier_ = true;
   bool enabled_ = false;
   uint64_t now_ns_ = 0;
-  uint64_t taken_ = 0;          ///< Frames that the device took, dropped ones included.
-  std::vector<uint64_t> base_;  ///< Counters of the devices before this one.
-  uint64_t abandoned_ = 0;      ///< Frames that a host held when it left.
+  uint64_t taken_ = 0;          ///< Frames that the device accepted, including dropped ones.
+  std::vector<uint64_t> base_;  ///< Counters of the previous devices.
+  uint64_t abandoned_ = 0;      ///< Frames that hosts held when they were disconnected.
   uint64_t returned_ = 0;
   uint64_t returned_bytes_ = 0;
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tag in the last 16 bytes of every generated frame, by which the verifier
-// knows a frame again wherever an application sent it. Little-endian:
+// The tag in the last 16 bytes of every generated frame. It identifies the frame when an
+// application returns it. Little-endian:
 //
 //   0  u32  sequence number within the flow, modulo 2^32
 //   4  u32  its one's complement: the frame's checksums do not depend on the
-//           sequence, and any damage to either half shows
+//           sequence, and damage to either half is detected
 //   8  u32  index of the frame in the generator's ring
-//  12  u32  the index XOR the nonce of the run, by which frames of another run show
+//  12  u32  the index XOR the nonce of the run, to detect frames of another run
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,9 @@ struct Tag {
   uint32_t index;
   uint32_t check;
 
-  /// The nonce of run number `run`: the number below, above it the number permuted, so that a tag
-  /// of some run is told from damage. One wrong bit in index or check never makes another nonce.
+  /// Returns the nonce of run number `run`: the number in the lower half and a permutation of it in
+  /// the upper half, so that a tag of another run can be distinguished from damage. One wrong bit
+  /// in index or check never results in another nonce.
   static constexpr uint32_t Nonce(uint16_t run) {
     return uint32_t{static_cast<uint16_t>(run * 0x9e37u ^ 0x536cu)} << 16 | run;
   }
@@ -33,11 +34,11 @@ struct Tag {
     std::memcpy(&tag, bytes, sizeof(tag));
     return tag;
   }
-  /// 0 iff the tag is as the run with this nonce stamped it.
+  /// Returns 0 iff the tag is as the run with this nonce stamped it.
   uint32_t Damage(uint32_t nonce) const {
     return (sequence ^ complement ^ 0xffff'ffffu) | (check ^ index ^ nonce);
   }
-  /// True iff the tag is as some run but the one with this nonce stamped it.
+  /// Returns true iff the tag is as a run with another nonce stamped it.
   bool IsForeign(uint32_t nonce) const {
     const uint32_t theirs = check ^ index;
     return theirs != nonce && Damage(Nonce(static_cast<uint16_t>(theirs))) == 0;

@@ -12,7 +12,7 @@ void TotalStatistics::Merge(const std::vector<Statistic>& fresh, bool returned) 
     for (const Statistic& statistic : fresh) values_.push_back({statistic.name, 0});
     counted_.resize(fresh.size());
   }
-  // A device that came back may count other things; this list's names are a promise.
+  // A restarted device may have other counters, but the names of this list are constant.
   std::vector<uint64_t> counts = counted_;
   bool anew = false;
   for (size_t i = 0; i < values_.size(); ++i) {
@@ -22,7 +22,7 @@ void TotalStatistics::Merge(const std::vector<Statistic>& fresh, bool returned) 
                      : std::find_if(fresh.begin(), fresh.end(),
                                     [&](const Statistic& s) { return s.name == name; });
     if (found != fresh.end()) counts[i] = found->value;
-    // A reset leaves the counters of a device as they are; a new process begins at 0.
+    // A reset preserves a device's counters; a new process starts at 0.
     anew = anew || (returned && name.starts_with("model_") && counts[i] < counted_[i]);
   }
   for (size_t i = 0; i < counts.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What devices that came and went at one link counted in all.
+// Sums of the counters of all devices that were connected at one link.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace sluice::emulator {
 
-/// One thread at a time.
+/// Used by one thread at a time.
 class TotalStatistics {
  public:
-  /// Takes in what the device counts now. `returned`: for the first time since it came back. Names
-  /// are those of the first device, in its order.
+  /// Merges the device's current counters. `returned` is true in the first call after a new
+  /// connection. Names and their order are those of the first device.
   void Merge(const std::vector<Statistic>& fresh, bool returned);
   const std::vector<Statistic>& values() const { return values_; }
 
  private:
-  std::vector<Statistic> values_;  ///< The newest, over all devices that were there.
-  std::vector<uint64_t> counted_;  ///< Of them, what the present device counted.
+  std::vector<Statistic> values_;  ///< Sums over all devices so far.
+  std::vector<uint64_t> counted_;  ///< Counts of the current device in these sums.
 };
 
 }  // namespace sluice::emulator

@@ -8,7 +8,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// Bits for all flows together: 1 MiB, and never fewer than 64 a flow.
+/// Bits for all flows together: 1 MiB, but at least 64 bits per flow.
 constexpr uint64_t kTotalBits = uint64_t{1} << 23;
 
 }  // namespace
@@ -43,8 +43,8 @@ inline const FrameRing::Expected* TagVerifier::Identify(const device::WireFrame&
   if (frame.length < kTagBytes) [[unlikely]]
     return nullptr;
   tag = Tag::Load(frame.data + frame.length - kTagBytes);
-  // The table ends at a power of two and its spare entries have length 0, so that
-  // one comparison decides, whatever the index is.
+  // The table size is a power of two and unused entries have length 0, so that one comparison is
+  // sufficient for every index.
   const FrameRing::Expected& expected = expected_[tag.index & index_mask_];
   if ((tag.Damage(nonce_) | (expected.length ^ frame.length)) != 0) [[unlikely]]
     return nullptr;
@@ -81,7 +81,7 @@ void TagVerifier::CheckTags(std::span<const device::WireFrame> frames, WireTotal
 
 void TagVerifier::CheckBytes(const device::WireFrame& frame, WireTotals& totals) {
   Tag tag;
-  if (Identify(frame, tag) == nullptr) return;  // counted by CheckTags
+  if (Identify(frame, tag) == nullptr) return;  // Counted by CheckTags.
   ++totals.verified;
   const device::WireFrame& sent = ring_.frames()[tag.index & index_mask_];
   const uint32_t from = ring_.invariant_offset();
