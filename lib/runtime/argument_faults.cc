@@ -24,7 +24,7 @@ bool May(const std::string& path, int mode) {
 
 std::string Why() { return std::strerror(errno); }
 
-// "0-3,6".
+// Returns the CPUs as a list of ranges, for example "0-3,6".
 std::string Ranges(const cpu_set_t& cpus) {
   std::string text;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
@@ -39,7 +39,7 @@ std::string Ranges(const cpu_set_t& cpus) {
   return text;
 }
 
-// A folder can be "executed", too.
+// Directories have execute permission, too; hence the test for a regular file.
 bool IsProgram(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && May(path, X_OK);
@@ -104,7 +104,7 @@ std::string ProgramFault(const std::string& program) {
     return IsProgram(program) ? "" : "no program that can be run: name an executable file";
   }
   const char* const path = std::getenv("PATH");
-  // What execvp searches without one.
+  // The folders that execvp searches if PATH is unset.
   std::string_view folders = path != nullptr ? path : "/bin:/usr/bin";
   for (;;) {
     const size_t end = folders.find(':');
@@ -120,7 +120,8 @@ std::string ProgramFault(const std::string& program) {
 std::string CpuFault(int64_t cpu) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
-  if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0) return "";  // More than a set has room for.
+  if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
+    return "";  // The machine has more CPUs than a cpu_set_t.
   if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &cpus)) return "";
   return "this process cannot run there: give one of the CPUs " + Ranges(cpus);
 }

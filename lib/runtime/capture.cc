@@ -78,7 +78,7 @@ std::string Capture::Close() {
   stop_.store(true, std::memory_order_release);
   if (writer_.joinable()) writer_.join();
   if (pcapng_ != nullptr) {
-    rte_pcapng_close(pcapng_);  // The file too.
+    rte_pcapng_close(pcapng_);  // Also closes `file_`.
   } else if (file_ >= 0) {
     close(file_);
   }
@@ -188,7 +188,7 @@ void Capture::WriteBlocks(std::span<rte_mbuf*> blocks) {
   errno = 0;
   const ssize_t written =
       rte_pcapng_write_packets(pcapng_, blocks.data(), static_cast<uint16_t>(blocks.size()));
-  // What is written in part ends the file: no reader finds what follows.
+  // A partial write ends the capture: readers cannot find blocks that follow it.
   if (written != bytes) failure_ = errno != 0 ? errno : written < 0 ? rte_errno : ENOSPC;
 }
 

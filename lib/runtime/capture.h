@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `--capture=FILE`: a copy of what passes the queues, written as pcapng by a
-// thread of its own. For when dpdk-dumpcap cannot attach, as without hugepages.
-// Packetized queues are seen through ethdev callbacks, the others through their taps. A full ring
-// loses copies, never traffic; the loss is reported. Nothing is written behind a failure.
+// `--capture=FILE`: copies the frames of all queues into a pcapng file, written by a separate
+// thread. It serves where dpdk-dumpcap cannot attach, for example without hugepages. Packetized
+// queues are captured through ethdev callbacks, other queues through their taps. A full ring loses
+// copies, never traffic, and the loss is reported. After a failed write the capture writes nothing
+// more.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -29,27 +30,29 @@ namespace sluice::runtime {
 
 class Capture {
  public:
-  /// Creates the file and starts the writer; ends after `max_pkts` (0: never). On
-  /// failure returns null and sets `error` to one line.
+  /// Creates the file and starts the writer. The capture ends after `max_pkts` packets; 0 means no
+  /// limit. On failure returns null and sets `error` to one line.
   static std::unique_ptr<Capture> Open(const std::string& path, uint64_t max_pkts,
                                        std::string* error);
-  /// As Close.
+  /// Calls Close.
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// Detaches, writes what is left, says how much was lost. No worker polls any more. Empty, or why
-  /// the file could not be written to its end. Later calls do nothing more.
+  /// Detaches from all queues, writes the remaining copies and logs the number of lost ones. No
+  /// worker may poll any more. Returns an empty text, or the reason why the file is incomplete.
+  /// Later calls have no effect.
   std::string Close();
 
-  /// Watches a queue pair of a started port.
+  /// Captures a queue pair of a started port.
   void Attach(uint16_t port, uint16_t queue);
-  /// For a streaming queue, and for a bilateral or coherent one. Valid while the capture lives.
+  /// Return the tap for a streaming queue, and for a bilateral or coherent queue. A tap is valid
+  /// while the capture exists.
   nic::SpanTap TapSpans(uint16_t port, uint32_t queue);
   nic::FrameTap TapFrames(uint16_t port, uint32_t queue);
 
  private:
-  /// What a callback or a tap is called with.
+  /// Argument of a callback or a tap.
   struct Point {
     Capture* capture;
     uint16_t port;
@@ -81,15 +84,15 @@ class Capture {
   int file_ = -1;
   rte_pcapng* pcapng_ = nullptr;
   rte_mempool* pool_ = nullptr;
-  rte_ring* ring_ = nullptr;  ///< Any worker in, the writer out.
+  rte_ring* ring_ = nullptr;  ///< Producers: any worker. Consumer: the writer.
   uint64_t max_pkts_ = 0;
-  std::atomic<uint64_t> taken_{0};  ///< Copies asked for.
-  std::atomic<uint64_t> lost_{0};   ///< Copies that found no buffer or no room.
+  std::atomic<uint64_t> taken_{0};  ///< Copies requested.
+  std::atomic<uint64_t> lost_{0};   ///< Copies lost for lack of a buffer or of ring space.
   std::atomic<bool> stop_{false};
-  int failure_ = 0;          ///< An errno. The writer's, until it has ended.
-  std::list<Point> points_;  ///< Stable addresses.
+  int failure_ = 0;          ///< An errno; only the writer accesses it until the writer ends.
+  std::list<Point> points_;  ///< A list, because elements need stable addresses.
   std::vector<Callback> callbacks_;
-  std::mutex writing_;  ///< Into the file.
+  std::mutex writing_;  ///< Serializes writes to the file.
   std::thread writer_;
 };
 

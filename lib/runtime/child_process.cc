@@ -16,7 +16,7 @@ extern char** environ;
 namespace sluice::runtime {
 namespace {
 
-/// Pointers to the words, and a null.
+/// Returns pointers to the words, followed by a null pointer.
 std::vector<char*> Pointers(std::span<const std::string> words) {
   std::vector<char*> pointers;
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Latencies that an application's clients behind a model NIC have seen, as a member of a report.
+// Latencies that the clients of an application have measured through a model NIC, as a member of a
+// report.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace sluice::runtime {
 
-/// Of `count` answers: statistics of the wire by the names client_mean_ns, client_p50_ns, …
+/// Returns the latency statistics of `count` answers, in microseconds. They come from the wire's
+/// statistics wire_client_mean_ns, wire_client_p50_ns, …
 inline nlohmann::ordered_json ClientLatency(const PortStats& port, uint64_t count) {
   const auto us = [&](const char* name) { return Us(port.Get(name)); };
   return {{"count", count},

@@ -24,8 +24,8 @@ namespace sluice::runtime {
 
 namespace {
 
-// EAL's long options (22.11), to tell a mistyped flag from an argument that
-// misses its "--". EAL itself decides what they mean.
+// EAL's long options (22.11). They distinguish a mistyped flag from an EAL argument without the
+// "--" separator. EAL itself interprets the options.
 constexpr std::array<std::string_view, 36> kEalOptions = {"allow",
                                                           "base-virtaddr",
                                                           "block",
@@ -87,24 +87,25 @@ bool IsFlag(const std::string& name) {
          (gflags::GetCommandLineFlagInfo(name.c_str(), &info) && IsOwnFlag(info));
 }
 
-// Alone, it means true.
+// Returns whether the flag is a bool, for which the name alone means true.
 bool IsSwitch(const std::string& name) {
   gflags::CommandLineFlagInfo info;
   return gflags::GetCommandLineFlagInfo(name.c_str(), &info) && info.type == "bool";
 }
 
 bool IsEalArgument(std::string_view argument) {
-  if (!argument.starts_with("--")) return true;  // Short, or the value of what precedes it.
+  if (!argument.starts_with("--"))
+    return true;  // A short option, or the value of the preceding option.
   const std::string name = FlagName(argument);
   return std::ranges::find(kEalOptions, name) != kEalOptions.end() || dpdk::IsNewerEalOption(name);
 }
 
 bool SetFlags(std::span<const std::string> arguments, std::string* error);
 
-// One flag per line; blank lines and those that begin with # say nothing.
+// Reads one flag per line; blank lines and lines that begin with # are ignored.
 bool ReadFlagFile(const std::string& path, std::string* error) {
   static int depth = 0;
-  constexpr size_t kMostBytes = 1 << 20;  // A device may never end.
+  constexpr size_t kMostBytes = 1 << 20;  // Limit, because a device file may be endless.
   std::ifstream file(path);
   std::string text(kMostBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -156,7 +157,8 @@ bool SetFlags(std::span<const std::string> arguments, std::string* error) {
   return true;
 }
 
-// Both halves. Without "--", arguments are the application's if the first is.
+// Splits the arguments into the half for EAL and the half for the application. Without "--", all
+// arguments belong to the application if the first one does.
 bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
            std::vector<std::string>* ours, std::string* error) {
   const auto dashes = std::ranges::find_if(arguments, [](std::string_view a) { return a == "--"; });
@@ -195,7 +197,7 @@ void PrintHelp(std::string_view app, std::string_view summary, std::span<const O
       static_cast<int>(app.size()), app.data(), FlagHelp(own).c_str(), "flagfile", "help");
 }
 
-// EAL prints its arguments, and ends the process with 0.
+// Prints EAL's options. EAL ends the process with exit code 0.
 void PrintEalHelp(std::string_view app) {
   std::string name = "sluice-" + std::string(app);
   std::string help = "--help";
@@ -243,7 +245,7 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
       error = MissingDevice(devices);
       if (error.empty()) return line;
       Fail(error);
-      *exit_code = 1;  // It may come.
+      *exit_code = 1;  // The device may appear later.
       return std::nullopt;
     }
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One command line for EAL and gflags: `sluice-X [EAL args] -- [app flags]`,
-// read before EAL starts, so that a bad flag costs nothing. Called first thing
-// in main().
+// One command line for EAL and gflags: `sluice-X [EAL args] -- [app flags]`. It is read before EAL
+// starts, so that a bad flag is reported at once. main() must call ReadCommandLine first.
 #pragma once
 
 #include <optional>
@@ -16,46 +15,45 @@
 
 namespace sluice::runtime {
 
-/// What main() learns from its arguments.
+/// The parsed command line of an application.
 struct CommandLine {
-  std::string app;               ///< Without "sluice-".
-  std::vector<std::string> eal;  ///< What the user gave to EAL, without the program's name.
+  std::string app;               ///< Name without "sluice-".
+  std::vector<std::string> eal;  ///< The user's EAL arguments, without the program name.
   bool own_port = false;         ///< `eal` names a device.
   Options options;
 };
 
-/// Sets all flags, those that the application defines included; `own_help` is what shared ones mean
-/// in it. Returns nothing
-/// when the run is over already, with `exit_code` set: 0 after --help or
-/// --version, 2 after a bad argument, 1 if a device is absent (one line on standard error names
-/// it).
+/// Sets all flags, including those that the application defines. `own_help` describes shared flags
+/// whose meaning differs in this application. Returns nothing if the program is to end, with
+/// `exit_code` set: 0 after --help or --version, 2 after a bad argument, 1 if a device is absent
+/// (one line on standard error names it).
 std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_view summary, int argc,
                                            char** argv, int* exit_code,
                                            TrafficFlags traffic = TrafficFlags::kOfEmbeddedNic,
                                            std::span<const OwnHelp> own_help = {});
 
-/// For flags that an application checks itself: the first one that is wrong, and the fix.
+/// For applications that check flags themselves: stores the first wrong flag and the fix.
 struct Complaint {
   std::string* flag;
   std::string* fix;
 
-  /// Returns `right`; if it is not, notes that flag `name` needs `how`.
+  /// Returns `right`. If it is false, stores that flag `name` needs `how`.
   bool Check(bool right, std::string_view name, std::string_view how) const {
     if (right) return true;
     *flag = name;
     *fix = how;
     return false;
   }
-  /// Returns whether `fault` is empty; if not, notes that it is what flag `name` has
+  /// Returns whether `fault` is empty. If not, stores it as the fault of flag `name`
   /// (argument_faults.h).
   bool Accept(std::string_view fault, std::string_view name) const {
     return Check(fault.empty(), name, fault);
   }
 };
 
-/// What to do about it: prints the line, returns 2.
+/// Prints the error line for a bad flag and returns exit code 2.
 int BadFlag(std::string_view flag, std::string_view fix);
-/// The same if the flag is right and the machine lacks something now: returns 1.
+/// As BadFlag, for a correct flag that the machine cannot serve now: returns exit code 1.
 int Unavailable(std::string_view flag, std::string_view fix);
 
 }  // namespace sluice::runtime

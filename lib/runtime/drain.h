@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When a run is over: the source is off, the workers still poll, and the main thread
-// looks at the figures from time to time. Used by Supervisor. Pure.
+// Detects the end of a run: the source is off, the workers still poll, and the main thread checks
+// the counters from time to time. Used by Supervisor. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace sluice::runtime {
 
-/// On a busy machine the threads of the device and of the workers wait for a CPU by
-/// turns, so that a pause alone says little. It must last …
-inline constexpr double kQuietS = 0.01;  ///< … this long once all frames are accounted for,
-inline constexpr double kStalledS = 2;   ///< … and this long before missing ones are lost.
+/// Seconds without progress that end a drain. On a busy machine the threads of the device and of
+/// the workers wait for a CPU, so a short pause does not prove the end.
+inline constexpr double kQuietS = 0.01;  ///< If all frames are accounted for.
+inline constexpr double kStalledS = 2;   ///< If frames are missing; they then count as lost.
 
-/// Times are seconds of one clock. Without a source the frames under way are finite,
-/// so every drain ends.
+/// Times are seconds of one clock. The source is off, so the frames in flight are finite and every
+/// drain ends.
 class DrainWatch {
  public:
   explicit DrainWatch(double now_s) : still_(now_s) {}
 
-  /// Takes a look at `final` and `port_final`. True once nothing more will come.
+  /// Reads `final` and `port_final` of `run`. Returns true once no more frames will arrive.
   bool Over(const RunFigures& run, double now_s) {
     const uint64_t received = run.final.counters.rx_pkts;
     const uint64_t returned = run.port_final.Get("wire_returned");

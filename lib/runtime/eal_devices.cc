@@ -19,8 +19,9 @@ namespace sluice::runtime {
 
 namespace {
 
-// The name under which Linux lists the address of PCI that `value` begins with, if it does: EAL
-// takes it with and without the name of the bus and the domain.
+// Returns the name under which Linux lists the PCI address at the start of `value`, or nothing if
+// `value` does not start with one. EAL accepts the address with and without the bus name and the
+// domain.
 std::optional<std::string> PciName(std::string value) {
   value.resize(std::min(value.find(','), value.size()));
   if (value.starts_with("pci:")) value.erase(0, 4);
@@ -42,15 +43,16 @@ struct InterfaceKey {
   std::string_view driver, key;
 };
 
-// Device arguments that name a network interface of the kernel that must exist (DPDK's "Network
-// Interface Controller Drivers"); net_tap's iface= names one that the driver creates.
+// Device arguments that name a network interface of the kernel, which must exist (DPDK's "Network
+// Interface Controller Drivers"). net_tap's iface= is absent because the driver creates that
+// interface.
 constexpr std::array kInterfaceKeys{
     InterfaceKey{"net_af_packet", "iface"},  InterfaceKey{"net_af_xdp", "iface"},
     InterfaceKey{"net_pcap", "iface"},       InterfaceKey{"net_pcap", "rx_iface"},
     InterfaceKey{"net_pcap", "rx_iface_in"}, InterfaceKey{"net_pcap", "tx_iface"},
     InterfaceKey{"net_tap", "remote"}};
 
-// The value of an argument after the driver's name, or nothing.
+// Returns the value of the argument `key` after the driver's name, or nothing.
 std::optional<std::string> Argument(std::string_view value, std::string_view key) {
   for (size_t at = value.find(','); at < value.size();) {
     const size_t end = std::min(value.find(',', at + 1), value.size());
@@ -62,7 +64,8 @@ std::optional<std::string> Argument(std::string_view value, std::string_view key
   return std::nullopt;
 }
 
-// The first interface that a device needs and that `interfaces` does not list, or nothing.
+// Returns the first network interface that a device needs and that `interfaces` does not list, or
+// nothing.
 std::optional<std::string> MissingInterface(const EalDevice& device,
                                             const std::string& interfaces) {
   for (const InterfaceKey& one : kInterfaceKeys) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The devices that a user names to EAL (`-a`, `--allow`, `--vdev`), and what can be said of
-// them before and after EAL looks for them. EAL itself starts without a device that is not there.
+// Checks of the devices that a user gives to EAL (`-a`, `--allow`, `--vdev`), before and after EAL
+// probes them. EAL itself starts without an error if a device is absent.
 #pragma once
 
 #include <span>
@@ -11,27 +11,28 @@
 namespace sluice::runtime {
 
 struct EalDevice {
-  std::string argument;  ///< As it was given: "-a 0000:81:00.0", "--vdev=net_tap0,iface=t0".
+  std::string argument;  ///< The argument as given: "-a 0000:81:00.0", "--vdev=net_tap0,iface=t0".
   std::string value;     ///< "0000:81:00.0".
-  bool pci = false;      ///< `value` begins with an address of PCI: it names hardware.
+  bool pci = false;      ///< Whether `value` begins with a PCI address.
 };
 
-/// Those in EAL's half of a command line, in its order.
+/// Returns the devices in EAL's half of a command line, in their order.
 std::vector<EalDevice> EalDevices(std::span<const std::string> eal);
 
-/// One line, with the fix, about the first that is an address of PCI at which this machine has
-/// nothing, or that needs a network interface of the kernel which is not there; empty if there is
-/// none such. `bus` and `interfaces` list the devices and the interfaces of the machine.
+/// Returns an error line, with the fix, for the first missing device: a PCI address without a
+/// device on this machine, or a device that needs an absent network interface of the kernel.
+/// Returns an empty text if none is missing. `bus` and `interfaces` are the folders that list the
+/// machine's devices and interfaces.
 std::string MissingDevice(std::span<const EalDevice> devices,
                           const std::string& bus = "/sys/bus/pci/devices",
                           const std::string& interfaces = "/sys/class/net");
 
-/// Returns true if nothing listens at the socket of a sluice-device that one of them names. For a
-/// run in which EAL made no port: a listener would see a connection that ends at once.
+/// Returns true if one of the devices names the socket of a sluice-device and no process listens
+/// there. Call it only if EAL made no port: a listener would see a connection that ends at once.
 bool AwaitsDevice(std::span<const EalDevice> devices);
 
-/// One line, with the fix, for a run in which EAL made no port of any of them. `why`: what EAL or
-/// a driver said first, or empty.
+/// Returns an error line, with the fix, for a run in which EAL made no port. `why` is the first
+/// error line of EAL or a driver, or empty.
 std::string NoPort(std::span<const EalDevice> devices, const std::string& why);
 
 }  // namespace sluice::runtime

@@ -30,7 +30,7 @@ bool Says(const CommandLine& line, std::initializer_list<std::string_view> optio
   });
 }
 
-// Lcore i on the i-th CPU, workers sharing CPUs in turn when there are too few.
+// Maps lcore i to the i-th CPU. If there are too few CPUs, workers share them round-robin.
 std::string LcoreMap(const HostResources& host, uint32_t workers) {
   std::string map = absl::StrFormat("0@%d", host.cpus[0]);
   const size_t spare = host.cpus.size() - 1;
@@ -59,7 +59,7 @@ void PlanMemory(const CommandLine& line, const HostResources& host, EalPlan* pla
   }
   if (host.root && host.free_hugepage_bytes >= kWantedHugepageBytes) {
     plan->memory = "hugepages";
-    plan->arguments.push_back("--huge-unlink");  // Nothing stays behind in hugetlbfs.
+    plan->arguments.push_back("--huge-unlink");  // No files remain in hugetlbfs.
     return;
   }
   plan->memory = std::string("no hugepages (") + (host.root ? "too few are free" : "not root") +
@@ -73,7 +73,7 @@ void PlanDevice(const CommandLine& line, const HostResources& host, EalPlan* pla
   if (line.own_port) return;
   const Options& options = line.options;
   plan->embedded = options.iface->model;
-  const size_t taken = options.workers + 1;  // By main and workers.
+  const size_t taken = options.workers + 1;  // CPUs of main and of the workers.
   const uint32_t device_cpu = taken < host.cpus.size() ? host.cpus[taken] : host.cpus[0];
   std::string device =
       absl::StrFormat("--vdev=%s,wire=%s,device_cpu=%d", plan->embedded, options.wire, device_cpu);
@@ -101,11 +101,11 @@ HostResources HostResources::Read() {
   }
   if (host.cpus.empty()) host.cpus.push_back(0);
   host.root = geteuid() == 0;
-  if (HugepageFolders().empty()) return host;  // EAL finds them there alone.
+  if (HugepageFolders().empty()) return host;  // EAL finds hugepages only in these folders.
   std::error_code ignored;
   for (const auto& size :
        std::filesystem::directory_iterator("/sys/kernel/mm/hugepages", ignored)) {
-    const std::string name = size.path().filename();  // hugepages-2048kB
+    const std::string name = size.path().filename();  // For example "hugepages-2048kB".
     uint64_t pages = 0;
     std::ifstream(size.path() / "free_hugepages") >> pages;
     host.free_hugepage_bytes += pages * std::strtoull(name.c_str() + 10, nullptr, 10) * 1024;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How EAL is started: which CPUs, which memory, which device, given what the
-// user said and what the machine has. Pure, so that it can be tested; Session
-// carries it out.
+// Chooses CPUs, memory and device for EAL from the user's arguments and the machine's resources.
+// Pure, for tests; Session starts EAL with the plan.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +12,9 @@
 
 namespace sluice::runtime {
 
-/// What the machine offers this process.
+/// Resources of the machine that this process may use.
 struct HostResources {
-  std::vector<uint32_t> cpus;  ///< That it may run on, ascending; at least one.
+  std::vector<uint32_t> cpus;  ///< CPUs that the process may run on, ascending; at least one.
   bool root = false;
   uint64_t free_hugepage_bytes = 0;
 
@@ -24,20 +23,22 @@ struct HostResources {
 
 struct EalPlan {
   std::vector<std::string> arguments;  ///< For rte_eal_init, without the program's name.
-  std::string memory;                  ///< What will be used, in words; empty: EAL decides.
-  std::string embedded;                ///< Name of the model NIC's vdev; empty if there is none.
-  std::string file_prefix;             ///< Of this process; empty if the user chose.
-  std::string warning;                 ///< One line, or empty.
+  std::string memory;                  ///< Description of the memory; empty if EAL decides.
+  std::string embedded;                ///< Name of the model NIC's vdev; empty if the run has none.
+  std::string file_prefix;  ///< File prefix of this process; empty if the user chose one.
+  std::string warning;      ///< One line, or empty.
 };
 
-/// Memory that an embedded run needs at least to be given hugepages, in bytes.
+/// Minimum of free hugepage memory, in bytes, for which an embedded run uses hugepages.
 inline constexpr uint64_t kWantedHugepageBytes = 256ull << 20;
 
-/// Adds to the user's EAL arguments what they leave open. A file prefix of
-/// this process, unless they name one or want no files. If they name no device: the embedded NIC
-/// with its traffic, main on the first CPU and workers on the following ones, the NIC's own thread
-/// on a CPU without a worker (main sleeps, so its CPU will do). If they name no physical device:
-/// hugepages if enough are free and we may use them, else none.
+/// Adds defaults to the user's EAL arguments:
+/// - A file prefix for this process, unless the user names one or wants no files.
+/// - If the user names no device: the embedded NIC with its traffic. Main runs on the first CPU and
+///   workers on the following ones. The NIC's thread runs on a CPU without a worker; it may share
+///   main's CPU, because main sleeps.
+/// - If the user names no physical device: hugepages if enough are free and the process may use
+///   them, else memory without hugepages.
 EalPlan PlanEal(const CommandLine& line, const HostResources& host, int pid);
 
 }  // namespace sluice::runtime

@@ -76,7 +76,7 @@ std::string FlagText(std::string_view type, const std::string& value) {
   const char* const end = value.data() + value.size();
   const auto read = std::from_chars(value.data(), end, number);
   if (type != "double" || read.ec != std::errc() || read.ptr != end) return value;
-  // Between these bounds nobody writes an exponent.
+  // Within these bounds, numbers are printed without an exponent.
   const double size = std::abs(number);
   const bool plain = size == 0 || (size >= 1e-6 && size < 1e12);
   std::array<char, 64> text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a worker fills and another thread takes over, again and again, without a lock and without
-// losing anything: two halves, one the worker's, one the reader's.
+// Passes data from a worker to a reader thread repeatedly, without locks and without loss. It
+// consists of two halves: the worker fills one while the reader empties the other.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace sluice::runtime {
 
-/// `T` is what a half holds; whoever takes it empties it.
+/// `T` is the type of a half. The reader must empty a half before it returns it.
 template <typename T>
 class Handover {
  public:
@@ -19,29 +19,30 @@ class Handover {
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 
-  // The worker, until it leaves:
+  // Functions for the worker, until Leave:
 
-  /// Its half. Another one after AtRest.
+  /// Returns the half that the worker fills. AtRest may exchange it.
   T& filling() { return halves_[filling_]; }
-  /// Between bursts: gives the half away if the reader has emptied the other one.
+  /// Call it between bursts. Passes the half to the reader if the reader has emptied the other
+  /// half.
   void AtRest() {
     if (state_.load(std::memory_order_acquire) != State::kAsked) return;
     filling_ ^= 1;
     state_.store(State::kGiven, std::memory_order_release);
   }
-  /// After the last use of filling().
+  /// Call it after the last use of filling().
   void Leave() { state_.store(State::kLeft, std::memory_order_release); }
 
-  // The reader, one thread at a time:
+  // Functions for the reader, one thread at a time:
 
-  /// Calls `use(T&)`, which empties it, with what was given, if something was, and asks for more.
-  /// After the worker left: with all there is.
+  /// Calls `use(T&)`, which must empty the half, if the worker has passed one, and requests the
+  /// next half. After Leave, calls it with both halves.
   template <typename Use>
   void Take(Use use) {
     State state = state_.load(std::memory_order_acquire);
     if (state == State::kGiven || state == State::kWorking) {
       if (state == State::kGiven) use(halves_[filling_ ^ 1]);
-      // Only the worker's leaving can come between.
+      // Only Leave can change the state concurrently.
       state_.compare_exchange_strong(state, State::kAsked, std::memory_order_acq_rel);
     }
     if (state_.load(std::memory_order_acquire) != State::kLeft) return;
@@ -50,14 +51,14 @@ class Handover {
 
  private:
   enum class State : uint8_t {
-    kWorking,  ///< Nobody has asked yet.
-    kAsked,    ///< The other half is empty; the worker may give its own.
-    kGiven,    ///< The other half is the reader's.
-    kLeft,     ///< Both are.
+    kWorking,  ///< The reader has not requested a half yet.
+    kAsked,    ///< The other half is empty; the worker may pass the half that it fills.
+    kGiven,    ///< The reader owns the other half.
+    kLeft,     ///< The reader owns both halves.
   };
 
   std::array<T, 2> halves_;
-  uint32_t filling_ = 0;  ///< Written by the worker; the reader reads it in kGiven and kLeft only.
+  uint32_t filling_ = 0;  ///< Written by the worker; the reader reads it only in kGiven and kLeft.
   std::atomic<State> state_{State::kWorking};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an application may add to a run: to its lines, its report, its signals and its
-// telemetry. Everything is optional. Given to Session::Run.
+// Extensions of a run by an application: lines, report members, signals and telemetry. All are
+// optional. Passed to Session::Run.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace sluice::runtime {
 
-/// A telemetry command of the application's own.
+/// A telemetry command that an application adds.
 struct TelemetryCommand {
   std::string path;  ///< "/sluice/…", shorter than 56 bytes.
   std::string help;
-  /// EAL's telemetry thread calls it while workers run. The answer is an object or an array
-  /// of scalars, or of objects of scalars; what does not fit into DPDK's limits is left out, and
-  /// an array of objects is sent as an object by places, "0", "1", ...
+  /// Called by EAL's telemetry thread while workers run. The answer is an object or an array, of
+  /// scalars or of objects of scalars. Values that exceed DPDK's limits are omitted. An array of
+  /// objects is sent as an object with the members "0", "1", ...
   std::function<nlohmann::ordered_json(std::string_view parameters)> answer;
 };
 
-/// What an application that verifies its own traffic found; frames.
+/// Results of an application that verifies its traffic, in frames.
 struct Findings {
   uint64_t lost = 0;
   uint64_t corrupted = 0;
@@ -35,26 +35,27 @@ struct Findings {
 };
 
 struct AppHooks {
-  /// Of an application that sends at its own times; the main thread calls them. `started`:
-  /// workers poll, and what is behind the port is on. `over`: whether the run is; instead of
-  /// --duration_s. `settle`: the run is over; returns once nothing is sent any more and what is
-  /// under way has come, or will not. Workers still poll.
+  /// For applications that schedule their sends; called by the main thread.
+  /// - `started`: workers poll, and the traffic source of the port is on.
+  /// - `over`: returns whether the run is over; replaces --duration_s.
+  /// - `settle`: the run is over and workers still poll. Returns once the application sends no more
+  ///   and all frames in flight have arrived or are lost.
   std::function<void()> started;
   std::function<bool()> over;
-  /// Whether the link is up, at each look of the main thread at it, while workers poll.
+  /// Called with the link state each time that the main thread reads it, while workers poll.
   std::function<void(bool up)> link_seen;
   std::function<void()> settle;
-  /// Instead of what the wire found, in totals and report. Workers are at rest.
+  /// Replaces the wire's findings in totals and report. Called while no worker runs.
   std::function<Findings()> findings;
-  /// Printed below every statistics line; the main thread calls it.
+  /// Returns text to be printed below every statistics line; called by the main thread.
   std::function<std::string()> line;
-  /// Adds members to the JSON report. Workers are at rest.
+  /// Adds members to the JSON report. Called while no worker runs.
   std::function<void(nlohmann::ordered_json& report)> report;
-  /// SIGHUP came; the main thread calls it. Without it SIGHUP ends the process, as ever.
+  /// Called by the main thread after a SIGHUP. Without it, SIGHUP ends the process.
   std::function<void()> on_hangup;
   std::vector<TelemetryCommand> commands;
-  /// Adds families to what --metrics serves; its threads call it, one at a time, while workers
-  /// run. Names begin with "sluice_".
+  /// Adds families to those that --metrics serves. The server's threads call it, one at a time,
+  /// while workers run. Names begin with "sluice_".
   std::function<void(MetricFamilies& families)> metrics;
 };
 

@@ -23,14 +23,14 @@ using JsonValue = nlohmann::json;
 
 constexpr size_t kMaxDepth = 16;
 
-// A value as messages show it: one short line.
+// Returns a value as one short line for messages.
 std::string Shown(const JsonValue& value) {
   const std::string text = value.dump(-1, ' ', true, JsonValue::error_handler_t::replace);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
-// Looks for what a tree would hide. A pass of its own: nlohmann's parser with a callback walks
-// through all items of an array at the end of each.
+// Detects duplicate keys and other faults that a parsed tree hides. It is a separate pass because
+// nlohmann's parser with a callback visits all items of an array at the end of each item.
 class Watch final : public nlohmann::json_sax<JsonValue> {
  public:
   const std::string& wrong() const { return wrong_; }
@@ -71,7 +71,7 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
     return true;
   }
 
-  std::vector<std::set<std::string>> keys_;  // Of the objects and arrays that are open.
+  std::vector<std::set<std::string>> keys_;  // Keys of the open objects and arrays.
   std::string wrong_;
 };
 
@@ -79,7 +79,7 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
 
 void Tell(Errors* errors, std::string line) {
   if (Full(*errors)) return;
-  // Texts of the file are in it.
+  // The line may contain texts of the file.
   std::ranges::replace_if(
       line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   errors->push_back(errors->size() < kMaxErrors ? std::move(line) : "and more");
@@ -91,14 +91,14 @@ std::optional<std::string> ReadFile(const std::string& path, Errors* errors, siz
     return std::nullopt;
   };
   const auto close_it = [](std::FILE* file) { std::fclose(file); };
-  // Opening a pipe would wait for its other end.
+  // O_NONBLOCK, because opening a pipe would wait for its other end.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   const std::unique_ptr<std::FILE, decltype(close_it)> file(
       descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), close_it);
   struct stat status;
   if (file == nullptr || fstat(descriptor, &status) != 0) return fail(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return fail("not a regular file");
-  // It may grow while it is read.
+  // The file may grow during the read.
   std::string text(std::min(static_cast<size_t>(status.st_size), max_bytes) + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) return fail(std::strerror(errno));
@@ -180,7 +180,7 @@ bool ObjectReader::WholeNumber(std::string_view key, uint64_t least, uint64_t mo
                                uint64_t* value) {
   const JsonValue* const member = Take(key);
   if (member == nullptr) return false;
-  // A negative number is an integer, but not an unsigned one.
+  // nlohmann counts a negative number as an integer, but not as an unsigned one.
   const bool whole = member->is_number_unsigned();
   if (!whole || member->get<uint64_t>() < least || member->get<uint64_t>() > most) {
     Complain(key,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads JSON objects member by member, knows where it is, and complains about what is wrong:
-// types, values, and members that nobody asked for. Control path.
+// Reads JSON objects member by member, tracks the path of each member, and reports errors: wrong
+// types, wrong values and unknown members. Control path.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +14,38 @@
 
 namespace sluice::runtime {
 
-/// What was wrong, a line each: at most kMaxErrors, and one that says that there is more.
+/// Error lines: at most kMaxErrors, and one line that reports further errors.
 using Errors = std::vector<std::string>;
 inline constexpr size_t kMaxErrors = 100;
-/// There are so many that nothing more needs to be read.
+/// Returns whether the limit is exceeded, so that reading can stop.
 inline bool Full(const Errors& errors) { return errors.size() > kMaxErrors; }
-/// Adds a line, unless they are full; with '?' for control characters.
+/// Adds a line with control characters replaced by '?', unless the list is full.
 void Tell(Errors* errors, std::string line);
 
-/// Of any configuration: all that Maglev's limits allow fits into it.
+/// Limit for any configuration file. The largest configuration within Maglev's limits fits.
 inline constexpr size_t kMaxConfigBytes = size_t{32} << 20;
 
-/// The bytes of a regular file, at most `max_bytes`. Nothing, with a line in `errors`, if it cannot
-/// be read, is empty, longer or no regular file. Never waits for a writer.
+/// Returns the bytes of a regular file, at most `max_bytes`. Returns nothing, with a line in
+/// `errors`, if the file is unreadable, empty, longer or not a regular file. Never waits for a
+/// writer.
 std::optional<std::string> ReadFile(const std::string& path, Errors* errors,
                                     size_t max_bytes = kMaxConfigBytes);
 
-/// Parses text with comments. Nothing, with a line in `errors`, if it has more than `max_bytes`,
-/// is no JSON, or an object names a member twice.
+/// Parses JSON with comments. Returns nothing, with a line in `errors`, if the text has more than
+/// `max_bytes`, is not JSON, or contains an object with a duplicate member.
 std::optional<nlohmann::json> ParseJson(std::string_view text, Errors* errors,
                                         size_t max_bytes = kMaxConfigBytes);
 
-/// One object. Members are read once each; Finish complains about the others. Readers leave
-/// `value` alone, and return false, where the member is absent or wrong.
+/// Reads one object. Each member may be read once; Finish reports members that were not read. If a
+/// member is absent or wrong, the read functions return false and do not change `value`.
 class ObjectReader {
  public:
-  /// `path`: what messages begin with; empty for the whole file.
+  /// `path` is the prefix of messages; empty for the whole file.
   ObjectReader(const nlohmann::json& json, std::string path, Errors* errors);
 
   bool Text(std::string_view key, std::string* value);
   bool Flag(std::string_view key, bool* value);
-  /// A whole number within [least, most].
+  /// Reads a whole number within [least, most].
   template <typename Number>
   bool Whole(std::string_view key, uint64_t least, uint64_t most, Number* value) {
     uint64_t number = 0;
@@ -52,9 +53,9 @@ class ObjectReader {
     *value = static_cast<Number>(number);
     return true;
   }
-  /// A number within [least, most].
+  /// Reads a number within [least, most].
   bool Real(std::string_view key, double least, double most, double* value);
-  /// A text that `parse` makes something of; `fix` says what it should be.
+  /// Reads a text that `parse` converts to a value; `fix` describes valid texts in the error line.
   template <typename Value, typename Parse>
   bool Parsed(std::string_view key, std::string_view fix, Parse parse, Value* value) {
     std::string text;
@@ -66,16 +67,16 @@ class ObjectReader {
     Complain(key, "\"" + text + "\": give " + std::string(fix));
     return false;
   }
-  /// Calls `each` with every item and its path, while errors are not full. With more than
-  /// `most` items, complains and calls it with none.
+  /// Calls `each` with every item and its path until the error list is full. If the array has more
+  /// than `most` items, reports an error and calls nothing.
   bool Array(std::string_view key, size_t most,
              const std::function<void(const nlohmann::json&, const std::string&)>& each);
-  /// The member itself and its path, or null.
+  /// Returns the member and stores its path, or returns null if it is absent.
   const nlohmann::json* Member(std::string_view key, std::string* path);
 
-  /// Complains about a member that must be there and is not.
+  /// Reports an error if the member is absent.
   void Require(std::string_view key);
-  /// Complains about members that were not asked for.
+  /// Reports an error for each member that was not read.
   void Finish();
   void Complain(std::string_view key, const std::string& what);
 

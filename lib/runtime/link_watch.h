@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When a port's link was down, as one thread sees it that looks from time to time, and the lines
-// that say so. Used by Supervisor. Pure: times are seconds of one clock, since the run began.
+// Records the periods in which a port's link was down, from samples of one thread, and formats the
+// log lines. Used by Supervisor. Pure: times are seconds of one clock since the run began.
 #pragma once
 
 #include <absl/strings/str_format.h>
@@ -14,24 +14,24 @@
 
 namespace sluice::runtime {
 
-/// A time in which the link was down.
+/// A period in which the link was down.
 struct LinkDown {
   double at_s = 0;
   double duration_s = 0;
 };
 
-/// A link that is not up yet at the start is down since then; that counts, and a line says it, once
-/// it has lasted for kStartGraceS: until then a port may be starting.
+/// A link that is not up at the start counts as down since the start. The period is reported only
+/// once it has lasted kStartGraceS, because a port may still be starting.
 class LinkWatch {
  public:
   static constexpr double kStartGraceS = 1;
-  /// The times that are kept; further ones are counted.
+  /// Number of stored periods; further ones are only counted.
   static constexpr size_t kMostKept = 64;
 
-  /// `port`: its name in lines.
+  /// `port` is the port's name in log lines.
   explicit LinkWatch(std::string port) : port_(std::move(port)) {}
 
-  /// Takes a look at `now_s`. Returns the line that says what changed, or an empty one.
+  /// Processes a sample of time `now_s`. Returns the line that reports a change, or an empty one.
   std::string Look(bool up, double now_s) {
     if (up && !down_since_s_) return "";
     if (!up) {
@@ -50,14 +50,14 @@ class LinkWatch {
     return absl::StrFormat("%7.1f s  %s: link up, was down for %.3f s", now_s, port_,
                            down.duration_s);
   }
-  /// The last look.
+  /// Ends the last period at `now_s`.
   void End(double now_s) {
     if (down_since_s_ && announced_) Keep({*down_since_s_, now_s - *down_since_s_});
     down_since_s_.reset();
   }
 
   bool up() const { return !down_since_s_; }
-  /// Those that ended, or all after End.
+  /// Periods that have ended; all periods after End.
   const std::vector<LinkDown>& downs() const { return downs_; }
   uint64_t count() const { return count_; }
   double seconds() const { return seconds_; }

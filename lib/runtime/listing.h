@@ -8,8 +8,8 @@
 
 namespace sluice::runtime {
 
-/// A JSON array with an object for each entry; empty if there is no such table. `what`:
-/// interfaces (name, crosses, model, ipv4_only; nic/interface.h).
+/// Returns a JSON array with one object per entry, or an empty text if table `what` does not exist.
+/// The only table is "interfaces" (name, crosses, model, ipv4_only; nic/interface.h).
 std::string Listing(std::string_view what);
 
 }  // namespace sluice::runtime

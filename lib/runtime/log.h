@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Log types, one per module, so that `--log-level=sluice.capture:debug` works as
-// for any DPDK component. Never used in a data path.
+// Log types, one per module, so that `--log-level=sluice.capture:debug` works as for any DPDK
+// component. Never used in the data path.
 #pragma once
 
 #include <rte_log.h>
@@ -13,8 +13,9 @@ extern int log_capture;  ///< sluice.capture
 
 }  // namespace sluice::runtime
 
-/// One line under a log type: SLUICE_LOG(runtime, WARNING, "…", …). rte_log is a C
-/// printf-style function; only a macro can paste its level and newline.
+/// Logs one line under a log type: SLUICE_LOG(runtime, WARNING, "…", …). A macro is needed because
+/// rte_log is a C printf-style function, and only a macro can concatenate the level and the
+/// newline.
 #define SLUICE_LOG(type, level, format, ...)              \
   rte_log(RTE_LOG_##level, ::sluice::runtime::log_##type, \
           "SLUICE: " format "\n" __VA_OPT__(, ) __VA_ARGS__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What reports make of counts and of times in nanoseconds.
+// Conversions of counts and of times in nanoseconds for reports.
 #pragma once
 
 #include <absl/strings/str_format.h>
@@ -17,7 +17,7 @@ inline double PerSecond(uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
-/// `histogram`: of nanoseconds (engine/workload/histogram.h).
+/// `histogram` contains nanoseconds (engine/workload/histogram.h).
 template <typename Histogram>
 std::string LatencyText(const Histogram& histogram) {
   return absl::StrFormat("p50 %.2f  p99 %.2f us", Us(histogram.Percentile(0.5)),
@@ -35,7 +35,7 @@ nlohmann::ordered_json LatencyJson(const Histogram& histogram) {
           {"max", Us(histogram.max())}};
 }
 
-/// Members that sluice-top shows on its page "Latency"; `times` are in nanoseconds.
+/// Returns the members that sluice-top shows on its page "Latency"; `times` are in nanoseconds.
 template <typename Histogram>
 nlohmann::ordered_json LatencyNsJson(const Histogram& times) {
   return {{"count", times.count()},
@@ -46,8 +46,8 @@ nlohmann::ordered_json LatencyNsJson(const Histogram& times) {
           {"max_ns", times.max()}};
 }
 
-/// LatencyNsJson, and for each power of two that counts any time "le_" and the bucket's upper bound
-/// in nanoseconds.
+/// As LatencyNsJson, plus a member for each nonempty power-of-two bucket, named "le_" and the
+/// bucket's upper bound in nanoseconds.
 template <typename Histogram>
 nlohmann::ordered_json BucketsJson(const Histogram& times) {
   nlohmann::ordered_json json = LatencyNsJson(times);

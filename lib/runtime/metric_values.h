@@ -16,7 +16,7 @@ namespace sluice::runtime {
 using MetricFamilies = std::vector<prometheus::MetricFamily>;
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 
-/// A counter as Prometheus has it: exact up to 2^53.
+/// Converts a counter to Prometheus's type; exact up to 2^53.
 inline double Number(uint64_t value) { return static_cast<double>(value); }
 
 inline prometheus::ClientMetric CounterValue(double value, MetricLabels labels = {}) {
@@ -33,7 +33,7 @@ inline prometheus::ClientMetric GaugeValue(double value, MetricLabels labels = {
   return metric;
 }
 
-/// One that has no labels.
+/// Adds a counter without labels.
 inline void AddCounter(MetricFamilies& families, std::string name, std::string help, double value) {
   families.push_back(
       {std::move(name), std::move(help), prometheus::MetricType::Counter, {CounterValue(value)}});

@@ -22,7 +22,7 @@ struct Place {
   std::string address, port;
 };
 
-// "[ADDRESS:]PORT" taken apart.
+// Parses "[ADDRESS:]PORT".
 std::optional<Place> Listening(std::string_view where) {
   const size_t colon = where.rfind(':');
   const std::string_view text = colon == std::string_view::npos ? where : where.substr(colon + 1);
@@ -37,13 +37,13 @@ std::optional<Place> Listening(std::string_view where) {
   return Place{std::string(address), std::string(text)};
 }
 
-// Without the brackets of an IPv6 address.
+// Returns the address without the brackets of IPv6.
 std::string Bare(const std::string& address) {
   const bool bracketed = address.starts_with('[') && address.ends_with(']');
   return bracketed ? address.substr(1, address.size() - 2) : address;
 }
 
-// "rx_pkts" is sluice_rx_packets_total.
+// Returns the metric name of a counter: "rx_pkts" becomes sluice_rx_packets_total.
 std::string MetricName(std::string_view counter) {
   constexpr std::string_view kPackets = "_pkts";
   const bool packets = counter.ends_with(kPackets);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The run's figures for Prometheus, over HTTP (--metrics). The sidecar to EAL's telemetry for
-// those who scrape.
+// Serves the run's counters to Prometheus over HTTP (--metrics), in addition to EAL's telemetry.
 #pragma once
 
 #include <functional>
@@ -18,26 +17,28 @@
 
 namespace sluice::runtime {
 
-/// Which program this is, as a gauge that is 1.
+/// Returns a gauge with value 1 whose labels name the program.
 MetricFamilies BuildInfo(const std::string& app, const std::string& iface);
 
-/// What `sample` says. Every family is named "sluice_…"; every drop reason is a label.
+/// Returns the values of `sample` as metrics. Every family is named "sluice_…"; drop reasons are
+/// labels.
 MetricFamilies MetricsOf(const Sample& sample, std::span<const std::string_view> reasons);
 
-/// Serves http://ADDRESS:PORT/metrics in the text format 0.0.4 from a thread of its own while it
-/// lives.
+/// Serves http://ADDRESS:PORT/metrics in text format 0.0.4 from a separate thread while the object
+/// exists.
 class MetricsServer {
  public:
-  /// `where` is PORT, for this host alone, or ADDRESS:PORT; IPv6 addresses in brackets; port 0 is
-  /// any that is free. Null, and one line in `error` that names the flag, if it cannot listen.
+  /// `where` is PORT, for connections from this host only, or ADDRESS:PORT. IPv6 addresses are in
+  /// brackets; port 0 selects any free port. Returns null, with one line in `error` that names the
+  /// flag, if it cannot listen.
   static std::unique_ptr<MetricsServer> Open(std::string_view where, std::string* error);
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  /// Where it listens.
+  /// Returns the URL of the page.
   const std::string& url() const { return url_; }
-  /// The server's thread calls `collect` for each scrape, until another function is given; null
-  /// says nothing. When this returns, the function before it is not running any more.
+  /// Sets the function that the server's thread calls for each scrape; null serves an empty page.
+  /// The previous function does not run any more when Serve returns.
   void Serve(std::function<MetricFamilies()> collect);
 
  private:
@@ -47,7 +48,7 @@ class MetricsServer {
   std::mutex mutex_;
   std::function<MetricFamilies()> collect_;
   std::string url_;
-  std::unique_ptr<PageServer> pages_;  ///< Its thread calls Text(): ends first.
+  std::unique_ptr<PageServer> pages_;  ///< Its thread calls Text(), so it must be destroyed first.
 };
 
 }  // namespace sluice::runtime

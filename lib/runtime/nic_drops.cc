@@ -10,10 +10,10 @@ namespace {
 
 /// Where a frame was dropped.
 enum class At {
-  kNic,   ///< Before it reached the host, for lack of room or because it does not fit.
-  kRule,  ///< Before it reached the host, because a filter or a flow rule says so.
-  kHost,  ///< In the driver or, on its way out, in the NIC: the host's workers counted it.
-  kWire,  ///< Before it entered the NIC, or after it left it.
+  kNic,   ///< Dropped before the host, for lack of space or because the frame does not fit.
+  kRule,  ///< Dropped before the host by a filter or a flow rule.
+  kHost,  ///< Dropped in the driver or, on transmit, in the NIC; the host's workers counted it.
+  kWire,  ///< Dropped before it entered the NIC, or after it left the NIC.
 };
 
 struct Ending {
@@ -22,9 +22,9 @@ struct Ending {
   At at;
 };
 
-/// Of models, their drivers and their wires. Each of their statistics that counts an ending is
-/// here once; sums of others, tries that are repeated and frames that a driver gives back to its
-/// caller are not.
+/// Drop statistics of models, their drivers and their wires. Each statistic that counts a final
+/// drop is listed once. Sums of other statistics, retries, and frames that a driver returns to its
+/// caller are absent.
 constexpr std::array kModelEndings{
     // net_ipu: regs/ipu.h, then ipu_stats.cc.
     Ending{"model_rx_no_descriptor", "rx_no_descriptor", At::kNic},
@@ -82,7 +82,7 @@ constexpr std::array kModelEndings{
     Ending{"wire_cable_cut_rx", "wire_cable_cut_rx", At::kWire},
 };
 
-/// Of any port: how rte_eth_xstats_get names the members of rte_eth_stats.
+/// Drop statistics of any port: the names of rte_eth_stats members in rte_eth_xstats_get.
 constexpr std::array kPlainEndings{
     Ending{"rx_missed_errors", "imissed", At::kNic},
     Ending{"rx_errors", "ierrors", At::kNic},

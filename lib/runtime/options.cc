@@ -16,7 +16,7 @@
 
 namespace {
 
-// "packetized, streaming or bilateral".
+// Returns the interface names as text: "packetized, streaming or bilateral".
 std::string Choices() {
   std::string text;
   for (size_t i = 0; i < sluice::nic::kInterfaces.size(); ++i) {
@@ -26,7 +26,7 @@ std::string Choices() {
   return text;
 }
 
-// gflags keeps the pointer.
+// gflags stores the pointer, so the text must be static.
 const char* InterfaceHelp() {
   static const std::string help = "How the host talks to the NIC: " + Choices();
   return help.c_str();
@@ -70,7 +70,7 @@ namespace sluice::runtime {
 
 namespace {
 
-// Whether `fault` is empty; if not, the flag's complaint is in `error`.
+// Returns whether `fault` is empty. If not, stores the flag's error line in `error`.
 bool Accept(std::string_view fault, const char* flag, std::string* error) {
   if (!fault.empty()) *error = FlagComplaint(flag, fault);
   return fault.empty();
@@ -87,7 +87,7 @@ bool IsFrameSize(std::string_view text) {
          (ParseNumber(text, &bytes) && bytes >= 64 && bytes <= 1518);
 }
 
-// The wire of the embedded NIC, from the traffic flags.
+// Builds the embedded NIC's wire from the traffic flags.
 bool ReadTraffic(Options* options, std::string* error) {
   if (!FLAGS_wire.empty()) {
     for (const char* other : {"pcap", "frame_size", "flows", "rate"}) {

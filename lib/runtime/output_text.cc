@@ -17,7 +17,7 @@ bool WriteText(const std::string& path, const std::string& text) {
 
 bool TakesText(std::FILE* file) {
   pollfd room{fileno(file), POLLOUT, 0};
-  return poll(&room, 1, 0) > 0;  // A broken one, too: who writes finds that out.
+  return poll(&room, 1, 0) > 0;  // True for a broken pipe, too: the write then reports the error.
 }
 
 }  // namespace sluice::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where a program's reports go: a file, or standard output. Control path.
+// Output of a program's reports to a file or to standard output. Control path.
 #pragma once
 
 #include <cstdio>
@@ -8,12 +8,12 @@
 
 namespace sluice::runtime {
 
-/// Replaces the file of that name by `text`; "-" is standard output. False: not all of it was
-/// written.
+/// Replaces the file's contents with `text`; "-" is standard output. Returns false if not all of it
+/// was written.
 bool WriteText(const std::string& path, const std::string& text);
 
-/// Whether a line can be written there without waiting: a pipe that nobody reads, or a terminal
-/// that is stopped, takes none, and who waits for it hears no signal.
+/// Returns whether a line can be written without blocking. A pipe without a reader or a stopped
+/// terminal blocks the writer, which then cannot react to signals.
 bool TakesText(std::FILE* file);
 
 }  // namespace sluice::runtime

@@ -19,7 +19,7 @@ namespace sluice::runtime {
 namespace {
 
 constexpr int kBacklog = 128;
-/// How long nothing is accepted after the system had no descriptor left.
+/// Pause in accepting connections after the system ran out of descriptors.
 constexpr int kPauseMs = 100;
 
 int64_t NowMs() {
@@ -109,7 +109,7 @@ void PageServer::Serve() {
       const bool asks = connection.answer.empty();
       polled.push_back({connection.fd.get(), static_cast<short>(asks ? POLLIN : POLLOUT), 0});
     }
-    // The oldest connection is the first whose time is over.
+    // Connections are in order of age, so the oldest has the first deadline.
     const int64_t left =
         connections_.empty() ? -1 : connections_.front().began_ms + kPatienceMs - NowMs();
     const int wait = connections_.empty() ? -1 : static_cast<int>(std::max<int64_t>(left, 0));

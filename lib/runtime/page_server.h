@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One page over HTTP/1.1 (RFC 9112), rebuilt for each request, from one thread that no client can
-// keep busy: connections are limited in number and in time, and clients that have sent a request
-// come before those that have only connected.
+// Serves one page over HTTP/1.1 (RFC 9112), rebuilt for each request, from one thread. Clients
+// cannot occupy the thread: connections are limited in number and in time, and clients that have
+// sent a request have priority over clients that have only connected.
 #pragma once
 
 #include <cstddef>
@@ -18,41 +18,42 @@
 
 namespace sluice::runtime {
 
-/// Serves while it lives. Answers GET and HEAD of its path, 404 elsewhere, and closes after each
-/// answer.
+/// Serves while the object exists. Answers GET and HEAD of its path, and 404 for other paths.
+/// Closes the connection after each answer.
 class PageServer {
  public:
-  /// Open connections. One more ends the oldest of those that have not asked yet, else the oldest.
+  /// Limit of open connections. A further connection closes the oldest one without a request, or
+  /// else the oldest one.
   static constexpr size_t kMaxConnections = 64;
-  /// From a connection's beginning to its end.
+  /// Maximum duration of a connection.
   static constexpr int kPatienceMs = 5000;
   static constexpr size_t kMaxRequestBytes = 8192;
 
   struct Page {
-    std::string path;                   ///< "/metrics"
-    std::string content_type;           ///< "text/plain"
+    std::string path;                   ///< For example "/metrics".
+    std::string content_type;           ///< For example "text/plain".
     std::function<std::string()> make;  ///< Called by the server's thread.
   };
 
-  /// Listens on a numeric address of this host and a port; 0 is any that is free. Null, with errno
-  /// set, if it cannot.
+  /// Listens on a numeric address of this host and a port; 0 selects any free port. Returns null
+  /// with errno set on failure.
   static std::unique_ptr<PageServer> Open(const std::string& address, const std::string& port,
                                           Page page);
   ~PageServer();
   PageServer(const PageServer&) = delete;
   PageServer& operator=(const PageServer&) = delete;
 
-  /// Where it listens.
+  /// Returns the port that the server listens on.
   uint16_t port() const { return port_; }
 
  private:
-  /// A peer: what it has asked so far, and what it has not taken yet of the answer.
+  /// A connection: the part of the request received so far, and the unsent part of the answer.
   struct Connection {
     OwnedFd fd;
     int64_t began_ms;
     std::string request;
-    std::string answer;  ///< Empty until the request is whole.
-    size_t taken = 0;    ///< Bytes of `answer`.
+    std::string answer;  ///< Empty until the request is complete.
+    size_t taken = 0;    ///< Bytes of `answer` that are sent.
   };
 
   PageServer(Page page, OwnedFd listener, uint16_t port);
@@ -60,15 +61,15 @@ class PageServer {
   void Serve();
   void Accept(int64_t now_ms);
   void MakeRoom();
-  /// Reads and writes what it can. False: it is over.
+  /// Reads and writes without blocking. Returns false if the connection has ended.
   bool Advance(Connection& connection);
   std::string Answer(std::string_view request) const;
 
   Page page_;
   OwnedFd listener_;
-  OwnedFd stop_;  ///< Readable once the thread shall end.
+  OwnedFd stop_;  ///< Readable once the thread must end.
   uint16_t port_;
-  std::vector<Connection> connections_;  ///< Oldest first. The thread's.
+  std::vector<Connection> connections_;  ///< Oldest first; only the thread accesses it.
   std::thread thread_;
 };
 

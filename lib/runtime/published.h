@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Immutable tables that a control thread replaces while workers read them: read-copy-update
-// over rte_rcu_qsbr. A worker looks at the pointer between bursts only (AtRest, worker.h);
-// what was replaced is freed once every worker has been at rest since.
+// Immutable tables that a control thread replaces while workers read them: read-copy-update over
+// rte_rcu_qsbr. A worker loads the pointer only between bursts (AtRest, worker.h). Replaced tables
+// are freed once every worker has been at rest since the replacement.
 //
-// A worker reports first and then reads the pointer: whoever reports the token of a
-// replacement has seen it, and reads no older pointer from then on.
+// A worker reports its quiescent state first and then loads the pointer. Therefore a worker that
+// has reported the token of a replacement has seen the replacement and never loads an older
+// pointer.
 #pragma once
 
 #include <rte_rcu_qsbr.h>
@@ -24,21 +25,21 @@
 
 namespace sluice::runtime {
 
-/// Which of a fixed number of readers may still hold what was replaced.
+/// Tracks which of a fixed number of readers may still use replaced tables.
 class QuietReaders {
  public:
   explicit QuietReaders(uint32_t readers) : rcu_(Allocate(readers)) {
     for (uint32_t i = 0; i < readers; ++i) rte_rcu_qsbr_thread_register(rcu_.get(), i);
   }
 
-  /// The reader itself: from its first look to its last one.
+  /// Called by the reader: Enter before its first access, Leave after its last one.
   void Enter(uint32_t reader) { rte_rcu_qsbr_thread_online(rcu_.get(), reader); }
   void Rest(uint32_t reader) { rte_rcu_qsbr_quiescent(rcu_.get(), reader); }
   void Leave(uint32_t reader) { rte_rcu_qsbr_thread_offline(rcu_.get(), reader); }
 
-  /// One writer: after it replaced something; what WereAtRest is then asked about.
+  /// Called by the single writer after a replacement; returns the token for WereAtRest.
   uint64_t Replaced() { return rte_rcu_qsbr_start(rcu_.get()); }
-  /// Whether every reader has rested since, or is not there.
+  /// Returns whether every reader has been at rest since the token, or is offline.
   bool WereAtRest(uint64_t token) { return rte_rcu_qsbr_check(rcu_.get(), token, false) == 1; }
 
  private:
@@ -57,24 +58,24 @@ class QuietReaders {
   std::unique_ptr<rte_rcu_qsbr, Free> rcu_;
 };
 
-/// The tables in force. One control thread at a time writes; `readers` workers read.
+/// The current tables. One control thread at a time writes; `readers` workers read.
 template <typename T>
 class Published {
  public:
-  /// How long Publish waits for readers. Workers rest every few microseconds, unless the
-  /// machine does not let them run.
+  /// Maximum wait of Publish for readers. Workers rest every few microseconds, unless the machine
+  /// does not schedule them.
   static constexpr std::chrono::milliseconds kPatience{200};
 
   Published(uint32_t readers, std::unique_ptr<const T> first)
       : readers_(readers), current_(first.release()) {}
-  /// No reader is there any more.
+  /// No reader may be online.
   ~Published() { delete current_.load(); }
   Published(const Published&) = delete;
   Published& operator=(const Published&) = delete;
 
-  /// Replaces the tables, and waits until no reader holds the old ones, which are then freed.
-  /// False: a reader did not rest in time; the old ones are kept until a later Publish or the
-  /// end, and the new ones are in force all the same.
+  /// Replaces the tables, waits until no reader uses the old ones, and frees them. Returns false if
+  /// a reader did not rest in time. The new tables are in force in that case, too; the old ones
+  /// remain allocated until a later Publish or the destructor.
   bool Publish(std::unique_ptr<const T> next) {
     std::unique_ptr<const T> old(current_.exchange(next.release(), std::memory_order_acq_rel));
     retired_.push_back({std::move(old), readers_.Replaced()});
@@ -85,9 +86,9 @@ class Published {
     return retired_.empty();
   }
 
-  /// The writer's own view: valid until its next Publish.
+  /// Returns the current tables for the writer; valid until its next Publish.
   const T& current() const { return *current_.load(std::memory_order_relaxed); }
-  /// What an engine reads at rest.
+  /// Returns the pointer that an engine loads at rest.
   const std::atomic<const T*>* pointer() const { return &current_; }
   QuietReaders& readers() { return readers_; }
 
@@ -97,7 +98,7 @@ class Published {
     uint64_t token;
   };
 
-  /// Frees what nobody holds. True: that was all.
+  /// Frees tables that no reader uses. Returns true if none remain.
   bool Reclaim() {
     std::erase_if(retired_, [this](const Retired& old) { return readers_.WereAtRest(old.token); });
     return retired_.empty();
@@ -108,8 +109,9 @@ class Published {
   std::vector<Retired> retired_;
 };
 
-/// An engine that reads published tables, as Session runs it: rests, then lets the engine
-/// take up what is in force. Stays where it is made, so that others may look at its counters.
+/// Wraps an engine that reads published tables, for Session: reports the quiescent state, then lets
+/// the engine load the current tables. Not movable, so that other threads may read the engine's
+/// counters.
 template <typename Engine, typename T>
 class WithTables {
  public:
@@ -117,9 +119,9 @@ class WithTables {
   static constexpr bool kWritesFrames = packet::WritesFrames<Engine>();
   static constexpr bool kOwnFramesOnly = packet::OwnFramesOnly<Engine>();
 
-  /// `reader`: this worker's number in `published`, which outlives it. The engine is made of
-  /// the published pointer and `arguments`; it may read the tables while it is made, but
-  /// must not keep them.
+  /// `reader` is this worker's number in `published`, which must outlive this object. The engine is
+  /// constructed from the published pointer and `arguments`. Its constructor may read the tables
+  /// but must not store a reference to them.
   template <typename... Arguments>
   WithTables(Published<T>& published, uint32_t reader, Arguments&&... arguments)
       : readers_(published.readers()), reader_(reader), engine_([&] {
@@ -153,7 +155,7 @@ class WithTables {
   const Engine& engine() const { return engine_; }
 
  private:
-  /// A reader for as long as it lives.
+  /// Registers a reader while it exists.
   class Visit {
    public:
     Visit(QuietReaders& readers, uint32_t reader) : readers_(readers), reader_(reader) {

@@ -21,7 +21,7 @@ namespace {
 
 using nic::QueueCounters;
 
-// What a frame may grow by at either end.
+// Bytes by which a frame may grow at either end.
 constexpr uint32_t kRoomBytes = 256;
 
 bool OpenWriter(const std::string& path, std::optional<packet::CaptureWriter>* writer,

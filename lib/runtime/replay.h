@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `--pcap=IN --out_pcap=OUT`: a capture through one engine, offline and deterministic: no EAL,
-// no port, no clock but the capture's. The way to see what an application does to any
-// sequence of packets. An application that calls Replay has the flags --out_pcap and
-// --pass_pcap; others do not.
+// `--pcap=IN --out_pcap=OUT`: processes a capture with one engine, offline and deterministically,
+// without EAL and ports; the capture's timestamps are the clock. Only applications that call Replay
+// have the flags --out_pcap and --pass_pcap.
 #pragma once
 
 #include <cstdint>
@@ -24,30 +23,30 @@
 
 namespace sluice::runtime {
 
-/// `now` of a replay counts nanoseconds since 1970.
+/// Ticks per second of a replay's `now`, which counts nanoseconds since 1970.
 inline constexpr uint64_t kReplayHz = 1'000'000'000;
 
-/// Whether --out_pcap or --pass_pcap is given.
+/// Returns whether --out_pcap or --pass_pcap is given.
 bool WantsReplay();
 
-/// Reads frames, writes what became of them, counts, reports. Use Replay.
+/// Reads the frames, writes the results, counts and reports. For use by Replay.
 class ReplayFiles {
  public:
   /// Opens the files. On failure prints one line, returns null and sets `exit_code`.
   static std::unique_ptr<ReplayFiles> Open(const CommandLine& line, int* exit_code);
 
-  /// The next frame and its time. False at the end, and after an error. What the capture cut
-  /// off a frame is zeros.
+  /// Reads the next frame and its time. Returns false at the end and after an error. Bytes that the
+  /// capture truncated are zeros.
   bool Next(packet::Frame* frame, uint64_t* now);
-  /// How it ended.
+  /// Writes and counts a frame by its verdict.
   void End(const packet::Frame& frame, packet::Verdict verdict);
   packet::Outbox outbox() { return packet::Outbox::To(*this); }
-  /// What the outbox calls: keeps a copy until FlushSent.
+  /// Called by the outbox; stores a copy until FlushSent.
   bool Send(const uint8_t* frame, uint32_t length);
-  /// Writes what was sent, at the time of the last frame.
+  /// Writes the stored frames with the time of the last frame.
   void FlushSent();
-  /// Closes the files, prints totals, writes the report. Returns the exit code: 1 if a file
-  /// could not be read or written to its end, or a frame has no ending.
+  /// Closes the files, prints totals and writes the report. Returns the exit code: 1 if a file
+  /// could not be read or written completely, or if a frame has no verdict.
   int Finish(std::span<const std::string_view> reasons, const AppHooks& hooks);
 
  private:
@@ -56,19 +55,20 @@ class ReplayFiles {
 
   std::string app_;
   std::string json_;
-  std::string error_;  ///< The first.
+  std::string error_;  ///< The first error.
   packet::CaptureReader reader_;
   std::optional<packet::CaptureWriter> out_;
   std::optional<packet::CaptureWriter> passed_;
-  std::vector<uint8_t> room_;               ///< The frame, with room on both sides.
-  std::vector<std::vector<uint8_t>> sent_;  ///< By the engine, since the last FlushSent.
+  std::vector<uint8_t> room_;  ///< The frame, with headroom and tailroom.
+  std::vector<std::vector<uint8_t>>
+      sent_;  ///< Frames that the engine has sent since the last FlushSent.
   uint64_t first_ns_ = 0;
   uint64_t now_ns_ = 0;
   RunFigures run_;
 };
 
-/// Runs the capture through `engine`, which rests before every frame. What it sends of its own
-/// accord follows the answer. Returns the exit code.
+/// Processes the capture with `engine`; AtRest runs before every frame. Frames that the engine
+/// generates follow the answer. Returns the exit code.
 template <typename Engine>
 int Replay(const CommandLine& line, Engine& engine, const AppHooks& hooks = {}) {
   int exit_code = 0;

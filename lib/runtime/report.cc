@@ -53,7 +53,7 @@ Json NonZero(const PortStats& stats, std::string_view prefix) {
   return values;
 }
 
-/// The application's, or else what the wire's verification found.
+/// Returns the application's findings, or else those of the wire's verification.
 Findings FindingsOf(const RunFigures& run) {
   if (run.findings) return *run.findings;
   return {.lost = Lost(run),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a run has to say: the statistics line, the final totals and the JSON
-// report (docs/command-line.md, "The JSON report"). Pure: takes figures, gives text.
+// Output of a run: the statistics line, the final totals and the JSON report (docs/command-line.md,
+// "The JSON report"). Pure.
 #pragma once
 
 #include <cstdint>
@@ -23,62 +23,64 @@
 
 namespace sluice::runtime {
 
-/// Figures of all workers and of the port at one moment.
+/// Counters of all workers and of the port at one moment.
 struct Sample {
-  double seconds = 0;  ///< Since the workers began.
+  double seconds = 0;  ///< Seconds since the workers began.
   nic::QueueCounters counters;
-  NicDrops nic;  ///< Since the port was opened.
+  NicDrops nic;  ///< Drops since the port was opened.
   uint64_t busy_cycles = 0;
   uint64_t total_cycles = 0;
 };
 
-/// Everything that the report is made of.
+/// All input of the report.
 struct RunFigures {
   std::string app;
   std::string iface;
   std::string traffic;
-  std::string frame_size;  ///< As the flag says it; empty: the traffic decides.
+  std::string frame_size;  ///< Value of the flag; empty if the traffic determines it.
   std::string memory;
   std::vector<std::string> map;               ///< One line per worker.
-  std::span<const std::string_view> reasons;  ///< Names of the engine's drops.
-  Sample measured;  ///< When the traffic was stopped: rates are made of it.
-  Sample final;     ///< After the drain: totals are.
+  std::span<const std::string_view> reasons;  ///< Names of the engine's drop reasons.
+  Sample measured;                            ///< When the traffic was stopped; input of rates.
+  Sample final;                               ///< After the drain; input of totals.
   PortStats port_begin;
   PortStats port_measured;
   PortStats port_final;
-  nic::InterfaceFigures figures;     ///< The interface's own.
-  std::optional<Findings> findings;  ///< Of the application; else the wire's count.
+  nic::InterfaceFigures figures;  ///< Counters of the interface.
+  std::optional<Findings>
+      findings;  ///< The application's findings, if it has any; else the wire's apply.
   uint64_t ctx_switches = 0;
-  bool link_up = true;               ///< When the traffic was stopped.
-  std::vector<LinkDown> link_downs;  ///< The first LinkWatch::kMostKept.
+  bool link_up = true;               ///< Link state when the traffic was stopped.
+  std::vector<LinkDown> link_downs;  ///< The first LinkWatch::kMostKept periods.
   uint64_t link_down_count = 0;
-  double link_down_s = 0;  ///< Of all.
-  bool drained = false;    ///< The source was stopped and what it had sent came through.
+  double link_down_s = 0;  ///< Total of all periods, in seconds.
+  bool drained = false;    ///< The source was stopped and all its frames were processed.
 };
 
-/// Every named drop of the law (nic::QueueCounters), the engine's first. Those of other
-/// interfaces stay in: a reader finds the same names in every run.
+/// Returns every named drop counter of the conservation law (nic::QueueCounters), the engine's
+/// first. Drops of other interfaces are included, so that every run reports the same names.
 std::vector<std::pair<std::string, uint64_t>> DropsOf(const nic::QueueCounters& counters,
                                                       std::span<const std::string_view> reasons);
 
-/// Layer-1 rate: every frame costs its bytes, 4 of FCS and 20 of preamble and gap.
+/// Returns the layer-1 rate: each frame counts its bytes, 4 bytes of FCS and 20 bytes of preamble
+/// and gap.
 double Gbps(uint64_t bytes, uint64_t pkts, double seconds);
 
-/// Frames that reached the host, did not come back and are under no named drop, the NIC's
-/// included. 0 where the port has no source that knows. A flit under rx_desync excuses at most
-/// one frame.
+/// Returns the number of frames that reached the host, did not return and are not in any drop
+/// counter, including the NIC's. Returns 0 if the port has no source that counts. Each flit counted
+/// in rx_desync accounts for at most one frame.
 uint64_t Lost(const RunFigures& run);
 
-/// Empty if the run kept the conservation law, its link and its frames; else one
-/// line with the numbers.
+/// Returns an empty text if the run satisfied the conservation law, kept its link and lost no
+/// frames; else one line with the numbers.
 std::string Verdict(const RunFigures& run);
 
-/// One line for the time between two samples.
+/// Returns the statistics line for the time between two samples.
 std::string StatsLine(const Sample& before, const Sample& after);
-/// A few lines for the end of the run. In `color`, for a terminal, what was lost is red.
+/// Returns a few lines for the end of the run. `color` prints losses in red, for a terminal.
 std::string Totals(const RunFigures& run, bool color = false);
-/// The JSON object, with the current values of all flags under "config". `extend`, if there,
-/// adds members.
+/// Returns the JSON report, with the current values of all flags under "config". `extend`, unless
+/// null, adds members.
 std::string JsonReport(const RunFigures& run,
                        const std::function<void(nlohmann::ordered_json&)>& extend = nullptr);
 

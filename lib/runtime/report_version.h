@@ -5,8 +5,8 @@
 
 namespace sluice::runtime {
 
-/// "<major>.<minor>", in each report as "report_version". A new member raises the minor number; a
-/// member that goes, or comes to mean something else, raises the major number. tests/interfaces
+/// "<major>.<minor>", in each report as "report_version". A new member raises the minor number. The
+/// removal of a member, or a change of its meaning, raises the major number. tests/interfaces
 /// compares reports with those of the last release.
 inline constexpr const char* kReportVersion = "1.1";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How long a program without EAL runs, and where it tells of it: flags that each such program
-// defines for itself, with a default of its own. Control path.
+// Duration and output of programs without EAL. Each of these programs defines the flags itself,
+// with different defaults. Control path.
 #pragma once
 
 #include <cstdio>
@@ -10,16 +10,16 @@
 namespace sluice::runtime {
 
 struct RunSettings {
-  double duration_s = 0;      ///< 0: until a signal, or what else ends it.
+  double duration_s = 0;      ///< 0: until a signal or another end.
   double stats_period_s = 0;  ///< 0: no lines.
   std::string json;           ///< Path, "-" for standard output, empty for none.
 
-  /// Where people read: not among JSON.
+  /// Returns the stream for text, which must not mix with the JSON.
   std::FILE* Text() const { return json == "-" ? stderr : stdout; }
 };
 
-/// What is wrong with --duration_s, --stats_period_s or --json, which the program defines: a line
-/// that names the flag and the fix, or nothing.
+/// Checks --duration_s, --stats_period_s and --json, which the program defines. Returns a line that
+/// names the bad flag and the fix, or an empty text.
 std::string RunFlagsComplaint();
 RunSettings ReadRunFlags();
 

@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::string_view kOurs = "sluice-";
 
-/// DPDK's, in which every run has a folder of its own; empty before EAL has chosen it.
+/// Returns DPDK's runtime folder, which contains one folder per run; empty before EAL has chosen
+/// it.
 std::string RunsFolder() {
   const std::string_view own = rte_eal_get_runtime_dir();
   const size_t slash = own.rfind('/');
@@ -45,7 +46,7 @@ class Descriptor {
   const int fd_;
 };
 
-/// A folder of this user, not what a link points to; −1 if it is not one.
+/// Opens a folder of this user without following links; returns −1 if it is not one.
 int OpenFolder(int at, const std::string& name) {
   const int fd = openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat status {};
@@ -77,7 +78,8 @@ int OpenFile(int folder, const std::string& name) {
   return openat(folder, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/// As EAL's primary locks its configuration. Takes no lock.
+/// Checks for the record lock that EAL's primary process holds on its configuration. Acquires no
+/// lock.
 bool HasRecordLock(int folder, const std::string& name) {
   const Descriptor file(OpenFile(folder, name));
   if (file.get() < 0) return errno != ENOENT;
@@ -87,7 +89,8 @@ bool HasRecordLock(int folder, const std::string& name) {
   return fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-/// As everybody who uses them locks arrays and hugepages. Takes the lock for a moment.
+/// Checks for the file lock that all users of arrays and hugepages hold. Acquires the lock for a
+/// moment.
 bool HasFileLock(int folder, const std::string& name) {
   const Descriptor file(OpenFile(folder, name));
   return file.get() < 0 ? errno != ENOENT : flock(file.get(), LOCK_EX | LOCK_NB) != 0;
@@ -112,11 +115,12 @@ bool IsAlive(int run, const std::vector<std::string>& names) {
              (status.st_mode & S_IFMT) == kind && says_so(run, name);
     });
   };
-  // A live primary shows by the first: none of its arrays is ever locked under its hands.
+  // The record lock is checked first and identifies a live primary. Thus HasFileLock never locks an
+  // array of a live primary.
   return any(S_IFREG, HasRecordLock) || any(S_IFREG, HasFileLock) || any(S_IFSOCK, IsAnswered);
 }
 
-/// Files "<prefix>map_<number>" of this user.
+/// Removes the files "<prefix>map_<number>" of this user.
 template <typename Remove>
 void RemoveHugepages(const std::string& prefix, const std::vector<std::string>& folders,
                      Remove may_go) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What EAL leaves of a run: a folder of some megabytes below DPDK's runtime folder, named as the
-// file prefix, and with some memory options files in hugetlbfs. EAL removes them at the next run
-// with the same prefix; ours holds the process id, so that run never comes. Control path.
+// Removes the files that EAL does not remove at the end of a run: a folder of some megabytes in
+// DPDK's runtime folder, named like the file prefix, and with some memory options files in
+// hugetlbfs. EAL removes them only at the next run with the same prefix. Sluice's prefix contains
+// the process id, so that run does not happen. Control path.
 #pragma once
 
 #include <string>
@@ -11,30 +12,30 @@
 
 namespace sluice::runtime {
 
-/// Of this process: "sluice-<app>-<pid>".
+/// Returns the file prefix of this process: "sluice-<app>-<pid>".
 std::string FilePrefix(std::string_view app, int pid);
-/// True for what FilePrefix makes.
+/// Returns true for names that FilePrefix returns.
 bool IsOurPrefix(std::string_view name);
 
-/// To be called once EAL has started: removes what dead runs left, see SweepRuns. `own` is this
-/// process's file prefix, which may be one that is not ours.
+/// Removes the files of dead runs, see SweepRuns. Call it once EAL has started. `own` is this
+/// process's file prefix, which the user may have chosen.
 void SweepDeadRuns(const std::string& own);
-/// To be called last, after rte_eal_cleanup: removes what this run leaves, if `own` is ours.
+/// Removes the files of this run if FilePrefix made `own`. Call it last, after rte_eal_cleanup.
 void RemoveOwnRun(const std::string& own);
 
-/// All folders of this machine where hugetlbfs is mounted.
+/// Returns all folders of this machine where hugetlbfs is mounted.
 std::vector<std::string> HugepageFolders();
 
-/// Removes the folder of a run that has ended, `folder`/`prefix`, and its files
-/// `prefix`map_… in `hugepages`. It must be this process's own, after rte_eal_cleanup.
+/// Removes the folder of an ended run, `folder`/`prefix`, and its files `prefix`map_… in
+/// `hugepages`. The run must be this process's, after rte_eal_cleanup.
 void RemoveRun(const std::string& folder, const std::string& prefix,
                const std::vector<std::string>& hugepages);
 
-/// Does the same for all runs below `folder` that have our prefix and user, but `own`, and are
-/// dead: nobody has a lock on a file of theirs, as EAL has on its own for life, or answers at a
-/// socket. Process ids say nothing: they are given again, and another container has its own.
-/// A run younger than `fresh_s` seconds may be about to take its locks, which on a loaded machine
-/// takes a while, and is left alone.
+/// Calls RemoveRun for all dead runs below `folder` that have Sluice's prefix and this user, except
+/// `own`. A run is dead if no process holds a lock on one of its files, as EAL does while it runs,
+/// and no process answers at one of its sockets. Process ids are not used: they are reused, and
+/// differ between containers. A run younger than `fresh_s` seconds is skipped, because it may not
+/// have acquired its locks yet on a loaded machine.
 void SweepRuns(const std::string& folder, const std::string& own,
                const std::vector<std::string>& hugepages, int fresh_s = 600);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Traffic that an application makes for its embedded NIC: a capture in memory, which the NIC's wire
-// replays. No name in any folder leads to it, so nobody else can put a file or a link in its place.
+// Traffic that an application generates for its embedded NIC: a capture in anonymous memory, which
+// the NIC's wire replays. It has no path, so other users cannot replace it by a file or a link.
 #pragma once
 
 #include <functional>
@@ -14,19 +14,19 @@
 
 namespace sluice::runtime {
 
-/// Whether the embedded NIC's traffic is the application's to choose: there is such a NIC, and no
-/// flag says what it brings.
+/// Returns whether the application chooses the embedded NIC's traffic: the NIC exists and no flag
+/// defines its traffic.
 bool WantsSample(const CommandLine& line);
 
-/// The capture. Kept until Session::Start has returned; by then the NIC has loaded it.
+/// Owns the capture. Must exist until Session::Start has returned; the NIC has then loaded it.
 class SampleCapture {
  public:
-  /// Writes a capture to `path`. False, with one line in the error, if it cannot.
+  /// Writes a capture to `path`. Returns false, with one line in `error`, on failure.
   using Write = std::function<bool(const std::string& path, std::string* error)>;
 
-  /// Makes the capture and sets `options.wire` to replay it at --rate, with what `more` says
-  /// ("+loop=1"), and `options.traffic` to `about` and the rate. Nothing, with one line in `error`,
-  /// if it cannot.
+  /// Creates the capture. Sets `options.wire` to replay it at --rate with the suffix `more`
+  /// ("+loop=1"), and `options.traffic` to `about` and the rate. Returns nothing, with one line in
+  /// `error`, on failure.
   static std::optional<SampleCapture> Make(Options& options, const Write& write,
                                            const std::string& about, std::string_view more,
                                            std::string* error);

@@ -20,7 +20,7 @@ void TellServiceManager(std::string_view state) {
   }
   manager.sun_family = AF_UNIX;
   name.copy(manager.sun_path, name.size());
-  if (name.starts_with('@')) manager.sun_path[0] = '\0';  // unix(7), "abstract".
+  if (name.starts_with('@')) manager.sun_path[0] = '\0';  // Abstract socket address, unix(7).
   const OwnedFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd) return;
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());

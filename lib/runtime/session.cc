@@ -45,7 +45,8 @@ std::optional<uint16_t> PortByName(const std::string& name) {
   return std::nullopt;
 }
 
-// Lines for people go where the JSON does not.
+// Returns the stream for text: standard output, or standard error if the JSON goes to standard
+// output.
 std::FILE* TextFile(const Options& options) { return options.json == "-" ? stderr : stdout; }
 
 // NO_COLOR: https://no-color.org.
@@ -79,7 +80,8 @@ int Session::StartEal(std::string* error) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   BlockSignals(line_.options.hangup);
-  // Who gave EAL a device talks to EAL; who did not wants to know about flags.
+  // EAL's lines are shown to users who gave EAL a device. Other users need only error lines about
+  // flags.
   StartLog log(embedded_.empty() ? StartLog::Lines::kShown : StartLog::Lines::kKept);
   eal_ = log.StartEal(static_cast<int>(arguments.size()), argv.data());
   if (!eal_) {
@@ -160,7 +162,7 @@ int Session::OpenPorts(std::string* error) {
   wanted.workers = workers;
   wanted.promiscuous = IsPromiscuous();
   wanted.exception = exception_port_.get();
-  // A model's source does not wait for the workers.
+  // A model's source starts before the workers poll.
   wanted.before_start = [this] { opened_ = PortStats::Read(port_); };
   nic::Emplace(*options.iface, binding_);
   const nic::Opened opened =
@@ -175,13 +177,14 @@ int Session::OpenPorts(std::string* error) {
 bool Session::AwaitLink(int seconds) const {
   constexpr int kLooksPerSecond = 20;
   rte_eth_rxq_info queue{};
-  // No receive queue is set up.
+  // -EINVAL: no receive queue is set up.
   if (rte_eth_rx_queue_info_get(port_, 0, &queue) == -EINVAL) return true;
   for (int look = 0;; ++look) {
     rte_eth_link link{};
     {
       const std::scoped_lock lock(PortCalls());
-      if (rte_eth_link_get_nowait(port_, &link) != 0) return true;  // It does not say.
+      if (rte_eth_link_get_nowait(port_, &link) != 0)
+        return true;  // The driver does not report a link state.
     }
     if (link.link_status == RTE_ETH_LINK_UP) return true;
     if (look == seconds * kLooksPerSecond || StopAsked()) return false;
@@ -270,7 +273,7 @@ int Session::Supervise(std::span<const WorkerView> workers,
 Session::~Session() {
   capture_.reset();
   defragmenters_.clear();
-  binding_.emplace<0>();  // Closes what it had open.
+  binding_.emplace<0>();  // Closes the previous binding.
   exception_port_.reset();
   if (eal_) rte_eal_cleanup();
   RemoveOwnRun(file_prefix_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One run of an application: EAL, ports, workers, supervision, report. main()
-// calls Start and then Run with a function that makes an engine for a worker.
+// One run of an application: EAL, ports, workers, supervision, report. main() calls Start and then
+// Run with a function that creates an engine for a worker.
 #pragma once
 
 #include <array>
@@ -32,44 +32,45 @@
 
 namespace sluice::runtime {
 
-/// What an engine may want to know about its place.
+/// Constructor input of an engine.
 struct WorkerInfo {
   uint32_t worker;             ///< 0 … workers − 1.
-  std::array<uint8_t, 6> mac;  ///< Of the port.
+  std::array<uint8_t, 6> mac;  ///< MAC address of the port.
 };
 
 class Session {
  public:
-  /// Starts EAL and opens the ports. On failure prints one line, returns null and
-  /// sets `exit_code`: 2 if an argument is to blame, else 1.
+  /// Starts EAL and opens the ports. On failure prints one line, returns null and sets `exit_code`:
+  /// 2 if an argument is wrong, else 1.
   static std::unique_ptr<Session> Start(CommandLine line, int* exit_code);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Number of the port whose frames the workers handle; of their queues, if it has queues.
+  /// Returns the number of the port that the workers serve.
   uint16_t port() const { return port_; }
-  /// Whether numbers of the port's receive queues name the workers, in rte_flow too: not where
-  /// each worker has pipes of its own.
+  /// Returns whether worker i polls receive queue i of the port, in rte_flow too. False if workers
+  /// poll pipes that are not ethdev queues.
   bool has_queues() const {
     return std::visit([](const auto& binding) { return binding.has_queues(); }, binding_);
   }
   uint32_t workers() const { return line_.options.workers; }
-  /// Waits until the port's link is up, for so long, or until a signal asks for the end. Returns
-  /// whether it is up. Before Run.
-  /// Does not wait if no ethdev queue is set up: a native interface brings its link up in Run.
+  /// Waits at most `seconds` until the port's link is up, or until a stop signal arrives. Returns
+  /// whether the link is up. Call before Run. Does not wait and returns true if no ethdev queue is
+  /// set up: a native interface brings its link up in Run.
   bool AwaitLink(int seconds) const;
-  /// Bytes of the longest IP packet that workers receive: of InterfaceOptions, or less.
+  /// Returns the length in bytes of the longest IP packet that workers receive; at most the value
+  /// of InterfaceOptions.
   uint32_t packet_bytes() const {
     return std::visit([](const auto& binding) { return binding.packet_bytes(); }, binding_);
   }
 
-  /// Runs `make_engine(const WorkerInfo&)`'s engines, one per worker, until the
-  /// time is over or a signal comes. The engine's static `kDropReasons` names its
-  /// drops; worker.h says what else it may have. An engine may have Fault(queue), asked before
-  /// the run: why it cannot work on that queue, in one line that names the flag; empty: it can. Of
-  /// an engine with addresses of its own (reassembling.h), fragments can be put together. `hooks`
-  /// are called until Run returns the exit code.
+  /// Runs one engine per worker, created by `make_engine(const WorkerInfo&)`, until the duration is
+  /// over or a signal arrives. Returns the exit code. The engine's static `kDropReasons` names its
+  /// drops; worker.h lists the optional members of an engine. An engine may also have Fault(queue),
+  /// called before the run. It returns an empty text, or one line that names the flag if the engine
+  /// cannot process that queue. If an engine has addresses of its own (reassembling.h), the session
+  /// can reassemble fragments for it. `hooks` are called until Run returns.
   template <typename MakeEngine>
   int Run(MakeEngine make_engine, AppHooks hooks = {}) {
     hooks_ = std::move(hooks);
@@ -82,7 +83,7 @@ class Session {
   }
 
  private:
-  /// A worker's queue, engine and control; what its lcore is given.
+  /// A worker's queue, engine and control; the argument of its lcore.
   template <typename Queue, typename Engine>
   struct Job {
     Queue queue;
@@ -98,20 +99,21 @@ class Session {
   };
 
   explicit Session(CommandLine line) : line_(std::move(line)) {}
-  /// Whether frames for other stations are the application's, too. Those of a capture that the
-  /// embedded NIC's wire replays are: their addresses are of where it was made.
+  /// Returns whether the application accepts frames for other stations. True for a capture that the
+  /// embedded NIC's wire replays, because the capture's MAC addresses are those of another network.
   bool IsPromiscuous() const;
   bool MakeDefragmenters(std::string* error);
-  // Steps of Start: the exit code, and why it is not 0.
+  // Steps of Start. Each returns the exit code and stores the reason in `error` if the code is not
+  // 0.
   int OpenMetrics(std::string* error);
   int StartEal(std::string* error);
-  /// `why`: what EAL said first of an error, in case a port is not there.
+  /// `why` is EAL's first error line, for the message about a missing port.
   bool FindPorts(const std::string& why, std::string* error);
-  /// 0, or the exit code.
+  /// Returns 0, or the exit code.
   int OpenPorts(std::string* error);
 
-  /// A worker's engine, behind what puts fragments together if it has addresses of its own, behind
-  /// the address filter if it serves the port's station alone.
+  /// Creates a worker's engine. If the engine has addresses of its own, wraps it in the
+  /// reassembler. If it serves only the port's station, also wraps it in the address filter.
   template <typename MakeEngine>
   auto MakeFront(MakeEngine& make_engine, uint32_t worker) {
     using Engine = std::invoke_result_t<MakeEngine&, const WorkerInfo&>;
@@ -158,8 +160,8 @@ class Session {
     return Supervise(views, Engine::kDropReasons);
   }
 
-  /// Shows the capture what passes a worker's queue: through the queue's tap, or, where it has
-  /// none, through ethdev's callbacks.
+  /// Captures the frames of a worker's queue: through the queue's tap if it has one, else through
+  /// ethdev's callbacks.
   template <typename Queue>
   void Watch(Queue& queue, uint32_t worker) {
     if constexpr (requires { queue.set_tap(nic::SpanTap{}); }) {
@@ -176,16 +178,18 @@ class Session {
   CommandLine line_;
   AppHooks hooks_;
   bool eal_ = false;
-  std::string file_prefix_;  ///< Whose files are removed at the end; empty if the user chose it.
+  std::string
+      file_prefix_;  ///< Prefix of the files to be removed at the end; empty if the user chose it.
   std::string memory_;
-  std::string embedded_;  ///< Name of the model that we created; empty if the user gave a port.
+  std::string
+      embedded_;  ///< Name of the model that the session created; empty if the user gave a port.
   uint16_t port_ = 0;
   std::optional<uint16_t> exception_;
   std::array<uint8_t, 6> mac_{};
-  PortStats opened_;  ///< Before the port was started.
+  PortStats opened_;  ///< Statistics before the port was started.
   std::unique_ptr<nic::EthPort> exception_port_;
-  std::vector<packet::Defragmenter> defragmenters_;  ///< By worker, until the engines have them.
-  nic::AnyBinding binding_;  ///< Of the interface that the options name, from OpenPorts on.
+  std::vector<packet::Defragmenter> defragmenters_;  ///< One per worker; moved into the engines.
+  nic::AnyBinding binding_;  ///< Binding of the interface in the options; valid after OpenPorts.
   std::unique_ptr<Capture> capture_;
   std::unique_ptr<MetricsServer> metrics_;
 };

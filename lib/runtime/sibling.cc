@@ -11,7 +11,8 @@
 namespace sluice::runtime {
 namespace {
 
-/// `next`: the argument behind, or null. Null: `argument` is another flag.
+/// Returns the value of flag `name`, or null if `argument` is another flag. `next` is the following
+/// argument, or null.
 const char* ValueOf(std::string_view name, const char* argument, const char* next) {
   if (*argument != '-') return nullptr;
   argument += argument[1] == '-' ? 2 : 1;

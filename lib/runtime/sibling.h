@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Programs that come with this one, and of which it starts or becomes one. No flags have been read
-// yet. Control path.
+// Programs that are installed together with this one, and that it starts or becomes by exec. Works
+// before flags are read. Control path.
 #pragma once
 
 #include <filesystem>
@@ -11,15 +11,15 @@
 
 namespace sluice::runtime {
 
-/// The file of this name beside this program, or else where an installation puts it.
+/// Returns the file `name` in the folder of this program, or else its path in an installation.
 std::filesystem::path Sibling(const std::string& name, const std::filesystem::path& libdir);
 
-/// The value that `arguments` give a flag: --name=value or --name value, with one '-' or two; the
-/// last one counts. Null: they do not.
+/// Returns the value of a flag in `arguments` (--name=value or --name value, with one or two '-'),
+/// or null if it is absent. The last occurrence counts.
 const char* ArgumentOf(std::string_view name, std::span<char* const> arguments);
 
-/// This process becomes `program`, with the same arguments, which end with a null. Returns an exit
-/// code if it cannot, and has said so.
+/// Replaces this process by `program` (exec), with the same arguments; `argv` is null-terminated.
+/// On failure prints an error and returns an exit code.
 int Become(const std::filesystem::path& program, char** argv);
 
 }  // namespace sluice::runtime

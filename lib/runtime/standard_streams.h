@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A process that starts without standard streams gives their numbers to the next files that it
-// opens: with `>&-`, what a program prints goes into memory that EAL shares with other processes.
+// If a process starts with closed standard streams, the next files that it opens get their numbers.
+// Example: after `>&-`, printed text would overwrite memory that EAL shares with other processes.
 #pragma once
 
 #include <fcntl.h>
@@ -11,11 +11,11 @@
 
 namespace sluice::runtime {
 
-/// Opens those of descriptors 0 to 2 that are closed on /dev/null, so that no other file gets their
-/// numbers; ends the process with exit code 1 if it cannot. The first statement of a program.
+/// Opens /dev/null on each closed descriptor from 0 to 2, so that no other file gets its number.
+/// Ends the process with exit code 1 on failure. Must be the first statement of a program.
 inline void OpenStandardStreams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    // The lowest number that is free is given.
+    // open returns the lowest free number.
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) std::_Exit(1);
   }
 }

@@ -16,7 +16,7 @@ namespace sluice::runtime {
 
 namespace {
 
-// Standard output goes nowhere as long as it lives.
+// Redirects standard output to /dev/null while it exists.
 class Hush {
  public:
   Hush() : before_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) {
@@ -66,7 +66,7 @@ ssize_t StartLog::Write(void* self, const char* text, size_t bytes) {
 
 bool StartLog::StartEal(int argc, char** argv) {
   const Hush hush;
-  rte_errno = 0;  // EAL does not always set it; errno then tells of descriptors.
+  rte_errno = 0;  // EAL does not always set rte_errno; errno then indicates a lack of descriptors.
   errno = 0;
   const bool started = rte_eal_init(argc, argv) >= 0;
   const bool descriptors = errno == EMFILE || errno == ENFILE;

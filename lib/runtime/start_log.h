@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What EAL and its drivers say while EAL starts, so that one line can tell why it did not, or why a
-// device is not there. Main thread; at most one at a time.
+// Captures the log of EAL and its drivers while EAL starts, so that one line can report why EAL did
+// not start or why a device is absent. Main thread; at most one instance at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,29 @@
 
 namespace sluice::runtime {
 
-/// Takes EAL's log as long as it lives.
+/// Receives EAL's log while it exists.
 class StartLog {
  public:
-  /// What becomes of lines until Show is called. Kept ones are lost if it never is, but for those
-  /// of a process about to abort. EAL's list of options on standard output, which it prints
-  /// when it does not understand one, is lost in either case.
+  /// Handling of lines until Show is called. Kept lines are lost without Show, unless the process
+  /// aborts. EAL's list of options, which it prints to standard output after an unknown option, is
+  /// always lost.
   enum class Lines { kShown, kKept };
 
   explicit StartLog(Lines lines);
-  /// Gives the log back.
+  /// Restores the previous log stream.
   ~StartLog();
   StartLog(const StartLog&) = delete;
   StartLog& operator=(const StartLog&) = delete;
 
-  /// Starts EAL. False: it does not start.
+  /// Starts EAL. Returns false on failure.
   bool StartEal(int argc, char** argv);
   /// Returns the exit code if EAL did not start: 2 if it refused its arguments, otherwise 1.
   int ExitCode() const { return refused_ ? 2 : 1; }
-  /// Writes what was kept, and what comes from now on, to standard error.
+  /// Writes the kept lines and all later lines to standard error.
   void Show();
-  /// The first line that tells of an error, without its end; empty if there was none.
+  /// Returns the first error line without its line end; empty if there was none.
   const std::string& first_error() const { return first_error_; }
-  /// Why EAL does not start, as one line without its end.
+  /// Returns the reason why EAL does not start, as one line without line end.
   std::string WhyNotStarted() const;
 
  private:

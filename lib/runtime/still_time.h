@@ -6,14 +6,15 @@
 
 namespace sluice::runtime {
 
-/// How long nothing has changed, as one thread sees it that looks from time to time. A look that
-/// comes later than kLateS found that thread without a CPU, as others may have been: the rest of
-/// the time does not count. Times are seconds of one clock. Pure.
+/// Measures for how long a value has not changed, from samples of one thread. If a sample comes
+/// more than kLateS after the previous one, the thread had no CPU, and other threads may have had
+/// none either; only kLateS of that interval counts. Times are seconds of one clock. Pure.
 class StillTime {
  public:
   explicit StillTime(double now_s) : looked_s_(now_s) {}
 
-  /// A look, which saw a change since the last one or did not. Seconds without one.
+  /// Adds a sample. `changed` means that the value changed since the last sample. Returns the
+  /// seconds without a change.
   double Look(bool changed, double now_s) {
     const double passed_s = std::min(now_s - std::exchange(looked_s_, now_s), kLateS);
     still_s_ = changed ? 0 : still_s_ + passed_s;

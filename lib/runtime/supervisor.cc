@@ -35,7 +35,7 @@ sigset_t StopSignals() {
   return set;
 }
 
-// Sleeps; the signal that came, or 0.
+// Sleeps for `seconds`; returns the signal that ended the sleep, or 0.
 int WaitForSignal(double seconds, bool hangup) {
   sigset_t set = StopSignals();
   if (hangup) sigaddset(&set, SIGHUP);
@@ -45,15 +45,15 @@ int WaitForSignal(double seconds, bool hangup) {
   return std::max(sigtimedwait(&set, nullptr, &timeout), 0);
 }
 
-// From here on a stop signal ends the process at once.
+// Restores the default action: a stop signal ends the process at once.
 void UnblockSignals() {
   const sigset_t set = StopSignals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-constexpr double kOverLookS = 0.005;     // Between two questions whether a run is over.
-constexpr double kLinkLookS = 0.1;       // Between two looks at the link.
-constexpr timespec kLook{0, 1'000'000};  // Between two looks at a drain: 1 ms.
+constexpr double kOverLookS = 0.005;     // Period of checks whether a run is over.
+constexpr double kLinkLookS = 0.1;       // Period of checks of the link.
+constexpr timespec kLook{0, 1'000'000};  // Period of checks of a drain: 1 ms.
 
 }  // namespace
 
@@ -138,7 +138,8 @@ void Supervisor::Watch() {
 void Supervisor::Drain(RunFigures* figures) const {
   DrainWatch watch(Now());
   do {
-    nanosleep(&kLook, nullptr);  // A main thread that spun would keep the device from a CPU.
+    nanosleep(&kLook, nullptr);  // Sleeps, because a spinning main thread would occupy a CPU that
+                                 // the device needs.
     figures->final = Take(&figures->port_final);
   } while (!watch.Over(*figures, Now()));
 }
@@ -153,7 +154,7 @@ void Supervisor::Stop(bool model, RunFigures* figures) {
   figures->link_down_s = link_.seconds();
   UnblockSignals();
   if (plan_.hooks->settle) plan_.hooks->settle();
-  // The source first, so that the workers see the end of what it sent.
+  // Stops the source first, so that the workers process all frames that it sent.
   figures->drained = model && rte_eth_dev_set_link_down(plan_.port) == 0;
   if (figures->drained) Drain(figures);
   for (const WorkerView& worker : workers_) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The main thread's part of a run: launches workers, prints a line a period,
-// waits for the end or a signal, stops traffic and workers in the order that
-// loses nothing, and reports. Called by Session.
+// The main thread's part of a run: launches workers, prints periodic lines, waits for the end or a
+// signal, stops traffic before workers so that no frame is lost, and reports. Called by Session.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@
 
 namespace sluice::runtime {
 
-/// A worker as the main thread sees it.
+/// The main thread's access to a worker.
 struct WorkerView {
   WorkerControl* control;
   const nic::QueueCounters* counters;
@@ -30,11 +29,11 @@ struct WorkerView {
   void* job;
 };
 
-/// Makes SIGINT, SIGTERM and, if the application wants it, SIGHUP events that Supervisor waits
-/// for. Call before EAL starts its threads: they inherit the mask. A second SIGINT or SIGTERM
-/// ends the process.
+/// Blocks SIGINT, SIGTERM and, if `hangup`, SIGHUP, so that Supervisor can wait for them. Call it
+/// before EAL starts its threads, which inherit the mask. A second SIGINT or SIGTERM ends the
+/// process.
 void BlockSignals(bool hangup);
-/// Whether such a SIGINT or SIGTERM came and Supervisor has not seen it yet.
+/// Returns whether a SIGINT or SIGTERM is pending that Supervisor has not consumed.
 bool StopAsked();
 
 class Supervisor {
@@ -42,34 +41,35 @@ class Supervisor {
   struct Plan {
     double duration_s;      ///< 0: until a signal.
     double stats_period_s;  ///< 0: no lines.
-    uint16_t port;          ///< Whose source is started and stopped, if it is a model.
-    std::FILE* text;        ///< Where lines and totals go.
+    uint16_t port;          ///< Its source is started and stopped if it is a model.
+    std::FILE* text;        ///< Stream for lines and totals.
     const AppHooks* hooks;
     MetricsServer* metrics;  ///< Null for none.
-    PortStats opened;        ///< Of the port, before it could receive.
+    PortStats opened;        ///< Statistics of the port before it could receive.
   };
 
-  /// EAL has at least as many worker lcores as there are workers.
+  /// EAL must have at least as many worker lcores as `workers` has elements.
   Supervisor(const Plan& plan, std::span<const WorkerView> workers);
 
-  /// The lcore of each worker.
+  /// Returns the lcore of each worker.
   std::span<const uint32_t> lcores() const { return lcores_; }
 
-  /// Runs to the end and fills in the figures that only a run has.
+  /// Runs to the end and sets the members that depend on the run.
   void Run(RunFigures* figures);
 
  private:
-  /// Any thread. `port`, if there, gets the statistics that the sample's NIC drops are taken from,
-  /// read behind the workers' counters: a frame in between counts as missing rather than as
-  /// accounted for.
+  /// Reads all counters. Any thread. Stores in `port`, unless null, the statistics from which the
+  /// NIC drops are computed. They are read after the workers' counters, so that a frame dropped in
+  /// between counts as missing and not as accounted for.
   Sample Take(PortStats* port = nullptr) const;
   void Print(const std::string& line) const;
-  /// Main thread, while workers poll: prints what changed, and calls the application.
+  /// Prints changes of the link and calls the application's hook. Main thread, while workers poll.
   void LookAtLink();
-  /// Prints lines until the time is over or a signal comes.
+  /// Prints lines until the duration is over or a signal arrives.
   void Watch();
   void Stop(bool model, RunFigures* figures);
-  /// The source is off, the workers poll: waits until its frames came through.
+  /// Waits until all frames of the source have been processed. The source is off and the workers
+  /// poll.
   void Drain(RunFigures* figures) const;
 
   Plan plan_;

@@ -14,8 +14,8 @@ namespace sluice::runtime {
 
 namespace {
 
-// What the commands look at. rte_telemetry cannot unregister a command, so the
-// commands outlive every run.
+// The data of the commands. It outlives every run, because rte_telemetry cannot unregister a
+// command.
 struct Source {
   std::mutex mutex;
   std::function<Sample()> take;
@@ -61,12 +61,13 @@ int Map(const char* /*command*/, const char* /*parameters*/, rte_tel_data* data)
   return 0;
 }
 
-// DPDK's limits of a container.
+// DPDK's limit of a container.
 constexpr size_t kMaxEntries = 250;
 using Json = nlohmann::ordered_json;
 using Data = std::unique_ptr<rte_tel_data, decltype(&rte_tel_data_free)>;
 
-// Printable ASCII, with ? for all else: DPDK's own writer makes no JSON of other bytes.
+// Returns printable ASCII with '?' for all other bytes, because DPDK's writer does not escape them
+// for JSON.
 std::string Scalar(const Json& value) {
   std::string text = value.is_string() ? value.get<std::string>()
                                        : value.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -76,8 +77,8 @@ std::string Scalar(const Json& value) {
   return text;
 }
 
-// DPDK takes letters, digits, _ and / in names, and leaves members with others out: _ stands for
-// each of those.
+// Replaces by _ all characters except letters, digits, _ and /. DPDK omits members whose names
+// contain others.
 std::string LegalName(const std::string& name) {
   constexpr auto is_legal = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -99,7 +100,7 @@ void Fill(rte_tel_data* data, const Json& value, bool nested) {
       if (entries++ < kMaxEntries) AddMember(data, name, member, nested);
     }
   } else if (!nested && !value.empty() && value.front().is_object()) {
-    // DPDK 22.11 has no arrays of objects: an object by places.
+    // DPDK 22.11 does not support arrays of objects: write an object with the indices as names.
     rte_tel_data_start_dict(data);
     for (size_t place = 0; place < std::min(value.size(), kMaxEntries); ++place) {
       AddMember(data, std::to_string(place), value[place], false);
@@ -113,7 +114,8 @@ void Fill(rte_tel_data* data, const Json& value, bool nested) {
   }
 }
 
-// An object whose name is not legal has that as its member "name".
+// If `name` is not legal and the value is an object, stores `name` as the member "name" of that
+// object.
 void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested) {
   const std::string legal = LegalName(name);
   if (value.is_number_integer()) {
@@ -162,7 +164,8 @@ TelemetryScope::TelemetryScope(std::function<Sample()> take,
     return true;
   }();
   (void)registered;
-  for (const TelemetryCommand& command : commands) {  // A second run finds them registered.
+  for (const TelemetryCommand& command :
+       commands) {  // The commands are already registered in a second run of the process.
     rte_telemetry_register_cmd(command.path.c_str(), Ask, command.help.c_str());
   }
 }

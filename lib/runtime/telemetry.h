@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// /sluice/stats and /sluice/map for dpdk-telemetry.py and whatever reads its
-// socket. Used by Supervisor.
+// The commands /sluice/stats and /sluice/map for dpdk-telemetry.py and other readers of DPDK's
+// telemetry socket. Used by Supervisor.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,10 @@
 
 namespace sluice::runtime {
 
-/// Answers the two commands and the application's while it lives; afterwards they answer with
-/// nothing. EAL's telemetry thread calls `take` and `commands`. One at a time. Names with what DPDK
-/// takes in none of its own have _ for it; an object of such a name says that as its member "name".
+/// Answers these two commands and the application's while it exists; later answers are empty. At
+/// most one instance at a time. EAL's telemetry thread calls `take` and `commands`. Characters that
+/// DPDK does not accept in names are replaced by _; if the value is an object, its member "name"
+/// contains the original name.
 class TelemetryScope {
  public:
   TelemetryScope(std::function<Sample()> take, std::span<const std::string_view> reasons,

@@ -19,7 +19,7 @@ struct Reading {
   int64_t ns;
 };
 
-// Both at once: of several tries the one that took least, which nothing interrupted.
+// Reads both clocks. Returns the try with the shortest duration, which was not interrupted.
 Reading ReadBoth() {
   Reading best{};
   uint64_t least = UINT64_MAX;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How fast the TSC is, for who paces by it: DPDK's own figure, where the processor does not tell
-// it, is rounded to 10 MHz (eal_timer.c), up to 0.2 % off at 2.5 GHz.
+// Measures the TSC's rate for paced sending. If the processor does not report the rate, DPDK's
+// value is rounded to 10 MHz (eal_timer.c): up to 0.2 % off at 2.5 GHz.
 #pragma once
 
 #include <cstdint>
 
 namespace sluice::runtime {
 
-/// Cycles a second by CLOCK_MONOTONIC, from the program's start to this call, within some 1e-5.
-/// Sleeps until 50 ms have passed between them; EAL's start takes longer. Any thread.
+/// Returns the TSC cycles per second of CLOCK_MONOTONIC, measured from the program's start to this
+/// call, within about 1e-5. Sleeps until the interval is at least 50 ms; EAL's start is longer than
+/// that. Any thread.
 uint64_t MeasureTscHz();
 
 }  // namespace sluice::runtime

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The loop of a worker lcore: poll, count cycles, look at the clock, from time to
-// time ask whether to stop. When that is, only the main thread can tell: it alone
-// sees whether frames are still under way (supervisor.h). One template instance per
-// (queue, engine), so that nothing in it is decided per packet. Launched by Session.
+// The loop of a worker lcore: polls, counts cycles, reads the clock, and periodically checks
+// whether to stop. Only the main thread decides that, because it knows whether frames are still in
+// flight (supervisor.h). Each pair of queue and engine has a separate template instance, so that no
+// dispatch is needed per packet. Launched by Session.
 #pragma once
 
 #include <rte_cycles.h>
@@ -17,24 +17,25 @@
 
 namespace sluice::runtime {
 
-/// What the main thread and one worker tell each other.
+/// State that the main thread and one worker share.
 struct alignas(64) WorkerControl {
-  std::atomic<bool> stop{false};  ///< Main writes, the worker reads: leave at once.
-  int32_t model = -1;             ///< What the worker steps besides; see nic::StepModel.
+  std::atomic<bool> stop{false};  ///< Written by main, read by the worker: stop at once.
+  int32_t model = -1;             ///< Model that the worker also steps; see nic::StepModel.
 
-  /// The worker writes, main reads; all relaxed: figures, not signals.
-  /// TSC cycles of polls that handled frames; waits for room to transmit are left out.
+  /// Written by the worker, read by main, with relaxed order. TSC cycles of polls that processed
+  /// frames, without waits for transmit space.
   alignas(64) std::atomic<uint64_t> busy_cycles{0};
   std::atomic<uint64_t> total_cycles{0};  ///< TSC cycles since the loop began.
-  std::atomic<uint64_t> ctx_switches{0};  ///< Involuntary ones; at the end.
+  std::atomic<uint64_t> ctx_switches{0};  ///< Involuntary switches; stored at the end.
 };
 
-/// Most polls between two looks at `stop`: some tens of microseconds under load.
+/// Maximum number of polls between two checks of `stop`: some tens of microseconds under load.
 inline constexpr uint32_t kPollsPerLook = 64;
-/// TSC cycles after which a worker looks earlier: an engine may take long for a burst.
+/// TSC cycles after which a worker checks earlier, because an engine may need long for a burst.
 inline constexpr uint64_t kLookCycles = 250'000;
 
-/// The same for an engine whose own work is done at rest: it says `kPollsPerRest`.
+/// Returns the maximum number of polls between checks for an engine. An engine that does its main
+/// work in AtRest overrides it with `kPollsPerRest`.
 template <typename Engine>
 consteval uint32_t PollsPerLook() {
   if constexpr (requires { Engine::kPollsPerRest; }) return Engine::kPollsPerRest;
@@ -47,17 +48,19 @@ inline uint64_t InvoluntarySwitches() {
   return static_cast<uint64_t>(usage.ru_nivcsw);
 }
 
-/// Lets an engine that rests between bursts do so: take up new tables, look at the time.
+/// Calls AtRest, if the engine has it, to load new tables and process timeouts.
 template <typename Engine>
 void Rest(Engine& engine, uint64_t now) {
   if constexpr (requires { engine.AtRest(now); }) engine.AtRest(now);
 }
 
-/// Runs until told to leave. `Queue` and `engine` are the calling worker's alone. An engine may
-/// have Enter() and Leave(), called by the worker first and last, AtRest(now), and
-/// set_outbox(packet::Outbox), called before all of them, if it sends frames by itself, and
-/// set_counters(nic::QueueCounters&), if it counts among the queue's, and Generate(queue, now), if
-/// it sends at its own times (nic::GeneratingEngine).
+/// Runs until control.stop is set. Only the calling worker uses `queue` and `engine`. Optional
+/// members of an engine:
+/// - set_outbox(packet::Outbox), called before all others, if it sends frames by itself;
+/// - set_counters(nic::QueueCounters&), if it increments counters of the queue;
+/// - Enter() and Leave(), called by the worker first and last;
+/// - AtRest(now), called between bursts;
+/// - Generate(queue, now), if it schedules its sends (nic::GeneratingEngine).
 template <nic::FrameQueue Queue, nic::QueueEngine Engine>
 void Work(Queue& queue, Engine& engine, WorkerControl& control) {
   const uint64_t switches = InvoluntarySwitches();
@@ -69,8 +72,8 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
     engine.set_counters(queue.counters());
   }
   if constexpr (requires { engine.Enter(); }) engine.Enter();
-  // Not before: an engine that touches its memory may take seconds, and the time of the first burst
-  // would be as old.
+  // Read only after Enter: an engine that first touches its memory may need seconds, and the time
+  // of the first burst would be outdated.
   const uint64_t begin = rte_rdtsc();
   uint64_t now = begin;
   while (!control.stop.load(std::memory_order_relaxed)) {
@@ -86,7 +89,7 @@ void Work(Queue& queue, Engine& engine, WorkerControl& control) {
       if (frames > 0) busy += after - now - (waited_now - waited);
       waited = waited_now;
       now = after;
-      if (model >= 0) [[unlikely]] {  // Its cycles are not the worker's.
+      if (model >= 0) [[unlikely]] {  // The model's cycles do not count as the worker's.
         nic::StepModel(model);
         now = rte_rdtsc();
       }
