@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames that arrived together, for engines that gain from seeing several at once: they jump to the
-// frames that matter to them, or have memory fetched for many before they need it for the first.
-// Part of the vocabulary between lib/engine and lib/nic (frame.h).
+// Bursts of frames, for engines that gain from access to several frames at once: they skip to
+// relevant frames, or prefetch memory for many frames before they process the first. Part of the
+// interface between lib/engine and lib/nic (frame.h).
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace sluice::packet {
 
-/// What the frames of a burst amount to.
+/// Totals over the frames of a burst.
 struct BurstTotals {
   uint64_t bytes = 0;
   uint32_t longest = 0;  ///< Bytes of the longest frame.
@@ -24,33 +24,35 @@ struct BurstTotals {
   }
 };
 
-/// Frames 0 … size() - 1, lent until the engine returns. Those of one flow are in the order in
-/// which they came. A frame leaves as it came unless the engine answers it, so that one that it
-/// has no interest in costs it nothing: not a byte of it is loaded for its sake.
+/// Frames 0 … size() - 1, lent until the engine returns. Frames of one flow are in order of
+/// arrival. A frame that the engine does not answer is forwarded unchanged and costs nothing: none
+/// of its bytes is loaded.
 template <typename B>
 concept Burst = requires(B burst, const B& constant, uint32_t number, const Frame& frame,
                          Verdict verdict) {
-  /// Frames.
+  /// Number of frames.
   { constant.size() } -> std::same_as<uint32_t>;
-  /// Of all of them.
+  /// Totals over all frames.
   { constant.totals() } -> std::same_as<BurstTotals>;
-  /// Frame `number`, as in a FrameEngine's hands. Nothing of it was fetched.
+  /// Frame `number`, as a FrameEngine would get it. None of its bytes has been prefetched.
   { constant.At(number) } -> std::same_as<Frame>;
-  /// Frame::spare of the frame that is answered next, and of no other; At says none. A frame that
-  /// outgrew its room and is built there is not copied again.
+  /// Frame::spare for the next frame to be answered, and for no other; At does not set it. An
+  /// outgrown frame that is built there needs no further copy.
   { burst.spare() } -> std::same_as<uint8_t*>;
-  /// Frame `number` became `frame` and ends as `verdict` says. An engine answers each frame that it
-  /// wrote to or that is not to leave, once, and in the order of numbers.
+  /// Replaces frame `number` by `frame` and sets its verdict. An engine answers each frame that it
+  /// wrote to or that is not to be forwarded, once, in ascending order of numbers.
   {burst.Answer(number, frame, verdict)};
 };
 
-/// Of an interface on which frames have room, or that does not know where copies will lie.
+/// For an interface whose frames have headroom and tailroom, or that does not know the destination
+/// of copies.
 struct NoSpare {
   uint8_t* operator()() const { return nullptr; }
 };
 
-/// The burst of an interface that has found the frames already. `view(number)` returns a Frame,
-/// `answer(number, frame, verdict)` sees to an ending, `spare()` returns where the next copy lies.
+/// The burst of an interface that has already located the frames. `view(number)` returns a Frame,
+/// `answer(number, frame, verdict)` processes a verdict, `spare()` returns the destination of the
+/// next copy.
 template <typename View, typename Answered, typename Spare = NoSpare>
 class FoundBurst {
  public:
@@ -73,7 +75,7 @@ class FoundBurst {
   [[no_unique_address]] Spare spare_;
 };
 
-/// A burst of one frame, for those who have one at a time. It keeps the answer.
+/// A burst of one frame, for callers that process single frames. It stores the answer.
 class OneFrame {
  public:
   explicit OneFrame(const Frame& frame) : frame_(frame), totals_{frame.length, frame.length} {}
@@ -87,7 +89,7 @@ class OneFrame {
     verdict_ = verdict;
   }
 
-  /// What became of it.
+  /// The frame after the answer.
   const Frame& frame() const { return frame_; }
   Verdict verdict() const { return verdict_; }
 
@@ -98,23 +100,25 @@ class OneFrame {
 };
 static_assert(Burst<OneFrame>);
 
-/// Whether an engine that sees bursts writes to the headers of most frames (`kWritesFrames`): where
-/// an interface has to fetch them to find frames at all, it takes the right to write with them.
+/// Returns whether an engine that processes bursts writes to the headers of most frames
+/// (`kWritesFrames`). An interface that must fetch headers to locate frames then prefetches them
+/// for writing.
 template <typename Engine>
 consteval bool WritesFrames() {
   if constexpr (requires { Engine::kWritesFrames; }) return Engine::kWritesFrames;
   return false;
 }
 
-/// Whether an engine serves the station that its port is (`kOwnFramesOnly`): frames for others are
-/// not to reach it (nic/own_frames.h). Others watch whatever the port sees.
+/// Returns whether an engine serves only its port's station (`kOwnFramesOnly`): frames for other
+/// stations must not reach it (nic/own_frames.h). Other engines get all frames that the port
+/// receives.
 template <typename Engine>
 consteval bool OwnFramesOnly() {
   if constexpr (requires { Engine::kOwnFramesOnly; }) return Engine::kOwnFramesOnly;
   return false;
 }
 
-/// Frames first … first + size - 1 of another burst, which outlives it.
+/// Frames first … first + size - 1 of another burst, which must outlive it.
 template <Burst Whole>
 class PartOfBurst {
  public:
@@ -140,13 +144,13 @@ class PartOfBurst {
 };
 static_assert(Burst<PartOfBurst<OneFrame>>);
 
-/// For a layer in front of an engine that sees bursts: `is_mine(frame)`, asked of each frame in
-/// its turn, says whether the layer handles it. Then `handle(frame)`, with what became of `frame`,
-/// returns its verdict; runs of frames between go to `rest(part)`, before the next that the layer
-/// handles.
+/// For a layer in front of an engine that processes bursts. `is_mine(frame)` is called for each
+/// frame in order and returns whether the layer handles the frame. If so, `handle(frame)` may
+/// change the frame and returns its verdict. Runs of other frames go to `rest(part)` before the
+/// next frame that the layer handles.
 template <Burst Whole, typename IsMine, typename Handle, typename Rest>
 void DivideBurst(Whole& burst, IsMine is_mine, Handle handle, Rest rest) {
-  constexpr uint32_t kHeadersAhead = 8;  // A view may be all that was loaded of a frame.
+  constexpr uint32_t kHeadersAhead = 8;  // The view may be all that was loaded of a frame.
   const uint32_t size = burst.size();
   uint32_t first = 0;
   const auto give_rest = [&](uint32_t end) {
@@ -167,8 +171,8 @@ void DivideBurst(Whole& burst, IsMine is_mine, Handle handle, Rest rest) {
   give_rest(size);
 }
 
-/// One frame for an engine of either kind: how whoever has single frames calls it, such as a layer
-/// in front of it. Inlined, it is engine.Process where there is one.
+/// Processes one frame with an engine of either kind, for callers with single frames such as a
+/// layer in front of the engine. It inlines to engine.Process if the engine has it.
 template <typename Engine>
 Verdict ProcessFrame(Engine& engine, Frame& frame, uint64_t now) {
   if constexpr (requires { engine.Process(frame, now); }) {

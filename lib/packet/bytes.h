@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Unaligned loads and stores of frame bytes. `…Be` converts between the
-// network's byte order and the host's; the plain forms copy the bytes as they
-// lie, which is enough wherever a value is only moved, compared or summed.
+// Unaligned loads and stores of frame bytes. `…Be` converts between network and host byte order.
+// The plain forms do not convert, which suffices for values that are only moved, compared or
+// summed.
 #pragma once
 
 #include <bit>

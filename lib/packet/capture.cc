@@ -34,7 +34,7 @@ struct DumperCloser {
 };
 using Dumper = std::unique_ptr<pcap_dumper_t, DumperCloser>;
 
-/// libpcap's message on one line, with the file's name in front exactly once.
+/// Returns libpcap's message as one line, prefixed with the file name exactly once.
 std::string Message(const std::string& path, std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text.starts_with(path + ": ") ? text : path + ": " + text;
@@ -49,21 +49,21 @@ std::string NotEthernet(uint32_t link) {
 
 struct CaptureReader::State {
   std::string path;
-  File file;  // Of the pcapng reader; libpcap owns its own.
+  File file;  // For the pcapng reader; libpcap opens its file itself.
   Pcap pcap;
-  std::optional<PcapngReader> pcapng;  // Instead of pcap.
-  uint32_t pcap_fcs_bytes = 0;         // At the end of each frame, as the file's header says.
-  std::optional<CaptureRecord> ahead;  // Read when the file was opened, with its FCS.
+  std::optional<PcapngReader> pcapng;  // Replaces `pcap`.
+  uint32_t pcap_fcs_bytes = 0;  // FCS bytes at the end of each frame, from the file's header.
+  std::optional<CaptureRecord> ahead;  // The first record with its FCS, read by Open.
   uint32_t ahead_fcs_bytes = 0;
   uint64_t records = 0;
   Status last = Status::kRecord;
-  std::string error;  // Of the call that ended with kError.
+  std::string error;  // Error text of the call that returned kError.
 
   Status Read(CaptureRecord* record, uint32_t* fcs_bytes, std::string* error_text);
   Status ReadPcap(CaptureRecord* record, std::string* error_text) const;
 };
 
-// A record as the file has it.
+// Reads a record, including its FCS.
 CaptureReader::Status CaptureReader::State::Read(CaptureRecord* record, uint32_t* fcs_bytes,
                                                  std::string* error_text) {
   if (ahead) {
@@ -87,7 +87,7 @@ CaptureReader::Status CaptureReader::State::ReadPcap(CaptureRecord* record,
     *error_text = pcap_geterr(pcap.get());
     return Status::kError;
   }
-  // Nanosecond precision was asked for: tv_usec holds nanoseconds.
+  // The file is opened with nanosecond precision: tv_usec contains nanoseconds.
   const auto seconds = static_cast<uint32_t>(header->ts.tv_sec);
   *record = {data, header->caplen, header->len,
              seconds * kNsPerSecond + static_cast<uint32_t>(header->ts.tv_usec)};
@@ -132,7 +132,7 @@ std::optional<CaptureReader> CaptureReader::Open(const std::string& path, std::s
     *error = Message(path, NotEthernet(static_cast<uint32_t>(link)));
     return std::nullopt;
   }
-  // The upper bits of the header's link type: whether there is an FCS, and of how many 16-bit
+  // The upper bits of the header's link type contain a flag for the FCS and its length in 16-bit
   // words.
   const auto bits = static_cast<uint32_t>(pcap_datalink_ext(state->pcap.get()));
   if ((bits & kFcsPresent) != 0) state->pcap_fcs_bytes = 2 * (bits >> kFcsWordsShift);
@@ -172,9 +172,9 @@ CaptureReader::Status CaptureReader::Next(CaptureRecord* record, std::string* er
 
 struct CaptureWriter::State {
   std::string path;
-  uint64_t tick_ns;  // Unit of the record's fraction.
+  uint64_t tick_ns;  // Unit of the timestamp's fraction.
   uint32_t snap_bytes;
-  Pcap pcap;  // Outlives the dumper.
+  Pcap pcap;  // Must outlive the dumper.
   Dumper dumper;
 };
 
@@ -227,7 +227,7 @@ bool CaptureWriter::Write(const CaptureRecord& record) {
 
 bool CaptureWriter::Close(std::string* error) {
   if (!state_->dumper) return true;
-  // The stream remembers a write that failed earlier; a flush alone would not tell.
+  // ferror reports earlier failed writes; a flush alone does not.
   std::FILE* file = pcap_dump_file(state_->dumper.get());
   const bool flushed = pcap_dump_flush(state_->dumper.get()) == 0 && std::ferror(file) == 0;
   const int reason = errno;

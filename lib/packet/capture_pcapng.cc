@@ -13,20 +13,20 @@ namespace {
 
 using Status = CaptureReader::Status;
 
-// Types of blocks.
+// Block types.
 constexpr uint32_t kSection = 0x0a0d0d0a;
 constexpr uint32_t kInterface = 1;
 constexpr uint32_t kObsoletePacket = 2;
 constexpr uint32_t kSimplePacket = 3;
 constexpr uint32_t kEnhancedPacket = 6;
 constexpr uint32_t kByteOrder = 0x1a2b3c4d;
-// Codes of options of interfaces, and of packets.
+// Option codes of interfaces and of packets.
 constexpr uint16_t kTicks = 9;
 constexpr uint16_t kFcsBytes = 13;
 constexpr uint16_t kClockOffset = 14;
 constexpr uint16_t kFlags = 2;
 
-constexpr uint32_t kFrameBytes = 12;  // A block's type, and its length at both ends.
+constexpr uint32_t kFrameBytes = 12;  // A block's type and its two length fields.
 constexpr uint32_t kMostBlockBytes = 16 << 20;
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
@@ -55,7 +55,7 @@ void PcapngReader::Options(size_t at, const See& see) const {
   }
 }
 
-// One block to type_ and body_, what is between its lengths.
+// Reads one block: the type to type_, the bytes between the length fields to body_.
 Status PcapngReader::ReadBlock(std::string* error) {
   const auto read = [&](void* to, size_t bytes) {
     return std::fread(to, 1, bytes, file_) == bytes;
@@ -70,7 +70,7 @@ Status PcapngReader::ReadBlock(std::string* error) {
   uint32_t order = 0;
   if (got < sizeof(head)) return fail("truncated pcapng file");
   type_ = head[0];
-  const bool section = type_ == kSection;  // In either order.
+  const bool section = type_ == kSection;  // This type is equal in both byte orders.
   if (section) {
     if (!read(&order, sizeof(order))) return fail("truncated pcapng file");
     if (order != kByteOrder && order != Swap(kByteOrder))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames of a pcapng file (draft-ietf-opsawg-pcapng): any number of sections of either byte order,
-// and of interfaces with link layers, snap lengths and clocks of their own, all of which libpcap
-// demands to be the same. Use CaptureReader.
+// Reads pcapng files (draft-ietf-opsawg-pcapng) with any number of sections and interfaces.
+// Sections may differ in byte order, and interfaces in link layer, snap length and clock; libpcap
+// requires these to be equal. For use by CaptureReader.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@ namespace sluice::packet {
 /// Reads from the start of a section to the end of the file. One thread.
 class PcapngReader {
  public:
-  /// A section begins with it, in either byte order.
+  /// First byte of a section in either byte order.
   static constexpr uint8_t kFirstByte = 0x0a;
 
-  /// `file` outlives it.
+  /// `file` must outlive the reader.
   explicit PcapngReader(std::FILE* file) : file_(file) {}
 
-  /// The next frame as the file has it, with what of an FCS is at its end in `fcs_bytes`. On kError
-  /// says in `error` what is wrong.
+  /// Reads the next frame, including the FCS bytes that the record contains, whose number is stored
+  /// in `fcs_bytes`. On kError, `error` describes the fault.
   CaptureReader::Status Next(CaptureRecord* record, uint32_t* fcs_bytes, std::string* error);
 
  private:
   struct Interface {
     uint32_t link = 0;
-    uint32_t snap_bytes = 0;  ///< 0: all.
+    uint32_t snap_bytes = 0;  ///< 0: no limit.
     uint32_t fcs_bytes = 0;
-    uint64_t ticks = 1'000'000;  ///< A second.
-    uint64_t offset_s = 0;       ///< Of its clock; modulo 2^64.
+    uint64_t ticks = 1'000'000;  ///< Ticks per second.
+    uint64_t offset_s = 0;       ///< Clock offset; modulo 2^64.
   };
 
   CaptureReader::Status ReadBlock(std::string* error);
@@ -42,15 +42,15 @@ class PcapngReader {
   bool ReadPacket(CaptureRecord* record, uint32_t* fcs_bytes, std::string* error) const;
   uint16_t Short(size_t at) const;
   uint32_t Word(size_t at) const;
-  /// Calls see(code, offset, bytes) for each option from `at` on.
+  /// Calls see(code, offset, bytes) for each option, starting at `at`.
   template <typename See>
   void Options(size_t at, const See& see) const;
 
   std::FILE* file_;
-  bool swapped_ = false;  ///< The section has the other byte order.
-  uint32_t type_ = 0;     ///< Of the block at hand.
+  bool swapped_ = false;  ///< The section's byte order is not the host's.
+  uint32_t type_ = 0;     ///< Type of the current block.
   std::vector<uint8_t> body_;
-  std::vector<Interface> interfaces_;  ///< Of the section.
+  std::vector<Interface> interfaces_;  ///< Interfaces of the current section.
 };
 
 }  // namespace sluice::packet

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The Internet checksum (RFC 1071), whole and incremental (RFC 1624). Words are
-// taken as they lie in memory: one's complement addition gives the same answer
-// in either byte order, so nothing here swaps. A "stored" checksum is the 16-bit
-// field as loaded from the frame, and what these functions return is stored as is.
+// The Internet checksum (RFC 1071), complete and incremental (RFC 1624). Words are loaded without
+// byte swaps, because one's complement addition gives the same result in either byte order. A
+// "stored" checksum is the 16-bit field as loaded from the frame; the results of these functions
+// are stored without conversion, too.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 
 namespace sluice::packet {
 
-/// Adds `size` bytes to `sum`, as 16-bit words from the first byte on; a last odd
-/// byte is padded with zero. Pairs of words are added as one number, which is the
-/// same modulo 0xffff; the total is 0 only if every byte is.
+/// Adds `size` bytes to `sum`, as 16-bit words from the first byte on; a last odd byte is padded
+/// with zero. Pairs of words are added as one 32-bit number, which is equal modulo 0xffff. The
+/// total is 0 only if every byte is 0.
 inline uint64_t SumBytes(const uint8_t* bytes, size_t size, uint64_t sum = 0) {
   for (; size >= 4; bytes += 4, size -= 4) sum += Load<uint32_t>(bytes);
   if (size >= 2) sum += Load<uint16_t>(bytes), bytes += 2, size -= 2;
@@ -23,8 +23,8 @@ inline uint64_t SumBytes(const uint8_t* bytes, size_t size, uint64_t sum = 0) {
   return sum;
 }
 
-/// One's complement total of `sum`, 16 bits. 0 only if every word added was 0;
-/// otherwise the two zeros of the arithmetic come out as 0xffff.
+/// Returns the one's complement total of `sum`, 16 bits. It is 0 only if every added word was 0;
+/// otherwise a zero of the arithmetic is returned as 0xffff.
 constexpr uint16_t FoldSum(uint64_t sum) {
   sum = (sum & 0xffffffff) + (sum >> 32);
   sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
@@ -32,22 +32,23 @@ constexpr uint16_t FoldSum(uint64_t sum) {
   return static_cast<uint16_t>((sum & 0xffff) + (sum >> 16));
 }
 
-/// The checksum to store for bytes that sum to `sum` (the field itself as 0).
+/// Returns the checksum to store for bytes with sum `sum`, in which the checksum field counted as
+/// 0.
 constexpr uint16_t FinishChecksum(uint64_t sum) { return static_cast<uint16_t>(~FoldSum(sum)); }
 
-/// True iff bytes whose `sum` includes the stored checksum are intact.
+/// Returns true iff the checksum is correct for bytes whose `sum` includes the stored checksum.
 constexpr bool ChecksumHolds(uint64_t sum) { return FoldSum(sum) == 0xffff; }
 
-/// Checksum after a covered 16-bit word changed, RFC 1624 equation 3:
-/// HC' = ~(~HC + ~m + m'). Keeps a valid checksum valid, unless all covered
-/// words become 0 (which a pseudo-header or an IPv4 version excludes; ICMP over
-/// IPv4 does not): their checksum is 0xffff, and this returns 0.
+/// Returns the checksum after a covered 16-bit word changed, RFC 1624 equation 3: HC' = ~(~HC + ~m
+/// + m'). A valid checksum stays valid, unless all covered words become 0: their checksum is
+/// 0xffff, and this function returns 0. A pseudo-header or an IPv4 version excludes that case; ICMP
+/// over IPv4 does not.
 constexpr uint16_t UpdateChecksum(uint16_t stored, uint16_t old_word, uint16_t new_word) {
   return FinishChecksum(uint64_t{static_cast<uint16_t>(~stored)} +
                         static_cast<uint16_t>(~old_word) + new_word);
 }
 
-/// The same for UDP: a stored 0 means "not computed" and stays, and a result of
+/// As UpdateChecksum, for UDP: a stored 0 means "not computed" and is not changed, and a result of
 /// 0 is sent as 0xffff (RFC 768).
 constexpr uint16_t UpdateUdpChecksum(uint16_t stored, uint16_t old_word, uint16_t new_word) {
   if (stored == 0) return 0;
@@ -55,14 +56,14 @@ constexpr uint16_t UpdateUdpChecksum(uint16_t stored, uint16_t old_word, uint16_
   return updated != 0 ? updated : 0xffff;
 }
 
-/// Sum of the IPv4 pseudo-header (RFC 768, RFC 9293) of an upper layer of
-/// `bytes` bytes behind the IPv4 header at `ipv4`.
+/// Returns the sum of the IPv4 pseudo-header (RFC 768, RFC 9293) for an upper layer of `bytes`
+/// bytes after the IPv4 header at `ipv4`.
 inline uint64_t PseudoHeaderSumIpv4(const uint8_t* ipv4, uint8_t protocol, uint16_t bytes) {
   return SumBytes(ipv4 + 12, 8) + __builtin_bswap16(protocol) + __builtin_bswap16(bytes);
 }
 
-/// Sum of the IPv6 pseudo-header (RFC 8200 section 8.1) of an upper layer of
-/// `bytes` bytes; `ipv6` has the final destination in its header.
+/// Returns the sum of the IPv6 pseudo-header (RFC 8200 section 8.1) for an upper layer of `bytes`
+/// bytes; the header at `ipv6` must contain the final destination.
 inline uint64_t PseudoHeaderSumIpv6(const uint8_t* ipv6, uint8_t protocol, uint32_t bytes) {
   return SumBytes(ipv6 + 8, 32) + __builtin_bswap32(bytes) + __builtin_bswap16(protocol);
 }

@@ -8,7 +8,7 @@
 namespace sluice::packet {
 namespace {
 
-// Of the UDP datagram behind the IP header at `ip`, and its pseudo-header.
+// Returns the sum of the UDP datagram at `udp` and of the pseudo-header for the IP header at `ip`.
 uint64_t Sum(const uint8_t* ip, bool ipv6, const uint8_t* udp, uint32_t udp_bytes) {
   return SumBytes(udp, udp_bytes,
                   ipv6 ? PseudoHeaderSumIpv6(ip, kProtocolUdp, udp_bytes)
@@ -44,7 +44,7 @@ Datagram Datagram::InAny(const uint8_t* frame, uint32_t length) {
   if (found.summed) {
     found.CheckSum(frame);
   } else if (found.ipv6) {
-    found.kind = Kind::kBadChecksum;  // RFC 8200 section 8.1: there is no UDP without one.
+    found.kind = Kind::kBadChecksum;  // RFC 8200 section 8.1: UDP over IPv6 requires a checksum.
   }
   return found;
 }

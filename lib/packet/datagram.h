@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// UDP datagrams in frames: found and checked on the way in, addressed to their sender on the way
-// out. IPv4 without options and IPv6 without extension headers, behind up to two VLAN tags.
+// UDP datagrams in frames: finds and checks received ones, and addresses answers to their sender.
+// Supports IPv4 without options and IPv6 without extension headers, after up to two VLAN tags.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@
 
 namespace sluice::packet {
 
-/// Between whom a datagram travels.
+/// Addresses of a datagram's sender and receiver.
 struct UdpPath {
   MacAddress from_mac, to_mac;
   Ipv4Address from, to;
@@ -23,34 +23,34 @@ struct UdpPath {
 };
 
 struct Datagram {
-  /// What it is if it is none for us to answer.
+  /// Result of In; an application answers only kUdp.
   enum class Kind : uint8_t { kUdp, kOther, kMalformed, kFragment, kOptions, kBadChecksum };
 
   Kind kind = Kind::kOther;
   bool ipv6 = false;
-  bool summed = false;  ///< It came with a UDP checksum; so will the answer.
-  uint16_t port = 0;    ///< Destination.
+  bool summed = false;  ///< It contains a UDP checksum; then the answer gets one, too.
+  uint16_t port = 0;    ///< Destination port.
   uint32_t l3 = 0;      ///< Offsets in the frame.
   uint32_t payload = 0;
   uint32_t payload_bytes = 0;
 
   uint32_t l4() const { return payload - kUdpHeaderBytes; }
 
-  /// Returns how many bytes of payload an answer may have: what IP's length fields can say.
+  /// Returns the maximum payload of an answer in bytes, limited by IP's length fields.
   uint32_t MostAnswerBytes() const {
     return 65535 - (ipv6 ? uint32_t{kUdpHeaderBytes} : kIpv4Headers);
   }
 
-  /// Checks every length and, where there is one, the UDP checksum.
+  /// Parses a frame. Checks every length and, if present, the UDP checksum.
   static Datagram In(const uint8_t* frame, uint32_t length) {
     return IsPlain(frame, length) ? Plain(frame) : InAny(frame, length);
   }
 
-  /// Makes the headers at `frame` (this datagram's, `payload` bytes of them) those of an answer
-  /// whose payload, `bytes` long, follows them: from us to its sender. Over IPv4, routers may
-  /// fragment the only answer if they were allowed to fragment the request. It has the request's
-  /// identification then, which its sender keeps from repeating too soon (RFC 6864, section 4.3);
-  /// several answers cannot share one, so they are not to be fragmented.
+  /// Changes the headers at `frame` (this datagram's first `payload` bytes) to those of an answer
+  /// with `bytes` bytes of payload, from the receiver to the sender. Over IPv4, routers may
+  /// fragment a single answer (`only`) if the request allowed fragmentation. It then has the
+  /// request's identification, which the sender does not repeat too soon (RFC 6864, section 4.3).
+  /// Several answers cannot share one identification, so they get the don't-fragment flag.
   void Answer(uint8_t* frame, uint32_t bytes, bool only = true) const {
     SwapMacs(frame);
     if (ipv6) {
@@ -63,15 +63,16 @@ struct Datagram {
     if (summed) AddChecksum(frame, bytes);
   }
 
-  /// Writes kPlainPayload bytes of headers for `bytes` of payload, which follow them. Without a
-  /// UDP checksum: Ethernet's own check must do.
+  /// Writes kPlainPayload bytes of headers for a payload of `bytes` bytes after them. The UDP
+  /// checksum is 0: only Ethernet's FCS protects the datagram.
   static void WritePlain(uint8_t* frame, const UdpPath& path, uint32_t bytes) {
     Store(frame, path.to_mac);
     Store(frame + 6, path.from_mac);
     StoreBe16(frame + 12, kEtherTypeIpv4);
     uint8_t* const ip = frame + kEthernetHeaderBytes;
     StoreBe32(ip, 0x4500u << 16 | (kIpv4Headers + bytes));
-    StoreBe32(ip + 4, kDontFragment);  // Such a datagram needs no identification: RFC 6864.
+    StoreBe32(ip + 4,
+              kDontFragment);  // RFC 6864: a datagram with don't-fragment needs no identification.
     StoreBe32(ip + 8, uint32_t{kTtl} << 24 | uint32_t{kProtocolUdp} << 16);
     Store(ip + 12, path.from);
     Store(ip + 16, path.to);
@@ -82,10 +83,10 @@ struct Datagram {
     StoreBe32(udp + 4, (kUdpHeaderBytes + bytes) << 16);
   }
 
-  /// With UDP's.
+  /// IP headers including UDP's.
   static constexpr uint32_t kIpv4Headers = kIpv4MinHeaderBytes + kUdpHeaderBytes;
   static constexpr uint32_t kIpv6Headers = kIpv6HeaderBytes + kUdpHeaderBytes;
-  /// Where the payload of a plain one begins: untagged IPv4 without options.
+  /// Payload offset of a plain datagram: untagged IPv4 without options.
   static constexpr uint32_t kPlainPayload = kEthernetHeaderBytes + kIpv4Headers;
 
  private:
@@ -93,8 +94,8 @@ struct Datagram {
   static constexpr uint32_t kDontFragment = 0x4000;
   static constexpr uint32_t kPlainUdp = kPlainPayload - kUdpHeaderBytes;
 
-  /// UDP in untagged IPv4 without options, unfragmented, and whole: what a general parse would
-  /// find is known.
+  /// Returns whether the frame is a complete, unfragmented UDP datagram in untagged IPv4 without
+  /// options. Its offsets are then known without a general parse.
   static bool IsPlain(const uint8_t* frame, uint32_t length) {
     if (length < kPlainPayload) return false;
     const LeadingWord word = LeadingWord::Of(frame);
@@ -118,10 +119,11 @@ struct Datagram {
   }
   static Datagram InAny(const uint8_t* frame, uint32_t length);
 
-  /// kBadChecksum, if UDP's, which is there, does not hold.
+  /// Sets kBadChecksum if the UDP checksum, which must be present, is wrong.
   void CheckSum(const uint8_t* frame);
 
-  /// In registers: what is stored by parts cannot be summed before it has reached the cache.
+  /// Computes in registers: a sum over bytes that were stored in parts would have to wait until the
+  /// stores reach the cache.
   static void AnswerIpv4(uint8_t* ip, uint32_t bytes, bool only) {
     constexpr uint64_t kUpToService = uint64_t{0xffff} << 48;
     constexpr uint64_t kIdentification = 0xffff0000;
@@ -137,7 +139,7 @@ struct Datagram {
     Store(ip + 12, __builtin_bswap64(std::rotl(addresses, 32)));
   }
   static void AnswerIpv6(uint8_t* ip, uint32_t bytes);
-  /// UDP's, over a field that is 0.
+  /// Writes the UDP checksum; the field must be 0 before.
   void AddChecksum(uint8_t* frame, uint32_t bytes) const;
 };
 

@@ -13,10 +13,10 @@ namespace {
 
 constexpr uint32_t kFragmentHeaderBytes = 8;
 
-/// Offset of a fragment's part of the datagram.
+/// Returns the offset of the fragment's data in the frame.
 uint32_t PartOf(const Headers& headers) { return headers.l4 != 0 ? headers.l4 : headers.payload; }
 
-/// Bytes of headers that the whole datagram keeps.
+/// Returns the bytes of headers that the reassembled datagram keeps.
 uint32_t HeaderBytes(const Headers& headers) {
   return headers.IsIpv6() ? headers.l3 + kIpv6HeaderBytes : PartOf(headers);
 }
@@ -52,13 +52,13 @@ bool Defragmenter::Takes(const Headers& headers) {
 }
 
 FlowKey Defragmenter::KeyOf(const uint8_t* frame, const Headers& headers) {
-  // The flow of a fragment has no ports: the identification takes their place.
+  // The flow of a fragment has no ports; the identification is stored in their fields.
   FlowKey key = *FlowKey::Of(frame, headers);
   const uint8_t* const ip = frame + headers.l3;
   if (headers.IsIpv6()) {
     key.source_port = LoadBe16(ip + kIpv6HeaderBytes + 4);
     key.destination_port = LoadBe16(ip + kIpv6HeaderBytes + 6);
-    key.protocol = 0;  // RFC 8200 section 4.5: the first fragment's is the datagram's.
+    key.protocol = 0;  // RFC 8200 section 4.5: the datagram has the protocol of the first fragment.
   } else {
     key.source_port = LoadBe16(ip + 4);
   }
@@ -82,7 +82,7 @@ Defragmenter::Taken Defragmenter::Take(const uint8_t* frame, const Headers& head
     entry->l3 = headers.l3;
     uint8_t* const kept = entry->payload - entry->headers;
     std::memcpy(kept, frame, entry->headers);
-    // What follows the headers now.
+    // Protocol of the header after IPv6's, without the fragment header.
     if (headers.IsIpv6()) kept[headers.l3 + 6] = headers.protocol;
   }
   if (entry->bytes != entry->end) return {Outcome::kWaits};
@@ -102,7 +102,7 @@ Defragmenter::Taken Defragmenter::Finished(Entry& entry) {
     Store<uint16_t>(ip + 10, 0);
     Store(ip + 10, FinishChecksum(SumBytes(ip, ip_bytes)));
   }
-  Free(entry);  // Its memory keeps the datagram until another one needs it.
+  Free(entry);  // The memory contains the datagram until another datagram needs it.
   return {.outcome = Outcome::kWhole, .frame = whole, .length = entry.headers + entry.end};
 }
 
@@ -131,7 +131,7 @@ uint32_t Defragmenter::Free(Entry& entry) {
   Entry** link = BucketOf(entry.key);
   while (*link != &entry) link = &(*link)->next;
   *link = entry.next;
-  // At the end, so that the memory of a datagram that is whole is not used at once.
+  // Added at the end, so that the memory of a complete datagram is not reused at once.
   free_.splice(free_.end(), used_, entry.self);
   waiting_ -= entry.fragments;
   return entry.fragments;
@@ -142,7 +142,7 @@ Defragmenter::Taken Defragmenter::Drop(Entry& entry, Reason reason) {
   return {Outcome::kDropped, reason};
 }
 
-// Returns false if the fragment overlaps another, or contradicts it.
+// Returns false if the fragment overlaps or contradicts another one.
 bool Defragmenter::Add(Entry& entry, uint32_t offset, const uint8_t* part, uint32_t bytes,
                        bool last) {
   const uint32_t end = offset + bytes;

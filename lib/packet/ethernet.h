@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Numbers of the headers that this library reads: IEEE 802.3 and 802.1Q, and
-// IANA's EtherTypes and protocol numbers. All in host order.
+// Constants of the supported headers: IEEE 802.3 and 802.1Q, and IANA's EtherTypes and protocol
+// numbers. All in host order.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace sluice::packet {
 
 inline constexpr uint32_t kEthernetHeaderBytes = 14;
 inline constexpr uint32_t kVlanTagBytes = 4;
-/// Tags that are looked through: 802.1ad has a service and a customer tag.
+/// Maximum number of tags that are parsed: 802.1ad has a service and a customer tag.
 inline constexpr uint32_t kMaxVlanTags = 2;
 inline constexpr uint32_t kIpv4MinHeaderBytes = 20;
 inline constexpr uint32_t kIpv6HeaderBytes = 40;
 inline constexpr uint32_t kUdpHeaderBytes = 8;
 inline constexpr uint32_t kTcpMinHeaderBytes = 20;
-/// Type, code, checksum and the four bytes that echo uses for identifier and sequence.
+/// Type, code, checksum, and the four bytes that echo uses for identifier and sequence.
 inline constexpr uint32_t kIcmpHeaderBytes = 8;
 /// ARP for IPv4 over Ethernet, RFC 826.
 inline constexpr uint32_t kArpBytes = 28;
@@ -28,11 +28,11 @@ inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
 inline constexpr uint16_t kEtherTypeQinQ = 0x88a8;     ///< 802.1ad service tag.
 inline constexpr uint16_t kEtherTypeQinQOld = 0x9100;  ///< Before 802.1ad, still in use.
 
-/// IEEE 802.3 clause 3.2.6: up to here the field is the length of an LLC frame,
-/// from kMinEtherType on it is a type; between them it is undefined.
+/// IEEE 802.3 clause 3.2.6: a field of at most kMaxLlcBytes is the length of an LLC frame; a field
+/// of at least kMinEtherType is a type; values between them are undefined.
 inline constexpr uint16_t kMaxLlcBytes = 1500;
 inline constexpr uint16_t kMinEtherType = 1536;
-/// DSAP, SSAP and control: no LLC frame is shorter.
+/// DSAP, SSAP and control: the minimum length of an LLC frame.
 inline constexpr uint16_t kMinLlcBytes = 3;
 
 inline constexpr uint8_t kProtocolHopByHop = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The 5-tuple that names a flow, for IPv4 and IPv6, as a hash-table key.
+// The 5-tuple that identifies a flow, for IPv4 and IPv6, as a hash-table key.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,7 @@
 
 namespace sluice::packet {
 
-/// Equal bytes mean equal flows: there is no padding, and what a field does not
-/// need is 0.
+/// Equal bytes mean equal flows: the struct has no padding, and unused bytes are 0.
 struct FlowKey {
   Ipv6Address source{};  ///< An IPv4 address fills the first 4 bytes.
   Ipv6Address destination{};
@@ -35,9 +34,9 @@ struct FlowKey {
     return difference == 0;
   }
 
-  /// The key of a parsed packet; nothing if it is not IP or was not parsed to its
-  /// end. All fragments of a datagram, the first one too, share one key with
-  /// ports 0, since the later ones have none.
+  /// Returns the key of a parsed packet, or nothing if the packet is not IP or had a parse error.
+  /// All fragments of a datagram, including the first, have the same key with ports 0, because
+  /// later fragments contain no ports.
   static std::optional<FlowKey> Of(const uint8_t* frame, const Headers& headers) {
     if (headers.error != ParseError::kNone || !headers.IsIp()) return std::nullopt;
     const uint8_t* ip = frame + headers.l3;
@@ -59,7 +58,7 @@ struct FlowKey {
     return key;
   }
 
-  /// The key of the opposite direction.
+  /// Returns the key of the opposite direction.
   FlowKey Reversed() const {
     FlowKey reversed = *this;
     std::swap(reversed.source, reversed.destination);
@@ -69,19 +68,19 @@ struct FlowKey {
 };
 static_assert(sizeof(FlowKey) == 40 && std::has_unique_object_representations_v<FlowKey>);
 
-/// A FlowKey of IPv4 in two words. Equal words mean equal flows.
+/// The FlowKey of an IPv4 flow in two words. Equal words mean equal flows.
 struct Ipv4Flow {
-  uint64_t addresses;  ///< The 8 bytes of both as in the header: source, destination.
+  uint64_t addresses;  ///< The 8 address bytes as in the header: source, destination.
   uint64_t ports;      ///< Source port, destination port << 16, protocol << 32.
 
-  /// `key` is one of IPv4.
+  /// `key` must be an IPv4 key.
   static Ipv4Flow Of(const FlowKey& key) {
     constexpr uint64_t kPortsAndProtocol = (uint64_t{1} << 40) - 1;
     const auto* const bytes = reinterpret_cast<const uint8_t*>(&key);
     return {Load<uint32_t>(bytes) | uint64_t{Load<uint32_t>(bytes + 16)} << 32,
             Load<uint64_t>(bytes + 32) & kPortsAndProtocol};
   }
-  /// The key of these words.
+  /// Returns the FlowKey of these words.
   FlowKey Key() const {
     FlowKey key;
     Write(&key);
@@ -98,15 +97,14 @@ struct Ipv4Flow {
   }
 };
 
-/// Multiplies to 128 bits and folds: every bit of both words reaches the result.
+/// Multiplies to 128 bits and XORs the halves, so that every bit of both words affects the result.
 inline uint64_t FoldProduct(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-/// 64-bit hash: each word is folded in by a 64×64→128-bit multiplication with an
-/// odd constant. Keys come from the wire: a table that strangers can fill passes
-/// a secret `seed`.
+/// Returns a 64-bit hash: each word is mixed in by a 64×64→128-bit multiplication with an odd
+/// constant. Keys come from the wire, so a table that clients can fill must pass a secret `seed`.
 inline uint64_t HashFlowKey(const FlowKey& key, uint64_t seed = 0) {
   constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio.
   const auto* bytes = reinterpret_cast<const uint8_t*>(&key);
@@ -117,7 +115,7 @@ inline uint64_t HashFlowKey(const FlowKey& key, uint64_t seed = 0) {
   return hash ^ hash >> 32;
 }
 
-/// For Abseil's containers, which bring a seed of their own.
+/// For Abseil's containers, which use a seed per process.
 template <typename H>
 H AbslHashValue(H state, const FlowKey& key) {
   return H::combine_contiguous(std::move(state), reinterpret_cast<const unsigned char*>(&key),

@@ -17,7 +17,8 @@ constexpr uint32_t kFragmentHeaderBytes = 8;
 constexpr uint8_t kFragmentHeader = 44;
 constexpr uint16_t kMoreFragments = 0x2000;
 
-/// Datagrams between the same hosts must differ (RFC 6864 section 4.3), whichever thread cuts them.
+/// Identifications of datagrams between the same hosts must differ (RFC 6864 section 4.3), so all
+/// threads share one counter.
 uint32_t NextIdentification() {
   static std::atomic<uint32_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -37,7 +38,7 @@ Fragmenter::Plan Fragmenter::Begin(const uint8_t* frame, uint32_t length, uint32
   plan.headers = l3 + ip_bytes + (plan.ipv6 ? kFragmentHeaderBytes : 0);
   plan.payload = ip + ip_bytes;
   plan.payload_bytes = length - l3 - ip_bytes;
-  // A link that carries no IPv6 packet of 1280 bytes carries no IPv6 at all.
+  // Every IPv6 link must support packets of 1280 bytes.
   const uint32_t mtu = plan.ipv6 ? std::max(mtu_, kLeastMtu) : mtu_;
   plan.step = (mtu - (plan.headers - l3)) & ~7u;
   static_assert(kLeastIpv4Mtu >= kMostIpv4HeaderBytes + 8);

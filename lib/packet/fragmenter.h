@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Cuts IP datagrams that are longer than the next link carries into fragments (RFC 791 section 3.2,
-// RFC 8200 section 4.5): IPv4 with any options, IPv6 without extension headers.
+// Splits IP datagrams that exceed the next link's MTU into fragments (RFC 791 section 3.2, RFC 8200
+// section 4.5): IPv4 with any options, IPv6 without extension headers.
 #pragma once
 
 #include <algorithm>
@@ -16,24 +16,24 @@ namespace sluice::packet {
 inline constexpr uint32_t kLongestDatagramFrame =
     kEthernetHeaderBytes + 8 + kIpv6HeaderBytes + 65535;
 
-/// Belongs to one thread. Fragments of all fragmenters of a process differ in their
-/// identification until it wraps around.
+/// Used by one thread. All fragmenters of a process share the identification counter, so
+/// identifications differ until it wraps around.
 class Fragmenter {
  public:
-  /// What every link of IPv6 carries (RFC 8200 section 5).
+  /// Minimum MTU of an IPv6 link (RFC 8200 section 5).
   static constexpr uint32_t kLeastMtu = 1280;
   static constexpr uint32_t kUnlimited = 65535 + kIpv6HeaderBytes;
 
-  /// `mtu`: bytes of the longest IP packet that the link carries; less than 68 counts as 68
+  /// `mtu` is the length in bytes of the longest IP packet on the link; less than 68 counts as 68
   /// (RFC 791 section 3.2).
   explicit Fragmenter(uint32_t mtu);
 
-  /// Returns whether a datagram whose IP header begins at offset `l3` of a frame of `length` bytes
-  /// leaves as it is.
+  /// Returns whether a datagram needs no fragmentation. Its IP header is at offset `l3` of a frame
+  /// of `length` bytes.
   bool Fits(uint32_t length, uint32_t l3) const { return length - l3 <= mtu_; }
   /// Calls `send(frame, length)` for each fragment of a datagram that does not fit, in order, until
-  /// a call returns false. `frame`: Ethernet, the header of IP at `l3` and a payload up to
-  /// `length`; lengths in its headers are right. Returns whether all fragments were sent.
+  /// a call returns false. `frame` consists of Ethernet, the IP header at `l3` and a payload up to
+  /// `length`; the lengths in its headers must be correct. Returns whether all fragments were sent.
   template <typename Send>
   bool Cut(const uint8_t* frame, uint32_t length, uint32_t l3, Send send) {
     const Plan plan = Begin(frame, length, l3);
@@ -48,13 +48,13 @@ class Fragmenter {
     const uint8_t* payload;
     uint32_t payload_bytes;
     uint32_t l3;
-    uint32_t headers;  ///< Bytes in front of a fragment's payload.
-    uint32_t step;     ///< Bytes of all payloads but the last.
+    uint32_t headers;  ///< Bytes before a fragment's payload.
+    uint32_t step;     ///< Payload bytes of each fragment except the last.
     bool ipv6;
   };
 
   Plan Begin(const uint8_t* frame, uint32_t length, uint32_t l3);
-  /// Makes the fragment at `offset` in `piece_`. Returns its length.
+  /// Builds the fragment at `offset` in `piece_`. Returns its length.
   uint32_t Write(const Plan& plan, uint32_t offset);
 
   uint32_t mtu_;

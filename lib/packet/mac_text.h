@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MAC addresses as people write them in configurations.
+// Parses MAC addresses in configurations.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace sluice::packet {
 
-/// Reads all of `text` as "02:00:00:00:00:01": six numbers of one or two hexadecimal digits, with
-/// ':' or '-' between them. Nothing if it is none.
+/// Parses all of `text` as six numbers of one or two hexadecimal digits, separated by ':' or '-',
+/// for example "02:00:00:00:00:01". Returns nothing if `text` has another form.
 std::optional<MacAddress> ParseMac(std::string_view text);
 
 }  // namespace sluice::packet

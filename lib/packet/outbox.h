@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How an engine sends frames of its own, beyond the one answer to a received frame: replies of
-// several frames, replies to what another worker received. Part of the vocabulary between
+// Lets an engine send frames in addition to the one answer to a received frame: replies of several
+// frames, or replies to frames that another worker received. Part of the interface between
 // lib/engine and lib/nic (frame.h).
 #pragma once
 
@@ -10,17 +10,17 @@
 
 namespace sluice::packet {
 
-/// A way out, lent by the interface to the engine of one worker, valid as long as the engine
-/// works. A value; used by that worker only, while the engine handles a frame or rests.
+/// Transmit function that the interface lends to the engine of one worker; valid while the engine
+/// runs. Copyable. Only that worker may use it, while the engine processes a frame or in AtRest.
 ///
-/// Frames leave in the order in which they were sent: after the answers to frames that the engine
-/// handled before, and before the answer to the frame that it handles. Frames of a burst that it
-/// did not answer have no place in this order, and neither have frames of other pipes.
+/// Frames are transmitted in the order of the calls: after the answers to frames that the engine
+/// processed before, and before the answer to the current frame. The order relative to unanswered
+/// frames of a burst, and to frames of other pipes, is not defined.
 class Outbox {
  public:
-  /// Leads nowhere: takes nothing.
+  /// Rejects all frames.
   constexpr Outbox() = default;
-  /// To `interface.Send(frame, length)`, which outlives this.
+  /// Returns an outbox that calls `interface.Send(frame, length)`; `interface` must outlive it.
   template <typename Interface>
   static constexpr Outbox To(Interface& interface) {
     Outbox outbox;
@@ -31,8 +31,9 @@ class Outbox {
     return outbox;
   }
 
-  /// Sends a copy of one Ethernet frame of `length` bytes, without FCS. False: not sent, and
-  /// counted by the interface; true: on its way, unless the transmit side turns out to be stuck.
+  /// Sends a copy of one Ethernet frame of `length` bytes, without FCS. Returns true if the frame
+  /// is queued; it may still be lost if the transmit side is stuck. Returns false if the frame is
+  /// not sent; the interface counts it.
   bool Send(const uint8_t* frame, uint32_t length) const { return send_(context_, frame, length); }
 
  private:
@@ -41,7 +42,7 @@ class Outbox {
                 uint32_t length) = [](void*, const uint8_t*, uint32_t) { return false; };
 };
 
-/// An engine that sends frames of its own. It is given its outbox once, before all else.
+/// An engine that sends additional frames. set_outbox is called once, before all other functions.
 template <typename E>
 concept Sender = requires(E engine, Outbox outbox) {
   engine.set_outbox(outbox);

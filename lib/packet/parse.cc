@@ -10,9 +10,8 @@ namespace {
 constexpr uint32_t kMaxIpv6Extensions = 8;
 constexpr uint32_t kMaxDatagramBytes = 65535;
 
-/// One parse under way. Each step returns the error that ends it, and leaves
-/// `at` on the first byte that it did not consume; bytes up to `headers.end`
-/// are readable.
+/// State of one parse. Each step returns the error that ends the parse, and sets `at` to the first
+/// byte that it did not consume. Bytes up to `headers.end` are readable.
 class Parser {
  public:
   Parser(const uint8_t* frame, uint32_t length, Headers& headers)
@@ -26,7 +25,7 @@ class Parser {
   }
 
  private:
-  /// Readable bytes from `at_` on.
+  /// Returns the readable bytes after `at_`.
   uint32_t Left() const { return headers_.end - at_; }
 
   ParseError Ethernet() {
@@ -87,7 +86,7 @@ class Parser {
     return Datagram();
   }
 
-  /// RFC 791 section 3.1. False if an option has no room.
+  /// Parses options, RFC 791 section 3.1. Returns false if an option exceeds the header.
   bool Ipv4Options(const uint8_t* option, uint32_t left) {
     while (left != 0 && option[0] != kIpv4OptionEnd) {
       uint32_t bytes = 1;
@@ -97,7 +96,7 @@ class Parser {
         if (bytes < 2 || bytes > left) return false;
         const bool route =
             option[0] == kIpv4OptionLooseRoute || option[0] == kIpv4OptionStrictRoute;
-        // The third byte points to the next stop, and behind the option after the last.
+        // The third byte points to the next stop, or past the option after the last stop.
         if (route && bytes >= 3 && option[2] <= bytes) headers_.source_routed = true;
       }
       option += bytes;
@@ -119,7 +118,7 @@ class Parser {
     return Extensions();
   }
 
-  /// IPv6 headers between the fixed one and the upper layer, RFC 8200 section 4.
+  /// Parses the IPv6 extension headers, RFC 8200 section 4.
   ParseError Extensions() {
     for (uint32_t count = 0;; ++count) {
       uint32_t bytes = 0;
@@ -151,13 +150,13 @@ class Parser {
         const uint16_t field = LoadBe16(header + 2);
         headers_.fragment_offset = field & 0xfff8;
         headers_.more_fragments = (field & 1) != 0;
-        // What follows a later fragment's header is data, whatever it looks like.
+        // The bytes after a later fragment's header are data and not parsed.
         if (headers_.IsLaterFragment()) return Datagram();
       }
     }
   }
 
-  /// Behind the IP headers.
+  /// Parses the bytes after the IP headers.
   ParseError Datagram() {
     if (headers_.fragment_offset + Left() > kMaxDatagramBytes) return ParseError::kFragmentRange;
     return headers_.IsLaterFragment() ? Payload() : Upper();
@@ -184,7 +183,7 @@ class Parser {
     if (Left() < kUdpHeaderBytes) return ParseError::kUdpTruncated;
     const uint32_t bytes = LoadBe16(frame_ + at_ + 4);
     if (bytes < kUdpHeaderBytes) return ParseError::kUdpLength;
-    // The length is that of the datagram: a first fragment holds less.
+    // The length is that of the whole datagram; a first fragment contains less.
     if (bytes > Left() && !headers_.more_fragments) return ParseError::kUdpLength;
     headers_.l4 = at_;
     headers_.payload = at_ + kUdpHeaderBytes;
@@ -203,7 +202,7 @@ class Parser {
     return Payload();
   }
 
-  /// All that is left is payload.
+  /// All remaining bytes are payload.
   ParseError Payload() {
     headers_.payload = at_;
     headers_.payload_bytes = Left();
@@ -231,7 +230,7 @@ uint32_t Headers::L4ChecksumOffset() const {
     case kProtocolTcp:
       return l4 + 16;
     default:
-      return l4 + 2;  // ICMP and ICMPv6: no other protocol has an l4.
+      return l4 + 2;  // ICMP or ICMPv6: no other protocol sets `l4`.
   }
 }
 

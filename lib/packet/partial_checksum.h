@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checksums that Linux leaves to a NIC and no NIC computes. A local sender's UDP or TCP checksum
-// field then holds the sum of the pseudo-header alone (Linux, Documentation/networking/
-// checksum-offloads.rst, "TX Checksum Offload"), and between the ends of a veth pair nothing
-// changes that. The kernel marks such frames (TP_STATUS_CSUMNOTREADY); DPDK's drivers for
-// interfaces of the kernel do not pass the mark on.
+// Completes checksums that Linux offloads to a NIC when the frame never passes one. The UDP or TCP
+// checksum field of a local sender then contains only the sum of the pseudo-header (Linux,
+// Documentation/networking/checksum-offloads.rst, "TX Checksum Offload"), and a veth pair does not
+// complete it. The kernel marks these frames (TP_STATUS_CSUMNOTREADY), but DPDK's drivers for
+// kernel interfaces do not pass the mark on.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace sluice::packet {
 
-/// Whether frames from ports of this driver of DPDK may have partial checksums without a mark.
+/// Returns whether ports of this DPDK driver may deliver frames with unmarked partial checksums.
 constexpr bool HidesPartialChecksums(std::string_view driver) {
   return driver == "net_af_packet" || driver == "net_af_xdp" || driver == "net_pcap";
 }
 
-/// Completes the checksum of an unfragmented UDP or TCP packet whose field holds the sum of its
-/// pseudo-header, as the sender's NIC would have done. All other frames stay as they are: a
-/// complete checksum that happens to be that sum is computed to itself. A damaged frame is taken
-/// for a partial one, and made whole, once in 65536 times: use it where frames come from memory or
-/// through a NIC that has checked them.
+/// Completes the checksum of an unfragmented UDP or TCP packet whose field contains the sum of its
+/// pseudo-header, as the sender's NIC would have done. All other frames stay unchanged; a complete
+/// checksum that equals that sum is recomputed to the same value. One damaged frame in 65536 looks
+/// like a partial checksum and gets a valid one. Therefore use it only for frames from memory, or
+/// from a NIC that has checked them.
 void CompletePartialChecksum(uint8_t* frame, uint32_t length);
 
 }  // namespace sluice::packet

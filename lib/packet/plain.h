@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The bulk of all traffic, whose offsets are known without a parse: UDP or TCP in untagged IPv4
-// without options, unfragmented, and whole. packet::Parse says the same of such a frame.
+// Fast path for most traffic: complete, unfragmented UDP or TCP in untagged IPv4 without options.
+// Offsets are known without a parse, and packet::Parse gives the same result for these frames.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ inline constexpr uint32_t kPlainL3 = kEthernetHeaderBytes;
 inline constexpr uint32_t kPlainProtocol = kPlainL3 + 9;
 inline constexpr uint32_t kPlainL4 = kPlainL3 + kIpv4MinHeaderBytes;
 
-/// Whether the frame is such a one. Reads none of its bytes beyond `length`.
+/// Returns whether the frame is plain. Reads at most `length` bytes.
 inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
   constexpr uint32_t kTcpDataOffset = kPlainL4 + 12;
-  constexpr uint16_t kFragmentBits = 0x3fff;  // More fragments, and the offset.
+  constexpr uint16_t kFragmentBits = 0x3fff;  // More fragments, and the fragment offset.
   if (length <= kTcpDataOffset) return false;
   const LeadingWord word = LeadingWord::Of(frame);
   const uint32_t total = word.TotalLength();
@@ -29,7 +29,7 @@ inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
       (LoadBe16(frame + kPlainL3 + 6) & kFragmentBits) != 0) {
     return false;
   }
-  // The upper header is as packet::Parse wants it.
+  // Checks the upper header as packet::Parse does.
   if (frame[kPlainProtocol] == kProtocolUdp) {
     const uint32_t bytes = LoadBe16(frame + kPlainL4 + 4);
     return bytes >= kUdpHeaderBytes && bytes + kIpv4MinHeaderBytes <= total;
@@ -39,16 +39,16 @@ inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
          header + kIpv4MinHeaderBytes <= total;
 }
 
-/// The flow of a plain frame. Reads bytes up to the ports.
+/// Returns the flow of a plain frame. Reads bytes up to the ports.
 inline Ipv4Flow PlainFlow(const uint8_t* frame) {
   const uint32_t ports = LoadBe32(frame + kPlainL4);
   const uint64_t protocol = frame[kPlainProtocol];
   return {Load<uint64_t>(frame + kPlainL3 + 12), (ports >> 16 | ports << 16) | protocol << 32};
 }
 
-/// FlowKey::Of of a plain frame, written to `to` word by word: whoever copies or hashes the key
-/// reads words, and would wait for narrower stores to leave the processor's store buffer. Reads
-/// bytes up to the ports.
+/// Writes FlowKey::Of for a plain frame to `to` in whole words. A copy or hash of the key loads
+/// words, and would stall until narrower stores leave the store buffer. Reads bytes up to the
+/// ports.
 inline void WritePlainFlowKey(const uint8_t* frame, FlowKey* to) { PlainFlow(frame).Write(to); }
 
 inline FlowKey PlainFlowKey(const uint8_t* frame) {

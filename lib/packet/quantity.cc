@@ -18,7 +18,7 @@ bool ReadQuantity(std::string_view text, std::span<const Unit> units, double lea
       std::ranges::find(units, text.substr(static_cast<size_t>(end - text.data())), &Unit::name);
   if (unit == units.end()) return false;
   number *= unit->factor;
-  if (!(number >= least && number <= most)) return false;  // Neither is a NaN.
+  if (!(number >= least && number <= most)) return false;  // Also rejects NaN.
   *value = number;
   return true;
 }

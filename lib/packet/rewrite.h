@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rewrites of a frame in place. Swaps leave every Internet checksum valid as it
-// is, since the sum does not depend on the order of its words; setters repair the
-// IPv4 and upper checksums incrementally. The caller has parsed the frame: no
-// length is checked here.
+// Rewrites of a frame in place. Swaps keep every Internet checksum valid, because the sum does not
+// depend on the order of words. Setters update the IPv4 and upper-layer checksums incrementally.
+// The caller has parsed the frame: lengths are not checked here.
 #pragma once
 
 #include <array>
@@ -22,7 +21,7 @@ using MacAddress = std::array<uint8_t, 6>;
 using Ipv4Address = std::array<uint8_t, 4>;   ///< Network order.
 using Ipv6Address = std::array<uint8_t, 16>;  ///< Network order.
 
-/// Which of the two addresses or ports of a packet.
+/// Selects one of the two addresses or ports of a packet.
 enum class End : uint8_t { kSource, kDestination };
 
 /// Exchanges source and destination MAC address of the frame.
@@ -33,8 +32,8 @@ inline void SwapMacs(uint8_t* frame) {
   Store<uint32_t>(frame + 8, static_cast<uint32_t>(low >> 16));
 }
 
-/// Exchanges the addresses of the IPv4 header at `ipv4`. The upper checksum of a
-/// packet that is source routed does not survive this.
+/// Exchanges the addresses of the IPv4 header at `ipv4`. The upper-layer checksum of a
+/// source-routed packet becomes invalid.
 inline void SwapIpv4Addresses(uint8_t* ipv4) {
   Store<uint64_t>(ipv4 + 12, std::rotl(Load<uint64_t>(ipv4 + 12), 32));
 }
@@ -49,11 +48,10 @@ inline void SwapIpv6Addresses(uint8_t* ipv6) {
 /// Exchanges the ports of the UDP or TCP header at `l4`.
 inline void SwapPorts(uint8_t* l4) { Store<uint32_t>(l4, std::rotl(Load<uint32_t>(l4), 16)); }
 
-/// Repairs the upper checksum after one covered word changed. Nothing without an
-/// upper checksum in this frame (`L4ChecksumOffset() == 0`) or with a UDP
-/// checksum of 0. ICMP over IPv4 has no pseudo-header to keep its words from all
-/// being 0: a result of 0 is decided by summing the message again, unless
-/// it is a fragment, whose other words are elsewhere.
+/// Updates the upper-layer checksum after one covered word changed. Does nothing if the frame has
+/// no such checksum (`L4ChecksumOffset() == 0`) or a UDP checksum of 0. ICMP over IPv4 has no
+/// pseudo-header, so all its words may be 0: if the update yields 0, the message is summed again. A
+/// fragment is not, because the other words are in other frames.
 inline void RepairL4Checksum(uint8_t* frame, const Headers& headers, uint16_t old_word,
                              uint16_t new_word) {
   const uint32_t offset = headers.L4ChecksumOffset();
@@ -72,15 +70,15 @@ inline void RepairL4Checksum(uint8_t* frame, const Headers& headers, uint16_t ol
   Store(field, updated);
 }
 
-/// Writes a word that both the frame and its upper checksum contain.
+/// Writes a word that the upper-layer checksum covers and updates the checksum.
 inline void SetL4Word(uint8_t* frame, const Headers& headers, uint32_t offset, uint16_t word) {
   const auto old_word = Load<uint16_t>(frame + offset);
   Store(frame + offset, word);
   RepairL4Checksum(frame, headers, old_word, word);
 }
 
-/// Sets an address of an IPv4 packet and repairs its checksums; the upper one
-/// does not cover the destination of a packet that is source routed.
+/// Sets an address of an IPv4 packet and updates its checksums. The upper-layer checksum of a
+/// source-routed packet does not cover the destination.
 inline void SetIpv4Address(uint8_t* frame, const Headers& headers, End end,
                            const Ipv4Address& address) {
   const bool covered = headers.HasPseudoHeader() && (end == End::kSource || !headers.source_routed);
@@ -95,7 +93,7 @@ inline void SetIpv4Address(uint8_t* frame, const Headers& headers, End end,
   }
 }
 
-/// The same for IPv6, which has no checksum of its own.
+/// As SetIpv4Address, for IPv6, which has no header checksum.
 inline void SetIpv6Address(uint8_t* frame, const Headers& headers, End end,
                            const Ipv6Address& address) {
   const bool covered = end == End::kSource || !headers.source_routed;
@@ -108,12 +106,12 @@ inline void SetIpv6Address(uint8_t* frame, const Headers& headers, End end,
   }
 }
 
-/// Sets a UDP or TCP port (host order) and repairs the checksum.
+/// Sets a UDP or TCP port (host order) and updates the checksum.
 inline void SetPort(uint8_t* frame, const Headers& headers, End end, uint16_t port) {
   SetL4Word(frame, headers, headers.l4 + (end == End::kSource ? 0 : 2), __builtin_bswap16(port));
 }
 
-/// Sets MAC addresses.
+/// Sets a MAC address.
 inline void SetMac(uint8_t* frame, End end, const MacAddress& address) {
   Store(frame + (end == End::kSource ? 6 : 0), address);
 }
