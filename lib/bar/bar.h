@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device's register window as the host sees it: posted stores and blocking
-// reads. Behind it stands a mapped PCI BAR or, for a model, one queue of posted
-// writes per host thread (posted_queue.h). Drivers see only this class and
-// cannot tell which it is.
+// A device's register window for the host: posted stores and blocking reads. It is backed by a
+// mapped PCI BAR or, for a model, by one queue of posted writes per host thread (posted_queue.h).
+// Drivers use only this class and cannot distinguish the two.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +14,25 @@
 
 namespace sluice::bar {
 
-/// Register access. Copies refer to the same window. Every method may be called
-/// from any thread; stores of one thread reach the device in program order, a
-/// read of a thread travels behind that thread's stores (PCIe ordering), and
-/// threads are not ordered among themselves.
+/// Register access. Copies refer to the same window. Any thread may call every method. Stores of
+/// one thread reach the device in program order, and a read follows the earlier stores of its
+/// thread (PCIe ordering). Accesses of different threads are not ordered.
 class Bar {
  public:
   Bar() = default;
-  /// A mapped BAR of `bytes`. The mapping stays the caller's, as does `link`, if there is one: it
-  /// outlives the Bar.
+  /// A mapped BAR of `bytes`. The caller owns the mapping and `link`, which may be null; both must
+  /// outlive the Bar.
   Bar(volatile void* mmio, size_t bytes, FunctionLink* link = nullptr)
       : mmio_(static_cast<volatile uint8_t*>(mmio)), bytes_(bytes), link_(link) {}
-  /// A model's window. The queue stays the caller's and outlives the Bar, as does the context of
-  /// `waiting`, which is called by threads that wait for the model.
+  /// A model's window. The caller owns the queue and the context of `waiting`; both must outlive
+  /// the Bar. Threads that wait for the model call `waiting`.
   Bar(PostedQueue* queue, size_t bytes, Waiting waiting = {})
       : queue_(queue), waiting_(waiting), bytes_(bytes) {}
 
-  /// Posted stores of 4 and of 8 bytes; `offset` is aligned to the size and lies
-  /// below `bytes()`. Prior stores to memory are visible to the device before the
-  /// register store is, and prior loads are answered. Returns at once; a model whose queue
-  /// stays full for PostedQueue::kTimeout takes the link down and stores are discarded.
+  /// Posted stores of 4 and of 8 bytes. `offset` must be aligned to the size and less than
+  /// `bytes()`. Earlier stores to memory are visible to the device before the register store, and
+  /// earlier loads are complete. Returns at once, except for a model whose queue is full: after
+  /// PostedQueue::kTimeout the link goes down, and stores are discarded.
   void Write32(uint32_t offset, uint32_t value) {
     if (mmio_ != nullptr) {
       RegisterFence();
@@ -52,8 +50,8 @@ class Bar {
     }
   }
 
-  /// Non-posted reads: block for a round trip, and memory is looked at after it. All ones if the
-  /// link is down, as a PCIe completion timeout reads.
+  /// Non-posted reads: block for a round trip; later loads from memory are ordered after them.
+  /// Return all ones if the link is down, like a PCIe completion timeout.
   uint32_t Read32(uint32_t offset) {
     if (mmio_ != nullptr) return ReadRegister<uint32_t>(offset);
     return static_cast<uint32_t>(queue_->Read({offset, 4, 0}, waiting_));
@@ -63,8 +61,9 @@ class Bar {
     return queue_->Read({offset, 8, 0}, waiting_);
   }
 
-  /// False once the device stopped draining its window. On PCI, where a read of all ones is the
-  /// only sign, once such a read was seen; always true without a FunctionLink.
+  /// Returns false once the device has stopped draining its window. On PCI, where a read of all
+  /// ones is the only indication, returns false once such a read was confirmed; always true without
+  /// a FunctionLink.
   bool LinkUp() const {
     if (queue_ != nullptr) return queue_->LinkUp();
     return link_ == nullptr || link_->up();

@@ -92,10 +92,10 @@ void DmaSpace::TellObserver() const {
   observer_->RangesChanged(mappings);
 }
 
-// A range that was found may be replaced by a larger one before it is read here.
+// Repeats the search if the range is replaced by a larger one before it is read here.
 DmaSpace::Mapping DmaSpace::Around(uint64_t bus) const {
   while (Translate(bus, 1) != nullptr) {
-    const Range& range = ranges_[recent_[CacheLine(bus)]];  // Where it was found.
+    const Range& range = ranges_[recent_[CacheLine(bus)]];  // The slot in which Translate found it.
     const uint64_t bytes = range.bytes.load(std::memory_order_acquire);
     const uint64_t start = range.bus.load(std::memory_order_relaxed);
     if (bus - start < bytes) return {start, range.host.load(std::memory_order_relaxed), bytes};

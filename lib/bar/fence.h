@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fences that the C++ memory model has no words for: they order accesses to device
-// memory, and stores that processors collect in write-combining buffers. On ARM a device is in the
-// outer shareable domain, which the fences of C++ do not reach, and nothing orders an access to
-// memory and one to a register but a fence (Arm ARM, DDI 0487, B2.3; DPDK's rte_io_*mb).
+// Fences that the C++ memory model does not provide. They order accesses to device memory, and
+// stores in write-combining buffers. On ARM a device is in the outer shareable domain, which C++
+// fences do not cover, and only a fence orders an access to memory and an access to a register (Arm
+// ARM, DDI 0487, B2.3; DPDK's rte_io_*mb).
 #pragma once
 
 #include "bar/load_once.h"
@@ -16,17 +16,17 @@
 
 namespace sluice::bar {
 
-/// Before a register store: stores to memory before it are visible to the device when it sees the
-/// register store, and loads before it are answered: what is given back was read.
+/// Use before a register store. Earlier stores to memory are visible to the device before the
+/// register store. Earlier loads are complete, so that memory can be returned to the device.
 inline void RegisterFence() {
 #ifdef __x86_64__
-  asm volatile("" ::: "memory");  // The processor keeps the order itself.
+  asm volatile("" ::: "memory");  // x86 preserves this order in hardware.
 #else
-  asm volatile("dmb osh" ::: "memory");  // Not oshst, which lets loads pass.
+  asm volatile("dmb osh" ::: "memory");  // Not oshst, which does not order loads.
 #endif
 }
 
-/// After a register read: it is answered before memory is looked at.
+/// Use after a register read: it completes before later loads from memory.
 inline void RegisterReadFence() {
 #ifdef __x86_64__
   asm volatile("" ::: "memory");
@@ -35,16 +35,16 @@ inline void RegisterReadFence() {
 #endif
 }
 
-/// Stores before it, write-combined ones included, are on their way before stores after it.
+/// Earlier stores, including write-combined ones, are sent before later stores.
 inline void StoreFence() {
 #ifdef __x86_64__
   _mm_sfence();
 #else
-  asm volatile("dsb oshst" ::: "memory");  // A dmb orders what is collected, and does not send it.
+  asm volatile("dsb oshst" ::: "memory");  // A dmb orders combined stores, but does not send them.
 #endif
 }
 
-/// Stores before it are visible before loads after it are answered.
+/// Earlier stores are visible before later loads complete.
 inline void FullFence() {
 #ifdef __x86_64__
   _mm_mfence();
@@ -53,7 +53,8 @@ inline void FullFence() {
 #endif
 }
 
-/// LoadOnce of a word that a device stores to memory: what it stored before is seen after it.
+/// LoadOnce of a word that a device stores to memory. The device's earlier stores are visible after
+/// it.
 template <typename T>
 T LoadFromDevice(const T& shared) {
 #ifdef __x86_64__

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether a PCI function still answers. Reads of one that was removed, or that does not complete
-// them in time, are all ones (PCI Express Base Specification, "Completion Timeout Mechanism"). So
-// may a register be: a suspicious read is checked against one that never is.
+// Detects whether a PCI function still responds. Reads of a removed function, or of one that does
+// not complete them in time, return all ones (PCI Express Base Specification, "Completion Timeout
+// Mechanism"). A register may also contain all ones. Therefore such a read is verified by a read of
+// a register that never does.
 #pragma once
 
 #include <atomic>
@@ -10,15 +11,15 @@
 
 namespace sluice::bar {
 
-/// Any thread, and any process that shares it. Once down it stays down: whatever answers at this
-/// place later is a function that nobody has set up.
+/// Any thread may use it, and any process that shares it. It never returns from down to up: a
+/// function that responds later at this address is not initialized.
 class FunctionLink {
  public:
   /// `witness`: offset of a 4-byte register that never reads as all ones.
   explicit FunctionLink(uint32_t witness) : witness_(witness) {}
 
   bool up() const { return up_.load(std::memory_order_relaxed); }
-  /// A read of the BAR at `mmio` was all ones.
+  /// Verifies the link after a read of all ones from the BAR at `mmio`.
   void Suspect(volatile uint8_t* mmio) {
     if (*reinterpret_cast<volatile uint32_t*>(mmio + witness_) == ~uint32_t{0}) {
       up_.store(false, std::memory_order_relaxed);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reads of memory that a peer may be writing: rings, regions and queues that two processes share.
-// What is checked must be what is used, so every word is loaded once, into a local. A plain load
-// does not promise that: the compiler may repeat it.
+// The checked value must be the used value, so every word is loaded once, into a local. A plain
+// load does not guarantee that: the compiler may repeat it.
 #pragma once
 
 #include <atomic>
 
 namespace sluice::bar {
 
-/// The value of `shared` at one moment. One load of a naturally aligned integer or enumeration.
+/// Returns the value of `shared` with one load of a naturally aligned integer or enumeration.
 template <typename T>
 T LoadOnce(const T& shared, std::memory_order order = std::memory_order_relaxed) {
   static_assert(std::atomic_ref<T>::is_always_lock_free);
-  // atomic_ref of a const object is C++26; nothing is stored.
+  // atomic_ref of a const object is C++26. The object is not modified.
   return std::atomic_ref<T>(const_cast<T&>(shared)).load(order);
 }
 

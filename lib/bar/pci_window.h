@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host side of a window in a PCI BAR. Host lines lie in the BAR, where the device
-// polls them as its own memory. NIC lines lie in host memory if the device can store
-// there, so that polling them costs no round trip; otherwise behind the host lines in the
-// BAR, and every look at one is a blocking read.
+// The host side of a window in a PCI BAR. Host lines are in the BAR, where the device polls them as
+// local memory. NIC lines are in host memory if the device can store there, so that polling them
+// needs no round trip. Otherwise they follow the host lines in the BAR, and every read of one
+// blocks.
 //
-// A line is written by MOVDIR64B, which PCIe carries as one write, if the processor has
-// it; else by eight stores and a fence, which may tear. PCIe promises no whole read
-// either. So every line carries its CRC (line_check.h), both ways, whatever wrote it.
+// If the processor supports MOVDIR64B, it writes a line with that instruction, which PCIe
+// transports as one write. Otherwise it uses eight stores and a fence, which may tear. PCIe does
+// not guarantee an untorn read either. So every line contains its CRC (line_check.h), in both
+// directions and for both ways of writing.
 #pragma once
 
 #include <atomic>
@@ -21,28 +22,28 @@
 
 namespace sluice::bar {
 
-/// Where the lines are. All memory is the caller's.
+/// Memory of the lines. The caller owns all of it.
 struct PciWindowPlace {
   /// The first host line, 64-byte aligned; pairs are 64 bytes apart.
   volatile void* bar = nullptr;
-  size_t bar_bytes = 0;          ///< From there to the end of the mapping.
+  size_t bar_bytes = 0;          ///< Bytes from `bar` to the end of the mapping.
   bool write_combining = false;  ///< The mapping is WC; else uncached.
   uint32_t lines = 0;            ///< 1 … kMaxWindowLines.
-  /// Where the device stores its lines, `lines` of them; null if it cannot: then they
-  /// follow the host lines in the BAR.
+  /// Memory to which the device stores its lines, `lines` of them. Null if the device cannot: then
+  /// they follow the host lines in the BAR.
   Line* nic_lines = nullptr;
 };
 
-/// The host's end. A register read of all ones (surprise removal, completion time-out)
-/// means a dead link; from then on every look says so, and posts go nowhere. With
-/// nic_lines, only ReadUncached() reads the device and can notice.
+/// The host's end. A register read of all ones (surprise removal, completion time-out) means a dead
+/// link; from then on every read reports it, and posts are discarded. With nic_lines, only
+/// ReadUncached() reads the device and can detect it.
 class PciWindow {
  public:
-  /// Null for a place that does not hold the lines (errno EINVAL).
+  /// Returns null (errno EINVAL) for memory that is too small for the lines.
   static std::unique_ptr<PciWindow> Over(const PciWindowPlace& place);
-  /// Maps the BAR of a device from byte `offset` (64-byte aligned): `path` is its
-  /// resourceN, or resourceN_wc to have it write-combining; any file serves as an emulated
-  /// BAR. Null and errno if that fails; EINVAL if the file does not hold the lines.
+  /// Maps the BAR of a device from byte `offset` (64-byte aligned). `path` is its resourceN, or
+  /// resourceN_wc for a write-combining mapping; any file may serve as an emulated BAR. Returns
+  /// null and sets errno on failure; EINVAL if the file is too small for the lines.
   static std::unique_ptr<PciWindow> Open(const char* path, uint64_t offset, uint32_t lines,
                                          Line* nic_lines = nullptr);
   ~PciWindow();
@@ -51,7 +52,7 @@ class PciWindow {
 
   uint32_t lines() const { return lines_; }
   uint32_t capabilities() const { return capabilities_; }
-  /// Polls that found a line between two states, since the start. Any thread.
+  /// Returns the number of polls that found a torn line. Any thread.
   uint64_t torn_lines() const { return torn_lines_.load(std::memory_order_relaxed); }
   bool dead() const { return dead_.load(std::memory_order_relaxed); }
 
@@ -60,11 +61,11 @@ class PciWindow {
     const Line sealed = SealLine(line);
     volatile uint64_t* const to = host_words_ + index * kWords;
     if (has_movdir64b_) {
-      StoreFence();  // it may pass the caller's earlier stores to memory
+      StoreFence();  // MOVDIR64B may pass the caller's earlier stores to memory.
       StoreWhole(to, sealed);
     } else {
-      RegisterFence();  // What the line tells of is in memory before it.
-      // Word 0 last: uncached stores arrive in order, and publish in order, too.
+      RegisterFence();  // Memory that the line refers to is visible before the line.
+      // Word 0 last: uncached stores arrive in order, and a reader polls word 0.
       for (uint32_t i = 1; i < kWords; ++i) to[i] = sealed.word[i];
       to[0] = sealed.word[0];
     }
@@ -86,8 +87,8 @@ class PciWindow {
     torn_lines_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  /// With nic_lines the read goes to the own line in the BAR: the answer cannot overtake
-  /// what the device stored before (PCIe ordering), so memory is up to date after it.
+  /// With nic_lines, reads this side's line in the BAR. The answer cannot pass the device's earlier
+  /// stores (PCIe ordering), so memory is up to date afterwards.
   uint64_t ReadUncached(uint32_t index, uint32_t word) {
     if (dead()) return ~uint64_t{0};
     if (nic_memory_ == nullptr) return BarRead(nic_words_ + index * kWords + word);
@@ -96,7 +97,7 @@ class PciWindow {
     return MemoryWord(index, word);
   }
   void Flush() { StoreFence(); }
-  /// A host does not interrupt a device.
+  /// Does nothing: a host does not interrupt a device.
   void Interrupt(uint32_t) {}
 
  private:
@@ -105,7 +106,7 @@ class PciWindow {
   explicit PciWindow(const PciWindowPlace& place);
   static void StoreWhole(volatile uint64_t* to, const Line& line);
 
-  /// A read of the BAR. All ones may be payload, except in word 0, which decides.
+  /// Reads the BAR. All ones may be payload, except in word 0, which is read to decide.
   uint64_t BarRead(const volatile uint64_t* from) {
     const uint64_t value = *from;
     if (value == ~uint64_t{0} && *WordZero(from) == ~uint64_t{0})
@@ -121,14 +122,14 @@ class PciWindow {
   }
 
   volatile uint64_t* host_words_;
-  const volatile uint64_t* nic_words_ = nullptr;  ///< In the BAR, or
-  Line* nic_memory_;                              ///< in host memory.
+  const volatile uint64_t* nic_words_ = nullptr;  ///< If in the BAR.
+  Line* nic_memory_;                              ///< If in host memory.
   uint32_t lines_;
   uint32_t capabilities_;
   bool has_movdir64b_;
   std::atomic<bool> dead_{false};
   std::atomic<uint64_t> torn_lines_{0};
-  void* mapping_ = nullptr;  ///< Of Open().
+  void* mapping_ = nullptr;  ///< Mapping of Open().
   size_t mapping_bytes_ = 0;
 };
 static_assert(WindowEnd<PciWindow>);

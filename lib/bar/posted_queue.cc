@@ -15,12 +15,12 @@
 namespace sluice::bar {
 namespace {
 
-/// Process-wide numbering of the threads that touch a model's registers: each has the
-/// lane of its number. A thread returns its number when it ends, so lanes are reused; the
-/// ring indices of a lane carry over to its next owner (the mutex orders the hand-over).
+/// Process-wide numbering of the threads that access a model's registers; each uses the lane of its
+/// number. A thread returns its number when it ends, so lanes are reused. The next owner of a lane
+/// continues with its ring indices (the mutex orders the transfer).
 class ThreadLane {
  public:
-  /// Once per thread; inline it would cost each call of ThisThread() its registers.
+  /// Runs once per thread. Inlined, it would cost registers in each call of ThisThread().
   [[gnu::noinline]] ThreadLane() {
     const std::scoped_lock lock(mutex_);
     while (number_ < count_ - 1 && taken_[number_]) ++number_;
@@ -35,9 +35,9 @@ class ThreadLane {
   }
   uint32_t lane() const { return lane_; }
   bool shared() const { return shared_; }
-  uint64_t used() const { return used_; }  ///< Its bit in PostedQueue::lanes_used_.
+  uint64_t used() const { return used_; }  ///< Bit of the lane in PostedQueue::lanes_used_.
 
-  /// From now on threads have the `count` lanes from `first` on; the last is shared.
+  /// Assigns the `count` lanes from `first` on to the threads of this process; the last is shared.
   static bool Move(uint32_t first, uint32_t count) {
     const std::scoped_lock lock(mutex_);
     if (first == first_) return true;
@@ -64,14 +64,15 @@ const ThreadLane& ThisThread() {
 }
 
 void Wait(const Waiting& waiting) {
-  // Where a queue is shared, what was written for it in one process is read in others, too.
+  // The pointers in `waiting` are valid only in the process that set them; a shared queue may be
+  // used by others.
   const bool ours = waiting.step != nullptr && waiting.process == getpid();
   ours ? waiting.step(waiting.context) : std::this_thread::yield();
 }
 
-/// The lock of the lane that threads of this process share. Not in the queue, where a device could
-/// hold it for ever. Queues are longer than a megabyte: few share a lock, and then wait for each
-/// other.
+/// Returns the lock of the lane that threads of this process share. It is not in the queue, where a
+/// device could hold it forever. Queues are longer than a megabyte, so few share a lock; those wait
+/// for each other.
 std::mutex& SharedLaneMutex(const PostedQueue& queue) {
   static std::array<std::mutex, 256> mutexes;
   return mutexes[(reinterpret_cast<uintptr_t>(&queue) >> 20) % mutexes.size()];
@@ -102,8 +103,8 @@ class PostedQueue::LaneGuard {
   }
 
   Lane& lane_;
-  /// The lock of the shared lane, which is held; null for other lanes. Unlike a std::unique_lock, a
-  /// pointer stays in a register.
+  /// Lock of the shared lane, held; null for other lanes. A pointer, because unlike a
+  /// std::unique_lock it stays in a register.
   std::mutex* lock_ = nullptr;
 };
 
@@ -139,7 +140,7 @@ void PostedQueue::GiveUp(uint32_t epoch) {
   return true;
 }
 
-/// Inline: more arguments than registers.
+/// Inlined, because it has more arguments than there are argument registers.
 [[gnu::always_inline]] inline bool PostedQueue::Push(Lane& lane, uint32_t epoch,
                                                      RegisterAccess access, bool is_read,
                                                      const Waiting& waiting) {
@@ -154,8 +155,8 @@ void PostedQueue::GiveUp(uint32_t epoch) {
                         uint64_t{access.bytes} << 48 | kind << 56;
   std::atomic_ref(entry.value).store(access.value, std::memory_order_relaxed);
   std::atomic_ref(*reinterpret_cast<uint64_t*>(&entry)).store(word, std::memory_order_release);
-  // Release: everything the thread stored to memory before the register store is
-  // visible to the device when it sees the entry.
+  // Release order: the thread's earlier stores to memory are visible to a device that has loaded
+  // the entry.
   lane.tail.store(tail + 1, std::memory_order_release);
   return true;
 }
@@ -177,7 +178,8 @@ uint64_t PostedQueue::Read(RegisterAccess access, const Waiting& waiting) {
   access.value = sequence;
   if (!Push(lane, epoch, access, true, waiting)) return all_ones;
   cpu::ProcessPatience patience(kTimeout);
-  bool late = false;  // Looks once more: this process may have slept past the deadline.
+  bool late =
+      false;  // Check once more after the deadline, because this process may have slept past it.
   while (lane.reply_sequence.load(std::memory_order_acquire) != sequence) {
     if (link_.load(std::memory_order_acquire) != epoch) return all_ones;
     if (late) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The posted-write path from host threads to a device model: one single-producer
-// ring ("lane") per host thread, every store an entry, in order. A register read
-// is an entry of the same ring, so that it travels behind its thread's writes.
+// The posted-write path from host threads to a device model: one single-producer ring ("lane") per
+// host thread, with one entry per store, in order. A register read is an entry of the same ring, so
+// that it follows its thread's writes.
 #pragma once
 
 #include <sys/types.h>
@@ -25,37 +25,41 @@ struct RegisterAccess {
   uint64_t value;
 };
 
-/// What a host thread does while it waits for a model. Not in the queue, which holds no pointers.
+/// Function for a host thread that waits for a model. It is not in the queue, which contains no
+/// pointers.
 struct Waiting {
-  void (*step)(void* context) = nullptr;  ///< Null: gives its CPU to others.
+  void (*step)(void* context) = nullptr;  ///< Null: yields the CPU.
   void* context = nullptr;
-  pid_t process = 0;  ///< Whose the pointers are. Another one that has a copy gives its CPU, too.
+  pid_t process = 0;  ///< Process in which the pointers are valid. Another process with a copy
+                      ///< yields the CPU instead.
 };
 
-/// Fixed-size, position-independent (no pointers): may live in shared memory, which one
-/// side creates it in. Neither side believes what the other stored beyond the worth of
-/// a register access: indices are masked, counts are clamped, waits are bounded, and what
-/// the host's threads keep from each other with they do not keep here.
+/// A queue of fixed size without pointers, so that it may be in shared memory, which one side
+/// creates. Neither side trusts the other's stores beyond the value of a register access: indices
+/// are masked, counts are clamped, waits are bounded, and locks between the host's threads are not
+/// in the queue.
 ///
-/// Several processes may post, each to lanes of its own: the one that made the queue, and guests
-/// that it numbers.
+/// Several processes may post, each to separate lanes: the process that created the queue, and
+/// numbered guests.
 ///
-/// The link is up in epochs. An entry counts in the epoch in which it was posted, so
-/// that nothing that was posted before a link reset reaches the device after it.
+/// The link is up in epochs. An entry is valid only in the epoch in which it was posted, so that no
+/// entry from before a link reset reaches the device after it.
 class PostedQueue {
  public:
   static constexpr uint32_t kLanes = 64;
-  /// Of a process: its threads have a lane each; later ones share its last under a lock.
+  /// Lanes of the creating process: its threads get one lane each, and all further threads share
+  /// the last lane under a lock.
   static constexpr uint32_t kOwnLanes = 34;
   static constexpr uint32_t kGuestLanes = 2;
   static constexpr uint32_t kGuests = (kLanes - kOwnLanes) / kGuestLanes;
   static constexpr uint32_t kDepth = 1024;  ///< Entries of a lane; power of two.
-  /// How long a full lane or an unanswered read is waited for before the link counts as down, and
-  /// longer while the model's process starves (cpu/process_patience.h).
+  /// Maximum wait for a full lane or an unanswered read. Then the link counts as down. The limit is
+  /// longer while the model's process gets no CPU (cpu/process_patience.h).
   static constexpr std::chrono::milliseconds kTimeout{2000};
 
-  /// Host side, before this process posts to any queue: its threads post as those of `guest`, below
-  /// kGuests, which no other process is while this one runs. False: it is too late.
+  /// Makes the threads of this process use the lanes of `guest`, which must be below kGuests and
+  /// unused by other running processes. Host side, before this process posts to any queue. Returns
+  /// false if it has posted already.
   static bool BecomeGuest(uint32_t guest);
 
   /// Host side, any thread. See Bar.
@@ -63,9 +67,9 @@ class PostedQueue {
   uint64_t Read(RegisterAccess access, const Waiting& waiting = {});
   bool LinkUp() const { return link_.load(std::memory_order_acquire) != 0; }
 
-  /// Device side, one thread. Calls `write(RegisterAccess)` for each posted store
-  /// and answers each read with `read(RegisterAccess) -> uint64_t`, at most
-  /// `budget` entries a lane. Returns the number handled.
+  /// Device side, one thread. Calls `write(RegisterAccess)` for each posted store and answers each
+  /// read with `read(RegisterAccess) -> uint64_t`, at most `budget` entries per lane. Returns the
+  /// number of processed entries.
   template <typename Write, typename ReadFn>
   uint32_t Drain(uint32_t budget, Write&& write, ReadFn&& read) {
     uint32_t handled = 0;
@@ -96,46 +100,45 @@ class PostedQueue {
     return handled;
   }
 
-  /// Where the parts of a queue lie, in bytes, for a device that does not run this code: it reads
-  /// Lane::entries by their laps and stores head and reply (device/grid/posted.h). The first 16
-  /// bytes of a queue are link_, the newest epoch and lanes_used_.
+  /// Offsets in a lane.
   struct Layout {
     uint32_t lanes;
     uint32_t lane_bytes;
     uint32_t entries, head, reply_sequence, reply_value;  ///< In a lane.
   };
   static Layout GetLayout();
-  /// Entries of a lane that its device is done with. Device side.
+  /// Makes the queue discard stores and return all ones for reads. Either side.
   uint32_t Head(uint32_t lane) const { return lanes_[lane].head.load(std::memory_order_acquire); }
 
-  /// Either side: stores are discarded and reads return all ones from now on.
+  /// From now on discards stores and returns all ones for reads. Either side.
   void TakeLinkDown() { link_.store(0, std::memory_order_release); }
-  /// Host side, before the link comes up: the process in which the model runs; 0: not known. A
-  /// device can store another one, and gain no more than ProcessPatience::kMostBounds.
+  /// Sets the process in which the model runs; 0 if unknown. Host side, before the link comes up. A
+  /// device could store another process here, which extends waits by at most
+  /// ProcessPatience::kMostBounds.
   void SetModelProcess(pid_t process) { model_.store(process, std::memory_order_relaxed); }
-  /// Host side, one thread: begins the next epoch. What was posted before is discarded.
+  /// Begins the next epoch and discards entries that were posted before. Host side, one thread.
   void BringLinkUp() {
     if (++epoch_ == 0) epoch_ = 1;
     link_.store(epoch_, std::memory_order_release);
   }
 
  private:
-  /// `value` is stored first. The other half is stored as one word, whose lap shows a device that
-  /// reads both halves at once that the entry is new: it need not read `tail`.
+  /// `value` is stored first. The other half is stored as one word. Its lap shows a device that
+  /// reads both halves at once that the entry is new, so the device need not read `tail`.
   struct Entry {
     uint32_t offset;
     uint16_t epoch;
     uint8_t bytes;
-    uint8_t kind;  ///< Bit 0: a read. Above it, the lap of the ring, from 1 on, in 7 bits.
+    uint8_t kind;  ///< Bit 0: read. Bits 1 … 7: lap of the ring, counted from 1.
     uint64_t value;
   };
   static_assert(sizeof(Entry) == 16 && kDepth % 2 == 0);
 
-  /// Free-running indices, masked on use. The host thread that owns the lane
-  /// writes `tail` and the entries, the device writes `head` and the reply.
+  /// Free-running indices, masked on use. The host thread that owns the lane writes `tail` and the
+  /// entries; the device writes `head` and the reply.
   struct Lane {
     alignas(64) std::atomic<uint32_t> tail{0};
-    uint32_t cached_head = 0;  ///< Host's last view of `head`.
+    uint32_t cached_head = 0;  ///< Host's copy of `head`.
     uint32_t read_sequence = 0;
     alignas(64) std::atomic<uint32_t> head{0};
     std::atomic<uint32_t> reply_sequence{0};
@@ -143,19 +146,18 @@ class PostedQueue {
     alignas(64) std::array<Entry, kDepth> entries;
   };
 
-  class LaneGuard;  // the calling thread's lane, locked if it is shared
-  /// False if the link is no longer in `epoch`.
+  class LaneGuard;  // The calling thread's lane, locked if it is shared.
+  /// Returns false if the link is no longer in `epoch`.
   bool Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read,
             const Waiting& waiting);
-  /// Waits until the device has read entries of a full lane. Returns false if the link has left
-  /// `epoch`.
+  /// Waits until a full lane has free entries. Returns false if the link is no longer in `epoch`.
   bool AwaitRoom(Lane& lane, uint32_t epoch, const Waiting& waiting);
-  /// Ends `epoch`, unless it has ended.
+  /// Ends `epoch`, unless it has already ended.
   void GiveUp(uint32_t epoch);
 
   std::atomic<uint32_t> link_{1};        ///< The epoch; 0: down.
-  uint16_t epoch_ = 1;                   ///< The newest epoch; host side.
-  std::atomic<uint64_t> lanes_used_{0};  ///< A bit each; none is taken back.
+  uint16_t epoch_ = 1;                   ///< The newest epoch; used by the host side.
+  std::atomic<uint64_t> lanes_used_{0};  ///< One bit per lane; bits are never cleared.
   std::atomic<pid_t> model_{0};          ///< The model's process.
   static_assert(kLanes == 64);
   std::array<Lane, kLanes> lanes_;

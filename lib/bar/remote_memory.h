@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Host memory that a device reaches by messages alone: what its thread sees of it is a copy, which
-// holds what was asked for and has arrived. A device whose DmaSpace has such memory asks before it
-// reads, says when it has read, and says what it wrote.
+// Host memory that a device accesses only through messages. The device's thread sees a copy, which
+// contains the requested bytes once they have arrived. A device whose DmaSpace has such memory
+// requests bytes before it reads, and reports completed reads and its writes.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,27 @@
 
 namespace sluice::bar {
 
-/// Called by the device's thread; never waits. Pointers are what DmaSpace::Translate returned; for
-/// memory that is not remote there is nothing to do, and nothing is done.
+/// Called by the device's thread; never blocks. Pointers must come from DmaSpace::Translate. Calls
+/// for memory that is not remote have no effect.
 class RemoteMemory {
  public:
   virtual ~RemoteMemory() = default;
 
-  /// How many of the `bytes` at `at` may be read, `least` or more: they are as the host had them at
-  /// some time since this was first asked for. 0: they are on their way; to be asked again, at the
-  /// next step.
+  /// Returns how many of the `bytes` at `at` may be read: at least `least`, or 0. They are as
+  /// current as the host's memory at some time since the first request. 0 means that they have been
+  /// requested; the device must call again at its next step.
   virtual size_t Ready(const void* at, size_t bytes, size_t least) = 0;
   bool Ready(const void* at, size_t bytes) { return Ready(at, bytes, bytes) != 0; }
-  /// What Ready said of these bytes was used: the next question asks the host again.
+  /// Reports that the device has used the bytes of Ready: the next Ready requests them again.
   virtual void Done(const void* at) = 0;
-  /// The same of all that was ever asked for: what a place means has changed.
+  /// Discards all requested bytes, because the meaning of the memory has changed.
   virtual void Forget() = 0;
-  /// The device has written these bytes. The host sees what is told here in this order.
+  /// Reports that the device has written these bytes. The host sees reported writes in the order of
+  /// the calls.
   virtual void Stored(const void* at, size_t bytes) = 0;
-  /// So much is on its way to the host that no more may be written.
+  /// Returns true if so many bytes are in flight to the host that the device must not write more.
   virtual bool congested() const = 0;
-  /// Whether the host does not see a store, nor the device one of the host's, as they are made.
+  /// Returns whether the memory is remote: stores of one side are not visible to the other at once.
   virtual bool Holds(const void* at) const = 0;
 };
 

@@ -15,18 +15,18 @@
 namespace sluice::bar {
 namespace {
 
-/// Address space for `bytes` at `at`, or null.
+/// Reserves address space for `bytes` at `at`. Returns null on failure.
 uint8_t* ReserveAt(size_t bytes, void* at) {
   void* const area = mmap(at, bytes, PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (area == MAP_FAILED) return nullptr;
   if (area == at) return static_cast<uint8_t*>(area);
-  munmap(area, bytes);  // Linux before 4.17 takes the address for a wish.
+  munmap(area, bytes);  // Linux before 4.17 treats the address as a hint.
   errno = EEXIST;
   return nullptr;
 }
 
-/// Address space for `bytes`, aligned to a huge page, or null.
+/// Reserves address space for `bytes`, aligned to a huge page. Returns null on failure.
 uint8_t* Reserve(size_t bytes) {
   const size_t padded = bytes + RingMemory::kHugePageBytes;
   void* area = mmap(nullptr, padded, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -40,9 +40,10 @@ uint8_t* Reserve(size_t bytes) {
   return reinterpret_cast<uint8_t*>(aligned);
 }
 
-/// Replaces reserved address space by the file's first `bytes`.
+/// Replaces reserved address space with a mapping of the file's first `bytes`.
 bool MapFile(uint8_t* at, size_t bytes, int fd, bool huge) {
-  // A huge page is taken here or not at all; ordinary pages come when touched.
+  // Huge pages are allocated here, so that a shortage is an error now; ordinary pages are allocated
+  // on first access.
   const int flags = MAP_SHARED | MAP_FIXED | (huge ? MAP_POPULATE : 0);
   return mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, 0) != MAP_FAILED;
 }
@@ -84,7 +85,7 @@ RingMemory RingMemory::FromFile(int fd, size_t bytes, bool mirrored, void* at) {
   const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   struct stat file {};
   struct statfs system {};
-  // Only files in memory have seals: no file system is waited for.
+  // Only memory files have seals, so this check excludes file systems that may block.
   const int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0 || fstat(fd, &file) != 0 || fstatfs(fd, &system) != 0) return memory;
   const bool huge = system.f_type == HUGETLBFS_MAGIC;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of a ring that a device and a driver share: an anonymous file, so that
-// another process can map it too, mapped twice back to back, so that a span that
-// wraps is contiguous ("RAM mapped twice", Ensō OSDI'23 section 4.2).
+// Memory of a ring that a device and a driver share. It is an anonymous file, so that another
+// process can map it too. It is mapped twice back to back, so that a span that wraps is contiguous
+// ("RAM mapped twice", Ensō OSDI'23 section 4.2).
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,32 @@
 
 namespace sluice::bar {
 
-/// Owns the mapping and the file, but for Over. Movable; empty after a move or a failed Create.
+/// Owns the mapping and the file, except after Over. Movable; empty after a move or a failed
+/// Create.
 class RingMemory {
  public:
-  /// Which pages stand behind the ring.
+  /// Page size of the ring.
   enum class Pages {
-    kPreferHuge,  ///< Huge if `bytes` allows it and one is free, else ordinary pages.
-    kHuge,        ///< Huge or nothing: each 2 MiB is physically contiguous and stays put.
+    kPreferHuge,  ///< Huge pages if `bytes` is a multiple and one is free, else ordinary pages.
+    kHuge,        ///< Huge pages only: each 2 MiB is physically contiguous and pinned.
   };
   static constexpr size_t kHugePageBytes = size_t{2} << 20;
 
   RingMemory() = default;
-  /// Maps `bytes` (a multiple of the page size, > 0) of zeroes. `mirrored` maps them
-  /// a second time right behind. Success leaves errno as it was. On failure the result is empty and
-  /// errno is set:
-  /// EINVAL for the size, else what the kernel said: EEXIST if it cannot be at `at`, where
-  /// that is given (aligned to a huge page).
+  /// Maps `bytes` (a multiple of the page size, > 0) of zeroes; with `mirrored`, maps them a second
+  /// time directly after the first. Does not change errno on success. On failure the result is
+  /// empty and errno is set: EINVAL for the size, EEXIST if the memory cannot be at `at` (optional,
+  /// aligned to a huge page), else the kernel's error.
   static RingMemory Create(size_t bytes, bool mirrored, Pages pages, void* at = nullptr);
 
-  /// Maps the first `bytes` of a file that another process created here and passed on.
-  /// Takes `fd`, also on failure. Believes nothing: the file must be at least that long
-  /// and sealed against shrinking (EINVAL otherwise). Of a file of huge pages it may still
-  /// take pages away: who shares such a ring guards it against SIGBUS.
+  /// Maps the first `bytes` of a file that another process made with Create and passed on. Closes
+  /// `fd` or owns it, even on failure. The file is not trusted: it must be at least that long and
+  /// sealed against shrinking (EINVAL otherwise). The other process can still remove pages of a
+  /// file of huge pages, so users of such a ring must handle SIGBUS.
   static RingMemory FromFile(int fd, size_t bytes, bool mirrored, void* at = nullptr);
 
-  /// Memory of somebody else's, which stays mapped after this object. There is no file.
+  /// Refers to memory that the caller owns and that stays mapped after this object. The result has
+  /// no file.
   static RingMemory Over(void* data, size_t bytes);
 
   RingMemory(RingMemory&& other) noexcept { Swap(other); }
@@ -45,14 +46,14 @@ class RingMemory {
   ~RingMemory();
 
   explicit operator bool() const { return data_ != nullptr; }
-  /// First byte; with `mirrored`, data()[i] and data()[bytes() + i] are one byte.
+  /// Returns the first byte. With `mirrored`, data()[i] and data()[bytes() + i] are the same byte.
   uint8_t* data() const { return data_; }
   size_t bytes() const { return bytes_; }  ///< Size of the ring, not of the mapping.
   size_t mapped_bytes() const { return mapped_bytes_; }
   bool mirrored() const { return mapped_bytes_ != bytes_; }
   bool huge() const { return huge_; }
-  /// The file behind it, offset 0; stays owned by this object. What Create made can neither
-  /// grow nor shrink, nor be sealed any further by whom it is passed to.
+  /// Returns the file of the memory, whose offset 0 is the ring's start; this object owns it. A
+  /// file from Create cannot grow or shrink, and its receivers cannot add seals.
   int fd() const { return fd_; }
 
  private:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lines in memory that both sides map: how they are published and read.
+// Publication and reading of lines in memory that both sides map.
 //
-// A writer stores word 1, then words 2 … 7, then word 0; a reader loads word 0, then words
-// 2 … 7, then word 1, and word 0 once more. While word 0 publishes the rest, a writer that
-// keeps to window.h leaves it unchanged, and nothing is retried. The exception is a line
-// whose word 1 changes (swap/message.h: its end lost its memory, or met a new peer): a
-// reader that saw any word of the new line sees the new word 1 as well, beside the old
-// word 0, and by word 1 knows that they do not belong together.
+// A writer stores word 1, then words 2 … 7, then word 0. A reader loads word 0, then words 2 … 7,
+// then word 1, and word 0 once more. A writer that follows window.h does not change the other words
+// while word 0 publishes them, so readers need no retry. The exception is a line whose word 1
+// changes (swap/message.h: its end lost its memory, or met a new peer). A reader that saw any word
+// of the new line also sees the new word 1, next to the old word 0, and detects from word 1 that
+// they do not belong together.
 #pragma once
 
 #include <atomic>
@@ -26,13 +26,13 @@ inline void PublishLine(Line& shared, const Line& line) {
   std::atomic_ref(shared.word[0]).store(line.word[0], std::memory_order_release);
 }
 
-/// One word (acquire); `word` is below 8.
+/// Returns one word (acquire); `word` must be below 8.
 inline uint64_t ReadWord(const Line& shared, uint32_t word) {
   return std::atomic_ref(const_cast<uint64_t&>(shared.word[word])).load(std::memory_order_acquire);
 }
 inline uint64_t PeekLine(const Line& shared) { return ReadWord(shared, 0); }
 
-/// False: word 0 changed meanwhile; look again.
+/// Returns false if word 0 has changed during the read; the caller must read again.
 inline bool ReadLine(const Line& shared, Line& out) {
   out.word[0] = ReadWord(shared, 0);
 #pragma GCC unroll 8

@@ -12,17 +12,17 @@
 
 namespace sluice::bar {
 
-/// At the start of the memory. Host lines follow, then NIC lines.
+/// Start of the memory. Host lines follow, then NIC lines.
 struct ShmWindow::Header {
   static constexpr uint64_t kMagic = 0x574f'444e'4957'4c53;  // "SLWINDOW"
   static constexpr uint32_t kVersion = 1;
 
-  std::atomic<uint64_t> magic;  ///< Released last by the creator.
+  std::atomic<uint64_t> magic;  ///< Stored last by the creator, with release order.
   std::atomic<uint32_t> version;
   std::atomic<uint32_t> lines;
 };
 
-/// What the sides of one process share.
+/// State that the sides in one process share.
 struct ShmWindow::Memory {
   Memory() = default;
   Memory(const Memory&) = delete;
@@ -31,8 +31,8 @@ struct ShmWindow::Memory {
     if (mapped_here) munmap(data, bytes);
   }
 
-  RingMemory ring;           ///< After Create().
-  bool mapped_here = false;  ///< After Attach().
+  RingMemory ring;           ///< Set by Create().
+  bool mapped_here = false;  ///< Set by Attach().
   uint8_t* data = nullptr;
   size_t bytes = 0;
 };
@@ -70,7 +70,7 @@ ShmWindow ShmWindow::Validate(std::shared_ptr<Memory> memory, WindowSide side) {
   const Header& header = *reinterpret_cast<const Header*>(memory->data);
   const bool known = header.magic.load(std::memory_order_acquire) == Header::kMagic &&
                      header.version.load(std::memory_order_relaxed) == Header::kVersion;
-  // Read once: the peer may change it later, and this side will not notice.
+  // Read once: the peer may change it later, without effect on this side.
   const uint32_t lines = header.lines.load(std::memory_order_relaxed);
   if (!known || lines == 0 || lines > kMaxWindowLines || memory->bytes < BytesNeeded(lines)) {
     errno = EPROTO;

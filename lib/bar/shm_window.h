@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A window in memory that both sides share: two lcores, or two processes. Each line
-// has 128 bytes of its own, so that a processor that fetches lines in adjacent pairs
-// does not couple one direction with the other.
+// A window in memory that two lcores or two processes share. Each line occupies 128 bytes, so that
+// a processor that prefetches adjacent lines does not couple the two directions.
 //
-// Publication is that of shared_line.h: a writer that keeps to window.h (the rest is stable
-// while word 0 publishes it) is always read whole, without a lock or a retry.
+// Publication is that of shared_line.h: lines of a writer that follows window.h (words 1 … 7 do not
+// change while word 0 publishes them) are always read untorn, without a lock or a retry.
 #pragma once
 
 #include <atomic>
@@ -19,36 +18,36 @@
 
 namespace sluice::bar {
 
-/// One side. Copies refer to the same side of the same window and share the ownership
-/// of what Create() made or Attach() mapped. Empty after a failed Create or Attach, which
-/// set errno: EINVAL for the arguments, EPROTO for memory that holds no such window, else
-/// what the kernel said. Every operation is loads and stores, so nobody is interrupted.
+/// One side. Copies refer to the same side of the same window and share the ownership of the memory
+/// that Create() made or Attach() mapped. Empty after a failed Create or Attach, which sets errno:
+/// EINVAL for bad arguments, EPROTO for memory that contains no such window, else the kernel's
+/// error. Every operation consists of loads and stores; there are no interrupts.
 class ShmWindow {
  public:
   ShmWindow() = default;
 
-  /// Memory that a window of `lines` pairs takes.
+  /// Returns the memory size of a window of `lines` pairs.
   static constexpr size_t BytesNeeded(uint32_t lines) {
     return kHeaderBytes + 2 * size_t{lines} * kSlotBytes;
   }
 
-  /// A new window of 1 … kMaxWindowLines pairs of zeroed lines in an anonymous file of
-  /// its own.
+  /// Creates a window of 1 … kMaxWindowLines pairs of zeroed lines in a new anonymous file.
   static ShmWindow Create(uint32_t lines, WindowSide side);
-  /// The same in the caller's memory, which starts on a page, holds BytesNeeded(lines), and
-  /// outlives all sides.
+  /// As Create, in the caller's memory, which must be page-aligned, contain BytesNeeded(lines), and
+  /// outlive all sides.
   static ShmWindow CreateIn(void* memory, size_t bytes, uint32_t lines, WindowSide side);
-  /// A side of the window that is in the file `fd` (maybe another process's) from its
-  /// first byte. The file stays the caller's. Its creator must not shrink it; what it
-  /// writes there is not trusted.
+  /// Returns a side of the window at the start of the file `fd`, which another process may have
+  /// created. The caller owns the file. Its creator must not shrink it; its contents are not
+  /// trusted.
   static ShmWindow Attach(int fd, WindowSide side);
-  /// A side of the window that CreateIn() made in this memory, wherever it is mapped here.
+  /// Returns a side of a window that CreateIn() made; the address of the mapping may differ.
   static ShmWindow AttachIn(void* memory, size_t bytes, WindowSide side);
-  /// The other side, over the same mapping.
+  /// Returns the opposite side, over the same mapping.
   ShmWindow Peer() const;
 
   explicit operator bool() const { return own_ != nullptr; }
-  /// The file to pass to another process; -1 if the memory is the caller's. Stays owned.
+  /// Returns the file to pass to another process, or -1 if the memory is the caller's. This object
+  /// owns the file.
   int fd() const;
 
   uint32_t lines() const { return lines_; }
@@ -57,11 +56,11 @@ class ShmWindow {
   }
 
   void Post(uint32_t index, const Line& line) { PublishLine(own_[index].line, line); }
-  /// A Post of line `index` is near: takes it with the right to write it, so that the
-  /// transfer between the cores and the work before the Post overlap.
+  /// Announces a Post of line `index`: prefetches the line for writing, so that the transfer
+  /// between the cores overlaps with the work before the Post.
   void PreparePost(uint32_t index) { __builtin_prefetch(&own_[index], 1); }
   uint64_t Peek(uint32_t index) const { return PeekLine(other_[index].line); }
-  /// False as well for a word 0 of all ones, which no valid line has.
+  /// Also returns false for a word 0 of all ones, which is not valid in any line.
   bool Poll(uint32_t index, Line& out) const {
     return ReadLine(other_[index].line, out) && out.word[0] != ~uint64_t{0};
   }
@@ -69,7 +68,7 @@ class ShmWindow {
     FullFence();
     return ReadWord(other_[index].line, word);
   }
-  /// What is posted before it is visible before anything after it is looked at.
+  /// Earlier posts are visible before later reads.
   void Flush() { FullFence(); }
   void Interrupt(uint32_t) {}
 

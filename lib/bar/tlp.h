@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a transfer costs on a PCIe link: bytes of transaction-layer packets with their
-// framing, and the rate that is left for them. Pure arithmetic after Neugebauer et al.,
-// "Understanding PCIe performance for end host networking", SIGCOMM'18, and its public
-// model: 8 bytes of framing, sequence number and LCRC, 64-bit addresses, no ECRC.
+// Cost of a transfer on a PCIe link: bytes of transaction-layer packets with their framing, and the
+// remaining rate for them. Pure arithmetic after Neugebauer et al., "Understanding PCIe performance
+// for end host networking", SIGCOMM'18, and its public model: 8 bytes of framing, sequence number
+// and LCRC, 64-bit addresses, no ECRC.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace sluice::bar {
 inline constexpr uint32_t kTlpWriteHeaderBytes = 24;       ///< MWr, and messages such as MSI-X.
 inline constexpr uint32_t kTlpReadHeaderBytes = 24;        ///< MRd.
 inline constexpr uint32_t kTlpCompletionHeaderBytes = 20;  ///< CplD.
-/// Completions may be cut at this boundary (read completion boundary of a root complex).
+/// Read completion boundary of a root complex: completions may be split at it.
 inline constexpr uint32_t kReadCompletionBoundary = 64;
 
-/// Bytes in each direction of a link: down is from the host to the device.
+/// Bytes in each direction of a link; down is from the host to the device.
 struct LinkBytes {
   uint64_t down = 0;
   uint64_t up = 0;
@@ -32,20 +32,22 @@ struct LinkBytes {
 
 constexpr uint64_t TlpCount(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit; }
 
-/// A posted write of `length` > 0 bytes, in its direction. `mps`: maximum payload size.
+/// Returns the link bytes of a posted write of `length` > 0 bytes, in its direction. `mps`: maximum
+/// payload size.
 constexpr uint64_t TlpWriteBytes(uint64_t length, uint32_t mps) {
   return TlpCount(length, mps) * kTlpWriteHeaderBytes + length;
 }
 
-/// A read, in the direction of the request and of the completions.
+/// Link bytes of a read, in the direction of the request and of the completions.
 struct TlpRead {
   uint64_t request;
   uint64_t completion;
   friend bool operator==(const TlpRead&, const TlpRead&) = default;
 };
 
-/// A read of `length` > 0 bytes in requests of at most `mrrs` bytes, answered in completions
-/// of at most `mps`, or of `rcb` if the completer cuts there (then rcb < mps).
+/// Returns the link bytes of a read of `length` > 0 bytes in requests of at most `mrrs` bytes.
+/// Completions contain at most `mps` bytes, or `rcb` if the completer splits them there (then rcb <
+/// mps).
 constexpr TlpRead TlpReadBytes(uint64_t length, uint32_t mps, uint32_t mrrs, uint32_t rcb) {
   const uint64_t unit = rcb < mps ? rcb : mps;
   const uint64_t completions = length / mrrs * TlpCount(mrrs, unit) + TlpCount(length % mrrs, unit);
@@ -53,25 +55,25 @@ constexpr TlpRead TlpReadBytes(uint64_t length, uint32_t mps, uint32_t mrrs, uin
           completions * kTlpCompletionHeaderBytes + length};
 }
 
-/// Bits per second that a direction of a link leaves for TLPs after encoding, acknowledge
-/// and flow-control packets (8 bytes each per acknowledge limit) and skip sets (4 bytes per
-/// 1538). Generation 3 … 5, 8 or 16 lanes, mps 128, 256 or 512; else 0.
+/// Returns the bits per second that a direction of a link has for TLPs after encoding, acknowledge
+/// and flow-control packets (8 bytes each per acknowledge limit) and skip sets (4 bytes per 1538).
+/// Supports generation 3 … 5, 8 or 16 lanes, and mps 128, 256 or 512; else returns 0.
 constexpr uint64_t TlpRate(uint32_t generation, uint32_t lanes, uint32_t mps) {
   if (generation < 3 || generation > 5 || (lanes != 8 && lanes != 16)) return 0;
-  uint64_t limit = 0;  // bytes of TLPs that one acknowledge may cover
+  uint64_t limit = 0;  // Bytes of TLPs per acknowledge.
   if (mps == 128) limit = lanes == 16 ? 144 : 163;
   if (mps == 256) limit = lanes == 16 ? 168 : 203;
   if (mps == 512) limit = 182;
   if (limit == 0) return 0;
   const uint64_t megatransfers = 8000u << (generation - 3);
   const uint64_t raw_kbps = megatransfers * lanes * 1000 * 128 / 130;
-  // 1 - (8 + 8) / limit - 4 / 1538, in one fraction.
+  // 1 - (8 + 8) / limit - 4 / 1538, as one fraction.
   return raw_kbps * (limit * 1538 - 16 * 1538 - 4 * limit) / (limit * 1538) * 1000;
 }
 
-/// The share of descriptors in what a packetized NIC reads to send and to receive a frame:
-/// `descriptor_*` bytes are fetched `batch` at a time, in completions of at most `mps`;
-/// the frame is `frame` bytes.
+/// Returns the fraction of descriptors in the bytes that a packetized NIC reads to send and receive
+/// a frame of `frame` bytes. Descriptors of `descriptor_*` bytes are fetched `batch` at a time, in
+/// completions of at most `mps`.
 constexpr double FracMetadata(uint32_t descriptor_rx, uint32_t descriptor_tx, uint32_t frame,
                               uint32_t mps, uint32_t batch) {
   constexpr uint32_t kReadRequest = 512;

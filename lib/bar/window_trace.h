@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A record of what was done at a window: every operation, the bytes that it puts on a
-// PCIe link, and when, so that tests and tables compare what protocols do, not how long
-// this machine took. A wrapper type: a window without it pays nothing.
+// Records the operations at a window, their bytes on a PCIe link, and their times, so that tests
+// and tables compare protocols independently of this machine's speed. A wrapper type: a window
+// without it has no overhead.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ enum class WindowOperation : uint8_t {
   kReadUncached,
   kFlush,
   kInterrupt,
-  kPrefetch,  ///< Of windows that have it beside what window.h demands.
+  kPrefetch,  ///< Only for windows that have it in addition to window.h.
 };
 inline constexpr size_t kWindowOperations = 7;
 
@@ -30,16 +30,16 @@ inline constexpr size_t kWindowOperations = 7;
 struct WindowEvent {
   WindowOperation operation = WindowOperation::kFlush;
   WindowSide side = WindowSide::kHost;
-  uint32_t index = 0;    ///< Of the line, or the vector.
-  LinkBytes bytes;       ///< Framing included, maximum payload 128 bytes or more.
-  uint64_t time_ps = 0;  ///< When it began, on the clock of its side; 0 if the window has none.
+  uint32_t index = 0;    ///< Index of the line or the vector.
+  LinkBytes bytes;       ///< With framing, for a maximum payload of 128 bytes or more.
+  uint64_t time_ps = 0;  ///< Start time on the clock of its side; 0 if the window has no clock.
 
   friend bool operator==(const WindowEvent&, const WindowEvent&) = default;
 };
 
-/// The bytes of one operation of `side` at a window of these capabilities. Reads of the
-/// own memory cost none. A write-through line is counted as read every time: what a
-/// cache held back, only the window knows (then it counts itself, see TracedWindow).
+/// Returns the link bytes of one operation of `side` at a window with these capabilities. Reads of
+/// local memory cost none. Each read of a write-through line counts as a transfer, because only the
+/// window knows about cache hits; a window that does counts itself (TracedWindow).
 constexpr LinkBytes WindowBytes(WindowOperation operation, uint32_t capabilities, WindowSide side) {
   constexpr uint32_t kMps = 128;
   constexpr uint64_t kWords = kLineBytes / sizeof(uint64_t);
@@ -76,10 +76,10 @@ constexpr LinkBytes WindowBytes(WindowOperation operation, uint32_t capabilities
   }
 }
 
-/// The newest operations, and totals of all. One thread. The storage is the caller's.
+/// Stores the newest operations, and totals of all. One thread. The caller owns the storage.
 class WindowTrace {
  public:
-  /// Keeps as many events as `storage` holds; may be empty.
+  /// Stores at most `storage.size()` events, which may be 0.
   explicit WindowTrace(std::span<WindowEvent> storage) : storage_(storage) {}
 
   void Record(const WindowEvent& event) {
@@ -89,11 +89,11 @@ class WindowTrace {
     bytes_ += event.bytes;
   }
 
-  /// Events so far, kept or overwritten.
+  /// Returns the number of events so far, including overwritten ones.
   uint64_t recorded() const { return recorded_; }
-  /// Events kept.
+  /// Returns the number of stored events.
   uint64_t size() const { return recorded_ < storage_.size() ? recorded_ : storage_.size(); }
-  /// The i-th of the kept events, oldest first; i < size().
+  /// Returns the i-th stored event, oldest first; i < size().
   const WindowEvent& operator[](uint64_t i) const {
     return storage_[(recorded_ - size() + i) % storage_.size()];
   }
@@ -109,7 +109,7 @@ class WindowTrace {
   LinkBytes bytes_;
 };
 
-/// A window that knows what it put on its link.
+/// A window that counts its link bytes.
 template <typename W>
 concept CountsLinkBytes = requires(const W& window) {
   { window.link_bytes() } -> std::same_as<LinkBytes>;
@@ -120,7 +120,7 @@ concept HasClock = requires(const W& window) {
   { window.now_ps() } -> std::convertible_to<uint64_t>;
 };
 
-/// A window whose operations are recorded. Both outlive this object.
+/// A window whose operations are recorded. `window` and `trace` must outlive this object.
 template <WindowEnd W>
 class TracedWindow {
  public:
