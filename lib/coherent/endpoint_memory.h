@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A view of an endpoint's memory (layout.h), and what both ends do with it. One endpoint lies in
-// one sealed memfd (bar/ring_memory.h) or one window of a device; it may be mapped anywhere.
+// Access to an endpoint's memory (layout.h), and operations that both ends share. One endpoint
+// occupies one sealed memfd (bar/ring_memory.h) or one window of a device; it may be mapped at any
+// address.
 #pragma once
 
 #include <array>
@@ -16,29 +17,30 @@
 
 namespace sluice::coherent {
 
-/// What goes into a line beside its payload.
+/// The fields of a line in addition to its payload.
 struct Content {
   Kind kind = Kind::kNone;
   uint32_t length = 0;     ///< Bytes of payload.
-  uint8_t count = 0;       ///< Frames in it, of Kind::kFrames.
-  bool in_buffer = false;  ///< The payload is in the line's buffer, not behind it.
-  uint64_t code = 0;       ///< Of a request: what to call. Of a reply: its status.
-  uint64_t data = 0;       ///< Of a request: with which state of the process.
+  uint8_t count = 0;       ///< Number of frames in a payload of Kind::kFrames.
+  bool in_buffer = false;  ///< The payload is in the line's buffer, not in the line.
+  uint64_t code = 0;       ///< Request: the function to call. Reply: its status.
+  uint64_t data = 0;       ///< Request: pointer to the state of the process for the call.
 };
 
-/// Copies refer to the same memory, which its owner keeps mapped.
+/// Copies refer to the same memory, which its owner must keep mapped.
 class EndpointMemory {
  public:
   EndpointMemory() = default;
 
-  /// Lays an endpoint out in zeroed memory of at least geometry.Bytes(), aligned to 4096. The
-  /// geometry is sound. Memory that a process had is never laid out again for another one: a
-  /// process that was thought dead may still write to it.
+  /// Initializes an endpoint in zeroed memory of at least geometry.Bytes(), aligned to 4096. The
+  /// geometry must be valid. Memory that a process has used must not be initialized again for
+  /// another process: a process that was considered dead may still write to it.
   static EndpointMemory Format(std::span<uint8_t> memory, const Geometry& geometry);
-  /// Finds an endpoint in memory that the peer can write to. Nothing in it is trusted: without a
-  /// sound layout that fits the memory, aligned to kLineBytes, the result is empty.
+  /// Returns the endpoint in memory that the peer can write to, or an empty object if the memory
+  /// has no valid layout that fits it and is aligned to kLineBytes. Nothing in the memory is
+  /// trusted.
   static EndpointMemory Find(std::span<uint8_t> memory);
-  /// The same endpoint, mapped somewhere else.
+  /// Returns the same endpoint at another mapping.
   EndpointMemory At(uint8_t* base) const {
     EndpointMemory moved = *this;
     moved.base_ = base;
@@ -46,17 +48,17 @@ class EndpointMemory {
   }
 
   explicit operator bool() const { return base_ != nullptr; }
-  /// Read once; the peer cannot change it any more.
+  /// A copy that was read once, so that the peer cannot change it.
   const Geometry& geometry() const { return geometry_; }
   EndpointHeader& header() const { return *reinterpret_cast<EndpointHeader*>(base_); }
   EndpointHeader::HostWord& host(Pair pair) const {
     return header().host[static_cast<size_t>(pair)];
   }
-  /// The line of load `number`.
+  /// Returns the line of load `number`.
   ControlLine& line(Pair pair, uint64_t number) const {
     return *reinterpret_cast<ControlLine*>(base_ + geometry_.LineOffset(pair, number));
   }
-  /// Where a payload of the line goes: as much as fits.
+  /// Returns the space for the line's payload.
   std::span<uint8_t> Room(Pair pair, uint64_t number, bool in_buffer) const {
     return in_buffer
                ? std::span(base_ + geometry_.BufferOffset(pair, number), geometry_.buffer_bytes)
@@ -68,8 +70,8 @@ class EndpointMemory {
   Geometry geometry_;
 };
 
-/// What both ends keep of a pair: a state, the number of the last load, and where the pair lies.
-/// Copyable; tests explore the ends by copying them.
+/// The state of a pair that both ends have: the protocol state, the number of the last load, and
+/// the addresses of the pair. Copyable: tests explore the ends by copying them.
 class PairEnd {
  public:
   State state() const { return state_; }
@@ -80,7 +82,7 @@ class PairEnd {
       : machine_(&machine), pair_(pair), state_(state) {
     Bind(memory);
   }
-  /// The same endpoint, mapped at `memory`.
+  /// Sets the addresses of the pair to those in `memory`.
   void Bind(const EndpointMemory& memory) {
     word_ = &memory.host(pair_);
     lines_ = {&memory.line(pair_, 0), &memory.line(pair_, 1)};
@@ -92,16 +94,16 @@ class PairEnd {
     state_ = transition.next;
     return transition.action;
   }
-  /// Of the last load.
+  /// Returns the line of the last load.
   ControlLine& line() const { return *lines_[number_ & 1]; }
-  /// Bytes of payload that fit the line, or its buffer.
+  /// Returns the payload capacity in bytes of the line, or of its buffer.
   uint32_t Capacity(bool in_buffer) const { return capacity_[in_buffer]; }
-  /// Where a payload of the line is.
+  /// Returns the space for the payload in the line, or in its buffer.
   std::span<uint8_t> Room(const EndpointMemory& memory, bool in_buffer) const {
     return in_buffer ? memory.Room(pair_, number_, true)
                      : std::span(line().payload.data(), capacity_[0]);
   }
-  /// Writes the head of line(). The payload stands there already.
+  /// Writes the head of line(). The payload must already be there.
   void Publish(const Content& content) const {
     ControlLine& line = this->line();
     std::atomic_ref(line.code).store(content.code, std::memory_order_relaxed);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames at the host's end of an endpoint: those of a line are lent to the caller where they lie,
-// and go back with the next load; frames of its own go into granted lines, many into one.
+// Frames at the host's end of an endpoint. Received frames are lent to the caller in place and
+// return to the NIC with the next load. Frames to send are written into granted lines, several per
+// line.
 //
 //   received line: wait ──► frames ──► answer, which loads the other line
 //   granted line:  room ──► written ──► send, send, … ──► flush, which loads the other line
 //
-// Belongs to one thread, but for the counters. What the NIC writes is checked before it is used.
+// Used by one thread, except the counters. All values that the NIC writes are checked before use.
 #pragma once
 
 #include <algorithm>
@@ -21,15 +22,15 @@
 
 namespace sluice::coherent {
 
-/// Written by the owning thread; others see values that were true recently.
+/// Written by the owning thread; other threads may read slightly outdated values.
 struct FrameHostCounters {
-  uint64_t requests = 0;    ///< Loads that were answered with frames.
-  uint64_t try_agains = 0;  ///< Loads that were answered TRYAGAIN.
-  uint64_t grants = 0;      ///< Lines to send frames in.
-  uint64_t faults = 0;      ///< 1 once an answer broke the protocol.
+  uint64_t requests = 0;    ///< Loads answered with frames.
+  uint64_t try_agains = 0;  ///< Loads answered with TRYAGAIN.
+  uint64_t grants = 0;      ///< Lines granted for sending.
+  uint64_t faults = 0;      ///< 1 once an answer violated the protocol.
 };
 
-/// Frames that were handed over, and their bytes.
+/// Frames passed to the NIC, and their bytes.
 struct HandedOver {
   uint64_t frames = 0;
   uint64_t bytes = 0;
@@ -39,12 +40,13 @@ class FrameHost {
  public:
   static constexpr uint32_t kMaxFrames = Control::kMaxCount;
 
-  /// Of memory that no process has loaded from before.
+  /// `memory` must not have been loaded from by any process.
   explicit FrameHost(const EndpointMemory& memory) : end_(memory, WaitMethod::kPause) {}
 
-  /// Looks for the answer to the load that waits; loads the first line, or the next one after
-  /// TRYAGAIN. Returns the frames that came, at most kMaxFrames, in their order: the caller's until
-  /// they are answered, as all of the last call were. `Frame`: data, length, headroom, tailroom.
+  /// Polls for the answer to the pending load; issues a load if none is pending. Returns the number
+  /// of received frames, at most kMaxFrames, in order of arrival. They belong to the caller until
+  /// Answer; all frames of the previous call must have been answered. `Frame` has the members data,
+  /// length, headroom, tailroom.
   template <typename Frame>
   uint32_t Wait(Frame* frames) {
     if (got_ != Got::kContent) [[likely]]
@@ -58,22 +60,24 @@ class FrameHost {
     return lent;
   }
 
-  /// Answers all frames of the last Wait and loads the other line. `data` and `length` say what
-  /// leaves, within the frame's room; length 0: nothing does. Null: all leave from where they came.
+  /// Answers all frames of the last Wait and loads the other line. `data` and `length` describe the
+  /// answer within the frame's record; length 0 means no answer. With null `frames`, all frames are
+  /// returned unchanged.
   template <typename Frame>
   void Answer(const Frame* frames, uint32_t count) {
     HandOver(frames == nullptr ? lent_totals_ : Rewrite(frames, count));
   }
 
-  /// Room for an answer of `length` bytes that outgrows the room of its frame: behind all that lies
-  /// in the line. Null: there is none. It leaves in its frame's turn.
+  /// Returns space for an answer of `length` bytes that does not fit into its frame's record. The
+  /// space follows all data of the line. Returns null if it is too small. The answer is sent in the
+  /// position of its frame.
   uint8_t* GrownRoom(uint32_t length) {
     const std::span<uint8_t> room = end_.Room();
     return RecordBytes(length, 0) <= room.size() - grown_end_
                ? room.data() + grown_end_ + kRecordBytes
                : nullptr;
   }
-  /// An answer was written there, and its frame says so.
+  /// Confirms that an answer was written to GrownRoom() and that its frame refers to it.
   void TakeGrown(uint32_t length) {
     const uint32_t stride = RecordBytes(length, 0);
     const uint64_t word =
@@ -82,8 +86,8 @@ class FrameHost {
     grown_end_ += stride;
   }
 
-  /// Where the next frame to send, of `length` bytes, is written; null: the line is full, or not
-  /// granted yet.
+  /// Returns the destination for the next frame to send, of `length` bytes. Returns null if the
+  /// line is full or not granted yet.
   uint8_t* Room(uint32_t length) {
     if (!granted_ && !TakeGrant()) return nullptr;
     const std::span<uint8_t> room = end_.SendRoom();
@@ -91,7 +95,7 @@ class FrameHost {
         writer_.count() < kMaxFrames && RecordBytes(length, 0) <= room.size() - writer_.length();
     return fits ? room.data() + writer_.length() + kRecordBytes : nullptr;
   }
-  /// The frame was written there. Leaves with the next Flush.
+  /// Confirms that the frame was written to Room(). The next Flush sends it.
   void Send(uint32_t length) {
     writer_.Add(length, kMaxFrames);
     ++sent_.frames;
@@ -105,30 +109,30 @@ class FrameHost {
     if (!end_.Send(content)) Fault();
   }
 
-  /// Looks for answers without loading anything. What was handed over, by Answer and Flush, with a
-  /// load that has no answer: the NIC may not have taken it out.
+  /// Returns the frames passed by Answer and Flush whose load has no answer yet, so that the NIC
+  /// may not have read them. Polls for answers without issuing loads.
   HandedOver Outstanding() {
     if (end_.state(Pair::kReceive) == State::kWaiting) Load();
     if (end_.state(Pair::kTransmit) == State::kWaiting) TakeGrant();
     return {answered_.frames + sent_.frames, answered_.bytes + sent_.bytes};
   }
-  /// The NIC was told to close the endpoint, and has. Only Outstanding and Unseen follow.
+  /// Notes that the NIC has closed the endpoint on request. Only Outstanding and Unseen may follow.
   void Withdraw() { withdrawn_ = true; }
   bool withdrawn() const { return withdrawn_; }
-  /// Frames that came and that Wait has not lent.
+  /// Returns the number of received frames that Wait has not lent.
   uint32_t Unseen() const { return got_ == Got::kContent ? end_.content().count : 0; }
 
   const FrameHostCounters& counters() const { return counters_; }
   bool faulted() const { return bar::LoadOnce(counters_.faults) != 0; }
 
  private:
-  /// A frame that is lent: where its record begins, and what the record says.
+  /// A lent frame: the address of its record, and a copy of the record.
   struct Lent {
     uint8_t* head;
     Record record;
   };
 
-  /// From a record that is read to the one that is fetched.
+  /// Prefetch distance, in records.
   static constexpr uint32_t kFramesAhead = 8;
 
   static void Count(uint64_t& counter) {
@@ -138,7 +142,7 @@ class FrameHost {
     if (counters_.faults == 0) Count(counters_.faults);
   }
 
-  /// Writes into the records what has changed; returns what leaves.
+  /// Writes changed positions and lengths to the records. Returns the frames to be sent.
   template <typename Frame>
   HandedOver Rewrite(const Frame* frames, uint32_t count) {
     HandedOver answered;
@@ -152,7 +156,8 @@ class FrameHost {
         continue;
       record.length = static_cast<uint16_t>(frame.length);
       record.offset = static_cast<uint16_t>(offset);
-      if (frame.length != 0 && offset >= record.stride) {  // Grown: behind all that came.
+      if (frame.length != 0 &&
+          offset >= record.stride) {  // The answer is in GrownRoom(), after all received data.
         const auto place = static_cast<uint64_t>(frame.data - end_.Room().data()) - kRecordBytes;
         record = {.stride = record.stride,
                   .offset = kRecordBytes,
@@ -173,7 +178,7 @@ class FrameHost {
     Load();
   }
 
-  /// Loads the next line, if no load waits, and looks once.
+  /// Issues a load, if none is pending, and polls once.
   void Load() {
     got_ = end_.Wait(0);
     if (got_ == Got::kNothing) [[likely]]
@@ -182,7 +187,7 @@ class FrameHost {
     answered_ = {};
     if (got_ == Got::kTryAgain) Count(counters_.try_agains);
   }
-  /// What is outstanding stays so.
+  /// Outstanding frames remain outstanding.
   void HearClosed() {
     if (!withdrawn_) Fault();
   }
@@ -216,7 +221,8 @@ class FrameHost {
       if (record.length == 0) [[unlikely]]
         continue;
       uint8_t* const data = walker.frame().data();
-      // Engines answer in place. Frames of one burst are often of one size; a fetch cannot fault.
+      // Prefetch for writing, because engines answer in place. The address assumes frames of equal
+      // size; a wrong prefetch cannot fault.
       __builtin_prefetch(data + kFramesAhead * record.stride, 1);
       frames[lent] = {data, record.length, static_cast<uint32_t>(record.offset - kRecordBytes),
                       static_cast<uint32_t>(record.stride - record.offset - record.length)};
@@ -224,7 +230,7 @@ class FrameHost {
       bytes += record.length;
     }
     lent_totals_ = {lent, bytes};
-    // Behind the payload, but within the room that holds it.
+    // After the payload, but within the line's capacity.
     grown_end_ = std::min<uint32_t>((content.length + 7) / 8 * 8, end_.Room().size() / 8 * 8);
     if (walker.bad()) [[unlikely]]
       Fault();
@@ -233,12 +239,13 @@ class FrameHost {
   }
 
   HostEnd end_;
-  Got got_ = Got::kNothing;  ///< Of the last look; kContent: the line is the host's.
-  uint32_t records_ = 0;     ///< Of that line, up to the last sound one.
+  Got got_ =
+      Got::kNothing;      ///< Result of the last poll; kContent means that the host owns the line.
+  uint32_t records_ = 0;  ///< Records of that line, up to the last valid one.
   HandedOver lent_totals_;
-  uint32_t grown_end_ = 0;  ///< Bytes of the payload with what was appended; a multiple of 8.
+  uint32_t grown_end_ = 0;  ///< Bytes of the payload including appended answers; a multiple of 8.
   HandedOver answered_, sent_;
-  FrameWriter writer_{{}};  ///< Of the line for frames to send, while granted_.
+  FrameWriter writer_{{}};  ///< Writer for the granted line; valid while granted_.
   bool granted_ = false;
   bool withdrawn_ = false;
   std::array<Lent, kMaxFrames> lent_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Ethernet frames in a payload (Kind::kFrames): `count` records, one behind the other, each with
-// room of its own, so that a receiver may shorten, lengthen or drop a frame where it lies and
-// return the line with the same records.
+// Ethernet frames in a payload (Kind::kFrames): `count` consecutive records, each with spare space,
+// so that a receiver can shorten, lengthen or drop a frame in place and return the line with the
+// same records.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ inline constexpr uint32_t kRecordBytes = 8;
 inline constexpr uint32_t kMinFrameBytes = 14;
 inline constexpr uint32_t kMaxFrameBytes = 9728;
 
-/// The head of a record, at multiples of 8 bytes of the payload.
+/// The head of a record, at a multiple of 8 bytes of the payload.
 struct Record {
   uint16_t stride = 0;  ///< Bytes from this head to the next: a multiple of 8.
   uint16_t offset = 0;  ///< Bytes from this head to the frame, at least kRecordBytes.
-  uint16_t length = 0;  ///< Bytes of the frame, without FCS. 0: there is none (any more).
-  uint16_t flags = 0;   ///< With length 0: where the frame lies that outgrew it (GrownFrame).
+  uint16_t length = 0;  ///< Bytes of the frame, without FCS. 0: no frame in this record.
+  uint16_t flags = 0;   ///< With length 0: position of the outgrown frame (GrownFrame).
 
   constexpr uint64_t Word() const {
     return stride | uint64_t{offset} << 16 | uint64_t{length} << 32 | uint64_t{flags} << 48;
@@ -31,7 +31,7 @@ struct Record {
     return {static_cast<uint16_t>(word), static_cast<uint16_t>(word >> 16),
             static_cast<uint16_t>(word >> 32), static_cast<uint16_t>(word >> 48)};
   }
-  /// Whether the record lies in `room` bytes and its frame in the record.
+  /// Returns whether the record fits into `room` bytes and its frame into the record.
   constexpr bool Sound(size_t room) const {
     return stride % 8 == 0 && stride <= room && offset >= kRecordBytes &&
            offset + length <= stride &&
@@ -39,14 +39,15 @@ struct Record {
   }
 };
 
-/// Bytes of a record for a frame of `length` behind `headroom` bytes (a multiple of 8).
+/// Returns the bytes of a record for a frame of `length` after `headroom` bytes (a multiple of 8).
 constexpr uint32_t RecordBytes(uint32_t length, uint32_t headroom) {
   return kRecordBytes + headroom + (length + 7) / 8 * 8;
 }
 
-/// An answer that outgrew its record has one behind those that came, which is not among the `count`
-/// of the line: the record that it belongs to has length 0 and says at which multiple of 8 bytes of
-/// the payload. The frame, or nothing if none lies there; `place` is the peer's word.
+/// Returns the frame of an answer that outgrew its record, or an empty span if `place` is invalid.
+/// The frame is in an additional record after the received ones, which the line's `count` does not
+/// include. The original record has length 0, and its flags contain `place`: the additional
+/// record's position in the payload, in units of 8 bytes. The peer writes `place`.
 inline std::span<uint8_t> GrownFrame(std::span<uint8_t> payload, uint16_t place) {
   const size_t at = size_t{place} * 8;
   if (at + kRecordBytes > payload.size()) return {};
@@ -56,13 +57,14 @@ inline std::span<uint8_t> GrownFrame(std::span<uint8_t> payload, uint16_t place)
                                    : std::span<uint8_t>();
 }
 
-/// Lays records out in a payload's room. Whoever fills it copies the frame to what Add returns.
+/// Writes record heads to a payload. The caller copies each frame to the address that Add returns.
 class FrameWriter {
  public:
   explicit FrameWriter(std::span<uint8_t> room, uint32_t headroom = 0)
       : room_(room), headroom_(headroom) {}
 
-  /// Where a frame of `length` bytes (kMinFrameBytes … kMaxFrameBytes) goes; null: it does not fit.
+  /// Returns the destination of a frame of `length` bytes (kMinFrameBytes … kMaxFrameBytes), or
+  /// null if it does not fit.
   uint8_t* Add(uint32_t length, uint32_t max_count, uint16_t flags = 0) {
     const uint32_t stride = RecordBytes(length, headroom_);
     if (count_ == max_count || stride > room_.size() - used_) return nullptr;
@@ -76,7 +78,7 @@ class FrameWriter {
     ++count_;
     return head + kRecordBytes + headroom_;
   }
-  uint32_t length() const { return used_; }  ///< Of the payload so far.
+  uint32_t length() const { return used_; }  ///< Bytes of the payload so far.
   uint8_t count() const { return static_cast<uint8_t>(count_); }
 
  private:
@@ -86,13 +88,14 @@ class FrameWriter {
   uint32_t count_ = 0;
 };
 
-/// Walks the records of a payload that the peer wrote. Each head is read once; a record that does
-/// not lie in the payload ends the walk.
+/// Iterates over the records of a payload that the peer wrote. Each head is read once; a record
+/// that exceeds the payload ends the iteration.
 class FrameWalker {
  public:
   FrameWalker(std::span<uint8_t> payload, uint8_t count) : rest_(payload), left_(count) {}
 
-  /// The next record. False: there are no more, or this one is not sound (then bad() is true).
+  /// Advances to the next record. Returns false at the end, or if the record is invalid (then bad()
+  /// is true).
   bool Next() {
     rest_ = rest_.subspan(record_.stride);
     record_ = {};
@@ -105,10 +108,10 @@ class FrameWalker {
     return true;
   }
   const Record& record() const { return record_; }
-  uint32_t left() const { return left_; }  ///< Records that Next has not come to.
-  /// Empty if the record has no frame.
+  uint32_t left() const { return left_; }  ///< Records after the current one.
+  /// Returns the frame; empty if the record has none.
   std::span<uint8_t> frame() const { return rest_.subspan(record_.offset, record_.length); }
-  /// Says where in the record the frame is now; sound, or length 0.
+  /// Writes a changed position of the frame to the record; it must be valid, or length 0.
   void Set(uint16_t offset, uint16_t length) {
     const uint64_t word = Record{record_.stride, offset, length, record_.flags}.Word();
     std::memcpy(rest_.data(), &word, sizeof(word));

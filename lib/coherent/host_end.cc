@@ -5,7 +5,7 @@
 
 namespace sluice::coherent {
 
-/// Whether a load follows that is not the plain one.
+/// Performs `action` if it is not the plain load. Returns whether a load follows.
 bool HostEnd::LoadOtherwise(Line& line, Action action) {
   switch (action) {
     case Action::kLoadUnwritten:
@@ -22,9 +22,9 @@ bool HostEnd::LoadOtherwise(Line& line, Action action) {
   }
 }
 
-/// `word`: what the line says now, which is no answer.
+/// Waits for an answer. `word` is the line's current control word, which is not an answer.
 Got HostEnd::Await(Line& line, uint64_t word, uint64_t patience_cycles) {
-  /// Looks at the line between two looks at the clock and at the preemption word.
+  /// Polls of the line between two checks of the clock and of the preemption word.
   constexpr uint32_t kLooks = 64;
   const uint64_t& control = line.line().control;
   const bool sleeps = wait_ != WaitMethod::kPause;
@@ -79,14 +79,14 @@ Got HostEnd::LookForClosing(Line& line) {
   return ready == kClosed ? Hear(line, Input::kGone) : Got::kNothing;
 }
 
-/// Enters, for a pair that need not load: kContent if it may.
+/// Enters, for a pair that does not load. Returns kContent if the host may enter.
 Got HostEnd::Admit(Line& line) {
   const Input input = Enter();
   return input == Input::kCallLoad ? Got::kContent : Hear(line, input);
 }
 
-// BUSY first, then READY; the NIC clears READY first and then looks at BUSY. In the one order of
-// all four (sequentially consistent), one of the two sees the other.
+// The host sets BUSY first and then loads READY; the NIC clears READY first and then loads BUSY.
+// All four accesses are sequentially consistent, so at least one side sees the store of its peer.
 Input HostEnd::Enter() {
   EndpointHeader& header = memory_.header();
   std::atomic_ref(memory_.host(Pair::kReceive).busy).store(1, std::memory_order_seq_cst);

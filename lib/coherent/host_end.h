@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's end of an endpoint, for any process: no EAL, no allocation, no call into the system.
+// The host's end of an endpoint, for any process: no EAL, no allocation, no system calls.
 //
 //   HostEnd end(EndpointMemory::Find(memory), BestWaitMethod());
 //   for (;;) {
@@ -9,9 +9,9 @@
 //       case Got::kYieldNow: GiveTheCoreBack(); break;
 //       ...
 //
-// The result is written over the arguments, in the same line. The next Wait loads the other line,
-// which tells the NIC that this one is done. Belongs to one thread. What the NIC writes is checked
-// before it is used: an answer that makes no sense stops the end.
+// The result replaces the arguments in the same line. The next Wait loads the other line; this load
+// notifies the NIC that the result is complete. Used by one thread. All values that the NIC writes
+// are checked before use: an invalid answer stops the end.
 #pragma once
 
 #include <array>
@@ -24,37 +24,37 @@
 
 namespace sluice::coherent {
 
-/// What a load was answered with.
+/// The answer to a load.
 enum class Got : uint8_t {
-  kNothing,   ///< Nothing yet: the load still waits, the next call goes on with it.
-  kContent,   ///< A request or frames; of a transmit pair: a line to fill.
-  kTryAgain,  ///< Nothing arrived for long.
-  kYieldNow,  ///< The core is wanted: this end has left the lines, the next call enters again.
-  kRetire,    ///< The same, of a kernel endpoint.
-  kBarred,    ///< The process may not enter now: try again when it has been given a core.
-  kClosed,    ///< For ever.
+  kNothing,   ///< No answer yet: the load is pending, and the next call continues to wait.
+  kContent,   ///< A request or frames. Transmit pair: a line to fill.
+  kTryAgain,  ///< No content arrived for a long time.
+  kYieldNow,  ///< The core is needed: this end has left the lines; the next call enters again.
+  kRetire,    ///< As kYieldNow, for a kernel endpoint.
+  kBarred,    ///< The process may not enter now: retry when it has a core again.
+  kClosed,    ///< Closed permanently.
 };
 
 class HostEnd {
  public:
-  /// Of memory that no process has loaded from before. `machine` outlives this object.
+  /// `memory` must not have been loaded from by any process. `machine` must outlive this object.
   HostEnd(const EndpointMemory& memory, WaitMethod wait, const Machine& machine = kMachine)
       : memory_(memory),
         wait_(wait),
         has_way_(HasHostWay(machine)),
         lines_{Line(memory, Pair::kReceive, machine), Line(memory, Pair::kTransmit, machine)} {}
 
-  // Receive.
-  /// Loads the next line, unless a load waits already, and waits for its answer up to
-  /// `patience_cycles` (cpu::Cycles(); 0: looks once). If there is content that nothing was
-  /// returned for, nothing is.
+  // Functions for the receive pair.
+  /// Issues the next load, unless one is pending, and waits for its answer up to `patience_cycles`
+  /// (cpu::Cycles(); 0: polls once). If the previous content was not answered with Return, the
+  /// answer is kNoReply.
   Got Wait(uint64_t patience_cycles) {
     Line& line = At(Pair::kReceive);
     return on_way_ && line.state_ == State::kWritten ? LoadNext(line, patience_cycles)
                                                      : LoadAndWait(line, patience_cycles);
   }
-  /// After Got::kContent, until Return() or the next Wait. The code and the data pointer are read
-  /// from the line each time.
+  /// Valid after Got::kContent until Return() or the next Wait. Code and data pointer are read from
+  /// the line in each call.
   Content content() const {
     const Line& line = At(Pair::kReceive);
     const Control control = Control::Of(line.answer);
@@ -70,12 +70,13 @@ class HostEnd {
     const Control control = Control::Of(At(Pair::kReceive).answer);
     return Room(control.in_buffer).first(control.length);
   }
-  /// Where the payload of what is returned goes: over the arguments, or into the line's buffer.
+  /// Returns the space for the payload of the answer: the space of the arguments, or the line's
+  /// buffer.
   std::span<uint8_t> Room(bool in_buffer = false) const {
     return At(Pair::kReceive).Room(memory_, in_buffer);
   }
-  /// Says what is returned: kReply, kFrames, kNoReply or kCall. The last word before the next Wait
-  /// counts. False: there is no content to answer, or the payload does not fit.
+  /// Writes the answer: kReply, kFrames, kNoReply or kCall. It may be replaced until the next Wait.
+  /// Returns false if there is no content to answer, or the payload does not fit.
   bool Return(const Content& content) {
     Line& line = At(Pair::kReceive);
     if (!on_way_ || line.state_ != State::kHolding) [[unlikely]]
@@ -85,13 +86,14 @@ class HostEnd {
     line.Publish(content);
     return true;
   }
-  /// Whether this process was asked to leave: a long handler ends early, or is killed.
+  /// Returns whether this process was asked to leave. A long handler must then end early, or the
+  /// process is killed.
   bool Asked() const {
     return std::atomic_ref(memory_.header().ready).load(std::memory_order_relaxed) != kReady;
   }
 
-  // Transmit.
-  /// kContent: there is a line to fill, SendRoom(). Else as Wait().
+  // Functions for the transmit pair.
+  /// Returns kContent if there is a line to fill, SendRoom(); else the same values as Wait().
   Got Grant(uint64_t patience_cycles) {
     Line& line = At(Pair::kTransmit);
     if (!inside_) {
@@ -103,8 +105,9 @@ class HostEnd {
   std::span<uint8_t> SendRoom(bool in_buffer = false) const {
     return At(Pair::kTransmit).Room(memory_, in_buffer);
   }
-  /// Writes the head of the granted line and loads the other one: the doorbell. False, and nothing
-  /// is sent: there is no grant, the payload does not fit, or the process may not enter now.
+  /// Writes the head of the granted line and loads the other one, which acts as the doorbell.
+  /// Returns false and sends nothing if there is no grant, the payload does not fit, or the process
+  /// may not enter now.
   bool Send(const Content& content) {
     Line& line = At(Pair::kTransmit);
     return (inside_ || Admit(line) == Got::kContent) && Write(line, content) && Load(line);
@@ -114,7 +117,7 @@ class HostEnd {
   State state(Pair pair) const { return At(pair).state(); }
   uint64_t number(Pair pair) const { return At(pair).number(); }
   WaitMethod wait_method() const { return wait_; }
-  /// The same endpoint, mapped somewhere else.
+  /// Continues with the same endpoint at another mapping.
   void MoveTo(const EndpointMemory& memory) {
     memory_ = memory;
     for (Line& line : lines_) line.Bind(memory);
@@ -125,12 +128,13 @@ class HostEnd {
    public:
     Line(const EndpointMemory& memory, Pair pair, const Machine& machine)
         : PairEnd(memory, pair, machine, State::kOutside) {}
-    uint64_t answer = 0;  ///< The Control of the content, as it was read and checked.
+    uint64_t answer = 0;  ///< The checked copy of the content's Control.
 
    private:
     friend class HostEnd;
   };
-  /// What the kind of an answer is, by its four bits; one that no NIC gives stops the host.
+  /// Maps the four bits of an answer's kind to an input; kinds that are invalid for a NIC stop the
+  /// host.
   static constexpr std::array<Input, 16> kInputOf = [] {
     std::array<Input, 16> inputs{};
     inputs.fill(Input::kGone);
@@ -149,22 +153,23 @@ class HostEnd {
   Line& At(Pair pair) { return lines_[static_cast<size_t>(pair)]; }
   const Line& At(Pair pair) const { return lines_[static_cast<size_t>(pair)]; }
 
-  // What follows is each request's way; whatever else happens is in host_end.cc, out of it.
+  // The fast path of each request. All other cases are in host_end.cc.
 
-  /// LoadAndWait where kHostWay begins.
+  /// LoadAndWait for the first row of kHostWay.
   Got LoadNext(Line& line, uint64_t patience_cycles) {
     const uint64_t number = line.number_ + 1;
     line.number_ = number;
     line.state_ = State::kWaiting;
-    // Release: what is returned is in the line when the NIC sees the load of the other one.
+    // Release order: the answer is complete in its line before the NIC sees the load of the other
+    // line.
     std::atomic_ref(line.word_->load).store(number, std::memory_order_release);
     const uint64_t word =
         bar::LoadOnce(line.lines_[number & 1]->control, std::memory_order_acquire);
     if (static_cast<uint32_t>(word) != static_cast<uint32_t>(number)) {
       return Await(line, word, patience_cycles);
     }
-    // What is left of the upper half of a request in lines is its length; of all else, more than
-    // fits.
+    // If the control word is a request in lines, this difference is its length. For all other words
+    // it exceeds the capacity.
     const auto rest = static_cast<uint32_t>(word >> Control::kLengthShift) - kRequestInLines;
     if (rest > line.Capacity(false)) return Answered(line, word);
     line.answer = word;
@@ -186,7 +191,8 @@ class HostEnd {
     const Action action = line.Move(inside_ ? Input::kCallLoad : Enter());
     if (action != Action::kLoadLine && !LoadOtherwise(line, action)) [[unlikely]]
       return false;
-    // Release: what is returned is in the line when the NIC sees the load of the other one.
+    // Release order: the answer is complete in its line before the NIC sees the load of the other
+    // line.
     std::atomic_ref(line.word_->load).store(++line.number_, std::memory_order_release);
     return true;
   }
@@ -201,7 +207,7 @@ class HostEnd {
   }
 
   Got Answered(Line& line, uint64_t word) {
-    // With the bit of a buffer, no length fits the line.
+    // If the buffer bit is set, the value exceeds every line's capacity.
     const uint64_t in_line =
         word >> Control::kLengthShift & (Control::kMaxLength | Control::kBuffer);
     if (kInputOf[word >> Control::kKindShift] == Input::kContent && in_line <= line.Capacity(false))
@@ -221,15 +227,15 @@ class HostEnd {
   void Leave();
   void Stop();
 
-  /// The upper half of the control word of a request without arguments.
+  /// Upper half of the control word of a request without arguments.
   static constexpr uint32_t kRequestInLines =
       static_cast<uint32_t>(Control{.kind = Kind::kRequest}.Word() >> Control::kLengthShift);
 
   EndpointMemory memory_;
   WaitMethod wait_;
   bool inside_ = false;  ///< BUSY is set.
-  bool has_way_;         ///< The table has kHostWay.
-  bool on_way_ = false;  ///< Both.
+  bool has_way_;         ///< The table contains kHostWay.
+  bool on_way_ = false;  ///< inside_ and has_way_.
   std::array<Line, kPairs> lines_;
 };
 

@@ -21,8 +21,8 @@ NicEnd::NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t
     : memory_(memory),
       options_(options),
       lines_{Line(memory, Pair::kReceive, machine), Line(memory, Pair::kTransmit, machine)} {
-  // An earlier NIC end may have been killed anywhere. Whether the last load was answered, and with
-  // what, stands in its line; nothing else is needed to go on.
+  // An earlier NIC end may have been killed at any point. Its lines contain whether the last load
+  // was answered, and the answer; no other state is needed to continue.
   const uint64_t ready = bar::LoadOnce(memory_.header().ready);
   for (Line& line : lines_) {
     line.number_ = bar::LoadOnce(line.word_->load, std::memory_order_acquire);
@@ -38,7 +38,7 @@ NicEnd::NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t
       line.state_ = asked ? State::kAskedAway : State::kAway;
     }
     if (ready != kReady && ready != kBarred) line.state_ = State::kClosed;
-    // Asked, and it waits: answer it as the earlier end would have.
+    // The host was asked to leave and is waiting: answer as the earlier end would have.
     if (asked && line.state_ == State::kLoading) {
       line.Move(Input::kPreempt);
       Answer(line, Kind::kYieldNow);
@@ -49,13 +49,14 @@ NicEnd::NicEnd(const EndpointMemory& memory, const NicOptions& options, uint64_t
 
 bool NicEnd::HasLoaded(Pair pair) const {
   const Line& line = At(pair);
-  // Acquire: the host stores the words of both pairs in its program's order.
+  // Acquire order: the host stores the words of both pairs in program order.
   return bar::LoadOnce(line.word_->load, std::memory_order_acquire) != line.number();
 }
 
 Seen NicEnd::Look(Pair pair, uint64_t now_ns) {
   Line& line = At(pair);
-  // Acquire: with the load of this line, what the host left in the other one.
+  // Acquire order: if the load of this line is visible, the host's answer in the other line is
+  // visible, too.
   const uint64_t load = bar::LoadOnce(line.word_->load, std::memory_order_acquire);
   if (load != line.number_ && line.state() != State::kClosed) return Load(line, load, now_ns);
   return LookAtClock(line, now_ns);
@@ -86,7 +87,8 @@ Seen NicEnd::Load(Line& line, uint64_t number, uint64_t now_ns) {
   }
 }
 
-// The line that was lent last is this end's again: the host loads the other one.
+// Reads the answer in the line that was lent last. This end owns it again, because the host has
+// loaded the other line.
 void NicEnd::Take(Line& line) {
   const ControlLine& shared = line.line();
   const Control control = Control::Of(bar::LoadOnce(shared.control));
@@ -111,7 +113,8 @@ void NicEnd::Take(Line& line) {
 Seen NicEnd::LookAtClock(Line& line, uint64_t now_ns) {
   switch (line.state()) {
     case State::kLoading: {
-      // A host that is asked to leave does so where it receives: it must not wait elsewhere.
+      // A host that was asked to leave does so at its receive pair, so it must not block at the
+      // transmit pair.
       const bool asked = line.pair_ == Pair::kTransmit && Asked();
       if (!asked && now_ns - line.since_ns < options_.try_again_ns) return Seen::kNothing;
       if (line.Move(Input::kStalled) != Action::kAnswerTryAgain) return Seen::kNothing;
@@ -182,8 +185,8 @@ bool NicEnd::Preempt(uint64_t now_ns) {
   const Action action = line.Move(Input::kPreempt);
   if (action != Action::kBar && action != Action::kBarYield) return false;
   asked_ns_ = now_ns;
-  // Before the answer, so that a host that leaves because of it does not enter again. Sequentially
-  // consistent: see HostEnd::Enter.
+  // Stored before the answer, so that a host that leaves because of the answer does not enter
+  // again. Sequentially consistent, see HostEnd::Enter.
   std::atomic_ref(memory_.header().ready).store(kBarred, std::memory_order_seq_cst);
   if (action == Action::kBarYield) Answer(line, Kind::kYieldNow);
   return true;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The coherent protocol, once: every transition of both ends of a pair of control lines. The ends
-// (nic_end.h, host_end.h) look their moves up here; tests explore the same rows exhaustively, and
-// generate from them the Promela model that spin checks.
+// The coherent protocol: all transitions of both ends of a pair of control lines. The ends
+// (nic_end.h, host_end.h) look up their transitions here. Tests explore the same rows exhaustively,
+// and generate from them the Promela model that spin checks.
 //
-// A transmit pair uses the rows of loading and answering alone: preemption is of a process, and a
-// process is asked for its core where it waits for requests.
+// A transmit pair uses only the rows for loads and answers: preemption applies to a process, which
+// is asked for its core at its receive pair.
 //
-// Sources: Lauberhorn (Xu and Roscoe, HOTOS '25) sections 5 and 6. That the parity changes with
-// every answer, an empty one included, and that the host says when it is among the lines (BUSY) and
-// the NIC when it may be (READY), as in its authors' public implementation (enzian-pio-nic).
+// Sources: Lauberhorn (Xu and Roscoe, HOTOS '25) sections 5 and 6, and its authors' public
+// implementation (enzian-pio-nic) for two rules. The parity changes with every answer, including an
+// empty one. The host publishes whether it is accessing the lines (BUSY), and the NIC whether it
+// may (READY).
 #pragma once
 
 #include <array>
@@ -22,59 +23,59 @@ namespace sluice::coherent {
 enum class Role : uint8_t { kNic, kHost };
 
 enum class State : uint8_t {
-  // The NIC, of a pair whose last load is the n-th
-  kAway,       ///< n is answered, nothing has to come back.
-  kLoading,    ///< n waits for its answer.
-  kLent,       ///< n is answered with something: the line comes back with the next load.
-  kAskedAway,  ///< As kAway, and the host is asked to leave.
-  kAskedLent,  ///< As kLent, and the host is asked to leave.
+  // NIC; n is the pair's last load.
+  kAway,       ///< n is answered; no line is lent.
+  kLoading,    ///< n is pending.
+  kLent,       ///< n is answered with content: the line returns with the next load.
+  kAskedAway,  ///< As kAway, and the host was asked to leave.
+  kAskedLent,  ///< As kLent, and the host was asked to leave.
   kPreempted,  ///< The host has left, and cannot enter.
-  kClosed,     ///< For ever: killed, or the host broke the protocol.
-  // The host, of a pair whose last load is the n-th
-  kOutside,  ///< May have to leave its core: touches no line.
-  kWaiting,  ///< n waits for its answer.
-  kEmpty,    ///< n was answered, with nothing to return.
-  kHolding,  ///< n was answered with something, nothing is returned yet.
-  kWritten,  ///< The same, and what is returned stands in the line.
-  kStopped,  ///< For ever: the NIC closed the endpoint, or is gone.
+  kClosed,     ///< Permanent: killed, or the host violated the protocol.
+  // Host; n is the pair's last load.
+  kOutside,  ///< Accesses no line, and may lose its core.
+  kWaiting,  ///< n is pending.
+  kEmpty,    ///< n was answered without content.
+  kHolding,  ///< n was answered with content, and the host has not written its answer.
+  kWritten,  ///< As kHolding, and the host has written its answer.
+  kStopped,  ///< Permanent: the NIC closed the endpoint, or is gone.
 };
 inline constexpr size_t kStates = 13;
 
-/// What an end can meet. An end that meets nothing moves nothing.
+/// Events of an end. Without an event, an end does not change its state.
 enum class Input : uint8_t {
-  // At the NIC, from the host's words
+  // NIC, from the host's words:
   kLoad,  ///< Load n + 1.
-  kGap,   ///< Any other load than n or n + 1.
-  kLeft,  ///< BUSY is clear. Looked at while the host is asked to leave.
-  // At the NIC, from its owner
-  kDeliver,  ///< Something for the host.
-  kYield,    ///< The core is wanted, and the host waits.
+  kGap,   ///< Any load except n and n + 1.
+  kLeft,  ///< BUSY is clear. Polled only after the host was asked to leave.
+  // NIC, from its owner:
+  kDeliver,  ///< Content for the host.
+  kYield,    ///< The core is needed, and the host is waiting.
   kRetire,   ///< The core is not needed.
-  kPreempt,  ///< The core is wanted whatever the host does.
+  kPreempt,  ///< The core is needed, regardless of the host's state.
   kResume,   ///< The host may enter again.
-  kKill,     ///< The process ended, or has to.
-  // At the NIC, from the clock
-  kStalled,  ///< Load n has waited as long as a load may.
-  kBound,    ///< The host was asked to leave, and has had its time.
-  // At the host, from its owner
-  kCallLoad,    ///< Load the next line; outside, READY was seen after BUSY was set.
-  kCallBarred,  ///< Outside: the same, and READY was not set.
-  kCallWrite,   ///< Write what is returned.
-  // At the host, the answer to load n
+  kKill,     ///< The process has ended, or must end.
+  // NIC, from the clock:
+  kStalled,  ///< Load n has reached its time limit.
+  kBound,    ///< The host has not left within the time limit.
+  // Host, from its owner:
+  kCallLoad,    ///< Load the next line; outside: READY was set after BUSY was set.
+  kCallBarred,  ///< Outside: as kCallLoad, but READY was not set.
+  kCallWrite,   ///< Write the answer.
+  // Host, the answer to load n:
   kContent,  ///< REQUEST, frames, or an empty line to fill.
   kTryAgain,
   kYieldNow,
   kRetireNow,
-  // At the host
-  kGone,  ///< The preemption word says closed, or a load read all ones.
+  // Host:
+  kGone,  ///< The preemption word is kClosed, or a load returned all ones.
 };
 inline constexpr size_t kInputs = 19;
 
 enum class Action : uint8_t {
   kIgnore,
-  // The NIC
+  // Actions of the NIC:
   kNote,           ///< n := n + 1.
-  kTake,           ///< Take what line n mod 2 returns; n := n + 1.
+  kTake,           ///< Read the answer in line n mod 2; n := n + 1.
   kAnswerContent,  ///< Answer n.
   kAnswerTryAgain,
   kAnswerYield,
@@ -82,17 +83,17 @@ enum class Action : uint8_t {
   kBar,         ///< Clear READY.
   kBarYield,    ///< Clear READY, then answer n with YIELDNOW.
   kNoteYield,   ///< n := n + 1, and answer it with YIELDNOW.
-  kTakeYield,   ///< Take what line n mod 2 returns; n := n + 1, and answer it with YIELDNOW.
-  kReportLeft,  ///< The core is free.
+  kTakeYield,   ///< Read the answer in line n mod 2; n := n + 1, and answer it with YIELDNOW.
+  kReportLeft,  ///< Report that the core is free.
   kAdmit,       ///< Set READY.
-  kClose,       ///< Close the endpoint: what is lent ends as lost.
-  kFault,       ///< The same; the host is to blame.
-  // The host
-  kLoadLine,       ///< n := n + 1, and say so.
-  kRefuse,         ///< Clear BUSY: it may not enter.
-  kLoadUnwritten,  ///< Write that nothing is returned; n := n + 1, and say so.
-  kWrite,          ///< Write what is returned.
-  kHand,           ///< Hand the content out.
+  kClose,       ///< Close the endpoint: lent content counts as lost.
+  kFault,       ///< As kClose, and count a fault of the host.
+  // Actions of the host:
+  kLoadLine,       ///< n := n + 1, and publish it.
+  kRefuse,         ///< Clear BUSY: the host may not enter.
+  kLoadUnwritten,  ///< Write kNoReply; n := n + 1, and publish it.
+  kWrite,          ///< Write the answer.
+  kHand,           ///< Return the content to the caller.
   kReportEmpty,
   kLeave,  ///< Clear BUSY, and report.
   kStop,
@@ -106,19 +107,19 @@ struct Row {
   Action action;
 };
 
-/// The protocol. Pairs of state and input that are not listed are ignored.
+/// The protocol. Pairs of state and input without a row are ignored.
 inline constexpr auto kRows = [] {
   constexpr auto kN = Role::kNic;
   constexpr auto kH = Role::kHost;
   return std::to_array<Row>({
-      // The NIC: loads and answers.
+      // NIC: loads and answers.
       {kN, State::kAway, Input::kLoad, State::kLoading, Action::kNote},
       {kN, State::kLent, Input::kLoad, State::kLoading, Action::kTake},
       {kN, State::kLoading, Input::kDeliver, State::kLent, Action::kAnswerContent},
       {kN, State::kLoading, Input::kStalled, State::kAway, Action::kAnswerTryAgain},
       {kN, State::kLoading, Input::kYield, State::kAway, Action::kAnswerYield},
       {kN, State::kLoading, Input::kRetire, State::kAway, Action::kAnswerRetire},
-      // The NIC: preemption.
+      // NIC: preemption.
       {kN, State::kAway, Input::kPreempt, State::kAskedAway, Action::kBar},
       {kN, State::kLoading, Input::kPreempt, State::kAskedAway, Action::kBarYield},
       {kN, State::kLent, Input::kPreempt, State::kAskedLent, Action::kBar},
@@ -128,7 +129,7 @@ inline constexpr auto kRows = [] {
       {kN, State::kAskedAway, Input::kBound, State::kClosed, Action::kClose},
       {kN, State::kAskedLent, Input::kBound, State::kClosed, Action::kClose},
       {kN, State::kPreempted, Input::kResume, State::kAway, Action::kAdmit},
-      // The NIC: the end of an endpoint. A line that was lent does not come back by leaving.
+      // NIC: the end of an endpoint. A host that leaves must have returned the lent line first.
       {kN, State::kAskedLent, Input::kLeft, State::kClosed, Action::kFault},
       {kN, State::kPreempted, Input::kLoad, State::kClosed, Action::kFault},
       {kN, State::kAway, Input::kGap, State::kClosed, Action::kFault},
@@ -144,7 +145,7 @@ inline constexpr auto kRows = [] {
       {kN, State::kAskedAway, Input::kKill, State::kClosed, Action::kClose},
       {kN, State::kAskedLent, Input::kKill, State::kClosed, Action::kClose},
       {kN, State::kPreempted, Input::kKill, State::kClosed, Action::kClose},
-      // The host.
+      // Host.
       {kH, State::kOutside, Input::kCallLoad, State::kWaiting, Action::kLoadLine},
       {kH, State::kOutside, Input::kCallBarred, State::kOutside, Action::kRefuse},
       // A transmit pair keeps its line while the host is outside.
@@ -175,7 +176,7 @@ struct Transition {
   friend bool operator==(const Transition&, const Transition&) = default;
 };
 
-/// The rows, for lookup. Tests derive broken ones from it.
+/// The rows as a lookup table. Tests derive faulty ones from it.
 class Machine {
  public:
   template <size_t N>
@@ -186,7 +187,7 @@ class Machine {
     for (const Row& row : rows) Set(row);
   }
 
-  /// A state belongs to one role, so that it alone tells the row.
+  /// A state belongs to one role, so it determines the row.
   constexpr void Set(const Row& row) {
     cells_[static_cast<size_t>(row.state)][static_cast<size_t>(row.input)] = {row.next, row.action};
   }
@@ -195,14 +196,14 @@ class Machine {
   }
 
  private:
-  /// A power of two in each row: a shift, not a product, on every move.
+  /// Rows are padded to a power of two, so that a lookup needs a shift and no multiplication.
   std::array<std::array<Transition, std::bit_ceil(kInputs)>, kStates> cells_{};
 };
 
 inline constexpr Machine kMachine(kRows);
 
-/// The host's way from one request to the next. Its end goes it without a look at the table, if the
-/// table has it.
+/// The host's transitions from one request to the next. HostEnd performs them without a lookup if
+/// the table contains them.
 inline constexpr auto kHostWay = std::to_array<Row>({
     {Role::kHost, State::kWritten, Input::kCallLoad, State::kWaiting, Action::kLoadLine},
     {Role::kHost, State::kWaiting, Input::kContent, State::kHolding, Action::kHand},

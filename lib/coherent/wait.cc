@@ -28,7 +28,7 @@ bool Supports(uint32_t leaf, int bit) {
   return __get_cpuid_count(leaf, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> bit & 1) != 0;
 }
 
-// The word is looked at again after its line is watched: a store in between is not slept through.
+// The word is loaded again after the monitor is armed, so that a store in between is not missed.
 __attribute__((target("waitpkg"))) void Umwait(const uint64_t& word, uint64_t seen,
                                                uint64_t deadline) {
   _umonitor(const_cast<uint64_t*>(&word));
@@ -41,7 +41,7 @@ __attribute__((target("mwaitx"))) void Monitorx(const uint64_t& word, uint64_t s
   const uint64_t cycles = deadline - now;
   const auto timeout = static_cast<uint32_t>(cycles > ~uint32_t{0} ? ~uint32_t{0} : cycles);
   _mm_monitorx(const_cast<uint64_t*>(&word), 0, 0);
-  // Extension bit 1: the timeout counts. Hint 0xf0: C0, which wakes fastest.
+  // Extension bit 1 enables the timeout. Hint 0xf0: C0, the fastest wake-up.
   if (bar::LoadOnce(word) == seen) _mm_mwaitx(2, 0xf0, timeout);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a core waits until another one stores to a word, since no load stalls here: by an instruction
-// that sleeps until the word's line is taken away (umwait of WAITPKG, mwaitx of MONITORX), or by
-// looking again and again.
+// Methods by which a core waits for a store of another core to a word, because loads do not stall
+// here. Either an instruction sleeps until another core invalidates the word's line (umwait of
+// WAITPKG, mwaitx of MONITORX), or the core polls.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,20 @@ namespace sluice::coherent {
 enum class WaitMethod : uint8_t {
   kUmwait,    ///< umonitor, umwait: Intel since Tremont and Alder Lake.
   kMonitorx,  ///< monitorx, mwaitx: AMD since Zen.
-  kPause,     ///< Every processor.
+  kPause,     ///< Polls with pause; any processor.
 };
 
-/// Whether this processor has it, and the operating system lets a process use it.
+/// Returns whether this processor supports the method and the operating system permits it.
 bool CanWaitBy(WaitMethod method);
-/// The first of the list that it can. Asks the processor each time.
+/// Returns the first supported method of the enumeration. Queries the processor in each call.
 WaitMethod BestWaitMethod();
-/// "umwait", "monitorx" or "pause", for flags and reports.
+/// Return and parse "umwait", "monitorx" or "pause", for flags and reports.
 std::string_view Name(WaitMethod method);
 std::optional<WaitMethod> WaitMethodOf(std::string_view name);
 
-/// Waits until `word` is not `seen` any more, until cpu::Cycles() is `deadline`, or for any reason:
-/// the caller looks again. kPause: one pause. Only a method that CanWaitBy().
+/// Waits until `word` differs from `seen` or until cpu::Cycles() reaches `deadline`. Spurious
+/// returns are possible, so the caller must check again. kPause: one pause. Only for methods for
+/// which CanWaitBy() is true.
 void SleepOn(WaitMethod method, const uint64_t& word, uint64_t seen, uint64_t deadline);
 inline void WaitOn(WaitMethod method, const uint64_t& word, uint64_t seen, uint64_t deadline) {
   if (method != WaitMethod::kPause) return SleepOn(method, word, seen, deadline);
