@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both ends of a link are: a state, a line of their own, and whom they talk to.
-// Copyable, without virtual functions: tests explore the ends by copying them.
+// Common part of both ends of a link: state, line and peer identity. Copyable, without virtual
+// functions: tests explore the ends by copying them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace sluice::swap {
 
 class End {
  public:
-  /// The own line, and whether it changed since the last call.
+  /// line() returns this end's line; TakePublish() returns whether it has changed since the last
+  /// call.
   const Message& line() const { return own_; }
   bool TakePublish() {
     const bool publish = publish_;
@@ -34,17 +35,18 @@ class End {
     Publish(Phase::kSync);
   }
 
-  /// Posts `phase` under the present epoch and incarnations.
+  /// Sets the line to `phase` with the current epoch and incarnations, and marks it for posting.
   void Publish(Phase phase) {
     own_.epoch = self_.epoch;
     own_.incarnation = self_.incarnation;
     own_.peer_incarnation = self_.peer;
     own_.binding = self_.binding;
     own_.phase = phase;
-    // Resumed from a line that was cut at a meeting: nothing to say before the next one.
+    // Not posted if the end was resumed from a line that was cut during a meeting: the next meeting
+    // posts it.
     publish_ = self_.peer != 0 || phase == Phase::kSync;
   }
-  /// Takes over what the line of a memory that survived says.
+  /// Restores this end from its line in a memory that survived.
   void Recall(const Message& own, State state) {
     own_ = own;
     self_.peer = own.peer_incarnation;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes frames into a region, one behind the other, each in whole slots. A value: the
-// loop that copies a burst keeps it in registers.
+// Writes consecutive frames to a region, each in whole slots. A value type, so that a loop that
+// copies a burst keeps it in registers.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@ namespace sluice::swap {
 
 class Filler {
  public:
-  /// Of no region: nothing fits.
+  /// A filler without a region: no frame fits.
   Filler() = default;
-  /// Of an empty region that the caller owns.
+  /// A filler for an empty region that the caller owns.
   Filler(const Region& region, const Geometry& geometry)
       : region_(region),
         at_(geometry.DataOffset()),
@@ -27,14 +27,14 @@ class Filler {
   uint32_t region() const { return region_.id; }
   uint32_t count() const { return count_; }
 
-  /// Whether a frame of `length` ≤ kMaxFrameBytes bytes has room.
+  /// Returns whether a frame of `length` ≤ kMaxFrameBytes bytes fits.
   bool Fits(uint32_t length) const {
     return count_ != max_frames_ && SlotBytes(length) <= end_ - at_;
   }
-  /// Where the next frame goes. Only if it Fits.
+  /// Returns the destination of the next frame. Only if it Fits.
   uint8_t* Next() const { return region_.base + at_ + headroom_; }
-  /// The frame at Next() is whole: whoever reads the count (acquire), or finds the region
-  /// after this process died, sees all of it.
+  /// Adds the complete frame at Next() to the region. A reader of the count (acquire), or a process
+  /// that recovers the region after this one died, sees the complete frame.
   void Publish(uint32_t length) {
     region_.entries()[count_] = MakeEntry(at_ + headroom_, length);
     at_ += SlotBytes(length);

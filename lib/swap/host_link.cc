@@ -36,8 +36,8 @@ std::unique_ptr<HostLink> HostLink::Open(LinkMemory memory, uint64_t window_cycl
   return link;
 }
 
-// What the line of an earlier process offered, this one still offers; where nothing is
-// offered, the host holds the region that is recorded.
+// Continues an earlier process's offer, if its line contains one. Otherwise the host holds the
+// recorded region.
 void HostLink::Resume(const Message& own, const Message& nic) {
   const uint64_t owners = memory_.RecordedOwners();
   if (!IsOneRegion(owners, geometry())) {
@@ -53,7 +53,7 @@ void HostLink::Resume(const Message& own, const Message& nic) {
   counters_.in_doubt += !resolved;
 }
 
-// What an earlier process was doing in the region is lost, and counted.
+// Discards and counts the frames of an earlier process in the region.
 void HostLink::Discard() {
   RegionHeader& header = region_.header();
   counters_.discarded_pkts += std::min(bar::LoadOnce(header.count), geometry().max_frames);
@@ -126,7 +126,7 @@ void HostLink::Receive(const Result& result) {
       resumed_ ? Discard() : Hold(0);
       break;
     case Outcome::kOrphaned:
-      // The NIC's line is in the same memory as everything else: it cannot forget.
+      // Impossible: the NIC's line is in the shared memory, so the NIC cannot lose it.
       faulted_ = true;
       ++counters_.faults;
       break;
@@ -137,7 +137,7 @@ void HostLink::Receive(const Result& result) {
 void HostLink::Take(const Result& result) {
   const Given given = Given::Of(result.payload[kGivenWord]);
   const Given taken = Given::Of(result.payload[kTakenWord]);
-  // An earlier process may have recorded this outcome, and then worked in the region.
+  // An earlier process may have recorded this outcome, and then used the region.
   const bool recorded = resumed_ && given.region == region_.id;
   const bool as_offered = resumed_ || result.payload[kTakenWord] == offer_.payload[kGivenWord];
   const bool sound = given.region < geometry().regions && taken.region < geometry().regions &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What makes a line ours or somebody else's: epochs, incarnations and the distance of
-// transaction ids. Shared by both ends.
+// Decides whether a line is from the current peer of this link: epochs, incarnations and the
+// distance of transaction ids. Shared by both ends.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace sluice::swap {
 
-/// Who an end is, and whom it talks to.
+/// Identity of an end and of its peer.
 struct Identity {
-  /// Of the link: both ends get the same new value, out of band, each time it comes up
+  /// Epoch of the link: both ends get the same new value, out of band, each time the link comes up
   /// (net_ipu: the host stores it in a register). Lines of other epochs are ignored.
   uint16_t epoch = 0;
-  /// Of this end's memory, not 0: grows, as a serial number, each time the end starts
-  /// without the memory of what it did before.
+  /// Incarnation of this end's memory; not 0. It increases, as a serial number, each time the end
+  /// starts without its earlier memory.
   uint32_t incarnation = 1;
-  /// Of the peer; 0 until it was heard.
+  /// Incarnation of the peer; 0 until its first line.
   uint32_t peer = 0;
-  /// Changes with each of the two above. Modulo 16.
+  /// Changes with each change of the two incarnations. Modulo 16.
   uint8_t binding = static_cast<uint8_t>(incarnation & 0xf);
 
   void Meet(uint32_t incarnation_met) {
@@ -32,16 +32,16 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-/// Whether an end can go on where its own line `own` says that it was; else it starts
-/// without memory, under a new incarnation.
+/// Returns whether an end can continue from the state in its line `own`. If not, it starts without
+/// memory, under a new incarnation.
 constexpr bool Resumable(const Message& own) {
   return own.phase != Phase::kNone && own.incarnation != 0;
 }
 
 enum class Standing : uint8_t {
-  kForeign,  ///< Not of this link: another epoch, an older incarnation, no line at all.
-  kPeerNew,  ///< From an incarnation that is newer than the one known.
-  kUnheard,  ///< The peer has not heard of this incarnation: what it says is not for us.
+  kForeign,  ///< Not from this link: another epoch, an older incarnation, or never posted.
+  kPeerNew,  ///< From a newer incarnation than the known one.
+  kUnheard,  ///< The peer does not know this incarnation: its line is not addressed to this end.
   kOurs,
 };
 
@@ -56,7 +56,7 @@ constexpr Standing Judge(const Identity& self, const Message& message) {
   return message.peer_incarnation == self.incarnation ? Standing::kOurs : Standing::kUnheard;
 }
 
-/// Where a transaction id lies relative to the one that an end is at.
+/// Position of a transaction id relative to this end's.
 enum class Order : uint8_t { kSame, kNext, kOlder, kBeyond };
 
 constexpr Order Compare(uint32_t txid, uint32_t own, uint32_t mask) {

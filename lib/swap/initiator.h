@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The end that offers. Pure: lines in, a line and results out; no memory shared, no
-// clock, no allocation. Whoever drives it posts line() whenever TakePublish() says so.
+// The end that offers. Pure: input and output are lines and results; no shared memory, clock or
+// allocation. The caller posts line() whenever TakePublish() returns true.
 #pragma once
 
 #include <array>
@@ -13,68 +13,67 @@
 
 namespace sluice::swap {
 
-/// What is offered.
+/// Content of an offer.
 struct Offer {
-  uint64_t key = 0;  ///< The condition, in the responder's terms.
+  uint64_t key = 0;  ///< The condition, as defined by the responder.
   Payload payload{};
   bool standing = false;  ///< The answer may wait until the condition holds.
 };
 
 enum class Outcome : uint8_t {
   kCommitted,  ///< Both ends exchanged.
-  kRejected,   ///< Neither did.
-  /// The peer lost its memory: what it did is unknown. Never counted as either. Four
-  /// messages: after kCommitted of the same transaction it says that the peer, which held
-  /// its part, never confirmed.
+  kRejected,   ///< Neither end exchanged.
+  /// The peer lost its memory, so its outcome is unknown. Not counted as kCommitted or kRejected.
+  /// Four messages: after kCommitted of the same transaction it means that the peer, which had
+  /// tentatively accepted, never confirmed.
   kOrphaned,
 };
 
-/// How a transaction ended here.
+/// Result of a transaction at this end.
 struct Result {
   uint32_t txid;
   Outcome outcome;
-  bool too_late;    ///< Committed although it was cancelled.
-  uint8_t flags;    ///< Of a rejection: kBusy, kConflict.
-  uint64_t key;     ///< The responder's state: a rejection carries it fresh.
-  Payload payload;  ///< What the responder gave; of a rejection: its present state.
+  bool too_late;    ///< Committed although Cancel was called.
+  uint8_t flags;    ///< Rejection: kBusy, kConflict.
+  uint64_t key;     ///< The responder's state; current if rejected.
+  Payload payload;  ///< The responder's part of the exchange; its current state if rejected.
 };
 
 class Initiator : public End {
  public:
-  /// Starts without memory: the first transaction can be offered once the peer was heard.
+  /// Starts without memory. The first offer is possible after the peer's first line.
   Initiator(const Machine& machine, uint16_t epoch, uint32_t incarnation)
       : End(machine, epoch, incarnation) {}
-  /// Goes on where the line `own` of a memory that survived says that this end was; only
-  /// if Resumable(own). What was offered and not resolved still is. The line does not say
-  /// whether the outcome of its last transaction was heard: if it was, it is reported once
-  /// more, unchanged (or as orphaned, if the peer lost its memory since), and what the
-  /// caller recorded the first time counts.
+  /// Continues from the line `own` of a memory that survived; only if Resumable(own). An unresolved
+  /// offer remains offered. The line does not record whether the outcome of its last transaction
+  /// was received. If it was, it is reported again, unchanged, or as orphaned if the peer has lost
+  /// its memory since. The caller must use the first report that it recorded.
   static Initiator Resume(const Machine& machine, uint16_t epoch, const Message& own);
 
-  /// Whether an offer would be accepted now.
+  /// Returns whether MakeOffer is allowed now.
   bool CanOffer() const { return state_ == State::kIdle && !suspect_ && self_.peer != 0; }
   /// Offers the next transaction. Only if CanOffer().
   void MakeOffer(const Offer& offer);
-  /// Asks for a rejection. The outcome may be "committed" all the same. False: there is
-  /// nothing to cancel.
+  /// Requests a rejection. The outcome may still be kCommitted. Returns false if there is nothing
+  /// to cancel.
   bool Cancel();
-  /// Four messages: decides about answer() in State::kValidate. Commit() is the commit
-  /// point and returns the result; the peer confirms later.
+  /// Four messages: decide about answer() in State::kValidate. Commit() is the commit point and
+  /// returns the result; the peer confirms later.
   std::optional<Result> Commit();
   bool Abort();
 
-  /// The peer's line, as often as wanted. Returns how a transaction ended, if one did.
+  /// Processes the peer's line; repetition is allowed. Returns the result if the transaction ended.
   std::optional<Result> Hear(const Message& peer);
-  /// The link came up again under `epoch`.
+  /// Restarts the link under `epoch`.
   void Reset(uint16_t epoch);
-  /// There was no progress within the window.
+  /// Reports that there was no progress within the window.
   void Expire();
 
-  /// Something was offered and its outcome is not known here.
+  /// Returns whether the outcome of an offer is unknown here.
   bool Unresolved() const {
     return state_ != State::kIdle && state_ != State::kSync && state_ != State::kFaulted;
   }
-  /// Four messages, in State::kValidate: what the peer holds out.
+  /// Four messages, in State::kValidate: the peer's tentative answer.
   const Message& answer() const { return answer_; }
 
  private:
@@ -82,15 +81,15 @@ class Initiator : public End {
   std::optional<Result> Step(Input input, const Message& peer);
   bool Call(Input input);
   Result Finish(Outcome outcome, const Message& peer, bool too_late = false);
-  /// Posts what the state is.
+  /// Sets the line to the phase of the current state.
   void Publish();
 
   Message answer_;
 };
 
-/// What the line of an initiator in this state says.
+/// The phase in an initiator's line, by state.
 inline constexpr std::array<Phase, kStates> kPhaseOf = [] {
-  std::array<Phase, kStates> phases{};  // kNone: no state of an initiator
+  std::array<Phase, kStates> phases{};  // kNone: not a state of an initiator.
   phases[static_cast<size_t>(State::kSync)] = Phase::kSync;
   phases[static_cast<size_t>(State::kFaulted)] = Phase::kSync;
   phases[static_cast<size_t>(State::kIdle)] = Phase::kIdle;
@@ -136,7 +135,7 @@ inline std::optional<Input> Initiator::Classify(const Message& peer) const {
     default:
       return std::nullopt;
   }
-  if (peer.phase < Phase::kReady) return std::nullopt;  // in kSync itself
+  if (peer.phase < Phase::kReady) return std::nullopt;  // The peer is in kSync itself.
   if (state_ == State::kSync) return Input::kHeardTxid;
   switch (Compare(peer.txid, own_.txid, machine_->txid_mask())) {
     case Order::kSame:
@@ -144,7 +143,7 @@ inline std::optional<Input> Initiator::Classify(const Message& peer) const {
     case Order::kOlder:
       return std::nullopt;
     default:
-      // One bit cannot tell the next from the one before.
+      // With one bit, the next id equals the previous one.
       if (machine_->txid_mask() == 1) return std::nullopt;
       return Input::kGap;
   }
@@ -202,7 +201,7 @@ inline std::optional<Result> Initiator::Step(Input input, const Message& peer) {
       own_.txid = peer.txid & machine_->txid_mask();
       Publish();
       return std::nullopt;
-    default:  // kFault; the rest is the responder's
+    default:  // kFault; all others are actions of the responder.
       return std::nullopt;
   }
 }

@@ -72,9 +72,10 @@ uint64_t LinkMemory::Owners() const {
   const Message host = Decode(line);
   bar::ReadLine(header_->nic_line, line);
   const Message nic = Decode(line);
-  // After the host's line: it goes on only when it has recorded what came before.
+  // Read after the host's line: the host's line advances only after the previous outcome is
+  // recorded.
   const uint64_t owners = RecordedOwners();
-  // Beyond `host.txid` the host has recorded everything.
+  // If the NIC's line is not an outcome of `host.txid`, the host has recorded all outcomes.
   if (nic.phase != Phase::kCommitted || nic.txid != host.txid) return owners;
   const Given given = Given::Of(nic.payload[kGivenWord]);
   const Given taken = Given::Of(nic.payload[kTakenWord]);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The memory of one link between a host and a NIC: everything that both ends know about
-// who owns what. It lives in a memfd that outlives either process, and an end is no more
-// than a cursor into it: it can be built again from here at any time.
+// The memory of one link between a host and a NIC: the complete record of the ownership of regions.
+// It is a memfd that outlives either process. An end is only a cursor into it and can be rebuilt
+// from it at any time.
 //
 //   0     header: geometry; `magic` is stored last
 //   128   the host's line: it initiates
 //   256   the NIC's line: it responds
-//   384   owners: bit r is set if region r is the host's. Written by the host alone
+//   384   owners: bit r is set if region r is the host's. Written by the host only
 //   4096  the regions
 //
-// Ownership at every instant. The owners word, plus the outcome that the NIC's line shows
-// if the host has not recorded it yet (both lines carry the same transaction id). The
-// NIC's line changes hands of two regions with one 8-byte store, the owners word follows
-// with another. In between, and after any death, Owners() gives the one answer.
+// The owner at any instant follows from the owners word, plus the outcome in the NIC's line if the
+// host has not recorded it yet (both lines then contain the same transaction id). One 8-byte store
+// to the NIC's line changes the owner of two regions; a store to the owners word follows. Between
+// the two stores, and after the death of any process, Owners() returns the correct owners.
 #pragma once
 
 #include <bit>
@@ -40,7 +40,7 @@ struct LinkHeader {
 };
 static_assert(offsetof(LinkHeader, nic_line) == 256 && offsetof(LinkHeader, owners) == 384);
 
-/// First payload word of an offer: the region, and the frames in it.
+/// First payload word of an offer: the region, and the number of frames in it.
 struct Given {
   uint32_t region;
   uint32_t frames;
@@ -50,23 +50,24 @@ struct Given {
     return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32)};
   }
 };
-/// Payload of an outcome: word 0 what the NIC gives, word 1 what it took, so that the line
-/// alone tells the whole exchange.
+/// Payload of an outcome: word 0 is the region that the NIC gives, word 1 the region that it
+/// received, so that the line contains the whole exchange.
 inline constexpr uint32_t kGivenWord = 0;
 inline constexpr uint32_t kTakenWord = 1;
-/// Keys of an offer: what the host waits for.
-inline constexpr uint64_t kAnyRegion = 0;    ///< Take mine at once; an empty one will do.
-inline constexpr uint64_t kWantsFrames = 1;  ///< Answer when there are frames.
+/// Keys of an offer: the condition of the exchange.
+inline constexpr uint64_t kAnyRegion = 0;    ///< Exchange at once, even for an empty region.
+inline constexpr uint64_t kWantsFrames = 1;  ///< Exchange when there are frames.
 
-/// A region's bit in words that have one for every region of the link.
+/// Returns a region's bit in words with one bit per region.
 constexpr uint64_t RegionBit(uint32_t region) { return uint64_t{1} << region; }
-/// Whether the owners word names one region of the link: the host owns one, always.
+/// Returns whether the owners word contains exactly one region of the link: the host always owns
+/// one.
 constexpr bool IsOneRegion(uint64_t owners, const Geometry& geometry) {
   return std::has_single_bit(owners) &&
          static_cast<uint32_t>(std::countr_zero(owners)) < geometry.regions;
 }
 
-/// A view of the memory. Copies refer to the same memory, which the creator keeps mapped.
+/// Access to the memory. Copies refer to the same memory, which the creator must keep mapped.
 class LinkMemory {
  public:
   LinkMemory() = default;
@@ -74,15 +75,15 @@ class LinkMemory {
     return kRegionsOffset + size_t{geometry.regions} * geometry.region_bytes;
   }
 
-  /// Lays a link out in zeroed memory of at least BytesFor(geometry): region 0 is the
-  /// host's, the others are the NIC's. The geometry is sound.
+  /// Initializes a link in zeroed memory of at least BytesFor(geometry): the host owns region 0,
+  /// the NIC all others. The geometry must be valid.
   static LinkMemory Format(std::span<uint8_t> memory, const Geometry& geometry);
-  /// Finds a link in memory that the peer can write to. Nothing in it is trusted: without
-  /// a sound layout that fits the memory, which is aligned as LinkHeader, the result is empty.
+  /// Returns the link in memory that the peer can write to, or an empty object if the memory has no
+  /// valid layout that fits it and is aligned as LinkHeader. Nothing in the memory is trusted.
   static LinkMemory Find(std::span<uint8_t> memory);
 
   explicit operator bool() const { return header_ != nullptr; }
-  /// Read once; the peer cannot change it any more.
+  /// A copy that was read once, so that the peer cannot change it.
   const Geometry& geometry() const { return geometry_; }
   LinkHeader& header() const { return *header_; }
   Region region(uint32_t id) const {
@@ -90,10 +91,10 @@ class LinkMemory {
                     size_t{id} * geometry_.region_bytes};
   }
 
-  /// The host's regions, by bit, with the outcome that is not recorded yet. The NIC's end
-  /// does not serve meanwhile; the host's may go on.
+  /// Returns the host's regions, by bit, including an outcome that is not recorded yet. The NIC's
+  /// end must not run concurrently; the host's may.
   uint64_t Owners() const;
-  /// The owners word alone.
+  /// Returns the owners word only.
   uint64_t RecordedOwners() const;
   /// Host only.
   void RecordOwners(uint64_t owners);
@@ -103,7 +104,7 @@ class LinkMemory {
   Geometry geometry_;
 };
 
-/// One side's view of the two lines, as a window of one pair.
+/// Access of one side to the two lines, as a window of one pair.
 class LinkWindow {
  public:
   LinkWindow() = default;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the two ends of a link tell each other: the content of a 64-byte line.
+// Content of a 64-byte line, the message from one end of a link to its peer.
 //
 //   word 0  bits  0…31 transaction id   32…47 epoch   48…55 phase   56…59 flags   60…63 binding
-//   word 1  bits  0…31 incarnation of the peer that this end talks to   32…35 binding
-//           bits 36…63 free for whoever drives a link (offload/swap_links.h)
-//   word 2  key: the condition of an offer, or the fresh state of an answer
+//   word 1  bits  0…31 incarnation of the peer   32…35 binding
+//           bits 36…63 free for the code that drives a link (offload/swap_links.h)
+//   word 2  key: the condition of an offer, or the new state of an answer
 //   words 3 … 6  payload
 //   word 7  bits  0…31 incarnation of this end   32…63 the window's (bar/window.h)
 //
-// Publication. Word 0 is stored last and released; the rest is stable while it is
-// published: an initiator rewrites its payload only after it read the outcome of the
-// transaction, a responder only after it read the next offer. So neither end ever
-// reads what the other one writes, and no line is locked or retried. The exceptions are
-// an end that meets a new incarnation of its peer and one that lost its memory, both at
-// any time. Both change word 1, which is stored first and read last: by the binding a word
-// 0 that belongs to it is told from one that does not, by the peer that looks at that
-// moment as by an end that was killed at it.
+// Publication: word 0 is stored last, with release order. The other words do not change while they
+// are published: an initiator rewrites its payload only after it has read the outcome of the
+// transaction, a responder only after it has read the next offer. So no end reads a line while its
+// peer writes it, and no locks or retries are needed. There are two exceptions, which may happen at
+// any time: an end that meets a new incarnation of its peer, and an end that lost its memory. Both
+// change word 1, which is stored first and read last. The binding is in both words and shows
+// whether they belong together. A peer that reads at that moment checks it, and so does an end that
+// was killed there and restarts.
 #pragma once
 
 #include <array>
@@ -26,41 +26,41 @@
 
 namespace sluice::swap {
 
-/// The state of an end as its line shows it.
+/// The state of an end that its line publishes.
 enum class Phase : uint8_t {
-  kNone,  ///< A line that was never posted.
-  kSync,  ///< Either end: started without memory, knows no transaction id yet.
-  // Initiator
-  kIdle,    ///< Transaction `txid` is resolved, or none was.
+  kNone,  ///< The line was never posted.
+  kSync,  ///< Either end: started without memory; no transaction id known yet.
+  // Initiator:
+  kIdle,    ///< Transaction `txid` is resolved, or there was none.
   kOffer,   ///< `txid` is offered.
-  kCancel,  ///< `txid` was offered and is not wanted any more.
-  kCommit,  ///< Four messages: `txid` was validated; applied here.
+  kCancel,  ///< `txid` was offered and is cancelled.
+  kCommit,  ///< Four messages: `txid` was validated and applied by the initiator.
   kAbort,   ///< Four messages: `txid` failed validation.
-  // Responder
-  kReady,      ///< Knows `txid` as the last one, by agreement and not by an outcome of its own.
+  // Responder:
+  kReady,      ///< `txid` is the last transaction by agreement; this end has no outcome of it.
   kReflected,  ///< Four messages: `txid` is held tentatively.
   kCommitted,  ///< Outcome of `txid`.
   kRejected,   ///< Outcome of `txid`.
 };
 inline constexpr uint8_t kLastPhase = static_cast<uint8_t>(Phase::kRejected);
 
-/// Flags of an offer.
+/// Flags of an offer:
 inline constexpr uint8_t kStanding = 1u << 0;  ///< The answer may wait until the condition holds.
-/// Flags of a rejection.
-inline constexpr uint8_t kBusy = 1u << 1;      ///< The resource is held by a tentative swap.
-inline constexpr uint8_t kConflict = 1u << 2;  ///< Both ends offer for the same resource.
+/// Flags of a rejection:
+inline constexpr uint8_t kBusy = 1u << 1;      ///< A tentative swap holds the resource.
+inline constexpr uint8_t kConflict = 1u << 2;  ///< Both ends offer for one resource.
 
 inline constexpr uint8_t kFlagsMask = 0x0f;
 
 using Payload = std::array<uint64_t, 4>;
 
-/// A line, decoded. Nothing in it is trusted.
+/// A decoded line. Nothing in it is trusted.
 struct Message {
   uint32_t txid = 0;
   uint16_t epoch = 0;
   Phase phase = Phase::kNone;
   uint8_t flags = 0;
-  uint32_t peer_incarnation = 0;  ///< 0: none was met.
+  uint32_t peer_incarnation = 0;  ///< 0: no peer was met.
   uint8_t binding = 0;            ///< Modulo 16.
   uint64_t key = 0;
   Payload payload{};
@@ -85,9 +85,9 @@ inline bar::Line Encode(const Message& message) {
   return line;
 }
 
-/// What no end posts decodes as kNone, which every end ignores: an unknown phase, and
-/// one that only follows a meeting in a line that names no peer. A line cut at a meeting
-/// decodes as what it was before, with a peer of 0: it is meant for nobody.
+/// Decodes a line. Lines that no end posts decode as kNone, which every end ignores: an unknown
+/// phase, and a phase that requires a peer in a line with peer 0. A line that was cut during a
+/// meeting decodes with its earlier content and a peer of 0, so that no end accepts it.
 inline Message Decode(const bar::Line& line) {
   Message message;
   message.txid = static_cast<uint32_t>(line.word[0]);

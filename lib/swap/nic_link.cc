@@ -18,7 +18,7 @@ NicLink::NicLink(LinkMemory memory, Responder end)
 
 std::unique_ptr<NicLink> NicLink::Open(std::span<uint8_t> memory, uint16_t epoch) {
   const LinkMemory link = LinkMemory::Find(memory);
-  // The host owns one region, always.
+  // The host always owns exactly one region.
   if (!link || !IsOneRegion(link.Owners(), link.geometry())) return nullptr;
   bar::Line line;
   bar::ReadLine(link.header().nic_line, line);
@@ -57,7 +57,7 @@ void NicLink::Recover() {
             [&](uint8_t left, uint8_t right) { return sequences[left] < sequences[right]; });
 }
 
-// Whatever order these stores take effect in: a region is free if either has.
+// The order of these stores does not matter: either one marks the region as free.
 void NicLink::Free(uint32_t region) {
   RegionHeader& header = memory_.region(region).header();
   std::atomic_ref(header.count).store(0, std::memory_order_relaxed);
@@ -74,7 +74,7 @@ bool NicLink::StartRegion() {
   const Region region = memory_.region(free_[--free_count_]);
   RegionHeader& header = region.header();
   header.sequence = sequence_++;
-  // After the count is 0, lest a device that comes after this one finds frames in here.
+  // Stored after the count is 0, so that a later device never finds old frames in this region.
   std::atomic_ref(header.count).store(0, std::memory_order_relaxed);
   std::atomic_ref(header.kind).store(RegionKind::kReceived, std::memory_order_release);
   filler_ = Filler(region, geometry_);
@@ -93,9 +93,9 @@ uint32_t NicLink::TakeFrames(FrameToSend* frames, uint32_t max) {
       break;
     }
     const uint32_t end = send_at_ + std::min(max, send_count_ - send_at_);
-    // Before the frames are handed on: a device that comes after this one must not send them.
+    // Stored before the frames are passed on, so that a later device does not send them again.
     std::atomic_ref(region.header().cursor).store(end, std::memory_order_release);
-    // In locals: what is stored to `frames` may alias members.
+    // Local copies, because stores to `frames` may alias members.
     const Geometry geometry = geometry_;
     const Entry* const entries = region.entries();
     uint32_t bad = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC's end of a link of regions: fills regions with frames from the wire, takes
-// regions of frames to send, and answers the host's offers. Used by the device model's
-// thread alone. Nothing that the host writes is trusted.
+// The NIC's end of a link of regions: fills regions with received frames, sends the frames of the
+// host's regions, and answers the host's offers. Used only by the device model's thread. Nothing
+// that the host writes is trusted.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace sluice::swap {
 
-/// A frame to send, where it lies.
+/// A frame to send, in its region.
 struct FrameToSend {
   const uint8_t* data;
   uint32_t length;
@@ -27,53 +27,53 @@ class NicLink {
   NicLink(const NicLink&) = delete;
   NicLink& operator=(const NicLink&) = delete;
 
-  /// Takes up a link where its memory says it is; `epoch` comes from the host. Empty if
-  /// the memory holds no sound link.
+  /// Continues a link from the state in its memory; `epoch` comes from the host. Returns null if
+  /// the memory contains no valid link.
   static std::unique_ptr<NicLink> Open(std::span<uint8_t> memory, uint16_t epoch);
 
-  // Receive. Room for one frame; the bytes are copied to it, then it is published.
-  /// Null if no region has room: every one waits for the host, or is being sent.
-  /// `length` ≤ MaxFrame().
+  // Receive: reserve space for one frame, copy it there, then publish it.
+  /// Returns null if no region has space: all are waiting for the host, or being sent. `length` ≤
+  /// MaxFrame().
   uint8_t* Reserve(uint32_t length) {
     return filler_.Fits(length) || StartRegion() ? filler_.Next() : nullptr;
   }
   void Publish(uint32_t length) { filler_.Publish(length); }
-  /// Frame bytes that an empty region has room for, at most kMaxFrameBytes.
+  /// Returns the longest frame in bytes that fits into an empty region, at most kMaxFrameBytes.
   uint32_t MaxFrame() const { return max_frame_; }
-  /// Bursts: after a Reserve, whoever copies may go on with the filler as a local, while
-  /// frames fit, and hands it back before the next call.
+  /// For bursts: after a Reserve, the caller may copy the filler to a local, add frames to it while
+  /// they fit, and pass it back with SetFiller before the next call.
   const Filler& filler() const { return filler_; }
   void SetFiller(const Filler& filler) { filler_ = filler; }
 
   // Transmit.
-  /// The next frames to send, at most `max` > 0; they are marked as sent, and stay valid
-  /// until the next call. Entries that describe no frame are left out and counted. 0: there
-  /// are none (any more).
+  /// Returns the number of next frames to send, at most `max` > 0. They are marked as sent, and
+  /// remain valid until the next call. Invalid entries are skipped and counted. Returns 0 if there
+  /// are no more frames.
   uint32_t TakeFrames(FrameToSend* frames, uint32_t max);
   bool Sending() const { return sending_ != kNone; }
 
-  /// Answers the host; one shared load if it said nothing new. Returns whether a swap was
+  /// Answers the host; one shared load if its line has not changed. Returns whether a swap was
   /// committed.
   bool Serve();
 
   bool faulted() const { return port_.end().faulted(); }
-  /// Entries that described no frame, and offers of regions that were not the host's.
+  /// Number of invalid entries, and number of offers of regions that the host did not own.
   uint64_t bad_entries() const { return bad_entries_; }
   uint64_t bad_offers() const { return bad_offers_; }
 
-  /// swap::Resource of the port.
+  /// Implements swap::Resource for the port.
   Answer Evaluate(const Message& offer, Reply& reply);
 
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
 
   NicLink(LinkMemory memory, Responder end);
-  /// Sorts the regions that are this end's, as an earlier device left them.
+  /// Sorts this end's regions by the state in which an earlier device left them.
   void Recover();
-  /// The region that an answer would give; kNone if the host should wait.
+  /// Returns the region that an answer would give, or kNone if the host must wait.
   uint32_t Candidate(bool wants_frames) const;
   void Exchange(uint32_t given, uint32_t taken, uint32_t frames);
-  /// Puts the region being filled behind the full ones and starts another.
+  /// Appends the region being filled to the full ones and starts another.
   bool StartRegion();
   void Free(uint32_t region);
 
@@ -82,9 +82,9 @@ class NicLink {
   uint32_t max_frame_;
   LinkWindow window_;
   ResponderPort<LinkWindow> port_;
-  uint64_t mine_ = 0;  ///< Regions, by bit.
-  // Each region of mine_ is in one of: full_ (in order), filler_, sending_, free_ (a stack,
-  // so that the one used last, whose lines are still near, is used next).
+  uint64_t mine_ = 0;  ///< This end's regions, by bit.
+  // Each region of mine_ is in exactly one of full_ (in order), filler_, sending_ and free_. free_
+  // is a stack, so that the last used region, whose lines may still be cached, is reused first.
   std::array<uint8_t, kMaxRegions> full_{};
   uint32_t full_head_ = 0;
   uint32_t full_count_ = 0;
@@ -94,9 +94,9 @@ class NicLink {
   uint32_t sending_ = kNone;
   uint32_t send_at_ = 0;
   uint32_t send_count_ = 0;
-  bool waiting_ = false;       ///< The host's offer waits until there is a Candidate.
+  bool waiting_ = false;       ///< The host's offer waits for a Candidate.
   bool wants_frames_ = false;  ///< The condition of that offer.
-  uint64_t sequence_ = 0;      ///< Of the next region to be filled.
+  uint64_t sequence_ = 0;      ///< Sequence number of the next region to be filled.
   uint64_t bad_entries_ = 0;
   uint64_t bad_offers_ = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two ends of a link on a window: one pair of lines, this side posts its own and
-// looks at the peer's. Templates over the window, so that the same code runs between
-// lcores, across a BAR and in virtual time. Each object belongs to one thread.
+// The two ends of a link on a window: one pair of lines, in which this side posts one line and
+// polls the peer's. Templates over the window, so that the same code runs between lcores, across a
+// BAR and in virtual time. Each object belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace sluice::swap {
 
-/// Whether a line is worth a whole look: if word 0 changed, and now and then without,
-/// since a restarted peer may differ beside it.
+/// Decides whether to read the whole line of a peer: if word 0 has changed, and sometimes even if
+/// not, because a restarted peer may differ only in other words.
 class Attention {
  public:
   bool Wants(uint64_t word0) { return IsNew(word0) || ++skipped_ >= kMaxSkipped; }
@@ -25,7 +25,7 @@ class Attention {
     heard_ = word0;
     skipped_ = 0;
   }
-  /// This end may understand the same line further.
+  /// Requests another read of the same line, which this end may now be able to process.
   void LookAgain() { skipped_ = kMaxSkipped - 1; }
 
  private:
@@ -35,11 +35,11 @@ class Attention {
   uint32_t skipped_ = 0;
 };
 
-/// What both ends have: a line of their own to post, and one of the peer's to look at.
+/// Common part of both ends: a line to post, and the peer's line to poll.
 template <bar::WindowEnd W, typename E>
 class Port {
  public:
-  /// The link came up again under `epoch`.
+  /// Restarts the link under `epoch`.
   void Reset(uint16_t epoch) {
     end_.Reset(epoch);
     Post();
@@ -56,12 +56,13 @@ class Port {
   void Post() {
     if (end_.TakePublish()) window_->Post(index_, Encode(end_.line()));
   }
-  /// A post is certain and near: a window whose lines move between caches starts early.
+  /// Announces a Post, so that a window whose lines move between caches can start the transfer
+  /// early.
   void PreparePost() {
     if constexpr (requires { window_->PreparePost(index_); }) window_->PreparePost(index_);
   }
-  /// Hears line_ through `hear`, which returns what came of it, and posts. An end that was
-  /// without memory, or met a new peer, looks at the same line again.
+  /// Processes line_ with `hear`, returns its result, and posts. An end that was without memory, or
+  /// has met a new peer, will read the same line again.
   template <typename Hear>
   auto HearLine(Hear hear) {
     const bool without_memory = end_.state() == State::kSync;
@@ -77,13 +78,13 @@ class Port {
   uint32_t index_;
   Attention attention_;
   E end_;
-  bar::Line line_;  ///< Scratch of Poll.
+  bar::Line line_;  ///< Buffer of Poll.
 };
 
 template <bar::WindowEnd W>
 class InitiatorPort : public Port<W, Initiator> {
  public:
-  /// Line pair `index` of `window`, which outlives this object.
+  /// Uses line pair `index` of `window`, which must outlive this object.
   InitiatorPort(W& window, uint32_t index, Initiator end)
       : Port<W, Initiator>(window, index, std::move(end)) {}
 
@@ -109,7 +110,7 @@ class InitiatorPort : public Port<W, Initiator> {
     return aborted;
   }
 
-  /// Looks at the peer's line; one shared load if nothing changed.
+  /// Polls the peer's line; one shared load if nothing has changed.
   std::optional<Result> Poll() {
     if (!this->attention_.Wants(this->window_->Peek(this->index_))) return std::nullopt;
     if (!this->window_->Poll(this->index_, this->line_)) return std::nullopt;
@@ -124,9 +125,9 @@ class ResponderPort : public Port<W, Responder> {
   ResponderPort(W& window, uint32_t index, Responder end)
       : Port<W, Responder>(window, index, std::move(end)) {}
 
-  /// Looks at the peer's line and answers. After Event::kCommitted, which is posted
-  /// already, the caller applies the offer() to the resource. A standing offer whose
-  /// condition may have become true is looked at again with `again`.
+  /// Polls the peer's line and answers. After Event::kCommitted, whose answer is already posted,
+  /// the caller must apply the offer() to the resource. `again` evaluates a standing offer again,
+  /// when its condition may have become true.
   template <Resource R>
   Event Poll(R& resource, bool again = false) {
     const uint64_t word0 = this->window_->Peek(this->index_);
@@ -138,7 +139,7 @@ class ResponderPort : public Port<W, Responder> {
       return this->end_.Hear(offer_, resource);
     });
   }
-  /// The line that the last Poll heard.
+  /// Returns the line that the last Poll processed.
   const Message& offer() const { return offer_; }
 
  private:

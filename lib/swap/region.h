@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A region: what a swap exchanges. One header line, an array of entries, one per frame,
-// and the frames. Lengths stand in the entries and not in the frames, so any frame type
-// passes, in both directions, and a reader may look ahead as far as it likes. Whoever
-// owns a region works in it in place; only its owner writes to it.
+// A region, the unit of exchange of a swap: one header line, an array of entries, one per frame,
+// and the frames. The entries contain the lengths, so that frames of any type pass in both
+// directions, and a reader can look ahead arbitrarily far. Only the owner of a region writes to it,
+// in place.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ inline constexpr uint32_t kMaxRegionBytes = 1u << 18;
 inline constexpr uint32_t kMinFrameBytes = 14;
 inline constexpr uint32_t kMaxFrameBytes = 9728;
 
-/// Where a frame lies: bits 0…17 its first byte, counted from the region's first, bits
-/// 18…31 its length in bytes without FCS. Length 0: there is no frame (any more).
+/// Position of a frame. Bits 0…17: offset of its first byte in the region; bits 18…31: length in
+/// bytes without FCS. Length 0: no frame.
 using Entry = uint32_t;
 inline constexpr uint32_t kEntryLengthShift = 18;
 constexpr Entry MakeEntry(uint32_t offset, uint32_t length) {
@@ -36,21 +36,21 @@ enum class RegionKind : uint32_t {
   kToSend,    ///< Frames from the host, for the wire.
 };
 
-/// The first line of a region. Written by the owner alone.
+/// The first line of a region. Only the owner writes it.
 struct alignas(kRegionLineBytes) RegionHeader {
   RegionKind kind;
-  /// Entries in use. Of a received region it is stored (release) when the frame is whole,
-  /// so that a region is whole up to here whenever its owner dies.
+  /// Number of used entries. In a received region it is stored (release) after each complete frame,
+  /// so that all counted frames are complete if the owner dies.
   uint32_t count;
-  /// Of a region to send: frames [0, cursor) have left, or were just leaving when the
-  /// device died. Stored before the frames are handed to the wire: none leaves twice.
+  /// In a region to send: frames [0, cursor) were sent, or may have been when the device died.
+  /// Stored before the frames are passed to the wire, so that no frame is sent twice.
   uint32_t cursor;
   uint32_t reserved;
-  uint64_t sequence;  ///< Of received regions: their order.
+  uint64_t sequence;  ///< Order of received regions.
 };
 static_assert(sizeof(RegionHeader) == kRegionLineBytes);
 
-/// Sizes of all regions of a link; the same at both ends.
+/// Sizes of all regions of a link; equal at both ends.
 struct Geometry {
   uint32_t regions = 8;                     ///< kMinRegions … kMaxRegions.
   uint32_t region_bytes = kMaxRegionBytes;  ///< A multiple of 4096, at most this.
@@ -59,7 +59,7 @@ struct Geometry {
 
   friend bool operator==(const Geometry&, const Geometry&) = default;
 
-  /// Null, or why these sizes cannot be: one line that names the field.
+  /// Returns null if the sizes are valid, or one line that names the wrong field.
   const char* Error() const;
   constexpr uint32_t DataOffset() const {
     return kRegionLineBytes + max_frames * static_cast<uint32_t>(sizeof(Entry));
@@ -68,7 +68,7 @@ struct Geometry {
 inline constexpr uint32_t kMinRegions = 3;
 inline constexpr uint32_t kMaxRegions = 64;
 
-/// A region where this process sees it.
+/// A region and its address in this process.
 struct Region {
   uint32_t id = 0;
   uint8_t* base = nullptr;
@@ -77,17 +77,18 @@ struct Region {
   Entry* entries() const { return reinterpret_cast<Entry*>(base + kRegionLineBytes); }
 };
 
-/// Whether an entry that the peer wrote describes a frame inside the region.
+/// Returns whether an entry from the peer describes a frame inside the region.
 constexpr bool EntryIsSound(Entry entry, const Geometry& geometry) {
   const uint32_t offset = EntryOffset(entry);
   const uint32_t length = EntryLength(entry);
   const uint32_t data = geometry.DataOffset();
-  // An offset before the data becomes one far behind the region.
+  // An offset before the data wraps around to a value far beyond the region.
   const uint64_t end = uint64_t{offset - data} + length;
   return length - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes &&
          end <= geometry.region_bytes - data;
 }
-/// Whether EntryIsSound of all. Without a branch for each: vectors of them are compared at once.
+/// Returns whether EntryIsSound for all entries. Free of branches per entry, so that the compiler
+/// can vectorize it.
 constexpr bool EntriesAreSound(std::span<const Entry> entries, const Geometry& geometry) {
   const uint32_t data = geometry.DataOffset();
   uint32_t unsound = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The end that owns the resource and answers. Pure, as initiator.h. The one store that
-// posts an answer is the commit point of two messages: whoever drives this end posts
-// line() first and changes the resource after, so that the line is a record from which
-// the change can be made again.
+// The end that owns the resource and answers. Pure, as initiator.h. With two messages, the store
+// that posts an answer is the commit point: the caller posts line() first and changes the resource
+// afterwards, so that the change can be repeated from the line.
 #pragma once
 
 #include <concepts>
@@ -14,34 +13,34 @@
 
 namespace sluice::swap {
 
-/// What the resource says to an offer.
+/// The resource's answer to an offer.
 enum class Answer : uint8_t {
   kTrue,   ///< The condition holds.
-  kFalse,  ///< It does not.
-  kLater,  ///< It does not yet. To an offer that is not standing this means kFalse.
+  kFalse,  ///< The condition does not hold.
+  kLater,  ///< Does not hold yet. Equals kFalse if the offer is not standing.
 };
 
-/// What the responder puts into its line beside the outcome.
+/// The responder's data in its line, in addition to the outcome.
 struct Reply {
-  uint8_t flags = 0;  ///< Of a rejection: kBusy, kConflict.
-  uint64_t key = 0;   ///< The resource's state, fresh.
-  Payload payload{};  ///< kTrue: what is given; else the present state.
+  uint8_t flags = 0;  ///< Rejection: kBusy, kConflict.
+  uint64_t key = 0;   ///< The current state of the resource.
+  Payload payload{};  ///< kTrue: the responder's part of the exchange; else the current state.
 };
 
-/// The resource. Evaluate changes nothing; it may be asked about one offer often.
+/// The resource. Evaluate changes nothing; it may be called repeatedly for one offer.
 template <typename R>
 concept Resource = requires(R resource, const Message& offer, Reply& reply) {
   { resource.Evaluate(offer, reply) } -> std::same_as<Answer>;
 };
 
-/// What an end did with a line.
+/// Result of processing a line.
 enum class Event : uint8_t {
   kNothing,
-  kCommitted,  ///< Post line(), then apply the offer: its payload for that of the line.
-  kRejected,   ///< Nothing changes.
-  kHeld,       ///< Four messages: as kCommitted, but only if a later event says so.
-  kReleased,   ///< Four messages: what was held is not exchanged.
-  kOrphaned,   ///< Four messages: the same, because the peer lost its memory.
+  kCommitted,  ///< Post line(), then exchange the offer's payload for the line's.
+  kRejected,   ///< No change.
+  kHeld,       ///< Four messages: as kCommitted, but apply it only on a later kCommitted event.
+  kReleased,   ///< Four messages: the held exchange is rejected.
+  kOrphaned,   ///< Four messages: as kReleased, because the peer lost its memory.
 };
 
 class Responder : public End {
@@ -49,12 +48,11 @@ class Responder : public End {
   /// Starts without memory.
   Responder(const Machine& machine, uint16_t epoch, uint32_t incarnation)
       : End(machine, epoch, incarnation) {}
-  /// Goes on where the line `own` of a memory that survived says that this end was; only
-  /// if Resumable(own). An outcome that was posted and not applied yet is the caller's to
-  /// apply again.
+  /// Continues from the line `own` of a memory that survived; only if Resumable(own). The caller
+  /// must apply an outcome again that was posted and may not have been applied.
   static Responder Resume(const Machine& machine, uint16_t epoch, const Message& own);
 
-  /// The peer's line, as often as wanted.
+  /// Processes the peer's line; repetition is allowed.
   template <Resource R>
   Event Hear(const Message& peer, R& resource) {
     const std::optional<Input> input = Classify(peer, resource);
@@ -68,7 +66,7 @@ class Responder : public End {
   std::optional<Input> Classify(const Message& peer, R& resource);
   Event Step(Input input, const Message& peer);
 
-  Reply reply_;  ///< Of the offer being classified.
+  Reply reply_;  ///< Reply to the offer being classified.
 };
 
 template <Resource R>
@@ -81,7 +79,7 @@ std::optional<Input> Responder::Classify(const Message& peer, R& resource) {
     default:
       return std::nullopt;
   }
-  if (peer.phase >= Phase::kReady) return std::nullopt;  // no initiator says this
+  if (peer.phase >= Phase::kReady) return std::nullopt;  // Not a phase of an initiator.
   if (state_ == State::kSync) return Input::kHeardTxid;
   if (peer.phase == Phase::kSync) return std::nullopt;
   switch (Compare(peer.txid, own_.txid, machine_->txid_mask())) {
@@ -143,13 +141,14 @@ inline Event Responder::Step(Input input, const Message& peer) {
       Publish(own_.phase);
       return Event::kNothing;
     case Action::kAdopt: {
-      // An offer that knows this incarnation was made to it: it is the next one.
+      // The offer names this incarnation, so it is a new one: the transaction before it was the
+      // last.
       const bool offered = peer.phase == Phase::kOffer || peer.phase == Phase::kCancel;
       own_.txid = (peer.txid - (offered ? 1 : 0)) & machine_->txid_mask();
       Publish(Phase::kReady);
       return Event::kNothing;
     }
-    default:  // kSuspect, kFault; the rest is the initiator's
+    default:  // kSuspect, kFault; all others are actions of the initiator.
       return Event::kNothing;
   }
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The swap protocol, once: every transition of both ends and both variants. The ends
-// (initiator.h, responder.h) look their moves up here; tests explore the same rows
-// exhaustively, and generate from them the Promela model that spin checks.
+// The swap protocol: all transitions of both ends and both variants. The ends (initiator.h,
+// responder.h) look up their transitions here. Tests explore the same rows exhaustively, and
+// generate from them the Promela model that spin checks.
 //
-// Two messages: the responder, who owns the resource, is the only commit point. Four
-// messages: the initiator validates the answer and is the commit point; the responder
-// holds its answer tentatively in between. In both, no timer decides an outcome: an
-// end that sees no progress for a while only becomes suspicious.
+// Two messages: the responder, which owns the resource, is the only commit point. Four messages:
+// the initiator validates the answer and is the commit point; the responder holds its answer
+// tentatively in between. In neither variant does a timer decide an outcome: an end that sees no
+// progress for a while only becomes suspect.
 //
-// Source: the atomic bilateral swap of Open Atomic Ethernet, as a retained-outcome
-// protocol (an outcome stays readable until the other end has shown that it knows it).
+// Source: the atomic bilateral swap of Open Atomic Ethernet, as a retained-outcome protocol (an
+// outcome stays readable until the peer has shown that it knows it).
 #pragma once
 
 #include <array>
@@ -23,45 +23,45 @@ enum class Role : uint8_t { kInitiator, kResponder };
 enum class Variant : uint8_t { kTwoMessage, kFourMessage, kBoth };
 
 enum class State : uint8_t {
-  kSync,     ///< Either: started without memory.
-  kFaulted,  ///< Either: the peer broke the protocol; only a restart fixes it.
-  // Initiator, transaction n
+  kSync,     ///< Either end: started without memory.
+  kFaulted,  ///< Either end: the peer violated the protocol; only a restart helps.
+  // Initiator, transaction n:
   kIdle,      ///< n is resolved.
-  kOffer,     ///< n is offered; its outcome may exist and not be known here: in doubt.
-  kCancel,    ///< The same, and no longer wanted.
-  kValidate,  ///< Four messages: the answer is here, to be judged by the application.
-  kCommit,    ///< Four messages: n is committed here, the peer has not confirmed.
-  kAbort,     ///< Four messages: n is aborted here, the peer has not confirmed.
-  // Responder, last transaction m
+  kOffer,     ///< n is offered; in doubt: an outcome may exist that is unknown here.
+  kCancel,    ///< As kOffer, but n is cancelled.
+  kValidate,  ///< Four messages: the answer has arrived; the application must validate it.
+  kCommit,    ///< Four messages: n is committed here; the peer has not confirmed.
+  kAbort,     ///< Four messages: n is aborted here; the peer has not confirmed.
+  // Responder, last transaction m:
   kReady,      ///< m has an outcome.
-  kTentative,  ///< Four messages: m is held; its outcome may exist and not be known here: in doubt.
+  kTentative,  ///< Four messages: m is held; in doubt: an outcome may exist that is unknown here.
 };
 inline constexpr size_t kStates = 10;
 
-/// What an end can meet. The ends classify lines by epoch, incarnations, transaction id
-/// and phase; a line that fits no input changes nothing.
+/// Events of an end. The ends classify lines by epoch, incarnations, transaction id and phase; a
+/// line that matches no input changes nothing.
 enum class Input : uint8_t {
-  // From the application
+  // From the application:
   kCallOffer,
   kCallCancel,
   kCallCommit,
   kCallAbort,
-  // From the link
-  kReset,    ///< The link came up again, under a new epoch. Memory was kept.
+  // From the link:
+  kReset,    ///< The link restarted under a new epoch. Memory was kept.
   kExpired,  ///< No progress within the window.
-  // From the peer's line, at either end
-  kPeerNew,    ///< The peer is a new incarnation: it lost its memory, or is met for the first time.
-  kHeardTxid,  ///< In kSync: the peer knows us and says which transaction was the last.
-  kGap,        ///< A transaction id that cannot follow.
-  // At the initiator, of transaction n
+  // From the peer's line, at either end:
+  kPeerNew,    ///< The peer is a new incarnation: it lost its memory, or this is the first meeting.
+  kHeardTxid,  ///< In kSync: the peer knows this end and names the last transaction.
+  kGap,        ///< A transaction id that is not a valid successor.
+  // Initiator, transaction n:
   kReflected,
   kCommitted,
   kRejected,
-  // At the responder, of transaction m + 1
+  // Responder, transaction m + 1:
   kOfferTrue,   ///< Offered, and the condition holds.
   kOfferFalse,  ///< Offered, and the condition does not hold.
   kCancelNew,   ///< Cancelled before the offer was seen.
-  // At the responder, of transaction m
+  // Responder, transaction m:
   kCommit,
   kAbort,
   kCancelHeld,  ///< Cancelled after the offer was seen.
@@ -70,28 +70,29 @@ inline constexpr size_t kInputs = 18;
 
 enum class Action : uint8_t {
   kIgnore,
-  kRepublish,  ///< Post the own line again, under the present epoch and incarnations.
-  kMeet,       ///< Remember the peer's incarnation; post.
-  kAdopt,      ///< Take the peer's transaction id as the last one; post.
-  kSuspect,    ///< Stop new offers until there is progress. Changes no transaction.
+  kRepublish,  ///< Post this end's line again, with the current epoch and incarnations.
+  kMeet,       ///< Store the peer's incarnation; post.
+  kAdopt,      ///< Use the peer's transaction id as the last one; post.
+  kSuspect,    ///< Stop new offers until there is progress. No transaction changes.
   kFault,      ///< Stop.
-  // Initiator
+  // Initiator:
   kPublishOffer,   ///< n := n + 1; post.
   kPublishCancel,  ///< Post.
-  kTake,           ///< n is committed: the answer replaces what was offered. Report.
-  kTakeLate,       ///< The same, although it was cancelled. Report.
-  kRestore,        ///< n is rejected: everything as before. Report.
-  kAsk,            ///< Show the answer to the application.
+  kTake,           ///< n is committed: the answer replaces the offered payload. Report.
+  kTakeLate,       ///< As kTake, although n was cancelled. Report.
+  kRestore,        ///< n is rejected: no change. Report.
+  kAsk,            ///< Pass the answer to the application.
   kDecideCommit,   ///< The commit point of four messages. Report; post.
   kDecideAbort,    ///< Post.
-  kClose,          ///< The peer confirmed; what was decided has been reported.
-  kOrphan,         ///< The peer lost its memory of n: its owner's state wins. Report; post.
-  // Responder
+  kClose,          ///< The peer confirmed the decision, which was already reported.
+  kOrphan,  ///< The peer lost its memory of n: the owner's state of the resource is valid. Report;
+            ///< post.
+  // Responder:
   kApply,      ///< The commit point of two messages. m := m + 1, committed; post.
-  kRefuse,     ///< m := m + 1, rejected, with the fresh state; post.
+  kRefuse,     ///< m := m + 1, rejected, with the current state; post.
   kHold,       ///< m := m + 1, tentative; post.
   kApplyHeld,  ///< m is committed; post.
-  kRelease,    ///< m is rejected, everything as before; post.
+  kRelease,    ///< m is rejected, no change; post.
 };
 
 struct Row {
@@ -103,7 +104,7 @@ struct Row {
   Action action;
 };
 
-/// The protocol. Pairs of state and input that are not listed are ignored.
+/// The protocol. Pairs of state and input without a row are ignored.
 inline constexpr auto kRows = [] {
   constexpr auto kTwo = Variant::kTwoMessage;
   constexpr auto kFour = Variant::kFourMessage;
@@ -174,11 +175,11 @@ struct Transition {
   Action action;
 };
 
-/// One variant's rows of both roles, for lookup. Tests derive broken ones from it.
+/// The rows of one variant and both roles as a lookup table. Tests derive faulty ones from it.
 class Machine {
  public:
-  /// `txid_mask` (2^k − 1): transaction ids count modulo 2^k. All bits, except in tests
-  /// that show how few would do.
+  /// `txid_mask` (2^k − 1): transaction ids count modulo 2^k. All bits are set, except in tests
+  /// that show how few suffice.
   template <size_t N>
   constexpr Machine(Variant variant, const std::array<Row, N>& rows,
                     uint32_t txid_mask = ~uint32_t{0})
