@@ -13,8 +13,8 @@ constexpr uint32_t kVerifierHead = 8;
 /// Stamp, name's length, uid, gid and number of groups.
 constexpr uint32_t kMinSysBytes = 20;
 
-/// The body of an AUTH_SYS credential, `bytes` long. False: it is none. Bytes behind it are
-/// ignored, as in libtirpc.
+/// Reads the body of an AUTH_SYS credential of `bytes` bytes. Returns false if it is malformed.
+/// Trailing bytes are ignored, as in libtirpc.
 bool ReadSys(const uint8_t* body, uint32_t bytes, SysCredential* sys) {
   if (bytes < kMinSysBytes) return false;
   const uint32_t name_bytes = LoadBe32(body + 4);
@@ -41,7 +41,7 @@ CallError ReadCall(const uint8_t* message, uint32_t bytes, Call* call) {
   if (LoadBe32(message + 4) != static_cast<uint32_t>(MessageType::kCall)) {
     return CallError::kNotACall;
   }
-  // Of another version no more is known than the number of it.
+  // For other RPC versions, only the position of the version number is defined.
   if (bytes < 12) return CallError::kTruncated;
   if (LoadBe32(message + 8) != kRpcVersion) return CallError::kRpcVersion;
   if (bytes < kUpToCredential) return CallError::kTruncated;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A call in an Ethernet frame: IPv4 without options or IPv6 without extension headers, UDP, behind
-// up to two VLAN tags; and its reply, built where the call was.
+// A call in an Ethernet frame and its reply, which is built in place of the call. Supports UDP over
+// IPv4 without options or IPv6 without extension headers, after up to two VLAN tags.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,36 @@
 
 namespace sluice::rpc {
 
-/// Why a frame is no call to execute.
+/// Reason why a frame is not an executable call.
 enum class FrameError : uint8_t {
   kNone,
-  kNotUdp,       ///< Neither for nor against us: another protocol.
-  kMalformed,    ///< A length of Ethernet, IP or UDP that lies.
-  kFragment,     ///< Of a larger datagram.
+  kNotUdp,       ///< Another protocol; not an error.
+  kMalformed,    ///< An inconsistent length of Ethernet, IP or UDP.
+  kFragment,     ///< A fragment of a larger datagram.
   kOptions,      ///< IPv4 options or IPv6 extension headers.
-  kBadChecksum,  ///< IPv4's or UDP's.
-  kCall,         ///< `CallFrame::error` says what is wrong with the message.
+  kBadChecksum,  ///< Bad checksum of IPv4 or UDP.
+  kCall,         ///< `CallFrame::error` is the error of the message.
 };
 
-/// Static text of an error, lower case, for counters and messages.
+/// Returns the static, lower-case text of an error, for counters and messages.
 std::string_view FrameErrorName(FrameError error);
 
-/// A frame that has been read. Points into the frame.
+/// A parsed frame. Points into the frame.
 struct CallFrame {
-  packet::Datagram datagram;                ///< Not after kNotUdp, kMalformed … kOptions.
-  CallError error = CallError::kTruncated;  ///< After kNone and kCall.
-  Call call;                                ///< As far as `error` says.
+  packet::Datagram datagram;                ///< Invalid after kNotUdp, kMalformed … kOptions.
+  CallError error = CallError::kTruncated;  ///< Valid after kNone and kCall.
+  Call call;                                ///< Valid as defined by `error`.
 
-  /// Where a reply's message begins in a frame with this one's headers.
+  /// Returns the offset of a reply's message in a frame with this frame's headers.
   uint32_t reply_at() const { return datagram.payload; }
 };
 
-/// Reads the `length` bytes of an Ethernet frame, without FCS; never beyond them. Checks every
-/// length, IPv4's checksum, and UDP's where there is one. Whether addresses and port are ours is
-/// for the caller to say.
+/// Parses the `length` bytes of an Ethernet frame, without FCS, and reads no other bytes. Checks
+/// every length, IPv4's checksum, and UDP's if present. The caller checks addresses and port.
 FrameError ReadCallFrame(const uint8_t* frame, uint32_t length, CallFrame* read);
 
-/// Makes the headers at `frame`, which are those of the call, the headers of a reply whose message
-/// of `bytes` bytes, at most Datagram::MostAnswerBytes, lies at reply_at(). Returns the frame's
+/// Changes the headers at `frame` from those of the call to those of a reply. The reply's message
+/// of `bytes` bytes, at most Datagram::MostAnswerBytes, must be at reply_at(). Returns the frame's
 /// length.
 inline uint32_t FinishReply(uint8_t* frame, const CallFrame& read, uint32_t bytes) {
   read.datagram.Answer(frame, bytes);

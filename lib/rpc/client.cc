@@ -8,7 +8,7 @@
 namespace sluice::rpc {
 namespace {
 
-/// Takes words from the front of a reply.
+/// Reads consecutive words of a reply.
 class Words {
  public:
   Words(const uint8_t* bytes, uint32_t size) : at_(bytes), left_(size) {}
@@ -71,7 +71,7 @@ uint32_t WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version
   const uint32_t words[] = {
       xid, static_cast<uint32_t>(MessageType::kCall), kRpcVersion, program, version, procedure};
   for (uint32_t i = 0; i < 6; ++i) packet::StoreBe32(to + 4 * i, words[i]);
-  std::memset(to + 24, 0, kCallBytes - 24);  // AUTH_NONE, twice.
+  std::memset(to + 24, 0, kCallBytes - 24);  // Credential and verifier of AUTH_NONE.
   return kCallBytes;
 }
 

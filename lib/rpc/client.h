@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The other half of ONC-RPC version 2 (RFC 5531 section 9): calls written, replies read. For
-// generators, and for services that call others.
+// The client side of ONC-RPC version 2 (RFC 5531 section 9): writes calls and parses replies. For
+// traffic generators, and for services that call other services.
 #pragma once
 
 #include <cstdint>
@@ -11,38 +11,38 @@
 
 namespace sluice::rpc {
 
-/// In front of the arguments of a call with AUTH_NONE.
+/// Bytes of the header of a call with AUTH_NONE.
 inline constexpr uint32_t kCallBytes = 40;
 
-/// Writes kCallBytes at `to`, and returns that.
+/// Writes the header, kCallBytes bytes, at `to`. Returns kCallBytes.
 uint32_t WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version,
                    uint32_t procedure);
 
-/// What a reply says. All fields but those of what happened are 0.
+/// A parsed reply. Fields that do not apply to its state are 0.
 struct Reply {
   uint32_t xid = 0;
   ReplyStat stat = ReplyStat::kAccepted;
   AcceptStat accept = AcceptStat::kSuccess;      ///< If accepted.
   RejectStat reject = RejectStat::kRpcMismatch;  ///< If denied.
-  AuthStat auth = AuthStat::kOk;                 ///< If denied for it; any number.
-  uint32_t low = 0, high = 0;                    ///< Of a mismatch: versions that there are.
-  const uint8_t* results = nullptr;              ///< Of success: all that follows, in XDR.
+  AuthStat auth = AuthStat::kOk;                 ///< If denied with kAuthError; may be any number.
+  uint32_t low = 0, high = 0;                    ///< After a mismatch: range of supported versions.
+  const uint8_t* results = nullptr;              ///< After success: all following bytes, in XDR.
   uint32_t result_bytes = 0;
 };
 
-/// Why a datagram is no reply. Its xid is valid but after kTruncated.
+/// Reason why a datagram is not a valid reply. The xid is valid except after kTruncated.
 enum class ReplyError : uint8_t {
   kNone,
   kTruncated,
-  kNotAReply,    ///< A call, or none of the protocol's types.
+  kNotAReply,    ///< A call, or an invalid type.
   kBadVerifier,  ///< Longer than kMaxAuthBytes.
-  kUnknown,      ///< A state that RFC 5531 does not have.
+  kUnknown,      ///< A state that RFC 5531 does not define.
 };
 
-/// Static text of an error, lower case, for counters and messages.
+/// Returns the static, lower-case text of an error, for counters and messages.
 std::string_view ReplyErrorName(ReplyError error);
 
-/// Reads the `bytes` bytes at `message`; never beyond them. `*reply` points into them.
+/// Parses the `bytes` bytes at `message` and reads no other bytes. `*reply` points into them.
 ReplyError ReadReply(const uint8_t* message, uint32_t bytes, Reply* reply);
 
 }  // namespace sluice::rpc

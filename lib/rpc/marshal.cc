@@ -10,7 +10,7 @@
 namespace sluice::rpc {
 namespace {
 
-/// One value under way. Each step returns the error that ends it.
+/// Marshals one value. Each step returns the error that ends it.
 class Marshaller {
  public:
   Marshaller(const Table& table, const Source& source, uint8_t* wire, uint32_t room)
@@ -65,7 +65,7 @@ class Marshaller {
     return walk.Enter(type, object, count) ? MarshalError::kNone : MarshalError::kTooDeep;
   }
 
-  /// A count, as many bytes, and padding.
+  /// Writes a count, that number of bytes, and padding.
   MarshalError WriteCounted(const uint8_t* data, uint32_t bytes) {
     const uint64_t padded = Padded(bytes);
     if (Left() < 4 + padded) return MarshalError::kNoRoom;
@@ -80,7 +80,7 @@ class Marshaller {
     const auto pointer = packet::Load<uint64_t>(field);
     const uint8_t* const text = source_.At(pointer, 1);
     if (text == nullptr) return MarshalError::kBadPointer;
-    // A longer one is too long, or has no end.
+    // If the result equals `most`, the string is too long or not terminated.
     const uint64_t most = std::min<uint64_t>(source_.BytesFrom(pointer), uint64_t{step.count} + 1);
     const uint64_t bytes = strnlen(reinterpret_cast<const char*>(text), most);
     if (bytes == most) return MarshalError::kTooLong;
@@ -134,7 +134,7 @@ class Marshaller {
   uint8_t* const end_;
 };
 
-/// What will be on the wire is known, but for its values.
+/// Marshals a type whose wire format has a fixed size.
 Marshalled MarshalStraight(const Table& table, const Type& root, const Source& source,
                            uint8_t* wire, uint32_t room) {
   if (source.bytes() < root.bytes) return {.error = MarshalError::kBadPointer};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Structures of C, laid out as rpcgen declares them, into XDR (RFC 4506): what a function returned.
-// Nothing is allocated. A structure that a service left in memory of its own may hold anything; its
-// pointers are believed only as far as they lead into that memory.
+// Marshals C structures, laid out as rpcgen declares them, to XDR (RFC 4506), for the results of
+// functions. Nothing is allocated. A structure in a service's memory is not trusted: its pointers
+// are followed only if they point into that memory.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace sluice::rpc {
 
-/// Where a structure is.
+/// Location of a structure.
 class Source {
  public:
-  /// At the beginning of the `bytes` bytes at `memory`, which is all that its pointers may lead
-  /// to; they count from `base`, the address of `memory` where the structure was made. Nothing
-  /// beyond is read. Nobody writes to the memory meanwhile.
+  /// A structure at the start of the `bytes` bytes at `memory`. Its pointers may point only into
+  /// this memory. They are relative to `base`, the address of `memory` in the process that made the
+  /// structure. No other memory is read. The memory must not change during the call.
   static Source Prepared(const uint8_t* memory, uint32_t bytes, uint64_t base) {
     return Source(memory, reinterpret_cast<uint64_t>(memory), bytes, base);
   }
-  /// Anywhere in this process; its pointers lead where they say.
+  /// A structure of this process; its pointers are used as they are.
   static Source Own(const void* root) {
     return Source(static_cast<const uint8_t*>(root), 0, UINT64_MAX, 0);
   }
 
   const uint8_t* root() const { return root_; }
   uint64_t bytes() const { return bytes_; }
-  /// What `pointer` leads to, if `bytes` bytes are there; else null.
+  /// Returns the target of `pointer` if `bytes` bytes of it are in the memory, else null.
   const uint8_t* At(uint64_t pointer, uint64_t bytes) const {
     const uint64_t offset = pointer - base_;
     if (pointer == 0 || pointer < base_ || offset > bytes_ || bytes > bytes_ - offset) {
@@ -36,7 +36,8 @@ class Source {
     }
     return reinterpret_cast<const uint8_t*>(memory_ + offset);
   }
-  /// How many bytes there are from what `pointer`, which leads somewhere, leads to.
+  /// Returns the number of bytes from the target of `pointer`, which must be valid, to the end of
+  /// the memory.
   uint64_t BytesFrom(uint64_t pointer) const { return bytes_ - (pointer - base_); }
 
  private:
@@ -44,32 +45,32 @@ class Source {
       : root_(root), memory_(memory), bytes_(bytes), base_(base) {}
 
   const uint8_t* root_;
-  uint64_t memory_;  ///< Its address.
+  uint64_t memory_;  ///< Address of the memory.
   uint64_t bytes_;
   uint64_t base_;
 };
 
-/// Why a structure cannot be sent: all but kNoRoom are its maker's fault.
+/// Reason why a structure cannot be marshalled; all except kNoRoom are errors of the structure.
 enum class MarshalError : uint8_t {
   kNone,
-  kNoRoom,      ///< It is longer than the room.
-  kBadPointer,  ///< Null where something must be, or beyond the memory.
-  kTooLong,     ///< More elements than declared, or a string without an end.
-  kNoArm,       ///< A discriminant for which the union has no arm.
+  kNoRoom,      ///< The value exceeds the buffer.
+  kBadPointer,  ///< Null where a target is required, or out of bounds.
+  kTooLong,     ///< More elements than declared, or an unterminated string.
+  kNoArm,       ///< The union has no arm for the discriminant.
   kTooDeep,     ///< Beyond Limits::kMaxDepth.
 };
 
 struct Marshalled {
   MarshalError error = MarshalError::kNone;
-  uint32_t bytes = 0;  ///< That were written.
+  uint32_t bytes = 0;  ///< Number of written bytes.
 };
 
-/// Any type; Marshal is faster where a type is nothing but words.
+/// Marshals any type; Marshal is faster for types that consist only of words.
 Marshalled MarshalAny(const Table& table, uint32_t type, const Source& source, uint8_t* wire,
                       uint32_t room);
 
-/// Writes a value of `type` to the `room` bytes at `wire`, never beyond them; after an error they
-/// hold anything. Pure: tables may be used by several threads.
+/// Writes a value of `type` to the `room` bytes at `wire` and to no other memory; after an error
+/// their contents are undefined. Pure: several threads may use a table.
 inline Marshalled Marshal(const Table& table, uint32_t type, const Source& source, uint8_t* wire,
                           uint32_t room) {
   const Type& root = table.types[type];

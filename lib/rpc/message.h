@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Numbers of ONC-RPC version 2, from RFC 5531 section 9. All in host order.
+// Constants of ONC-RPC version 2, from RFC 5531 section 9. All in host order.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 namespace sluice::rpc {
 
 inline constexpr uint32_t kRpcVersion = 2;
-/// Of a credential's or a verifier's body: `opaque body<400>`.
+/// Maximum bytes of the body of a credential or a verifier: `opaque body<400>`.
 inline constexpr uint32_t kMaxAuthBytes = 400;
-/// Of AUTH_SYS (RFC 5531 appendix A).
+/// Limits of AUTH_SYS (RFC 5531 appendix A).
 inline constexpr uint32_t kMaxMachineNameBytes = 255;
 inline constexpr uint32_t kMaxGroups = 16;
 
@@ -20,19 +20,19 @@ enum class AuthFlavor : uint32_t { kNone = 0, kSys = 1, kShort = 2, kDh = 3, kGs
 
 enum class ReplyStat : uint32_t { kAccepted = 0, kDenied = 1 };
 
-/// What became of a call that was accepted.
+/// Result of an accepted call.
 enum class AcceptStat : uint32_t {
   kSuccess = 0,
-  kProgUnavail = 1,   ///< No such program here.
-  kProgMismatch = 2,  ///< The program, but not this version of it.
-  kProcUnavail = 3,   ///< The version, but not this procedure.
-  kGarbageArgs = 4,   ///< The arguments are not what the procedure takes.
-  kSystemErr = 5,     ///< No memory, a service that crashed, and the like.
+  kProgUnavail = 1,   ///< The program does not exist here.
+  kProgMismatch = 2,  ///< The program exists, but not in this version.
+  kProcUnavail = 3,   ///< The version exists, but not this procedure.
+  kGarbageArgs = 4,   ///< The arguments do not match the procedure.
+  kSystemErr = 5,     ///< Out of memory, a crashed service, and similar errors.
 };
 
 enum class RejectStat : uint32_t { kRpcMismatch = 0, kAuthError = 1 };
 
-/// Why a caller was not believed. kOk is never sent.
+/// Reason for the rejection of a caller. kOk is never sent.
 enum class AuthStat : uint32_t {
   kOk = 0,
   kBadCred = 1,
@@ -42,7 +42,7 @@ enum class AuthStat : uint32_t {
   kTooWeak = 5,
 };
 
-/// XDR counts in words of four bytes: `bytes` with their padding (RFC 4506 section 4.9).
+/// Returns `bytes` with padding to words of four bytes (RFC 4506 section 4.9).
 constexpr uint64_t Padded(uint64_t bytes) { return (bytes + 3) & ~uint64_t{3}; }
 
 }  // namespace sluice::rpc

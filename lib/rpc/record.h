@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages in a stream of bytes, such as TCP's (RFC 5531 section 11). Each is a record, and comes
-// in fragments; four bytes before a fragment say how long it is, and whether it is the last.
+// Messages in a byte stream such as TCP's (RFC 5531 section 11). Each message is a record, sent in
+// one or more fragments. Four bytes before each fragment contain its length and a flag for the last
+// fragment.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +17,35 @@ inline constexpr uint32_t kMarkBytes = 4;
 inline constexpr uint32_t kLastFragment = 1u << 31;
 inline constexpr uint32_t kMaxFragmentBytes = kLastFragment - 1;
 
-/// Puts records together, one after another. Holds no more than the longest that it is to take.
+/// Reassembles consecutive records. Buffers at most one record of the maximum length.
 class RecordReader {
  public:
   enum class State : uint8_t {
-    kMore,     ///< All bytes were taken, and the record is not whole.
-    kRecord,   ///< record() is whole. The next Take begins another one.
-    kTooLong,  ///< It has more than `max_bytes`: the stream cannot be followed any more.
+    kMore,     ///< All bytes were consumed, and the record is incomplete.
+    kRecord,   ///< record() is complete. The next Take begins another one.
+    kTooLong,  ///< The record exceeds `max_bytes`: the stream cannot be parsed any further.
   };
 
-  /// Of records of at most `max_bytes`, which are allocated here.
+  /// Allocates a buffer for records of at most `max_bytes`.
   explicit RecordReader(uint32_t max_bytes) : max_bytes_(max_bytes) { record_.reserve(max_bytes); }
 
-  /// Takes bytes from the front of `*bytes`, as far as the State says.
+  /// Consumes bytes from the front of `*bytes` until the returned state is reached.
   State Take(std::span<const uint8_t>* bytes);
-  /// Until the next Take.
+  /// Returns the complete record; valid until the next Take.
   std::span<const uint8_t> record() const { return record_; }
 
  private:
   uint32_t max_bytes_;
   std::vector<uint8_t> record_;
   uint8_t mark_[kMarkBytes] = {};
-  uint32_t mark_bytes_ = 0;  ///< Of the mark that there are; all: a fragment has begun.
-  uint32_t left_ = 0;        ///< Bytes of the fragment that are still to come.
-  bool last_ = false;        ///< It is the record's last.
-  bool whole_ = false;       ///< record_ was returned.
+  uint32_t mark_bytes_ =
+      0;                ///< Received bytes of the mark; kMarkBytes after the fragment has begun.
+  uint32_t left_ = 0;   ///< Remaining bytes of the fragment.
+  bool last_ = false;   ///< The fragment is the record's last.
+  bool whole_ = false;  ///< record_ is complete and was reported.
 };
 
-/// Writes the mark of a record in one fragment of `bytes` bytes, kMaxFragmentBytes at most.
+/// Writes the mark of a record with a single fragment of `bytes` bytes, at most kMaxFragmentBytes.
 inline void WriteMark(uint8_t* to, uint32_t bytes) { packet::StoreBe32(to, kLastFragment | bytes); }
 
 }  // namespace sluice::rpc

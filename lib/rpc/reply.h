@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Replies of ONC-RPC version 2 (RFC 5531 section 9), written in front of the results, if there
-// are any. Verifiers are AUTH_NONE's: what AUTH_NONE and AUTH_SYS ask for (RFC 5531 section 8.2).
+// Replies of ONC-RPC version 2 (RFC 5531 section 9), written before the results, if any. Verifiers
+// are those of AUTH_NONE, as AUTH_NONE and AUTH_SYS require (RFC 5531 section 8.2).
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace sluice::rpc {
 
-/// In front of the results of a call that succeeded.
+/// Bytes before the results of a successful call.
 inline constexpr uint32_t kSuccessBytes = 24;
-/// No reply without results is longer.
+/// Maximum bytes of a reply without results.
 inline constexpr uint32_t kMaxReplyBytes = 32;
 
-/// Each writes a reply to the call `xid` at `to`, and returns its bytes. kProgMismatch has a body:
-/// WriteNotFound.
+/// Each function writes a reply to the call `xid` at `to`, and returns its length in bytes. Not for
+/// kProgMismatch, which has a body: use WriteNotFound.
 inline uint32_t WriteAccepted(uint8_t* to, uint32_t xid, AcceptStat stat) {
   packet::StoreBe32(to, xid);
   packet::StoreBe32(to + 4, static_cast<uint32_t>(MessageType::kReply));
@@ -30,15 +30,17 @@ inline uint32_t WriteAccepted(uint8_t* to, uint32_t xid, AcceptStat stat) {
   return kSuccessBytes;
 }
 
-/// To a call of what there is not, with the versions that there are after kProgMismatch.
+/// Reply to a call for which Find failed. After kProgMismatch it contains the range of supported
+/// versions.
 uint32_t WriteNotFound(uint8_t* to, uint32_t xid, const Lookup& found);
 
-/// We speak kRpcVersion alone.
+/// Only kRpcVersion is supported.
 uint32_t WriteRpcMismatch(uint8_t* to, uint32_t xid);
 
 uint32_t WriteAuthError(uint8_t* to, uint32_t xid, AuthStat stat);
 
-/// The reply to a message that was no call to execute; 0 bytes where there is nothing to answer.
+/// Writes the reply to a message that is not an executable call. Returns 0 if no answer must be
+/// sent.
 uint32_t WriteRefusal(uint8_t* to, uint32_t xid, CallError error);
 
 }  // namespace sluice::rpc

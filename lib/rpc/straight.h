@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Straight steps of a signature table (table.h), in both directions. Nothing is checked here:
-// whoever calls has seen that the bytes are there.
+// Executes straight steps of a signature table (table.h), in both directions. Nothing is checked
+// here: the caller must have checked that the bytes exist.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace sluice::rpc {
 
-/// Copies `count` 32-bit words and swaps the bytes of each, which is the same in both directions.
+/// Copies `count` 32-bit words and swaps the bytes of each. The operation is its own inverse, so
+/// both directions use it.
 inline void SwapWords(uint8_t* to, const uint8_t* from, uint32_t count) {
   using Eight = uint8_t __attribute__((vector_size(32)));
   for (; count >= 8; count -= 8, to += 32, from += 32) {
@@ -35,11 +36,11 @@ inline void SwapLongs(uint8_t* to, const uint8_t* from, uint32_t count) {
   }
 }
 
-/// Numbers of 32 bits on the wire that are a Number in C.
+/// Convert between 32-bit numbers on the wire and Numbers in C.
 template <typename Number>
 void ReadNumbers(uint8_t* field, const uint8_t* wire, uint32_t count) {
   for (; count != 0; --count, field += sizeof(Number), wire += 4) {
-    // A long has the sign of its 32 bits.
+    // A signed Number is sign-extended from 32 bits.
     using Word = std::conditional_t<std::is_signed_v<Number>, int32_t, uint32_t>;
     packet::Store(field, static_cast<Number>(static_cast<Word>(packet::LoadBe32(wire))));
   }
@@ -51,7 +52,7 @@ void WriteNumbers(uint8_t* wire, const uint8_t* field, uint32_t count) {
   }
 }
 
-/// From the wire at `wire` into the field. Returns bytes of the wire.
+/// Reads a step from `wire` to the field. Returns the wire bytes.
 inline uint32_t ReadStraight(const Step& step, uint8_t* field, const uint8_t* wire) {
   switch (step.kind) {
     case StepKind::kWords:
@@ -90,7 +91,7 @@ inline uint32_t ReadStraight(const Step& step, uint8_t* field, const uint8_t* wi
   return static_cast<uint32_t>(StraightWireBytes(step.kind, step.count));
 }
 
-/// From the field to the wire at `wire`. Returns bytes of the wire.
+/// Writes a step from the field to `wire`. Returns the wire bytes.
 inline uint32_t WriteStraight(const Step& step, const uint8_t* field, uint8_t* wire) {
   const auto bytes = static_cast<uint32_t>(StraightWireBytes(step.kind, step.count));
   switch (step.kind) {
@@ -129,7 +130,7 @@ inline uint32_t WriteStraight(const Step& step, const uint8_t* field, uint8_t* w
   return bytes;
 }
 
-/// All steps of a type that is straight.
+/// Execute all steps of a straight type.
 inline void ReadAllStraight(const Step* step, uint8_t* structure, const uint8_t* wire) {
   for (; step->kind != StepKind::kEnd; ++step) {
     wire += ReadStraight(*step, structure + step->at, wire);

@@ -8,7 +8,7 @@
 namespace sluice::rpc {
 namespace {
 
-/// Whether steps, types and arms of a table keep their promises.
+/// Checks the invariants of a table's steps, types and arms.
 class Soundness {
  public:
   explicit Soundness(const Table& table) : table_(table) {}
@@ -32,18 +32,18 @@ class Soundness {
 
  private:
   bool IsType(uint32_t type) const { return type < table_.types.size(); }
-  /// Of which there may be many: each takes bytes of the wire.
+  /// Returns whether the type may be an array element: each element must use wire bytes.
   bool IsElement(uint32_t type) const {
     return IsType(type) && table_.types[type].wire_bytes >= 4 && table_.types[type].bytes != 0;
   }
 
-  /// `*next`: where the type's steps begin, and then where they end.
+  /// Checks a type. `*next` is the index of its first step, and on return of its end.
   bool TypeHolds(const Type& type, size_t* next) const {
     if (type.bytes > Limits::kMaxTypeBytes) return false;
     if (!std::has_single_bit(type.alignment) || type.alignment > 8) return false;
     Type found{.first_step = type.first_step, .bytes = type.bytes, .alignment = type.alignment};
-    uint64_t end = 0;      // In the structure, of the steps so far.
-    uint64_t written = 0;  // Bytes of it.
+    uint64_t end = 0;      // End of the steps so far, in the structure.
+    uint64_t written = 0;  // Written bytes of the structure.
     uint64_t wire = 0;
     for (;; ++*next) {
       if (*next == table_.steps.size()) return false;
@@ -65,7 +65,8 @@ class Soundness {
     return found == type;
   }
 
-  /// Bytes of the structure that a step may touch from its offset on; 0: it is no good.
+  /// Returns the bytes of the structure that a step may access from its offset on, or 0 if the step
+  /// is invalid.
   uint64_t BytesOf(const Step& step) const {
     switch (step.kind) {
       case StepKind::kWords:
@@ -80,7 +81,8 @@ class Soundness {
       case StepKind::kOpaque:
         return StraightBytes(step.kind, step.count);
       case StepKind::kEach:
-        // Two of them are larger than each: nothing contains itself.
+        // Requires at least two elements, so that the type is larger than its element and cannot
+        // contain itself.
         return IsElement(step.type) && step.count >= 2
                    ? uint64_t{step.count} * table_.types[step.type].bytes
                    : 0;
@@ -113,7 +115,7 @@ class Soundness {
     return bytes;
   }
 
-  /// At least, unless the step is straight.
+  /// Returns the wire bytes of a straight step, or the minimum for other steps.
   uint64_t WireBytesOf(const Step& step) const {
     if (IsStraight(step.kind)) return StraightWireBytes(step.kind, step.count);
     if (step.kind != StepKind::kEach) return 4;

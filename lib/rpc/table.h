@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Signature tables: what the types and procedures of a `.x` file become, for whoever unmarshals
-// arguments and marshals results (unmarshal.h, marshal.h). Plain numbers without pointers, so that
-// a table can be copied to where it is used.
+// Signature tables: the compiled types and procedures of a `.x` file, for unmarshalling arguments
+// and marshalling results (unmarshal.h, marshal.h). They contain only numbers and no pointers, so
+// that a table can be copied to another process.
 //
-// A type is a run of steps, in the order of the wire, up to a kEnd. Neighbouring words are one
-// step: a structure of eight ints is a single kWords of 8. Offsets count from the first byte of the
-// type's C structure; docs/rpc.md has the layout.
+// A type is a sequence of steps, in wire order, up to a kEnd. Adjacent words are one step: a
+// structure of eight ints is a single kWords of 8. Offsets count from the first byte of the type's
+// C structure; docs/rpc.md defines the layout.
 #pragma once
 
 #include <cstdint>
@@ -16,45 +16,45 @@
 
 namespace sluice::rpc {
 
-/// What a step moves between the wire and the structure.
+/// The data that a step moves between the wire and the structure.
 enum class StepKind : uint32_t {
   kEnd,
-  // Straight: of a size that is known.
+  // Straight steps: of a fixed size.
   kWords,  ///< `count` 32-bit numbers: int, enum, float.
   kLongs,  ///< `count` 64-bit numbers: hyper, double.
-  kBools,  ///< `count` bools: any word but 0 is TRUE, and becomes 1.
-  // `count` numbers of 32 bits on the wire and of another size in C, where each has their low bits.
+  kBools,  ///< `count` bools: any nonzero word is TRUE, and becomes 1.
+  // `count` numbers of 32 bits on the wire and another size in C, which stores the low bits.
   kInt8,
   kUint8,
   kInt16,
   kUint16,
-  kLong,          ///< Of 64 bits in C.
-  kUnsignedLong,  ///< The same.
-  kOpaque,        ///< `count` bytes, and their padding on the wire.
-  // Others.
-  kEach,       ///< `count` structures of type `type`, at least two, one behind the other.
+  kLong,          ///< 64 bits in C, sign-extended.
+  kUnsignedLong,  ///< 64 bits in C.
+  kOpaque,        ///< `count` bytes, padded on the wire.
+  // Other steps:
+  kEach,       ///< `count` consecutive structures of type `type`, at least two.
   kString,     ///< A pointer to at most `count` characters and a 0.
-  kBytes,      ///< Their number, 32 bits, and 8 bytes further a pointer to at most `count` bytes.
-  kArray,      ///< The same for `count` structures of type `type`.
+  kBytes,      ///< A 32-bit count and, 8 bytes after it, a pointer to at most `count` bytes.
+  kArray,      ///< As kBytes, for at most `count` structures of type `type`.
   kOptional,   ///< A pointer to a structure of type `type`, or null.
-  kUnion,      ///< A discriminant, and the arm that it chooses among `count` from `type` on.
-  kBoolUnion,  ///< The same with a bool.
+  kUnion,      ///< A discriminant, and the selected one of `count` arms from index `type` on.
+  kBoolUnion,  ///< As kUnion, with a bool as discriminant.
 };
 
 struct Step {
   StepKind kind = StepKind::kEnd;
   uint32_t at = 0;     ///< Offset in the structure.
-  uint32_t count = 0;  ///< At most Limits::kMaxTypeBytes if what is counted lies in the structure.
-  uint32_t type = 0;   ///< Index of a type; of a union, of its first arm.
+  uint32_t count = 0;  ///< At most Limits::kMaxTypeBytes for elements inside the structure.
+  uint32_t type = 0;   ///< Index of a type; for a union, index of its first arm.
 };
 
-/// No arm: a discriminant for which a union has no body.
+/// Type of an absent arm: the union has no body for the discriminant.
 inline constexpr uint32_t kNoType = UINT32_MAX;
-/// The type without values: index 0 of every table.
+/// The type without values, at index 0 of every table.
 inline constexpr uint32_t kVoidType = 0;
 
-/// An arm of a union. The one behind the last is what other discriminants choose: the default, or
-/// kNoType. The offsets of its type's steps count from the discriminant.
+/// An arm of a union. The arm after the last one is for all other discriminants: the default, or
+/// kNoType. The offsets of the steps of an arm's type count from the discriminant.
 struct Arm {
   uint32_t value = 0;
   uint32_t type = kNoType;
@@ -62,13 +62,13 @@ struct Arm {
 
 struct Type {
   uint32_t first_step = 0;
-  uint32_t bytes = 0;       ///< sizeof in C. Of an arm: the union's.
+  uint32_t bytes = 0;       ///< sizeof in C; for an arm, that of the union.
   uint32_t alignment = 1;   ///< In C: 1, 2, 4 or 8.
-  uint32_t wire_bytes = 0;  ///< On the wire, if it is straight; else as many at least.
-  /// How many 32-bit numbers it is, if it is nothing else; else 0.
+  uint32_t wire_bytes = 0;  ///< Wire bytes if straight, else the minimum.
+  /// Number of 32-bit numbers if the type consists only of these, else 0.
   uint32_t words = 0;
-  bool straight = true;  ///< All its steps are.
-  bool dense = true;     ///< And they write every byte of the structure.
+  bool straight = true;  ///< All steps are straight.
+  bool dense = true;     ///< The steps write every byte of the structure.
 
   friend bool operator==(const Type&, const Type&) = default;
 };
@@ -77,55 +77,55 @@ struct Procedure {
   uint32_t program = 0;
   uint32_t version = 0;
   uint32_t number = 0;
-  /// Types. Several arguments are one structure that has them in order.
+  /// Types. Several arguments form one structure, in order.
   uint32_t arguments = kVoidType;
   uint32_t result = kVoidType;
 };
 
-/// Bounds of tables and of what is unmarshalled and marshalled by them.
+/// Limits of tables, and of values that are unmarshalled or marshalled with them.
 struct Limits {
   static constexpr uint32_t kMaxTypeBytes = 1 << 20;
-  /// A byte of the structure is four on the wire at most.
+  /// One byte of the structure needs at most four on the wire.
   static constexpr uint32_t kMaxTypeWireBytes = 4 * kMaxTypeBytes;
   static constexpr uint32_t kMaxTypes = 4096;
   static constexpr uint32_t kMaxSteps = 16384;
   static constexpr uint32_t kMaxArms = 4096;
   static constexpr uint32_t kMaxProcedures = 4096;
-  /// How deep values may lie in one another, by pointers, arrays, unions. What is last in its
-  /// structure does not count: a list is as long as its message allows.
+  /// Maximum nesting of values by pointers, arrays and unions. The last value in its structure does
+  /// not count, so the length of a linked list is limited only by its message.
   static constexpr uint32_t kMaxDepth = 64;
 };
 
-/// What a caller asks for, looked up.
+/// Result of the lookup of a call.
 struct Lookup {
-  AcceptStat stat = AcceptStat::kProgUnavail;  ///< kSuccess, or what to answer.
-  uint32_t low = 0, high = 0;                  ///< After kProgMismatch: versions that there are.
-  uint32_t procedure = 0;                      ///< After kSuccess: its index in the table.
+  AcceptStat stat = AcceptStat::kProgUnavail;  ///< kSuccess, or the status to answer.
+  uint32_t low = 0, high = 0;  ///< After kProgMismatch: range of supported versions.
+  uint32_t procedure = 0;      ///< After kSuccess: index in the table.
 };
 
-/// Made by CompileX (x_compiler.h). Steps, types and arms keep each other's promises; of a table
-/// from elsewhere, IsSound says whether it does.
+/// A signature table. Tables from CompileX (x_compiler.h) satisfy all invariants of steps, types
+/// and arms; check a table from another source with IsSound.
 struct Table {
   std::vector<Step> steps;
   std::vector<Type> types;
   std::vector<Arm> arms;
-  std::vector<Procedure> procedures;  ///< By program, version, number.
+  std::vector<Procedure> procedures;  ///< Sorted by program, version, number.
 
-  /// Looks up what a call asks for. O(log procedures).
+  /// Looks up a call. O(log procedures).
   Lookup Find(uint32_t program, uint32_t version, uint32_t procedure) const;
 
-  /// Of the structure of the largest result.
+  /// Returns the bytes of the structure of the largest result.
   uint32_t MaxResultBytes() const;
 
-  /// True if unmarshalling and marshalling by this table, of whatever bytes, keep to their bounds:
-  /// for a table that was copied from memory which others write to.
+  /// Returns true if unmarshalling and marshalling with this table stay in bounds for any input.
+  /// Use it for a table that was copied from memory which other processes can write.
   bool IsSound() const;
 };
 
 constexpr bool IsStraight(StepKind kind) {
   return kind >= StepKind::kWords && kind <= StepKind::kOpaque;
 }
-/// Bytes on the wire of a straight step.
+/// Returns the wire bytes of a straight step.
 constexpr uint64_t StraightWireBytes(StepKind kind, uint64_t count) {
   switch (kind) {
     case StepKind::kWords:
@@ -145,7 +145,7 @@ constexpr uint64_t StraightWireBytes(StepKind kind, uint64_t count) {
       return 0;
   }
 }
-/// And in the structure.
+/// Returns the bytes of a straight step in the structure.
 constexpr uint64_t StraightBytes(StepKind kind, uint64_t count) {
   switch (kind) {
     case StepKind::kInt8:

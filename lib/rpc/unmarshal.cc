@@ -9,7 +9,7 @@
 namespace sluice::rpc {
 namespace {
 
-/// One value under way. Each step returns the error that ends it.
+/// Unmarshals one value. Each step returns the error that ends it.
 class Unmarshaller {
  public:
   Unmarshaller(const Table& table, const uint8_t* wire, uint32_t bytes, const Room& room)
@@ -32,7 +32,8 @@ class Unmarshaller {
  private:
   uint64_t Left() const { return static_cast<uint64_t>(end_ - wire_); }
 
-  /// Room whose bytes will all be written; null if there is not as much.
+  /// Allocates memory from the room; the caller writes all of it. Returns null if the room is too
+  /// small.
   uint8_t* Take(uint64_t bytes, uint32_t alignment) {
     const uint64_t at = (uint64_t{taken_} + alignment - 1) & ~uint64_t{alignment - 1};
     if (at > room_.bytes || bytes > room_.bytes - at) return nullptr;
@@ -40,7 +41,7 @@ class Unmarshaller {
     taken_ = static_cast<uint32_t>(at + bytes);
     return room_.memory + at;
   }
-  /// Room for `count` structures, zeroed where steps leave gaps.
+  /// Allocates `count` structures, zeroed if their steps do not write every byte.
   uint8_t* TakeStructures(const Type& type, uint32_t count) {
     const uint64_t bytes = uint64_t{count} * type.bytes;
     uint8_t* const structures = Take(bytes, type.alignment);
@@ -84,7 +85,7 @@ class Unmarshaller {
     return walk.Enter(type, object, count) ? UnmarshalError::kNone : UnmarshalError::kTooDeep;
   }
 
-  /// A count and as many bytes.
+  /// Reads a count and checks that its bytes exist.
   UnmarshalError ReadCounted(const Step& step, uint32_t* bytes) {
     if (!ReadWord(bytes) || *bytes > step.count || Padded(*bytes) > Left()) {
       return UnmarshalError::kGarbage;
@@ -107,7 +108,7 @@ class Unmarshaller {
   UnmarshalError ReadBytes(const Step& step, uint8_t* field) {
     uint32_t bytes = 0;
     if (ReadCounted(step, &bytes) != UnmarshalError::kNone) return UnmarshalError::kGarbage;
-    if (bytes == 0) return UnmarshalError::kNone;  // 0 and null stand there.
+    if (bytes == 0) return UnmarshalError::kNone;  // The field already contains 0 and null.
     uint8_t* const data = Take(bytes, 1);
     if (data == nullptr) return UnmarshalError::kNoRoom;
     std::memcpy(data, wire_, bytes);
@@ -129,7 +130,7 @@ class Unmarshaller {
     packet::Store(field, count);
     StorePointer(field + kPointerAt, elements);
     if (element.words == 0) return Enter(walk, step.type, elements, count);
-    SwapWords(elements, wire_, count * element.words);  // The wire has them all.
+    SwapWords(elements, wire_, count * element.words);  // All elements are on the wire.
     wire_ += uint64_t{count} * element.wire_bytes;
     return UnmarshalError::kNone;
   }
@@ -163,7 +164,7 @@ class Unmarshaller {
   uint32_t taken_ = 0;
 };
 
-/// What is on the wire is known, but for its values.
+/// Unmarshals a type whose wire format has a fixed size.
 Unmarshalled UnmarshalStraight(const Table& table, const Type& root, const uint8_t* wire,
                                uint32_t wire_bytes, const Room& room) {
   if (wire_bytes < root.wire_bytes) return {.error = UnmarshalError::kGarbage};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// XDR (RFC 4506) into prepared structures: what a C function gets, laid out as rpcgen declares it,
-// with all that its pointers lead to behind it in the same memory. docs/rpc.md has the layout.
-// Nothing is allocated, and every length is checked before it is used.
+// Unmarshals XDR (RFC 4506) to prepared structures: the arguments of a C function, laid out as
+// rpcgen declares them, followed by the targets of their pointers in the same memory. docs/rpc.md
+// defines the layout. Nothing is allocated, and every length is checked before use.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace sluice::rpc {
 
-/// Where a prepared structure goes. Its first byte is the root structure's.
+/// Destination of a prepared structure; its first byte is that of the root structure.
 struct Room {
   uint8_t* memory = nullptr;  ///< Borrowed.
   uint32_t bytes = 0;
-  /// The address of `memory` where the structure will be used: what its pointers count from.
-  /// Divisible by 8. 0 makes them offsets, none of which is 0 but that of a null pointer.
+  /// Address of `memory` in the process that uses the structure, to which its pointers are
+  /// relative. Divisible by 8. With 0, pointers are offsets; only null pointers are then 0.
   uint64_t base = 0;
 
-  /// Memory that is used where it is: aligned to 8 bytes.
+  /// Returns a room for use in this process; `memory` must be aligned to 8 bytes.
   static Room Here(void* memory, uint32_t bytes) {
     return {static_cast<uint8_t*>(memory), bytes, reinterpret_cast<uint64_t>(memory)};
   }
@@ -29,12 +29,13 @@ struct Room {
 
 enum class UnmarshalError : uint8_t {
   kNone,
-  kGarbage,  ///< Answer GARBAGE_ARGS: it ends too early, or breaks a limit of the declaration.
-  kNoRoom,   ///< Well-formed so far, but larger than the room.
+  kGarbage,  ///< Answer GARBAGE_ARGS: truncated, or exceeds a declared limit.
+  kNoRoom,   ///< Well-formed so far, but exceeds the room.
   kTooDeep,  ///< Beyond Limits::kMaxDepth.
 };
 
-/// What a call is answered whose arguments were read with `error`; kSuccess: that of its execution.
+/// Returns the status of the reply to a call whose arguments had `error`. After kSuccess, the
+/// call's execution determines the status.
 constexpr AcceptStat StatOf(UnmarshalError error) {
   switch (error) {
     case UnmarshalError::kNone:
@@ -48,18 +49,18 @@ constexpr AcceptStat StatOf(UnmarshalError error) {
 
 struct Unmarshalled {
   UnmarshalError error = UnmarshalError::kNone;
-  uint32_t bytes = 0;       ///< Of the room that the structure takes.
-  uint32_t wire_bytes = 0;  ///< That were read.
+  uint32_t bytes = 0;       ///< Bytes of the room that the structure uses.
+  uint32_t wire_bytes = 0;  ///< Consumed wire bytes.
 };
 
-/// Any type; Unmarshal is faster where a type is nothing but words.
+/// Unmarshals any type; Unmarshal is faster for types that consist only of words.
 Unmarshalled UnmarshalAny(const Table& table, uint32_t type, const uint8_t* wire,
                           uint32_t wire_bytes, const Room& room);
 
-/// Reads a value of `type` from the `wire_bytes` bytes at `wire` into `room`; never beyond either.
-/// Bytes that it does not need are left, as libtirpc leaves them. After an error the room holds
-/// anything. What the structure takes holds no byte that was there before, padding included; what
-/// follows it is not written. Pure: tables may be used by several threads.
+/// Reads a value of `type` from the `wire_bytes` bytes at `wire` into `room`, and accesses no other
+/// memory. Trailing bytes are ignored, as in libtirpc. After an error the contents of the room are
+/// undefined. All bytes of the structure are overwritten, including padding; bytes after it are not
+/// written. Pure: several threads may use a table.
 inline Unmarshalled Unmarshal(const Table& table, uint32_t type, const uint8_t* wire,
                               uint32_t wire_bytes, const Room& room) {
   const Type& root = table.types[type];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The steps of a type, one after the other, with those of the values in it: what unmarshalling and
-// marshalling have in common.
+// Iterates over the steps of a type, including those of nested values. Shared by unmarshalling and
+// marshalling.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace sluice::rpc {
 
-/// A walk through a value of a sound table's type. `Byte` is uint8_t or const uint8_t. The stack
-/// has a bound, and lies in the object: 2 KiB.
+/// Iteration over a value of a type of a sound table. `Byte` is uint8_t or const uint8_t. The stack
+/// is bounded and part of the object: 2 KiB.
 template <typename Byte>
 class Walk {
  public:
-  /// Begins with the structure at `object`. The table outlives this.
+  /// Starts with the structure at `object`. The table must outlive this object.
   Walk(const Table& table, uint32_t type, Byte* object)
       : table_(table), place_(Begin(type, object, 1)) {}
 
-  /// The next step that moves something, of the structure object(); null after the last.
+  /// Returns the next step that moves data, for the structure object(), or null after the last.
   const Step* Next() {
     while (place_.next->kind == StepKind::kEnd) {
       if (--place_.left != 0) {
@@ -34,8 +34,8 @@ class Walk {
   }
   Byte* object() const { return place_.object; }
 
-  /// Goes on with `count` structures, at least one, of `type` from `object` on, and with the rest
-  /// of this one after them. False: they lie too deep.
+  /// Continues with `count` structures, at least one, of `type` at `object`, and then with the
+  /// remaining steps of the current structure. Returns false if the nesting is too deep.
   bool Enter(uint32_t type, Byte* object, uint32_t count) {
     const bool rest = place_.left != 1 || place_.next->kind != StepKind::kEnd;
     if (rest) {
@@ -50,7 +50,7 @@ class Walk {
   struct Place {
     const Step* next;
     Byte* object;
-    uint32_t left;  ///< Structures, with this one.
+    uint32_t left;  ///< Remaining structures, including this one.
     uint32_t type;
   };
 
@@ -64,7 +64,7 @@ class Walk {
   Place stack_[Limits::kMaxDepth];
 };
 
-/// The type of a union's arm for `discriminant`; kNoType if it has none.
+/// Returns the type of a union's arm for `discriminant`, or kNoType if there is none.
 inline uint32_t ArmFor(const Table& table, const Step& step, uint32_t discriminant) {
   const Arm* arm = &table.arms[step.type];
   const Arm* const other = arm + step.count;

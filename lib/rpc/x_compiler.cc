@@ -14,8 +14,8 @@
 namespace sluice::rpc {
 namespace {
 
-/// Makes the table. A type gets its index when it is first asked for, and its steps later, in the
-/// order of the indices: types may point to one another.
+/// Builds the table. A type gets its index on first use, and its steps later, in the order of the
+/// indices, because types may refer to one another.
 class Compiler {
  public:
   Compiler(const Syntax& syntax, Scanner& scanner, CompiledX& made)
@@ -34,10 +34,10 @@ class Compiler {
   }
 
  private:
-  /// A type whose steps are still to be written.
+  /// A type without steps yet.
   struct Waiting {
     std::vector<Declaration> fields;
-    uint32_t at;  ///< Of the first field.
+    uint32_t at;  ///< Offset of the first field.
     uint32_t type;
   };
 
@@ -65,7 +65,7 @@ class Compiler {
     types_.emplace(definition, type);
     return type;
   }
-  /// Of what its elements are, or what it points to.
+  /// Returns the type of the declaration's elements, or of its pointer's target.
   uint32_t TypeOfBase(const Declaration& declaration) {
     if (declaration.base == Base::kNamed) {
       const uint32_t definition = layouts_.Named(declaration);
@@ -96,7 +96,7 @@ class Compiler {
     Summarize(type);
   }
 
-  /// What the steps of a type say about it.
+  /// Computes a type's properties from its steps.
   void Summarize(Type& type) {
     uint64_t written = 0;
     for (const Step* step = &made_.table.steps[type.first_step]; step->kind != StepKind::kEnd;
@@ -154,7 +154,7 @@ class Compiler {
     Append({is_bool ? StepKind::kBoolUnion : StepKind::kUnion, at, count, first});
   }
 
-  /// The first arm and how many, without the default.
+  /// Returns the index of the first arm and the number of arms, without the default.
   std::pair<uint32_t, uint32_t> AddArms(const Definition& definition) {
     const auto [least, most, names] = DiscriminantOf(definition);
     Layout whole = layouts_.Of(syntax_.by_name.at(definition.name));
@@ -191,7 +191,7 @@ class Compiler {
     return {first, count};
   }
 
-  /// Through typedefs.
+  /// Resolves typedefs.
   const Declaration& Resolved(const Declaration& declaration) {
     const Declaration* at = &declaration;
     while (at->base == Base::kNamed && at->shape == Shape::kPlain) {
@@ -202,11 +202,11 @@ class Compiler {
     return *at;
   }
 
-  /// What a discriminant may be.
+  /// Valid values of a discriminant.
   struct Discriminant {
     int64_t least;
     int64_t most;
-    const std::vector<int64_t>* names;  ///< Of an enum's; else null.
+    const std::vector<int64_t>* names;  ///< Members of an enum; null for other types.
   };
   Discriminant DiscriminantOf(const Definition& definition) {
     const Declaration& declaration = Resolved(definition.fields[0]);
@@ -233,7 +233,7 @@ class Compiler {
     return {INT32_MIN, UINT32_MAX, nullptr};
   }
 
-  /// Neighbours become one step. False after an error.
+  /// Adds a step, or extends the previous step. Returns false after an error.
   bool Append(const Step& step) {
     std::vector<Step>& steps = made_.table.steps;
     if (steps.size() > first_step_ && IsStraight(step.kind) && steps.back().kind == step.kind) {
@@ -290,10 +290,11 @@ class Compiler {
   Layouts layouts_;
   CompiledX& made_;
   std::deque<Waiting> waiting_;
-  std::map<uint32_t, uint32_t> types_;  ///< Of definitions.
+  std::map<uint32_t, uint32_t> types_;  ///< Type indices, by definition.
   std::map<Base, uint32_t> bases_;
-  std::map<uint32_t, std::pair<uint32_t, uint32_t>> arms_;  ///< Of unions: first and count.
-  size_t first_step_ = 0;                                   ///< Of the type that is being written.
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>>
+      arms_;               ///< First arm and number of arms, by union.
+  size_t first_step_ = 0;  ///< First step of the current type.
 };
 
 }  // namespace

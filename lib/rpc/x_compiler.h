@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a `.x` file, written in RPCL (RFC 4506 section 6, RFC 5531 section 12), to a signature
-// table. docs/rpc.md says which part of the language there is.
+// Compiles a `.x` file, written in RPCL (RFC 4506 section 6, RFC 5531 section 12), to a signature
+// table. docs/rpc.md lists the supported part of the language.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,30 @@
 
 namespace sluice::rpc {
 
-/// Longer files are refused.
+/// Maximum size of a file.
 inline constexpr size_t kMaxXBytes = 1 << 20;
 
 struct CompiledX {
-  Table table;  ///< Sound.
-  /// Of the table's procedures, by index. Procedure 0 of a version that does not declare one is
-  /// "NULL": it takes and returns nothing (RFC 5531 section 12.1).
+  Table table;  ///< Satisfies Table::IsSound.
+  /// Names of the table's procedures, by index. Procedure 0 of a version that does not declare one
+  /// is "NULL", without arguments and result (RFC 5531 section 12.1).
   std::vector<std::string> procedure_names;
-  /// Types of the table by the names that the file gives them; enums, too.
+  /// Types of the table by their names in the file, including enums.
   std::map<std::string, uint32_t, std::less<>> types;
-  /// The first procedure with several arguments, which `rpcgen -N` alone declares; empty: none has.
+  /// The first procedure with several arguments, which only `rpcgen -N` supports; empty if there is
+  /// none.
   std::string several_arguments;
 };
 
-/// Values of names that a file uses and does not define.
+/// Values of constants that a file uses and does not define.
 using Constants = std::map<std::string, int64_t, std::less<>>;
 
-/// Compiles `text`, which errors call `file`. nullopt: `*error` is one line,
-/// "file:line:column: what is wrong".
+/// Compiles `text`; error messages name `file`. Returns nullopt on failure, with one line in
+/// `*error`: "file:line:column: what is wrong".
 std::optional<CompiledX> CompileX(std::string_view text, std::string_view file, std::string* error,
                                   const Constants& constants = {});
-/// Reads "NAME=NUMBER,NAME=NUMBER…". nullopt: `*error` is one line, as above.
+/// Parses "NAME=NUMBER,NAME=NUMBER…". Returns nullopt on failure, with one line in `*error`, as
+/// above.
 std::optional<Constants> ReadConstants(std::string_view text, std::string_view name,
                                        std::string* error);
 

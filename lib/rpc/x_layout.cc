@@ -7,7 +7,7 @@
 namespace sluice::rpc {
 namespace {
 
-/// How deep definitions may lie in one another.
+/// Maximum nesting of definitions.
 constexpr uint32_t kMaxNesting = 64;
 
 constexpr Layout kPointer = {.bytes = kPointerBytes, .alignment = 8, .wire_bytes = 4};
@@ -87,7 +87,7 @@ Layout Layouts::Of(const Declaration& declaration) {
   layout.wire_bytes *= declaration.size;
   if (declaration.base == Base::kOpaque) {
     layout.wire_bytes = Padded(declaration.size);
-    // With padding it is not all of what is on the wire.
+    // With padding, it is not a straight run, because the wire contains more bytes.
     if (declaration.size % 4 == 0) layout.run = StepKind::kOpaque, layout.count = declaration.size;
   } else {
     layout.count *= declaration.size;

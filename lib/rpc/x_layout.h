@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sizes of what a `.x` file defines: in C, as rpcgen declares it and the x86-64 System V ABI lays
-// it out, and on the wire.
+// Sizes of the definitions of a `.x` file: in C, as rpcgen declares them and the x86-64 System V
+// ABI lays them out, and on the wire.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,41 @@
 
 namespace sluice::rpc {
 
-/// Of a declaration or a definition.
+/// Layout of a declaration or a definition.
 struct Layout {
   uint64_t bytes = 0;       ///< At most Limits::kMaxTypeBytes.
   uint32_t alignment = 1;   ///< 1, 2, 4 or 8.
-  uint64_t wire_bytes = 0;  ///< At least; all of them if it is straight.
-  /// What it is if one straight step moves it all, any number of them behind one another, too.
+  uint64_t wire_bytes = 0;  ///< Minimum; exact if straight.
+  /// The kind of step, if one straight step moves the whole value, and also an array of such
+  /// values. Else kEnd.
   StepKind run = StepKind::kEnd;
-  uint32_t count = 0;  ///< Of that step.
+  uint32_t count = 0;  ///< `count` of that step.
 };
 
 constexpr uint64_t AlignedTo(uint64_t at, uint32_t alignment) {
   return (at + alignment - 1) & ~uint64_t{alignment - 1};
 }
 
-/// Lays out what a parsed file declares. Errors go to the scanner.
+/// Computes the layouts of a parsed file. Errors are reported to the scanner.
 class Layouts {
  public:
-  /// Both outlive this.
+  /// `syntax` and `scanner` must outlive this object.
   Layouts(const Syntax& syntax, Scanner& scanner)
       : syntax_(syntax), scanner_(scanner), known_(syntax.definitions.size()) {}
 
-  /// Of a value as declared. After an error anything.
+  /// Returns the layout of a declared value; undefined after an error.
   Layout Of(const Declaration& declaration);
-  /// Of what its elements are, or what it points to.
+  /// Returns the layout of the declaration's elements, or of its pointer's target.
   Layout OfBase(const Declaration& declaration);
-  /// Of a definition, by its index.
+  /// Returns the layout of the definition with this index.
   Layout Of(uint32_t definition);
-  /// Fields behind one another, as in a struct.
+  /// Returns the layout of consecutive fields, as in a struct.
   Layout Of(const std::vector<Declaration>& fields);
-  /// Where a union's arms begin, behind its discriminant.
+  /// Returns the offset of a union's arms, which follow its discriminant.
   uint32_t ArmsAt(const Definition& definition);
 
-  /// The definition that a kNamed declaration names; an error if there is none, and any then.
+  /// Returns the index of the definition that a kNamed declaration names. Reports an error if there
+  /// is none; the result is then undefined.
   uint32_t Named(const Declaration& declaration);
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The grammar of RFC 4506 section 6.3 and RFC 5531 section 12.2, as far as docs/rpc.md says.
+// The grammar of RFC 4506 section 6.3 and RFC 5531 section 12.2, to the extent described in
+// docs/rpc.md.
 #include <limits>
 #include <map>
 #include <set>
@@ -14,7 +15,7 @@
 namespace sluice::rpc {
 namespace {
 
-/// A type of libtirpc's headers: opaque <MAX_NETOBJ_SZ>, with other names of its fields.
+/// A type from libtirpc's headers: opaque <MAX_NETOBJ_SZ>, but with different field names.
 constexpr std::string_view kNetObject = "netobj";
 constexpr uint32_t kNetObjectBytes = 1024;
 
@@ -60,7 +61,7 @@ class Parser : XReader {
     const std::string name = ExpectNewName();
     Expect("=");
     if (token().kind == Token::Kind::kText) {
-      Advance();  // For C; it is no number.
+      Advance();  // A text constant for C, which has no number.
     } else {
       AddConstant(name, ExpectConstant());
     }
@@ -83,11 +84,11 @@ class Parser : XReader {
   }
 
   void ParseTypedef() {
-    // Its name is the declaration's.
+    // The name is part of the declaration.
     const Position position = token().position;
     Declaration declaration = ParseDeclaration(true);
     std::string name = declaration.name;
-    // C's typedef of a struct to its own name defines nothing here.
+    // C's typedef of a struct to the same name defines nothing here.
     if (name == declaration.type) {
       Expect(";");
       return;
@@ -117,7 +118,7 @@ class Parser : XReader {
     Expect(";");
   }
 
-  /// Without "= value" a member is one more than the last, as in rpcgen.
+  /// A member without "= value" is one more than the previous member, as in rpcgen.
   void ParseEnum(Definition& definition) {
     constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -166,7 +167,7 @@ class Parser : XReader {
     Expect("}");
   }
 
-  /// Behind the first "case".
+  /// Parses a case after its first "case".
   void ParseCase(Definition& definition, std::set<std::string>& names) {
     Case arm;
     do {
@@ -187,7 +188,7 @@ class Parser : XReader {
     return body;
   }
 
-  /// A declaration whose name is none of `names` yet.
+  /// Parses a declaration with a name that is not in `names`.
   Declaration ParseField(std::set<std::string>& names) {
     Declaration field = ParseDeclaration(false);
     if (!failed() && !names.insert(field.name).second) {
@@ -196,7 +197,7 @@ class Parser : XReader {
     return field;
   }
 
-  /// RFC 4506 section 6.3, "declaration", but for void.
+  /// RFC 4506 section 6.3, "declaration", except void.
   Declaration ParseDeclaration(bool defines) {
     Declaration declaration = ParseType();
     if (declaration.base == Base::kVoid) FailAt(declaration.position, "void declares nothing");
@@ -220,7 +221,7 @@ class Parser : XReader {
     return declaration;
   }
 
-  /// RFC 4506 section 6.3, "type-specifier"; and void, string and opaque.
+  /// RFC 4506 section 6.3, "type-specifier", and also void, string and opaque.
   Declaration ParseType() {
     static const std::map<std::string_view, Base> kBases = {
         {"void", Base::kVoid},
@@ -231,7 +232,7 @@ class Parser : XReader {
         {"bool", Base::kBool},
         {"string", Base::kString},
         {"opaque", Base::kOpaque},
-        // Names of the C library that rpcgen lets through.
+        // Names of the C library that rpcgen accepts.
         {"char", Base::kInt8},
         {"int8_t", Base::kInt8},
         {"int16_t", Base::kInt16},
@@ -273,7 +274,7 @@ class Parser : XReader {
     uses_net_object_ |= declaration.type == kNetObject;
     return declaration;
   }
-  /// Behind "unsigned".
+  /// Parses a type after "unsigned".
   Base ParseUnsigned() {
     if (Accept("hyper")) return Base::kHyper;
     if (Accept("char")) return Base::kUint8;
@@ -357,7 +358,7 @@ class Parser : XReader {
     Expect(";");
     syntax_.procedures.push_back(std::move(procedure));
   }
-  /// A string, as in rpcgen, is one without a limit.
+  /// A string has no limit here, as in rpcgen.
   Declaration ParseProcedureType() {
     Declaration declaration = ParseType();
     if (declaration.base == Base::kOpaque) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the parser of `.x` files (x_parser.cc) expects next: signs, names, values.
+// Reads expected tokens for the parser of `.x` files (x_parser.cc): signs, names, values.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace sluice::rpc {
 
-/// Takes tokens of a scanner, which outlives it. An expectation that fails leaves no tokens
-/// behind, so that every loop ends; what is returned then means nothing.
+/// Consumes tokens of a scanner, which must outlive it. A failed expectation discards all remaining
+/// tokens, so that every loop ends; returned values are then meaningless.
 class XReader {
  public:
   explicit XReader(Scanner& scanner) : scanner_(scanner) {}
@@ -43,7 +43,7 @@ class XReader {
     return Accept(text) || FailExpecting("'" + std::string(text) + "'");
   }
 
-  /// A name that is no keyword.
+  /// Reads a name that is not a keyword.
   std::string ExpectName() {
     if (token().kind != Token::Kind::kWord) {
       FailExpecting("a name");
@@ -57,7 +57,7 @@ class XReader {
     scanner_.Advance();
     return name;
   }
-  /// The name of a constant, a type or a program: they share one space.
+  /// Reads a new name of a constant, a type or a program; these share one name space.
   std::string ExpectNewName() {
     const Position position = token().position;
     std::string name = ExpectName();
@@ -69,7 +69,7 @@ class XReader {
     return name;
   }
 
-  /// A number, or the name of a constant, from `least` to `most`.
+  /// Reads a number, or the name of a constant, with a value from `least` to `most`.
   int64_t ExpectValue(int64_t least, int64_t most) {
     const Token at = token();
     int64_t value = 0;
@@ -101,17 +101,17 @@ class XReader {
   }
 
   bool failed() const { return scanner_.failed(); }
-  /// Of something that was read already.
+  /// Reports an error at an earlier position.
   bool FailAt(Position position, std::string_view message) {
     return scanner_.Fail(position, message);
   }
   void AddConstant(const std::string& name, int64_t value) { constants_[name] = value; }
-  /// Values of names that the text does not define.
+  /// Adds values of names that the text does not define.
   void AddConstants(const Constants& constants) { given_ = constants; }
 
  private:
-  /// Of a name: the text's, the caller's, or that of <rpc/auth.h> and <rpc/xdr.h>, whose names
-  /// rpcgen's output may use.
+  /// Returns the value of a name, from the text, the caller, or <rpc/auth.h> and <rpc/xdr.h>, whose
+  /// constants a `.x` file may use.
   std::optional<int64_t> ValueOf(std::string_view name) const {
     static const Constants kHeaders = {
         {"AUTH_NONE", 0},        {"AUTH_NULL", 0},       {"AUTH_SYS", 1},

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxWordBytes = 255;
 
-// Of ASCII, whatever the locale.
+// Tests for ASCII characters, independent of the locale.
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool IsOfWord(char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }
@@ -46,7 +46,7 @@ void Scanner::SkipLine() {
   while (!AtEnd() && At() != '\n') Step();
 }
 
-/// Keeps the name of a header that the line includes.
+/// Skips the line and stores the name of a header that it includes.
 void Scanner::SkipLineOfC() {
   const size_t begin = at_;
   SkipLine();
@@ -76,7 +76,7 @@ bool Scanner::SkipComment() {
   return true;
 }
 
-/// False after an error.
+/// Returns false after an error.
 bool Scanner::SkipBlanks() {
   while (!AtEnd()) {
     const char c = At();
@@ -115,7 +115,7 @@ void Scanner::ScanNumber(std::string_view text) {
   }
 }
 
-/// As in rpcgen, from one quote to the next in the same line.
+/// Scans a text from one quote to the next on the same line, as in rpcgen.
 void Scanner::ScanText() {
   const size_t begin = at_;
   do Step();

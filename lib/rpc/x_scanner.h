@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tokens of the `.x` language (RFC 4506 section 6.2), and rpcgen's "texts". As in rpcgen, a line
-// that begins with % is for C alone.
+// that begins with % is passed to C and ignored here.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace sluice::rpc {
 
 struct Position {
   uint32_t line = 1;
-  uint32_t column = 1;  ///< In bytes, from 1.
+  uint32_t column = 1;  ///< In bytes, counted from 1.
 };
 
 struct Token {
@@ -20,23 +20,23 @@ struct Token {
 
   Kind kind = Kind::kEnd;
   Position position;
-  std::string_view text{};  ///< In the scanned text.
-  int64_t number = 0;       ///< Of kNumber.
+  std::string_view text{};  ///< A view of the scanned text.
+  int64_t number = 0;       ///< Value of kNumber.
 };
 
-/// Scans a text, which outlives it. After an error there are no more tokens.
+/// Scans a text, which must outlive it. After an error there are no further tokens.
 class Scanner {
  public:
   Scanner(std::string_view text, std::string_view file) : text_(text), file_(file) { Advance(); }
 
-  /// The token that has not been taken.
+  /// Returns the current token.
   const Token& token() const { return token_; }
   void Advance();
 
-  /// Sets the error, unless there is one: "file:line:column: message". Always false.
+  /// Sets the error "file:line:column: message", unless one is set. Always returns false.
   bool Fail(Position position, std::string_view message);
-  /// Says of a name that is not known that it may come from a header: empty, unless lines so far
-  /// include some for C.
+  /// Returns a hint for errors about an unknown name: that C headers in earlier % lines are not
+  /// read. Empty if no line includes a header.
   std::string IncludeHint() const {
     return includes_.empty() ? "" : ": what " + includes_ + " declares is for C alone";
   }

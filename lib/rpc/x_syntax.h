@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a `.x` file says, after the parser and before the compiler.
+// The contents of a `.x` file, as the parser passes them to the compiler.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace sluice::rpc {
 
-/// Of a declaration without its shape. kNamed: a definition's.
+/// Type of a declaration without its shape. kNamed: that of a definition.
 enum class Base : uint8_t {
   kVoid,
   kInt,
@@ -33,9 +33,9 @@ enum class Base : uint8_t {
   kNamed,
 };
 
-/// How often there is what a declaration declares.
+/// Number of values in a declaration.
 enum class Shape : uint8_t {
-  kPlain,     ///< Once.
+  kPlain,     ///< One value.
   kFixed,     ///< [size]
   kVariable,  ///< <size>
   kOptional,  ///< *
@@ -44,10 +44,10 @@ enum class Shape : uint8_t {
 struct Declaration {
   Base base = Base::kVoid;
   Shape shape = Shape::kPlain;
-  uint32_t size = UINT32_MAX;  ///< Of kFixed and kVariable; without a limit the largest there is.
-  std::string type;            ///< Of kNamed.
+  uint32_t size = UINT32_MAX;  ///< For kFixed and kVariable; the maximum if unlimited.
+  std::string type;            ///< Name of the type, if kNamed.
   std::string name;            ///< Empty for void and in procedures.
-  Position position;           ///< Of the type.
+  Position position;           ///< Position of the type.
 };
 
 struct CaseValue {
@@ -55,7 +55,7 @@ struct CaseValue {
   Position position;
 };
 
-/// An arm, with the values that choose it. Of a default there are none.
+/// An arm, with the values that select it; a default has none.
 struct Case {
   std::vector<CaseValue> values;
   Declaration body;
@@ -67,10 +67,11 @@ struct Definition {
   Kind kind;
   std::string name;
   Position position;
-  std::vector<int64_t> members{};     ///< Of an enum.
-  std::vector<Declaration> fields{};  ///< Of a struct; a typedef's one; a union's discriminant.
-  std::vector<Case> cases{};          ///< Of a union.
-  bool has_default = false;           ///< It is the last case.
+  std::vector<int64_t> members{};  ///< Members of an enum.
+  std::vector<Declaration>
+      fields{};  ///< Fields of a struct; one for a typedef; the discriminant of a union.
+  std::vector<Case> cases{};  ///< Arms of a union.
+  bool has_default = false;   ///< The last case is the default.
 };
 
 struct ProcedureDefinition {
@@ -78,7 +79,7 @@ struct ProcedureDefinition {
   uint32_t program;
   uint32_t version;
   uint32_t number;
-  std::vector<Declaration> arguments{};  ///< One at least; void alone, if so.
+  std::vector<Declaration> arguments{};  ///< At least one; if void, the only one.
   Declaration result{};
 };
 
@@ -88,11 +89,11 @@ struct Syntax {
   std::vector<ProcedureDefinition> procedures;
 };
 
-/// Parses a whole file, to which `constants` are known besides its own. Returns false if the
-/// scanner has the error.
+/// Parses a whole file, which may use `constants` in addition to the constants that it defines.
+/// Returns false after an error, which the scanner contains.
 bool ParseX(Scanner& scanner, const Constants& constants, Syntax* syntax);
-/// Parses NAME=NUMBER,NAME=NUMBER…; an empty text has none. Returns false if the scanner has the
-/// error.
+/// Parses NAME=NUMBER,NAME=NUMBER…; the text may be empty. Returns false after an error, which the
+/// scanner contains.
 bool ParseConstants(Scanner& scanner, Constants* constants);
 
 }  // namespace sluice::rpc
