@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Register map and 64-byte formats of the Ensō FPGA NIC, hardware version 0.4.6
-// (Sadok et al., "Ensō: A Streaming Interface for NIC-Application
-// Communication", OSDI'23, and the published RTL; docs/enso-hardware.md). Shared by the driver
-// and the model; neither may know more about the other than what stands here.
-// All multi-byte fields are little-endian. A flit is 64 bytes, the unit of every
-// pointer in this file unless its name says otherwise.
+// Register map and 64-byte formats of the Ensō FPGA NIC, hardware version 0.4.6 (Sadok et al.,
+// "Ensō: A Streaming Interface for NIC-Application Communication", OSDI'23, and the published RTL;
+// docs/enso-hardware.md). This file is the only interface between the driver and the model. All
+// multi-byte fields are little-endian. A flit is 64 bytes; pointers in this file count flits unless
+// the name contains another unit.
 #pragma once
 
 #include <cstdint>
@@ -23,38 +22,38 @@ inline constexpr uint32_t kMaxNotificationBuffers = 1024;  ///< Pages 8192 … 9
 inline constexpr uint32_t kBarBytes = (kMaxPipes + kMaxNotificationBuffers) * kPageBytes;
 static_assert(kBarBytes == 37'748'736);
 
-/// Offset of a pipe's page and of a notification buffer's page in BAR 2.
+/// Return the offset of a pipe's page and of a notification buffer's page in BAR 2.
 constexpr uint32_t PipePage(uint32_t pipe) { return pipe * kPageBytes; }
 constexpr uint32_t NbPage(uint32_t nb) { return (kMaxPipes + nb) * kPageBytes; }
 
-/// Offsets within a page. Bits 6 … 11 of the address are ignored: the 64-byte
-/// block aliases through the page. One aligned 8-byte store updates two registers
-/// at once; a register is written only if all four of its bytes are.
-inline constexpr uint32_t kRxTail = 0x00;  ///< NIC advances; software zeroes it at bring-up.
-/// Software. On a pipe page every store is a trigger. On the page of a disabled pipe
+/// Offsets within a page. Bits 6 … 11 of the address are ignored: the 64-byte block aliases through
+/// the page. One aligned 8-byte store updates two registers at once. A store with only some of a
+/// register's four bytes does not change it.
+inline constexpr uint32_t kRxTail = 0x00;  ///< Written by the NIC; software zeroes it at bring-up.
+/// Written by software. On a pipe page every store is a trigger. On the page of a disabled pipe
 /// (rx_mem 0) a store that differs from rx_tail skips a slot of notification buffer 0.
 inline constexpr uint32_t kRxHead = 0x04;
 inline constexpr uint32_t kRxMemLo =
     0x08;  ///< Pipe: base address with the NB id in the low 10 bits.
 inline constexpr uint32_t kRxMemHi = 0x0c;
-inline constexpr uint32_t kTxTail = 0x10;  ///< NB page only. A store starts the descriptor fetch.
-inline constexpr uint32_t kTxHead = 0x14;  ///< NB page only. NIC sets it to tail when it *fetches*.
+inline constexpr uint32_t kTxTail = 0x10;   ///< NB page only. A store starts the descriptor fetch.
+inline constexpr uint32_t kTxHead = 0x14;   ///< NB page only. Set to tail when the NIC *fetches*.
 inline constexpr uint32_t kTxMemLo = 0x18;  ///< NB page only.
 inline constexpr uint32_t kTxMemHi = 0x1c;
 
-/// Low bits of a pipe's rx_mem that name the notification buffer.
+/// Low bits of a pipe's rx_mem: the number of its notification buffer.
 inline constexpr uint64_t kPipeNbMask = (1u << 10) - 1;
 
-/// Sizes that the JTAG tool sets on hardware; these are its defaults.
+/// Default sizes; the JTAG tool can change them on hardware.
 inline constexpr uint32_t kDefaultPipeFlits = 32768;  ///< 2 MiB. Power of two ≤ 2^20.
-inline constexpr uint32_t kDefaultNbEntries = 16384;  ///< Slots each of the RX and the TX ring.
+inline constexpr uint32_t kDefaultNbEntries = 16384;  ///< Slots of the RX ring and of the TX ring.
 inline constexpr uint32_t kDefaultTxCredits = 500;    ///< 256 … 1000 allowed.
 inline constexpr uint32_t kMaxPipeFlits = 1u << 20;
-/// Bits of a pointer that the NIC looks at. It wraps pointers at the ring's size before it counts
-/// free flits, but compares head and tail as they were stored (RTL, pkt_queue_manager.sv).
+/// Significant bits of a pointer. The NIC wraps pointers at the ring's size before it counts free
+/// flits, but compares head and tail without wrapping (RTL, pkt_queue_manager.sv).
 inline constexpr uint32_t kPointerMask = kMaxPipeFlits - 1;
 
-/// Device limits behind the protocol.
+/// Device limits.
 inline constexpr uint32_t kPacketBuffers = 1024;  ///< 2 KiB each, between MAC and DMA.
 inline constexpr uint32_t kMaxRxFlits = 24;       ///< Design limit of a received frame, 1536 bytes.
 inline constexpr uint32_t kHeadTriggerDepth =
@@ -64,8 +63,8 @@ inline constexpr uint32_t kMaxTransferBytes = 1'048'512;  ///< Largest length of
 inline constexpr uint32_t kMaxTxFrameFlits = 64;   ///< A longer claimed frame deadlocks the FIFO.
 inline constexpr uint64_t kClockHz = 200'000'000;  ///< Timestamps, rate limiter, round robin: 5 ns.
 
-/// First word of a slot. RX notifications and TX data slots carry 1, TX
-/// configuration exactly 2, a slot that is free or complete 0.
+/// First word of a slot: 1 for RX notifications and TX data slots, exactly 2 for TX configuration,
+/// 0 for a free or completed slot.
 inline constexpr uint64_t kSignalNone = 0;
 inline constexpr uint64_t kSignalData = 1;
 inline constexpr uint64_t kSignalConfig = 2;
@@ -78,7 +77,7 @@ struct RxNotification {
   uint64_t reserved[5];
 };
 
-/// Host → NIC, and overwritten in place (all 64 bytes, signal 0) on completion.
+/// Host → NIC. On completion the NIC overwrites all 64 bytes, with signal 0.
 struct TxNotification {
   uint64_t signal;
   uint64_t address;  ///< Bus address, 64-byte aligned.
@@ -86,9 +85,9 @@ struct TxNotification {
   uint64_t reserved[5];
 };
 
-/// Configuration commands: TX slots with signal kSignalConfig. The NIC obeys when it
-/// fetches the slot, ahead of data of earlier slots that it has not yet read, and
-/// completes the slot in its turn, slightly before the command takes effect.
+/// Configuration commands: TX slots with signal kSignalConfig. The NIC executes a command when it
+/// fetches the slot, before it reads the data of earlier slots. It completes slots in order,
+/// slightly before the command takes effect.
 enum class ConfigId : uint64_t {
   kFlowEntry = 1,
   kTimestamp = 2,
@@ -99,7 +98,7 @@ enum class ConfigId : uint64_t {
 struct FlowEntryConfig {
   uint64_t signal;
   uint64_t id;
-  uint16_t dst_port;  ///< Host order, as are all fields of a flow.
+  uint16_t dst_port;  ///< Host order, like all fields of a flow.
   uint16_t src_port;
   uint32_t dst_ip;
   uint32_t src_ip;
@@ -121,7 +120,7 @@ struct RateLimitConfig {
   uint64_t signal;
   uint64_t id;
   uint16_t denominator;
-  uint16_t numerator;  ///< 0 blocks transmission for ever; ≥ denominator means no limit.
+  uint16_t numerator;  ///< 0 blocks transmission permanently; ≥ denominator: no limit.
   uint32_t enable;     ///< Bit 31.
   uint64_t reserved[5];
 };
@@ -131,13 +130,13 @@ struct FallbackConfig {
   uint64_t id;
   uint32_t count;  ///< Fallback pipes are ids 0 … count−1; 0: a miss is dropped.
   uint32_t mask;   ///< 2^⌊log2 count⌋ − 1, computed by software.
-  /// Bit 63. Without: pipe = hash & mask. With: in every cycle of kClockHz the pipe
-  /// becomes (pipe + 1) & mask, whatever the count.
+  /// Bit 63. Clear: pipe = hash & mask. Set: in every cycle of kClockHz the pipe becomes (pipe + 1)
+  /// & mask, regardless of the count.
   uint64_t enable_round_robin;
   uint64_t reserved[4];
 };
 
-/// Enable fields take effect through their top bit only.
+/// Only the top bit of enable fields has an effect.
 inline constexpr uint64_t kEnable64 = ~uint64_t{0};
 inline constexpr uint32_t kEnable32 = ~uint32_t{0};
 
@@ -150,7 +149,7 @@ inline constexpr uint32_t kSubTables = 4;
 inline constexpr uint32_t kSubTableRows = 2048;
 inline constexpr uint32_t kHashSeed = 0xdeadbefb;
 
-/// Flits that a frame of `bytes` occupies in a pipe.
+/// Returns the number of flits that a frame of `bytes` occupies in a pipe.
 constexpr uint32_t Flits(uint32_t bytes) { return (bytes + kFlitBytes - 1) / kFlitBytes; }
 
 }  // namespace sluice::regs::enso

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the Ensō NIC's flow table compares and how it places an entry: facts of the
-// hardware that its model and the driver's mirror of the table share.
+// Key and placement of an entry in the Ensō NIC's flow table: properties of the hardware that its
+// model and the driver's mirror of the table share.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sluice::regs::enso {
 
-/// What the table compares; host-order integers. The protocol is no part of it.
+/// The compared fields, in host order. The protocol is not compared.
 struct FlowKey {
   uint32_t dst_ip = 0;
   uint32_t src_ip = 0;
@@ -20,9 +20,9 @@ struct FlowKey {
   friend bool operator==(const FlowKey&, const FlowKey&) = default;
 };
 
-/// The 32-bit hash of sub-table `index` (0 … 3); its low 11 bits are the row. The final
-/// mix of Bob Jenkins' lookup3 (2006, public domain) over three words. `ports` holds the
-/// source port in its high half, the destination port in its low half. `Word` is uint32_t or a
+/// Returns the 32-bit hash for sub-table `index` (0 … 3); its low 11 bits are the row. It is the
+/// final mix of Bob Jenkins' lookup3 (2006, public domain) over three words. `ports` contains the
+/// source port in its high half and the destination port in its low half. `Word` is uint32_t or a
 /// vector of them.
 template <typename Word>
 constexpr Word FlowHash(Word dst_ip, Word src_ip, Word ports, uint32_t index) {
@@ -45,7 +45,7 @@ constexpr uint32_t FlowHash(const FlowKey& key, uint32_t index) {
   return FlowHash(key.dst_ip, key.src_ip, uint32_t{key.src_port} << 16 | key.dst_port, index);
 }
 
-/// The row of `key` in sub-table `index`.
+/// Returns the row of `key` in sub-table `index`.
 constexpr uint32_t FlowRow(const FlowKey& key, uint32_t index) {
   return FlowHash(key, index) % kSubTableRows;
 }
