@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What travels between a host, which enforces, and agents on a NIC, which decide: events down,
-// decisions up, outcomes down. To a channel each is 40 bytes that it does not look into, so
+// Messages between a host, which enforces, and agents on a NIC, which decide: events to the NIC,
+// decisions to the host, outcomes to the NIC. A channel treats each as 40 opaque bytes, so
 // scheduling, memory tiering and steering use the same two channels: Wave's one-way queues with
 // transactions (wave_host.h, wave_nic.h), and swaps (swap_host.h, swap_nic.h).
 #pragma once
@@ -12,40 +12,40 @@
 
 namespace sluice::offload {
 
-/// 40 bytes: what fits a line beside what either channel needs of it.
+/// 40 bytes: the part of a line that neither channel needs for itself.
 struct Item {
   std::array<uint64_t, 5> word{};
 
   friend bool operator==(const Item&, const Item&) = default;
 };
 
-/// A place at the host that takes one decision at a time: a CPU of a scheduler, a batch of pages.
-/// Numbered from 0.
+/// An object of the host that accepts one decision at a time: a CPU of a scheduler, a batch of
+/// pages. Numbered from 0.
 using Slot = uint32_t;
 
-/// What the host says to a decision.
+/// The host's answer to a decision.
 enum class Ruling : uint8_t {
-  kEnforce,  ///< It holds, and becomes true now.
-  kRefuse,   ///< The state that it was made for is gone.
-  kLater,    ///< It may hold, but this is not the moment for it (prestaged: not at schedule()).
+  kEnforce,  ///< The decision is valid and is enforced now.
+  kRefuse,   ///< The state on which the decision is based has changed.
+  kLater,    ///< Possibly valid, but not at this time (prestaged: not at schedule()).
 };
 
-/// How a decision ended, or that it has not.
+/// Result of a decision, or kNone while it is pending.
 enum class Decided : uint8_t { kNone, kEnforced, kRefused };
 
-/// The host's truth, as a channel asks it.
+/// The host's state, which decides about decisions.
 template <typename J>
 concept Judge = requires(J judge, Slot slot, const Item& decision, Item& outcome) {
-  /// Rules, changes nothing, and fills in `outcome`: the state as it is, fresh. May be asked
-  /// about one decision many times.
+  /// Returns the ruling and fills in `outcome` with the current state. Changes nothing. May be
+  /// called repeatedly for one decision.
   { judge.Check(slot, decision, outcome) } -> std::same_as<Ruling>;
-  /// Enforces what Check just answered kEnforce to; nothing came between.
+  /// Enforces the decision directly after Check returned kEnforce for it.
   {judge.Apply(slot, decision)};
 };
 
-/// What a recalled decision is answered with, which the host had not taken: a refusal. A judge may
-/// have a word of its own for it, `void Recalled(slot, decision, outcome)`; else the outcome is the
-/// state as Check() describes it.
+/// Rules on a decision that was recalled before the host enforced it: always a refusal. A judge may
+/// define the outcome with `void Recalled(slot, decision, outcome)`; otherwise the outcome is the
+/// state that Check() returns.
 template <typename J>
 Ruling RuleRecalled(J& judge, Slot slot, const Item& decision, Item& outcome) {
   if constexpr (requires { judge.Recalled(slot, decision, outcome); }) {
@@ -56,65 +56,66 @@ Ruling RuleRecalled(J& judge, Slot slot, const Item& decision, Item& outcome) {
   return Ruling::kRefuse;
 }
 
-/// When the host looks at a decision.
+/// When the host reads a decision.
 enum class Urgency : uint8_t {
-  kPrestaged,  ///< When it next looks for one by itself.
-  kInterrupt,  ///< At once: the host is woken.
+  kPrestaged,  ///< At the host's next regular poll.
+  kInterrupt,  ///< At once: the host is interrupted.
 };
 
-/// The host's end of a channel. One thread at a time. It meets agents in TakeRestart() alone:
-/// before that was true once there is no room for any event and no decision.
+/// The host's end of a channel. One thread at a time. It meets agents only in TakeRestart(): until
+/// that function has returned true once, Send fails and there are no decisions.
 template <typename C>
 concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out) {
-  /// An event. Nothing is delivered out of order. False: no room; counted, and the agent then has
-  /// to learn the state again (NicChannel::TakeLoss).
+  /// Sends an event. Events are delivered in order. Returns false if there is no space; the loss is
+  /// counted, and the agent must then obtain the state again (NicChannel::TakeLoss).
   { channel.Send(item) } -> std::same_as<bool>;
-  /// An event after which the host wants a decision for `slot`. As Send; a swap of `slot` where
-  /// the channel is made of swaps and the last one is resolved.
+  /// Sends an event after which the host wants a decision for `slot`. As Send; on a channel of
+  /// swaps it is a swap of `slot`, if the last one is resolved.
   { channel.Ask(slot, item) } -> std::same_as<bool>;
-  /// Events that Send certainly accepts now (Ask may take one of them). May look for progress of
-  /// the agent.
+  /// Returns the number of events that Send accepts now (Ask may use one of them). May read the
+  /// agent's progress.
   { channel.room() } -> std::convertible_to<uint32_t>;
-  /// As an event that finds no room: what the host withholds, the agent has to learn again.
+  /// Counts an event as lost that the host does not send: the agent must obtain the state again.
   {channel.Lose()};
-  /// What was sent is on its way. Once for a batch of events.
+  /// Transmits all sent events. Call it once per batch.
   {channel.Flush()};
-  /// Starts to fetch the decision of `slot`, where that is a fetch, and goes on.
+  /// Prefetches the decision of `slot` if reading it is slow.
   {channel.Prefetch(slot)};
-  /// The decision that waits for `slot`, without ruling on it. False: none, or it was recalled;
-  /// Decide then ends it.
+  /// Reads the pending decision of `slot` without ruling on it. Returns false if there is none or
+  /// it was recalled; Decide then ends it.
   { channel.Look(slot, out) } -> std::same_as<bool>;
-  /// True once after a new agent appeared, or the agent asked: it knows nothing, and is to be
-  /// sent every live task.
+  /// Returns true once after a new agent appeared, or the agent requested a restart: the host must
+  /// send it every live task.
   { channel.TakeRestart() } -> std::same_as<bool>;
-  /// Events that found no room, or were withheld.
+  /// Returns the number of events that were lost for lack of space, or by Lose().
   { channel.overflows() } -> std::convertible_to<uint64_t>;
-  /// Times that the peer wrote what cannot be; nothing of it was believed.
+  /// Returns the number of invalid writes of the peer, all of which were ignored.
   { channel.faults() } -> std::convertible_to<uint64_t>;
 };
-// … and `template <Judge J> Decided Decide(Slot slot, J& judge)`: rules on what waits for `slot`,
-// enforces, and tells the agent. Templates cannot stand in a concept.
+// Also `template <Judge J> Decided Decide(Slot slot, J& judge)`: rules on the pending decision of
+// `slot`, enforces it, and sends the outcome to the agent. A concept cannot contain templates.
 
-/// The NIC's end. One thread.
+/// The NIC's end of a channel. One thread.
 template <typename C>
 concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out, Decided& how) {
-  /// The next event, oldest first. False: none.
+  /// Receives the oldest event. Returns false if there is none.
   { channel.Receive(out) } -> std::same_as<bool>;
-  /// True once after events were lost on the way, or the host's memory: whatever is known may be
-  /// wrong. In the second case what was committed before ends without an outcome.
+  /// Returns true once after events or the host's memory were lost: the agent's knowledge may be
+  /// wrong. If the host's memory was lost, earlier decisions get no outcome.
   { channel.TakeLoss() } -> std::same_as<bool>;
-  /// Asks the host for every live task (HostChannel::TakeRestart).
+  /// Requests every live task from the host (HostChannel::TakeRestart).
   {channel.RequestRestart()};
-  /// Whether a decision for `slot` may be committed: the last one has ended.
+  /// Returns whether a decision for `slot` may be committed: the previous one has ended.
   { channel.CanCommit(slot) } -> std::same_as<bool>;
   /// Publishes a decision. Only if CanCommit(slot).
   {channel.Commit(slot, item, Urgency::kInterrupt)};
-  /// Wants the decision back, and interrupts. Whether that came in time, only its outcome tells.
-  /// False: there is none to recall, or none that can be (swap_nic.h: the answer to an ask).
+  /// Requests the decision back, with an interrupt. The outcome shows whether the request was in
+  /// time. Returns false if there is no decision, or if it cannot be recalled (swap_nic.h: the
+  /// answer to an ask).
   { channel.Recall(slot) } -> std::same_as<bool>;
-  /// How the last decision of `slot` ended, and the host's state then. Exactly once for each
-  /// Commit, unless the host lost its memory. False: not yet. A recalled decision that the host
-  /// had not taken ends as kRefused.
+  /// Returns the result of the last decision of `slot`, and the host's state at that time: exactly
+  /// once for each Commit, unless the host lost its memory. Returns false while it is pending. A
+  /// decision that was recalled before the host enforced it ends as kRefused.
   { channel.TakeOutcome(slot, out, how) } -> std::same_as<bool>;
   { channel.faults() } -> std::convertible_to<uint64_t>;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which pairs of lines of a window a channel uses. Both ends are made with the same layout.
+// The pairs of lines of a window that a channel uses. Both ends must use the same layout.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +14,42 @@ namespace sluice::offload {
 /// Wave: a control pair, a pair for each slot (NIC line: the transaction; host line: its outcome),
 /// and the ring of events.
 struct WaveLayout {
-  uint32_t first = 0;         ///< Pair.
+  uint32_t first = 0;         ///< First pair.
   Slot slots = 1;             ///< At least 1.
-  uint32_t queue_depth = 64;  ///< Events under way. At least 1.
+  uint32_t queue_depth = 64;  ///< Capacity for pending events. At least 1.
 
   constexpr uint32_t ControlLine() const { return first; }
   constexpr uint32_t LineOf(Slot slot) const { return first + 1 + slot; }
   constexpr bar::LineQueuePlace Queue() const { return {first + 1 + slots, queue_depth}; }
-  /// The slot that a NIC line of pair `line` is for.
+  /// Returns the slot of the NIC line of pair `line`.
   constexpr std::optional<Slot> SlotOf(uint32_t line) const {
     const uint32_t slot = line - LineOf(0);
     return slot < slots ? std::optional<Slot>(slot) : std::nullopt;
   }
-  /// Pairs that the window must have.
+  /// Returns the number of pairs that the window needs.
   constexpr uint32_t LinesNeeded() const { return LineOf(slots) + queue_depth; }
 };
 
-/// Swaps: a control pair; for each slot a half-link of the agent's offers, and one of the host's
-/// asks; and half-links for events that want no decision.
+/// Swaps: a control pair; for each slot a half-link for the agent's offers, and one for the host's
+/// asks; and half-links for events that need no decision.
 struct SwapLayout {
-  uint32_t first = 0;         ///< Pair.
+  uint32_t first = 0;         ///< First pair.
   Slot slots = 1;             ///< At least 1.
-  uint32_t queue_depth = 16;  ///< Event links: events under way. At least 1.
-  /// Whether Ask() is a swap. Else it is Send(), and every decision is the agent's offer.
+  uint32_t queue_depth = 16;  ///< Number of event links: pending events. At least 1.
+  /// Whether Ask() is a swap. If false, it equals Send(), and every decision is an offer of the
+  /// agent.
   bool asks = true;
 
   constexpr uint32_t ControlLine() const { return first; }
   constexpr uint32_t OfferLine(Slot slot) const { return first + 1 + slot; }
   constexpr uint32_t AskLine(Slot slot) const { return OfferLine(slots) + slot; }
   constexpr uint32_t EventLine(uint32_t link) const { return AskLine(asks ? slots : 0) + link; }
-  /// The slot that a NIC line of pair `line` is for.
+  /// Returns the slot of the NIC line of pair `line`.
   constexpr std::optional<Slot> SlotOf(uint32_t line) const {
     const uint32_t at = line - OfferLine(0);
     return at < EventLine(0) - OfferLine(0) ? std::optional<Slot>(at % slots) : std::nullopt;
   }
-  /// Pairs that the window must have.
+  /// Returns the number of pairs that the window needs.
   constexpr uint32_t LinesNeeded() const { return EventLine(queue_depth); }
 };
 

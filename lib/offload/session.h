@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A session: one host that has met one agent, from the control pair of a channel. Whoever lost
-// its memory comes back under a greater incarnation, and begins another session; everything else
-// on the window names the session that it belongs to, so that what an earlier one left there,
-// or a killed end stored by half, means nothing.
+// A session between one host and one agent, established on the control pair of a channel. An end
+// that lost its memory returns under a greater incarnation and begins another session. All other
+// lines of the window name their session, so that lines of an earlier session, or lines that a
+// killed end stored only in part, are ignored.
 //
-// Control lines, both ways: word 0 = version, incarnation of the writer; word 1 = version,
-// incarnation met (the host's line alone); word 2 = a count that only grows: events lost (host),
-// restarts asked for (agent). Unlike others these lines are rewritten at any time: a reader that
-// sees two versions looks again.
+// Control lines, in both directions: word 0 = version, incarnation of the writer; word 1 = version,
+// incarnation of the peer (the host's line only); word 2 = an increasing count of lost events
+// (host) or of requested restarts (agent). Unlike other lines, these may be rewritten at any time:
+// a reader that sees two different versions reads again.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,20 @@
 
 namespace sluice::offload {
 
-/// The other side may have written since a cached look: none is believed twice.
+/// Invalidates cached lines, because the peer may have written since they were cached.
 template <bar::WindowEnd W>
 void Forget(W& window) {
   if ((window.capabilities() & bar::kWindowWriteThrough) != 0) window.Flush();
 }
 
-/// A Post of `line` is near: a window whose lines move between caches starts early.
+/// Announces a Post of `line`, so that a window whose lines move between caches can start the
+/// transfer early.
 template <bar::WindowEnd W>
 void PreparePost(W& window, uint32_t line) {
   if constexpr (requires { window.PreparePost(line); }) window.PreparePost(line);
 }
 
-/// Starts to read `line`, if that takes long and the window can.
+/// Prefetches `line` if reads are slow and the window supports it.
 template <bar::WindowEnd W>
 void Prefetch(W& window, uint32_t line) {
   if constexpr (requires { window.Prefetch(line); }) {
@@ -38,20 +39,20 @@ void Prefetch(W& window, uint32_t line) {
   }
 }
 
-/// Incarnations are above 0; each new one of an end is one greater.
+/// Incarnations are greater than 0; each restart of an end increments its incarnation.
 struct AgentSession {
   uint32_t host = 0;
   uint32_t agent = 0;
 
   constexpr bool met() const { return host != 0 && agent != 0; }
   constexpr uint64_t Word() const { return agent | uint64_t{host} << 32; }
-  /// 24 bits of it, different in sessions that follow each other.
+  /// Returns 24 bits that differ between successive sessions.
   constexpr uint32_t Tag() const { return (agent & 0xfff) | (host & 0xfff) << 12; }
-  /// Of the session's swap links.
+  /// Returns the epoch of the session's swap links.
   constexpr uint16_t Epoch() const {
     return static_cast<uint16_t>((agent & 0xff) << 8 | (host & 0xff));
   }
-  /// Number before the session's first event.
+  /// Returns the number before the session's first event.
   constexpr uint64_t QueueStart() const {
     return uint64_t{(host & 0xffff) << 16 | (agent & 0xffff)} << 32;
   }
@@ -59,7 +60,7 @@ struct AgentSession {
   friend bool operator==(const AgentSession&, const AgentSession&) = default;
 };
 
-/// What a control line says.
+/// A decoded control line.
 struct ControlLine {
   uint32_t version = 0;
   uint32_t incarnation = 0;
@@ -75,15 +76,15 @@ struct ControlLine {
   }
 };
 
-/// The other side's control line, read only when it changed.
+/// Reads the peer's control line when it has changed.
 template <bar::WindowEnd W>
 class ControlReader {
  public:
   ControlReader(W& window, uint32_t index) : window_(&window), index_(index) {}
 
-  /// The line if it differs from the last one. False as well for one that is dead, torn or
-  /// nobody's. Any other incarnation is a new one: if only greater ones were, a line written
-  /// wrongly once would keep out whoever comes next.
+  /// Reads the line if it differs from the last one. Returns false also if the line is dead, torn
+  /// or without an incarnation. Any different incarnation counts as new, not only a greater one:
+  /// otherwise one wrong write could lock out all later peers.
   bool Read(ControlLine& out) {
     const bool read = ReadChanged(out);
     Forget(*window_);
@@ -113,7 +114,7 @@ class ControlReader {
   uint64_t faults_ = 0;
 };
 
-/// One end of the control pair: what both have.
+/// Common part of both ends of the control pair.
 template <bar::WindowEnd W>
 class ControlEnd {
  public:
@@ -144,11 +145,11 @@ class ControlEnd {
 template <bar::WindowEnd W>
 class HostControl : public ControlEnd<W> {
  public:
-  /// `window` outlives it. `incarnation`: of this host's memory, above 0.
+  /// `window` must outlive it. `incarnation` is that of this host's memory, greater than 0.
   HostControl(W& window, uint32_t index, uint32_t incarnation)
       : ControlEnd<W>(window, index, incarnation, {incarnation, 0}) {}
 
-  /// Looks at the agent's line. True: another agent is there; the session is another one.
+  /// Polls the agent's line. Returns true if there is a new agent, and thus a new session.
   bool Look() {
     ControlLine agent;
     if (!reader_.Read(agent)) return false;
@@ -162,13 +163,13 @@ class HostControl : public ControlEnd<W> {
     return true;
   }
   bool TakeRestart() { return std::exchange(restart_, false); }
-  /// An event was lost; Tell() will say so.
+  /// Counts a lost event; Tell() publishes the count.
   void Lose() { ++own_.count, untold_ = true; }
-  /// Posts what is not told yet.
+  /// Publishes the count of lost events if it has changed.
   void Tell() {
     if (std::exchange(untold_, false)) Post();
   }
-  /// Events lost.
+  /// Returns the number of lost events.
   uint64_t lost() const { return own_.count; }
 
  private:
@@ -182,15 +183,15 @@ class HostControl : public ControlEnd<W> {
   bool untold_ = false;
 };
 
-/// The agent's end.
+/// The agent's end of the control pair.
 template <bar::WindowEnd W>
 class NicControl : public ControlEnd<W> {
  public:
-  /// As HostControl; the agent's incarnation.
+  /// As HostControl, with the agent's incarnation.
   NicControl(W& window, uint32_t index, uint32_t incarnation)
       : ControlEnd<W>(window, index, incarnation, {0, incarnation}) {}
 
-  /// Looks at the host's line. True: the session is another one, or over (not met()).
+  /// Polls the host's line. Returns true if the session has changed or ended (then met() is false).
   bool Look() {
     ControlLine host;
     if (!reader_.Read(host)) return false;
@@ -205,7 +206,7 @@ class NicControl : public ControlEnd<W> {
     lost_ = host.count;
     return true;
   }
-  /// True once after events were lost, or the host's memory.
+  /// Returns true once after events or the host's memory were lost.
   bool TakeLoss() { return std::exchange(loss_, false); }
   void RequestRestart() {
     ++own_.count;

@@ -6,9 +6,9 @@
 //   word 1  the session
 //   words 2 … 6  the item
 //
-// Publication is that of swap/message.h: word 0 is stored last; the item is unchanged while it is
-// published. Only an end that begins another session stores over what may be read, and then word 1
-// or the tag in word 0 gives it away.
+// Publication follows swap/message.h: word 0 is stored last, and the item does not change while it
+// is published. Only an end that begins another session may overwrite a line that its peer is
+// reading; the peer detects it by word 1 or the tag in word 0.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ namespace sluice::offload {
 
 enum class SlotPhase : uint8_t {
   kNone,  ///< Never posted.
-  // The agent's
+  // Phases of the agent:
   kReady,   ///< A decision.
-  kCancel,  ///< The same decision, not wanted any more: a request.
-  // The host's, authoritative
+  kCancel,  ///< The same decision; the agent requests it back.
+  // Phases of the host, authoritative:
   kEnforced,
   kRefused,
 };
 
 struct SlotLine {
-  uint32_t txid = 0;  ///< Grows by 1 with each decision of a session; the first is 1.
+  uint32_t txid = 0;  ///< Incremented with each decision of a session; the first is 1.
   SlotPhase phase = SlotPhase::kNone;
   Item item;
 
@@ -42,7 +42,8 @@ struct SlotLine {
     for (uint32_t i = 0; i < item.word.size(); ++i) line.word[2 + i] = item.word[i];
     return line;
   }
-  /// Word 0 alone. False: of another session, of none, or of a dead link. The phase may be any.
+  /// Decodes word 0 only. Returns false if it belongs to another session or none, or if the link is
+  /// dead. Does not check the phase.
   bool DecodeWord0(uint64_t word0, const AgentSession& session) {
     txid = static_cast<uint32_t>(word0);
     phase = static_cast<SlotPhase>(word0 >> 32 & 0xff);

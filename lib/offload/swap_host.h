@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The channel made of swaps (lib/swap), the host's end. Each slot has two half-links:
+// The channel of swaps (lib/swap), the host's end. Each slot has two half-links:
 //
-//   asks     The host offers its event, and gets the decision as the answer. Four messages: the
-//            host has to see the decision before it commits, so the host is the commit point, and
-//            its closing line carries the outcome. The other choice, two messages with the outcome
-//            in the next offer, would halve the bytes (88 / 88 for 176 / 176), but an offer of 40
-//            bytes has no room for an outcome of 40, and until the next event of that CPU, a whole
-//            time slice, the agent would not know whether its decision holds. What is paid for
-//            it: the next ask of the slot waits one round trip more (758 ns). An event that comes
-//            sooner goes without a swap of its own, and is decided by an offer.
-//   offers   The agent offers a decision, under the condition that the state is what it saw. Two
-//            messages: the host is the responder and the commit point; Check() is the condition,
-//            evaluated when the host looks; a rejection carries the fresh state. It may stand until
-//            its moment comes: a decision prepared beforehand.
+//   asks     The host offers its event and gets the decision as the answer, with four messages. The
+//            host must see the decision before it commits, so the host is the commit point, and its
+//            closing line contains the outcome. The alternative is two messages with the outcome in
+//            the next offer, which would halve the bytes (88 / 88 instead of 176 / 176). But an
+//            offer of 40 bytes has no space for an outcome of 40 bytes. The agent would also not
+//            know the outcome until the next event of that CPU, a whole time slice later. The cost:
+//            the next ask of the slot waits for one more round trip (758 ns). An earlier event is
+//            sent without a swap of its slot, and the agent decides it by an offer.
+//   offers   The agent offers a decision, on condition that the state is the one that it saw, in
+//            two messages. The host is the responder and the commit point. Check() is the
+//            condition, evaluated when the host polls; a rejection contains the current state. The
+//            offer may stand until it is needed: a prestaged decision.
 //
-// Events that want no decision are swaps on a ring of half-links of their own, acknowledged one by
-// one. Asks and events are numbered in the order in which they were sent.
+// Events that need no decision are swaps on a separate ring of half-links, each acknowledged. Asks
+// and events are numbered in the order of sending.
 //
-// A decision that answers an ask cannot be recalled (its holder is the responder); an agent that
-// may want it back offers it. Retained outcomes, incarnations and epochs are lib/swap's. Nothing is
-// read at the window between Check() and Apply().
+// A decision that answers an ask cannot be recalled, because the agent is its responder; an agent
+// that may recall a decision must offer it. lib/swap implements retained outcomes, incarnations and
+// epochs. The window is not read between Check() and Apply().
 //
-// One thread at a time; see wave_host.h, also for ends that are replaced.
+// One thread at a time; see wave_host.h, also for the replacement of ends.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ namespace sluice::offload {
 template <bar::WindowEnd W>
 class SwapHost {
  public:
-  /// As WaveHost.
+  /// Parameters as for WaveHost.
   SwapHost(W& window, const SwapLayout& layout, uint32_t incarnation)
       : window_(&window),
         layout_(layout),
@@ -49,9 +49,9 @@ class SwapHost {
         links_(layout),
         waits_(layout.slots) {}
 
-  // HostChannel.
+  // Functions of HostChannel.
   bool Send(const Item& item) {
-    control_.Tell();  // of a loss, before what follows it
+    control_.Tell();  // Report a loss before the next event.
     if (!up_ || !IsFree(sent_)) {
       control_.Lose();
       return false;
@@ -93,13 +93,14 @@ class SwapHost {
     return up_ && control_.TakeRestart();
   }
   uint64_t overflows() const { return control_.lost(); }
-  /// A half-link whose peer broke the protocol stops until the next session, and counts as one.
+  /// A half-link whose peer violated the protocol stops until the next session, and counts as one
+  /// fault.
   uint64_t faults() const { return faults_ + links_.Faults() + control_.faults(); }
 
   const SwapLayout& layout() const { return layout_; }
 
  private:
-  /// Asks `judge` about the offers of `slot`.
+  /// Evaluates the offers of `slot` with `judge`.
   template <Judge J>
   struct Condition {
     swap::Answer Evaluate(const swap::Message& offer, swap::Reply& reply) {
@@ -117,21 +118,21 @@ class SwapHost {
     Ruling ruling = Ruling::kRefuse;
   };
 
-  /// Begins the session with another agent: every half-link restarts.
+  /// Begins the session with another agent and restarts every half-link.
   void Join();
-  /// Goes on meeting the agent's ends. True if all are met.
+  /// Continues to meet the agent's ends. Returns true if all are met.
   bool Meet();
   void PollAsk(ItemInitiator<W>& ask) {
     if (!ask.end().Unresolved() || ask.end().state() == swap::State::kValidate) return;
     ask.Poll();
     Forget(*window_);
   }
-  /// Whether the half-link of event `number` of this kind can take it.
+  /// Returns whether the half-link for event `number` is free.
   bool IsFree(uint64_t number) {
     ItemInitiator<W>& link = links_.events[number % layout_.queue_depth];
     if (link.end().CanOffer()) return true;
     const auto result = link.Poll();
-    // An agent takes every event.
+    // An agent accepts every event.
     if (result && result->outcome != swap::Outcome::kCommitted) ++faults_;
     Forget(*window_);
     return link.end().CanOffer();
@@ -142,16 +143,17 @@ class SwapHost {
   SwapLayout layout_;
   HostControl<W> control_;
   HalfLinks<ItemInitiator<W>, ItemResponder<W>, ItemInitiator<W>> links_;
-  std::vector<uint8_t> waits_;  ///< The offer of a slot was heard, and is to be judged again.
-  bool up_ = false;             ///< Every half-link has met the agent's.
-  uint32_t number_ = 0;         ///< Of the next ask or event.
-  uint64_t sent_ = 0;           ///< Events, asks not among them.
+  std::vector<uint8_t> waits_;  ///< The offer of a slot was read and must be evaluated again.
+  bool up_ = false;             ///< Every half-link has met its peer.
+  uint32_t number_ = 0;         ///< Number of the next ask or event.
+  uint64_t sent_ = 0;           ///< Number of events, without asks.
   uint64_t faults_ = 0;
 };
 
 template <bar::WindowEnd W>
 void SwapHost<W>::Join() {
-  up_ = false;  // first: where posts let others run, they find nothing half built
+  up_ =
+      false;  // Set first: posts may let other tasks run, and these must not use half-built links.
   faults_ += links_.Faults();
   const AgentSession& session = control_.session();
   const swap::Initiator asker(swap::kFourMessage, session.Epoch(), session.host);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Half-links of lib/swap that carry items: an item is the key and the payload of a line. Two things
-// are added to what swap/port.h posts, both under its rules of publication:
+// Half-links of lib/swap that transport items: an item is the key and the payload of a line. Two
+// additions to swap/port.h follow its rules of publication:
 //
-//   - A number in bits 36 … 63 of word 1, which swap/message.h leaves free: the order among offers
-//     of different links.
-//   - Four messages: the initiator's closing line (COMMIT or ABORT) carries an item instead of the
-//     offer. The responder has read the offer, which its reflection shows, so it is not being read.
+//   - Bits 36 … 63 of word 1, which swap/message.h leaves free, contain a number: the order of
+//     offers on different links.
+//   - With four messages, the initiator's closing line (COMMIT or ABORT) contains an item instead
+//     of the offer. The responder does not read the line at that time, because its reflection shows
+//     that it has read the offer.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@ inline Item ItemOf(uint64_t key, const swap::Payload& payload) {
 }
 inline Item ItemOf(const swap::Message& message) { return ItemOf(message.key, message.payload); }
 
-/// A resource that lets every offer wait. What it says to a recalled one is nothing.
+/// A resource that lets every offer wait. A recalled offer gets an empty reply.
 struct Deaf {
   swap::Answer Evaluate(const swap::Message&, swap::Reply&) { return swap::Answer::kLater; }
 };
@@ -44,13 +45,13 @@ class ItemInitiator : public swap::InitiatorPort<W> {
  public:
   using swap::InitiatorPort<W>::InitiatorPort;
 
-  /// Offers `item`, to be answered when the peer can. Only if end().CanOffer().
+  /// Makes a standing offer of `item`. Only if end().CanOffer().
   void Offer(const Item& item, uint32_t number) {
     this->PreparePost();
     this->end_.MakeOffer({item.word[0], PayloadOf(item), /*standing=*/true});
     if (this->end_.TakePublish()) Post(item, number);
   }
-  /// Four messages: decides about end().answer(), and says `closing` with it.
+  /// Four messages: decides about end().answer() and sends `closing` with the decision.
   void Close(bool commit, const Item& closing) {
     if (commit) {
       this->end_.Commit();
@@ -60,7 +61,7 @@ class ItemInitiator : public swap::InitiatorPort<W> {
     if (this->end_.TakePublish()) Post(closing, 0);
   }
   void Prepare() { this->PreparePost(); }
-  /// Whether it has met the peer of this incarnation, so that it can offer.
+  /// Returns whether it has met the peer of this incarnation, so that it can offer.
   bool HasMet(uint32_t incarnation) const {
     return this->end_.identity().peer == incarnation && this->end_.state() != swap::State::kSync;
   }
@@ -79,19 +80,20 @@ class ItemResponder : public swap::ResponderPort<W> {
  public:
   using swap::ResponderPort<W>::ResponderPort;
 
-  /// Of the line that the last Poll heard, or hears.
+  /// Returns the number in the current line, for Poll and its resource.
   uint32_t number() const { return static_cast<uint32_t>(this->line_.word[1] >> kNumberShift); }
   void Prepare() { this->PreparePost(); }
   bool HasMet(uint32_t incarnation) const {
     return this->end_.identity().peer == incarnation && this->end_.state() != swap::State::kSync;
   }
-  /// Answers the offer that the last Poll heard and let wait, without another look: an offer may be
-  /// withdrawn, but then the answer to it says the same whenever it was read.
+  /// Answers the offer that the last Poll read and let wait, without another read. If the offer has
+  /// been cancelled since, the answer is still valid.
   template <swap::Resource R>
   swap::Event Answer(R& resource) {
     return this->HearLine([&] { return this->end_.Hear(this->offer(), resource); });
   }
-  /// Looks at the offer that waits, and answers nothing. False: none, or it was cancelled.
+  /// Reads the pending offer without answering it. Returns false if there is none, or it was
+  /// cancelled.
   bool Waiting(Item& out) const {
     bar::Line line;
     if (!this->window_->Poll(this->index_, line)) return false;
@@ -103,7 +105,7 @@ class ItemResponder : public swap::ResponderPort<W> {
   }
 };
 
-/// The half-links of one end of a channel: for each slot its ask, if the layout has them, and its
+/// The half-links of one end of a channel: for each slot its ask, if the layout has asks, and its
 /// offer; and the ring of events.
 template <typename Asks, typename Offers, typename Events>
 struct HalfLinks {
@@ -118,7 +120,7 @@ struct HalfLinks {
     offers.clear();
     events.clear();
   }
-  /// Restarts every half-link, from these ends of lib/swap.
+  /// Restarts every half-link with copies of these ends.
   template <bar::WindowEnd W, typename A, typename O, typename E>
   void Make(W& window, const SwapLayout& layout, const A& ask, const O& offer, const E& event) {
     for (Slot slot = 0; slot < layout.slots; ++slot) {
@@ -129,13 +131,13 @@ struct HalfLinks {
       events.emplace_back(window, layout.EventLine(link), event);
     }
   }
-  /// Goes on meeting the ends of the peer of this incarnation. True: all are met.
+  /// Continues to meet the ends of the peer with this incarnation. Returns true if all are met.
   bool Meet(uint32_t peer) {
     const bool offers_met = Meet(offers, peer);
     const bool asks_met = Meet(asks, peer);
     return Meet(events, peer) && asks_met && offers_met;
   }
-  /// Ends whose peer broke the protocol.
+  /// Returns the number of ends whose peer violated the protocol.
   uint64_t Faults() const {
     const auto count = [](const auto& ends) {
       return std::ranges::count_if(ends, [](const auto& port) { return port.end().faulted(); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The channel made of swaps, the agent's end; swap_host.h says how it works. An agent that looks
-// for events looks at one line of the ring and at one for each slot that may ask.
+// The channel of swaps, the agent's end; swap_host.h describes the protocol. To find events, an
+// agent polls one line of the ring and one line for each slot that may ask.
 #pragma once
 
 #include <algorithm>
@@ -21,17 +21,17 @@ namespace sluice::offload {
 template <bar::WindowEnd W>
 class SwapNic {
  public:
-  /// As WaveNic.
+  /// Parameters as for WaveNic.
   SwapNic(W& window, const SwapLayout& layout, uint32_t incarnation)
       : window_(&window),
         layout_(layout),
         control_(window, layout.ControlLine(), incarnation),
         links_(layout),
         slots_(layout.slots),
-        // As many as can be under way: from the oldest that was not received to the newest.
+        // Capacity for all pending asks and events, from the oldest unreceived one to the newest.
         asked_(std::bit_ceil(layout.queue_depth + layout.slots)) {}
 
-  // NicChannel.
+  // Functions of NicChannel.
   bool Receive(Item& out);
   bool TakeLoss() {
     Look();
@@ -41,7 +41,8 @@ class SwapNic {
   bool CanCommit(Slot slot) const {
     return up_ && slots_[slot].decision == Decision::kNone && links_.offers[slot].end().CanOffer();
   }
-  /// Answers the ask of `slot`, if one is open and the decision is for now; else offers it.
+  /// Answers the ask of `slot`, if one is open and the decision is urgent; else offers the
+  /// decision.
   void Commit(Slot slot, const Item& item, Urgency urgency);
   bool Recall(Slot slot) {
     if (!up_ || slots_[slot].decision != Decision::kOffered || !links_.offers[slot].Cancel()) {
@@ -63,10 +64,11 @@ class SwapNic {
   struct SlotState {
     Ask ask = Ask::kNone;
     Decision decision = Decision::kNone;
-    bool passed = false;  ///< An offer was enforced since: who asked may run somebody.
+    bool passed =
+        false;  ///< An offer was enforced after the ask, so the asking CPU may be running a task.
   };
 
-  /// Takes an event if it is the next.
+  /// Accepts an event if it is the next in order.
   struct Ear {
     swap::Answer Evaluate(const swap::Message&, swap::Reply&) {
       heard = true;
@@ -76,7 +78,7 @@ class SwapNic {
     uint32_t number;
     bool heard = false;
   };
-  /// Holds out a decision.
+  /// Answers with a decision.
   struct Hand {
     swap::Answer Evaluate(const swap::Message&, swap::Reply& reply) const {
       reply.key = item->word[0];
@@ -86,24 +88,25 @@ class SwapNic {
     const Item* item;
   };
 
-  /// Looks at the control pair, and meets the host's ends. Whether all are met.
+  /// Polls the control pair and meets the host's ends. Returns whether all are met.
   bool Look();
   void Join();
-  /// The next one if it is an ask that is known already.
+  /// Receives the next message if it is an ask whose number is known.
   bool ReceiveAsk(Item& out);
   bool ReceiveEvent(Item& out);
-  /// Learns the numbers of new asks.
+  /// Reads the numbers of new asks.
   void LookForAsks();
   W* window_;
   SwapLayout layout_;
   NicControl<W> control_;
   HalfLinks<ItemResponder<W>, ItemInitiator<W>, ItemResponder<W>> links_;
   std::vector<SlotState> slots_;
-  std::vector<uint32_t> asked_;  ///< By number, modulo its size: who asked.
-  bool up_ = false;              ///< Every half-link has met the host's.
-  bool head_heard_ = false;      ///< The next event of the ring is here, and not the next of all.
-  uint32_t next_ = 0;            ///< Number of the next ask or event.
-  uint64_t taken_ = 0;           ///< Events, asks not among them.
+  std::vector<uint32_t> asked_;  ///< Slot of the ask with a number, by number modulo the size.
+  bool up_ = false;              ///< Every half-link has met its peer.
+  bool head_heard_ =
+      false;  ///< The ring's next event has arrived, but an ask with a lower number is missing.
+  uint32_t next_ = 0;   ///< Number of the next ask or event.
+  uint64_t taken_ = 0;  ///< Number of received events, without asks.
   uint64_t faults_ = 0;
 };
 
@@ -161,7 +164,7 @@ bool SwapNic<W>::ReceiveEvent(Item& out) {
   if (event == swap::Event::kNothing) return false;
   head_heard_ = false;
   if (event != swap::Event::kCommitted) {
-    ++faults_;  // Nobody takes an event back.
+    ++faults_;  // The host never cancels an event.
     return false;
   }
   out = ItemOf(link.offer());
@@ -181,7 +184,7 @@ void SwapNic<W>::LookForAsks() {
     const uint32_t number = links_.asks[slot].number();
     uint32_t& asked = asked_[number & (asked_.size() - 1)];
     if (((number - next_) & kNumberMask) >= asked_.size() || asked != kNobody) {
-      ++faults_;  // It is never received.
+      ++faults_;  // Such an ask is never received.
       continue;
     }
     asked = slot;
@@ -194,8 +197,8 @@ void SwapNic<W>::Commit(Slot slot, const Item& item, Urgency urgency) {
   if (state.ask == Ask::kOpen && urgency == Urgency::kInterrupt) {
     Hand hand{&item};
     if (links_.asks[slot].Answer(hand) == swap::Event::kHeld) {
-      // Who asked and has nobody looks; but looks that cost a read each it does not repeat for
-      // long.
+      // An idle CPU that has asked polls for the answer, so it needs no interrupt. It stops soon if
+      // each poll costs a read of the device.
       const bool looks =
           !state.passed && (window_->capabilities() & bar::kWindowNicStoresHost) != 0;
       state = {Ask::kAnswered, Decision::kAnswered};
@@ -231,7 +234,7 @@ bool SwapNic<W>::TakeOutcome(Slot slot, Item& out, Decided& how) {
   } else {
     return false;
   }
-  ++faults_;  // Whoever loses its memory begins another session.
+  ++faults_;  // Impossible: an end that loses its memory begins another session.
   return false;
 }
 

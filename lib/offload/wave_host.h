@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Wave's channel (Humphries et al., ASPLOS'25), the host's end: events go down a one-way queue;
-// each slot has a line in which the agent publishes a transaction, and one in which the host says
-// what became of it.
+// Wave's channel (Humphries et al., ASPLOS'25), the host's end. Events use a one-way queue. Each
+// slot has a line in which the agent publishes a transaction, and one in which the host publishes
+// its outcome.
 //
-// A host that takes a decision and an agent that wants it back do not meet at one memory: the host
-// may hold the line in its cache when the agent writes to it. So there is no claim. The host's
-// ruling is authoritative, a transaction has an id, CANCEL is a request, and only the outcome line
-// tells which came first. Lines that are cached (write-through) are forgotten after each look that
-// found nothing and after each use; Prefetch() comes after that.
+// A host that enforces a decision and an agent that recalls it cannot synchronize through one
+// memory: the host may have the line in its cache when the agent writes to it. Therefore there is
+// no claim. The host's ruling is authoritative, a transaction has an id, CANCEL is a request, and
+// only the outcome line shows which was first. Cached lines (write-through) are invalidated after
+// each use and each read without a result, and before Prefetch().
 //
-// One thread at a time. Calls for different slots may be interleaved where a window's reads let
-// others run (virtual time): what a call reads is its slot's own. The agent's end may be destroyed
-// and another made, under a greater incarnation, while this end stays.
+// One thread at a time. Calls for different slots may be interleaved if a window's reads let other
+// tasks run (virtual time): each call accesses only its slot's state. The agent's end may be
+// replaced by another, with a greater incarnation, while this end exists.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ namespace sluice::offload {
 template <bar::WindowEnd W>
 class WaveHost {
  public:
-  /// `window`, which has the lines of `layout`, outlives it. `incarnation`: above 0, and greater
-  /// than that of every host's end before on this window.
+  /// `window` must have the lines of `layout` and outlive this object. `incarnation` is greater
+  /// than 0 and than that of every earlier host's end on this window.
   WaveHost(W& window, const WaveLayout& layout, uint32_t incarnation)
       : window_(&window),
         layout_(layout),
@@ -39,9 +39,9 @@ class WaveHost {
         events_(window, layout.Queue(), control_.session().QueueStart()),
         slots_(layout.slots) {}
 
-  // HostChannel. Before TakeRestart() was true there is no agent, and no room.
+  // Functions of HostChannel. Until TakeRestart() returns true there is no agent, and Send fails.
   bool Send(const Item& item) {
-    control_.Tell();  // of a loss, before what follows it
+    control_.Tell();  // Report a loss before the next event.
     bar::Line line;
     for (uint32_t i = 0; i < item.word.size(); ++i) line.word[1 + i] = item.word[i];
     if (control_.session().met() && events_.Push(line)) return true;
@@ -79,11 +79,11 @@ class WaveHost {
 
  private:
   struct SlotState {
-    uint32_t decided = 0;  ///< Id of the last transaction that has an outcome.
-    uint64_t faulty = 0;   ///< Word 0 that was counted.
+    uint32_t decided = 0;  ///< Id of the last transaction with an outcome.
+    uint64_t faulty = 0;   ///< The last word 0 that was counted as a fault.
   };
 
-  /// The transaction that waits for an outcome. What found none is not believed again.
+  /// Reads the transaction without an outcome. If there is none, invalidates the cached line.
   bool Find(Slot slot, SlotLine& out) {
     const uint32_t line = layout_.LineOf(slot);
     const uint64_t word0 = window_->Peek(line);
@@ -112,7 +112,7 @@ class WaveHost {
   HostControl<W> control_;
   bar::LineQueueProducer<W> events_;
   std::vector<SlotState> slots_;
-  uint64_t queue_faults_ = 0;  ///< Of queues of earlier sessions.
+  uint64_t queue_faults_ = 0;  ///< Faults of the queues of earlier sessions.
   uint64_t faults_ = 0;
 };
 

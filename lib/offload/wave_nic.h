@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Wave's channel, the agent's end; wave_host.h says how it works.
+// Wave's channel, the agent's end; wave_host.h describes the protocol.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ namespace sluice::offload {
 template <bar::WindowEnd W>
 class WaveNic {
  public:
-  /// `window` outlives it. `incarnation`: above 0, and greater than that of every agent's end
-  /// before on this window: what those committed is void once the host has met this one.
+  /// `window` must outlive this object. `incarnation` is greater than 0 and than that of every
+  /// earlier agent's end on this window. Once the host has met this end, decisions of earlier ends
+  /// are void.
   WaveNic(W& window, const WaveLayout& layout, uint32_t incarnation)
       : window_(&window),
         layout_(layout),
@@ -27,7 +28,8 @@ class WaveNic {
         events_(window, layout.Queue()),
         slots_(layout.slots) {}
 
-  // NicChannel. Until the host has met this end nothing comes and nothing can be committed.
+  // Functions of NicChannel. Until the host has met this end, there are no events, and nothing can
+  // be committed.
   bool Receive(Item& out) {
     if (!control_.session().met() && !Look()) return false;
     bar::Line line;
@@ -64,11 +66,11 @@ class WaveNic {
 
  private:
   struct SlotState {
-    SlotLine own;         ///< kNone: its transaction has ended.
-    uint64_t faulty = 0;  ///< Word 0 that was counted.
+    SlotLine own;         ///< kNone: the transaction has ended.
+    uint64_t faulty = 0;  ///< The last word 0 that was counted as a fault.
   };
 
-  /// Whether a host is met, after a look.
+  /// Polls the control pair. Returns whether a host is met.
   bool Look() {
     if (control_.Look()) {
       queue_faults_ += events_.faults();
@@ -87,7 +89,7 @@ class WaveNic {
   NicControl<W> control_;
   bar::LineQueueConsumer<W> events_;
   std::vector<SlotState> slots_;
-  uint64_t queue_faults_ = 0;  ///< Of queues of earlier sessions.
+  uint64_t queue_faults_ = 0;  ///< Faults of the queues of earlier sessions.
   uint64_t faults_ = 0;
 };
 
