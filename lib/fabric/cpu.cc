@@ -27,7 +27,7 @@ void Cpu::Schedule() {
 
 void Cpu::Dispatch() {
   scheduled_ = false;
-  if (occupied_) return;  // scheduled again when that ends
+  if (occupied_) return;  // Scheduled again when the agent ends.
   if (clock_ > queue_->now()) return Schedule();
   occupied_ = true;
   if (!interrupts_.empty()) {
@@ -57,7 +57,7 @@ void Cpu::Awaited() {
 
 void Cpu::Await(const bool& done) {
   if (suspend_ != nullptr) {
-    while (!done) {  // Reads that nobody waits for (prefetches) end, too.
+    while (!done) {  // Other reads (prefetches) may end first and resume the coroutine.
       awaiting_ = true;
       suspend_();
     }

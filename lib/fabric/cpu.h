@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The processor of one side in virtual time. It has a clock of its own: what it does
-// occupies it, and that is another time than when the other side sees the effect.
+// The processor of one side in virtual time, with a separate clock: an operation occupies the
+// processor, and the other side sees its effect at a different time.
 //
-// An agent is code that the processor runs when something arrives, as soon as it is
-// free. While an agent runs, memory is as it was when the agent was called, except that
-// waiting for a read lets time pass; what arrives meanwhile leads to another call. So an
-// agent looks, computes and posts. Code outside any event may spin instead: each look
-// at memory lets the time pass that it takes.
+// An agent is code that the processor runs when a message arrives, as soon as it is free. While an
+// agent runs, memory does not change, except while the agent waits for a read; messages that arrive
+// meanwhile cause another call. So an agent reads, computes and posts. Code outside events may poll
+// in a loop: each read of memory advances time by its cost.
 //
-// With many processors that would let one run the events of another inside its own waits. So a
-// processor may be a coroutine instead (RunAsCoroutine): where it waits, it is suspended, and
-// the event that it waits for resumes it. Its straight-line code then sees every memory exactly
-// when its clock says; what arrives is reported at once, and what it does about it is its own care.
+// With many processors, one processor's wait would run the events of another inside it. Therefore a
+// processor may be a coroutine (RunAsCoroutine): a wait suspends it, and the awaited event resumes
+// it. Its code then sees every memory exactly at its clock's time. Arrivals are reported at once,
+// and the processor must handle them itself.
 #pragma once
 
 #include <cstdint>
@@ -31,31 +30,31 @@ class Cpu {
   Cpu& operator=(const Cpu&) = delete;
 
   Picoseconds now() const { return clock_ > queue_->now() ? clock_ : queue_->now(); }
-  /// Works for `duration`.
+  /// Advances the clock by `duration`.
   void Compute(Picoseconds duration) { clock_ = now() + duration; }
 
-  /// What to run when a line arrives, and when an interrupt does.
+  /// Set the agents to be run when a line or an interrupt arrives.
   void OnArrival(std::function<void()> agent) { on_arrival_ = std::move(agent); }
   void OnInterrupt(std::function<void(uint32_t vector)> agent) { on_interrupt_ = std::move(agent); }
 
-  /// From now on the code of this processor runs in a coroutine: `suspend` is called from it and
-  /// returns when it was resumed; `resume` is called from an event. OnArrival and OnInterrupt are
-  /// called from the event itself, whatever the processor does.
+  /// Makes the code of this processor a coroutine. The code calls `suspend`, which returns when the
+  /// coroutine is resumed; events call `resume`. The agents of OnArrival and OnInterrupt are then
+  /// called directly by the event, regardless of the processor's state.
   void RunAsCoroutine(std::function<void()> suspend, std::function<void()> resume) {
     suspend_ = std::move(suspend);
     resume_ = std::move(resume);
   }
 
-  // For the window.
+  // Called by the window.
   void Arrived();
   void Interrupted(uint32_t vector);
-  /// Could not go on before `time`.
+  /// Advances the clock to `time` if it is earlier.
   void StallUntil(Picoseconds time) { clock_ = clock_ > time ? clock_ : time; }
-  /// Lets time pass until `done`, which some event sets that then calls Awaited(). Agents of this
-  /// processor wait.
+  /// Advances time until an event sets `done` and calls Awaited(). Agents of this processor do not
+  /// run meanwhile.
   void Await(const bool& done);
   void Awaited();
-  /// Lets the time pass that this processor has spent, if it is a coroutine or not in an event.
+  /// Advances virtual time to this processor's clock, if it is a coroutine or not in an event.
   void CatchUp();
 
  private:
@@ -71,7 +70,7 @@ class Cpu {
   std::deque<uint32_t> interrupts_;
   bool arrived_ = false;
   bool scheduled_ = false;
-  bool occupied_ = false;  ///< An agent runs or waits.
+  bool occupied_ = false;  ///< An agent is running or waiting.
   bool awaiting_ = false;  ///< The coroutine is suspended in Await.
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What happens in virtual time, in order. Events of one instant happen in the order in
-// which they were scheduled, so a run depends on nothing but its inputs.
+// Runs the events of virtual time in order. Simultaneous events run in the order of their
+// scheduling, so a run depends only on its inputs.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,26 @@
 
 namespace sluice::fabric {
 
-/// One thread. Actions may schedule further events, and may run the queue themselves
-/// (Step) while they wait for one.
+/// One thread. Actions may schedule further events, and may call Step while they wait for an event.
 class EventQueue {
  public:
   using Action = std::function<void()>;
 
-  /// The time of the newest event that began.
+  /// Returns the time of the last started event.
   Picoseconds now() const { return now_; }
-  /// Schedules `action` at `time`; in the past means now.
+  /// Schedules `action` at `time`, or now if `time` is in the past.
   void At(Picoseconds time, Action action);
   void After(Picoseconds delay, Action action) { At(now_ + delay, std::move(action)); }
 
-  /// Runs the next event. False: there is none.
+  /// Runs the next event. Returns false if there is none.
   bool Step();
-  /// Runs every event up to and including `time`, and lets time pass until then.
+  /// Runs every event up to and including `time`, and advances the time to it.
   void RunUntil(Picoseconds time);
-  /// Runs until nothing is scheduled.
+  /// Runs until the queue is empty.
   void Run();
 
   bool empty() const { return events_.empty(); }
-  /// An action is being run.
+  /// Returns whether an action is running.
   bool running() const { return depth_ != 0; }
   uint64_t executed() const { return executed_; }
 
@@ -42,7 +41,7 @@ class EventQueue {
     uint64_t sequence;
     Action action;
   };
-  /// Heap order: the earliest on top.
+  /// Heap order: the earliest event is on top.
   static bool Later(const Event& a, const Event& b) {
     return a.time != b.time ? a.time > b.time : a.sequence > b.sequence;
   }

@@ -56,7 +56,7 @@ void HostEnd::StoreWords(uint32_t index, const bar::Line& line, uint32_t mask) {
   Compute(costs().mmio_write_line);
 }
 
-/// Buffers that are not full: neither they nor their words keep an order.
+/// Writes out partially filled buffers, whose words are sent in random order.
 void HostEnd::WriteOut(std::map<uint32_t, Buffer> buffers) {
   struct Store {
     uint32_t index;
@@ -69,7 +69,7 @@ void HostEnd::WriteOut(std::map<uint32_t, Buffer> buffers) {
       if ((buffer.mask >> word & 1) != 0) stores.push_back({index, word, buffer.line.word[word]});
     }
   }
-  // Not std::shuffle, whose order is the library's own business.
+  // Not std::shuffle, whose order depends on the implementation of the library.
   for (size_t left = stores.size(); left > 1; --left)
     std::swap(stores[left - 1], stores[random_() % left]);
   for (const Store& store : stores) WriteOutWord(store.index, store.word, store.value);
@@ -151,7 +151,7 @@ uint64_t HostEnd::ReadUncached(uint32_t index, uint32_t word) {
   if (dead_) return ~uint64_t{0};
   const std::shared_ptr<Read> read = StartRead(index, sizeof(uint64_t));
   if (!Finish(read)) return ~uint64_t{0};
-  // The answer pushed before it whatever the NIC had posted.
+  // The answer flushed all earlier posts of the NIC to the host's memory.
   const bool pushed = pair_.parameters().nic_lines == NicLines::kPushed;
   return pushed ? pair_.host_memory_[index].word[word] : read->line.word[word];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The pair and the NIC's end; the host's is in host_end.cc.
+// WindowPair and NicEnd; HostEnd is in host_end.cc.
 #include "fabric/window.h"
 
 #include <utility>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A window in virtual time: two ends that satisfy bar::WindowEnd, so that protocol code
-// runs on the model as it is. Host lines lie in the memory of the NIC. NIC lines are
-// pushed into the memory of the host, or stay with the NIC and are read by the host,
-// uncached or write-through. A model: every time here is computed, none is measured.
+// A window in virtual time: two ends that satisfy bar::WindowEnd, so that protocol code runs
+// unchanged on the model. Host lines are in the NIC's memory. NIC lines are pushed to the host's
+// memory, or remain in the NIC, where the host reads them uncached or write-through. A model: all
+// times are computed, none is measured.
 //
-// Several processors of the host may be at one window (AddHost): each has its own clock, its own
-// write-combining buffers and its own cache of write-through lines. Each line is posted by one of
-// them at a time.
+// Several processors of the host may use one window (AddHost): each has a separate clock, separate
+// write-combining buffers and a separate cache of write-through lines. At any time, only one of
+// them posts a given line.
 #pragma once
 
 #include <cstdint>
@@ -29,27 +29,27 @@ namespace sluice::fabric {
 /// How the host writes its lines.
 enum class HostStores : uint8_t {
   kWholeLine,       ///< MOVDIR64B: one write of 64 bytes, never torn.
-  kWriteCombining,  ///< One write if the buffer filled up, else words in any order.
+  kWriteCombining,  ///< One write if the buffer was full, else words in any order.
   kUncached,        ///< Eight writes of 8 bytes, word 0 last.
 };
 
-/// Where the NIC's lines are.
+/// Memory of the NIC's lines.
 enum class NicLines : uint8_t {
-  kPushed,        ///< In the memory of the host, written by the NIC.
-  kUncached,      ///< At the NIC; each word is a read of its own.
-  kWriteThrough,  ///< At the NIC; a line once read stays cached until Flush().
+  kPushed,        ///< The host's memory; the NIC writes them there.
+  kUncached,      ///< The NIC's memory; each word is a separate read.
+  kWriteThrough,  ///< The NIC's memory; a line stays cached after a read until Flush().
 };
 
-/// How the NIC's own processor maps the memory of the NIC.
+/// How the NIC's processor maps the NIC's memory.
 enum class NicMapping : uint8_t {
-  kCached,    ///< Write-back: a look costs a line of its cache.
-  kUncached,  ///< Each 8 bytes cost an access to memory: Wave's starting point.
+  kCached,    ///< Write-back: a read costs one line of its cache.
+  kUncached,  ///< Each 8 bytes cost a memory access: Wave's starting point.
 };
 
-/// How long a read of the BAR takes. One mode per run.
+/// Duration of a read of the BAR. One mode per run.
 enum class ReadTime : uint8_t {
-  kFlat,      ///< Costs::mmio_read_uncached, as measured by others.
-  kComposed,  ///< Twice one way and the service of the device.
+  kFlat,      ///< Costs::mmio_read_uncached, a published measurement.
+  kComposed,  ///< Twice the link latency plus the service time of the device.
 };
 
 struct WindowParameters {
@@ -58,9 +58,9 @@ struct WindowParameters {
   NicLines nic_lines = NicLines::kPushed;
   NicMapping nic_mapping = NicMapping::kCached;
   ReadTime read_time = ReadTime::kFlat;
-  /// Of 1000 write-combining buffers, how many the processor writes out before they are full.
+  /// Number of write-combining buffers per 1000 that the processor writes out before they are full.
   uint32_t early_evictions_permille = 0;
-  uint64_t seed = 1;  ///< Of evictions and of the order of words.
+  uint64_t seed = 1;  ///< Seed of the evictions and of the order of words.
   LinkParameters link;
   Costs costs;
 };
@@ -68,19 +68,19 @@ struct WindowParameters {
 class HostEnd;
 class NicEnd;
 
-/// The link and the memories. One thread. The queue outlives it, and holds no event of it
-/// when it goes.
+/// The link and the memories. One thread. The queue must outlive it, and must contain no event of
+/// it at its destruction.
 class WindowPair {
  public:
   WindowPair(EventQueue& queue, const WindowParameters& parameters);
   ~WindowPair();
 
   HostEnd& host(uint32_t number = 0) { return *hosts_[number]; }
-  /// One more processor of the host, numbered onwards from 1: it gets the interrupts of the
-  /// vector of its number. Processor 0 gets all that are nobody else's.
+  /// Adds a processor of the host, with the next number, starting at 1. It gets the interrupts of
+  /// the vector with its number; processor 0 gets all interrupts of other vectors.
   HostEnd& AddHost();
   uint32_t hosts() const { return static_cast<uint32_t>(hosts_.size()); }
-  /// From now on NIC line `index`, pushed, wakes that processor of the host. At first: 0.
+  /// Makes the arrival of NIC line `index`, pushed, wake processor `host`; initially 0.
   void AssignLine(uint32_t index, uint32_t host) { readers_[index] = host; }
   NicEnd& nic() { return *nic_; }
   EventQueue& queue() { return *queue_; }
@@ -89,20 +89,20 @@ class WindowPair {
   const LinkDirection& up() const { return up_; }
   bar::LinkBytes link_bytes() const { return {down_.bytes(), up_.bytes()}; }
 
-  /// Down: what is under way is lost, what is sent goes nowhere, reads return all ones
-  /// after the completion time-out; the first tells the host that the link is dead. Up
-  /// again: the host may read again. Memory stays.
+  /// Brings the link down or up. While it is down, TLPs in flight are lost, sent ones are
+  /// discarded, and reads return all ones after the completion time-out; the first of these marks
+  /// the link as dead for the host. When it is up again, the host can read again. Memory is kept.
   void SetLinkUp(bool up);
 
  private:
   friend class HostEnd;
   friend class NicEnd;
 
-  /// Whether something sent in this `epoch` of the link still travels.
+  /// Returns whether a TLP sent in this `epoch` of the link is still in flight.
   bool Travels(uint32_t epoch) const { return link_up_ && epoch == epoch_; }
-  /// Sends a posted write of `cpu` on its clock, and runs `arrive` if and when it does.
+  /// Sends a posted write of `cpu` at its clock; runs `arrive` at its arrival, unless it is lost.
   void SendPosted(LinkDirection& direction, Cpu& cpu, uint32_t payload, EventQueue::Action arrive);
-  /// Lines may arrive in pieces, so each carries its CRC.
+  /// Returns whether lines may arrive in parts; then each contains its CRC.
   bool Tears() const {
     return parameters_.host_stores != HostStores::kWholeLine ||
            parameters_.nic_lines == NicLines::kUncached;
@@ -116,21 +116,21 @@ class WindowPair {
   bool link_up_ = true;
   uint32_t epoch_ = 0;
   std::vector<bar::Line> nic_memory_;    ///< Host lines.
-  std::vector<bar::Line> device_lines_;  ///< NIC lines as the NIC has them.
-  std::vector<bar::Line> host_memory_;   ///< NIC lines, pushed.
-  std::vector<uint32_t> readers_;        ///< Processor of the host that a NIC line is for.
+  std::vector<bar::Line> device_lines_;  ///< NIC lines in the NIC.
+  std::vector<bar::Line> host_memory_;   ///< NIC lines pushed to the host.
+  std::vector<uint32_t> readers_;  ///< For each NIC line, the processor of the host that reads it.
   std::vector<std::unique_ptr<HostEnd>> hosts_;
   std::unique_ptr<NicEnd> nic_;
 };
 
-/// What both ends are: a processor at a window that counts what it causes on the link.
+/// Common part of both ends: a processor at a window that counts its link bytes.
 class FabricEnd : public Cpu {
  public:
   FabricEnd(WindowPair& pair, EventQueue& queue) : Cpu(queue), pair_(pair) {}
 
   uint32_t lines() const { return pair_.parameters().lines; }
   Picoseconds now_ps() const { return now(); }
-  /// Of this end's operations, answers to its reads included.
+  /// Returns the link bytes of this end's operations, including the answers to its reads.
   bar::LinkBytes link_bytes() const { return bytes_; }
 
  protected:
@@ -140,7 +140,7 @@ class FabricEnd : public Cpu {
   bar::LinkBytes bytes_;
 };
 
-/// The host's end: bar::WindowEnd, and what only a host's processor does.
+/// The host's end: bar::WindowEnd, and operations that only a host's processor has.
 class HostEnd : public FabricEnd {
  public:
   HostEnd(WindowPair& pair, EventQueue& queue, uint32_t number);
@@ -150,25 +150,25 @@ class HostEnd : public FabricEnd {
   uint64_t Peek(uint32_t index);
   bool Poll(uint32_t index, bar::Line& out);
   uint64_t ReadUncached(uint32_t index, uint32_t word);
-  /// Writes out every write-combining buffer; forgets every cached line.
+  /// Writes out every write-combining buffer and invalidates every cached line.
   void Flush();
-  void Interrupt(uint32_t) {}  ///< A host does not interrupt a device.
+  void Interrupt(uint32_t) {}  ///< Does nothing: a host does not interrupt a device.
 
-  /// Stores the words of `line` that `mask` names into the line's write-combining buffer.
-  /// A buffer leaves when it is full; one that Flush() or a read forces out leaves as
-  /// words in any order. Only with kWriteCombining.
+  /// Stores the words of `line` selected by `mask` in the line's write-combining buffer. A full
+  /// buffer is sent as one write; Flush() or a read sends a partial buffer as words in any order.
+  /// Only with kWriteCombining.
   void StoreWords(uint32_t index, const bar::Line& line, uint32_t mask);
-  /// Starts to read a write-through line and goes on. Only with kWriteThrough.
+  /// Starts to read a write-through line without waiting. Only with kWriteThrough.
   void Prefetch(uint32_t index);
 
  private:
   static constexpr uint32_t kAllWords = 0xff;
 
-  struct Buffer {  ///< Write-combining.
+  struct Buffer {  ///< A write-combining buffer.
     bar::Line line;
     uint32_t mask = 0;
   };
-  /// A read on its way. The device's line as it was when the request arrived there.
+  /// A pending read. `line` is the device's line at the arrival of the request.
   struct Read {
     bar::Line line;
     bool done = false;
@@ -180,20 +180,21 @@ class HostEnd : public FabricEnd {
   void WriteOutWord(uint32_t index, uint32_t word, uint64_t value);
   std::shared_ptr<Read> StartRead(uint32_t index, uint32_t bytes);
   void Lose(const std::shared_ptr<Read>& read, Picoseconds began);
-  /// Waits. False if the read was lost; if the link is still down, it is dead for this end.
+  /// Waits for the read. Returns false if the read was lost; if the link is still down, this end
+  /// considers it dead.
   bool Finish(const std::shared_ptr<Read>& read);
-  /// The cached line, read if need be; none if the read was lost.
+  /// Returns the cached line, which is read first if necessary; nothing if the read was lost.
   std::optional<bar::Line> Cached(uint32_t index);
   bool PollUncached(uint32_t index, bar::Line& out);
 
   friend class WindowPair;
   std::mt19937_64 random_;
   std::map<uint32_t, Buffer> buffers_;
-  std::map<uint32_t, std::shared_ptr<Read>> cache_;  ///< Write-through lines, or on their way.
+  std::map<uint32_t, std::shared_ptr<Read>> cache_;  ///< Write-through lines, cached or being read.
   bool dead_ = false;
 };
 
-/// The NIC's end. Looks are reads of its own memory.
+/// The NIC's end. Reads of the host's lines are reads of local memory.
 class NicEnd : public FabricEnd {
  public:
   NicEnd(WindowPair& pair, EventQueue& queue) : FabricEnd(pair, queue) {}
@@ -204,12 +205,12 @@ class NicEnd : public FabricEnd {
   bool Poll(uint32_t index, bar::Line& out);
   uint64_t ReadUncached(uint32_t index, uint32_t word);
   void Flush() {}
-  /// MSI-X. Behind everything posted before; the host's OnInterrupt runs
-  /// Costs::MsixEndToEnd() later, on the processor of that number.
+  /// Sends an MSI-X after all earlier posts. The host's OnInterrupt runs Costs::MsixEndToEnd()
+  /// later, on the processor with that number.
   void Interrupt(uint32_t vector);
 
  private:
-  /// What a look at `words` words of the NIC's own memory takes, or a store of them.
+  /// Returns the time of a read or store of `words` words in the NIC's memory.
   Picoseconds Access(uint64_t words) const {
     return pair_.parameters().nic_mapping == NicMapping::kCached ? costs().nic_cached_line
                                                                  : costs().nic_memory * words;
