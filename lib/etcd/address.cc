@@ -11,7 +11,7 @@ std::optional<Address> Address::Read(const std::string& text) {
   const size_t slash = text.find('/');
   if (slash == std::string::npos || slash + 1 == text.size()) return std::nullopt;
   const std::string server = text.substr(0, slash);
-  // A colon in brackets is an IPv6 address's.
+  // A colon inside brackets belongs to an IPv6 address.
   const size_t colon = server.rfind(':');
   uint32_t port = 0;
   if (colon == std::string::npos || colon == 0 ||

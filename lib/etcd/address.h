@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which etcd, and which of its keys, as flags say it.
+// Address of etcd and of a range of its keys, as in flags.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,14 @@ namespace sluice::etcd {
 
 struct Address {
   std::string url;     ///< http://host:port
-  std::string prefix;  ///< Of keys; not empty.
+  std::string prefix;  ///< Prefix of the keys; not empty.
 
-  /// From host:port/prefix; the prefix may have slashes. Nothing if it is none.
+  /// Parses host:port/prefix; the prefix may contain slashes. Returns nothing if `text` is
+  /// malformed.
   static std::optional<Address> Read(const std::string& text);
 };
 
-/// What to do about a text that Read refuses.
+/// Fix for a text that Read rejects, for error lines.
 inline constexpr char kAddressFix[] = "give HOST:PORT/PREFIX";
 
 }  // namespace sluice::etcd

@@ -12,9 +12,10 @@ namespace sluice::etcd {
 namespace {
 
 constexpr long kConnectTimeoutS = 5;
-// Probes of a connection that is silent, as in http_post.h: 15 s, and three times 5 s.
+// Keep-alive probes of a silent connection, as http_post.h states: after 15 s, three probes 5 s
+// apart.
 constexpr long kKeepAliveIdleS = 15, kKeepAliveIntervalS = 5;
-constexpr int kPollMs = 10'000;  // curl wakes by itself for all that it waits for.
+constexpr int kPollMs = 10'000;  // curl wakes the poll for all its events.
 
 struct Taking {
   const std::function<bool(std::string_view)>& take;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Requests over HTTP whose answers may never end.
+// HTTP requests whose answers may be endless.
 #pragma once
 
 #include <curl/curl.h>
@@ -19,13 +19,14 @@ class HttpPoster {
   HttpPoster(const HttpPoster&) = delete;
   HttpPoster& operator=(const HttpPoster&) = delete;
 
-  /// Posts JSON and hands over the answer piece by piece; `take` returns false to have no more.
-  /// `timeout_s` is for everything; 0: none, but a peer that vanishes is noticed in half a minute.
-  /// Nothing if it came to its end or `take` had enough, otherwise why not. One thread at a time.
+  /// Posts JSON and passes the answer to `take` in pieces, until `take` returns false. `timeout_s`
+  /// limits the whole request; 0 means no limit, but a vanished peer is detected in half a minute.
+  /// Returns an empty text if the answer is complete or `take` returned false, else the error. One
+  /// thread at a time.
   std::string Post(const std::string& url, const std::string& json, int timeout_s,
                    const std::function<bool(std::string_view)>& take);
 
-  /// Ends the request under way and all that would follow. From any thread.
+  /// Ends the current request and all later ones. Any thread.
   void Interrupt();
   bool interrupted() const { return interrupted_; }
 

@@ -15,8 +15,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Null, which has no members, for what is no JSON or is nested as no answer of etcd's is: a tree of
-// brackets would take many times the memory of its text. Who reads the answer bounds its bytes.
+// Returns null, which has no members, if the text is not JSON or is nested deeper than any answer
+// of etcd. A tree of brackets would need many times the memory of its text. The reader of the
+// answer limits its bytes.
 Json Parse(std::string_view json) {
   runtime::Errors errors;
   return runtime::ParseJson(json, &errors, json.size()).value_or(Json());
@@ -24,7 +25,8 @@ Json Parse(std::string_view json) {
 
 std::string Base64(const std::string& bytes) { return absl::Base64Escape(bytes); }
 
-// The first key behind all that begin with `prefix`; "\0": there is none (etcd's range_end).
+// Returns the first key after all keys that begin with `prefix`, or "\0" if there is none (etcd's
+// range_end).
 std::string EndOf(std::string prefix) {
   while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xff) prefix.pop_back();
   if (prefix.empty()) return std::string(1, '\0');
@@ -38,7 +40,7 @@ const Json* Member(const Json& json, const char* name) {
   return it == json.end() ? nullptr : &*it;
 }
 
-// As protocol buffers have it, what is absent is 0, false or empty.
+// As in protocol buffers, absent members are 0, false or empty.
 bool ReadNumber(const Json* json, int64_t* number) {
   if (json == nullptr) return true;
   return json->is_string() && absl::SimpleAtoi(json->get_ref<const std::string&>(), number);

@@ -18,8 +18,9 @@ using std::chrono::milliseconds;
 constexpr int kLeaveTimeoutS = 2;
 constexpr size_t kMaxAnswerBytes = 1 << 16;
 
-// From one renewal to the end of the next is less than a lease, though etcd says nothing to one of
-// them: a third, and this.
+// Returns the time limit of a request. The time from one renewal to the end of the next must be
+// less than a lease even if etcd does not answer one of them: a third of the lease, plus this
+// limit.
 int AnswerTimeoutS(uint32_t lease_s) {
   return std::clamp(static_cast<int>(lease_s / 2), 1, kAnswerTimeoutS);
 }
@@ -54,7 +55,7 @@ void Registration::Leave() {
 }
 
 void Registration::Main() {
-  // A third of the lease: two attempts may fail at once, or one find no answer.
+  // A third of the lease: the lease survives two attempts that fail at once, or one that times out.
   const milliseconds rest(entry_.lease_s * 1000 / 3);
   milliseconds pause = kShortestPause;
   bool away = false, before = false;
@@ -69,7 +70,7 @@ void Registration::Main() {
       continue;
     }
     pause = kShortestPause;
-    if (lease_ == 0) {  // It has run out: at once another one.
+    if (lease_ == 0) {  // The lease has expired: get another one at once.
       away = true;
       continue;
     }
@@ -83,7 +84,7 @@ void Registration::Main() {
   }
 }
 
-// Empty, or why not.
+// Returns an empty text, or the error.
 std::string Registration::Register() {
   std::string answer;
   std::string error = Ask(http_, "/v3/lease/grant", GrantRequest(entry_.lease_s),
@@ -94,13 +95,14 @@ std::string Registration::Register() {
   error = Ask(http_, "/v3/kv/put",
               PutRequest(entry_.address.prefix + entry_.name, entry_.value, lease->id),
               AnswerTimeoutS(entry_.lease_s), &answer);
-  // What was put and not heard of goes with the lease, which is taken back at the end.
+  // If the answer to the put is missing, the key may exist. Without `lease_`, it ends with the
+  // lease; during the shutdown, `lease_` is set so that it is revoked.
   if (error.empty() || http_.interrupted()) lease_ = lease->id;
   if (error.empty() && !IsAnswer(answer, &error)) lease_ = 0;
   return error;
 }
 
-// Empty, or why etcd did not say. lease_ is 0 if it does not know it any more.
+// Returns an empty text, or the error. Sets lease_ to 0 if etcd does not know the lease any more.
 std::string Registration::KeepAlive() {
   std::string answer;
   std::string error = Ask(http_, "/v3/lease/keepalive", LeaseRequest(lease_),
@@ -124,7 +126,7 @@ std::string Registration::Ask(HttpPoster& http, const std::string& path, const s
   return too_long ? "etcd's answer is too long" : error;
 }
 
-// False: there is no time for it, everything ends.
+// Returns false if the registration is being stopped.
 bool Registration::Sleep(milliseconds time) {
   std::unique_lock lock(mutex_);
   return !stopping_.wait_for(lock, time, [this] { return http_.interrupted(); });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A key of etcd that says who is here, on a lease: it is there as long as a thread keeps the lease
-// alive, and gone at the latest when the lease has run out, however this process ends. While etcd
-// is away the thread tries again and again, after pauses that grow; an etcd that does not know the
-// lease any more gets the key on another one. Nobody waits for any of it.
+// Registers this process as a key of etcd with a lease. The key exists while a thread keeps the
+// lease alive, and disappears at the latest when the lease expires, however the process ends. If
+// etcd is unreachable, the thread retries with growing pauses; if etcd has lost the lease, the
+// thread registers the key with a new one. No other thread waits for this.
 #pragma once
 
 #include <atomic>
@@ -23,30 +23,30 @@ namespace sluice::etcd {
 
 class Registration {
  public:
-  /// Etcd itself grants none shorter with its default election timeout.
+  /// Minimum that etcd grants with its default election timeout.
   static constexpr uint32_t kLeastLeaseS = 2;
   static constexpr uint32_t kMostLeaseS = 3600;
 
   struct Entry {
     Address address;
-    std::string name;  ///< The key is the address's prefix and this.
+    std::string name;  ///< The key is the address's prefix followed by this name.
     std::string value;
     uint32_t lease_s = 10;
   };
-  /// One line about what happened: that the key is there for the first time, that etcd went away,
-  /// and that the key is there again, once each time. The registration's thread and Leave call it.
+  /// Reports an event in one line, once each: the first registration, the loss of etcd, and the
+  /// renewed registration. Called by the registration's thread and by Leave.
   using Say = std::function<void(const std::string& line)>;
 
-  /// Starts the thread. `here`, which outlives it, is true while etcd keeps the lease of the key;
-  /// somebody may have deleted the key itself.
+  /// Starts the thread. `here` must outlive this object. It is true while etcd keeps the lease of
+  /// the key; another client may still have deleted the key.
   Registration(Entry entry, Say say, std::atomic<bool>* here);
-  /// As Leave.
+  /// Calls Leave.
   ~Registration();
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
-  /// Takes the key back at once, if etcd answers within two seconds: otherwise it goes with its
-  /// lease, and that is said. Later calls do nothing.
+  /// Deletes the key at once if etcd answers within two seconds; otherwise the key disappears with
+  /// its lease, and that is reported. Later calls have no effect.
   void Leave();
 
  private:
@@ -61,10 +61,10 @@ class Registration {
   const Say say_;
   std::atomic<bool>* const here_;
   HttpPoster http_;
-  int64_t lease_ = 0;  // The thread's, while it runs. 0: none.
+  int64_t lease_ = 0;  // Used by the thread while it runs. 0: none.
   bool left_ = false;
 
-  std::mutex mutex_;  // Of `stopping_`.
+  std::mutex mutex_;  // Mutex of `stopping_`.
   std::condition_variable stopping_;
   std::thread thread_;
 };

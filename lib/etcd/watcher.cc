@@ -64,7 +64,7 @@ std::string Watcher::TooMany() const {
                       " keys with this prefix: give one that nothing else has");
 }
 
-// Empty, or why they could not be read.
+// Returns an empty text, or the error.
 std::string Watcher::ReadKeys() {
   std::string answer;
   bool too_long = false;
@@ -85,8 +85,8 @@ std::string Watcher::ReadKeys() {
   return {};
 }
 
-// Watches until that ends. Empty if there is nothing to complain about: etcd has forgotten what
-// comes after revision_.
+// Watches until the watch ends. Returns the error, or an empty text if etcd has discarded the
+// revisions after revision_, which is not an error.
 std::string Watcher::Watch() {
   std::string line, trouble;
   bool ended = false;
@@ -111,11 +111,11 @@ std::string Watcher::Watch() {
   return error.empty() ? "etcd ended the connection" : error;
 }
 
-// False: there is nothing more to expect.
+// Returns false if the watch has ended.
 bool Watcher::TakeLine(std::string_view line, std::string* trouble) {
   auto watch = ReadWatch(line, address_.prefix, trouble);
   if (!watch) return false;
-  if (watch->compacted != 0) return false;  // It has forgotten the revision.
+  if (watch->compacted != 0) return false;  // etcd has discarded the revision.
   if (watch->canceled) {
     *trouble = "etcd refuses to watch these keys";
     return false;
@@ -136,7 +136,7 @@ bool Watcher::TakeLine(std::string_view line, std::string* trouble) {
   return true;
 }
 
-// False: there is no time for it, everything ends.
+// Returns false if the watcher is being stopped.
 bool Watcher::Sleep(milliseconds time) {
   std::unique_lock lock(mutex_);
   return !stopping_.wait_for(lock, time, [this] { return http_.interrupted(); });

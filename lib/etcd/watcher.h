@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All keys below a prefix of etcd, followed while they change. A thread reads all of them, then
-// watches them from the next revision on. Whenever that ends, it reads them again, after a pause
-// that grows while etcd is away: what was missed in between (an etcd that has forgotten old
-// revisions, or is another one) does not matter then.
+// Follows all keys below a prefix of etcd. A thread reads all keys, then watches them from the next
+// revision on. Whenever the watch ends, the thread reads all keys again, after a pause that grows
+// while etcd is unreachable. Therefore missed changes do no harm, for example if etcd has discarded
+// old revisions or was replaced.
 #pragma once
 
 #include <chrono>
@@ -25,27 +25,27 @@ namespace sluice::etcd {
 
 class Watcher {
  public:
-  /// More than that is no list of ours: trouble, and what was told last stays.
+  /// Limits of the key list. A larger list is reported as trouble, and the last reported list
+  /// remains valid.
   struct Limits {
-    size_t keys;   ///< At a time.
-    size_t bytes;  ///< Of all keys and values in etcd's JSON, or of one message while watching.
+    size_t keys;   ///< Number of keys.
+    size_t bytes;  ///< All keys and values in etcd's JSON, or one message of a watch.
   };
-  /// All keys as they were at one moment: at first, after each change, and whenever they were read
-  /// again.
+  /// Called with all keys at one moment: initially, after each change, and after each new read.
   using OnKeys = std::function<void(const Keys& keys)>;
-  /// Something went wrong, in one line. Said once for each time that etcd is away.
+  /// Called with one line about an error; once per etcd outage.
   using OnTrouble = std::function<void(const std::string& trouble)>;
 
   Watcher(Address address, const Limits& limits, OnKeys on_keys, OnTrouble on_trouble);
-  /// Afterwards nothing is called any more.
+  /// After the destructor, no function is called any more.
   ~Watcher();
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  /// Reads the keys and hands them over, in the calling thread; waits some seconds at most. Empty,
-  /// or why they could not be read. Once, before Follow.
+  /// Reads the keys and calls `on_keys`, in the calling thread, within a few seconds. Returns an
+  /// empty text, or the error. Call it once, before Follow.
   std::string Open();
-  /// From now on a thread of the watcher's own calls, one call at a time. Once.
+  /// Starts the watcher's thread, which makes all further calls, one at a time. Call it once.
   void Follow();
 
  private:
@@ -64,12 +64,12 @@ class Watcher {
   const OnTrouble on_trouble_;
   HttpPoster http_;
 
-  // The thread's, once it runs.
+  // Used only by the thread, once it runs.
   Keys keys_;
-  int64_t revision_ = 0;                    // At which these were all.
-  std::optional<Clock::time_point> since_;  // When etcd began to watch.
+  int64_t revision_ = 0;                    // Revision of keys_.
+  std::optional<Clock::time_point> since_;  // Start time of the watch.
 
-  std::mutex mutex_;  // Of `stopping_`.
+  std::mutex mutex_;  // Mutex of `stopping_`.
   std::condition_variable stopping_;
   std::thread thread_;
 };
