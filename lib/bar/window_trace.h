@@ -31,7 +31,7 @@ struct WindowEvent {
   WindowOperation operation = WindowOperation::kFlush;
   WindowSide side = WindowSide::kHost;
   uint32_t index = 0;    ///< Index of the line or the vector.
-  LinkBytes bytes;       ///< With framing, for a maximum payload of 128 bytes or more.
+  LinkBytes bytes;       ///< Includes framing; for a maximum payload of 128 bytes or more.
   uint64_t time_ps = 0;  ///< Start time on the clock of its side; 0 if the window has no clock.
 
   friend bool operator==(const WindowEvent&, const WindowEvent&) = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A worker's memory for what it hands out until its next call: frames that outgrew their room,
-// frames that it sends, lines.
+// Memory of a worker for results that are valid until its next call: outgrown frames, generated
+// frames, lines.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace sluice::c_api {
 
-/// One thread's. Grows to what one call needs; a larger burst than any before allocates.
+/// Used by one thread. Its size grows to the largest call so far; only a larger call allocates.
 class Arena {
  public:
-  /// What was handed out is gone.
+  /// Invalidates all returned memory.
   void Clear();
-  /// `bytes` of memory; null: there is none.
+  /// Returns `bytes` of memory, or null if none is available.
   uint8_t* Take(size_t bytes);
-  /// The same with a copy of `from` in it.
+  /// As Take, filled with a copy of `from`.
   uint8_t* Copy(const void* from, size_t bytes);
 
  private:
@@ -31,8 +31,8 @@ class Arena {
   };
 
   std::vector<Chunk> chunks_;
-  size_t chunk_ = 0;  ///< That is being handed out.
-  size_t used_ = 0;   ///< Bytes of it.
+  size_t chunk_ = 0;  ///< Index of the current chunk.
+  size_t used_ = 0;   ///< Used bytes of the current chunk.
 };
 
 }  // namespace sluice::c_api

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An engine behind the C interface: what all kinds have, and what each kind is made of.
+// Implementation base of the C interface's engines: the common part of all kinds, and the interface
+// of a kind.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace sluice::c_api {
 
 using runtime::Errors;
 
-/// sluice_options without zeros.
+/// sluice_options with zeros replaced by defaults.
 struct Options {
   uint32_t workers = 1;
   uint64_t ticks_per_second = 1'000'000'000;
@@ -29,16 +30,17 @@ struct Options {
   uint64_t seed = 0;
 };
 
-/// A configuration as it was given.
+/// A configuration as given by the caller.
 struct ConfigText {
   std::string_view text;
-  std::string folder;  ///< Where files that it names are.
+  std::string folder;  ///< Folder to which relative file names in it refer.
 };
 
 /// A kind of engine.
 struct Kind {
   const char* name;
-  /// Null, with what is wrong in `errors`, if it cannot be made. May throw std::bad_alloc.
+  /// Creates an engine. Returns null, with the reasons in `errors`, on failure. May throw
+  /// std::bad_alloc.
   std::unique_ptr<sluice_engine> (*make)(const ConfigText& config, const Options& options,
                                          Errors* errors);
 };
@@ -47,7 +49,8 @@ extern const Kind kKv, kLogmon, kMaglev, kNeighbor, kTelemetry;
 
 }  // namespace sluice::c_api
 
-/// C's incomplete type. Any thread, unless said otherwise; one at a time holds the mutex.
+/// C's incomplete type. Any thread may call its functions, unless stated otherwise; a mutex
+/// serializes them.
 struct sluice_engine {
  public:
   using VisitCounter = std::function<void(std::string_view name, uint64_t value)>;
@@ -58,33 +61,34 @@ struct sluice_engine {
   const sluice::c_api::Kind& kind() const { return kind_; }
   std::span<const std::unique_ptr<sluice_worker>> workers() const { return workers_; }
   uint32_t headroom() const { return headroom_; }
-  /// Null: there is none.
+  /// Returns the name of a drop reason, or null if `number` is not a reason.
   const char* Reason(uint32_t number) const;
   uint32_t Counters(std::span<sluice_counter> counters) const;
 
-  /// As sluice_engine_replace. False: as before.
+  /// As sluice_engine_replace. Returns false, without a change, on failure.
   bool Replace(const sluice::c_api::ConfigText& config, sluice::c_api::Errors* errors);
-  /// JSON; nothing: there is none.
+  /// Returns JSON, or nothing if the engine has nothing to report.
   std::optional<std::string> Report();
-  /// No worker is in a call.
+  /// No worker may be in a call.
   void Finish(uint64_t now);
 
  protected:
-  /// `reasons`: the engine's, before that of frames for which there is no memory.
+  /// `reasons` are the engine's drop reasons; a reason for lack of memory is appended.
   sluice_engine(const sluice::c_api::Kind& kind, std::span<const std::string_view> reasons,
                 uint32_t headroom);
 
-  /// That of frames for which there is no memory.
+  /// Returns the drop reason for lack of memory.
   uint8_t no_memory() const { return static_cast<uint8_t>(reasons_.size() - 1); }
   void Add(std::unique_ptr<sluice_worker> worker) { workers_.push_back(std::move(worker)); }
-  /// Of a kind whose workers need what it has of its own, at the beginning of its end.
+  /// Destroys the workers. Call it first in the destructor of a kind whose workers use its members.
   void EndWorkers() { workers_.clear(); }
-  /// At the end of its making.
+  /// Call it last in the constructor.
   void NameCounters();
 
-  // With the mutex held:
+  // Called with the mutex held:
 
-  /// Besides those of frames: the same names in the same order, always.
+  /// Visits the engine's counters, in addition to the common frame counters. Names and order must
+  /// never change.
   virtual void VisitCounters(const VisitCounter& visit) const = 0;
   virtual bool DoReplace(const sluice::c_api::ConfigText& config, sluice::c_api::Errors* errors);
   virtual std::optional<std::string> DoReport() { return std::nullopt; }

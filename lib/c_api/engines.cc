@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The functions of sluice/engines.h. Nothing is thrown through them.
+// The functions of sluice/engines.h. No exception propagates out of them.
 #include "sluice/engines.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using sluice::c_api::Options;
 constexpr std::array kKinds{&sluice::c_api::kKv, &sluice::c_api::kLogmon, &sluice::c_api::kMaglev,
                             &sluice::c_api::kNeighbor, &sluice::c_api::kTelemetry};
 
-/// Where the caller wants to be told what is wrong.
+/// The caller's buffer for an error message.
 class ErrorText {
  public:
   ErrorText(char* text, size_t bytes) : text_(text), bytes_(text == nullptr ? 0 : bytes) {
@@ -54,7 +54,7 @@ class ErrorText {
   size_t bytes_;
 };
 
-/// What `function` returns; `failed`, if it throws.
+/// Returns the result of `function`, or `failed` if it throws.
 template <typename Function, typename Result>
 Result Guard(ErrorText& error, Result failed, Function function) {
   try {
@@ -73,7 +73,7 @@ const Kind* Find(const char* name) {
   return found == kKinds.end() ? nullptr : *found;
 }
 
-/// Nothing, with a line in `error`, if they are wrong.
+/// Reads the options. Returns nothing, with a line in `error`, if they are invalid.
 std::optional<Options> Read(const sluice_options* given, ErrorText& error) {
   sluice_options options{};
   if (given != nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames of a program as engines see them: a packet::Burst.
+// The calling program's frames as a packet::Burst for engines.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ static_assert(SLUICE_PASS == static_cast<int>(packet::Action::kPass));
 
 class FrameBurst {
  public:
-  /// `arena` takes frames that end outside of their room; `no_memory` is the reason of those that
-  /// it has no memory for.
+  /// `arena` receives frames that do not fit into their buffers; `no_memory` is the drop reason if
+  /// it has no memory for one.
   FrameBurst(std::span<sluice_frame> frames, Arena& arena, uint8_t no_memory)
       : frames_(frames), arena_(arena), no_memory_(no_memory) {
     for (sluice_frame& frame : frames_) {
@@ -53,7 +53,7 @@ class FrameBurst {
   }
 
  private:
-  /// False: no memory.
+  /// Returns false if no memory is available.
   bool Place(const packet::Frame& frame, sluice_frame& mine) {
     const auto address = [](const uint8_t* at) { return reinterpret_cast<uintptr_t>(at); };
     const uintptr_t begin = address(mine.data) - mine.headroom;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Handoffs between the workers of a key-value store, wherever their threads come from: an inbox for
-// each, and one list of free ones, behind locks. Threads that are steered to hand nothing over.
+// Handoffs between the workers of a key-value store for arbitrary threads: an inbox per worker and
+// one free list, each with a lock. If requests are steered to the right worker, no handoffs are
+// needed.
 #pragma once
 
 #include <atomic>
@@ -15,16 +16,17 @@
 
 namespace sluice::c_api {
 
-/// Any thread.
+/// A list of handoffs. Any thread.
 class HandoffList {
  public:
   using Handoff = engine::kv::Handoff;
 
   explicit HandoffList(size_t room) { handoffs_.reserve(room); }
 
-  /// There is room: all handoffs fit.
+  /// Appends a handoff; the capacity suffices for all of them.
   void Put(Handoff* handoff);
-  /// The oldest; null: it is empty. Costs a load then.
+  /// Removes and returns the oldest handoff, or returns null if the list is empty, which costs only
+  /// a load.
   Handoff* Take();
 
  private:
@@ -34,22 +36,22 @@ class HandoffList {
   std::vector<Handoff*> handoffs_;
 };
 
-/// All of an engine.
+/// All handoffs of an engine.
 class Handoffs {
  public:
   explicit Handoffs(uint32_t workers);
 
  private:
   friend class HandoffsOfWorker;
-  /// Handoffs for each worker: two bursts.
+  /// Handoffs per worker: two bursts.
   static constexpr uint32_t kPerWorker = 128;
 
   std::vector<engine::kv::Handoff> entries_;
-  std::deque<HandoffList> inboxes_;  ///< By worker.
+  std::deque<HandoffList> inboxes_;  ///< One per worker.
   HandoffList free_;
 };
 
-/// One worker's: an engine::kv::HandoffQueue. `handoffs` outlives it.
+/// Access of one worker, an engine::kv::HandoffQueue. `handoffs` must outlive it.
 class HandoffsOfWorker {
  public:
   HandoffsOfWorker(Handoffs& handoffs, uint32_t worker) : handoffs_(&handoffs), worker_(worker) {}

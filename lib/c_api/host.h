@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Members "mac" and "ip" of configurations: the host that an engine is on the network.
+// Reads the members "mac" and "ip" of configurations: the addresses of the engine as a host on the
+// network.
 #pragma once
 
 #include "engine/neighbor/neighbor.h"
@@ -8,8 +9,8 @@
 
 namespace sluice::c_api {
 
-/// "mac": the port's address; "ip": addresses for which ARP, neighbour discovery and echo requests
-/// are answered, "10.0.0.2,fe80::2".
+/// "mac" is the port's address. "ip" is a list of addresses for which ARP, neighbour discovery and
+/// echo requests are answered, for example "10.0.0.2,fe80::2".
 engine::Neighbor ReadHost(runtime::ObjectReader& reader);
 
 }  // namespace sluice::c_api

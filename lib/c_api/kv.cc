@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Kind "kv": a key-value store that answers MICA's protocol and memcached's. Members of its
-// configuration are called as the flags of sluice-kv.
+// Kind "kv": a key-value store for MICA's protocol and memcached's. Members of its configuration
+// have the names of sluice-kv's flags.
 #include <unistd.h>
 
 #include <ctime>
@@ -34,7 +34,7 @@ using engine::kv::Store;
 using Server = engine::WithNeighbor<engine::kv::Server<HandoffsOfWorker>>;
 
 struct Settings {
-  PartitionOptions partition;  ///< Of each.
+  PartitionOptions partition;  ///< Options of each partition.
   uint32_t partitions = 1;
   bool trust_hashes = false;
   bool concurrent_read = true;
@@ -62,7 +62,7 @@ void ReadStore(runtime::ObjectReader& reader, uint32_t workers, Settings* settin
   settings->partition.items = (items + settings->partitions - 1) / settings->partitions;
   const uint64_t available = engine::kv::AvailableBytes();
   if (settings->partition.OccupiedBytes() > available / settings->partitions) {
-    // The kernel would not refuse it, but kill somebody.
+    // The kernel would grant the memory and later kill a process.
     const bool memory = settings->partition.RoundedMemoryBytes() > available / settings->partitions;
     reader.Complain(memory ? "memory_mb" : "items", "items and index take more than the " +
                                                         std::to_string(available >> 20) +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Kind "logmon": matches the lines of logs. Its configuration is that of sluice-logmon's filters;
-// members beside them are called as its flags.
+// additional members have the names of its flags.
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -40,7 +40,7 @@ constexpr std::array kScanFigures{ScanFigure{"lines", &ScanCounters::lines},
                                   ScanFigure{"torn_lines", &ScanCounters::torn_lines},
                                   ScanFigure{"no_memory_lines", &ScanCounters::no_memory_lines}};
 
-/// What monitors count, in the order of their names.
+/// The counters of monitors, in the order of their names.
 class Figures {
  public:
   static constexpr size_t kScan = kScanFigures.size();
@@ -58,7 +58,7 @@ class Figures {
 
 class LogmonWorker;
 
-/// The monitor's sink: counts events, and hands lines to the worker.
+/// The monitor's sink: counts events, and passes lines to the worker.
 class Recorder {
  public:
   Recorder(LogmonWorker& worker, const FilterSet& shown, std::vector<uint64_t>& events)
@@ -70,19 +70,19 @@ class Recorder {
  private:
   LogmonWorker* worker_;
   FilterSet shown_;
-  std::vector<uint64_t>* events_;  ///< By filter; written by one thread.
+  std::vector<uint64_t>* events_;  ///< One per filter; written by one thread.
 };
 
 using Monitor = engine::WithNeighbor<engine::logmon::Monitor<Recorder>>;
 
-/// A worker's part of a configuration.
+/// The state of one worker for a configuration.
 struct Watch {
   Watch(LogmonWorker& worker, const LogmonSettings& settings, const RuleSet& rules, uint64_t seed)
       : events(settings.filters.about.size()),
         monitor(settings.host, std::in_place, rules, settings.monitor,
                 Recorder(worker, settings.Shown(), events), seed) {}
 
-  /// The worker, after its calls: what its scanner counted, for others to read.
+  /// Publishes the scanner's counters for other threads. Called by the worker after each call.
   void Publish() {
     const ScanCounters counters = monitor.engine().scan_counters();
     for (size_t i = 0; i < kScanFigures.size(); ++i) {
@@ -90,7 +90,7 @@ struct Watch {
           .store(counters.*kScanFigures[i].member, std::memory_order_relaxed);
     }
   }
-  /// Any thread.
+  /// Adds the counters to `figures`. Any thread.
   void AddTo(Figures* figures) {
     for (size_t i = 0; i < kScanFigures.size(); ++i) {
       figures->Add(i, WorkerTotals::Load(scanned[i]));
@@ -106,18 +106,18 @@ struct Watch {
   Monitor monitor;
 };
 
-/// A configuration and what all workers have under way with it.
+/// A configuration and the workers' state for it.
 struct Generation {
   LogmonSettings settings;
   std::unique_ptr<const RuleSet> rules;
-  std::vector<std::unique_ptr<Watch>> watches;  ///< By worker.
+  std::vector<std::unique_ptr<Watch>> watches;  ///< One per worker.
 };
 
 class LogmonWorker final : public sluice_worker {
  public:
   LogmonWorker(uint8_t no_memory, uint32_t number) : sluice_worker(no_memory), number_(number) {}
 
-  /// Before the first call.
+  /// Must be called before the first call of the worker.
   void set_generations(const std::atomic<Generation*>* generations) { generations_ = generations; }
   void Show(const Source& source, const MatchedLine& line, const FilterSet& filters, uint64_t now) {
     uint32_t first = 0;
@@ -164,7 +164,7 @@ class LogmonEngine final : public sluice_engine {
       Add(std::move(worker));
     }
   }
-  /// The first configuration. False: it is wrong.
+  /// Installs the first configuration. Returns false if it is invalid.
   bool Begin(const ConfigText& text, Errors* errors) {
     std::unique_ptr<Generation> first = Compile(text, errors);
     if (first == nullptr) return false;
@@ -231,7 +231,7 @@ class LogmonEngine final : public sluice_engine {
   uint64_t ticks_per_second_ = 0;
   std::vector<LogmonWorker*> watchers_;
   std::optional<Swapped<Generation>> generations_;
-  Figures earlier_;  ///< Of configurations that are gone.
+  Figures earlier_;  ///< Counters of earlier configurations.
 };
 
 std::unique_ptr<sluice_engine> Make(const ConfigText& text, const Options& options,

@@ -14,9 +14,9 @@ using engine::logmon::MonitorOptions;
 using nlohmann::json;
 using Ports = std::vector<uint16_t>;
 
-// How long missing bytes of a TCP stream are waited for: several retransmissions.
+// Maximum wait for missing bytes of a TCP stream: several retransmissions.
 constexpr uint64_t kGapSeconds = 3;
-// Lines of one session of a log-in are not further apart; fail2ban's mlfidCache.
+// Maximum time between two lines of one log-in session; fail2ban's mlfidCache.
 constexpr uint64_t kSessionSeconds = 300;
 
 void ReadPorts(runtime::ObjectReader& reader, std::string_view key, runtime::Errors* errors,

@@ -21,12 +21,12 @@ struct LogmonSettings {
   engine::logmon::MonitorOptions monitor;
   engine::Neighbor host{packet::MacAddress{}};
 
-  /// Filters whose lines are wanted.
+  /// Returns the filters with `show`.
   engine::logmon::FilterSet Shown() const;
 };
 
-/// Nothing, with what is wrong in `errors`, if it is no configuration. Files that it names are
-/// found from `folder`.
+/// Reads a configuration. Returns nothing, with the reasons in `errors`, if it is invalid. Relative
+/// file names in it refer to `folder`.
 std::optional<LogmonSettings> ReadLogmonSettings(std::string_view text, const std::string& folder,
                                                  uint64_t ticks_per_second,
                                                  runtime::Errors* errors);

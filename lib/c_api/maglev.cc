@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Kind "maglev": the load balancer, configured as sluice-maglev is.
+// Kind "maglev": the load balancer, with the configuration of sluice-maglev.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -45,7 +45,7 @@ class MaglevWorker final : public sluice_worker {
   Balancer balancer_;
 };
 
-/// Indices of VIPs and backends by their names: the setup has names, counters have indices.
+/// Maps the names of VIPs and backends to indices: the setup contains names, counters have indices.
 class Indices {
  public:
   explicit Indices(const Tables& tables) {

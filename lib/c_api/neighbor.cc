@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Kind "neighbor": answers ARP, neighbour discovery and echo requests; all else passes.
+// Kind "neighbor": answers ARP, neighbour discovery and echo requests; all other frames pass.
 #include "engine/neighbor/neighbor.h"
 
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What workers read during their calls, and a control thread replaces while they work. No worker
-// keeps it from one call to the next, so that it can be freed as soon as the calls that were under
-// way have ended; a worker that makes no calls holds up nobody.
+// An object that workers read during their calls, and that a control thread replaces while they
+// run. No worker keeps a reference between calls, so the old object can be freed as soon as the
+// calls in progress have ended. A worker without calls delays no replacement.
 #pragma once
 
 #include <atomic>
@@ -18,16 +18,17 @@ template <typename T>
 class Swapped {
  public:
   explicit Swapped(std::unique_ptr<T> first) : current_(first.release()) {}
-  /// No worker is there any more.
+  /// No worker may exist any more.
   ~Swapped() { delete current_.load(); }
   Swapped(const Swapped&) = delete;
 
-  /// Workers read this in each of their calls.
+  /// Returns the pointer that workers load in each of their calls.
   const std::atomic<T*>* pointer() const { return &current_; }
-  /// The control thread's view.
+  /// Returns the current object; for the control thread.
   T& current() const { return *current_.load(std::memory_order_relaxed); }
 
-  /// One control thread at a time. Returns what none of `workers` reads any more.
+  /// Replaces the object and returns the old one when none of `workers` uses it any more. One
+  /// control thread at a time.
   std::unique_ptr<T> Replace(std::unique_ptr<T> next,
                              std::span<const std::unique_ptr<sluice_worker>> workers) {
     std::unique_ptr<T> old(current_.exchange(next.release(), std::memory_order_acq_rel));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Kind "telemetry": counts flows. Members of its configuration are called as the flags of
-// sluice-telemetry.
+// Kind "telemetry": counts flows. Members of its configuration have the names of sluice-telemetry's
+// flags.
 #include <cmath>
 #include <deque>
 #include <limits>
@@ -40,7 +40,7 @@ std::optional<Setup> ReadSetup(std::string_view text, uint64_t seed, Errors* err
   reader.Parsed("sketch", "count_sketch or count_min", engine::telemetry::SketchByName,
                 &setup.sketch);
   reader.Parsed("pace", "fixed, correct or line_rate", engine::telemetry::PaceByName, &setup.pace);
-  // Their limits are in Setup::Error.
+  // Setup::Error checks their limits.
   for (const auto& [name, member] : {std::pair{"rows", &Setup::rows},
                                      {"columns", &Setup::columns},
                                      {"top_k", &Setup::top_k},
@@ -111,14 +111,14 @@ class TelemetryEngine final : public sluice_engine {
 
   void Keep(const EpochReport& report) {
     ++epochs_;
-    // Times are the program's: from the 0 of its clock.
+    // Times are relative to the zero of the program's clock.
     reports_.push_back(engine::telemetry::EpochJson(report, 0, confidence_).dump());
   }
 
   const double confidence_;
   Collector::Meters meters_;
   std::optional<Collector> collector_;
-  std::deque<std::string> reports_;  ///< Of the end, which has several; otherwise one at a time.
+  std::deque<std::string> reports_;  ///< Several after Finish; otherwise at most one.
   uint64_t epochs_ = 0;
 };
 

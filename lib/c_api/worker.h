@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What one thread works with: the part that all kinds of engines have.
+// The state that one thread needs to process frames: the common part of all kinds of engines.
 #pragma once
 
 #include <array>
@@ -17,24 +17,24 @@
 
 namespace sluice::c_api {
 
-/// Frames by their endings. One thread writes, others read through Load.
+/// Frame counters by verdict. One thread writes; others read with Load.
 struct WorkerTotals {
   enum Total : uint8_t {
     kFrames,
-    kBytes,  ///< Of frames as they came.
+    kBytes,  ///< Bytes of received frames.
     kForwarded,
-    kForwardedBytes,  ///< Of frames as they leave, those sent of the engine's own accord included.
+    kForwardedBytes,  ///< Bytes of transmitted frames, including generated ones.
     kConsumed,
     kPassed,
-    kSent,    ///< Of the engine's own accord.
-    kUnsent,  ///< The same, for want of memory.
+    kSent,    ///< Frames that the engine generated.
+    kUnsent,  ///< Generated frames that were lost for lack of memory.
     kTotals
   };
   static constexpr std::array<const char*, kTotals> kNames{
       "frames", "bytes", "forwarded", "forwarded_bytes", "consumed", "passed", "sent", "unsent"};
 
   std::array<uint64_t, kTotals> totals{};
-  std::array<uint64_t, 256> drops{};  ///< By reason.
+  std::array<uint64_t, 256> drops{};  ///< Dropped frames, by reason.
 
   static void Add(uint64_t& total, uint64_t amount) {
     std::atomic_ref(total).store(total + amount, std::memory_order_relaxed);
@@ -49,33 +49,33 @@ struct WorkerTotals {
 /// C's incomplete type.
 struct sluice_worker {
  public:
-  /// `no_memory`: the reason of frames that it has no memory for.
+  /// `no_memory` is the drop reason for lack of memory.
   explicit sluice_worker(uint8_t no_memory) : no_memory_(no_memory) {}
   virtual ~sluice_worker() = default;
   sluice_worker(const sluice_worker&) = delete;
 
-  /// The worker's thread: the call of the interface. An engine that runs out of memory in the
-  /// middle of it has no state to go on from: the program ends.
+  /// Implements sluice_worker_process. The worker's thread. If an engine runs out of memory inside
+  /// this call, its state is not recoverable and the program ends.
   void Process(std::span<sluice_frame> frames, uint64_t now) noexcept;
   std::span<const sluice_frame> sent() const { return sent_; }
   std::span<const sluice_line> lines() const { return lines_; }
 
-  // Any thread:
+  // Functions for any thread:
 
   const sluice::c_api::WorkerTotals& totals() const { return totals_; }
-  /// Returns when a call that is under way has ended. What was replaced before is read by none that
-  /// begins later: each fences before it reads.
+  /// Returns when the call in progress, if any, has ended. Later calls never read objects that were
+  /// replaced before, because each call starts with a fence.
   void AwaitEndOfCall() const;
 
-  /// What an outbox calls. The worker's thread.
+  /// Called by the outbox. The worker's thread.
   bool Send(const uint8_t* frame, uint32_t length);
 
  protected:
-  /// Takes up the time and what was replaced, then handles frames.
+  /// Updates the time and replaced objects, then processes frames.
   virtual void Work(sluice::c_api::FrameBurst& burst, uint64_t now) = 0;
 
   sluice::packet::Outbox outbox() { return sluice::packet::Outbox::To(*this); }
-  /// Hands out a copy of a line; not, if there is no memory.
+  /// Adds a copy of a line to lines(), unless no memory is available.
   void AddLine(sluice_line line, const std::string& source);
 
  private:
