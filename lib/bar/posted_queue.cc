@@ -178,8 +178,8 @@ uint64_t PostedQueue::Read(RegisterAccess access, const Waiting& waiting) {
   access.value = sequence;
   if (!Push(lane, epoch, access, true, waiting)) return all_ones;
   cpu::ProcessPatience patience(kTimeout);
-  bool late =
-      false;  // Check once more after the deadline, because this process may have slept past it.
+  // Allows one more check after the deadline: this process may have slept past it.
+  bool late = false;
   while (lane.reply_sequence.load(std::memory_order_acquire) != sequence) {
     if (link_.load(std::memory_order_acquire) != epoch) return all_ones;
     if (late) {

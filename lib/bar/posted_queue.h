@@ -30,8 +30,7 @@ struct RegisterAccess {
 struct Waiting {
   void (*step)(void* context) = nullptr;  ///< Null: yields the CPU.
   void* context = nullptr;
-  pid_t process = 0;  ///< Process in which the pointers are valid. Another process with a copy
-                      ///< yields the CPU instead.
+  pid_t process = 0;  ///< Process of the pointers; others with a copy yield the CPU.
 };
 
 /// A queue of fixed size without pointers, so that it may be in shared memory, which one side

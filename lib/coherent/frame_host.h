@@ -156,8 +156,7 @@ class FrameHost {
         continue;
       record.length = static_cast<uint16_t>(frame.length);
       record.offset = static_cast<uint16_t>(offset);
-      if (frame.length != 0 &&
-          offset >= record.stride) {  // The answer is in GrownRoom(), after all received data.
+      if (frame.length != 0 && offset >= record.stride) {  // Built in GrownRoom().
         const auto place = static_cast<uint64_t>(frame.data - end_.Room().data()) - kRecordBytes;
         record = {.stride = record.stride,
                   .offset = kRecordBytes,
@@ -239,8 +238,8 @@ class FrameHost {
   }
 
   HostEnd end_;
-  Got got_ =
-      Got::kNothing;      ///< Result of the last poll; kContent means that the host owns the line.
+  /// Result of the last poll; kContent means that the host owns the line.
+  Got got_ = Got::kNothing;
   uint32_t records_ = 0;  ///< Records of that line, up to the last valid one.
   HandedOver lent_totals_;
   uint32_t grown_end_ = 0;  ///< Bytes of the payload including appended answers; a multiple of 8.

@@ -39,8 +39,8 @@ struct WatchEvent {
 struct WatchAnswer {
   bool created = false;   ///< The first answer: the watch is active.
   bool canceled = false;  ///< The last answer.
-  int64_t compacted =
-      0;  ///< Not 0: etcd has discarded revisions up to this one, including the requested one.
+  /// If not 0, etcd has discarded revisions up to this one, including the requested one.
+  int64_t compacted = 0;
   std::vector<WatchEvent> events;  ///< In order of occurrence.
 };
 /// Parses one line of the answer to WatchRequest(prefix).

@@ -152,8 +152,8 @@ class SwapHost {
 
 template <bar::WindowEnd W>
 void SwapHost<W>::Join() {
-  up_ =
-      false;  // Set first: posts may let other tasks run, and these must not use half-built links.
+  // Set first: a post may let other tasks run, and these must not use half-built links.
+  up_ = false;
   faults_ += links_.Faults();
   const AgentSession& session = control_.session();
   const swap::Initiator asker(swap::kFourMessage, session.Epoch(), session.host);

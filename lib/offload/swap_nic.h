@@ -64,8 +64,8 @@ class SwapNic {
   struct SlotState {
     Ask ask = Ask::kNone;
     Decision decision = Decision::kNone;
-    bool passed =
-        false;  ///< An offer was enforced after the ask, so the asking CPU may be running a task.
+    /// An offer was enforced after the ask, so the asking CPU may be running a task.
+    bool passed = false;
   };
 
   /// Accepts an event if it is the next in order.
@@ -103,8 +103,8 @@ class SwapNic {
   std::vector<SlotState> slots_;
   std::vector<uint32_t> asked_;  ///< Slot of the ask with a number, by number modulo the size.
   bool up_ = false;              ///< Every half-link has met its peer.
-  bool head_heard_ =
-      false;  ///< The ring's next event has arrived, but an ask with a lower number is missing.
+  /// The ring's next event has arrived, but an ask with a lower number is missing.
+  bool head_heard_ = false;
   uint32_t next_ = 0;   ///< Number of the next ask or event.
   uint64_t taken_ = 0;  ///< Number of received events, without asks.
   uint64_t faults_ = 0;

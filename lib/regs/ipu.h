@@ -40,8 +40,7 @@ inline constexpr uint32_t kFlowEtherSource = 0x108;  ///< 8 bytes, as kStationAd
 inline constexpr uint32_t kFlowEtherDestination = 0x110;
 /// Seconds without a hit after which a rule has aged, reported through kPortVector. 0: never.
 inline constexpr uint32_t kFlowAge = 0x118;
-inline constexpr uint32_t kFlowCookie =
-    0x120;  ///< 8 bytes: the software's identifier of a rule with an age.
+inline constexpr uint32_t kFlowCookie = 0x120;  ///< 8 bytes: software's id of a rule with an age.
 
 /// RO: number of queue pairs, from 0 on, that may have an endpoint (kEndpointBlock); 0: the device
 /// does not support endpoints.
@@ -127,8 +126,7 @@ enum class FlowCommand : uint32_t {
   kQuery = 3,
   kQueryAndClear = 4,
   kFlush = 5,
-  kPopAged =
-      6,  ///< Returns the next aged rule that was not returned yet; kAbsent if there is none.
+  kPopAged = 6,  ///< The next unreported aged rule, or kAbsent.
 };
 enum class FlowStatus : uint32_t { kOk = 0, kExists = 1, kAbsent = 2, kFull = 3, kInvalid = 4 };
 
@@ -266,8 +264,7 @@ inline constexpr uint16_t kRxHashValid = 1u << 1;
 inline constexpr uint16_t kRxFlowHit = 1u << 2;  ///< A rule with flag or mark matched.
 inline constexpr uint16_t kRxL4Bad = 1u << 3;
 inline constexpr uint16_t kRxIpBad = 1u << 4;
-inline constexpr uint16_t kRxTagStripped =
-    1u << 6;  ///< With kRxTag: the frame does not contain the tag.
+inline constexpr uint16_t kRxTagStripped = 1u << 6;  ///< The frame does not contain the tag.
 inline constexpr uint16_t kRxIpGood = 1u << 7;
 inline constexpr uint16_t kRxL4Good = 1u << 8;
 inline constexpr uint16_t kRxPtp = 1u << 9;         ///< IEEE 1588 over Ethernet.

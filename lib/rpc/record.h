@@ -38,8 +38,8 @@ class RecordReader {
   uint32_t max_bytes_;
   std::vector<uint8_t> record_;
   uint8_t mark_[kMarkBytes] = {};
-  uint32_t mark_bytes_ =
-      0;                ///< Received bytes of the mark; kMarkBytes after the fragment has begun.
+  /// Received bytes of the mark; kMarkBytes once the fragment has begun.
+  uint32_t mark_bytes_ = 0;
   uint32_t left_ = 0;   ///< Remaining bytes of the fragment.
   bool last_ = false;   ///< The fragment is the record's last.
   bool whole_ = false;  ///< record_ is complete and was reported.

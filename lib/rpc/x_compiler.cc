@@ -292,8 +292,8 @@ class Compiler {
   std::deque<Waiting> waiting_;
   std::map<uint32_t, uint32_t> types_;  ///< Type indices, by definition.
   std::map<Base, uint32_t> bases_;
-  std::map<uint32_t, std::pair<uint32_t, uint32_t>>
-      arms_;               ///< First arm and number of arms, by union.
+  /// First arm and number of arms, by union.
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>> arms_;
   size_t first_step_ = 0;  ///< First step of the current type.
 };
 

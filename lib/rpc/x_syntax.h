@@ -68,8 +68,8 @@ struct Definition {
   std::string name;
   Position position;
   std::vector<int64_t> members{};  ///< Members of an enum.
-  std::vector<Declaration>
-      fields{};  ///< Fields of a struct; one for a typedef; the discriminant of a union.
+  /// Fields of a struct; one for a typedef; the discriminant of a union.
+  std::vector<Declaration> fields{};
   std::vector<Case> cases{};  ///< Arms of a union.
   bool has_default = false;   ///< The last case is the default.
 };

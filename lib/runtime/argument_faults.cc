@@ -120,8 +120,7 @@ std::string ProgramFault(const std::string& program) {
 std::string CpuFault(int64_t cpu) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
-  if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0)
-    return "";  // The machine has more CPUs than a cpu_set_t.
+  if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0) return "";  // Too many CPUs for cpu_set_t.
   if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &cpus)) return "";
   return "this process cannot run there: give one of the CPUs " + Ranges(cpus);
 }

@@ -94,8 +94,7 @@ bool IsSwitch(const std::string& name) {
 }
 
 bool IsEalArgument(std::string_view argument) {
-  if (!argument.starts_with("--"))
-    return true;  // A short option, or the value of the preceding option.
+  if (!argument.starts_with("--")) return true;  // A short option, or an option's value.
   const std::string name = FlagName(argument);
   return std::ranges::find(kEalOptions, name) != kEalOptions.end() || dpdk::IsNewerEalOption(name);
 }

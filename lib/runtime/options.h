@@ -34,18 +34,18 @@ struct Options {
   std::string capture;        ///< Path; empty for none.
   uint64_t capture_pkts = 0;  ///< Packets to capture; 0: all.
 
-  // Not set by flags, as interface.headroom_bytes; the application sets them before Session::Start.
-  bool promiscuous = false;  ///< Accept frames for other stations; --promiscuous sets it.
-  bool answers = true;  ///< The application returns received frames; if false, a model does not
-                        ///< verify transmitted frames.
+  // Set by the application before Session::Start, like interface.headroom_bytes.
+  bool promiscuous = false;  ///< Accept frames for other stations; --promiscuous also sets it.
+  /// The application returns received frames; if false, a model does not verify transmitted frames.
+  bool answers = true;
   bool hangup = false;  ///< The application handles SIGHUP (hooks.h).
 };
 
 /// Meaning of --pcap, --frame_size, --flows, --rate and --seed.
 enum class TrafficFlags : uint8_t {
   kOfEmbeddedNic,
-  kOfApplication,  ///< The application sends this traffic, checks these flags and gets the frames
-                   ///< back.
+  /// The application sends this traffic, checks these flags, and gets the frames back.
+  kOfApplication,
 };
 
 /// Returns the values of the flags. If a value is bad, returns nothing and sets `error` to one line

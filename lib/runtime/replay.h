@@ -60,8 +60,8 @@ class ReplayFiles {
   std::optional<packet::CaptureWriter> out_;
   std::optional<packet::CaptureWriter> passed_;
   std::vector<uint8_t> room_;  ///< The frame, with headroom and tailroom.
-  std::vector<std::vector<uint8_t>>
-      sent_;  ///< Frames that the engine has sent since the last FlushSent.
+  /// Frames that the engine has sent since the last FlushSent.
+  std::vector<std::vector<uint8_t>> sent_;
   uint64_t first_ns_ = 0;
   uint64_t now_ns_ = 0;
   RunFigures run_;

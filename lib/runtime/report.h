@@ -47,8 +47,8 @@ struct RunFigures {
   PortStats port_measured;
   PortStats port_final;
   nic::InterfaceFigures figures;  ///< Counters of the interface.
-  std::optional<Findings>
-      findings;  ///< The application's findings, if it has any; else the wire's apply.
+  /// Findings of the application; if absent, the wire's count applies.
+  std::optional<Findings> findings;
   uint64_t ctx_switches = 0;
   bool link_up = true;               ///< Link state when the traffic was stopped.
   std::vector<LinkDown> link_downs;  ///< The first LinkWatch::kMostKept periods.

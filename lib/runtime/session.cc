@@ -183,8 +183,7 @@ bool Session::AwaitLink(int seconds) const {
     rte_eth_link link{};
     {
       const std::scoped_lock lock(PortCalls());
-      if (rte_eth_link_get_nowait(port_, &link) != 0)
-        return true;  // The driver does not report a link state.
+      if (rte_eth_link_get_nowait(port_, &link) != 0) return true;  // No driver support.
     }
     if (link.link_status == RTE_ETH_LINK_UP) return true;
     if (look == seconds * kLooksPerSecond || StopAsked()) return false;

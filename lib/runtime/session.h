@@ -178,11 +178,11 @@ class Session {
   CommandLine line_;
   AppHooks hooks_;
   bool eal_ = false;
-  std::string
-      file_prefix_;  ///< Prefix of the files to be removed at the end; empty if the user chose it.
+  /// Prefix of the files to be removed at the end; empty if the user chose it.
+  std::string file_prefix_;
   std::string memory_;
-  std::string
-      embedded_;  ///< Name of the model that the session created; empty if the user gave a port.
+  /// Name of the model that the session created; empty if the user gave a port.
+  std::string embedded_;
   uint16_t port_ = 0;
   std::optional<uint16_t> exception_;
   std::array<uint8_t, 6> mac_{};

@@ -45,7 +45,7 @@ int WaitForSignal(double seconds, bool hangup) {
   return std::max(sigtimedwait(&set, nullptr, &timeout), 0);
 }
 
-// Restores the default action: a stop signal ends the process at once.
+// Unblocks the stop signals, which from then on end the process at once.
 void UnblockSignals() {
   const sigset_t set = StopSignals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
@@ -138,8 +138,7 @@ void Supervisor::Watch() {
 void Supervisor::Drain(RunFigures* figures) const {
   DrainWatch watch(Now());
   do {
-    nanosleep(&kLook, nullptr);  // Sleeps, because a spinning main thread would occupy a CPU that
-                                 // the device needs.
+    nanosleep(&kLook, nullptr);  // Spinning would occupy a CPU that the device may need.
     figures->final = Take(&figures->port_final);
   } while (!watch.Over(*figures, Now()));
 }

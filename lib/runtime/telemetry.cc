@@ -164,8 +164,7 @@ TelemetryScope::TelemetryScope(std::function<Sample()> take,
     return true;
   }();
   (void)registered;
-  for (const TelemetryCommand& command :
-       commands) {  // The commands are already registered in a second run of the process.
+  for (const TelemetryCommand& command : commands) {  // No effect in a second run.
     rte_telemetry_register_cmd(command.path.c_str(), Ask, command.help.c_str());
   }
 }

@@ -85,14 +85,12 @@ enum class Action : uint8_t {
   kDecideCommit,   ///< The commit point of four messages. Report; post.
   kDecideAbort,    ///< Post.
   kClose,          ///< The peer confirmed the decision, which was already reported.
-  kOrphan,  ///< The peer lost its memory of n: the owner's state of the resource is valid. Report;
-            ///< post.
-  // Responder:
-  kApply,      ///< The commit point of two messages. m := m + 1, committed; post.
-  kRefuse,     ///< m := m + 1, rejected, with the current state; post.
-  kHold,       ///< m := m + 1, tentative; post.
-  kApplyHeld,  ///< m is committed; post.
-  kRelease,    ///< m is rejected, no change; post.
+  kOrphan,         ///< The peer lost its memory of n: the owner's state counts. Report; post.
+  kApply,          ///< The commit point of two messages. m := m + 1, committed; post.
+  kRefuse,         ///< m := m + 1, rejected, with the current state; post.
+  kHold,           ///< m := m + 1, tentative; post.
+  kApplyHeld,      ///< m is committed; post.
+  kRelease,        ///< m is rejected, no change; post.
 };
 
 struct Row {
