@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The host's end of a window for code that several processors share, as they share the memory of
-// a kernel: whoever calls, operates the window with its own clock, buffers and caches, and is
-// recorded.
+// The host's end of a window for code that several processors share, such as a kernel in shared
+// memory. Each call operates the window with the clock, the buffers and the caches of the processor
+// that calls, and is recorded.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +13,20 @@
 
 namespace sluice::simulation {
 
-/// `pair` outlives it; every AddHost() was done before.
+/// `pair` must outlive the object. Call AddHost() for all hosts before construction.
 class HostWindow {
  public:
-  /// `prefetches`: without, Prefetch does nothing.
+  /// If `prefetches` is false, Prefetch does nothing.
   HostWindow(fabric::WindowPair& pair, bool prefetches)
       : pair_(&pair), prefetches_(prefetches && Has(bar::kWindowWriteThrough)), trace_({}) {
     for (uint32_t i = 0; i < pair.hosts(); ++i)
       ends_.emplace_back(pair.host(i), trace_, bar::WindowSide::kHost);
   }
 
-  /// From now on processor `host` calls.
+  /// Selects processor `host` for all following calls.
   void Enter(uint32_t host) { current_ = host; }
   uint32_t current() const { return current_; }
-  /// Of all processors together.
+  /// Counts the operations of all processors.
   const bar::WindowTrace& trace() const { return trace_; }
 
   uint32_t lines() const { return pair_->parameters().lines; }
@@ -53,8 +52,8 @@ class HostWindow {
   uint32_t current_ = 0;
 };
 
-/// The NIC's end, with the software around it: what the path to an interrupt takes, or that there
-/// are none and the host polls.
+/// The NIC's end, including its software: the software delay before an interrupt is sent. Without
+/// interrupts the host polls.
 class NicWindow {
  public:
   NicWindow(fabric::WindowPair& pair, bool interrupts)

@@ -10,7 +10,7 @@
 
 namespace sluice::simulation {
 
-/// The one that a share of `ascending` does not exceed; 0: there are none.
+/// Returns the element that the fraction `share` of `ascending` does not exceed; 0 if it is empty.
 inline fabric::Picoseconds PercentileOf(const std::vector<fabric::Picoseconds>& ascending,
                                         double share) {
   if (ascending.empty()) return 0;

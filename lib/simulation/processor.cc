@@ -11,7 +11,7 @@
 namespace sluice::simulation {
 namespace {
 
-/// AddressSanitizer follows who runs on which stack: before a switch, and behind it.
+/// Inform AddressSanitizer of stack switches: Leave before a switch, Arrive after it.
 void Leave([[maybe_unused]] void** own, [[maybe_unused]] const void* bottom,
            [[maybe_unused]] size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -118,7 +118,7 @@ void Processor::Arrived() {
 }
 
 void Processor::Wake() {
-  // Not from here: who signals may be a fibre itself.
+  // Resumes from the queue and not from here, because the caller may run on a fibre itself.
   if (std::exchange(waiting_, false)) queue_->At(queue_->now(), [this] { Resume(); });
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A processor of virtual time as a fibre: its program is straight-line code over a window whose
-// operations block, and sees every memory exactly at the time of its clock. While it waits, the
+// A processor of virtual time as a fibre. Its program is straight-line code over a window with
+// blocking operations, and sees all memories exactly at the time of its clock. While it waits, the
 // other processors run.
 #pragma once
 
@@ -18,9 +17,9 @@ namespace sluice::simulation {
 
 using fabric::Picoseconds;
 
-/// Takes over the waiting of `cpu`, an end of a window (its OnArrival and OnInterrupt, too). Both
-/// and the queue outlive it; the queue does not run any more when it goes. A program that has not
-/// returned by then is unwound.
+/// Controls the waiting of `cpu`, an end of a window, including its OnArrival and OnInterrupt.
+/// `cpu` and the queue must outlive the object, and the queue must not run any more when it is
+/// destroyed. The destructor unwinds a program that has not returned.
 class Processor {
  public:
   static constexpr Picoseconds kForever = ~Picoseconds{0};
@@ -31,29 +30,30 @@ class Processor {
   Processor(const Processor&) = delete;
   Processor& operator=(const Processor&) = delete;
 
-  /// Runs `program` from the queue's present time on.
+  /// Starts `program` at the queue's current time.
   void Start(std::function<void()> program);
   bool finished() const { return finished_; }
 
   Picoseconds now() const { return cpu_->now(); }
-  /// Called by every resumption before the program goes on.
+  /// Called at every resumption, before the program continues.
   void OnResume(std::function<void()> hook) { on_resume_ = std::move(hook); }
 
-  // For the program:
+  // Functions for the program:
 
-  /// Works for `duration`, whatever arrives.
+  /// Computes for `duration`; neither arrivals nor signals interrupt it.
   void Compute(Picoseconds duration);
-  /// Lets the time pass that operations cost which do not wait for themselves (posts).
+  /// Waits for the time that non-blocking operations (posts) cost.
   void CatchUp() { cpu_->CatchUp(); }
-  /// Goes on at `until`, or as soon as a signal is there, or the arrival of a line. True: one of
-  /// these; they are taken.
+  /// Waits until `until`, a signal, or the arrival of a line. Returns true and clears both flags if
+  /// there was a signal or an arrival.
   bool Wait(Picoseconds until = kForever);
-  /// As Wait, by a processor that does not watch its lines: arrivals are left for the next Wait.
+  /// Like Wait, for a processor that does not watch its lines: arrivals stay pending for the next
+  /// Wait.
   bool WaitForSignal(Picoseconds until = kForever);
 
-  // For everybody else:
+  // Functions for all other callers:
 
-  /// An interrupt, or somebody wants something.
+  /// Wakes the processor because of an interrupt or of a request by another component.
   void Signal();
 
  private:
@@ -61,7 +61,7 @@ class Processor {
   bool TakeNews();
   bool WaitFor(bool arrivals, Picoseconds until);
   void Wake();
-  /// Thrown at a program that is to be unwound.
+  /// Thrown into a program to unwind it.
   struct Ending {};
 
   void Suspend();
@@ -70,17 +70,17 @@ class Processor {
   fabric::EventQueue* queue_;
   fabric::Cpu* cpu_;
   std::function<void()> on_resume_;
-  boost::context::fiber fiber_;   ///< The program, while it is suspended.
-  boost::context::fiber caller_;  ///< Who resumed it, while it runs.
-  uint64_t waits_ = 0;            ///< Tells a time-out of an earlier wait.
+  boost::context::fiber fiber_;   ///< The program while it is suspended.
+  boost::context::fiber caller_;  ///< The resumer while the program runs.
+  uint64_t waits_ = 0;            ///< Number of waits. Identifies time-outs of earlier waits.
   bool signalled_ = false;
   bool arrived_ = false;
-  bool watching_ = false;  ///< The present wait is for arrivals, too.
+  bool watching_ = false;  ///< The current wait also ends at arrivals.
   bool waiting_ = false;
   bool finished_ = true;
   bool ending_ = false;
 
-  /// A stack, as AddressSanitizer has to be told of it.
+  /// Bounds of a stack, for AddressSanitizer.
   struct Stack {
     const void* bottom = nullptr;
     size_t bytes = 0;

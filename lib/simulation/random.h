@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Random times, the same on every machine: the standard library's distributions are its own
-// business.
+// Random times that are equal on every machine. The standard library's distributions differ between
+// implementations.
 #pragma once
 
 #include <cmath>
@@ -16,9 +15,9 @@ class Random {
  public:
   explicit Random(uint64_t seed) : bits_(seed) {}
 
-  /// In [0, 1).
+  /// Returns a number in [0, 1).
   double Uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
-  /// Below `limit` > 0.
+  /// Returns a number below `limit`, which is > 0.
   uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(Uniform() * limit); }
   fabric::Picoseconds Exponential(fabric::Picoseconds mean) {
     return static_cast<fabric::Picoseconds>(-std::log1p(-Uniform()) * static_cast<double>(mean));
@@ -28,13 +27,14 @@ class Random {
   std::mt19937_64 bits_;
 };
 
-/// How long a request occupies a processor.
+/// Distribution of the time for which a request occupies a processor.
 struct ServiceTime {
   enum class Kind : uint8_t { kFixed, kExponential, kBimodal };
   Kind kind = Kind::kFixed;
-  fabric::Picoseconds time = 10'000'000;  ///< All, the mean, or the short ones.
-  fabric::Picoseconds long_time = 0;      ///< kBimodal: the others …
-  double long_share = 0;                  ///< … and how many of all those are.
+  fabric::Picoseconds time =
+      10'000'000;                     ///< The fixed time, the mean, or the short time of kBimodal.
+  fabric::Picoseconds long_time = 0;  ///< kBimodal: the long time.
+  double long_share = 0;              ///< kBimodal: fraction of long times.
 
   fabric::Picoseconds Draw(Random& random) const {
     switch (kind) {

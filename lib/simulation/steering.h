@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a host's processors are spared of an RPC if the NIC chooses the core: computed from the
-// table of costs, operation by operation. Not a measurement, and not the 8 cores of Wave's
-// abstract, which include the rest of its RPC stack.
+// Processor time per RPC that a host saves if the NIC chooses the core, computed operation by
+// operation from the table of costs. It is not a measurement, and it is not comparable to the 8
+// cores of Wave's abstract, which include the rest of Wave's RPC stack.
 #pragma once
 
 #include "fabric/costs.h"
@@ -10,20 +9,21 @@
 namespace sluice::simulation {
 
 struct SteeringCosts {
-  fabric::Picoseconds dispatcher = 0;    ///< Host, a core of its own: of each RPC.
-  fabric::Picoseconds worker_local = 0;  ///< Host, the worker: taking an RPC from a dispatcher.
-  fabric::Picoseconds worker_nic = 0;    ///< The same, from the NIC.
+  fabric::Picoseconds dispatcher = 0;  ///< Host, a dedicated core: time per RPC.
+  fabric::Picoseconds worker_local =
+      0;                               ///< Host, the worker: time to get an RPC from a dispatcher.
+  fabric::Picoseconds worker_nic = 0;  ///< Host, the worker: time to get an RPC from the NIC.
 
   constexpr fabric::Picoseconds Removed() const { return dispatcher + worker_local - worker_nic; }
-  /// Cores that it spares at so many RPCs a second.
+  /// Returns the number of cores saved at this rate.
   constexpr double Cores(double rpcs_per_second) const {
     return static_cast<double>(Removed()) * 1e-12 * rpcs_per_second;
   }
 };
 
-/// `decision`: what a host's processor takes to parse a header and choose; an input (the agent's
-/// is Costs::agent_decision, which the NIC pays instead).
-///   dispatcher: reads the request's first line (DDIO put it into the cache), decides, and takes
+/// `decision`: time of a host processor to parse a header and choose a core; an input. (The agent's
+/// time is Costs::agent_decision, which the NIC pays instead.)
+///   dispatcher: reads the request's first line (DDIO put it into the cache), decides, and acquires
 ///     the line of the worker's mailbox to write it: two lines and the decision.
 ///   worker, after a dispatcher: gets the mailbox's line, and the request's from the dispatcher.
 ///   worker, after the NIC: gets the decision's line, which the NIC pushed, and the request's.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Whether a slow accelerator slows others down.
+// Simulates whether a slow accelerator delays the stream of another accelerator.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -18,16 +17,16 @@ namespace {
 using namespace device::pcie_switch;  // NOLINT
 
 constexpr PortId kSource = 0;
-constexpr uint32_t kFifo = 16;  // TLPs in front of a device without credits.
+constexpr uint32_t kFifo = 16;  // Maximum TLPs queued in front of a device without credits.
 constexpr uint32_t kBlockingWindow = 128;
 
-/// The NIC: a writer for each stream.
+/// The NIC, with one writer per stream.
 class TwoStreams final : public Endpoint {
  public:
   TwoStreams(SwitchNode& node, std::vector<StreamWriter> writers)
       : node_(&node), writers_(std::move(writers)) {}
   void Put(size_t stream, std::span<const uint8_t> data) {
-    // What does not fit into the NIC is not offered.
+    // Data that does not fit into the NIC's queue is discarded.
     if (writers_[stream].waiting() < kQueue) writers_[stream].Put({}, data);
     MaySend();
   }
@@ -42,7 +41,8 @@ class TwoStreams final : public Endpoint {
     Tlp tlp;
     for (bool sent = true; sent;) {
       sent = false;
-      for (size_t i = 0; i < writers_.size() && !sent; ++i) {  // A TLP of each in turn.
+      for (size_t i = 0; i < writers_.size() && !sent;
+           ++i) {  // Sends one TLP per stream, round-robin.
         StreamWriter& writer = writers_[(turn_ + i) % writers_.size()];
         if (!node_->MaySend(kSource) || !writer.Next(tlp)) continue;
         node_->Send(kSource, tlp);

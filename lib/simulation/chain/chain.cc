@@ -19,8 +19,8 @@ using namespace device::pcie_switch;  // NOLINT
 constexpr PortId kRoot = 0;
 constexpr PortId kNic = 1;
 constexpr uint64_t kHostMemory = 1ull << 38;
-constexpr uint64_t kBetween = 1ull << 17;      // Buffers of neighbouring hops.
-constexpr uint64_t kDescriptors = 1ull << 16;  // In a hop's memory, behind its data.
+constexpr uint64_t kBetween = 1ull << 17;      // Distance between the buffers of neighbouring hops.
+constexpr uint64_t kDescriptors = 1ull << 16;  // Offset of a hop's descriptors after its data.
 constexpr uint32_t kSlots = 4;
 constexpr uint32_t kWindowGranules = 512;
 
@@ -28,7 +28,7 @@ std::string NameOr(const std::vector<std::string>& names, size_t index, const ch
   return index < names.size() ? names[index] : otherwise + std::to_string(index);
 }
 
-/// What all chains have: a switch, its links, and who notes what crosses them.
+/// Base of all chains: a switch and its links. Records the TLPs that cross the links.
 class Chain {
  public:
   explicit Chain(const ChainParameters& parameters)
@@ -56,9 +56,10 @@ class Chain {
 
  protected:
   virtual void Begin(uint32_t number) = 0;
-  /// Whether a write carries the beginning of data, and where in it those begin.
+  /// Returns whether a write contains the start of the data. Sets `at` to the data's offset in the
+  /// payload.
   virtual bool CarriesData(const Tlp& tlp, uint32_t& at) const = 0;
-  /// Who answers the devices' reads and rings their doorbells.
+  /// Returns the name of the component that answers the devices' reads and rings their doorbells.
   virtual std::string Driver() const = 0;
 
   void Arrived() { results_.latencies.push_back(queue_.now() - begun_); }
@@ -86,12 +87,12 @@ class Chain {
         .from = NameOf(tlp.requester), .to = NameOf(to), .what = "", .how = "DMA WR", .took = 0};
     const bool nic = to == kNic;
     uint32_t at = 0;
-    if (tlp.kind == TlpKind::kRead) return;  // Its completion is the operation.
+    if (tlp.kind == TlpKind::kRead) return;  // The read's completion is recorded as the operation.
     if (tlp.kind == TlpKind::kCompletion) {
       if (tlp.address != 0 || tlp.tag != 0) return;
       operation.from = Driver();
       operation.how = "DMA RD";
-      // Descriptor and data come in turn.
+      // Completions of descriptors and of data alternate.
       reading_data_ = !reading_data_;
       operation.what = reading_data_ ? (nic ? "Descriptor" : "Command")
                                      : NameOr(parameters_.data, tlp.payload[0], "data ");
@@ -116,7 +117,7 @@ class Chain {
   bool reading_data_ = false;
 };
 
-/// Memory of the host and the CPU that polls it.
+/// The host's memory and the CPU that polls it.
 class Host final : public Endpoint {
  public:
   Host(SwitchNode& node, uint32_t hops, Picoseconds reaction, std::vector<PortId> next)
@@ -146,7 +147,8 @@ class Host final : public Endpoint {
   }
 
  private:
-  /// The data of a hop are there: a descriptor, and the doorbell, for the device behind it.
+  /// Called when the hop's data is complete. Writes a descriptor and rings the doorbell of the next
+  /// device.
   void Command(uint32_t hop, const LegacyRecord& record) {
     const bool last = hop + 1 == next_.size();
     const uint32_t slot = rung_ / static_cast<uint32_t>(next_.size()) % kSlots;
@@ -168,8 +170,8 @@ class Host final : public Endpoint {
   SwitchNode* node_;
   std::vector<uint8_t> memory_;
   Picoseconds reaction_;
-  std::vector<PortId> next_;  ///< Who gets the data of each hop.
-  uint32_t rung_ = 0;         ///< Doorbells, all told.
+  std::vector<PortId> next_;  ///< Destination port of each hop's data.
+  uint32_t rung_ = 0;         ///< Number of doorbells rung on all devices.
 };
 
 class ChainThroughCpu final : public Chain {
@@ -214,7 +216,7 @@ class PushedChain final : public Chain {
   explicit PushedChain(const ChainParameters& parameters)
       : Chain(parameters), nic_(node_, kNic, 0) {
     const uint32_t buffer = (Granules(sizeof(MessageHeader) + data_bytes()) + 1) * kGranule * 2;
-    // Nodes 0 ... N are the devices, node N + 1 is the NIC again.
+    // Nodes 0 to N are the devices (the NIC is node 0); node N + 1 is the NIC again.
     StreamSpec spec{.nodes = {}, .max_message = data_bytes()};
     for (uint32_t i = 0; i <= devices(); ++i) {
       NodeSpec one;
@@ -259,7 +261,7 @@ class PushedChain final : public Chain {
   void Begin(uint32_t number) override { nic_.Put(number, data_); }
   bool CarriesData(const Tlp& tlp, uint32_t& at) const override {
     at = sizeof(MessageHeader);
-    // A continuation has no header of this length in front.
+    // A continuation TLP does not start with a header of this length.
     return tlp.address % kBarBytes < kControl && tlp.length > at &&
            LoadFrom<MessageHeader>(tlp.payload.data()).length == data_bytes();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A chain NIC -> accelerators -> NIC in virtual time: through the CPU, as devices work today, or
-// pushed from device to device by the programmable switch (Nagare's proposal, Sadok 2024).
+// A chain NIC -> accelerators -> NIC in virtual time. Data moves through the CPU, as with today's
+// devices, or the programmable switch pushes it from device to device (Nagare's proposal, Sadok
+// 2024).
 #pragma once
 
 #include <cstdint>
@@ -18,53 +18,54 @@ namespace sluice::simulation {
 using fabric::Picoseconds;
 
 enum class ChainVia : uint8_t {
-  kCpu,   ///< Data go to the host's memory after every device, which fetches its input there.
-  kPush,  ///< A device writes to its window; the switch does the rest.
+  kCpu,   ///< Each device writes to host memory, and the next device reads its input there.
+  kPush,  ///< Each device writes to its window, and the switch forwards the data.
 };
 enum class Face : uint8_t { kStreaming, kLegacy };
 
-/// What a hop's buffer in the host's memory holds.
+/// Largest data size that a hop's buffer in host memory holds.
 inline constexpr uint32_t kMostChainBytes = 32'768;
 
 struct ChainParameters {
   ChainVia via = ChainVia::kPush;
   std::vector<Face> accelerators = {Face::kStreaming, Face::kStreaming};
-  uint32_t messages = 1;         ///< One after the other, each when the one before has arrived.
-  uint32_t message_bytes = 64;   ///< Of data, at every hop; 1 to kMostChainBytes.
-  Picoseconds compute = 0;       ///< Of each accelerator.
-  Picoseconds cpu_reaction = 0;  ///< From data in memory to the doorbell.
-  Picoseconds pipeline = 0;      ///< Of the switch, for each TLP.
+  uint32_t messages = 1;         ///< Sent one at a time: each after the arrival of its predecessor.
+  uint32_t message_bytes = 64;   ///< Data bytes at every hop; 1 to kMostChainBytes.
+  Picoseconds compute = 0;       ///< Processing time of each accelerator per message.
+  Picoseconds cpu_reaction = 0;  ///< Delay from data in memory to the doorbell.
+  Picoseconds pipeline = 0;      ///< Delay of the switch per TLP.
   fabric::Costs costs;
   fabric::LinkParameters link;
-  /// Of devices (NIC first) and of what each sends; what is missing gets a number.
+  /// Names of the devices (NIC first) and of the data that each sends. A missing name becomes a
+  /// number.
   std::vector<std::string> devices;
   std::vector<std::string> data;
 };
 
-/// What crossed the interconnect: all of a transfer is one operation.
+/// A transfer over the interconnect. All TLPs of a transfer are one operation.
 struct Operation {
   std::string from;
   std::string to;
   std::string what;
   std::string how;   ///< "DMA WR", "DMA RD" or "MMIO WR".
-  Picoseconds took;  ///< Since the operation before it.
+  Picoseconds took;  ///< Time since the previous operation.
   friend bool operator==(const Operation&, const Operation&) = default;
 };
 
 struct ChainResults {
-  std::vector<Operation> operations;   ///< Of the first message; credits are not in it.
-  std::vector<Picoseconds> latencies;  ///< From the NIC to the NIC.
-  uint64_t credit_writes = 0;          ///< TLPs of flow control, all told.
-  uint64_t root_port_bytes = 0;        ///< Both directions, framing included.
+  std::vector<Operation> operations;   ///< Operations of the first message, without credit writes.
+  std::vector<Picoseconds> latencies;  ///< Time of each message from the NIC to the NIC.
+  uint64_t credit_writes = 0;          ///< Number of flow-control TLPs.
+  uint64_t root_port_bytes = 0;        ///< Bytes in both directions, including framing.
 };
 ChainResults PlayChain(const ChainParameters& parameters);
 
-/// Two streams from one NIC, each to an accelerator of its own. The first is slow.
+/// Two streams from one NIC to two accelerators. The first stream's accelerator is slow.
 struct BlockingParameters {
   device::pcie_switch::FlowControl flow_control = device::pcie_switch::FlowControl::kStream;
-  bool slow_stream = true;  ///< False: only the other one sends.
+  bool slow_stream = true;  ///< If false, only the fast stream sends.
   uint32_t message_bytes = 1024;
-  Picoseconds interval = 200'000;  ///< Between messages of a stream.
+  Picoseconds interval = 200'000;  ///< Interval between messages of a stream.
   Picoseconds slow_compute = 10'000'000;
   Picoseconds fast_compute = 100'000;
   Picoseconds duration = 1'000'000'000;
@@ -72,7 +73,7 @@ struct BlockingParameters {
   fabric::Costs costs;
   fabric::LinkParameters link;
 };
-/// Messages that the fast stream's accelerator took within the duration.
+/// Returns the number of messages that the fast stream's accelerator consumed within the duration.
 uint64_t PlayBlocking(const BlockingParameters& parameters);
 
 }  // namespace sluice::simulation

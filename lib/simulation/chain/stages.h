@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Accelerators in virtual time, by the two faces that they have: one takes messages from a
-// streaming buffer, the other fetches descriptors. Both take a fixed time for a message, one
-// after the other, and raise the first byte of its data by one, so that a trace can tell results.
+// Accelerators in virtual time with one of two interfaces: a streaming buffer of messages, or a
+// ring of descriptors. Both process one message at a time, with a fixed time per message. Both add
+// one to the first byte of the data, so that a trace can distinguish results from inputs.
 #pragma once
 
 #include <array>
@@ -17,30 +16,34 @@
 
 namespace sluice::simulation {
 
-/// Addresses of the device at a port.
+/// Base address of the BAR of the device at `port`.
 constexpr uint64_t BarOf(device::pcie_switch::PortId port) { return (uint64_t{port} + 1) << 32; }
 inline constexpr uint64_t kBarBytes = 1ull << 32;
-inline constexpr uint64_t kStreamBuffer = 0;  ///< Offsets, of the first node there.
+inline constexpr uint64_t kStreamBuffer = 0;  ///< Offsets in the BAR for the port's first node.
 inline constexpr uint64_t kControl = 1u << 28;
 inline constexpr uint64_t kDoorbell = kControl + 64;
-inline constexpr uint32_t kNodeShift = 24;  ///< Further nodes of a device follow so far apart.
+inline constexpr uint32_t kNodeShift =
+    24;  ///< Further nodes of a device follow at multiples of 1 << kNodeShift bytes.
 
-/// A device with the streaming face. It takes a message when it can put the answer.
+/// A device with the streaming interface. It consumes a message only when its writer has no waiting
+/// data.
 class StreamDevice final : public Endpoint {
  public:
-  /// Called with each message that is consumed, which then goes no further.
+  /// Called with each consumed message, which is then not forwarded.
   using Sink = std::function<void(const device::pcie_switch::Message&)>;
 
   StreamDevice(SwitchNode& node, device::pcie_switch::PortId port, Picoseconds compute)
       : node_(&node), port_(port), compute_(compute) {}
 
-  /// What it sends; before the first message. Without credits only the port holds it back.
+  /// Sets where the device writes its messages; call it before the first message. Without credits
+  /// only the port limits the writer.
   void SetWriter(uint64_t window, uint32_t granules, bool credits = true);
-  /// What it gets. `fifo`: without credits, TLPs that wait in front of the buffer.
+  /// Sets where the device receives messages. `fifo` > 0: without credits, the number of TLPs that
+  /// can queue in front of the buffer.
   void SetReader(uint64_t reg, uint32_t buffer_bytes, uint32_t fifo = 0);
   void OnMessage(Sink sink) { sink_ = std::move(sink); }
 
-  /// A message of its own.
+  /// Sends a message that originates at this device.
   void Put(uint32_t number, std::span<const uint8_t> data);
   uint64_t consumed() const { return consumed_; }
 
@@ -69,13 +72,14 @@ class StreamDevice final : public Endpoint {
   uint64_t consumed_ = 0;
 };
 
-/// A device with the legacy face: doorbell, descriptor, data, record and result.
+/// A device with the legacy interface: it reads a descriptor and the data after each doorbell, and
+/// writes a record and the result.
 class DescriptorDevice final : public Endpoint {
  public:
-  /// Called with the data of each descriptor that asks for no result.
+  /// Called with the data of each descriptor that requests no result.
   using Sink = std::function<void(std::span<const uint8_t>)>;
 
-  /// `ring`: address of its descriptors, `slots` of them.
+  /// `ring`: address of the device's `slots` descriptors.
   DescriptorDevice(SwitchNode& node, device::pcie_switch::PortId port, Picoseconds compute,
                    uint64_t ring, uint32_t slots)
       : node_(&node), port_(port), compute_(compute), ring_(ring), slots_(slots) {}
@@ -94,15 +98,15 @@ class DescriptorDevice final : public Endpoint {
   uint64_t ring_;
   uint32_t slots_;
   Sink sink_;
-  uint32_t rung_ = 0;     ///< Descriptors that are there, cumulative.
-  uint32_t fetched_ = 0;  ///< Of them, those that it has begun.
+  uint32_t rung_ = 0;     ///< Number of descriptors announced by doorbells; cumulative.
+  uint32_t fetched_ = 0;  ///< Number of descriptors that the device has started; cumulative.
   enum class Waits : uint8_t { kNothing, kDescriptor, kData } waits_ = Waits::kNothing;
   device::pcie_switch::LegacyDescriptor descriptor_;
   std::vector<uint8_t> data_;
-  uint32_t missing_ = 0;  ///< Bytes of what it waits for.
+  uint32_t missing_ = 0;  ///< Bytes that are missing of the current read.
 };
 
-/// Writes `bytes` from `address` on, as a DMA engine does.
+/// Writes `bytes` to memory from `address` on, as a DMA engine does.
 void WriteBytes(SwitchNode& node, device::pcie_switch::PortId port, uint64_t address,
                 std::span<const uint8_t> bytes);
 

@@ -38,7 +38,7 @@ void SwitchNode::Send(PortId port, const Tlp& tlp) {
   });
 }
 
-/// Takes what waits in front of a port. False: nothing moved.
+/// Moves the TLPs that wait in front of a port into the switch. Returns false if none moved.
 bool SwitchNode::Admit(PortId port) {
   Port& from = *ports_[port];
   bool moved = false;
@@ -51,7 +51,7 @@ bool SwitchNode::Admit(PortId port) {
   return moved;
 }
 
-/// Sends the next TLP to a device. False: none may leave now.
+/// Sends the next TLP to a device. Returns false if no TLP can be sent now.
 bool SwitchNode::Leave(PortId port) {
   Port& to = *ports_[port];
   if (to.busy || to.endpoint == nullptr || !to.endpoint->Takes(to.under_way)) return false;
@@ -76,7 +76,7 @@ bool SwitchNode::Leave(PortId port) {
 }
 
 void SwitchNode::Kick() {
-  if (kicking_) return;  // The loop below sees it.
+  if (kicking_) return;  // The loop of the outer call handles the change.
   kicking_ = true;
   for (bool moved = true; moved;) {
     moved = false;

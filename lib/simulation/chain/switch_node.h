@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The programmable switch as a node of the PCIe model: each port is a link of two directions, and
-// each TLP that enters is delayed by the pipeline. From device to device, through the switch, a
-// TLP is one way under way: half of it to the switch and half behind it.
+// The programmable switch as a node of the PCIe model. Each port is a link of two directions, and
+// the pipeline delays each TLP that enters. A TLP between two devices is in flight for one one-way
+// time: half before the switch and half after it.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +19,20 @@ namespace sluice::simulation {
 
 using fabric::Picoseconds;
 
-/// What is behind a port.
+/// The device, or the host, at a port.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
-  /// A TLP has arrived, now.
+  /// Called when a TLP arrives.
   virtual void Receive(const device::pcie_switch::Tlp& tlp) = 0;
-  /// It takes another TLP while `under_way` are on the link to it.
+  /// Returns whether the endpoint accepts another TLP while `under_way` TLPs are on the link to it.
   virtual bool Takes(uint32_t /*under_way*/) const { return true; }
-  /// Its link may take more of what it sends.
+  /// Called when the link may have room for more TLPs of this endpoint.
   virtual void MaySend() {}
 };
 
-/// One thread. Queue and switch outlive it; endpoints outlive what is scheduled.
+/// For one thread. Queue and switch must outlive the object; endpoints must outlive their scheduled
+/// events.
 class SwitchNode {
  public:
   using Tlp = device::pcie_switch::Tlp;
@@ -40,31 +40,32 @@ class SwitchNode {
   /// Called with each TLP that arrives at a device.
   using Observer = std::function<void(PortId to, const Tlp& tlp)>;
 
-  /// `oneway`: from a device to another; `pipeline`: of the switch, for each TLP.
+  /// `oneway`: time between two devices. `pipeline`: delay of the switch per TLP.
   SwitchNode(fabric::EventQueue& queue, device::pcie_switch::Switch& programmable,
              const fabric::LinkParameters& link, Picoseconds oneway, Picoseconds pipeline);
 
   void Attach(PortId port, Endpoint& endpoint) { ports_[port]->endpoint = &endpoint; }
   void Observe(Observer observer) { observer_ = std::move(observer); }
-  /// A device sends, now.
+  /// Sends a TLP of the device at `port` at the queue's current time.
   void Send(PortId port, const Tlp& tlp);
-  /// The switch would take more from this port: few TLPs wait in front of it.
+  /// Returns whether fewer than kWaiting TLPs wait in front of this port.
   bool MaySend(PortId port) const { return ports_[port]->waiting < kWaiting; }
-  /// Something in the switch or at a device has changed: moves what can move.
+  /// Moves all TLPs that can move. Call it after a change in the switch or at a device.
   void Kick();
 
-  /// Bytes that both directions of a port have carried, framing included.
+  /// Returns the bytes that both directions of a port have carried, including framing.
   uint64_t Bytes(PortId port) const { return ports_[port]->in.bytes() + ports_[port]->out.bytes(); }
   fabric::EventQueue& queue() { return *queue_; }
   device::pcie_switch::Switch& programmable() { return *switch_; }
 
  private:
-  static constexpr uint32_t kWaiting = 32;  ///< TLPs under way to the switch, or blocked.
+  static constexpr uint32_t kWaiting =
+      32;  ///< Maximum TLPs on the way to the switch or blocked in front of it.
 
   struct Port {
     Port(const fabric::LinkParameters& link, Picoseconds half) : in(link, half), out(link, half) {}
-    fabric::LinkDirection in;   ///< To the switch.
-    fabric::LinkDirection out;  ///< To the device.
+    fabric::LinkDirection in;   ///< Towards the switch.
+    fabric::LinkDirection out;  ///< Towards the device.
     std::deque<Tlp> blocked;
     uint32_t waiting = 0;
     uint32_t under_way = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The link of a NIC that reads and writes the host's memory: each transfer is cut into TLPs, sent
-// through its direction, and ends by an action at the time of its last byte. Memory answers reads
-// at once.
+// The link of a NIC that reads and writes host memory. Each transfer is cut into TLPs and sent
+// through its direction; an action runs at the time of its last byte. Memory answers reads without
+// delay.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@ namespace sluice::simulation {
 
 using fabric::Picoseconds;
 
-/// One thread. The queue outlives it. All calls are made at the queue's present time.
+/// For one thread. The queue must outlive the object. All calls happen at the queue's current time.
 class DmaLink {
  public:
   using Action = fabric::EventQueue::Action;
@@ -29,12 +28,13 @@ class DmaLink {
         up_(link, oneway),
         down_(link, oneway) {}
 
-  /// `bytes` > 0 of data. Returns when they began to leave.
+  /// Writes `bytes` > 0 of data. Returns the time at which the first byte leaves.
   Picoseconds DeviceWrites(uint32_t bytes, Action then = nullptr) {
     const fabric::Transmission first = Send(up_, fabric::TlpKind::kPosted, bytes, std::move(then));
     return first.start;
   }
-  /// `then` is called with the bytes of each request, when they have come.
+  /// Calls `then` when the data of a read request has arrived, with the number of bytes of that
+  /// request.
   template <typename Then>
   void DeviceReads(uint32_t bytes, Then then) {
     for (uint32_t asked = 0; asked < bytes; asked += kReadRequest) {
@@ -45,7 +45,7 @@ class DmaLink {
       });
     }
   }
-  /// A register of the device is stored.
+  /// Stores a register of the device.
   void HostStores(Action then) {
     Send(down_, fabric::TlpKind::kPosted, kRegister, std::move(then));
   }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// An echo of 64-byte frames by each kind of NIC interface, in virtual time. Frames arrive evenly
+// from a wire of 100 Gb/s. Every TLP between NIC and workers is simulated on both directions of the
+// link. The latency of a frame is the time from its last bit received to its last bit sent.
 //
-// An echo of 64-byte frames by each kind of NIC interface, in virtual time: frames come evenly from
-// a wire of 100 Gb/s, every TLP that their NIC and its workers exchange is played on both
-// directions of the link, and each frame's time from its last bit to its last bit is taken.
-//
-// A NIC has a link, buffers for frames that wait for it, and no other delay of its own. A
-// worker is a processor that takes time for each look, store and frame, and for nothing else.
-// The same parameters, the same results.
+// A NIC consists of a link and of buffers for frames that wait for the link; it adds no other
+// delay. A worker is a processor that spends time only on each look, store and frame. Equal
+// parameters give equal results.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +18,17 @@
 
 namespace sluice::simulation {
 
-/// How frames and the news of them reach a worker.
+/// How frames and their notifications reach a worker.
 enum class NicInterface : uint8_t {
-  kPacketized,    ///< Descriptors, each written back alone.
-  kNotifyPacket,  ///< Pipes, and a notification for each frame.
-  kReactive,      ///< Pipes; a notification if nothing was pending, or if the rest is asked for.
-  kPrefetch,      ///< The same; while a pipe is read, the next one's notification is asked for.
+  kPacketized,    ///< Descriptors, each written back separately.
+  kNotifyPacket,  ///< Pipes, and one notification per frame.
+  kReactive,      ///< Pipes; notifies if no frame was pending, or on request.
+  kPrefetch,      ///< Like kReactive; requests the next pipe's notification while it reads a pipe.
 };
 inline constexpr NicInterface kNicInterfaces[] = {NicInterface::kPacketized,
                                                   NicInterface::kNotifyPacket,
                                                   NicInterface::kReactive, NicInterface::kPrefetch};
-/// As tables and plots name it.
+/// Returns the name for tables and plots.
 std::string_view NameOf(NicInterface interface);
 
 struct EchoParameters {
@@ -37,29 +36,30 @@ struct EchoParameters {
   fabric::Costs costs;
   fabric::LinkParameters link{.generation = 3};
   PacketRings rings;
-  uint32_t buffers = 1024;  ///< Of the NIC, at least 1: frames that wait for the link.
-  /// Of a worker, for a packet with its descriptors and its buffer.
+  uint32_t buffers = 1024;  ///< Buffers of the NIC for frames that wait for the link; at least 1.
+  /// Time of a worker per packet, including descriptors and buffer.
   fabric::Picoseconds packet_time = 14'700;
-  /// Of a worker, for a frame or a notification that lies behind the one before.
+  /// Time of a worker per frame or notification that directly follows its predecessor in memory.
   fabric::Picoseconds line_time = 5'000;
-  /// Of a worker, for the application's part of a frame: 0 if it only echoes.
+  /// Time of the application per frame on a worker; 0 for a plain echo.
   fabric::Picoseconds request_time = 0;
-  uint32_t workers = 1;  ///< At least 1; frames come to them in turn.
-  uint32_t pipes = 2;    ///< Of each worker, at least 1; frames come to them in turn.
-  double load = 0.5;     ///< Of the wire, above 0 to 1.
-  /// Offered, at least 2. The first half warms up and is not measured.
+  uint32_t workers = 1;  ///< At least 1; frames are spread round-robin.
+  uint32_t pipes = 2;    ///< Per worker, at least 1; frames are spread round-robin.
+  double load = 0.5;     ///< Fraction of the wire rate; above 0, at most 1.
+  /// Number of frames offered, at least 2. The first half is the warm-up and is not measured.
   uint32_t frames = 120'000;
 };
 
 struct EchoResults {
-  /// Of every measured frame that left, ascending.
+  /// Latencies of all measured frames that were sent, ascending.
   std::vector<fabric::Picoseconds> latencies;
-  uint64_t dropped = 0;          ///< By the NIC, of all that were offered.
-  double frames_per_second = 0;  ///< That left while measured frames came.
-  /// Time in which the workers did something, for each frame that left.
+  uint64_t dropped = 0;          ///< Frames that the NIC dropped, of all frames offered.
+  double frames_per_second = 0;  ///< Frames sent per second while measured frames arrived.
+  /// Busy time of the workers per frame sent.
   fabric::Picoseconds worker_time = 0;
 
-  /// The latency that a share of the frames does not exceed; 0: no frame left.
+  /// Returns the latency that the fraction `share` of the frames does not exceed; 0 if no frame was
+  /// sent.
   fabric::Picoseconds Percentile(double share) const;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What both kinds of NIC of an echo have: a wire, buffers in front of the link, and workers.
+// Common parts of both kinds of NIC of an echo: a wire, buffers in front of the link, and workers.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +18,17 @@
 
 namespace sluice::simulation {
 
-/// The way back: frames leave one after the other.
+/// The transmit side of the wire. Frames leave one after the other.
 class WireOut {
  public:
   static constexpr Picoseconds kFrameTime =
       static_cast<Picoseconds>(kWireBytes * 8 * 1e12 / kWireBits);
 
-  /// Latencies are those of frames that come from `from` on; the rate is that of what leaves until
-  /// `until`, before what waits then has the link for itself.
+  /// Records the latencies of frames that arrived at or after `from`. The rate counts frames that
+  /// leave until `until`, because the frames that wait then have the link to themselves.
   WireOut(Picoseconds from, Picoseconds until) : from_(from), until_(until) {}
 
-  /// The NIC has a frame that came at `came`.
+  /// Sends a frame that arrived at `came`.
   void Leaves(Picoseconds now, Picoseconds came) {
     free_at_ = std::max(free_at_, now) + kFrameTime;
     ++left_;
@@ -37,7 +36,7 @@ class WireOut {
     if (came >= from_) latencies_.push_back(free_at_ - came);
   }
 
-  uint64_t left() const { return left_; }  ///< Measured or not.
+  uint64_t left() const { return left_; }  ///< Includes frames that are not measured.
   std::vector<Picoseconds> TakeLatencies() { return std::move(latencies_); }
   double FramesPerSecond() const {
     return static_cast<double>(in_window_) / (static_cast<double>(until_ - from_) * 1e-12);
@@ -52,7 +51,7 @@ class WireOut {
   std::vector<Picoseconds> latencies_;
 };
 
-/// A core of the host, and the time that it was not idle.
+/// A core of the host, and its busy time.
 class EchoWorker {
  public:
   explicit EchoWorker(fabric::EventQueue& queue) : cpu_(queue), processor_(queue, cpu_) {}
@@ -70,7 +69,7 @@ class EchoWorker {
   Picoseconds busy_ = 0;
 };
 
-/// Frames come by Receive; workers run from the construction of the NIC on.
+/// Frames arrive by Receive. The workers run from the construction of the NIC on.
 class EchoNic {
  public:
   EchoNic(fabric::EventQueue& queue, const EchoParameters& parameters, WireOut& wire)
@@ -82,20 +81,20 @@ class EchoNic {
   EchoNic(const EchoNic&) = delete;
   EchoNic& operator=(const EchoNic&) = delete;
 
-  /// The frame of this number has come, now.
+  /// Called when frame `number` arrives.
   virtual void Receive(uint32_t number) = 0;
   virtual Picoseconds WorkersBusy() const = 0;
   uint64_t dropped() const { return dropped_; }
 
  protected:
-  /// A buffer is free for a frame; counts it as dropped otherwise.
+  /// Returns whether a buffer is free for a frame; otherwise counts the frame as dropped.
   bool HasBuffer() {
     while (!waiting_.empty() && waiting_.front() <= queue_->now()) waiting_.pop_front();
     if (waiting_.size() < parameters_.buffers) return true;
     Drop();
     return false;
   }
-  /// Writes the frame to the host's memory.
+  /// Writes a frame to host memory.
   void WriteFrame(uint32_t bytes) { waiting_.push_back(link_.DeviceWrites(bytes)); }
   void Drop() { ++dropped_; }
 
@@ -109,7 +108,7 @@ class EchoNic {
   fabric::EventQueue* queue_;
   DmaLink link_;
   WireOut* wire_;
-  std::deque<Picoseconds> waiting_;  ///< When each frame begins to leave its buffer.
+  std::deque<Picoseconds> waiting_;  ///< Time at which each frame starts to leave its buffer.
   uint64_t dropped_ = 0;
 };
 

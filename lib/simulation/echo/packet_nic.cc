@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A packetized NIC and its workers. Receive descriptors are read ahead, so that no frame waits for
-// one; each is written back alone. A worker takes a burst of packets, sends them by one doorbell
-// and gives their buffers back by another.
+// A packetized NIC and its workers. The NIC prefetches receive descriptors, so that no frame waits
+// for a descriptor; each is written back separately. A worker processes a burst of packets, sends
+// them with one doorbell and returns their buffers with another.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -14,7 +13,7 @@
 namespace sluice::simulation {
 namespace {
 
-constexpr uint32_t kRing = 8192;  // Receive descriptors of a worker.
+constexpr uint32_t kRing = 8192;  // Receive descriptors per worker.
 
 class PacketNic final : public EchoNic {
  public:
@@ -52,9 +51,9 @@ class PacketNic final : public EchoNic {
     using EchoWorker::EchoWorker;
     uint64_t received = 0;
     uint64_t sent = 0;
-    uint32_t buffers = kRing;      ///< That the NIC may fill.
+    uint32_t buffers = kRing;      ///< Buffers that the NIC may fill.
     uint32_t ready = 0;            ///< Descriptors written back and not yet seen.
-    std::deque<Picoseconds> came;  ///< When each frame did that has not left.
+    std::deque<Picoseconds> came;  ///< Arrival times of frames that are not sent yet.
   };
 
   const PacketRings& rings() const { return parameters().rings; }
@@ -74,7 +73,7 @@ class PacketNic final : public EchoNic {
     }
   }
 
-  /// Reads descriptors of packets to be sent, then the packets.
+  /// Reads the descriptors of packets to send, then the packets.
   void Fetch(Worker& worker, uint32_t packets) {
     const uint32_t most = rings().fetch / rings().tx_descriptor;
     for (uint32_t at = 0; at < packets; at += most) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A NIC with pipes and its workers, by the rules of Ensō's hardware: a pipe of which nothing is
-// pending is told of its next frame; then it is silent until its head is stored, and is told again
-// if frames are behind that head. A worker echoes what it was told of in place, as one transfer
-// each pipe, and stores the head when the NIC reports that the transfer was read.
+// A NIC with pipes and its workers, by the rules of Ensō's hardware. The NIC notifies about the
+// next frame of a pipe with nothing pending. It then stays silent until the worker stores the
+// pipe's head, and notifies again if frames follow that head. A worker echoes all frames that it
+// knows of in place, as one transfer per pipe, and stores the head when the NIC reports that it has
+// read the transfer.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -17,18 +17,19 @@ namespace {
 
 constexpr uint64_t kPipeFlits = 32768;
 
-/// A pipe from both sides; counts of frames of one flit each, from the start.
+/// The state of a pipe at the NIC and at the worker. Counts are cumulative and in frames of one
+/// flit each.
 struct Pipe {
-  // The NIC's.
-  uint64_t head = 0;  ///< As the worker stored it.
+  // State of the NIC.
+  uint64_t head = 0;  ///< As stored by the worker.
   uint64_t tail = 0;
-  uint64_t left = 0;             ///< Read to be sent.
-  bool silent = false;           ///< Frames that come are not told of.
-  std::deque<Picoseconds> came;  ///< When each frame did that has not left.
-  // The worker's.
-  uint64_t told = 0;  ///< The newest tail that it was told.
+  uint64_t left = 0;             ///< Read by the NIC for sending.
+  bool silent = false;           ///< The NIC sends no notifications for new frames.
+  std::deque<Picoseconds> came;  ///< Arrival times of frames that are not sent yet.
+  // State of the worker.
+  uint64_t told = 0;  ///< The newest tail of which the NIC notified the worker.
   uint64_t taken = 0;
-  uint64_t freed = 0;  ///< Reported as read by the NIC.
+  uint64_t freed = 0;  ///< Reported by the NIC as read.
 };
 
 struct Notification {
@@ -36,7 +37,7 @@ struct Notification {
   uint64_t tail;
 };
 
-/// What is sent at once: the frames of a pipe from `begin` to `end`.
+/// A single send request: frames `begin` to `end` of a pipe.
 struct Transfer {
   uint32_t pipe;
   uint64_t begin;
@@ -48,8 +49,8 @@ struct PipeWorker : EchoWorker {
       : EchoWorker(queue), pipes(pipe_count) {}
 
   std::vector<Pipe> pipes;
-  std::vector<Notification> news;  ///< Not yet seen.
-  std::vector<Transfer> reports;   ///< Of transfers that were read; not yet seen.
+  std::vector<Notification> news;  ///< Notifications that the worker has not seen yet.
+  std::vector<Transfer> reports;   ///< Completed transfers that the worker has not seen yet.
 };
 
 class PipeNic final : public EchoNic {
@@ -100,7 +101,7 @@ class PipeNic final : public EchoNic {
       const auto news = std::exchange(worker.news, {});
       worker.Work(parameters().costs.host_cached_line +
                   (reports.size() + news.size() - 1) * parameters().line_time);
-      if (!news.empty()) Store(worker, [] {});  // The slots are free again.
+      if (!news.empty()) Store(worker, [] {});  // Returns the notification slots to the NIC.
       Free(worker, reports);
       for (const auto& [pipe, tail] : news) worker.pipes[pipe].told = tail;
       for (uint32_t pipe = 0; pipe < worker.pipes.size(); ++pipe) {
@@ -123,7 +124,7 @@ class PipeNic final : public EchoNic {
     });
   }
 
-  /// One store a pipe, whatever was read of it.
+  /// Stores the head once per pipe, for all transfers of the pipe.
   void Free(PipeWorker& worker, const std::vector<Transfer>& reports) {
     for (const Transfer& transfer : reports) worker.pipes[transfer.pipe].freed = transfer.end;
     for (const Transfer& transfer : reports) {
@@ -131,7 +132,7 @@ class PipeNic final : public EchoNic {
     }
   }
 
-  /// Everything of a pipe that the worker was told of.
+  /// Echoes all frames of a pipe that the worker knows of.
   void Echo(PipeWorker& worker, uint32_t pipe) {
     if (parameters().interface == NicInterface::kPrefetch)
       StoreHead(worker, static_cast<uint32_t>((pipe + 1) % worker.pipes.size()));
@@ -144,7 +145,7 @@ class PipeNic final : public EchoNic {
     });
   }
 
-  /// Reads a transfer, sends its frames, reports it.
+  /// Reads a transfer, sends its frames, and reports it to the worker.
   void Fetch(PipeWorker& worker, Transfer transfer) {
     const auto bytes = static_cast<uint32_t>((transfer.end - transfer.begin) * kLine);
     link().DeviceReads(bytes, [this, &worker, transfer](uint32_t read) {

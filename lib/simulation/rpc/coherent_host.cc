@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A NIC that delivers calls in cache lines; its dispatcher schedules the cores. Cores only load
+// lines, run handlers, and switch to the process that the NIC names.
 //
-// A NIC that hands calls over in cache lines, scheduled by its own dispatcher. Cores do nothing but
-// load lines, run handlers, and switch to the process that the NIC names.
-//
-// A core with several pairs has a load of each under way, in turn, and goes on with the oldest. The
-// NIC answers loads in the order in which they came. To the dispatcher each pair is a core.
+// A core with several pairs has one load of each pair outstanding and serves the oldest answer
+// first. The NIC answers loads in order of arrival. The dispatcher treats each pair as a core.
 #include <algorithm>
 #include <deque>
 #include <optional>
@@ -22,7 +21,7 @@ using device::rpc::CoreId;
 using device::rpc::Dispatcher;
 using device::rpc::ProcessId;
 
-/// Whoever has waited longest for a core gets it; nobody is taken off one.
+/// Gives a free core to the process that has waited longest, and never preempts.
 class FirstComeFirstServed : public device::rpc::Placement {
  public:
   void Wants(ProcessId process, bool, uint64_t) override { waiting_.push_back(process); }
@@ -74,23 +73,24 @@ class CoherentHost : public HostOfServices {
 
  private:
   struct Core {
-    /// Of its loads that wait, in order: when the line that came back with it is pulled.
+    /// For each outstanding load, in order: the earliest time at which it can be answered, after
+    /// the reply's line of the previous call was pulled.
     std::deque<Picoseconds> answers_from;
     Picoseconds waits_since = 0;
-    Picoseconds free_at = 0;  ///< It is done with what it was given.
+    Picoseconds free_at = 0;  ///< Time at which the core has finished its last answer.
   };
   Core& CoreOf(CoreId pair) { return cores_[pair / pairs_]; }
   Picoseconds Half() const { return costs_.interconnect_rtt / 2; }
-  /// Of the dispatcher.
+  /// Returns the time in the dispatcher's unit.
   uint64_t Now() const { return queue_.now() / 1000; }
-  /// Answers to a load that waited.
+  /// Returns the number of try-again answers to the waiting load.
   uint64_t TriedAgain(const Core& core) const {
     const Picoseconds bound = coherent::kTryAgainNs * 1000;
     return queue_.now() > core.waits_since ? (queue_.now() - core.waits_since) / bound : 0;
   }
 
-  /// Answers the core's oldest load. It is done with the answer, which takes it `work`, at this
-  /// time.
+  /// Answers the core's oldest load, and returns the time at which the core has processed the
+  /// answer. `work` is the processing time.
   Picoseconds Answer(CoreId pair, Picoseconds work) {
     Core& core = CoreOf(pair);
     looks_ += TriedAgain(core);
@@ -105,7 +105,7 @@ class CoherentHost : public HostOfServices {
       const CoreId core = action.core;
       switch (action.kind) {
         case Action::Kind::kRequest:
-          // The handler; then the load of the other line is under way.
+          // The core runs the handler, then loads the other line.
           Load(Answer(core, costs_.jump + book_.at(action.call).handler), core, action.process);
           break;
         case Action::Kind::kSwitch:
@@ -115,8 +115,8 @@ class CoherentHost : public HostOfServices {
           Load(Answer(core, costs_.switch_process), core, {});
           break;
         case Action::Kind::kAnswered:
-          // The reply's line is pulled out of the core's cache before the load that brought it back
-          // gets any answer.
+          // The NIC pulls the reply's line out of the core's cache before it answers the load that
+          // announced the reply.
           CoreOf(core).answers_from.back() = queue_.now() + costs_.interconnect_rtt;
           book_.Answered(action.call, CoreOf(core).answers_from.back());
           break;
@@ -124,12 +124,12 @@ class CoherentHost : public HostOfServices {
           book_.Dropped();
           break;
         default:
-          break;  // Nobody dies, and nobody is interrupted.
+          break;  // This host has neither process exits nor interrupts.
       }
     }
   }
 
-  /// The core loads a line of the process's endpoint, or of the kernel's.
+  /// Loads a line of the process's endpoint, or of the kernel's if there is no process.
   void Load(Picoseconds at, CoreId core, std::optional<ProcessId> process) {
     queue_.At(at + Half(), [this, core, process] {
       CoreOf(core).answers_from.push_back(queue_.now());

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A service's process sleeps until it has calls. Something wakes it, and any idle core runs it
-// until it has no more calls or its slice is over. With sockets, the kernel does so after an
-// interrupt. With reallocated cores, a dedicated core does, which polls the queues of all services
-// (Shenango, NSDI'19; Caladan, OSDI'20); the process reads its queue without the kernel.
+// A service's process sleeps until it has calls. After a wake-up any idle core runs it until it has
+// no more calls or its slice is over. With sockets, the kernel wakes it after an interrupt. With
+// reallocated cores, a dedicated core, which polls the queues of all services, wakes it (Shenango,
+// NSDI'19; Caladan, OSDI'20); the process reads its queue without the kernel.
 #include <algorithm>
 #include <deque>
 #include <vector>
@@ -14,10 +13,10 @@ namespace sluice::simulation {
 namespace {
 
 struct Waking {
-  Picoseconds notice = 0;  ///< From the call's last bit until it is known that a process has it.
-  Picoseconds begin = 0;   ///< From the decision until the process runs.
-  Picoseconds call = 0;    ///< A call and its reply, without the handler.
-  uint32_t cores = 1;      ///< That run processes.
+  Picoseconds notice = 0;  ///< Delay from the call's last bit until the host knows of the call.
+  Picoseconds begin = 0;   ///< Delay from the decision until the process runs.
+  Picoseconds call = 0;    ///< Time of a call and its reply, without the handler.
+  uint32_t cores = 1;      ///< Cores that run processes.
 };
 
 class WakingHost : public HostOfServices {
@@ -44,13 +43,13 @@ class WakingHost : public HostOfServices {
     });
   }
 
-  /// The dedicated core's looks are not counted: no process loses time by them.
+  /// Polls of the dedicated core are not counted: they cost no process any time.
   uint64_t IdleLooks() const override { return 0; }
 
  private:
   struct Service {
     std::deque<uint32_t> waiting;
-    bool runnable = false;  ///< Runs, or waits for a core.
+    bool runnable = false;  ///< Running, or waiting for a core.
   };
 
   void Start() {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A process for each service that polls a queue of its own, without the kernel. All of them always
-// look busy, so that a core which several share goes round among them in slices, whoever has calls.
-// Each stays on its core, and reads and writes its NIC's queue by DMA.
+// One process per service, which polls a dedicated queue without the kernel. Every process always
+// looks busy, so a core that several processes share rotates among them in slices, with or without
+// calls. A process stays on its core, and accesses its NIC queue by DMA.
 #include <algorithm>
 #include <deque>
 #include <vector>
@@ -42,10 +41,11 @@ class PollingHost : public HostOfServices {
  private:
   struct Service {
     Picoseconds free_at = 0;
-    std::deque<Picoseconds> waiting;  ///< When each call that was taken is done.
+    std::deque<Picoseconds> waiting;  ///< Completion time of each accepted call.
   };
 
-  /// When `work` is done that a service begins at `from`, if it runs in its slices alone.
+  /// Returns when a service finishes `work` that starts at `from` and runs only in the service's
+  /// slices.
   Picoseconds Finish(uint32_t service, Picoseconds from, Picoseconds work) const {
     const uint32_t core = service % parameters_.cores;
     const uint32_t sharing =
@@ -54,9 +54,9 @@ class PollingHost : public HostOfServices {
     const Picoseconds lost = parameters_.costs.switch_process;
     const Picoseconds slice = std::max(parameters_.costs.slice, 2 * lost);
     const Picoseconds round = slice * sharing;
-    const Picoseconds turn = slice * (service / parameters_.cores) + lost;  // Of a round.
+    const Picoseconds turn = slice * (service / parameters_.cores) + lost;  // Start within a round.
     const Picoseconds length = slice - lost;
-    // Its turns end at turn + length + n * round.
+    // The service's slices end at turn + length + n * round.
     Picoseconds end = turn + length;
     if (from >= end) end += ((from - end) / round + 1) * round;
     for (Picoseconds at = std::max(from, end - length);; end += round, at = end - length) {

@@ -13,7 +13,7 @@
 namespace sluice::simulation {
 namespace {
 
-/// Of the calls, those to the services that are called most.
+/// Fraction of the calls that go to the popular services.
 constexpr double kHotShare = 0.9;
 
 std::unique_ptr<HostOfServices> MakeHost(fabric::EventQueue& queue,
@@ -31,7 +31,7 @@ std::unique_ptr<HostOfServices> MakeHost(fabric::EventQueue& queue,
   return MakeReallocatingHost(queue, parameters, book);
 }
 
-/// Which services calls are for: as many as there are cores are called most, for a while.
+/// Selects the service of each call. As many services as there are cores are popular for a while.
 class Popularity {
  public:
   Popularity(const ServingParameters& parameters, Random& random)

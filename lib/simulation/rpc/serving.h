@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Services that share the cores of a host, in virtual time: who waits for whom, by how calls reach
-// a process. The coherent NIC's decisions are those of the RPC dispatcher (device/rpc) itself; the
-// other two are what a host does without such a NIC. Calls come at random times, most of them to
-// a few services at a time, and which ones those are changes.
+// Services that share the cores of a host, in virtual time: how long calls wait, depending on how
+// they reach a process. The coherent NIC's decisions are made by the RPC dispatcher (device/rpc)
+// itself; the other hosts work without a coherent NIC. Calls come at random times, most of them to
+// a few services, and this set of services changes.
 //
 // Source of the question: Lauberhorn (Xu and Roscoe, "The NIC should be part of the OS", HOTOS'25),
 // section 2: dynamic mixes of more services than cores.
@@ -19,64 +18,68 @@ namespace sluice::simulation {
 
 /// How calls reach a process.
 enum class ServingHost : uint8_t {
-  kCoherent,  ///< A line that a core waits for; the NIC knows who waits where, and decides.
-  kPolling,   ///< Queues of its own, which it polls; cores are shared in slices of time.
+  kCoherent,  ///< Cores wait for cache lines; the NIC knows where each waits, and schedules.
+  kPolling,   ///< Each process polls dedicated queues; processes share cores in time slices.
   kKernel,    ///< Interrupts, sockets and the kernel's scheduler.
-  /// Queues of its own; a dedicated core polls them all and gives the others to processes that have
-  /// calls, as Shenango and Caladan do.
+  /// Each process has dedicated queues. A dedicated core polls all of them and assigns the other
+  /// cores to processes that have calls, as Shenango and Caladan do.
   kReallocating,
 };
 inline constexpr ServingHost kServingHosts[] = {ServingHost::kCoherent, ServingHost::kPolling,
                                                 ServingHost::kKernel, ServingHost::kReallocating};
-/// As tables name it.
+/// Returns the name for tables.
 std::string_view NameOf(ServingHost host);
 
-/// Times of single steps.
+/// Durations of single steps.
 struct ServingCosts {
-  fabric::Picoseconds interconnect_rtt = 0;  ///< Of a coherent line: there and back.
+  fabric::Picoseconds interconnect_rtt = 0;  ///< Round trip of a coherent line.
   fabric::Picoseconds pcie_oneway = 0;
-  fabric::Picoseconds interrupt = 0;  ///< From the NIC's decision to the kernel's handler.
-  fabric::Picoseconds host_line = 0;  ///< A look at a line that a NIC has written.
-  fabric::Picoseconds store = 0;      ///< Of a register of the NIC.
-  fabric::Picoseconds decode = 0;     ///< Of a call and its reply, wherever it is done.
-  fabric::Picoseconds jump = 0;       ///< From arguments in a core to its look for the next call.
+  fabric::Picoseconds interrupt = 0;  ///< Delay from the NIC's decision to the kernel's handler.
+  fabric::Picoseconds host_line = 0;  ///< Read of a line that a NIC has written.
+  fabric::Picoseconds store = 0;      ///< Store to a NIC register.
+  fabric::Picoseconds decode = 0;  ///< Decoding of a call and its reply, in software or hardware.
+  fabric::Picoseconds jump =
+      0;  ///< Time from arguments in a core to the look for the next call, without the handler.
   fabric::Picoseconds switch_process = 0;
-  fabric::Picoseconds kernel_call = 0;  ///< The kernel's part of a call and its reply.
-  fabric::Picoseconds reallocate = 0;   ///< From the decision until a process runs on its core.
-  fabric::Picoseconds slice = 0;        ///< Of a core, before another process has it.
+  fabric::Picoseconds kernel_call = 0;  ///< The kernel's work per call and reply.
+  fabric::Picoseconds reallocate =
+      0;                          ///< Delay from the decision until a process runs on its core.
+  fabric::Picoseconds slice = 0;  ///< Time that a process runs before another gets its core.
 };
 
 struct ServingParameters {
   ServingHost host = ServingHost::kCoherent;
   ServingCosts costs;
-  uint32_t cores = 8;      ///< 1 … 32.
-  uint32_t services = 16;  ///< 1 … 64; each has one thread.
-  /// kCoherent: pairs of lines that a core loads in turn, with a load of each under way. More than
-  /// 1, up to 32: of one core that has one service.
+  uint32_t cores = 8;      ///< 1 to 32.
+  uint32_t services = 16;  ///< 1 to 64; each has one thread.
+  /// kCoherent: pairs of lines per core, with one load of each pair outstanding. 1 to 32; more than
+  /// 1 requires one core and one service.
   uint32_t pairs = 1;
-  fabric::Picoseconds handler = 0;  ///< Mean of what a handler takes; exponential. 0: nothing.
-  /// Of the cores, by handlers alone; where these take nothing, of what a pair of lines carries: a
-  /// call for every two interconnect_rtt.
+  fabric::Picoseconds handler = 0;  ///< Mean time of a handler (exponential); 0: none.
+  /// Load of the cores by handlers alone. Without handler time: fraction of the rate of a pair of
+  /// lines, which is one call per two interconnect_rtt.
   double load = 0.3;
-  fabric::Picoseconds hot_for = 0;  ///< After this the services that are called most change.
-  uint32_t calls = 20'000;          ///< ≥ 2. The first half warms up and is not measured.
-  uint32_t queue = 256;             ///< Calls that wait for a service; more are dropped.
+  fabric::Picoseconds hot_for = 0;  ///< Interval after which the popular services change.
+  uint32_t calls = 20'000;  ///< Minimum 2. The first half is the warm-up and is not measured.
+  uint32_t queue = 256;     ///< Calls that can wait per service; more are dropped.
   uint64_t seed = 1;
 };
 
 struct ServingResults {
-  /// Of every measured call that was answered, ascending: from its last bit to the reply's first.
+  /// Latencies of all measured answered calls, ascending: from the call's last bit to the reply's
+  /// first bit.
   std::vector<fabric::Picoseconds> latencies;
   uint64_t dropped = 0;
-  double calls_per_second = 0;  ///< Answered while calls came.
-  /// Looks that found nothing, of all cores, for each call that was answered.
+  double calls_per_second = 0;  ///< Rate of answers while calls arrived.
+  /// Polls of all cores that found nothing, per answered call.
   double idle_looks = 0;
 
-  /// The latency that a share of the calls does not exceed; 0: none was answered.
+  /// Returns the latency that the fraction `share` of the calls does not exceed; 0 if none was
+  /// answered.
   fabric::Picoseconds Percentile(double share) const;
 };
 
-/// The same parameters, the same results.
+/// Equal parameters give equal results.
 ServingResults PlayServing(const ServingParameters& parameters);
 
 }  // namespace sluice::simulation

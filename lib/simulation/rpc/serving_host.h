@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What all hosts have in common: a NIC hands them calls, and takes their replies.
+// Common base of all hosts: a NIC delivers calls to them and sends their replies.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +17,10 @@ struct ServedCall {
   uint32_t service = 0;
   Picoseconds came = 0;
   Picoseconds handler = 0;
-  Picoseconds answered = 0;  ///< 0: not yet.
+  Picoseconds answered = 0;  ///< 0: not answered yet.
 };
 
-/// The calls of a run, and what became of them.
+/// The calls of a run and their results.
 class CallBook {
  public:
   explicit CallBook(uint32_t calls) { calls_.reserve(calls); }
@@ -41,13 +40,13 @@ class CallBook {
   uint64_t dropped_ = 0;
 };
 
-/// One thread. All that is given to it outlives it.
+/// For one thread. All constructor arguments must outlive the object.
 class HostOfServices {
  public:
   virtual ~HostOfServices() = default;
-  /// The call's last bit is there: now.
+  /// Called when the last bit of the call has arrived.
   virtual void Arrive(uint32_t call) = 0;
-  /// Looks that found nothing, by all cores, until now.
+  /// Returns the polls that found nothing, of all cores until now.
   virtual uint64_t IdleLooks() const = 0;
 };
 

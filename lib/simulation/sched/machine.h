@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The machine that scheduling.cc plays: processors of a host that run what CPUs run, one more that
-// takes requests in and ticks, and one of the NIC that runs the agent. Templates over the channels
-// and the policy: all of those are the code of real time.
+// The machine that scheduling.cc simulates: host processors that run CPUs, one host processor that
+// accepts requests and ticks, and one NIC processor that runs the agent. Templates over the
+// channels and the policy, both of which are the code that runs in real time.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +25,8 @@
 
 namespace sluice::simulation {
 
-/// `Channels`: HostEnd and NicEnd, the two ends over HostWindow and NicWindow; Layout, of both;
-/// static LayoutOf(parameters).
+/// `Channels` has the types HostEnd and NicEnd, the two ends over HostWindow and NicWindow; the
+/// type Layout, common to both; and the static function LayoutOf(parameters).
 template <typename Channels, engine::sched::Policy P>
 class Machine {
  public:
@@ -81,11 +80,11 @@ class Machine {
   using Gtid = engine::sched::Gtid;
   using Reason = engine::sched::Reason;
   static constexpr Picoseconds kNever = Processor::kForever;
-  /// What an idle agent sleeps at most: it has retries of its own.
+  /// Maximum sleep of an idle agent, which has retries to do.
   static constexpr Picoseconds kAgentRest = 100'000'000;
-  /// Granularity with which an agent that counts slices sees the time.
+  /// Time resolution of an agent that counts slices.
   static constexpr Picoseconds kAgentPoll = 500'000;
-  /// Between looks for an agent that is not there yet.
+  /// Interval between checks for an agent that is not attached yet.
   static constexpr Picoseconds kAttachPoll = 10'000'000;
 
   fabric::WindowParameters Window() const {
@@ -103,7 +102,7 @@ class Machine {
   uint32_t MaxTasks() const { return 4 * parameters_.workers + 64; }
   uint32_t Dispatcher() const { return parameters_.cpus; }
   Processor& dispatcher() { return *processors_[Dispatcher()]; }
-  /// The kernel's clock.
+  /// Returns the time of the kernel's clock.
   engine::sched::Nanoseconds Now() const { return queue_.now() / 1000; }
   bool measuring() const { return workload_.completed() >= parameters_.warm_up; }
 
@@ -132,8 +131,9 @@ class Machine {
     }
   }
 
-  /// What comes while a CPU looks is a signal already. But a prestaged decision that came after
-  /// the CPU looked interrupts nobody: a CPU that idles looks once more, and again now and then.
+  /// Waits for a decision. A message that arrives during a look is a signal already. A prestaged
+  /// decision that arrives after the look sends no interrupt, so an idle CPU looks once more, and
+  /// then periodically.
   void Idle(uint16_t cpu, Processor& processor) {
     const bool pushed = traits_.nic_lines == fabric::NicLines::kPushed;
     const bool polls = !parameters_.interrupts && !pushed;
@@ -151,7 +151,7 @@ class Machine {
     }
   }
 
-  /// Runs the task until its request is done or it has to go.
+  /// Runs the task until its request is done or it is preempted.
   Reason Serve(uint16_t cpu, Gtid gtid, Processor& processor) {
     const uint32_t number = workload_.WorkerOf(gtid);
     Workload::Worker& worker = workload_.worker(number);
@@ -197,7 +197,7 @@ class Machine {
     if (workload_.CanBegin()) dispatcher().Signal();
   }
 
-  // --- The processor that takes requests in.
+  // --- The processor that accepts requests.
 
   void RunDispatcher() {
     Processor& processor = dispatcher();
@@ -227,7 +227,7 @@ class Machine {
     host_->Forward();
     processor.CatchUp();
   }
-  /// Without an agent the kernel serves by itself, and CPUs that idle have to look.
+  /// Without an agent the kernel schedules by itself, and idle CPUs have to look.
   void WakeIdle() {
     for (uint16_t cpu = 0; cpu < parameters_.cpus; ++cpu) {
       if (kernel_.cpu(cpu).current == engine::sched::kNoTask) processors_[cpu]->Signal();
@@ -330,7 +330,8 @@ class Machine {
   Random random_;
   Workload workload_;
   TaskChanges changes_;
-  std::vector<Picoseconds> off_since_;  ///< Of CPUs that idle: since when; kNever: none ran yet.
+  std::vector<Picoseconds> off_since_;  ///< Time since which each idle CPU has been without a task;
+                                        ///< kNever: no task ran yet.
   Picoseconds measured_since_ = 0;
   bool stopping_ = false;
   SchedulingResults results_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // How a host and its scheduling agent are connected: the stages of Wave's optimisations
-// (docs/wave.md, "Stages"), swaps, and an agent on the host.
+// (docs/wave.md, "Stages"), swaps, or an agent on the host.
 #pragma once
 
 #include <array>
@@ -13,13 +12,13 @@
 namespace sluice::simulation {
 
 enum class Mode : uint8_t {
-  kUncached,   ///< Wave: every access of 8 bytes alone, on both sides.
-  kNicCached,  ///< Wave: the NIC's own mapping is write-back.
+  kUncached,   ///< Wave: every access is 8 bytes, uncached on both sides.
+  kNicCached,  ///< Wave: the NIC maps its memory write-back.
   kMapped,     ///< Wave: the host writes combined and reads write-through.
-  kPrestaged,  ///< Wave: and a decision waits at each CPU, and is prefetched.
-  kSwap,       ///< A swap for every decision.
-  kStanding,   ///< Swaps offered beforehand, on condition: prestaged.
-  kHost,       ///< The agent on a core of the host: prestaged, in coherent memory.
+  kPrestaged,  ///< Wave: a decision is also prestaged at each CPU and prefetched.
+  kSwap,       ///< One swap per decision.
+  kStanding,   ///< Prestaged: conditional swaps are offered beforehand.
+  kHost,       ///< The agent runs on a host core: prestaged, in coherent memory.
 };
 
 struct ModeTraits {
@@ -52,15 +51,15 @@ inline constexpr std::array<ModeTraits, 7> kModes = {{
 
 constexpr const ModeTraits& TraitsOf(Mode mode) { return kModes[static_cast<size_t>(mode)]; }
 
-/// The costs of `mode`: an agent on the host has no link to cross, but lines of coherent memory
-/// and interrupts between processors.
+/// Returns the costs of `mode`. An agent on the host crosses no link; it uses lines of coherent
+/// memory and interrupts between processors.
 constexpr fabric::Costs CostsOf(Mode mode, fabric::Costs costs) {
   if (mode != Mode::kHost) return costs;
   costs.pcie_oneway = costs.coherent_line;
   costs.mmio_write_line = costs.coherent_line;
   costs.nic_write_line = costs.coherent_line;
   costs.decision_to_msix_sent = costs.msix_send;
-  // Send, way, receipt and dispatch together take what an interrupt takes there.
+  // Sending, transit, receipt and dispatch add up to the host's interrupt cost.
   const fabric::Picoseconds known = costs.msix_send + costs.pcie_oneway + costs.msix_receive;
   costs.msix_dispatch = costs.host_interrupt > known ? costs.host_interrupt - known : 0;
   return costs;

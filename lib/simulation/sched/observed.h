@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Channels of lib/offload with an observer: what passes is noted for the staleness of decisions,
-// and the agent's thinking takes time. They decide nothing.
+// Channels of lib/offload with an observer. They record messages and decisions for the staleness
+// statistics and add the agent's computing time. They do not change any decision.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace sluice::simulation {
 
-/// The host's end. Everything outlives it.
+/// The host's end. All constructor arguments must outlive it.
 template <offload::HostChannel C>
 class ObservedHost {
  public:
@@ -73,7 +72,7 @@ class ObservedHost {
   const fabric::EventQueue* queue_;
 };
 
-/// The NIC's end, with an agent that thinks for `compute` before each decision.
+/// The NIC's end, for an agent that computes for `compute` before each decision.
 template <offload::NicChannel C>
 class ThinkingNic {
  public:

@@ -18,7 +18,7 @@
 namespace sluice::simulation {
 namespace {
 
-/// Room for what all workers do at about the same time.
+/// Room for concurrent messages of all workers.
 uint32_t QueueDepth(const SchedulingParameters& parameters) { return 64 + 4 * parameters.workers; }
 
 struct WaveChannels {
@@ -34,7 +34,7 @@ struct SwapChannels {
   using HostEnd = offload::SwapHost<HostWindow>;
   using NicEnd = offload::SwapNic<NicWindow>;
   using Layout = offload::SwapLayout;
-  /// Standing offers answer no asks.
+  /// Standing offers do not answer asks, so prestaging layouts have none.
   static Layout LayoutOf(const SchedulingParameters& parameters) {
     return {.first = 0,
             .slots = parameters.cpus,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A host with many CPUs and a scheduling agent on the other end of a window, in virtual time. The
+// kernel, the channels, the agent and its policy are the code that runs in real time
+// (lib/engine/sched, lib/offload); only processors and their costs are simulated. Each request that
+// arrives wakes a worker task. The agent assigns a CPU to the task, which serves the request there
+// and then blocks.
 //
-// A host with many CPUs and a scheduling agent behind a window, in virtual time: the kernel, the
-// channels, the agent and its policy are the code that runs in real time (lib/engine/sched,
-// lib/offload); only processors and what they take are played. Requests come to the host, wake a
-// worker task each, are served on a CPU that the agent gives to the task, which then blocks.
-//
-// One seed, one result.
+// Equal seeds give equal results.
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@ namespace sluice::simulation {
 
 enum class PolicyKind : uint8_t { kFifo, kShinjuku };
 
-/// What happens to tasks while they wait, beside the requests.
+/// Changes of tasks while they wait, in addition to the requests.
 enum class Change : uint8_t {
-  kAffinity,  ///< The set of CPUs that a task may use changes (and still holds all of ours).
-  kExit,      ///< The task ends; another one takes over its request.
+  kAffinity,  ///< The set of allowed CPUs changes; it still contains all simulated CPUs.
+  kExit,      ///< The task exits; a new task continues its request.
 };
 
 struct SchedulingParameters {
@@ -40,66 +40,72 @@ struct SchedulingParameters {
   uint16_t cpus = 1;
   uint32_t workers = 4;  ///< Tasks that serve requests.
   PolicyKind policy = PolicyKind::kFifo;
-  Picoseconds slice = 30'000'000;  ///< kShinjuku.
+  Picoseconds slice = 30'000'000;  ///< Slice of kShinjuku.
 
-  double requests_per_second = 0;  ///< Poisson. 0: closed loop, every worker always has a request.
+  double requests_per_second =
+      0;  ///< Poisson rate; 0: closed loop, every worker always has a request.
   ServiceTime service;
   uint64_t warm_up = 200;    ///< Requests completed before measuring.
   uint64_t requests = 2000;  ///< Requests measured.
 
-  /// Of the agent, per decision, beside what its window costs.
+  /// Computing time of the agent per decision, in addition to the costs of its window.
   Picoseconds agent_compute = 1'000'000;
-  bool interrupts = true;  ///< Else CPUs that idle poll.
-  /// An idle CPU looks for prestaged decisions, of which no interrupt tells, at least so often.
+  bool interrupts = true;  ///< If false, idle CPUs poll.
+  /// Maximum interval between looks of an idle CPU for prestaged decisions, which send no
+  /// interrupt.
   Picoseconds idle_look = 5'000'000;
 
-  double changes_per_second = 0;  ///< Of each task while it waits: a Poisson process.
+  double changes_per_second = 0;  ///< Poisson rate per waiting task.
   Change change = Change::kAffinity;
-  /// A task that waits does not change: who wants to change it waits until it is on a CPU.
+  /// Delays each change of a waiting task until the task is on a CPU.
   bool freeze = false;
 
   Picoseconds agent_hangs_at = ~Picoseconds{0};
-  Picoseconds watchdog = 20'000'000'000;  ///< The host gives its agent up then.
-  Picoseconds tick = 1'000'000'000;       ///< Of that.
-  Picoseconds limit = 2'000'000'000'000;  ///< The run ends then, whatever was completed.
+  Picoseconds watchdog = 20'000'000'000;  ///< The host drops its agent after this silence.
+  Picoseconds tick = 1'000'000'000;       ///< Period of the watchdog's tick.
+  Picoseconds limit =
+      2'000'000'000'000;  ///< Maximum length of the run, even if requests are incomplete.
   uint64_t seed = 1;
 };
 
 struct SchedulingResults {
-  /// Empty, or what must never be: a rule of the kernel broken, a request lost.
+  /// Empty, or a broken invariant: a kernel rule, or a lost request.
   std::string violation;
 
   uint64_t arrived = 0;
   uint64_t completed = 0;
-  Picoseconds elapsed = 0;             ///< In which the measured requests were completed.
-  std::vector<Picoseconds> latencies;  ///< Of those, from arrival to completion; sorted.
+  Picoseconds elapsed = 0;  ///< Time in which the measured requests were completed.
+  std::vector<Picoseconds>
+      latencies;  ///< Latencies of the measured requests, from arrival to completion; sorted.
 
-  uint64_t switches = 0;  ///< From one task on a CPU to the next, measured part.
-  /// Time of CPUs between tasks in those, and of looks at decisions while a task is on the CPU.
+  uint64_t switches = 0;  ///< Measured switches from one task on a CPU to the next.
+  /// CPU time between tasks in those switches, and in looks at decisions while a task is on the
+  /// CPU.
   Picoseconds off_task = 0;
-  uint64_t direct_switches = 0;     ///< Of them, those whose decision was there at schedule() …
-  Picoseconds direct_off_task = 0;  ///< … and their time.
+  uint64_t direct_switches = 0;     ///< Switches whose decision was ready at schedule().
+  Picoseconds direct_off_task = 0;  ///< CPU time of the direct switches.
 
   engine::sched::AgentCounters agent;
   engine::sched::HostCounters host;
-  Picoseconds agent_busy = 0;  ///< In steps that did something.
+  Picoseconds agent_busy = 0;  ///< Time in agent steps that did work.
   Staleness staleness;
-  uint64_t deferred_changes = 0;  ///< kFreeze: they had to wait …
-  Picoseconds deferred_time = 0;  ///< … for so long all together.
-  uint64_t overflows = 0;         ///< Of events.
-  uint64_t faults = 0;            ///< What cannot be, seen by a channel.
-  Picoseconds watchdog_at = 0;    ///< When the host gave its agent up; 0: never.
+  uint64_t deferred_changes = 0;  ///< `freeze`: number of delayed changes.
+  Picoseconds deferred_time = 0;  ///< `freeze`: total delay of the changes.
+  uint64_t overflows = 0;         ///< Dropped events.
+  uint64_t faults = 0;            ///< Protocol errors that a channel has seen.
+  Picoseconds watchdog_at = 0;    ///< When the host dropped its agent; 0: never.
 
-  std::array<uint64_t, bar::kWindowOperations> host_operations{};  ///< Whole run.
+  std::array<uint64_t, bar::kWindowOperations> host_operations{};  ///< Over the whole run.
   std::array<uint64_t, bar::kWindowOperations> nic_operations{};
   bar::LinkBytes bytes;
 
   double RequestsPerSecond() const;
-  /// `share` of the requests took at most so long; 0 without any.
+  /// Returns the latency that the fraction `share` of the requests does not exceed; 0 without
+  /// requests.
   Picoseconds Percentile(double share) const;
   double MeanLatency() const;
-  double OffTaskPerSwitch() const;  ///< Picoseconds.
-  uint64_t Decisions() const;       ///< That the host ruled on.
+  double OffTaskPerSwitch() const;  ///< Unit: picoseconds.
+  uint64_t Decisions() const;       ///< Decisions that the host enforced or rejected.
 };
 
 SchedulingResults Simulate(const SchedulingParameters& parameters);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// How old the state is on which a decision rests when the host rules on it: from the last moment
-// of the host of which the agent knew until the ruling. That moment is when the host last told it
-// about the task (an event, or the outcome of an earlier decision), or one way before the agent
-// last saw that no event waits, whichever is later. It is the window in which a decision can
-// become stale (T1 to T3 of Borrill's critique of Wave). If the state changes as a Poisson process
-// of rate L, independent of decisions, a share 1 - exp(-L W) of them is stale.
+// Measures the age of the state on which a decision is based when the host rules on the decision.
+// The age is the time from the last host state that the agent knew to the ruling. The agent knew
+// the state of the later of two moments: the host's last message about the task (an event, or the
+// outcome of an earlier decision), or one one-way time before the agent last saw an empty event
+// queue. A decision can become stale in this window (T1 to T3 of Borrill's critique of Wave). If
+// the state changes as a Poisson process of rate L, independent of decisions, a fraction 1 - exp(-L
+// W) of the decisions is stale.
 #pragma once
 
 #include <algorithm>
@@ -22,28 +22,29 @@ namespace sluice::simulation {
 using fabric::Picoseconds;
 
 struct Staleness {
-  uint64_t ruled = 0;  ///< Decisions about tasks that were enforced, or refused as stale.
+  uint64_t ruled = 0;  ///< Decisions about tasks that were enforced, or rejected as stale.
   uint64_t stale = 0;
-  uint64_t other = 0;       ///< Refused for other reasons, a recall among them.
-  Picoseconds windows = 0;  ///< Of those ruled, all together.
+  uint64_t other = 0;       ///< Rejected for other reasons, including recalls.
+  Picoseconds windows = 0;  ///< Sum of the windows of all decisions in `ruled`.
   double expected = 0;      ///< Sum of 1 - exp(-L W).
-  double variance = 0;      ///< Of the number of stale ones, if each is so by that chance.
+  double variance = 0;      ///< Variance of the number of stale decisions under that probability.
 };
 
 class StalenessLog {
  public:
-  /// `rate`: changes of a task per second.
+  /// `rate`: changes per task and second.
   explicit StalenessLog(double rate) : rate_(rate) {}
 
-  /// The task's barrier is this, from now on or for longer, and the host tells the agent.
+  /// Called when the host sends the agent the task's barrier, which is `barrier` now.
   void Told(engine::sched::Gtid gtid, uint32_t barrier, Picoseconds now) {
     told_[gtid].emplace(barrier, now);
   }
 
-  /// The agent commits a decision about the task, and knows all that happened until `horizon`.
+  /// Called when the agent commits a decision about the task. The agent knows all events until
+  /// `horizon`.
   void Committed(engine::sched::Gtid gtid, Picoseconds horizon) { horizons_[gtid] = horizon; }
 
-  /// The host answered a decision.
+  /// Called when the host has ruled on a decision.
   void Ruled(const engine::sched::Transaction& decision, const engine::sched::Outcome& outcome,
              Picoseconds now) {
     using engine::sched::Status;
@@ -62,7 +63,7 @@ class StalenessLog {
       totals_.expected += chance;
       totals_.variance += chance * (1 - chance);
     }
-    // The outcome tells the present barrier again.
+    // The outcome contains the current barrier too.
     if (outcome.task_barrier != 0) known[outcome.task_barrier] = now;
     known.erase(known.begin(), known.lower_bound(decision.task_barrier));
   }

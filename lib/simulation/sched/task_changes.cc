@@ -52,7 +52,7 @@ void TaskChanges::ChangeTask(uint32_t number) {
 }
 
 void TaskChanges::ChangeAffinity(uint32_t number) {
-  // The last bit belongs to no CPU of ours.
+  // The last bit belongs to no simulated CPU.
   affinity_ ^= engine::sched::MaskOf(engine::sched::kMaxCpus - 1);
   kernel_->SetAffinity(workload_->worker(number).gtid, affinity_, Now());
 }
@@ -67,7 +67,8 @@ void TaskChanges::Thaw(uint32_t number) {
   if (!since) return;
   ++deferred_;
   deferred_time_ += queue_->now() - *since;
-  // Its end would take the request with it; the change of a running task is the same to agents.
+  // An exit here would end the request too. To agents, an affinity change of a running task looks
+  // the same.
   ChangeAffinity(number);
   forward_();
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Workers that change while they wait, so that decisions made for them become stale: a Poisson
-// process for all workers, of whom one is hit. A change may be frozen instead: it then waits until
-// the worker is on a CPU.
+// Changes waiting workers, so that decisions made for them become stale. The changes are one
+// Poisson process for all workers; each change hits one of them. A change can be frozen: it is then
+// delayed until the worker is on a CPU.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +20,23 @@ namespace sluice::simulation {
 
 class TaskChanges {
  public:
-  /// All outlive it. `forward` has the agent told, later.
+  /// All arguments must outlive the object. `forward` sends pending events to the agent later.
   TaskChanges(const SchedulingParameters& parameters, fabric::EventQueue& queue,
               engine::sched::Kernel& kernel, Workload& workload, StalenessLog& log,
               std::function<void()> forward);
 
-  /// From now on; nothing, if the parameters want no changes.
+  /// Starts the changes; does nothing if the parameters request none.
   void Begin();
-  /// No change is made any more.
+  /// Stops all further changes.
   void Stop() { stopped_ = true; }
 
-  /// From this moment on what agents know of worker `number` may be out of date.
+  /// Records that the agents' state of worker `number` may be out of date from now on.
   void Note(uint32_t number);
-  /// Worker `number` is on a CPU: what waited to change it may.
+  /// Called when worker `number` is on a CPU; applies its frozen change.
   void Thaw(uint32_t number);
 
-  uint64_t deferred() const { return deferred_; }  ///< Changes that waited, and are done.
-  Picoseconds deferred_time() const { return deferred_time_; }  ///< All together.
+  uint64_t deferred() const { return deferred_; }  ///< Number of delayed changes that were applied.
+  Picoseconds deferred_time() const { return deferred_time_; }  ///< Sum of all delays.
 
  private:
   void Next();
@@ -53,7 +52,8 @@ class TaskChanges {
   StalenessLog* log_;
   std::function<void()> forward_;
   Random random_;
-  std::vector<std::optional<Picoseconds>> frozen_;  ///< When a change began to wait, if one does.
+  std::vector<std::optional<Picoseconds>>
+      frozen_;  ///< Since when the worker's change is frozen; empty if none is.
   engine::sched::CpuMask affinity_ = ~engine::sched::CpuMask{0};
   bool stopped_ = false;
   uint64_t deferred_ = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The requests of a simulated host: where each is, from its arrival until it was served. Workers
-// are tasks that serve one request at a time.
+// The requests of a simulated host, from arrival to completion. Workers are tasks that serve one
+// request at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +20,16 @@ class Workload {
     engine::sched::Gtid gtid = engine::sched::kNoTask;
     bool serving = false;
     fabric::Picoseconds arrived = 0;
-    fabric::Picoseconds remaining = 0;  ///< Of the service.
+    fabric::Picoseconds remaining = 0;  ///< Remaining service time.
   };
 
   Workload(const ServiceTime& service, uint32_t workers, uint64_t seed)
       : service_(service), random_(seed), workers_(workers) {
-    // The lowest number serves first.
+    // Workers with low numbers serve first.
     for (uint32_t worker = workers; worker-- > 0;) free_.push_back(worker);
   }
 
-  /// `worker` is the task of that name from now on.
+  /// Names the task `gtid` as the worker's task.
   void Name(uint32_t worker, engine::sched::Gtid gtid) {
     names_.erase(workers_[worker].gtid);
     workers_[worker].gtid = gtid;
@@ -45,7 +44,7 @@ class Workload {
     ++arrived_;
   }
   bool CanBegin() const { return !waiting_.empty() && !free_.empty(); }
-  /// Gives the oldest request to a worker that has none.
+  /// Gives the oldest request to an idle worker and returns the worker.
   uint32_t Begin() {
     const uint32_t number = free_.back();
     free_.pop_back();
@@ -64,7 +63,7 @@ class Workload {
 
   uint64_t arrived() const { return arrived_; }
   uint64_t completed() const { return completed_; }
-  /// Every request is waiting, or served, or done.
+  /// Returns whether every request is waiting, being served, or done.
   bool Conserved() const {
     uint64_t serving = 0;
     for (const Worker& worker : workers_) serving += worker.serving;
@@ -77,7 +76,7 @@ class Workload {
   Random random_;
   std::vector<Worker> workers_;
   std::vector<uint32_t> free_;
-  std::deque<fabric::Picoseconds> waiting_;  ///< When they arrived.
+  std::deque<fabric::Picoseconds> waiting_;  ///< Arrival times.
   std::unordered_map<engine::sched::Gtid, uint32_t> names_;
   uint64_t arrived_ = 0;
   uint64_t completed_ = 0;

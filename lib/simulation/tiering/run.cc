@@ -20,7 +20,7 @@ using fabric::HostEnd;
 using fabric::NicEnd;
 
 constexpr fabric::Picoseconds kTickPicoseconds = tiering::kTickNanoseconds * 1000;
-/// Exchanges of decisions and outcomes within a tick, at most.
+/// Maximum exchanges of decisions and outcomes per tick.
 constexpr uint32_t kExchanges = 16;
 
 struct Wave {
@@ -37,12 +37,12 @@ struct Wave {
 struct Swap {
   using Host = offload::SwapHost<HostEnd>;
   using Nic = offload::SwapNic<NicEnd>;
-  // Decisions are prepared before anybody asks: offers, on the condition that the state is as seen.
+  // Decisions are offered before the host asks, on the condition that the state is unchanged.
   static offload::SwapLayout Layout(uint32_t slots) { return {.slots = slots, .asks = false}; }
   static fabric::WindowParameters Window() { return {}; }
 };
 
-/// What is seen of a run while it lasts.
+/// Collects the statistics of a run.
 class Observer {
  public:
   Observer(const TieringRun& run, const tiering::PageTable& table, TieringResult& result)

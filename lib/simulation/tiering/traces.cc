@@ -59,7 +59,7 @@ class Zipf {
   ZipfTrace trace_;
   Popularity popularity_;
   Random random_;
-  std::vector<uint32_t> place_;  ///< By cluster of ranks: cluster of pages.
+  std::vector<uint32_t> place_;  ///< Maps a cluster of ranks to a cluster of pages.
   uint64_t ticks_ = 0;
   double due_ = 0, due_moves_ = 0;
 };
@@ -69,7 +69,7 @@ uint32_t Little(const char* bytes) {
   return b[0] | uint32_t{b[1]} << 8 | uint32_t{b[2]} << 16 | uint32_t{b[3]} << 24;
 }
 
-/// Plays a file that was found sound.
+/// Plays a validated file.
 class Recorded {
  public:
   Recorded(std::ifstream file, double per_tick) : file_(std::move(file)), per_tick_(per_tick) {}
