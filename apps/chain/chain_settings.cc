@@ -38,7 +38,7 @@ namespace {
 using engine::chain::FlowMatch;
 using engine::chain::ParseFlow;
 
-/// Sets what a list of flows says; a complaint, or nothing.
+/// Reads the list of flows into `settings`. Returns an error line, or an empty string.
 std::string ReadFlows(ChainSettings* settings) {
   const std::string& text = FLAGS_flow;
   for (size_t at = 0; !text.empty() && at <= text.size();) {
@@ -78,7 +78,7 @@ std::string ReadKill(ChainSettings* settings) {
   return device + ": no such stage in the graph";
 }
 
-/// Whether the traffic can be made at all: now, not when everything else is there.
+/// Checks early that the traffic can be created. Returns an error line, or an empty string.
 std::string ReadTraffic(ChainSettings* settings) {
   std::string text = FLAGS_traffic;
   if (text.empty()) text = FLAGS_graph.empty() ? "images" : "pattern";

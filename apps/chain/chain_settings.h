@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Flags about chains: those of sluice-chain by either of its programs.
+// Chain flags, common to both programs of sluice-chain.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +16,30 @@ namespace sluice::chain_app {
 struct ChainSettings {
   engine::chain::Graph graph;
   Roles roles;
-  std::string graph_file;  ///< Empty: the example.
+  std::string graph_file;  ///< If empty, the example graph is used.
   bool through_cpu = false;
   const TrafficKind* traffic = nullptr;
   std::string traffic_options;
-  std::vector<engine::chain::FlowMatch> flows;  ///< Of the messages, in turns.
+  std::vector<engine::chain::FlowMatch> flows;  ///< Flows of the messages, used in turn.
   uint32_t outstanding = 0;
-  uint64_t messages = 0;  ///< Of each flow; 0: no end.
+  uint64_t messages = 0;  ///< Messages per flow; 0: unlimited.
   uint64_t timeout_ns = 0;
-  uint64_t hang_ns = 0;       ///< 0: a stage may hang for ever.
-  std::string stage_program;  ///< Empty: stages are threads.
-  std::string kill;           ///< A device's name, or empty.
+  uint64_t hang_ns = 0;       ///< Time after which a stage counts as hung; 0: never.
+  std::string stage_program;  ///< If empty, stages are threads.
+  std::string kill;           ///< Name of the device to kill, or empty.
   uint64_t kill_ns = 0;
 };
 
-/// Reads them. The first complaint, which names the flag and the fix, or nothing.
+/// Reads the flags. Returns the first error, which names the flag and the fix, or an empty string.
 std::string ReadChainFlags(ChainSettings* settings);
 
-/// A graph from a file; empty path: the example's. Nothing, with a line for each mistake.
+/// Reads a graph from a file; an empty path selects the example graph. Returns nothing on failure,
+/// with one line per error in `errors`.
 std::optional<engine::chain::Graph> ReadGraphFile(const std::string& path,
                                                   std::vector<std::string>* errors);
 
-/// Where programs of sluice-chain are that it starts or becomes.
+/// Returns the path of another program of sluice-chain: next to this program, or in its library
+/// directory.
 std::string Beside(const std::string& program);
 
 }  // namespace sluice::chain_app

@@ -31,7 +31,7 @@ const Device& DeviceOf(const Graph& graph, const Node& node) {
 std::string CpuControl::Apply(const Graph& graph, const std::vector<std::string>& chains,
                               const Do& on_cpu, const Do& on_switch,
                               std::vector<Changed>* changes) {
-  // First everything that can fail, beside what runs.
+  // All operations that can fail come first and do not touch the running chains.
   std::vector<Changed> made;
   std::vector<const engine::chain::Chain*> anew;
   for (const std::string& name : chains) {
@@ -74,7 +74,7 @@ std::string CpuControl::Apply(const Graph& graph, const std::vector<std::string>
       running.push_back(std::move(next));
     }
     for (Chain& old : running_) {
-      if (old.mediator == nullptr) continue;  // It goes on.
+      if (old.mediator == nullptr) continue;  // The chain moved to `running` and continues.
       old.mediator->Drain();
       const auto change = std::ranges::find(made, old.chain.name, &Changed::chain);
       if (change == made.end() || change->change != Change::kRewired)
@@ -88,8 +88,8 @@ std::string CpuControl::Apply(const Graph& graph, const std::vector<std::string>
   return "";
 }
 
-/// Rings and memory for a chain. False, with a line in `error`, and nothing is taken: there is
-/// none.
+/// Allocates rings and memory for a chain. On failure returns false, with one line in `error`, and
+/// allocates nothing.
 bool CpuControl::Make(const Graph& graph, const engine::chain::Chain& chain, const Chain* before,
                       Chain* made, std::string* error) {
   made->region = static_cast<uint32_t>(std::countr_one(regions_));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The CPU that mediates the chains of a graph, each by a Mediator of its own, and what happens when
-// the graph changes: chains that stay go on, others get new rings, and the old ones take no more
-// messages and are given back when those under way have ended.
+// The CPU that mediates the chains of a graph, with one Mediator per chain, and applies changes of
+// the graph. Unchanged chains continue. Changed chains get new rings; the old rings accept no new
+// messages and are freed when the messages in flight have ended.
 #pragma once
 
 #include <cstdint>
@@ -22,32 +21,34 @@
 
 namespace sluice::chain_app {
 
-/// Of the main thread, but for what Step and `on_cpu` touch.
+/// For the main thread, except the state that Step and `on_cpu` use.
 class CpuControl {
  public:
   using PortId = device::pcie_switch::PortId;
-  /// Runs something between two steps of the CPU, or of the switch, and returns.
+  /// Runs a function between two steps of the CPU or of the switch, and returns when it is done.
   using Do = std::function<void(const std::function<void()>&)>;
-  /// What devices see in a region of the host's memory from now on; empty: nothing any more. On
-  /// the switch's thread.
+  /// Sets the memory that devices see in a region of host memory from now on; empty: none. Called
+  /// on the switch's thread.
   using Map = std::function<void(uint32_t region, std::span<uint8_t> memory)>;
 
-  /// `link`: at the root port; outlives it. Before there are threads, both may run things at once.
+  /// `link`: the link at the root port; it must outlive the object. Before the threads start,
+  /// `on_cpu` and `on_switch` may run functions immediately.
   CpuControl(uint32_t outstanding, device::stage::LinkMemory& link, Map map)
       : outstanding_(outstanding), link_(link.to_switch), map_(std::move(map)) {}
 
-  /// Has the CPU mediate these chains of a checked graph. A line, and nothing changed, if that
-  /// cannot be.
+  /// Makes the CPU mediate these chains of a checked graph. Returns an error line, with nothing
+  /// changed, or an empty string.
   std::string Apply(const engine::chain::Graph& graph, const std::vector<std::string>& chains,
                     const Do& on_cpu, const Do& on_switch,
                     std::vector<engine::chain::Changed>* changes);
-  /// Frees chains that have drained. Returns how many still drain.
+  /// Frees chains that have drained. Returns the number of chains that still drain.
   size_t Tend(const Do& on_cpu, const Do& on_switch);
-  /// The NIC's slot for messages of a chain; negative: it is not mediated.
+  /// Returns the NIC's slot for messages of a chain; negative if the CPU does not mediate the
+  /// chain.
   int FirstSlot(std::string_view chain) const;
 
-  // The CPU's thread.
-  /// False: there was nothing to do.
+  // Functions for the CPU's thread.
+  /// Returns false if there was nothing to do.
   bool Step();
   void Fail(PortId port);
   void Restore(PortId port);
@@ -69,11 +70,12 @@ class CpuControl {
   device::stage::LinkWriter link_;
   Map map_;
   MediatorCounters counters_;
-  device::pcie_switch::PortMask dead_ = 0;  ///< Ports of devices that are; the CPU's thread.
+  device::pcie_switch::PortMask dead_ =
+      0;  ///< Ports of dead devices; used by the CPU's thread only.
   engine::chain::Graph graph_;
   Slots slots_;
-  uint32_t opened_ = 0;   ///< Chains so far: the incarnation of the last one.
-  uint64_t regions_ = 0;  ///< Of SwitchRunner: a bit for each that is used.
+  uint32_t opened_ = 0;   ///< Number of chains opened so far: the incarnation of the last one.
+  uint64_t regions_ = 0;  ///< One bit for each used region of SwitchRunner.
   std::vector<Chain> running_;
   std::vector<Chain> draining_;
 };

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A kind of stage: what it is called, and how one is made. What it does with a message is an
-// Executor (device/stage/work.h), which sees the bytes, the command and the state, and leaves a
-// result, whichever way the message came. Both headers include the standard library alone, so that
-// a stage of your own is one file:
+// A kind of stage: its name and its factory. The stage processes messages in an Executor
+// (device/stage/work.h), which gets the bytes, the command and the state, and produces a result;
+// the path of the message does not matter. Both headers include only the standard library, so a
+// custom stage is one file:
 //
 //   class Mine final : public sluice::chain_app::Executor { void Run(...) override {...} };
 //   SLUICE_STAGE({.name = "mine", .what = "...", .make = ...});
 //
-// compiled as a shared object and named in a policy graph: "executor": "path/to/mine.so".
+// Compile it as a shared object and name it in a policy graph: "executor": "path/to/mine.so".
 #pragma once
 
 #include <array>
@@ -26,27 +25,28 @@ using device::stage::kMaxRefusals;
 using device::stage::Outcome;
 using device::stage::Work;
 
-/// What a stage is made with.
+/// Parameters of a stage's factory.
 struct StageOptions {
-  std::string text;          ///< The graph's "options" of the device: key=value, by commas.
-  uint32_t max_message = 0;  ///< Bytes of the longest input and of every output's room.
+  std::string text;          ///< The device's "options" in the graph: comma-separated key=value.
+  uint32_t max_message = 0;  ///< Bytes of the longest input, and of each output buffer.
 };
 
-/// A kind of stage. All pointers to what lives as long as the process.
+/// A kind of stage. All pointed-to objects must live as long as the process.
 struct StageKind {
-  const char* name = nullptr;  ///< In policy graphs.
-  const char* what = nullptr;  ///< A line for people: what it does, commands, state, options.
-  /// Called once for a stage before its first message, by the thread that starts the process; Run
-  /// is called by the stage's. Null, with one line in `error`: the options are wrong, or something
-  /// is missing.
+  const char* name = nullptr;  ///< Name in policy graphs.
+  const char* what = nullptr;  ///< One line of help: function, commands, state and options.
+  /// Called once per stage before its first message, on the thread that starts the process; Run is
+  /// called on the stage's thread. Returns null, with one line in `error`, if the options are wrong
+  /// or a dependency is missing.
   std::unique_ptr<Executor> (*make)(const StageOptions& options, std::string* error) = nullptr;
-  /// Names of refusals, for reports, up to the first null. None: one, called "refused".
+  /// Names of refusals for reports, up to the first null. If there are no names, there is one
+  /// refusal, called "refused".
   std::array<const char*, kMaxRefusals> refusals{};
 };
 
-/// Name of the symbol, a StageKind, by which a shared object is found.
+/// Name of the StageKind symbol that a shared object must export.
 inline constexpr const char* kStageSymbol = "sluice_stage";
-/// Once in a shared object, outside of namespaces.
+/// Use once per shared object, outside of namespaces.
 #define SLUICE_STAGE(...)                           \
   extern "C" __attribute__((visibility("default"))) \
   const sluice::chain_app::StageKind sluice_stage;  \

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the NIC of a chain has to do with the messages of one flow: where they come from, and who
-// gets the answers.
+// The source of one flow's messages and the receiver of their answers, as the NIC of a chain sees
+// them.
 #pragma once
 
 #include <array>
@@ -10,23 +9,24 @@
 
 namespace sluice::chain_app {
 
-/// One thread: the NIC's.
+/// For the NIC's thread.
 class Flow {
  public:
   static constexpr uint32_t kNumberBits = 28;
-  static constexpr uint32_t kNumberMask = (1u << kNumberBits) - 1;  ///< Of numbers.
+  static constexpr uint32_t kNumberMask = (1u << kNumberBits) - 1;  ///< Mask of message numbers.
 
   virtual ~Flow() = default;
-  /// Bytes that a message may have.
+  /// Returns the maximum bytes of a message.
   virtual uint32_t longest() const = 0;
-  /// Whether there is a message.
+  /// Returns whether a message is available.
   virtual bool MayBegin() = 0;
-  /// The next message: its bytes, in `room`, which has longest(), and its number.
+  /// Writes the next message to `room`, which has longest() bytes, and its number to `number`.
+  /// Returns its length.
   virtual uint32_t Begin(std::span<uint8_t> room, uint64_t now_ns, uint32_t* number) = 0;
-  /// An answer by node `where`, below 32, of its chain.
+  /// Called for an answer from node `where`, below 32, of the flow's chain.
   virtual void Answer(uint32_t number, uint32_t where, std::span<const uint8_t> data,
                       const std::array<uint32_t, 2>& key, uint64_t now_ns) = 0;
-  /// What has waited too long is lost.
+  /// Counts messages that have waited too long as lost.
   virtual void Expire(uint64_t now_ns) = 0;
 };
 

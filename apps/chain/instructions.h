@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Instructions that one thread executes, where the kernel and the machine count them.
+// Counts the instructions of one thread, if kernel and machine support it.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -16,7 +15,7 @@ namespace sluice::chain_app {
 
 class Instructions {
  public:
-  /// Counts from now on, in user mode, of the thread `tid`.
+  /// Starts counting, in user mode, for the thread `tid`.
   explicit Instructions(pid_t tid) {
     perf_event_attr attributes{};
     attributes.type = PERF_TYPE_HARDWARE;
@@ -27,7 +26,7 @@ class Instructions {
     counter_ = runtime::OwnedFd(
         static_cast<int>(syscall(SYS_perf_event_open, &attributes, tid, -1, -1, 0)));
   }
-  /// Nothing: this machine does not count them, or may not.
+  /// Returns nothing if the machine cannot count instructions or does not allow it.
   std::optional<uint64_t> Count() const {
     uint64_t count = 0;
     if (!counter_ || read(counter_.get(), &count, sizeof count) != sizeof count)

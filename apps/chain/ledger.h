@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What became of every message that arrived on the NIC: exactly one ending each, whatever the chain
-// does with it. Answers beyond the first are counted beside.
+// The fate of each message that arrived on the NIC: every message has exactly one ending.
+// Additional answers are counted separately.
 #pragma once
 
 #include <array>
@@ -17,18 +16,18 @@
 
 namespace sluice::chain_app {
 
-/// sent = right + wrong + silent + lost + those under way.
+/// sent = right + wrong + silent + lost + messages in flight.
 struct Endings {
   uint64_t sent = 0;
   uint64_t right = 0;
-  uint64_t wrong = 0;   ///< An answer to it, by whatever node, was not the answer.
-  uint64_t silent = 0;  ///< To be refused by a stage, and not answered.
+  uint64_t wrong = 0;   ///< A node sent a wrong answer.
+  uint64_t silent = 0;  ///< Correctly refused by a stage: no answer was expected.
   uint64_t lost = 0;    ///< Not answered in time.
-  // Beside them:
-  uint64_t doubled = 0;  ///< Answers to what the same node had answered.
-  uint64_t late = 0;     ///< Answers to what was lost.
-  uint64_t copies = 0;   ///< Right ones by other nodes of the chain.
-  uint64_t unknown = 0;  ///< Answers to no message of the last kMemory.
+  // Additional answers:
+  uint64_t doubled = 0;  ///< Repeated answers of the same node.
+  uint64_t late = 0;     ///< Answers to lost messages.
+  uint64_t copies = 0;   ///< Right answers of further nodes of the chain.
+  uint64_t unknown = 0;  ///< Answers to none of the last kMemory messages.
   uint64_t sent_bytes = 0;
   uint64_t answer_bytes = 0;
 
@@ -36,13 +35,13 @@ struct Endings {
   Endings& operator+=(const Endings& other);
 };
 
-/// One thread; others read Now() and latency().
+/// For one thread; other threads may call Now() and latency().
 class Ledger final : public Flow {
  public:
-  static constexpr uint32_t kMemory = 1u << 16;  ///< Messages that it remembers.
+  static constexpr uint32_t kMemory = 1u << 16;  ///< Number of messages remembered.
 
-  /// `longest`: bytes that the traffic was made for. `outstanding`: messages under way at most,
-  /// less than kMemory. `most`: messages in all.
+  /// `longest`: maximum bytes of the traffic's messages. `outstanding`: maximum messages in flight,
+  /// less than kMemory. `most`: total number of messages.
   Ledger(std::unique_ptr<Traffic> traffic, uint32_t longest, uint32_t outstanding,
          uint64_t timeout_ns, uint64_t most);
 
@@ -50,7 +49,7 @@ class Ledger final : public Flow {
   bool MayBegin() override {
     return waiting_ < outstanding_ && next_ != most_ && next_ - oldest_ < kMemory;
   }
-  /// Numbers are those of messages, and begin again after kNumberMask.
+  /// Numbers of messages wrap after kNumberMask.
   uint32_t Begin(std::span<uint8_t> room, uint64_t now_ns, uint32_t* number) override;
   void Answer(uint32_t number, uint32_t where, std::span<const uint8_t> data,
               const std::array<uint32_t, 2>& key, uint64_t now_ns) override;
@@ -64,7 +63,7 @@ class Ledger final : public Flow {
   struct Entry {
     uint32_t number = 0;
     State state = State::kNone;
-    uint32_t answered_by = 0;  ///< A bit for each node.
+    uint32_t answered_by = 0;  ///< One bit per node.
     uint64_t begun_ns = 0;
   };
   enum Count : uint8_t {
@@ -87,7 +86,8 @@ class Ledger final : public Flow {
     counts_[count].store(counts_[count].load(std::memory_order_relaxed) + by,
                          std::memory_order_relaxed);
   }
-  /// A message that had ended as `before` ends wrong: still once.
+  /// Changes the ending of a message from `before` to wrong, so that it has still exactly one
+  /// ending.
   void EndWrong(Entry& entry, Count before) {
     counts_[before].fetch_sub(1, std::memory_order_relaxed);
     Add(kWrong);
@@ -101,10 +101,10 @@ class Ledger final : public Flow {
   uint64_t most_;
   std::vector<Entry> entries_;
   uint64_t next_ = 0;
-  uint64_t oldest_ = 0;  ///< All before it have ended.
+  uint64_t oldest_ = 0;  ///< All messages before this one have ended.
   uint32_t waiting_ = 0;
   std::array<std::atomic<uint64_t>, kCounts> counts_{};
-  engine::workload::Histogram latency_;  ///< ns, of right answers.
+  engine::workload::Histogram latency_;  ///< Latency of right answers in ns.
 };
 
 }  // namespace sluice::chain_app

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // sluice-chain: messages pass accelerators that push to each other through a programmable PCIe
-// switch, or, to compare, a CPU that moves every message. Start reading at system.h (what runs),
-// push_control.h and cpu_control.h (the two ways), device/stage/stage.h (a stage). With --iface it
-// becomes frames/main.cc's program.
+// switch or, for comparison, a CPU that moves every message. Start reading at system.h (the
+// components), push_control.h and cpu_control.h (the two data paths), and device/stage/stage.h (a
+// stage). With --iface it executes the program of frames/main.cc.
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -30,7 +29,8 @@ using sluice::chain_app::System;
 using sluice::runtime::ArgumentOf;
 using sluice::runtime::WriteText;
 
-/// Messages in frames are another program's, so that this one has neither EAL nor frames.
+/// Returns whether the arguments request frames. A separate program handles frames, so that this
+/// one needs neither EAL nor frame code.
 bool WantsFrames(std::span<char* const> arguments) {
   const char* const list = ArgumentOf("list", arguments);
   return ArgumentOf("iface", arguments) != nullptr ||
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   const std::optional<Settings> settings = sluice::chain_app::ReadSettings(argc, argv, &exit_code);
   if (!settings) return exit_code;
   const sigset_t signals = Signals(*settings);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // Of all threads to come.
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // Inherited by all threads started later.
   std::string error;
   errno = 0;
   const auto ledgers = sluice::chain_app::MakeLedgers(*settings, settings->seed, &error);

@@ -14,7 +14,7 @@ namespace {
 using namespace device::stage;        // NOLINT
 using namespace device::pcie_switch;  // NOLINT
 
-/// The record of a descriptor, if it is there: its first word is written last.
+/// Loads the record of a descriptor if it is complete: its first word is written last.
 bool LoadRecord(uint64_t* words, uint32_t sequence, LegacyRecord* record) {
   std::array<uint64_t, 2> copy;
   copy[0] = std::atomic_ref(words[0]).load(std::memory_order_acquire);
@@ -46,7 +46,7 @@ bool Mediator::Step(LinkWriter& link) {
   return any;
 }
 
-/// A device is done with a descriptor.
+/// Handles the record of a descriptor that a device has completed.
 void Mediator::Complete(Queue& queue, const LegacyRecord& record) {
   const Job job = queue.jobs[queue.done++ % queue.slots];
   ++counters_.records;
@@ -54,7 +54,7 @@ void Mediator::Complete(Queue& queue, const LegacyRecord& record) {
   if (record.status == kStatusDone && queue.role != Role::kSink && record.length <= max_message_) {
     return Forward(queue, job.output, record.length, job, record.key);
   }
-  // A buffer that the NIC gives back when the chain drains has no message in it.
+  // During a drain the NIC returns empty receive buffers, which are not failures.
   const bool empty = queue.role == Role::kSource && phase_ != Phase::kRuns;
   if (queue.role != Role::kSink && !empty)
     ++(record.status == kStatusRefused ? counters_.refused : counters_.failed);
@@ -62,7 +62,7 @@ void Mediator::Complete(Queue& queue, const LegacyRecord& record) {
   End(job.token);
 }
 
-/// A result goes where the policy says, without being looked at.
+/// Forwards a result according to the policy, without reading it.
 void Mediator::Forward(Queue& from, uint32_t buffer, uint32_t length, const Job& about,
                        uint32_t key0) {
   Job next = about;
@@ -72,7 +72,7 @@ void Mediator::Forward(Queue& from, uint32_t buffer, uint32_t length, const Job&
   }
   NodeMask targets = TargetsOf(from, key0, next.key1);
   counters_.no_edge += targets == 0;
-  // This copy holds the buffer and the token until all others do.
+  // This function holds one reference to the buffer and the token until all copies are posted.
   references_[buffer] = 1;
   for (; targets != 0; targets &= static_cast<NodeMask>(targets - 1)) {
     Queue* const to = Alive(static_cast<uint32_t>(std::countr_zero(targets)));
@@ -90,7 +90,7 @@ void Mediator::Forward(Queue& from, uint32_t buffer, uint32_t length, const Job&
   End(next.token);
 }
 
-/// The node, or who takes its place; null: its device is dead.
+/// Returns the node or its bypass; null if its device is dead.
 Mediator::Queue* Mediator::Alive(uint32_t index) {
   while (queues_[index].dead) {
     if (queues_[index].on_death != OnDeath::kBypass) return nullptr;
@@ -150,7 +150,7 @@ void Mediator::Release(uint32_t buffer) {
   if (buffer != kNone && --references_[buffer] == 0) free_.push_back(buffer);
 }
 
-/// A copy of a message has ended; after the last one another message may come.
+/// Ends a copy of a message. The end of the last copy posts the token's receive buffer again.
 void Mediator::End(uint32_t token) {
   if (--tokens_[token] == 0 && phase_ == Phase::kRuns) Receive(token);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The CPU's part in one chain as it is run today: it moves every message from device to device.
-// Data lie still in the host's memory: what one device wrote there, the next one reads. The CPU
-// polls rings of records, writes descriptors, and rings the doorbell of a device once for all that
-// a poll found for it. It neither copies nor looks at data, sleeps, takes interrupts, or allocates.
+// The CPU's work for one chain as such chains run today: it moves every message from device to
+// device. Data stays in host memory: each device reads the output of its predecessor in place. The
+// CPU polls rings of records, writes descriptors, and rings the doorbell of a device once per poll
+// for all new descriptors. It does not copy or read data, sleep, handle interrupts, or allocate.
 #pragma once
 
 #include <cstdint>
@@ -22,65 +21,67 @@
 
 namespace sluice::chain_app {
 
-/// What the CPU has done.
+/// Counts of the CPU's operations.
 struct MediatorCounters {
-  uint64_t polls = 0;        ///< Looks at a record that may be there.
-  uint64_t records = 0;      ///< Found.
-  uint64_t descriptors = 0;  ///< Written.
+  uint64_t polls = 0;        ///< Reads of a record that may not be written yet.
+  uint64_t records = 0;      ///< Records found.
+  uint64_t descriptors = 0;  ///< Descriptors written.
   uint64_t doorbells = 0;
   uint64_t received = 0;  ///< Messages that ended at the host.
-  uint64_t refused = 0;   ///< By a stage.
-  uint64_t failed = 0;    ///< At a stage.
+  uint64_t refused = 0;   ///< Refused by a stage.
+  uint64_t failed = 0;    ///< Failed at a stage.
   uint64_t no_edge = 0;
-  uint64_t stage_dead = 0;  ///< They were with a device that died, or for it.
+  uint64_t stage_dead = 0;  ///< Sent to a dead device, or lost with a device that died.
 };
 
-/// One thread, but for Make and what says otherwise.
+/// For one thread, except Make and functions that state otherwise.
 class Mediator {
  public:
   using PortId = device::pcie_switch::PortId;
-  /// What nodes have counted, by node: a chain hands it on to what it becomes.
+  /// Counting states by node. A chain passes them on to its replacement.
   using States = std::vector<std::shared_ptr<device::pcie_switch::State>>;
 
   struct Plan {
     const engine::chain::Graph* graph = nullptr;
-    const engine::chain::Chain* chain = nullptr;  ///< Of the graph.
-    std::vector<uint32_t> slots;                  ///< Of each node in its device.
-    uint64_t address = 0;                         ///< Where devices see memory().
-    uint32_t outstanding = 0;                     ///< Messages under way at most.
-    States states;                                ///< None: those of the graph.
+    const engine::chain::Chain* chain = nullptr;  ///< A chain of `graph`.
+    std::vector<uint32_t> slots;                  ///< Slot of each node in its device.
+    uint64_t address = 0;                         ///< Base address of memory() for devices.
+    uint32_t outstanding = 0;                     ///< Maximum messages in flight.
+    States states;                                ///< If empty, the states of the graph are used.
     uint32_t incarnation = 0;                     ///< NodeSetup::chain.
   };
-  static constexpr size_t kMostBytes = size_t{1} << 30;  ///< Of memory().
+  static constexpr size_t kMostBytes = size_t{1} << 30;  ///< Maximum size of memory().
 
-  /// `counters` outlives it. Null, with one line in `error`: no memory.
+  /// `counters` must outlive the object. Returns null, with one line in `error`, if memory is
+  /// insufficient.
   static std::unique_ptr<Mediator> Make(const Plan& plan, MediatorCounters& counters,
                                         std::string* error);
 
-  // The same as long as it lives. Any thread.
+  // Constant during the object's lifetime. Callable from any thread.
   std::span<uint8_t> memory() const { return {memory_.data(), memory_.bytes()}; }
   uint64_t address() const { return address_; }
   States states() const;
-  /// A node in its device.
+  /// Location of a node: the port of its device, and its slot there.
   struct Place {
     PortId port;
     uint32_t slot;
   };
-  /// Of all nodes but those at the host; the NIC's for messages that come in is first.
+  /// Returns the places of all nodes except those at the host. The first one is the NIC's receive
+  /// node.
   std::vector<Place> places() const;
 
-  /// Before the first step: messages may come.
+  /// Posts the receive buffers. Call it once, before the first step.
   void Start();
-  /// Tells devices what they are, and moves what they are done with. False: nothing was there.
-  /// `link`: at the root port.
+  /// Sends pending setups to devices and forwards completed messages. Returns false if there was
+  /// nothing to do. `link`: the link at the root port.
   bool Step(device::stage::LinkWriter& link);
-  /// The device at a port is dead: what it had is lost, and what comes for it is dropped.
+  /// Marks the device at a port as dead: drops its messages, and later messages for it.
   void Fail(PortId port);
-  /// It is back, and knows nothing.
+  /// Marks the device as alive, and sets it up again because it has lost its state.
   void Restore(PortId port);
-  /// No message is to come any more; what is under way goes on to its end.
+  /// Stops accepting messages; messages in flight continue to their end.
   void Drain();
-  /// All has ended, and devices have forgotten it.
+  /// Returns whether all messages have ended and all free requests to devices are sent.
   bool over() const { return phase_ == Phase::kFrees && to_tell_.empty(); }
 
  private:
@@ -88,15 +89,15 @@ class Mediator {
   enum class Phase : uint8_t { kRuns, kDrains, kFrees };
   static constexpr uint32_t kNone = ~0u;
 
-  /// What a descriptor is about.
+  /// A message in a descriptor.
   struct Job {
-    uint32_t input = kNone;  ///< Buffers.
+    uint32_t input = kNone;  ///< Index of the input buffer; `output`: index of the output buffer.
     uint32_t output = kNone;
     uint32_t number = 0;
     uint32_t key1 = 0;
     uint32_t token = 0;
   };
-  /// A node, and its rings.
+  /// A node and its rings.
   struct Queue {
     Role role = Role::kStage;
     PortId port = 0;
@@ -107,13 +108,13 @@ class Mediator {
     device::pcie_switch::OnDeath on_death{};
     uint32_t bypass = kNone;
     device::pcie_switch::Policy out;
-    uint32_t turn = 0;    ///< Of round robin.
-    uint32_t visits = 0;  ///< Copies of a message that may be here.
+    uint32_t turn = 0;    ///< Round-robin counter.
+    uint32_t visits = 0;  ///< Maximum copies of a message at this node.
     bool dead = false;
 
-    uint32_t slots = 0;  ///< A power of two: as many messages as can be here.
+    uint32_t slots = 0;  ///< Maximum messages at this node; a power of two.
     device::pcie_switch::LegacyDescriptor* ring = nullptr;
-    uint64_t* records = nullptr;  ///< Two words each.
+    uint64_t* records = nullptr;  ///< Two words per record.
     std::vector<Job> jobs;
     uint32_t posted = 0;
     uint32_t rung = 0;
@@ -147,16 +148,16 @@ class Mediator {
   uint64_t address_ = 0;
   uint32_t incarnation_ = 0;
   bar::RingMemory memory_;
-  std::vector<Queue> queues_;  ///< By node; the source is first.
+  std::vector<Queue> queues_;  ///< Indexed by node; the source is first.
   uint8_t* buffers_ = nullptr;
   uint32_t max_message_ = 0;
-  uint32_t stride_ = 0;  ///< Bytes of a buffer.
+  uint32_t stride_ = 0;  ///< Bytes per buffer.
   std::vector<uint32_t> free_;
-  std::vector<uint16_t> references_;  ///< Of buffers: descriptors that read them.
-  /// Of a message that may be under way: copies of it that are. 0: its receive buffer is posted,
-  /// or, when the chain drains, none.
+  std::vector<uint16_t> references_;  ///< Per buffer: number of descriptors that read it.
+  /// Per token (a message that can be in flight): number of its copies in flight. An idle token's
+  /// receive buffer is posted and counts as one copy; 0 occurs only while the chain drains.
   std::vector<uint16_t> tokens_;
-  std::deque<Telling> to_tell_;  ///< In order, and before any doorbell.
+  std::deque<Telling> to_tell_;  ///< Pending setups, in order. They are sent before any doorbell.
   Phase phase_ = Phase::kRuns;
 };
 

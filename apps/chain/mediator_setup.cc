@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Before the first message: which rings and buffers a chain needs, where they lie, and what its
-// devices are told; and behind the last.
+// Setup of a chain before its first message and teardown after its last: sizes and layout of rings
+// and buffers, and the setup messages to devices.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -62,7 +61,7 @@ void Mediator::AddNodes(const Plan& plan) {
       queue.bypass =
           static_cast<uint32_t>(FindByName(chain.nodes, node.bypass) - chain.nodes.data());
   }
-  // Every way may be taken, and every node bypassed: at most so many copies come to a node.
+  // Every edge may be used and every node bypassed. This bounds the number of copies at each node.
   for (Queue& queue : queues_) {
     for (NodeMask targets = device::pcie_switch::TargetsOf(queue.out); targets != 0;
          targets &= static_cast<NodeMask>(targets - 1)) {
@@ -75,7 +74,7 @@ void Mediator::AddNodes(const Plan& plan) {
   stride_ = static_cast<uint32_t>(RoundUp(chain.message));
 }
 
-/// Rings, records, and a buffer for each result that may exist at once.
+/// Allocates rings, records, and a buffer for each result that can exist at the same time.
 bool Mediator::Allocate(uint32_t outstanding) {
   size_t bytes = 0;
   uint32_t buffers = 0;
@@ -110,12 +109,12 @@ bool Mediator::Allocate(uint32_t outstanding) {
   return true;
 }
 
-/// Posts a buffer for each message that may be under way.
+/// Posts a receive buffer for each message that can be in flight.
 void Mediator::Start() {
   for (uint32_t token = 0; token < tokens_.size(); ++token) Receive(token);
 }
 
-/// No descriptor is here, and no record: what is in them is no sequence that comes first.
+/// Empties the rings. The records' value ~0 is not a sequence number that can come first.
 void Mediator::Clear(Queue& queue) {
   queue.posted = queue.rung = queue.done = 0;
   for (uint32_t i = 0; i < 2 * queue.slots; ++i)
@@ -150,7 +149,7 @@ void Mediator::Tell(const Queue& queue, SetupAction action) {
                        .chain = incarnation_}});
 }
 
-/// False: more is to be told.
+/// Returns false if setups are still pending.
 bool Mediator::TellDevices(LinkWriter& link) {
   for (; !to_tell_.empty(); to_tell_.pop_front()) {
     Tlp* const tlp = link.Place();
@@ -179,7 +178,7 @@ void Mediator::Drain() {
   Tell(queues_.front(), SetupAction::kDrain);
 }
 
-/// No descriptor is with a device.
+/// Returns whether no descriptor is at a device.
 bool Mediator::Idle() const {
   return std::ranges::all_of(queues_,
                              [](const Queue& queue) { return queue.done == queue.posted; });

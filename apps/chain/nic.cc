@@ -49,7 +49,7 @@ void Nic::Arrived(uint32_t ticket, uint32_t where, std::span<const uint8_t> data
   }
 }
 
-/// What chains end with here.
+/// Receives the messages that end at this NIC.
 bool Nic::Take() {
   bool any = false;
   const std::span<NodeSlot> slots = device_.slots();
@@ -65,8 +65,8 @@ bool Nic::Take() {
   return any;
 }
 
-/// A descriptor with room is a buffer for a message that comes in: it waits, and is given back
-/// empty when the node drains. Any other has a message that leaves.
+/// A descriptor with room is a buffer for an incoming message: it waits, and is returned empty when
+/// the node drains. A descriptor without room contains a message that leaves.
 bool Nic::TakeQueue(uint32_t where, NodeSlot& slot) {
   DescriptorQueue& queue = *slot.queue;
   bool any = false;
@@ -87,7 +87,7 @@ bool Nic::TakeQueue(uint32_t where, NodeSlot& slot) {
   return any;
 }
 
-/// What arrives on the wire.
+/// Starts messages that arrive on the wire.
 bool Nic::Send() {
   bool any = false;
   const uint64_t now = NowNs();
@@ -104,7 +104,7 @@ bool Nic::Send() {
   return any;
 }
 
-/// Begins the next message of a flow, which enters its chain by this slot.
+/// Starts the flow's next message, which enters its chain by this slot. Returns its length.
 uint32_t Nic::Begin(uint32_t flow, const NodeSlot& slot, std::span<uint8_t> room,
                     uint32_t* ticket) {
   uint32_t number;
@@ -115,7 +115,8 @@ uint32_t Nic::Begin(uint32_t flow, const NodeSlot& slot, std::span<uint8_t> room
 
 bool Nic::SendStream(uint32_t flow, NodeSlot& slot) {
   uint32_t count = 0;
-  // A few at once: what waits for credits has arrived, and must not be lost when ways change.
+  // Limited to a few at a time: messages that wait for credits have been accepted, and would be
+  // lost if the chain changed.
   for (; count < 4 && (count != 0 || slot.MayPut()) && flows_[flow]->MayBegin(); ++count) {
     uint32_t ticket;
     const uint32_t bytes = Begin(flow, slot, room_, &ticket);
@@ -133,7 +134,7 @@ bool Nic::SendQueue(uint32_t flow, NodeSlot& slot) {
       queue.Answer(Outcome::kFailed, 0, 0);
       continue;
     }
-    // A chain that has changed may have room for less than the flow was begun with.
+    // A changed chain may have less room than the flow was started with.
     const bool fits = job.room().size() >= flows_[flow]->longest();
     const std::span<uint8_t> to = fits ? job.room() : std::span(room_);
     uint32_t ticket;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The NIC of a chain: messages of flows enter there, and leave again. Where they come from is the
-// flows' affair (flow.h); towards PCIe it is a device like the stages, with either face.
+// The NIC of a chain: messages of flows enter and leave the chain here. Flows provide the messages
+// (flow.h). For PCIe, the NIC is a device like the stages, with either interface.
 #pragma once
 
 #include <array>
@@ -16,23 +15,23 @@
 
 namespace sluice::chain_app {
 
-/// One thread, but for what says otherwise.
+/// For one thread, except functions that state otherwise.
 class Nic {
  public:
-  /// A CPU that is an end of chains is one without flows. `flows` outlive it.
+  /// `flows` must outlive the object. A CPU at the end of chains is a Nic without flows.
   Nic(device::stage::LinkMemory& link, device::pcie_switch::PortId port, std::vector<Flow*> flows);
 
-  /// False: there was nothing to do.
+  /// Returns false if there was nothing to do.
   bool Step();
 
-  /// Messages of a flow leave by this slot from now on; negative: not now. Any thread.
+  /// Sets the slot by which the flow's messages leave; negative: none. Callable from any thread.
   void SetSlot(size_t flow, int slot) { slots_[flow].store(slot, std::memory_order_release); }
-  /// Whether messages begin. Not at first. Any thread.
+  /// Enables or disables new messages; initially disabled. Callable from any thread.
   void EnableWire(bool enabled) { enabled_.store(enabled, std::memory_order_relaxed); }
-  /// Messages that chains ended with here: at a NIC without flows all of them, at another one those
-  /// that their chain had not been given. Any thread.
+  /// Returns the number of messages received without a flow: all messages at a NIC without flows,
+  /// otherwise those that their chain had not been given. Callable from any thread.
   uint64_t received() const { return received_.load(std::memory_order_relaxed); }
-  /// Steps so far. Any thread.
+  /// Returns the number of steps so far. Callable from any thread.
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
 
  private:
@@ -50,15 +49,15 @@ class Nic {
   std::vector<Flow*> flows_;
   std::array<std::atomic<int>, kMaxFlows> slots_;
   Tickets tickets_;
-  std::vector<uint8_t> room_;  ///< For the longest message.
+  std::vector<uint8_t> room_;  ///< Buffer for the longest message.
   device::pcie_switch::Message message_;
-  uint32_t turn_ = 0;  ///< Which flow is first.
+  uint32_t turn_ = 0;  ///< Rotates the flow that is served first.
   std::atomic<bool> enabled_{false};
   std::atomic<uint64_t> received_{0};
   std::atomic<uint64_t> steps_{0};
 };
 
-/// The state of a descriptor for a NIC that is to send: the message's ticket and key.
+/// Returns the descriptor state of a message for a sending NIC: the message's ticket and key.
 device::pcie_switch::State SendState(uint32_t ticket, const std::array<uint32_t, 2>& key);
 
 }  // namespace sluice::chain_app

@@ -51,12 +51,12 @@ std::string PushControl::Apply(const Graph& graph, std::vector<engine::chain::Ch
   return "";
 }
 
-/// What was taken for a stream that is not open after all.
+/// Frees the slots that were allocated for a stream that failed to open.
 void PushControl::GiveBack() {
   for (const Taken& taken : taken_) slots_.Free(taken.port, taken.slot);
 }
 
-/// Tells devices which nodes of a new stream they are.
+/// Sends the devices of a new stream the setups of their nodes.
 void PushControl::SetUp(const Running& running) {
   const Chain& chain = running.chain;
   std::vector<Wire>& wires = wires_[running.opened.stream];
@@ -86,7 +86,8 @@ void PushControl::Write(const Wire& wire) {
   runner_.Write(SlotOf(wire.port, wire.slot) + kSetupOffset, bytes);
 }
 
-/// A node flushes its window when all before it have: nothing that is under way is cut off.
+/// Flushes each node's window after those of all its predecessors, so that no message in flight is
+/// cut off.
 void PushControl::Drain(const Running& running) {
   std::vector<Wire>& wires = wires_[running.opened.stream];
   for (NodeId node = 0; node < wires.size(); ++node) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The CPU's part in a pushed chain: it applies graphs to the switch, tells devices which nodes they
-// are, and, when a chain changes or ends, has its windows flushed from the first node to the last.
-// It touches no message.
+// The CPU's work for pushed chains: it applies graphs to the switch, sends node setups to devices,
+// and drains changed or ended chains by flushing their windows from the first node to the last. It
+// does not touch messages.
 #pragma once
 
 #include <cstdint>
@@ -18,37 +17,38 @@
 
 namespace sluice::chain_app {
 
-/// Between steps of the switch (StepThread::Do), all of it.
+/// All functions run between steps of the switch (StepThread::Do).
 class PushControl {
  public:
   using PortId = device::pcie_switch::PortId;
 
-  /// `runner` outlives it.
+  /// `runner` must outlive the object.
   explicit PushControl(SwitchRunner& runner);
 
-  /// Makes the switch and its devices do what a checked graph says. A line, and nothing changed, if
-  /// that cannot be.
+  /// Applies a checked graph to the switch and its devices. Returns an error line, with nothing
+  /// changed, or an empty string.
   std::string Apply(const engine::chain::Graph& graph,
                     std::vector<engine::chain::Changed>* changes);
-  /// Goes on with chains that drain; frees those that have. Returns how many still drain.
+  /// Continues the drain of chains, and frees drained ones. Returns the number of chains that still
+  /// drain.
   size_t Tend();
-  /// The device at a port is back, and knows nothing.
+  /// Sets up the device at a port again after it has restarted without state.
   void SetUpAgain(PortId port);
-  /// Gives chains whose streams have failed others, each as soon as its devices live and have room.
-  /// True: FirstSlot says something else now.
+  /// Replaces failed streams of chains once their devices live and have room. Returns true if
+  /// FirstSlot has changed.
   bool Reopen();
 
-  /// Which slot of its device a chain's first node has; negative: there is no such chain.
+  /// Returns the slot of a chain's first node in its device; negative if there is no such chain.
   int FirstSlot(std::string_view chain) const;
   const engine::chain::Deployment& deployment() const { return deployment_; }
 
  private:
-  /// What a node of a stream is in its device.
+  /// The device, slot and setup of a node of a stream.
   struct Wire {
     PortId port = 0;
     uint32_t slot = 0;
     device::stage::NodeSetup setup;
-    bool told = false;  ///< To drain.
+    bool told = false;  ///< The drain request has been sent.
   };
   struct Taken {
     std::string chain;
@@ -65,9 +65,9 @@ class PushControl {
   SwitchRunner& runner_;
   engine::chain::Deployment deployment_;
   Slots slots_;
-  uint32_t opened_ = 0;       ///< Chains so far: the incarnation of the last one.
-  std::vector<Taken> taken_;  ///< By what is being opened.
-  std::map<device::pcie_switch::StreamId, std::vector<Wire>> wires_;  ///< By node.
+  uint32_t opened_ = 0;       ///< Number of chains opened so far: the incarnation of the last one.
+  std::vector<Taken> taken_;  ///< Slots allocated for the chain that is being opened.
+  std::map<device::pcie_switch::StreamId, std::vector<Wire>> wires_;  ///< Indexed by node.
 };
 
 }  // namespace sluice::chain_app

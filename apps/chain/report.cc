@@ -43,7 +43,7 @@ ordered_json OperationsOf(const Figures& run, const Operations& operations) {
            run.PerMessage(operations.writes + operations.reads + operations.completions)}};
 }
 
-/// What the host's part cost, in all and for each message.
+/// Returns the cost of the host's work, in total and per message.
 ordered_json HostOf(const ChainSettings& settings, const Figures& run) {
   const MediatorCounters& cpu = run.cpu;
   ordered_json per = {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What sluice-chain says about a run.
+// Reports of sluice-chain about a run.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,20 +11,21 @@
 
 namespace sluice::chain_app {
 
-// What any program says of chains. `stages`: by number, as in `run`.
+// Common to both programs. `stages`: indexed as in `run`.
 
-/// Lines: what a message cost the host, TLPs, what each stage has done, drops of the switch.
+/// Returns lines with the host's cost per message, TLPs, counts per stage, and drops of the switch.
 std::string ChainTotals(const ChainSettings& settings, const std::vector<const StageSpec*>& stages,
                         const Figures& run);
-/// The same as members of a report, beside `drops`.
+/// Adds the same data as members of a report, except `drops`.
 void ExtendByChain(const ChainSettings& settings, const std::vector<const StageSpec*>& stages,
                    const Figures& run, nlohmann::ordered_json& report);
-/// Of the switch, by name: those that are not zero.
+/// Returns the switch's nonzero drop counts by name.
 nlohmann::ordered_json DropsOf(const Figures& run);
-/// Which stage could not be started again until the end, and why; empty: none.
+/// Returns an error with the stage that could not be restarted until the end, and the reason; empty
+/// if there is none.
 std::string DownFault(const Figures& run);
 
-// What this one says.
+// For sluice-chain without frames.
 
 std::string PeriodLine(const Figures& earlier, const Figures& later);
 std::string Totals(const Settings& settings, const std::vector<const StageSpec*>& stages,
@@ -33,7 +33,7 @@ std::string Totals(const Settings& settings, const std::vector<const StageSpec*>
 std::string Json(const Settings& settings, const std::vector<const StageSpec*>& stages,
                  const Figures& run);
 
-/// Why a run that is over was not a clean one; empty: it was.
+/// Returns the reason why a finished run was not clean; empty if it was.
 std::string Fault(const Figures& run);
 
 }  // namespace sluice::chain_app

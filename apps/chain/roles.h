@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a graph's devices are to sluice-chain: one NIC, on which all messages arrive; the CPU; and
-// stages, each with somebody who executes its work.
+// The roles of a graph's devices in sluice-chain: one NIC, at which all messages enter; the CPU;
+// and stages, each with an executor.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +15,19 @@ namespace sluice::chain_app {
 
 struct Roles {
   device::pcie_switch::PortId nic = 0;
-  device::pcie_switch::PortId root = 0;  ///< The CPU's port: the host's, or one that is free.
-  bool to_host = false;                  ///< Some chain ends at the host.
-  uint32_t longest = 0;                  ///< Bytes of a message of any chain.
-  std::vector<StageSpec> stages;         ///< Those that some chain uses.
+  device::pcie_switch::PortId root =
+      0;                          ///< The CPU's port: the host's port in the graph, or a free one.
+  bool to_host = false;           ///< A chain ends at the host.
+  uint32_t longest = 0;           ///< Maximum message bytes of all chains.
+  std::vector<StageSpec> stages;  ///< Stages that a chain uses.
 };
 
-/// Of a checked graph. Nothing, with one line in `error`: it cannot be run.
+/// Returns the roles of a checked graph. Returns nothing, with one line in `error`, if the graph
+/// cannot be run.
 std::optional<Roles> RolesOf(const engine::chain::Graph& graph, std::string* error);
 
-/// Why `after` cannot take the place of `before` while messages are under way; empty: it can.
+/// Returns the reason why `after` cannot replace `before` while messages are in flight; empty if it
+/// can.
 std::string Incompatible(const Roles& before, const Roles& after);
 
 }  // namespace sluice::chain_app

@@ -80,7 +80,7 @@ Figures Run(const Settings& settings, const sigset_t& signals, const Ledgers& le
     while (now.seconds >= next_s) next_s += settings.stats_period_s;
   }
   system.StopTraffic();
-  // Whatever is under way ends in time, or is lost then.
+  // All messages in flight end, or are counted as lost, before the deadline.
   const double patience_s = now.seconds + 2 * static_cast<double>(settings.timeout_ns) / 1e9;
   const double ran_s = now.seconds;
   uint64_t sent = ~uint64_t{0};

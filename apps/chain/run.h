@@ -18,14 +18,14 @@ namespace sluice::chain_app {
 
 using Ledgers = std::vector<std::unique_ptr<Ledger>>;
 
-/// By flow: what arrives of it, and what becomes of that. Nothing, with one line in `error`: the
-/// traffic cannot be made.
+/// Creates a ledger per flow. Returns nothing, with one line in `error`, if the traffic cannot be
+/// created.
 std::optional<Ledgers> MakeLedgers(const ChainSettings& settings, uint64_t seed,
                                    std::string* error);
 
-/// Has messages arrive until the time is over, all have been sent, or SIGINT or SIGTERM comes; then
-/// waits until each has an ending. SIGHUP reads the graph again. All of `signals` are blocked.
-/// Prints a line a period.
+/// Sends messages until the duration is over, all are sent, or SIGINT or SIGTERM arrives; then
+/// waits until each message has an ending. SIGHUP reloads the graph. All of `signals` must be
+/// blocked. Prints one line per period.
 Figures Run(const Settings& settings, const sigset_t& signals, const Ledgers& ledgers,
             System& system);
 

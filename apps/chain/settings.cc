@@ -27,7 +27,7 @@ namespace {
 using engine::chain::FlowMatch;
 using engine::chain::ParseFlow;
 
-/// What a switch does with a flow, once the graph is applied to it.
+/// Returns the switch's handling of a flow after the graph is applied to it.
 std::string Explanation(const Settings& settings, FlowMatch flow, std::string* error) {
   SwitchRunner runner(settings.roles.root, false);
   PushControl control(runner);
@@ -35,7 +35,8 @@ std::string Explanation(const Settings& settings, FlowMatch flow, std::string* e
   return error->empty() ? control.deployment().Explain(flow) : "";
 }
 
-/// What a flag asks to be shown instead of a run. True: it was, or cannot be, as `exit_code` says.
+/// Prints the information that a flag requests instead of a run. Returns true if there is such a
+/// flag; `exit_code` is then set.
 bool Show(const Settings& settings, int* exit_code) {
   *exit_code = 0;
   if (FLAGS_dot) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Flags of sluice-chain on the switch's own port.
+// Flags of sluice-chain without frames, where messages arrive at the switch's port.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,8 @@ struct Settings : ChainSettings, runtime::RunSettings {
   uint64_t seed = 0;
 };
 
-/// Nothing: the process is to end with `exit_code`, and has said why, or shown what was asked for.
+/// Returns nothing if the process should exit with `exit_code`; the error or the requested
+/// information has been printed then.
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code);
 
 }  // namespace sluice::chain_app

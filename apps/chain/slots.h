@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Which nodes devices are: a device has room for some at a time.
+// Allocates the node slots of devices. Each device has a fixed number of slots.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +18,7 @@ class Slots {
  public:
   using PortId = device::pcie_switch::PortId;
 
-  /// A free slot of a device; there is one (Fault).
+  /// Allocates a free slot of a device. One must exist; check with Fault.
   uint32_t Take(PortId port) {
     const auto slot = static_cast<uint32_t>(std::countr_one(taken_[port]));
     taken_[port] |= 1u << slot;
@@ -27,7 +26,8 @@ class Slots {
   }
   void Free(PortId port, uint32_t slot) { taken_[port] &= ~(1u << slot); }
 
-  /// Whether devices have room for all nodes of these chains: a line if one has not.
+  /// Returns an error line if a device does not have enough slots for all nodes of these chains;
+  /// otherwise an empty string.
   std::string Fault(const engine::chain::Graph& graph,
                     std::span<const engine::chain::Chain* const> chains) const {
     for (const engine::chain::Device& device : graph.devices) {
@@ -46,7 +46,7 @@ class Slots {
 
  private:
   static_assert(device::stage::kNodeSlots == 32);
-  std::array<uint32_t, device::pcie_switch::kMaxPorts> taken_{};  ///< A bit for each.
+  std::array<uint32_t, device::pcie_switch::kMaxPorts> taken_{};  ///< One bit per slot.
 };
 
 }  // namespace sluice::chain_app

@@ -16,7 +16,7 @@
 namespace sluice::chain_app {
 namespace {
 
-/// A process may write anything into its counters: no sum of them overflows.
+/// Limit per counter, so that sums do not overflow: a process may write any value to its counters.
 constexpr uint64_t kMostCounted = uint64_t{1} << 48;
 
 uint64_t Load(const std::atomic<uint64_t>& counter) {

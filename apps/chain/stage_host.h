@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// One stage of a running chain, as whoever runs it has it: a thread of this process, or a process
-// that may be killed and started again, with memory that no earlier one ever had.
+// One stage of a running chain, as its owner sees it: a thread of this process, or a process that
+// can be killed and restarted. Each restart gets new memory.
 #pragma once
 
 #include <sys/types.h>
@@ -25,13 +24,13 @@ struct StageSpec {
   std::string device;  ///< Name in the graph.
   device::pcie_switch::PortId port = 0;
   bool legacy = false;
-  std::string executor;  ///< As in the graph.
+  std::string executor;  ///< Name or path in the graph.
   std::string options;
   uint32_t max_message = 0;
   const StageKind* kind = nullptr;
 };
 
-/// What a stage has done, over all its lives.
+/// Counters of a stage, including those before restarts.
 struct StageFigures {
   uint64_t batches = 0;
   uint64_t done = 0;
@@ -42,13 +41,13 @@ struct StageFigures {
   uint64_t all_refused() const;
 };
 
-/// One thread.
+/// For one thread.
 class StageHost {
  public:
-  static constexpr uint64_t kPatienceNs = 60'000'000'000;  ///< Until a stage is ready.
+  static constexpr uint64_t kPatienceNs = 60'000'000'000;  ///< Maximum time until a stage is ready.
 
-  /// `program`: sluice-chain-stage; empty: it is a thread. Returns when it is ready. Null, with one
-  /// line in `error`.
+  /// Starts the stage and returns when it is ready. `program`: path of sluice-chain-stage; if
+  /// empty, the stage is a thread. Returns null, with one line in `error`, on failure.
   static std::unique_ptr<StageHost> Start(const StageSpec& spec, const std::string& program,
                                           std::string* error);
   ~StageHost();
@@ -57,7 +56,7 @@ class StageHost {
 
   const StageSpec& spec() const { return spec_; }
   device::stage::LinkMemory& link() { return memory().link; }
-  /// Of this life. A process may write anything there.
+  /// Returns the phase since the last start. A process may write any value.
   Phase phase() { return memory().phase.load(std::memory_order_acquire); }
   /// Returns the reason why the stage is not ready, in printable ASCII: its own message, or the way
   /// in which its process ended.
@@ -67,12 +66,13 @@ class StageHost {
   bool is_process() const { return !program_.empty(); }
 
   void Kill() const;
-  /// The process has ended; reaps it.
+  /// Returns whether the process has ended, and reaps it.
   bool Ended();
-  /// StarvedTime::Since of the process; 0 for a thread, or after the end.
+  /// Returns StarvedTime::Since of the process; 0 for a thread or after the process has ended.
   uint64_t Starved(uint64_t now_ns) { return pid_ == 0 ? 0 : starved_.Since(pid_, pid_, now_ns); }
-  /// After Ended, and when nobody uses link() any more: another process, which is not ready yet.
-  /// False, with one line in `error`: there is none, and figures() are what they were; try again.
+  /// Starts another process, which is not ready yet. Call it after Ended, when link() is not used
+  /// any more. On failure returns false, with one line in `error`; figures() are unchanged, and
+  /// Restart can be called again.
   bool Restart(std::string* error);
 
  private:
@@ -86,12 +86,12 @@ class StageHost {
   StageSpec spec_;
   std::string program_;
   bar::RingMemory memory_;
-  StageFigures before_;  ///< Of earlier lives.
-  // A process:
+  StageFigures before_;  ///< Counters before the last restart.
+  // State of a stage that is a process:
   cpu::StarvedTime starved_;
-  int status_ = 0;  ///< Of the process that ended last, as waitpid tells it.
-  pid_t pid_ = 0;   ///< Until Ended reaps it: no other process has this number.
-  // A thread:
+  int status_ = 0;  ///< waitpid status of the last ended process.
+  pid_t pid_ = 0;   ///< Valid until Ended reaps the process, so the number is not reused.
+  // State of a stage that is a thread:
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<device::stage::Stage> stage_;
   std::unique_ptr<StepThread> thread_;

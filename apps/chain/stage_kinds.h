@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Kinds of stages and of traffic by name. A name with a slash is the path of a shared object with a
-// stage of somebody's own (SLUICE_STAGE).
+// Finds kinds of stages and of traffic by name. A name with a slash is the path of a shared object
+// with a custom stage (SLUICE_STAGE).
 #pragma once
 
 #include <string>
@@ -12,15 +11,16 @@
 
 namespace sluice::chain_app {
 
-/// Lives as long as the process. Null, with one line in `error`: there is none.
+/// Returns a kind that lives as long as the process. Returns null, with one line in `error`, if
+/// there is none.
 const StageKind* FindStage(const std::string& executor, std::string* error);
-/// `text`: KIND or KIND:OPTIONS. The same for traffic; sets `options`.
+/// Does the same for traffic. `text`: KIND or KIND:OPTIONS. Sets `options`.
 const TrafficKind* FindTraffic(const std::string& text, std::string* options, std::string* error);
 
-/// Names of a kind's refusals, at least one.
+/// Returns the names of a kind's refusals, at least one.
 std::vector<std::string> RefusalsOf(const StageKind& kind);
 
-/// All that come with this program, as JSON for --list.
+/// Returns the built-in stages, or traffic, as JSON for --list.
 std::string ListStages();
 std::string ListTraffic();
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-chain-stage: the process of one stage, started by sluice-chain --processes. It knows its
-// link, and nothing else of the switch or of other stages.
+// sluice-chain-stage: the process of one stage, started by sluice-chain --processes. It can access
+// its link, but no other part of the switch or of other stages.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -31,14 +30,14 @@ using sluice::chain_app::StageMemory;
 
 }  // namespace
 
-// FD PORT MAX_MESSAGE EXECUTOR PARENT; options are in the memory.
+// Arguments: FD PORT MAX_MESSAGE EXECUTOR PARENT. The options are in the shared memory.
 int main(int argc, char** argv) {
   if (argc != 6) {
     std::fprintf(stderr, "sluice-chain-stage: sluice-chain --processes starts this\n");
     return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != std::atoi(argv[5])) return 1;  // It ended before that.
+  if (getppid() != std::atoi(argv[5])) return 1;  // The parent ended before the call of prctl.
   const auto shared = sluice::bar::RingMemory::FromFile(
       std::atoi(argv[1]), sluice::chain_app::kStageMemoryBytes, false);
   if (!shared) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What sluice-chain shares with one of its stages: the link, counters, and how the start went. One
-// sealed file without a name, so that a stage can be a process; either end may die at any instant.
+// Memory that sluice-chain shares with one stage: the link, counters, and the result of the start.
+// It is a sealed file without a name, so that a stage can be a process; either end may die at any
+// time.
 #pragma once
 
 #include <array>
@@ -17,14 +17,15 @@ namespace sluice::chain_app {
 enum class Phase : uint32_t {
   kStarting,
   kReady,
-  kFailed,  ///< `error` says why.
+  kFailed,  ///< `error` contains the reason.
 };
 
-/// Begins as zeroes.
+/// Initially all zeroes.
 struct StageMemory {
   std::atomic<Phase> phase;
   std::array<char, 252> error;
-  /// Of its executor; ends with a 0. Here, and not among its arguments, which everybody can read.
+  /// Options of the executor, NUL-terminated. They are not in the process's arguments, which all
+  /// users can read.
   std::array<char, 1028> options;
   device::stage::StageCounters counters;
   device::stage::LinkMemory link;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A thread that steps one thing until it ends, and runs commands between two steps.
+// A thread that steps one object until it is destroyed, and runs commands between two steps.
 #pragma once
 
 #include <pthread.h>
@@ -27,13 +26,14 @@ inline uint64_t NowNs() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-/// What to do after a step without work: at first nothing, then others get the CPU, then it sleeps
-/// for some microseconds, and for more each time. There are more pollers here than most machines
-/// have CPUs; who only yields on a busy one waits for a slice of everybody else, who sleeps is
-/// woken at once.
+/// Backoff after steps without work: first it pauses, then it yields, then it sleeps for some
+/// microseconds, longer each time. There are more pollers than most machines have CPUs. A thread
+/// that only yields on a busy machine waits for a time slice of each other thread; a thread that
+/// sleeps is woken immediately.
 class Idle {
  public:
-  /// Of this thread: it sleeps as long as it says, and no 50 us more.
+  /// Lowers the timer slack of the calling thread to 1 us from the default of 50 us, so that sleeps
+  /// end on time.
   Idle() { prctl(PR_SET_TIMERSLACK, 1'000); }
   void Worked() { steps_ = 0; }
   void Wait() {
@@ -51,14 +51,14 @@ class Idle {
  private:
   static constexpr uint32_t kPauses = 64;
   static constexpr uint32_t kYields = kPauses + 8;
-  static constexpr int64_t kNapNs = 5'000;  ///< The first one; each is twice the one before.
+  static constexpr int64_t kNapNs = 5'000;  ///< The first sleep; each further one is twice as long.
   static constexpr int64_t kLongestNapNs = 100'000;
   uint32_t steps_ = 0;
 };
 
 class StepThread {
  public:
-  /// `step()` is called until the end, and returns false when there was nothing to do.
+  /// Calls `step()` until destruction. `step()` returns false when there was nothing to do.
   template <typename Step>
   explicit StepThread(Step step)
       : thread_([this, step = std::move(step)]() mutable { Run(step); }) {
@@ -71,14 +71,14 @@ class StepThread {
   StepThread(const StepThread&) = delete;
   StepThread& operator=(const StepThread&) = delete;
 
-  /// Runs it between two steps; returns when it is done. Any other thread.
+  /// Runs `command` between two steps, and returns when it is done. Callable from any other thread.
   void Do(const std::function<void()>& command) {
     std::unique_lock lock(mutex_);
     command_ = &command;
     waiting_.store(true, std::memory_order_release);
     done_.wait(lock, [&] { return command_ == nullptr; });
   }
-  /// CPU time that the thread has used.
+  /// Returns the CPU time that the thread has used.
   uint64_t CpuNs() {
     clockid_t clock;
     timespec used{};
@@ -116,7 +116,7 @@ class StepThread {
   std::atomic<bool> waiting_{false};
   std::atomic<bool> stop_{false};
   std::atomic<pid_t> tid_{0};
-  std::thread thread_;  // Last: it uses the others.
+  std::thread thread_;  // Declared last, because the thread uses the other members.
 };
 
 }  // namespace sluice::chain_app

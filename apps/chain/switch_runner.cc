@@ -14,7 +14,7 @@ using device::stage::kHostMemory;
 
 SwitchRunner::SwitchRunner(PortId root, bool host_memory)
     : root_(root), switch_({.ports = kMaxPorts}) {
-  // Devices push to each other by streams alone: their own addresses are the CPU's to write.
+  // Devices push to each other only by streams. Only the CPU may write to their BARs.
   for (PortId port = 0; port < kMaxPorts; ++port) {
     switch_.AddRange({.base = BarOf(port),
                       .bytes = kBarBytes,
@@ -41,7 +41,7 @@ void SwitchRunner::Write(uint64_t address, std::span<const uint8_t> bytes) {
   Send(Behind(address), tlp);
 }
 
-/// The device that has an address; the root port for all that is no device's.
+/// Returns the port of the device with this address, or the root port if no device has it.
 PortId SwitchRunner::Behind(uint64_t address) const {
   const uint64_t port = (address - BarOf(0)) / kBarBytes;
   return port < kMaxPorts ? static_cast<PortId>(port) : root_;
@@ -143,8 +143,8 @@ void SwitchRunner::TakeByRoot(const Tlp& tlp) {
   }
 }
 
-/// From the last word to the first, each a release store: a record's first word says that the rest
-/// of it is there, and so is everything that was written before.
+/// Writes from the last word to the first, each with a release store: a reader that sees a record's
+/// first word also sees the rest of the record, and all earlier writes.
 void SwitchRunner::WriteMemory(uint8_t* to, const Tlp& tlp) {
   constexpr uint32_t kWord = sizeof(uint64_t);
   uint32_t left = tlp.length;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Runs the programmable switch in real time: TLPs come and go by the links of its ports. Behind one
-// port is the root complex: devices read and write the host's memory there, and the CPU's posted
-// writes enter. Every byte that PCIe would move is moved; nothing is delayed on purpose.
+// Runs the programmable switch in real time; TLPs are exchanged over the links of its ports. The
+// root complex is at one port: devices read and write host memory there, and the CPU's posted
+// writes enter there. Every byte that PCIe would move is moved; there are no artificial delays.
 #pragma once
 
 #include <array>
@@ -17,44 +16,43 @@
 
 namespace sluice::chain_app {
 
-/// TLPs that entered the switch by a port, and left by it.
+/// TLPs that entered the switch at a port or left it there.
 struct Operations {
   uint64_t writes = 0;
   uint64_t reads = 0;
   uint64_t completions = 0;
-  uint64_t bytes = 0;  ///< Of payload, in both directions.
+  uint64_t bytes = 0;  ///< Payload bytes, in both directions.
 };
 
-/// One thread.
+/// For one thread.
 class SwitchRunner {
  public:
   using PortId = device::pcie_switch::PortId;
 
-  /// `host_memory`: devices reach it, by regions.
+  /// `host_memory`: allows devices to access host memory, in regions.
   SwitchRunner(PortId root, bool host_memory);
 
   static constexpr uint32_t kRegions = 64;
   static constexpr uint64_t kRegionBytes = uint64_t{1} << 30;
-  /// Where devices see a region of the host's memory.
+  /// Returns the address of a region of host memory for devices.
   static constexpr uint64_t AddressOf(uint32_t region) {
     return device::stage::kHostMemory + region * kRegionBytes;
   }
-  /// What is there from now on, aligned to 8 bytes; as long as it is, it outlives this. Nothing, at
-  /// first: reads are refused, writes go nowhere.
+  /// Sets the memory of a region, aligned to 8 bytes. It must outlive this object while it is
+  /// mapped. Initially, and with an empty span, reads are refused and writes are discarded.
   void Map(uint32_t region, std::span<uint8_t> memory) { memory_[region] = memory; }
 
-  /// False: nothing moved.
+  /// Returns false if nothing moved.
   bool Step();
 
   device::pcie_switch::Switch& programmable() { return switch_; }
-  /// The link of the device at a port; null: there is none any more, and what it had sent and is
-  /// not in the switch yet is lost. At the root port: the CPU's; `listens`: it reads what devices
-  /// send to it there.
+  /// Sets the link of the device at a port. Null detaches the device; TLPs that it has sent and the
+  /// switch has not accepted are lost. The link at the root port is the CPU's. `listens`: the CPU
+  /// reads the messages that devices send to it by this link.
   void Attach(PortId port, device::stage::LinkMemory* link, bool listens = true);
-  /// A posted write by the CPU, outside of its link. At most a TLP.
+  /// Performs a posted write by the CPU outside of its link; at most one TLP.
   void Write(uint64_t address, std::span<const uint8_t> bytes);
-  /// What devices have sent to the host's memory arrives, all of it; what the CPU has sent to
-  /// devices enters.
+  /// Completes all writes of devices to host memory, and moves the CPU's writes into the switch.
   void DrainRoot() {
     for (bool any = true; any;) {
       any = AdmitRoot();
@@ -63,28 +61,29 @@ class SwitchRunner {
   }
   const Operations& operations(PortId port) const { return operations_[port]; }
   PortId root() const { return root_; }
-  /// The device has claimed on its link what cannot be, or does not take what it asked for.
+  /// Returns whether the device has broken the protocol of its link, or does not accept the
+  /// completions that it has requested.
   bool broken(PortId port) const {
     const Link& link = links_[port];
     return link.overrun || (link.reader && link.reader->broken());
   }
-  /// TLPs from the root port that wait for a device at most: two completions for each of its tags,
-  /// a doorbell for each message that may be under way at each of its nodes, and what sets it up.
+  /// Maximum TLPs from the root port that wait for a device: two completions for each of its tags,
+  /// a doorbell for each message in flight at each of its nodes, and its setups.
   static constexpr size_t kMostDue = size_t{1} << 17;
 
  private:
   using Tlp = device::pcie_switch::Tlp;
-  static constexpr uint32_t kTurn = 64;  ///< TLPs of one port before the next one's turn.
+  static constexpr uint32_t kTurn = 64;  ///< TLPs of one port before the next port is served.
 
   struct Link {
     std::optional<device::stage::LinkReader> reader;
     std::optional<device::stage::LinkWriter> writer;
     bool blocked = false;
-    Tlp waiting;  ///< With `blocked`: what the switch does not take now.
-    /// Completions and posted writes for this device that enter by the root port, in order. Who
-    /// takes none of them holds up nobody else.
+    Tlp waiting;  ///< If `blocked`: the TLP that the switch does not accept yet.
+    /// Completions and posted writes for this device that enter at the root port, in order. A
+    /// device that accepts none does not block others.
     std::deque<Tlp> due;
-    bool overrun = false;  ///< More were due than kMostDue, and are lost.
+    bool overrun = false;  ///< More than kMostDue TLPs were due; the excess is lost.
   };
 
   bool Admit(PortId port);
@@ -92,7 +91,7 @@ class SwitchRunner {
   PortId Behind(uint64_t address) const;
   bool Leave(PortId port);
   bool LeaveRoot();
-  /// The host's memory there; null if there is none for so many bytes.
+  /// Returns host memory at `address`; null if `bytes` bytes are not mapped there.
   uint8_t* At(uint64_t address, uint32_t bytes) const;
   void TakeByRoot(const Tlp& tlp);
   static void WriteMemory(uint8_t* to, const Tlp& tlp);
@@ -104,7 +103,8 @@ class SwitchRunner {
   std::array<std::span<uint8_t>, kRegions> memory_;
   device::pcie_switch::Switch switch_;
   std::array<Link, device::pcie_switch::kMaxPorts> links_;
-  Tlp leaving_;  ///< Here alone it is read: the other end may change what is on its link.
+  Tlp leaving_;  ///< Private copy of a TLP, because the peer can change the content of its link at
+                 ///< any time.
   std::array<Operations, device::pcie_switch::kMaxPorts> operations_{};
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 using device::stage::LinkMemory;
 
-/// Between a start that failed and the next one.
+/// Pause between a failed start and the next one.
 constexpr uint64_t kFirstPauseNs = 1'000'000'000, kLongestPauseNs = 30'000'000'000;
 constexpr size_t kLinkBytes = (sizeof(LinkMemory) + 4095) / 4096 * 4096;
 
@@ -35,7 +35,7 @@ void AddTo(Operations& sum, const Operations& more) {
   sum.bytes += more.bytes;
 }
 
-/// Chains that get messages when the graph is this one.
+/// Returns the chains that the flows enter in this graph.
 std::vector<std::string> ChainsOf(const engine::chain::Graph& graph,
                                   const std::vector<engine::chain::FlowMatch>& flows) {
   std::vector<std::string> chains;
@@ -52,7 +52,7 @@ std::vector<std::string> ChainsOf(const engine::chain::Graph& graph,
 System::System(const ChainSettings& settings) : settings_(settings) {}
 
 System::~System() {
-  switch_thread_.reset();  // It uses the memory of all others.
+  switch_thread_.reset();  // Destroyed first, because it uses the memory of all others.
   nic_thread_.reset();
   cpu_thread_.reset();
 }
@@ -87,7 +87,7 @@ bool System::StartNic(std::vector<Flow*> flows, NicSteps steps, std::string* err
   return true;
 }
 
-/// The part of the host in messages, if it has any.
+/// Creates the part of the host that handles messages, if it is needed.
 bool System::StartCpu(std::string* error) {
   if (!MakeLink(&cpu_link_, error)) return false;
   runner_ = std::make_unique<SwitchRunner>(settings_.roles.root, settings_.through_cpu);
@@ -104,7 +104,7 @@ bool System::StartCpu(std::string* error) {
   return true;
 }
 
-/// Steps the host's part in messages, and adds up what steps cost that found something.
+/// Steps the host's part, and adds up the cycles of steps that found work.
 template <typename Part>
 std::unique_ptr<StepThread> System::CpuThread(Part* part) {
   return std::make_unique<StepThread>([this, part] {
@@ -130,7 +130,7 @@ bool System::StartSwitch(std::string* error) {
   return true;
 }
 
-/// Before there is a thread, whoever asks is it.
+/// Runs the command directly if the thread does not exist yet.
 CpuControl::Do System::OnCpu() {
   return [this](const std::function<void()>& command) {
     if (cpu_thread_ == nullptr) return command();
@@ -144,7 +144,8 @@ CpuControl::Do System::OnSwitch() {
   };
 }
 
-/// What moves messages does what the graph says. A line, and nothing changed: it cannot.
+/// Applies the graph to the running parts. Returns an error line, with nothing changed, or an empty
+/// string.
 std::string System::Apply(const engine::chain::Graph& graph,
                           std::vector<engine::chain::Changed>* changes) {
   if (cpu_ != nullptr)
@@ -154,7 +155,7 @@ std::string System::Apply(const engine::chain::Graph& graph,
   return error;
 }
 
-/// Flows enter the chains that have them now.
+/// Directs each flow to its current chain.
 void System::AimTraffic() {
   for (size_t flow = 0; flow < settings_.flows.size(); ++flow) {
     const auto* const chain = engine::chain::ChainOf(settings_.graph, settings_.flows[flow]);
@@ -223,7 +224,8 @@ void System::Kill(Watched& stage, uint64_t now) {
   stage.next_kill_ns = now + settings_.kill_ns;
 }
 
-/// It has not stepped for hang_ns, and in the second half of that time it had a CPU.
+/// Returns whether the stage has made no step for hang_ns although it had a CPU in the second half
+/// of that time.
 bool System::Hangs(Watched& stage, uint64_t now) {
   StageHost& host = *stage.host;
   const uint64_t half = settings_.hang_ns / 2;
@@ -240,8 +242,8 @@ bool System::Hangs(Watched& stage, uint64_t now) {
   return false;
 }
 
-/// Its process has ended: no message goes there, and another one starts, at once if this one was
-/// ready.
+/// Handles the end of a stage's process: stops its messages and starts another process. The start
+/// is immediate if the old process was ready.
 std::string System::Down(Watched& stage) {
   StageHost& host = *stage.host;
   const auto port = host.spec().port;
@@ -262,8 +264,8 @@ std::string System::StartAgain(Watched& stage) {
   return stage.host->Restart(&error) ? "" : Wait(stage, error);
 }
 
-/// A start has failed: the next one comes after a pause, which grows. Says why, once for each
-/// reason.
+/// Handles a failed start: schedules the next one after a growing pause. Returns the reason once
+/// per distinct reason.
 std::string System::Wait(Watched& stage, const std::string& error) {
   stage.state = Watched::State::kDown;
   stage.pause_ns = std::clamp(2 * stage.pause_ns, kFirstPauseNs, kLongestPauseNs);
@@ -272,7 +274,7 @@ std::string System::Wait(Watched& stage, const std::string& error) {
   return stage.host->spec().device + " cannot be started now: " + error + "\n";
 }
 
-/// Its process is ready: the switch and the device learn of each other again.
+/// Handles a stage's process that became ready: reconnects the switch and the device.
 void System::Up(Watched& stage) {
   StageHost& host = *stage.host;
   const auto port = host.spec().port;
@@ -290,7 +292,8 @@ void System::Up(Watched& stage) {
   stage.steps_ns = NowNs();
 }
 
-/// Stages that do not run yet. False, with one line in `error`: one does not start.
+/// Starts the stages that do not run yet. Returns false, with one line in `error`, if one does not
+/// start.
 bool System::StartMissing(const Roles& roles, std::string* error) {
   for (const StageSpec& spec : roles.stages) {
     const bool runs = std::ranges::any_of(
@@ -304,7 +307,7 @@ bool System::StartMissing(const Roles& roles, std::string* error) {
   return true;
 }
 
-/// Those behind the first `left`, which no chain has.
+/// Ends all stages after the first `left`; no chain uses them.
 void System::EndStages(size_t left) {
   for (; stages_.size() != left; stages_.pop_back()) {
     const auto port = stages_.back().host->spec().port;

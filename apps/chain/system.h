@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A running chain: the switch, the NIC, the stages and the CPU, each stepped by a thread or a
-// process of its own, and what keeps them running.
+// A running chain: the switch, the NIC, the stages and the CPU, each stepped by a separate thread
+// or process, and their supervision.
 #pragma once
 
 #include <atomic>
@@ -24,14 +23,15 @@
 
 namespace sluice::chain_app {
 
-/// One thread: the process's first.
+/// For one thread: the process's first.
 class System {
  public:
-  /// Who steps the NIC: a thread of its own, or whoever has nic().
+  /// Selects whether the NIC is stepped by a dedicated thread or by the user of nic().
   enum class NicSteps : uint8_t { kByThread, kByOwner };
 
-  /// Everything but messages. `flows`: of the NIC, by settings.flows; they outlive it. Null, with
-  /// one line in `error`: `settings` ask for what cannot be.
+  /// Starts all parts, without messages. `flows`: the NIC's flows, indexed as in settings.flows;
+  /// they must outlive the object. Returns null, with one line in `error`, if `settings` cannot be
+  /// realized.
   static std::unique_ptr<System> Start(const ChainSettings& settings, std::vector<Flow*> flows,
                                        NicSteps steps, std::string* error);
   ~System();
@@ -39,29 +39,31 @@ class System {
   void StartTraffic();
   void StopTraffic() { nic_->EnableWire(false); }
   Nic& nic() { return *nic_; }
-  /// Sees to stages that died or hang, to those that are back, to chains that drain. Every few
-  /// milliseconds. A line for people about what happened, or empty.
+  /// Handles stages that died, hang or are ready again, and chains that drain. Call it every few
+  /// milliseconds. Returns a message for the user, or an empty string.
   std::string Tend();
-  /// Another graph takes the place of the one that runs. One line: what was done, or why not.
+  /// Replaces the running graph. Returns one line: the changes, or the reason for a rejection.
   std::string Reload(const engine::chain::Graph& graph);
-  /// Since StartTraffic; without what became of messages, which flows know.
+  /// Returns statistics since StartTraffic, without the endings of messages, which flows count.
   Figures Take();
-  /// By stage, in the order of Figures::stages.
+  /// Returns the stages in the order of Figures::stages.
   std::vector<const StageSpec*> stages() const;
 
  private:
-  /// A stage, and what its process has come to.
+  /// A stage and the state of its process.
   struct Watched {
     std::unique_ptr<StageHost> host;
-    /// kDown: its last start failed, and the next one is at `next_start_ns`.
+    /// kDown: the last start failed; the next one is at `next_start_ns`.
     enum class State : uint8_t { kUp, kStarting, kDown } state = State::kUp;
-    bool killed = false;   ///< By this program, and has not ended yet.
-    bool watched = false;  ///< Since half of hang_ns: StageHost::Starved counts from there.
+    bool killed = false;   ///< Killed by this program, and not ended yet.
+    bool watched = false;  ///< Half of hang_ns has passed without a step: StageHost::Starved counts
+                           ///< from then on.
     uint64_t pause_ns = 0, next_start_ns = 0;
-    uint64_t steps = 0;     ///< As last seen to grow,
-    uint64_t steps_ns = 0;  ///< at this time; before it is ready: started then.
+    uint64_t steps = 0;  ///< Last seen number of steps.
+    uint64_t steps_ns =
+        0;  ///< Time of the last change of `steps`; before the stage is ready: time of its start.
     uint64_t next_kill_ns = 0;
-    std::string said = {};  ///< Why it could not be started, the last time.
+    std::string said = {};  ///< Reason of the last failed start.
   };
 
   explicit System(const ChainSettings& settings);
@@ -90,13 +92,13 @@ class System {
   std::vector<Watched> stages_;
   bar::RingMemory nic_link_, cpu_link_;
   std::unique_ptr<Nic> nic_;
-  std::unique_ptr<Nic> host_end_;  ///< Pushed: where chains end at the host, if any does.
+  std::unique_ptr<Nic> host_end_;  ///< If pushed: the end of chains at the host, if there is one.
   std::unique_ptr<SwitchRunner> runner_;
-  std::unique_ptr<CpuControl> cpu_;       ///< Through the CPU.
-  std::unique_ptr<PushControl> control_;  ///< Pushed.
+  std::unique_ptr<CpuControl> cpu_;       ///< Set if chains go through the CPU.
+  std::unique_ptr<PushControl> control_;  ///< Set if chains are pushed.
   std::unique_ptr<StepThread> nic_thread_, cpu_thread_, switch_thread_;
   std::optional<Instructions> instructions_;
-  std::atomic<uint64_t> busy_cycles_{0};  ///< Of the CPU's steps that found something.
+  std::atomic<uint64_t> busy_cycles_{0};  ///< TSC cycles of the CPU's steps that found work.
   uint64_t begin_ns_ = 0;
   uint64_t begin_cpu_ns_ = 0;
   uint64_t reloads_ = 0;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // The numbers that messages have while they are in chains. Stages see these numbers and can change
 // them, so the NIC accepts a number only from the chain that it gave the number to.
 #pragma once
@@ -12,15 +11,15 @@
 
 namespace sluice::chain_app {
 
-/// Flows that a NIC may have.
+/// Maximum flows of a NIC.
 inline constexpr uint32_t kMaxFlows = 16;
 
-/// One thread. Remembers the last kMemory tickets.
+/// For one thread. Remembers the last kMemory tickets.
 class Tickets {
  public:
   static constexpr uint32_t kMemory = 1u << 16;
 
-  /// A message, as its flow numbers it.
+  /// A message with the number that its flow uses.
   struct Given {
     uint32_t ticket = 0;
     uint32_t flow = kMaxFlows;
@@ -30,16 +29,16 @@ class Tickets {
 
   Tickets() : given_(kMemory), random_(std::random_device()()) {}
 
-  /// A ticket for a message that enters a chain. Half of its bits are random: tickets of another
-  /// chain do not follow from those that a stage has seen.
+  /// Returns a ticket for a message that enters a chain. Half of its bits are random: a stage
+  /// cannot derive tickets of another chain from the tickets that it has seen.
   uint32_t Give(uint32_t flow, uint32_t number, uint32_t chain) {
     const uint32_t place = next_++ % kMemory;
     const uint32_t ticket = static_cast<uint32_t>(random_()) / kMemory * kMemory + place;
     given_[place] = {ticket, flow, number, chain};
     return ticket;
   }
-  /// The message with this ticket, which came by `chain`. Null: that chain was not given it, or it
-  /// was forgotten.
+  /// Returns the message with this ticket that came by `chain`. Returns null if the ticket was not
+  /// given to that chain, or is forgotten.
   const Given* Find(uint32_t ticket, uint32_t chain) const {
     const Given& given = given_[ticket % kMemory];
     const bool same = given.ticket == ticket && given.chain == chain && given.flow < kMaxFlows;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A stage of one's own: blots out numbers in text that have as many digits as the option says, or
-// more.
+// An example of a custom stage: it redacts numbers in text with at least the number of digits that
+// the option gives.
 //
 //   g++ -std=c++20 -O2 -fPIC -shared -Ilib apps/chain/examples/redact.cc -o redact.so
 #include <algorithm>
@@ -25,7 +24,7 @@ class Redact final : public Executor {
       if (work.input.size() > work.output.size()) continue;
       const auto text = work.output.first(work.input.size());
       std::ranges::copy(work.input, text.begin());
-      work.key[0] = 0;  // Runs that were blotted out.
+      work.key[0] = 0;  // Counts the redacted runs of digits.
       for (auto at = text.begin(); at != text.end();) {
         const auto begin = std::find_if(at, text.end(), kIsDigit);
         at = std::find_if_not(begin, text.end(), kIsDigit);

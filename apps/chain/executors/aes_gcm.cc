@@ -43,7 +43,7 @@ class AesGcm final : public Executor {
     work.refusal = static_cast<uint8_t>(why);
   }
 
-  /// What may be done is kDone as long as the device has not failed at it.
+  /// Sets the outcome of valid work to kDone; a later device failure changes it.
   void Prepare(Work& work) {
     const uint32_t what = work.command & 0xff;
     const uint32_t slot = work.command >> kGcmKeyShift;
@@ -76,7 +76,7 @@ class AesGcm final : public Executor {
     }
   }
 
-  /// What was not authenticated is wiped: nobody may see it.
+  /// Wipes data that failed authentication, so that no reader sees it.
   static void Finish(Work& work, CipherDevice::Status status) {
     if (status == CipherDevice::Status::kDone) return;
     std::ranges::fill(work.output.first(work.length), uint8_t{0});
@@ -89,19 +89,20 @@ class AesGcm final : public Executor {
   Nonces nonces_;
 };
 
-/// Keys by their numbers. They exist until the device has them.
+/// Keys by number. They exist until they are loaded into the device.
 class GcmKeys {
  public:
-  /// As options say or as a file has them: a line each. False, with a line in `error`.
+  /// Reads keys from options, or from a file with one key per line. Returns false, with a line in
+  /// `error`, on failure.
   bool Read(const OptionText& options, std::string* error);
-  /// Empty: no key has this number.
+  /// Returns the key in `slot`, or an empty span if there is none.
   std::span<const uint8_t> Of(uint32_t slot) const {
     return keys_.bytes().subspan(slot * kMaxKeyBytes, bytes_[slot]);
   }
 
  private:
   static constexpr size_t kMaxKeyBytes = 32;
-  /// More than lines of so many digits have.
+  /// Larger than a file of all keys in hexadecimal digits.
   static constexpr size_t kMaxFileBytes = 4096;
 
   /// Reads at most kMaxFileBytes of the file. Returns false with errno set if that fails.
@@ -112,7 +113,7 @@ class GcmKeys {
   Secret keys_{kGcmKeys * kMaxKeyBytes};
   Secret file_{kMaxFileBytes};
   std::array<size_t, kGcmKeys> bytes_{};
-  std::string_view unread_;  ///< Of file_.
+  std::string_view unread_;  ///< The unread part of file_.
 };
 
 bool GcmKeys::ReadFile(const std::string& path) {

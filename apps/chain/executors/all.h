@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The stages and the traffic that come with sluice-chain. Adding one: its file, and a line here in
-// all.cc.
+// The built-in stages and traffic of sluice-chain. A new one needs its file and a line in all.cc.
 #pragma once
 
 #include <span>

@@ -22,16 +22,17 @@ namespace {
 
 constexpr uint16_t kNonceBytes = 12;
 constexpr uint16_t kTagBytes = 16;
-/// Drivers in software work when they are asked for results; this many times is never.
+/// Software drivers do the work when they are polled for results. After this many polls an
+/// operation counts as stuck.
 constexpr uint32_t kPatience = 1u << 20;
-/// Those that take addresses alone, and need no address of a bus.
+/// Drivers that need only virtual addresses and no IOVA.
 constexpr std::array<std::string_view, 3> kDrivers = {"crypto_openssl", "crypto_aesni_gcm",
                                                       "crypto_aesni_mb"};
 static_assert(CipherDevice::kLongestText <= kLongestMbuf);
 
 }  // namespace
 
-/// As drivers want it in memory: the operation, what it is about, and behind that its nonce.
+/// Memory layout that drivers expect: the operation, its symmetric part, and then its nonce.
 struct CipherDevice::Operation {
   rte_crypto_op op;
   rte_crypto_sym_op about;
@@ -59,13 +60,13 @@ CipherDevice::~CipherDevice() {
   for (const auto& sessions : {encrypting_, decrypting_})
     for (void* session : sessions)
       if (session != nullptr) rte_cryptodev_sym_session_free(id_, session);
-  // Not all drivers zero the key schedules of sessions that end.
+  // Some drivers do not zero the key schedules of freed sessions.
   const auto wipe = [](rte_mempool* pool, void*, void* session, unsigned) {
     explicit_bzero(session, pool->elt_size);
   };
   if (sessions_ != nullptr) rte_mempool_obj_iter(sessions_, wipe, nullptr);
   rte_mempool_free(sessions_);
-  // Its memory may still be written to.
+  // The device may still write to this memory, so it is leaked.
   if (stuck_) operations_.release();
 }
 
@@ -76,7 +77,7 @@ bool CipherDevice::Start(std::string* error) {
   config.socket_id = SOCKET_ID_ANY;
   config.nb_queue_pairs = 1;
   rte_cryptodev_qp_conf pair{};
-  // A ring of as many has room for one less.
+  // A ring of n entries has room for n - 1.
   pair.nb_descriptors = 2 * kMaxBatch;
   if (id >= 0 && rte_cryptodev_configure(id_, &config) == 0 &&
       rte_cryptodev_queue_pair_setup(id_, 0, &pair, SOCKET_ID_ANY) == 0) {
@@ -133,7 +134,7 @@ void CipherDevice::Add(void* session, const Text& text) {
   one.about.session = session;
   one.about.aead.data.length = static_cast<uint32_t>(text.from.size());
   one.about.aead.digest.data = text.tag;
-  one.about.aead.aad.data = one.nonce.data();  // None of it is used.
+  one.about.aead.aad.data = one.nonce.data();  // The AAD has length 0 and is not read.
 }
 
 void CipherDevice::Run() {
@@ -145,7 +146,7 @@ void CipherDevice::Run() {
   for (uint32_t tries = 0; back < count_ && tries < kPatience; ++tries) {
     sent +=
         rte_cryptodev_enqueue_burst(id_, 0, &waiting[sent], static_cast<uint16_t>(count_ - sent));
-    // crypto_openssl keeps what it cannot do out of its queue, with a status.
+    // crypto_openssl does not enqueue an operation that it cannot do; it sets the status instead.
     if (sent < count_ && waiting[sent]->status != RTE_CRYPTO_OP_STATUS_NOT_PROCESSED) {
       ++sent;
       ++back;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A cryptodev in software that does AES-GCM, a batch at a time, on bytes where they lie: nothing is
-// copied, and nothing allocated for a message.
+// A software cryptodev that runs AES-GCM on batches of messages in place: it does not copy data,
+// and allocates nothing per message.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@ struct rte_mempool;
 
 namespace sluice::chain_app {
 
-/// One thread.
+/// For one thread.
 class CipherDevice {
  public:
   static constexpr uint32_t kKeys = 4;
@@ -25,32 +24,32 @@ class CipherDevice {
 
   enum class Status : uint8_t { kDone, kForged, kFailed };
 
-  /// A message. Its bytes stay where they are until Clear.
+  /// A message. Its bytes must not move until Clear.
   struct Text {
     std::span<const uint8_t> nonce;  ///< 12 bytes.
     std::span<const uint8_t> from;
-    uint8_t* to = nullptr;   ///< As many bytes. Never overlaps `from`.
+    uint8_t* to = nullptr;   ///< Same length as `from`; never overlaps it.
     uint8_t* tag = nullptr;  ///< 16 bytes; Decrypt only reads them.
   };
 
-  /// `driver`: crypto_openssl, crypto_aesni_gcm or crypto_aesni_mb. Null, with one line in `error`:
-  /// it is none of these, or not here.
+  /// `driver`: crypto_openssl, crypto_aesni_gcm or crypto_aesni_mb. Returns null, with one line in
+  /// `error`, if the name is another one or the driver is missing.
   static std::unique_ptr<CipherDevice> Make(const std::string& driver, std::string* error);
   ~CipherDevice();
 
-  /// Makes the device's key schedules of `key`, 16, 24 or 32 bytes. Called once for each slot.
-  /// Returns false, with one line in `error`, if the device refuses the key.
+  /// Creates the device's key schedules for `key`, 16, 24 or 32 bytes. Call it once per slot.
+  /// Returns false, with one line in `error`, if the device rejects the key.
   bool SetKey(uint32_t slot, std::span<const uint8_t> key, std::string* error);
   bool HasKey(uint32_t slot) const { return slot < kKeys && decrypting_[slot] != nullptr; }
 
-  /// Adds a message to the batch; at most kMaxBatch. The slot has a key.
+  /// Adds a message to the batch; at most kMaxBatch. The slot must have a key.
   void Encrypt(uint32_t slot, const Text& text) { Add(encrypting_[slot], text); }
   void Decrypt(uint32_t slot, const Text& text) { Add(decrypting_[slot], text); }
-  /// Works on the batch, and returns when all of it has ended.
+  /// Processes the batch, and returns when all messages are done.
   void Run();
-  /// Of the message that was added as number `index`.
+  /// Returns the status of the message that was added as number `index`.
   Status Of(size_t index) const;
-  /// Forgets the batch.
+  /// Clears the batch.
   void Clear() { count_ = 0; }
 
  private:
@@ -64,12 +63,13 @@ class CipherDevice {
   std::unique_ptr<VirtualDevice> device_;
   uint8_t id_ = 0;
   bool started_ = false;
-  bool stuck_ = false;  ///< It kept an operation for itself: its memory may not be used again.
+  bool stuck_ =
+      false;  ///< The device never returned an operation, so operations_ may not be reused.
   rte_mempool* sessions_ = nullptr;
   std::array<void*, kKeys> encrypting_{};
   std::array<void*, kKeys> decrypting_{};
   std::unique_ptr<Operation[]> operations_;
-  uint32_t count_ = 0;  ///< Of them, those of the batch.
+  uint32_t count_ = 0;  ///< Number of operations in the batch.
 };
 
 }  // namespace sluice::chain_app

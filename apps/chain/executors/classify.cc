@@ -15,7 +15,7 @@
 namespace sluice::chain_app {
 namespace {
 
-/// Images that are computed together: more of them gain nothing, and the last ones wait longer.
+/// Number of images computed together. More would not be faster, and would delay the last images.
 constexpr uint32_t kTogether = 8;
 constexpr uint32_t kMostPercent = 100;
 
@@ -28,7 +28,7 @@ class Classify final : public Executor {
         several_(engine_, kTogether) {}
 
   void Run(std::span<Work> batch) override {
-    // A setting of the thread's: the stage is one thread.
+    // OpenMP's setting is per thread, and the stage is a single thread.
     omp_set_num_threads(1);
     std::array<Work*, kMaxBatch> images{};
     size_t count = 0;
@@ -84,7 +84,7 @@ class Classify final : public Executor {
 
 std::unique_ptr<Executor> MakeClassify(const StageOptions& options, std::string* error) {
   if (!OptionText::Read(options.text, {}, error)) return nullptr;
-  // Primitives are made for as many threads as there are now.
+  // oneDNN creates primitives for the number of threads that is set now.
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
   std::unique_ptr<Executor> made;

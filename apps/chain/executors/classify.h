@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Says which digit an image shows: the network of digit_network.h, computed by oneDNN.
+// Recognizes the digit in an image with the network of digit_network.h, computed by oneDNN.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +11,20 @@
 
 namespace sluice::chain_app {
 
-/// Without oneDNN, `make` says so. A message is the pixels of an image. The command says by how
-/// many percent of a right digit's score the digit must be ahead to be sure; at most 100.
+/// If oneDNN is missing, `make` returns an error. A message is the pixels of an image. The command
+/// is the lead that a digit needs to be sure, in percent of the score of a right digit; at most
+/// 100.
 extern const StageKind kClassifyStage;
 
 /// StageKind::refusals, by number.
 enum class ClassifyRefusal : uint8_t {
-  kBadImage,  ///< Not kImageBytes.
-  kTooLong,   ///< There is no room for an answer.
+  kBadImage,  ///< Length differs from kImageBytes.
+  kTooLong,   ///< No room for an answer.
   kBadCommand,
 };
 
-/// An answer: the digit, 1 if the network is sure of it, two zero bytes, and the scores, 4 bytes
-/// each, little-endian.
+/// Format of an answer: the digit, 1 if the network is sure of it, two zero bytes, and the scores,
+/// 4 bytes each, little-endian.
 inline constexpr uint32_t kAnswerBytes = 4 + 4 * kDigits;
 struct Answer {
   uint8_t digit = 0;
@@ -34,10 +34,11 @@ struct Answer {
 };
 Answer AnswerOf(const Scores& scores, uint32_t command);
 void WriteAnswer(const Answer& answer, std::span<uint8_t, kAnswerBytes> bytes);
-/// Nothing: it is none.
+/// Returns nothing if the bytes are not an answer.
 std::optional<Answer> ReadAnswer(std::span<const uint8_t> bytes);
 
-/// The first word of a message's key behind a classifier: bit 0: it is sure; bits 8 to 15: digit.
+/// Returns the first word of a message's key after a classifier. Bit 0: the answer is sure; bits 8
+/// to 15: the digit.
 constexpr uint32_t KeyOf(const Answer& answer) {
   return (answer.sure ? 1u : 0u) | uint32_t{answer.digit} << 8;
 }

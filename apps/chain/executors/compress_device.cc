@@ -15,11 +15,11 @@
 namespace sluice::chain_app {
 namespace {
 
-constexpr uint8_t kWindow = 15;  ///< Bits of a distance: 32 KiB, all that deflate has.
+constexpr uint8_t kWindow = 15;  ///< Log2 of the window: 32 KiB, the maximum of deflate.
 static_assert(CompressDevice::kLongest <= kLongestMbuf);
 
-/// Devices whose stages have ended, stopped. They stay: DPDK 22.11 makes no compressdev with a
-/// number that one had before, as its memory keeps its name.
+/// Stopped devices of stages that have ended, for reuse. DPDK 22.11 cannot create a compressdev
+/// under a number that was used before, because the memzone of the number persists.
 std::vector<std::unique_ptr<VirtualDevice>>& IdleDevices() {
   static auto& idle = *new std::vector<std::unique_ptr<VirtualDevice>>;
   return idle;
@@ -29,7 +29,7 @@ uint8_t IdOf(const VirtualDevice& device) {
   return static_cast<uint8_t>(rte_compressdev_get_dev_id(device.name().c_str()));
 }
 
-/// A device that is started. Null, with one line in `error`: there is none.
+/// Returns a started device, or null with one line in `error`.
 std::unique_ptr<VirtualDevice> StartedDevice(std::string* error) {
   if (!IdleDevices().empty()) {
     auto device = std::move(IdleDevices().back());
@@ -39,7 +39,7 @@ std::unique_ptr<VirtualDevice> StartedDevice(std::string* error) {
   }
   auto device = VirtualDevice::Make("compress_zlib", error);
   if (device == nullptr) return nullptr;
-  // It has a line for each message that is malformed.
+  // The driver logs a line for each malformed message.
   rte_log_set_level_pattern("pmd.compress.zlib", RTE_LOG_CRIT);
   const uint8_t id = IdOf(*device);
   rte_compressdev_config config{};
@@ -115,7 +115,7 @@ CompressDevice::Result CompressDevice::Run(void* transform, std::span<const uint
   one.op.flush_flag = RTE_COMP_FLUSH_FINAL;
   one.op.status = RTE_COMP_OP_STATUS_NOT_PROCESSED;
   rte_comp_op* op = &one.op;
-  // compress_zlib works while it is called, and so has the result at once.
+  // compress_zlib works inside the enqueue call, so the result is available immediately.
   if (rte_compressdev_enqueue_burst(id_, 0, &op, 1) != 1 ||
       rte_compressdev_dequeue_burst(id_, 0, &op, 1) != 1)
     return {};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A compressdev in software that deflates and inflates (RFC 1951), on bytes where they lie: nothing
-// is copied, and nothing allocated for a message.
+// A software compressdev that deflates and inflates (RFC 1951) in place: it does not copy data, and
+// allocates nothing per message.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +13,10 @@
 
 namespace sluice::chain_app {
 
-/// One thread. No two are made or destroyed at once.
+/// For one thread. Constructions and destructions of two objects must not overlap.
 class CompressDevice {
  public:
-  static constexpr size_t kLongest = 65535;  ///< Bytes, of either side.
+  static constexpr size_t kLongest = 65535;  ///< Maximum bytes of input and of output.
 
   enum class Status : uint8_t { kDone, kNoRoom, kFailed };
   struct Result {
@@ -26,15 +25,17 @@ class CompressDevice {
     uint32_t produced = 0;
   };
 
-  /// `level`: zlib's, 1 to 9. Null, with one line in `error`: DPDK has no such driver here.
+  /// `level`: zlib's level, 1 to 9. Returns null, with one line in `error`, if DPDK has no such
+  /// driver.
   static std::unique_ptr<CompressDevice> Make(int level, std::string* error);
   ~CompressDevice();
 
-  /// All of `from`. What was written to `to` is nothing unless it is done.
+  /// Compresses all of `from`. The content of `to` is undefined unless the status is kDone.
   Result Compress(std::span<const uint8_t> from, std::span<uint8_t> to) {
     return Run(compressing_, from, to);
   }
-  /// Up to the end of the last block, or of `from`: `consumed` does not say which.
+  /// Decompresses up to the end of the last block or of `from`; `consumed` does not show which of
+  /// the two.
   Result Decompress(std::span<const uint8_t> from, std::span<uint8_t> to) {
     return Run(decompressing_, from, to);
   }

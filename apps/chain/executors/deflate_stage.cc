@@ -17,7 +17,7 @@
 namespace sluice::chain_app {
 namespace {
 
-/// gzip's own.
+/// The default level of gzip.
 constexpr uint64_t kUsualLevel = 6;
 
 GzipTrailer TrailerOf(std::span<const uint8_t> bytes) {
@@ -52,7 +52,7 @@ class Deflate final : public Executor {
     work.outcome = Outcome::kDone;
     work.length = static_cast<uint32_t>(length);
   }
-  /// No more than a device takes at once.
+  /// Limits the buffer to the maximum size of the device.
   static std::span<uint8_t> Room(std::span<uint8_t> bytes) {
     return bytes.first(std::min(bytes.size(), CompressDevice::kLongest));
   }
@@ -61,7 +61,8 @@ class Deflate final : public Executor {
     if (work.output.size() < kGzipHeaderBytes + kGzipTrailerBytes ||
         work.input.size() > CompressDevice::kLongest)
       return Refuse(work, DeflateRefusal::kTooLong);
-    // The trailer's room, too: zlib calls room that it fills to the last byte too small.
+    // Includes the room for the trailer, because zlib reports a buffer that it fills completely as
+    // too small.
     const CompressDevice::Result result =
         device_->Compress(work.input, Room(work.output.subspan(kGzipHeaderBytes)));
     const size_t behind = kGzipHeaderBytes + result.produced;
@@ -80,7 +81,8 @@ class Deflate final : public Executor {
     const auto begin = BehindGzipHeader(work.input);
     if (!begin || work.input.size() - *begin <= kGzipTrailerBytes)
       return Refuse(work, DeflateRefusal::kMalformed);
-    // With the trailer: what has no last block goes on into it, and so is found out.
+    // Includes the trailer, so that data without a last block continues into the trailer and is
+    // detected.
     const auto rest = work.input.subspan(*begin);
     if (rest.size() > CompressDevice::kLongest) return Refuse(work, DeflateRefusal::kTooLong);
     const CompressDevice::Result result = device_->Decompress(rest, Room(work.output));

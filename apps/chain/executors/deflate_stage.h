@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Compression by a compressdev in software. A compressed message is one member of gzip's format:
-// what it holds can be checked, and gzip reads it.
+// Compression by a software compressdev. A compressed message is one gzip member: its checksum can
+// be verified, and gzip can read it.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +9,19 @@
 
 namespace sluice::chain_app {
 
-/// Without compressdev, `make` says so.
+/// If compressdev is missing, `make` returns an error.
 extern const StageKind kDeflateStage;
 
-/// Commands.
+/// Values of a command.
 inline constexpr uint32_t kDeflateCompress = 1;
 inline constexpr uint32_t kDeflateDecompress = 2;
 
 /// StageKind::refusals, by number.
 enum class DeflateRefusal : uint8_t {
-  kTooLong,  ///< For the room of the result, or more than a device takes at once.
+  kTooLong,  ///< Exceeds the room for the result or the maximum size of the device.
   kBadCommand,
-  kMalformed,  ///< Not one whole member.
-  kChecksum,   ///< The member holds other bytes than its trailer says.
+  kMalformed,  ///< Not exactly one member.
+  kChecksum,   ///< The data does not match the trailer of the member.
 };
 
 }  // namespace sluice::chain_app

@@ -16,7 +16,7 @@ struct Point {
   int x = 0, y = 0;
 };
 constexpr size_t kStrokePoints = 13;
-/// The way of the pen, without lifting it, in a box of 16 by 24 whose y grows downwards.
+/// The path of the pen, in one stroke, in a box of 16 by 24. The y axis points down.
 struct Stroke {
   size_t points;
   std::array<Point, kStrokePoints> way;
@@ -48,14 +48,14 @@ constexpr std::array<Stroke, kDigits> kStrokes = {{
     {9, {{{14, 9}, {8, 13}, {2, 10}, {2, 4}, {8, 0}, {14, 4}, {14, 9}, {13, 17}, {8, 24}}}},
 }};
 
-/// Positions in the image: 64 to a pixel.
+/// Unit of positions in the image: 64 per pixel.
 constexpr int kPixel = 64;
 
 int Between(Random& random, int least, int most) {
   return least + static_cast<int>(random.Below(static_cast<uint64_t>(most - least + 1)));
 }
 
-/// How somebody writes a digit.
+/// Returns a random handwritten variant of a digit's stroke.
 std::array<Point, kStrokePoints> Write(const Stroke& stroke, Random& random) {
   const int width = Between(random, 38, 56);
   const int height = Between(random, 44, 56);
@@ -72,7 +72,7 @@ std::array<Point, kStrokePoints> Write(const Stroke& stroke, Random& random) {
   return written;
 }
 
-/// Square of the distance from `p` to the line from `a` to `b`.
+/// Returns the square of the distance from `p` to the line from `a` to `b`.
 int64_t DistanceSquared(Point p, Point a, Point b) {
   const int64_t px = p.x - a.x, py = p.y - a.y, bx = b.x - a.x, by = b.y - a.y;
   const int64_t along = px * bx + py * by, length = bx * bx + by * by;

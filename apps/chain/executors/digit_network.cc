@@ -6,7 +6,8 @@
 namespace sluice::chain_app {
 namespace {
 
-/// A largest pixel is 63, a filter's largest answer 4 of them, and a weight below 128.
+/// The largest pixel is 63, the largest output of a filter is 4 times that, and a weight is below
+/// 128.
 constexpr uint32_t kLargestAnswer = 4 * (255 / kPixelStep);
 static_assert(kFeatures * kLargestAnswer * 127 + (1u << 22) < 1u << 24);
 
@@ -14,7 +15,7 @@ int32_t FilterAt(std::span<const uint8_t, kImageBytes> image, uint32_t filter, u
                  uint32_t x) {
   int32_t sum = 0;
   for (uint32_t i = 0; i < kFilterSide * kFilterSide; ++i) {
-    // The row above the first one is a very large number.
+    // The row above the first one wraps to a very large number.
     const uint32_t row = y + i / kFilterSide - 1, column = x + i % kFilterSide - 1;
     if (row >= kImageSide || column >= kImageSide) continue;
     sum += kEdgeFilters[filter][i] *

@@ -22,7 +22,7 @@ namespace sluice::chain_app {
 namespace {
 
 constexpr uint32_t kSealedBytes = kImageBytes + kGcmOverhead;
-/// Different images: as many as the example draws in a moment.
+/// Default number of different images; drawing them is fast.
 constexpr uint64_t kUsualImages = 512;
 constexpr uint64_t kMostImages = 1 << 20;
 
@@ -31,7 +31,7 @@ struct SealedImage {
   Scores scores{};
 };
 
-/// Message `number` is image `number` modulo their count. Of `forged` messages, one has a wrong
+/// Message `number` is image `number` modulo the image count. Every `forged`-th message has a wrong
 /// tag.
 class EncryptedImages final : public Traffic {
  public:
@@ -60,7 +60,7 @@ class EncryptedImages final : public Traffic {
   uint64_t forged_;
 };
 
-/// Draws and seals them. Nothing: a message could not be encrypted.
+/// Draws and encrypts the images. Returns nothing if a message could not be encrypted.
 std::optional<std::vector<SealedImage>> SealImages(Executor& cipher, uint64_t seed,
                                                    uint64_t count) {
   std::vector<SealedImage> images(count);

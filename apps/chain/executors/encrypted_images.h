@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Traffic of the example: images of digits, encrypted, and what the network says of them in plain.
+// Traffic of the example: encrypted images of digits, and the network's scores of the plain images.
 #pragma once
 
 #include "../traffic.h"
 
 namespace sluice::chain_app {
 
-/// Without cryptodev, `make` says so. The classifier's answers must be those of the network
-/// computed in plain, score by score.
+/// If cryptodev is missing, `make` returns an error. The classifier's answers must equal the scores
+/// that the reference network computes from the plain images.
 extern const TrafficKind kImagesTraffic;
 
-/// Of the example alone: everybody knows it.
+/// Public key, only for the example.
 inline constexpr const char* kExampleKey = "000102030405060708090a0b0c0d0e0f";
 
 }  // namespace sluice::chain_app

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What stands around deflated bytes so that gzip reads them: a member's header and trailer
-// (RFC 1952, 2.3).
+// The header and trailer of a gzip member around deflated bytes (RFC 1952, 2.3).
 #pragma once
 
 #include <array>
@@ -12,20 +10,20 @@
 
 namespace sluice::chain_app {
 
-inline constexpr size_t kGzipHeaderBytes = 10;  ///< Of those that are written here.
+inline constexpr size_t kGzipHeaderBytes = 10;  ///< Size of the headers written here.
 inline constexpr size_t kGzipTrailerBytes = 8;
 
-/// Without name, time or comment; made by an unknown system.
+/// A header without name, time or comment, from an unknown system.
 inline constexpr std::array<uint8_t, kGzipHeaderBytes> kGzipHeader = {0x1f, 0x8b, 8, 0, 0,
                                                                       0,    0,    0, 0, 255};
 
-/// Where the deflated bytes begin: behind a header with any of its optional fields. Nothing: it is
-/// no header, or not all of one.
+/// Returns the position of the deflated bytes, after the header and its optional fields. Returns
+/// nothing if the header is invalid or incomplete.
 std::optional<size_t> BehindGzipHeader(std::span<const uint8_t> member);
 
 struct GzipTrailer {
-  uint32_t crc32 = 0;   ///< Of what was deflated: that of Ethernet and of zlib.
-  uint32_t length = 0;  ///< Of the same, modulo 2^32.
+  uint32_t crc32 = 0;   ///< CRC-32 of the uncompressed bytes, as in Ethernet and zlib.
+  uint32_t length = 0;  ///< Length of the uncompressed bytes modulo 2^32.
   friend bool operator==(const GzipTrailer&, const GzipTrailer&) = default;
 };
 GzipTrailer ReadGzipTrailer(std::span<const uint8_t, kGzipTrailerBytes> bytes);

@@ -29,7 +29,7 @@ using engine::logmon::ScanLimits;
 constexpr uint32_t kShortestLimit = 256, kLongestLimit = 262144;
 constexpr size_t kMarkedFilters = 32;
 
-/// Lines come whole, and are as long as messages.
+/// Lines arrive complete, and can be as long as a message.
 ScanLimits LimitsFor(uint32_t max_message) {
   return {.line_bytes = std::clamp(max_message, kShortestLimit, kLongestLimit),
           .unfinished_bytes = 65536};
@@ -49,7 +49,7 @@ class LineFilter final : public Executor {
       const auto* const text = reinterpret_cast<const char*>(work.input.data());
       scanner_.Lines({text, work.input.size()}, sink);
     }
-    // Numbers of messages mean nothing in the next batch.
+    // Message numbers are valid within one batch only.
     scanner_.Flush(sink);
   }
 

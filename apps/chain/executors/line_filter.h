@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Regular expressions and the other patterns of CloudWatch Logs on the lines of messages, by the
-// log monitor's engine.
+// Matches the lines of messages with regular expressions and the other patterns of CloudWatch Logs,
+// by the log monitor's engine.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +9,18 @@
 
 namespace sluice::chain_app {
 
-/// A message is text: lines that end with LF, CR LF or CR, the last one also without. The first
-/// word of its key becomes the number of lines that match; the second has a bit for each of the
-/// first 32 patterns that one matches.
+/// A message is text: lines that end with LF, CR LF or CR; the end of the last one is optional. The
+/// stage sets the first word of the message's key to the number of matching lines, and the second
+/// to a mask with one bit for each of the first 32 patterns that matches a line.
 extern const StageKind kRegexStage;
 
-/// Commands.
-inline constexpr uint32_t kRegexSelect = 1;  ///< The result is the lines that match, with LF.
+/// Values of a command.
+inline constexpr uint32_t kRegexSelect = 1;  ///< The result is the matching lines, with LF.
 inline constexpr uint32_t kRegexMark = 2;    ///< The result is the message.
 
 /// StageKind::refusals, by number.
 enum class RegexRefusal : uint8_t {
-  kTooLong,  ///< For the room of the result.
+  kTooLong,  ///< Longer than the room for the result.
   kBadCommand,
 };
 

@@ -17,7 +17,7 @@ memory::desc Floats(const memory::dims& dims, Layout layout) {
 
 float* FloatsOf(const memory& memory) { return static_cast<float*>(memory.get_data_handle()); }
 
-/// `numbers` in the order that a primitive wants.
+/// Returns `numbers` in the memory layout `wanted` of a primitive.
 template <typename Numbers>
 memory Constant(const Numbers& numbers, const memory::dims& dims, Layout layout,
                 const memory::desc& wanted, const dnnl::engine& engine, dnnl::stream& stream) {
@@ -38,13 +38,13 @@ OneDnnNetwork::OneDnnNetwork(const dnnl::engine& engine, uint32_t images) : imag
   const int64_t count = images;
   dnnl::stream stream(engine);
 
-  // Rectified where it is computed.
+  // Rectifies inside the convolution primitive.
   dnnl::post_ops rectify;
   rectify.append_eltwise(1.f, dnnl::algorithm::eltwise_relu, 0.f, 0.f);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(rectify);
   const memory::dims filter_dims = {kFilters, 1, kFilterSide, kFilterSide};
-  // Direct: Winograd's transform would leave the whole numbers.
+  // Winograd's transform would introduce fractions, so the direct algorithm is required.
   const dnnl::convolution_forward::primitive_desc convolution(
       {kInference,
        dnnl::algorithm::convolution_direct,

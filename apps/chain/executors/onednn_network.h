@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The network of digit_network.h as primitives of oneDNN, for a fixed number of images.
+// The network of digit_network.h as oneDNN primitives, for a fixed number of images.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +12,13 @@
 
 namespace sluice::chain_app {
 
-/// One thread, which is the only one that computes. Throws dnnl::error.
+/// For one thread, and computes on that thread only. Throws dnnl::error.
 class OneDnnNetwork {
  public:
   OneDnnNetwork(const dnnl::engine& engine, uint32_t images);
 
   uint32_t images() const { return images_; }
-  /// Where the pixels of an image go, divided by kPixelStep.
+  /// Returns the buffer for the pixels of an image, divided by kPixelStep.
   std::span<float> Pixels(uint32_t image);
   /// Computes the scores of all images.
   void Run(dnnl::stream& stream);

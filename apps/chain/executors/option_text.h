@@ -15,15 +15,15 @@ namespace sluice::chain_app {
 
 class OptionText {
  public:
-  /// Nothing, with one line in `error` that names the fix: a key that is not in `keys`, that is
-  /// there twice, or that has no value.
+  /// Returns nothing, with one line in `error` that names the fix, if a key is not in `keys`,
+  /// occurs twice, or has no value.
   static std::optional<OptionText> Read(std::string_view text,
                                         std::span<const std::string_view> keys, std::string* error);
 
-  /// Empty: it is not there.
+  /// Returns the value of `key`, or an empty string if it is absent.
   std::string_view Value(std::string_view key) const;
-  /// `otherwise` if it is not there. Nothing, with one line in `error`: no number of `least` to
-  /// `most`.
+  /// Returns the number of `key`, or `otherwise` if it is absent. Returns nothing, with one line in
+  /// `error`, if the value is not a number from `least` to `most`.
   std::optional<uint64_t> Number(std::string_view key, uint64_t otherwise, uint64_t least,
                                  uint64_t most, std::string* error) const;
 
@@ -31,8 +31,8 @@ class OptionText {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
-/// Writes the bytes that hexadecimal digits say, two digits a byte, to `bytes`. False: there are
-/// other characters among them, or not twice as many as `bytes` has room for.
+/// Decodes hexadecimal digits, two per byte, to `bytes`. Returns false if there are other
+/// characters, or not exactly two digits per byte of `bytes`.
 bool FromHexadecimal(std::string_view digits, std::span<uint8_t> bytes);
 
 }  // namespace sluice::chain_app

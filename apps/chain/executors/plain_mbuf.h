@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Bytes that lie anywhere, as an mbuf for drivers in software: they read addresses and lengths, and
-// no pool is behind it.
+// Wraps bytes in arbitrary memory as an mbuf for software drivers. They read only addresses and
+// lengths, so the mbuf has no pool.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -11,11 +10,11 @@
 
 namespace sluice::chain_app {
 
-/// An mbuf's lengths have 16 bits.
+/// The length fields of an mbuf have 16 bits.
 inline constexpr size_t kLongestMbuf = 65535;
 
-/// `bytes`: at most kLongestMbuf, there as long as the mbuf is used. A driver writes to those of a
-/// destination only.
+/// `bytes`: at most kLongestMbuf; valid as long as the mbuf is used. A driver writes only to the
+/// mbuf of a destination.
 inline void PointAt(rte_mbuf& mbuf, std::span<const uint8_t> bytes) {
   const auto length = static_cast<uint16_t>(bytes.size());
   mbuf = {};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Memory for keys: pages of their own, which no core dump contains and which are zeroed at the end.
+// Memory for keys on separate pages, which are excluded from core dumps and zeroed at the end.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +10,7 @@ namespace sluice::chain_app {
 
 class Secret {
  public:
-  /// `bytes` zeroes, more than 0. Throws std::bad_alloc.
+  /// Allocates `bytes` > 0 zeroed bytes. Throws std::bad_alloc.
   explicit Secret(size_t bytes);
   ~Secret();
   Secret(const Secret&) = delete;

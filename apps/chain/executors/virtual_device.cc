@@ -15,7 +15,8 @@
 namespace sluice::chain_app {
 namespace {
 
-/// EAL pins the thread that starts it; a stage's thread has a place of its own.
+/// Starts a small EAL. EAL pins the thread that starts it, so the affinity of the stage's thread is
+/// saved and restored.
 bool StartSmallEal(std::string* error) {
   cpu_set_t allowed;
   const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
@@ -35,13 +36,13 @@ bool StartSmallEal(std::string* error) {
 
 std::unique_ptr<VirtualDevice> VirtualDevice::Make(const std::string& driver, std::string* error) {
   static uint32_t made = 0;
-  // In an EAL with any level: that devices come and go is nobody's news.
+  // Suppresses log lines about devices that come and go, at any log level of EAL.
   rte_log_set_level(RTE_LOGTYPE_CRYPTODEV, RTE_LOG_ERR);
   for (const char* const library : {"lib.compressdev", "lib.net"})
     rte_log_set_level_pattern(library, RTE_LOG_ERR);
-  // EAL has lcores from its start on.
+  // EAL has lcores once it has started.
   if (rte_lcore_count() == 0 && !StartSmallEal(error)) return nullptr;
-  // Another library of this process may have made some, too.
+  // Another library in this process may have created devices with these names.
   std::string name;
   int fault = -EEXIST;
   while (fault == -EEXIST) {

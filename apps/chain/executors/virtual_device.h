@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A software device of DPDK's, made for one stage and removed with it.
+// A DPDK software device, created for one stage and removed with it.
 #pragma once
 
 #include <memory>
@@ -11,11 +10,11 @@ namespace sluice::chain_app {
 
 class VirtualDevice {
  public:
-  /// Makes a device of `driver`, by DPDK's name for it: "crypto_openssl". A process that has no EAL
-  /// gets a small one, without hugepages, PCI or files. Null, with one line in `error`: there is no
-  /// such driver here. One thread at a time, of all that make devices.
+  /// Creates a device of `driver`, named as in DPDK: "crypto_openssl". A process without EAL gets a
+  /// small EAL without hugepages, PCI or files. Returns null, with one line in `error`, if the
+  /// driver is missing. Not thread-safe: only one thread at a time may create devices.
   static std::unique_ptr<VirtualDevice> Make(const std::string& driver, std::string* error);
-  /// Whatever uses the device must be stopped.
+  /// All users of the device must be stopped.
   ~VirtualDevice();
   VirtualDevice(const VirtualDevice&) = delete;
   VirtualDevice& operator=(const VirtualDevice&) = delete;

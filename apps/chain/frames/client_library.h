@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Clients of a chain as wire=library:libsluice_chain_wire.so+OPTIONS. What they count are
-// statistics of the wire.
+// Clients of a chain as wire=library:libsluice_chain_wire.so+OPTIONS. Their counters are statistics
+// of the wire.
 //
 //   traffic=KIND        as of --traffic
 //   options=OPTIONS     its options, with ';' for ','
@@ -30,14 +29,15 @@ struct ClientOptions {
   std::vector<Flow> flows;
 };
 
-/// Nothing: a name or an option of the traffic has a character that wires' options cannot have.
+/// Returns nothing if a name or an option of the traffic contains a character that is not allowed
+/// in wire options.
 [[gnu::visibility("default")]] std::optional<std::string> ClientOptionsText(
     const ClientOptions& options);
-/// Reads what stands above. Nothing, with one line in `error`, if something is wrong.
+/// Parses the options described above. Returns nothing, with one line in `error`, on a mistake.
 [[gnu::visibility("default")]] std::optional<ClientOptions> ReadClientOptions(std::string_view text,
                                                                               std::string* error);
 
-/// Clients in this process begin no more messages. Any thread.
+/// Stops new messages from clients in this process. Callable from any thread.
 [[gnu::visibility("default")]] void StopClients();
 bool ClientsStopped();
 

@@ -51,7 +51,7 @@ std::vector<uint8_t>& ClientWire::NextBuffer() {
   return buffers_[frames_.size()];
 }
 
-/// All frames of the next message of a client.
+/// Builds all frames of a client's next message.
 void ClientWire::Make(size_t index, uint64_t now_ns) {
   const Client& client = clients_[index];
   uint32_t number = 0;
@@ -107,7 +107,7 @@ void ClientWire::Arrived(const device::WireFrame& frame, uint64_t now_ns) {
       static_cast<uint64_t>(client - clients_.begin()) << 32 | part->number % Ledger::kMemory;
   Answer& answer = answers_[name];
   if (part->offset == 0) answer = {part->number, {}, part->length};
-  // What does not follow is as if it had not come: the message is lost then, and counted so.
+  // An out-of-order part is ignored; the message is then counted as lost.
   if (part->number != answer.number || part->offset != answer.data.size() ||
       part->length != answer.length) {
     return;

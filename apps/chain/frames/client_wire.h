@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Clients of a chain as the wire of a model NIC: they send the messages of a traffic in frames
-// (engine/messages/part.h), and each answer is compared with what it must be. The stepping thread's
-// time is theirs, so that the NIC's own work is part of latencies.
+// Clients of a chain as the wire of a model NIC. They send the messages of a traffic in frames
+// (engine/messages/part.h), and compare each answer with the expected one. They use the time of the
+// stepping thread, so latencies include the NIC's work.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace sluice::chain_app {
 
 class ClientWire final : public emulator::Wire {
  public:
-  /// Messages of one flow: of at most `longest()` bytes, to a UDP port.
+  /// Sends the messages of one flow, of at most `longest()` bytes, to a UDP port.
   struct Client {
     uint16_t port;
     std::unique_ptr<Ledger> ledger;
@@ -49,14 +48,14 @@ class ClientWire final : public emulator::Wire {
 
   std::vector<Client> clients_;
   packet::MacAddress server_;
-  std::vector<uint8_t> message_;               ///< Room for the longest.
-  std::vector<std::vector<uint8_t>> buffers_;  ///< Of frames_; used again.
-  std::vector<device::WireFrame> frames_;      ///< Made and not taken yet, in order.
+  std::vector<uint8_t> message_;               ///< Buffer for the longest message.
+  std::vector<std::vector<uint8_t>> buffers_;  ///< Reused buffers of frames_.
+  std::vector<device::WireFrame> frames_;      ///< Frames that are not pulled yet, in order.
   size_t first_frame_ = 0;
-  size_t turn_ = 0;  ///< Which client is next.
-  /// In part here, by flow and the place that the ledger has for the number.
+  size_t turn_ = 0;  ///< Index of the next client.
+  /// Incomplete answers, by flow and by the ledger's index of the number.
   std::unordered_map<uint64_t, Answer> answers_;
-  uint64_t foreign_ = 0;  ///< Frames that are no answers.
+  uint64_t foreign_ = 0;  ///< Frames that are not answers.
   emulator::WireTotals totals_;
   std::vector<device::Counter> counters_;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a worker runs: frames become messages of flows, and the NIC of the chain takes them from
-// there; answers that come back to it leave as frames. The worker is the NIC's thread, too.
+// The engine of a worker. It assembles frames to messages of flows, which the chain's NIC reads,
+// and sends the NIC's answers as frames. The worker also runs the NIC.
 #pragma once
 
 #include <array>
@@ -20,7 +19,7 @@ namespace sluice::chain_app {
 
 using engine::messages::MessageServer;
 
-/// A flow whose messages come in frames. `server` outlives it, and lets messages expire by itself.
+/// A flow whose messages come in frames. `server` must outlive it, and expires messages itself.
 class FrameFlow final : public Flow {
  public:
   static_assert(MessageServer::kNumberBits == kNumberBits);
@@ -43,11 +42,11 @@ class FrameFlow final : public Flow {
   size_t index_;
 };
 
-/// The engine. What it refers to outlives it.
+/// The engine. All constructor arguments must outlive it.
 class Front {
  public:
   static constexpr auto& kDropReasons = MessageServer::kDropReasons;
-  static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
+  static constexpr bool kOwnFramesOnly = true;  ///< Enables packet::OwnFramesOnly.
 
   Front(MessageServer& server, Nic& nic) : server_(&server), nic_(&nic) {}
 
@@ -62,13 +61,14 @@ class Front {
   }
 
  private:
-  static constexpr uint32_t kSteps = 8;  ///< Of the NIC, between two polls.
+  static constexpr uint32_t kSteps = 8;  ///< Steps of the NIC between two polls.
 
   MessageServer* server_;
   Nic* nic_;
 };
 
-/// Behind what answers for the NIC's addresses; it rests after every poll.
+/// The engine of a worker lcore: Front, preceded by the responder for the NIC's addresses. It rests
+/// after every poll.
 class Lcore {
  public:
   static constexpr auto& kDropReasons = engine::WithNeighbor<Front>::kDropReasons;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-chain on interfaces that carry frames: messages come in datagrams, the worker hands them
-// to the chain in the place of its NIC, and sends the answers (front.h); what runs behind it is
-// system.h's. sluice-chain becomes this program if it is given such an interface.
+// sluice-chain on interfaces that carry frames. Messages come in datagrams; the worker passes them
+// to the chain as the chain's NIC, and sends the answers (front.h). The rest of the chain is in
+// system.h. sluice-chain executes this program if it is given such an interface.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 #include <sched.h>
@@ -58,7 +57,7 @@ MessageServer::Options ServerOptions(const FrameSettings& settings) {
   return options;
 }
 
-// A run whose messages come in frames: what the session asks for while it goes on.
+// Callbacks of the session for a run whose messages come in frames.
 class Run {
  public:
   Run(Session& session, const FrameSettings& settings, MessageServer& server, System& system)
@@ -105,7 +104,7 @@ class Run {
     return port.Get("wire_client_messages") == settings_.messages * settings_.flows.size() &&
            OpenMessages(port) == 0;
   }
-  // Whatever is under way ends in time, or is lost then. Clients that are not ours send on.
+  // Waits for the messages in flight, which end or time out. External clients may continue to send.
   void Settle() {
     constexpr std::chrono::milliseconds kTheirs(100);
     StopClients();
@@ -152,7 +151,7 @@ int RunChain(Session& session, const FrameSettings& settings) {
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
-        // The list was checked before EAL started.
+        // The list was checked before EAL was started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         server.SetOwn(neighbor.own());
         return Lcore(neighbor, server, system->nic());
@@ -183,7 +182,7 @@ int main(int argc, char** argv) {
   }
   if (!FLAGS_ip.empty() && !Neighbor({}).AddAddresses(FLAGS_ip, &error))
     return BadFlag("ip", error);
-  // EAL pins the thread that starts it, and threads of the chain are not to share its CPU alone.
+  // EAL pins the thread that starts it. The chain's threads must not all inherit that CPU.
   cpu_set_t allowed;
   const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
   const auto session = Session::Start(*std::move(line), &exit_code);

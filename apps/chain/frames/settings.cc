@@ -14,7 +14,7 @@ using engine::messages::MessageServer;
 
 constexpr uint8_t kUdp = 17;
 
-/// Flows that datagrams can have; a chain that any protocol enters gets UDP's.
+/// Restricts the flows to UDP. A chain for any protocol is entered by UDP.
 std::string TakeUdp(FrameSettings* settings) {
   for (engine::chain::FlowMatch& flow : settings->flows) {
     if (flow.protocol == 0) flow.protocol = kUdp;
@@ -63,7 +63,7 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
       *error = runtime::FlagComplaint("traffic", "give options of letters, digits and =,.:/_-");
       return std::nullopt;
     }
-    // The library is part of this process already: its name is enough.
+    // The library is linked into this process, so its name is sufficient.
     line->options.wire = "library:libsluice_chain_wire.so+" + *text;
     line->options.traffic = "clients";
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Flags of sluice-chain on interfaces that carry frames, beside those of all applications.
+// Flags of sluice-chain on interfaces that carry frames, in addition to the common flags of all
+// applications.
 #pragma once
 
 #include <cstdio>
@@ -13,12 +13,13 @@
 namespace sluice::chain_app {
 
 struct FrameSettings : ChainSettings {
-  bool clients = false;       ///< Our own stand behind the embedded NIC.
-  std::FILE* text = nullptr;  ///< Where people read.
+  bool clients = false;       ///< The built-in clients are attached to the embedded NIC.
+  std::FILE* text = nullptr;  ///< Stream for human-readable output.
 };
 
-/// Checks the flags, and puts the clients behind the embedded NIC unless `line` says otherwise.
-/// Nothing, with one line in `error`, which names the flag and the fix: one is wrong.
+/// Checks the flags, and attaches the built-in clients to the embedded NIC unless `line` selects
+/// another wire. Returns nothing, with one line in `error` that names the flag and the fix, on a
+/// mistake.
 std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::string* error);
 
 }  // namespace sluice::chain_app

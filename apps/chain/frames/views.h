@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What sluice-chain says of messages that came in frames: what the worker made of them, and the
-// clients' figures, if they are ours.
+// Reports on messages that came in frames: the worker's counters, and the counters of the built-in
+// clients, if they are used.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,20 +13,20 @@
 
 namespace sluice::chain_app {
 
-/// Below a line of statistics.
+/// Returns the text below a line of statistics.
 std::string MessageLine(const engine::messages::MessageServer& server,
                         const runtime::PortStats& port);
-/// Messages of our clients that have no ending yet.
+/// Returns the number of the built-in clients' messages without an ending.
 uint64_t OpenMessages(const runtime::PortStats& port);
 runtime::Findings FindingsOf(const runtime::PortStats& port);
-/// Why a run with our clients was not a clean one; empty: it was.
+/// Returns the reason why a run with the built-in clients was not clean; empty if it was.
 std::string ClientFault(const runtime::PortStats& port, const Figures& run);
 
-/// Adds what the worker made of messages, and what clients say of them.
+/// Adds the worker's message counters, and with `clients` the clients' counters.
 void ExtendByMessages(const engine::messages::MessageServer& server, const runtime::PortStats& port,
                       bool clients, nlohmann::ordered_json& report);
-/// Of a chain whose messages came in frames: those that were answered are right, as far as the host
-/// can know.
+/// Returns the endings of a chain whose messages came in frames. Answered messages count as right,
+/// because the host cannot verify them.
 Endings EndingsOf(const engine::messages::MessageCounts& counts);
 
 }  // namespace sluice::chain_app
