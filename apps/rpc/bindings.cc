@@ -9,7 +9,7 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// The first address of each network; empty: there is none.
+/// The first address of each network; empty if there is none.
 struct Addresses {
   std::string v4, v6;
 };
@@ -23,7 +23,7 @@ Addresses AddressesOf(std::string_view list) {
     if (kind.empty()) kind = one;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
-  // As a server says that is at all addresses of its host.
+  // The wildcard address, as used by servers that listen on all addresses.
   if (found.v4.empty() && found.v6.empty()) found.v4 = "0.0.0.0";
   return found;
 }
@@ -36,7 +36,7 @@ void TellPortMapper(const std::string& list, const std::vector<ServiceFiles>& se
   std::string text;
   for (size_t i = 0; i < compiled.size(); ++i) {
     const uint16_t port = services[i].port;
-    uint64_t last = 0;  // Procedures are in the order of programs and versions.
+    uint64_t last = 0;  // Procedures are sorted by program and version.
     for (const auto& procedure : compiled[i].table.procedures) {
       const uint64_t version = uint64_t{procedure.program} << 32 | procedure.version;
       if (std::exchange(last, version) == version) continue;

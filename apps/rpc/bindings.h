@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the port mapper tells clients: where each version of each program is.
+// The port mapper's data: the address of each version of each program.
 #pragma once
 
 #include <string>
@@ -11,10 +10,10 @@
 
 namespace sluice::rpc_app {
 
-/// For services/portmap.cc, into the environment: PROGRAM:VERSION:NETWORK:ADDRESS by spaces, with
-/// networks as in /etc/netconfig, of which `addresses` (by commas) has some, and universal
-/// addresses of RFC 5665 section 5.2.3, the first of each network. `tcp`: the port mapper is there
-/// over TCP, too.
+/// Passes the bindings to services/portmap.cc in the environment: PROGRAM:VERSION:NETWORK:ADDRESS,
+/// separated by spaces. Networks are named as in /etc/netconfig. `addresses` is a comma-separated
+/// list; the first address of each network is used. Universal addresses are those of RFC 5665
+/// section 5.2.3. `tcp`: the port mapper also serves TCP.
 void TellPortMapper(const std::string& addresses, const std::vector<ServiceFiles>& services,
                     const std::vector<rpc::CompiledX>& compiled, bool tcp);
 

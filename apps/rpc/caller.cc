@@ -18,7 +18,7 @@ using device::rpc::CallHead;
 using device::rpc::NestedStatus;
 using device::rpc::ReplyHead;
 
-/// Longest arguments in XDR: longer ones fit no datagram either.
+/// Maximum arguments in XDR; longer ones do not fit into a datagram.
 constexpr uint32_t kMaxArgumentXdr = 65536;
 
 static_assert(SLUICE_RPC_SYSTEM_ERR == static_cast<int>(NestedStatus::kSystemErr) &&
@@ -27,8 +27,9 @@ static_assert(SLUICE_RPC_SYSTEM_ERR == static_cast<int>(NestedStatus::kSystemErr
               SLUICE_RPC_TOO_DEEP == static_cast<int>(NestedStatus::kTooDeep) &&
               SLUICE_RPC_TIMED_OUT == static_cast<int>(NestedStatus::kTimedOut));
 
-// What the device jumps to with an answer: a function like those of the service, whose arguments
-// are the answer. CallHead::context has the continuation, and its context.
+// The device calls this function with the answer of a nested call. It has the signature of service
+// functions; its argument is the answer. CallHead::context contains the continuation and its
+// context.
 int Continue(void* payload, void* result, void* request) {
   ReplyHead head;
   std::memcpy(&head, payload, sizeof(head));
@@ -100,7 +101,7 @@ bool Caller::Keep(const Callees::Found& callee, const void* arguments) {
              .error == rpc::UnmarshalError::kNone;
 }
 
-// By way of XDR, since the line still holds what the arguments' pointers may lead to.
+// Goes through XDR, because the line may still contain data that the arguments point to.
 bool Caller::Return(coherent::HostEnd& end, uint64_t data) {
   if (!std::exchange(asked_, false)) return false;
   head_.data = data;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Calls that a service's functions make (sluice_rpc.h): what a function asked for becomes a call in
-// the line that the function's own call came in (device/rpc/nested_call.h).
+// Calls that a service's functions make (sluice_rpc.h). The request of a function becomes a call in
+// the line that contained the function's call (device/rpc/nested_call.h).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace sluice::rpc_app {
 
-/// The procedures that a service may call. Any thread, once it is made.
+/// The procedures that a service may call. After construction, callable from any thread.
 class Callees {
  public:
   /// Loads these `.x` files with the constants of --define. Returns null, with one line in `error`,
@@ -25,7 +24,7 @@ class Callees {
                                        const std::string& define, std::string* error);
 
   struct Found {
-    const rpc::Table* table = nullptr;  ///< Null: no file declares it.
+    const rpc::Table* table = nullptr;  ///< Null if no file declares the procedure.
     uint32_t arguments = rpc::kVoidType;
   };
   Found Find(const sluice_rpc_procedure& procedure) const;
@@ -34,18 +33,18 @@ class Callees {
   std::vector<rpc::CompiledX> compiled_;
 };
 
-/// Of one thread of a service.
+/// For one thread of a service.
 class Caller {
  public:
-  /// `callees` outlives it; null: no calls are made.
+  /// `callees` must outlive the object; null disables calls.
   explicit Caller(const Callees* callees);
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
 
-  /// For the third argument of the service's functions.
+  /// Returns the third argument for the service's functions.
   void* request() { return static_cast<sluice_rpc_request*>(&request_); }
-  /// Leaves the call that the last function asked for in the line of `end`. `data`: of the call
-  /// that came in it. False: it asked for none.
+  /// Stores the call that the last function requested to the line of `end`. `data`: the data of the
+  /// call that came in the line. Returns false if the function requested no call.
   bool Return(coherent::HostEnd& end, uint64_t data);
 
  private:
@@ -55,7 +54,7 @@ class Caller {
 
   static int Call(sluice_rpc_request* request, const sluice_rpc_procedure* procedure,
                   const void* arguments, sluice_rpc_continuation* then, void* context);
-  /// Keeps the arguments, in XDR. False: they cannot be sent.
+  /// Stores the arguments in XDR. Returns false if they cannot be sent.
   bool Keep(const Callees::Found& callee, const void* arguments);
 
   const Callees* callees_;
@@ -65,7 +64,8 @@ class Caller {
   Callees::Found callee_;
   std::vector<uint8_t> xdr_;
   uint32_t xdr_bytes_ = 0;
-  std::vector<uint64_t> room_;  ///< As large as a line's buffer: to see whether arguments fit.
+  std::vector<uint64_t>
+      room_;  ///< As large as a line's buffer; used to check that the arguments fit.
 };
 
 }  // namespace sluice::rpc_app

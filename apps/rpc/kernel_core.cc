@@ -11,7 +11,7 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// Some milliseconds: between two looks at what else there is to do.
+/// Some milliseconds: interval between checks of `stop_`.
 constexpr uint64_t kPatienceCycles = uint64_t{1} << 23;
 constexpr uint64_t kLookNs = 20'000'000;
 
@@ -43,12 +43,14 @@ void KernelCore::Run() {
   thread_id_ = gettid();
   coherent::HostEnd end(coherent::EndpointMemory::Find({memory_.data(), memory_.bytes()}), wait_);
   while (!stop_) {
-    const uint32_t wakes = LoadWord(wakes_);  // The device asks only after it answered RETIRE.
+    const uint32_t wakes = LoadWord(wakes_);  // Read before Wait, because the device calls Wake
+                                              // only after it has answered a load with RETIRE.
     switch (end.Wait(kPatienceCycles)) {
       case coherent::Got::kContent: {
         const coherent::Content told = end.content();
         end.Return({.kind = coherent::Kind::kNoReply});
-        // The one that the device means may be gone, and the next not known to the device yet.
+        // The incarnation that the device means may have ended, and the device may not know its
+        // successor yet.
         const auto incarnation = processes_.Get(told.code);
         if (incarnation != nullptr && incarnation->number() == told.data) {
           incarnation->HandOver(core_, stop_);

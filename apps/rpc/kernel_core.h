@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The kernel's half for one core, by a thread of the supervisor: it waits at the core's kernel
-// endpoint until the device says which process is to run, hands the core over by futex, and waits
-// until it comes back. A core runs one of its threads at a time, this one or a service's.
+// The kernel's half for one core, on a thread of the supervisor. It waits at the core's kernel
+// endpoint until the device names a process, hands the core to the process by futex, and waits
+// until the core is returned. Only one of a core's threads runs at a time: this one or a service's.
 #pragma once
 
 #include <sys/types.h>
@@ -20,21 +19,21 @@ namespace sluice::rpc_app {
 
 class KernelCore {
  public:
-  /// `processes` outlives it. The thread begins with Start.
+  /// `processes` must outlive the object. Start creates the thread.
   KernelCore(uint32_t core, ProcessTable& processes, coherent::WaitMethod wait);
   ~KernelCore();
   KernelCore(const KernelCore&) = delete;
   KernelCore& operator=(const KernelCore&) = delete;
 
-  /// Whether there is memory for its endpoint.
+  /// Returns whether the endpoint's memory is allocated.
   explicit operator bool() const { return static_cast<bool>(memory_); }
   device::rpc::Endpoint endpoint() const {
     return {{memory_.data(), memory_.bytes()}, reinterpret_cast<uint64_t>(memory_.data())};
   }
   void Start();
-  /// The device wants a retired core back. Any thread.
+  /// Called when the device needs a retired core again. Callable from any thread.
   void Wake();
-  /// Its thread's id in Linux; 0: it has not begun. Any thread.
+  /// Returns the Linux thread id; 0 before the thread has started. Callable from any thread.
   pid_t thread_id() const { return thread_id_; }
 
  private:
@@ -46,7 +45,7 @@ class KernelCore {
   bar::RingMemory memory_;
   std::atomic<bool> stop_{false};
   std::atomic<pid_t> thread_id_{0};
-  uint32_t wakes_ = 0;  ///< A futex: grows when the device wants the core back.
+  uint32_t wakes_ = 0;  ///< A futex; incremented when the device needs the core again.
   std::thread thread_;
 };
 

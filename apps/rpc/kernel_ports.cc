@@ -21,7 +21,7 @@ struct SocketAddress {
   socklen_t bytes = 0;
 };
 
-// Without bytes: `text` is no IP address.
+// Returns an address of 0 bytes if `text` is not an IP address.
 SocketAddress AddressOf(const std::string& text, uint16_t port) {
   SocketAddress address;
   sockaddr_in v4{};
@@ -38,7 +38,7 @@ SocketAddress AddressOf(const std::string& text, uint16_t port) {
   return address;
 }
 
-// Bound to the address, or none, with errno set.
+// Returns a socket bound to the address, or none, with errno set.
 runtime::OwnedFd Bound(const SocketAddress& address, int type) {
   runtime::OwnedFd made(socket(address.storage.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!made) return {};
@@ -52,7 +52,7 @@ runtime::OwnedFd Bound(const SocketAddress& address, int type) {
   return made;
 }
 
-// It gets nothing from now on, and nobody hears that.
+// Makes the socket drop all datagrams silently.
 bool Silence(int socket) {
   sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
   const sock_fprog program = {1, &none};
@@ -85,7 +85,7 @@ std::optional<KernelPorts> KernelPorts::Take(const std::string& addresses,
   for (const std::string& text : all) {
     for (const uint16_t port : ports) {
       const SocketAddress address = AddressOf(text, port);
-      if (address.bytes == 0) continue;  // The wire says so.
+      if (address.bytes == 0) continue;  // The wire reports the error.
       runtime::OwnedFd made = Bound(address, SOCK_DGRAM);
       if (!made && errno == EADDRNOTAVAIL) {
         ++foreign;

@@ -35,8 +35,8 @@ bool ReadOption(std::string_view key, std::string_view value, LoadOptions* optio
   return false;
 }
 
-/// A client that says what it counts. Every call is expected back, as an answer: a run that ends
-/// waits for those under way.
+/// A client with counters. It expects an answer to every call: a run waits at its end for the calls
+/// in flight.
 class CountingLoadWire final : public LoadWire {
  public:
   using LoadWire::LoadWire;

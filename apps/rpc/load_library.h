@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // The clients of sluice-rpc as the wire of a model NIC: wire=library:libsluice_rpc_wire.so+OPTIONS.
-// What they count are statistics of the wire.
+// Their counters are statistics of the wire.
 //
 //   outstanding=N  run_calls=N  echo_bytes=N  timeout_ns=N
 //   target=KIND:PROGRAM:VERSION:PROCEDURE:PORT   one for each service, in order; KIND is the number
@@ -17,10 +16,10 @@
 
 namespace sluice::rpc_app {
 
-/// Of `options`, but for the seed.
+/// Returns `options` as text, without the seed.
 [[gnu::visibility("default")]] std::string LoadOptionsText(const LoadOptions& options);
 
-/// Reads what stands above. Nothing, with one line in `error`, if something is wrong.
+/// Parses the options described above. Returns nothing, with one line in `error`, on a mistake.
 [[gnu::visibility("default")]] std::optional<LoadOptions> ReadLoadOptions(std::string_view text,
                                                                           uint64_t seed,
                                                                           std::string* error);

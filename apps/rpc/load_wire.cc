@@ -18,15 +18,16 @@ using packet::Datagram;
 using packet::LoadBe32;
 using packet::StoreBe32;
 
-/// Of a call without credentials, and of a reply that succeeded (RFC 5531 section 9).
+/// Sizes of a call without credentials and of a successful reply (RFC 5531 section 9).
 constexpr uint32_t kCallBytes = 40;
 constexpr uint32_t kReplyBytes = 24;
-/// Of a key in XDR: its length, and four bytes.
+/// Size of a key in XDR: its length, and four bytes.
 constexpr uint32_t kKeyBytes = 8;
-/// Calls are told from those before them in the same slot.
+/// An xid is the turn in the upper bits and the slot in the lower 12 bits. The turn distinguishes
+/// calls of the same slot.
 constexpr uint32_t kTurnShift = 12;
 constexpr uint32_t kMaxSlots = 1u << kTurnShift;
-/// Slots looked at for calls that are lost, a step.
+/// Slots checked for lost calls per step.
 constexpr uint32_t kExpirePerStep = 4;
 
 constexpr packet::MacAddress kClientMac = {{0x02, 0, 0, 0, 0, 1}};
@@ -39,7 +40,7 @@ uint64_t ClockNs() {
                                    .count());
 }
 
-// Bytes that are a call's own.
+// Returns the byte at position `at` of a call's data.
 uint8_t Byte(uint32_t xid, uint32_t at) { return static_cast<uint8_t>(xid * 31 + at * 7); }
 
 }  // namespace
@@ -66,7 +67,7 @@ uint32_t LoadWire::WriteArguments(const LoadTarget& target, uint32_t xid, uint8_
       StoreBe32(to + 4, xid);
       return 8;
     case LoadTarget::Kind::kKeep:
-      // A key for each slot: calls that are under way at a time do not meet.
+      // Each slot uses a different key, so concurrent calls do not conflict.
       StoreBe32(to, 4);
       StoreBe32(to + 4, xid & (kMaxSlots - 1));
       return kKeyBytes + WriteBytes(xid, to + kKeyBytes);
@@ -104,7 +105,7 @@ void LoadWire::Make(uint32_t number, uint64_t now_ns) {
   StoreBe32(call + 12, target.program);
   StoreBe32(call + 16, target.version);
   StoreBe32(call + 20, target.procedure);
-  std::memset(call + 24, 0, kCallBytes - 24);  // AUTH_NONE, twice.
+  std::memset(call + 24, 0, kCallBytes - 24);  // AUTH_NONE as credentials and as verifier.
   const uint32_t bytes = kCallBytes + WriteArguments(target, slot.xid, call + kCallBytes);
   Datagram::WritePlain(slot.frame.data(),
                        {kClientMac, options_.server, Address(1), Address(2),
@@ -115,7 +116,7 @@ void LoadWire::Make(uint32_t number, uint64_t now_ns) {
 }
 
 std::span<const device::WireFrame> LoadWire::Pull(uint64_t now_ns, uint32_t max) {
-  // What was made and not taken still points to its slot.
+  // Frames that are not pulled yet still point to their slots, so no slot may be reused.
   const bool taken = first_frame_ == frames_.size();
   for (uint32_t i = 0; taken && i < kExpirePerStep; ++i) {
     expiring_ = expiring_ + 1 < slots_.size() ? expiring_ + 1 : 0;
@@ -192,7 +193,7 @@ void LoadWire::OnReply(uint64_t clock_ns, const device::WireFrame& frame) {
   slot.waits = false;
   free_.push_back(number);
   ++totals_.recognised;
-  // MSG_ACCEPTED, a verifier of AUTH_NONE without a body, SUCCESS.
+  // Checks for MSG_ACCEPTED, an AUTH_NONE verifier without a body, and SUCCESS.
   if (LoadBe32(reply + 8) != 0 || LoadBe32(reply + 20) != 0) return Count(figures_.refused);
   const bool holds = LoadBe32(reply + 12) == 0 && LoadBe32(reply + 16) == 0 &&
                      ResultHolds(options_.targets[slot.target], xid, reply + kReplyBytes,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Clients as the wire of the embedded NIC: a fixed number of calls is under way (closed loop), to
-// the services in turn, so many to each. Every answer is checked. The stepping thread's time is the
-// clients', so that the device's own work is part of the latencies.
+// Clients as the wire of the embedded NIC. They keep a fixed number of calls in flight (closed
+// loop), and call the services in turn, `run_calls` calls each. They check every answer. They use
+// the time of the stepping thread, so latencies include the device's work.
 #pragma once
 
 #include <atomic>
@@ -17,13 +16,13 @@
 
 namespace sluice::rpc_app {
 
-/// What clients call of a service.
+/// The procedure of a service that clients call.
 struct LoadTarget {
   enum class Kind : uint8_t {
-    kEmpty,  ///< Nothing is sent or returned.
-    kEcho,   ///< Bytes that come back.
-    kAdd,    ///< Two numbers, and their sum.
-    kKeep,   ///< A key and bytes to keep under it, which come back.
+    kEmpty,  ///< No arguments and no result.
+    kEcho,   ///< Bytes that are returned.
+    kAdd,    ///< Two numbers; returns their sum.
+    kKeep,   ///< A key, and bytes to store under it, which are returned.
   };
   Kind kind = Kind::kEmpty;
   uint32_t program = 0;
@@ -35,25 +34,25 @@ struct LoadTarget {
 struct LoadOptions {
   std::vector<LoadTarget> targets;
   uint32_t outstanding = 1;
-  uint32_t run_calls = 100;  ///< To one target before the next.
-  uint32_t echo_bytes = 64;  ///< At most kMaxEchoBytes.
+  uint32_t run_calls = 100;  ///< Consecutive calls to one target.
+  uint32_t echo_bytes = 64;  ///< Maximum kMaxEchoBytes.
   uint64_t timeout_ns = 1'000'000'000;
   uint64_t seed = 1;
-  packet::MacAddress server{0x02, 0, 0, 0, 0, 2};  ///< Of the NIC.
+  packet::MacAddress server{0x02, 0, 0, 0, 0, 2};  ///< MAC address of the NIC.
 
   static constexpr uint32_t kMaxEchoBytes = 8192;
 };
 
-/// What became of calls. All but `late` and `unknown` are calls; a snapshot of another thread may
-/// lack the last ones.
+/// Endings of calls. All members except `late` and `unknown` count calls; a snapshot from another
+/// thread may lack the latest calls.
 struct LoadFigures {
   uint64_t calls = 0;
-  uint64_t answered = 0;  ///< As they should be.
-  uint64_t wrong = 0;     ///< With other results.
-  uint64_t refused = 0;   ///< With an error of the protocol.
-  uint64_t lost = 0;      ///< No answer in time.
-  uint64_t late = 0;      ///< Answers to calls that were lost, or to none.
-  uint64_t unknown = 0;   ///< Frames that are no answers.
+  uint64_t answered = 0;  ///< Right answers.
+  uint64_t wrong = 0;     ///< Answers with wrong results.
+  uint64_t refused = 0;   ///< Answers with a protocol error.
+  uint64_t lost = 0;      ///< Calls without an answer in time.
+  uint64_t late = 0;      ///< Answers to lost or unknown calls.
+  uint64_t unknown = 0;   ///< Frames that are not answers.
   uint64_t tx_bytes = 0;
   uint64_t rx_bytes = 0;
 };
@@ -68,9 +67,9 @@ class LoadWire : public emulator::Wire {
   bool IsSource() const override { return true; }
   const emulator::WireTotals& totals() const override { return totals_; }
 
-  /// No new calls. Any thread.
+  /// Stops new calls. Callable from any thread.
   void Stop() { std::atomic_ref(stopped_).store(true, std::memory_order_relaxed); }
-  /// Any thread.
+  /// Returns a snapshot. Callable from any thread.
   LoadFigures Figures() const;
   const engine::workload::Histogram& latency() const { return latency_; }
 
@@ -79,8 +78,9 @@ class LoadWire : public emulator::Wire {
     std::vector<uint8_t> frame;
     uint32_t xid = 0;
     uint32_t target = 0;
-    uint64_t sent_ns = 0;   ///< By the stepping thread's clock.
-    uint64_t begun_ns = 0;  ///< By a clock that is read then, and when the answer comes.
+    uint64_t sent_ns = 0;  ///< Time by the stepping thread's clock.
+    uint64_t begun_ns =
+        0;  ///< Time by a clock that is read at that moment and when the answer arrives.
     bool waits = false;
   };
 
@@ -95,13 +95,13 @@ class LoadWire : public emulator::Wire {
   }
 
   LoadOptions options_;
-  std::vector<Slot> slots_;                ///< Calls under way, by xid modulo their number.
+  std::vector<Slot> slots_;                ///< Calls in flight, indexed by the low bits of the xid.
   std::vector<uint32_t> free_;             ///< Slots without a call.
-  std::vector<device::WireFrame> frames_;  ///< Made and not taken yet, in order.
+  std::vector<device::WireFrame> frames_;  ///< Frames that are not pulled yet, in order.
   uint32_t first_frame_ = 0;
   uint32_t next_target_ = 0;
-  uint32_t run_ = 0;   ///< Calls made to it.
-  uint32_t turn_ = 0;  ///< Upper part of xids.
+  uint32_t run_ = 0;   ///< Calls made to the current target.
+  uint32_t turn_ = 0;  ///< Upper part of the last xid.
   uint32_t expiring_ = 0;
   mutable bool stopped_ = false;
   mutable LoadFigures figures_;

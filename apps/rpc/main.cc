@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-rpc: serves ONC-RPC programs, each in a process of its own, on a NIC that is part of the
+// sluice-rpc: serves ONC-RPC programs, each in a separate process, on a NIC that is part of the
 // operating system. Start reading at nic_thread.h (the NIC), kernel_core.h (the operating system)
-// and service_main.cc (a service). The other interfaces are frames/main.cc's.
+// and service_main.cc (a service). frames/main.cc handles the other interfaces.
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -49,7 +48,7 @@ sigset_t StopSignals() {
   return set;
 }
 
-// What the kernel has of the NIC's addresses; the port mapper listens there.
+// Binds the ports of the NIC's addresses that the kernel also has. The port mapper listens there.
 std::optional<sluice::rpc_app::KernelPorts> TakePorts(Settings* settings, std::string* error) {
   std::set<uint16_t> ports;
   sluice::rpc_app::ServiceFiles* mapper = nullptr;
@@ -144,8 +143,8 @@ int Serve(Settings settings) {
   const Figures figures = sluice::rpc_app::Run(
       settings, StopSignals(), network == nullptr ? &clients : nullptr, *nic, supervision);
   const auto traces = nic->Traces();
-  nic.reset();    // Before the memory that it looks at.
-  cores.clear();  // Before the processes that they wait for.
+  nic.reset();    // Must precede the release of the memory that it reads.
+  cores.clear();  // Must precede the end of the processes that they wait for.
   for (const auto& trace : traces) {
     std::fputs(sluice::rpc_app::TraceText(trace, settings.services[trace.process].name).c_str(),
                settings.Text());
@@ -158,7 +157,7 @@ int Serve(Settings settings) {
     return 1;
   }
   if (network != nullptr) return 0;
-  // Who is stopped before the first call has not failed.
+  // A run that was stopped before its first call has not failed.
   const bool served =
       figures.load.answered > 0 || (settings.duration_s == 0 && figures.load.calls == 0);
   return served && figures.load.wrong == 0 && figures.missing() == 0 ? 0 : 1;
@@ -175,6 +174,6 @@ int main(int argc, char** argv) {
   const std::optional<Settings> settings = sluice::rpc_app::ReadSettings(argc, argv, &exit_code);
   if (!settings) return exit_code;
   const sigset_t signals = StopSignals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // Of all threads to come.
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // Inherited by all threads started later.
   return Serve(*settings);
 }

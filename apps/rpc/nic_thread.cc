@@ -64,7 +64,7 @@ void NicThread::Kill(device::rpc::ProcessId process) {
 
 void NicThread::Wake(device::rpc::CoreId core) { cores_[core]->Wake(); }
 
-// A process moves when its thread, that of the kernel's half and this one have run.
+// A process makes progress only if its thread, the kernel's half and this thread run.
 std::optional<uint64_t> NicThread::Starved(device::rpc::CoreId core,
                                            device::rpc::ProcessId process) {
   Watches& watches = watches_[core];
@@ -103,7 +103,7 @@ void NicThread::Run() {
     if (idle % kIdleSteps == kIdleSteps - 1) std::this_thread::yield();
     if (!waiting_.load(std::memory_order_acquire)) continue;
     waiting_.store(false, std::memory_order_relaxed);
-    (*command_)(nic_);  // Whose it is waits.
+    (*command_)(nic_);  // The command's caller is waiting, so the pointer is valid.
     {
       const std::scoped_lock lock(mutex_);
       command_ = nullptr;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The embedded NIC: a thread that steps the device and the wire behind it, and does for the device
-// what only an operating system can.
+// The embedded NIC: a thread that steps the device and its wire, and performs operations for the
+// device that require an operating system.
 #pragma once
 
 #include <array>
@@ -26,20 +25,21 @@ namespace sluice::rpc_app {
 
 class NicThread final : public device::rpc::HostPort, private device::FrameSink {
  public:
-  /// All references outlive it; `cores` are the device's, by number. Keeps the first `traces`
-  /// calls.
+  /// All references must outlive the object; `cores` are the device's cores by number. Records the
+  /// first `traces` calls.
   NicThread(const device::rpc::RpcNicConfig& config, device::rpc::Placement& placement,
             emulator::Wire& wire, ProcessTable& processes,
             std::span<const std::unique_ptr<KernelCore>> cores, uint32_t traces);
   ~NicThread();
 
-  /// Between two steps, on the NIC's thread; returns when it is done. Any other thread.
+  /// Runs `command` between two steps on the NIC's thread, and returns when it is done. Callable
+  /// from any other thread.
   void Do(const std::function<void(device::rpc::RpcNic&)>& command);
-  /// Only within Do.
+  /// Call it only within Do.
   std::span<const device::Counter> WireCounters() { return wire_.Counters(); }
-  /// Frames are pulled from the wire from now on, or no longer.
+  /// Enables or disables pulling frames from the wire.
   void EnableWire(bool enabled);
-  /// In order; complete when the NIC no longer steps.
+  /// Returns the recorded calls in order; complete only after the NIC has stopped.
   std::vector<device::rpc::CallTrace> Traces();
 
   void Interrupt(device::rpc::CoreId core, device::rpc::ProcessId process) override;
@@ -51,7 +51,7 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
 
  private:
   static constexpr uint32_t kBurst = 32;
-  /// Steps without work after which the thread offers its CPU to others.
+  /// Steps without work after which the thread yields its CPU.
   static constexpr uint32_t kIdleSteps = 1000;
 
   void Run();
@@ -67,7 +67,7 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
   /// For each core, the threads that must run before its process can make progress.
   struct Watches {
     cpu::StarvedTime nic, kernel, service;
-    uint64_t starved_ns = 0;  ///< In all.
+    uint64_t starved_ns = 0;  ///< Sum over all three threads.
   };
   std::array<Watches, device::rpc::kMaxCores> watches_;
 
@@ -76,7 +76,7 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
   const std::function<void(device::rpc::RpcNic&)>* command_ = nullptr;
   std::vector<device::rpc::CallTrace> traces_;
   const uint32_t max_traces_;
-  std::atomic<bool> waiting_{false};  ///< There is a command.
+  std::atomic<bool> waiting_{false};  ///< A command is pending.
   std::atomic<bool> wire_enabled_{false};
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-rpc on packetized, streaming and bilateral NICs is a program of its own, so that this one,
-// whose NIC decodes calls, has neither EAL nor frames.
+// The part of sluice-rpc for packetized, streaming and bilateral NICs is a separate program. This
+// program, whose NIC decodes calls, then needs neither EAL nor frame code.
 #pragma once
 
 namespace sluice::rpc_app {
 
-/// Whether the arguments name an interface other than coherent, or ask which there are.
+/// Returns whether the arguments name an interface other than coherent, or ask for the list of
+/// interfaces.
 bool WantsOtherInterface(int argc, char** argv);
 
-/// Becomes that program, with the same arguments. Returns an exit code if it is not there, and has
-/// said so.
+/// Executes that program with the same arguments. Returns an exit code, after printing an error, if
+/// it is missing.
 int RunOtherInterface(char** argv);
 
 }  // namespace sluice::rpc_app

@@ -21,7 +21,7 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// Larger control messages than the one that is asked for do not come.
+/// Size for the only control message that is requested.
 constexpr size_t kControlBytes = 64;
 
 int Bind(int socket, const std::string& interface) {
@@ -32,7 +32,7 @@ int Bind(int socket, const std::string& interface) {
   if (address.sll_ifindex == 0) return -1;
   const int on = 1;
   if (setsockopt(socket, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) != 0) return -1;
-  // What this socket sends it does not want to see.
+  // Hides frames sent by this socket.
   setsockopt(socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
   return bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
 }
@@ -79,7 +79,7 @@ std::span<const device::WireFrame> PacketWire::Pull(uint64_t now_ns, uint32_t ma
     frames_.clear();
     first_frame_ = 0;
     defragmenter_.Expire(now_ns);
-    // The device goes on while others' frames come without end.
+    // Limits the reads, so that a flood of foreign frames does not stop the device.
     const uint32_t most = std::min(max, kBurst);
     for (uint32_t number = 0, looks = 0; number < most && looks < 4 * kBurst; ++looks) {
       iovec vector = {buffers_[number].data(), kFrameBytes};
@@ -179,7 +179,7 @@ void PacketWire::Deliver(uint64_t, std::span<const device::WireFrame> frames) {
       Send(frame.data, frame.length);
       continue;
     }
-    // Frames of a VLAN did not come in, so that none goes out.
+    // VLAN frames were dropped on receive, so no reply has a tag.
     fragmenter_.Cut(frame.data, frame.length, packet::kEthernetHeaderBytes,
                     [&](const uint8_t* piece, uint32_t length) { return Send(piece, length); });
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A network interface of Linux as the wire of the embedded NIC: real clients. The NIC has addresses
-// then, and answers what a network asks of any host (engine/neighbor). Datagrams that are longer
-// than the interface's MTU travel in fragments, as those of any host. Needs CAP_NET_RAW.
+// A Linux network interface as the wire of the embedded NIC, for external clients. The NIC then has
+// addresses, and answers neighbor requests as any host (engine/neighbor). Datagrams longer than the
+// interface's MTU are sent in fragments. Requires CAP_NET_RAW.
 #pragma once
 
 #include <array>
@@ -21,9 +20,9 @@ namespace sluice::rpc_app {
 
 class PacketWire final : public emulator::Wire {
  public:
-  /// Takes frames from `interface`, which has the NIC's MAC address, for the IP addresses in the
-  /// list `addresses`. `shared`: the kernel has them, too; then all but UDP is left to it. Null,
-  /// with one line in `error`.
+  /// Receives frames from `interface` for the IP addresses in the list `addresses`; the NIC's MAC
+  /// address is that of the interface. `shared`: the kernel has these addresses too, and handles
+  /// all frames except UDP. Returns null, with one line in `error`, on failure.
   static std::unique_ptr<PacketWire> Open(const std::string& interface,
                                           const std::string& addresses, bool shared,
                                           std::string* error);
@@ -37,31 +36,32 @@ class PacketWire final : public emulator::Wire {
  private:
   static constexpr uint32_t kBurst = 32;
   static constexpr uint32_t kFrameBytes = packet::kLongestDatagramFrame;
-  /// Datagrams that may wait for fragments at a time, and for how long.
+  /// Maximum datagrams that wait for fragments, and their timeout.
   static constexpr uint32_t kDatagrams = 64;
   static constexpr uint64_t kTimeoutNs = packet::Defragmenter::kTimeoutS * 1'000'000'000ULL;
-  /// Frames that the wire keeps for itself.
+  /// Frames that the wire does not pass to the device.
   enum {
-    kForeign,   ///< To another host.
-    kTagged,    ///< Of a VLAN.
-    kNeighbor,  ///< Asked for by the network, and answered.
+    kForeign,   ///< For another host.
+    kTagged,    ///< VLAN-tagged.
+    kNeighbor,  ///< Neighbor requests that were answered.
     kBadNeighbor,
-    kUnsent,       ///< The interface took them not.
-    kReassembled,  ///< Datagrams that were put together.
-    kBadFragment,  ///< Behind IPv6 headers that are not supported.
+    kUnsent,       ///< Not accepted by the interface.
+    kReassembled,  ///< Reassembled datagrams.
+    kBadFragment,  ///< After unsupported IPv6 headers.
     kKernel,       ///< Left to the kernel.
     kCounters
   };
 
   PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac, uint32_t mtu, bool shared);
-  /// Returns how long the frame for the device is in buffer `number`, where one of `length` bytes
-  /// has come; 0: there is none.
+  /// Returns the length of the frame for the device in buffer `number`, which contains a received
+  /// frame of `length` bytes; 0 if there is none.
   uint32_t TakeFrame(uint32_t number, uint32_t length, uint32_t status);
-  /// The same of a frame to us. A fragment that completes a datagram becomes it.
+  /// Does the same for a frame to this NIC. A fragment that completes a datagram is replaced by the
+  /// datagram.
   uint32_t Reassemble(uint32_t number, uint32_t length);
   bool IsToUs(const uint8_t* frame, uint32_t length) const;
   static bool IsUdp(const uint8_t* frame, uint32_t length);
-  /// Returns false, and counts, if the interface does not take the frame.
+  /// Returns false, and counts the frame, if the interface does not accept it.
   bool Send(const uint8_t* frame, uint32_t length);
 
   runtime::OwnedFd socket_;
@@ -74,7 +74,7 @@ class PacketWire final : public emulator::Wire {
   std::vector<device::WireFrame> frames_;
   uint32_t first_frame_ = 0;
   std::array<uint64_t, kCounters> counts_{};
-  /// And the fragments that ended for each reason, or wait.
+  /// Includes fragments by the reason of their end, and those that wait.
   static constexpr uint32_t kAllCounters = uint32_t{kCounters} + packet::Defragmenter::kReasons;
   std::array<device::Counter, kAllCounters> counters_{};
   emulator::WireTotals totals_;

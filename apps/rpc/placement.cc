@@ -74,9 +74,9 @@ class PolicyPlacement final : public device::rpc::Placement {
   }
 
   P policy_;
-  uint32_t per_process_;                        ///< Tasks: one for each core, and one that waits.
-  std::vector<AgentTask> tasks_;                ///< By process.
-  std::array<uint64_t, kMaxProcesses> used_{};  ///< Tasks that wait or run, by bit.
+  uint32_t per_process_;          ///< Tasks per process: one for each core, and one that waits.
+  std::vector<AgentTask> tasks_;  ///< Indexed by process, then by task.
+  std::array<uint64_t, kMaxProcesses> used_{};  ///< Bit mask of tasks that wait or run.
   std::array<AgentTask*, kMaxProcesses> waiting_{};
   std::array<engine::sched::Running, kMaxCores> running_{};
 };

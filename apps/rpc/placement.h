@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Policies of lib/engine/sched as the device asks them (device/rpc/placement.h): a task is a core
-// that a service wants or has, and services are the groups that fair policies tell apart.
+// Adapts the policies of lib/engine/sched to the device's interface (device/rpc/placement.h). A
+// task is a core that a service requests or has; fair policies treat each service as a group.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +11,9 @@
 
 namespace sluice::rpc_app {
 
-/// The policy of that name (engine/sched/policies/all.h) for cores 0 … `cores` - 1. `slice_ns`: of
-/// policies that have one; 0: the policy's own. Null: there is none of that name.
+/// Returns the policy of that name (engine/sched/policies/all.h) for cores 0 to `cores` - 1.
+/// `slice_ns`: slice of policies that have one; 0: the policy's default. Returns null if the name
+/// is unknown.
 std::unique_ptr<device::rpc::Placement> MakePlacement(std::string_view policy, uint32_t cores,
                                                       uint64_t slice_ns);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What sluice-rpc shares with the process of one service: a page of words, and behind it an
-// endpoint for each core. One sealed file without a name; either end may die at any instant, and
-// neither believes what the other wrote.
+// Memory that sluice-rpc shares with the process of one service: a page of words, followed by an
+// endpoint for each core. It is a sealed file without a name. Either end may die at any time, and
+// neither trusts the data of the other.
 #pragma once
 
 #include <array>
@@ -17,39 +16,39 @@
 
 namespace sluice::rpc_app {
 
-/// What a service's process has come to.
+/// State of a service's process.
 enum class Phase : uint32_t {
   kStarting,
-  kReady,   ///< `base`, `procedures` and `entries` are there.
-  kFailed,  ///< `error` says why.
+  kReady,   ///< `base`, `procedures` and `entries` are valid.
+  kFailed,  ///< `error` contains the reason.
 };
 
-/// Who has a core: a futex. The supervisor stores kService and waits until it is kKernel again.
+/// Owner of a core; a futex. The supervisor stores kService and waits until it is kKernel again.
 enum class Turn : uint32_t { kKernel, kService };
 
 struct ProcessPage {
   static constexpr uint32_t kMaxProcedures = 256;
   static constexpr uint32_t kBytes = 8192;
 
-  uint32_t phase;       ///< Phase. Written by the service last (release).
-  uint32_t procedures;  ///< Entries.
-  uint64_t base;        ///< Where the service mapped this page.
+  uint32_t phase;       ///< A Phase. The service writes it last (release).
+  uint32_t procedures;  ///< Number of entries.
+  uint64_t base;        ///< Address at which the service mapped this page.
   std::array<char, 240> error;
   struct alignas(64) Core {
     uint32_t turn;
-    uint32_t thread;  ///< Of the service, which has the core: its id in Linux; 0: not up yet.
+    uint32_t thread;  ///< Linux id of the service's thread for this core; 0: not started.
   };
   std::array<Core, device::rpc::kMaxCores> cores;
   std::array<device::rpc::Entry, kMaxProcedures> entries;
 };
 static_assert(sizeof(ProcessPage) <= ProcessPage::kBytes);
 
-/// Every user endpoint is laid out like this: lines for 4200 bytes, buffers for what is longer.
+/// Layout of every user endpoint: lines for 4200 bytes, and buffers for longer data.
 inline constexpr coherent::Geometry kUserGeometry = {.overflow_lines = 32, .buffer_bytes = 65536};
 inline constexpr coherent::Geometry kKernelGeometry = {.mode = coherent::Mode::kKernel,
                                                        .overflow_lines = 0};
 
-/// Bytes of the file for `cores` cores, and where the endpoint of one begins.
+/// Return the bytes of the file for `cores` cores, and the offset of one core's endpoint.
 inline size_t ProcessBytes(uint32_t cores) {
   return ProcessPage::kBytes + cores * kUserGeometry.Bytes();
 }
@@ -57,9 +56,9 @@ inline size_t EndpointOffset(uint32_t core) {
   return ProcessPage::kBytes + core * kUserGeometry.Bytes();
 }
 
-/// Waits while `word`, which another process may store to, is `value`; at most `patience_ns`.
+/// Waits while `word`, to which another process may store, equals `value`; at most `patience_ns`.
 void WaitWhile(uint32_t& word, uint32_t value, uint64_t patience_ns);
-/// Stores (release) and wakes all that wait.
+/// Stores `value` (release) and wakes all waiters.
 void StoreAndWake(uint32_t& word, uint32_t value);
 inline uint32_t LoadWord(uint32_t& word) {
   return std::atomic_ref(word).load(std::memory_order_acquire);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The processes that there are at present, by number. Any thread.
+// The current processes, by number. Callable from any thread.
 #pragma once
 
 #include <array>
@@ -15,13 +14,13 @@ namespace sluice::rpc_app {
 
 class ProcessTable {
  public:
-  /// Null: none, or no such number.
+  /// Returns null if there is no such process or number.
   std::shared_ptr<ServiceProcess> Get(uint64_t process) {
     const std::scoped_lock lock(mutex_);
     return process < processes_.size() ? processes_[process] : nullptr;
   }
   void Set(device::rpc::ProcessId process, std::shared_ptr<ServiceProcess> incarnation) {
-    // The one before it ends outside of the lock.
+    // The previous incarnation is destroyed outside of the lock.
     const std::scoped_lock lock(mutex_);
     std::swap(processes_[process], incarnation);
   }

@@ -17,7 +17,8 @@ using runtime::LatencyJson;
 using runtime::LatencyText;
 using runtime::PerSecond;
 
-// Neither are frames that are others' (wire_foreign, wire_kernel), nor what was answered.
+// Returns whether a counter counts drops. Foreign frames (wire_foreign, wire_kernel) and answered
+// requests are not drops.
 bool IsDrop(const std::string& name) {
   return name.starts_with("rpc_drop_") || name.starts_with("wire_fragment_") ||
          name == "wire_unsent" || name == "wire_tagged" || name == "wire_bad_neighbor";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What sluice-rpc says about a run.
+// Reports of sluice-rpc about a run.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +14,12 @@
 
 namespace sluice::rpc_app {
 
-/// Of a moment.
+/// Statistics of a run at one moment.
 struct Figures {
-  double seconds = 0;                   ///< Since the wire was switched on.
-  LoadFigures load;                     ///< If the clients are our own.
-  engine::workload::Histogram latency;  ///< ns; of them, too.
-  /// The device's counters, and the wire's.
+  double seconds = 0;                   ///< Seconds since the wire was enabled.
+  LoadFigures load;                     ///< Only with built-in clients.
+  engine::workload::Histogram latency;  ///< Latencies of the built-in clients in ns.
+  /// Counters of the device and of the wire.
   std::vector<std::pair<std::string, uint64_t>> device;
   uint64_t restarts = 0;
 
@@ -31,14 +30,14 @@ struct Figures {
     return 0;
   }
   uint64_t answered() const { return counter("rpc_answered"); }
-  /// Calls that ended in none of their endings.
+  /// Returns the number of calls without an ending.
   uint64_t missing() const {
     return load.calls - load.answered - load.wrong - load.refused - load.lost;
   }
 };
 
 std::string PeriodLine(const Figures& earlier, const Figures& later);
-/// `wait_method`: how cores wait.
+/// `wait_method`: method by which cores wait.
 std::string Totals(const Settings& settings, const Figures& run, const std::string& wait_method);
 std::string Json(const Settings& settings, const Figures& run, const std::string& wait_method);
 

@@ -58,7 +58,7 @@ Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients
   runtime::TellServiceManager(runtime::kServiceStopping);
   const double ran_s = now_s();
   if (clients != nullptr) clients->Stop();
-  nic.Do([](RpcNic&) {});  // From here on the clients know.
+  nic.Do([](RpcNic&) {});  // Ensures that the clients have seen the stop.
   const auto patience = Clock::now() + std::chrono::nanoseconds(2 * settings.timeout_ns);
   Figures figures = Take(begin, clients, nic, supervision.restarts());
   for (uint64_t calls = ~uint64_t{0};

@@ -13,9 +13,9 @@
 
 namespace sluice::rpc_app {
 
-/// Has clients call until the time is over or one of `signals`, which are blocked, comes; then
-/// waits until every call has ended. Prints a line a period. `clients`: our own; null: the wire is
-/// a network's.
+/// Runs the clients until the duration is over or one of `signals` arrives, which must be blocked;
+/// then waits until every call has ended. Prints one line per period. `clients`: the built-in
+/// clients; null if the wire is a network interface.
 Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients, NicThread& nic,
             Supervision& supervision);
 

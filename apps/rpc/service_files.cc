@@ -11,7 +11,7 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// Where clients look for the port mapper, over UDP and TCP (RFC 1833 section 3).
+/// Well-known port of the port mapper over UDP and TCP (RFC 1833 section 3).
 constexpr uint16_t kPortmapPort = 111;
 
 ServiceFiles FilesOf(const std::string& text, uint16_t port) {

@@ -16,13 +16,14 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// Longest result in XDR: what fits a datagram.
+/// Maximum result in XDR, which fits into a datagram.
 constexpr uint32_t kMaxXdr = 65536;
-/// Results that take the short way: with the head of a line, half of it (coherent/layout.h).
+/// Maximum size of results that use the fast path: with the head of a line, half of it
+/// (coherent/layout.h).
 constexpr uint32_t kSmallBytes = 32;
 static_assert(kSmallBytes <= coherent::kInlineBytes);
 
-// Procedure 0 of a service that does not care.
+// Default procedure 0 of services that do not define it.
 int Nothing(void*, void*, void*) { return 1; }
 
 }  // namespace
@@ -94,7 +95,8 @@ void Answerer::Answer(coherent::HostEnd& end) {
   const coherent::Content call = end.content();
   const rpc::Type& type = table_.types[static_cast<uint32_t>(call.data)];
   if (!type.straight || type.bytes > kSmallBytes) return AnswerAny(end, call);
-  // Sizes that are constant: no call for either. It all lies in the line's first 64 bytes.
+  // Constant sizes, so that the compiler inlines both operations. All data is in the line's first
+  // 64 bytes.
   alignas(kSmallBytes) std::array<uint8_t, kSmallBytes> result{};
   const auto function = reinterpret_cast<engine::rpc::Function>(call.code);
   const int said = function(end.payload().data(), result.data(), caller_.request());
@@ -130,8 +132,8 @@ void Answerer::AnswerAny(coherent::HostEnd& end, const coherent::Content& call) 
     end.Return(reply);
     return;
   }
-  // What has pointers moves behind its structure, into the line: by way of XDR, since the line may
-  // still hold what they lead to.
+  // Pointed-to data is moved into the line after the result's structure. It goes through XDR,
+  // because the line may still contain the source of that data.
   const rpc::Marshalled xdr =
       rpc::Marshal(table_, type_index, rpc::Source::Own(result_.data()), xdr_.data(), kMaxXdr);
   reply.code = static_cast<uint64_t>(rpc::AcceptStat::kSystemErr);

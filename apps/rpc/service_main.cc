@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-rpc-service: the process of one service, started by sluice-rpc. A thread for each core
-// runs while the core is the service's: it loads the line of its endpoint, jumps where the line
-// says, and leaves the result in the line. One more serves sockets, if there are any.
+// sluice-rpc-service: the process of one service, started by sluice-rpc. It has one thread per
+// core, which runs while the core belongs to the service. The thread loads the line of its
+// endpoint, calls the function that the line names, and stores the result to the line. One more
+// thread serves sockets, if there are any.
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -41,11 +41,11 @@ using sluice::rpc_app::ProcessPage;
 using sluice::rpc_app::ServiceFunctions;
 using sluice::rpc_app::Turn;
 
-// A load is answered with TRYAGAIN before this, whatever the clock.
+// The device answers a load with TRYAGAIN earlier than this, at any clock frequency.
 constexpr uint64_t kPatienceCycles = uint64_t{1} << 32;
 constexpr uint64_t kForeverNs = 3'600'000'000'000;
 
-// Serves until the core is wanted. False: the endpoint is closed.
+// Serves calls until the core must be returned. Returns false if the endpoint is closed.
 bool Serve(HostEnd& end, Answerer& answerer) {
   for (;;) {
     switch (end.Wait(kPatienceCycles)) {
@@ -88,7 +88,7 @@ void RunCore(ProcessPage& page, uint32_t core, HostEnd end, const ServiceFunctio
 
 }  // namespace
 
-// Serves the listening sockets whose numbers are in `list`, for as long as the process runs.
+// Serves the listening sockets in `list` as long as the process runs.
 void RunTcp(const char* list, const ServiceFunctions& functions) {
   std::vector<sluice::runtime::OwnedFd> listeners;
   for (; *list != '\0'; list = std::strchr(list, ',') + 1) {
@@ -99,15 +99,15 @@ void RunTcp(const char* list, const ServiceFunctions& functions) {
   for (;;) tcp.Step(std::chrono::seconds(1));
 }
 
-// The arguments are FD OBJECT X CORES LISTENERS PARENT DEFINE, where a comma follows each listener,
-// and then the .x files of the services that this one may call.
+// Arguments: FD OBJECT X CORES LISTENERS PARENT DEFINE, with a comma after each listener, and then
+// the .x files of the services that this one may call.
 int main(int argc, char** argv) {
   if (argc < 8) {
     std::fprintf(stderr, "sluice-rpc-service: sluice-rpc starts this for each of its services\n");
     return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != std::atoi(argv[6])) return 1;  // It ended before that.
+  if (getppid() != std::atoi(argv[6])) return 1;  // The parent ended before the call of prctl.
   const auto cores = static_cast<uint32_t>(std::strtoul(argv[4], nullptr, 10));
   const size_t bytes = sluice::rpc_app::ProcessBytes(cores);
   const auto memory = sluice::bar::RingMemory::FromFile(std::atoi(argv[1]), bytes, false);
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   auto& page = *reinterpret_cast<ProcessPage*>(memory.data());
-  // An interrupt ends what a handler waits for in the kernel.
+  // The signal interrupts system calls in which a handler waits.
   struct sigaction action {};
   action.sa_handler = [](int) {};
   sigaction(SIGUSR1, &action, nullptr);

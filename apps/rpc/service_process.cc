@@ -16,10 +16,10 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// Between two looks at whether a process that has a core is dead.
+/// Interval between checks whether a process that has a core is dead.
 constexpr uint64_t kLookForDeathNs = 20'000'000;
 
-// Starts the process. Returns 0, or an errno.
+// Starts the process. Returns 0 or an errno.
 int StartProcess(const std::string& program, const ServiceFiles& files, uint32_t cores, int memory,
                  pid_t* pid) {
   runtime::ChildProgram child{.program = program, .descriptors = {memory}, .own_group = true};
@@ -65,7 +65,7 @@ std::shared_ptr<ServiceProcess> ServiceProcess::Launch(const std::string& progra
   process->handle_ = runtime::OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, process->pid_, 0)));
   if (process->handle_.get() < 0) {
     *error = program + ": pidfd_open: " + std::strerror(errno);
-    // Its number is not another one's until it is waited for.
+    // The process id cannot be reused before waitpid.
     kill(process->pid_, SIGKILL);
     waitpid(std::exchange(process->pid_, 0), nullptr, 0);
     return nullptr;
@@ -115,7 +115,7 @@ void ServiceProcess::Signal(int signal) const {
 void ServiceProcess::Interrupt(uint32_t core) {
   const uint32_t thread = LoadWord(page().cores[core].thread);
   const std::scoped_lock lock(reaping_);
-  // A thread of this process, whatever the process wrote.
+  // The system call accepts only threads of this process, so a forged id is harmless.
   if (!ended_) syscall(SYS_tgkill, pid_, thread, SIGUSR1);
 }
 

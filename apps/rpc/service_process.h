@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// One incarnation of a service's process, as its supervisor has it: memory of its own, which no
-// other process ever had, and a handle that is no other process's.
+// One incarnation of a service's process, as seen by its supervisor: memory that is never shared
+// with another process, and a pidfd.
 #pragma once
 
 #include <sys/types.h>
@@ -26,35 +25,36 @@ namespace sluice::rpc_app {
 
 class ServiceProcess {
  public:
-  /// Runs `program` (sluice-rpc-service) for a service with `cores` endpoints. Null, with one line
-  /// in `error`.
+  /// Runs `program` (sluice-rpc-service) for a service with `cores` endpoints. Returns null, with
+  /// one line in `error`, on failure.
   static std::shared_ptr<ServiceProcess> Launch(const std::string& program,
                                                 const ServiceFiles& files, uint32_t cores,
                                                 std::string* error);
-  /// Ends the process, if it runs, and waits for that.
+  /// Kills the process, if it runs, and waits for its end.
   ~ServiceProcess();
   ServiceProcess(const ServiceProcess&) = delete;
   ServiceProcess& operator=(const ServiceProcess&) = delete;
 
   Phase phase() { return static_cast<Phase>(LoadWord(page().phase)); }
-  /// After kFailed: why, as printable ASCII.
+  /// Returns the reason after kFailed, in printable ASCII.
   std::string error();
-  /// After kReady: what the device needs. Nothing: the process wrote what cannot be.
+  /// Returns the entries for the device after kReady; nothing if the process wrote invalid data.
   std::optional<std::vector<device::rpc::Entry>> Entries();
   std::vector<device::rpc::Endpoint> Endpoints();
 
-  /// No other process of this supervisor's has it.
+  /// Returns a number that is unique among this supervisor's processes.
   uint64_t number() const { return number_; }
-  /// Any thread.
+  /// Sends a signal to the process. Callable from any thread.
   void Signal(int signal) const;
-  /// SIGUSR1 for the thread that has this core: its handler is to end. Any thread.
+  /// Sends SIGUSR1 to the thread that has this core, to end its handler. Callable from any thread.
   void Interrupt(uint32_t core);
-  /// StarvedTime::Since of the thread that has this core; 0 after the process's end. Any thread.
+  /// Returns StarvedTime::Since of the thread that has this core; 0 after the process's end.
+  /// Callable from any thread.
   uint64_t Starved(uint32_t core, cpu::StarvedTime& starved, uint64_t now_ns);
-  /// True once the process has ended; reaps it. One thread.
+  /// Returns true once the process has ended, and reaps it. For one thread.
   bool Ended();
-  /// Lets a core run the process until it gives it back, is dead, or `stop`. Of one thread for
-  /// each core; not before the device has switched the core.
+  /// Gives a core to the process until it returns the core, dies, or `stop` is set. For one thread
+  /// per core; call it only after the device has switched the core.
   void HandOver(uint32_t core, const std::atomic<bool>& stop);
 
  private:
@@ -64,7 +64,7 @@ class ServiceProcess {
   bar::RingMemory memory_;
   uint32_t cores_;
   const uint64_t number_;
-  std::mutex reaping_;  ///< Held to reap the process, and while its id must mean it.
+  std::mutex reaping_;  ///< Held while the process is reaped, and while its id must be valid.
   pid_t pid_ = 0;
   runtime::OwnedFd handle_;  ///< A pidfd.
   std::atomic<bool> ended_{false};

@@ -52,7 +52,7 @@ namespace {
 
 uint64_t Ns(double value, double unit) { return static_cast<uint64_t>(value * unit); }
 
-// The first complaint, or nothing.
+// Returns the first error, or an empty string.
 std::string Check(Settings* settings) {
   std::string complaint;
   const auto require = [&](bool good, const char* flag, const std::string& fix) {

@@ -16,19 +16,19 @@ namespace sluice::rpc_app {
 struct Settings : runtime::RunSettings {
   std::vector<ServiceFiles> services;
   std::string policy;
-  std::string interface;        ///< Of Linux, as the wire; empty: clients of our own.
-  std::string addresses;        ///< With it: the NIC's.
+  std::string interface;        ///< Linux interface used as the wire; empty: built-in clients.
+  std::string addresses;        ///< The NIC's addresses on `interface`.
   std::string service_program;  ///< Path of sluice-rpc-service.
   uint32_t cores = 1;
-  uint32_t service_cores = 1;  ///< A service has at most so many.
+  uint32_t service_cores = 1;  ///< Maximum cores per service.
   uint32_t queue = 32;
-  uint32_t nested = 32;  ///< Calls that a service may have under way to others.
+  uint32_t nested = 32;  ///< Maximum nested calls in flight per service.
   uint32_t nested_depth = 8;
   uint32_t outstanding = 1;
   uint32_t run_calls = 100;
   uint32_t echo_bytes = 64;
   uint32_t dma_bytes = 4096;
-  uint32_t store_mib = 64;  ///< Of the service store.
+  uint32_t store_mib = 64;  ///< Memory of the service store.
   uint64_t slice_ns = 0;
   uint64_t preempt_ns = 0;
   uint64_t handler_ns = 0;
@@ -39,7 +39,7 @@ struct Settings : runtime::RunSettings {
   uint32_t traces = 0;
 };
 
-/// Nothing: the process is to end with `exit_code`, and has said why.
+/// Returns nothing, after printing an error, if the process should exit with `exit_code`.
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code);
 
 }  // namespace sluice::rpc_app

@@ -68,7 +68,7 @@ void Supervision::TakeDown(ProcessId id) {
   if (!service.process->Ended()) service.process->Signal(SIGKILL);
   nic_.Do([&](RpcNic& nic) { nic.Gone(id); });
   processes_.Set(id, nullptr);
-  // One that lived for long is started again at once.
+  // A process that lived long is restarted immediately.
   const bool lived =
       service.state == Service::State::kUp && Clock::now() - service.since > kLongestPause;
   service.pause = lived ? std::chrono::milliseconds(0)
@@ -104,7 +104,7 @@ bool Supervision::Start(std::string* error) {
 }
 
 void Supervision::Look() {
-  std::string error;  // One that fails again is tried again.
+  std::string error;  // Ignored: a failed start is repeated.
   for (size_t i = 0; i < services_.size(); ++i) {
     const auto id = static_cast<ProcessId>(i);
     Service& service = services_[i];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Services from their files to their end: makes them known to the NIC, starts their processes,
-// starts them again when they die. What one of them does concerns no other. Main thread.
+// Manages services from load to exit: registers them at the NIC, starts their processes, and
+// restarts those that die. Services do not affect each other. For the main thread.
 #pragma once
 
 #include <chrono>
@@ -19,16 +18,16 @@ namespace sluice::rpc_app {
 
 class Supervision {
  public:
-  /// All outlive it. `compiled` has what the `.x` files of the services say.
+  /// All arguments must outlive the object. `compiled`: the compiled `.x` files of the services.
   Supervision(const Settings& settings, const std::vector<rpc::CompiledX>& compiled,
               ProcessTable& processes, NicThread& nic);
 
-  /// Starts all, and waits until they are up. False, with one line in `error`, if one does not
-  /// come up.
+  /// Starts all services and waits until they are up. Returns false, with one line in `error`, if
+  /// one does not come up.
   bool Start(std::string* error);
-  /// Sees who died, and who came up. Every few milliseconds.
+  /// Detects processes that died or became ready. Call it every few milliseconds.
   void Look();
-  /// Processes that were started beyond the first of each service.
+  /// Returns the number of processes started, without the first one of each service.
   uint64_t restarts() const { return restarts_; }
 
  private:
@@ -41,13 +40,13 @@ class Supervision {
     enum class State { kDown, kStarting, kUp };
     std::shared_ptr<ServiceProcess> process;
     State state = State::kDown;
-    Clock::time_point since;             ///< Of the state.
-    std::chrono::milliseconds pause{0};  ///< Before the next start.
+    Clock::time_point since;             ///< Time of the last state change.
+    std::chrono::milliseconds pause{0};  ///< Pause before the next start.
     bool started = false;
   };
 
   bool Launch(device::rpc::ProcessId id, std::string* error);
-  /// Of one that is starting: admits it once it is ready. False: it will not be.
+  /// Admits a starting process once it is ready. Returns false if it has failed.
   bool Admit(device::rpc::ProcessId id, std::string* error);
   void TakeDown(device::rpc::ProcessId id);
 

@@ -11,9 +11,9 @@
 namespace sluice::rpc_app {
 namespace {
 
-/// That are read at once: no more of what a peer sent is held beside a call.
+/// Bytes per read; limits the unprocessed input of a peer.
 constexpr size_t kInputBytes = 4096;
-/// Without a descriptor for another connection.
+/// Pause if no descriptor is available for another connection.
 constexpr std::chrono::milliseconds kPause{10};
 
 bool WouldBlock(ssize_t result) {
@@ -36,7 +36,7 @@ void TcpServer::Step(std::chrono::milliseconds patience) {
     polled_.push_back({listener.get(), POLLIN, 0});
   }
   for (const Connection& connection : connections_) {
-    // One that does not take its replies is not asked for more.
+    // A peer that does not read its replies is not polled for more calls.
     const auto event = static_cast<short>(connection.HasReply() ? POLLOUT : POLLIN);
     polled_.push_back({connection.socket.get(), event, 0});
   }
@@ -84,7 +84,7 @@ bool TcpServer::Take(Connection& connection, std::span<const uint8_t> bytes) {
     if (state == State::kTooLong) return false;
     const uint32_t reply =
         server_.Answer(connection.calls.record(), std::span(output_).subspan(rpc::kMarkBytes));
-    if (reply == 0) return false;  // It was no call.
+    if (reply == 0) return false;  // The record is not a call.
     rpc::WriteMark(output_.data(), reply);
     connection.reply.assign(output_.begin(), output_.begin() + rpc::kMarkBytes + reply);
     connection.sent = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Serves a service over TCP, by sockets of the kernel. Whatever peers do, it holds a bounded number
-// of connections and of bytes for each, and serves the others: a peer that does not read its
-// replies is not read from; one that is slow is disconnected, and so is the one that has been
-// silent for longest when there are too many.
+// Serves a service over TCP, with kernel sockets. The number of connections and the memory per
+// connection are bounded for any behavior of peers. A peer that does not read its replies is not
+// read from. Slow peers are disconnected; with too many connections, the one that has been silent
+// longest is closed.
 #pragma once
 
 #include <poll.h>
@@ -23,20 +22,20 @@ namespace sluice::rpc_app {
 
 struct TcpLimits {
   uint32_t connections = 64;
-  uint32_t call_bytes = 16384;  ///< Of a longer call the connection is closed.
-  /// For a whole call, from the reply before it (or the connection's begin), and for the peer to
-  /// take the reply.
+  uint32_t call_bytes = 16384;  ///< Maximum call size; a longer call closes the connection.
+  /// Time limit for a whole call, from the previous reply or the connection's start until the peer
+  /// has received the reply.
   std::chrono::milliseconds patience{30'000};
 };
 
-/// Belongs to one thread.
+/// For one thread.
 class TcpServer {
  public:
-  /// Of listening sockets. `server` outlives it.
+  /// Serves listening sockets. `server` must outlive the object.
   TcpServer(std::vector<runtime::OwnedFd> listeners, engine::rpc::MessageServer& server,
             TcpLimits limits = {});
 
-  /// Waits until there is something to do, for at most `patience`, and does it.
+  /// Waits for events, for at most `patience`, and handles them.
   void Step(std::chrono::milliseconds patience);
   size_t connections() const { return connections_.size(); }
 
@@ -51,30 +50,30 @@ class TcpServer {
 
     runtime::OwnedFd socket;
     rpc::RecordReader calls;
-    std::vector<uint8_t> reply;  ///< With its mark.
-    size_t sent = 0;             ///< Bytes of it.
-    std::vector<uint8_t> rest;   ///< Came with a call, behind it.
-    Clock::time_point since;     ///< When the last reply was taken, or the connection began.
+    std::vector<uint8_t> reply;  ///< Includes its record mark.
+    size_t sent = 0;             ///< Bytes of `reply` that are sent.
+    std::vector<uint8_t> rest;   ///< Input that followed the current call.
+    Clock::time_point since;     ///< Time of the last complete reply, or of the connection's start.
   };
 
   void Accept(int listener);
-  /// False: the connection is to be closed.
+  /// Returns false if the connection must be closed.
   bool Serve(Connection& connection);
   bool ReadCalls(Connection& connection);
-  /// Takes calls from `bytes` while replies go out at once.
+  /// Processes calls from `bytes` as long as replies can be sent without waiting.
   bool Take(Connection& connection, std::span<const uint8_t> bytes);
   bool SendReply(Connection& connection);
   void CloseSlow();
-  /// The one that has been silent for longest.
+  /// Closes the connection that has been silent longest.
   void CloseOne();
 
   std::vector<runtime::OwnedFd> listeners_;
   engine::rpc::MessageServer& server_;
   TcpLimits limits_;
   std::list<Connection> connections_;
-  std::vector<pollfd> polled_;  ///< Listeners, then connections in their order.
+  std::vector<pollfd> polled_;  ///< Listeners, then connections in order.
   std::vector<uint8_t> input_;
-  std::vector<uint8_t> output_;  ///< A reply, behind its mark.
+  std::vector<uint8_t> output_;  ///< A record mark and its reply.
 };
 
 }  // namespace sluice::rpc_app

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // The twelve steps from a packet to a function (Xu and Roscoe, "The NIC should be part of the OS",
-// HOTOS '25, section 2), and who did each of them for one call.
+// HOTOS '25, section 2), and the component that performed each step of one call.
 #pragma once
 
 #include <array>
@@ -11,7 +10,7 @@
 
 namespace sluice::rpc_app {
 
-/// Who did a step.
+/// Component that performed a step.
 enum class Doer { kNic, kKernel, kHost, kNobody };
 
 struct TraceStep {
@@ -22,7 +21,7 @@ struct TraceStep {
 
 std::array<TraceStep, 12> StepsOf(const device::rpc::CallTrace& trace);
 
-/// The steps in lines, under one with the call's times.
+/// Returns a line with the call's times, followed by one line per step.
 std::string TraceText(const device::rpc::CallTrace& trace, const std::string& service);
 
 }  // namespace sluice::rpc_app

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-rpc on interfaces that carry frames: the host reads calls out of them, and calls the
+// sluice-rpc on interfaces that carry frames: the host decodes calls from frames, and calls the
 // services' functions in this process. The engine is lib/engine/rpc; everything else is
-// lib/runtime. sluice-rpc becomes this program if it is given such an interface.
+// lib/runtime. sluice-rpc executes this program if it is given such an interface.
 #include <gflags/gflags.h>
 #include <rte_ethdev.h>
 
@@ -40,7 +39,8 @@ using sluice::runtime::PortStats;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// The functions of all services, in this process. False, with one line in `error`.
+// Loads the functions of all services into this process. Returns false, with one line in `error`,
+// on failure.
 bool Load(const FrameSettings& settings, Services* services,
           std::vector<std::unique_ptr<ServiceFunctions>>* loaded, std::string* error) {
   for (const auto& files : settings.services) {
@@ -73,7 +73,7 @@ int Run(Session& session, const FrameSettings& settings, const Services& service
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
-        std::string error;  // The list was checked before EAL started.
+        std::string error;  // The list was checked before EAL was started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         return WithNeighbor<Server>(neighbor, std::in_place, services, counts[info.worker],
                                     neighbor.own(), mtu);

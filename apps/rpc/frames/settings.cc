@@ -20,10 +20,10 @@ DEFINE_double(timeout_ms, 1000, "Embedded NIC: a call without an answer after th
 namespace sluice::rpc_app {
 namespace {
 
-/// Of a call to echo in a frame of 1514 bytes.
+/// Fits a call to echo into a frame of 1514 bytes.
 constexpr uint32_t kMaxEchoBytes = 1400;
 
-/// Datagrams reassembled at a time if the program has its own addresses.
+/// Number of datagrams reassembled concurrently if the program has IP addresses.
 constexpr uint32_t kDatagrams = 64;
 
 bool CheckNumbers(const runtime::Complaint& complaint) {
@@ -66,11 +66,11 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
                          .run_calls = FLAGS_run_calls,
                          .echo_bytes = FLAGS_echo_bytes,
                          .timeout_ns = static_cast<uint64_t>(FLAGS_timeout_ms * 1e6)});
-    // The library is part of this process already: its name is enough.
+    // The library is linked into this process, so its name is sufficient.
     line->options.wire = "library:libsluice_rpc_wire.so+" + client;
     line->options.traffic = "clients";
   }
-  // A call may be longer than a frame. A number given by the user stays.
+  // A call can be longer than a frame. A value set by the user is not changed.
   if (!FLAGS_ip.empty() && google::GetCommandLineFlagInfoOrDie("reassemble").is_default) {
     line->options.reassemble = kDatagrams;
   }

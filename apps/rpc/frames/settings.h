@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Flags of sluice-rpc on interfaces that carry frames, beside those of all applications.
+// Flags of sluice-rpc on interfaces that carry frames, in addition to the common flags of all
+// applications.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,12 @@ namespace sluice::rpc_app {
 
 struct FrameSettings {
   std::vector<ServiceFiles> services;
-  bool clients = false;  ///< Our own stand behind the embedded NIC.
+  bool clients = false;  ///< The built-in clients are attached to the embedded NIC.
 };
 
-/// Checks the flags, tells the port mapper what there is, and puts the clients behind the embedded
-/// NIC unless `line` says otherwise. Nothing: `flag` is wrong, and `fix` says what to do.
+/// Checks the flags, sets the port mapper's bindings, and attaches the built-in clients to the
+/// embedded NIC unless `line` selects another wire. Returns nothing on a mistake; `flag` is then
+/// the wrong flag, and `fix` the remedy.
 std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::string* flag,
                                                std::string* fix);
 

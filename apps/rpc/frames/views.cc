@@ -40,7 +40,7 @@ void Extend(const runtime::PortStats& port, const std::vector<engine::rpc::Count
   nlohmann::ordered_json rpc = nlohmann::ordered_json::object();
   for (uint32_t i = 0; i < device::rpc::kRpcCounters; ++i) {
     const std::string name(device::rpc::kRpcCounterNames[i]);
-    if (name.starts_with("rpc_drop_")) continue;  // Among the queue's drops.
+    if (name.starts_with("rpc_drop_")) continue;  // Reported as a drop of the queue.
     uint64_t sum = 0;
     for (const engine::rpc::Counts& worker : counts) sum += worker[i];
     rpc[name] = sum;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What sluice-rpc says of calls that came in frames: the clients' figures, if they are ours, and
-// what the workers counted.
+// Reports of sluice-rpc about calls that came in frames: the counters of the built-in clients, if
+// they are used, and those of the workers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,13 +13,13 @@
 
 namespace sluice::rpc_app {
 
-/// Below a line of statistics; empty without clients of our own.
+/// Returns the text below a line of statistics; empty without built-in clients.
 std::string ClientLine(const runtime::PortStats& port);
-/// Calls of our clients that ended in none of their endings.
+/// Returns the number of the built-in clients' calls without an ending.
 uint64_t Missing(const runtime::PortStats& port);
 runtime::Findings FindingsOf(const runtime::PortStats& port);
 
-/// The same members as the coherent interface's report has. `counts`: of each worker.
+/// Adds the members that the coherent interface's report has. `counts`: one per worker.
 void Extend(const runtime::PortStats& port, const std::vector<engine::rpc::Counts>& counts,
             nlohmann::ordered_json& report);
 

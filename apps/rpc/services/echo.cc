@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdint>
 
-// As rpcgen declares an `opaque<>`.
+// Same layout as rpcgen's `opaque<>`.
 struct EchoData {
   uint32_t length;
   char* value;

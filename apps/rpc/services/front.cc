@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A front service, which has nothing of its own: LOOK_UP asks the store for a value, KEEP puts one
-// there and then asks for it, so that it makes two calls, one after the other.
+// A front service without data: LOOK_UP asks the store for a value; KEEP stores a value and then
+// reads it, with two consecutive calls.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 #include "sluice_rpc.h"
 
-// As rpcgen declares front.x; the store's types are the same.
+// Same layout as rpcgen's output for front.x; the store's types are equal.
 struct FrontBytes {
   uint32_t length;
   uint8_t* value;
@@ -44,8 +43,8 @@ int Found(const sluice_rpc_reply* reply, void* result, void*) {
   return 1;
 }
 
-/// The key of a KEEP, while the store puts the value. Its own memory: the arguments are gone when
-/// the store answers.
+/// Copy of a KEEP's key for the time of the store's put. The arguments are invalid when the
+/// store answers.
 struct KeptKey {
   uint32_t length;
   uint8_t bytes[250];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The port mapper and rpcbind: tells clients where a program is. What there is, sluice-rpc says in
-// SLUICE_RPC_PROGRAMS (bindings.h). Nobody registers anything here. What has a network says so in
-// its arguments; RFC 1833 would have it guessed from where the call came from.
+// The port mapper and rpcbind: returns the address of a program. sluice-rpc passes the bindings in
+// SLUICE_RPC_PROGRAMS (bindings.h); clients cannot register programs. The network comes from a
+// call's arguments if they contain it; RFC 1833 would derive it from the transport of the call.
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
@@ -11,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-// As rpcgen declares portmap.x.
+// Same layout as rpcgen's output for portmap.x.
 struct Mapping {
   uint32_t program;
   uint32_t version;
@@ -58,7 +57,7 @@ struct Network {
   char* family;
   char* protocol;
   uint32_t number;
-  bool old;  ///< Version 2 knows it.
+  bool old;  ///< Supported by version 2.
 };
 constexpr Network kNetworks[] = {{"udp", 1, kInet, kUdp, 17, true},
                                  {"tcp", 3, kInet, kTcp, 6, true},
@@ -73,7 +72,7 @@ struct Place {
   std::string name;
   std::string address;
 
-  /// Its last two numbers are the port (RFC 5665 section 5.2.3.3).
+  /// Returns the port, which is encoded in the last two numbers (RFC 5665 section 5.2.3.3).
   uint32_t port() const {
     const size_t low = address.rfind('.');
     const size_t high = address.rfind('.', low - 1);
@@ -82,14 +81,14 @@ struct Place {
   }
 };
 
-// A text up to `end`, which is passed; of the rest of it, if there is none.
+// Removes and returns the text before `end`, and removes `end`; the whole text if `end` is missing.
 std::string_view Cut(std::string_view& text, char end) {
   const std::string_view word = text.substr(0, text.find(end));
   text.remove_prefix(word.size() == text.size() ? word.size() : word.size() + 1);
   return word;
 }
 
-// What there is does not change while the process runs: lists are made once, too.
+// The bindings are constant while the process runs, so the lists are built once.
 class Places {
  public:
   Places() {
@@ -105,8 +104,9 @@ class Places {
   MappingList* mappings() { return mappings_.empty() ? nullptr : mappings_.data(); }
   BindingList* bindings() { return bindings_.empty() ? nullptr : bindings_.data(); }
 
-  /// This version of it; any other, if there is not this one and `any` (RFC 1833 section 2.2.1: the
-  /// program says then which there are); null: none in this network.
+  /// Returns this version of the program. If it is missing and `any` is set, returns another
+  /// version (RFC 1833 section 2.2.1: the program then reports its versions). Returns null if there
+  /// is none in this network.
   template <typename InNetwork>
   Place* Find(uint32_t program, uint32_t version, bool any, InNetwork in_network) {
     Place* found = nullptr;
@@ -141,7 +141,7 @@ class Places {
     for (size_t i = 1; i < nodes.size(); ++i) nodes[i - 1].next = &nodes[i];
   }
 
-  std::deque<Place> places_;  ///< Texts do not move.
+  std::deque<Place> places_;  ///< A deque, so that the strings do not move.
   std::vector<MappingList> mappings_;
   std::vector<BindingList> bindings_;
 };
@@ -211,7 +211,7 @@ int rpcbproc_gettime_4_svc(void*, uint32_t* result, void*) { return Time(result)
 int rpcbproc_getversaddr_4_svc(Binding* asked, char** result, void*) {
   return Address(*asked, false, result);
 }
-// This version of the program in all networks.
+// Returns the addresses of this version of the program in all networks.
 int rpcbproc_getaddrlist_4_svc(Binding* asked, EntryList** result, void*) {
   static thread_local std::vector<EntryList> entries;
   entries.clear();

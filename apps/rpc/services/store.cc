@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The key-value store as a service: one partition of MICA's table, in store mode. Its memory is
-// bounded by SLUICE_RPC_STORE_MIB, which sluice-rpc sets: what does not fit is refused, and nothing
-// is lost until the process ends. Threads read side by side and write in turn.
+// The key-value store as a service: one partition of MICA's table, in store mode.
+// SLUICE_RPC_STORE_MIB, set by sluice-rpc, limits its memory. Items that do not fit are rejected,
+// and stored items persist until the process ends. Threads read concurrently and write one at a
+// time.
 #include <sys/random.h>
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 #include "engine/kv/partition.h"
 
-// As rpcgen declares store.x.
+// Same layout as rpcgen's output for store.x.
 struct StoreBytes {
   uint32_t length;
   uint8_t* value;
@@ -33,9 +33,9 @@ namespace kv = sluice::engine::kv;
 enum Status : int32_t { kOk, kNotFound, kBadKey, kFull };
 
 constexpr uint32_t kMaxValueBytes = 8192;
-/// Of items, which the index is made for.
+/// Expected item size, for the size of the index.
 constexpr uint64_t kItemBytes = 128;
-/// Nothing expires.
+/// Items do not expire.
 constexpr uint32_t kNow = 0;
 
 uint64_t MemoryBytes() {
@@ -55,7 +55,7 @@ struct Store {
                                                .memory_bytes = MemoryBytes(),
                                                .items = MemoryBytes() / kItemBytes}};
   std::mutex writing;
-  const uint64_t secret = Secret();  ///< Nobody who sees no memory of ours can fill one bucket.
+  const uint64_t secret = Secret();  ///< Hash seed; without it, clients cannot aim at one bucket.
 };
 
 Store& TheStore() {
@@ -63,7 +63,7 @@ Store& TheStore() {
   return store;
 }
 
-/// Before the first call, so that the process does not come up without its memory.
+/// Created before the first call, so that the process fails at its start if memory is insufficient.
 [[maybe_unused]] Store& g_store = TheStore();
 
 kv::Bytes BytesOf(const StoreBytes& bytes) { return {bytes.value, bytes.length}; }
