@@ -19,9 +19,9 @@ namespace {
 
 using engine::sched::AgentCounters;
 
-constexpr uint32_t kStepsPerLook = 1024;  // Between two looks at what is no scheduling.
-// Idle for so long, it gives its CPU away, where somebody may want it. Who gets it keeps it for a
-// time slice, if it has work: not too soon.
+constexpr uint32_t kStepsPerLook = 1024;  // Agent steps between two checks for a stop or a fault.
+// Idle time after which the agent yields its CPU, if other threads may need it. The task that gets
+// the CPU keeps it for a time slice, so this should not be too short.
 constexpr Nanoseconds kIdleNs = 20'000;
 
 AgentCounters Sum(AgentCounters sum, const AgentCounters& more) {
@@ -66,7 +66,8 @@ std::optional<AgentFault> ReadAgentFault(std::string_view text) {
 AgentThread::AgentThread(Scheduler& scheduler, const Clock& clock,
                          const AgentThreadOptions& options)
     : scheduler_(scheduler), clock_(clock), options_(options) {
-  // It begins on its CPU: who makes it may be a worker, who does not leave his.
+  // The thread starts on its CPU: the thread that creates it may be a worker, and does not leave
+  // its CPU.
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   if (options.cpu >= 0) {
@@ -125,7 +126,7 @@ void AgentThread::Run() {
   const Nanoseconds begin = clock_.Nanoseconds(rte_rdtsc());
   Nanoseconds fault_at = ~Nanoseconds{0};
   if (options_.fault) {
-    // Longer than any run is never.
+    // Clamped to a time that is longer than any run.
     fault_at = begin + static_cast<Nanoseconds>(std::min(options_.fault->after_s, 1e9) * 1e9);
   }
   std::unique_ptr<AgentSide> agent = scheduler_.NewAgent();
@@ -141,7 +142,7 @@ void AgentThread::Run() {
         rte_pause();
       } else {
         sched_yield();
-        break;  // That may have taken long.
+        break;  // The yield may have lasted long.
       }
     }
     if (now >= fault_at) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The core of the NIC that the agent has: a thread, on a CPU of its own where there is one. Also
-// what may happen to an agent, for demonstrations and tests.
+// The NIC core of the agent: a thread, on a separate CPU if there is one. Also simulates faults of
+// an agent, for demonstrations and tests.
 #pragma once
 
 #include <pthread.h>
@@ -20,36 +19,37 @@ namespace sluice::sched {
 
 struct AgentFault {
   enum class Kind : uint8_t {
-    kKill,     ///< It is gone; another one comes when the down time is over.
-    kFreeze,   ///< It stands still for the down time, and then goes on with what it knew.
-    kReplace,  ///< Another one takes its place at once.
+    kKill,     ///< The agent ends; a new one starts after the down time.
+    kFreeze,   ///< The agent stops for the down time, then continues with its old state.
+    kReplace,  ///< A new agent replaces it immediately.
   };
   Kind kind = Kind::kKill;
-  double after_s = 0;  ///< Since the agent began.
+  double after_s = 0;  ///< Time since the start of the thread.
 };
 
-/// "kill@1.5", "freeze@2", "replace@0.5". Nothing if it is none of these.
+/// Parses "kill@1.5", "freeze@2" or "replace@0.5". Returns nothing on a mistake.
 std::optional<AgentFault> ReadAgentFault(std::string_view text);
 
 struct AgentThreadOptions {
-  int cpu = -1;         ///< -1: wherever the system likes.
-  bool yields = false;  ///< Others may want the CPU: it is given away in idle moments.
+  int cpu = -1;         ///< -1: any CPU.
+  bool yields = false;  ///< Yields the CPU when idle, because other threads may need it.
   std::optional<AgentFault> fault;
   Nanoseconds down = 200'000'000;
 };
 
 class AgentThread {
  public:
-  /// Begins. `scheduler`, which has agents, outlives it. Throws std::system_error.
+  /// Starts the thread. `scheduler`, which must support agents, must outlive the object. Throws
+  /// std::system_error.
   AgentThread(Scheduler& scheduler, const Clock& clock, const AgentThreadOptions& options);
   ~AgentThread() { Stop(); }
   AgentThread(const AgentThread&) = delete;
   AgentThread& operator=(const AgentThread&) = delete;
 
-  /// Ends the thread and its agent, as if it were killed.
+  /// Ends the thread and its agent, like a kill.
   void Stop();
 
-  /// Of all agents that there were, as it was some milliseconds ago.
+  /// Returns the sum over all agents so far; it may be some milliseconds old.
   engine::sched::AgentCounters counters() const;
   uint64_t agents() const { return agents_.load(std::memory_order_relaxed); }
 
@@ -57,9 +57,9 @@ class AgentThread {
   void Run();
   void Publish(const AgentSide& agent);
   void Retire(std::unique_ptr<AgentSide> agent);
-  /// Sleeps, unless the end comes.
+  /// Sleeps until the time has passed or the thread is stopped.
   void Rest(Nanoseconds time);
-  /// Lets the fault happen to `agent`.
+  /// Applies the fault to `agent`.
   void Suffer(std::unique_ptr<AgentSide>& agent);
 
   Scheduler& scheduler_;
@@ -69,7 +69,8 @@ class AgentThread {
   std::atomic<uint64_t> agents_{0};
   mutable std::mutex mutex_;
   engine::sched::AgentCounters published_;
-  engine::sched::AgentCounters gone_;  ///< Of agents that are. The thread's own.
+  engine::sched::AgentCounters
+      gone_;  ///< Sum over agents that have ended; used by the thread only.
   pthread_t thread_{};
 };
 

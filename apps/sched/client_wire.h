@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // Clients of sluice-sched as the wire of a model NIC: wire=library:libsluice_sched_wire.so+OPTIONS.
-// Requests come when they are due, however the server does (open loop), and latencies count from
-// then, so that a server that stands still is charged for it. What it counts are statistics of the
-// wire. The stepping thread's time is the clients', so that the model's own work is part of the
-// latencies.
+// Requests are sent when they are due, independent of the server's answers (open loop). Latencies
+// count from the due time, so that a stalled server is charged for the stall. The counters are
+// statistics of the wire. The clients use the time of the stepping thread, so latencies include the
+// model's work.
 //
 //   rate=PER_SECOND  short_us=N  long_us=N  long_share=SHARE  runaway_share=SHARE  port=N
 //   sockets=N  (source ports from 40000 on, so that RSS spreads them)
-//   timeout_ms=N  (a request that has no answer by then is lost)
-//   count=N  (requests in total; 0: without end)
+//   timeout_ms=N  (a request without an answer by then is lost)
+//   count=N  (requests in total; 0: unlimited)
 #pragma once
 
 #include <array>
@@ -37,7 +36,7 @@ struct ClientWireOptions {
   uint64_t count = 0;
 };
 
-/// Reads what stands above. Nothing, with one line in `error`, if something is wrong.
+/// Parses the options described above. Returns nothing, with one line in `error`, on a mistake.
 [[gnu::visibility("default")]] std::optional<ClientWireOptions> ReadClientWireOptions(
     std::string_view text, uint64_t seed, std::string* error);
 
@@ -54,11 +53,11 @@ class ClientWire final : public emulator::Wire {
   std::span<const device::Counter> Counters() override;
 
  private:
-  /// Frames that may wait for the device; more requests wait in the schedule.
+  /// Maximum frames that wait for the device; further requests wait in the schedule.
   static constexpr uint32_t kSlots = 64;
-  static constexpr uint32_t kPayload = 42;  ///< Ethernet, IPv4, UDP.
+  static constexpr uint32_t kPayload = 42;  ///< Bytes of the Ethernet, IPv4 and UDP headers.
   static constexpr uint32_t kFrameBytes = kPayload + kRequestBytes;
-  /// Requests that may wait for answers, by the lower bits of their ids.
+  /// Maximum requests that wait for answers, indexed by the low bits of their ids.
   static constexpr uint32_t kPending = 1u << 17;
 
   struct Pending {
@@ -70,28 +69,30 @@ class ClientWire final : public emulator::Wire {
     uint64_t id = 0;
   };
 
-  /// A request that is due, if it may wait for its answer.
+  /// Builds the frame of a due request, if its slot in pending_ is free. Returns whether it did.
   bool MakeFrame(uint64_t now_ns);
-  /// Gives up those that have waited for too long, oldest first.
+  /// Counts requests that have waited too long as lost, oldest first.
   void Expire(uint64_t now_ns);
   void OnReply(uint64_t now_ns, const Reply& reply);
 
   ClientWireOptions options_;
-  std::optional<Workload> workload_;  ///< From the first Start on.
+  std::optional<Workload> workload_;  ///< Set by the first Start.
   std::vector<Pending> pending_;
-  uint64_t next_id_ = 0;    ///< Ids below were sent, or are about to be.
-  uint64_t oldest_id_ = 0;  ///< Ids below have an answer or are given up.
+  uint64_t next_id_ = 0;    ///< All lower ids are sent or in frames_.
+  uint64_t oldest_id_ = 0;  ///< All lower ids are answered or lost.
   std::array<std::array<uint8_t, kFrameBytes>, kSlots> slots_{};
-  /// Made and not yet taken, in order.
+  /// Frames that are not consumed yet, in order.
   std::vector<device::WireFrame> frames_;
-  uint32_t first_slot_ = 0;  ///< Of frames_; they follow each other around.
+  uint32_t first_slot_ =
+      0;  ///< Slot of the first frame; the frames use consecutive slots, modulo kSlots.
   emulator::WireTotals totals_;
   std::vector<device::Counter> counters_;
-  std::array<engine::workload::Histogram, 2> latency_;  ///< Short and long.
+  std::array<engine::workload::Histogram, 2> latency_;  ///< Latencies of short and long requests.
   uint64_t answers_ = 0;
-  uint64_t wrong_ = 0;    ///< Of another class or other flags, or run for less than asked.
-  uint64_t unknown_ = 0;  ///< Frames that are no replies.
-  uint64_t late_ = 0;     ///< Answers to requests that were given up, or to none.
+  uint64_t wrong_ =
+      0;  ///< Replies with a wrong class or flags, or with less running time than requested.
+  uint64_t unknown_ = 0;  ///< Frames that are not replies.
+  uint64_t late_ = 0;     ///< Answers to lost or unknown requests.
   uint64_t timeouts_ = 0;
   uint64_t cut_ = 0;
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A function with a stack of its own, which can be left in the middle and gone on with later, by
-// any thread. A switch is Boost.Context's: some ten instructions and no system call. Its lower
-// face (fcontext) is used, since a coroutine that a signal took off its CPU cannot be unwound: one
-// that is dropped before it ends is forgotten as it is, with whatever its frames own.
+// A function with a separate stack. It can be paused at any point and resumed later by any thread.
+// A switch is Boost.Context's: about ten instructions and no system call. The low-level interface
+// (fcontext) is used, because a coroutine that was interrupted by a signal cannot be unwound. A
+// coroutine that is dropped before its end is abandoned, and objects in its frames leak.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -16,17 +15,18 @@ class Coroutine {
  public:
   using Body = void (*)(void* argument);
 
-  /// On `stack`, which outlives it and which nobody else uses.
+  /// Runs on `stack`, which must outlive the object and may not be used otherwise.
   explicit Coroutine(std::span<std::byte> stack) : stack_(stack) {}
   Coroutine(const Coroutine&) = delete;
   Coroutine& operator=(const Coroutine&) = delete;
 
-  /// The next Resume calls `body(argument)`, which must not throw. Whatever was begun before is
-  /// forgotten.
+  /// Prepares a call of `body(argument)` by the next Resume; `body` must not throw. An unfinished
+  /// earlier body is abandoned.
   void Start(Body body, void* argument);
-  /// Goes on until the body pauses or ends. True: it has ended. Not of a body that has.
+  /// Runs the body until it pauses or ends. Returns true if it has ended. Do not call it again
+  /// after the end.
   bool Resume();
-  /// Called by the body: goes on after the Resume that runs it, until the next one.
+  /// For the body: returns from the current Resume; the next Resume continues here.
   void Pause();
 
  private:
@@ -36,10 +36,10 @@ class Coroutine {
   Body body_ = nullptr;
   void* argument_ = nullptr;
   bool ended_ = true;
-  boost::context::detail::fcontext_t own_ = nullptr;     ///< While it is paused.
-  boost::context::detail::fcontext_t caller_ = nullptr;  ///< While it runs.
+  boost::context::detail::fcontext_t own_ = nullptr;     ///< Valid while paused.
+  boost::context::detail::fcontext_t caller_ = nullptr;  ///< Valid while running.
 
-  // What AddressSanitizer wants to know of stacks.
+  // Data for AddressSanitizer.
   void* fake_stack_ = nullptr;
   const void* caller_stack_ = nullptr;
   size_t caller_bytes_ = 0;

@@ -12,7 +12,7 @@ namespace sluice::sched {
 Disturbance DisturbanceSoFar() {
   Disturbance now;
   if (std::FILE* const stat = std::fopen("/proc/stat", "r")) {
-    uint64_t stolen = 0;  // Of proc(5)'s first line the eighth number, in ticks.
+    uint64_t stolen = 0;  // The eighth number of the first line of /proc/stat (proc(5)), in ticks.
     if (std::fscanf(stat, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &stolen) == 1)
       now.stolen_ms = stolen * 1000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
     std::fclose(stat);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Processor time that went to others: what percentiles measured meanwhile say of them.
+// Processor time that was lost to other programs. It shows how far percentiles of the same interval
+// can be trusted.
 #pragma once
 
 #include <compare>
@@ -9,17 +9,18 @@
 namespace sluice::sched {
 
 struct Disturbance {
-  uint64_t stolen_ms = 0;  ///< By the machine's host, of all its processors (/proc/stat: steal).
-  uint64_t switches = 0;   ///< Threads of this process that had to make way.
+  uint64_t stolen_ms = 0;  ///< Time of all processors stolen by the hypervisor (/proc/stat: steal).
+  uint64_t switches = 0;   ///< Involuntary context switches of this process.
 
   friend Disturbance operator-(Disturbance a, Disturbance b) {
     return {a.stolen_ms - b.stolen_ms, a.switches - b.switches};
   }
-  /// Stolen time first: a switch may take microseconds.
+  /// Compares stolen time first, because a switch may cost only microseconds.
   friend auto operator<=>(const Disturbance&, const Disturbance&) = default;
 };
 
-/// Since the machine and the process began. Reads a file: not per packet.
+/// Returns the values since the start of the machine and of the process. Reads a file, so do not
+/// call it per packet.
 Disturbance DisturbanceSoFar();
 
 }  // namespace sluice::sched

@@ -38,7 +38,7 @@ Json Statuses(const std::array<uint64_t, engine::sched::kStatuses>& counts) {
   return json;
 }
 
-// In microseconds, as wide as a column.
+// Returns a percentile in microseconds, padded to a column.
 std::string Us(const Histogram& times, double share) {
   if (times.count() == 0) return "       -";
   const double us = static_cast<double>(times.Percentile(share)) / 1e3;
@@ -63,7 +63,7 @@ uint64_t Result::Ruled() const {
   return std::accumulate(host.counters.statuses.begin(), host.counters.statuses.end(), uint64_t{0});
 }
 uint64_t Result::Refused() const {
-  // Complete and aborted are the first of the statuses.
+  // The first two statuses are complete and aborted.
   return Ruled() - host.counters.statuses[0] - host.counters.statuses[1];
 }
 

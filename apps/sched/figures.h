@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What is counted and measured while one policy decides in one mode.
+// Counters and measurements of one policy in one mode.
 #pragma once
 
 #include <array>
@@ -20,76 +19,78 @@ namespace sluice::sched {
 
 using engine::workload::Histogram;
 
-/// By one worker.
+/// Figures of one worker.
 struct Figures {
-  uint64_t requests = 0;  ///< That became tasks.
-  uint64_t refused = 0;   ///< That did not: every task was in use.
+  uint64_t requests = 0;  ///< Requests that became tasks.
+  uint64_t refused = 0;   ///< Requests rejected because every task was in use.
   uint64_t answered = 0;
-  uint64_t switches = 0;     ///< A task got onto this processor that was not on it before.
-  uint64_t preemptions = 0;  ///< Another took its place by decision, whether it paused or was cut.
-  uint64_t cuts = 0;         ///< It was taken off by a signal.
-  uint64_t busy_cycles = 0;  ///< TSC, in which tasks ran.
-  std::array<Histogram, 2> latency;  ///< Short and long: from due to answered, in the host. ns.
-  Histogram decision;                ///< From a processor's wish for a task to its start. ns.
+  uint64_t switches = 0;     ///< Tasks that started on this processor and were not on it before.
+  uint64_t preemptions = 0;  ///< Tasks replaced by decision, whether they paused or were cut.
+  uint64_t cuts = 0;         ///< Tasks interrupted by a signal.
+  uint64_t busy_cycles = 0;  ///< TSC cycles in which tasks ran.
+  std::array<Histogram, 2>
+      latency;         ///< Latency in ns in the host, from due to answered: short and long.
+  Histogram decision;  ///< Time in ns from a processor's request for a task to the task's start.
 
   void Add(const Figures& more);
 };
 
-/// By the host's end, which the workers share.
+/// Figures of the host's end, which all workers share.
 struct HostFigures {
   engine::sched::HostCounters counters;
-  uint64_t overflows = 0;   ///< Events that found no room in the channel.
-  uint64_t faults = 0;      ///< Times that a peer wrote what cannot be.
+  uint64_t overflows = 0;   ///< Events for which the channel had no room.
+  uint64_t faults = 0;      ///< Number of invalid values written by a peer.
   uint64_t unfinished = 0;  ///< Tasks that have not ended.
 };
 
-/// Totals of one policy and mode.
+/// Totals of one policy in one mode.
 struct Result {
   std::string policy;
   std::string mode;
   double seconds = 0;
-  double busy = 0;  ///< Share of it in which processors had tasks.
+  double busy = 0;  ///< Fraction of the time in which processors had tasks.
   Figures figures;
   HostFigures host;
   engine::sched::AgentCounters agent;
-  uint64_t agents = 0;  ///< That there were.
+  uint64_t agents = 0;  ///< Number of agents started.
   Disturbance disturbance;
 
-  /// Time was stolen, or a processor was left more than 20 times a second.
+  /// Returns whether time was stolen, or involuntary context switches exceeded 20 per second.
   bool IsDisturbed() const;
 
-  /// Transactions that came to an end at the host.
+  /// Returns the number of transactions with a final status at the host.
   uint64_t Ruled() const;
-  /// Of those: they did not fit the state that the host had. Recalled ones are not among them.
+  /// Returns the number of transactions that did not match the host's state, without recalled ones.
   uint64_t Refused() const;
   nlohmann::ordered_json ToJson() const;
-  /// The latencies of ToJson, each with its histogram.
+  /// Returns the latencies of ToJson, each with its histogram.
   nlohmann::ordered_json LatencyJson() const;
 };
 
-/// Two lines above rows.
+/// Returns the two header lines of the table.
 std::string TableHead();
 std::string TableRow(const Result& result);
 
-/// Where the workers of a run lay down what they counted, now and then, and others read it.
+/// Collects the workers' figures of a run for other threads. Workers publish them periodically.
 class Board {
  public:
   explicit Board(uint32_t workers) : figures_(workers) {}
 
-  /// A worker's figures since the present policy and mode began, and the host's, if it has them.
-  /// `wait` for others; else false says that somebody reads, and nothing was done.
+  /// Publishes a worker's figures since the start of the current policy and mode, and the host's
+  /// figures if `host` is not null. `wait`: waits for the lock. Otherwise returns false, without a
+  /// change, if the lock is held.
   bool Publish(uint32_t worker, const Figures& figures, const HostFigures* host, bool wait);
-  /// The sum as it was last laid down.
+  /// Returns the sum of the last published figures.
   void Sum(Figures* figures, HostFigures* host) const;
 
-  /// A policy and mode that is over; its workers begin again.
+  /// Stores the result of a finished policy and mode, and resets the workers' figures.
   void Finish(Result result);
-  /// The present one begins once more.
+  /// Resets the figures for a repetition of the current policy and mode.
   void Restart();
   std::vector<Result> results() const;
 
  private:
-  void Clear();  ///< Under the lock.
+  void Clear();  ///< The lock must be held.
 
   mutable std::mutex mutex_;
   std::vector<Figures> figures_;

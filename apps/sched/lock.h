@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What keeps workers from using the one kernel at once. Sections are a few hundred nanoseconds, so
-// that a worker that waits spins.
+// Serializes the workers' access to the shared kernel. Critical sections are a few hundred
+// nanoseconds long, so waiting workers spin.
 #pragma once
 
 #include <rte_pause.h>
@@ -12,7 +11,7 @@ namespace sluice::sched {
 
 class Lock {
  public:
-  /// Not `needed`: a single worker pays a branch.
+  /// If `needed` is false (a single worker), the cost is one branch.
   explicit Lock(bool needed) : needed_(needed) {}
 
   void lock() {

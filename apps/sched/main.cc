@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-sched: runs requests as tasks that an agent on a NIC's core chooses. The mechanism and
-// the policies are lib/engine/sched, what carries decisions is lib/offload; worker.h is what an
-// lcore does; everything else is lib/runtime. Start reading here.
+// sluice-sched: runs requests as tasks that an agent on a NIC core schedules. The mechanism and the
+// policies are in lib/engine/sched, the channels for decisions in lib/offload; worker.h is the code
+// of an lcore; everything else is in lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 
@@ -34,7 +33,7 @@ using sluice::runtime::PortStats;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// A worker that answers what a network asks of any host.
+// A worker that also answers neighbor requests of the network.
 class Lcore {
  public:
   static constexpr auto& kDropReasons = WithNeighbor<Worker>::kDropReasons;
@@ -73,7 +72,7 @@ int Run(Session& session, const Settings& settings, std::FILE* text) {
   const int exit_code = session.Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
-        std::string error;  // The list was checked before EAL started.
+        std::string error;  // The list was checked before EAL was started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         return Lcore(neighbor, play, info.worker, settings.worker);
       },

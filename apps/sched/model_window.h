@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The window between the host and its agent: a model of a NIC's, in memory that two cores share.
-// Its interrupts end the time of the task that runs on the processor in question, at the next safe
-// point: they come as fast as a line does, not as an MSI-X message.
+// The window between the host and its agent: a model of a NIC's window in memory that two cores
+// share. An interrupt ends the time of the task on the target processor, at the task's next safe
+// point. It is as fast as a cache line, unlike an MSI-X message.
 #pragma once
 
 #include <atomic>
@@ -15,13 +14,13 @@
 
 namespace sluice::sched {
 
-/// A processor, as long as it is there.
+/// A processor; null if there is none.
 using ProcessorSlot = std::atomic<Processor*>;
 
 class ModelWindow : public bar::ShmWindow {
  public:
   ModelWindow() = default;
-  /// Interrupt(i) is for processors[i]; they outlive it.
+  /// Interrupt(i) interrupts processors[i]; the processors must outlive the object.
   ModelWindow(bar::ShmWindow window, std::span<ProcessorSlot> processors)
       : ShmWindow(std::move(window)), processors_(processors) {}
 

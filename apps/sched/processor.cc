@@ -12,10 +12,10 @@
 namespace sluice::sched {
 namespace {
 
-// One of the signals that mean nothing to the kernel, and that nobody here waits for.
+// A real-time signal: the kernel and this program do not use it otherwise.
 int CutSignal() { return SIGRTMIN + 2; }
 
-// Below it, signals would take more of the processor than what they guard.
+// Signals with a shorter period would cost more processor time than they save.
 constexpr uint64_t kShortestPeriodNs = 50'000;
 
 void MaskCutSignal(int how) {
@@ -25,11 +25,11 @@ void MaskCutSignal(int how) {
   pthread_sigmask(how, &signals, nullptr);
 }
 
-// A signal handler may read it: without dynamic allocation.
+// A signal handler may read it, so it must not be allocated lazily.
 [[gnu::tls_model("initial-exec")]] thread_local Processor* current_processor = nullptr;
 
-// A fiber that was cut may go on in another thread, where errno lies elsewhere. Compilers take
-// its address for constant within a function: hence functions of their own.
+// A fiber that was cut may continue on another thread, where errno has another address. Compilers
+// assume that the address is constant within a function, so these are separate functions.
 [[gnu::noinline]] int ReadErrno() {
   asm volatile("" ::: "memory");
   return errno;
@@ -61,13 +61,13 @@ void Fiber::Start(Coroutine::Body body, void* argument) {
 }
 
 void Fiber::Leave() {
-  BeginUncut();  // From here on processor_ stays who it is.
+  BeginUncut();  // processor_ is stable from here on.
   const uint64_t left = rte_rdtsc();
   processor_->running_.store(nullptr, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   coroutine_.Pause();
   away_cycles_.fetch_add(rte_rdtsc() - left, std::memory_order_relaxed);
-  processor_->Arrive(*this);  // Maybe another one.
+  processor_->Arrive(*this);  // May be a different processor.
   EndUncut();
 }
 
@@ -81,8 +81,9 @@ void Processor::Enter() {
   if (runaway_cycles_ == 0) return;
   struct sigaction action {};
   action.sa_sigaction = &OnSignal;
-  // Blocked in its handler, or signals that come faster than they are handled would pile up on
-  // the stack. A fiber that is cut leaves the handler much later, or in another thread: see Run.
+  // The signal is blocked in its handler. Otherwise signals that arrive faster than they are
+  // handled would pile up on the stack. A fiber that is cut leaves the handler much later, or on
+  // another thread: see Run.
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigevent event{};
@@ -90,7 +91,7 @@ void Processor::Enter() {
   event.sigev_signo = CutSignal();
   event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
   timer_t timer{};
-  // It looks twice in the time that a runaway is allowed.
+  // The period is half of the time that a runaway is allowed.
   const uint64_t period_ns =
       std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(runaway_cycles_) * 5e8 /
                                                static_cast<double>(cycles_per_second_)),
@@ -117,7 +118,7 @@ Processor::Ended Processor::Run(Fiber& fiber, uint64_t until) {
   cut_ = false;
   cut_at_.store(until + runaway_cycles_, std::memory_order_relaxed);
   until_.store(until, std::memory_order_relaxed);
-  // It goes on in the handler, and returning from that unblocks the signal.
+  // The fiber continues inside the handler, and its return from the handler unblocks the signal.
   if (std::exchange(fiber.in_handler_, false)) MaskCutSignal(SIG_BLOCK);
   const bool done = fiber.coroutine_.Resume();
   if (done) return Ended::kDone;
@@ -136,7 +137,7 @@ void Processor::OnSignal(int, siginfo_t*, void*) {
   const int error = ReadErrno();
   ++processor->cuts_;
   processor->cut_ = true;
-  fiber->Leave();  // The rest of its state waits on its stack, where the kernel put it.
+  fiber->Leave();  // The fiber's registers are in the signal frame on its stack.
   WriteErrno(error);
 }
 

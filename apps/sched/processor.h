@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A thread as a CPU that runs tasks, and takes itself back from them in two ways: a task asks at
-// its safe points whether its time is over, which costs a look at the clock; and one that never
-// asks is cut by a signal, wherever it is.
+// A thread as a CPU that runs tasks. It regains control in two ways. A task checks at its safe
+// points whether its time is over, which costs a read of the TSC. A task that never checks is cut
+// by a signal at any instruction.
 #pragma once
 
 #include <rte_cycles.h>
@@ -20,26 +19,26 @@ namespace sluice::sched {
 
 class Processor;
 
-/// What a task runs as. Those of its members that are for its body act on whatever processor has
-/// it at that moment; each may be another after SafePoint.
+/// The execution context of a task. Members for the body act on the processor that currently runs
+/// it; after SafePoint this may be another processor.
 class Fiber {
  public:
   explicit Fiber(std::span<std::byte> stack) : coroutine_(stack) {}
 
-  /// For its next Run: `body(argument)`.
+  /// Prepares a call of `body(argument)` by the next Run.
   void Start(Coroutine::Body body, void* argument);
 
-  // For the body:
+  // Functions for the body:
 
-  /// Pauses if its time is over. Tasks call it every microsecond or so.
+  /// Pauses if the task's time is over. Tasks call it about every microsecond.
   inline void SafePoint();
-  /// TSC cycles since Start in which it was begun and not on a processor. Changes under the body's
-  /// hands when a signal cuts it.
+  /// Returns the TSC cycles since the first run in which the fiber was not on a processor. The
+  /// value may change between two instructions when a signal cuts the body.
   uint64_t away_cycles() const { return away_cycles_.load(std::memory_order_relaxed); }
 
-  /// While one lives, the body is not cut by a signal: it holds a lock, or calls what must not
-  /// be called again meanwhile by others of the thread (malloc, stdio, anything with state of a
-  /// thread). Its safe points still are.
+  /// Protects the body from being cut by a signal. Use it while the body holds a lock, or calls a
+  /// function that other fibers of the thread must not enter meanwhile (malloc, stdio, anything
+  /// with thread-local state). Safe points still pause the body.
   class Uncut {
    public:
     explicit Uncut(Fiber& fiber) : fiber_(fiber) { fiber_.BeginUncut(); }
@@ -53,9 +52,10 @@ class Fiber {
 
  private:
   friend class Processor;
-  /// Leaves the processor until it is run again.
+  /// Releases the processor; returns when the fiber runs again.
   [[gnu::noinline]] void Leave();
-  // Only a signal handler of the same thread comes between, and it leaves the count as it was.
+  // Relaxed order is sufficient: only a signal handler of the same thread can interrupt, and it
+  // does not change the count.
   void BeginUncut() {
     uncut_.store(uncut_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -66,40 +66,42 @@ class Fiber {
   }
 
   Coroutine coroutine_;
-  Processor* processor_ = nullptr;  ///< That runs it, or did last.
+  Processor* processor_ = nullptr;  ///< The current or the last processor.
   Coroutine::Body body_ = nullptr;
   void* argument_ = nullptr;
-  bool in_handler_ = false;  ///< It was cut, and not run since.
-  // Atomic because a signal handler of the same thread may come between.
+  bool in_handler_ = false;  ///< Was cut, and has not run since.
+  // Atomic because of signal handlers on the same thread.
   std::atomic<uint32_t> uncut_{0};
   std::atomic<uint64_t> away_cycles_{0};
 };
 
 class Processor {
  public:
-  /// A fiber that stays `runaway_cycles` beyond its time is cut. 0: never. `cycles_per_second` of
-  /// the TSC.
+  /// A fiber that exceeds its time by `runaway_cycles` is cut; 0: never. `cycles_per_second`:
+  /// frequency of the TSC.
   Processor(uint64_t runaway_cycles, uint64_t cycles_per_second)
       : runaway_cycles_(runaway_cycles), cycles_per_second_(cycles_per_second) {}
   ~Processor() { Leave(); }
   Processor(const Processor&) = delete;
   Processor& operator=(const Processor&) = delete;
 
-  /// The calling thread is this processor from now on. Throws std::system_error if it can have
-  /// no timer.
+  /// Binds the calling thread to this processor. Throws std::system_error if a timer is not
+  /// available.
   void Enter();
-  /// The same thread: no longer.
+  /// Ends the binding. Call it on the same thread.
   void Leave();
 
   enum class Ended : uint8_t {
     kDone,    ///< The body has returned.
-    kPaused,  ///< At a safe point.
-    kCut,     ///< By a signal.
+    kPaused,  ///< Paused at a safe point.
+    kCut,     ///< Cut by a signal.
   };
-  /// Runs a fiber that was started, until it ends or the TSC has come to `until` and it notices.
+  /// Runs a started fiber until it ends, or until the TSC has reached `until` and the fiber
+  /// notices.
   Ended Run(Fiber& fiber, uint64_t until);
 
-  /// Any thread: the fiber's time is over now. Lost if none runs, and if one is just beginning.
+  /// Ends the fiber's time now. Callable from any thread. Has no effect if no fiber runs, or if one
+  /// is about to start.
   void Interrupt() { until_.store(0, std::memory_order_relaxed); }
 
   uint64_t cuts() const { return cuts_; }
@@ -113,11 +115,10 @@ class Processor {
   uint64_t cycles_per_second_;
   std::optional<timer_t> timer_;
   uint64_t cuts_ = 0;
-  bool cut_ = false;                 ///< What ended the last run.
-  std::atomic<uint64_t> cut_at_{0};  ///< The TSC at which a runaway is cut.
+  bool cut_ = false;                 ///< Whether a signal ended the last run.
+  std::atomic<uint64_t> cut_at_{0};  ///< TSC time at which a runaway is cut.
   std::atomic<uint64_t> until_{0};
-  /// Who may be cut: null from the moment in which the switch to the loop begins to that in which
-  /// a fiber has its own stack under it.
+  /// The fiber that may be cut. Null while no fiber runs, and during switches of the stack.
   std::atomic<Fiber*> running_{nullptr};
 };
 

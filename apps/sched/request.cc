@@ -19,7 +19,7 @@ void WriteHead(uint32_t magic, uint8_t task_class, uint16_t flags, uint64_t id, 
   packet::StoreBe32(out + 12, static_cast<uint32_t>(id));
 }
 
-// Of what both have in common.
+// Checks the header fields that both formats share.
 Fault CheckHead(std::span<const uint8_t> payload, uint32_t bytes, uint32_t magic, uint16_t flags) {
   if (payload.size() != bytes) return Fault::kLength;
   if (packet::LoadBe32(payload.data()) != magic) return Fault::kMagic;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // Requests and replies of sluice-sched: 24 bytes of a UDP datagram, in network order.
 //
 //   request                               reply
@@ -9,10 +8,10 @@
 //    6 flags, 16 bits                      6 flags of the request, and kCut
 //    8 id, 64 bits                         8 id
 //   16 service time, 32 bits, in ns       16 time on processors, in ns
-//   20 zero, 32 bits                      20 time in the server besides, in ns
+//   20 zero, 32 bits                      20 other time in the server, in ns
 //
-// What a request does is to compute for its service time: a generator in place of a database
-// (ghOSt's RocksDB experiments do the same).
+// A request computes for its service time, as a synthetic replacement for a database (as in ghOSt's
+// RocksDB experiments).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +25,8 @@ inline constexpr uint8_t kClasses = 8;
 inline constexpr uint32_t kMaxServiceNs = 1'000'000'000;
 
 /// Request flags.
-inline constexpr uint16_t kNoSafePoints = 1u << 0;  ///< It never asks whether its time is over.
-/// Reply flag: a signal took it off its processor at least once.
+inline constexpr uint16_t kNoSafePoints = 1u << 0;  ///< The task has no safe points.
+/// Reply flag: a signal cut the task at least once.
 inline constexpr uint16_t kCut = 1u << 15;
 
 struct Request {
@@ -39,10 +38,10 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-/// What is wrong with a payload.
+/// Errors of a payload.
 enum class Fault : uint8_t { kNone, kLength, kMagic, kVersion, kClass, kFlags, kService };
 
-/// Reads a payload, which may be anything. `out` is filled in if nothing is wrong.
+/// Parses an untrusted payload. Sets `out` only if there is no error.
 Fault Read(std::span<const uint8_t> payload, Request& out);
 void Write(const Request& request, std::span<uint8_t, kRequestBytes> out);
 

@@ -22,11 +22,12 @@ using engine::sched::Kernel;
 using engine::sched::PolicyOptions;
 using engine::sched::SchedHost;
 
-// Events that may be under way: a burst of requests, and what their predecessors did meanwhile.
+// Maximum events in flight: those of a burst of requests, and of their predecessors in the
+// meantime.
 constexpr uint32_t kWaveEvents = 1024;
 constexpr uint32_t kSwapEvents = 256;
 
-// Where nobody is at the other end.
+// A channel without a peer.
 struct NoChannel {
   bool Send(const offload::Item&) { return true; }
   bool Ask(offload::Slot, const offload::Item&) { return true; }
@@ -128,7 +129,7 @@ class ChannelScheduler final : public Scheduler {
   SchedulerOptions options_;
   Layout layout_;
   bool prestage_;
-  uint32_t incarnation_ = 0;  ///< Of agents' ends: by the thread that makes them.
+  uint32_t incarnation_ = 0;  ///< Number of agents' ends; used by the thread that creates them.
   ModelWindow host_window_;
   ModelWindow nic_window_;
   HostEnd channel_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// One policy in one mode: the host's end, and agents for the other end, without their types. A
-// call through them costs some nanoseconds and saves twenty copies of the worker.
+// One policy in one mode: the host's end, and agents for the other end, behind virtual functions. A
+// virtual call costs some nanoseconds, and avoids twenty instances of the worker.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +22,8 @@ using engine::sched::Gtid;
 using engine::sched::Nanoseconds;
 using engine::sched::Reason;
 
-/// What a worker uses of engine::sched::SchedHost, which says what each call is. One thread at a
-/// time.
+/// The functions of engine::sched::SchedHost that a worker uses; see there for their documentation.
+/// One thread at a time.
 class HostSide {
  public:
   virtual ~HostSide() = default;
@@ -38,7 +37,7 @@ class HostSide {
   virtual uint64_t faults() const = 0;
 };
 
-/// What the agent's thread uses of engine::sched::Agent.
+/// The functions of engine::sched::Agent that the agent's thread uses.
 class AgentSide {
  public:
   virtual ~AgentSide() = default;
@@ -51,27 +50,28 @@ struct SchedulerOptions {
   std::string mode = "wave-prestage";
   CpuId cpus = 1;
   uint32_t max_tasks = 1024;
-  Nanoseconds slice = 0;  ///< 0: the policy's own.
+  Nanoseconds slice = 0;  ///< 0: the policy's default.
   Nanoseconds watchdog = 20'000'000;
 };
 
-/// How decisions travel. The last one has no agent: the host serves first come, first served.
+/// Modes: the channels for decisions. "local" has no agent: the host serves first come, first
+/// served.
 inline constexpr std::string_view kModes[] = {"wave", "wave-prestage", "swap", "swap-standing",
                                               "local"};
-/// By name, those of lib/engine/sched/policies.
+/// Returns the names of the policies in lib/engine/sched/policies.
 std::span<const std::string_view> PolicyNames();
 
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
   virtual HostSide& host() = 0;
-  /// One that knows nothing, at the other end of the same window; null if there are no agents in
-  /// this mode. The one before it is gone, or will do nothing any more.
+  /// Creates an agent without state at the other end of the window. Returns null if this mode has
+  /// no agents. The previous agent must be destroyed, or must not act any more.
   virtual std::unique_ptr<AgentSide> NewAgent() = 0;
 };
 
-/// `kernel` and `processors` outlive it. The names are among those above. Throws
-/// std::system_error if there is no memory for a window.
+/// `kernel` and `processors` must outlive the result. The names in `options` must be among those
+/// above. Throws std::system_error if the memory for a window is not available.
 std::unique_ptr<Scheduler> MakeScheduler(const SchedulerOptions& options,
                                          engine::sched::Kernel& kernel,
                                          std::span<ProcessorSlot> processors);

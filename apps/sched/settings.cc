@@ -19,13 +19,13 @@ DECLARE_string(rate);
 
 namespace {
 
-// "fifo_per_cpu, fifo_central, …".
+// Returns the policies' names, separated by commas.
 std::string Policies() {
   return absl::StrJoin(sluice::sched::PolicyNames(), ", ",
                        [](std::string* out, std::string_view name) { out->append(name); });
 }
 
-// gflags keeps the pointer.
+// Static, because gflags stores the pointer.
 const char* PolicyHelp() {
   static const std::string help = "Who runs where: one of " + Policies() +
                                   "; empty: each of them in turn, unless --mode is given";
@@ -80,7 +80,7 @@ bool IsAmong(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Every policy in every mode with an agent, and the host alone.
+// Returns every policy in every mode with an agent, and the "local" mode.
 std::vector<Cell> AllCells() {
   std::vector<Cell> cells = {{"", "local"}};
   for (const std::string_view policy : PolicyNames()) {
@@ -102,14 +102,15 @@ std::vector<int> OwnCpus() {
   return cpus;
 }
 
-// The workers follow the first CPU, on which the main thread sleeps: it is the agent's, unless
-// there is one that nobody has. The model NIC takes the one behind the workers.
+// Selects the agent's CPU. The main thread sleeps on the first CPU; the workers use the next ones,
+// and the model NIC the one after them. The agent gets a further CPU if there is one, else the
+// first.
 void PlaceAgent(const CommandLine& line, bool model, AgentThreadOptions* agent) {
   const std::vector<int> cpus = OwnCpus();
   const size_t taken = 1 + line.options.workers + (model ? 1 : 0);
   agent->cpu = FLAGS_agent_cpu;
   if (agent->cpu < 0 && !cpus.empty()) agent->cpu = taken < cpus.size() ? cpus[taken] : cpus[0];
-  // Somebody else may be there: the model NIC, or workers that share CPUs.
+  // The CPU may be shared with the model NIC or with workers.
   agent->yields = !line.eal.empty() || cpus.size() < taken + (model ? 0 : 1);
 }
 
@@ -138,9 +139,9 @@ bool CheckNumbers(const Complaint& complaint) {
          complaint.Check(in(FLAGS_poll_us, 1, 1e5), "poll_us", "give 1 ... 100000") &&
          complaint.Check(FLAGS_runaway_us == 0 || in(FLAGS_runaway_us, 50, 1e6), "runaway_us",
                          "give 50 ... 1000000, or 0 for never") &&
-         // Two mappings each, and the kernel allows 65530 to a process.
+         // Each task needs two mappings, and the kernel allows 65530 per process.
          complaint.Check(in(FLAGS_max_tasks, 1, 16384), "max_tasks", "give 1 ... 16384") &&
-         // A signal's frame alone takes 11 KiB on some processors.
+         // A signal frame alone needs 11 KiB on some processors.
          complaint.Check(in(FLAGS_stack_kb, 32, 8192), "stack_kb", "give 32 ... 8192") &&
          complaint.Check(FLAGS_watchdog_ms == 0 || in(FLAGS_watchdog_ms, 1, 60'000), "watchdog_ms",
                          "give 1 ... 60000, or 0 for never") &&
@@ -153,22 +154,23 @@ bool CheckNumbers(const Complaint& complaint) {
 
 Nanoseconds Ns(double us) { return static_cast<Nanoseconds>(us * 1e3); }
 
-// Clients behind the embedded NIC, in place of its generator. False: they do not like it.
+// Attaches clients to the embedded NIC instead of its generator. Returns false if the clients
+// reject the options.
 bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::string* fix) {
-  // Without exponents: '+' joins options.
+  // Without exponents, because '+' separates options.
   const std::string client = absl::StrFormat(
       "rate=%.3f+short_us=%.3f+long_us=%.3f+long_share=%.9f+runaway_share=%.9f+port=%d",
       workload.rate, workload.short_us, workload.long_us, workload.long_share,
       workload.runaway_share, FLAGS_request_port);
   if (!ReadClientWireOptions(client, 1, fix)) return false;
-  // The library is part of this process already: its name is enough.
+  // The library is linked into this process, so its name is sufficient.
   line->options.wire = "library:libsluice_sched_wire.so+" + client;
   line->options.traffic = "client:" + client;
   return true;
 }
 
-// A port that nobody sends to and that has no thread: the machine has two CPUs for worker and
-// agent.
+// Uses a port without traffic and without a thread, so that a machine with two CPUs has one for the
+// worker and one for the agent.
 void TakeIdlePort(CommandLine* line) {
   line->eal.insert(line->eal.end(),
                    {"--no-pci", "--vdev=net_null0,no-rx=1", "--log-level=lib.eal:warning"});
@@ -229,7 +231,7 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
   if (all) {
     play.cells = AllCells();
     if (line->options.stats_period_s == 0) settings.worker.text = nullptr;
-    if (self) line->options.stats_period_s = 0;  // Rows say it all.
+    if (self) line->options.stats_period_s = 0;  // The rows contain all results.
   } else {
     play.cells = {{FLAGS_policy.empty() ? kDefaultPolicy : FLAGS_policy,
                    FLAGS_mode.empty() ? kDefaultMode : FLAGS_mode}};

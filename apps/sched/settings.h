@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the flags of sluice-sched say, checked.
+// The checked flags of sluice-sched.
 #pragma once
 
 #include <optional>
@@ -17,9 +16,9 @@ struct Settings {
   WorkerOptions worker;
 };
 
-/// Reads the flags. Without a port of the user's own, `line`'s traffic becomes clients of this
-/// server, or there is none because workers make their requests up themselves. On a bad flag
-/// returns nothing, with its name and the fix.
+/// Reads the flags. If the user has given no port, `line`'s traffic becomes clients of this server,
+/// or there is no traffic because the workers generate the requests. On a bad flag returns nothing,
+/// and sets `flag` and `fix`.
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
                                      std::string* fix);
 

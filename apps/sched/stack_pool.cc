@@ -33,7 +33,7 @@ StackPool::StackPool(uint32_t count, size_t bytes)
 StackPool::~StackPool() {
   const size_t all = count_ * (guard_bytes_ + stack_bytes_);
 #ifdef __SANITIZE_ADDRESS__
-  // Whoever is given this memory next must not inherit the frames of forgotten coroutines.
+  // The next user of this memory must not inherit the poisoned frames of abandoned coroutines.
   __asan_unpoison_memory_region(memory_, all);
 #endif
   munmap(memory_, all);

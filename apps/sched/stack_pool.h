@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Stacks of coroutines: one mapping for all, so that nobody allocates one when a request comes.
-// Pages that no task has touched take no memory.
+// Stacks of coroutines in a single mapping, so that requests do not allocate. Pages that no task
+// has touched use no memory.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +11,16 @@ namespace sluice::sched {
 
 class StackPool {
  public:
-  /// `count` stacks of `bytes` each, rounded up to whole pages. Below each lies a page that
-  /// nobody may touch: a stack that is too small ends the process instead of its neighbour.
-  /// Throws std::system_error.
+  /// Allocates `count` stacks of `bytes` each, rounded up to whole pages. A guard page precedes
+  /// each stack, so that an overflow ends the process and does not corrupt the neighbour. Throws
+  /// std::system_error.
   StackPool(uint32_t count, size_t bytes);
   ~StackPool();
   StackPool(const StackPool&) = delete;
   StackPool& operator=(const StackPool&) = delete;
 
   uint32_t count() const { return count_; }
-  /// The i-th, without its guard.
+  /// Returns the i-th stack, without its guard page.
   std::span<std::byte> stack(uint32_t i) const {
     return {memory_ + size_t{i} * (guard_bytes_ + stack_bytes_) + guard_bytes_, stack_bytes_};
   }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the workers of a run share while one policy decides in one mode: the kernel and the host's
-// end, under one lock, the tasks, and the agent. One kernel for all of them and not one each,
-// because a policy that serves all processors from one queue has to see them as one host; with one
-// worker the lock costs a branch.
+// The shared state of a run's workers for one policy in one mode: the kernel and the host's end,
+// under one lock; the tasks; and the agent. There is one kernel for all workers, because a policy
+// that serves all processors from one queue needs to see a single host. With one worker the lock
+// costs a branch.
 #pragma once
 
 #include <atomic>
@@ -27,32 +26,33 @@ namespace sluice::sched {
 
 class Stage {
  public:
-  /// The agent begins. `pool`, whose tasks are all free, and `processors` outlive it. Throws
-  /// std::system_error.
+  /// Starts the agent. `pool`, whose tasks must all be free, and `processors` must outlive the
+  /// object. Throws std::system_error.
   Stage(const SchedulerOptions& options, const AgentThreadOptions& agent, const Clock& clock,
         TaskPool& pool, std::span<ProcessorSlot> processors);
 
-  // Under the lock:
+  // Functions that require the lock:
   Lock& lock() { return lock_; }
   engine::sched::Kernel& kernel() { return kernel_; }
   HostSide& host() { return scheduler_->host(); }
   TaskPool& pool() { return pool_; }
-  /// Tasks that wait for a processor, or for their last one to be through with them.
+  /// Returns the number of tasks that wait for a processor, or that a processor is about to
+  /// release.
   uint32_t waiting() const { return pool_.in_use() - on_cpu_; }
   void Arrived() { ++on_cpu_; }
   void Left() { --on_cpu_; }
 
-  /// The agent is sent away for good: the host serves alone what is left. Not under the lock, and
-  /// by one thread.
+  /// Ends the agent permanently; the host serves the remaining tasks alone. Do not hold the lock.
+  /// For one thread.
   void Dismiss();
   HostFigures host_figures() {
     return {host().counters(), host().overflows(), host().faults(), pool_.in_use()};
   }
 
-  // Any thread:
-  /// What came of it so far, or until End(). The figures are its workers'.
+  // Functions for any thread:
+  /// Returns the result so far, or until End(). `figures`: those of the workers.
   Result Take(Figures figures, const HostFigures& host) const;
-  /// The last request has its answer.
+  /// Sets the end time; call it after the last answer.
   void End() { end_.store(std::chrono::steady_clock::now()); }
 
  private:
@@ -63,24 +63,26 @@ class Stage {
   TaskPool& pool_;
   uint32_t on_cpu_ = 0;
   std::unique_ptr<Scheduler> scheduler_;
-  std::optional<AgentThread> agent_;  ///< Not without agents. Ends before the rest does.
+  std::optional<AgentThread>
+      agent_;  ///< Empty in modes without agents. Destroyed before the other members.
   std::chrono::steady_clock::time_point begin_;
   Disturbance before_;
-  std::atomic<std::chrono::steady_clock::time_point> end_{};  ///< The epoch: not yet.
+  std::atomic<std::chrono::steady_clock::time_point>
+      end_{};  ///< The epoch if End() was not called yet.
 };
 
-/// A policy and a mode.
+/// A policy in a mode.
 struct Cell {
   std::string policy;
   std::string mode;
 };
 
-/// Which cells a run goes through. Several are for a run with one worker, which changes from one
-/// to the next.
+/// The cells of a run, and its options. Several cells require a single worker, which changes from
+/// one cell to the next.
 struct PlayOptions {
   std::vector<Cell> cells;
-  double cell_s = 1;     ///< Each, if there are several.
-  uint32_t replays = 0;  ///< Of a cell that was disturbed, if there are several.
+  double cell_s = 1;     ///< Duration of each cell, if there are several.
+  uint32_t replays = 0;  ///< Maximum repetitions of a disturbed cell, if there are several.
   SchedulerOptions scheduler;
   AgentThreadOptions agent;
   uint32_t workers = 1;
@@ -89,7 +91,7 @@ struct PlayOptions {
 
 class Play {
  public:
-  /// Throws std::system_error.
+  /// Starts the first cell. Throws std::system_error.
   Play(const PlayOptions& options, const Clock& clock);
 
   const Clock& clock() const { return clock_; }
@@ -101,18 +103,21 @@ class Play {
   std::vector<ProcessorSlot>& processors() { return processors_; }
 
   enum class Next : uint8_t {
-    kAgain,  ///< The present cell: it was disturbed. Of its plays the least disturbed one counts.
+    kAgain,  ///< The current cell is repeated because it was disturbed. Its least disturbed
+             ///< repetition counts.
     kOther,
     kNone,
   };
-  /// Notes what the present cell came to, and begins the next one. No task is there.
+  /// Stores the result of the current cell and starts the next one. No task may exist.
   Next Advance();
-  /// The present cell as its workers last said. Any thread.
+  /// Returns the result of the current cell as last published by its workers. Callable from any
+  /// thread.
   Result Take() const;
-  /// A worker takes no more requests.
+  /// Called when a worker accepts no more requests.
   void Leave() { left_.fetch_add(1); }
   bool AllLeft() const { return left_.load() == options_.workers; }
-  /// No worker is there any more: notes what the present cell came to, if that was not done.
+  /// Stores the result of the current cell, if this was not done. Call it after all workers have
+  /// ended.
   void Close();
 
  private:
@@ -123,11 +128,12 @@ class Play {
   std::vector<ProcessorSlot> processors_;
   TaskPool pool_;
   Board board_;
-  /// Which stage it is. Its worker alone changes that, and reads it without.
+  /// Protects the selection of the stage. Only the cell's worker changes it, and reads it without
+  /// the lock.
   mutable std::mutex mutex_;
   size_t cell_ = 0;
   uint32_t replayed_ = 0;
-  std::optional<Result> best_;  ///< Of the present cell's earlier plays.
+  std::optional<Result> best_;  ///< Best result of the current cell so far.
   bool closed_ = false;
   std::atomic<uint32_t> left_{0};
   std::unique_ptr<Stage> stage_;

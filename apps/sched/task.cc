@@ -24,13 +24,14 @@ void Task::Body(void* task) {
   Task& self = *static_cast<Task*>(task);
   const bool asks = (self.request.flags & kNoSafePoints) == 0;
   uint64_t away_before = 0, begin = 0;
-  do {  // A signal may come between the two.
+  do {  // Repeated if a signal has cut the task between the two reads.
     away_before = self.fiber.away_cycles();
     begin = rte_rdtsc();
   } while (self.fiber.away_cycles() != away_before);
   int64_t ran = 0;
   for (;;) {
-    // In this order a signal in between makes it less, even negative: then it looks again.
+    // The order matters: a cut between the reads makes `ran` smaller, even negative, and the loop
+    // then continues.
     const uint64_t now = rte_rdtsc();
     ran = static_cast<int64_t>(now - begin - (self.fiber.away_cycles() - away_before));
     if (ran >= static_cast<int64_t>(self.work_cycles)) break;
@@ -41,7 +42,7 @@ void Task::Body(void* task) {
 }
 
 TaskPool::TaskPool(uint32_t count, size_t stack_bytes) : stacks_(count, stack_bytes) {
-  // A table that never needs more memory.
+  // Reserved, so that the table never grows.
   by_gtid_.reserve(2 * size_t{count});
   for (uint32_t i = 0; i < count; ++i) {
     free_.push_back(&tasks_.emplace_back(stacks_.stack(count - 1 - i)));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Tasks: one for each request, from its arrival to its answer. All are made at the start, with
-// their stacks, and used again and again.
+// Tasks: one per request, from its arrival to its answer. All tasks and their stacks are allocated
+// at the start and reused.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -22,16 +21,16 @@ namespace sluice::sched {
 
 using engine::sched::Gtid;
 
-/// The way back to who asked: the headers of the request.
+/// The headers of a request, for the reply to its sender.
 class ReturnPath {
  public:
-  /// Ethernet with two tags, IPv6, UDP.
+  /// Ethernet with two VLAN tags, IPv6, UDP.
   static constexpr uint32_t kMaxHeaders = 14 + 2 * 4 + 40 + 8;
   static constexpr uint32_t kMaxFrame = kMaxHeaders + kReplyBytes;
 
-  /// Of a datagram that was found in `frame`.
+  /// Copies the headers of a datagram that was found in `frame`.
   void Note(const uint8_t* frame, const packet::Datagram& datagram);
-  /// The reply as a frame. Returns its length.
+  /// Builds the reply's frame. Returns its length.
   uint32_t Frame(const Reply& reply, std::array<uint8_t, kMaxFrame>& frame) const;
 
  private:
@@ -42,27 +41,27 @@ class ReturnPath {
 struct Task {
   explicit Task(std::span<std::byte> stack) : fiber(stack) {}
 
-  /// Computes for as long as the request wants, on processors, and notes how long that was.
+  /// Computes for the request's service time, and records the time on processors.
   static void Body(void* task);
 
   Fiber fiber;
   Gtid gtid = engine::sched::kNoTask;
   Request request;
   ReturnPath way_back;
-  bool answers = false;  ///< Somebody waits for a reply at the end of way_back.
-  bool cut = false;      ///< By a signal, once or more.
-  uint64_t due_ns = 0;   ///< When it came, or should have.
+  bool answers = false;  ///< The client waits for a reply by way_back.
+  bool cut = false;      ///< Cut by a signal at least once.
+  uint64_t due_ns = 0;   ///< Time of arrival, or the time when it was due.
   uint64_t work_cycles = 0;
-  uint64_t ran_cycles = 0;  ///< Once it has ended.
+  uint64_t ran_cycles = 0;  ///< Valid after the end of the task.
 };
 
-/// Not more than `count` tasks at a time. One thread at a time.
+/// A pool of `count` tasks. One thread at a time.
 class TaskPool {
  public:
-  /// Throws std::system_error if there is no memory for stacks.
+  /// Throws std::system_error if the memory for stacks is not available.
   TaskPool(uint32_t count, size_t stack_bytes);
 
-  /// Null: all are in use.
+  /// Returns a free task; null if all are in use.
   Task* Take() {
     if (free_.empty()) return nullptr;
     Task* const task = free_.back();
@@ -73,7 +72,7 @@ class TaskPool {
     task.gtid = gtid;
     by_gtid_[gtid] = &task;
   }
-  /// Null: no task is called so.
+  /// Returns the task with this id; null if there is none.
   Task* Find(Gtid gtid) const {
     const auto found = by_gtid_.find(gtid);
     return found == by_gtid_.end() ? nullptr : found->second;
@@ -90,7 +89,7 @@ class TaskPool {
  private:
   StackPool stacks_;
   std::deque<Task> tasks_;
-  std::vector<Task*> free_;  ///< The last one first: its stack may still be in a cache.
+  std::vector<Task*> free_;  ///< A LIFO, because the last stack may still be cached.
   absl::flat_hash_map<Gtid, Task*> by_gtid_;
 };
 

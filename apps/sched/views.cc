@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using runtime::Us;
 
-// Scalars and objects of scalars alone: what telemetry can carry.
+// Restricts the result to scalars and objects of scalars, which telemetry can represent.
 Json Flat(const Result& result) {
   const Json whole = result.ToJson();
   Json flat = Json::object();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What people and programs see of a run: its lines, its totals, its report, its telemetry.
+// The output of a run for users and programs: lines, totals, report and telemetry.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +15,15 @@
 
 namespace sluice::sched {
 
-/// What is measured, and that the window is a model.
+/// Describes the measurement, and states that the window is a model.
 std::string Introduction(const Settings& settings);
 
-/// The line of each period in a run of one policy and mode.
+/// Produces the line of each period in a run of one policy and mode.
 class Lines {
  public:
-  /// `play` outlives it.
+  /// `play` must outlive the object.
   explicit Lines(Play& play) : play_(play) {}
-  /// `port`: what clients behind a model NIC say is added.
+  /// `port`: the counters of clients at a model NIC are added to the line.
   std::string Next(const runtime::PortStats& port);
 
  private:
@@ -32,9 +31,10 @@ class Lines {
   Result last_;
 };
 
-/// Adds "runs" to a report: an object for each policy and mode.
+/// Adds "runs" to a report: one object per policy and mode.
 void Extend(const Board& board, nlohmann::ordered_json& report);
-/// A line for each fault of the agent or of the host's patience, and a row for a run of one cell.
+/// Returns a line for each agent fault and for each expiry of the host's watchdog, and a row for a
+/// run of one cell.
 std::string Totals(const Board& board);
 uint64_t Unfinished(const Board& board);
 

@@ -18,10 +18,10 @@ using packet::Datagram;
 
 constexpr uint64_t kTickNs = 1'000'000;
 constexpr uint64_t kPublishNs = 200'000'000;
-constexpr uint32_t kMadeAtOnce = 32;  // A burst, so that running is not put off for long.
-// An end does not wait for a slow agent.
+constexpr uint32_t kMadeAtOnce = 32;  // Limits a burst, so that tasks are not delayed for long.
+// Time after which the end of a run does not wait for a slow agent.
 constexpr uint64_t kAgentsPatienceNs = 200'000'000;
-// What must not happen: tasks that nobody chooses. Then a run ends all the same, and says so.
+// Time after which a run ends with an error although tasks remain that were never scheduled.
 constexpr uint64_t kDrainNs = 20'000'000'000;
 
 Worker::DropReason ReasonOf(Datagram::Kind kind) {
@@ -78,7 +78,7 @@ void Worker::Enter() {
 void Worker::Leave() {
   play_.Leave();
   Drain(true);
-  if (cpu_ == 0) stage_->Dismiss();  // It interrupts processors that are gone soon.
+  if (cpu_ == 0) stage_->Dismiss();  // The agent interrupts processors, which are destroyed soon.
   if (!over_) {
     Publish(true);
     stage_->End();
@@ -162,7 +162,7 @@ void Worker::Turn() {
       if (submitted_) stage_->host().Forward();
       submitted_ = false;
       wanted = stage_->host().Look(cpu_, NowNs());
-      // Others have taken what this CPU wished for.
+      // Other CPUs have got all the tasks that this CPU waited for.
       if (current_ == nullptr && stage_->waiting() == 0) wished_ = 0;
     }
     if (wanted) Switch(current_ == nullptr ? Reason::kIdle : Reason::kPreempt);
@@ -193,7 +193,7 @@ void Worker::Switch(Reason reason) {
     if (reason == Reason::kExit && stage_->waiting() > 1) wished_ = begin;
     stage_->host().BeginSwitch(cpu_, reason, NowNs());
   }
-  // What the switch asks for besides, while the decision may be on its way.
+  // Done here, while the decision may be on its way.
   if (reason == Reason::kExit) Answer(*last);
   Gtid chosen = kNoTask;
   {
@@ -225,7 +225,7 @@ void Worker::Answer(Task& task) {
        .flags = static_cast<uint16_t>(task.request.flags | (task.cut ? kCut : 0)),
        .task_class = task.request.task_class},
       frame);
-  outbox_.Send(frame.data(), length);  // If there is no room, the interface counts it.
+  outbox_.Send(frame.data(), length);  // If there is no room, the interface counts the drop.
 }
 
 void Worker::Tick(uint64_t now) {
@@ -250,7 +250,7 @@ bool Worker::Publish(bool last) {
 
 bool Worker::Drain(bool for_good) {
   const uint64_t begin = rte_rdtsc();
-  bool dismissed = cpu_ != 0;  // One worker does that for all.
+  bool dismissed = cpu_ != 0;  // CPU 0 dismisses the agent for all workers.
   for (uint64_t now = begin; now - begin < clock_.Cycles(kDrainNs); now = rte_rdtsc()) {
     {
       const std::scoped_lock lock(stage_->lock());
@@ -267,7 +267,7 @@ bool Worker::Drain(bool for_good) {
 }
 
 void Worker::NextCell() {
-  if (!Drain(false)) {  // Its tasks would be nobody's in the next kernel: the run ends here.
+  if (!Drain(false)) {  // The next kernel would not know the remaining tasks, so the run ends here.
     cell_end_ = 0;
     kill(getpid(), SIGTERM);
     return;
@@ -282,7 +282,7 @@ void Worker::NextCell() {
   }
   if (next == Play::Next::kNone) {
     over_ = true;
-    kill(getpid(), SIGTERM);  // As if the user had asked for the end: the totals come.
+    kill(getpid(), SIGTERM);  // Ends the run like a user request, so that the totals are printed.
     return;
   }
   stage_ = &play_.stage();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A worker lcore: reads requests from its queue, creates tasks, and is a CPU that runs the tasks
+// that are scheduled on it. It polls its queue again after a bounded time, even if a task runs.
 //
-// A worker lcore: takes requests from its queue, makes tasks of them, and is a CPU that runs those
-// that are chosen for it. It turns to its queue again after a bounded time, whatever runs.
-//
-// An engine of the loop in runtime/worker.h. Its own work is done at rest, after every poll.
+// An engine of the loop in runtime/worker.h. Tasks run at rest, after every poll.
 #pragma once
 
 #include <array>
@@ -23,26 +22,26 @@
 namespace sluice::sched {
 
 struct WorkerOptions {
-  uint16_t port = 1025;                ///< UDP, of requests.
-  uint64_t poll_ns = 10'000;           ///< Longest time between two looks at the queue.
-  uint64_t runaway_ns = 1'000'000;     ///< Beyond that, until a task is cut. 0: never.
-  std::optional<WorkloadOptions> own;  ///< Requests that the worker makes up itself.
-  std::FILE* text = stdout;            ///< For the rows of cells that are over; null: none.
+  uint16_t port = 1025;                ///< UDP port of requests.
+  uint64_t poll_ns = 10'000;           ///< Maximum time between two polls of the queue.
+  uint64_t runaway_ns = 1'000'000;     ///< Additional time until a task is cut; 0: never.
+  std::optional<WorkloadOptions> own;  ///< If set, the worker generates these requests.
+  std::FILE* text = stdout;            ///< Stream for the rows of finished cells; null: none.
 };
 
 class Worker {
  public:
   enum DropReason : uint8_t {
-    kMalformed,  ///< A header does not fit, or contradicts another.
+    kMalformed,  ///< A header is invalid or contradicts another.
     kFragment,
     kOptions,      ///< IPv4 options or IPv6 extension headers.
-    kBadChecksum,  ///< UDP's.
-    kLength,       ///< Not as long as a request is.
+    kBadChecksum,  ///< Wrong UDP checksum.
+    kLength,       ///< Differs from the length of a request.
     kMagic,
     kVersion,
     kClass,
-    kFlags,    ///< Unknown ones, or bytes that are to be zero.
-    kService,  ///< More than a second is asked for.
+    kFlags,    ///< Unknown flags, or nonzero reserved bytes.
+    kService,  ///< A service time above a second.
     kTooMany,  ///< Every task is in use.
     kReasons
   };
@@ -50,40 +49,41 @@ class Worker {
       "malformed",    "fragment",         "ip_options",    "bad_checksum",
       "wrong_length", "wrong_magic",      "wrong_version", "wrong_class",
       "wrong_flags",  "service_too_long", "no_task"};
-  static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
+  static constexpr bool kOwnFramesOnly = true;  ///< Enables packet::OwnFramesOnly.
 
-  /// `play` outlives it.
+  /// `play` must outlive the object.
   Worker(Play& play, uint32_t number, const WorkerOptions& options);
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
   void Enter();
-  /// Brings what was begun to its end.
+  /// Completes all started tasks.
   void Leave();
   void AtRest(uint64_t now);
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
 
  private:
-  /// A task for a request. Null: there is none left.
+  /// Returns a task for a request; null if no task is free.
   Task* Accept(const Request& request, uint64_t due_ns);
-  /// It is the host's from now on.
+  /// Hands the task to the host. Returns false if the kernel has no room.
   bool Submit(Task& task);
-  /// Requests of its own that are due.
+  /// Creates tasks for generated requests that are due.
   void MakeRequests();
-  /// Runs what is chosen, for poll_ns at most.
+  /// Runs scheduled tasks, for at most poll_ns.
   void Turn();
-  /// schedule(): `reason` for the task that is on this CPU, if there is one.
+  /// Calls schedule(); `reason` applies to the task on this CPU, if there is one.
   void Switch(Reason reason);
   void Answer(Task& task);
   void Tick(uint64_t now);
-  /// Lays down figures. `last`: the host's, too, and whoever reads meanwhile.
+  /// Publishes figures. `last`: also publishes the host's figures, and waits for the board's lock.
   bool Publish(bool last);
-  /// Runs until no task is left, and, for good, none can come from another worker. False: given up.
+  /// Runs until no task is left and, if `for_good`, no other worker can create one. Returns false
+  /// on a timeout.
   bool Drain(bool for_good);
-  /// Its users are independent of other workers'.
+  /// Starts the generated workload. Its users are independent of those of other workers.
   void BeginWorkload(uint64_t now);
-  /// What runs here is over; on with the next one.
+  /// Ends the current cell and starts the next one.
   void NextCell();
 
   uint64_t NowNs() const { return clock_.Nanoseconds(rte_rdtsc()); }
@@ -97,13 +97,13 @@ class Worker {
   Processor processor_;
   packet::Outbox outbox_;
   std::optional<Workload> workload_;
-  Task* current_ = nullptr;  ///< On this CPU, running or paused.
-  bool submitted_ = false;   ///< Events wait to be forwarded.
-  uint64_t wished_ = 0;      ///< TSC since when this CPU wants one of the tasks; 0: not.
+  Task* current_ = nullptr;  ///< The task on this CPU, running or paused.
+  bool submitted_ = false;   ///< Events must be forwarded.
+  uint64_t wished_ = 0;  ///< TSC time since when this CPU waits for a task; 0: it does not wait.
   uint64_t next_tick_ = 0;
   uint64_t next_publish_ = 0;
   uint64_t cell_end_ = 0;
-  bool over_ = false;  ///< The last cell is.
+  bool over_ = false;  ///< The last cell has ended.
   Figures figures_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What clients ask for: an open loop of independent users (Poisson), of whom few ask for much. By
-// default 99.5 % look up a key and 0.5 % scan a range, the mix of Shinjuku's and ghOSt's RocksDB.
+// The requests of clients: an open loop of independent users (Poisson), a few of which request
+// much. By default 99.5 % look up a key and 0.5 % scan a range, the mix of Shinjuku's and ghOSt's
+// RocksDB.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@
 namespace sluice::sched {
 
 struct WorkloadOptions {
-  double rate = 50'000;  ///< Requests a second.
+  double rate = 50'000;  ///< Requests per second.
   double short_us = 5;
   double long_us = 500;
-  double long_share = 0.005;  ///< Of requests.
-  double runaway_share = 0;   ///< Of the long ones: without safe points.
+  double long_share = 0.005;  ///< Fraction of all requests.
+  double runaway_share = 0;   ///< Fraction of the long requests that have no safe points.
   uint64_t seed = 1;
 };
 
-/// Classes of the two kinds.
+/// Classes of short and long requests.
 inline constexpr uint8_t kShortClass = 0;
 inline constexpr uint8_t kLongClass = 1;
 
-/// The sum of what is asked for a second, in processors.
+/// Returns the requested processor time per second, in processors.
 double Load(const WorkloadOptions& options);
-/// One line about what is wrong, or empty.
+/// Returns one line about an error, or an empty string.
 std::string WhatIsWrong(const WorkloadOptions& options);
 
 class Workload {
@@ -41,7 +41,7 @@ class Workload {
         random_(~options.seed) {}
 
   uint64_t due_ns() const { return schedule_.due_ns(); }
-  /// The one that is due; goes on to the next. Ids count from 0.
+  /// Returns the due request, and advances to the next. Ids count from 0.
   Request Take() {
     Request request{.id = next_id_++};
     const bool is_long = random_.Unit() < options_.long_share;
