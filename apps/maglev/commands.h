@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What operators can ask of a running balancer and tell it: /sluice/maglev/… of telemetry, and
-// SIGHUP.
+// Commands of operators to a running balancer: /sluice/maglev/… of telemetry, and SIGHUP.
 #pragma once
 
 #include <mutex>
@@ -18,19 +16,20 @@ namespace sluice::maglev {
 
 class Operator {
  public:
-  /// `steering`: null where the port's rules are of no use.
+  /// `steering`: null if rules of the port are of no use.
   Operator(Control& control, const Fleet& fleet, Steering* steering)
       : control_(control), fleet_(fleet), steering_(steering) {}
 
-  /// Reads the file again and updates the steering; says so on standard error. "" or why not.
+  /// Reloads the file, updates the steering, and prints the result on standard error. Returns "" or
+  /// an error.
   std::string Reload();
-  /// Applies what etcd adds to the file; reports that on standard error.
+  /// Applies etcd's additions to the file, and prints the result on standard error.
   void TakeUp(const Additions& additions);
-  /// Prints the keys of etcd that are skipped, once for each reason.
+  /// Prints the skipped keys of etcd, once per key and reason.
   void TellSkipped();
-  /// VIPs in the port's rules; a line for people.
+  /// Updates the port's rules for the VIPs. Returns a line for the user.
   std::string Steer();
-  /// They refer to this object.
+  /// Returns commands that refer to this object.
   std::vector<runtime::TelemetryCommand> Commands();
 
  private:
@@ -38,11 +37,11 @@ class Operator {
 
   Json Backends(const std::string& parameters) const;
   Json ExplainFlow(std::string_view parameters) const;
-  /// What an operator should know about a configuration that was just applied.
+  /// Prints warnings about a configuration that was just applied.
   void TellConfig();
   Json Skipped() const;
   Json PlanFile(const std::string& path) const;
-  /// Of "<vip>/<backend>"; either name may contain slashes.
+  /// Parses "<vip>/<backend>"; either name may contain slashes.
   std::optional<BackendId> FindBackend(std::string_view parameters) const;
 
   Control& control_;
@@ -50,7 +49,7 @@ class Operator {
   Steering* steering_;
   std::mutex steering_mutex_;
   std::mutex skipped_mutex_;
-  engine::maglev::SkippedKeys told_;  // The keys that are skipped now and were printed.
+  engine::maglev::SkippedKeys told_;  // Keys that are skipped now and were printed.
 };
 
 }  // namespace sluice::maglev

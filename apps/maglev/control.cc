@@ -23,7 +23,7 @@ using engine::maglev::VipSetup;
 
 namespace {
 
-// Says of which VIPs checks begin or cease to be ignored.
+// Prints the VIPs that start or stop failing open.
 void TellOpened(const Setup& before, const Setup& now) {
   std::set<std::string_view> opened;
   for (const VipSetup& vip : before.vips) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The configuration in force and everything that changes it while workers run: the file, what etcd
-// adds to it, an operator's drains, health checks. Each change compiles new tables and publishes
-// them whole.
+// The current configuration, and all sources of changes while workers run: the file, etcd's
+// additions to it, drains by an operator, and health checks. Each change builds new tables and
+// publishes them as a whole.
 #pragma once
 
 #include <atomic>
@@ -29,64 +28,68 @@ using engine::maglev::HealthCheck;
 using engine::maglev::ParseConfig;
 using engine::maglev::ReadConfig;
 
-/// What a configuration was made of.
+/// Sources of a configuration.
 struct Sources {
-  std::string text;     ///< Of the file, or of the built-in sample.
-  Additions additions;  ///< From etcd.
+  std::string text;     ///< Text of the file, or of the built-in sample.
+  Additions additions;  ///< Received from etcd.
 };
 
-/// Why a port cannot receive the packets that `setup` sends on, in one line; empty: it can.
-/// `port_packet_bytes`: of the longest that it receives, as Session::packet_bytes.
+/// Returns one line if a port cannot receive packets of the length that `setup` forwards; otherwise
+/// an empty string. `port_packet_bytes`: maximum packet that the port receives, as
+/// Session::packet_bytes.
 std::string MtuFault(const engine::maglev::Setup& setup, uint32_t port_packet_bytes);
 
-/// A backend of a VIP, by their names.
+/// Names of a VIP and of one of its backends.
 using BackendId = std::pair<std::string, std::string>;
 
 /// All methods may be called by any control thread.
 class Control {
  public:
   using Tables = engine::maglev::Tables;
-  /// Looks at what is in force; changes wait meanwhile.
+  /// Reads the current configuration; changes wait meanwhile.
   using Look = std::function<void(const Config& config, const Tables& tables)>;
 
-  /// `path`: of the file, for Reload; empty for the built-in sample. `sources`: of `config`.
+  /// `path`: path of the file, for Reload; empty for the built-in sample. `sources`: the sources of
+  /// `config`.
   Control(Config config, std::string path, uint32_t workers, Sources sources = {});
 
-  /// Workers read these.
+  /// Returns the tables that workers read.
   runtime::Published<Tables>& published() { return published_; }
   const std::string& path() const { return path_; }
   void View(const Look& look) const;
-  /// The setup as it is now in force, with states as they are, if `config` replaced the file.
+  /// Returns the setup that would be in force if `config` replaced the file, with the current
+  /// drains and health states.
   engine::maglev::Setup Effective(const Config& config) const;
 
   bool Has(const BackendId& backend) const;
-  /// Another file, with what etcd adds; as ReadConfig.
+  /// Reads another file, together with etcd's additions; see ReadConfig.
   std::optional<Config> ReadOther(const std::string& path, std::vector<std::string>* errors) const;
-  /// Grows with every Reload and Add that succeed.
+  /// Returns the number of successful calls of Reload and Add.
   uint64_t configurations() const { return configurations_.load(); }
 
-  /// Called with every change by which indices get new owners, after workers have taken it up.
+  /// Called for every change that gives indices to new owners, after all workers use it.
   using OnNewOwners = std::function<void(const engine::maglev::NewOwners& owners)>;
-  /// Before workers run.
+  /// Call it before workers run.
   void set_port_packet_bytes(uint32_t bytes) { port_packet_bytes_ = bytes; }
-  /// Before workers run.
+  /// Call it before workers run.
   void set_on_new_owners(OnNewOwners told) { on_new_owners_ = std::move(told); }
 
-  // What operators do: "" if it is done, else one line that says why not.
+  // Operations for operators. They return "" on success, else one line with the reason.
 
-  /// Reads the file again. Drains stay.
+  /// Reloads the file. Drains persist.
   std::string Reload();
-  /// Applies all that etcd adds now, with the file as it was read last. Keys that are wrong are
-  /// skipped (Config::skipped) and read again with the next change of either.
+  /// Applies etcd's current additions to the last text of the file. Invalid keys are skipped
+  /// (Config::skipped), and parsed again with the next change of either source.
   std::string Add(const Additions& additions);
-  /// Gives a backend no new flows, whatever the file says; or takes that back.
+  /// Stops new flows to a backend independent of the file; Restore reverts this.
   std::string Drain(const BackendId& backend);
   std::string Restore(const BackendId& backend);
-  /// What health checks found, in one step: between two of several backends that fail at once,
-  /// flows would move to those that are about to. A backend that is not healthy is down, unless its
-  /// VIP fails open (HealthCheck::fail_open); one that recovers is what file and operator say.
+  /// Applies results of health checks in a single step. If several backends fail at the same time,
+  /// single steps would move flows to backends that are about to fail. An unhealthy backend is
+  /// down, unless its VIP fails open (HealthCheck::fail_open). A recovered backend has the state
+  /// that file and operator define.
   void SetHealthy(const std::vector<std::pair<BackendId, bool>>& found);
-  /// A health check that this host could not make: it decides nothing.
+  /// Counts a health check that this host could not perform; it changes no state.
   void CountNoResult() { ++no_results_; }
   uint64_t no_results() const { return no_results_.load(); }
 
@@ -96,8 +99,8 @@ class Control {
   const engine::maglev::BackendSetup* Find(const BackendId& backend) const;
   void Publish();
 
-  mutable std::mutex sources_mutex_;  // Before mutex_.
-  Sources sources_;                   // Of the configuration in force.
+  mutable std::mutex sources_mutex_;  // Lock order: before mutex_.
+  Sources sources_;                   // Sources of the current configuration.
 
   mutable std::mutex mutex_;
   Config config_;
@@ -107,7 +110,7 @@ class Control {
   std::atomic<uint64_t> configurations_{0};
   std::atomic<uint64_t> no_results_{0};
   OnNewOwners on_new_owners_;
-  uint32_t port_packet_bytes_ = engine::maglev::kMaxMtu;  ///< As MtuFault.
+  uint32_t port_packet_bytes_ = engine::maglev::kMaxMtu;  ///< See MtuFault.
   runtime::Published<Tables> published_;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What etcd adds to the configuration file: the keys below a prefix (config.h, Additions), while
-// they change.
+// etcd's additions to the configuration file: the keys below a prefix (config.h, Additions), and
+// their changes.
 #pragma once
 
 #include <functional>
@@ -18,10 +17,11 @@ class EtcdConfig {
  public:
   explicit EtcdConfig(etcd::Address address);
 
-  /// What is there now, waited for. Empty, or why it could not be read. Once, before Follow.
+  /// Waits for the current additions. Returns an empty string, or an error. Call it once, before
+  /// Follow.
   std::string Open(Additions* additions);
-  /// From now on a thread calls `take` with all that is there whenever it has changed since Open,
-  /// and `tell` when etcd goes away, once each time.
+  /// Starts a thread that calls `take` with all additions after each change since Open, and `tell`
+  /// once per etcd outage.
   void Follow(std::function<void(const Additions&)> take,
               std::function<void(const std::string&)> tell);
 
@@ -32,7 +32,7 @@ class EtcdConfig {
   Additions last_;
   std::function<void(const Additions&)> take_;
   std::function<void(const std::string&)> tell_;
-  etcd::Watcher watcher_;  // Its thread calls Take: ends first.
+  etcd::Watcher watcher_;  // Declared last: its thread calls Take, so it must end first.
 };
 
 }  // namespace sluice::maglev

@@ -41,7 +41,7 @@ std::optional<Endpoint> ParseEndpoint(std::string_view text) {
   return endpoint;
 }
 
-// How the packets of a VIP's flows are given to a backend, beyond the ring.
+// Describes exceptions to the ring in the choice of a VIP's backend.
 std::string Caveats(const Vip& vip) {
   std::string text;
   if (vip.connections) text += "; a connection that is known keeps its backend";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Why a flow goes where it goes: `tcp 1.2.3.4:5 10.0.0.1:80`, IPv6 as [fc00::1]:80.
+// Explains the path of a flow, given as `tcp 1.2.3.4:5 10.0.0.1:80`; IPv6 as [fc00::1]:80.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,15 +12,15 @@
 
 namespace sluice::maglev {
 
-/// Protocol, source and destination, one blank between them. Nothing if it is anything else.
+/// Parses protocol, source and destination, separated by blanks. Returns nothing on a mistake.
 std::optional<packet::FlowKey> ParseFlow(std::string_view text);
 
-/// What a flow that no connection table knows gets: {verdict, why} and, as far as it comes,
-/// {vip, profile, slot, slots, backend, address, encapsulation, state, epoch}. Slots are the
-/// ring's, which is not asked about flows whose source names their backend.
+/// Returns the handling of a flow that is in no connection table: {verdict, why} and, as far as
+/// they apply, {vip, profile, slot, slots, backend, address, encapsulation, state, epoch}. Slots
+/// are those of the ring, which is not used if the flow's source names its backend.
 nlohmann::ordered_json Explain(const engine::maglev::Tables& tables, const packet::FlowKey& flow);
 
-/// A line a member.
+/// Returns one line per member.
 std::string AsLines(const nlohmann::ordered_json& object);
 
 }  // namespace sluice::maglev

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The workers' balancers as control threads see them: their counters and connections, added up.
+// The workers' balancers as seen by control threads: sums of their counters and connections.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +17,18 @@ namespace sluice::maglev {
 
 class Fleet {
  public:
-  /// `cycles_per_second`: of the time that `now` counts.
+  /// `cycles_per_second`: frequency of the clock `now`.
   Fleet(uint64_t cycles_per_second, std::function<uint64_t()> now)
       : cycles_per_second_(cycles_per_second), now_(std::move(now)) {}
 
-  // Any control thread, while workers run:
+  // Functions for any control thread, while workers run:
 
-  /// Counters of the first `vips` and `backends` indices.
+  /// Returns the counters of the first `vips` and `backends` indices.
   engine::maglev::BalancerTotals Count(size_t vips, size_t backends) const;
-  /// Traffic of these indices counts from now on.
+  /// Restarts the traffic counters of these indices.
   void Restart(const engine::maglev::NewOwners& owners);
-  /// Live connections of the first `backends` indices. Returns the number of all. Walks the
-  /// tables: for questions, not for every second.
+  /// Counts the live connections of the first `backends` indices. Returns the number of all
+  /// connections. Walks the tables, so do not call it periodically.
   uint64_t CountConnections(size_t backends, std::vector<uint32_t>* by_backend) const;
 
  private:
@@ -44,10 +43,10 @@ class Fleet {
   engine::maglev::TrafficByOwner traffic_;
 };
 
-/// What a worker lcore runs. Is part of the fleet while it lives.
+/// The engine of a worker lcore. It is part of the fleet during its lifetime.
 class Worker : public runtime::WithTables<engine::maglev::Balancer, engine::maglev::Tables> {
  public:
-  /// `seed`: secret key of its connection table.
+  /// `seed`: secret key of the connection table.
   Worker(Fleet& fleet, runtime::Published<engine::maglev::Tables>& tables, uint32_t worker,
          uint64_t seed)
       : WithTables(tables, worker, seed, fleet.cycles_per_second_), fleet_(fleet) {

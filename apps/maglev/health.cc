@@ -26,17 +26,17 @@ using engine::maglev::IpAddress;
 using engine::maglev::Tables;
 using engine::maglev::VipSetup;
 
-constexpr int kLookMs = 50;  // Longest time between two looks at clock, stop and configuration.
+constexpr int kLookMs = 50;  // Maximum interval between checks of clock, stop and configuration.
 
-// Ends a transfer at its first line that states a final status (not 1xx): neither the other headers
-// nor the body decide, and either may be endless.
+// Ends a transfer at the first line with a final status (not 1xx). Neither the other headers nor
+// the body matter, and either may be endless.
 size_t ReadHeader(char* /*line*/, size_t size, size_t count, void* easy) {
   long status = 0;
   curl_easy_getinfo(static_cast<CURL*>(easy), CURLINFO_RESPONSE_CODE, &status);
   return status >= 200 ? 0 : size * count;
 }
 
-// Opens a socket for curl, as it would, and keeps the reason if there is none.
+// Opens a socket like curl's default, and stores errno if this fails.
 curl_socket_t OpenSocket(void* error, curlsocktype /*purpose*/, curl_sockaddr* address) {
   const int fd =
       socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
@@ -53,7 +53,7 @@ std::string CheckUrl(const HealthCheck& check, const VipSetup& vip, const Backen
          (check.kind == HealthCheck::Kind::kHttp ? check.path : "/");
 }
 
-/// All TCP and HTTP checks that are under way.
+/// All TCP and HTTP checks in progress.
 class HealthMonitor::Curl {
  public:
   Curl() : multi_((curl_global_init(CURL_GLOBAL_DEFAULT), curl_multi_init())) {}
@@ -67,7 +67,7 @@ class HealthMonitor::Curl {
   CURLM* multi_;
 };
 
-/// A backend that is checked.
+/// A backend with a health check.
 class HealthMonitor::Target {
  public:
   Target(const HealthCheck& check, std::string url, const IpAddress& address, Curl& curl)
@@ -76,11 +76,12 @@ class HealthMonitor::Target {
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
 
-  /// Whether `check` asks the backend the same question.
+  /// Returns whether `check` sends the same request to the backend.
   bool AsksTheSame(const HealthCheck& check, const std::string& url) const {
     return check_.kind == check.kind && url_ == url;
   }
-  /// Changes how often and how patiently it asks. The state and a check under way stay.
+  /// Changes the interval, the timeout and the thresholds. The state and a check in progress are
+  /// not affected.
   void SetPace(const HealthCheck& check, Clock::time_point now) {
     check_ = check;
     next_ = std::min(next_, now + Seconds(check_.interval_s));
@@ -89,12 +90,12 @@ class HealthMonitor::Target {
   int fd() const { return ping_ ? ping_->fd() : -1; }
   CURL* transfer() const { return easy_; }
   Clock::time_point due() const { return IsUnderWay() ? deadline_ : next_; }
-  /// Why the last check has no result (errno); 0: it has one.
+  /// Returns the reason (errno) why the last check has no result; 0 if it has one.
   int fault() const { return fault_; }
-  /// Whether the check before had a result, or none for another reason.
+  /// Returns whether the previous check had a different fault, or none.
   bool IsNewFault() const { return fault_ != fault_before_; }
 
-  /// Begins a check that is due. The outcome, once there is one.
+  /// Starts a due check. Returns the outcome of a check once it is known.
   std::optional<CheckOutcome> Tick(Clock::time_point now) {
     if (!IsUnderWay() && now >= next_) {
       Start(now);
@@ -105,7 +106,7 @@ class HealthMonitor::Target {
     if (!IsUnderWay() || now < deadline_) return std::nullopt;
     return Finish(CheckOutcome::kFailure, easy_ == nullptr ? 0 : FaultOfSending(address_));
   }
-  /// curl is done.
+  /// Called when curl has finished.
   CheckOutcome Finished(CURLcode code) {
     if (code == CURLE_COULDNT_CONNECT) {
       long error = socket_error_;
@@ -163,7 +164,7 @@ class HealthMonitor::Target {
     easy_ = nullptr;
   }
 
-  /// `fault`: a failure is this host's own.
+  /// `fault` != 0: the failure is a local fault of this host.
   CheckOutcome Finish(CheckOutcome outcome, int fault = 0) {
     Stop();
     fault_before_ = std::exchange(fault_, fault);
@@ -177,11 +178,11 @@ class HealthMonitor::Target {
   HealthState state_;
   std::optional<Ping> ping_;
   CURL* easy_ = nullptr;
-  int socket_error_ = 0;  ///< Why curl got no socket; 0: it got one.
+  int socket_error_ = 0;  ///< Reason why curl got no socket; 0 if it got one.
   int fault_ = 0;
   int fault_before_ = 0;
-  Clock::time_point next_{};      ///< When the next check begins.
-  Clock::time_point deadline_{};  ///< When the one under way has failed.
+  Clock::time_point next_{};      ///< Start of the next check.
+  Clock::time_point deadline_{};  ///< Deadline of the check in progress.
 };
 
 HealthMonitor::HealthMonitor(Control& control)
@@ -217,11 +218,12 @@ void HealthMonitor::Synchronise() {
   });
   std::swap(targets_, next);
   std::vector<std::pair<BackendId, bool>> known;
-  // A backend that is asked no more, or in another way, begins as healthy.
+  // A backend that is not checked any more, or by a different check, starts as healthy.
   for (const auto& [id, old] : next) {
     if (old != nullptr && !old->healthy()) known.emplace_back(id, true);
   }
-  // One that was gone for a moment is forgotten there, and is still the same here.
+  // Control forgets the state of a backend that was removed for a moment; its Target still has the
+  // state.
   for (const auto& [id, target] : targets_) {
     if (!target->healthy()) known.emplace_back(id, false);
   }

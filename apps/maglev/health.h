@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Active health checks: a thread asks the backends of VIPs with `health` over the kernel's
-// sockets, and takes those away that do not answer. It follows reloads by itself.
+// Active health checks. A thread sends requests to the backends of VIPs with `health` over kernel
+// sockets, and marks backends that do not answer as unhealthy. It follows reloads automatically.
 #pragma once
 
 #include <atomic>
@@ -15,15 +14,15 @@
 
 namespace sluice::maglev {
 
-/// Where a check goes to, as curl wants it: http://10.0.0.1:80/path. Of kTcp the path is "/".
+/// Returns the URL of a check for curl: http://10.0.0.1:80/path. The path of kTcp is "/".
 std::string CheckUrl(const HealthCheck& check, const engine::maglev::VipSetup& vip,
                      const engine::maglev::BackendSetup& backend);
 
 class HealthMonitor {
  public:
-  /// `control` outlives it. Starts the thread, which stays idle where nothing is to be checked.
+  /// `control` must outlive the object. Starts the thread, which is idle if there are no checks.
   explicit HealthMonitor(Control& control);
-  /// Ends the thread; what it found out stays.
+  /// Ends the thread; the states that it has set persist.
   ~HealthMonitor();
 
  private:
@@ -32,9 +31,9 @@ class HealthMonitor {
   class Curl;
 
   void Run();
-  /// Takes up the configuration in force.
+  /// Applies the current configuration.
   void Synchronise();
-  /// Begins what is due, ends what is late.
+  /// Starts due checks and ends late ones.
   void Tick(Clock::time_point now);
 
   Control& control_;

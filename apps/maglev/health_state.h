@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// When a backend counts as healthy: it takes `fall` failures in a row to lose it and `rise`
-// successes in a row to have it back. Healthy until proven otherwise. Pure.
+// Health state of a backend: `fall` consecutive failures make it unhealthy, `rise` consecutive
+// successes make it healthy. The initial state is healthy. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@ namespace sluice::maglev {
 enum class CheckOutcome : uint8_t {
   kSuccess,
   kFailure,
-  kNoResult,  ///< The check could not be made: this host lacked something, not the backend.
+  kNoResult,  ///< The check could not be performed because this host lacked a resource.
 };
 
 class HealthState {
@@ -34,7 +33,7 @@ class HealthState {
   }
 
  private:
-  uint32_t against_ = 0;  ///< Outcomes in a row that speak against healthy_.
+  uint32_t against_ = 0;  ///< Consecutive outcomes that contradict healthy_.
   bool healthy_ = true;
 };
 

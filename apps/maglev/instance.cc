@@ -18,10 +18,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr timeval kPatience{30, 0};
-constexpr size_t kMaxAnswer = size_t{1} << 17;  // DPDK's is 16 KiB.
+constexpr size_t kMaxAnswer = size_t{1} << 17;  // DPDK's limit is 16 KiB.
 
-/// The folder in which EAL makes its own: systemd's RuntimeDirectory= first, as
-/// eal_create_runtime_dir does it.
+/// Returns the folder in which EAL creates its runtime folder, in the order of
+/// eal_create_runtime_dir: systemd's RuntimeDirectory= comes first.
 std::string RuntimeFolder() {
   if (const char* const given = std::getenv("RUNTIME_DIRECTORY")) return given;
   if (geteuid() == 0) return "/var/run";

@@ -13,12 +13,12 @@ bool IsLocalFault(int error) {
   switch (error) {
     case EMFILE:
     case ENFILE:
-    case ENOBUFS:  // A full neighbour table, too.
+    case ENOBUFS:  // Includes a full neighbour table.
     case ENOMEM:
     case EAGAIN:         // No local port is free, or the send buffer is full.
     case EADDRNOTAVAIL:  // All ports are in use, or no source address exists.
-    case EPERM:          // A filter of this host.
-    case EINVAL:         // A full neighbour table of IPv6.
+    case EPERM:          // A filter on this host rejects the packet.
+    case EINVAL:         // Reported for a full IPv6 neighbour table.
     case ENETDOWN:
       return true;
     default:
@@ -38,7 +38,7 @@ int FaultOfSending(const engine::maglev::IpAddress& to) {
   const bool sent = connect(fd, address.get(), address.bytes) == 0 && send(fd, "", 0, 0) == 0;
   const int error = sent ? 0 : errno;
   close(fd);
-  // A filter may refuse this datagram and let the check pass.
+  // A filter may reject this datagram and pass the check, so EPERM is not a fault here.
   return error == ENOBUFS || error == EINVAL ? error : 0;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Which errors of sockets are this host's own, and not an answer of the network or of a backend.
+// Distinguishes socket errors of this host from answers of the network or of a backend.
 #pragma once
 
 #include "engine/maglev/address.h"

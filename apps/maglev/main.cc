@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-maglev: a load balancer. The engine is lib/engine/maglev; the configuration in force
-// and what changes it are in control.h; everything else is lib/runtime. Start reading here.
+// sluice-maglev: a load balancer. The engine is lib/engine/maglev; the current configuration and
+// its changes are in control.h; everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 
@@ -65,8 +64,8 @@ int RunReplay(const CommandLine& line, Origin origin) {
   return sluice::runtime::Replay(line, worker, MakeHooks(control, fleet));
 }
 
-// Traffic of the embedded NIC is for the VIPs, unless a flag says which. Nothing if so, or, with
-// one line in `error`, if it cannot be made.
+// Generates traffic of the embedded NIC to the VIPs, unless a flag selects other traffic. Returns
+// nothing in that case, and, with one line in `error`, on failure.
 std::optional<SampleCapture> MakeTraffic(const sluice::engine::maglev::Setup& setup,
                                          CommandLine* line, std::string* error) {
   sluice::runtime::Options& options = line->options;
@@ -151,7 +150,7 @@ int RunLive(CommandLine line, Origin origin) {
   exit_code = session->Run(
       [&](const WorkerInfo& info) { return Worker(fleet, control.published(), info.worker, seed); },
       std::move(hooks));
-  origin.etcd.reset();  // Before what it tells.
+  origin.etcd.reset();  // Its thread calls objects that are destroyed later.
   return exit_code;
 }
 

@@ -22,7 +22,7 @@ using runtime::GaugeValue;
 using runtime::MetricLabels;
 using runtime::Number;
 
-// Counters have indices.
+// Adds the traffic counters, which are indexed by VIP and backend.
 void AddTraffic(const Tables& tables, const BalancerTotals& totals,
                 runtime::MetricFamilies& families) {
   MetricFamily vip_pkts{
@@ -82,7 +82,7 @@ void AddStates(const Tables& tables, runtime::MetricFamilies& families) {
                     "Grows with each change of the tables.", Number(tables.epoch()));
 }
 
-// A key of its own each: alerts name it.
+// Adds a metric per skipped key, so that alerts can name the key.
 void AddSkipped(const engine::maglev::SkippedKeys& skipped, runtime::MetricFamilies& families) {
   constexpr size_t kNamed = 100;
   runtime::AddGauge(families, "sluice_maglev_skipped_keys",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What --metrics serves of VIPs and backends: sluice_maglev_….
+// Metrics of VIPs and backends for --metrics: sluice_maglev_….
 #pragma once
 
 #include "control.h"
@@ -9,7 +8,7 @@
 
 namespace sluice::maglev {
 
-/// Any thread, while workers work.
+/// Callable from any thread while workers run.
 void AddMetrics(const Control& control, const Fleet& fleet, runtime::MetricFamilies& families);
 
 }  // namespace sluice::maglev

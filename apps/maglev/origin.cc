@@ -20,7 +20,7 @@ namespace sluice::maglev {
 
 namespace {
 
-// Without a file, all comes from etcd.
+// Used if all VIPs come from etcd.
 constexpr char kNothing[] = "{\"vips\": []}";
 
 }  // namespace

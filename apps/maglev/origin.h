@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a run begins with: the configuration that --config and --config_etcd say.
+// The initial configuration of a run, from --config and --config_etcd.
 #pragma once
 
 #include <memory>
@@ -15,22 +14,23 @@ namespace sluice::maglev {
 
 struct Origin {
   Config config;
-  std::string path;  ///< Of the file; empty: the built-in sample, or nothing but etcd.
+  std::string path;  ///< Path of the file; empty: the built-in sample, or only etcd.
   Sources sources;
-  std::unique_ptr<EtcdConfig> etcd;  ///< Null: nothing comes from there.
+  std::unique_ptr<EtcdConfig> etcd;  ///< Null without --config_etcd.
 };
 
-/// Why there is no origin.
+/// An error in the origin.
 struct Trouble {
-  std::string flag;  ///< That is to blame.
+  std::string flag;  ///< Name of the flag with the error.
   std::vector<std::string> errors;
-  int exit_code = 2;  ///< 1: what etcd says, or that it does not, is no fault of the command line.
+  int exit_code =
+      2;  ///< 1 if the fault is etcd's answer, or a missing one, and not the command line.
 };
 
-/// Reads flags, the file and etcd. Nothing, with `trouble`, if something is wrong.
+/// Reads flags, the file and etcd. Returns nothing, with `trouble` set, on an error.
 std::optional<Origin> ReadOrigin(Trouble* trouble);
 
-/// Another file, with the same additions.
+/// Reads another file together with `additions`.
 std::optional<Config> ReadBeside(const std::string& path, const Additions& additions,
                                  std::vector<std::string>* errors);
 

@@ -34,8 +34,9 @@ Ping::~Ping() {
 
 bool Ping::Send(const engine::maglev::IpAddress& to) {
   const SocketAddress address(to);
-  // Type and code; the kernel fills in checksum and identifier, and gives this socket the
-  // replies that carry the identifier. A socket of its own each: no sequence number is needed.
+  // Only type and code are set; the kernel fills in checksum and identifier, and delivers replies
+  // with the identifier to this socket. Each request has a separate socket, so a sequence number is
+  // not needed.
   std::array<uint8_t, 16> request{};
   request[0] = to.ipv6 ? ICMP6_ECHO_REQUEST : ICMP_ECHO;
   return connect(fd_, address.get(), address.bytes) == 0 &&

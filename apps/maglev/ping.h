@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// ICMP echo from a ping socket of the kernel: no privilege, where
-// net.ipv4.ping_group_range lets our group in. Not blocking.
+// ICMP echo over a non-blocking ping socket of the kernel. It needs no privilege if
+// net.ipv4.ping_group_range includes the process's group.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +11,18 @@ namespace sluice::maglev {
 
 class Ping {
  public:
-  /// Sends an echo request. It has failed() if the kernel does not send it.
+  /// Sends an echo request. failed() returns true if the kernel does not send it.
   explicit Ping(const engine::maglev::IpAddress& to);
   ~Ping();
   Ping(const Ping&) = delete;
   Ping& operator=(const Ping&) = delete;
 
   bool failed() const { return fd_ < 0; }
-  /// The reason, if it failed and the backend is not the reason; else 0. See local_fault.h.
+  /// Returns the errno of a local fault; 0 if there was none. See local_fault.h.
   int local_fault() const { return local_fault_; }
-  /// To poll for reading; -1 if it failed.
+  /// Returns the descriptor to poll for reading; -1 after a failure.
   int fd() const { return fd_; }
-  /// Reads what came. True: the answer is among it.
+  /// Reads all received messages. Returns true if the answer is among them.
   bool IsAnswered();
 
  private:

@@ -39,8 +39,8 @@ std::map<std::string, const Vip*> VipsByName(const Tables& tables) {
   return vips;
 }
 
-// By backend index of `now`: whether the same backend has it in `next`. An index that was given up
-// may have a new owner.
+// Returns for each backend index of `now` whether the same backend has the index in `next`. A freed
+// index may have a new owner.
 std::vector<uint8_t> KeptOwners(const Tables& now, const Tables& next) {
   std::vector<uint8_t> kept(now.backends().size());
   for (size_t i = 0; i < std::min(kept.size(), next.backends().size()); ++i) {
@@ -55,7 +55,7 @@ Json RingJson(const char* change, size_t slots, uint64_t gone, uint64_t others) 
   return {{"change", change}, {"slots", slots}, {"gone", gone}, {"others", others}};
 }
 
-// `next`: null if the VIP is removed. `kept`: as KeptOwners.
+// `next`: null if the VIP is removed. `kept`: the result of KeptOwners.
 Json CompareRings(const Vip& now, const Vip* next, const std::vector<uint8_t>& kept) {
   if (next == nullptr) return RingJson("removed", now.ring.size(), now.ring.size(), 0);
   std::vector<uint8_t> stays(kept.size());
@@ -82,7 +82,8 @@ const engine::maglev::VipSetup* Find(const engine::maglev::Setup& setup, const s
   return it == setup.vips.end() ? nullptr : &*it;
 }
 
-// Whether a VIP of both configurations is somewhere else, or sends other than by its ring.
+// Returns whether a VIP has another destination, or forwards differently for reasons other than its
+// ring.
 bool Differs(const engine::maglev::VipSetup* one, const engine::maglev::VipSetup* other) {
   return one != nullptr && other != nullptr &&
          (one->prefix() != other->prefix() || one->port != other->port ||
@@ -90,7 +91,7 @@ bool Differs(const engine::maglev::VipSetup* one, const engine::maglev::VipSetup
           one->sources != other->sources);
 }
 
-// What rings depend on besides the backends.
+// Returns all parameters of rings except the backends.
 std::tuple<Profile, uint32_t, WeightRule> RingRule(const Setup& setup) {
   return {setup.profile, setup.slots != 0 ? setup.slots : DefaultSlots(setup.profile),
           setup.weight_rule.value_or(DefaultWeightRule(setup.profile))};
@@ -100,7 +101,8 @@ bool HasSlots(const BackendSetup& backend) {
   return backend.state == BackendState::kUp && backend.weight != 0;
 }
 
-// Whether a VIP is certainly the same in both configurations: its ring need not be built then.
+// Returns whether a VIP is certainly the same in both configurations; its ring need not be built
+// then.
 bool IsSame(const VipSetup& one, const VipSetup& other) {
   return !Differs(&one, &other) &&
          std::ranges::equal(one.backends, other.backends,
@@ -115,7 +117,7 @@ std::string Percent(uint64_t part, uint64_t whole) {
       "%.2f%%", whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// Plan with the rings of plans before.
+// Implements Plan, with a cache of rings.
 Json Compare(const Tables& now, const Setup& setup,
              const std::optional<std::span<const uint32_t>>& connections, RingCache* rings) {
   const std::unique_ptr<const Tables> next = Tables::Build(setup, &now, rings);
@@ -165,8 +167,8 @@ Json Plan(const Setup& now, const Setup& next) {
   const auto before = by_name(now);
   const auto after = by_name(next);
   const auto rule = RingRule(now);
-  // A VIP alone has the ring that it has among others. One at a time: the rings of thousands need
-  // more time to be brought to memory than to be compared.
+  // The ring of a VIP does not depend on other VIPs. VIPs are compared one at a time, because
+  // loading the rings of thousands of VIPs from memory costs more time than the comparison.
   RingCache rings;
   Setup one = now, other = next;
   Json plan = Json::object();
@@ -192,7 +194,9 @@ Json Plan(const Setup& now, const Setup& next) {
 std::string PlanText(const Json& plan) {
   std::string text;
   for (const auto& [key, vip] : plan.items()) {
-    const std::string name = vip.value("name", key);  // Of an instance: see runtime/telemetry.h.
+    const std::string name = vip.value(
+        "name",
+        key);  // An instance's answer contains the name separately: see runtime/telemetry.h.
     const uint64_t slots = vip.value("slots", uint64_t{0});
     const uint64_t gone = vip.value("gone", uint64_t{0});
     const uint64_t others = vip.value("others", uint64_t{0});

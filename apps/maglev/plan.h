@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a new configuration would do to traffic, before it does.
+// Predicts the effect of a new configuration on traffic.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +14,23 @@
 
 namespace sluice::maglev {
 
-/// An object for every VIP of either configuration. `change`: "new", "removed", "same" or
-/// "changed". `slots`: of its ring now; new flows of `gone` of them move because their backend
-/// takes no new flows any more, and of `others` although it does. `flows_lost`, if
-/// `connections` (live entries by backend index of `now`) are known: live flows whose backend
-/// goes down or away, which move at once; `flows`: all of them.
+/// Returns an object for every VIP of either configuration. `change`: "new", "removed", "same" or
+/// "changed". `slots`: slots of its current ring. New flows of `gone` slots move because their
+/// backend accepts no new flows any more; those of `others` slots move although their backend still
+/// does. If `connections` (live entries by backend index of `now`) are given: `flows_lost` is the
+/// number of live flows whose backend is down or removed, which move immediately, and `flows` the
+/// number of all live flows.
 nlohmann::ordered_json Plan(const engine::maglev::Tables& now, const engine::maglev::Setup& next,
                             const std::optional<std::span<const uint32_t>>& connections);
 
-/// The same without known connections. Builds the rings of VIPs that differ alone.
+/// Does the same without connections. Builds only the rings of VIPs that differ.
 nlohmann::ordered_json Plan(const engine::maglev::Setup& now, const engine::maglev::Setup& next);
 
-/// A line for each VIP.
+/// Returns one line per VIP.
 std::string PlanText(const nlohmann::ordered_json& plan);
 
-/// Asks a running instance, known by its EAL file prefix, through its telemetry socket.
-/// Nothing, with one line in `error`, if it cannot be asked or has no answer.
+/// Queries a running instance, identified by its EAL file prefix, through its telemetry socket.
+/// Returns nothing, with one line in `error`, if the query fails or is not answered.
 std::optional<nlohmann::ordered_json> AskInstance(const std::string& prefix,
                                                   const std::string& command,
                                                   const std::string& parameters,

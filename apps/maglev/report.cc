@@ -24,14 +24,15 @@ using engine::maglev::Vip;
 using engine::maglev::VipSetup;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kNamedOnLine = 8;  // Backends of a VIP, and VIPs.
-constexpr size_t kPerAnswer = 80;   // Backends; an answer of telemetry has 16 KiB.
+constexpr size_t kNamedOnLine = 8;  // Maximum backends per VIP, and VIPs, on a line.
+constexpr size_t kPerAnswer =
+    80;  // Maximum backends per telemetry answer, which has at most 16 KiB.
 
 double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Indices by names, since the setup has names and counters have indices.
+// Maps names to indices: the setup uses names, counters use indices.
 struct Indices {
   std::map<std::string, uint16_t> vips;
   std::map<std::pair<uint16_t, std::string>, uint16_t> backends;
@@ -65,7 +66,7 @@ Json BackendJson(const BackendSetup& backend, const Traffic& traffic, uint64_t v
           {"connections", connections}};
 }
 
-// One moment of everything.
+// A consistent snapshot for reports.
 struct View {
   Indices indices;
   BalancerTotals counters;
@@ -129,7 +130,7 @@ std::string ShareLine::Next() {
     for (size_t i = 0; i < tables.backends().size(); ++i) {
       const auto index = static_cast<uint16_t>(i);
       const uint64_t pkts = counters.by_backend[i].pkts;
-      // An index with a new owner counts from 0 again.
+      // The counter of an index with a new owner restarts from 0.
       const uint64_t before = std::min(std::exchange(last_[index], pkts), pkts);
       const std::string& name = tables.BackendName(index);
       if (!name.empty()) by_vip[tables.backends()[i].vip].emplace_back(name, pkts - before);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What sluice-maglev says about its traffic: shares of backends on the line, everything in
-// the JSON report and in telemetry. Control threads.
+// Reports of sluice-maglev about its traffic: shares of backends on the line, and all data in the
+// JSON report and in telemetry. For control threads.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,8 @@
 
 namespace sluice::maglev {
 
-/// One line a period: the epoch, and for each VIP how its packets since the last line were
-/// spread. Of pools with many backends it names the least and the largest share.
+/// Produces one line per period: the epoch, and for each VIP the distribution of its packets since
+/// the last line. For pools with many backends it names only the smallest and the largest share.
 class ShareLine {
  public:
   ShareLine(const Control& control, const Fleet& fleet) : control_(control), fleet_(fleet) {}
@@ -24,16 +23,18 @@ class ShareLine {
  private:
   const Control& control_;
   const Fleet& fleet_;
-  std::map<uint16_t, uint64_t> last_;  ///< Packets by backend index, of the last line.
+  std::map<uint16_t, uint64_t> last_;  ///< Packets by backend index at the last line.
 };
 
-/// Members of the JSON report: "epoch", "connections", "events" and "vips" with their backends.
+/// Adds members of the JSON report: "epoch", "connections", "events" and "vips" with their
+/// backends.
 void ExtendReport(const Control& control, const Fleet& fleet, nlohmann::ordered_json& report);
 
-/// {vip: {address, port, protocol, backends, pkts, bytes}}.
+/// Returns {vip: {address, port, protocol, backends, pkts, bytes}}.
 nlohmann::ordered_json VipsJson(const Control& control, const Fleet& fleet);
-/// {backend: {state, weight, pkts, bytes, share, connections}} of a VIP, from backend number
-/// `first` on, as many as one telemetry answer holds. Null: no such VIP.
+/// Returns {backend: {state, weight, pkts, bytes, share, connections}} of a VIP, starting at
+/// backend number `first`; as many as fit into a telemetry answer. Returns null if there is no such
+/// VIP.
 nlohmann::ordered_json BackendsJson(const Control& control, const Fleet& fleet,
                                     const std::string& vip, size_t first);
 

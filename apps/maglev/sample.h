@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The text of configs/maglev-sample.json, as it was when this program was built: what is
-// served without --config.
+// The text of configs/maglev-sample.json at build time, used without --config.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// An address and a port as the kernel's sockets want them.
+// An address and a port in the format of kernel sockets.
 #pragma once
 
 #include <netinet/in.h>
@@ -32,7 +31,7 @@ struct SocketAddress {
       std::memcpy(&storage, &address, bytes = sizeof(address));
     }
   }
-  /// For connect(2).
+  /// Returns the address for connect(2).
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 

@@ -18,7 +18,7 @@ namespace {
 using engine::maglev::IpAddress;
 using engine::maglev::VipSetup;
 
-// {destination address, protocol, destination port}: what a VIP is, as items of a pattern.
+// The rte_flow pattern of a VIP: destination address, protocol, and destination port.
 class Pattern {
  public:
   explicit Pattern(const VipSetup& vip) {

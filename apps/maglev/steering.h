@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// VIPs in the port's own rules (rte_flow): frames to a VIP go to the workers' queues by the
-// NIC's decision, whatever else the port is used for. All VIPs or none: a port that cannot
-// express one of them is left to what it does by itself, and says why. Main thread, and
-// whoever reloads; one at a time.
+// Rules of the port (rte_flow) for VIPs: the NIC steers frames to a VIP to the workers' queues,
+// also if the port has other users. Rules exist for all VIPs or for none: if the port cannot
+// express one of them, it keeps its default behavior, and Apply returns the reason. For the main
+// thread and the thread of a reload; one at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +16,11 @@ namespace sluice::maglev {
 
 class Steering {
  public:
-  /// `port` has receive queues 0 … workers − 1, and is started if it ever is.
+  /// `port` must have receive queues 0 to workers − 1. It must be started already, unless its
+  /// interface never starts it.
   Steering(uint16_t port, uint32_t workers) : workers_(workers), rules_(port) {}
 
-  /// Rules for these VIPs instead of those before. What became of it: "hardware (2 rules)" or
+  /// Replaces the rules by those for these VIPs. Returns the result: "hardware (2 rules)" or
   /// "software (why)".
   std::string Apply(const std::vector<engine::maglev::VipSetup>& vips);
 

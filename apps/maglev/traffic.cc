@@ -23,12 +23,12 @@ using engine::maglev::VipSetup;
 using packet::StoreBe16;
 using packet::StoreBe32;
 
-constexpr uint32_t kMixedFrames = 4096;  // At least, of imix and random.
+constexpr uint32_t kMixedFrames = 4096;  // Minimum number of frames for imix and random.
 constexpr uint32_t kMaxBytes = 1518;
 constexpr uint32_t kMinTcp6Bytes = 14 + 40 + 20 + 4;
 constexpr std::array<uint8_t, 12> kMacs{2, 0x53, 0x6c, 0x6c, 0x62, 1, 2, 0x53, 0x6c, 0x67, 0x65, 1};
 
-// Whether what leaves is IPv4, too.
+// Returns whether the forwarded packets are also IPv4.
 bool IsIpv4(const VipSetup& vip) {
   if (vip.address.ipv6) return false;
   return engine::maglev::RewritesInPlace(vip.encapsulation) ||
@@ -56,7 +56,7 @@ void WriteIpv6(uint8_t* ip, uint32_t bytes, uint32_t flow, const VipSetup& vip) 
   std::ranges::copy(vip.address.bytes, ip + 24);
 }
 
-// A packet of an established connection, or a datagram.
+// Writes a packet of an established connection, or a datagram.
 void WriteFrame(uint8_t* frame, uint32_t length, uint32_t flow, const VipSetup& vip) {
   std::fill_n(frame, length, uint8_t{0});
   std::ranges::copy(kMacs, frame);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Traffic for the embedded NIC: packets of many clients to the configured VIPs, as a capture
-// that the NIC's wire replays. The generator of the NIC knows nothing of VIPs.
+// Traffic for the embedded NIC: packets of many clients to the configured VIPs, as a capture that
+// the NIC's wire replays. The NIC's generator does not know about VIPs.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +11,14 @@
 namespace sluice::maglev {
 
 struct TrafficOptions {
-  uint32_t flows = 1000;    ///< Clients; to the VIPs in turn.
-  std::string size = "64";  ///< With FCS: a number, "imix" or "random", as --frame_size.
-  bool ipv4_only = false;   ///< Of VIPs and of their backends: the NIC can send no other.
-  uint64_t seed = 1;        ///< Of "random".
+  uint32_t flows = 1000;    ///< Number of clients; they use the VIPs in turn.
+  std::string size = "64";  ///< Frame size with FCS: a number, "imix" or "random", as --frame_size.
+  bool ipv4_only = false;  ///< Only IPv4 VIPs with IPv4 backends, because the NIC cannot send IPv6.
+  uint64_t seed = 1;       ///< Seed for "random".
 };
 
-/// Writes the capture to `path`. False, with one line in `error`, if it cannot, or no VIP is
-/// left to send to.
+/// Writes the capture to `path`. Returns false, with one line in `error`, if this fails or no VIP
+/// is suitable.
 bool WriteTraffic(const engine::maglev::Setup& setup, const TrafficOptions& options,
                   const std::string& path, std::string* error);
 
