@@ -21,10 +21,12 @@ using engine::pktgen::Phase;
 using engine::pktgen::StreamSpec;
 using Test = Rfc2544::Test;
 
-constexpr uint32_t kTrialsOnBadLink = 5;  // In a row; then the test ends without a verdict.
+constexpr uint32_t kTrialsOnBadLink =
+    5;  // Consecutive trials with a failing link, after which the test ends without a verdict.
 
-// Whether pauses of workers explain what a trial lost or did not send: what was due in them came as
-// bursts, which is another trial than was asked for. What passed nevertheless, passed.
+// Returns whether pauses of workers explain the frames that a trial lost or did not send. Frames
+// that were due in a pause were sent as a burst, which is not the requested trial. A trial that
+// passed nevertheless remains valid.
 bool ExplainedByPauses(const Offer& offer, const Outcome& outcome, uint64_t paused_ps) {
   const double late = offer.rate_pps * static_cast<double>(paused_ps) / 1e12;
   const auto missing = static_cast<double>(outcome.lost + outcome.unsent);
@@ -142,7 +144,7 @@ std::optional<Outcome> Campaign::TryTrial(const Offer& offer) {
   while (!round->Over(rte_rdtsc()) && LinkKept() && !cancelled_) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  // What a cancelled trial has under way concerns nobody.
+  // Frames in flight of a cancelled trial are not needed.
   if (!cancelled_) round->Settle();
   generator_.End();
   if (cancelled_) return std::nullopt;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The tests of RFC 2544 on a generator: trial after trial, in a thread of its own, while workers
-// poll. lib/engine/pktgen says which trials.
+// The tests of RFC 2544 on a generator: one trial after the other, on a separate thread, while
+// workers poll. lib/engine/pktgen selects the trials.
 #pragma once
 
 #include <atomic>
@@ -20,46 +19,48 @@
 
 namespace sluice::pktgen {
 
-/// What a test found: whole, or as far as it went.
+/// Results of a test, complete or as far as it went.
 struct Found {
   double line_pps = 0;             ///< Frames per second of the line, for this mix of frames.
-  engine::pktgen::FoundRate rate;  ///< Of throughput and latency.
-  std::vector<engine::workload::Histogram> latencies;  ///< Of each trial at the rate found; ns.
+  engine::pktgen::FoundRate rate;  ///< For the tests of throughput and latency.
+  std::vector<engine::workload::Histogram>
+      latencies;  ///< Latencies in ns of each trial at the rate found.
   std::vector<engine::pktgen::LossAtRate> losses;
   engine::pktgen::BackToBack bursts;
-  uint64_t foreign = 0;  ///< Frames of all trials that are not of them.
-  std::string unfinished = "stopped before its end";  ///< Empty: it came to its end.
+  uint64_t foreign = 0;  ///< Received frames that belong to no trial.
+  std::string unfinished =
+      "stopped before its end";  ///< Reason of an incomplete test; empty if it is complete.
 };
 
 class Campaign {
  public:
-  /// `generator`, whose settings have an rfc2544, outlives it.
+  /// `generator`, whose settings must have an rfc2544, must outlive the object.
   explicit Campaign(Generator& generator);
   ~Campaign() { Cancel(); }
   Campaign(const Campaign&) = delete;
   Campaign& operator=(const Campaign&) = delete;
 
-  /// Workers poll. Main thread, once.
+  /// Starts the test. Workers must poll. Call it once, on the main thread.
   void Start() {
     thread_ = std::thread([this] { Run(); });
   }
   bool over() const { return over_.load(std::memory_order_acquire); }
-  /// Ends the test, and the trial under way counts for nothing; what was found before is kept.
-  /// Workers poll.
+  /// Ends the test. The trial in progress is discarded; earlier results are kept. Workers must
+  /// poll.
   void Cancel();
 
-  /// Where the test is. Any thread.
+  /// Returns the progress of the test. Callable from any thread.
   std::string Line() const;
   const Rfc2544& test() const { return test_; }
-  /// From Cancel on.
+  /// Valid after Cancel.
   const Found& found() const { return found_; }
 
  private:
   void Run();
-  /// A trial in which the link was down is discarded, and runs again. Nothing if the test was
-  /// cancelled before the trial's end, or the link does not stay up.
+  /// Runs a trial; repeats it if the link was down during the trial. Returns nothing if the test
+  /// was cancelled before the trial's end, or the link does not stay up.
   std::optional<engine::pktgen::Outcome> RunTrial(const engine::pktgen::Offer& offer);
-  /// One try. Nothing if the test was cancelled, or the link went down.
+  /// Runs a trial once. Returns nothing if the test was cancelled, or the link went down.
   std::optional<engine::pktgen::Outcome> TryTrial(const engine::pktgen::Offer& offer);
   bool LinkKept() const { return generator_.link_up() && generator_.link_losses() == link_losses_; }
   engine::pktgen::FoundRate FindRate(engine::pktgen::Measure measure) const;
@@ -67,18 +68,19 @@ class Campaign {
 
   Generator& generator_;
   const Rfc2544& test_;
-  std::vector<double> shares_;  ///< Of the frames offered, by stream.
+  std::vector<double> shares_;  ///< Fraction of the offered frames, by stream.
   std::thread thread_;
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> over_{false};
 
-  mutable std::mutex mutex_;  ///< Of what Line shows.
+  mutable std::mutex mutex_;  ///< Protects the data that Line shows.
   uint32_t trials_ = 0;
   std::string latest_;
 
-  uint64_t link_losses_ = 0;             ///< Before the trial under way; the thread's.
-  Found found_;                          ///< The thread's until over_.
-  engine::workload::Histogram latency_;  ///< Of the latest trial.
+  uint64_t link_losses_ =
+      0;         ///< Value before the trial in progress; used by the test's thread only.
+  Found found_;  ///< Used by the test's thread only, until over_.
+  engine::workload::Histogram latency_;  ///< Latencies of the latest trial.
 };
 
 }  // namespace sluice::pktgen

@@ -32,11 +32,12 @@ constexpr uint32_t kMaxBytes = engine::pktgen::kMaxSize - packet::kFcsBytes;
 constexpr uint32_t kMinBytes = engine::pktgen::kMinSize - packet::kFcsBytes;
 constexpr uint64_t kMostMemory = uint64_t{1} << 30;
 
-/// UDP's or TCP's, over a whole packet, as if there were no padding behind it.
+/// Recomputes the UDP or TCP checksum of a whole packet, without padding after it.
 void RepairChecksum(uint8_t* frame, const packet::Headers& headers) {
   const uint32_t at = headers.L4ChecksumOffset();
   const bool udp = headers.protocol == packet::kProtocolUdp;
-  if (at == 0 || (udp && packet::Load<uint16_t>(frame + at) == 0)) return;  // None was computed.
+  if (at == 0 || (udp && packet::Load<uint16_t>(frame + at) == 0))
+    return;  // The frame has no checksum.
   packet::Store<uint16_t>(frame + at, 0);
   const uint32_t bytes = headers.payload + headers.payload_bytes - headers.l4;
   const uint8_t* const ip = frame + headers.l3;
@@ -48,8 +49,9 @@ void RepairChecksum(uint8_t* frame, const packet::Headers& headers) {
   packet::Store<uint16_t>(frame + at, udp && sum == 0 ? 0xffff : sum);
 }
 
-/// Makes room for a tag at the end of a frame whose payload is long enough, and ends there. In any
-/// other the tag would change what the packet is. Returns the offset of what stays; 0: none.
+/// Clears the end of a frame for a tag, if the payload is long enough and ends with the frame. In
+/// other frames the tag would change the packet's meaning. Returns the offset up to which the frame
+/// stays unchanged; 0 if there is no room.
 uint32_t MakeRoomForTag(uint8_t* frame, uint32_t length, const packet::Headers& headers) {
   const bool room = headers.error == packet::ParseError::kNone && headers.HasPorts() &&
                     !headers.IsFragment() && !headers.source_routed &&
@@ -61,7 +63,7 @@ uint32_t MakeRoomForTag(uint8_t* frame, uint32_t length, const packet::Headers& 
   return headers.payload + 1;
 }
 
-/// Times of frames since the first one.
+/// Times of frames relative to the first one.
 class Times {
  public:
   void Add(uint64_t stamp_ns, engine::pktgen::CaptureNotes* notes) {
@@ -73,14 +75,14 @@ class Times {
     latest_ns_ = stamp_ns;
     if (stamp_ns > newest_ns_ + kLongestGapNs || stamp_ns + kLongestStepNs < newest_ns_) {
       ++notes->jumps;
-      first_ns_ += stamp_ns - newest_ns_;  // Modulo 2^64.
+      first_ns_ += stamp_ns - newest_ns_;  // Arithmetic modulo 2^64.
       newest_ns_ = stamp_ns;
     }
     newest_ns_ = std::max(newest_ns_, stamp_ns);
     after_ns_.push_back(newest_ns_ - first_ns_);
   }
 
-  /// Times `factor`. Null if all frames have one time.
+  /// Returns the times multiplied by `factor`. Returns null if all frames have the same time.
   std::shared_ptr<const engine::pktgen::Offsets> Scaled(double factor) const {
     auto offsets = std::make_shared<engine::pktgen::Offsets>();
     for (const uint64_t ns : after_ns_) {
@@ -98,9 +100,9 @@ class Times {
   static constexpr uint64_t kLongestStepNs = 1'000'000'000;
   static constexpr uint64_t kLongestGapNs = 86'400'000'000'000;
 
-  uint64_t first_ns_ = 0;   ///< As the clock would have stamped the first frame that stands now.
-  uint64_t newest_ns_ = 0;  ///< Of all stamps of this clock.
-  uint64_t latest_ns_ = 0;  ///< The one in front.
+  uint64_t first_ns_ = 0;   ///< Time of the first frame on the current clock, adjusted for jumps.
+  uint64_t newest_ns_ = 0;  ///< Latest time on the current clock.
+  uint64_t latest_ns_ = 0;  ///< Time stamp of the previous frame.
   std::vector<uint64_t> after_ns_;
 };
 

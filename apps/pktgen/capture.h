@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The frames of a capture as a stream: with tags where there is room for them, with their times,
-// and padded to the length that they had on the wire where the snap length cut them.
+// The frames of a capture as a stream: with tags if there is room, with their times, and padded to
+// their original length if they were truncated by the snap length.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +16,11 @@ namespace sluice::pktgen {
 
 struct Captured {
   std::shared_ptr<const engine::pktgen::FrameSet> frames;
-  /// Times the factor that was asked for; null without one.
+  /// Scaled by the requested factor; null without a factor.
   std::shared_ptr<const engine::pktgen::Offsets> offsets;
   engine::pktgen::CaptureNotes notes;
 
-  /// Makes `stream` send the frames `loops` times, or for ever if that is 0. Offsets replace its
+  /// Makes `stream` send the frames `loops` times; 0: without end. Offsets replace the stream's
   /// phases.
   void SetFramesOf(engine::pktgen::StreamSpec* stream, uint64_t loops) const;
 };

@@ -16,7 +16,7 @@ std::unique_ptr<Round> Generator::Begin(const std::vector<engine::pktgen::Stream
   std::unique_ptr<Round> round =
       Round::Make(settings_, streams,
                   {.workers = static_cast<uint32_t>(places_.size()),
-                   // A test never offers more than the line, but for the rounding of gaps.
+                   // A test never offers more than the line rate, except for the rounding of gaps.
                    .line_bps = settings_.rfc2544 ? 0 : line_bps_,
                    .end_ps = end_ps,
                    .run = static_cast<uint16_t>(std::random_device()())},

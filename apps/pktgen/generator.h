@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Where workers and the main thread meet: the round under way, and who works on it.
+// Shared state of the workers and the main thread: the current round, and the workers that use it.
 #pragma once
 
 #include <atomic>
@@ -16,46 +15,50 @@
 
 namespace sluice::pktgen {
 
-/// Written by its worker.
+/// Written by its worker only.
 struct alignas(64) WorkerPlace {
-  std::atomic<const Round*> at{nullptr};      ///< The round that it works on.
-  const nic::QueueCounters* queue = nullptr;  ///< Set before its first poll.
+  std::atomic<const Round*> at{nullptr};      ///< The round that the worker uses.
+  const nic::QueueCounters* queue = nullptr;  ///< Set before the worker's first poll.
 };
 
 class Generator {
  public:
-  /// `settings` outlive it; `line_bps`: 0 if the port does not tell.
+  /// `settings` must outlive the object. `line_bps`: 0 if the port does not report it.
   Generator(const Settings& settings, uint32_t workers, uint64_t line_bps, uint64_t hz);
 
   const Settings& settings() const { return settings_; }
   uint64_t line_bps() const { return line_bps_; }
   const Clock& clock() const { return clock_; }
 
-  /// Gives workers a round to work on, which Start starts. One at a time, by one thread. Null, with
-  /// one line in `error`, if the traffic cannot be. It outlives what works on it.
+  /// Gives the workers a round, which Start starts. Only one round at a time, created by one
+  /// thread. The round must outlive its use by workers. Returns null, with one line in `error`, if
+  /// the traffic is impossible.
   std::unique_ptr<Round> Begin(const std::vector<engine::pktgen::StreamSpec>& streams,
                                uint64_t end_ps, std::string* error);
-  /// Returns once all workers work on it. Workers poll.
+  /// Returns once all workers use the round. Workers must poll.
   void Gather();
-  /// Takes it from workers that were gathered; returns once none works on it.
+  /// Removes the round after Gather; returns once no worker uses it.
   void End();
-  /// Frames of the round that queues turned out not to have sent. Once none works on it.
+  /// Returns the frames of the round that queues turned out not to have sent. Call it when no
+  /// worker uses the round.
   uint64_t TakenBack() const { return RefusedByQueues() - refused_before_; }
 
-  /// How long a start, and a trial of a test, waits for the link: as long as DPDK's examples wait.
+  /// Maximum wait for the link at the start and before each trial; equal to that of DPDK's
+  /// examples.
   static constexpr int kLinkPatienceS = 9;
 
-  /// The port's link is up or down. One thread.
+  /// Records the state of the port's link. For one thread.
   void LinkSeen(bool up) {
     if (!up && link_up()) link_losses_.fetch_add(1, std::memory_order_relaxed);
     link_up_.store(up, std::memory_order_release);
   }
-  /// Any thread. While the link is down, workers send nothing, and frames that become due expire.
+  /// Callable from any thread. While the link is down, workers send nothing, and frames that become
+  /// due expire.
   bool link_up() const { return link_up_.load(std::memory_order_acquire); }
-  /// How often the link went down, any thread.
+  /// Returns how often the link went down. Callable from any thread.
   uint64_t link_losses() const { return link_losses_.load(std::memory_order_relaxed); }
 
-  /// Workers: the round to work on; null: none.
+  /// Returns the current round, for workers; null if there is none.
   Round* round() const { return round_.load(std::memory_order_acquire); }
   WorkerPlace& place(uint32_t worker) { return places_[worker]; }
 

@@ -49,7 +49,8 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
   }
   if (!value.is_string()) return std::nullopt;
   const std::string text = value.get<std::string>();
-  if (text.find('\0') != std::string::npos) return std::nullopt;  // Who reads it would end there.
+  if (text.find('\0') != std::string::npos)
+    return std::nullopt;  // C functions would end the text there.
   if (kind == FieldKind::kMac) {
     rte_ether_addr mac{};
     if (rte_ether_unformat_addr(text.c_str(), &mac) != 0) return std::nullopt;
@@ -63,7 +64,7 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
   return kind == FieldKind::kIpv6 ? all : all >> 96;
 }
 
-/// Nothing, with `fix` set, if it describes no field.
+/// Returns nothing, with `fix` set, if `value` does not describe a field.
 std::optional<Field> MakeField(const json& value, FieldKind kind, std::string* fix) {
   *fix = "give " + std::string(FixOf(kind)) +
          ", a list of them, {\"from\", \"to\", \"step\"} or {\"from\", \"to\", \"random\": true, "
@@ -127,7 +128,7 @@ void ReadSizes(runtime::ObjectReader& reader, std::string_view key, uint32_t lea
   std::string fix;
   const auto made = member->is_string() ? ParseSizes(member->get<std::string>(), least, seed)
                                         : MakeField(*member, FieldKind::kNumber, &fix);
-  // What ranges and lists hold is checked when frames are made.
+  // The values of ranges and lists are checked when frames are built.
   if (made && made->most() <= engine::pktgen::kMaxSize) {
     *sizes = *made;
   } else {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Header fields as JSON describes them: a value, [values] in turn, {"from", "to", "step"}, or
-// {"from", "to", "random": true, "seed"}. Numbers are numbers; addresses are texts.
+// Header fields in JSON: a value, a list [values] used in turn, {"from", "to", "step"}, or {"from",
+// "to", "random": true, "seed"}. Numbers are JSON numbers; addresses are strings.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +13,12 @@ namespace sluice::pktgen {
 
 enum class FieldKind : uint8_t { kNumber, kMac, kIpv4, kIpv6 };
 
-/// Leaves `field` alone where the member is absent or wrong.
+/// Does not change `field` if the member is absent or wrong.
 void ReadField(runtime::ObjectReader& reader, std::string_view key, FieldKind kind,
                engine::pktgen::Field* field);
 
-/// Sizes: a field of numbers, or "imix", "random" or a list as in "64,1518"; of `least` … 1518.
+/// Reads sizes: a field of numbers, or "imix", "random" or a list such as "64,1518"; from `least`
+/// to 1518.
 void ReadSizes(runtime::ObjectReader& reader, std::string_view key, uint32_t least, uint64_t seed,
                engine::pktgen::Field* sizes);
 

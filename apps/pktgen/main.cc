@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-pktgen: sends streams of frames, and checks what comes back. lib/engine/pktgen says what
-// is sent when and what was found; worker.h runs it on a queue, generator.h from the main thread.
-// Start reading here.
+// sluice-pktgen: sends streams of frames, and checks the received ones. lib/engine/pktgen schedules
+// the frames and evaluates the results; worker.h runs it on a queue, generator.h controls it from
+// the main thread. Start reading here.
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
@@ -40,7 +39,7 @@ using sluice::runtime::BadFlag;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// Bits per second; 0: the port does not tell.
+// Returns the line rate in bits per second; 0 if the port does not report it.
 uint64_t LineRate(uint16_t port, const Settings& settings) {
   rte_eth_link link{};
   if (settings.line_bps > 0) return settings.line_bps;
@@ -57,7 +56,7 @@ AppHooks HooksOf(Generator& generator) {
   return hooks;
 }
 
-// Of one trial: the streams as they are.
+// Returns the hooks of a single trial with the configured streams.
 AppHooks HooksOf(Round& round, Generator& generator, TrialResult& result,
                  const std::string& traffic) {
   AppHooks hooks = HooksOf(generator);
@@ -75,7 +74,7 @@ AppHooks HooksOf(Round& round, Generator& generator, TrialResult& result,
   return hooks;
 }
 
-// Of a test of RFC 2544: trial after trial.
+// Returns the hooks of a test of RFC 2544, which runs many trials.
 AppHooks HooksOf(Campaign& campaign, Generator& generator, const std::string& traffic) {
   AppHooks hooks = HooksOf(generator);
   hooks.started = [&campaign] { campaign.Start(); };
@@ -92,7 +91,7 @@ AppHooks HooksOf(Campaign& campaign, Generator& generator, const std::string& tr
   return hooks;
 }
 
-// What is said at the end of one trial. The exit code.
+// Prints the result of a single trial. Returns the exit code.
 int Conclude(const TrialResult& result, double seconds, const Settings& settings, std::FILE* text) {
   std::fputs(Views::Totals(result, seconds).c_str(), text);
   int exit_code = 0;
@@ -112,7 +111,7 @@ int Conclude(const TrialResult& result, double seconds, const Settings& settings
   return exit_code;
 }
 
-// And of a test.
+// Prints the result of a test. Returns the exit code.
 int Conclude(const Campaign& campaign, std::FILE* text) {
   std::fputs(sluice::pktgen::Rfc2544Totals(campaign.test(), campaign.found()).c_str(), text);
   const std::string why = sluice::pktgen::WhyNoVerdict(campaign.test(), campaign.found());
@@ -143,8 +142,8 @@ int main(int argc, char** argv) {
   }
   Generator generator(*settings, session->workers(), LineRate(session->port(), *settings),
                       sluice::runtime::MeasureTscHz());
-  // The streams as they are, of a test too: what a queue cannot send is known before the first
-  // trial.
+  // The configured streams, also for a test: frames that a queue cannot send are found before the
+  // first trial.
   const std::unique_ptr<Round> round = generator.Begin(settings->streams, settings->end_ps, &fix);
   if (round == nullptr) return BadFlag(settings->rates, fix);
 
@@ -166,6 +165,6 @@ int main(int argc, char** argv) {
   hooks.line = [&views] { return views.Line(); };
   hooks.commands = views.Commands();
   exit_code = session->Run(make_engine, std::move(hooks));
-  if (result.streams.empty()) return exit_code;  // It did not begin.
+  if (result.streams.empty()) return exit_code;  // The trial did not start.
   return std::max(exit_code, Conclude(result, round->sending_s(), *settings, text));
 }

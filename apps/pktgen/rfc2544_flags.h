@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the flags of --rfc2544 say, checked.
+// The checked flags of --rfc2544.
 #pragma once
 
 #include "runtime/command_line.h"
@@ -8,7 +7,8 @@
 
 namespace sluice::pktgen {
 
-/// Adds the test to settings whose streams are read. False: a bad flag; it was named.
+/// Adds the test to settings whose streams are read. Returns false on a bad flag, which was
+/// reported.
 bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings);
 
 }  // namespace sluice::pktgen

@@ -64,7 +64,7 @@ std::string_view NameOf(Refusal refusal) {
   return "";
 }
 
-// "" or "none: why".
+// Returns "" or "none: why".
 std::string Verdict(std::string_view why) { return why.empty() ? "" : "none: " + std::string(why); }
 
 Json SpreadJson(std::span<const double> values) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What is shown of a test of RFC 2544 that is over.
+// Output for a finished test of RFC 2544.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,11 +10,11 @@
 
 namespace sluice::pktgen {
 
-/// Why there is no verdict; empty: there is one.
+/// Returns the reason why there is no verdict; empty if there is one.
 std::string WhyNoVerdict(const Rfc2544& test, const Found& found);
-/// Lines for people.
+/// Returns lines for users.
 std::string Rfc2544Totals(const Rfc2544& test, const Found& found);
-/// The report's member `rfc2544`.
+/// Returns the report's member `rfc2544`.
 nlohmann::ordered_json Rfc2544Json(const Rfc2544& test, const Found& found);
 
 }  // namespace sluice::pktgen

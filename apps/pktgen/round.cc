@@ -32,7 +32,7 @@ std::unique_ptr<Round> Round::Make(const Settings& settings,
 bool Round::Over(uint64_t now_cycles) const {
   const uint64_t start = start_cycles();
   if (start == 0) return false;
-  // A port that takes nothing must not keep the run from its end.
+  // Ends the run even if a port accepts no frames.
   const uint64_t end_ps = traffic_->end_ps();
   if (end_ps < kNever - settings_.trial.patience_ps &&
       clock_.Ps(now_cycles - start) > end_ps + settings_.trial.patience_ps) {
@@ -57,9 +57,9 @@ void Round::Settle() {
   const uint64_t now_ps = clock_.Ps(rte_rdtsc() - start_cycles());
   stop_ps_.store(WorkersAreOver() ? trial_->DuePs() : std::min(now_ps, traffic_->end_ps()),
                  std::memory_order_relaxed);
-  // A worker that has no CPU sends when it runs again, or counts what it did not send.
+  // A worker without a CPU sends when it runs again, or counts its frames as unsent.
   while (!WorkersAreOver()) std::this_thread::sleep_for(kLook);
-  constexpr double kQuietS = 0.02;  // As long as everything is back.
+  constexpr double kQuietS = 0.02;  // Minimum time without a frame, if all frames are back.
   const auto now_s = [] {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     return std::chrono::duration<double>(now).count();

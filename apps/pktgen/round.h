@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// One trial under way: its traffic, what workers share, when it began and ends.
+// One trial in progress: its traffic, the workers' shared state, its start and its end.
 #pragma once
 
 #include <atomic>
@@ -14,7 +13,7 @@
 
 namespace sluice::pktgen {
 
-/// TSC cycles in picoseconds.
+/// Converts TSC cycles to picoseconds.
 class Clock {
  public:
   explicit Clock(uint64_t hz)
@@ -27,22 +26,23 @@ class Clock {
 
  private:
   static constexpr uint32_t kFraction = 32;
-  uint64_t ps_per_cycle_;  ///< Times 2^kFraction.
+  uint64_t ps_per_cycle_;  ///< Fixed point, scaled by 2^kFraction.
 };
 
-/// What one worker tells the main thread.
+/// State of one worker for the main thread.
 struct alignas(64) WorkerState {
-  std::atomic<bool> over{false};  ///< The worker sends nothing any more.
-  /// Time that passed between polls at least kPausePs apart: the host took the worker's core away.
+  std::atomic<bool> over{false};  ///< The worker sends no more frames.
+  /// Sum of the times of at least kPausePs between two polls, in which the worker's core was not
+  /// available.
   std::atomic<uint64_t> paused_ps{0};
   static constexpr uint64_t kPausePs = 500'000'000;
 };
 
-/// Made by one thread, which starts, settles and finishes it; workers send and check meanwhile.
+/// One thread creates, starts, settles and finishes it; workers send and check meanwhile.
 class Round {
  public:
-  /// `settings` outlive it. Nothing is due from `options.end_ps` on. Null, with one line in
-  /// `error`, if the traffic cannot be.
+  /// `settings` must outlive the object. No frame is due at or after `options.end_ps`. Returns
+  /// null, with one line in `error`, if the traffic is impossible.
   static std::unique_ptr<Round> Make(const Settings& settings,
                                      const std::vector<engine::pktgen::StreamSpec>& streams,
                                      const engine::pktgen::TrafficOptions& options,
@@ -52,32 +52,33 @@ class Round {
   const engine::pktgen::Traffic& traffic() const { return *traffic_; }
   WorkerState& state(uint32_t worker) { return states_[worker]; }
 
-  /// The first frames are due now; once.
+  /// Sets the time at which the first frames are due. Call it once.
   void Start(uint64_t now_cycles) { start_cycles_.store(now_cycles, std::memory_order_release); }
-  /// 0: not yet.
+  /// Returns 0 before Start.
   uint64_t start_cycles() const { return start_cycles_.load(std::memory_order_acquire); }
-  /// Returns the time since the start at which sending stops, or kNever while it goes on. A frame
-  /// that was due before this time and has not left counts as unsent.
+  /// Returns the time since the start at which sending stops, or kNever while it continues. A frame
+  /// that was due before this time and was not sent counts as unsent.
   uint64_t stop_ps() const { return stop_ps_.load(std::memory_order_relaxed); }
 
-  /// Whether everything that will be sent was.
+  /// Returns whether all frames have been sent.
   bool Over(uint64_t now_cycles) const;
-  /// Stops sending, and waits until all workers know and every frame is back, or none has come for
-  /// long enough. Workers poll.
+  /// Stops sending. Waits until all workers have stopped, and all frames are back or none has
+  /// arrived for a while. Workers must poll.
   void Settle();
-  /// What was found, once no worker works on it any more. `taken_back`: frames that queues turned
-  /// out not to have sent.
+  /// Returns the result. Call it when no worker uses the round. `taken_back`: frames that queues
+  /// turned out not to have sent.
   engine::pktgen::TrialResult Finish(uint64_t taken_back) const {
     return trial_->Result(true, taken_back);
   }
-  /// The mean of all workers' pauses.
+  /// Returns the mean pause time per worker.
   uint64_t paused_ps() const;
-  /// How long frames were due, in seconds, a gap for each of them; from Settle on.
+  /// Returns the time in seconds for which frames were due, including one gap per frame. Valid
+  /// after Settle.
   double sending_s() const { return static_cast<double>(stop_ps()) / 1e12; }
 
  private:
   Round(const Settings& settings, const Clock& clock) : settings_(settings), clock_(clock) {}
-  /// Whether no worker sends any more.
+  /// Returns whether no worker sends any more.
   bool WorkersAreOver() const;
 
   const Settings& settings_;

@@ -53,7 +53,7 @@ constexpr uint32_t kMaxFlows = 1u << 20;
 
 uint64_t PsOf(double seconds) { return static_cast<uint64_t>(std::llround(seconds * 1e12)); }
 
-/// Rate, schedule, arrivals and destination of the one stream that flags describe.
+/// Reads rate, schedule, arrivals and destination of the single stream that flags describe.
 bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
   std::string fix;
   if (!FLAGS_schedule.empty()) {
@@ -101,7 +101,8 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
   }
   Captured captured;
   std::string fix;
-  const bool loaded = LoadCapture(FLAGS_pcap, factor, &captured, &fix);  // It sets `fix`.
+  const bool loaded =
+      LoadCapture(FLAGS_pcap, factor, &captured, &fix);  // Evaluated first, because it sets `fix`.
   if (!complaint.Check(loaded, "pcap", fix)) return false;
   captured.SetFramesOf(stream, FLAGS_loops);
   settings->traffic =
@@ -219,7 +220,7 @@ std::optional<Field> ParseSizes(std::string_view text, uint32_t least, uint64_t 
 
 namespace {
 
-/// What is known before EAL starts: a line whose rate was given, and the embedded NIC.
+/// Checks that are possible before EAL starts: for a given line rate, and for the embedded NIC.
 bool CheckEarly(const runtime::Complaint& complaint, const runtime::CommandLine& line,
                 const Settings& settings) {
   std::string fix;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the flags of sluice-pktgen say, checked: streams of a file, or one of the flags.
+// The checked flags of sluice-pktgen: streams of a file, or one stream of flags.
 #pragma once
 
 #include <cstdint>
@@ -23,39 +22,42 @@ struct Rfc2544 {
   Test test = Test::kThroughput;
   double trial_s = 10;
   double probe_s = 1;
-  double tolerated_loss = 0;  ///< Share of the frames.
+  double tolerated_loss = 0;  ///< Fraction of the frames.
   double precision = 0.005;   ///< Relative width of the interval.
-  uint32_t repeats = 20;      ///< Of trials for latency and at each rate of loss, and of bursts.
-  double generator_pps = 0;   ///< What it can send; 0: not known.
+  uint32_t repeats =
+      20;  ///< Number of latency trials, of trials per rate of the loss test, and of bursts.
+  double generator_pps = 0;  ///< Maximum rate of the generator; 0: unknown.
 };
 std::string_view NameOf(Rfc2544::Test test);
 
 struct Settings {
-  std::vector<engine::pktgen::StreamSpec> streams;  ///< Their frames are made (captured).
-  std::string rates;                                ///< The flag that names the rates.
-  std::string traffic;                              ///< What they are, for the report.
-  uint64_t line_bps = 0;                            ///< 0: the port tells.
+  std::vector<engine::pktgen::StreamSpec> streams;  ///< Streams with their frames (captured).
+  std::string rates;                                ///< Name of the flag for the rates.
+  std::string traffic;                              ///< Description of the traffic for the report.
+  uint64_t line_bps = 0;                            ///< 0: reported by the port.
   uint64_t end_ps = engine::pktgen::kNever;
-  double settle_s = 2;  ///< Without a frame, before those under way are lost.
+  double settle_s = 2;  ///< Time without a frame after which frames in flight count as lost.
   engine::pktgen::TrialOptions trial;
   std::optional<Rfc2544> rfc2544;
-  std::string hgrm;  ///< Prefix of files with latencies; empty: none.
+  std::string hgrm;  ///< Prefix of latency files; empty: none.
 };
 
-/// What flags of all applications mean in this one.
+/// Returns this program's help for flags of all applications.
 std::span<const runtime::OwnHelp> OwnHelp();
-/// Reads the flags. On a bad one returns nothing, with its name and the fix.
+/// Reads the flags. On a bad flag returns nothing, and sets `flag` and `fix`.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);
 
-/// What is said of a frame that an interface cannot send; `frame` counts from 0, `length` is
+/// Returns the error for a frame that an interface cannot send; `frame` counts from 0, `length` is
 /// without FCS.
 std::string CannotSend(std::string_view stream, size_t frame, uint32_t length);
 
-/// "original" or "original:2.5": what captured times are multiplied with; nothing of anything else.
+/// Parses "original" or "original:2.5" to the factor for captured times. Returns nothing on other
+/// text.
 std::optional<double> ParseGaps(std::string_view text);
 
-/// A size or a list "64,1518", "imix", "random" (of `least` … 1518). Nothing if it is none.
+/// Parses a size, a list "64,1518", "imix" or "random"; sizes from `least` to 1518. Returns nothing
+/// on a mistake.
 std::optional<engine::pktgen::Field> ParseSizes(std::string_view text, uint32_t least,
                                                 uint64_t seed);
 

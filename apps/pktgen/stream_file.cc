@@ -89,7 +89,7 @@ constexpr std::array<std::pair<std::string_view, uint8_t>, 3> kUpper{
      {"tcp", packet::kProtocolTcp},
      {"icmp", packet::kProtocolIcmp}}};
 
-/// The members of a stream, or of a tunnel, that are headers.
+/// Reads the header members of a stream or of a tunnel.
 void ReadHeaders(ObjectReader& reader, Errors* errors, HeaderSpec* headers) {
   std::string at;
   if (const json* const ethernet = reader.Member("ethernet", &at)) {
@@ -144,7 +144,8 @@ Phase ReadPhase(const json& value, const std::string& path, Errors* errors) {
   return phase;
 }
 
-/// "rate", or "schedule": a text as the flag's, or phases. Whether there is one of them.
+/// Reads "rate", or "schedule": text as for the flag, or phases. Returns whether there is one of
+/// them.
 bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
   std::string at;
   Rate rate;
@@ -173,7 +174,7 @@ bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
   return true;
 }
 
-/// A capture instead of headers and sizes.
+/// Reads a capture, which replaces headers and sizes.
 void ReadCaptured(const std::string& file, bool has_times, ObjectReader& reader,
                   StreamSpec* stream) {
   uint64_t loops = 0;

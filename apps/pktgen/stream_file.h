@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The file of --streams: JSON, comments allowed, its format in streams.schema.json and README.md.
-// Every error names the place, as in `streams[1].ipv4.source`.
+// The file of --streams: JSON, comments allowed; streams.schema.json and README.md define its
+// format. Every error names the location, such as `streams[1].ipv4.source`.
 #pragma once
 
 #include <optional>
@@ -13,12 +12,12 @@
 
 namespace sluice::pktgen {
 
-/// Reads `text`. Nothing, with a line in `errors` for everything that is wrong, if it does not
-/// describe streams, or two have one name. Captures are loaded.
+/// Parses `text`, and loads captures. Returns nothing, with one line per error in `errors`, if it
+/// does not describe streams, or two streams have the same name.
 std::optional<std::vector<engine::pktgen::StreamSpec>> ParseStreams(
     std::string_view text, std::vector<std::string>* errors);
 
-/// The same of a file.
+/// Does the same for a file.
 std::optional<std::vector<engine::pktgen::StreamSpec>> ReadStreams(
     const std::string& path, std::vector<std::string>* errors);
 

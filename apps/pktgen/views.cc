@@ -29,7 +29,7 @@ std::string Latency(const Histogram& latency) {
                          Us(latency.Percentile(0.99)), Us(latency.Percentile(0.999)));
 }
 
-/// Scalars alone, as telemetry has them.
+/// Only scalars, for telemetry.
 Json Figures(const StreamResult& stream) {
   return {{"name", stream.name},
           {"sent_pkts", stream.sent},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a run shows of its generator: a line a period, totals, JSON, files of latencies, telemetry.
+// Output of a run about its generator: one line per period, totals, JSON, latency files, telemetry.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,36 +14,36 @@
 
 namespace sluice::pktgen {
 
-/// Count, mean and percentiles, in ns.
+/// Returns count, mean and percentiles, in ns.
 nlohmann::ordered_json LatencyJson(const engine::workload::Histogram& latency);
 
 class Views {
  public:
-  /// `round` outlives it.
+  /// `round` must outlive the object.
   explicit Views(Round& round) : round_(round) {}
 
-  /// Of the time since the last call. Main thread.
+  /// Returns a line about the time since the last call. For the main thread.
   std::string Line();
-  /// Before a run: a line for each capture that is not sent as it was.
+  /// Returns, before a run, a line for each capture that is modified for sending.
   static std::string CaptureNotes(const Settings& settings);
-  /// Of a finished run, a line per stream.
+  /// Returns one line per stream of a finished run.
   static std::string Totals(const engine::pktgen::TrialResult& result, double seconds);
-  /// Adds its members to the report of a finished run.
+  /// Adds the generator's members to the report of a finished run.
   static void Extend(const engine::pktgen::TrialResult& result, double seconds,
                      const Settings& settings, nlohmann::ordered_json& report);
-  /// What the report says instead of the wire.
+  /// Returns the findings that replace the wire's in the report.
   static runtime::Findings FindingsOf(const engine::pktgen::TrialResult& result);
-  /// "/sluice/pktgen/streams" and "/sluice/pktgen/latency". Any thread.
+  /// Returns "/sluice/pktgen/streams" and "/sluice/pktgen/latency". Callable from any thread.
   std::vector<runtime::TelemetryCommand> Commands();
 
-  /// Writes latencies of every stream to `prefix` + its name + ".hgrm". False: one could not be;
-  /// its name is in `failed`.
+  /// Writes latencies of every stream to `prefix` + its name + ".hgrm". On failure returns false,
+  /// with the name of the file in `failed`.
   static bool WriteLatencies(const engine::pktgen::TrialResult& result, const std::string& prefix,
                              std::string* failed);
 
  private:
   Round& round_;
-  engine::workload::Histogram shown_;  ///< Latencies that lines have shown.
+  engine::workload::Histogram shown_;  ///< Latencies that earlier lines have shown.
 };
 
 }  // namespace sluice::pktgen

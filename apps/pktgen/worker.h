@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a worker lcore runs: sends what is due, checks what comes. A value that refers to the
-// generator; all state is there, so that it can be read once the worker is at rest.
+// The engine of a worker lcore: sends due frames and checks received ones. The object only refers
+// to the generator, which has all state, so that the state can be read after the worker has
+// stopped.
 #pragma once
 
 #include <rte_cycles.h>
@@ -23,11 +23,12 @@ class Worker {
  public:
   static constexpr std::array<std::string_view, 0> kDropReasons{};
 
-  /// `generator` outlives it. `iface`: of --iface, for complaints.
+  /// `generator` must outlive the object. `iface`: value of --iface, for error messages.
   Worker(Generator& generator, uint32_t worker, std::string_view iface)
       : generator_(&generator), place_(&generator.place(worker)), worker_(worker), iface_(iface) {}
 
-  /// Whether the queue could send all frames of this worker in the first round.
+  /// Returns an error if the queue cannot send all frames of this worker in the first round;
+  /// otherwise an empty string.
   template <typename Queue>
   std::string Fault(const Queue& queue) const {
     const engine::pktgen::Traffic& traffic = generator_->round()->traffic();
@@ -75,7 +76,7 @@ class Worker {
 
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t /*now*/) {
-    // When they came: not before the poll that found them.
+    // Time of arrival: the current time, after the poll that found the frames.
     const uint64_t start = round_ == nullptr ? 0 : round_->start_cycles();
     const uint64_t now_ns = start == 0 ? 0 : generator_->clock().Ps(rte_rdtsc() - start) / 1000;
     const uint32_t size = burst.size();
@@ -91,10 +92,10 @@ class Worker {
   }
 
  private:
-  /// Frames between the one at work and the one whose tag is fetched.
+  /// Number of frames by which the prefetch of tags is ahead.
   static constexpr uint32_t kAhead = 8;
 
-  /// The round before is not touched any more.
+  /// Switches to `round`; the worker does not use the previous round any more.
   void Join(Round* round) {
     round_ = round;
     polled_ps_ = paused_ps_ = 0;
