@@ -22,7 +22,7 @@ struct FlagHelp {
   const char* help;
 };
 
-/// Besides --model and the settings of the models.
+/// Flags other than --model and the settings of the models.
 constexpr std::array kHelp = {
     FlagHelp{"socket", "Where to listen (default: in this user's runtime folder)"},
     FlagHelp{"vfio_user", "Listen here for virtual machines instead: the NIC is a PCI function"},
@@ -43,13 +43,14 @@ constexpr std::array kHelp = {
     FlagHelp{"json", "Write the final report to this file; - for standard output"},
 };
 
-// Long options of EAL that a device may need, to tell them from a mistyped flag where there
-// is no "--". EAL itself decides what they mean.
+// EAL's long options that a device may need; distinguishes them from mistyped flags on a command
+// line without "--". EAL defines their meaning.
 constexpr std::array<std::string_view, 14> kEalOptions = {
     "allow",      "block",     "file-prefix", "huge-dir", "in-memory", "iova-mode",    "lcores",
     "legacy-mem", "log-level", "main-lcore",  "no-huge",  "no-pci",    "no-telemetry", "vdev"};
 
-/// The place of a setting among those of its model; nothing if the model has none of that name.
+/// Returns the index of a setting in its model's list; nothing if the model has no setting of that
+/// name.
 std::optional<size_t> FindSetting(const emulator::ModelInfo& model, std::string_view key) {
   const auto found = std::ranges::find(model.settings, key, &emulator::ModelSetting::key);
   if (found == model.settings.end()) return std::nullopt;
@@ -66,7 +67,7 @@ bool IsFlag(std::string_view name) {
          std::any_of(kHelp.begin(), kHelp.end(), [&](const FlagHelp& f) { return name == f.name; });
 }
 
-/// "--name=value" or "--name"; nothing for what is no long option.
+/// Returns the name in "--name=value" or "--name"; empty if the argument is not a long option.
 std::string_view NameOf(std::string_view argument) {
   if (!argument.starts_with("--")) return "";
   argument.remove_prefix(2);
@@ -78,7 +79,7 @@ bool IsEalArgument(std::string_view argument) {
   return std::find(kEalOptions.begin(), kEalOptions.end(), NameOf(argument)) != kEalOptions.end();
 }
 
-/// "ipu or enso".
+/// Returns "ipu or enso".
 std::string Models() {
   std::string text;
   for (const auto* model : kModels) text += (text.empty() ? "" : " or ") + std::string(model->name);
@@ -144,7 +145,8 @@ class Reader {
   bool Set(const std::string& name, const std::string& value) {
     if (name == "model") return SetModel(value);
     if (IsSetting(name)) {
-      settings_.emplace_back(name, value);  // Until all flags are read: --model may come last.
+      settings_.emplace_back(
+          name, value);  // Checked after all flags are read, because --model may come last.
       return true;
     }
     if (name == "socket") {
@@ -204,7 +206,7 @@ class Reader {
   Flags& out_;
   std::string error_;
   std::vector<std::pair<std::string, std::string>> model_;
-  std::vector<std::pair<std::string, std::string>> settings_;  ///< Of the model.
+  std::vector<std::pair<std::string, std::string>> settings_;  ///< Settings of the model.
 };
 
 void PrintHelp() {
@@ -248,7 +250,7 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
       return std::nullopt;
     }
   }
-  // Without "--", arguments are ours if the first is.
+  // Without "--", all arguments are this program's flags if the first one is.
   std::vector<std::string> ours;
   Flags flags;
   if (dashes != all.end()) {

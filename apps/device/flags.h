@@ -13,20 +13,19 @@
 namespace sluice::device_app {
 
 struct Flags {
-  std::vector<std::string> eal;  ///< What the user gave to EAL.
+  std::vector<std::string> eal;  ///< Arguments for EAL.
   emulator::ServerOptions server;
-  std::string vfio_user;   ///< Where to listen for virtual machines instead; empty: nowhere.
-  bool interrupts = true;  ///< The function of vfio_user has those that its model has.
+  std::string vfio_user;   ///< Socket for virtual machines instead of hosts; empty: none.
+  bool interrupts = true;  ///< If false, the vfio_user function has no interrupts.
   emulator::Arguments model;
-  std::string wire;           ///< As it was given, for the report.
-  double duration_s = 0;      ///< 0: until a signal.
+  std::string wire;           ///< The flag's text, for the report.
+  double duration_s = 0;      ///< 0: until a signal arrives.
   double stats_period_s = 1;  ///< 0: no lines.
   std::string json;           ///< Path, "-" for standard output, empty for none.
 };
 
-/// Reads the arguments. Nothing when the run is over already, with `exit_code` set: 0
-/// after --help or --version, 2 after a bad argument (one line on standard error names it
-/// and the fix).
+/// Reads the arguments. Returns nothing if the process should exit with `exit_code`: 0 after --help
+/// or --version, 2 after a bad argument (one line on standard error names it and the fix).
 std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code);
 
 }  // namespace sluice::device_app

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// How the model of a run is to be had by hosts.
+// Makes the model of a run available to hosts.
 #pragma once
 
 #include <memory>
@@ -12,13 +11,13 @@
 
 namespace sluice::device_app {
 
-/// Listens where the flags say; `flags` and `model` outlive it. Null, with one line in `error` that
-/// names the flag and the fix, if it cannot.
+/// Listens at the socket of the flags; `flags` and `model` must outlive the result. Returns null,
+/// with one line in `error` that names the flag and the fix, on failure.
 std::unique_ptr<emulator::Front> MakeFront(const Flags& flags, emulator::HostedModel& model,
                                            std::string* error);
-/// The socket that it listens at.
+/// Returns the path of the listening socket.
 const std::string& SocketOf(const Flags& flags);
-/// How to attach to it, as people are told.
+/// Returns instructions for users on how to attach.
 std::string Hint(const Flags& flags);
 
 }  // namespace sluice::device_app

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-device: a model NIC and its wire in a process of its own, for one host process
-// at a time. The model is lib/emulator/running_model.h, what hosts see of it
-// lib/emulator/front.h; here are EAL, signals and the report.
+// sluice-device: a model NIC and its wire in a separate process, for one host process at a time.
+// The model is lib/emulator/running_model.h, its interface to hosts lib/emulator/front.h; this file
+// handles EAL, signals and the report.
 #include <rte_eal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -49,7 +48,7 @@ using sluice::emulator::Statistic;
 using sluice::runtime::StartFailureCode;
 using Clock = std::chrono::steady_clock;
 
-// A file that tells the signals of a run.
+// Returns a signalfd for the signals of a run.
 sluice::emulator::File Signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -58,7 +57,7 @@ sluice::emulator::File Signals() {
   return sluice::emulator::File(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-// Serves until the time is over or a signal says so.
+// Serves hosts until the duration is over or a signal arrives.
 void Run(const Flags& flags, HostedModel& model, Front& front, int signals, std::FILE* text) {
   const auto begin = Clock::now();
   const auto at = [&](double s) {
@@ -115,7 +114,7 @@ int Serve(const Flags& flags, int signals) {
   Run(flags, *model, *front, signals, text);
   sluice::runtime::TellServiceManager(sluice::runtime::kServiceStopping);
   const std::chrono::duration<double> ran = Clock::now() - begin;
-  front->Reset();  // What the host still had counts as abandoned.
+  front->Reset();  // Frames that the host still has count as abandoned.
   const std::vector<Statistic> totals = model->Statistics();
   std::fprintf(text, "hosts %lu; %s\n", front->hosts(), TotalsText(totals).c_str());
   std::fflush(text);
@@ -133,7 +132,7 @@ int main(int argc, char** argv) {
   const std::optional<Flags> flags = ReadFlags(argc, argv, &exit_code);
   if (!flags) return exit_code;
   const sluice::emulator::File signals = Signals();
-  std::string file_prefix;  // Of this process, unless the user chose one.
+  std::string file_prefix;  // Prefix of this process, unless the user chose one.
   exit_code = StartEal(*flags, &file_prefix);
   if (exit_code != 0) {
     sluice::runtime::RemoveOwnRun(file_prefix);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The models that sluice-device can run. A new one is a row here.
+// The models that sluice-device can run. A new model needs an entry here.
 #pragma once
 
 #include <array>
@@ -11,7 +10,7 @@
 
 namespace sluice::device_app {
 
-/// The first is the default.
+/// The first one is the default.
 inline constexpr auto kModels =
     std::to_array<const emulator::ModelInfo*>({&emulator::kIpuModel, &emulator::kEnsoModel});
 

@@ -19,7 +19,7 @@ namespace {
 
 using emulator::Statistic;
 
-/// What the wire says of hosts and of the way to them.
+/// Counters of the wire about hosts and the path to them.
 constexpr std::array kFindings = {"lost",    "abandoned",  "corrupted",
                                   "foreign", "duplicated", "reordered"};
 
@@ -40,7 +40,8 @@ nlohmann::ordered_json NonZero(const Statistics& statistics, std::string_view pr
   return values;
 }
 
-/// Frames that the model or its wire dropped; those in hosts' drivers are theirs to count.
+/// Returns the frames that the model or its wire dropped. Drops in hosts' drivers are counted by
+/// the hosts.
 runtime::NicDrops Dropped(const Statistics& totals) {
   std::map<std::string, uint64_t> values;
   for (const Statistic& statistic : totals) values[statistic.name] = statistic.value;
@@ -87,7 +88,7 @@ std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t ho
   report["nic_drops"] = nlohmann::ordered_json::object();
   for (const auto& [name, frames] : drops.by_name) report["nic_drops"][std::string(name)] = frames;
   report["nic_dropped_pkts"] = drops.Sum();
-  // No CPU steps a model on a card.
+  // Models on a card are not stepped by a CPU; their total is 0.
   const uint64_t cycles = std::max<uint64_t>(Value(totals, "model_total_cycles"), 1);
   report["device_busy"] =
       static_cast<double>(Value(totals, "model_busy_cycles")) / static_cast<double>(cycles);

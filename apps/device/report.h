@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a run of sluice-device has to say. Takes figures, gives text.
+// Reports of sluice-device about a run. Converts statistics to text.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +13,14 @@ namespace sluice::device_app {
 
 using Statistics = std::vector<emulator::Statistic>;
 
-/// Frames to and from hosts in the `seconds` between two readings.
+/// Returns the rates of frames to and from hosts, over the `seconds` between two readings.
 std::string RatesLine(const Statistics& before, const Statistics& after, double seconds);
-/// Frames of all hosts together, and a line for each reason for which some were dropped.
+/// Returns the frames of all hosts, and one line per drop reason that occurred.
 std::string TotalsText(const Statistics& totals);
-/// The JSON object; `totals` after the last host has gone.
+/// Returns the JSON object; `totals`: statistics after the last host has left.
 std::string JsonReport(const Flags& flags, const Statistics& totals, uint64_t hosts,
                        double seconds);
-/// Writes to `path`, "-" for standard output. False if that fails.
+/// Writes to `path`, or to standard output if it is "-". Returns false on failure.
 bool WriteFile(const std::string& path, const std::string& text);
 
 }  // namespace sluice::device_app

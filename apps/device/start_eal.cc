@@ -18,7 +18,7 @@ namespace {
 
 using runtime::StartLog;
 
-// The CPUs that this process may run on, as EAL lists them.
+// Returns the allowed CPUs of this process as a list for EAL.
 std::string Cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);

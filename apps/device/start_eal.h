@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// EAL of a process that is a device: small, and nowhere in a host's way.
+// A small EAL for a process that is a device; it does not interfere with hosts.
 #pragma once
 
 #include <string>
@@ -9,9 +8,9 @@
 
 namespace sluice::device_app {
 
-/// Starts EAL with the user's arguments. What these leave open: no hugepages, since all memory that
-/// matters is the host's; no devices but those that are named; one lcore, which sleeps, on all
-/// CPUs, so that the model's thread may use any that the host leaves. Stores the name of the
+/// Starts EAL with the user's arguments and these defaults: no hugepages, because all relevant
+/// memory is the host's; no devices except those named; one lcore, which sleeps, on all CPUs, so
+/// that the model's thread may use any CPU that the host does not use. Stores the name of the
 /// process's runtime folder in `file_prefix` unless the user chose one. Returns 0, or the exit code
 /// after one line on standard error.
 int StartEal(const Flags& flags, std::string* file_prefix);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-echo: returns every frame. The engine is lib/engine/echo, behind
-// lib/engine/neighbor if it has addresses of its own; everything else is
-// lib/runtime. Start reading here, then follow Session::Run.
+// sluice-echo: returns every frame. The engine is lib/engine/echo, preceded by lib/engine/neighbor
+// if the program has IP addresses; everything else is lib/runtime. Start reading here, then follow
+// Session::Run.
 #include <gflags/gflags.h>
 
 #include <string>
@@ -26,13 +25,13 @@ using sluice::engine::WithNeighbor;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// Runs `Echo` on all workers, bare where there are no addresses to answer for.
+// Runs `Echo` on all workers, without a neighbor engine if there are no addresses.
 template <typename Echo>
 int RunEcho(Session& session) {
   if (FLAGS_ip.empty()) return session.Run([](const WorkerInfo&) { return Echo(); });
   return session.Run([](const WorkerInfo& info) {
     Neighbor neighbor(info.mac);
-    std::string error;  // The list was checked before EAL started.
+    std::string error;  // The list was checked before EAL was started.
     neighbor.AddAddresses(FLAGS_ip, &error);
     return WithNeighbor<Echo>(neighbor, Echo());
   });
