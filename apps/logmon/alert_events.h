@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Events of filters that have alerts, by host, on their way from a worker, in a bounded memory.
+// Events of filters with alerts, by host, for the transfer from a worker; in bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +12,26 @@ namespace sluice::logmon {
 /// Events of a filter that name the same host.
 struct AlertEvent {
   size_t filter = 0;
-  std::string_view host;  ///< Empty: of all hosts, or none is named. At most kMaxHostBytes.
-  std::string_view line;  ///< The last one's first bytes, kMaxLineBytes of them. Any bytes.
+  std::string_view
+      host;  ///< Maximum kMaxHostBytes. Empty: an alert for all hosts, or no host is named.
+  std::string_view line;  ///< First kMaxLineBytes bytes of the last line; arbitrary bytes.
   uint64_t count = 0;
 };
 
-/// Allocates at construction only.
+/// Allocates only in the constructor.
 class AlertEvents {
  public:
   static constexpr size_t kMaxHostBytes = 255, kMaxLineBytes = 512;
-  /// Different hosts at a time, of all filters; events without a host always have room.
+  /// Maximum different hosts of all filters; events without a host always fit.
   static constexpr size_t kMaxHosts = 1024;
 
   explicit AlertEvents(size_t filters);
 
-  /// Copies what it keeps of the texts. False: no room for another host.
+  /// Copies the texts, truncated. Returns false if there is no room for another host.
   bool Add(size_t filter, std::string_view host, std::string_view line);
 
-  /// Calls `each(const AlertEvent&)`, whose views are valid during the call, and forgets all.
+  /// Calls `each(const AlertEvent&)` for all entries, and clears them. The views are valid during
+  /// the call.
   template <typename Each>
   void TakeAll(Each each) {
     for (const Entry& entry : entries_) {
@@ -57,7 +58,7 @@ class AlertEvents {
   size_t max_entries_;
   size_t hosts_ = 0;
   std::vector<Entry> entries_;
-  std::vector<uint16_t> places_;  ///< Of entries, by hash, then one behind the other.
+  std::vector<uint16_t> places_;  ///< Hash table of entry indices, with linear probing.
 };
 
 }  // namespace sluice::logmon

@@ -20,10 +20,10 @@ namespace {
 
 using engine::logmon::Alert;
 
-// Programs that run at a time: a storm of alerts must not become a storm of processes.
+// Maximum concurrent programs, so that many alerts do not start many processes.
 constexpr size_t kMaxPrograms = 8;
 
-// An alert remembers the times of as many events as its threshold, for each host.
+// Limits for each alert, which stores as many times as its threshold for each host.
 constexpr size_t kMaxHosts = 65'536, kMinHosts = 16, kMaxTimes = 1 << 20;
 
 size_t MaxHosts(uint64_t threshold) {
@@ -45,7 +45,7 @@ void Alerts::Add(const AlertEvent& event) {
   const std::string host(event.host);
   auto found = hosts.find(host);
   if (found == hosts.end()) {
-    std::string error;  // The configuration's reader saw to the bounds.
+    std::string error;  // The configuration's parser has checked the bounds.
     auto alert = Alert::Create(options, &error);
     if (!alert || hosts.size() >= MaxHosts(options.threshold)) {
       lost_hosts_ += event.count;
@@ -57,12 +57,12 @@ void Alerts::Add(const AlertEvent& event) {
   found->second.line = event.line;
 }
 
-/// Whether there is something to tell.
+/// Counts new events. Returns whether the alert changes its state, which must be reported.
 bool Alerts::Count(HostAlert& one, uint64_t now_ms, Telling* telling) {
   const uint64_t threshold = config_.about[telling->filter].alert->threshold;
   const uint64_t events = std::exchange(one.new_events, 0);
   Alert::Edge edge = one.alert.OnTime(now_ms);
-  // Of events at one moment, more than the threshold change nothing more.
+  // Simultaneous events beyond the threshold have no effect.
   uint64_t counted = 0;
   while (counted < std::min(events, threshold) && edge != Alert::Edge::kFired) {
     edge = one.alert.OnEvent(now_ms);
@@ -98,7 +98,7 @@ std::string Alerts::LineFor(const Telling& telling) const {
   const FilterConfig& about = config_.about[telling.filter];
   const std::string host =
       telling.host.empty() ? "" : absl::StrCat(" ", absl::CHexEscape(telling.host));
-  // Names are the operator's own.
+  // Names come from the operator, so they are not escaped.
   return absl::StrFormat("%s: \"%s\"%s, %d events in %d s", telling.fired ? "ALERT" : "normal",
                          about.name, host, about.alert->threshold, about.alert->window / 1000);
 }
@@ -126,7 +126,7 @@ void Alerts::Tell(const Telling& telling, uint64_t now_ms) {
   if (telling.fired && !program_.empty()) Run(telling);
 }
 
-// The program learns what fired from its environment. What was logged is escaped: printable ASCII.
+// Runs the program with the alert in its environment. Log text is escaped to printable ASCII.
 void Alerts::Run(const Telling& telling) {
   if (running_.size() >= kMaxPrograms) {
     ++failed_programs_;

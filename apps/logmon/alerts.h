@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Says when events of a filter are too many: to people, to a file, and to a program.
+// Reports too many events of a filter to users, to a file, and to a program.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -17,40 +16,40 @@
 
 namespace sluice::logmon {
 
-/// One thread's. Programs that it started and that still run are left alone at the end.
+/// For one thread. Started programs that still run are not stopped by the destructor.
 class Alerts {
  public:
-  /// `config` outlives it. `program`: run for each alert, or empty.
+  /// `config` must outlive the object. `program`: run for each alert; may be empty.
   Alerts(const Config& config, std::string program);
 
-  /// False, with one line in `error`, if alerts cannot be written there.
+  /// Opens the file for alerts. Returns false, with one line in `error`, on failure.
   bool WriteTo(const std::string& path, std::string* error);
-  /// Alerts are missing in that file.
+  /// Returns whether alerts are missing in the file.
   bool failed() const { return file_.failed(); }
-  /// Of a filter with an alert. Counts at the next Update.
+  /// Adds an event of a filter with an alert. It counts at the next Update.
   void Add(const AlertEvent& event);
-  /// Lines for people, of printable ASCII; `now_ms` since 1970.
+  /// Returns lines for users, in printable ASCII. `now_ms`: since 1970.
   std::vector<std::string> Update(uint64_t now_ms);
 
   uint64_t fired() const { return fired_; }
-  /// Events of hosts beyond those that an alert has room for.
+  /// Returns the events of hosts for which an alert had no room.
   uint64_t lost_hosts() const { return lost_hosts_; }
   uint64_t failed_programs() const { return failed_programs_; }
 
  private:
-  /// An alert of one host, or of all.
+  /// An alert of one host, or of all hosts.
   struct HostAlert {
     engine::logmon::Alert alert;
     uint64_t new_events = 0;
-    std::string line;  ///< The last one's.
+    std::string line;  ///< Line of the last event.
   };
-  /// What is told of an edge.
+  /// The data of a report about an alert's change.
   struct Telling {
     size_t filter;
     const std::string& host;
     const std::string& line;
     bool fired;
-    uint64_t count;  ///< Events in the window.
+    uint64_t count;  ///< Number of events in the window.
   };
   bool Count(HostAlert& one, uint64_t now_ms, Telling* telling);
   std::string LineFor(const Telling& telling) const;
@@ -60,7 +59,8 @@ class Alerts {
 
   const Config& config_;
   std::string program_;
-  std::vector<absl::flat_hash_map<std::string, HostAlert>> hosts_;  ///< By filter, then host.
+  std::vector<absl::flat_hash_map<std::string, HostAlert>>
+      hosts_;  ///< Indexed by filter, then by host.
   LinesFile file_;
   std::vector<pid_t> running_;
   uint64_t fired_ = 0;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a worker hands to the collector: what it counted since the last time, and the lines that
-// are to be shown.
+// Data that a worker passes to the collector: counts since the last batch, and the lines to show.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +15,30 @@
 
 namespace sluice::logmon {
 
-/// Lines and events of a minute, without their values.
+/// Counts of lines and events in a minute, without values of metrics.
 struct MinuteCounts {
-  int64_t minute = 0;            ///< Since 1970.
-  uint64_t lines = 0;            ///< Matching or not.
-  std::vector<uint64_t> events;  ///< By filter.
+  int64_t minute = 0;            ///< Minutes since 1970.
+  uint64_t lines = 0;            ///< All lines, matching or not.
+  std::vector<uint64_t> events;  ///< Indexed by filter.
 };
 
-/// Figures of a worker since it began.
+/// Totals of a worker since its start.
 struct WorkerFigures {
   engine::logmon::ScanCounters scan;
   engine::logmon::SourceCounters sources;
   uint64_t known_sources = 0;
-  uint64_t state_bytes = 0;  ///< Of sources and segments that wait, and of unfinished lines.
+  uint64_t state_bytes = 0;  ///< Memory of sources, waiting segments and unfinished lines.
   uint64_t shown_lines = 0;
-  uint64_t lost_lines = 0;  ///< To be shown, but the collector did not keep up.
-  uint64_t lost_hosts = 0;  ///< Events whose alert had no room for another host.
+  uint64_t lost_lines = 0;  ///< Lines not shown because the collector was too slow.
+  uint64_t lost_hosts = 0;  ///< Events for which the alert had no room for another host.
 };
 
 struct Batch {
   explicit Batch(const Config& config);
 
-  std::vector<MinuteCounts> counts;           ///< The last one is the present minute's.
-  std::deque<engine::logmon::Tally> metrics;  ///< By filter; unused where it has no metric.
+  std::vector<MinuteCounts> counts;  ///< The last element is the current minute.
+  std::deque<engine::logmon::Tally>
+      metrics;  ///< Indexed by filter; unused for filters without a metric.
   AlertEvents alerts;
   ShownLines shown;
   WorkerFigures figures;

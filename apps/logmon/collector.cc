@@ -13,7 +13,7 @@ namespace sluice::logmon {
 namespace {
 
 constexpr std::chrono::milliseconds kPeriod{100};
-constexpr size_t kMinutesKept = 1000;  // Of all filters.
+constexpr size_t kMinutesKept = 1000;  // Maximum minutes stored, of all filters together.
 
 WorkerFigures Plus(WorkerFigures sum, const WorkerFigures& more) {
   using engine::logmon::ScanCounters;
@@ -84,7 +84,7 @@ void Collector::Collect() {
     batches_[worker]->Take([&](Batch& batch) {
       ledger_.Add(batch);
       batch.alerts.TakeAll([this](const AlertEvent& event) { alerts_.Add(event); });
-      // After the worker left there are two halves, the older one perhaps last.
+      // After a worker has left there are two batches; the older one may come last.
       if (batch.figures.scan.lines >= figures_[worker].scan.lines) figures_[worker] = batch.figures;
       ShowLines(batch.shown);
     });

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The thread that takes over what workers count, and everything that is done with it: minutes,
-// lines, alerts.
+// The thread that receives the workers' counts, and produces minutes, lines and alerts.
 #pragma once
 
 #include <atomic>
@@ -25,40 +23,41 @@
 
 namespace sluice::logmon {
 
-/// What the collector knows at one moment.
+/// The collector's state at one moment.
 struct Figures {
   uint64_t lines = 0;
   std::vector<FilterTotals> filters;
-  WorkerFigures workers;  ///< All, added up.
+  WorkerFigures workers;  ///< Sum over all workers.
   uint64_t alerts = 0;
-  uint64_t lost_hosts = 0;  ///< Events that no alert counted: it had no room for another host.
+  uint64_t lost_hosts =
+      0;  ///< Events that no alert counted because it had no room for another host.
   uint64_t failed_programs = 0;
 };
 
 class Collector {
  public:
-  /// The present minute is over when nobody will add to it any more: some seconds later.
+  /// Time after a minute's end at which no worker adds to it any more, so that it can be closed.
   static constexpr uint64_t kGraceNs = 5'000'000'000;
 
-  /// `settings` and `clock` outlive it. `text`: for people.
+  /// `settings` and `clock` must outlive the object. `text`: stream for users.
   Collector(const Settings& settings, const WallClock& clock, uint32_t workers, std::FILE* text);
   ~Collector() { Stop(); }
 
-  /// Opens the files. False, with the flag to blame and the fix, if one cannot be.
+  /// Opens the files. Returns false, with the wrong flag and the fix, on failure.
   bool Open(std::string* flag, std::string* fix);
-  /// Where worker `i` puts what it counts.
+  /// Returns the destination for the batches of worker `i`.
   runtime::Handover<Batch>& batches(uint32_t i) { return *batches_[i]; }
 
   void Start();
-  /// After the workers left: takes the rest. Once is enough.
+  /// Processes the remaining data; call it after the workers have left. Further calls do nothing.
   void Stop();
-  /// After Stop(): a file lacks lines that were written to it.
+  /// Returns whether a file lacks lines that were written to it. Call it after Stop().
   bool failed() const { return lines_.failed() || minutes_.failed() || alerts_.failed(); }
 
-  // Any thread:
+  // Functions for any thread:
 
   Figures Take() const;
-  /// The minutes that were over lately, the oldest first.
+  /// Returns the latest closed minutes, oldest first.
   nlohmann::ordered_json Minutes() const;
 
  private:
@@ -70,13 +69,13 @@ class Collector {
   const Settings& settings_;
   const WallClock& clock_;
   std::FILE* const text_;
-  std::vector<std::unique_ptr<runtime::Handover<Batch>>> batches_;  ///< By worker.
+  std::vector<std::unique_ptr<runtime::Handover<Batch>>> batches_;  ///< Indexed by worker.
   LinesFile lines_, minutes_;
 
-  mutable std::mutex mutex_;  ///< Of what follows.
+  mutable std::mutex mutex_;  ///< Protects the following members.
   Ledger ledger_;
   Alerts alerts_;
-  std::vector<WorkerFigures> figures_;  ///< By worker.
+  std::vector<WorkerFigures> figures_;  ///< Indexed by worker.
   std::deque<nlohmann::ordered_json> over_;
 
   std::atomic<bool> stop_{false};

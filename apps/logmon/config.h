@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The filters of sluice-logmon: of a file, or one by its pattern.
+// The filters of sluice-logmon, from a file or from a single pattern.
 #pragma once
 
 #include <optional>
@@ -16,7 +15,7 @@ using engine::logmon::FilterConfig;
 using engine::logmon::kMaxConfigBytes;
 using engine::logmon::ParseConfig;
 
-/// One filter by its pattern alone, shown, named like its pattern.
+/// Returns a single filter with this pattern; its lines are shown, and its name is the pattern.
 std::optional<Config> SingleFilter(const std::string& pattern, std::vector<std::string>* errors);
 
 }  // namespace sluice::logmon

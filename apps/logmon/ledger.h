@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What all workers counted, by filter and minute.
+// Counts of all workers, by filter and minute.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +12,27 @@
 
 namespace sluice::logmon {
 
-/// A filter since the beginning.
+/// Totals of a filter since the start.
 struct FilterTotals {
   uint64_t events = 0;
-  engine::logmon::Series metric;  ///< Of all dimensions; without defaults.
+  engine::logmon::Series metric;  ///< Sum over all dimensions, without defaults.
 };
 
-/// A minute of a filter that is over.
+/// A closed minute of a filter.
 struct FilterMinute {
   size_t filter;
   engine::logmon::MinuteReport report;
 };
 
-/// One thread's.
+/// For one thread.
 class Ledger {
  public:
-  /// `config` outlives it.
+  /// `config` must outlive the object.
   explicit Ledger(const Config& config);
 
-  /// Adds what a worker counted, and empties it.
+  /// Adds the counts of a batch, and clears them there.
   void Add(Batch& batch);
-  /// Minutes before `minute` that were not taken yet; all minutes at the end.
+  /// Remove and return minutes before `minute`, or all minutes at the end.
   std::vector<FilterMinute> TakeOver(int64_t minute);
   std::vector<FilterMinute> TakeAll();
 
@@ -45,7 +44,7 @@ class Ledger {
   std::vector<FilterMinute> TakeEach(TakeOne take);
 
   const Config& config_;
-  std::deque<engine::logmon::Tally> tallies_;  ///< By filter.
+  std::deque<engine::logmon::Tally> tallies_;  ///< Indexed by filter.
   std::vector<FilterTotals> totals_;
   uint64_t lines_ = 0;
 };

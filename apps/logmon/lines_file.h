@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Lines of filters with "show", as JSON, one object a line. Whatever a sender wrote, it is one
-// line of printable ASCII: everything else is escaped, and what is no UTF-8 becomes U+FFFD.
+// Lines of filters with "show" as JSON, one object per line. Every line is printable ASCII for any
+// input: all other characters are escaped, and invalid UTF-8 becomes U+FFFD.
 #pragma once
 
 #include <cstdio>
@@ -14,21 +13,20 @@
 
 namespace sluice::logmon {
 
-/// One line of the file, with its LF.
+/// Returns one line of the file, with its LF.
 std::string ShownLineText(const ShownLine& line, const Config& config);
 
-/// A file that is appended to.
+/// A file opened for appending.
 class LinesFile {
  public:
   LinesFile() = default;
-  /// "-": standard output. False, with one line in `error`, if it cannot be opened.
+  /// Opens `path`; "-" is standard output. Returns false, with one line in `error`, on failure.
   bool Open(const std::string& path, std::string* error);
   bool is_open() const { return file_ != nullptr; }
   void Write(std::string_view text);
-  /// Pushes out what was written. The first time that not all of it could be, says so on standard
-  /// error.
+  /// Flushes the file. Prints the first failure on standard error.
   void Flush();
-  /// Lines are missing in the file. Threads as for Flush().
+  /// Returns whether lines are missing in the file. Same thread rules as Flush().
   bool failed() const { return failed_; }
 
  private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // sluice-logmon: matches the lines of logs on their way through the network. The engine is
-// lib/engine/logmon; what the flags mean is in settings.h; what happens to matches, in collector.h;
+// lib/engine/logmon; settings.h describes the flags, collector.h the processing of matches;
 // everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
@@ -45,9 +44,9 @@ using sluice::runtime::BadFlag;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// How long missing bytes of a TCP stream are waited for: several retransmissions.
+// Time for which missing bytes of a TCP stream are awaited: several retransmissions.
 constexpr uint64_t kGapSeconds = 3;
-// Lines of one session of a log-in are not further apart; fail2ban's mlfidCache.
+// Maximum time between two lines of a login session, as fail2ban's mlfidCache.
 constexpr uint64_t kSessionSeconds = 300;
 
 int RunTest() {
@@ -85,7 +84,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
   hooks.commands = {
       {"/sluice/logmon/filters", "Every filter and its events. No parameters.",
        [&](std::string_view) {
-         // By place: telemetry's names have no room for all that a filter's has.
+         // Indexed by number, because telemetry's names are too short for names of filters.
          nlohmann::ordered_json answer;
          const Figures figures = collector.Take();
          for (size_t i = 0; i < config.about.size(); ++i) {
@@ -106,7 +105,7 @@ int main(int argc, char** argv) {
   auto line =
       sluice::runtime::ReadCommandLine("logmon", "matches log lines", argc, argv, &exit_code);
   if (!line) return exit_code;
-  // An empty pattern is one that everything matches.
+  // An empty pattern is valid and matches every line, so the flag's default is checked.
   if (!gflags::GetCommandLineFlagInfoOrDie("test_filter").is_default) return RunTest();
   std::string flag, fix;
   std::optional<sluice::runtime::SampleCapture> capture;
@@ -118,8 +117,8 @@ int main(int argc, char** argv) {
   if (!MakeSample(*settings, &*line, &capture, &flag, &fix)) return BadFlag(flag, fix);
   line->options.answers = false;
   line->options.promiscuous = true;
-  // An Enso NIC's SYN may take another pipe than its stream, and come late: then what precedes the
-  // first line end cannot be told from the rest of a line.
+  // An Enso NIC may deliver the SYN to another pipe than its stream, and late. The monitor could
+  // then not distinguish a whole first line from the rest of a line, so one pipe is used.
   if (!(settings->monitor.tcp_ports.empty() && settings->monitor.syslog_tcp_ports.empty()) &&
       gflags::GetCommandLineFlagInfoOrDie("pipes").is_default) {
     line->options.interface.pipes = 1;
@@ -145,7 +144,7 @@ int main(int argc, char** argv) {
   exit_code = session->Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
-        std::string error;  // The list was checked before EAL started.
+        std::string error;  // The list was checked before EAL was started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         auto& batches = collector.batches(info.worker);
         return Worker(neighbor, *rules, settings->monitor,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a run reports: the line of a period, the JSON report, the answers of telemetry, and
-// metrics. Pure.
+// Reports of a run: the line of a period, the JSON report, telemetry answers, and metrics. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +15,21 @@ namespace sluice::logmon {
 
 struct Figures;
 
-/// One line of printable ASCII, with its LF: what is no UTF-8 becomes U+FFFD, everything else that
-/// is not printable is escaped.
+/// Returns one line of printable ASCII, with its LF. Invalid UTF-8 becomes U+FFFD; all other
+/// characters that are not printable are escaped.
 std::string AsciiLine(const nlohmann::ordered_json& json);
 
-/// A filter's minute that is over.
+/// Returns a closed minute of a filter.
 nlohmann::ordered_json MinuteJson(const FilterMinute& minute, const Config& config);
 
-/// "lines 1.20 M/s, matched …: name 12 …" of the time between two moments.
+/// Returns "lines 1.20 M/s, matched …: name 12 …" about the time between two moments.
 std::string PeriodLine(const Figures& before, const Figures& after, double seconds,
                        const Config& config);
 
-/// Members "lines", "filters", "sources", "scan" and so on.
+/// Returns the members "lines", "filters", "sources", "scan" and so on.
 nlohmann::ordered_json FiguresJson(const Figures& figures, const Config& config);
 
-/// Families "sluice_logmon_…".
+/// Adds the families "sluice_logmon_…".
 void AddMetrics(const Figures& figures, const Config& config, runtime::MetricFamilies& families);
 
 }  // namespace sluice::logmon

@@ -24,17 +24,17 @@ using packet::StoreBe32;
 
 constexpr uint32_t kMaxFrame = 1518 - packet::kFcsBytes;
 constexpr std::array<uint8_t, 12> kMacs{2, 0x53, 0x6c, 0x6c, 0x6d, 1, 2, 0x53, 0x6c, 0x67, 0x65, 1};
-constexpr uint32_t kUs = 0xc0000201;       // 192.0.2.1 (RFC 5737).
-constexpr uint32_t kSenders = 0xc6336400;  // 198.51.100.0 and what follows.
+constexpr uint32_t kUs = 0xc0000201;       // Destination: 192.0.2.1 (RFC 5737).
+constexpr uint32_t kSenders = 0xc6336400;  // Senders: 198.51.100.0 and following addresses.
 constexpr uint32_t kIp = packet::kEthernetHeaderBytes;
 constexpr uint32_t kL4 = kIp + packet::kIpv4MinHeaderBytes;
 constexpr uint32_t kTcpHeader = 20;
 constexpr uint8_t kFin = 1, kSyn = 2, kPush = 8, kAck = 16;
 
-// Initial sequence numbers of a port's streams: neither is near the other.
+// Initial sequence numbers of the two streams per port; they are far apart.
 constexpr std::array<uint32_t, 2> kInitial{1, 0x80000001};
 
-// One sender: its number, and where its TCP stream is.
+// A sender: its number, its text, and the position in its TCP stream.
 struct Sender {
   uint32_t number;
   std::string text;
@@ -111,7 +111,7 @@ std::vector<std::string_view> LinesOf(std::string_view text) {
   return lines;
 }
 
-/// The lines of a file as messages, without their ends: LF, CR LF or CR.
+/// Returns the lines of a file as messages, without line ends (LF, CR LF or CR).
 std::vector<std::string_view> MessagesOf(std::string_view text) {
   std::vector<std::string_view> messages;
   while (!text.empty()) {
@@ -123,7 +123,7 @@ std::vector<std::string_view> MessagesOf(std::string_view text) {
   return messages;
 }
 
-// RFC 5424: facility user, severity notice; time and names as "not known".
+// Writes messages of RFC 5424: facility user, severity notice; time and names are nil.
 void WriteSyslog(const std::string& text, const std::vector<Sender>& senders, uint32_t room,
                  Writer& writer) {
   size_t next = 0;
@@ -142,7 +142,7 @@ void DealOut(const std::string& text, std::vector<Sender>& senders) {
   }
 }
 
-// Every sender's text in pieces, one of each in turn.
+// Writes the text of every sender in pieces, round-robin.
 void WriteStreams(std::vector<Sender>& senders, uint32_t room, bool tcp, Writer& writer) {
   if (tcp) {
     for (Sender& sender : senders) writer.Segment(sender, kSyn, "");

@@ -49,7 +49,7 @@ constexpr size_t kMaxLogBytes = size_t{4} << 30;
 constexpr uint32_t kMaxSampleSources = 65'536;
 constexpr uint32_t kSampleTcpPort = 601;  // RFC 3195.
 
-// "514,601". False: not ports.
+// Parses a list such as "514,601". Returns false if an element is not a port.
 bool ParsePorts(std::string_view text, std::vector<uint16_t>* ports) {
   ports->clear();
   while (!text.empty()) {
@@ -135,7 +135,7 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
   auto config = ReadFilters(flag, fix);
   if (!config) return std::nullopt;
   settings.config = *std::move(config);
-  // Lines that nobody reads are neither kept nor lost.
+  // Without --lines, shown lines have no reader, so they are neither stored nor counted as lost.
   for (FilterConfig& about : settings.config.about) about.show &= !FLAGS_lines.empty();
   monitor.pass_on = FLAGS_pass_on;
   monitor.max_sources = FLAGS_sources;
@@ -146,7 +146,7 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
   settings.alerts = FLAGS_alerts;
   settings.alert_exec = FLAGS_alert_exec;
   if (line.own_port || line.options.frame_size.empty()) return settings;
-  // The sample must find somebody who listens.
+  // The sample's destination port must have a listener.
   std::vector<uint16_t>* const used = FLAGS_log_as == "tcp"     ? &monitor.tcp_ports
                                       : FLAGS_log_as == "lines" ? &monitor.line_ports
                                                                 : &monitor.syslog_ports;
@@ -193,7 +193,8 @@ bool MakeSample(const Settings& settings, CommandLine* line,
       return false;
     }
     text = *std::move(read);
-    if (text.back() != '\n') text += '\n';  // It may be followed by itself.
+    if (text.back() != '\n')
+      text += '\n';  // The text may be repeated, so it must end with a line end.
   }
   const auto write = [&](const std::string& path, std::string* why) {
     return WriteSample(text, sample, path, why);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the flags of sluice-logmon mean, checked.
+// The checked flags of sluice-logmon.
 #pragma once
 
 #include <optional>
@@ -15,20 +14,21 @@ namespace sluice::logmon {
 
 struct Settings {
   Config config;
-  engine::logmon::MonitorOptions monitor;  ///< All but times.
-  double idle_s = 0;                       ///< 0: no source is forgotten for its silence.
-  std::string lines;                       ///< Where shown lines go: a file, "-" or nowhere.
-  std::string minutes;                     ///< The same of minutes that are over.
-  std::string alerts;                      ///< The same of alerts, which are printed in any case.
-  std::string alert_exec;                  ///< Program that is run for each alert; empty: none.
+  engine::logmon::MonitorOptions monitor;  ///< All options except times.
+  double idle_s = 0;                       ///< 0: idle sources are never removed.
+  std::string lines;       ///< Destination of shown lines: a file, "-" or empty for none.
+  std::string minutes;     ///< Destination of closed minutes, likewise.
+  std::string alerts;      ///< Destination of alerts, likewise; they are always printed too.
+  std::string alert_exec;  ///< Program to run for each alert; empty: none.
 };
 
-/// Reads the flags. Nothing, with the flag to blame and the fix, if one is wrong.
+/// Reads the flags. Returns nothing, with the wrong flag and the fix, on a mistake.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);
 
-/// Makes the traffic of the embedded NIC log text, unless a flag says which. The capture, which
-/// can go once the NIC is open, or nothing. False, with flag and fix, if it cannot be made.
+/// Uses log text as the embedded NIC's traffic, unless a flag selects other traffic. `capture` may
+/// be deleted once the NIC is open; it is empty with other traffic. Returns false, with flag and
+/// fix, on failure.
 bool MakeSample(const Settings& settings, runtime::CommandLine* line,
                 std::optional<runtime::SampleCapture>* capture, std::string* flag,
                 std::string* fix);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Lines to be shown and who sent them, on their way from a worker, in a bounded memory.
+// Lines to show and their senders, for the transfer from a worker; in bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +15,14 @@ namespace sluice::logmon {
 struct ShownLine {
   engine::logmon::Source source;
   engine::logmon::FilterSet filters;
-  uint64_t time_ns = 0;  ///< Since 1970: when its last frame came.
+  uint64_t time_ns = 0;  ///< Arrival of the line's last frame, in ns since 1970.
   bool is_syslog = false;
   bool truncated = false;
-  engine::logmon::SyslogHeader header;  ///< If it is syslog. Valid as long as `text`.
-  std::string_view text;                ///< Any bytes. Valid until the caller returns.
+  engine::logmon::SyslogHeader header;  ///< Set if is_syslog; valid as long as `text`.
+  std::string_view text;                ///< Arbitrary bytes; valid until the caller returns.
 };
 
-/// Allocates at construction only.
+/// Allocates only in the constructor.
 class ShownLines {
  public:
   ShownLines() {
@@ -31,7 +30,7 @@ class ShownLines {
     texts_.reserve(kMaxBytes);
   }
 
-  /// Copies the texts. False: no room.
+  /// Copies the texts. Returns false if there is no room.
   bool Add(const ShownLine& line) {
     const std::string_view parts[] = {line.header.hostname, line.header.app, line.text};
     const size_t bytes = parts[0].size() + parts[1].size() + parts[2].size();
@@ -41,7 +40,7 @@ class ShownLines {
     return true;
   }
 
-  /// Calls `each(const ShownLine&)` in order, and forgets all.
+  /// Calls `each(const ShownLine&)` for all lines in order, and clears them.
   template <typename Each>
   void TakeAll(Each each) {
     std::string_view rest = texts_;
@@ -60,7 +59,7 @@ class ShownLines {
   static constexpr size_t kMaxLines = 16'384, kMaxBytes = 4 << 20;
 
   std::vector<ShownLine> lines_;
-  std::string texts_;  ///< All parts of all lines, one behind the other.
+  std::string texts_;  ///< All texts of all lines, concatenated.
 };
 
 }  // namespace sluice::logmon

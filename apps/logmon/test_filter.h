@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// --test_filter: which lines of standard input a pattern matches, answered as CloudWatch's
-// test-metric-filter answers.
+// --test_filter: matches lines of standard input with a pattern; the answer has the format of
+// CloudWatch's test-metric-filter.
 #pragma once
 
 #include <istream>
@@ -11,9 +10,9 @@
 
 namespace sluice::logmon {
 
-/// {"matches": [{"eventNumber": 1, "eventMessage": …, "extractedValues": {…}}]}; lines count from
-/// 1. Of a space-delimited pattern the values are its fields. Nothing, and one line in `error`, if
-/// the pattern is wrong.
+/// Returns {"matches": [{"eventNumber": 1, "eventMessage": …, "extractedValues": {…}}]}; lines
+/// count from 1. Values of a space-delimited pattern are its fields. Returns nothing, with one line
+/// in `error`, if the pattern is wrong.
 std::optional<nlohmann::ordered_json> TestFilter(const std::string& pattern, std::istream& lines,
                                                  std::string* error);
 

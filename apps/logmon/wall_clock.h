@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The time of day by the workers' clock, so that no worker asks the kernel. Follows the system's
-// clock as it was at the start: it does not step.
+// Converts the workers' clock to the time of day without a system call. It follows the system's
+// clock as read at the start, and never steps.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@ namespace sluice::logmon {
 
 class WallClock {
  public:
-  /// It is `now_ns` since 1970 when the workers' clock shows `now_cycles`.
+  /// The time is `now_ns` since 1970 when the workers' clock is `now_cycles`.
   WallClock(uint64_t now_ns, uint64_t now_cycles, uint64_t cycles_per_second)
       : start_ns_(now_ns),
         start_cycles_(now_cycles),
@@ -21,7 +20,7 @@ class WallClock {
     return start_ns_ +
            static_cast<uint64_t>(static_cast<int64_t>(static_cast<double>(since) * ns_per_cycle_));
   }
-  /// Since 1970.
+  /// Returns minutes since 1970.
   int64_t Minute(uint64_t cycles) const {
     return static_cast<int64_t>(Ns(cycles) / 60'000'000'000);
   }

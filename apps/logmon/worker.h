@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a worker lcore runs: a monitor behind the answers that any host owes its network.
+// The engine of a worker lcore: a monitor, preceded by the responder for neighbor requests.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +46,7 @@ class Worker {
 
  private:
   Monitor& monitor() { return engine_.engine(); }
-  /// The batch at hand says where the worker stands.
+  /// Stores the worker's totals in the current batch.
   void Settle() {
     Recorder& recorder = monitor().sink();
     const engine::logmon::ScanCounters scan = monitor().scan_counters();
