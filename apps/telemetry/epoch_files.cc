@@ -11,10 +11,10 @@ void EpochFiles::Write(const engine::telemetry::Epoch& epoch,
                        const engine::telemetry::EpochTimes& times) {
   const std::string path = folder_ + "/epoch-" + std::to_string(times.start_ns) + ".sluice";
   const std::string bytes = engine::telemetry::EncodeEpoch(epoch, times);
-  // Whoever has the seed can make flows collide: its owner alone reads the file.
+  // WholeFile is readable by its owner only: a reader of the seed can construct colliding flows.
   engine::WholeFile file(path);
   file.Write(bytes.data(), bytes.size());
-  std::string error;  // Close names the flag.
+  std::string error;  // Ignored, because Close names the flag.
   if (!file.Finish(&error)) {
     failed_ = true;
     return;

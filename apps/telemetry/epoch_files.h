@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Epochs with all their counters in files of a folder (--export_epochs), one each, for --merge. Of
-// those that it has written, it keeps the latest.
+// Writes epochs with all their counters to files in a folder (--export_epochs), one file each, for
+// --merge. Deletes the oldest of its files beyond a limit.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +13,21 @@ namespace sluice::telemetry {
 
 class EpochFiles {
  public:
-  /// `kept`: how many stay; 0: all.
+  /// `kept`: number of files that are not deleted; 0: all.
   EpochFiles(std::string folder, uint32_t kept) : folder_(std::move(folder)), kept_(kept) {}
 
-  /// Writes epoch-START.sluice, START in ns since 1970; it is there when it is whole.
+  /// Writes epoch-START.sluice, START in ns since 1970. The file appears under this name when it is
+  /// complete.
   void Write(const engine::telemetry::Epoch& epoch, const engine::telemetry::EpochTimes& times);
 
   uint64_t written() const { return written_; }
-  /// One could not be written.
+  /// Returns whether a file could not be written.
   bool failed() const { return failed_; }
 
  private:
   const std::string folder_;
   const uint32_t kept_;
-  std::deque<std::string> files_;  // That are there, oldest first.
+  std::deque<std::string> files_;  // Existing files, oldest first.
   uint64_t written_ = 0;
   bool failed_ = false;
 };

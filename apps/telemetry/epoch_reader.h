@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The thread that takes closed epochs from the workers' meters and hands out the reports. It runs
-// on the CPUs of the thread that made it, main's, and never makes a worker wait.
+// The thread that reads closed epochs from the workers' meters and publishes the reports. It runs
+// on the CPUs of the thread that created it, main's, and never blocks a worker.
 #pragma once
 
 #include <chrono>
@@ -21,16 +20,16 @@ class EpochReader {
  public:
   using Meters = engine::telemetry::Collector::Meters;
 
-  /// `meters` and what `publish` refers to outlive it. `publish` is called by the reader's thread,
-  /// and by Finish.
+  /// `meters` and all objects that `publish` uses must outlive the object. `publish` is called on
+  /// the reader's thread, and by Finish.
   EpochReader(const engine::telemetry::Setup& setup, uint64_t cycles_per_second, Meters& meters,
               engine::telemetry::Collector::Publish publish);
   ~EpochReader();
   EpochReader(const EpochReader&) = delete;
   EpochReader& operator=(const EpochReader&) = delete;
 
-  /// Workers are at rest: ends their epochs and publishes what is left. Once; later calls do
-  /// nothing.
+  /// Ends the workers' epochs and publishes the remaining reports. Workers must have stopped. Later
+  /// calls do nothing.
   void Finish(uint64_t now);
 
  private:
@@ -38,7 +37,7 @@ class EpochReader {
   void Stop();
 
   engine::telemetry::Collector collector_;
-  const std::chrono::nanoseconds pause_;  ///< Between two looks.
+  const std::chrono::nanoseconds pause_;  ///< Interval between two polls.
   std::mutex mutex_;
   std::condition_variable stop_asked_;
   bool stop_ = false;

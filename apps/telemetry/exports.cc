@@ -27,7 +27,7 @@ bool Exports::File::Open(const std::string& its_flag, const std::string& its_pat
   return file != nullptr;
 }
 
-// Readers may follow the file: what they see ends with a line.
+// Flushes each line, so that readers that follow the file see whole lines.
 void Exports::File::Write(const std::string& text) {
   if (file == nullptr) return;
   const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Everywhere that reports go: IPFIX, CSV, lines of JSON; and epochs with all their counters.
+// All destinations of reports: IPFIX, CSV, lines of JSON, and files with all counters of an epoch.
 #pragma once
 
 #include <atomic>
@@ -20,16 +19,17 @@ namespace sluice::telemetry {
 
 class Exports {
  public:
-  /// Opens sockets and files. Null, with the flag that is wrong and the fix, if it cannot.
+  /// Opens sockets and files. Returns null, with the wrong flag and the fix, on failure.
   static std::unique_ptr<Exports> Open(const Settings& settings, uint64_t clock_unix_ns,
                                        std::string* flag, std::string* fix);
 
   /// One thread at a time.
   void Write(const engine::telemetry::EpochReport& report, const engine::telemetry::Epoch& epoch);
-  /// After the last Write. False, with one line in `error`, if a file is not complete.
+  /// Call it after the last Write. Returns false, with one line in `error`, if a file is
+  /// incomplete.
   bool Close(std::string* error);
 
-  /// Any thread. What was written where; empty if there is no export.
+  /// Returns the written amounts per destination; empty without exports. Callable from any thread.
   nlohmann::ordered_json Counts() const;
 
  private:

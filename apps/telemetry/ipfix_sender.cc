@@ -20,9 +20,10 @@ namespace {
 using engine::telemetry::EpochReport;
 using engine::telemetry::IpfixEncoder;
 
-// RFC 7011, section 10.3.3: of a packet, where the path's MTU is not known.
+// Maximum packet if the path's MTU is unknown (RFC 7011, section 10.3.3).
 constexpr int kUnknownMtu = 512;
-constexpr int kMostMtu = 9000;  // A loopback of 64 KiB says nothing about collectors.
+constexpr int kMostMtu =
+    9000;  // Limit, because the 64 KiB of a loopback interface do not hold for collectors.
 
 struct Address {
   sockaddr_storage bytes{};
@@ -51,7 +52,7 @@ bool Parse(const std::string& where, Address* address) {
   return true;
 }
 
-// Of a UDP payload.
+// Returns the maximum UDP payload.
 size_t MessageBytes(int socket, bool ipv6) {
   int mtu = 0;
   socklen_t size = sizeof(mtu);
@@ -108,7 +109,7 @@ void IpfixSender::Send(const EpochReport& report, uint64_t unix_ns) {
 
 void IpfixSender::SendMessage(std::span<const uint8_t> message) {
   ssize_t sent = send(socket_, message.data(), message.size(), MSG_DONTWAIT);
-  // What an ICMP error said of an earlier message, and this one was not tried.
+  // ECONNREFUSED is an ICMP error for an earlier message; this one was not sent, so it is repeated.
   if (sent < 0 && errno == ECONNREFUSED) {
     ++counters_.failed;
     sent = send(socket_, message.data(), message.size(), MSG_DONTWAIT);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Reports to an IPFIX collector, over UDP of the kernel's. One thread; never waits for anybody.
+// Sends reports to an IPFIX collector over a kernel UDP socket. For one thread; never blocks.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +14,21 @@ namespace sluice::telemetry {
 
 class IpfixSender {
  public:
-  /// What was sent, and what the kernel did not take: no route, no room, nobody there.
+  /// Sent messages, and messages that failed: no route, a full buffer, or no listener.
   struct Counters {
     uint64_t messages = 0;
     uint64_t failed = 0;
   };
 
-  /// Whether `where` is ADDRESS:PORT, an IPv6 address in brackets.
+  /// Returns whether `where` is ADDRESS:PORT, with an IPv6 address in brackets.
   static bool IsAddress(const std::string& where);
-  /// What to give instead, for who gave something else.
+  /// The fix for other texts.
   static constexpr char kAddressFix[] =
       "give ADDRESS:PORT, an IPv6 address in brackets; IANA's port is 4739";
 
-  /// `where` is ADDRESS:PORT, an IPv6 address in brackets; `first` of the first of `keys` keys,
-  /// each of which has an observation domain of its own. Null, with one line in `error`, if it
-  /// is none of that or there is no way to it.
+  /// `where`: ADDRESS:PORT, with an IPv6 address in brackets. `first`: options of the first of
+  /// `keys` keys; each key has a separate observation domain. Returns null, with one line in
+  /// `error`, if the address is wrong or not reachable.
   static std::unique_ptr<IpfixSender> Open(const std::string& where,
                                            const engine::telemetry::IpfixEncoder::Options& first,
                                            size_t keys, std::string* error);
@@ -39,7 +38,7 @@ class IpfixSender {
 
   void Send(const engine::telemetry::EpochReport& report, uint64_t unix_ns);
   const Counters& counters() const { return counters_; }
-  /// Largest UDP payload that is sent in one piece.
+  /// Returns the maximum UDP payload that is sent unfragmented.
   size_t message_bytes() const { return room_.size(); }
 
  private:
@@ -48,7 +47,7 @@ class IpfixSender {
 
   int socket_;
   std::vector<uint8_t> room_;
-  std::vector<engine::telemetry::IpfixEncoder> encoders_;  ///< Of each key.
+  std::vector<engine::telemetry::IpfixEncoder> encoders_;  ///< Indexed by key.
   Counters counters_;
 };
 

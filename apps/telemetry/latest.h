@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The report of the last epoch and totals of all of them, for threads other than the reader's.
+// The last epoch's report and totals over all epochs, for threads other than the reader's.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +11,12 @@
 
 namespace sluice::telemetry {
 
-/// Of all epochs that were reported.
+/// Totals over all reported epochs.
 struct EpochTotals {
   uint64_t epochs = 0;
   engine::telemetry::Traffic traffic;
-  uint64_t exact_pkts = 0;  ///< Of traffic.pkts: seen while every packet was counted.
-  double other_pkts = 0;    ///< Estimated: no key was read from them.
+  uint64_t exact_pkts = 0;  ///< Part of traffic.pkts that was seen while every packet was counted.
+  double other_pkts = 0;    ///< Estimated number of packets for which no key was read.
   double least_probability = 1;
 };
 
@@ -33,7 +32,7 @@ class Latest {
     totals_.least_probability = std::min(totals_.least_probability, report.least_probability);
   }
 
-  /// Nothing before the end of the first epoch.
+  /// Returns nothing before the end of the first epoch.
   std::optional<engine::telemetry::EpochReport> report() const {
     const std::scoped_lock lock(mutex_);
     return report_;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-telemetry: counts packets by flow, and forwards them all. The engine is
-// lib/engine/telemetry; epoch_reader.h takes its epochs, exports.h says where reports go;
-// everything else is lib/runtime. Start reading here.
+// sluice-telemetry: counts packets by flow, and forwards all of them. The engine is
+// lib/engine/telemetry; epoch_reader.h reads its epochs, exports.h writes the reports; everything
+// else is lib/runtime. Start reading here.
 #include <absl/strings/str_split.h>
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
@@ -45,7 +44,7 @@ using sluice::runtime::SampleCapture;
 using sluice::runtime::Session;
 using sluice::runtime::WorkerInfo;
 
-// Since 1970, when the TSC was 0.
+// Returns the time in ns since 1970 at which the TSC was 0.
 uint64_t ClockUnixNs() {
   const auto unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::system_clock::now().time_since_epoch());
@@ -54,8 +53,8 @@ uint64_t ClockUnixNs() {
   return static_cast<uint64_t>(unix_ns.count()) - static_cast<uint64_t>(clock_ns);
 }
 
-// Traffic of the embedded NIC has heavy hitters, unless a flag says which. Nothing if so, or,
-// with one line in `error`, if it cannot be made.
+// Generates traffic with heavy hitters for the embedded NIC, unless a flag selects other traffic.
+// Returns nothing in that case, and, with one line in `error`, on failure.
 std::optional<SampleCapture> MakeTraffic(const Settings& settings, CommandLine* line,
                                          std::string* error) {
   sluice::runtime::Options& options = line->options;

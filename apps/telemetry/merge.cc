@@ -25,20 +25,22 @@ using engine::telemetry::Epoch;
 using engine::telemetry::EpochReport;
 
 constexpr size_t kMaxFileBytes = size_t{8} << 30;
-constexpr uint64_t kNsPerSecond = 1'000'000'000;  // What files have for cycles.
+constexpr uint64_t kNsPerSecond =
+    1'000'000'000;  // Clock frequency for files, whose times are in ns.
 
-// Flags have their members' names, but for these.
+// Flags have the names of their members, with these exceptions.
 std::string FlagOf(std::string_view member) {
   if (member == "seed") return "sketch_seed";
   return member == "epoch_ns" ? "epoch_s" : std::string(member);
 }
 
 bool AreTheSame(const std::string& path, const std::string& other) {
-  std::error_code unknown;  // Of files that are not there: who reads them tells.
+  std::error_code unknown;  // Errors for missing files are ignored; the reader reports them.
   return path == other || std::filesystem::equivalent(path, other, unknown);
 }
 
-// Whether a file lies there: what was merged would take its place, where it is the earliest.
+// Returns whether a file is in this folder. The merged epoch would replace that file if it is the
+// earliest.
 bool HasOneOf(const std::vector<std::string>& files, const std::string& folder) {
   return std::ranges::any_of(files, [&](const std::string& path) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
@@ -58,7 +60,7 @@ std::unique_ptr<Epoch> ReadEpoch(const std::string& path, std::string* error) {
   return epoch;
 }
 
-// Null, with one line in `error`.
+// Returns the merged epoch. Returns null, with one line in `error`, on failure.
 std::unique_ptr<Epoch> Merged(const std::vector<std::string>& files, std::string* error) {
   std::unique_ptr<Epoch> merged;
   for (const std::string& path : files) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Instead of a run: epochs of several nodes, out of files, as one (--merge).
+// --merge: combines epoch files of several nodes to one epoch, instead of a run.
 #pragma once
 
 #include <string>
@@ -11,8 +10,8 @@
 
 namespace sluice::telemetry {
 
-/// Merges the files, prints the report, and writes it to where --json and --export_… say, with all
-/// counters, too, for merging again. Returns the exit code; what is wrong has been said.
+/// Merges the files, prints the report, and writes it to the destinations of --json and --export_…,
+/// including all counters for further merges. Prints errors. Returns the exit code.
 int RunMerge(const std::vector<std::string>& files, const runtime::CommandLine& line,
              Settings settings);
 

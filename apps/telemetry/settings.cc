@@ -63,7 +63,7 @@ namespace {
 constexpr uint32_t kMaxTop = 100;
 constexpr double kMaxZipf = 10;
 
-// Files can be made there.
+// Returns an error if files cannot be created in the folder; otherwise an empty string.
 std::string FolderFault(const std::string& folder) {
   return folder.empty() ? "" : runtime::OutputFileFault(folder + "/epoch.sluice");
 }
@@ -125,7 +125,7 @@ std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::stri
                    ? *line.options.seed
                    : uint64_t{std::random_device()()} << 32 | std::random_device()();
   if (FLAGS_sketch_seed != 0 && !line.options.seed) settings.samples = std::random_device()() >> 1;
-  // "member: fix"; members are called as their flags.
+  // The error has the form "member: fix"; members have the names of their flags.
   if (const std::string error = setup.Error(); !error.empty()) {
     const size_t colon = error.find(": ");
     *flag = error.substr(0, colon);

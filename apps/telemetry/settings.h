@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the flags of sluice-telemetry say, checked.
+// The checked flags of sluice-telemetry.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +11,12 @@
 
 namespace sluice::telemetry {
 
-/// Where reports go; empty: nowhere.
+/// Destinations of reports; empty: none.
 struct ExportSettings {
   std::string ipfix;  ///< ADDRESS:PORT
-  std::string csv;    ///< Paths.
+  std::string csv;    ///< Path; so is `json`.
   std::string json;
-  std::string epochs;  ///< A folder.
+  std::string epochs;  ///< Path of a folder.
   uint32_t epochs_kept = 60;
   uint32_t ipfix_domain = 1;
   uint32_t ipfix_template_s = 10;
@@ -26,12 +25,13 @@ struct ExportSettings {
 struct Settings {
   engine::telemetry::Setup setup;
   ExportSettings exports;
-  uint32_t samples = 0;  ///< What is sampled differs by this, where nodes have the same seed.
-  double zipf = 1;       ///< Of the embedded NIC's traffic.
-  uint32_t top = 5;      ///< Flows that are printed.
+  uint32_t samples =
+      0;  ///< Seed of the sampling, which must differ between nodes with equal sketch seeds.
+  double zipf = 1;   ///< Zipf exponent of the embedded NIC's traffic.
+  uint32_t top = 5;  ///< Number of flows printed.
 };
 
-/// Reads the flags. On a bad one returns nothing, with its name and the fix.
+/// Reads the flags. On a bad flag returns nothing, and sets `flag` and `fix`.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,
                                      std::string* fix);
 

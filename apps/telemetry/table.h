@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Reports for people who watch a terminal.
+// Reports as text for a terminal.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +10,25 @@
 
 namespace sluice::telemetry {
 
-/// A line about the epoch, and for every key a line and its `top` largest flows. No line end at
-/// the end.
+/// Returns a line about the epoch, and for every key a line and its `top` largest flows. There is
+/// no line end after the last line.
 std::string Table(const engine::telemetry::EpochReport& report, uint32_t top);
 
-/// One line about all epochs.
+/// Returns one line about all epochs.
 std::string TotalsLine(const EpochTotals& totals);
 
-/// Makes the lines below the statistics.
+/// Produces the lines below the statistics.
 class TableLine {
  public:
   TableLine(const Latest& latest, uint32_t top) : latest_(latest), top_(top) {}
 
-  /// The last epoch, if it was not printed yet.
+  /// Returns the last epoch's table; empty if it was returned already.
   std::string Next();
 
  private:
   const Latest& latest_;
   const uint32_t top_;
-  uint64_t printed_ = 0;  ///< Epochs that were reported when Next was called last.
+  uint64_t printed_ = 0;  ///< Number of reported epochs at the last call of Next.
 };
 
 }  // namespace sluice::telemetry

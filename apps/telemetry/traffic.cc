@@ -27,8 +27,8 @@ constexpr uint32_t kMinBytes = 64;
 constexpr uint32_t kMinTcp6Bytes = 14 + 40 + 20;
 constexpr std::array<uint8_t, 12> kMacs{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2};
 
-// A datagram, or a packet of an established connection. Flows are numbered by popularity; their
-// addresses and ports are not in that order, and no two flows have the same.
+// Writes a datagram, or a packet of an established connection. Flows are numbered by popularity.
+// Their addresses and ports are distinct and in a different order.
 void WriteFrame(uint8_t* frame, uint32_t length, uint32_t flow, bool ipv6) {
   std::fill_n(frame, length, uint8_t{0});
   std::ranges::copy(kMacs, frame);
@@ -39,7 +39,8 @@ void WriteFrame(uint8_t* frame, uint32_t length, uint32_t flow, bool ipv6) {
   uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
   const uint32_t bytes = length - packet::kEthernetHeaderBytes;
   const uint32_t header = ipv6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;
-  const uint32_t source = (flow + 1) * 0x9e3779b1;  // Odd: one to one.
+  const uint32_t source =
+      (flow + 1) * 0x9e3779b1;  // The factor is odd, so the mapping is one to one.
   if (ipv6) {
     ip[0] = 0x60;
     StoreBe16(ip + 4, static_cast<uint16_t>(bytes - header));

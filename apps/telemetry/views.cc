@@ -26,14 +26,14 @@ using runtime::CounterValue;
 using runtime::GaugeValue;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kPerAnswer = 80;  // Flows; an answer of telemetry has 16 KiB.
+constexpr size_t kPerAnswer = 80;  // Maximum flows per telemetry answer, which has at most 16 KiB.
 constexpr size_t kUsualTop = 10;
 
 uint64_t Rounded(double value) {
   return value > 0 ? static_cast<uint64_t>(std::llround(std::min(value, 0x1p62))) : 0;
 }
 
-// "", "source", "source,20", "20": a key, else the first one, and a number of flows.
+// Parses "", "source", "source,20" or "20": a key (default: the first one), and a number of flows.
 const KeyReport* FindKey(const EpochReport& report, std::string_view parameters, size_t* flows) {
   const auto named = [&](std::string_view name) -> const KeyReport* {
     if (name.empty()) return &report.keys.front();

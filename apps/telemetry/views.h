@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What programs can ask a run for: /sluice/telemetry/… of EAL's telemetry, metrics, and members
-// of the final report.
+// Data of a run for programs: /sluice/telemetry/… of EAL's telemetry, metrics, and members of the
+// final report.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,17 +15,17 @@ namespace sluice::telemetry {
 
 class Views {
  public:
-  /// Refers to both.
+  /// Refers to `latest` and `exports`.
   Views(const Latest& latest, const Exports& exports, uint64_t clock_unix_ns, double confidence)
       : latest_(latest),
         exports_(exports),
         clock_unix_ns_(clock_unix_ns),
         confidence_(confidence) {}
 
-  /// They refer to this object.
+  /// Returns commands that refer to this object.
   std::vector<runtime::TelemetryCommand> Commands() const;
   void AddMetrics(runtime::MetricFamilies& families) const;
-  /// Adds "telemetry".
+  /// Adds the member "telemetry".
   void Extend(nlohmann::ordered_json& report) const;
 
  private:

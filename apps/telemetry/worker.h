@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a worker lcore runs: a meter that others read. It outlives the worker, so that its last
-// epoch can be taken when all workers are at rest.
+// The engine of a worker lcore: a meter that other threads read. The meter outlives the worker, so
+// that its last epoch can be read after all workers have stopped.
 #pragma once
 
 #include <cstdint>
