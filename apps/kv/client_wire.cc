@@ -24,7 +24,8 @@ using packet::Datagram;
 
 constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
 constexpr uint16_t kClientPort = 40000;
-constexpr uint64_t kMaxItems = uint64_t{1} << 28;  // Verification remembers 16 bytes of each.
+constexpr uint64_t kMaxItems = uint64_t{1}
+                               << 28;  // Limit because verification stores 16 bytes per item.
 
 bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions* options) {
   using emulator::ReadNumber;
@@ -116,7 +117,7 @@ uint32_t ClientWire::Finish(uint8_t* frame, const engine::kv::client::Outgoing& 
                              options_.to,
                              static_cast<uint16_t>(kClientPort + outgoing.endpoint),
                              PortOf(outgoing.endpoint)};
-  Datagram::WritePlain(frame, path, bytes);  // As MICA's clients.
+  Datagram::WritePlain(frame, path, bytes);  // Same headers as MICA's clients.
   const uint32_t length = kPayload + bytes;
   if (length >= emulator::kMinFrameBytes) return length;
   std::memset(frame + length, 0, emulator::kMinFrameBytes - length);

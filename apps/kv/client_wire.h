@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A client of sluice-kv as the wire of a model NIC: wire=library:libsluice_kv_wire.so+OPTIONS.
-// Its requests arrive in frames, the server's answers come back to it. What it counts and the
-// latencies that it measures are statistics of the wire. The stepping thread's time is the
-// client's, so that the model's own work is part of the latencies.
+// A client of sluice-kv as the wire of a model NIC: wire=library:libsluice_kv_wire.so+OPTIONS. Its
+// requests arrive in frames, and it receives the server's answers. Its counters and latencies are
+// statistics of the wire. It uses the time of the stepping thread, so latencies include the model's
+// work.
 //
 //   protocol=mica|ascii|binary  mica_port=N  memcached_port=N  workers=N  partitions=N
 //   items=N  key=BYTES  value=BYTES  get=SHARE  zipf=EXPONENT  rate=PER_SECOND
@@ -25,7 +24,7 @@
 
 namespace sluice::kv {
 
-/// Where its requests come from.
+/// Source address of the requests.
 inline constexpr packet::Ipv4Address kClientWireAddress{10, 0, 0, 1};
 
 struct ClientWireOptions {
@@ -35,13 +34,13 @@ struct ClientWireOptions {
   uint16_t memcached_port = 11211;
 };
 
-/// Reads what stands above. Nothing, with one line in `error`, if something is wrong.
+/// Parses the options described above. Returns nothing, with one line in `error`, on a mistake.
 [[gnu::visibility("default")]] std::optional<ClientWireOptions> ReadClientWireOptions(
     std::string_view text, uint64_t seed, std::string* error);
 
 class ClientWire final : public emulator::Wire {
  public:
-  /// `server`: the MAC address that it sends to.
+  /// `server`: destination MAC address.
   ClientWire(const ClientWireOptions& options, const packet::MacAddress& server);
 
   std::span<const device::WireFrame> Pull(uint64_t now_ns, uint32_t max) override;
@@ -51,13 +50,13 @@ class ClientWire final : public emulator::Wire {
   std::span<const device::Counter> Counters() override;
 
  private:
-  /// Frames that may wait for the device.
+  /// Maximum frames that wait for the device.
   static constexpr uint32_t kSlots = 64;
   static constexpr uint32_t kSlotBytes = 2048;
-  static constexpr uint32_t kPayload = 42;  ///< Ethernet, IPv4, UDP.
+  static constexpr uint32_t kPayload = 42;  ///< Bytes of the Ethernet, IPv4 and UDP headers.
 
   uint8_t* Slot(uint32_t i) { return slots_.get() + size_t{i} * kSlotBytes; }
-  /// Headers for the payload that lies behind them. Returns the frame's length.
+  /// Writes the headers for the payload that follows them in `frame`. Returns the frame's length.
   uint32_t Finish(uint8_t* frame, const engine::kv::client::Outgoing& outgoing);
   uint16_t PortOf(uint32_t endpoint) const;
 
@@ -65,12 +64,12 @@ class ClientWire final : public emulator::Wire {
   packet::MacAddress server_;
   engine::kv::client::Client client_;
   std::unique_ptr<uint8_t[]> slots_;
-  /// Made and not yet taken, in order, in slots of their own.
+  /// Frames that are not consumed yet, in order, each in a separate slot.
   std::vector<device::WireFrame> frames_;
-  std::vector<uint32_t> free_;  ///< Slots.
+  std::vector<uint32_t> free_;  ///< Free slots.
   emulator::WireTotals totals_;
   std::vector<device::Counter> counters_;
-  uint64_t unknown_ = 0;  ///< Frames that are no datagrams for the client.
+  uint64_t unknown_ = 0;  ///< Frames that are not datagrams for the client.
 };
 
 }  // namespace sluice::kv

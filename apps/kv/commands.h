@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What can be asked of a running server: /sluice/kv/… of telemetry.
+// Telemetry commands of a running server: /sluice/kv/….
 #pragma once
 
 #include <vector>
@@ -12,7 +11,8 @@
 
 namespace sluice::kv {
 
-/// They refer to all but `sizes`, which are of each partition.
+/// Returns commands that refer to all arguments except `sizes`, which are the sizes of each
+/// partition.
 std::vector<runtime::TelemetryCommand> Commands(const Workers& workers,
                                                 const engine::kv::Store& store,
                                                 const engine::kv::PartitionOptions& sizes,

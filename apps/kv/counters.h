@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Sums of counters, as reports and telemetry tell them.
+// Sums of counters for reports and telemetry.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Handoffs between workers: an inbox for each, and one ring of free ones, all rte_rings.
+// Handoffs between workers: one inbox per worker, and one ring of free handoffs, all rte_rings.
 #pragma once
 
 #include <rte_ring.h>
@@ -13,10 +12,10 @@
 
 namespace sluice::kv {
 
-/// All handoffs and rings of the workers; made after EAL started. Throws std::bad_alloc.
+/// All handoffs and rings of the workers; create it after EAL has started. Throws std::bad_alloc.
 class HandoffRings {
  public:
-  /// Handoffs for each worker: two bursts.
+  /// Handoffs per worker: two bursts.
   static constexpr uint32_t kHandoffsPerWorker = 128;
 
   explicit HandoffRings(uint32_t workers);
@@ -30,13 +29,13 @@ class HandoffRings {
 
   std::vector<engine::kv::Handoff> entries_;
   Ring free_;
-  std::vector<Ring> inboxes_;  ///< By worker. Every ring has room for all handoffs.
+  std::vector<Ring> inboxes_;  ///< Indexed by worker. Every ring has room for all handoffs.
 };
 
-/// One worker's: satisfies engine::kv::HandoffQueue.
+/// The queue of one worker; satisfies engine::kv::HandoffQueue.
 class RingHandoffQueue {
  public:
-  /// `handoffs` outlives the queue.
+  /// `handoffs` must outlive the queue.
   RingHandoffQueue(HandoffRings& handoffs, uint32_t worker)
       : handoffs_(&handoffs), worker_(worker) {}
 

@@ -12,7 +12,7 @@ namespace {
 using engine::kv::ChainRequest;
 using engine::kv::Copied;
 
-// Between two looks whether a worker has answered: workers rest some ten thousand times a second.
+// Interval between checks for a worker's answer; workers rest some ten thousand times per second.
 constexpr std::chrono::microseconds kLook{20};
 
 }  // namespace
@@ -93,7 +93,8 @@ void LiveSnapshots::WriteOne() {
     written_ += written;
     failed_ += !written;
     if (written) last_ = figures;
-    under_way_ = false;  // Whoever reads the line below may ask for the next.
+    under_way_ =
+        false;  // Cleared before the line below, because its reader may request the next snapshot.
   }
   if (written) {
     std::fprintf(stderr, "snapshot: %llu items in %.3f s\n",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Snapshots while the workers serve: a thread that writes one whenever it is asked to, and tells so
-// on standard error. It runs on the CPUs of the thread that made it, main's.
+// Snapshots while the workers serve. A thread writes one on each request, and reports it on
+// standard error. It runs on the CPUs of the thread that created it, main's.
 #pragma once
 
 #include <atomic>
@@ -22,18 +21,19 @@ namespace sluice::kv {
 
 class LiveSnapshots {
  public:
-  /// `store` outlives it. `path`: of the file; empty: there is none, and nothing begins.
+  /// `store` must outlive the object. `path`: path of the file; empty: snapshots are disabled.
   LiveSnapshots(const engine::kv::Store& store, std::string path, std::function<uint32_t()> now_s);
   ~LiveSnapshots() { Stop(); }
   LiveSnapshots(const LiveSnapshots&) = delete;
   LiveSnapshots& operator=(const LiveSnapshots&) = delete;
 
-  // Any thread.
+  // Functions for any thread:
 
-  /// Once workers work. Empty: one begins. Else why not, in one line.
+  /// Starts a snapshot; workers must run. Returns an empty string, or one line with the reason why
+  /// not.
   std::string Begin();
-  /// Ends one that is under way, which leaves no trace, and begins no others. Waits for a worker
-  /// that copies a chain just now; needs none otherwise.
+  /// Aborts the current snapshot, which then leaves no file, and rejects further ones. Waits for a
+  /// worker only if it copies a chain at this moment.
   void Stop();
   uint64_t written() const;
   uint64_t failed() const;
@@ -51,12 +51,12 @@ class LiveSnapshots {
   const std::function<uint32_t()> now_s_;
   std::atomic<bool> stop_ = false;
 
-  mutable std::mutex mutex_;  // Of what follows.
+  mutable std::mutex mutex_;  // Protects the following members.
   std::condition_variable asked_;
   bool wanted_ = false;
   bool under_way_ = false;
   uint64_t written_ = 0, failed_ = 0;
-  engine::kv::LiveFigures last_;  // Of the last that was written.
+  engine::kv::LiveFigures last_;  // Figures of the last snapshot written.
   std::thread thread_;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-kv: a key-value store. The engine is lib/engine/kv; what the flags mean is in
-// settings.h; everything else is lib/runtime. Start reading here.
+// sluice-kv: a key-value store. The engine is lib/engine/kv; settings.h describes the flags;
+// everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>
 #include <rte_cycles.h>
 #include <unistd.h>
@@ -36,8 +35,8 @@ DEFINE_string(snapshot, "",
 
 namespace {
 
-/// What `version` answers. Clients compare it with releases of memcached before they use the meta
-/// commands or the binary protocol: these are those of memcached 1.6.18.
+/// Answer to `version`. Clients compare it with releases of memcached before they use the meta
+/// commands or the binary protocol, which are those of memcached 1.6.18.
 constexpr char kProtocolVersion[] = "1.6.18-sluice-" SLUICE_VERSION;
 
 using sluice::engine::Neighbor;
@@ -58,7 +57,7 @@ using sluice::runtime::Session;
 using sluice::runtime::Unavailable;
 using sluice::runtime::WorkerInfo;
 
-// The workers' clock; and as items know it (Exchange::now_s).
+// The workers' clock in seconds, and the time base of items (Exchange::now_s).
 uint32_t ClockSeconds() { return static_cast<uint32_t>(rte_rdtsc() / rte_get_tsc_hz()); }
 uint32_t ItemSeconds() { return ClockSeconds() + 1; }
 
@@ -79,7 +78,8 @@ int main(int argc, char** argv) {
   fix = sluice::runtime::ReplacedFileFault(FLAGS_snapshot);
   if (!fix.empty()) return BadFlag("snapshot", fix);
 
-  // Before the port is open: taking the memory's pages takes a while, and clients would wait.
+  // Created before the port opens: allocating the pages lasts a while, and clients would have to
+  // wait.
   auto made = sluice::kv::MakeStore(*settings, line->options.workers);
   if (!made) return Unavailable("memory_mb", "the kernel does not give as much: give less");
   auto& store = *made;
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
       if (!error.empty()) std::fprintf(stderr, "snapshot: %s\n", error.c_str());
     };
   }
-  // Clients come once workers poll, and go before they end.
+  // Registered after workers have started to poll, and deregistered before they end.
   std::atomic<bool> registered = false;
   std::optional<Registration> registration;
   hooks.started = [&] {
@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
   exit_code = session->Run(
       [&](const WorkerInfo& info) {
         Neighbor neighbor(info.mac);
-        std::string error;  // The list was checked before EAL started.
+        std::string error;  // The list was checked before EAL was started.
         if (!FLAGS_ip.empty()) neighbor.AddAddresses(FLAGS_ip, &error);
         ServiceOptions service = settings->service;
         service.gate.own = neighbor.own();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What --metrics serves of the store: sluice_kv_….
+// Metrics of the store for --metrics: sluice_kv_….
 #pragma once
 
 #include "engine/kv/access.h"
@@ -9,7 +8,7 @@
 
 namespace sluice::kv {
 
-/// Any thread, while workers work.
+/// Callable from any thread while workers run.
 void AddMetrics(const engine::kv::Store& store, const LiveSnapshots& snapshots,
                 runtime::MetricFamilies& families);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The store in a file, from one run to the next. Main thread, while no worker runs.
+// Stores the contents in a file between runs. For the main thread, while no worker runs.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +12,14 @@ namespace sluice::kv {
 
 class Persistence {
  public:
-  /// `path`: of the file; empty: there is none.
+  /// `path`: path of the file; empty: none.
   Persistence(engine::kv::Store& store, std::string path) : store_(store), path_(std::move(path)) {}
 
-  /// `now_s`: of the workers' clock. Reads the file, if it is there. False: `error` says in one
-  /// line why not.
+  /// Reads the file, if it exists. `now_s`: time by the workers' clock. Returns false, with one
+  /// line in `error`, on failure.
   bool Restore(uint32_t now_s, std::string* error);
-  /// Writes it. False: as above; an older file stays.
+  /// Writes the file. Returns false, with one line in `error`, on failure; an older file is then
+  /// unchanged.
   bool Save(uint32_t now_s, std::string* error);
 
  private:

@@ -28,7 +28,7 @@ namespace {
 using engine::kv::client::RingServer;
 using etcd::Registration;
 
-// An IPv6 address in brackets.
+// Formats HOST:PORT, with an IPv6 address in brackets.
 std::string HostPort(const std::string& host, uint32_t port) {
   const bool ipv6 = host.find(':') != std::string::npos;
   return (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);

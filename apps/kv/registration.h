@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The server's entry among those that clients find in etcd (--register).
+// The server's entry in etcd, where clients find it (--register).
 #pragma once
 
 #include <optional>
@@ -10,8 +9,8 @@
 
 namespace sluice::kv {
 
-/// What the flags say, once those of the ports are checked. On a bad one: false, with its name and
-/// the fix. Nothing in `entry` if the server is not to be registered.
+/// Reads the flags; those of the ports must be checked already. Returns false on a bad flag, with
+/// its name and the fix. `entry` is empty if the server is not to be registered.
 bool ReadRegistration(std::optional<etcd::Registration::Entry>* entry, std::string* flag,
                       std::string* fix);
 

@@ -43,10 +43,10 @@ constexpr uint64_t kMaxPartitions = 1024;
 constexpr uint64_t kMaxMemoryMb = uint64_t{1} << 20;
 constexpr uint64_t kMaxItems = uint64_t{1} << 36;
 constexpr uint32_t kMinReplyBytes = 1400;
-constexpr uint32_t kMaxReplyBytes = 2 << 20;  // The longest value, and what is around it.
+constexpr uint32_t kMaxReplyBytes = 2 << 20;  // The longest value and its framing.
 constexpr uint64_t kMaxExcessKb = 1'000'000'000;
 
-// What of --ip the client behind the embedded NIC asks, as an option of its own.
+// Selects the address of --ip that the client of the embedded NIC uses, as an option of the client.
 bool FindServer(std::string* option, std::string* fix) {
   if (FLAGS_ip.empty()) return true;
   engine::OwnAddresses own{packet::MacAddress{}};
@@ -60,7 +60,7 @@ bool FindServer(std::string* option, std::string* fix) {
   return true;
 }
 
-// Of each partition. Flags were checked.
+// Returns the options of each partition. Flags must be checked already.
 engine::kv::PartitionOptions OptionsOfEach(uint32_t partitions) {
   return {.mode = FLAGS_mode == "store" ? engine::kv::Mode::kStore : engine::kv::Mode::kCache,
           .memory_bytes = (FLAGS_memory_mb << 20) / partitions,
@@ -109,7 +109,7 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
       *flag = "client";
       return std::nullopt;
     }
-    // The library is part of this process already: its name is enough.
+    // The library is linked into this process, so its name is sufficient.
     line->options.wire = "library:libsluice_kv_wire.so+" + client;
     line->options.traffic = "client:" + FLAGS_client;
   }

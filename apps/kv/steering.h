@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// MICA's ports in the port's own rules (rte_flow): a datagram for partition p reaches the worker
-// that owns it by the NIC's decision (MICA, NSDI'14, section 4.2.2). All partitions or none.
+// Rules of the port (rte_flow) for MICA's ports: the NIC steers a datagram for partition p to the
+// worker that owns p (MICA, NSDI'14, section 4.2.2). Rules exist for all partitions or for none.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +12,12 @@ namespace sluice::kv {
 
 class Steering {
  public:
-  /// `port` has receive queues 0 … workers − 1, and is started if it ever is.
+  /// `port` must have receive queues 0 to workers − 1. It must be started already, unless its
+  /// interface never starts it.
   explicit Steering(uint16_t port) : rules_(port) {}
 
-  /// UDP port `first_port` + p to queue p % workers, for each p below `partitions`, IPv4 and
-  /// IPv6. What became of it: "hardware (4 rules)" or "software (why)".
+  /// Steers UDP port `first_port` + p to queue p % workers, for each p below `partitions`, for IPv4
+  /// and IPv6. Returns the result: "hardware (4 rules)" or "software (why)".
   std::string Apply(uint16_t first_port, uint32_t partitions, uint32_t workers);
 
  private:

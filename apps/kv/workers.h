@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The workers of sluice-kv, as the main thread and telemetry see them: what they and their
-// partitions have counted.
+// Counters of the workers and partitions of sluice-kv, for the main thread and telemetry.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,23 +12,24 @@
 
 namespace sluice::kv {
 
-/// What a worker lcore runs.
+/// The engine of a worker lcore.
 using Engine = engine::WithNeighbor<engine::kv::Server<RingHandoffQueue>>;
 
 class Workers {
  public:
-  /// `store` outlives it.
+  /// `store` must outlive the object.
   explicit Workers(const engine::kv::Store& store);
 
-  /// One line a period: requests a second, share of gets that found something, items; and what
-  /// a client behind a model NIC says in the port's statistics. Main thread.
+  /// Returns one line per period: requests per second, fraction of gets that found an item, number
+  /// of items, and the statistics of a client at a model NIC, from the port's statistics. For the
+  /// main thread.
   std::string NextLine(const runtime::PortStats& port);
-  /// Adds "store", "mica", "memcached" and "workers" to a report. Any thread.
+  /// Adds "store", "mica", "memcached" and "workers" to a report. Callable from any thread.
   void Extend(nlohmann::ordered_json& report) const;
 
  private:
   const engine::kv::Store& store_;
-  engine::kv::ResponderCounters last_;  ///< At the last line.
+  engine::kv::ResponderCounters last_;  ///< Values at the last line.
   double last_s_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Servers from etcd: one key each below a prefix, its value a server as on a line of a file.
+// Servers from etcd: one key per server below a prefix; the value has the format of a line of a
+// file.
 #pragma once
 
 #include <mutex>
@@ -25,11 +25,13 @@ class EtcdSource : public MemberSource {
   void Complain(const std::string& trouble);
 
   const ServerRules rules_;
-  std::vector<std::string> published_;  // Servers that Poll was told of last: the watcher's.
+  std::vector<std::string>
+      published_;  // Last servers passed to Poll; used by the watcher's thread.
   std::mutex mutex_;
-  std::optional<Servers> news_;  // Under mutex_; so is trouble_.
+  std::optional<Servers> news_;  // Protected by mutex_, like trouble_.
   std::string trouble_;
-  etcd::Watcher watcher_;  // Its thread calls the methods above: ends first.
+  etcd::Watcher
+      watcher_;  // Declared last: its thread calls the methods above, so it must end first.
 };
 
 }  // namespace sluice::kv_client

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Servers from a file with one on each line, read again when it changes. Blank lines and what
-// follows # say nothing.
+// Servers from a file with one per line; it is read again after each change. Blank lines and text
+// after # are ignored.
 #pragma once
 
 #include <optional>
@@ -23,7 +22,7 @@ class FileSource : public MemberSource {
 
   const std::string path_;
   const ServerRules rules_;
-  std::string signature_;  // Of the file as it was read last.
+  std::string signature_;  // Signature of the file when it was last read.
 };
 
 }  // namespace sluice::kv_client

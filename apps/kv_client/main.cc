@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-kv-client: loads key-value servers over UDP and checks every value. Start reading at
+// sluice-kv-client: loads key-value servers over UDP and verifies every value. Start reading at
 // run.h; the client itself is lib/engine/kv/client.
 #include <csignal>
 #include <cstdio>
@@ -28,7 +27,7 @@ using sluice::runtime::WriteText;
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// Null: the servers stay.
+// Returns the source of servers; null if the servers do not change.
 std::unique_ptr<MemberSource> SourceOf(const Settings& settings) {
   if (settings.servers_etcd) {
     return std::make_unique<EtcdSource>(*settings.servers_etcd, settings.rules);
@@ -46,7 +45,8 @@ int main(int argc, char** argv) {
   if (!settings) return exit_code;
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
 
-  // A bad argument; but what etcd says, or that it does not, is no fault of the command line.
+  // A bad argument has exit code 2. A fault of etcd is not an error of the command line, so it has
+  // 1.
   const int no_servers = settings->servers_etcd ? 1 : 2;
   std::string error;
   const std::unique_ptr<MemberSource> source = SourceOf(*settings);

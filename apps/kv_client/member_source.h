@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Where a list of servers comes from that may change while it is used.
+// A source for a list of servers that may change during its use.
 #pragma once
 
 #include <optional>
@@ -19,12 +18,12 @@ class MemberSource {
  public:
   virtual ~MemberSource() = default;
 
-  /// The first list, waited for; nothing, with one line in `error`, if there is none. Once, before
-  /// Poll.
+  /// Waits for the first list. Returns nothing, with one line in `error`, if there is none. Call it
+  /// once, before Poll.
   virtual std::optional<Servers> Open(std::string* error) = 0;
 
-  /// At once: the list, if there was another one since the last call. One line in `error` says
-  /// that something went wrong since then.
+  /// Returns the list, without waiting, if it has changed since the last call. One line in `error`
+  /// reports an error since then.
   virtual std::optional<Servers> Poll(std::string* error) = 0;
 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Which server has which item, while servers come and go. Servers keep the numbers that they got
-// when they first were there.
+// Maps items to servers while servers join and leave. A server keeps the number of its first join.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +15,23 @@ namespace sluice::kv_client {
 
 class Membership {
  public:
-  /// `source` says what comes after `servers`; null: nothing does. It outlives this.
+  /// `source` provides the lists after `servers`, and must outlive the object; null: `servers` do
+  /// not change.
   Membership(const Settings& settings, const Servers& servers, MemberSource* source);
 
-  /// All that ever were there, by number.
+  /// Returns all servers so far, indexed by number.
   const Servers& known() const { return known_; }
-  /// How many are there now.
+  /// Returns the number of current servers.
   size_t size() const { return present_.size(); }
-  /// Whether Place and Poll have anything to say: one server for good has all items.
+  /// Returns whether Place and Poll are needed: a single constant server has all items.
   bool IsSpread() const { return source_ != nullptr || present_.size() > 1; }
 
-  /// Server of each item. Blocks while it is computed.
+  /// Returns the server of each item. Blocks during the computation.
   std::vector<uint16_t> Place() const;
 
-  /// Asks the source, and computes in another thread where items are when it has a new list.
-  /// Returns that once, when it is ready. A list that is wrong, or none, changes nothing: one line
-  /// in `error`.
+  /// Polls the source; for a new list, computes the items' servers on another thread. Returns the
+  /// result once, when it is ready. A wrong or missing list changes nothing, and sets one line in
+  /// `error`.
   std::optional<std::vector<uint16_t>> Poll(std::string* error);
 
  private:
@@ -42,7 +41,7 @@ class Membership {
   MemberSource* const source_;
   Servers known_;
   Servers present_;
-  std::vector<uint16_t> numbers_;  // Of those that are present.
+  std::vector<uint16_t> numbers_;  // Numbers of the current servers.
   std::future<std::vector<uint16_t>> placing_;
 };
 

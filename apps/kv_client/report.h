@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a run has to say.
+// Reports of a run.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +11,21 @@
 namespace sluice::kv_client {
 
 struct Figures {
-  double seconds = 0;  ///< Of the measured run.
+  double seconds = 0;  ///< Duration of the measured run.
   engine::kv::client::ClientCounters counters;
   engine::workload::Histogram gets, sets;
   uint64_t send_errors = 0, strangers = 0;
-  uint64_t servers = 0;      ///< At the end.
-  uint64_t changes = 0;      ///< Of the servers, while it ran.
-  uint64_t items_moved = 0;  ///< By all of them.
+  uint64_t servers = 0;      ///< Number of servers at the end.
+  uint64_t changes = 0;      ///< Number of changes of the servers during the run.
+  uint64_t items_moved = 0;  ///< Items moved by all changes.
 };
 
-/// One line of what happened between two moments. `later` has the latencies of this time alone.
+/// Returns one line about the time between two moments. The latencies in `later` are those of this
+/// time only.
 std::string PeriodLine(const Figures& earlier, const Figures& later);
-/// Several lines about the whole run.
+/// Returns several lines about the whole run.
 std::string Totals(const Settings& settings, const Figures& run);
-/// The same as JSON.
+/// Returns the same data as JSON.
 std::string Json(const Settings& settings, const Figures& run);
 
 }  // namespace sluice::kv_client

@@ -16,7 +16,7 @@ using engine::kv::client::Outgoing;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kPollServersNs = 200'000'000;
-// Sleeping and waking takes about as long.
+// Equal to the cost of a sleep and a wake-up.
 constexpr uint64_t kSpinNs = 20'000;
 
 uint64_t Now() {
@@ -97,7 +97,7 @@ bool Run::AddServers(std::string* error) {
   return good;
 }
 
-// Sends what is due, takes what has arrived, or sleeps until there is something or `until_ns`.
+// Sends due requests and receives answers, or sleeps until one arrives or `until_ns`.
 void Run::Turn(uint64_t until_ns) {
   uint64_t now = Now();
   if (now - polled_ns_ >= kPollServersNs) PollServers(now);
@@ -133,7 +133,7 @@ void Run::PollServers(uint64_t now) {
   if (!error.empty()) std::fprintf(stderr, "%s\n", error.c_str());
 }
 
-// Adds up what came since the last time; the result has the latencies of this time alone.
+// Adds up the statistics since the last call. The result's latencies are those of this time only.
 Figures Run::Collect(uint64_t elapsed_ns) {
   total_.gets.Add(client_.get_latency());
   total_.sets.Add(client_.set_latency());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// One run against servers: preloading, measuring, statistics lines.
+// One run against servers: preload, measurement, lines of statistics.
 #pragma once
 
 #include <csignal>
@@ -17,16 +16,17 @@ namespace sluice::kv_client {
 
 class Run {
  public:
-  /// `source` says what comes after `servers`; null: nothing does. `interrupted`, once not 0, ends
-  /// everything soon. All but `servers` outlive the run.
+  /// `source` provides the lists after `servers`; null: the servers do not change. When
+  /// `interrupted` is not 0, all functions end soon. All arguments except `servers` must outlive
+  /// the object.
   Run(const Settings& settings, const Servers& servers, MemberSource* source,
       const volatile std::sig_atomic_t& interrupted);
 
-  /// False, with one line in `error`, if there is no way to a server.
+  /// Returns false, with one line in `error`, if a server is not reachable.
   bool Open(std::string* error);
-  /// Sets all items. False if no answers came for the patience.
+  /// Sets all items. Returns false if no answer arrived for patience_s.
   bool Preload();
-  /// For the duration; then waits for the last answers.
+  /// Runs for the duration, then waits for the last answers.
   void Measure();
 
   const Figures& figures() const { return total_; }
@@ -42,7 +42,7 @@ class Run {
   Membership membership_;
   engine::kv::client::Client client_;
   Sockets sockets_;
-  size_t added_ = 0;  // Servers that the sockets know.
+  size_t added_ = 0;  // Number of servers added to the sockets.
   uint64_t polled_ns_ = 0;
   Figures total_;
 };

@@ -66,7 +66,7 @@ using engine::workload::Arrivals;
 
 constexpr uint64_t kMaxItems = uint64_t{1} << 28;
 
-// Collects the first complaint.
+// Records the first error.
 class Checker {
  public:
   void Require(bool good, const char* flag, absl::string_view fix) {

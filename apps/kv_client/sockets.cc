@@ -14,7 +14,7 @@ namespace sluice::kv_client {
 
 namespace {
 
-// Bursts of answers wait in it while requests are made.
+// Holds bursts of answers while requests are built.
 constexpr int kBufferBytes = 8 << 20;
 
 socklen_t LengthOf(sa_family_t family) {
@@ -24,7 +24,7 @@ socklen_t LengthOf(sa_family_t family) {
 int OpenSocket(sa_family_t family) {
   const int file = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (file < 0) return file;
-  // The first needs a privilege.
+  // SO_RCVBUFFORCE requires a privilege.
   if (setsockopt(file, SOL_SOCKET, SO_RCVBUFFORCE, &kBufferBytes, sizeof(kBufferBytes)) != 0) {
     setsockopt(file, SOL_SOCKET, SO_RCVBUF, &kBufferBytes, sizeof(kBufferBytes));
   }
@@ -34,7 +34,7 @@ int OpenSocket(sa_family_t family) {
 }  // namespace
 
 Sockets::Sockets() {
-  // Sleeps end when they should, not 50 µs later.
+  // Lowers the timer slack from 50 µs, so that sleeps end on time.
   prctl(PR_SET_TIMERSLACK, 1);
   for (uint32_t i = 0; i < kBurst; ++i) {
     out_[i].reset(new uint8_t[kMaxDatagramBytes]);
@@ -53,7 +53,7 @@ Sockets::~Sockets() {
 
 Sockets::Sender Sockets::SenderOf(const sockaddr_in6& address) {
   Sender sender = {};
-  // The port lies at the same place in both.
+  // Both address types have the port at the same offset.
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   std::memcpy(&sender[16], &address.sin6_port, 2);
   if (address.sin6_family == AF_INET) {
@@ -127,7 +127,7 @@ void Sockets::Flush() {
       pollfd file = {socket_, POLLOUT, 0};
       poll(&file, 1, 1);
     } else if (errno != EINTR) {
-      ++send_errors_;  // What is behind may be for another endpoint.
+      ++send_errors_;  // Skips the datagram: the following ones may be for another endpoint.
       ++sent;
     }
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Datagrams to and from numbered endpoints, many a system call.
+// Datagrams to and from numbered endpoints, many per system call.
 #pragma once
 
 #include <netinet/in.h>
@@ -15,8 +14,8 @@
 
 namespace sluice::kv_client {
 
-/// A UDP socket of the kernel. Endpoints are numbered in the order of AddServer; all are of one
-/// address family, the first's.
+/// A kernel UDP socket. Endpoints are numbered in the order of AddServer; all have the address
+/// family of the first one.
 class Sockets {
  public:
   static constexpr uint32_t kBurst = 32;
@@ -26,36 +25,37 @@ class Sockets {
   ~Sockets();
   Sockets(const Sockets&) = delete;
 
-  /// `ports` endpoints, from `port` on. False, with the reason in `error`, if there is no such
-  /// host: its endpoints are there, and what is sent to them is lost.
+  /// Adds `ports` endpoints, starting at `port`. Returns false, with the reason in `error`, if
+  /// there is no such host; the endpoints then exist, but datagrams to them are lost.
   bool AddServer(const std::string& host, uint16_t port, uint32_t ports, std::string* error);
 
-  /// Where the next datagram is to be written.
+  /// Returns the buffer for the next datagram.
   std::span<uint8_t> room() { return {out_[queued_].get(), kMaxDatagramBytes}; }
-  /// Takes what was written there.
+  /// Queues the datagram in room().
   void Queue(size_t bytes, uint32_t endpoint);
-  /// Sends what was taken.
+  /// Sends the queued datagrams.
   void Flush();
 
-  /// Datagrams that have arrived from endpoints, at most kBurst; valid until the next call. A
-  /// stranger's is not among them.
+  /// Returns received datagrams from endpoints, at most kBurst; valid until the next call.
+  /// Datagrams from other senders are dropped and counted.
   std::span<const std::span<const uint8_t>> Receive();
-  /// Sleeps until something arrives, or for `ns`.
+  /// Sleeps until a datagram arrives, or for `ns`.
   void Wait(uint64_t ns);
 
   uint64_t send_errors() const { return send_errors_; }
   uint64_t strangers() const { return strangers_; }
 
  private:
-  /// IPv4 in the first 4 bytes, or IPv6, and the port.
+  /// The IPv4 address in the first 4 bytes, or the IPv6 address in 16, then the port.
   using Sender = std::array<uint8_t, 18>;
   static Sender SenderOf(const sockaddr_in6& address);
   bool Resolve(const std::string& host, sockaddr_in6* address, std::string* error);
 
   int socket_ = -1;
   sa_family_t family_ = AF_UNSPEC;
-  std::vector<sockaddr_in6> endpoints_;  // sin6_family tells what they are; AF_UNSPEC: unknown.
-  std::vector<Sender> senders_;          // Sorted.
+  std::vector<sockaddr_in6>
+      endpoints_;                // sin6_family is the actual family; AF_UNSPEC: unknown host.
+  std::vector<Sender> senders_;  // Sorted.
 
   uint32_t queued_ = 0;
   std::array<std::unique_ptr<uint8_t[]>, kBurst> out_, in_;
