@@ -70,8 +70,8 @@ class CpuControl {
   device::stage::LinkWriter link_;
   Map map_;
   MediatorCounters counters_;
-  device::pcie_switch::PortMask dead_ =
-      0;  ///< Ports of dead devices; used by the CPU's thread only.
+  /// Ports of dead devices; used by the CPU's thread only.
+  device::pcie_switch::PortMask dead_ = 0;
   engine::chain::Graph graph_;
   Slots slots_;
   uint32_t opened_ = 0;   ///< Number of chains opened so far: the incarnation of the last one.

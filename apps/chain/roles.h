@@ -15,8 +15,8 @@ namespace sluice::chain_app {
 
 struct Roles {
   device::pcie_switch::PortId nic = 0;
-  device::pcie_switch::PortId root =
-      0;                          ///< The CPU's port: the host's port in the graph, or a free one.
+  /// The CPU's port: the host's port in the graph, or a free one.
+  device::pcie_switch::PortId root = 0;
   bool to_host = false;           ///< A chain ends at the host.
   uint32_t longest = 0;           ///< Maximum message bytes of all chains.
   std::vector<StageSpec> stages;  ///< Stages that a chain uses.

@@ -103,8 +103,8 @@ class SwitchRunner {
   std::array<std::span<uint8_t>, kRegions> memory_;
   device::pcie_switch::Switch switch_;
   std::array<Link, device::pcie_switch::kMaxPorts> links_;
-  Tlp leaving_;  ///< Private copy of a TLP, because the peer can change the content of its link at
-                 ///< any time.
+  /// Private copy of a TLP, because the peer can change the content of its link at any time.
+  Tlp leaving_;
   std::array<Operations, device::pcie_switch::kMaxPorts> operations_{};
 };
 

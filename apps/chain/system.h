@@ -55,13 +55,13 @@ class System {
     std::unique_ptr<StageHost> host;
     /// kDown: the last start failed; the next one is at `next_start_ns`.
     enum class State : uint8_t { kUp, kStarting, kDown } state = State::kUp;
-    bool killed = false;   ///< Killed by this program, and not ended yet.
-    bool watched = false;  ///< Half of hang_ns has passed without a step: StageHost::Starved counts
-                           ///< from then on.
+    bool killed = false;  ///< Killed by this program, and not ended yet.
+    /// Half of hang_ns has passed without a step: StageHost::Starved counts from then on.
+    bool watched = false;
     uint64_t pause_ns = 0, next_start_ns = 0;
     uint64_t steps = 0;  ///< Last seen number of steps.
-    uint64_t steps_ns =
-        0;  ///< Time of the last change of `steps`; before the stage is ready: time of its start.
+    /// Time of the last change of `steps`; before the stage is ready: time of its start.
+    uint64_t steps_ns = 0;
     uint64_t next_kill_ns = 0;
     std::string said = {};  ///< Reason of the last failed start.
   };

@@ -93,8 +93,8 @@ void LiveSnapshots::WriteOne() {
     written_ += written;
     failed_ += !written;
     if (written) last_ = figures;
-    under_way_ =
-        false;  // Cleared before the line below, because its reader may request the next snapshot.
+    // Cleared before the line below, because its reader may request the next snapshot.
+    under_way_ = false;
   }
   if (written) {
     std::fprintf(stderr, "snapshot: %llu items in %.3f s\n",

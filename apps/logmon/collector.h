@@ -29,8 +29,8 @@ struct Figures {
   std::vector<FilterTotals> filters;
   WorkerFigures workers;  ///< Sum over all workers.
   uint64_t alerts = 0;
-  uint64_t lost_hosts =
-      0;  ///< Events that no alert counted because it had no room for another host.
+  /// Events that no alert counted because it had no room for another host.
+  uint64_t lost_hosts = 0;
   uint64_t failed_programs = 0;
 };
 

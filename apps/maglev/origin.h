@@ -23,8 +23,8 @@ struct Origin {
 struct Trouble {
   std::string flag;  ///< Name of the flag with the error.
   std::vector<std::string> errors;
-  int exit_code =
-      2;  ///< 1 if the fault is etcd's answer, or a missing one, and not the command line.
+  /// 1 if the fault is etcd's answer, or a missing one, and not the command line.
+  int exit_code = 2;
 };
 
 /// Reads flags, the file and etcd. Returns nothing, with `trouble` set, on an error.

@@ -28,8 +28,8 @@ struct Found {
   std::vector<engine::pktgen::LossAtRate> losses;
   engine::pktgen::BackToBack bursts;
   uint64_t foreign = 0;  ///< Received frames that belong to no trial.
-  std::string unfinished =
-      "stopped before its end";  ///< Reason of an incomplete test; empty if it is complete.
+  /// Reason of an incomplete test; empty if it is complete.
+  std::string unfinished = "stopped before its end";
 };
 
 class Campaign {
@@ -77,9 +77,9 @@ class Campaign {
   uint32_t trials_ = 0;
   std::string latest_;
 
-  uint64_t link_losses_ =
-      0;         ///< Value before the trial in progress; used by the test's thread only.
-  Found found_;  ///< Used by the test's thread only, until over_.
+  /// Value before the trial in progress; used by the test's thread only.
+  uint64_t link_losses_ = 0;
+  Found found_;                          ///< Used by the test's thread only, until over_.
   engine::workload::Histogram latency_;  ///< Latencies of the latest trial.
 };
 

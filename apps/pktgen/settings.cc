@@ -101,8 +101,8 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
   }
   Captured captured;
   std::string fix;
-  const bool loaded =
-      LoadCapture(FLAGS_pcap, factor, &captured, &fix);  // Evaluated first, because it sets `fix`.
+  // Evaluated first, because it sets `fix`.
+  const bool loaded = LoadCapture(FLAGS_pcap, factor, &captured, &fix);
   if (!complaint.Check(loaded, "pcap", fix)) return false;
   captured.SetFramesOf(stream, FLAGS_loops);
   settings->traffic =

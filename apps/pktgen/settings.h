@@ -24,8 +24,8 @@ struct Rfc2544 {
   double probe_s = 1;
   double tolerated_loss = 0;  ///< Fraction of the frames.
   double precision = 0.005;   ///< Relative width of the interval.
-  uint32_t repeats =
-      20;  ///< Number of latency trials, of trials per rate of the loss test, and of bursts.
+  /// Number of latency trials, of trials per rate of the loss test, and of bursts.
+  uint32_t repeats = 20;
   double generator_pps = 0;  ///< Maximum rate of the generator; 0: unknown.
 };
 std::string_view NameOf(Rfc2544::Test test);

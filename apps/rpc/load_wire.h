@@ -79,8 +79,8 @@ class LoadWire : public emulator::Wire {
     uint32_t xid = 0;
     uint32_t target = 0;
     uint64_t sent_ns = 0;  ///< Time by the stepping thread's clock.
-    uint64_t begun_ns =
-        0;  ///< Time by a clock that is read at that moment and when the answer arrives.
+    /// Time by a clock that is read at that moment and when the answer arrives.
+    uint64_t begun_ns = 0;
     bool waits = false;
   };
 

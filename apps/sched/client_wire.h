@@ -83,14 +83,14 @@ class ClientWire final : public emulator::Wire {
   std::array<std::array<uint8_t, kFrameBytes>, kSlots> slots_{};
   /// Frames that are not consumed yet, in order.
   std::vector<device::WireFrame> frames_;
-  uint32_t first_slot_ =
-      0;  ///< Slot of the first frame; the frames use consecutive slots, modulo kSlots.
+  /// Slot of the first frame; the frames use consecutive slots, modulo kSlots.
+  uint32_t first_slot_ = 0;
   emulator::WireTotals totals_;
   std::vector<device::Counter> counters_;
   std::array<engine::workload::Histogram, 2> latency_;  ///< Latencies of short and long requests.
   uint64_t answers_ = 0;
-  uint64_t wrong_ =
-      0;  ///< Replies with a wrong class or flags, or with less running time than requested.
+  /// Replies with a wrong class or flags, or with less running time than requested.
+  uint64_t wrong_ = 0;
   uint64_t unknown_ = 0;  ///< Frames that are not replies.
   uint64_t late_ = 0;     ///< Answers to lost or unknown requests.
   uint64_t timeouts_ = 0;

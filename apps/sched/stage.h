@@ -103,8 +103,9 @@ class Play {
   std::vector<ProcessorSlot>& processors() { return processors_; }
 
   enum class Next : uint8_t {
-    kAgain,  ///< The current cell is repeated because it was disturbed. Its least disturbed
-             ///< repetition counts.
+    /// The current cell is repeated because it was disturbed. Its least disturbed repetition
+    /// counts.
+    kAgain,
     kOther,
     kNone,
   };

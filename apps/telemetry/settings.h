@@ -25,8 +25,8 @@ struct ExportSettings {
 struct Settings {
   engine::telemetry::Setup setup;
   ExportSettings exports;
-  uint32_t samples =
-      0;  ///< Seed of the sampling, which must differ between nodes with equal sketch seeds.
+  /// Seed of the sampling, which must differ between nodes with equal sketch seeds.
+  uint32_t samples = 0;
   double zipf = 1;   ///< Zipf exponent of the embedded NIC's traffic.
   uint32_t top = 5;  ///< Number of flows printed.
 };

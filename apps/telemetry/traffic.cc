@@ -39,8 +39,8 @@ void WriteFrame(uint8_t* frame, uint32_t length, uint32_t flow, bool ipv6) {
   uint8_t* const ip = frame + packet::kEthernetHeaderBytes;
   const uint32_t bytes = length - packet::kEthernetHeaderBytes;
   const uint32_t header = ipv6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;
-  const uint32_t source =
-      (flow + 1) * 0x9e3779b1;  // The factor is odd, so the mapping is one to one.
+  // The factor is odd, so the mapping is one to one.
+  const uint32_t source = (flow + 1) * 0x9e3779b1;
   if (ipv6) {
     ip[0] = 0x60;
     StoreBe16(ip + 4, static_cast<uint16_t>(bytes - header));

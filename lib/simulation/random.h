@@ -31,8 +31,8 @@ class Random {
 struct ServiceTime {
   enum class Kind : uint8_t { kFixed, kExponential, kBimodal };
   Kind kind = Kind::kFixed;
-  fabric::Picoseconds time =
-      10'000'000;                     ///< The fixed time, the mean, or the short time of kBimodal.
+  /// The fixed time, the mean, or the short time of kBimodal.
+  fabric::Picoseconds time = 10'000'000;
   fabric::Picoseconds long_time = 0;  ///< kBimodal: the long time.
   double long_share = 0;              ///< kBimodal: fraction of long times.
 

@@ -10,8 +10,8 @@ namespace sluice::simulation {
 
 struct SteeringCosts {
   fabric::Picoseconds dispatcher = 0;  ///< Host, a dedicated core: time per RPC.
-  fabric::Picoseconds worker_local =
-      0;                               ///< Host, the worker: time to get an RPC from a dispatcher.
+  /// Host, the worker: time to get an RPC from a dispatcher.
+  fabric::Picoseconds worker_local = 0;
   fabric::Picoseconds worker_nic = 0;  ///< Host, the worker: time to get an RPC from the NIC.
 
   constexpr fabric::Picoseconds Removed() const { return dispatcher + worker_local - worker_nic; }

@@ -63,8 +63,8 @@ class CipherDevice {
   std::unique_ptr<VirtualDevice> device_;
   uint8_t id_ = 0;
   bool started_ = false;
-  bool stuck_ =
-      false;  ///< The device never returned an operation, so operations_ may not be reused.
+  /// The device never returned an operation, so operations_ may not be reused.
+  bool stuck_ = false;
   rte_mempool* sessions_ = nullptr;
   std::array<void*, kKeys> encrypting_{};
   std::array<void*, kKeys> decrypting_{};

@@ -59,8 +59,8 @@ class SwitchNode {
   device::pcie_switch::Switch& programmable() { return *switch_; }
 
  private:
-  static constexpr uint32_t kWaiting =
-      32;  ///< Maximum TLPs on the way to the switch or blocked in front of it.
+  /// Maximum TLPs on the way to the switch or blocked in front of it.
+  static constexpr uint32_t kWaiting = 32;
 
   struct Port {
     Port(const fabric::LinkParameters& link, Picoseconds half) : in(link, half), out(link, half) {}

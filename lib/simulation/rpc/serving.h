@@ -38,12 +38,12 @@ struct ServingCosts {
   fabric::Picoseconds host_line = 0;  ///< Read of a line that a NIC has written.
   fabric::Picoseconds store = 0;      ///< Store to a NIC register.
   fabric::Picoseconds decode = 0;  ///< Decoding of a call and its reply, in software or hardware.
-  fabric::Picoseconds jump =
-      0;  ///< Time from arguments in a core to the look for the next call, without the handler.
+  /// Time from arguments in a core to the look for the next call, without the handler.
+  fabric::Picoseconds jump = 0;
   fabric::Picoseconds switch_process = 0;
   fabric::Picoseconds kernel_call = 0;  ///< The kernel's work per call and reply.
-  fabric::Picoseconds reallocate =
-      0;                          ///< Delay from the decision until a process runs on its core.
+  /// Delay from the decision until a process runs on its core.
+  fabric::Picoseconds reallocate = 0;
   fabric::Picoseconds slice = 0;  ///< Time that a process runs before another gets its core.
 };
 

@@ -330,8 +330,8 @@ class Machine {
   Random random_;
   Workload workload_;
   TaskChanges changes_;
-  std::vector<Picoseconds> off_since_;  ///< Time since which each idle CPU has been without a task;
-                                        ///< kNever: no task ran yet.
+  /// Time since which each idle CPU has been without a task; kNever: no task ran yet.
+  std::vector<Picoseconds> off_since_;
   Picoseconds measured_since_ = 0;
   bool stopping_ = false;
   SchedulingResults results_;

@@ -42,8 +42,8 @@ struct SchedulingParameters {
   PolicyKind policy = PolicyKind::kFifo;
   Picoseconds slice = 30'000'000;  ///< Slice of kShinjuku.
 
-  double requests_per_second =
-      0;  ///< Poisson rate; 0: closed loop, every worker always has a request.
+  /// Poisson rate; 0: closed loop, every worker always has a request.
+  double requests_per_second = 0;
   ServiceTime service;
   uint64_t warm_up = 200;    ///< Requests completed before measuring.
   uint64_t requests = 2000;  ///< Requests measured.
@@ -63,8 +63,8 @@ struct SchedulingParameters {
   Picoseconds agent_hangs_at = ~Picoseconds{0};
   Picoseconds watchdog = 20'000'000'000;  ///< The host drops its agent after this silence.
   Picoseconds tick = 1'000'000'000;       ///< Period of the watchdog's tick.
-  Picoseconds limit =
-      2'000'000'000'000;  ///< Maximum length of the run, even if requests are incomplete.
+  /// Maximum length of the run, even if requests are incomplete.
+  Picoseconds limit = 2'000'000'000'000;
   uint64_t seed = 1;
 };
 
