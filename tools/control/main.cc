@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-control [cpu cpu]: what this host's memory system costs right now, without any
-// NIC: scripts/throughput runs it before, between and after its samples.
+// sluice-control [cpu cpu]: measures the current costs of this host's memory system, without a NIC.
+// scripts/throughput runs it before, between and after its samples.
 //
 //   ping_pong_cycles  a cache line handed to another core and back
 //   ping_pong_us      the same, as microseconds of single round trips: p50, p99
-//   stream_cycles     what a core pays for one 64-byte line that another core has just
-//                     written into a 2 MiB ring, when it does nothing with the line but
-//                     load and store one byte. No receiver of such a stream is cheaper.
+//   stream_cycles     cost for a core per 64-byte line that another core has just written into a
+//                     2 MiB ring, if the core only loads and stores one byte of the line. This is
+//                     a lower bound for every receiver of such a stream.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -35,9 +34,9 @@ constexpr uint64_t kLineBytes = 64;
 constexpr uint64_t kRingBytes = 2 << 20;
 constexpr uint64_t kRingLines = kRingBytes / kLineBytes;
 constexpr uint64_t kBatchLines = 64;
-constexpr size_t kByteInLine = 42;  // The first payload byte of a UDP frame.
+constexpr size_t kByteInLine = 42;  // First payload byte of a UDP frame.
 
-// On a line of its own, and off the line that an adjacent-line prefetcher would add.
+// 128 bytes, so that the adjacent-line prefetcher does not load another Index.
 struct alignas(128) Index {
   std::atomic<uint64_t> value{0};
 };
@@ -53,7 +52,7 @@ void PinTo(int cpu) {
 }
 
 double PingPongCycles(int cpu, int other_cpu) {
-  Index ping;  // Written here.
+  Index ping;  // Written by this core.
   Index pong;  // Written by the other core.
   std::thread echo([&] {
     PinTo(other_cpu);
@@ -66,7 +65,7 @@ double PingPongCycles(int cpu, int other_cpu) {
   PinTo(cpu);
   uint64_t begin = 0;
   for (uint64_t i = 1; i <= kRoundTrips; ++i) {
-    if (i == kRoundTrips / 10) begin = sluice::cpu::Cycles();  // Both threads run by now.
+    if (i == kRoundTrips / 10) begin = sluice::cpu::Cycles();  // Both threads are running.
     ping.value.store(i, std::memory_order_release);
     while (pong.value.load(std::memory_order_acquire) != i) {
     }
@@ -76,7 +75,7 @@ double PingPongCycles(int cpu, int other_cpu) {
   return static_cast<double>(end - begin) / static_cast<double>(kRoundTrips - kRoundTrips / 10 + 1);
 }
 
-// A clock for each round trip, as clients have one for each call.
+// Reads the clock for each round trip, as clients do for each call.
 nlohmann::json PingPongTimes(int cpu, int other_cpu) {
   Index ping;
   Index pong;
@@ -116,8 +115,8 @@ double StreamCycles(int cpu, int other_cpu) {
   madvise(ring, kRingBytes, MADV_HUGEPAGE);
   std::memset(ring, 1, kRingBytes);
 
-  Index head;  // Lines written; the other core writes it.
-  Index tail;  // Lines consumed; written here.
+  Index head;  // Lines written; stored by the other core.
+  Index tail;  // Lines consumed; stored by this core.
   std::thread producer([&] {
     PinTo(other_cpu);
     const uint8_t line[kLineBytes] = {1};
@@ -131,7 +130,7 @@ double StreamCycles(int cpu, int other_cpu) {
     }
   });
   PinTo(cpu);
-  uint64_t busy_cycles = 0;  // Waiting for the producer is not the consumer's cost.
+  uint64_t busy_cycles = 0;  // Excludes the time in which the consumer waits for the producer.
   for (uint64_t next = 0; next < kLines;) {
     const uint64_t begin = sluice::cpu::Cycles();
     const uint64_t end =

@@ -18,7 +18,7 @@ Line LineOf(uint64_t number) {
   return line;
 }
 
-/// A window whose operations are traced, and the exchange that is being played on it.
+/// A traced window, and the exchange that is simulated on it.
 class Stage {
  public:
   Stage(std::string name, const WindowParameters& parameters)
@@ -29,13 +29,13 @@ class Stage {
     played_.name = std::move(name);
   }
 
-  /// `what` is true at the `cpu`'s present time.
+  /// Adds a milestone at the current time of `cpu`.
   void Reached(std::string what, const Cpu& cpu) {
     played_.milestones.push_back({std::move(what), cpu.now() - began_});
   }
-  /// What comes now is the exchange; what was before prepared it.
+  /// Starts the exchange; earlier operations were its preparation.
   void Begin() { began_ = queue.now(); }
-  /// Works until `duration` after the line came that the agent was called for.
+  /// Computes until `duration` after the arrival of the line that the agent handles.
   void Think(Cpu& cpu, Picoseconds duration) { cpu.Compute(queue.now() + duration - cpu.now()); }
 
   Exchange Played() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-fabric-costs: prints, as a Markdown table, what exchanges between a host and a
-// NIC cost on the model of a PCIe link. Virtual time; docs/fabric.md holds the output.
+// sluice-fabric-costs: prints a Markdown table of the costs of exchanges between a host and a NIC
+// on the model of a PCIe link. Virtual time; docs/fabric.md contains the output.
 #include <cstdio>
 
 #include "exchanges.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // Rows of chains of accelerators: through the CPU, and pushed by a programmable switch. Latencies
-// are played operation by operation, and told in round trips of the interconnect.
+// are simulated operation by operation, and given in round trips of the interconnect.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -13,7 +12,7 @@
 namespace sluice::simulation {
 namespace {
 
-constexpr uint32_t kExample = 2;  // Accelerators of the proposal's example.
+constexpr uint32_t kExample = 2;  // Number of accelerators in the proposal's example.
 constexpr uint32_t kMost = 8;
 
 }  // namespace
@@ -33,7 +32,7 @@ std::vector<Row> Experiments::ChainRows() const {
     parameters.link = inputs_.link;
     return PlayChain(parameters);
   };
-  // Of data that fill one TLP at most: nothing waits for a link.
+  // Data fits into one TLP, so no transfer waits for a link.
   const auto latency = [](const ChainResults& results) {
     return static_cast<double>(results.latencies.front());
   };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Rows of requests that are handed over in cache lines. What the protocol says of itself (its
-// bound, its lines) is asked of the protocol; times are modelled.
+// Rows of requests that are delivered in cache lines. The protocol's properties (its bound, its
+// lines) are measured on the implementation; times are modelled.
 #include <algorithm>
 #include <cstdint>
 
@@ -20,7 +19,7 @@ using coherent::Pair;
 double Microseconds(Picoseconds time) { return static_cast<double>(time) * 1e-6; }
 uint64_t Pieces(uint64_t bytes, uint32_t size) { return (bytes + size - 1) / size; }
 
-/// Pairs of lines enough for one core, whatever calls do.
+/// Sufficient pairs of lines for one core at any duration of calls.
 constexpr uint32_t kManyPairs = 16;
 
 /// Both ends of an endpoint.
@@ -41,7 +40,7 @@ class Couple {
   coherent::HostEnd host;
 };
 
-/// How long a load waits that nobody answers with anything.
+/// Returns the time after which the NIC answers a load that has no other answer.
 double TryAgainMs(Picoseconds try_again) {
   Couple couple({.try_again_ns = static_cast<uint64_t>(try_again / 1000)});
   couple.host.Wait(0);
@@ -53,7 +52,8 @@ double TryAgainMs(Picoseconds try_again) {
   return 0;
 }
 
-/// Control lines that change hands for a call whose arguments and results fit into one.
+/// Returns the number of control lines transferred per call whose arguments and results fit into
+/// one line each.
 double LinesOfCall() {
   constexpr uint32_t kCalls = 1000;
   constexpr uint32_t kArguments = 40;
@@ -125,7 +125,7 @@ std::vector<Row> Experiments::CoherentRows() const {
   const auto median = [&](ServingHost host, double load, uint32_t pairs = 1) {
     return Microseconds(play(host, 1, 1, 0, load, pairs).Percentile(0.5));
   };
-  // Of a pair: loads are shares of it.
+  // Calls per second of one pair of lines; loads are fractions of this rate.
   const double pair_carries = 1e12 / (2 * static_cast<double>(inputs_.interconnect_rtt));
   const auto polling_carries = [&] {
     const Picoseconds work = inputs_.costs.host_cached_line + inputs_.rpc_decode +
@@ -252,7 +252,7 @@ std::vector<Row> Experiments::CoherentRows() const {
        {}},
   };
 
-  // Services share cores, and which of them are called changes.
+  // Services share cores, and the set of popular services changes.
   const auto share = [&](char times_name, uint32_t times) {
     const auto id = [times_name](char letter) { return std::string("L8") + times_name + letter; };
     const std::string what = std::to_string(times) + " services a core, ";

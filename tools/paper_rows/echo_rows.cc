@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Rows and curves of an echo of 64-byte frames by each interface, with processors and latencies,
-// all of them modelled: packet rate against workers, and round trips against load.
+// Rows and curves of an echo of 64-byte frames for each interface, including processors and
+// latencies, all of them modelled: packet rate against workers, and round trips against load.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -19,12 +18,12 @@ constexpr double kWireGbps = kWireBits / 1e9;
 constexpr double kGbps[] = {1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100};
 constexpr uint32_t kWorkers[] = {1, 2, 4, 8, 16};
 constexpr double kShareOfWorker = 1.0 / 16;
-// A run that sends less of what it was offered has lost frames, or will.
+// A run that sends a smaller fraction of the offered frames has lost frames, or will lose some.
 constexpr double kSustained = 0.99;
 
 double Microseconds(Picoseconds time) { return static_cast<double>(time) * 1e-6; }
 
-/// Of frames that left, at 100 Gb/s at most.
+/// Returns the rate of frames sent, at most 100 Gb/s.
 double GbpsOf(const EchoResults& results) {
   return std::min(results.frames_per_second * kWireBytes * 8 / 1e9, kWireGbps);
 }
@@ -71,9 +70,9 @@ std::vector<Row> Experiments::EchoRows() const {
   const double per_packet = GbpsOf(full(kNotifyPacket));
   const double reactive = GbpsOf(full(kReactive));
   const double prefetched = GbpsOf(full(kPrefetch));
-  // The same table behind both interfaces; they differ in what a frame costs besides.
+  // Both interfaces use the same table; they differ in the other costs of a frame.
   const Names mica = {"mica_request"};
-  constexpr double kAmple = 0.1;  // Of the wire: more than a worker serves.
+  constexpr double kAmple = 0.1;  // Fraction of the wire; more than a worker can serve.
   const auto serve = [&](NicInterface interface, double load) {
     EchoParameters parameters = Echo(interface, load);
     parameters.request_time = inputs_.mica_request;
@@ -88,9 +87,9 @@ std::vector<Row> Experiments::EchoRows() const {
     return 100 *
            (1 - Microseconds(results.Percentile(0.5)) / Microseconds(by_packets.Percentile(0.5)));
   };
-  // All that the wire brings: a NIC that could do more would do no more here.
+  // Returns whether the wire limits the rate: a faster NIC would not send more.
   const auto capped = [](double gbps) { return gbps >= kSustained * kWireGbps; };
-  // Reactive notifications; frames come to the pipes in turn.
+  // Reactive notifications; frames are spread over the pipes round-robin.
   const auto many_pipes = [&](const char* id, uint32_t workers, uint32_t each) -> Row {
     EchoParameters parameters = Echo(kReactive, 1);
     parameters.workers = workers;

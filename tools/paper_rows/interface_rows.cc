@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Rows of what frames cost on the link, by the interface that moves them: every TLP of an echo is
-// sent through both directions of the model, and the busier one sets the rate. Queues are deep:
-// latencies limit nothing, and neither does a processor.
+// Rows of the link's cost of frames, by interface: every TLP of an echo is sent through both
+// directions of the model, and the busier direction sets the rate. Queues are deep, so neither
+// latencies nor processors are a limit.
 #include <algorithm>
 
 #include "bar/tlp.h"
@@ -15,10 +14,10 @@ namespace {
 
 using fabric::TlpKind;
 
-constexpr uint32_t kFrames = 4096;       // Of an experiment; all batches divide it.
-constexpr uint32_t kRegionFrames = 512;  // Of a swap.
+constexpr uint32_t kFrames = 4096;       // Frames of an experiment; a multiple of all batches.
+constexpr uint32_t kRegionFrames = 512;  // Frames per region of a swap.
 
-/// The two directions of a link while frames go back and forth.
+/// The two directions of a link during an echo.
 class Traffic {
  public:
   Traffic(const fabric::LinkParameters& link, Picoseconds oneway)
@@ -32,7 +31,7 @@ class Traffic {
   }
   void HostWrites(uint32_t bytes) { Send(down_, TlpKind::kPosted, bytes); }
 
-  /// Frames a second.
+  /// Returns frames per second.
   double Rate() const {
     const Picoseconds busy =
         std::max(up_.ServiceTime(up_.bytes()), down_.ServiceTime(down_.bytes()));
@@ -52,7 +51,7 @@ class Traffic {
   fabric::LinkDirection down_;
 };
 
-/// `at_once`: completed descriptors that are written back in one TLP.
+/// `at_once`: number of completed descriptors written back in one TLP.
 void Packetized(Traffic& traffic, const PacketRings& rings, uint32_t at_once) {
   for (uint32_t i = 0; i < kFrames; ++i) {
     if (i % (rings.fetch / rings.rx_descriptor) == 0) traffic.DeviceReads(rings.fetch);
@@ -68,13 +67,14 @@ void Packetized(Traffic& traffic, const PacketRings& rings, uint32_t at_once) {
   }
 }
 
-/// `notified`: frames that one notification announces. What is sent is sent in batches of `batch`.
+/// `notified`: number of frames per notification. Frames are sent in batches of `batch`.
 void Pipes(Traffic& traffic, uint32_t notified, uint32_t batch) {
   for (uint32_t i = 0; i < kFrames; ++i) {
-    traffic.DeviceWrites(kLine);  // A frame by itself, as it came.
+    traffic.DeviceWrites(kLine);  // A single frame on arrival.
     if (i % notified == 0) traffic.DeviceWrites(kLine);
     if (i % batch != 0) continue;
-    traffic.HostWrites(kRegister);  // Space of the receive pipe; then what is to be sent.
+    traffic.HostWrites(kRegister);  // Frees space of the receive pipe; the next write announces the
+                                    // frames to send.
     traffic.HostWrites(kRegister);
     traffic.DeviceReads(kLine);
     traffic.DeviceReads(std::min(batch, kFrames - i) * kLine);
@@ -82,7 +82,7 @@ void Pipes(Traffic& traffic, uint32_t notified, uint32_t batch) {
   }
 }
 
-/// A region up and one down by one swap of two messages.
+/// One region up and one down per swap of two messages.
 void Regions(Traffic& traffic) {
   for (uint32_t i = 0; i < kFrames; i += kRegionFrames) {
     traffic.DeviceWrites(kRegionFrames * kLine);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Rows of single operations and exchanges: each is played on the window, and its clock read.
+// Rows of single operations and exchanges, each simulated on the window and timed by its clock.
 #include <algorithm>
 #include <stdexcept>
 
@@ -38,8 +37,8 @@ double ReadNanoseconds(const Inputs& inputs) {
 }
 
 struct InterruptTimes {
-  double sent = 0;      ///< From the decision's write, the path of the software included.
-  double received = 0;  ///< From the register's write.
+  double sent = 0;      ///< Time from the decision's write, including the software path.
+  double received = 0;  ///< Time from the register's write.
 };
 InterruptTimes Interrupt(const Inputs& inputs) {
   fabric::EventQueue queue;
@@ -56,7 +55,8 @@ InterruptTimes Interrupt(const Inputs& inputs) {
   return times;
 }
 
-/// Gb/s of lines that the device writes to the host, as a DMA engine does, in whole payloads.
+/// Returns the rate in Gb/s of lines that the device writes to the host in whole payloads, like a
+/// DMA engine.
 double DmaGigabits(const Inputs& inputs) {
   fabric::LinkDirection up(inputs.link, inputs.costs.pcie_oneway);
   constexpr uint32_t kWrites = 4096;
@@ -68,13 +68,13 @@ double DmaGigabits(const Inputs& inputs) {
   }
   return 8.0 * kWrites * inputs.link.maximum_payload / ToNanoseconds(last);
 }
-/// Gb/s of uncached reads, one word after the other.
+/// Returns the rate in Gb/s of uncached reads, one word after the other.
 double ReadGigabits(const Inputs& inputs) {
   return 8.0 * sizeof(uint64_t) / ReadNanoseconds(inputs);
 }
 
-/// The link dies under the answer of a swap, its last message: which ends do not know the outcome
-/// then, and whether both say the same when it is up again.
+/// Result of a link failure during the answer of a swap, its last message. `in_doubt`: ends that do
+/// not know the outcome. `disagree`: whether the ends' outcomes differ after the link is up again.
 struct LastMessageLost {
   int in_doubt = 0;
   int disagree = 0;
@@ -116,7 +116,8 @@ LastMessageLost LoseLastMessage(const Inputs& inputs) {
   throw std::runtime_error("a swap was not resolved after its link came back");
 }
 
-/// How long our link waits for a NIC that dies after a swap; the host looks every microsecond.
+/// Returns the time until the host's link suspects a NIC that dies after a swap; the host looks
+/// every microsecond.
 double SuspectedMs(Picoseconds window) {
   constexpr swap::Geometry kSmall = {
       .regions = swap::kMinRegions, .region_bytes = 1 << 14, .max_frames = 16};
@@ -245,7 +246,7 @@ std::vector<Row> Experiments::LinkRows() const {
 }
 
 std::vector<Row> Experiments::BreakEvenRows() {
-  // One switch each: what the host does itself, and then waits for.
+  // Cost per switch: the host's part, then its wait.
   const fabric::Thinking thinking{inputs_.costs.agent_decision, inputs_.offerer_validates};
   const double own = ToNanoseconds(inputs_.costs.context_switch) / 1000;
   const auto per_switch = [&](Picoseconds at) { return own + ToNanoseconds(at) / 1000; };
@@ -258,7 +259,8 @@ std::vector<Row> Experiments::BreakEvenRows() {
   const fabric::Exchange wave = fabric::WaveWithInterrupt(inputs_.costs, thinking, false);
   for (const fabric::Milestone& milestone : wave.milestones)
     if (milestone.what == "interrupt handler") interrupted = per_switch(milestone.at);
-  // A share h of hits makes prestaging as good as a swap for every decision.
+  // Returns the fraction h of hits, in percent, at which prestaging costs as much as a swap per
+  // decision.
   const auto break_even = [](double miss, double swapped, double staged) {
     return 100 * (miss - swapped) / (miss - staged);
   };
@@ -266,7 +268,7 @@ std::vector<Row> Experiments::BreakEvenRows() {
   const auto with = [&](const Names& more) { return all + more; };
   const Names ratio_msix = {"pcie_oneway",  "agent_decision", "msix_send",
                             "msix_receive", "msix_dispatch",  "mmio_read_cached"};
-  // The same of whole systems, where the host's own part goes on while a swap is under way.
+  // The same comparison for whole systems, where the host's part continues during a swap.
   const SchedulingResults staged = Run(Busy(Mode::kPrestaged, 1));
   const SchedulingResults swapped = Run(Busy(Mode::kSwap, 1));
   const SchedulingResults missed = Run(Busy(Mode::kMapped, 1));

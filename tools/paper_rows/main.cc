@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // sluice-paper-rows [--set name=value ...] [--rows prefix,...] [--plots | --plot name]
-// [--progress]: computes our side of the reproduction table and prints it as JSON. Virtual time:
-// the same inputs, the same output. SIGINT and SIGTERM end it after the group of rows, or the plot,
-// that it is at: the JSON has those before, and "stopped".
+// [--progress]: computes this project's side of the reproduction table and prints it as JSON.
+// Virtual time: equal inputs give equal output. SIGINT and SIGTERM end it after the current group
+// of rows or plot; the JSON then contains the finished ones, and "stopped".
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -23,7 +22,7 @@ namespace {
 
 volatile std::sig_atomic_t stop = 0;
 
-// What is computed together, and asked for by the beginnings of its rows' ids.
+// Rows that are computed together. `ids`: prefixes of their ids.
 struct Group {
   std::string_view ids;
   std::vector<Row> (*rows)(Experiments&);
@@ -43,7 +42,7 @@ constexpr Group kGroups[] = {
     {"B6", [](Experiments& e) { return e.BreakEvenRows(); }},
 };
 
-// Whether `wanted` holds of an item of a list with separators.
+// Returns whether `wanted` is true for an item of a list with separators.
 template <typename Predicate>
 bool Any(std::string_view list, char separator, Predicate wanted) {
   while (!list.empty()) {
@@ -53,12 +52,12 @@ bool Any(std::string_view list, char separator, Predicate wanted) {
   }
   return false;
 }
-// Whether a row is asked for; no prefixes: all are.
+// Returns whether a row is requested; without prefixes all are.
 bool IsWanted(std::string_view id, std::string_view prefixes) {
   return prefixes.empty() ||
          Any(prefixes, ',', [&](std::string_view prefix) { return id.starts_with(prefix); });
 }
-// Whether a group can have such a row.
+// Returns whether a group can contain a requested row.
 bool MayBeWanted(std::string_view ids, std::string_view prefixes) {
   return Any(ids, ' ', [&](std::string_view id) {
     return IsWanted(id, prefixes) ||
@@ -137,7 +136,7 @@ int Main(int argc, char** argv) {
   out["rows"] = nlohmann::ordered_json::array();
   const size_t steps = std::size(kGroups) + plots.size();
   size_t done = 0;
-  // A line for scripts: steps done, of how many, and what.
+  // Prints a line for scripts: steps done, number of steps, and the current step.
   const auto step = [&](std::string_view what) {
     ++done;
     if (progress) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Memory of both ends of a link or an endpoint, when they run in one process.
+// Memory for both ends of a link or an endpoint in one process.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The rows of the reproduction table, as far as they are ours: values, and the inputs that they
-// follow from. What papers say stands elsewhere (scripts/paper/values.json).
+// The rows of the reproduction table that this project computes: values, and the inputs that they
+// depend on. The papers' values are in scripts/paper/values.json.
 #pragma once
 
 #include <optional>
@@ -19,32 +18,33 @@ namespace sluice::simulation {
 using Names = std::vector<std::string>;
 Names operator+(Names a, const Names& b);
 
-/// Inputs of everything that runs whole systems: what an agent thinks is chosen so that Wave with
-/// every optimisation needs agent_decision for a decision.
+/// Inputs of all whole-system runs. The agent's computing time is chosen so that Wave with every
+/// optimisation needs agent_decision per decision.
 extern const Names kWaveInputs;
-extern const Names kSwapInputs;  ///< And of swaps.
+extern const Names kSwapInputs;  ///< kWaveInputs and the inputs of swaps.
 
 struct Row {
   std::string id;
   std::string what;
   double value = 0;
   std::string unit;  ///< ns, us, ms, 1/s, Gb/s, %, or empty for a number.
-  /// By name: nothing else changes the value.
+  /// Names of all inputs that change the value.
   Names inputs;
-  /// Of a share that was counted: what the law says, the standard deviation of that, of how many.
+  /// For a counted fraction: the expected value by the law, its standard deviation, and the number
+  /// of trials.
   struct Law {
     double expected = 0;
     double deviation = 0;
     uint64_t trials = 0;
   };
   std::optional<Law> law;
-  bool capped = false;  ///< The wire limits the value: the model could do more.
+  bool capped = false;  ///< The wire limits the value; the model could do more.
 };
 
-/// A line of a plot.
+/// A point of a plot's line.
 struct Point {
   double x = 0;
-  /// As many as the plot has panels.
+  /// One value per panel of the plot.
   std::vector<double> y;
 };
 struct Series {
@@ -53,9 +53,9 @@ struct Series {
   std::vector<Point> points;
 };
 
-/// Every plot, with what its axis and its panels show.
+/// All plots, with the contents of their axis and panels:
 ///   load     load of the CPUs: 99th percentile of latency in us, stale decisions in %
-///   change   changes of a task and second: the same
+///   change   changes per task and second: the same
 ///   rtt      Gb/s of 64-byte frames, as far as one worker sustains: median and 99th percentile,
 ///            both in us
 ///   workers  their number: Mpps of a full wire; ns of a worker for a frame, each offered a
@@ -66,41 +66,42 @@ class Experiments {
  public:
   explicit Experiments(const Inputs& inputs) : inputs_(inputs) {}
 
-  /// What single operations and exchanges take.
+  /// Returns times of single operations and exchanges.
   std::vector<Row> LinkRows() const;
-  /// What frames cost on the link, by interface.
+  /// Returns the link's cost of frames, by interface.
   std::vector<Row> InterfaceRows() const;
-  /// What chains of accelerators take, through the CPU and pushed.
+  /// Returns latencies of chains of accelerators, through the CPU and pushed.
   std::vector<Row> ChainRows() const;
-  /// What an echo takes by each interface, and how fast it is.
+  /// Returns costs and rates of an echo by each interface.
   std::vector<Row> EchoRows() const;
-  /// What a call costs that is handed over in a cache line, and what hosts of many services do.
+  /// Returns the cost of a call that is delivered in a cache line, and results of hosts with many
+  /// services.
   std::vector<Row> CoherentRows() const;
-  /// What whole systems do.
+  /// Return results of whole systems.
   std::vector<Row> SwitchRows();
   std::vector<Row> ThroughputRows();
   std::vector<Row> TailRows();
   std::vector<Row> FaultRows();
   std::vector<Row> StalenessRows();
-  /// Shares of stale decisions beside the law of the process that made them stale.
+  /// Returns fractions of stale decisions, with the law of the process that made them stale.
   std::vector<Row> StaleShareRows();
   std::vector<Row> BreakEvenRows();
 
-  /// The lines of a plot.
+  /// Returns the lines of a plot.
   std::vector<Series> Plot(std::string_view plot);
 
  private:
   std::vector<Series> SchedulingPlot(std::string_view plot);
   std::vector<Series> EchoPlot(std::string_view plot) const;
   EchoParameters Echo(NicInterface interface, double load) const;
-  /// A CPU, or more, that always has work.
+  /// CPUs that always have work.
   SchedulingParameters Busy(Mode mode, uint32_t cpus);
-  /// One task on one CPU, woken now and then: every decision alone.
+  /// One task on one CPU, woken periodically, so that decisions do not overlap.
   SchedulingParameters Alone(Mode mode);
-  /// Runs; ends the program if a rule was broken.
+  /// Runs a simulation; throws if an invariant is violated.
   SchedulingResults Run(const SchedulingParameters& parameters);
-  /// What an agent has to think, so that a decision takes agent_decision all told with every
-  /// optimisation of Wave.
+  /// Returns the computing time of an agent with which a decision costs agent_decision in total,
+  /// with every optimisation of Wave.
   Picoseconds AgentCompute();
 
   Inputs inputs_;

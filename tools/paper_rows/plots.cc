@@ -43,7 +43,7 @@ std::vector<Series> Experiments::SchedulingPlot(std::string_view plot) {
     const auto point = [&](double x, double load, double rate) {
       SchedulingParameters parameters = Busy(line.mode, inputs_.gap_cpus);
       parameters.interrupts = line.interrupts;
-      // Of what the CPUs could serve if a switch were the host's own part alone.
+      // Fraction of the rate that the CPUs could serve if a switch cost only the host's part.
       parameters.requests_per_second =
           load * inputs_.gap_cpus * 1e12 /
           static_cast<double>(inputs_.service + inputs_.costs.context_switch);

@@ -70,7 +70,8 @@ Picoseconds Experiments::AgentCompute() {
   if (agent_compute_) return *agent_compute_;
   const Picoseconds whole = inputs_.costs.agent_decision;
   agent_compute_ = whole;
-  // What its window costs the agent depends on what it finds there at once, so on how fast it is.
+  // The window's cost for the agent depends on the amount of work that it finds at a time, and so
+  // on its speed. The time is therefore found by iteration.
   double nearest = INFINITY;
   Picoseconds best = whole;
   for (int round = 0; round < 8; ++round) {
@@ -146,8 +147,9 @@ std::vector<Row> Experiments::ThroughputRows() {
   };
   const double optimised = rate(Mode::kPrestaged, inputs_.agent_bound_cpus);
   const double uncached = rate(Mode::kUncached, inputs_.agent_bound_cpus);
-  // The other way to have the optimised figure: CPUs are the limit, and the agent costs nothing but
-  // its window. Then a request takes CPUs / figure, and service is what the switch leaves of it.
+  // An alternative explanation of the optimised value: the CPUs are the limit, and the agent costs
+  // nothing except its window. A request then occupies CPUs / value, and the service time is the
+  // rest after the switch.
   const auto worker_bound = [&](Mode mode) {
     SchedulingParameters parameters = Busy(mode, inputs_.agent_bound_cpus);
     parameters.agent_compute = 0;
@@ -163,7 +165,7 @@ std::vector<Row> Experiments::ThroughputRows() {
       parameters.policy = policy;
       parameters.slice = inputs_.slice;
       if (policy == PolicyKind::kShinjuku) {
-        // Services of the length of some slices, so that the agent has to take CPUs away.
+        // Services last several slices, so the agent has to preempt.
         parameters.service = {ServiceTime::Kind::kExponential, 2 * inputs_.slice};
       }
       return Run(parameters).RequestsPerSecond();
@@ -227,7 +229,7 @@ std::vector<Row> Experiments::TailRows() {
                           inputs_.range_share};
     parameters.requests_per_second =
         inputs_.load * parameters.cpus * 1e12 / parameters.service.Mean();
-    // A hundredth of them is the tail, and few of those are range queries.
+    // The tail is a hundredth of the requests, and few of these are range queries.
     parameters.requests = 16 * uint64_t{inputs_.requests};
     return Run(parameters);
   };
@@ -244,14 +246,14 @@ std::vector<Row> Experiments::TailRows() {
 }
 
 std::vector<Row> Experiments::FaultRows() {
-  // An agent that hangs under load; nobody else may be disturbed.
+  // An agent hangs under load; other parts must not be disturbed.
   SchedulingParameters hung = Busy(Mode::kPrestaged, 4);
   hung.requests_per_second =
       2e12 / static_cast<double>(inputs_.service + hung.costs.context_switch);
   hung.watchdog = inputs_.watchdog;
   hung.agent_hangs_at = inputs_.watchdog / 4;
   hung.tick = inputs_.watchdog_tick;
-  // Twice as long as it takes.
+  // Enough requests for twice the watchdog's time.
   const double seconds = 2.5e-12 * static_cast<double>(inputs_.watchdog);
   hung.requests = static_cast<uint64_t>(hung.requests_per_second * seconds);
   const SchedulingResults found = Run(hung);

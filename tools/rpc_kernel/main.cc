@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-rpc-kernel SECONDS: the round trip of a null call through the kernel's UDP over the
-// loopback interface, to a server of libtirpc on a CPU of its own, with the service and the clients
-// of sluice-rpc. The client looks again and again, as a model NIC does, so that the server's
-// wake-up alone is in the figures. Prints JSON.
+// sluice-rpc-kernel SECONDS: measures the round trip of a null call over the kernel's UDP on the
+// loopback interface, to a server of libtirpc on a separate CPU, with the service and the clients
+// of sluice-rpc. The client polls, as a model NIC does, so that the values include only the
+// server's wake-up. Prints JSON.
 //
 // sluice-rpc-kernel calls N: both in one thread, for callgrind.
 #include <arpa/inet.h>
@@ -24,16 +23,16 @@
 #include <nlohmann/json.hpp>
 
 #include "load_wire.h"
-#include "nothing.h"  // With libtirpc.
+#include "nothing.h"  // Requires libtirpc.
 #include "packet/datagram.h"
 #include "runtime/standard_streams.h"
 
 extern "C" {
 void nothing_program_1(struct svc_req* request, SVCXPRT* transport);
-// For the server that rpcgen makes: results of no call own memory.
+// Required by rpcgen's server; no result owns memory.
 int nothing_program_1_freeresult(SVCXPRT*, xdrproc_t, caddr_t) { return 1; }
 
-// One look of the server at its socket, and the call that is there.
+// The server polls its socket once, and handles the pending call.
 [[gnu::noinline]] void WorkerServe(pollfd* socket) {
   poll(socket, 1, -1);
   svc_getreq_poll(socket, 1);
@@ -57,7 +56,7 @@ uint64_t Now() {
                                    .count());
 }
 
-// A UDP socket of this host, and where it is.
+// Binds a UDP socket of this host; sets its address.
 int Bind(sockaddr_in* address) {
   const int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   *address = {};
@@ -80,7 +79,7 @@ void Register(int socket) {
   }
 }
 
-// The clients of sluice-rpc, whose frames travel without their headers.
+// The clients of sluice-rpc; their calls are sent without the frames' headers.
 class Client {
  public:
   explicit Client(const sockaddr_in& server)
@@ -95,7 +94,7 @@ class Client {
     }
   }
 
-  // Sends the call that is due, if one is.
+  // Sends a due call, if there is one.
   void Send() {
     const auto frames = wire_.Pull(Now(), 1);
     for (const auto& frame : frames) {
@@ -106,7 +105,7 @@ class Client {
     }
     wire_.Consumed(static_cast<uint32_t>(frames.size()));
   }
-  // Takes an answer, if one is there.
+  // Receives an answer, if there is one.
   void Receive() {
     const ssize_t bytes = recv(socket_, &reply_[Datagram::kPlainPayload],
                                reply_.size() - Datagram::kPlainPayload, MSG_DONTWAIT);

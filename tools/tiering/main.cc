@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-tiering-run: plays a trace of page accesses, or Zipf's law with a hot set that moves,
-// through a host with two tiers of memory and an agent, in virtual time; prints JSON.
+// sluice-tiering-run: simulates a trace of page accesses, or Zipf's law with a moving hot set, on a
+// host with two tiers of memory and an agent, in virtual time. Prints JSON.
 #include <gflags/gflags.h>
 
 #include <algorithm>
