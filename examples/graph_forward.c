@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A router like DPDK's l3fwd-graph, with two of Sluice's engines in front of its lookup:
+ * A router like DPDK's l3fwd-graph, with two of Sluice's engines before its lookup:
  *
  *     ethdev_rx-0-0 -> sluice_telemetry -> sluice_maglev -> pkt_cls -> ip4_lookup -> ip4_rewrite
  *                                                                                -> ethdev_tx-0
  *
- * Telemetry counts every frame by flow, Maglev puts those for VIPs into packets for backends, and
- * all IPv4 goes on to the one next hop that there is.
+ * Telemetry counts every frame by flow. Maglev encapsulates frames for VIPs in packets for backends.
+ * All IPv4 packets are forwarded to a single next hop.
  *
  *     cc graph_forward.c -o graph_forward $(pkg-config --cflags --libs sluice-graph)
  *     ./graph_forward --no-huge -m 512 --no-pci --vdev=net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap \
  *         -- CONFIG.json FRAMES
  *
- * ends after so many frames, or a signal, and prints what telemetry found.
+ * It ends after FRAMES frames or on a signal, and prints the counts of telemetry.
  */
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -33,7 +33,7 @@
 
 #define PORT 0
 #define NEXT_HOP 0
-#define WALKS 256 /* Between two looks at counters, which take a lock. */
+#define WALKS 256 /* Between two reads of counters, which need a lock. */
 
 static volatile sig_atomic_t stopped;
 
@@ -54,7 +54,7 @@ static void check(int right, const char *what)
 static struct rte_mempool *open_port(void)
 {
 	struct rte_mempool *const pool = rte_pktmbuf_pool_create(
-		"frames", 8191, 256, RTE_CACHE_LINE_SIZE, /* DPDK's nodes keep a line beside each mbuf. */
+		"frames", 8191, 256, RTE_CACHE_LINE_SIZE, /* DPDK's nodes store a line per mbuf. */
 		RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	struct rte_eth_conf configuration;
 
@@ -82,7 +82,7 @@ static struct sluice_engine *give_engine(const char *node, const char *kind, con
 	return engine;
 }
 
-/* Leads the edge of `node` that goes to `from` to another node. */
+/* Redirects the edge of `node` to `from` to the node `to`. */
 static void lead(const char *node, const char *from, const char *to)
 {
 	const rte_node_t id = rte_node_from_name(node);
@@ -97,7 +97,7 @@ static void lead(const char *node, const char *from, const char *to)
 	free(names);
 }
 
-/* One route to everywhere, by the next hop 02:00:00:00:00:99. */
+/* Adds a default route with the next hop 02:00:00:00:00:99. */
 static void add_routes(void)
 {
 	static const struct rte_ether_addr router = {{2, 0, 0, 0, 0, 0x99}};
@@ -120,7 +120,7 @@ static struct rte_graph *make_graph(struct rte_mempool *pool)
 				      "pkt_cls",       "ip4_lookup",       "ip4_rewrite",
 				      "ethdev_tx-0",   "pkt_drop"};
 	static const char *balancer = "sluice_maglev";
-	/* Its socket's table of routes: ip4_lookup has none for SOCKET_ID_ANY. */
+	/* ip4_lookup has a routing table per socket, and none for SOCKET_ID_ANY. */
 	struct rte_graph_param parameters = {.socket_id = (int)rte_socket_id(),
 					     .nb_node_patterns = RTE_DIM(nodes),
 					     .node_patterns = nodes};
@@ -137,7 +137,7 @@ static struct rte_graph *make_graph(struct rte_mempool *pool)
 	return rte_graph_lookup("router");
 }
 
-/* Counter "frames" is the first. */
+/* Returns the counter "frames", which is the first one. */
 static uint64_t frames_of(const struct sluice_engine *engine)
 {
 	struct sluice_counter frames;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Balances a capture: reads frames, asks Sluice's load balancer what becomes of them, and writes
- * those that it forwards. The same frames at the same times as of
+ * Balances a capture: reads frames, processes them with Sluice's load balancer, and writes the
+ * forwarded ones. The output has the frames and times of
  *
  *     sluice-maglev --config=FILE --pcap=IN --out_pcap=OUT
  *
@@ -15,13 +15,13 @@
 #include <string.h>
 
 #define BURST 32
-#define HEADROOM 128 /* sluice_engine_headroom() says what the engine wants: 64. */
+#define HEADROOM 128 /* The engine requires 64 (sluice_engine_headroom()). */
 #define MAX_FRAME 65557
 #define NS 1000000000u
 
-/* The classic format of captures: this header, then records. */
+/* The classic pcap format: this header, followed by records. */
 struct file_header {
-	uint32_t magic; /* Of nanoseconds 0xa1b23c4d, of microseconds 0xa1b2c3d4. */
+	uint32_t magic; /* 0xa1b23c4d: nanoseconds; 0xa1b2c3d4: microseconds. */
 	uint16_t major, minor;
 	uint32_t zone, accuracy, snap_bytes, link_type;
 };
@@ -37,7 +37,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* Reads a record into `memory[place]`. 0 at the end. */
+/* Reads a record into `memory[place]`. Returns 0 at the end of the file. */
 static int read_frame(FILE *in, const struct file_header *header, int place, uint64_t *now,
 		      struct sluice_frame *frame)
 {
@@ -81,7 +81,7 @@ static void balance(struct sluice_worker *worker, FILE *in, const struct file_he
 	while (more) {
 		uint32_t count = 0;
 
-		/* One time is told for a whole burst, and connections age by seconds. */
+		/* A burst has a single time. Connections age by seconds, so it must not span two. */
 		do {
 			frames[count] = next;
 			times[count++] = next_time;
@@ -91,7 +91,7 @@ static void balance(struct sluice_worker *worker, FILE *in, const struct file_he
 		for (uint32_t i = 0; i < count; i++)
 			if (frames[i].verdict == SLUICE_FORWARD)
 				write_frame(out, &frames[i], times[i]);
-		if (more) { /* Read already, and of the next second. */
+		if (more) { /* Already read; belongs to the next second. */
 			memcpy(memory[0], memory[count], sizeof(memory[0]));
 			next.data = memory[0] + HEADROOM;
 		} else {
@@ -113,7 +113,7 @@ static void print_counters(const struct sluice_engine *engine)
 
 int main(int argc, char **argv)
 {
-	/* What sluice-maglev writes: nanoseconds, Ethernet. */
+	/* Same format as sluice-maglev's: nanoseconds, Ethernet. */
 	const struct file_header written = {0xa1b23c4d, 2, 4, 0, 0, MAX_FRAME, 1};
 	struct sluice_options options = {.size = sizeof(options), .seed = 1};
 	struct file_header header;

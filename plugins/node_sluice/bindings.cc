@@ -35,7 +35,8 @@ int Bindings::Set(const std::string& node, sluice_engine* engine) {
     const bool is_its_kind = node == original || node.starts_with(original + "-");
     if (!is_its_kind || rte_node_from_name(node.c_str()) == RTE_NODE_ID_INVALID) return -EINVAL;
     if (kind == "kv" && workers != 1) return -ENOTSUP;
-    // Workers are handed out by node: two nodes would give one to two graphs.
+    // Workers are assigned per node. Two nodes with the same engine would give one worker to two
+    // graphs.
     for (const auto& [other, bound] : bindings_) {
       if (other != node && bound.engine == engine) return -EEXIST;
     }
@@ -50,7 +51,7 @@ sluice_worker* Bindings::Take(const std::string& node, const std::string& graph,
                               std::shared_ptr<void> state) {
   const std::scoped_lock lock(mutex_);
   Binding& binding = bindings_[node];
-  // This one is not known to DPDK yet, and has the node once.
+  // DPDK does not know the current graph yet, and the graph contains the node only once.
   binding.Forget();
   const auto free = std::ranges::find(binding.places, std::string(), &Place::graph);
   if (free == binding.places.end()) return nullptr;

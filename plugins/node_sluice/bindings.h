@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Which engine works in which node, and which of its workers in which graph.
+// Maps nodes to engines, and graphs to the engines' workers.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +14,34 @@
 
 namespace sluice::node {
 
-/// Nodes of kinds of engines are called so, and behind it as the kind.
+/// Prefix of node names; the kind of the engine follows.
 inline constexpr std::string_view kPrefix = "sluice_";
 
-/// Any thread: graphs are made and destroyed where programs like.
+/// Thread-safe: programs create and destroy graphs on any thread.
 class Bindings {
  public:
   static Bindings& Get();
 
-  /// As rte_node_sluice_engine_set.
+  /// Implements rte_node_sluice_engine_set.
   int Set(const std::string& node, sluice_engine* engine);
-  /// A worker for a graph that is being made; null: the node has no engine, or all its workers are
-  /// taken. `state` lives as long as the graph has the worker: rte_graph_create ends none of the
-  /// nodes that it began when a later one fails.
+  /// Assigns a worker to a graph that is being created. Returns null if the node has no engine, or
+  /// all its workers are assigned. `state` lives as long as the graph has the worker: if a node
+  /// fails to start, rte_graph_create does not end the nodes that it has started before.
   sluice_worker* Take(const std::string& node, const std::string& graph,
                       std::shared_ptr<void> state);
   void Return(const std::string& node, const sluice_worker* worker);
 
  private:
   struct Place {
-    std::string graph;  ///< That has the worker; empty: none.
+    std::string graph;  ///< Graph that has the worker; empty: none.
     std::shared_ptr<void> state;
   };
   struct Binding {
     sluice_engine* engine = nullptr;
-    std::vector<Place> places;  ///< By worker.
+    std::vector<Place> places;  ///< Indexed by worker.
 
-    /// Takes the workers back of graphs that were not made in the end, or are gone.
+    /// Releases the workers of graphs that do not exist: their creation failed, or they are
+    /// destroyed.
     void Forget();
   };
 

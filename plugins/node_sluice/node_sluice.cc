@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A node of rte_graph for each kind of engine: mbufs in, one edge for each ending. Allocates when a
-// graph is made, and where the engine sends frames of its own.
+// One rte_graph node per kind of engine: mbufs in, one edge per verdict. Allocates only when a
+// graph is created, and for frames that the engine originates.
 #include <rte_common.h>
 #include <rte_cycles.h>
 #include <rte_ether.h>
@@ -31,12 +30,12 @@ namespace {
 
 constexpr uint16_t kBurst = RTE_GRAPH_BURST_SIZE;
 
-/// Of a node in a graph. Bindings owns it.
+/// State of a node in a graph, owned by Bindings.
 struct State {
   sluice_worker* worker = nullptr;
   std::array<rte_mbuf*, kBurst> mbufs{};
   std::array<sluice_frame, kBurst> frames{};
-  uint64_t unsent = 0;  ///< Frames of the engine's own that found no mbuf.
+  uint64_t unsent = 0;  ///< Originated frames for which no mbuf was available.
 };
 static_assert(sizeof(State*) <= RTE_NODE_CTX_SZ);
 
@@ -48,7 +47,7 @@ State* StateOf(const rte_node* node) {
 
 void SetState(rte_node* node, State* state) { std::memcpy(node->ctx, &state, sizeof(state)); }
 
-/// What layer 3 the frame begins with: nodes behind ours go by it.
+/// Sets the layer 3 type of the frame, which subsequent nodes use.
 void SetPacketType(rte_mbuf* mbuf) {
   const auto* const ethernet = rte_pktmbuf_mtod(mbuf, const rte_ether_hdr*);
   mbuf->packet_type = RTE_PTYPE_L2_ETHER;
@@ -59,7 +58,7 @@ void SetPacketType(rte_mbuf* mbuf) {
   }
 }
 
-/// Copies a frame from the engine's memory. False: the mbuf is too small.
+/// Copies a frame from the engine's memory. Returns false if the mbuf is too small.
 bool Fill(rte_mbuf* mbuf, const sluice_frame& frame) {
   if (frame.length > mbuf->buf_len) return false;
   const uint32_t rest = mbuf->buf_len - frame.length;
@@ -68,7 +67,7 @@ bool Fill(rte_mbuf* mbuf, const sluice_frame& frame) {
   return true;
 }
 
-/// The mbuf is what became of its frame. False: the mbuf is too small.
+/// Updates the mbuf to the engine's version of the frame. Returns false if the mbuf is too small.
 bool Update(rte_mbuf* mbuf, const sluice_frame& frame) {
   const uint8_t* const was = rte_pktmbuf_mtod(mbuf, const uint8_t*);
   if (frame.data == was && frame.length == mbuf->pkt_len) return true;
@@ -79,7 +78,7 @@ bool Update(rte_mbuf* mbuf, const sluice_frame& frame) {
   }
   mbuf->pkt_len = frame.length;
   mbuf->data_len = static_cast<uint16_t>(frame.length);
-  // The NIC said it of other headers.
+  // The NIC's checksum and hash results apply to the old headers.
   mbuf->ol_flags &=
       ~(RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_RSS_HASH);
   SetPacketType(mbuf);
@@ -106,7 +105,7 @@ void SendOwn(rte_graph* graph, rte_node* node, State& state, rte_mempool* pool) 
   }
 }
 
-/// The edge of an ending; the mbuf of a frame that the engine consumed is freed, and has none.
+/// Returns the edge for the verdict. Frees the mbuf of a consumed frame, which has no edge.
 uint16_t EdgeOf(rte_mbuf* mbuf, const sluice_frame& frame) {
   switch (frame.verdict) {
     case SLUICE_CONSUME:
@@ -161,7 +160,7 @@ uint16_t Process(rte_graph* graph, rte_node* node, void** objects, uint16_t coun
   return count;
 }
 
-/// A state with a worker, or with none free; null without memory.
+/// Returns a state with a worker, or without one if none is free; null if memory is insufficient.
 std::shared_ptr<State> MakeState(const rte_graph* graph, const rte_node* node) try {
   auto state = std::make_shared<State>();
   state->worker = Bindings::Get().Take(node->name, graph->name, state);
@@ -197,7 +196,7 @@ void Fini(const rte_graph* graph, rte_node* node) {
   Bindings::Get().Return(node->name, state->worker);
 }
 
-/// A registration and, behind it, the names of its edges.
+/// A registration, followed by the names of its edges.
 struct Registration {
   static constexpr size_t kBytes =
       sizeof(rte_node_register) + RTE_NODE_SLUICE_NEXT_MAX * sizeof(const char*);
@@ -217,7 +216,7 @@ void Register(const std::string& name) {
   node->next_nodes[RTE_NODE_SLUICE_NEXT_FORWARD] = "pkt_cls";
   node->next_nodes[RTE_NODE_SLUICE_NEXT_PASS] = "pkt_cls";
   node->next_nodes[RTE_NODE_SLUICE_NEXT_DROP] = "pkt_drop";
-  __rte_node_register(node);  // Copies it.
+  __rte_node_register(node);  // The function copies the registration.
 }
 
 RTE_INIT(node_sluice_register) {

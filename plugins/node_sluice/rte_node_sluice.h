@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Sluice's engines as nodes of rte_graph: sluice_kv, sluice_logmon, sluice_maglev, sluice_neighbor
- * and sluice_telemetry, one for each kind of sluice/engines.h, and clones of them. A program makes
- * an engine, gives it to a node, and creates graphs with the node in them; docs/library.md says
- * how, examples/graph_forward.c is a whole program.
+ * and sluice_telemetry, one for each kind of sluice/engines.h, and clones of them. A program
+ * creates an engine, assigns it to a node, and creates graphs that contain the node.
+ * docs/library.md describes this; examples/graph_forward.c is a complete program.
  *
- * A node takes mbufs with Ethernet frames, and sends each along the edge of its ending. Frames that
- * leave have their length, beginning and packet type of layer 3 in the mbuf.
+ * A node receives mbufs with Ethernet frames, and enqueues each to the edge of its verdict. The
+ * node sets length, data offset and layer 3 packet type in the mbufs that it outputs.
  */
 #ifndef RTE_NODE_SLUICE_H
 #define RTE_NODE_SLUICE_H
@@ -19,28 +19,31 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/** Edges of each node. rte_node_edge_update() leads them elsewhere. */
+/** Edges of each node. rte_node_edge_update() can redirect them. */
 enum rte_node_sluice_next {
   RTE_NODE_SLUICE_NEXT_FORWARD, /**< Frames that the engine forwards or sends: "pkt_cls". */
-  RTE_NODE_SLUICE_NEXT_PASS,    /**< Frames that are not for it: "pkt_cls". */
-  RTE_NODE_SLUICE_NEXT_DROP,    /**< Frames that it drops: "pkt_drop". Others it frees itself. */
-  RTE_NODE_SLUICE_NEXT_MAX      /**< Number of edges. */
+  RTE_NODE_SLUICE_NEXT_PASS,    /**< Frames that are not for the engine: "pkt_cls". */
+  RTE_NODE_SLUICE_NEXT_DROP, /**< Frames that it drops: "pkt_drop". The node frees consumed frames.
+                              */
+  RTE_NODE_SLUICE_NEXT_MAX   /**< Number of edges. */
 };
 
 /**
- * Gives a node its engine. Each graph with the node takes one of the engine's workers, from 0 on,
- * while it exists; rte_graph_create() fails where there is none left. The engine outlives these
- * graphs, works in no other node, and is taken away before it is destroyed. Ticks of its clock are
- * TSC cycles: rte_get_tsc_hz() a second. Control path, one thread.
+ * Assigns an engine to a node. Each graph with the node uses one of the engine's workers, from 0
+ * on, while the graph exists; rte_graph_create() fails if no worker is free. The engine must
+ * outlive these graphs, must not be assigned to another node, and must be removed with NULL before
+ * it is destroyed. Its clock ticks are TSC cycles: rte_get_tsc_hz() per second. Control path, one
+ * thread.
  *
- * A node does nothing while no frame comes: an epoch of "telemetry" ends with the first frame after
- * it. That is why "kv" may have one worker only: another one could wait for it for ever.
+ * A node does nothing while no frames arrive: an epoch of "telemetry" ends with the first frame
+ * after its end. For the same reason "kv" may have only one worker: a worker could wait forever for
+ * another one.
  *
  * @param name    "sluice_maglev", or a clone, "sluice_maglev-v6".
- * @param engine  Of the node's kind; NULL takes the engine away.
- * @return 0; -EINVAL: there is no such node, or the engine is of another kind; -EBUSY: a graph has
- *         the node; -EEXIST: another node has the engine, whose workers are handed out by node;
- *         -ENOTSUP: a key-value store with several workers.
+ * @param engine  An engine of the node's kind; NULL removes the engine.
+ * @return 0 on success. -EINVAL: there is no such node, or the engine is of another kind. -EBUSY: a
+ *         graph contains the node. -EEXIST: another node has the engine; workers are assigned per
+ *         node. -ENOTSUP: a key-value store with several workers.
  */
 int rte_node_sluice_engine_set(const char* name, struct sluice_engine* engine);
 
