@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Registers of a mapped BAR whose function goes away: memory stands for the BAR.
+// Tests the registers of a mapped BAR while its function disappears. Plain memory emulates the BAR.
 #include "bar/function_link.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A one-way queue over a window: every item once, in order, or refused and counted.
+// Tests the one-way queue over a window: each item is received once and in order, or Push rejects
+// and counts it.
 #include "bar/line_queue.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ Line Item(uint64_t number) {
   for (uint64_t i = 1; i < 8; ++i) line.word[i] = number * 10 + i;
   return line;
 }
-/// What the consumer gets for it.
+/// Returns the line that the consumer pops for Item(number).
 Line ItemTaken(uint64_t number) {
   Line line = Item(number);
   line.word[0] = number;
@@ -86,7 +87,7 @@ TEST_F(LineQueue, AFullRingRefusesAndCounts) {
   EXPECT_EQ(producer.overflows(), 2u);
   EXPECT_EQ(producer.sent(), 8u);
   Line item;
-  // Room is told every quarter of the ring: 2 items.
+  // The consumer publishes its progress once per quarter of the ring: every 2 items.
   ASSERT_TRUE(consumer.Pop(item));
   EXPECT_FALSE(producer.Push(Item(9)));
   ASSERT_TRUE(consumer.Pop(item));
@@ -113,12 +114,14 @@ TEST_F(LineQueue, EveryDepthEmptiesAndFillsUp) {
       while (consumer.Pop(item)) EXPECT_EQ(item, ItemTaken(++popped));
       EXPECT_EQ(popped, producer.sent()) << depth;
     }
-    // Filled up every round: what was not reported is less than a quarter.
+    // The ring is full after each round. The consumer has not yet published less than a quarter of
+    // the ring.
     EXPECT_GE(popped, 5 * (depth - (depth + 3) / 4 + 1)) << depth;
   }
 }
 
-// What Wave's event queue costs on a link: a line each, and a report per quarter of a ring.
+// Checks the PCIe traffic of Wave's event queue: one line per item and one progress report per
+// quarter of the ring.
 TEST_F(LineQueue, PostsOneLineAnItem) {
   WindowTrace trace({});
   TracedWindow host(host_, trace, WindowSide::kHost);
@@ -155,21 +158,21 @@ TEST_F(LineQueue, NumbersThatCannotBeAreCountedAndNotBelieved) {
   EXPECT_EQ(consumer.faults(), 1u);
 
   for (uint64_t n = 1; n <= 8; ++n) ASSERT_TRUE(producer.Push(Item(n)));
-  nic_.Post(kPlace.first, lie);  // took more than there was
+  nic_.Post(kPlace.first, lie);  // Claims more items than were sent.
   EXPECT_FALSE(producer.Push(Item(9)));
   EXPECT_EQ(producer.faults(), 1u);
   lie.word[0] = 6;
   nic_.Post(kPlace.first, lie);
   EXPECT_TRUE(producer.Push(Item(9)));
   for (uint64_t n = 10; n <= 14; ++n) ASSERT_TRUE(producer.Push(Item(n)));
-  lie.word[0] = 5;  // gave some back
+  lie.word[0] = 5;  // Moves backwards.
   nic_.Post(kPlace.first, lie);
   EXPECT_FALSE(producer.Push(Item(15)));
   EXPECT_EQ(producer.faults(), 2u);
 }
 
-/// A window whose looks let others run, as those of virtual time do: what they read was there
-/// before.
+/// A window that calls `meanwhile` after it has read a word and before it returns the word, as
+/// another thread may run during an access in virtual time.
 class Interrupted {
  public:
   explicit Interrupted(ShmWindow& window) : window_(&window) {}
@@ -188,7 +191,7 @@ class Interrupted {
   void Flush() { window_->Flush(); }
   void Interrupt(uint32_t index) { window_->Interrupt(index); }
 
-  std::function<void()> meanwhile;  ///< Once, during the next look.
+  std::function<void()> meanwhile;  ///< Called once, during the next Peek.
 
  private:
   ShmWindow* window_;
@@ -201,7 +204,7 @@ TEST_F(LineQueue, ProgressThatIsReadLateDoesNotTakeRoomBack) {
   Line item;
   for (uint64_t n = 1; n <= 8; ++n) ASSERT_TRUE(producer.Push(Item(n)));
   for (uint64_t n = 1; n <= 2; ++n) ASSERT_TRUE(consumer.Pop(item));
-  host.meanwhile = [&] {  // Behind the look that found 2.
+  host.meanwhile = [&] {  // Runs after the Peek that read 2.
     for (uint64_t n = 3; n <= 6; ++n) ASSERT_TRUE(consumer.Pop(item));
     EXPECT_EQ(producer.Room(), 6u);
     ASSERT_TRUE(producer.Push(Item(9)));
@@ -231,7 +234,7 @@ TEST(LineQueueConcurrent, TwoThreadsLoseAndRepeatNothing) {
   ShmWindow host = ShmWindow::Create(16, WindowSide::kHost);
   ShmWindow nic = host.Peer();
   const LineQueuePlace place{0, 16};
-  std::vector<uint64_t> plain(kItems + 1);  // ordered by the queue alone
+  std::vector<uint64_t> plain(kItems + 1);  // Only the queue orders these accesses.
   std::thread sender([&] {
     LineQueueProducer producer(host, place);
     for (uint64_t n = 1; n <= kItems; ++n) {

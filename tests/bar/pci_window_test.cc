@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host side of a window in a BAR, over a file that stands for the BAR and a thread
-// that plays the device: stores words in any order, tears lines, disappears.
+// Tests the host side of a window in a BAR. A file emulates the BAR and a thread emulates the
+// device: it stores words in any order, tears lines and disappears.
 #include "bar/pci_window.h"
 
 #include <gtest/gtest.h>
@@ -47,9 +47,7 @@ TEST(LineCheck, MemoryThatWasNeverWrittenIsAWholeLine) {
   EXPECT_TRUE(UnsealLine(line));
 }
 
-// --- The window.
-
-/// A file that stands for a BAR, and the device's own mapping of it.
+/// A file that emulates a BAR, and the device's mapping of it.
 class EmulatedBar {
  public:
   static constexpr size_t kBytes = 16384;
@@ -83,7 +81,7 @@ class EmulatedBar {
   void* mapping_;
 };
 
-constexpr uint64_t kOffset = 4096 + 128;  // not on a page
+constexpr uint64_t kOffset = 4096 + 128;  // Not page-aligned.
 constexpr uint32_t kLines = 4;
 constexpr uint64_t kNicOffset = kOffset + kLines * kLineBytes;
 
@@ -131,7 +129,7 @@ TEST(PciWindow, AFileNamedSoIsMappedWriteCombining) {
   ASSERT_NE(plain, nullptr);
   ASSERT_NE(wc, nullptr);
   EXPECT_NE(wc->capabilities() & kWindowWriteCombining, 0u);
-  // Without it, only MOVDIR64B sends a line as one write.
+  // Without write combining, only MOVDIR64B sends a line as one write.
   EXPECT_EQ(plain->capabilities() & ~uint32_t{kWindowWriteCombining}, 0u);
 }
 
@@ -158,7 +156,7 @@ TEST(PciWindow, RefusesPlacesThatDoNotHoldTheLines) {
   EXPECT_NE(PciWindow::Over({memory.data(), 128, false, 1, nullptr}), nullptr);
 }
 
-// R6: a read that nobody answers returns all ones.
+// R6: a read that no device completes returns all ones.
 TEST(PciWindow, AllOnesMeansADeadLinkForGood) {
   EmulatedBar bar;
   const auto window = PciWindow::Open(bar.path(), kOffset, kLines);
@@ -170,7 +168,8 @@ TEST(PciWindow, AllOnesMeansADeadLinkForGood) {
   EXPECT_FALSE(window->Poll(0, seen));
   EXPECT_TRUE(window->dead());
   EXPECT_EQ(window->torn_lines(), 0u);
-  bar.Write(kNicOffset, SealLine(Numbered(1)));  // what comes later is another device
+  bar.Write(kNicOffset,
+            SealLine(Numbered(1)));  // Data that arrives later belongs to another device.
   EXPECT_EQ(window->Peek(0), ~uint64_t{0});
   EXPECT_EQ(window->ReadUncached(0, 0), ~uint64_t{0});
   window->Post(1, Numbered(3));
@@ -191,7 +190,7 @@ TEST(PciWindow, AllOnesBesideWordZeroIsPayload) {
   EXPECT_FALSE(window->dead());
 }
 
-// With NIC lines in host memory only a read of the device itself shows that it is gone.
+// If the NIC lines are in host memory, only a read of the device shows that it is gone.
 TEST(PciWindow, AProbeFindsTheDeadDeviceBehindHostMemory) {
   EmulatedBar bar;
   std::array<Line, kLines> memory{};
@@ -207,8 +206,9 @@ TEST(PciWindow, AProbeFindsTheDeadDeviceBehindHostMemory) {
   EXPECT_FALSE(window->Poll(0, seen));
 }
 
-/// Plays a device that publishes line after line, its words in shuffled order and with
-/// pauses, so that a reader meets every mixture. Word i of line n is n * 1000 + i.
+/// Emulates a device that publishes one line after another. It stores the words in random order and
+/// with pauses, so that a reader sees every mixture of old and new words. Word i of line n is n *
+/// 1000 + i.
 void PublishTorn(volatile uint64_t* words, uint64_t lines, uint32_t seed) {
   std::mt19937 random(seed);
   std::array<uint32_t, 8> order;
@@ -249,7 +249,7 @@ TEST(PciWindowConcurrent, EveryTornReadIsRejected) {
   RecordProperty("torn_lines", static_cast<int>(window->torn_lines()));
 }
 
-// The same without luck: the device stops after each single word.
+// A deterministic version of the previous test: the device stops after each single word.
 TEST(PciWindow, ALineIsRejectedUntilItsLastWordIsThere) {
   EmulatedBar bar;
   const auto window = PciWindow::Open(bar.path(), kOffset, kLines);

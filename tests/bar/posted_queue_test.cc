@@ -68,7 +68,7 @@ TEST(PostedQueue, AReadTravelsBehindItsThreadsWrites) {
 
 TEST(PostedQueue, KeepsTheOrderOfEachOfManyThreads) {
   const auto queue = std::make_unique<PostedQueue>();
-  constexpr uint32_t kThreads = 70;  // more than there are lanes
+  constexpr uint32_t kThreads = 70;  // More threads than lanes.
   constexpr uint32_t kStores = 300;
   std::atomic<bool> stop{false};
   std::map<uint32_t, uint64_t> next;
@@ -144,7 +144,7 @@ TEST(PostedQueue, WhatWasPostedBeforeTheLinkWentDownNeverArrives) {
   EXPECT_EQ(device.writes[0].value, 3u);
 }
 
-// Whether it took less than a read waits for a device that says nothing.
+// Returns whether a read from a silent device ended with the link, before the timeout of a read.
 bool ReadEndsWithTheLink() {
   const auto queue = std::make_unique<PostedQueue>();
   Bar bar(queue.get(), 4096);
@@ -153,7 +153,7 @@ bool ReadEndsWithTheLink() {
   const auto begin = std::chrono::steady_clock::now();
   std::atomic<uint32_t> value{0};
   std::thread reader([&] { value.store(bar.Read32(8)); });
-  // Until the read is under way, and again if it was not yet.
+  // Repeats because the read may start only after the link has come back up.
   while (value.load() == 0) {
     std::this_thread::yield();
     queue->TakeLinkDown();
@@ -168,7 +168,7 @@ bool ReadEndsWithTheLink() {
 }
 
 TEST(PostedQueue, AReadEndsWithTheLinkEvenIfTheLinkComesBackAtOnce) {
-  // A machine may take the CPU away for as long; not each time.
+  // The scheduler may suspend the reader for longer than the timeout, but not in every attempt.
   bool soon = false;
   for (int attempt = 0; attempt < 5 && !soon; ++attempt) soon = ReadEndsWithTheLink();
   EXPECT_TRUE(soon);
@@ -188,7 +188,8 @@ TEST(PostedQueue, NobodyRunsWhatAnotherProcessDoesWhileItWaits) {
       ++waiting.calls;
       waiting.device.Step(waiting.queue);
     };
-    // A copy of this lies in shared memory, where another process finds it.
+    // The step callback is stored in shared memory, where another process could find it and must
+    // not call it.
     Bar bar(queue.get(), 4096, {step, &context, ours ? getpid() : getpid() + 1});
     for (uint32_t i = 0; i < PostedQueue::kDepth; ++i) bar.Write32(0, i);
     std::thread later([&] {
@@ -204,7 +205,7 @@ TEST(PostedQueue, NobodyRunsWhatAnotherProcessDoesWhileItWaits) {
 }
 
 TEST(PostedQueue, AProcessIsAGuestFromTheFirstStoreOnOrNever) {
-  // In a process of its own that has posted nothing.
+  // Runs in a separate process that has not posted any store yet.
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
@@ -217,7 +218,7 @@ TEST(PostedQueue, AProcessIsAGuestFromTheFirstStoreOnOrNever) {
         device.Step(*queue);
         right = right && device.writes.size() == 1 && device.writes[0].value == 5;
         std::thread([&] {
-          bar.Write32(8, 6);  // From now on a thread has a lane.
+          bar.Write32(8, 6);  // This thread owns a lane from now on.
           right = right && !PostedQueue::BecomeGuest(0);
           right = right && PostedQueue::BecomeGuest(PostedQueue::kGuests - 1);
         }).join();
@@ -227,12 +228,13 @@ TEST(PostedQueue, AProcessIsAGuestFromTheFirstStoreOnOrNever) {
 }
 
 TEST(PostedQueue, ADeviceThatWritesAllOverTheQueueHoldsNoThreadUp) {
-  // Locks, counts and indices of every kind: all ones, and all zeroes but for the link.
+  // Sets locks, counts and indices to all ones, to other patterns, and to zeroes except for the
+  // link state.
   const auto queue = std::make_unique<PostedQueue>();
   uint8_t* const bytes = reinterpret_cast<uint8_t*>(queue.get());
   for (const int pattern : {0xff, 0x01, 0x80}) {
     std::memset(bytes, pattern, sizeof(PostedQueue));
-    constexpr uint32_t kThreads = 70;  // More than there are lanes.
+    constexpr uint32_t kThreads = 70;  // More threads than lanes.
     std::atomic<uint32_t> done{0};
     std::vector<std::thread> hosts;
     for (uint32_t t = 0; t < kThreads; ++t) {
@@ -240,7 +242,7 @@ TEST(PostedQueue, ADeviceThatWritesAllOverTheQueueHoldsNoThreadUp) {
         Bar bar(queue.get(), 4096);
         bar.Write32(0, 1);
         done.fetch_add(1);
-        // Holds its lane until all have one.
+        // Keeps its lane until each thread has one.
         while (done.load() < kThreads && bar.LinkUp()) std::this_thread::yield();
       });
     }
@@ -249,7 +251,8 @@ TEST(PostedQueue, ADeviceThatWritesAllOverTheQueueHoldsNoThreadUp) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     EXPECT_EQ(done.load(), kThreads) << "pattern " << pattern;
-    std::memset(bytes, 0, sizeof(PostedQueue));  // The link is down: whoever waits ends.
+    std::memset(bytes, 0,
+                sizeof(PostedQueue));  // The link is down, so every waiting thread returns.
     for (std::thread& host : hosts) host.join();
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The memory of a ring: linear across its end, zeroed, owned by one object.
+// Tests the memory of a ring: contiguous across its end, zeroed and owned by one object.
 #include "bar/ring_memory.h"
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ TEST(RingMemory, UnmirroredMapsOnce) {
 
 TEST(RingMemory, LiesWhereItIsWantedOrNowhere) {
   constexpr auto kPages = RingMemory::Pages::kPreferHuge;
-  // Free, as it was just given back.
+  // The address range is free because the first RingMemory was just destroyed.
   void* const at = RingMemory::Create(2 * kPage, false, kPages).data();
   RingMemory memory = RingMemory::Create(2 * kPage, false, kPages, at);
   ASSERT_TRUE(memory);
@@ -135,7 +135,7 @@ TEST(RingMemory, NobodyElseResizesOrSealsIt) {
   ASSERT_TRUE(ring);
   EXPECT_NE(ftruncate(ring.fd(), 4096), 0);
   EXPECT_NE(ftruncate(ring.fd(), 12288), 0);
-  // Else one device could keep the next from mapping it.
+  // F_SEAL_WRITE would let one device prevent the next one from mapping the file.
   EXPECT_NE(fcntl(ring.fd(), F_ADD_SEALS, F_SEAL_WRITE), 0);
   EXPECT_EQ(errno, EPERM);
   EXPECT_TRUE(RingMemory::FromFile(dup(ring.fd()), 8192, false));

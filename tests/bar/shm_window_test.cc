@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A window in shared memory: what one side posts the other one sees whole, in this
-// process or another one, and memory that somebody else wrote is not believed.
+// Tests a window in shared memory. Each side sees complete lines of the other side, in one process
+// or in two. Attach rejects memory that another process corrupted.
 #include "bar/shm_window.h"
 
 #include <gtest/gtest.h>
@@ -112,11 +112,11 @@ TEST(ShmWindow, AnotherProcessAttaches) {
 TEST(ShmWindow, LivesInMemoryOfTheCaller) {
   const RingMemory memory = RingMemory::Create(kPage, true, RingMemory::Pages::kPreferHuge);
   ASSERT_TRUE(memory);
-  std::memset(memory.data(), 0xff, kPage);  // what was there before is gone
+  std::memset(memory.data(), 0xff, kPage);  // CreateIn must clear old contents.
   ShmWindow host = ShmWindow::CreateIn(memory.data(), kPage, 3, WindowSide::kHost);
   ASSERT_TRUE(host);
   EXPECT_EQ(host.fd(), -1);
-  // The second mapping of the same pages, as another process would have it.
+  // The second mapping of the same pages, as in another process.
   ShmWindow nic = ShmWindow::AttachIn(memory.data() + kPage, kPage, WindowSide::kNic);
   ASSERT_TRUE(nic);
   Line seen;
@@ -142,8 +142,8 @@ TEST(ShmWindow, RefusesSizesThatDoNotFit) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-// The creator of the memory may be hostile: each field that disagrees with the rest is
-// an error, and never an access beyond the memory.
+// The creator of the memory may be hostile: each inconsistent field is an error, and no access
+// leaves the memory.
 TEST(ShmWindow, RefusesMemoryThatHoldsNoWindow) {
   alignas(kPage) static uint8_t memory[kPage];
   const size_t bytes = ShmWindow::BytesNeeded(4);
@@ -181,7 +181,7 @@ TEST(ShmWindow, RefusesFilesThatHoldNoWindow) {
   const int empty = memfd_create("empty", MFD_CLOEXEC);
   EXPECT_FALSE(ShmWindow::Attach(empty, WindowSide::kNic));
   EXPECT_EQ(errno, EPROTO);
-  // Cut short before it was attached: the header promises more lines than there are.
+  // The file is truncated before Attach: the header promises more lines than the file contains.
   std::vector<uint8_t> start(kPage);
   ASSERT_EQ(pread(window.fd(), start.data(), kPage, 0), static_cast<ssize_t>(kPage));
   ASSERT_EQ(pwrite(empty, start.data(), kPage, 0), static_cast<ssize_t>(kPage));
@@ -200,7 +200,7 @@ TEST(ShmWindow, LineCountIsBelievedOnce) {
   EXPECT_EQ(nic.lines(), 4u);
 }
 
-// Ping-pong: the answer shows that the whole question was seen, every time.
+// Ping-pong: each answer proves that the responder saw the whole question.
 TEST(ShmWindowConcurrent, PingPongIsNeverTorn) {
   constexpr uint64_t kRounds = 2'000;
   ShmWindow host = ShmWindow::Create(1, WindowSide::kHost);
@@ -227,8 +227,8 @@ TEST(ShmWindowConcurrent, PingPongIsNeverTorn) {
   EXPECT_EQ(torn, 0u);
 }
 
-// A writer that does not wait for the reader, as one that lost its memory: a new word 1
-// tells that the line is not what word 0 says, whatever moment the reader looks at.
+// The writer does not wait for the reader, like a writer that lost its state. Word 1 is written
+// with each line, so it must never be newer than word 0, at any moment of the read.
 TEST(ShmWindowConcurrent, NothingNewIsSeenBesideAnOldWordOne) {
   constexpr uint64_t kLines = 300'000;
   ShmWindow host = ShmWindow::Create(1, WindowSide::kHost);
@@ -251,8 +251,8 @@ TEST(ShmWindowConcurrent, NothingNewIsSeenBesideAnOldWordOne) {
   EXPECT_EQ(mixed, 0u) << "of " << looks;
 }
 
-// Words 1 … 7 of a line are read and written without a lock; what they guard is plain
-// memory of the caller. ThreadSanitizer sees whether word 0 really orders it.
+// Words 1 … 7 of a line are read and written without a lock and guard plain memory of the caller.
+// ThreadSanitizer checks that word 0 orders these accesses.
 TEST(ShmWindowConcurrent, WordZeroOrdersOtherMemory) {
   constexpr uint64_t kRounds = 2'000;
   ShmWindow host = ShmWindow::Create(1, WindowSide::kHost);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that notes who looks at it, and changes once it was read: the peer that a double fetch
-// falls for, made certain. Every access faults; it is let through for one instruction by x86's
-// trap flag, and forbidden again. Linux on x86-64.
+// Memory that counts accesses and changes after it was read: a deterministic peer that exposes
+// double fetches. Every access faults. The handler permits one instruction with x86's trap flag and
+// then protects the page again. Linux on x86-64 only.
 #pragma once
 
 #include <signal.h>
@@ -15,13 +15,13 @@
 
 namespace sluice::test {
 
-/// One page within [memory, memory + bytes), page-aligned, that a test owns. While it lives, its
-/// accesses are counted by the address of their first byte. One at a time in a process.
+/// Watches one page-aligned page of the test. While the object exists, it counts accesses by the
+/// address of their first byte. A process may have one object at a time.
 class WatchedPage {
  public:
   static constexpr uint32_t kBytes = 4096;
 
-  /// `page`: its first byte.
+  /// `page` points to the first byte of the page.
   explicit WatchedPage(void* page) : page_(static_cast<uint8_t*>(page)) {
     watched_ = this;
     struct sigaction action {};
@@ -41,14 +41,14 @@ class WatchedPage {
   WatchedPage(const WatchedPage&) = delete;
   WatchedPage& operator=(const WatchedPage&) = delete;
 
-  /// After the first access that begins at byte `offset`, `value` stands there.
+  /// Replaces the word at byte `offset` with `value` after the first access that begins there.
   void ChangeAfterAccess(uint32_t offset, uint64_t value) {
     change_at_ = offset;
     change_to_ = value;
   }
-  /// Accesses that began at byte `offset`.
+  /// Returns the number of accesses that began at byte `offset`.
   uint32_t accesses(uint32_t offset) const { return accesses_[offset]; }
-  /// The most of all bytes of [begin, end).
+  /// Returns the largest access count of any byte in [begin, end).
   uint32_t most_accesses(uint32_t begin, uint32_t end) const {
     uint32_t most = 0;
     for (uint32_t i = begin; i < end; ++i) most = most < accesses_[i] ? accesses_[i] : most;
@@ -62,7 +62,7 @@ class WatchedPage {
   static void OnFault(int signal_number, siginfo_t* info, void* context) {
     WatchedPage& self = *watched_;
     const auto offset = static_cast<uint64_t>(static_cast<uint8_t*>(info->si_addr) - self.page_);
-    if (offset >= kBytes) {  // A fault of its own: ends the process as ever.
+    if (offset >= kBytes) {  // A fault outside the page ends the process as usual.
       signal(signal_number, SIG_DFL);
       return;
     }
@@ -83,7 +83,7 @@ class WatchedPage {
 
   static inline WatchedPage* watched_ = nullptr;
   uint8_t* page_;
-  uint32_t at_ = 0;  ///< Of the access that is let through.
+  uint32_t at_ = 0;  ///< Offset of the access that is permitted.
   uint32_t change_at_ = kNowhere;
   uint64_t change_to_ = 0;
   std::array<uint32_t, kBytes> accesses_{};

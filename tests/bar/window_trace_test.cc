@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A trace shows what was done and what it costs on a link; TLP sizes follow the PCIe
-// rules (24 bytes around a write or a read request, 20 around a completion).
+// Tests that a trace records each operation and its cost on a link. TLP sizes follow the PCIe
+// rules: 24 bytes of overhead for a write or a read request, 20 for a completion.
 #include "bar/window_trace.h"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,9 @@ namespace {
 
 using Op = WindowOperation;
 
-// A line is 64 bytes: written 64 + 24, read 24 there and 64 + 20 back. A word is 8: written
-// 8 + 24, read 24 there and 8 + 20 back. MSI-X is a write of 4.
+// A line has 64 bytes. A write transfers 64 + 24 bytes; a read transfers 24 bytes in the request
+// and 64 + 20 in the completion. A word has 8 bytes: 8 + 24 for a write, 24 and 8 + 20 for a read.
+// MSI-X is a write of 4 bytes.
 TEST(WindowBytes, OfEveryOperationAndKindOfWindow) {
   constexpr auto kHost = WindowSide::kHost;
   constexpr auto kNic = WindowSide::kNic;
@@ -82,7 +83,7 @@ TEST(WindowTrace, WithoutStorageStillCounts) {
 
 static_assert(WindowEnd<TracedWindow<ShmWindow>>);
 
-// What a swap of two messages would cost on a link, played over shared memory.
+// Checks the cost of a swap of two messages on a link, replayed over shared memory.
 TEST(TracedWindow, RecordsWhatPassesThrough) {
   ShmWindow host_end = ShmWindow::Create(2, WindowSide::kHost);
   ASSERT_TRUE(host_end);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// campaign_test ROUNDS [SEED]: a host and a NIC in processes of their own, endpoints in sealed
-// memfds, each mapped where it happens to land; either is killed or frozen at a random instant,
-// once a round. What must hold, whatever happened: no request is executed twice or answered twice,
-// no request or reply is half of one, none ends twice, and none without a name but those that a
-// killed NIC was in the middle of.
+// campaign_test ROUNDS [SEED]: runs a host and a NIC in separate processes. Endpoints are in sealed
+// memfds, each mapped at an arbitrary address. In each round, one process is killed or frozen at a
+// random instant. The invariants: no request is executed, answered or ended twice; no request or
+// reply is torn; each request ends, except the one that a killed NIC was handling.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -33,21 +32,21 @@ constexpr uint64_t kEndpointBytes = 4096;
 constexpr uint32_t kMaxRequests = 1 << 24;
 constexpr uint64_t kLeaveNs = 20'000'000;
 
-/// What the coordinator wants of the NIC. It goes back to kNone when it is done.
+/// Commands of the coordinator to the NIC. The NIC resets the word to kNone when it is done.
 enum Command : uint32_t { kNone, kPreempt, kKill };
 
-/// In shared memory, so that what a killed process did is known. Bytes of a request are written by
-/// the process that sees it happen.
+/// Lives in shared memory, so that it survives a killed process. The process that observes an event
+/// writes the byte of the request.
 struct Journal {
-  uint64_t serial;    ///< Of the last request.
-  uint32_t endpoint;  ///< The present host's.
-  uint32_t served;    ///< The one that the NIC serves.
+  uint64_t serial;    ///< Serial of the last request.
+  uint32_t endpoint;  ///< Endpoint of the current host.
+  uint32_t served;    ///< Endpoint that the NIC serves.
   uint32_t command;
-  uint32_t closed;   ///< Whether the one that is served is.
-  uint32_t left;     ///< Times that a host left when asked to,
-  uint32_t overdue;  ///< and that it was closed instead.
+  uint32_t closed;   ///< 1 if the served endpoint is closed.
+  uint32_t left;     ///< Preemptions after which the host left in time.
+  uint32_t overdue;  ///< Preemptions that closed the endpoint at the bound.
   uint32_t faults;
-  uint32_t torn;   ///< Requests and replies that were not whole.
+  uint32_t torn;   ///< Torn requests and replies.
   uint32_t twice;  ///< Requests that ended twice.
   uint8_t delivered[kMaxRequests];
   uint8_t executed[kMaxRequests];
@@ -79,7 +78,7 @@ uint64_t NowNs() {
   _exit(1);
 }
 
-/// The process's own mapping of a file that another one made.
+/// Maps a file that another process created.
 bar::RingMemory Open(const bar::RingMemory& file) {
   bar::RingMemory mapped =
       bar::RingMemory::FromFile(fcntl(file.fd(), F_DUPFD_CLOEXEC, 0), file.bytes(), false);
@@ -163,7 +162,7 @@ class Nic {
 
   void Returned() {
     const coherent::Returned& back = end_->returned(Pair::kReceive);
-    if (!back.tag) return;  // An earlier NIC's: it is not answered.
+    if (!back.tag) return;  // Delivered by an earlier NIC: do not count it.
     if (back.kind == Kind::kReply) {
       const bool whole =
           back.status == *back.tag && IsWhole(back.payload, ~*back.tag, ReplyLength(*back.tag));
@@ -188,7 +187,7 @@ class Nic {
     Set(journal_.closed, uint32_t{end_->closed()});
     if (command != kNone) Set(journal_.command, uint32_t{kNone});
   }
-  /// Leaves a closed endpoint: the next process has memory of its own.
+  /// Moves on from a closed endpoint. The next host process has separate memory.
   void GoToNext() {
     if (!end_->closed()) return;
     if (const std::optional<uint64_t> lost = end_->TakeLost(Pair::kReceive)) End(*lost);
@@ -223,7 +222,7 @@ class Campaign {
         rounds_(rounds),
         random_(seed) {
     if (!journal_file_) Die("journal");
-    // One for each process that there can be.
+    // One file for each process that may run.
     for (uint32_t i = 0; i <= 2 * rounds + 3; ++i) {
       files_.push_back(
           bar::RingMemory::Create(kEndpointBytes, false, bar::RingMemory::Pages::kPreferHuge));
@@ -258,27 +257,27 @@ class Campaign {
 
   void Round(uint32_t event) {
     switch (event) {
-      case 0:  // The host is killed; whoever supervises it says so.
+      case 0:  // Kills the host and reports its death to the NIC, as a supervisor does.
         Stop(host_);
         Command(kKill);
         return StartHost();
-      case 1:  // The host is frozen, asked to leave, and thaws when it is too late.
+      case 1:  // Freezes the host, preempts it, and continues it after the bound.
         return Freeze(host_, [&] { PreemptFrozen(); });
-      case 2:  // The NIC is killed, and goes on from memory.
+      case 2:  // Kills the NIC. The next NIC continues from the shared memory.
         ++nic_kills_;
         Stop(nic_);
         return StartNic();
-      case 3:  // The NIC is frozen; nothing times out at the host.
+      case 3:  // Freezes the NIC. The host has no timeout.
         return Freeze(nic_, [&] { Sleep(random_() % 3000); });
-      case 4:  // The host is frozen for a while.
+      case 4:  // Freezes the host for a while.
         return Freeze(host_, [&] { Sleep(random_() % 3000); });
-      default:  // The host is asked to leave, and does.
+      default:  // Preempts a running host, which leaves.
         Command(kPreempt);
         return;
     }
   }
 
-  /// In the child: 0. It ends with its parent.
+  /// Returns 0 in the child. The child is killed when its parent dies.
   static pid_t Fork() {
     const pid_t process = fork();
     if (process < 0) Die("fork");
@@ -299,7 +298,8 @@ class Campaign {
     kill(process, SIGKILL);
     if (waitpid(process, nullptr, 0) != process) Die("waitpid");
   }
-  /// Stops a process, does something, lets it go on. A host that ended by itself is left alone.
+  /// Stops a process, calls `meanwhile`, and continues the process. Does nothing for a host that
+  /// has exited.
   template <typename Meanwhile>
   void Freeze(pid_t process, Meanwhile meanwhile) {
     kill(process, SIGSTOP);
@@ -309,8 +309,8 @@ class Campaign {
     meanwhile();
     kill(process, SIGCONT);
   }
-  /// Starts the next host if the last one found its endpoint closed: it was asked to leave, and the
-  /// machine did not let it in time.
+  /// Starts the next host if the current one exited because its endpoint was closed: it was
+  /// preempted but not scheduled before the bound.
   void Revive() {
     if (waitpid(host_, nullptr, WNOHANG) == host_) StartHost();
   }
@@ -318,7 +318,8 @@ class Campaign {
     Set(journal().command, command);
     WaitFor([&] { return Get(journal().command) == kNone; }, "the NIC obeys");
   }
-  /// Asks a frozen host to leave: it is closed at the bound, unless it was outside when it froze.
+  /// Preempts a frozen host. The NIC closes the endpoint at the bound, unless the host had left
+  /// before it froze.
   void PreemptFrozen() {
     const uint32_t left = Get(journal().left), overdue = Get(journal().overdue);
     Command(kPreempt);
@@ -349,7 +350,7 @@ class Campaign {
       executed += seen.executed[serial] != 0;
       answered += seen.answered[serial] != 0;
       twice += (seen.executed[serial] > 1) + (seen.answered[serial] > 1);
-      twice += seen.answered[serial] > seen.executed[serial];  // Answered, and never executed.
+      twice += seen.answered[serial] > seen.executed[serial];  // Answered but never executed.
       unended += seen.delivered[serial] != 0 && seen.ended[serial] == 0;
     }
     std::printf(
@@ -359,7 +360,7 @@ class Campaign {
         static_cast<unsigned long long>(executed), static_cast<unsigned long long>(answered),
         static_cast<unsigned long long>(twice), seen.torn, static_cast<unsigned long long>(unended),
         nic_kills_, seen.left, seen.overdue, seen.faults);
-    // The last NIC was stopped in the middle of one, too.
+    // The final stop of the NIC may also interrupt one request.
     const bool right = alive && twice == 0 && seen.torn == 0 && seen.faults == 0 &&
                        unended <= nic_kills_ + 1 && answered > rounds_ && seen.left > 0 &&
                        seen.overdue > 0;

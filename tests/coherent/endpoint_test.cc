@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where things lie in an endpoint, and one exchange of each kind between both ends, by hand.
-// Expected places and numbers: the comment and the constants of coherent/layout.h, worked out.
+// Tests the layout of an endpoint and one manual exchange of each kind between both ends. The
+// expected offsets and numbers are derived from the comment and constants of coherent/layout.h.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +18,7 @@
 namespace sluice::coherent::test {
 namespace {
 
-/// Both ends on memory of their own.
+/// Both ends of an endpoint, with memory for it.
 struct Couple {
   explicit Couple(const Geometry& geometry = {.overflow_lines = 2, .buffer_bytes = 4096},
                   const NicOptions& options = {.process = 1})
@@ -29,7 +29,7 @@ struct Couple {
         nic(memory, options, 0),
         host(EndpointMemory::Find({base, geometry.Bytes()}), WaitMethod::kPause) {}
 
-  /// The host loads, the NIC sees it.
+  /// The host posts a load and the NIC sees it.
   void Load() {
     EXPECT_EQ(host.Wait(0), Got::kNothing);
     EXPECT_EQ(nic.Look(Pair::kReceive, 0), Seen::kLoad);
@@ -55,17 +55,17 @@ TEST(Layout, PlacesAreThoseOfTheDescription) {
   EXPECT_EQ(geometry.LineOffset(Pair::kReceive, 6), 512u);
   EXPECT_EQ(geometry.LineOffset(Pair::kTransmit, 0), 512u + 2 * 384);
   EXPECT_EQ(geometry.LineOffset(Pair::kTransmit, 3), 512u + 3 * 384);
-  // 512 + 4 * 384 = 2048: buffers begin at the next page.
+  // 512 + 4 * 384 = 2048; buffers begin at the next page.
   EXPECT_EQ(geometry.BufferOffset(Pair::kReceive, 0), 4096u);
   EXPECT_EQ(geometry.BufferOffset(Pair::kTransmit, 1), 4096u + 3 * 8192);
   EXPECT_EQ(geometry.Bytes(), 4096u + 4 * 8192);
   EXPECT_EQ((Geometry{.overflow_lines = 2}.Bytes()), 2048u);
-  // MTU 9618 and 76 overflow lines, as the public implementation has them, fit each other.
+  // The public implementation uses MTU 9618 and 76 overflow lines; the frame must fit.
   EXPECT_GE(Geometry{}.LineCapacity(), 9618u);
 }
 
 TEST(Layout, ControlWordsKeepEveryField) {
-  // number 0x89abcdef, length 0x12345, 3 frames, in the buffer, kReply (7), by the bits of
+  // Number 0x89abcdef, length 0x12345, 3 frames, in the buffer, kReply (7); bit positions as in
   // layout.h.
   const Control control = {0x89ab'cdef, 0x1'2345, 3, true, Kind::kReply};
   EXPECT_EQ(control.Word(), 0x7831'2345'89ab'cdefull);
@@ -185,7 +185,7 @@ TEST(Frames, GoBothWaysInOnePair) {
   FrameWriter writer(couple.nic.Room(Pair::kReceive), couple.nic.geometry().headroom_bytes);
   std::memset(writer.Add(60, 8), 1, 60);
   std::memset(writer.Add(61, 8), 2, 61);
-  // Records of 8 + 24 + 64 bytes each: 60 and 61 are rounded up to 64.
+  // The records have 8 + 24 + 64 bytes each; lengths 60 and 61 are rounded up to 64.
   EXPECT_EQ(writer.length(), 192u);
   EXPECT_EQ(writer.Add(200, 8), nullptr) << "360 bytes in all";
   EXPECT_EQ(writer.Add(60, 2), nullptr) << "two frames at most";
@@ -196,10 +196,11 @@ TEST(Frames, GoBothWaysInOnePair) {
   FrameWalker walker(couple.host.payload(), couple.host.content().count);
   ASSERT_TRUE(walker.Next());
   EXPECT_EQ(walker.frame().size(), 60u);
-  walker.Set(8, 0);  // Dropped.
+  walker.Set(8, 0);  // Drops the frame.
   ASSERT_TRUE(walker.Next());
   walker.frame().data()[-20] = 9;
-  walker.Set(static_cast<uint16_t>(walker.record().offset - 20), 81);  // A header in front of it.
+  walker.Set(static_cast<uint16_t>(walker.record().offset - 20),
+             81);  // Prepends a header to the frame.
   EXPECT_FALSE(walker.Next());
   EXPECT_FALSE(walker.bad());
   EXPECT_TRUE(couple.host.Return(frames));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The real ends against every adversary that fits the bounds, and what the same search says of
-// tables that are wrong. What each of them must break is known before the search begins.
+// Explores the real ends against every adversary within the bounds, and checks that the same search
+// finds the fault in each mutated table. The property that each mutation violates is fixed before
+// the search begins.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -73,14 +74,14 @@ TEST(Safe, TheTransmitPair) {
              {.requests = 1, .stalls = 0, .preempts = 1, .nic_restarts = 1, .frames = 2});
 }
 
-// ---------------------------------------------------------------- unsafe on purpose
+// --- Mutations that are unsafe on purpose.
 
-/// One row changed, and how it must be noticed.
+/// One changed table row and the violation that the search must find.
 struct Mutation {
   const char* name;
   Row row;
   Config config;
-  int property;  ///< Or kStuck.
+  int property;  ///< A Property, or kStuck.
 };
 constexpr int kStuck = -1;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A peer that stores what it likes anywhere in an endpoint's memory, driven by bytes: for the
-// property test and for the fuzzer. Whatever it stores, an end stays in that memory, hands out what
-// lies in it, and reports what it lent once, under the tag that it was given.
+// A peer that stores arbitrary words anywhere in an endpoint's memory, driven by bytes. The
+// property test and the fuzzer use it. After any store, an end must access only that memory, return
+// spans within it, and report each lent request once, under its tag.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace sluice::coherent::test {
 
-/// An endpoint between guards that nobody may write to.
+/// An endpoint between guard areas that must stay unmodified.
 class GuardedEndpoint {
  public:
   static constexpr Geometry kGeometry = {.overflow_lines = 1, .buffer_bytes = 4096};
@@ -42,13 +42,13 @@ class GuardedEndpoint {
     return span.empty() ||
            (span.data() >= base_ && span.data() + span.size() <= base_ + kGeometry.Bytes());
   }
-  /// Any word, anywhere.
+  /// Stores an arbitrary word at an arbitrary offset.
   void StoreAnywhere(fuzz::Choices& bytes) {
     const size_t at = bytes.Word16() % (kGeometry.Bytes() / 8) * 8;
     const uint64_t word = bytes.Word64();
     std::memcpy(base_ + at, &word, sizeof(word));
   }
-  /// A line's head: mostly one of the `likely` kinds, that fits.
+  /// Stores the control word of a line, mostly a valid one of a `likely` kind.
   void StoreHead(fuzz::Choices& bytes, Pair pair, uint64_t number, std::span<const Kind> likely) {
     const uint8_t how = bytes.Byte(), kind = bytes.Byte();
     const Control control = {
@@ -68,10 +68,10 @@ class GuardedEndpoint {
   uint8_t* base_ = nullptr;
 };
 
-/// What came of it.
+/// Result of a run.
 struct Driven {
-  const char* broken = nullptr;  ///< The promise that was broken, if one was.
-  uint32_t contents = 0;         ///< Handed to the host, or returned to the NIC.
+  const char* broken = nullptr;  ///< The violated invariant, or null.
+  uint32_t contents = 0;         ///< Contents that the host received or the NIC got back.
 };
 
 inline void Walk(std::span<uint8_t> payload, uint8_t count, const GuardedEndpoint& endpoint,
@@ -93,11 +93,11 @@ inline Driven DriveNic(const uint8_t* data, size_t size) {
   GuardedEndpoint endpoint;
   NicEnd nic(endpoint.memory, {.process = 7}, 0);
   uint64_t now = 0, tag = 0;
-  uint64_t lent = 0;  ///< Its tag; 0: nothing.
+  uint64_t lent = 0;  ///< Tag of the lent request; 0 if there is none.
   while (!bytes.empty() && driven.broken == nullptr) {
     const uint8_t what = bytes.Byte();
     const Pair pair = what >> 7 != 0 ? Pair::kTransmit : Pair::kReceive;
-    // A load that cannot follow closes the endpoint, and nothing more happens.
+    // A load that is out of sequence closes the endpoint and ends the useful part of the run.
     const bool follows = !nic.Waits(pair) || bytes.Byte() % 32 == 0;
     switch (what % 12) {
       case 0:

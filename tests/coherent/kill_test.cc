@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Either end is killed after every single store that it makes to the shared memory. The rule:
-//  - no request is executed twice, answered twice, or ends twice;
-//  - a killed host's request ends as lost, and nothing else does;
-//  - a killed NIC forgets at most the request that it had lent; one that starts again on the same
-//    memory goes on, and the host notices nothing.
+// Kills either end after every single store that it makes to the shared memory. The invariants:
+// - No request is executed twice, answered twice, or ends twice.
+// - A killed host's request ends as lost, and no other request does.
+// - A killed NIC forgets at most the request that it had lent. A NIC that restarts on the same
+//   memory continues, and the host notices nothing.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -33,7 +33,7 @@ constexpr const char* kTurnNames[] = {"host waits",   "host returns", "NIC looks
                                       "NIC delivers", "NIC preempts", "NIC resumes"};
 bool IsHosts(Turn turn) { return turn <= Turn::kHostReturns; }
 
-/// Written by the process that sees it happen.
+/// The process that observes an event writes it here.
 struct Journal {
   uint64_t serial;
   uint8_t executed[kMaxRequests];
@@ -76,14 +76,14 @@ class Scene {
     for (size_t i = 0; i < turns; ++i) Take(script[i]);
   }
 
-  /// The process of the host is gone: its endpoint is closed. Whether that ended what it had.
+  /// Kills the endpoint of a host process that is gone. Returns whether that closed the endpoint.
   bool KillHost() {
     nic_.Kill();
     if (const auto lost = nic_.TakeLost(Pair::kReceive)) ++journal().ended[*lost];
     return nic_.closed();
   }
   void RestartNic() { nic_ = NicEnd(memory_, {}, 0); }
-  /// Whether requests still come through.
+  /// Returns whether requests still complete.
   bool GoesOn() {
     const uint64_t before = Answered();
     for (int i = 0; i < 40; ++i) {
@@ -92,7 +92,7 @@ class Scene {
         Take(turn);
       }
     }
-    // None is lent any more when the next is asked for.
+    // Returns a lent request before the next one is requested.
     while (nic_.state(Pair::kReceive) == State::kLent) {
       Take(Turn::kHostWaits);
       Take(Turn::kHostReturns);
@@ -100,7 +100,8 @@ class Scene {
     }
     return Answered() >= before + 10;
   }
-  /// Empty, or which rule is broken. `forgotten`: requests that may be without an ending.
+  /// Returns the broken rule, or an empty string. `forgotten` is the number of requests that may
+  /// lack an ending.
   std::string Check(uint32_t forgotten) {
     uint32_t unended = 0;
     for (uint64_t serial = 1; serial <= journal().serial; ++serial) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The observer: what must hold after every move, and worlds as keys and as text.
+// The observer: checks the invariants after every move, and converts worlds to keys and to text.
 #include <cstdio>
 
 #include "world.h"
@@ -55,7 +55,8 @@ World::Controls World::ControlsOf(const Endpoint& endpoint) {
           endpoint.Control(Pair::kTransmit, 0), endpoint.Control(Pair::kTransmit, 1)};
 }
 
-// The NIC writes to a line that the host loads, the host to one that is lent to it.
+// The NIC may write only to lines that the host loads, and the host only to the line that is lent
+// to it.
 void World::CheckWrites(Move move, const Endpoint& endpoint, const Controls& before) {
   if (IsLoss(move.kind) || move.kind == kNicRestarts) return;
   const Controls after = ControlsOf(endpoint);
@@ -96,7 +97,7 @@ void World::End(uint8_t serial, Ending ending) {
   if (executes && ghost.executed != 1) Violate(kAnswer);
 }
 
-// In order, each once; a NIC that starts again may lose what it had taken.
+// Frames return in order and once each. A restarted NIC may lose frames that it had accepted.
 void World::FramesReturned(Endpoint& endpoint) {
   const coherent::Returned& back = endpoint.nic.returned(Pair::kTransmit);
   if (back.kind != Kind::kFrames) return Violate(kSound);
@@ -154,7 +155,7 @@ bool World::Resolved() const {
     const bool alive = endpoint.alive && host != State::kStopped;
     if (endpoint.nic.closed() == alive) return false;
     if (endpoint.nic.closed()) continue;
-    // Everybody is where the next request finds him, and what was sent was taken.
+    // Both ends are ready for the next request, and the NIC has received each sent frame.
     if (!endpoint.nic.Waits(Pair::kReceive) || host != State::kWaiting) return false;
     const bool all_sent = endpoint.sent == config_->frames;
     if (!all_sent || (!restarted_ && endpoint.taken != endpoint.sent)) return false;
@@ -178,7 +179,8 @@ std::string World::Key() const {
         endpoint.alive | endpoint.asked << 1 | endpoint.harmed << 2 | endpoint.lent << 3,
         endpoint.serial, endpoint.sent, endpoint.taken);
     for (const Pair pair : {Pair::kReceive, Pair::kTransmit}) {
-      // Only the distance of numbers counts, and their parity; what is far back is old.
+      // Only the distance and the parity of numbers matter. All numbers far in the past are
+      // equivalent.
       const uint64_t base = endpoint.nic.number(pair) & ~uint64_t{1};
       const auto near = [base](uint64_t number) {
         return number + 2 < base ? uint64_t{100} : number + 2 - base;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Requests and replies whose every byte depends on their number, so that half of one, or one of
-// another, is seen.
+// Requests and replies in which every byte depends on the serial number, so that a torn or
+// exchanged payload is detected.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace sluice::coherent::test {
 
-/// Of request `serial`, and of its reply: from nothing to more than two lines.
+/// Length of request `serial`, from zero to more than two lines. ReplyLength is the length of its
+/// reply.
 inline uint32_t RequestLength(uint64_t serial) { return static_cast<uint32_t>(serial * 37 % 301); }
 inline uint32_t ReplyLength(uint64_t serial) { return static_cast<uint32_t>(serial * 53 % 307); }
 

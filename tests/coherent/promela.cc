@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// promela TEMPLATE [MUTATION]: the Promela model of a pair of control lines. The transitions are
-// the rows of coherent/table.h themselves; what an end does with an action, the adversary and the
-// properties are the hand-written template's.
+// promela TEMPLATE [MUTATION]: prints the Promela model of a pair of control lines. The transitions
+// are generated from the rows of coherent/table.h. The hand-written template contains the actions
+// of the ends, the adversary and the properties.
 #include "../exhaustive/promela.h"
 
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace {
 using namespace sluice::coherent;
 using sluice::exhaustive::Constants;
 
-// In the order of the enumerations.
+// The names are in the order of the enumerations.
 constexpr const char* kStateNames[] = {
     "kAway",    "kLoading", "kLent",  "kAskedAway", "kAskedLent", "kPreempted", "kClosed",
     "kOutside", "kWaiting", "kEmpty", "kHolding",   "kWritten",   "kStopped"};
@@ -39,7 +39,7 @@ static_assert(std::size(kKindNames) == kKinds);
 static_assert(static_cast<size_t>(State::kStopped) + 1 == kStates);
 static_assert(static_cast<size_t>(Input::kGone) + 1 == kInputs);
 
-/// False: no such mutation.
+/// Returns false if the mutation is unknown.
 bool Mutate(Machine& machine, const std::string& mutation, std::string& defines) {
   constexpr auto kN = Role::kNic;
   if (mutation.empty()) return true;
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   if (model.empty()) return 1;
   text += Constants("S_", kStateNames) + Constants("I_", kInputNames) +
           Constants("A_", kActionNames) + Constants("K_", kKindNames) + "byte next, action;\n" +
-          // A state belongs to one role, so that one inline serves both.
+          // Each state belongs to one role, so one inline serves both roles.
           sluice::exhaustive::Transitions("Find", kStateNames, kInputNames, kActionNames,
                                           [&](size_t state, size_t input) {
                                             return machine.Find(static_cast<State>(state),

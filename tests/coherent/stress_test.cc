@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two threads at one endpoint: requests, frames that the host sends, loads that wait too long,
-// preemption. Every request is executed once and answered once, with every byte of its reply.
+// Runs two threads on one endpoint with requests, frames from the host, loads that wait too long,
+// and preemption. Every request is executed once and answered once, with every byte of its reply.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr uint64_t kRequests = 2'500;
 constexpr uint64_t kRequests = 20'000;
 #endif
 constexpr uint64_t kFrames = kRequests / 4;
-/// Looks of the NIC: its clock here.
+/// Timeouts in calls of Look, which serve as the NIC's clock in this test.
 constexpr uint64_t kTryAgainLooks = 2000;
 constexpr uint64_t kLeaveLooks = ~uint64_t{0} >> 1;
 
@@ -87,7 +87,7 @@ TEST_P(Stress, EveryRequestIsExecutedAndAnsweredOnce) {
               !IsWhole(back.payload, ~answered, ReplyLength(answered));
     }
     if (seen == Seen::kLeft) nic.Resume();
-    // Every thousandth request is held back until a load has waited too long.
+    // Delays every thousandth request until a load has waited too long.
     const bool held = nic.counters(Pair::kReceive).try_again < (delivered + 1) / 1000;
     if (nic.Waits(Pair::kReceive) && delivered < kRequests && !held) {
       const uint64_t serial = delivered + 1;

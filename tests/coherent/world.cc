@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The adversary: what can happen next, and how it happens.
+// The adversary: enumerates the possible moves and applies them.
 #include "world.h"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ bool World::Benign(Move move) const {
     case kResumes:
     case kDropsClosed:
       return true;
-    case kKills: {  // Its process is gone.
+    case kKills: {  // The process is gone, or its host end has stopped.
       const Endpoint& endpoint = endpoints_[move.index];
       return !endpoint.alive || endpoint.host.state(Pair::kReceive) == State::kStopped;
     }
@@ -179,7 +179,8 @@ void World::Act(Move move, Endpoint& endpoint) {
 
 void World::HostWaits(Endpoint& endpoint, uint8_t process) {
   if (endpoint.host.Wait(0) != Got::kContent) return;
-  // What it already holds is not handed out again: it was waiting.
+  // The host end was waiting, so this content is new: content that the host holds is not returned
+  // again.
   const auto serial = static_cast<uint8_t>(endpoint.host.content().code);
   if (serial == 0 || serial > serial_) return Violate(kExecution);
   Ghost& ghost = ghosts_[serial];
@@ -205,7 +206,7 @@ void World::Arrive() {
   queue_.push_back(serial);
 }
 
-// A dispatcher that errs offers a request to every endpoint; the endpoint decides.
+// A faulty dispatcher offers a request to every endpoint; the endpoint must reject foreign ones.
 void World::Deliver(Endpoint& endpoint, uint8_t process) {
   const uint8_t serial = queue_.front();
   const uint8_t whose = config_->any_process ? process : ghosts_[serial].process;
@@ -238,7 +239,7 @@ void World::Look(Endpoint& endpoint, Pair pair, uint64_t now_ns) {
 }
 
 void World::PassBound(Endpoint& endpoint) {
-  // A load that it made before its time was up counts.
+  // A load that the host made before its time was up counts.
   for (int looks = 0; looks < 3; ++looks) Look(endpoint, Pair::kReceive, kLeaveNs);
   if (endpoint.asked) Violate(kPreemption);
 }
@@ -260,12 +261,12 @@ void World::RestartNic() {
                *config_->machine);
     const State state = endpoint.nic.state(Pair::kReceive);
     endpoint.asked = state == State::kAskedAway || state == State::kAskedLent;
-    // A return that the earlier end had not taken is nobody's.
+    // The restarted NIC ignores a return that its predecessor had not processed.
     if (state == State::kLoading || state == State::kAskedAway) endpoint.lent = 0;
   }
 }
 
-// All ones: what a load of a device that does not answer reads.
+// Sets a line to all ones, as a load from a device that does not answer reads.
 void World::Lose(Endpoint& endpoint, uint64_t number) {
   ++losses_;
   endpoint.harmed = true;

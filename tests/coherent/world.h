@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of endpoints, the real ones on real memory, between an adversary and an observer. The
-// adversary decides who comes next: hosts, the NIC, its dispatcher, clocks, processes that end, a
-// NIC that starts again, lines that are lost. The observer sees everything and judges it.
+// Runs both real ends of each endpoint on real memory, between an adversary and an observer. The
+// adversary schedules the hosts, the NIC, its dispatcher, clocks, process deaths, NIC restarts and
+// lost lines. The observer checks the invariants after each move.
 #pragma once
 
 #include <array>
@@ -23,43 +23,44 @@ using exhaustive::Move;
 
 /// Bits of World::violated().
 enum Property : uint8_t {
-  kExclusion,   ///< An end writes to a line that the other one owns; both lines are the host's.
+  kExclusion,   ///< An end writes to a line that the peer owns, or the host owns both lines.
   kExecution,   ///< A request is executed more than once.
-  kAnswer,      ///< It is answered more than once, with another's reply, or without its own.
-  kIsolation,   ///< A process sees another one's request.
-  kPreemption,  ///< A host that left touches lines; one that has not is neither gone nor killed.
-  kEnding,      ///< A request ends twice, or under a counter of the wrong name.
-  kSound,       ///< An honest peer is found at fault.
+  kAnswer,      ///< A request is answered twice, with a wrong reply, or without a reply.
+  kIsolation,   ///< A process sees a request of another process.
+  kPreemption,  ///< The NIC treats a host that is inside as gone, or keeps it open past the bound.
+                ///< killed.
+  kEnding,      ///< A request ends twice, or is counted under the wrong ending.
+  kSound,       ///< An end reports a fault of an honest peer.
 };
 inline constexpr uint8_t kProperties = 7;
 const char* PropertyName(uint8_t property);
 
-/// What the adversary may do, and how often.
+/// The moves that the adversary may make, and their limits.
 struct Config {
   const Machine* machine = &kMachine;
-  int processes = 1;  ///< Each at an endpoint of its own.
-  int requests = 2;   ///< To each process in turn.
+  int processes = 1;  ///< Number of processes; each has one endpoint.
+  int requests = 2;   ///< Requests, assigned to the processes in rotation.
   int stalls = 1;     ///< Loads that wait too long.
   int preempts = 0;
   int yields = 0;  ///< YIELDNOW and RETIRE without preemption.
   int nic_restarts = 0;
-  int deaths = 0;  ///< Of processes.
-  int kills = 0;   ///< Of endpoints whose process lives.
-  int losses = 0;  ///< Of lines.
-  int frames = 0;  ///< That a host sends by itself.
-  // Unsafe.
-  bool any_process = false;    ///< The dispatcher does not say whose a request is.
-  bool deliver_again = false;  ///< What was lost with a process is delivered once more.
-  bool resume_early = false;   ///< A NIC that starts again takes a lent line for one not answered.
+  int deaths = 0;  ///< Process deaths.
+  int kills = 0;   ///< Kills of endpoints whose process is alive.
+  int losses = 0;  ///< Lost lines.
+  int frames = 0;  ///< Frames that each host sends.
+  // Unsafe settings.
+  bool any_process = false;    ///< The dispatcher omits the process of a request.
+  bool deliver_again = false;  ///< A request that was lost with a process is delivered again.
+  bool resume_early = false;   ///< A restarted NIC treats a lent line as not yet answered.
 };
 
 enum MoveKind : uint8_t {
-  // The hosts' (index: the endpoint)
+  // Moves of the hosts; the index is the endpoint.
   kHostWaits,
   kHostReturns,
   kHostAsksToSend,
   kHostSends,
-  // The NIC's
+  // Moves of the NIC.
   kNicLooks,
   kNicLooksAtTransmit,
   kDelivers,
@@ -70,7 +71,7 @@ enum MoveKind : uint8_t {
   kResumes,
   kKills,
   kDropsClosed,
-  // Of the world
+  // Moves of the environment.
   kArrives,
   kStalls,
   kStallsTransmit,
@@ -99,7 +100,8 @@ class World {
   static constexpr size_t kMemoryBytes = kGeometry.Bytes();
   static constexpr uint64_t kStallNs = 1000;
   static constexpr uint64_t kLeaveNs = 10;
-  static constexpr size_t kQueue = 1;  ///< Requests that the dispatcher holds; more are dropped.
+  static constexpr size_t kQueue =
+      1;  ///< Capacity of the dispatcher's queue; more requests are dropped.
   static constexpr size_t kMaxRequests = 4;
 
   enum class Ending : uint8_t {
@@ -117,7 +119,7 @@ class World {
     bool replied = false;  ///< The host wrote a reply.
     Ending ending = Ending::kNone;
   };
-  /// An endpoint with both its ends, and what the observer knows of it.
+  /// An endpoint with both ends, and the observer's state for it.
   struct Endpoint {
     Endpoint(const Config& config, uint8_t process);
     Endpoint(const Endpoint& other);
@@ -131,11 +133,11 @@ class World {
     NicEnd nic;
     HostEnd host;
     bool alive = true;
-    bool asked = false;           ///< To leave, and has not.
-    bool harmed = false;          ///< A line of it was lost.
-    uint8_t lent = 0;             ///< Lines of the receive pair that are the host's, by bit.
-    uint8_t serial = 0;           ///< What is lent, for this NIC end; 0: nothing.
-    uint8_t sent = 0, taken = 0;  ///< Frames.
+    bool asked = false;           ///< The host was asked to leave and has not left.
+    bool harmed = false;          ///< A line of the endpoint was lost.
+    uint8_t lent = 0;             ///< Bit mask of the receive lines that the host owns.
+    uint8_t serial = 0;           ///< Serial lent by this NIC end; 0 if there is none.
+    uint8_t sent = 0, taken = 0;  ///< Frame counts.
   };
   using Controls = std::array<uint64_t, 2 * kPairs>;
 
@@ -160,9 +162,9 @@ class World {
 
   const Config* config_;
   std::vector<Endpoint> endpoints_;
-  std::vector<uint8_t> queue_;  ///< Serials.
+  std::vector<uint8_t> queue_;  ///< Serials of the queued requests.
   std::array<Ghost, kMaxRequests + 1> ghosts_{};
-  uint8_t serial_ = 0;  ///< Of the last request.
+  uint8_t serial_ = 0;  ///< Serial of the last request.
   uint8_t stalls_ = 0, preempts_ = 0, yields_ = 0, nic_restarts_ = 0, deaths_ = 0, kills_ = 0,
           losses_ = 0;
   bool restarted_ = false;
