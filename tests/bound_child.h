@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Processes beside a test that do not outlive it, however it ends.
+// Child processes that end with the test, even if it crashes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +13,9 @@
 
 namespace sluice {
 
-/// Starts the program `words[0]` with these arguments. It is killed when the calling thread ends,
-/// if it still runs then (PR_SET_PDEATHSIG, by setpriv of util-linux, whose place it takes).
+/// Starts the program `words[0]` with arguments `words[1]` and so on. The child is killed when the
+/// calling thread ends (PR_SET_PDEATHSIG, set by setpriv of util-linux, which then executes the
+/// program).
 inline pid_t SpawnBoundChild(const std::vector<std::string>& words,
                              const posix_spawn_file_actions_t& actions) {
   std::vector<std::string> command = {"setpriv", "--pdeathsig", "KILL", "--"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a NIC wrote is in no cache of the worker's core. In a bench that plays both in one thread it
-// would be, unless other lines take its place.
+// Evicts the caches of a core. Data that a real NIC wrote is not in the caches of the worker's
+// core, but a benchmark that runs both in one thread would find it there.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ class ColdCaches {
  public:
   explicit ColdCaches(bool wanted) : lines_(wanted ? kBytes : 0) {}
 
-  /// Writes to more lines than the caches of a core hold. Does nothing unless it was wanted.
+  /// Writes more lines than the core's caches hold. Does nothing if the constructor's `wanted` was
+  /// false.
   [[gnu::noinline]] void Evict() {
     for (size_t i = 0; i < lines_.size(); i += kLine) {
       volatile uint8_t& line = lines_[i];

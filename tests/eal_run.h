@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// EAL in a test program. Its folder in DPDK's runtime folder ends with the program, and those of
-// killed programs end with the next start, as those of the applications do.
+// EAL in a test program. The runtime folder is removed when the program ends. The next start
+// removes the folders of killed programs, as in the applications.
 #pragma once
 
 #include <rte_eal.h>
@@ -18,7 +18,7 @@
 
 namespace sluice {
 
-/// EAL of this process, from construction to destruction.
+/// Starts EAL in the constructor and cleans it up in the destructor.
 class EalRun {
  public:
   /// Starts EAL with `arguments`, to which it adds a file prefix. `program` is argv[0].

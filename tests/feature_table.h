@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A driver's table of features against what its port reports: neither has what the other has not.
-// Names are those of DPDK's doc/guides/nics/features/default.ini.
+// Compares a driver's feature table with the capabilities that its port reports: both must list the
+// same features. The names are those of DPDK's doc/guides/nics/features/default.ini.
 #pragma once
 
 #include <ethdev_driver.h>
@@ -16,7 +16,7 @@
 
 namespace sluice {
 
-/// "section/name" → Y or P.
+/// Maps "section/name" to Y or P.
 using FeatureTable = std::map<std::string, char>;
 
 inline FeatureTable ReadFeatures(const std::string& path) {
@@ -38,7 +38,7 @@ inline FeatureTable ReadFeatures(const std::string& path) {
   return table;
 }
 
-/// What can be seen of the port.
+/// Returns the features that the port reports.
 inline FeatureTable ReportedFeatures(uint16_t port) {
   const rte_eth_dev& dev = rte_eth_devices[port];
   const eth_dev_ops& ops = *dev.dev_ops;
@@ -102,7 +102,7 @@ inline FeatureTable ReportedFeatures(uint16_t port) {
   return table;
 }
 
-/// Items and actions of which the port takes a rule.
+/// Returns the flow items and actions that the port accepts in a rule.
 inline FeatureTable ReportedFlowForms(uint16_t port) {
   rte_flow_item_ipv4 ip{}, source_mask{}, ip_mask{};
   ip.hdr.src_addr = RTE_BE32(1), ip.hdr.dst_addr = RTE_BE32(2);
@@ -163,12 +163,12 @@ inline FeatureTable ReportedFlowForms(uint16_t port) {
   return table;
 }
 
-/// Nothing but these may be in a table without being seen at the port.
+/// Features that a table may list although the port does not report them.
 inline constexpr const char* kUnseenFeatures[] = {"Features/Linux", "Features/x86-64",
                                                   "Features/ARMv8", "Features/Usage doc",
                                                   "Features/Multiprocess aware"};
 
-/// `port` is configured with a queue.
+/// `port` must be configured with a queue.
 inline void ExpectFeatures(uint16_t port, const std::string& path) {
   FeatureTable told = ReadFeatures(path);
   FeatureTable seen = ReportedFeatures(port);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Threads that compete for one CPU.
+// Threads and processes that compete for one CPU.
 #pragma once
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <atomic>
 #include <thread>
 
-/// Returns the first CPU that the calling thread may run on, alone.
+/// Returns a set that contains only the first CPU on which the calling thread may run.
 inline cpu_set_t FirstAllowedCpu() {
   cpu_set_t allowed, first;
   sched_getaffinity(0, sizeof allowed, &allowed);
@@ -22,8 +22,8 @@ inline cpu_set_t FirstAllowedCpu() {
   return first;
 }
 
-/// A process that could run and has no CPU: it runs if nobody else wants the first one, and a
-/// thread of this process always does.
+/// A runnable process that gets no CPU: it has SCHED_IDLE on the first CPU, where a thread of this
+/// process always runs.
 class StarvedChild {
  public:
   StarvedChild() : process_(fork()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Datagrams of UDP whose length contradicts the packet, or whose destination is not in the IP
-// header, and what a NIC says of their checksums: both drivers say the same.
+// UDP datagrams with a length that contradicts the packet, or with a final destination outside the
+// IP header, and the checksum status that a NIC must report. Both drivers report the same.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ enum class Verdict : uint8_t { kNone, kGood, kBad };
 struct UdpLengthCase {
   const char* what;
   std::vector<uint8_t> frame;
-  bool ipv4;  ///< Its header's checksum holds.
+  bool ipv4;  ///< Whether the frame is IPv4; its header checksum is good.
   Verdict verdict;
 };
 
-/// Sets UDP's length and checksum.
+/// Sets the UDP length and checksum.
 inline std::vector<uint8_t> WithUdp(std::vector<uint8_t> frame, uint32_t l4, uint16_t length,
                                     uint16_t sum) {
   frame[l4 + 4] = static_cast<uint8_t>(length >> 8);
@@ -31,7 +31,7 @@ inline std::vector<uint8_t> WithUdp(std::vector<uint8_t> frame, uint32_t l4, uin
   return frame;
 }
 
-/// From 192.168.0.1 to 192.168.0.2, UDP 1 to 2, the payload "abcd".
+/// 192.168.0.1 to 192.168.0.2, UDP port 1 to 2, payload "abcd".
 inline std::vector<uint8_t> UdpOver4(uint16_t length, uint16_t sum) {
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0xf9, 0x79, 192, 168, 0,    1,    192,  168,
@@ -39,7 +39,7 @@ inline std::vector<uint8_t> UdpOver4(uint16_t length, uint16_t sum) {
   return WithUdp({std::begin(bytes), std::end(bytes)}, 34, length, sum);
 }
 
-/// From ::1 to ::2; `stops` >= 0: behind a routing header with so many segments left.
+/// ::1 to ::2. If `stops` >= 0, a routing header with `stops` segments left precedes UDP.
 inline std::vector<uint8_t> UdpOver6(uint16_t length, uint16_t sum, int stops = -1) {
   const uint32_t routing = stops < 0 ? 0 : 8;
   const uint32_t l4 = 54 + routing;
@@ -54,19 +54,19 @@ inline std::vector<uint8_t> UdpOver6(uint16_t length, uint16_t sum, int stops = 
   return WithUdp(std::move(frame), l4, length, sum);
 }
 
-/// UdpOver4(12, 0xb9b8), behind a loose source route with a stop ahead.
+/// UdpOver4(12, 0xb9b8) after a loose source route with one stop ahead.
 inline std::vector<uint8_t> UdpBehindSourceRoute() {
   std::vector<uint8_t> frame = UdpOver4(12, 0xb9b8);
   const uint8_t route[] = {131, 7, 4, 10, 0, 0, 9, 0};
   frame.insert(frame.begin() + 34, std::begin(route), std::end(route));
-  // f979 is less by what the header gained: 200 + 8 + 8307 + 040a + 0900.
+  // 0xf979 minus the sum of the header's additional words: 200 + 8 + 8307 + 040a + 0900.
   frame[14] = 0x47, frame[17] = 40, frame[24] = 0x67, frame[25] = 0x60;
   return frame;
 }
 
-/// Sums by RFC 1071: the complement of 8154 (3 over IPv6, of the addresses) + 17 + a length, of
-/// ports and length, 3 + a length, and of the payload, c4c6, or 6162 for half of it. Where the two
-/// lengths differ, the first is the IP packet's unless the second is right.
+/// Sums by RFC 1071: the complement of 8154 (the addresses; 3 for IPv6) + 17 + a length, of ports
+/// and length (3 + a length), and of the payload (c4c6, or 6162 for half of it). Where the two
+/// lengths differ, the first one is that of the IP packet, except where the second one is right.
 inline std::vector<UdpLengthCase> UdpLengths() {
   return {
       {"whole", UdpOver4(12, 0xb9b8), true, Verdict::kGood},

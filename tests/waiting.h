@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Conditions that another thread or process makes true, and a socket to meet it at.
+// Waits for conditions that another thread or process makes true, and names a socket for both.
 #pragma once
 
 #include <unistd.h>
@@ -13,10 +13,11 @@
 
 namespace sluice {
 
-/// How long a test waits for what must come: a loaded machine may take long.
+/// Time in seconds that a test waits for an expected event; long because the machine may be loaded.
 inline constexpr uint64_t kPatienceS = 60;
 
-/// Looks at `condition` every millisecond. True as soon as it is; false after a generous while.
+/// Checks `condition` every millisecond. Returns true as soon as it holds, and false after
+/// kPatienceS.
 template <typename Condition>
 bool Eventually(Condition&& condition) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(kPatienceS);
@@ -27,7 +28,7 @@ bool Eventually(Condition&& condition) {
   return true;
 }
 
-/// A path that no other process uses.
+/// Returns a path that no other process uses.
 inline std::string TestSocket() {
   const char* const folder = std::getenv("TMPDIR");
   return std::string(folder != nullptr ? folder : "/tmp") + "/sluice-test-" +

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Cost of stepping the Ensō NIC model, one thread, no worker: a burst is received
-// into pipes, then sent from there, as an echo would. `rx_cycles` and `tx_cycles`
-// are TSC cycles per frame of Receive and of Transmit: medians over bursts.
+// Measures the cost of stepping the Ensō NIC model in one thread, without a worker: a burst is
+// received into pipes and sent from there, like an echo. `rx_cycles` and `tx_cycles` are TSC cycles
+// per frame of Receive and of Transmit, as medians over bursts.
 //
-//   arguments: frame bytes (0: random 60 … 1514) / flows / pipes / frames a TX
-//   slot / flits of a pipe
+//   arguments: frame bytes (0: random 60 … 1514) / flows / pipes / frames per TX
+//   slot / flits per pipe
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class Echo {
     heads_.resize(pipes_);
   }
 
-  /// One burst through; returns false if frames were lost.
+  /// Echoes one burst. Returns false if frames were lost.
   bool Step() {
     const auto frames = arrivals_.Next();
     const uint64_t start = cpu::Cycles();
@@ -73,7 +73,7 @@ class Echo {
   uint32_t burst() const { return arrivals_.burst(); }
 
   bench::Sink sink;
-  std::vector<uint64_t> rx_cycles, tx_cycles;  ///< Of each burst.
+  std::vector<uint64_t> rx_cycles, tx_cycles;  ///< Cycles of each burst.
 
  private:
   struct Free {
@@ -87,7 +87,7 @@ class Echo {
     tx_tail_ = (tx_tail_ + 1) % kNbEntries;
   }
   void StoreTail() { nic_->WriteRegister(NbPage(0) + kTxTail, 4, tx_tail_); }
-  /// Sends what a pipe received since its head and gives it back.
+  /// Sends the frames that a pipe has received since its head, and frees their space.
   void SendNew(uint32_t pipe) {
     const uint32_t tail = static_cast<uint32_t>(nic_->ReadRegister(PipePage(pipe) + kRxTail, 4));
     uint32_t& head = heads_[pipe];
@@ -118,11 +118,11 @@ class Echo {
 void EnsoEcho(benchmark::State& state) { bench::MeasureEcho<Echo>(state); }
 BENCHMARK(EnsoEcho)
     ->Iterations(500)
-    ->Args({60, 1, 1, 1'000'000, 512})    // all in the first-level cache
-    ->Args({60, 1, 1, 1'000'000, 32768})  // one 2 MiB pipe
-    ->Args({60, 1, 1, 1, 32768})          // a slot a frame, as from mbufs
+    ->Args({60, 1, 1, 1'000'000, 512})    // Fits in the L1 cache.
+    ->Args({60, 1, 1, 1'000'000, 32768})  // One pipe of 2 MiB.
+    ->Args({60, 1, 1, 1, 32768})          // One slot per frame, as with mbufs.
     ->Args({60, 1000, 64, 1'000'000, 1024})
-    // The pipes of a worker, larger and larger.
+    // A worker's pipes of increasing size.
     ->ArgsProduct({{60, 508, 1514, 0}, {1000}, {8}, {1'000'000}, {1024, 2048, 4096, 8192, 32768}});
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Cost of stepping the model of the packetized NIC, one thread, no worker: a burst is received
-// into buffers or regions, then sent from there, as an echo would. `rx_cycles` and `tx_cycles`
-// are TSC cycles per frame of Receive and of Transmit: medians over bursts. What the host's end
-// does is in neither.
+// Measures the cost of stepping the model of the packetized NIC in one thread, without a worker: a
+// burst is received into buffers or regions and sent from there, like an echo. `rx_cycles` and
+// `tx_cycles` are TSC cycles per frame of Receive and of Transmit, as medians over bursts. They
+// exclude the work of the host's end.
 //
 //   arguments: frame bytes (0: random 60 … 1514)
 #include <benchmark/benchmark.h>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace regs::ipu;  // NOLINT
 
-/// A NIC with one queue pair, and memory that it reaches.
+/// A NIC with one queue pair, and the host memory that it accesses.
 class Host {
  public:
   Host(const benchmark::State& state, size_t memory_bytes)
@@ -42,7 +42,7 @@ class Host {
   uint32_t burst() const { return arrivals_.burst(); }
 
   bench::Sink sink;
-  std::vector<uint64_t> rx_cycles, tx_cycles;  ///< Of each burst.
+  std::vector<uint64_t> rx_cycles, tx_cycles;  ///< Cycles of each burst.
 
  protected:
   static constexpr uint64_t kBus = uint64_t{1} << 40;
@@ -79,7 +79,7 @@ class Host {
   std::unique_ptr<uint8_t, Free> memory_;
 };
 
-/// Rings of kEntries buffers, as a driver posts them.
+/// Rings of kEntries buffers, posted as a driver does.
 class RingHost : public Host {
  public:
   explicit RingHost(const benchmark::State& state) : Host(state, kMemory) {
@@ -123,7 +123,7 @@ class RingHost : public Host {
   uint32_t next_ = 0;
 };
 
-/// A link of the default geometry.
+/// A link with the default geometry.
 class LinkHost : public Host {
  public:
   explicit LinkHost(const benchmark::State& state) : Host(state, kMemory) {
@@ -137,7 +137,7 @@ class LinkHost : public Host {
   }
 
   bool Step() {
-    // The first swap brings the burst, the second one gives it to the NIC.
+    // The first swap delivers the burst to the host, the second one returns it to the NIC.
     if (!Receive() || !Swap(0) || link_->received() != burst()) return false;
     link_->Give(burst(), false);
     link_->Poll(1);

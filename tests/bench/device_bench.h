@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What benchmarks of a NIC model have in common: frames that arrive, a sink that looks at each
-// frame sent as a wire does, the loop over bursts, and medians.
+// Common parts of the benchmarks of NIC models: arriving frames, a sink that reads each sent frame
+// as a wire does, the loop over bursts, and medians.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -26,10 +26,11 @@ class Sink final : public FrameSink {
   uint64_t count = 0, sum = 0;
 };
 
-/// TCP over IPv4, again and again.
+/// A cyclic source of TCP/IPv4 frames.
 class Arrivals {
  public:
-  /// `bytes` of each frame; 0: random, 60 … 1514. Flows differ in their source address.
+  /// `bytes` is the length of each frame; 0 selects random lengths of 60 … 1514. Flows differ in
+  /// their source address.
   Arrivals(uint32_t bytes, uint32_t flows)
       : burst_(bytes != 0 && bytes < 1000 ? kMostBurst : kMostBurst / 4) {
     std::mt19937 random(1);
@@ -49,7 +50,7 @@ class Arrivals {
     }
   }
 
-  /// The next burst() frames.
+  /// Returns the next burst() frames.
   std::span<const WireFrame> Next() {
     const auto frames = std::span(frames_).subspan(next_, burst_);
     next_ = (next_ + burst_) % kFrames;
@@ -58,13 +59,13 @@ class Arrivals {
   uint32_t burst() const { return burst_; }
 
  private:
-  static constexpr uint32_t kFrames = 512;  ///< Few: the wire's own memory is not measured.
+  static constexpr uint32_t kFrames = 512;  ///< Small, so that the wire's memory stays cached.
   static constexpr uint32_t kRoom = 1536;
-  static constexpr uint32_t kMostBurst = 256;  ///< As lib/emulator offers them.
+  static constexpr uint32_t kMostBurst = 256;  ///< Maximum burst of lib/emulator.
   static_assert(kFrames % kMostBurst == 0);
 
   const uint32_t burst_;
-  std::vector<uint8_t> source_;  ///< The frames, each on a line.
+  std::vector<uint8_t> source_;  ///< The frames, each aligned to a cache line.
   std::vector<WireFrame> frames_;
   uint32_t next_ = 0;
 };
@@ -76,8 +77,9 @@ inline double Median(std::vector<uint64_t>& cycles) {
   return static_cast<double>(*middle);
 }
 
-/// Steps an Echo, made of the state, once for each iteration: Step() returns whether a burst came
-/// through whole; burst(), sink, rx_cycles and tx_cycles say how large it is and what it cost.
+/// Constructs an Echo from the state and steps it once per iteration. Step() returns whether a
+/// complete burst was echoed. burst() is the burst size; sink, rx_cycles and tx_cycles contain the
+/// results.
 template <typename Echo>
 void MeasureEcho(benchmark::State& state) {
   Echo echo(state);

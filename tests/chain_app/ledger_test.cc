@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each message has one ending, and answers that are too many are told apart.
+// Tests that each message has one ending and that surplus answers are classified.
 #include "ledger.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace sluice::chain_app {
 namespace {
 
-/// The answer to a message is its last byte; every tenth must be refused.
+/// The answer to a message is its last byte. Every tenth message must be refused.
 class Byte final : public Traffic {
  public:
   uint32_t Write(uint64_t number, std::span<uint8_t> room) override {
@@ -47,10 +47,10 @@ TEST_F(LedgerTest, CountsEachMessageOnce) {
   Send(10, 0);
   Answer(0, 0);     // Right.
   Answer(0, 0);     // Doubled.
-  Answer(0, 0, 2);  // By another node of its chain.
+  Answer(0, 0, 2);  // Another node of its chain answers.
   Answer(1, 7);     // Wrong.
-  Answer(9, 9);     // It had to be refused.
-  Answer(77, 77);   // Nobody asked.
+  Answer(9, 9);     // This message had to be refused.
+  Answer(77, 77);   // Answers a message that was never sent.
   ledger_.Expire(99);
   EXPECT_EQ(ledger_.Now().lost, 0u);
   ledger_.Expire(100);
@@ -73,9 +73,9 @@ TEST_F(LedgerTest, CountsEachMessageOnce) {
 TEST_F(LedgerTest, AWrongAnswerBesideARightOneEndsTheMessageWrongAndOnce) {
   Send(10, 0);
   Answer(0, 0);
-  Answer(0, 7, 2);  // By another node.
+  Answer(0, 7, 2);  // Another node answers.
   Answer(0, 8, 3);
-  Answer(9, 9);  // It had to be refused.
+  Answer(9, 9);  // This message had to be refused.
   Answer(9, 8, 2);
   const Endings endings = ledger_.Now();
   EXPECT_EQ(endings.right, 0u);
@@ -85,7 +85,7 @@ TEST_F(LedgerTest, AWrongAnswerBesideARightOneEndsTheMessageWrongAndOnce) {
 }
 
 TEST_F(LedgerTest, WhatMustBeRefusedIsNotWaitedFor) {
-  Send(22, 0);  // Two of them are refused: twenty are under way.
+  Send(22, 0);  // Two of them must be refused, so twenty are outstanding.
   EXPECT_FALSE(ledger_.MayBegin());
   Answer(3, 3);
   EXPECT_TRUE(ledger_.MayBegin());

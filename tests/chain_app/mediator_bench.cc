@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the CPU executes for messages that it mediates: all is stepped in one thread, so that
-// callgrind counts the same in every run. Only CpuControl::Step counts: scripts/chains has it so.
+// Counts the CPU instructions per message that the CPU mediates. All parts are stepped in one
+// thread, so callgrind counts the same in every run. scripts/chains makes callgrind count only
+// CpuControl::Step.
 //
 //   mediator_bench STAGES BYTES OUTSTANDING MESSAGES
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All of a running chain but its threads: a test steps switch, NIC, stages and CPU itself, one
-// after the other, so that counts are the same in every run.
+// A complete chain without threads: a test steps switch, NIC, stages and CPU one after another, so
+// that counts are the same in every run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,8 @@ namespace sluice::chain_app::test {
 
 namespace sw = device::pcie_switch;
 
-/// Adds one to every byte; refuses what begins with `refuses`. The key becomes the first byte.
+/// Adds one to every byte and sets the key to the first byte. Refuses messages that begin with the
+/// byte `refuses`.
 class Increment final : public Executor {
  public:
   explicit Increment(int refuses = -1) : refuses_(refuses) {}
@@ -52,7 +53,8 @@ class Increment final : public Executor {
   int refuses_;
 };
 
-/// Messages whose bytes tell their number; answers have passed `stages` of the above.
+/// Messages that encode their number in their bytes. Answers must have passed `stages` stages of
+/// Increment.
 class Numbers final : public Traffic {
  public:
   Numbers(uint32_t bytes, uint32_t stages) : bytes_(bytes), stages_(stages) {}
@@ -76,8 +78,8 @@ class Numbers final : public Traffic {
   uint32_t stages_;
 };
 
-/// NIC (port 1) -> stages s0, s1 ... (from port 2 on; `faces`: s for streaming, l for legacy)
-/// -> NIC; all nodes drain when a stage dies.
+/// NIC (port 1) -> stages s0, s1 ... (ports from 2) -> NIC. `faces` has one letter per stage: s for
+/// streaming, l for legacy. All nodes drain when a stage dies.
 inline std::string ChainText(const std::string& faces, uint32_t message) {
   const std::string window = std::to_string(std::max(64u, 4 * (message / 64 + 2)));
   std::string devices = R"({"name": "nic", "kind": "nic", "port": 1})";
@@ -109,15 +111,15 @@ inline engine::chain::Graph Read(const std::string& text) {
 
 struct RigOptions {
   bool through_cpu = false;
-  uint32_t bytes = 64;  ///< Of each message.
+  uint32_t bytes = 64;  ///< Bytes per message.
   uint32_t outstanding = 8;
-  uint64_t messages = 100;  ///< Of each chain.
+  uint64_t messages = 100;  ///< Messages per chain.
   uint32_t passes = ~0u;    ///< Stages that an answer has passed; all by default.
-  int refuses = -1;         ///< First byte of what the first stage refuses.
+  int refuses = -1;  ///< First byte of the messages that the first stage refuses; -1 for none.
   uint64_t timeout_ns = uint64_t{1} << 62;
 };
 
-/// Every chain of the graph gets messages, each a flow.
+/// Sends messages through every chain of the graph; each chain is one flow.
 class Rig {
  public:
   Rig(const engine::chain::Graph& graph, const RigOptions& options)
@@ -167,7 +169,7 @@ class Rig {
       nic->SetSlot(i, cpu != nullptr ? cpu->FirstSlot(name) : control->FirstSlot(name));
     }
   }
-  /// Everything once. False: nothing moved.
+  /// Steps each part once. Returns whether any part made progress.
   bool Step() {
     bool any = runner->Step();
     any |= nic->Step();
@@ -177,14 +179,14 @@ class Rig {
     draining = cpu != nullptr ? cpu->Tend(kHere, kHere) : control->Tend();
     return any;
   }
-  /// Until nothing moves any more.
+  /// Steps until no part makes progress.
   void Settle() {
     uint32_t still = 0;
     for (uint32_t i = 0; i < kPatience && still < 4; ++i) still = Step() ? 0 : still + 1;
     EXPECT_EQ(still, 4u) << "it never comes to rest";
   }
 
-  /// The stage at a port dies with all that it has.
+  /// Removes the stage at a port with all its state, as if it had died.
   void Kill(sw::PortId port) {
     runner->programmable().Fail(port);
     runner->Attach(port, nullptr);
@@ -208,7 +210,7 @@ class Rig {
     for (const auto& ledger : ledgers) sum += ledger->Now();
     return sum;
   }
-  /// TLPs at the ports of devices.
+  /// Returns the sum of TLPs at the ports of devices.
   Operations devices() const {
     Operations sum;
     for (sw::PortId port = 1; port < sw::kMaxPorts; ++port) {
@@ -227,13 +229,13 @@ class Rig {
     std::unique_ptr<device::stage::StageCounters> counters;
     std::unique_ptr<device::stage::Stage> stage;
   };
-  std::vector<std::unique_ptr<Ledger>> ledgers;  ///< By chain.
+  std::vector<std::unique_ptr<Ledger>> ledgers;  ///< One ledger per chain.
   std::unique_ptr<SwitchRunner> runner;
   std::unique_ptr<Nic> nic, host;
   std::unique_ptr<CpuControl> cpu;
   std::unique_ptr<PushControl> control;
   std::map<sw::PortId, Made> stages;
-  size_t draining = 0;  ///< Chains, as of the last step.
+  size_t draining = 0;  ///< Number of draining chains after the last step.
 
  private:
   static constexpr uint32_t kPatience = 2'000'000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A stage that is in two chains, and answers the messages of one by the other.
+// Tests a stage in two chains that answers messages of one chain through the other.
 #include "tickets.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using device::stage::NodeSlot;
 using test::Read;
 using test::Rig;
 
-/// Two chains, of which each has the device s0, if `second` is no other device.
+/// Two chains that share the device s0, unless `second` is another device.
 engine::chain::Graph TwoChains(const std::string& second) {
   const auto chain = [](const std::string& name, const std::string& flow,
                         const std::string& device) {
@@ -37,13 +37,13 @@ engine::chain::Graph TwoChains(const std::string& second) {
               chain("one", "udp:1", "s0") + ", " + chain("two", "udp:2", second) + "]}");
 }
 
-/// The stage at port 2, as a device that does with messages what a test says.
+/// The stage at port 2, replaced by a device that the test controls.
 class HostileStage {
  public:
   explicit HostileStage(Rig& rig) : rig_(rig), device_(*rig.stages[2].link, 2) {
     rig.stages[2].stage.reset();
   }
-  /// Everything once, many times.
+  /// Steps each part 1000 times.
   void Run() {
     for (uint32_t i = 0; i < 1000; ++i) {
       rig_.Step();
@@ -52,13 +52,13 @@ class HostileStage {
     }
   }
   NodeSlot& slot(size_t where) { return device_.slots()[where]; }
-  /// The oldest message that came by a slot.
+  /// Returns the oldest message that arrived at a slot.
   device::pcie_switch::Message Pop(size_t where) {
     auto message = slot(where).reader->Pop();
     EXPECT_TRUE(message);
     return message.value_or(device::pcie_switch::Message{});
   }
-  /// Sends the right answer to a message, by a slot.
+  /// Sends the right answer to a message through a slot.
   void Answer(size_t where, device::pcie_switch::Message message) {
     for (uint8_t& byte : message.data) ++byte;
     ASSERT_TRUE(slot(where).MayPut());
@@ -75,18 +75,18 @@ TEST(Tickets, CountInTheChainThatWasGivenThem) {
   Rig rig(TwoChains("s0"), {.bytes = 300, .outstanding = 3, .messages = 100});
   HostileStage stage(rig);
   stage.Run();
-  // By the other chain: nobody's answer, though it is the right one.
+  // Answers through the other chain are ignored even though their content is right.
   stage.Answer(1, stage.Pop(0));
   stage.Answer(0, stage.Pop(1));
   EXPECT_EQ(rig.endings().right + rig.endings().wrong + rig.endings().unknown, 0u);
   EXPECT_EQ(rig.nic->received(), 2u);
-  // What no chain was given.
+  // No chain delivered a message with this number.
   auto invented = stage.Pop(0);
   const auto given = invented;
   invented.header.message ^= 1u << 31;
   stage.Answer(0, invented);
   EXPECT_EQ(rig.nic->received(), 3u);
-  // By its own.
+  // The right chain.
   stage.Answer(0, given);
   EXPECT_EQ(rig.ledgers[0]->Now().right, 1u);
   EXPECT_EQ(rig.nic->received(), 3u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two ways of a message through stages: pushed, by either face, and through the CPU. What
-// arrives, what the host does for it, and what becomes of it when a stage dies or a graph changes.
+// Tests both paths of a message through stages: pushed, with either face, and mediated by the CPU.
+// Checks the answers, the work of the host, and the outcome when a stage dies or a graph changes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -25,12 +25,12 @@ void ExpectAllRight(const Rig& rig, uint64_t messages) {
   EXPECT_EQ(endings.wrong + endings.doubled + endings.lost + endings.unknown + endings.late, 0u);
 }
 
-/// Faces of the stages, bytes of a message, and whether the CPU mediates.
+/// Parameters: faces of the stages, bytes per message, and whether the CPU mediates.
 class Ways : public testing::TestWithParam<std::tuple<const char*, uint32_t, bool>> {};
 
 TEST_P(Ways, EveryMessageArrivesOnceAndAsItMust) {
   const auto& [faces, bytes, through_cpu] = GetParam();
-  // Numbers that neither fit into batches nor into credits.
+  // These numbers are not multiples of the batch size or of the credits.
   Rig rig(Read(ChainText(faces, bytes)),
           {.through_cpu = through_cpu, .bytes = bytes, .outstanding = 13, .messages = 67});
   rig.Settle();
@@ -54,7 +54,7 @@ TEST(Pushed, TheHostHasNoPartInMessages) {
     Rig with(Read(ChainText(faces, 512)), {.bytes = 512, .messages = 500});
     with.Settle();
     ExpectAllRight(with, 500);
-    // What sets the chain up, and not a TLP more.
+    // Only the setup of the chain causes TLPs.
     const Operations all = with.runner->operations(0);
     EXPECT_EQ(all.writes, setup.writes);
     EXPECT_EQ(all.reads + all.completions, 0u);
@@ -62,9 +62,9 @@ TEST(Pushed, TheHostHasNoPartInMessages) {
   }
 }
 
-// A hop through the CPU: the device writes the data and a record, the CPU rings a doorbell, the
-// next device reads descriptor and data. Besides, the NIC is given a buffer (doorbell, descriptor),
-// and says that it has sent (record). N = 2: three hops.
+// A hop through the CPU costs: the device writes the data and a record, the CPU rings a doorbell,
+// and the next device reads descriptor and data. In addition, the NIC gets a buffer (doorbell and
+// descriptor) and reports each send (record). N = 2 stages make three hops.
 TEST(ThroughTheCpu, AMessageAloneCostsWhatTheProtocolNeedsAndNoMore) {
   constexpr uint64_t kMessages = 50, kHops = 3;
   Rig idle(Read(ChainText("ss", 64)), {.through_cpu = true, .outstanding = 1, .messages = 0});
@@ -81,7 +81,7 @@ TEST(ThroughTheCpu, AMessageAloneCostsWhatTheProtocolNeedsAndNoMore) {
   EXPECT_EQ(more(&Operations::reads), kMessages * (2 * kHops + 1));
   EXPECT_EQ(more(&Operations::completions), kMessages * (2 * kHops + 1));
   const MediatorCounters& cpu = rig.cpu->counters();
-  EXPECT_EQ(cpu.doorbells, kMessages * doorbells + 1);  // The first buffer.
+  EXPECT_EQ(cpu.doorbells, kMessages * doorbells + 1);  // One more for the first buffer.
   EXPECT_EQ(cpu.descriptors, kMessages * doorbells + 1);
   EXPECT_EQ(cpu.records, kMessages * records);
 }
@@ -96,8 +96,8 @@ TEST(ThroughTheCpu, DoorbellsAreRungOnceForAllThatAPollFinds) {
   EXPECT_LT(cpu.polls, cpu.records * 2);
 }
 
-/// s0 sends what has an odd first byte to s1, the rest to the NIC at once, and all to the host,
-/// too.
+/// s0 sends messages with an odd first byte to s1 and all others directly to the NIC. It also sends
+/// every message to the host.
 constexpr char kBranches[] = R"({"devices": [
     {"name": "host", "kind": "host", "port": 0}, {"name": "nic", "kind": "nic", "port": 1},
     {"name": "s0", "kind": "legacy", "port": 2}, {"name": "s1", "kind": "streaming", "port": 3}],
@@ -112,7 +112,7 @@ constexpr char kBranches[] = R"({"devices": [
 TEST(Policies, AreTheSameBothWays) {
   for (const bool through_cpu : {false, true}) {
     SCOPED_TRACE(through_cpu);
-    // Answers have passed one stage; the odd ones, which have passed two, are wrong then.
+    // Answers that have passed one stage are right. Odd ones have passed two and count as wrong.
     Rig rig(Read(kBranches), {.through_cpu = through_cpu, .messages = 400, .passes = 1});
     rig.Settle();
     uint64_t odd = 0;
@@ -131,7 +131,7 @@ TEST(Refusals, EndAtTheStageBothWaysAndByEitherFace) {
       Rig rig(Read(ChainText(faces, 64)),
               {.through_cpu = through_cpu, .outstanding = 300, .messages = 256, .refuses = 14});
       rig.Settle();
-      // The first byte is 7 n modulo 256, which is 14 once in 256.
+      // The first byte is 7 n modulo 256, which is 14 for one of 256 messages.
       EXPECT_EQ(rig.endings().right, 255u);
       EXPECT_EQ(rig.endings().ended(), 255u);
       EXPECT_EQ(rig.stages[2].counters->refused[0], 1u);
@@ -146,7 +146,7 @@ TEST_P(Deaths, LoseMessagesAndNothingElse) {
   const auto& [faces, through_cpu] = GetParam();
   Rig rig(Read(ChainText(faces, 700)),
           {.through_cpu = through_cpu, .bytes = 700, .outstanding = 1000, .messages = 900});
-  // At a different place of the work each time, whole steps and the middle of messages alike.
+  // Kills the stage at a different step each time, between messages and within one.
   for (uint32_t death = 0; death < 6; ++death) {
     for (uint32_t i = 0; i < 3 + 2 * death; ++i) rig.Step();
     rig.Kill(2);
@@ -207,13 +207,13 @@ constexpr char kOtherNode[] = R"({"name": "changes", "flows": ["udp:2"], "messag
       {"name": "b", "device": "s0", "window": 32, "to": [{"nodes": ["out"]}]},
       {"name": "out", "device": "nic"}]})";
 
-/// The first one but for a way: it asks for the key.
+/// Equals the first chain except that one node chooses by key.
 constexpr char kOtherWays[] = R"({"name": "changes", "flows": ["udp:2"], "message": 300, "nodes": [
       {"name": "in", "device": "nic", "to": [{"nodes": ["a"]}]},
       {"name": "a", "device": "s1", "choose": "key0", "to": [{"nodes": ["out"]}]},
       {"name": "out", "device": "nic"}]})";
 
-/// Of 4000 messages, none of which is waited for any more.
+/// Returns the endings of 4000 messages after all have expired.
 Endings AtTheEnd(Rig& rig) {
   rig.Settle();
   for (const auto& ledger : rig.ledgers) ledger->Expire(~uint64_t{0});
@@ -277,11 +277,12 @@ std::string ElevenChains() {
 
 TEST_P(Changes, ThatDevicesHaveNoRoomForChangeNothing) {
   const std::string chains = ElevenChains();
-  // The NIC is 2 nodes of each of 2 chains, then of 11 more; it may be 32.
+  // The NIC uses two node slots per chain: 4 for two chains, then 22 for eleven more. The limit is
+  // 32.
   Rig rig(Read(TwoChains(kOneNode)), {.through_cpu = GetParam(), .bytes = 300, .messages = 500});
   ASSERT_EQ(rig.Apply(Read(TwoChains(chains)), nullptr), "");
   ASSERT_EQ(rig.Apply(Read(TwoChains(chains)), nullptr), "") << "what stays needs no room";
-  std::string others = chains;  // Each chain anew.
+  std::string others = chains;  // Changes each chain, so that all of them need new slots.
   for (size_t at = 0; (at = others.find("\"window\": 32", at)) != others.npos; ++at)
     others.replace(at, 12, "\"window\": 16");
   EXPECT_EQ(rig.Apply(Read(TwoChains(others)), nullptr),
@@ -290,7 +291,7 @@ TEST_P(Changes, ThatDevicesHaveNoRoomForChangeNothing) {
 
 INSTANTIATE_TEST_SUITE_P(All, Changes, testing::Bool());
 
-/// Messages with a right answer, by chain.
+/// Returns the number of right answers per chain.
 std::vector<uint64_t> RightOf(const Rig& rig) {
   std::vector<uint64_t> right;
   for (const auto& ledger : rig.ledgers) right.push_back(ledger->Now().right);
@@ -315,7 +316,7 @@ TEST(Failures, OneChainThatStaysClosedKeepsNoOtherClosed) {
   EXPECT_EQ(AtTheEnd(rig).sent, 4000u);
 }
 
-// The NIC is 24 nodes, of 32 that it may be: new streams wait for the slots of the old ones.
+// The NIC uses 24 of its 32 node slots, so new streams wait for the slots of the old ones.
 TEST(Failures, StreamsComeBackThoughNotAllHaveRoomAtOnce) {
   Rig rig(Read(TwoChains(ElevenChains())), {.bytes = 300, .outstanding = 40, .messages = 500});
   for (uint32_t i = 0; i < 20; ++i) rig.Step();
@@ -370,7 +371,7 @@ TEST(Runner, WhoTakesNoCompletionsHoldsUpNobodyElse) {
   }
   send(honest, sw::TlpKind::kWrite);
   send(honest, sw::TlpKind::kRead);
-  // A doorbell to each, too.
+  // Also rings one doorbell of each.
   for (const sw::PortId port : {2, 3})
     runner.Write(device::stage::SlotOf(port, 0), std::array<uint8_t, 4>{});
   for (uint32_t i = 0; i < 3; ++i) runner.Step();
@@ -387,7 +388,7 @@ TEST(Runner, WhoTakesNoCompletionsHoldsUpNobodyElse) {
   EXPECT_FALSE(runner.broken(2)) << "another device";
 }
 
-/// Each part in a thread of its own, as the program runs them.
+/// Runs each part in its thread, as the program does.
 TEST(Threads, CarryEveryMessageBothWays) {
   constexpr uint64_t kMessages = 1000;
   for (const bool through_cpu : {false, true}) {

@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(, AesGcmDrivers,
                          testing::Values("crypto_openssl", "crypto_aesni_gcm", "crypto_aesni_mb"),
                          [](const auto& info) { return std::string(info.param); });
 
-// What they encrypt is decrypted by another implementation: peers_test.py.
+// peers_test.py decrypts the output of this implementation with another one.
 TEST_P(AesGcmDrivers, DecryptThePublishedVectors) {
   for (const Vector& vector : kVectors) {
     SCOPED_TRACE(vector.tag);
@@ -74,7 +74,7 @@ TEST_P(AesGcmDrivers, DecryptThePublishedVectors) {
     ASSERT_TRUE(stage.made()) << stage.error();
     const Bytes nonce = FromHex(vector.nonce), plain = FromHex(vector.plain);
     const Bytes sealed = Join({nonce, FromHex(vector.cipher), FromHex(vector.tag)});
-    // Exactly as much room as it takes.
+    // The room has exactly the required size.
     const Ended decrypted =
         stage.Run({.input = sealed, .command = kGcmDecrypt, .room = plain.size()});
     EXPECT_EQ(decrypted.how, "done");
@@ -90,7 +90,7 @@ TEST_P(AesGcmDrivers, RefuseEveryBitThatWasChangedAndLeaveNothingInPlain) {
   for (size_t bit = 0; bit < sealed.size() * 8; ++bit) {
     Stage::Message forged{.input = sealed, .command = kGcmDecrypt};
     forged.input[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
-    // Honest ones before and behind it are not disturbed.
+    // Honest messages before and after it are not affected.
     const Stage::Message honest{.input = sealed, .command = kGcmDecrypt};
     const auto ended = stage.Run({honest, forged, honest});
     EXPECT_EQ(ended[0].result, FromHex(kPlain));
@@ -156,7 +156,7 @@ TEST(AesGcm, RefusesCommandsAndRoomsThatDoNotFit) {
   EXPECT_EQ(stage.Run({.input = Bytes(65535), .command = kGcmEncrypt, .room = 70000}).how, "done");
 }
 
-// Two stages at a time have the same key, and each start of them is that of another process.
+// Two stages share a key, and each start imitates a new process.
 TEST(AesGcm, NeverEncryptsWithANonceTwice) {
   std::set<Bytes> nonces;
   for (uint32_t start = 0; start < 50; ++start) {

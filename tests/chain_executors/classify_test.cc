@@ -103,7 +103,7 @@ class Example : public testing::Test {
   std::unique_ptr<Traffic> Make(const char* options, uint32_t max_message = 4096) {
     return kImagesTraffic.make({options, 9, max_message}, &error_);
   }
-  /// What the chain of the example answers to message `number`.
+  /// Returns the answer of the example's chain to message `number`.
   Ended Through(Traffic& traffic, uint64_t number) {
     Bytes message(4096);
     message.resize(traffic.Write(number, message));
@@ -123,7 +123,7 @@ TEST_F(Example, AnswersAreRightAndNoOthersAre) {
     const Ended answer = Through(*traffic, number);
     ASSERT_EQ(answer.how, "done");
     EXPECT_TRUE(traffic->Right(number, answer.result, answer.key));
-    // Another image's, another key word, a bent or a cut answer.
+    // Wrong answers: another image's, another key word, a changed one and a truncated one.
     EXPECT_FALSE(traffic->Right(number + 1, answer.result, answer.key));
     EXPECT_FALSE(traffic->Right(number, answer.result, {answer.key[0] ^ 0x100, 0}));
     Bytes bent = answer.result;

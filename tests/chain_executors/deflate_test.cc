@@ -12,10 +12,10 @@
 namespace sluice::chain_app {
 namespace {
 
-// printf 'hello hello hello hello\n' | gzip -n, of gzip 1.12: one block with fixed codes.
+// Output of printf 'hello hello hello hello\n' | gzip -n (gzip 1.12): one block with fixed codes.
 constexpr const char* kHello = "1f8b0800000000000003cb48cdc9c957c84027b9000088590b18000000";
 constexpr const char* kHelloText = "hello hello hello hello\n";
-/// A block that is stored (RFC 1951, 3.2.4): last, 3 bytes, "abc"; CRC-32 352441c2.
+/// A stored block (RFC 1951, 3.2.4): last block, 3 bytes, "abc"; CRC-32 352441c2.
 constexpr const char* kStored = "1f8b08000000000000ff010300fcff616263c241243503000000";
 constexpr size_t kHeader = 10, kTrailer = 8;
 
@@ -51,7 +51,7 @@ TEST_F(Deflate, ReadsHeadersWithAllTheirOptionalFields) {
     const size_t header = member.size();
     member.insert(member.end(), body.begin(), body.end());
     EXPECT_EQ(Inflate(member).result, FromText("abc")) << int{flags};
-    // Nothing behind the header is not read as one.
+    // A member that ends within or directly after its header is malformed.
     for (size_t length = 0; length <= header; ++length)
       EXPECT_EQ(Inflate({member.begin(), member.begin() + static_cast<ptrdiff_t>(length)}).how,
                 "malformed");
@@ -78,7 +78,8 @@ TEST_F(Deflate, YieldsNothingWrongWhateverBitWasChanged) {
     bent[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
     const Ended ended = Inflate(bent);
     const size_t byte = bit / 8;
-    // Time, hints and system say nothing about the bytes. Other codes may stand for the same bytes.
+    // Changes to the time, hints and system fields do not affect the content. Other changed codes
+    // may decode to the same bytes.
     const char* const how = byte < 3                          ? "malformed"
                             : byte >= 4 && byte < kHeader     ? "done"
                             : byte >= whole.size() - kTrailer ? "checksum"
@@ -89,11 +90,11 @@ TEST_F(Deflate, YieldsNothingWrongWhateverBitWasChanged) {
 }
 
 TEST_F(Deflate, RefusesLengthsThatLie) {
-  // Not the last block, with a trailer that is right for what there is.
+  // The block is not marked as the last one, but the trailer matches the content.
   Bytes open = FromHex(kStored);
   open[kHeader] = 0;
   EXPECT_EQ(Inflate(open).how, "malformed");
-  // Its length and the complement of that differ; then it claims more than there is.
+  // First the length and its complement differ; then the length exceeds the data.
   Bytes lie = FromHex(kStored);
   lie[kHeader + 1] = 4;
   EXPECT_EQ(Inflate(lie).how, "malformed");
@@ -102,13 +103,13 @@ TEST_F(Deflate, RefusesLengthsThatLie) {
   lie[kHeader + 1] = lie[kHeader + 2] = 0xff;
   lie[kHeader + 3] = lie[kHeader + 4] = 0;
   EXPECT_EQ(Inflate(lie).how, "malformed");
-  // Something behind, or a second member.
+  // Trailing data or a second member.
   Bytes more = FromHex(kStored);
   more.push_back(0);
   EXPECT_EQ(Inflate(more).how, "malformed");
   const Bytes two = FromHex(std::string(kStored) + kStored);
   EXPECT_EQ(Inflate(two).how, "malformed");
-  // A reserved kind of block; a distance behind the beginning.
+  // A reserved block type; a distance before the beginning of the output.
   Bytes reserved = FromHex(kStored);
   reserved[kHeader] = 7;
   EXPECT_EQ(Inflate(reserved).how, "malformed");
@@ -132,7 +133,7 @@ TEST_F(Deflate, WhatItCompressesComesBack) {
       const Ended small = Compress(plain, 65535 + kHeader + kTrailer);
       ASSERT_EQ(small.how, "done") << size;
       EXPECT_EQ(Inflate(small.result, size).result, plain);
-      // The exact room does; less does not.
+      // A room of exactly the result's size suffices; a smaller one does not.
       EXPECT_EQ(Compress(plain, small.result.size()).result, small.result);
       EXPECT_EQ(Compress(plain, small.result.size() - 1).how, "too_long");
     }

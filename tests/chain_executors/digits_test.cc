@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Images, the network in plain, and what it must say of images whose scores can be worked out.
+// Tests the images, a plain version of the network, and its scores for images that can be computed
+// by hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,12 +39,12 @@ TEST(DigitImages, HaveInkOnAGroundAndEveryDigit) {
     ASSERT_GT(bright, 15) << number;
     ASSERT_LT(bright, 400) << number;
   }
-  // A hundred each; five standard deviations are 48.
+  // 100 are expected of each digit; five standard deviations are 48.
   for (const uint32_t count : drawn) EXPECT_NEAR(count, 100, 48);
 }
 
 TEST(DigitNetwork, SeesNoEdgesWhereThereIsNothing) {
-  // Without edges only the borders of the bright image are some.
+  // A bright image has edges only at its borders.
   EXPECT_EQ(ScoreDigit(Image{}), kDigitBias);
   Image dark{};
   dark.fill(kPixelStep - 1);
@@ -51,15 +52,16 @@ TEST(DigitNetwork, SeesNoEdgesWhereThereIsNothing) {
 }
 
 TEST(DigitNetwork, AddsWhatAPixelIsWorth) {
-  // One pixel of 40 at row 9, column 17: in the place (2, 4) of 7 x 7, and its neighbours in the
-  // same place. 40 / kPixelStep is 10, and the largest of a filter's weights that meet it is 2.
+  // One pixel of value 40 at row 9, column 17. The pixel and its neighbors are in cell (2, 4) of
+  // the 7 x 7 grid. 40 / kPixelStep is 10, and the largest weight of a filter that covers the pixel
+  // is 2.
   Image image{};
   image[9 * kImageSide + 17] = 40;
   const Scores scores = ScoreDigit(image);
   for (uint32_t digit = 0; digit < kDigits; ++digit) {
     int32_t sum = kDigitBias[digit];
     for (uint32_t filter = 0; filter < kFilters; ++filter) {
-      // Places whose 4 x 4 places meet row 8 to 10 and column 16 to 18: (2, 4) alone.
+      // Only cell (2, 4), of 4 x 4 pixels, overlaps rows 8 to 10 and columns 16 to 18.
       sum += kDigitWeights[digit][filter * 49 + 2 * 7 + 4] * 10 * 2;
     }
     EXPECT_EQ(scores[digit], sum) << digit;

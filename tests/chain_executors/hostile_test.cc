@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whatever messages, commands, states and rooms a peer thinks of: every message has an outcome, and
-// nothing outside of its room is written.
+// Tests arbitrary messages, commands, states and room sizes of a peer: every message has an
+// outcome, and nothing is written outside its room.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -21,7 +21,8 @@ namespace {
 
 using engine::workload::Random;
 
-/// Random, or an honest message of the kind with a few bytes changed and its end cut.
+/// Returns a random message, or an honest message of this kind with some bytes changed and its end
+/// cut off.
 Stage::Message Hostile(Random& random, const std::vector<Bytes>& honest) {
   Stage::Message message;
   if (!honest.empty() && random.Below(2) == 0) {

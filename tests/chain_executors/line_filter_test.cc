@@ -13,7 +13,7 @@
 namespace sluice::chain_app {
 namespace {
 
-/// A file of patterns, gone with it.
+/// A file of patterns that is removed with the object.
 class Patterns {
  public:
   explicit Patterns(const std::string& text)
@@ -41,7 +41,7 @@ struct Case {
   const char *text, *selected;
   uint32_t lines, filters;
 };
-// Worked out by hand; "error" is a term, which may stand anywhere in a line.
+// Worked out by hand. "error" is a term, which matches anywhere in a line.
 constexpr Case kCases[] = {
     {"", "", 0, 0},
     {"\n", "", 0, 0},
@@ -71,7 +71,8 @@ TEST_F(Regex, KeepsTheLinesThatMatchOrMarksTheMessage) {
 
 TEST_F(Regex, KeepsMessagesOfABatchApart) {
   ASSERT_TRUE(stage_.made()) << stage_.error();
-  // More than one scan's text; a message without a line end borders on the next one.
+  // The text exceeds that of one scan. A message without a line end is directly followed by the
+  // next one.
   std::vector<Stage::Message> batch;
   for (uint32_t i = 0; i < kMaxBatch; ++i) {
     const std::string filler(i % 3 * 1000, '-');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A stage of one's own (apps/chain/examples) as the shared object that a graph names.
+// Tests a user's stage (apps/chain/examples), loaded from the shared object that a graph names.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where a key of AES-GCM is in this process: all memory is searched for it.
+// Searches all memory of this process for an AES-GCM key.
 #include "secret.h"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ struct Mapping {
   bool dumped = true;
 };
 
-/// proc(5), smaps: VmFlags "dd" is MADV_DONTDUMP.
+/// The flag "dd" in VmFlags means MADV_DONTDUMP (proc(5), smaps).
 std::vector<Mapping> Mappings() {
   std::vector<Mapping> mappings;
   std::ifstream smaps("/proc/self/smaps");
@@ -48,7 +48,8 @@ std::vector<Mapping> Mappings() {
   return mappings;
 }
 
-/// Bytes of the key are made of this, one at a time, so that the test has no copy of its own.
+/// KeyByte computes the key from these bytes, one at a time, so that the test does not contain a
+/// copy of the key.
 constexpr std::array<uint8_t, 32> kMasked = {
     0x3b, 0x91, 0x0e, 0xc7, 0x58, 0x22, 0xf4, 0x6d, 0x87, 0x1a, 0xe9, 0x40, 0xbc, 0x73, 0x05, 0xd2,
     0x6e, 0x94, 0x2f, 0xa8, 0x11, 0xcd, 0x7b, 0x36, 0xe0, 0x59, 0x83, 0xf7, 0x4c, 0x08, 0xba, 0x65};
@@ -62,7 +63,7 @@ struct Found {
   size_t dumped = 0;
 };
 
-/// Counts places where this process's memory has `byte(0)` ... `byte(bytes - 1)`.
+/// Counts the addresses at which this process's memory contains `byte(0)` ... `byte(bytes - 1)`.
 Found Search(size_t bytes, const std::function<uint8_t(size_t)>& byte) {
   Found found;
   for (const Mapping& mapping : Mappings()) {
@@ -109,7 +110,7 @@ TEST_P(KeysOfDrivers, AreInTheDevicesKeySchedulesAndNowhereElse) {
     ASSERT_TRUE(stage.made()) << stage.error();
     EXPECT_EQ(stage.Run({.input = {1}, .command = kGcmEncrypt}).how, "done");
     EXPECT_EQ(Search(2 * kMasked.size(), DigitOfKey).all, 0u) << "digits";
-    // A key schedule begins with the key (FIPS 197, KeyExpansion). There is one for each direction.
+    // A key schedule begins with the key (FIPS 197, KeyExpansion), and there is one per direction.
     // crypto_openssl also keeps the key in each session, and OpenSSL's schedules are on the heap.
     const size_t on_heap = std::string_view(GetParam()) == "crypto_openssl" ? 2 : 0;
     const Found found = Search(kMasked.size(), KeyByte);

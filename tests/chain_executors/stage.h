@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A stage in a test's hands: one message in, what became of it out.
+// Runs a stage in a test: messages in, outcomes out.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,11 +28,11 @@ inline Bytes FromHex(std::string_view digits) {
 }
 inline Bytes FromText(std::string_view text) { return {text.begin(), text.end()}; }
 
-/// What became of a message.
+/// Outcome of a message.
 struct Ended {
   std::string how;  ///< "done", "failed", or the name of the refusal.
-  Bytes result;     ///< Of "done".
-  Bytes room;       ///< All that could be written to.
+  Bytes result;     ///< Output of a "done" message.
+  Bytes room;       ///< The complete output buffer.
   std::array<uint32_t, 2> key{};
 };
 
@@ -52,7 +52,8 @@ class Stage {
     std::array<uint8_t, 32> state{};
     size_t room = kMaxMessage;
   };
-  /// Runs them as one batch. Input and room end where their memory ends.
+  /// Runs the messages as one batch. Each input and output has its exact size on the heap, so that
+  /// sanitizers detect overruns.
   std::vector<Ended> Run(const std::vector<Message>& messages) {
     std::vector<std::unique_ptr<uint8_t[]>> memory;
     std::vector<Work> batch;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Stages for tests in Python, which compare them with other programs.
+// Runs stages for Python tests, which compare them with other programs.
 //
-//   stage_runner KIND OPTIONS COMMAND   messages from standard input, each 4 bytes, little-endian,
-//                                       that say its length, and its bytes. To standard output for
-//                                       each: outcome and refusal, a byte each; the words of the
-//                                       key and the length, 4 bytes each; the result. The state
-//                                       counts messages, from 0 on, in its first 8 bytes.
-//   stage_runner digits SEED COUNT      that many images: a byte that says the digit, the pixels
+//   stage_runner KIND OPTIONS COMMAND   reads messages from standard input, each as 4 bytes of
+//   length
+//                                       (little-endian) and the bytes. Writes for each to standard
+//                                       output: outcome and refusal, one byte each; the words of
+//                                       the key and the length, 4 bytes each; the result. The first
+//                                       8 bytes of the state count messages from 0.
+//   stage_runner digits SEED COUNT      writes COUNT images: one byte with the digit, then the
+//   pixels
 #include <array>
 #include <charconv>
 #include <cstdint>

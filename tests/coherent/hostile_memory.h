@@ -93,7 +93,7 @@ inline Driven DriveNic(const uint8_t* data, size_t size) {
   GuardedEndpoint endpoint;
   NicEnd nic(endpoint.memory, {.process = 7}, 0);
   uint64_t now = 0, tag = 0;
-  uint64_t lent = 0;  ///< Tag of the lent request; 0 if there is none.
+  uint64_t lent = 0;  ///< Tag of the lent request; 0 without one.
   while (!bytes.empty() && driven.broken == nullptr) {
     const uint8_t what = bytes.Byte();
     const Pair pair = what >> 7 != 0 ? Pair::kTransmit : Pair::kReceive;

@@ -44,7 +44,7 @@ struct Config {
   int preempts = 0;
   int yields = 0;  ///< YIELDNOW and RETIRE without preemption.
   int nic_restarts = 0;
-  int deaths = 0;  ///< Process deaths.
+  int deaths = 0;  ///< Kills of endpoints while their process lives.
   int kills = 0;   ///< Kills of endpoints whose process is alive.
   int losses = 0;  ///< Lost lines.
   int frames = 0;  ///< Frames that each host sends.
@@ -135,7 +135,7 @@ class World {
     bool alive = true;
     bool asked = false;           ///< The host was asked to leave and has not left.
     bool harmed = false;          ///< A line of the endpoint was lost.
-    uint8_t lent = 0;             ///< Bit mask of the receive lines that the host owns.
+    uint8_t lent = 0;             ///< Serial lent by this NIC end; 0 without one.
     uint8_t serial = 0;           ///< Serial lent by this NIC end; 0 if there is none.
     uint8_t sent = 0, taken = 0;  ///< Frame counts.
   };

@@ -40,7 +40,7 @@ void Spin(uint64_t ns) {
   }
 }
 
-/// A thread that runs when nobody else wants its CPU, or sleeps.
+/// A thread that sleeps, or runs whenever its CPU is idle.
 class Watched {
  public:
   explicit Watched(bool sleeps)
@@ -66,7 +66,7 @@ class Watched {
   std::thread thread_;
 };
 
-/// What the thread is starved for while another one runs on its CPU for 100 ms.
+/// Returns the starved time of the thread while another thread uses its CPU for 100 ms.
 uint64_t Starved(const Watched& watched) {
   StarvedTime time;
   time.Since(getpid(), watched.id(), WallNs());
@@ -88,13 +88,13 @@ TEST(StarvedTime, DoesNotContainWhatAThreadRuns) {
   own.Since(getpid(), gettid(), begin);
   Spin(50'000'000);
   const uint64_t wall = WallNs() - begin;
-  // This thread may have lost its CPU for as long as it did not run.
+  // This thread may have been starved while it was not running.
   EXPECT_LE(own.Since(getpid(), gettid(), begin + wall), wall - 40'000'000);
 }
 
 TEST(StarvedTime, DoesNotContainWhatAThreadSleeps) {
   const Watched sleeps(true);
-  // It may wait for its CPU each time that it wakes up, on a busy machine.
+  // A thread on a busy machine may wait for its CPU after each wakeup.
   uint64_t least = ~uint64_t{0};
   for (int i = 0; i < 20 && least > 50'000'000; ++i) {
     StarvedTime time;
@@ -113,7 +113,8 @@ TEST(StarvedTime, IsZeroForAThreadOfNoProcess) {
 
 constexpr std::chrono::milliseconds kBound{200};
 
-/// Bounds for which a process is waited for that does nothing of what it should.
+/// Returns the number of bounds for which ProcessPatience waits for a process that makes no
+/// progress.
 double BoundsOf(pid_t process) {
   ProcessPatience patience(kBound);
   const auto begin = ProcessPatience::Clock::now();
@@ -133,7 +134,7 @@ TEST(ProcessPatience, LastsLongerForAProcessThatStarves) {
   EXPECT_GE(BoundsOf(child.process()), ProcessPatience::kMostBounds);
 }
 
-// A busy machine may starve it now and then.
+// A busy machine may starve the process at times.
 TEST(ProcessPatience, IsHalfABoundMoreForAProcessThatSleeps) {
   const pid_t child = fork();
   if (child == 0) {

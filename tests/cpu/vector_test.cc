@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What this processor's vectors do, and what the portable ones do, against loops over numbers.
+// Compares this processor's vectors and the portable ones with scalar loops.
 #include "cpu/vector.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ Words Make(const Lanes& lanes) { return std::bit_cast<Words>(lanes); }
 Lanes Read(Words vector) { return std::bit_cast<Lanes>(vector); }
 Halves HalvesOf(const Lanes& lanes) { return std::bit_cast<Halves>(lanes); }
 
-/// Every pair of numbers at which something changes, in every lane, and random ones.
+/// Every pair of edge values in every lane, and random values.
 std::vector<Lanes> Samples() {
   constexpr std::array<uint32_t, 8> kEdges = {0,           1,           2,           0x7fffffff,
                                               0x80000000u, 0x80000001u, 0xfffffffeu, 0xffffffffu};
@@ -40,7 +40,7 @@ std::vector<Lanes> Samples() {
   return samples;
 }
 
-/// Of each lane or of the whole: all pairs of samples, both ways.
+/// Compares the results, per lane or of the whole vector, for all pairs of samples.
 template <typename Result, typename Native, typename Portable>
 void ExpectOfAll(Native native, Portable portable,
                  const std::function<Result(const Lanes&, const Lanes&)>& expected) {

@@ -152,7 +152,7 @@ TEST(LibraryWire, WhatIsNoLibraryOfOursIsNamed) {
   std::string error;
   EXPECT_EQ(LoadWire({.file = "/nowhere/wire.so"}, &error), nullptr);
   EXPECT_NE(error.find("/nowhere/wire.so"), std::string::npos) << error;
-  // A library that every process has.
+  // This library exists on every system but does not define a wire.
   EXPECT_EQ(LoadWire({.file = "libc.so.6"}, &error), nullptr);
   EXPECT_NE(error.find("sluice_create_wire"), std::string::npos) << error;
 }

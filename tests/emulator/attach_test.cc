@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Attach under a real EAL: both device models, DPDK's memory, service lcores and
-// other ethdevs as the wire. `attach_test --service` runs with a service lcore.
+// Tests Attach under a real EAL with both device models, DPDK's memory, service lcores and other
+// ethdevs as the wire. `attach_test --service` runs with a service lcore.
 #include "emulator/attach.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ uint64_t Value(Attachment& attachment, const std::string& name) {
   return 0;
 }
 
-/// Polls until `name` reaches `least`; gives up after a generous while.
+/// Polls until `name` reaches `least`. Returns false after 20 s.
 bool Reaches(Attachment& attachment, const std::string& name, uint64_t least) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (std::chrono::steady_clock::now() < deadline) {
@@ -273,7 +273,7 @@ TEST(Service, StepsTheModelOnAnLcoreOfTheApplicationWhereThatIsAskedFor) {
       stepped = rte_service_run_iter_on_app_lcore(id, 0);
     }
     EXPECT_EQ(stepped, 0);
-    // Its own thread has gone to rest: who waits for an answer makes it.
+    // The model's thread sleeps, so the thread that reads a register must step the model.
     const auto begin = std::chrono::steady_clock::now();
     for (int reads = 0; reads < 1000; ++reads) {
       rte_service_run_iter_on_app_lcore(id, 0);
@@ -292,7 +292,7 @@ int main(int argc, char** argv) {
   const bool service = argc > 1 && std::strcmp(argv[1], "--service") == 0;
   std::vector<std::string> arguments = {
       "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--log-level=error"};
-  // One CPU is enough for main and service lcore.
+  // Main and service lcore share one CPU.
   if (service)
     arguments.insert(arguments.end(), {"--lcores=(0,1)@0", "-S", "1"});
   else

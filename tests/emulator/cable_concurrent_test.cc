@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of a cable on threads of their own, as models in one process are. Runs under
+// Runs both ends of a cable in separate threads, as two models in one process do. Runs under
 // ThreadSanitizer; needs no EAL.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// An end in real time, as its patience with the other one is.
+/// An end that is stepped in real time, because its timeouts for the peer are in real time.
 struct Stepped {
   explicit Stepped(const CablePlace& place) {
     MacAddress mac = {};
@@ -101,7 +101,7 @@ TEST(CableThreads, AnEndMayComeAndGoUnderTraffic) {
   other.join();
   EXPECT_GT(returned, 0u);
   EXPECT_GE(Count(*a.wire, "cable_joins"), 20u);
-  // What left is back, or ended here under a name, or with the other end.
+  // Each sent frame is back, was counted as dropped by this end, or was lost with the other end.
   EXPECT_LE(returned + Count(*a.wire, "cable_cut_tx") + Count(*a.wire, "cable_cut_rx") +
                 Count(*a.wire, "cable_down") + Count(*a.wire, "cable_full"),
             next);

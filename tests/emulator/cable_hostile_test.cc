@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Ends of cables that lie: each is refused or disconnected, and an honest one is joined next.
+// Tests hostile ends of cables: each is refused or disconnected, and an honest end can join next.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/memfd.h>
@@ -31,7 +31,7 @@ File MemoryFile(size_t bytes, int seals) {
   return file;
 }
 
-/// Connects as an end does, and says what it is told to.
+/// Connects like an end and sends arbitrary messages.
 struct Liar {
   explicit Liar(const CableEnds& ends) : channel(ConnectTo(ends.place.path())) {
     EXPECT_TRUE(channel);
@@ -39,14 +39,14 @@ struct Liar {
   void Say(const CableMessage& message, int file, size_t bytes = sizeof(CableMessage)) {
     channel.Send(&message, bytes, file);
   }
-  /// 0 joined, 1 refused, -1 disconnected without a word or not answered yet.
+  /// Returns 0 if joined, 1 if refused, and -1 if disconnected or not yet answered.
   int Hear() {
     CableMessage answer;
     File none;
     const auto bytes = channel.Receive(&answer, sizeof(answer), &none, milliseconds(0));
     return bytes == sizeof(answer) ? answer.refused : -1;
   }
-  /// Joins honestly; its memory is in `lanes`.
+  /// Joins like an honest end and maps its memory in `lanes`.
   void Join(CableEnds& ends, CableWire& wire) {
     Say({}, memory.fd());
     EXPECT_TRUE(ends.Meet(wire));
@@ -64,7 +64,7 @@ struct Liar {
   CableMemory* lanes = nullptr;
 };
 
-/// The wire is alone, or soon will be, and an honest end is joined.
+/// Expects that the wire loses its peer within 3 s and that an honest end can join.
 void ExpectJoinsAnHonestEnd(CableEnds& ends, CableWire& wire) {
   ends.Pass(wire, 3'000'000'000);
   EXPECT_FALSE(wire.LinkUp(ends.now_ns));
@@ -178,7 +178,7 @@ TEST(HostileCable, MemoryThatIsTakenAwayReadsAsZeroes) {
 
 TEST(HostileCable, WhoListensAndLiesIsNotJoined) {
   const std::vector<std::function<void(Channel&)>> answers = {
-      [](Channel&) {},  // Hangs up.
+      [](Channel&) {},  // Disconnects.
       [](Channel& channel) { channel.Send("x", 1); },
       [](Channel& channel) {
         CableMessage message;
@@ -188,7 +188,7 @@ TEST(HostileCable, WhoListensAndLiesIsNotJoined) {
       [](Channel& channel) {
         CableMessage refusal;
         refusal.refused = 1;
-        std::memset(refusal.text, 'x', sizeof(refusal.text));  // Does not end.
+        std::memset(refusal.text, 'x', sizeof(refusal.text));  // Lacks a terminating zero.
         channel.Send(&refusal, sizeof(refusal));
       },
       [](Channel& channel) {

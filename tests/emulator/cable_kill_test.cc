@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two processes at a cable, one of which is killed at moments that nobody chooses. What comes back
-// is whole, in order and was sent, and the next process joins.
+// Runs two processes at a cable and kills one at random moments. Received frames are complete, in
+// order and were sent before, and the next process can join.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -27,7 +27,7 @@ uint64_t Now_ns() {
           .count());
 }
 
-/// Sends back what it receives until it is killed.
+/// Echoes frames until the process is killed.
 [[noreturn]] void Echo(const std::string& path) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   MacAddress mac = {};
@@ -56,7 +56,7 @@ class Child {
   const pid_t pid_;
 };
 
-/// Sends numbered frames and looks at those that come back.
+/// Sends numbered frames and checks the returned ones.
 class Survivor {
  public:
   explicit Survivor(const std::string& path) {
@@ -66,7 +66,7 @@ class Survivor {
     EXPECT_NE(wire_, nullptr) << error;
   }
 
-  /// For so long, or until `until` says that it is enough. False: it never did.
+  /// Runs for `time`, or until `until` returns true. Returns false if `until` never did.
   template <typename Until>
   bool Run(std::chrono::microseconds time, bool send, Until until) {
     for (const auto end = Clock::now() + time; Clock::now() < end;) {
@@ -108,7 +108,8 @@ class Survivor {
 TEST(CableKill, WhoeverIsKilledTheSurvivorIsJoinedByTheNext) {
   const CablePlace place;
   std::mt19937 random(3);
-  auto first = std::make_unique<Child>(place.path());  // Listens, if it is quick; either is fine.
+  auto first =
+      std::make_unique<Child>(place.path());  // Listens if it starts first; either order is fine.
   Survivor survivor(place.path());
   constexpr uint64_t kKills = 12;
   for (uint64_t i = 0; i < kKills; ++i) {
@@ -128,7 +129,7 @@ TEST(CableKill, WhoeverIsKilledTheSurvivorIsJoinedByTheNext) {
   EXPECT_EQ(Count(wire, "cable_down"), 0u) << "it did not send without a carrier";
   EXPECT_LE(survivor.returned() + Count(wire, "cable_cut_tx") + Count(wire, "cable_cut_rx"),
             survivor.sent());
-  // Whoever lives loses nothing.
+  // The surviving end loses no frame of its peer.
   const uint64_t sent = survivor.sent(), returned = survivor.returned();
   ASSERT_TRUE(survivor.Run(std::chrono::seconds(20), true,
                            [&] { return survivor.sent() > sent + 10'000; }));

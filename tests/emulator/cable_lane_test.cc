@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ring of a cable: order and bytes over many laps, its bounds, and what cannot be.
+// Tests the ring of a cable: order and bytes over many laps, its bounds, and invalid records.
 #include "emulator/cable_lane.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ struct Lane {
     }
     return taken;
   }
-  /// What a sender that lies would store.
+  /// Stores a position as a hostile sender would.
   void Publish(uint64_t position) { memory->written.bytes.store(position); }
   void Length(uint64_t position, uint32_t length) {
     std::memcpy(&memory->records[position % CableLane::kBytes], &length, sizeof(length));
@@ -129,9 +129,9 @@ TEST(CableLane, AReceiverBelievesNoLengthThatCannotBe) {
   };
   for (const Lie lie : {Lie{1, 64}, Lie{59, 64}, Lie{CableLane::kMaxFrameBytes + 1, 1 << 16},
                         Lie{0xffff'ffff, CableLane::kBytes}, Lie{0x8000'0000, 64},
-                        Lie{61, 64},      // longer than what was published
-                        Lie{1514, 1472},  // the same
-                        Lie{0, 64},       // a jump to the beginning that was not published
+                        Lie{61, 64},      // Longer than the published data.
+                        Lie{1514, 1472},  // Longer than the published data.
+                        Lie{0, 64},       // A jump to the beginning that was not published.
                         Lie{0, CableLane::kBytes - 64}}) {
     Lane lane;
     lane.Length(0, lie.length);
@@ -139,7 +139,7 @@ TEST(CableLane, AReceiverBelievesNoLengthThatCannotBe) {
     EXPECT_TRUE(lane.receiver->Pull(256).empty()) << lie.length;
     EXPECT_TRUE(lane.receiver->lied_to()) << lie.length;
   }
-  Lane end;  // A record that would cross the end of the ring.
+  Lane end;  // The record would cross the end of the ring.
   for (uint64_t i = 0; i + 1 < kLaneFrames; ++i) end.Send(Bytes(60));
   EXPECT_EQ(end.TakeAll(), kLaneFrames - 1);
   end.Length(CableLane::kBytes - 64, 61);

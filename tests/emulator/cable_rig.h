@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Ends of cables at a socket of the test's own, in test time.
+// Ends of cables at a private socket, in test time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 namespace sluice::emulator {
 
-/// A socket's path in a folder that goes with it.
+/// A socket path in a temporary folder. The destructor removes both.
 class CablePlace {
  public:
   CablePlace() {
@@ -50,7 +50,7 @@ inline device::WireFrame ViewOf(const Bytes& bytes) {
   return {bytes.data(), static_cast<uint32_t>(bytes.size())};
 }
 
-/// What NumberedFrame(number, length) made; false for anything else.
+/// Returns whether `frame` is the result of NumberedFrame(number, length).
 inline bool IsNumbered(const device::WireFrame& frame, uint32_t number) {
   uint32_t found;
   if (frame.length < 60) return false;
@@ -79,7 +79,8 @@ inline void SendNumbered(Wire& wire, uint32_t first, uint32_t count, uint32_t le
   }
 }
 
-/// Takes what is there; returns how many frames, of which the first was number `first`.
+/// Receives all available frames and checks that they are numbered from `first`. Returns their
+/// count.
 inline uint32_t TakeNumbered(Wire& wire, uint32_t first) {
   uint32_t taken = 0;
   for (auto frames = wire.Pull(0, 256); !frames.empty(); frames = wire.Pull(0, 256)) {
@@ -105,7 +106,8 @@ struct CableEnds {
     if (error != nullptr) *error = said;
     return wire;
   }
-  /// As an application does: it waits while another thread steps `first`, which answers.
+  /// Opens an end as an application does: it waits while another thread steps `first`, which
+  /// answers.
   std::unique_ptr<CableWire> OpenPatiently(MacAddress* given, std::string* error, Wire& first) {
     std::atomic<bool> done{false};
     std::unique_ptr<CableWire> wire;
@@ -120,7 +122,7 @@ struct CableEnds {
     patient.join();
     return wire;
   }
-  /// True if all of `wires` are up after a second of turns.
+  /// Returns whether all `wires` are up within one second of test time.
   template <typename... Wires>
   bool Meet(Wires&... wires) {
     for (int i = 0; i < 100; ++i) {
@@ -129,13 +131,13 @@ struct CableEnds {
     }
     return false;
   }
-  /// Looks at `wire` for so long.
+  /// Steps `wire` for `ns` nanoseconds of test time.
   void Pass(Wire& wire, uint64_t ns) {
     for (const uint64_t end = now_ns + ns; now_ns < end;) wire.LinkUp(now_ns += kStep_ns);
   }
 
   CablePlace place;
-  MacAddress mac = {};  ///< Of the last end that was opened.
+  MacAddress mac = {};  ///< MAC address of the last opened end.
   uint64_t now_ns = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two ends of a cable and what becomes of frames when they meet, part and come back.
+// Tests two ends of a cable, and frames that are sent while the ends join, leave and return.
 #include "emulator/cable.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(Cable, FramesThatTheOtherEndDidNotTakeAreCountedWhenItGoes) {
   auto b = ends.Open();
   ASSERT_TRUE(ends.Meet(*a, *b));
   SendNumbered(*a, 0, 10);
-  EXPECT_EQ(b->Pull(0, 4).size(), 4u);  // All ten are the other end's now.
+  EXPECT_EQ(b->Pull(0, 4).size(), 4u);  // The other end owns all ten frames now.
   SendNumbered(*a, 10, 5);
   b.reset();
   ends.Pass(*a, 2 * CableEnds::kStep_ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device without rings or registers: what it takes from the wire it sends back,
-// as a perfect echo would. Tests damage that echo on purpose.
+// A device without rings or registers that echoes all frames of the wire. Tests damage the echo on
+// purpose.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class FakeDevice final : public device::Device {
  public:
   /// Frames that it holds before it pauses or drops.
   size_t room = 1u << 20;
-  /// Applied to each frame on its way back; false swallows it.
+  /// Called for each frame on its way back; false drops it.
   std::function<bool(Bytes&)> transform = [](Bytes&) { return true; };
 
   std::deque<Bytes> held;

@@ -83,7 +83,7 @@ TEST(Generator, AListOfSizesIsUsedInTurn) {
 TEST(Generator, ImixIsSevenSmallFourMediumOneLarge) {
   GeneratorOptions options;
   options.sizes = Sizes::kImix;
-  options.flows = 4800;  // a multiple of 12, so that the ratio is exact
+  options.flows = 4800;  // A multiple of 12, so that the ratio is exact.
   options.random_order = true;
   std::map<uint32_t, uint32_t> sizes;
   const auto ring = Build(options);
@@ -129,8 +129,8 @@ TEST(Generator, FramesGoToTheNicFromALocallyAdministeredUnicastSource) {
   EXPECT_EQ(frame[6] & 3, 2);
 }
 
-/// Jenkins' lookup3 final mix over (dst ip low | dst port, dst ip high, 0), each
-/// plus 0xdeadbefb: the Ensō fallback hash of a UDP frame, whose source is masked.
+/// Jenkins' lookup3 final mix over (dst ip low | dst port, dst ip high, 0), each plus 0xdeadbefb.
+/// This is the Ensō fallback hash of a UDP frame; it ignores the source.
 uint32_t EnsoUdpHash(uint32_t dst_ip, uint16_t dst_port) {
   uint32_t a = 0xdeadbefb + ((dst_ip & 0xffff) << 16 | dst_port);
   uint32_t b = 0xdeadbefb + (dst_ip >> 16);
@@ -154,7 +154,7 @@ uint32_t EnsoUdpHash(uint32_t dst_ip, uint16_t dst_port) {
 }
 
 TEST(Generator, FlowsSpreadOverQueuesByTheirDestinationAloneAndByRss) {
-  // A vector of docs/enso-hardware.md, "Vectors": UDP to 192.168.0.0:80.
+  // A vector from docs/enso-hardware.md, "Vectors": UDP to 192.168.0.0:80.
   ASSERT_EQ(EnsoUdpHash(0xc0a80000, 80), 0x1f302f21u);
   std::array<uint8_t, 40> key;
   key.fill(0x6d);
@@ -189,7 +189,7 @@ TEST(Generator, EverySequenceNumberOfAFlowIsSentOnceHoweverFewFramesAreTaken) {
   options.flows = 3;
   const auto wire = Generator(options);
   wire->Start(0);
-  std::map<uint32_t, uint32_t> next;  // by source address
+  std::map<uint32_t, uint32_t> next;  // Next number per source address.
   uint32_t take = 0;
   for (int i = 0; i < 5000; ++i) {
     const auto frames = wire->Pull(0, 256);
@@ -209,7 +209,7 @@ TEST(Generator, KeepsItsRateAndItsCount) {
   options.count = 5000;
   Rig rig(Generator(options), /*pause=*/false);
   rig.Start();
-  rig.Run(1000, 1000);  // 1 ms in steps of 1 µs
+  rig.Run(1000, 1000);  // 1 ms in steps of 1 µs.
   EXPECT_EQ(rig["wire_offered"], 1000u);
   rig.Run(10'000, 1000);
   EXPECT_EQ(rig["wire_offered"], 5000u);
@@ -221,7 +221,7 @@ TEST(Generator, CountsTheFramesThatItWasTooLateToSend) {
   options.rate_pps = 1e6;
   Rig rig(Generator(options), /*pause=*/false);
   rig.Start();
-  rig.Run(1, 100'000'000);  // nobody stepped for 100 ms: 100,000 frames are due
+  rig.Run(1, 100'000'000);  // No step for 100 ms: 100,000 frames are due.
   rig.Run(1000, 1);
   EXPECT_EQ(rig["wire_source_late"] + rig["wire_offered"], 100'001u);
   EXPECT_EQ(rig["wire_source_late"], 90'000u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is registered with a card after any changes of the memory that a host shares: each page
-// once, and no page that nobody shares.
+// Tests the registrations with a card after arbitrary changes of the host's shared memory: each
+// shared page is registered once, and no other page.
 #include "emulator/grid/host_pages.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// Keeps account of what is registered.
+/// Records the registered memory.
 class Ledger final : public Executor {
  public:
   void* Allocate(size_t, std::string*) override { return nullptr; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What wires read of their options: numbers within a range, in full.
+// Tests how wires parse their options: complete numbers within a range.
 #include "emulator/options.h"
 
 #include <gtest/gtest.h>

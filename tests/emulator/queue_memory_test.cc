@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Register queues lie where another process has room for them, too.
+// Tests that register queues are mapped at addresses that are free in another process too.
 #include "emulator/queue_memory.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ bool IsIn(const bar::RingMemory& memory, uint64_t area) {
   return address >= area && address < area + kQueuePlaces * kQueueSpacing;
 }
 
-/// Address space that something else has.
+/// A range of address space that is already in use.
 class Taken {
  public:
   explicit Taken(uint64_t begin)

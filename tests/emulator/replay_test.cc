@@ -24,7 +24,7 @@ class Replay : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove(path_); }
 
-  /// A capture of `frames`, each cut to `snap_bytes`.
+  /// Writes a capture of `frames`, each cut to `snap_bytes`.
   void Write(const std::vector<Bytes>& frames, uint32_t snap_bytes = 65535) {
     std::string error;
     auto writer = packet::CaptureWriter::Open(
@@ -54,7 +54,7 @@ ReplayOptions Count(uint64_t count) {
   return options;
 }
 
-/// An IPv4/UDP frame of `bytes` bytes whose payload is `fill`.
+/// Returns an IPv4/UDP frame of `bytes` bytes with payload bytes of `fill`.
 Bytes Udp(uint32_t bytes, uint8_t fill) {
   Bytes frame(bytes, fill);
   std::fill_n(frame.begin(), 42, uint8_t{0});
@@ -190,7 +190,7 @@ TEST_F(Replay, AReflectionIsRecognisedAndAChangedPayloadIsNot) {
 
 TEST_F(Replay, AnEthernetTrailerMayBeLostOnTheWay) {
   Bytes frame = Udp(60, 5);
-  packet::StoreBe16(&frame[16], 40);  // the rest is Ethernet padding
+  packet::StoreBe16(&frame[16], 40);  // The rest is Ethernet padding.
   packet::StoreBe16(&frame[38], 20);
   Write({frame});
   Rig rig(Open(Count(10)));
@@ -206,7 +206,7 @@ TEST_F(Replay, AnEthernetTrailerMayBeLostOnTheWay) {
 
 TEST_F(Replay, AFrameThatClaimsPaddingOfItsLastFlitMayGrowByIt) {
   Bytes frame = Udp(100, 5);
-  packet::StoreBe16(&frame[16], 110);  // 124 bytes claimed: two flits, as 100 are
+  packet::StoreBe16(&frame[16], 110);  // Claims 124 bytes: two flits, like the actual 100.
   Write({frame});
   Rig rig(Open(Count(10)));
   rig.device.transform = [](Bytes& back) {

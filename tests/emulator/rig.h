@@ -26,7 +26,7 @@ class Rig {
   void Run(uint32_t steps, uint64_t step_ns = 1000) {
     for (uint32_t i = 0; i < steps; ++i) stepper_.Step(now_ns += step_ns);
   }
-  /// Switches the source off and lets everything come back.
+  /// Disables the source and waits for all frames to return.
   void StopAndDrain() {
     stepper_.EnableWire(false, now_ns);
     while (!device.held.empty()) stepper_.Step(++now_ns);

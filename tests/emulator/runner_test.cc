@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The stepping thread against requests of other threads. Runs under
-// ThreadSanitizer; needs no EAL.
+// Tests the stepping thread against requests of other threads. Runs under ThreadSanitizer; needs no
+// EAL.
 #include "emulator/runner.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@
 namespace sluice::emulator {
 namespace {
 
-constexpr uint64_t kTscHz = 2'000'000'000;  // only paces the model's clock
+constexpr uint64_t kTscHz = 2'000'000'000;  // Only paces the model's clock.
 
 std::unique_ptr<Rig> Source(double rate_pps = 0, uint64_t count = 0) {
   GeneratorOptions options;
@@ -46,7 +46,7 @@ uint64_t Value(Runner& runner, const std::string& name) {
   return 0;
 }
 
-/// Switches the wire, and asks again while the runner's thread gets no CPU to answer in time.
+/// Enables or disables the wire. Retries if the runner's thread gets no CPU in time.
 bool Switch(Runner& runner, bool on) {
   return Eventually([&] { return runner.EnableWire(on); });
 }
@@ -78,7 +78,7 @@ TEST(Runner, EnableWireReturnsWhenItHasTakenEffect) {
   }
 }
 
-// CPU time, which a loaded machine only makes less.
+// Measures CPU time, which a loaded machine can only reduce.
 TEST(Runner, LeavesTheCpuToOthersWhileNoHostUsesTheModel) {
   constexpr std::chrono::milliseconds kRest{500};
   auto rig = Source();
@@ -87,7 +87,7 @@ TEST(Runner, LeavesTheCpuToOthersWhileNoHostUsesTheModel) {
     const Runner::Hold hold(runner);
     rig->stepper().SetMastering(false);
   }
-  runner.Read();  // It has stepped since.
+  runner.Read();  // Returns after the model has been stepped.
   const std::clock_t begin = std::clock();
   std::this_thread::sleep_for(kRest);
   EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 0.25);
@@ -184,7 +184,7 @@ TEST(Runner, ReportsTheLastValuesWithinABoundedTimeWhenNobodyStepsTheModel) {
   ASSERT_TRUE(Switch(runner, true));
   const uint64_t cycles = Value(runner, "model_total_cycles");
   const Runner::Hold hold(runner);
-  EXPECT_GE(Value(runner, "model_total_cycles"), cycles);  // times out
+  EXPECT_GE(Value(runner, "model_total_cycles"), cycles);  // This call times out.
   EXPECT_FALSE(runner.EnableWire(false));
 }
 

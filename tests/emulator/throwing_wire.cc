@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A wire's library whose factory throws what its options say, for attach_test.cc.
+// A wire library for attach_test.cc. Its factory throws the exception that its options select.
 #include <stdexcept>
 
 #include "emulator/library_wire.h"

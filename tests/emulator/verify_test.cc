@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Damage done on purpose between the device and the verifier must be found, and
-// an honest echo must not be blamed.
+// Tests that the verifier detects damage between device and verifier, and accepts an honest echo.
 #include "emulator/verify.h"
 
 #include <gtest/gtest.h>
@@ -98,7 +97,7 @@ TEST(Verify, AGapCountsAsLostAtOnceAndTheTailOnceTheSourceStopped) {
   EXPECT_EQ(rig["wire_outstanding"], 12u);
 }
 
-/// Sends frames back in the order of `numbers`, which count from 0.
+/// Returns frames in the order of `numbers`, which count from 0.
 class Script {
  public:
   explicit Script(std::vector<uint32_t> numbers, uint32_t flows = 1)
@@ -135,7 +134,7 @@ TEST(Verify, ADuplicateIsOneWhetherItComesAtOnceOrMuchLater) {
   EXPECT_EQ(of_a_latecomer.totals().reordered, 1u);
 }
 
-// All frames of a source, as they are on the wire.
+// Returns the first `count` frames of a source as they are on the wire.
 std::vector<Bytes> AllOf(Wire& wire, uint32_t count) {
   std::vector<Bytes> sent;
   wire.Start(0);
@@ -149,7 +148,7 @@ std::vector<Bytes> AllOf(Wire& wire, uint32_t count) {
 
 TEST(Verify, FramesOfTheRunBeforeARestartAreForeignWhereverTheyComeIn) {
   for (const VerifyMode mode : {VerifyMode::kFull, VerifyMode::kSampled}) {
-    // Another size and number of flows: an earlier run need not have had the same traffic.
+    // The sizes and flow counts differ, since an earlier run may have had other traffic.
     for (const auto& [flows, size] : {std::pair{4u, 128u}, std::pair{600u, 90u}}) {
       const std::vector<Bytes> old = AllOf(*Source(flows, 40, mode, size, 6), 40);
       Rig rig(Source(4, 400, mode, 128, 7));
@@ -212,7 +211,7 @@ TEST(Verify, AFrameFromBeforeTheFirstOneThatReturnedIsReorderedNotDuplicated) {
 }
 
 TEST(Verify, OrderIsDemandedWithinAFlowOnly) {
-  // Two flows take turns: 0 and 2 are one flow, 1 and 3 the other.
+  // The two flows alternate: 0 and 2 are one flow, 1 and 3 the other.
   const Script between({1, 0, 3, 2}, 2);
   EXPECT_EQ(between.totals().reordered, 0u);
   const Script within({2, 0, 1, 3}, 2);
@@ -220,7 +219,7 @@ TEST(Verify, OrderIsDemandedWithinAFlowOnly) {
 }
 
 TEST(Verify, BeyondTheWindowAFrameIsLateAndTheVerifierStaysExact) {
-  // 65536 flows leave a window of 128; drop 300 in a row of the first flow.
+  // 65536 flows limit the window to 128. Drop 300 consecutive frames of the first flow.
   GeneratorOptions options;
   options.flows = 65536;
   std::string error;
@@ -263,7 +262,7 @@ TEST(Verify, SequenceNumbersMayWrapTheir32Bits) {
     verifier.Check({&view, 1}, totals);
   };
   give(sequence);
-  for (int i = 0; i < 3; ++i) give(sequence += 0x7fff'ffff);  // beyond 2^32 in steps
+  for (int i = 0; i < 3; ++i) give(sequence += 0x7fff'ffff);  // The steps pass 2^32.
   const uint64_t gaps = totals.gaps;
   EXPECT_EQ(gaps, sequence - 3);
   give(sequence - 1);
@@ -277,7 +276,7 @@ TEST(Verify, SequenceNumbersMayWrapTheir32Bits) {
 TEST(Verify, SampledModeComparesOneFrameInSixtyFourAndEveryTag) {
   Rig rig(Source(4, 6400, VerifyMode::kSampled));
   rig.device.transform = [](Bytes& frame) {
-    frame[50] ^= 1;  // payload, not tag
+    frame[50] ^= 1;  // The payload, not the tag.
     return true;
   };
   rig.Start();

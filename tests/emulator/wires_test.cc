@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loopback, faults and the stepper. What the fault injector says that it did must
-// be what the verifier finds.
+// Tests loopback, faults and the stepper. The verifier must detect exactly the faults that the
+// injector reports.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -76,7 +76,7 @@ TEST(Loopback, WhatTheDeviceSendsComesBackAndWhatDoesNotFitIsCounted) {
   EXPECT_EQ(back, LoopbackWire::kFrames);
 }
 
-/// 100,000 frames of 100 flows through the given faults, all verified in full.
+/// Sends 100,000 frames of 100 flows through the given faults and verifies all of them in full.
 std::unique_ptr<Rig> Faulty(const FaultOptions& faults, uint64_t count = 100'000) {
   GeneratorOptions options;
   options.flows = 100;
@@ -142,7 +142,7 @@ TEST(Faults, ADelayedFrameArrivesExactlyThatMuchLater) {
   FaultOptions faults;
   faults.delay_ns = 50'000;
   auto rig = Faulty(faults, 1000);
-  rig->Run(50, 1000);  // the first frames entered the wire at 1 µs
+  rig->Run(50, 1000);  // The first frames entered the wire at 1 µs.
   EXPECT_EQ((*rig)["wire_accepted"], 0u);
   rig->Run(1, 1000);
   EXPECT_GT((*rig)["wire_accepted"], 0u);
@@ -167,7 +167,7 @@ TEST(Faults, WhileTheCarrierIsLostNothingPassesAndTheSourceWaits) {
 
   rig->Run(899, 1000);
   const uint64_t offered = (*rig)["wire_offered"];
-  rig->device.held.emplace_back(60, 1);  // a frame that the host sends into the outage
+  rig->device.held.emplace_back(60, 1);  // The host sends this frame during the outage.
   rig->Run(50, 1000);
   EXPECT_EQ((*rig)["wire_offered"], offered);
   EXPECT_EQ((*rig)["wire_fault_linkdown"], 1u);
@@ -180,7 +180,8 @@ TEST(Faults, APolicerPassesItsRateAndWhatMayComeAtOnce) {
   faults.police_pps = 500'000;
   faults.police_frames = 10;
   auto rig = Faulty(faults, 100'000);
-  rig->Run(101, 1000);  // 100 us from the first step to the last: 50 frames, behind the first 10
+  rig->Run(101,
+           1000);  // 100 us between the first and the last step admit 50 frames after the first 10.
   rig->StopAndDrain();
   EXPECT_EQ((*rig)["wire_accepted"], 60u);
   EXPECT_GT((*rig)["wire_fault_police"], 1000u);

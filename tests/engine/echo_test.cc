@@ -37,7 +37,7 @@ Verdict Echo(Bytes& bytes) {
   return verdict;
 }
 
-/// Where the payload begins, counted by hand; 0 if there is none.
+/// Offset of the payload, counted by hand; 0 without payload.
 struct PayloadOf {
   std::string_view name;
   const Bytes& frame;
@@ -83,7 +83,7 @@ TEST(IncrementEcho, WrapsTheByteWithoutCarry) {
 
 TEST(IncrementEcho, PaddingIsNoPayload) {
   Bytes frame = test::kUdp4;
-  frame[17] = 28;  // Total length: IPv4 and UDP headers.
+  frame[17] = 28;  // Total length: only IPv4 and UDP headers.
   frame[39] = 8;
   const Bytes before = frame;
   Echo<IncrementEcho>(frame);
@@ -95,7 +95,7 @@ TEST(IncrementEcho, PaddingIsNoPayload) {
 }
 
 TEST(IncrementEcho, ForwardsTheLaterFragmentOfAUdpDatagramWithAByteOfItsDataIncremented) {
-  Bytes frame = test::kUdp4LaterFragment;  // Data from 34 on.
+  Bytes frame = test::kUdp4LaterFragment;  // Data begins at 34.
   EXPECT_EQ(Echo<IncrementEcho>(frame), packet::kForward);
   Bytes expected = test::kUdp4LaterFragment;
   ++expected[42];
@@ -116,7 +116,8 @@ TEST(IncrementEcho, ForwardsMalformedFramesUntouched) {
 }
 
 TEST(IncrementEcho, LeavesATcpHeaderThatLiesAlone) {
-  for (const uint8_t data_offset : {0x00, 0x40, 0xf0}) {  // 0 and 16 bytes; 60, beyond the end.
+  for (const uint8_t data_offset :
+       {0x00, 0x40, 0xf0}) {  // Header lengths of 0, 16 and 60 bytes; the last exceeds the frame.
     Bytes frame = test::kTcp4Options;
     frame[46] = data_offset;
     const Bytes before = frame;
@@ -125,16 +126,16 @@ TEST(IncrementEcho, LeavesATcpHeaderThatLiesAlone) {
   }
 }
 
-// The inlined halves of the engines are shortcuts, never another opinion: a frame
-// behind a VLAN tag takes the general way, and ends up the same.
+// The inlined fast paths of the engines must agree with the general path, which a frame with a VLAN
+// tag uses.
 TEST(EchoEngines, ShortcutsAgreeWithTheGeneralWay) {
   for (const test::Fixture& fixture : test::kFixtures) {
-    if (fixture.bytes == &test::kQinQUdp6) continue;  // A third tag is not looked through.
+    if (fixture.bytes == &test::kQinQUdp6) continue;  // A third tag is not parsed.
     for (size_t i = 14; i < fixture.bytes->size(); ++i) {
       for (const uint8_t value : {0x00, 0x08, 0x1a, 0x20, 0x80, 0xff}) {
         Bytes plain = *fixture.bytes;
         plain[i] = value;
-        // IncrementEcho decides about UDP without its length and fragment offset.
+        // IncrementEcho ignores the length and the fragment offset of UDP.
         const bool later = (packet::LoadBe16(&plain[20]) & 0x1fff) != 0;
         const bool lying = packet::LoadBe16(&plain[38]) != packet::LoadBe16(&plain[16]) - 20;
         const bool excepted = plain[23] == 17 && (later || lying);
@@ -235,8 +236,8 @@ TEST(ReflectEcho, NoUdpChecksumStaysNone) {
   EXPECT_EQ(packet::LoadBe16(frame.data() + 40), 0);
 }
 
-// Twice around: the original again, but for the byte, and the checksum that
-// covers it. Through all values of the byte, so through every carry.
+// Two reflections restore the original except for the byte and the checksum that covers it. The
+// test covers all values of the byte and thus every carry.
 TEST(ReflectEcho, TwiceIsTheOriginalPlusTwo) {
   for (const PayloadOf& payload : kPayloads) {
     if (&payload.frame == &test::kUdp6Routed) continue;
@@ -274,10 +275,10 @@ TEST(ReflectEcho, NeverAnswersFromOrToAGroup) {
     Bytes frame;
     Verdict verdict;
   } kFrames[] = {
-      {with(test::kUdp4, 0, 0x01), kFromGroup},  // Multicast MAC.
+      {with(test::kUdp4, 0, 0x01), kFromGroup},  // Multicast destination MAC.
       {with(test::kUdp4, 0, 0xff), kFromGroup},
       {with(test::kUdp4, 6, 0x03), kToGroup},
-      {with(test::kUdp4, 30, 224), kFromGroup},  // 224.0.0.2
+      {with(test::kUdp4, 30, 224), kFromGroup},  // Multicast destination 224.0.0.2.
       {with(test::kUdp4, 30, 255), kFromGroup},
       {with(test::kUdp4, 26, 239), kToGroup},
       {with(test::kUdp6, 14 + 24, 0xff), kFromGroup},
@@ -302,7 +303,7 @@ TEST(ReflectEcho, LeavesASourceRouteWithStopsAheadAlone) {
 
 TEST(ReflectEcho, DropsMalformedFramesUntouched) {
   Bytes frame = test::kUdp4;
-  frame[39] = 7;  // UDP length.
+  frame[39] = 7;  // UDP length below 8.
   const Bytes before = frame;
   EXPECT_EQ(Echo<ReflectEcho>(frame), packet::Drop(ReflectEcho::kMalformed));
   EXPECT_EQ(frame, before);
@@ -311,7 +312,7 @@ TEST(ReflectEcho, DropsMalformedFramesUntouched) {
 
 TEST(ReflectEcho, RepairsAnIcmpMessageThatBecomesAllZero) {
   Bytes frame = test::kPing4Zero;
-  frame[34] = 0;  // Echo reply 0/0 whose data is 0xff and zeros.
+  frame[34] = 0;  // Echo reply 0/0 with data of 0xff and zeros.
   frame[42] = 0xff;
   frame[36] = 0x00;
   frame[37] = 0xff;
@@ -319,8 +320,8 @@ TEST(ReflectEcho, RepairsAnIcmpMessageThatBecomesAllZero) {
   EXPECT_EQ(packet::LoadBe16(frame.data() + 36), 0xffff);
 }
 
-// Whatever remains of a frame is handled within its bytes: reflected if it is
-// whole, else dropped; conserved in any case.
+// Any truncated frame is handled within its bytes: reflected if still complete, else dropped, and
+// always counted.
 TEST(EchoEngines, EveryTruncationOfEveryFixture) {
   for (const test::Fixture& fixture : test::kFixtures) {
     for (size_t size = 0; size <= fixture.bytes->size(); ++size) {

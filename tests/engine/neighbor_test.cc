@@ -23,7 +23,7 @@ static_assert(nic::FrameEngine<WithNeighbor<IncrementEcho>>);
 
 constexpr packet::MacAddress kMac{0x02, 0, 0, 0, 0, 0x02};
 
-/// The host that the fixtures are sent to.
+/// The destination host of the fixtures.
 Neighbor Host() {
   Neighbor neighbor(kMac);
   std::string error;
@@ -43,19 +43,19 @@ Answer Ask(const Bytes& request, uint32_t tailroom = 8) {
   const std::optional<Verdict> verdict = host.Process(frame, 0);
   EXPECT_EQ(frame.length + frame.tailroom, buffer.size() + tailroom);
   if (verdict != packet::kForward) {
-    EXPECT_EQ(buffer.bytes(), request);  // Untouched.
+    EXPECT_EQ(buffer.bytes(), request);  // Unchanged.
   }
   return {verdict, buffer.bytes(frame.length)};
 }
 
-/// `frame` with bytes from `offset` on replaced.
+/// Returns `frame` with the bytes from `offset` replaced by `hex`.
 Bytes With(Bytes frame, size_t offset, std::string_view hex) {
   const Bytes bytes = test::FromHex(hex);
   std::copy(bytes.begin(), bytes.end(), frame.begin() + offset);
   return frame;
 }
 
-/// The same with the ICMP or ICMPv6 checksum made right again.
+/// Returns `frame` with a correct ICMP or ICMPv6 checksum.
 Bytes Repaired(Bytes frame) {
   const packet::Headers headers = packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
   const uint32_t field = headers.L4ChecksumOffset();
@@ -79,7 +79,7 @@ TEST(NeighborArp, AnswersARequest) {
       "0001080006040002"
       "0200000000020a000002"
       "0200000000010a000001");
-  expected.resize(60);  // Padding kept.
+  expected.resize(60);  // Padding is preserved.
   EXPECT_EQ(answer.frame, expected);
 }
 
@@ -94,7 +94,7 @@ TEST(NeighborArp, AnswersAUnicastRequestAndOneBehindATag) {
                           "0001080006040002"));
 }
 
-TEST(NeighborArp, AnswersAProbe) {  // RFC 5227: from 0.0.0.0.
+TEST(NeighborArp, AnswersAProbe) {  // RFC 5227: the sender is 0.0.0.0.
   const Answer answer = Ask(With(test::kArpRequest, 28, "00000000"));
   EXPECT_EQ(answer.verdict, packet::kForward);
   EXPECT_EQ(Bytes(answer.frame.begin() + 38, answer.frame.begin() + 42), Bytes(4, 0));
@@ -107,7 +107,7 @@ TEST(NeighborArp, LeavesWhatIsNoRequestForUs) {
   ExpectNotMine(With(test::kArpRequest, 20, "0002"));  // A reply.
   ExpectNotMine(With(test::kArpRequest, 14, "0006"));  // IEEE 802 hardware.
   ExpectNotMine(With(test::kArpRequest, 16, "86dd"));  // Not IPv4.
-  ExpectNotMine(With(test::kArpRequest, 18, "0804"));  // Lengths that lie.
+  ExpectNotMine(With(test::kArpRequest, 18, "0804"));  // Wrong lengths.
   ExpectNotMine(With(test::kArpRequest, 18, "0610"));
 }
 
@@ -117,13 +117,13 @@ TEST(NeighborArp, RefusesBadSources) {
   ExpectDrop(With(test::kArpRequest, 28, "e0000001"), Neighbor::kBadSource);
   ExpectDrop(With(test::kArpRequest, 28, "ffffffff"), Neighbor::kBadSource);
   ExpectDrop(With(test::kArpRequest, 28, "7f000001"), Neighbor::kBadSource);
-  ExpectDrop(With(test::kArpRequest, 28, "0a000002"), Neighbor::kBadSource);  // Our own.
+  ExpectDrop(With(test::kArpRequest, 28, "0a000002"), Neighbor::kBadSource);  // The host's address.
 }
 
 TEST(NeighborEcho, AnswersPing) {
   const Answer answer = Ask(test::kPing4);
   EXPECT_EQ(answer.verdict, packet::kForward);
-  // TTL 7 → 64 takes 0x3900 from the header checksum; type 8 → 0 adds 0x0800.
+  // TTL 7 → 64 subtracts 0x3900 from the header checksum; type 8 → 0 adds 0x0800.
   EXPECT_EQ(answer.frame, test::FromHex("0200000000010200000000020800"
                                         "4500002e00010000400166cc0a0000020a000001"
                                         "000005fa00010002"
@@ -133,7 +133,7 @@ TEST(NeighborEcho, AnswersPing) {
 TEST(NeighborEcho, AnswersAPingOfZeros) {
   const Answer answer = Ask(test::kPing4Zero);
   EXPECT_EQ(answer.verdict, packet::kForward);
-  // All zero with the checksum 0xffff, not 0 (RFC 1624 section 3).
+  // All-zero data has the checksum 0xffff, not 0 (RFC 1624 section 3).
   EXPECT_EQ(Bytes(answer.frame.begin() + 34, answer.frame.begin() + 42),
             test::FromHex("0000ffff00000000"));
 }
@@ -145,7 +145,7 @@ TEST(NeighborEcho, AnswersPingOverIpv6) {
             test::FromHex("02000000000102000000000286dd"
                           "60000000001a3a40"
                           "fd000000000000000000000000000002fd000000000000000000000000000001"
-                          "81008aa000010002"  // Type 128 → 129 takes 0x0100 from 0x8ba0.
+                          "81008aa000010002"  // Type 128 → 129 subtracts 0x0100 from 0x8ba0.
                           "303132333435363738393a3b3c3d3e3f4041"));
 }
 
@@ -166,7 +166,7 @@ TEST(NeighborEcho, LeavesWhatIsNoRequestForUs) {
 TEST(NeighborEcho, RefusesBadRequests) {
   ExpectDrop(With(test::kPing4, 35, "01"), Neighbor::kMalformed);  // Code.
   ExpectDrop(With(test::kPing4, 36, "fdf8"), Neighbor::kBadChecksum);
-  ExpectDrop(With(test::kPing4, 24, "9fcb"), Neighbor::kBadChecksum);  // IPv4 header's.
+  ExpectDrop(With(test::kPing4, 24, "9fcb"), Neighbor::kBadChecksum);  // IPv4 header checksum.
   ExpectDrop(With(test::kPing4, 26, "e0000001"), Neighbor::kBadSource);
   ExpectDrop(With(test::kPing4, 26, "00000000"), Neighbor::kBadSource);
   ExpectDrop(With(test::kPing4, 26, "0a000002"), Neighbor::kBadSource);
@@ -179,8 +179,9 @@ TEST(NeighborEcho, RefusesBadRequests) {
   ExpectDrop(With(test::kPing6, 6, "333300000001"), Neighbor::kBadSource);
 }
 
-// Nobody can have echo requests answered to a third party's group, to loopback or to nobody, nor
-// have all hosts of a link answer at once (RFC 1122, section 3.2.2.6; RFC 6890).
+// Echo requests must not be answered to a third party's group, a loopback address or an unspecified
+// address. Requests to a group must not make all hosts of a link answer at once (RFC 1122, section
+// 3.2.2.6; RFC 6890).
 TEST(NeighborEcho, AnswersNeitherGroupsNorMartians) {
   for (const char* to :
        {"ffffffff", "e0000001", "efffffff", "0a0000ff", "00000000", "7f000001", "f0000001"}) {
@@ -199,12 +200,12 @@ TEST(NeighborEcho, AnswersNeitherGroupsNorMartians) {
     ExpectDrop(With(test::kPing4, 26, from), Neighbor::kBadSource);
   }
   for (const char* from : {"ff0e0000000000000000000000000001",
-                           "00000000000000000000ffff0a000001"}) {  // IPv4 in sockets.
+                           "00000000000000000000ffff0a000001"}) {  // An IPv4-mapped address.
     ExpectDrop(With(test::kPing6, 22, from), Neighbor::kBadSource);
   }
 }
 
-/// scapy's advertisement of fd00::2 by 02:00:00:00:00:02 to fd00::1, solicited.
+/// scapy's solicited advertisement of fd00::2 by 02:00:00:00:00:02 to fd00::1.
 const char kAdvertisement[] =
     "02000000000102000000000286dd"
     "6000000000203aff"
@@ -238,7 +239,8 @@ TEST(NeighborDiscovery, AnswersDuplicateDetectionToAllNodes) {
 
 TEST(NeighborDiscovery, ShortensASolicitationWithMoreOptions) {
   Bytes request = test::kSolicitation;
-  const Bytes nonce = test::FromHex("0e02000000000000000000000000");  // RFC 3971, 16 bytes.
+  const Bytes nonce =
+      test::FromHex("0e02000000000000000000000000");  // Nonce option of 16 bytes (RFC 3971).
   request.insert(request.end(), nonce.begin(), nonce.end());
   request.resize(86 + 16);
   request[19] = 48;
@@ -249,7 +251,7 @@ TEST(NeighborDiscovery, ShortensASolicitationWithMoreOptions) {
 
 TEST(NeighborDiscovery, LeavesWhatIsNoSolicitationForUs) {
   ExpectNotMine(With(test::kSolicitation, 62 + 15, "03"));  // Another target.
-  ExpectNotMine(With(test::kSolicitation, 5, "03"));        // Another group's MAC address.
+  ExpectNotMine(With(test::kSolicitation, 5, "03"));        // MAC address of another group.
   ExpectNotMine(With(test::kSolicitation, 0, "020000000009"));
   ExpectNotMine(With(test::kSolicitation, 54, "88"));  // An advertisement.
 }
@@ -258,9 +260,11 @@ TEST(NeighborDiscovery, RefusesWhatRfc4861Refuses) {
   ExpectDrop(With(test::kSolicitation, 21, "fe"), Neighbor::kHopLimit);
   ExpectDrop(With(test::kSolicitation, 56, "7d98"), Neighbor::kBadChecksum);
   ExpectDrop(Repaired(With(test::kSolicitation, 55, "01")), Neighbor::kMalformed);  // Code.
-  ExpectDrop(Repaired(With(test::kSolicitation, 79, "00")), Neighbor::kMalformed);  // Option of 0.
-  ExpectDrop(Repaired(With(test::kSolicitation, 79, "02")), Neighbor::kMalformed);  // Beyond.
-  // Duplicate detection with a link-layer address, or not to the group.
+  ExpectDrop(Repaired(With(test::kSolicitation, 79, "00")),
+             Neighbor::kMalformed);  // Option length 0.
+  ExpectDrop(Repaired(With(test::kSolicitation, 79, "02")),
+             Neighbor::kMalformed);  // The option exceeds the frame.
+  // Duplicate detection with a link-layer address option, or sent to a unicast address.
   const std::string_view kUnspecified = "00000000000000000000000000000000";
   ExpectDrop(Repaired(With(test::kSolicitation, 22, kUnspecified)), Neighbor::kMalformed);
   ExpectDrop(Repaired(With(test::kSolicitationUnicast, 22, kUnspecified)), Neighbor::kMalformed);
@@ -272,7 +276,8 @@ TEST(NeighborDiscovery, RefusesBadSources) {
   };
   ExpectDrop(from("ff020000000000000000000000000001"), Neighbor::kBadSource);
   ExpectDrop(from("00000000000000000000000000000001"), Neighbor::kBadSource);
-  ExpectDrop(from("fd000000000000000000000000000002"), Neighbor::kBadSource);  // Our own.
+  ExpectDrop(from("fd000000000000000000000000000002"),
+             Neighbor::kBadSource);  // The host's address.
   ExpectDrop(With(test::kSolicitation, 6, "333300000001"), Neighbor::kBadSource);
 }
 
@@ -282,7 +287,7 @@ TEST(Neighbor, EveryTruncationOfEveryFixture) {
       const Bytes cut(fixture.bytes->begin(), fixture.bytes->begin() + size);
       const Answer answer = Ask(cut, 0);
       if (answer.verdict != packet::kForward) continue;
-      // Only padding may be missing from what is answered.
+      // An answered request may lack only padding.
       const auto network = packet::Parse(cut.data(), static_cast<uint32_t>(size)).network;
       ASSERT_TRUE(network == packet::Network::kArp) << fixture.name << " " << size;
     }
@@ -350,7 +355,7 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsOneFrameAtATime) {
   EXPECT_EQ(run(test::kUdp4), packet::Drop(0));
 }
 
-/// Notes how many frames came together, and drops them.
+/// Records the size of each burst and drops its frames.
 struct NotesBursts : DropsBursts {
   template <packet::Burst Burst>
   void ProcessBurst(Burst& burst, uint64_t now) {
@@ -370,7 +375,7 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
       packet::Drop(DropsBursts::kDropReasons.size() + Neighbor::kHopLimit);
   const Bytes hopped = With(test::kSolicitation, 21, "40");
   const Bytes& udp = test::kUdp4;
-  const Bytes& udp6 = test::kUdp6;  // Looked at, and not answered.
+  const Bytes& udp6 = test::kUdp6;  // Parsed but not answered.
   struct Case {
     std::vector<Bytes> frames;
     std::vector<packet::Verdict> verdicts;
@@ -392,7 +397,7 @@ TEST(WithNeighbor, GivesAnEngineThatSeesBurstsTheRunsBetweenItsAnswers) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < burst.size(); ++i) {
       if (one.verdicts[i] == dropped) bytes += one.frames[i].size();
-      // An answer is what it is without a burst.
+      // The answer equals the one of a single frame.
       if (one.verdicts[i] == answered) {
         EXPECT_EQ(burst.bytes(i), Ask(one.frames[i], 0).frame);
       }

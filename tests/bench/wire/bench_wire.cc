@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the wire costs the device lcore: TSC cycles a frame for generating and
-// verifying, with a device between them that only passes pointers on. Run by hand:
-// bench_wire [frames].
+// Measures the cost of the wire on the device lcore: TSC cycles per frame for generating and
+// verifying. The device between them only forwards pointers. Run by hand: bench_wire [frames].
 #include <rte_cycles.h>
 
 #include <algorithm>
@@ -21,7 +20,7 @@ namespace {
 
 using namespace sluice;
 
-/// Sends back the very frames that it receives.
+/// Returns each frame that it receives, without a copy.
 class Mirror final : public device::Device {
  public:
   void WriteRegister(uint32_t, uint32_t, uint64_t) override {}

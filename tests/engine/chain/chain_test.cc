@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Policy graphs: what is read, what is refused and how, what becomes of them in a switch, and
-// changes while messages are under way.
+// Tests policy graphs: parsing, error messages, deployment in a switch, and changes while messages
+// are in flight.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -44,7 +44,7 @@ constexpr char kDevices[] =
                    {"name": "b", "kind": "streaming", "port": 2, "buffer": 640},
                    {"name": "old", "kind": "legacy", "port": 3}])";
 
-/// A graph of one chain with these nodes.
+/// Returns a graph of one chain with these nodes.
 std::string GraphOf(const std::string& nodes, const std::string& devices = kDevices) {
   return "{" + devices + R"(, "chains": [{"name": "c", "flows": ["udp:1"], "message": 512,
           "nodes": [)" +
@@ -186,7 +186,7 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
     }
     EXPECT_TRUE(told) << line << "\ninstead: " << (errors.empty() ? "nothing" : errors[0]);
   }
-  // A flow in two chains.
+  // One flow is in two chains.
   const std::string chain = R"("flows": ["udp:1"], "message": 64, "nodes": [
       {"name": "in", "device": "nic", "to": [{"nodes": ["out"]}]}, {"name": "out", "device": "nic"}]})";
   runtime::Errors errors;
@@ -260,7 +260,7 @@ TEST(Text, ThePictureHasEveryNodeAndWay) {
             "  }\n}\n");
 }
 
-/// A deployment, and ends of its streams.
+/// A deployment and the endpoints of its streams.
 class Bench {
  public:
   Bench()
@@ -300,7 +300,7 @@ class Bench {
     rig.MakeEnds(spec, running.opened);
   }
   uint32_t opened_ = 0;
-  std::map<std::string, Place> places_;  // The newest of each node.
+  std::map<std::string, Place> places_;  // The newest place per node.
 };
 
 std::string TwoChains(const std::string& second_way, uint32_t command) {
@@ -330,9 +330,9 @@ TEST(Deployment, AChangeLeavesOtherChainsAloneAndLosesNothing) {
     bench.rig.Put(first, 0, i, 400);
     bench.rig.Put(second, 0, i, 400);
   }
-  bench.rig.Pump();  // All buffers are full: the rest waits in the switch and in the NIC.
+  bench.rig.Pump();  // All buffers are full: further data waits in the switch and in the NIC.
 
-  // Another command: a new stream. The old one drains.
+  // A changed command needs a new stream. The old stream drains.
   ASSERT_EQ(bench.Apply(TwoChains(R"("one", "two")", 9)), "");
   EXPECT_EQ(bench.Changes(), "first kept; second opened; second closed; ");
   const sw::StreamId renewed = bench.Stream("second");
@@ -361,7 +361,7 @@ TEST(Deployment, OtherWaysNeedNoOtherStream) {
   ASSERT_EQ(bench.Apply(TwoChains(R"("one", "two")", 1)), "");
   const sw::StreamId second = bench.Stream("second");
   std::string text = TwoChains(R"("one", "two")", 1);
-  // The second chain chooses by key now; both nodes are still led to.
+  // The second chain now chooses by key. Both nodes stay reachable.
   const std::string way = R"("to": [{"nodes": ["one", "two"]}])";
   text.replace(text.rfind(way), way.size(),
                R"("choose": "key0", "to": [{"if": 4, "nodes": ["one"]}, {"nodes": ["two"]}])");
@@ -393,7 +393,7 @@ TEST(Deployment, NoCountedStateIsGivenTwiceThoughTheStreamFails) {
   Bench bench;
   ASSERT_EQ(bench.Apply(text), "");
   for (uint32_t i = 0; i < 3; ++i) bench.rig.Put(bench.Stream("c"), 0, i, 512);
-  bench.rig.Pump();  // A whole message, and the first line of another: 640 bytes.
+  bench.rig.Pump();  // One complete message and the first line of another: 640 bytes.
   EXPECT_EQ(bench.rig.at[std::pair(bench.Stream("c"), sw::NodeId{1})].reader->Pop()->header.state,
             sw::State{5});
   for (const sw::PortId dies : {2, 0}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages in datagrams: what is put together and what is dropped under which name, where answers
-// go, and what becomes of messages that nobody ends.
+// Tests messages in datagrams: reassembly, drop reasons, the destination of answers, and messages
+// that are never answered.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +24,7 @@ using test::Bytes;
 constexpr uint64_t kTimeout = 1000;
 constexpr uint32_t kLongest = 4000;
 
-/// What an interface would send.
+/// A fake interface that records sent frames.
 struct Wire {
   bool Send(const uint8_t* frame, uint32_t length) {
     if (full) return false;
@@ -66,7 +66,7 @@ class Messages : public testing::Test {
  protected:
   Messages() { server_.set_outbox(packet::Outbox::To(wire_)); }
 
-  /// How a frame ends, by name.
+  /// Returns the name of the frame's outcome.
   std::string Send(Bytes frame, uint64_t now = 0) {
     const test::ExactBuffer exact(frame);
     packet::Frame in{exact.data(), exact.size(), 0, 0};
@@ -83,7 +83,7 @@ class Messages : public testing::Test {
         return "forwarded";
     }
   }
-  /// Parts of `size` bytes.
+  /// Sends `data` in parts of `size` bytes.
   void SendAll(uint32_t number, const Bytes& data, uint32_t size, To to = {}) {
     for (uint32_t at = 0; at < data.size(); at += size) {
       const auto bytes = std::span(data).subspan(at, std::min<size_t>(size, data.size() - at));
@@ -101,7 +101,7 @@ class Messages : public testing::Test {
     room.resize(server_.Take(flow, room, number));
     return room;
   }
-  /// All messages have waited too long.
+  /// Expires all messages.
   void ExpireAll() {
     for (uint32_t i = 0; i < kMessages; ++i) server_.Expire(10 * kTimeout);
   }
@@ -180,13 +180,14 @@ TEST_F(Messages, AnswersGoWhereTheMessageCameFromInAsManyPartsAsTheyNeed) {
 
 TEST_F(Messages, OverIpv6AndBehindTagsAreAnsweredAlike) {
   for (const Bytes* fixture : {&test::kUdp6, &test::kVlanUdp4}) {
-    // The fixture's headers in front of a message; checksums are as a card would make them.
+    // Puts the fixture's headers before a message. Checksums are those that a NIC would compute.
     const Datagram like = Datagram::In(fixture->data(), static_cast<uint32_t>(fixture->size()));
     ASSERT_EQ(like.kind, Datagram::Kind::kUdp);
     Bytes frame(fixture->begin(), fixture->begin() + like.payload);
     frame.resize(like.payload + kPartHeaderBytes + 5);
     WritePartHeader(&frame[like.payload], {.number = 9, .length = 5, .bytes = {}});
-    like.Answer(frame.data(), kPartHeaderBytes + 5);  // Lengths and checksums; the way back.
+    like.Answer(frame.data(),
+                kPartHeaderBytes + 5);  // Sets lengths and checksums, and swaps the addresses.
     MessageServer server({.flows = {{0, kLongest}},
                           .messages = 1,
                           .timeout_cycles = kTimeout,
@@ -275,7 +276,7 @@ TEST_F(Messages, PartsThatDoNotFollowChangeNothing) {
   EXPECT_EQ(Send(part(300, 200, 100)), "part_missing") << "its message is whole";
   uint32_t number = 0;
   EXPECT_EQ(Take(0, &number), data);
-  // A sender that begins anew.
+  // A sender that starts a new message with the same number.
   EXPECT_EQ(Send(part(300, 0, 100)), "taken");
   EXPECT_EQ(Send(part(200, 0, 100)), "taken");
   EXPECT_EQ(server_.counts().incomplete, 1u);
@@ -309,7 +310,7 @@ TEST_F(Messages, AsManyAsMayBeHereAndHalfOfThemInParts) {
 TEST_F(Messages, AMessageIsAnsweredOnce) {
   SendAll(1, Counted(5), 5);
   uint32_t number = 0;
-  server_.Answer(0, {}, {});  // Nobody has taken it.
+  server_.Answer(0, {}, {});  // The message has not been dequeued yet.
   Take(0, &number);
   server_.Answer(number, {}, {});
   server_.Answer(number, {}, {});
@@ -318,7 +319,7 @@ TEST_F(Messages, AMessageIsAnsweredOnce) {
   EXPECT_EQ(server_.counts().answered, 1u);
   EXPECT_EQ(server_.counts().late, 4u);
   EXPECT_EQ(wire_.frames.size(), 1u);
-  // In time or never.
+  // An answer after the timeout is discarded.
   SendAll(2, Counted(5), 5);
   Take(0, &number);
   ExpireAll();
