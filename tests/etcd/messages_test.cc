@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Answers as etcd's documentation of its gateway has them ("gRPC gateway", etcd v3), and answers
-// that are none.
+// Tests answers from the documentation of etcd's gateway ("gRPC gateway", etcd v3), and invalid
+// answers.
 #include "etcd/messages.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(EtcdMessages, LeaseIsReadFromBothAnswers) {
   ASSERT_TRUE(alive) << error;
   EXPECT_EQ(alive->id, kLease);
   EXPECT_EQ(alive->seconds, 2);
-  // What is 0 is left out: the lease has run out.
+  // JSON omits members that are 0: the lease has expired.
   const auto gone = ReadKeepAlive(R"({"result":{"ID":"7587862094014"}})", &error);
   ASSERT_TRUE(gone) << error;
   EXPECT_EQ(gone->seconds, 0);

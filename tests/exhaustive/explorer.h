@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Exhaustive breadth-first search of everything that a world and its adversary can do.
-// A world is copyable and has
+// Exhaustive breadth-first search of all moves of a world and its adversary. A world is copyable
+// and has
 //
-//   Moves(vector<Move>&)   what can happen next
-//   Apply(Move)            makes it happen, and judges it
-//   Benign(Move)           whether a link that works and applications that answer do this
-//   Key()                  all that its future depends on, as bytes
-//   violated()             bits of broken properties, for ever
-//   Resolved()             nobody waits for anybody
+//   Moves(vector<Move>&)   appends the possible moves
+//   Apply(Move)            performs a move and checks the properties
+//   Benign(Move)           returns whether a working link or a responsive application may do it
+//   Key()                  returns the complete state as bytes
+//   violated()             returns bits of violated properties; bits stay set
+//   Resolved()             returns whether no party waits for another one
 //   Describe(Move), Summary()
 #pragma once
 
@@ -32,10 +32,10 @@ struct Exploration {
 
   uint64_t states = 0;
   uint64_t moves = 0;
-  bool complete = true;                              ///< False: the limit was reached.
-  std::array<uint64_t, kMaxProperties> violating{};  ///< States, by property. Not explored beyond.
-  uint64_t unresolvable = 0;  ///< States from which no benign future resolves everything.
-  std::string trace;          ///< The shortest way to a violation, else to an unresolvable state.
+  bool complete = true;                              ///< False if the search stopped at the limit.
+  std::array<uint64_t, kMaxProperties> violating{};  ///< States per violated property.
+  uint64_t unresolvable = 0;  ///< States from which no benign moves lead to a resolved state.
+  std::string trace;  ///< The shortest path to a violation, or else to an unresolvable state.
 
   uint64_t violations() const {
     uint64_t sum = 0;
@@ -79,7 +79,7 @@ class Explorer {
   struct Visited {
     uint32_t parent;
     Move move;
-    bool settled;  ///< Resolved, or violating.
+    bool settled;  ///< Resolved or violating.
   };
   struct Edge {
     uint32_t to, from;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A protocol's table as Promela, for the models that spin checks: constants, and an inline that
-// looks a transition up.
+// Converts a protocol's table to Promela for the models that spin checks: constants, and an inline
+// that looks up a transition.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace sluice::exhaustive {
 
-/// #define <prefix><name> <its place>, for each name.
+/// Returns one line "#define <prefix><name> <index>" per name.
 template <size_t N>
 std::string Constants(const char* prefix, const char* const (&names)[N]) {
   std::string text;
@@ -22,8 +22,8 @@ std::string Constants(const char* prefix, const char* const (&names)[N]) {
   return text;
 }
 
-/// inline <name>(state, input): sets `next` and `action`. `find(state, input)` returns a transition
-/// {next, action}; action 0 is to ignore.
+/// Returns "inline <name>(state, input)", which sets `next` and `action`. `find(state, input)`
+/// returns a transition {next, action}; action 0 means that the input is ignored.
 template <size_t States, size_t Inputs, size_t Actions, typename Find>
 std::string Transitions(const char* name, const char* const (&states)[States],
                         const char* const (&inputs)[Inputs], const char* const (&actions)[Actions],
@@ -41,7 +41,8 @@ std::string Transitions(const char* name, const char* const (&states)[States],
   return text + "  :: else -> next = state; action = A_" + actions[0] + "\n  fi\n}\n";
 }
 
-/// The hand-written part of a model. Empty, and said so, if it cannot be read.
+/// Returns the hand-written part of a model. Prints an error and returns an empty string if the
+/// file cannot be read.
 inline std::string ReadTemplate(const char* path) {
   std::ifstream file(path);
   std::string model{std::istreambuf_iterator<char>(file), {}};

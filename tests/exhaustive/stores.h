@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a process leaves in shared memory when it is killed, for every instant at which
-// that could happen: it is run instruction by instruction, and each content that the
-// memory ever had is kept.
+// Determines the content of shared memory after a process is killed, for each possible instant. The
+// process is single-stepped, and each distinct content of the memory is recorded.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +15,9 @@ namespace sluice::exhaustive {
 
 using Snapshot = std::vector<uint8_t>;
 
-/// Runs `work` in a process of its own and returns the contents of `memory` (a shared
-/// mapping) after each of its stores, in order. Empty, with the reason in `error`, if that
-/// process could not be stepped, or did not end by itself.
+/// Runs `work` in a child process and returns the contents of `memory` (a shared mapping) after
+/// each store, in order. Returns nothing and sets `error` if the child could not be stepped or
+/// ended abnormally.
 std::optional<std::vector<Snapshot>> AfterEachStore(std::span<const uint8_t> memory,
                                                     const std::function<void()>& work,
                                                     std::string* error);

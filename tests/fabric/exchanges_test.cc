@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What exchanges cost, derived by hand from one way = 379 ns, a read = 750 ns, MSI-X =
-// 1600 ns, and TLPs of 24 + n and 20 + n bytes, against what the model's link saw.
+// Compares the cost of exchanges on the model's link with costs derived by hand from one way = 379
+// ns, a read = 750 ns, MSI-X = 1600 ns, and TLPs of 24 + n and 20 + n bytes.
 #include "fabric_costs/exchanges.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ Picoseconds At(const Exchange& exchange, const std::string& what) {
 
 class Exchanges : public testing::TestWithParam<Picoseconds> {
  protected:
-  const Picoseconds t_ = GetParam();  ///< Of the responder.
-  const Picoseconds i_ = 200_ns;      ///< Of the initiator.
+  const Picoseconds t_ = GetParam();  ///< Thinking time of the responder.
+  const Picoseconds i_ = 200_ns;      ///< Thinking time of the initiator.
   const Thinking thinking_{t_, i_};
 };
 
@@ -69,7 +69,7 @@ TEST_P(Exchanges, WaveEventDecisionInterrupt) {
   EXPECT_EQ(At(slow, "interrupt handler"), 379_ns + t_ + 426_ns - 70_ns + 1600_ns);
 }
 
-// Eight stores of 50 ns, of which the last leaves after 350; eight reads of 750.
+// Eight stores of 50 ns, the last of which leaves after 350 ns, and eight reads of 750 ns.
 TEST_P(Exchanges, WaveUncachedPaysForEveryWord) {
   const Exchange wave = WaveUncached(kCosts, thinking_);
   EXPECT_EQ(wave.bytes, (bar::LinkBytes{8 * 32 + 8 * 24, 28 + 8 * 28}));
@@ -80,8 +80,8 @@ INSTANTIATE_TEST_SUITE_P(ThinkingTimes, Exchanges,
                          testing::Values(500_ns, 1117_ns, 3876_ns, 123'456_ps));
 
 TEST(ExchangeCosts, ALookTooEarlyCosts750Each) {
-  // Posted at 0, the processor free at 80; looks at the NIC at 459, 1209 and 1959; the answer
-  // is there at 1496.
+  // Posted at 0; the processor is free at 80. It reads the NIC's line at 459, 1209 and 1959. The
+  // answer is available at 1496.
   const Exchange swap = SwapOfTwoFetched(kCosts, {1117_ns, 200_ns}, 2);
   EXPECT_EQ(At(swap, "host commits"), 80_ns + 3 * 750_ns);
   EXPECT_EQ(swap.bytes, (bar::LinkBytes{88 + 3 * 24, 3 * 84}));
@@ -94,9 +94,9 @@ TEST(ExchangeCosts, APrestagedHitAddsOneCachedLoad) {
   EXPECT_EQ(At(wave, "decision in hand"), 2_ns);
 }
 
-// Per context switch: a swap for every decision beats prestaging only if prestaging misses
-// often. A miss that ends in the interrupt handler, one that ends by polling, and one that
-// counts the read after the interrupt, too.
+// Cost per context switch: a swap for every decision is cheaper than prestaging only if prestaging
+// misses often. Three kinds of misses are compared: one that ends in the interrupt handler, one
+// that ends by polling, and one that includes the read after the interrupt.
 TEST(ExchangeCosts, BreakEvenHitRates) {
   const Thinking thinking{kCosts.agent_decision, 200_ns};
   const auto with = [](Picoseconds latency) {
@@ -112,7 +112,7 @@ TEST(ExchangeCosts, BreakEvenHitRates) {
   EXPECT_NEAR(by_polling, 5550, 10);
   EXPECT_NEAR((by_interrupt - swap) / (by_interrupt - hit), 0.39, 0.005);
   EXPECT_NEAR((by_polling - swap) / (by_polling - hit), 0.17, 0.006);
-  // With the read of the decision that follows the interrupt: (7146 - 5175) / 3846.
+  // Includes the read of the decision after the interrupt: (7146 - 5175) / 3846.
   const double fetched = with(At(WaveWithInterrupt(kCosts, thinking, false), "decision in hand"));
   EXPECT_NEAR((fetched - swap) / (fetched - hit), 0.512, 0.001);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Virtual time runs in one order, and a link keeps PCIe's: first in, first out, at its
-// rate, and never more posted writes under way than the receiver granted.
+// Tests that events run in the order of virtual time and that a link follows PCIe's rules: first
+// in, first out, at the link's rate, and with no more posted writes in flight than the receiver's
+// credits.
 #include "fabric/link.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ TEST(EventQueue, RunsInOrderOfTimeThenOfScheduling) {
   queue.At(20_ns, [&] { order += 'd'; });
   queue.At(10_ns, [&] {
     order += 'b';
-    queue.At(1_ns, [&] { order += '!'; });  // the past is now
+    queue.At(1_ns, [&] { order += '!'; });  // An event in the past runs now.
   });
   queue.Run();
   EXPECT_EQ(order, "ab!cd");
@@ -52,7 +53,7 @@ TEST(Cpu, AnAgentRunsWhenItsProcessorIsFreeAndNeverInsideItself) {
   cpu.OnArrival([&] {
     runs.push_back(cpu.now());
     cpu.Compute(100_ns);
-    if (runs.size() == 1) cpu.Arrived();  // more, while it runs
+    if (runs.size() == 1) cpu.Arrived();  // More work arrives while it runs.
   });
   queue.At(10_ns, [&] { cpu.Arrived(); });
   queue.Run();
@@ -80,14 +81,14 @@ TEST(Link, ABusyDirectionServesAtItsRate) {
 TEST(Link, NothingPassesAPostedWrite) {
   LinkDirection link({}, kOneway);
   const Transmission posted = link.Send(0, TlpKind::kPosted, 256, kOneway);
-  // Even a completion whose way is shorter.
+  // This also holds for a completion with a shorter path.
   const Transmission completion = link.Send(0, TlpKind::kCompletion, 8, 300_ns);
   EXPECT_GE(completion.arrival, posted.arrival);
   const Transmission request = link.Send(0, TlpKind::kReadRequest, 0, kOneway);
   EXPECT_GE(request.arrival, completion.arrival);
 }
 
-// Four credits, each back 758 ns after its write left: four lines per round trip.
+// Four credits, each returned 758 ns after its write left: four lines per round trip.
 TEST(Link, PostedWritesStallWithoutCredits) {
   LinkParameters parameters;
   parameters.posted_headers = 4;
@@ -100,16 +101,16 @@ TEST(Link, PostedWritesStallWithoutCredits) {
 
 TEST(Link, CreditsOfDataCountSixteenBytes) {
   LinkParameters parameters;
-  parameters.posted_data = 8;  // 128 bytes
+  parameters.posted_data = 8;  // Credits for 128 bytes.
   LinkDirection link(parameters, kOneway);
   EXPECT_EQ(link.Send(0, TlpKind::kPosted, 64, kOneway).start, 0u);
   EXPECT_LT(link.Send(0, TlpKind::kPosted, 64, kOneway).start, 10_ns);
   EXPECT_EQ(link.Send(0, TlpKind::kPosted, 1, kOneway).start, 758_ns);
-  // Larger than everything that was granted: goes alone.
+  // A write larger than all credits is sent alone.
   EXPECT_GT(link.Send(0, TlpKind::kPosted, 256, kOneway).start, 2 * 758_ns - 10_ns);
 }
 
-// What stands behind a stalled posted write stalls, too: head-of-line blocking.
+// Head-of-line blocking: TLPs queued after a stalled posted write also stall.
 TEST(Link, ASlowReceiverHoldsUpReads) {
   LinkParameters parameters;
   parameters.posted_headers = 2;
@@ -120,7 +121,7 @@ TEST(Link, ASlowReceiverHoldsUpReads) {
   EXPECT_GE(read.start, 10_us + 758_ns);
 }
 
-// A DMA read of 64 bytes: 24 bytes there, 84 back, 758 ns.
+// A DMA read of 64 bytes sends 24 bytes and returns 84; 758 ns.
 TEST(Link, ADmaReadIsARoundTrip) {
   LinkDirection up({}, kOneway), down({}, kOneway);
   const Transmission request = up.Send(0, TlpKind::kReadRequest, 0, kOneway);

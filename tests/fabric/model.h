@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of the window in virtual time have in common.
+// Common parts of the tests of the window in virtual time.
 #pragma once
 
 #include "fabric/window.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host of several processors at one window, and how the NIC maps its own memory.
+// Tests a host with several processors at one window, and the NIC's mapping of its memory.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -32,7 +32,7 @@ TEST(FabricProcessors, AnInterruptGoesToTheProcessorOfItsVector) {
   });
   model.nic.Interrupt(1);
   model.nic.Interrupt(0);
-  model.nic.Interrupt(7);  // nobody's
+  model.nic.Interrupt(7);  // No processor owns this line.
   model.queue.Run();
   EXPECT_EQ(seen, (std::vector<std::pair<int, uint32_t>>{{1, 1}, {0, 0}, {0, 7}}));
 }
@@ -49,7 +49,7 @@ TEST(FabricProcessors, APushedLineWakesTheProcessorThatItIsFor) {
   EXPECT_EQ(woken, (std::vector<int>{1, 0}));
 }
 
-// A WT line is cached by the processor that read it, and no snoop crosses the link.
+// A WT line is cached by the processor that read it, and snoops do not cross the link.
 TEST(FabricProcessors, CachesOfWriteThroughLinesAreEachTheirOwn) {
   Model model(With(HostStores::kWriteCombining, NicLines::kWriteThrough));
   HostEnd& second = model.pair.AddHost();
@@ -105,7 +105,7 @@ TEST(FabricNic, ItsOwnMemoryUncachedCostsAnAccessForEveryEightBytes) {
   EXPECT_EQ(times(parameters), (std::vector<Picoseconds>{30_ns, 30_ns, 30_ns}));
   parameters.nic_mapping = NicMapping::kUncached;
   EXPECT_EQ(times(parameters), (std::vector<Picoseconds>{100_ns, 800_ns, 800_ns}));
-  // A push across the link is no access to it.
+  // A push across the link does not count as an access to the line.
   parameters.host_stores = HostStores::kWholeLine;
   parameters.nic_lines = NicLines::kPushed;
   EXPECT_EQ(times(parameters), (std::vector<Picoseconds>{100_ns, 800_ns, 80_ns}));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ends of lib/swap on the model of a link: what a swap really posts, how long it
-// takes, and that both ends agree over every kind of window, torn lines and a link that
-// goes down included. Expected times: one way is 379 ns; a port looks at a line twice
-// (word 0, then all), 30 ns each at the NIC and 40 ns at the host.
+// Tests the ends of lib/swap on the model of a link: the posts and the duration of a swap, and that
+// both ends agree over every kind of window, with torn lines and a link that goes down. Expected
+// times: one way is 379 ns. A port reads a line twice (word 0, then all words), 30 ns each at the
+// NIC and 40 ns at the host.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,7 @@ constexpr Picoseconds kNicLooks = 2 * 30_ns;
 constexpr Picoseconds kHostLooks = 2 * 40_ns;
 constexpr uint16_t kEpoch = 1;
 
-/// A cell that is exchanged if the offer names its version. Deciding takes time.
+/// A cell that is exchanged if the offer names its version. The decision costs time.
 struct Cell {
   swap::Answer Evaluate(const swap::Message& offer, swap::Reply& reply) {
     cpu->Compute(decision);
@@ -47,7 +47,7 @@ struct Cell {
   swap::Payload value{100, 101, 102, 103};
 };
 
-/// An initiator on window I and a responder on window R, which have met.
+/// An initiator on window I and a responder on window R; the constructor connects them.
 template <typename I, typename R>
 struct Link {
   Link(EventQueue& queue, I& initiator_end, R& responder_end, const swap::Machine& machine,
@@ -85,9 +85,9 @@ struct Link {
 };
 
 struct Measured {
-  Picoseconds responder_acts = 0;  ///< Its commit is posted.
+  Picoseconds responder_acts = 0;  ///< The responder posts its commit.
   Picoseconds answer_arrives = 0;
-  Picoseconds initiator_knows = 0;  ///< Its port returned the result.
+  Picoseconds initiator_knows = 0;  ///< The initiator's port returns the result.
   bar::LinkBytes bytes;
   uint64_t posts = 0;
 };
@@ -172,7 +172,7 @@ TEST(SwapOnFabric, OfFourMessages) {
   });
   link.initiator.MakeOffer({7, {1, 2, 3, 4}});
   queue.Run();
-  const Picoseconds first = kNicLooks + kDecision;  // t_R, then t_I, then t_R without a decision
+  const Picoseconds first = kNicLooks + kDecision;  // t_R, then t_I, then t_R without a decision.
   EXPECT_EQ(initiator_commits, 758_ns + first + kHostLooks);
   EXPECT_EQ(responder_hears, 1137_ns + first + kHostLooks);
   EXPECT_EQ(closed, 1516_ns + first + kHostLooks + kNicLooks);
@@ -180,14 +180,14 @@ TEST(SwapOnFabric, OfFourMessages) {
   EXPECT_EQ(link.cell.version, 8u);
 }
 
-/// What the two ends say about transactions, by their ids.
+/// Results of the two ends by transaction id.
 struct Logs {
   std::map<uint32_t, Outcome> initiator;
   std::map<uint32_t, Event> responder;
 };
 
-/// Swaps until `swaps` are resolved; every third offer names a stale version. The link goes
-/// down every 20 swaps while an offer is under way.
+/// Swaps until `swaps` are resolved. Every third offer names a stale version. The link goes down
+/// every 20 swaps during an offer.
 template <typename I, typename R>
 Logs SwapMany(EventQueue& queue, WindowPair& pair, I& initiator_end, R& responder_end,
               uint32_t swaps) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bytes and rates of PCIe links. Expected values are those of the public model of
-// Neugebauer et al. (SIGCOMM'18) and of the Ensō paper (OSDI'23), to the digits printed.
+// Tests bytes and rates of PCIe links. Expected values are those of the public model of Neugebauer
+// et al. (SIGCOMM'18) and of the Ensō paper (OSDI'23), to the printed precision.
 #include "bar/tlp.h"
 
 #include <gtest/gtest.h>
@@ -11,12 +11,12 @@
 namespace sluice::bar {
 namespace {
 
-constexpr uint32_t kNoCut = 4096;  // completions as long as the maximum payload
+constexpr uint32_t kNoCut = 4096;  // Completions may be as long as the maximum payload.
 
 double Gbps(uint64_t bits_per_second) { return static_cast<double>(bits_per_second) / 1e9; }
 
 TEST(Tlp, WritesAre24BytesAroundEachPayload) {
-  EXPECT_EQ(TlpWriteBytes(4, 256), 28u);  // an MSI-X
+  EXPECT_EQ(TlpWriteBytes(4, 256), 28u);  // An MSI-X.
   EXPECT_EQ(TlpWriteBytes(8, 256), 32u);
   EXPECT_EQ(TlpWriteBytes(64, 256), 88u);
   EXPECT_EQ(TlpWriteBytes(256, 256), 280u);
@@ -29,9 +29,9 @@ TEST(Tlp, ReadsAreRequestsOneWayAndCompletionsTheOther) {
   EXPECT_EQ(TlpReadBytes(64, 256, 512, kNoCut), (TlpRead{24, 84}));
   EXPECT_EQ(TlpReadBytes(512, 256, 512, kNoCut), (TlpRead{24, 512 + 2 * 20}));
   EXPECT_EQ(TlpReadBytes(1500, 256, 512, kNoCut), (TlpRead{3 * 24, 1500 + 6 * 20}));
-  // Every request is answered by completions of its own.
+  // Each request has separate completions.
   EXPECT_EQ(TlpReadBytes(300, 256, 128, kNoCut), (TlpRead{3 * 24, 300 + 3 * 20}));
-  // A root complex may cut at 64 bytes.
+  // A root complex may split completions at 64 bytes.
   EXPECT_EQ(TlpReadBytes(256, 256, 512, kReadCompletionBoundary), (TlpRead{24, 256 + 4 * 20}));
 }
 
@@ -56,7 +56,7 @@ TEST(Tlp, UnknownLinksHaveNoRate) {
   EXPECT_GT(TlpRate(4, 8, 256), 0u);
 }
 
-// Payload of 64 bytes, generation 3 x 16: written, read, and both at once in both directions.
+// Payloads of 64 bytes on generation 3 x 16: written, read, and mixed in both directions.
 TEST(Tlp, ThroughputOf64BytePayloads) {
   struct Row {
     uint32_t mps;
@@ -72,28 +72,28 @@ TEST(Tlp, ThroughputOf64BytePayloads) {
   }
 }
 
-// Ensō: 39 % of what a packetized NIC reads for small packets is metadata.
+// Ensō: 39 % of the bytes that a packetized NIC reads for small packets are metadata.
 TEST(Tlp, ShareOfMetadataInSmallPackets) {
   EXPECT_NEAR(FracMetadata(32, 16, 60, 256, 16), 0.393, 0.0005);
   EXPECT_NEAR(FracMetadata(32, 16, 64, 256, 16), 0.381, 0.0005);
   EXPECT_NEAR(FracMetadata(32, 16, 64, 128, 16), 0.398, 0.0005);
-  // Descriptors fetched one by one cost more.
+  // Descriptors that are fetched one by one cost more.
   EXPECT_NEAR(FracMetadata(32, 16, 60, 256, 1), (52.0 + 36) / (52 + 36 + 80), 1e-9);
 }
 
-// What Ensō's notifications leave of it: one of 64 bytes per batch of 64 packets.
+// Ensō's notifications: 64 bytes per batch of 64 packets.
 TEST(Tlp, ShareOfMetadataWhenStreaming) {
   const double share = FracMetadata(1, 0, 60, 256, 64);
   EXPECT_NEAR(share, 84.0 / 64 / (84.0 / 64 + 80), 1e-9);
   EXPECT_LT(share, 0.02);
 }
 
-// 400 Gb/s Ethernet over 512 Gb/s of PCIe is a bottleneck as long as 39 % is metadata.
+// 400 Gb/s Ethernet over 512 Gb/s of PCIe is limited by PCIe as long as 39 % is metadata.
 TEST(Tlp, APCIeLinkOfTheNextGenerationIsStillABottleneck) {
   EXPECT_LT(512 * (1 - FracMetadata(32, 16, 60, 256, 16)), 400);
 }
 
-// Swaps of two messages: 88 bytes each way.
+// A swap of two messages sends 88 bytes in each direction.
 TEST(Tlp, ALinkCarriesMoreSwapsThanAnyProcessorMakes) {
   const auto swaps = [](uint32_t generation) {
     return static_cast<double>(TlpRate(generation, 16, 256)) / 8 /

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What PCIe lets a window do and what it does not: order, tearing, stale caches, lost
-// wake-ups. Times are virtual.
+// Tests a window's behavior over PCIe in virtual time: order, tearing, stale caches and lost
+// wake-ups.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ TEST(FabricWindow, EveryKindCarriesLinesBothWays) {
       EXPECT_TRUE(model.host.Poll(0, seen)) << "a line that was never posted";
       EXPECT_EQ(seen, Line{});
       EXPECT_NE(model.host.capabilities() & bar::kWindowModelled, 0u);
-      // The ends account for everything that was on the link.
+      // The bytes of both ends add up to all bytes on the link.
       bar::LinkBytes both = model.host.link_bytes();
       both += model.nic.link_bytes();
       EXPECT_EQ(both, model.pair.link_bytes());
@@ -89,7 +89,7 @@ TEST(FabricWindow, AReadOfTheBarTakes750Flat) {
   EXPECT_EQ(model.host.now(), 750_ns);
   EXPECT_EQ(model.host.link_bytes(), (bar::LinkBytes{24, 28}));
   Line line;
-  model.host.Poll(0, line);  // eight reads
+  model.host.Poll(0, line);  // Eight reads.
   EXPECT_EQ(model.host.now(), 9 * 750_ns);
 }
 
@@ -122,11 +122,11 @@ TEST(FabricWindow, MsixTakes1600AndStaysBehindWhatWasPosted) {
   EXPECT_EQ(model.nic.link_bytes(), (bar::LinkBytes{0, 88 + 28}));
 }
 
-// R1: the answer to a read pushes what the device posted before it.
+// R1: the completion of a read pushes earlier posted writes of the device.
 TEST(FabricWindow, AReadBringsWhatTheNicPostedBefore) {
   Model model;
   model.nic.Compute(379_ns);
-  model.nic.Post(0, Numbered(1));  // leaves as the read request arrives
+  model.nic.Post(0, Numbered(1));  // Leaves when the read request arrives.
   EXPECT_EQ(model.host.ReadUncached(0, 0), 1000u);
 }
 
@@ -140,7 +140,7 @@ TEST(FabricWindow, CodeThatSpinsLetsTimePass) {
   model.host.Post(0, Numbered(1));
   while (model.host.Peek(0) != 1000) {
   }
-  // 758 ns and the look of the NIC, seen at the end of a look of 40 ns.
+  // 758 ns and a read by the NIC, observed at the end of a host read of 40 ns.
   EXPECT_GE(model.host.now(), 788_ns);
   EXPECT_LE(model.host.now(), 788_ns + 40_ns);
 }
@@ -158,11 +158,11 @@ TEST(FabricWindow, AFullBufferLeavesAsOneWrite) {
   EXPECT_EQ(model.pair.link_bytes(), (bar::LinkBytes{88, 0}));
 }
 
-/// The order in which the words of a flushed part of a line arrive.
+/// Returns the order in which the words of a flushed partial line arrive.
 std::vector<uint32_t> ArrivalOrder(uint64_t seed) {
   WindowParameters parameters = With(HostStores::kWriteCombining, NicLines::kPushed);
   parameters.seed = seed;
-  parameters.costs.nic_memory = 0;  // looks at every single arrival
+  parameters.costs.nic_memory = 0;  // Observes every single arrival.
   Model model(parameters);
   const Line line = Numbered(1);
   std::vector<uint32_t> order;
@@ -193,7 +193,7 @@ TEST(FabricWindow, APartOfABufferLeavesInAnyOrder) {
 TEST(FabricWindow, TornLinesAreRejectedAndTheWholeOneArrives) {
   WindowParameters parameters = With(HostStores::kWriteCombining, NicLines::kPushed);
   parameters.early_evictions_permille = 1000;
-  parameters.costs.nic_cached_line = 0;  // looks at every single arrival
+  parameters.costs.nic_cached_line = 0;  // Observes every single arrival.
   Model model(parameters);
   uint32_t rejected = 0, whole = 0;
   Line seen;
@@ -252,24 +252,24 @@ TEST(FabricWindow, APrefetchBeforeTheFlushIsForgotten) {
   model.host.Prefetch(0);
   model.host.Flush();
   model.nic.Compute(500_ns);
-  model.nic.Post(0, Numbered(1));  // after the prefetch looked
+  model.nic.Post(0, Numbered(1));  // Posted after the prefetch has read the line.
   model.host.Compute(500_ns);
   EXPECT_EQ(model.host.Peek(0), 1000u);
 }
 
-/// A host that looks, finds nothing, arms the interrupt and sleeps; the NIC publishes in
-/// between and interrupts only who is armed. Whether the host ever learns of it.
+/// The host reads, finds nothing, arms the interrupt and sleeps. The NIC publishes in between and
+/// interrupts only an armed host. Returns whether the host learns of the event.
 bool HostLearns(bool flush_and_look_again) {
   Model model(With(HostStores::kWholeLine, NicLines::kWriteThrough));
   const Line armed = Numbered(7);
   bool learned = false;
   model.host.OnInterrupt([&](uint32_t) { learned = true; });
-  // The decision falls between the host's look and the arrival of "armed".
+  // The NIC decides between the host's read and the arrival of "armed".
   model.queue.At(600_ns, [&] {
     model.nic.Post(0, Numbered(1));
     if (model.nic.Peek(0) == armed.word[0]) model.nic.Interrupt(0);
   });
-  learned = model.host.Peek(0) != 0;  // 750 ns; nothing there, and cached as such
+  learned = model.host.Peek(0) != 0;  // 750 ns; the line is empty and is cached.
   model.host.Post(0, armed);
   if (flush_and_look_again) model.host.Flush();
   learned = learned || model.host.Peek(0) != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receiver of a cable before a sender that stores what the fuzzer invents, and the sender
-// before such a receiver. Each 8 bytes are one store: where, then what.
+// Fuzzes the receiver of a cable with arbitrary stores of its sender, and the sender with arbitrary
+// stores of its receiver. Each 8 bytes of input are one store: the address, then the value.
 #include <algorithm>
 #include <cstring>
 #include <memory>

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-/// Aborts, in every build type, if a promise is broken.
+/// Aborts in every build type if `condition` is false.
 #define FUZZ_CHECK(condition)                                                      \
   do {                                                                             \
     if (!(condition)) {                                                            \

@@ -8,7 +8,7 @@
 
 namespace sluice::fuzz {
 
-/// Makes the checksums of a packet right, as a sender would; nobody guesses them.
+/// Sets correct checksums in a packet, as a sender does; a fuzzer cannot guess them.
 inline void MakeChecksumsRight(test::Bytes& bytes) {
   uint8_t* frame = bytes.data();
   const packet::Headers headers = packet::Parse(frame, static_cast<uint32_t>(bytes.size()));
@@ -27,7 +27,7 @@ inline void MakeChecksumsRight(test::Bytes& bytes) {
   }
 }
 
-/// Whether these bytes are a packet whose checksums are right.
+/// Returns whether the bytes are a packet with correct checksums.
 inline bool Holds(const test::Bytes& bytes) {
   const packet::Headers headers = packet::Parse(bytes.data(), static_cast<uint32_t>(bytes.size()));
   return headers.error == packet::ParseError::kNone && test::ChecksumsHold(bytes.data(), headers);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a fuzz target decides by its input.
+// Reads choices of a fuzz target from its input.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace sluice::fuzz {
 
-/// Takes bytes from the front; 0 once they are used up.
+/// Consumes bytes from the front. Returns 0 after the end.
 class Choices {
  public:
   Choices(const uint8_t* data, size_t size) : bytes_(data, size) {}
 
   bool empty() const { return bytes_.empty(); }
-  /// Up to `size` bytes: what is left.
+  /// Returns the next `size` bytes, or fewer at the end.
   std::span<const uint8_t> Take(size_t size) {
     const auto taken = bytes_.first(std::min(size, bytes_.size()));
     bytes_ = bytes_.subspan(taken.size());
@@ -26,7 +26,7 @@ class Choices {
     const auto byte = Take(1);
     return byte.empty() ? 0 : byte[0];
   }
-  /// The first byte is the highest.
+  /// Big-endian.
   uint32_t Word16() {
     const uint32_t high = Byte();
     return high << 8 | Byte();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of an endpoint against a peer that stores what the fuzzer invents.
+// Fuzzes both ends of an endpoint with a peer that stores arbitrary values.
 #include "../coherent/hostile_memory.h"
 #include "check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-device's socket before a host that says, hands over and spoils what the fuzzer
-// invents.
+// Fuzzes sluice-device's socket with a host that sends arbitrary messages and file descriptors and
+// corrupts shared memory.
 #include <rte_log.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 #include "check.h"
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  rte_log_set_global_level(RTE_LOG_EMERG);  // Each input earns a complaint.
+  rte_log_set_global_level(RTE_LOG_EMERG);  // Each input causes an error message.
   return 0;
 }
 

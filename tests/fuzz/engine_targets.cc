@@ -54,7 +54,7 @@ void EchoEngines(const uint8_t* data, size_t size) {
   }
   FUZZ_CHECK(Holds(once));
   Bytes twice = once;
-  // An Ethernet payload's byte can be the tag or length that decides what it is.
+  // A byte of an Ethernet payload may be a tag or a length that changes its type.
   FUZZ_CHECK(Run(engine::ReflectEcho(), twice) == packet::kForward);
   FUZZ_CHECK(Holds(twice));
   for (size_t i = 0; i < size; ++i) {
@@ -89,7 +89,7 @@ void NeighborEngine(const uint8_t* data, size_t size) {
   FUZZ_CHECK(Holds(answer));
   const Bytes from(answer.begin() + 6, answer.begin() + 12);
   FUZZ_CHECK((from == Bytes{2, 0, 0, 0, 0, 2}));
-  // To one host, or to all nodes (an answer to duplicate detection).
+  // The destination is one host, or all nodes (an answer to duplicate detection).
   FUZZ_CHECK((answer[0] & 1) == 0 ||
              Bytes(answer.begin(), answer.begin() + 6) == Bytes({0x33, 0x33, 0, 0, 0, 1}));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The Ensō NIC model under a host and a wire that do anything: see hostile_host.h
-// for what must hold.
+// Fuzzes the Ensō NIC model with arbitrary actions of host and wire. hostile_host.h lists the
+// invariants.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

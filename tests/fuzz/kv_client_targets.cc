@@ -20,7 +20,7 @@ using test::ExactBuffer;
 
 constexpr uint64_t kStepNs = 1000;
 
-/// A client at work, and what a server would have to say: the ids of the last request.
+/// A running client, and the ids of its last request, which a server would return.
 class Conversation {
  public:
   explicit Conversation(const ClientOptions& options)
@@ -37,13 +37,13 @@ class Conversation {
       request_.assign(room_.begin(), room_.begin() + static_cast<long>(out.bytes));
     }
   }
-  /// What a server says: the bytes, with the ids of what was asked last.
+  /// Passes an answer to the client, with the ids of the last request if `with_ids`.
   void Hear(Bytes answer, bool with_ids) {
     if (with_ids) PutIds(answer);
     const ExactBuffer exact(answer);
     client_.OnDatagram(now_ns_, engine::kv::Bytes(exact.data(), exact.size()));
   }
-  /// Until nothing is under way: every request has ended, and in one way.
+  /// Finishes all requests. Each must have ended exactly once.
   void Finish() {
     client_.Stop(now_ns_);
     for (int i = 0; i < 4 && client_.outstanding() != 0; ++i) {
@@ -64,9 +64,9 @@ class Conversation {
   }
   void PutIds(Bytes& answer) const {
     if (options_.protocol == Protocol::kMica) {
-      Copy(answer, 6 + 16, 6 + 16, 4);  // The first message's opaque.
+      Copy(answer, 6 + 16, 6 + 16, 4);  // The first message's opaque field.
     } else {
-      Copy(answer, 0, 0, 2);  // memcached's request id; the binary protocol's opaque.
+      Copy(answer, 0, 0, 2);  // memcached's request id, and the binary protocol's opaque field.
       if (options_.protocol == Protocol::kMemcachedBinary) Copy(answer, 8 + 12, 8 + 12, 4);
     }
   }

@@ -10,13 +10,13 @@ namespace {
 using engine::kv::MemcachedLab;
 using engine::kv::Progress;
 
-// One store for all inputs, in which keys of earlier ones are found.
+// All inputs share one store, so keys of earlier inputs may exist.
 MemcachedLab& Lab() {
   static MemcachedLab lab({.workers = 3, .concurrent_read = false, .allow_flush = true});
   return lab;
 }
 
-// The reply to a datagram, of which every byte may be a request that travels.
+// Returns the reply to a datagram. Each request in it may move the datagram to another worker.
 std::string Ask(const uint8_t* data, size_t size) {
   MemcachedLab& lab = Lab();
   lab.max_reply_bytes = data[0] * 16u;

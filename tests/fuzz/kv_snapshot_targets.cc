@@ -34,7 +34,7 @@ uint64_t Load64(const Bytes& bytes, size_t at) {
   return value;
 }
 
-/// Makes the checksums of all blocks right, so that what stands behind them is looked at.
+/// Sets correct checksums in all blocks, so that their contents are parsed.
 void Seal(Bytes& file) {
   size_t at = kFileHeader;
   for (uint64_t block = 0; file.size() >= at + kBlockHeader; ++block) {
@@ -47,7 +47,8 @@ void Seal(Bytes& file) {
   }
 }
 
-/// The items of a file that is whole, by the format alone; nothing: it is not whole.
+/// Parses a file by the format's description alone. Returns its items, or nothing if the file is
+/// incomplete.
 std::optional<std::map<std::string, std::string>> ItemsOf(const Bytes& file) {
   std::map<std::string, std::string> items;
   const uint8_t header[kFileHeader] = {'S', 'L', 'U', 'I', 'C', 'E', 'K', 'V', 1};
@@ -89,7 +90,7 @@ std::optional<std::map<std::string, std::string>> ItemsOf(const Bytes& file) {
 std::map<std::string, std::string> ItemsIn(const std::vector<Partition>& store) {
   std::map<std::string, std::string> items;
   for (const Partition& partition : store) {
-    // Where time stands still, nothing has expired.
+    // Time does not advance, so no item has expired.
     partition.ForEach(kNow, [&](engine::kv::Bytes key, const engine::kv::ItemView& item) {
       items[std::string(key.begin(), key.end())] =
           std::string(item.value.begin(), item.value.end());
@@ -98,7 +99,7 @@ std::map<std::string, std::string> ItemsIn(const std::vector<Partition>& store) 
   return items;
 }
 
-/// Emptied before each use.
+/// Returns the partitions after clearing them.
 std::vector<Partition>& EmptyPartitions() {
   static std::vector<Partition> store = [] {
     std::vector<Partition> made;
@@ -137,7 +138,7 @@ void KvSnapshot(const uint8_t* data, size_t size) {
   } else if (read) {
     FUZZ_CHECK(items == *expected);
   } else {
-    // Whole, and more than the store holds.
+    // The file is complete but does not fit into the store.
     FUZZ_CHECK(items.size() <= expected->size());
   }
 }

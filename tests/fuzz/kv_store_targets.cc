@@ -14,12 +14,12 @@ void KvStore(const uint8_t* data, size_t size) {
   plan.memory_bytes = control & 2 ? 1 << 16 : 1 << 20;
   plan.expected_items = 64;
   plan.keys = control & 4 ? 500 : 30;
-  // One chain, one tag.
+  // All keys share one chain and one tag.
   if (control & 8) plan.hash_mask = 0;
   plan.long_one_in = 4;
   plan.long_value_bytes = control & 16 ? 700'000 : 3000;
   size_t at = 1;
-  // Two bytes decide once; what follows the last is the same for ever.
+  // Two bytes make one choice. All choices after the end of the input are 0.
   engine::kv::Soak soak(plan, [&]() -> uint64_t {
     if (size - at < 2) return 0;
     const uint64_t chosen = data[at] | uint64_t{data[at + 1]} << 8;

@@ -27,7 +27,7 @@ using test::ExactBuffer;
 
 constexpr uint32_t kWorkers = 3;
 
-/// Emptied before each use.
+/// Returns the store after clearing it.
 engine::kv::Store& EmptyStore() {
   static engine::kv::Store store = [] {
     engine::kv::Store made;
@@ -43,7 +43,7 @@ engine::kv::Store& EmptyStore() {
   return store;
 }
 
-/// From worker to worker, until the exchange ends.
+/// Passes the datagram between workers until the exchange ends.
 Progress Serve(engine::kv::Store& store, engine::kv::Bytes datagram, std::span<uint8_t> room,
                uint32_t max_reply_bytes, size_t* used) {
   ProtocolCounters counters;
@@ -62,7 +62,7 @@ Progress Serve(engine::kv::Store& store, engine::kv::Bytes datagram, std::span<u
   }
 }
 
-/// What a request must be answered, by a map.
+/// A reference implementation of MICA's answers with a std::map.
 class Model {
  public:
   MicaResult Answer(const MicaMessage& request, std::string* value) {
@@ -164,7 +164,7 @@ void KvMica(const uint8_t* data, size_t size) {
     for (const auto& partition : store.partitions) FUZZ_CHECK(partition.counters().items == 0);
     return;
   }
-  // Whom the server believes may call one key by two hashes.
+  // If hashes are trusted, one key may have two hashes, so the model does not apply.
   if (!store.trust_hashes) CheckAnswers(datagram, engine::kv::Bytes(room).first(used));
 }
 

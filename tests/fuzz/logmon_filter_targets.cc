@@ -17,8 +17,9 @@ using engine::logmon::MetricValue;
 using engine::logmon::Needle;
 using engine::logmon::Scratch;
 
-/// RE2 refuses some counts that Hyperscan takes, and does not find some alternatives of bytes
-/// beyond ASCII, such as \x8d in "\x8d|\x8d": of such a needle, `unknown`.
+/// Returns whether RE2 finds the needle in the line. RE2 rejects some counts that Hyperscan
+/// accepts, and misses some alternatives of bytes beyond ASCII, such as \x8d in "\x8d|\x8d".
+/// Returns `unknown` for needles of these forms.
 bool IsIn(const Needle& needle, std::string_view line, bool unknown) {
   static const RE2 beyond_ascii(R"(\\x[89a-f])");
   if (needle.expression.find('|') != std::string::npos &&
@@ -61,7 +62,7 @@ void LogmonFilter(const uint8_t* data, size_t size) {
   FUZZ_CHECK(filter.has_value() == error.empty() && regex.has_value() == regex_error.empty());
   while (!lines.empty()) {
     const size_t end = std::min(lines.find_first_of("\r\n"), lines.size());
-    const std::string line(lines.substr(0, end));  // Exactly sized.
+    const std::string line(lines.substr(0, end));  // Has the exact size.
     if (filter) Ask(*filter, line);
     if (regex) Ask(*regex, line);
     lines.remove_prefix(std::min(end + 1, lines.size()));

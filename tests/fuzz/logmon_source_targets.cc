@@ -30,7 +30,7 @@ void LogmonSyslog(const uint8_t* data, size_t size) {
   FUZZ_CHECK(message.header.facility <= 23 && message.header.severity <= 7);
   FUZZ_CHECK(IsWithin(message.header.hostname, datagram));
   FUZZ_CHECK(IsWithin(message.header.app, datagram));
-  // The text is what the datagram ends with, NULs aside.
+  // The text is the end of the datagram without trailing NULs.
   FUZZ_CHECK(IsWithin(message.text, datagram));
   std::string_view shown = datagram;
   while (shown.ends_with('\0')) shown.remove_suffix(1);
@@ -65,7 +65,7 @@ void LogmonTcp(const uint8_t* data, size_t size) {
         if ((what & 0xf0) == 0x20) assembler.Forget(stream), witness.anywhere = true;
         break;
       default: {
-        // Near where the stream stands, near its base, or just as it was sent.
+        // Near the stream's position, near its base, or exactly as it was sent.
         const uint32_t near = what & 0x40 ? stream.next : base;
         const uint32_t offset = choices.Word16() - (what & 0x20 ? 0x8000 : 0);
         const uint32_t sequence = near + (what & 0x10 ? offset >> 8 : offset);

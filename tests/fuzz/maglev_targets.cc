@@ -20,7 +20,7 @@ using packet::Headers;
 using test::Bytes;
 using test::ExactBuffer;
 
-/// A frame with exactly `headroom` bytes in front and none behind.
+/// A frame with exactly `headroom` bytes of headroom and no tailroom.
 struct Placed {
   Placed(const Bytes& bytes, uint32_t headroom)
       : buffer(Spread(bytes, headroom)),
@@ -51,7 +51,8 @@ std::optional<FlowKey> CheckFlow(const Bytes& bytes) {
   return flow;
 }
 
-/// A translated quote is that of the translated flow, and its error as right as before.
+/// The translated quote must belong to the translated flow, and the checksums of the error must be
+/// as correct as before.
 void CheckTranslation(const Bytes& bytes) {
   Placed placed(bytes, 0);
   const Headers& headers = placed.headers;
@@ -104,7 +105,7 @@ void CheckTooBig(const Bytes& bytes, uint32_t headroom, uint32_t mtu) {
   FUZZ_CHECK(answer.size() - headers.l3 <= (ipv4 ? 576u : 1280u));
   FUZZ_CHECK(answer.size() - quote <= headers.end - headers.l3);
   FUZZ_CHECK(std::equal(answer.begin() + quote, answer.end(), bytes.begin() + headers.l3));
-  // Errors breed no errors.
+  // An ICMP error must not cause another ICMP error.
   Placed error(answer, 64);
   FUZZ_CHECK(!engine::maglev::MakeTooBig(error.frame, error.headers, mtu));
   const auto flow = CheckFlow(answer);

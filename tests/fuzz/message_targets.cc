@@ -20,12 +20,12 @@ constexpr uint64_t kTimeout = 1000;
 constexpr uint32_t kMessages = 8;
 constexpr uint32_t kLongest = 300;
 
-/// Bytes that a message of this sender has, wherever parts begin.
+/// Returns a byte of this sender's message; it does not depend on the part boundaries.
 uint8_t ByteOf(uint8_t sender, uint32_t number, uint32_t at) {
   return static_cast<uint8_t>(sender * 31 + number * 7 + at);
 }
 
-/// Counts what leaves, and reads it.
+/// Counts and parses sent frames.
 struct Out {
   bool Send(const uint8_t* frame, uint32_t length) {
     const Datagram datagram = Datagram::In(frame, length);
@@ -49,7 +49,7 @@ class MessagePlay {
       Step(choices_.Byte());
       CheckCounts();
     }
-    // In the end every message has an ending, and there is room for as many as ever.
+    // Finally each message has ended, and the full number of messages fits again.
     now_ += 2 * kTimeout;
     for (uint32_t i = 0; i < kMessages; ++i) server_.Expire(now_);
     FUZZ_CHECK(server_.open() == 0);
@@ -83,7 +83,7 @@ class MessagePlay {
     FUZZ_CHECK(std::ranges::equal(exact, bytes));
   }
 
-  /// A part whose bytes are right, whatever its numbers are.
+  /// Sends a part with correct bytes and arbitrary numbers.
   void AnyPart(uint8_t what) {
     const uint8_t sender = what / 8 % 4;
     Part part{.number = choices_.Byte() % 4u, .length = choices_.Word16() % 400u, .bytes = {}};
@@ -120,7 +120,7 @@ class MessagePlay {
     const uint32_t length = server_.Take(flow, room, &name);
     FUZZ_CHECK(length <= kLongest && name >> MessageServer::kNumberBits == 0);
     FUZZ_CHECK(taken_.insert(name).second);
-    // Bytes of one sender's one message: its first byte says whose, if it has any.
+    // All bytes belong to one message of one sender, which the first byte identifies.
     for (uint32_t i = 1; i < length; ++i)
       FUZZ_CHECK(room[i] == static_cast<uint8_t>(room[0] + i) || foreign_);
   }
@@ -147,10 +147,10 @@ class MessagePlay {
                          .messages = kMessages,
                          .timeout_cycles = kTimeout,
                          .cycles_hz = 1'000'000'000}};
-  std::set<uint32_t> taken_;  ///< Messages that wait for answers, or have waited too long.
+  std::set<uint32_t> taken_;  ///< Messages that await answers or have timed out.
   uint64_t now_ = 0;
   uint32_t sent_ = 0;
-  bool foreign_ = false;  ///< A frame of any bytes was a part.
+  bool foreign_ = false;  ///< A frame of arbitrary bytes was accepted as a part.
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace sluice::test {
 
-/// Python's struct packed it, by MICA's format: set a = 255, increment it by 255, get it; add b,
+/// Packed with Python's struct in MICA's format: set a = 255, increment it by 255, get it; add b,
 /// test, get, delete and get it; a no-op; a reset.
 inline const Bytes kMicaBatch = FromHex(
     "780a000000000400000008000001887766554433221100000000000000006100000000000000ff00"

@@ -30,7 +30,7 @@ void Parser(const uint8_t* data, size_t size) {
   if (!key) return;
   FUZZ_CHECK(key->Reversed().Reversed() == *key);
 
-  // The oracle knows a source route only where the fixtures have it.
+  // The oracle recognizes a source route only where the fixtures have one.
   const bool held = !headers.source_routed && test::ChecksumsHold(frame.data(), headers);
   if (headers.network == packet::Network::kIpv4) {
     packet::SetIpv4Address(frame.data(), headers, packet::End::kSource, {255, 255, 0, 0});
@@ -44,7 +44,7 @@ void Parser(const uint8_t* data, size_t size) {
 }
 
 void FrameLengthWalk(const uint8_t* data, size_t size) {
-  // A pipe holds whole flits.
+  // A pipe contains whole flits.
   std::vector<uint8_t> bytes(data, data + size);
   bytes.resize(packet::FlitSpan(static_cast<uint32_t>(size)));
   const ExactBuffer pipe(bytes);
@@ -57,13 +57,13 @@ void FrameLengthWalk(const uint8_t* data, size_t size) {
     const uint32_t left = pipe.size() - at;
     const uint32_t span = packet::FlitSpan(length);
     if (length == 0 || span > left) {
-      at += packet::kFlitBytes;  // Lost framing: on to the next flit.
+      at += packet::kFlitBytes;  // Framing is lost; continue with the next flit.
       continue;
     }
-    // The parser agrees on where a frame that it understands ends.
+    // The parser and the length walk must agree on the end of a frame that the parser understands.
     const Headers headers = packet::Parse(flit, length);
     if (headers.error == ParseError::kNone && headers.IsIp()) FUZZ_CHECK(headers.end == length);
-    // And the transmitter's cut agrees with the receiver's.
+    // The transmitter and the receiver must cut frames at the same length.
     FUZZ_CHECK(packet::TotalLengthCutsWell(flit, length) == packet::LeadingWord::Of(flit).IsIpv4());
     at += span;
   }

@@ -58,7 +58,7 @@ void CheckTimes(const StreamSpec& stream) {
   }
 }
 
-/// Makes frames where they are few: thousands take their time, whatever they hold.
+/// Builds the frames only for small counts; thousands of frames cost too much time.
 void CheckFrames(const StreamSpec& stream) {
   std::vector<const Field*> fields = stream.headers.fields();
   fields.push_back(&stream.sizes);
@@ -90,7 +90,8 @@ void CheckFrames(const StreamSpec& stream) {
 void PktgenStreams(const uint8_t* data, size_t size) {
   const test::ExactBuffer bytes({data, size});
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  // A capture is a file, of any name: for another fuzzer. Escapes could hide the word.
+  // Skips captures, which name arbitrary files and have another fuzzer. Escapes could hide the
+  // word.
   if (text.find("pcap") != text.npos || text.find("\\u") != text.npos) return;
   std::vector<std::string> errors;
   const auto streams = pktgen::ParseStreams(text, &errors);

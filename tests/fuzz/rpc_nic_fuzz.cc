@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The RPC NIC with frames and a process that do what the fuzzer invents, beside honest ones.
+// Fuzzes the RPC NIC with arbitrary frames and an arbitrary process, next to honest ones.
 #include "../device/rpc/hostile_nic.h"
 #include "check.h"
 

@@ -32,7 +32,7 @@ const rpc::CompiledX& Everything() {
   return x;
 }
 
-/// What is accepted is written again, and read from that as before.
+/// An accepted value is marshalled again, and unmarshalling that must return the same value.
 void ReadAndWrite(const rpc::Table& table, uint32_t type, const uint8_t* wire, uint32_t bytes) {
   constexpr uint64_t kBase = 0x1000;
   const test::ExactBuffer memory(test::Bytes(8192)), again(memory.bytes()),
@@ -49,7 +49,7 @@ void ReadAndWrite(const rpc::Table& table, uint32_t type, const uint8_t* wire, u
   FUZZ_CHECK(reread.error == rpc::UnmarshalError::kNone);
 }
 
-/// Records of at most 64 bytes, which come by as many bytes as the first one says.
+/// Reads records of at most 64 bytes in steps of a size that the first byte sets.
 void ReadRecords(const test::ExactBuffer& stream) {
   rpc::RecordReader reader(64);
   const uint32_t step = 1 + stream.data()[0] % 32;
@@ -107,7 +107,7 @@ void RpcCall(const uint8_t* data, size_t size) {
 }
 
 void RpcLanguage(const uint8_t* data, size_t size) {
-  // What follows the first 0 is a value of every type.
+  // The bytes after the first 0 are read as a value of each type.
   const test::ExactBuffer buffer({data, size});
   const std::string_view all(reinterpret_cast<const char*>(buffer.data()), size);
   const std::string_view text = all.substr(0, all.find('\0'));

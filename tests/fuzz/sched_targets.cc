@@ -21,7 +21,7 @@ using namespace engine::sched;
 
 constexpr CpuId kCpus = 3;
 
-/// A host that says what the input says.
+/// A host that sends the messages of the input.
 class AnyHost {
  public:
   bool Receive(offload::Item& out) {
@@ -68,7 +68,7 @@ offload::Item AnyItem(Choices& choices) {
   std::memcpy(item.word.data(), bytes.data(), bytes.size());
   return item;
 }
-/// One that is likely to mean something.
+/// Returns a message that is likely to be valid.
 Message PlausibleMessage(Choices& choices) {
   Message message{.type = static_cast<MessageType>(choices.Byte()),
                   .cpu = choices.Byte(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Inputs that fuzzers start from, where a target reads a format or a script of its own.
+// Seed inputs for fuzz targets that read a format or a script of this project.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ void AppendNumber(Bytes& to, T number) {
   to.insert(to.end(), bytes, bytes + sizeof number);
 }
 
-/// A policy graph with every member that one can have.
+/// A policy graph that uses every member.
 inline constexpr std::string_view kChainGraph = R"({"devices": [
   {"name": "host", "kind": "host", "port": 0}, {"name": "nic", "kind": "nic", "port": 1},
   {"name": "a", "kind": "legacy", "port": 2, "slots": 2, "from": ["nic"]},
@@ -38,7 +38,7 @@ inline constexpr std::string_view kChainGraph = R"({"devices": [
    "to": [{"nodes": ["out"]}]},
   {"name": "out", "device": "host"}]}]})";
 
-/// The header of a gzip member with every optional field, and an empty stored block behind it.
+/// The header of a gzip member with every optional field, followed by an empty stored block.
 inline Bytes GzipSeed() {
   Bytes member = {0x1f, 0x8b, 8, 0x1f, 0, 0, 0, 0, 0, 255, 3, 0, 'a', 'b', 'c'};
   Append(member, std::string_view("name\0comment\0", 13));
@@ -46,7 +46,8 @@ inline Bytes GzipSeed() {
   return member;
 }
 
-/// A snapshot of one item behind a byte that asks for right checksums (engine/kv/snapshot.h).
+/// A snapshot of one item (engine/kv/snapshot.h), preceded by a byte that requests correct
+/// checksums.
 inline Bytes SnapshotOf(std::string_view key, std::string_view value, uint32_t seconds_left) {
   Bytes file{1};
   Append(file, "SLUICEKV");
@@ -74,8 +75,8 @@ inline std::vector<Bytes> SnapshotSeeds() {
           SnapshotOf(std::string(250, 'k'), std::string(600, 'v'), 1)};
 }
 
-/// Answers to a client: a byte of the protocol; then for each a byte (2: with the ids of what was
-/// asked last), its length, and the answer.
+/// Answers to a client: a byte for the protocol, then for each answer a control byte (2: use the
+/// ids of the last request), its length, and its bytes.
 inline Bytes ConversationOf(uint8_t protocol, const std::vector<Bytes>& answers) {
   Bytes script{protocol};
   for (const Bytes& answer : answers) {
@@ -113,8 +114,8 @@ inline std::vector<Bytes> ClientSeeds() {
                              binary(0, 0, 1, "Not found"), binary(1, 0, 0x82, "")})};
 }
 
-/// Answers of etcd's gateway, behind a byte that says to what: ranges, watches, grants, keepalives.
-/// The keys are "sluice/servers/0" and "sluice/x" in base64 (RFC 4648).
+/// Answers of etcd's gateway, each preceded by a byte that selects the request: range, watch, grant
+/// or keepalive. The keys are "sluice/servers/0" and "sluice/x" in base64 (RFC 4648).
 inline std::vector<Bytes> EtcdSeeds() {
   std::vector<Bytes> seeds;
   for (const char* const text :
@@ -135,13 +136,13 @@ inline std::vector<Bytes> EtcdSeeds() {
 }
 
 /// An epoch's file (engine/telemetry/export/epoch_file.h) with one flow in the smallest sketch,
-/// behind a byte that asks for a right checksum.
+/// preceded by a byte that requests a correct checksum.
 inline Bytes EpochSeed() {
   constexpr int kCells = 3 * 16;
   Bytes file{1};
   Append(file, "SLUICEEP");
   AppendNumber(file, uint32_t{1});
-  file.resize(file.size() + 20);  // A zero, and what is made right.
+  file.resize(file.size() + 20);  // A zero, and the fields that the target fills in.
   AppendNumber(file, uint32_t{1});
   file.insert(file.end(), {0, 32, 128, 0});
   for (const uint32_t number : {0, 3, 16, 1, 1, 16, 16, 0}) AppendNumber(file, number);
@@ -176,7 +177,7 @@ inline Bytes EpochSeed() {
   return file;
 }
 
-/// Files of streams for sluice-pktgen, in every form that members have.
+/// Files of streams for sluice-pktgen that use every form of each member.
 inline std::vector<Bytes> StreamSeeds() {
   std::vector<Bytes> seeds;
   for (const char* const text :
@@ -200,8 +201,8 @@ inline std::vector<Bytes> StreamSeeds() {
   return seeds;
 }
 
-/// Scripts of hosts that do anything, and of peers that post anything: whatever the bytes are, they
-/// mean something. Of the lengths that the targets take.
+/// Random scripts for hosts and peers with arbitrary actions; any bytes are valid. The lengths are
+/// those that the targets read.
 inline std::vector<Bytes> ScriptSeeds() {
   std::mt19937_64 random(10);
   std::vector<Bytes> seeds;

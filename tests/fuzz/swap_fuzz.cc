@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of a swap against a peer that posts what the fuzzer invents.
+// Fuzzes both ends of a swap with a peer that posts arbitrary lines.
 #include "../swap/hostile_lines.h"
 #include "check.h"
 

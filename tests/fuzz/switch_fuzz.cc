@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The programmable switch with devices that do what the fuzzer invents, beside two that are honest.
+// Fuzzes the programmable switch with devices that act arbitrarily, next to two honest ones.
 #include "../device/switch/hostile.h"
 #include "check.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the fuzzers drive, one function for each boundary where hostile bytes
-// enter: libFuzzer calls them with what it invents, and the test `fuzz_targets`
-// with known frames cut and bent, so that every compiler's build runs them. A
-// broken promise aborts; the bytes given are copied to exactly sized memory first.
+// The fuzz targets, one function per boundary where hostile bytes enter. libFuzzer calls them with
+// generated inputs. The test `fuzz_targets` calls them with cut and modified frames, so that the
+// builds of all compilers run them. A failed check aborts. Each input is first copied to memory of
+// exactly its size.
 #pragma once
 
 #include <cstddef>
@@ -11,115 +11,118 @@
 
 namespace sluice::fuzz {
 
-/// A frame through Parse, FlowKey and the setters: what is found lies inside.
+/// Passes a frame to Parse, FlowKey and the setters; all offsets must lie inside the frame.
 void Parser(const uint8_t* data, size_t size);
 
-/// A pipe's bytes through the frame length walk: it ends, inside.
+/// Walks the frame lengths in a pipe; the walk must end within the pipe.
 void FrameLengthWalk(const uint8_t* data, size_t size);
 
-/// A frame through both echo engines: valid checksums stay valid, twice is plus
-/// two, a drop changes nothing, untouched bytes stay.
+/// Passes a frame to both echo engines. Valid checksums stay valid, two reflections add two, a drop
+/// changes nothing, and unrelated bytes stay unchanged.
 void EchoEngines(const uint8_t* data, size_t size);
 
-/// A frame through Neighbor: its answers are valid, what is not answered stays. The
-/// first byte sets the tailroom, and whether checksums are made right first.
+/// Passes a frame to Neighbor. Its answers must be valid; unanswered frames must stay unchanged.
+/// The first byte sets the tailroom and whether checksums are corrected first.
 void NeighborEngine(const uint8_t* data, size_t size);
 
-/// A frame through the echo answer, the flow of an ICMP error and the too-big answer of a VIP:
-/// what is made is valid and may be sent, what is refused stays. The first byte sets the headroom
-/// and the MTU, and whether checksums are made right first.
+/// Passes a frame to the echo answer, the flow of an ICMP error and the too-big answer of a VIP.
+/// Generated frames must be valid and permitted; rejected frames must stay unchanged. The first
+/// byte sets the headroom, the MTU and whether checksums are corrected first.
 void MaglevMessages(const uint8_t* data, size_t size);
 
-/// A UDP payload through the reader of QUIC's connection ids: bytes behind do not matter.
+/// Passes a UDP payload to the reader of QUIC's connection ids; bytes after the id must not matter.
 void MaglevQuic(const uint8_t* data, size_t size);
 
-/// A datagram of MICA's through the server, against a map: every request is answered, once and
-/// rightly, or the datagram is refused and nothing done. The first byte sets the longest answer,
-/// and whether the server believes hashes and reads across workers.
+/// Passes a MICA datagram to the server and compares with a map: every request is answered once and
+/// correctly, or the datagram is rejected without effect. The first byte sets the longest answer,
+/// and whether the server trusts hashes and reads across workers.
 void KvMica(const uint8_t* data, size_t size);
 
-/// A UDP payload through memcached's ASCII protocol, of three workers that may only read what is
-/// theirs: it ends, the reply keeps to its bound, and the store still answers. The first byte sets
-/// the bound.
+/// Passes a UDP payload to memcached's ASCII protocol with three workers, each restricted to its
+/// partition. The call must end, the reply must not exceed its bound, and the store must still
+/// answer. The first byte sets the bound.
 void KvMemcachedAscii(const uint8_t* data, size_t size);
 
-/// The same through the binary protocol: the reply is whole responses.
+/// Like KvMemcachedAscii for the binary protocol. The reply must consist of complete responses.
 void KvMemcachedBinary(const uint8_t* data, size_t size);
 
-/// Operations on a partition, each answer compared with an oracle's. The first byte sets mode, size
-/// and hashes, every two more make a choice.
+/// Runs operations on a partition and compares each answer with an oracle. The first byte sets
+/// mode, size and hashes; every two bytes more make a choice.
 void KvStore(const uint8_t* data, size_t size);
 
-/// A snapshot's file, beside a reader that knows the format alone: what is not whole sets nothing,
-/// what is whole sets every item. The first byte says whether checksums are made right first.
+/// Reads a snapshot file and compares with a reader of the format alone. An incomplete file sets
+/// nothing; a complete one sets every item. The first byte selects whether checksums are corrected
+/// first.
 void KvSnapshot(const uint8_t* data, size_t size);
 
-/// What a client hears, of the protocol that the first byte chooses, with the ids of its requests
-/// or any: every request ends once.
+/// Passes answers to a client of the protocol that the first byte selects, with the ids of its
+/// requests or arbitrary ones. Every request must end once.
 void KvClient(const uint8_t* data, size_t size);
 
-/// What etcd's gateway says to a range, to a watch or about a lease, as the first byte chooses:
-/// only keys of the prefix are believed, and leases that there can be.
+/// Parses answers of etcd's gateway to a range, to a watch or about a lease, as the first byte
+/// selects. Only keys of the prefix and possible leases may be accepted.
 void EtcdMessages(const uint8_t* data, size_t size);
 
-/// A pattern, up to the first line end, as one of CloudWatch's and as an expression of fail2ban's;
-/// and lines that both are asked about: which match have the needles.
+/// Reads the first line as a pattern of CloudWatch and as an expression of fail2ban, and matches
+/// both against the other lines. Lines that match must contain the needles.
 void LogmonFilter(const uint8_t* data, size_t size);
 
-/// Text through the scanner in chunks that the first byte chooses, beside an oracle that asks every
-/// filter about every line; with its highest bit, in too little memory.
+/// Scans text in chunks that the first byte selects and compares with an oracle that evaluates
+/// every filter on every line. The highest bit of the first byte selects insufficient memory.
 void LogmonScanner(const uint8_t* data, size_t size);
 
-/// A datagram through the reader of syslog messages: the text is its end, the header lies inside.
+/// Passes a datagram to the reader of syslog messages. The text must be the datagram's end, and the
+/// header must lie inside.
 void LogmonSyslog(const uint8_t* data, size_t size);
 
-/// Segments of two TCP streams whose bytes follow from their sequence numbers, with any numbers,
-/// lengths and flags: what is delivered is right, in order, and never joined across a gap. The
-/// first byte sets window, pool and first number.
+/// Passes segments of two TCP streams with arbitrary numbers, lengths and flags. The bytes follow
+/// from their sequence numbers. Delivered data must be correct, in order, and never joined across a
+/// gap. The first byte sets window, pool and first number.
 void LogmonTcp(const uint8_t* data, size_t size);
 
-/// A report made of the bytes through the IPFIX encoder, and what it makes through a strict
-/// decoder: well-formed, complete, and within its room.
+/// Encodes a report made of the input as IPFIX and reads the result with a strict decoder. It must
+/// be well-formed, complete, and within its room.
 void TelemetryIpfix(const uint8_t* data, size_t size);
 
-/// The file of an epoch: what is taken is written as the same bytes, merged and reported. The first
-/// byte says whether its checksum is made right first.
+/// Reads an epoch's file. An accepted file must be written again with the same bytes, merged and
+/// reported. The first byte selects whether its checksum is corrected first.
 void TelemetryEpoch(const uint8_t* data, size_t size);
 
-/// Messages and outcomes of a host that keeps to nothing, to an agent of the policy that the first
-/// byte chooses: its account holds, and no decision is made over another.
+/// Passes arbitrary messages and outcomes of a host to an agent of the policy that the first byte
+/// selects. The agent's accounting must be consistent, and no decision may overwrite another.
 void SchedAgent(const uint8_t* data, size_t size);
 
-/// A frame with a call, through unmarshalling and to its reply: what is accepted is written again
-/// and read again, and the reply is valid. The first byte says whether checksums are made right
-/// first. The whole input as a reply and as a stream of records, too.
+/// Passes a frame with a call from unmarshalling to its reply. An accepted call must be marshalled
+/// and unmarshalled again, and the reply must be valid. The first byte selects whether checksums
+/// are corrected first. Also reads the whole input as a reply and as a stream of records.
 void RpcCall(const uint8_t* data, size_t size);
 
-/// A `.x` file up to the first 0, and what follows as a value of each of its types: an error is one
-/// line, a table is sound.
+/// Compiles a `.x` file up to the first 0 and reads the rest as a value of each of its types. An
+/// error must be one line, and a table must be sound.
 void RpcLanguage(const uint8_t* data, size_t size);
 
-/// Changes of a signature table, and a value: what is still sound keeps to its bounds.
+/// Modifies a signature table and reads a value. A table that is still sound must respect its
+/// bounds.
 void RpcTable(const uint8_t* data, size_t size);
 
-/// A capture file through the reader, and what was read through the writer.
+/// Passes a capture file to the reader, and the result to the writer.
 void CaptureReader(const uint8_t* data, size_t size);
 
-/// A file of streams for sluice-pktgen: what is accepted keeps to its bounds, and its frames are
-/// what they say they are; what is not is refused in lines.
+/// Reads a file of streams for sluice-pktgen. Accepted streams must respect their bounds and
+/// produce frames that match their description; others must be rejected with one line per error.
 void PktgenStreams(const uint8_t* data, size_t size);
 
-/// Text through the reader of policy graphs: refused in lines, or applied to a switch, shown and
-/// explained; and once more, which changes nothing.
+/// Reads a policy graph. It must be rejected with error lines, or applied to a switch, shown and
+/// explained. Applying it again must change nothing.
 void ChainGraph(const uint8_t* data, size_t size);
 
-/// A member of gzip's through the reader of its header: where it ends depends on the header alone,
-/// and of nothing shorter.
+/// Reads the header of a gzip member. Its end must depend on the header alone, and shorter inputs
+/// must be rejected.
 void ChainGzip(const uint8_t* data, size_t size);
 
-/// Messages in parts from several senders, with any numbers, lengths and offsets, frames of any
-/// bytes, and answers to any message: what is taken is whole and of one sender, every message has
-/// an ending, and there is room for others behind it.
+/// Sends messages in parts from several senders with arbitrary numbers, lengths and offsets, frames
+/// of arbitrary bytes, and answers to arbitrary messages. Accepted messages must be complete and of
+/// one sender, every message must end, and later messages must fit.
 void Messages(const uint8_t* data, size_t size);
 
 }  // namespace sluice::fuzz

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fuzz targets without a fuzzer: every fixture whole, cut at every byte, with
-// every byte bent in turn, and spliced at random (fixed seed).
+// Runs the fuzz targets without a fuzzer: every fixture whole, cut at every byte, with every byte
+// changed in turn, and spliced at random (fixed seed).
 #include "targets.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using test::Bytes;
 
 using Target = void (*)(const uint8_t*, size_t);
 
-/// Runs `target` on variants of `seed`, each behind `prefix`.
+/// Runs `target` on variants of `seed`, each preceded by `prefix`.
 void Bend(Target target, const Bytes& seed, const Bytes& prefix = {}) {
   const auto run = [&](const Bytes& bytes) {
     Bytes input = prefix;
@@ -47,14 +47,14 @@ const Bytes& RandomFixture(std::mt19937_64& random) {
   return *test::kFixtures[random() % std::size(test::kFixtures)].bytes;
 }
 
-/// AddressSanitizer's build begins what the fuzzers, which have it too, go on with.
+/// Builds with AddressSanitizer run fewer rounds, because the fuzzers also have it.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int kSplices = 2'000;
 #else
 constexpr int kSplices = 20'000;
 #endif
 
-/// Heads of fixtures on tails of others, with some bytes overwritten.
+/// Joins heads of fixtures with tails of others and overwrites some bytes.
 void Splice(Target target) {
   std::mt19937_64 random(4);
   for (int round = 0; round < kSplices; ++round) {
@@ -79,14 +79,14 @@ TEST(FuzzTargets, Parser) { BendAndSplice(Parser); }
 TEST(FuzzTargets, FrameLengthWalk) { BendAndSplice(FrameLengthWalk); }
 TEST(FuzzTargets, EchoEngines) { BendAndSplice(EchoEngines); }
 TEST(FuzzTargets, NeighborEngine) {
-  // Room and right checksums; none and right ones; none and as they are.
+  // Tailroom and correct checksums; no tailroom and correct ones; no tailroom and unchanged ones.
   for (const uint8_t control : {0x08, 0x00, 0x80}) BendAndSplice(NeighborEngine, {control});
 }
 
 TEST(FuzzTargets, MaglevMessages) {
-  // All the room that is needed and none, right checksums and those that there are.
+  // Sufficient headroom or none; correct checksums or unchanged ones.
   for (const uint8_t control : {0x08, 0x00, 0x86}) BendAndSplice(MaglevMessages, {control});
-  // Too big for IPv6's smallest MTU: UDP of 1400 bytes.
+  // Exceeds IPv6's smallest MTU: UDP of 1400 bytes.
   Bytes big = test::kUdp6;
   big.resize(14 + 40 + 1400);
   for (const size_t length_field : {14 + 4, 14 + 40 + 4}) {
@@ -97,7 +97,7 @@ TEST(FuzzTargets, MaglevMessages) {
   MaglevMessages(big.data(), big.size());
 }
 TEST(FuzzTargets, MaglevQuic) {
-  // Initial, handshake and short headers; ids of the three versions (RFC 9000 section 17).
+  // Initial, handshake and short headers with ids of the three versions (RFC 9000 section 17).
   for (const char* packet :
        {"c00000000108448d00000000000000", "e00000000108801234560000000000",
         "e06b3343cf14c01234567800000000000000000000000000000000", "40448d000000000000"}) {
@@ -107,7 +107,7 @@ TEST(FuzzTargets, MaglevQuic) {
 }
 
 TEST(FuzzTargets, KvMica) {
-  // Room for all values and for some, hashes believed or not, reads across workers or not.
+  // Room for all values or for some; hashes trusted or not; reads across workers or not.
   for (const uint8_t control : {0xfc, 0xfd, 0x2c, 0x2d, 0xfe}) {
     Bend(KvMica, test::kMicaBatch, {control});
   }
@@ -210,7 +210,7 @@ TEST(FuzzTargets, SchedAgent) {
   for (int round = 0; round < 600; ++round) {
     Bytes script(1 + random() % 2048);
     for (uint8_t& byte : script) byte = static_cast<uint8_t>(random());
-    // The types that there are, ghOSt's 64 … 75, are found more often so.
+    // Makes valid types, ghOSt's 64 … 75, more frequent.
     for (size_t i = 0; i + 1 < script.size(); i += 6) {
       script[i] = static_cast<uint8_t>(random() % 8);
       script[i + 1] = static_cast<uint8_t>(64 + random() % 12);
@@ -235,7 +235,7 @@ TEST(FuzzTargets, RpcCall) {
   for (const Bytes& seed : test::RpcCallSeeds()) Bend(RpcCall, seed);
 }
 TEST(FuzzTargets, RpcLanguage) {
-  // Too long for every change of every byte.
+  // The seeds are too long to change every byte to every value.
   std::mt19937_64 random(12);
   for (const Bytes& seed : test::RpcLanguageSeeds()) {
     for (int round = 0; round < 500; ++round) {

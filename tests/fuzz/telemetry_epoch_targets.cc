@@ -33,7 +33,7 @@ void TelemetryEpoch(const uint8_t* data, size_t size) {
   const std::unique_ptr<Epoch> epoch = DecodeEpoch(file, &error);
   FUZZ_CHECK((epoch != nullptr) == error.empty());
   if (epoch == nullptr) return;
-  // There is one file of an epoch.
+  // An epoch has exactly one encoding.
   FUZZ_CHECK(EncodeEpoch(*epoch, {epoch->start_cycles, epoch->end_cycles}) == file);
   FUZZ_CHECK(epoch->Merge(*DecodeEpoch(file, &error)));
   Analyst analyst(epoch->setup, 1'000'000'000);

@@ -19,7 +19,7 @@ namespace {
 using namespace engine::telemetry;
 using test::IpfixDecoder;
 
-/// Any bits at all: infinities and NaNs, too.
+/// Returns arbitrary bits as a double, including infinities and NaNs.
 double Double(Choices& choices) { return std::bit_cast<double>(choices.Word64()); }
 
 EpochReport AnyReport(Choices& choices, const KeySpec& spec) {
@@ -51,7 +51,8 @@ bool IsNearestCount(uint64_t count, double value) {
   return std::abs(static_cast<double>(count) - value) <= std::max(0.5, value * 0x1p-52);
 }
 
-/// The flows and limits that `records` have to be, in the encoder's order: IPv4 before IPv6.
+/// Checks that `records` contain the flows and limits of `key` in the encoder's order: IPv4 before
+/// IPv6.
 void CheckRecords(const KeyReport& key, std::span<const IpfixDecoder::Record> records) {
   std::vector<const FlowRecord*> flows;
   size_t bounded = 0;
@@ -100,7 +101,7 @@ void TelemetryIpfix(const uint8_t* data, size_t size) {
     std::vector<IpfixDecoder::Record> records;
     for (auto message = encoder.Next(room); !message.empty(); message = encoder.Next(room)) {
       FUZZ_CHECK(message.size() <= room.size());
-      // In memory of its own size: whoever reads behind its end is found.
+      // A copy of exact size, so that sanitizers detect reads after the end.
       const std::vector<uint8_t> exact(message.begin(), message.end());
       FUZZ_CHECK(decoder.Read(exact, &records).empty());
     }

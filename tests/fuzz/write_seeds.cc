@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes the fixtures as files that the fuzzers start from, in the form that each
-// target reads: write_seeds FOLDER makes FOLDER/{frames,neighbor,quic,mica,…}.
+// Writes the fixtures as seed files for the fuzzers, in the format of each target: write_seeds
+// FOLDER creates FOLDER/{frames,neighbor,quic,mica,…}.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

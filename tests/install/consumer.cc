@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A program outside the tree, in C++: composes a frame in a TX pipe of net_enso and waits
-// for it on an RX pipe, over wire=loopback. Built and run by install_test.py.
+// A C++ program outside the tree: composes a frame in a TX pipe of net_enso and receives it on an
+// RX pipe, over wire=loopback. Built and run by install_test.py.
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kDeadlineSeconds = 20;
 
-// An IPv4 datagram of 46 bytes below an Ethernet header: one flit, as the hardware frames it.
+// An IPv4 datagram of 46 bytes after an Ethernet header: one flit in the hardware's framing.
 constexpr std::array<uint8_t, 60> kFrame = {
     2,  0, 0, 0,  0, 1, 2, 0,  0, 0, 0, 2, 8, 0, 0x45, 0, 0,  46, 0, 0,   0,   0,   64,
     17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 7,    0, 26, 0,  0, 'S', 'l', 'u', 'i'};
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   if (rte_pmd_enso_nb_open(0, &nb) != 0 ||
       rte_pmd_enso_pipe_open(nb, RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK, &rx) != 0 ||
       rte_pmd_enso_pipe_open(nb, RTE_PMD_ENSO_TX, 0, &tx) != 0 ||
-      rte_eth_dev_set_link_up(0) != 0) {  // The wire begins to carry.
+      rte_eth_dev_set_link_up(0) != 0) {  // Enables the wire.
     return 1;
   }
   uint8_t* room = nullptr;

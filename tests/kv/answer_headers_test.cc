@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The IPv4 header of answers: what MICA's own client accepts, and what routers may do with them.
+// Tests the IPv4 header of answers: MICA's client must accept it, and it must permit fragmentation
+// only where that is safe.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,8 +22,8 @@ Frame BytesOfHex(std::string_view hex) {
   return bytes;
 }
 
-// What mica2's client asks of a frame before it reads the answer in it (its datagram client): IPv4
-// without options, identification and fragment field 0, lengths that fit exactly, UDP.
+// Returns whether mica2's datagram client accepts a frame: IPv4 without options, identification and
+// fragment field 0, lengths that fit exactly, UDP.
 bool Mica2Accepts(const Frame& frame) {
   return frame.size() >= 42 && packet::LoadBe16(&frame[12]) == 0x0800 && frame[14] == 0x45 &&
          packet::LoadBe16(&frame[18]) == 0 && packet::LoadBe16(&frame[20]) == 0 &&
@@ -31,15 +32,16 @@ bool Mica2Accepts(const Frame& frame) {
 }
 
 TEST(AnswerHeaders, MicasOwnClientAcceptsThem) {
-  // As mica2 writes them: no checksums, identification 0, no flags.
+  // The format that mica2 sends: no checksums, identification 0, no flags.
   const Frame request = BytesOfHex(
       "0200000000020200000000010800"  // Ethernet
       "45000042000000004011"
       "0000"
       "0a0000010a000002"                                  // IPv4
       "9c400400002e0000"                                  // UDP
-      "780100000000"                                      // One request:
-      "050000000000000888776655443322110df0fe0f00000000"  // get, a key of eight bytes, hash, opaque
+      "780100000000"                                      // One request.
+      "050000000000000888776655443322110df0fe0f00000000"  // A get with a key of eight bytes, hash
+                                                          // and opaque.
       "6162636465666768");
   const Frame expected = BytesOfHex(
       "0200000000010200000000020800"
@@ -55,8 +57,8 @@ TEST(AnswerHeaders, MicasOwnClientAcceptsThem) {
   EXPECT_TRUE(Mica2Accepts(answers[0]));
 }
 
-// RFC 6864: what must not be fragmented needs no identification; what may be fragmented must not
-// repeat one, and the client's do not.
+// RFC 6864: an atomic datagram needs no unique identification. One that may be fragmented must not
+// repeat an identification, and the client's identifications are not repeated.
 TEST(AnswerHeaders, OneAnswerMayBeFragmentedIfItsRequestMight) {
   struct {
     uint16_t identification, flags, answered_flags;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory as the kernel's files say (proc(5); Linux, admin-guide/cgroup-v2), in a tree of our own.
+// Tests the available memory according to the kernel's files (proc(5); Linux,
+// admin-guide/cgroup-v2), in a temporary directory tree.
 #include "engine/kv/available_memory.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ class AvailableMemory : public testing::Test {
     std::filesystem::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << text;
   }
-  /// In MiB. "": no limit.
+  /// Writes a cgroup's files. Sizes are in MiB; `limit` "" means no limit.
   void Group(const std::string& path, const std::string& limit, uint64_t used,
              uint64_t cached = 0) const {
     Write(path + "/memory.max", limit + "\n");
@@ -77,7 +78,7 @@ TEST_F(AvailableMemory, IsThatOfTheTightestGroupAbove) {
   Group("sys/fs/cgroup/user/one", Mib(500), 200);
   Group("sys/fs/cgroup/user", Mib(600), 550);
   EXPECT_EQ(AvailableBytes(root_), 50 * kMib);
-  Group("sys/fs/cgroup", Mib(300), 290);  // As a container sees its own.
+  Group("sys/fs/cgroup", Mib(300), 290);  // The cgroup as seen in a container.
   EXPECT_EQ(AvailableBytes(root_), 10 * kMib);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bursts against single frames: the whole engine of sluice-kv, what puts fragments together and
-// what answers ARP included, gets the same traffic both ways. Every frame ends the same way, every
-// byte that leaves is the same and in the same order, and so is what is counted and stored.
+// Compares bursts with single frames. The complete engine of sluice-kv, including reassembly and
+// ARP, receives the same traffic both ways. Each frame must have the same outcome, the sent bytes
+// and their order must be equal, and so must counters and stored items.
 #include "packet/burst.h"
 
 #include <gtest/gtest.h>
@@ -32,15 +32,15 @@ using TestServer = Server<TestHandoffQueue>;
 using Engine = WithNeighbor<TestServer>;
 using Front = nic::Reassembling<Engine>;
 static_assert(nic::BurstEngine<TestServer> && nic::BurstEngine<Engine> && nic::BurstEngine<Front>);
-// One implementation: single frames are bursts of one.
+// Single frames are bursts of one, so there is one implementation.
 static_assert(!nic::FrameEngine<TestServer>);
 
 constexpr uint32_t kTailroom = 96;
 
-/// What happened to a frame, or one that was sent.
+/// The outcome of a received frame, or a sent frame.
 struct Event {
   packet::Verdict verdict{packet::Action::kForward};
-  Frame bytes;  ///< If it left, or was passed on.
+  Frame bytes;  ///< Set if the frame was forwarded, sent or passed.
   bool sent = false;
   friend bool operator==(const Event&, const Event&) = default;
 };
@@ -108,7 +108,7 @@ class Rig {
     EXPECT_EQ(next, frames.size());
   }
 
-  /// What the outbox calls.
+  /// Called by the outbox.
   bool Send(const uint8_t* frame, uint32_t length) {
     events_.push_back({.bytes = Frame(frame, frame + length), .sent = true});
     return true;
@@ -128,8 +128,8 @@ class Rig {
   }
 
  private:
-  /// A frame and room behind it, exactly as long as it says, so that a sanitizer sees what is read
-  /// beyond.
+  /// A frame with tailroom in an allocation of exactly that size, so that a sanitizer detects reads
+  /// after its end.
   class Memory {
    public:
     explicit Memory(const Frame& frame)
@@ -161,8 +161,8 @@ Bytes AsBytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-/// A frame of UDP over IPv4 cut into fragments of `bytes` of IP's payload, a multiple of 8
-/// (RFC 791, section 3.2).
+/// Splits a UDP/IPv4 frame into fragments with `bytes` of IP payload, a multiple of 8 (RFC 791,
+/// section 3.2).
 std::vector<Frame> Cut(const Frame& frame, uint16_t id, size_t bytes) {
   std::vector<Frame> fragments;
   const size_t end = frame.size();
@@ -181,7 +181,7 @@ std::vector<Frame> Cut(const Frame& frame, uint16_t id, size_t bytes) {
   return fragments;
 }
 
-/// What a network and clients may send, few keys, and some of it damaged.
+/// Random valid and damaged traffic of clients, with few keys.
 class Traffic {
  public:
   explicit Traffic(uint32_t seed) : random_(seed) {
@@ -190,7 +190,7 @@ class Traffic {
     keys_.push_back(std::string(40, 'l'));
   }
 
-  /// At least `count` frames.
+  /// Returns at least `count` frames.
   std::vector<Frame> Next(size_t count) {
     std::vector<Frame> frames;
     while (frames.size() < count) Add(&frames);
@@ -205,7 +205,7 @@ class Traffic {
         return frames->push_back(Arp());
       case 1:
         return frames->push_back(Udp(static_cast<uint16_t>(Below(65536)), Ascii("get k1\r\n")));
-      case 2: {  // In pieces, one of which may be missing, twice there or late.
+      case 2: {  // Fragments, some of them missing, duplicated or late.
         auto parts = Cut(Datagram(), static_cast<uint16_t>(Below(3)), 8 * (2 + Below(20)));
         if (Below(4) == 0) std::swap(parts.front(), parts.back());
         for (Frame& part : parts) {
@@ -276,7 +276,7 @@ class Traffic {
         return "incr " + key + " 5\r\n";
       case 2:
         return "gets " + key + " " + Key() + "\r\n";
-      case 3: {  // An answer longer than a datagram, later.
+      case 3: {  // May later cause an answer longer than a datagram.
         const std::string value(Below(2) == 0 ? 900 : Below(30), 'v');
         return "set " + key + " 0 0 " + std::to_string(value.size()) + "\r\n" + value + "\r\n";
       }
@@ -293,7 +293,7 @@ class Traffic {
     }
   }
 
-  /// Binary get, set or delete (memcached, protocol_binary).
+  /// Returns a binary get, set or delete (memcached, protocol_binary).
   Frame Binary() {
     const std::string& key = Key();
     const uint32_t opcode = std::array<uint8_t, 3>{0, 1, 4}[Below(3)];
@@ -310,7 +310,7 @@ class Traffic {
     return payload;
   }
 
-  /// Who has 10.0.0.2? (RFC 826)
+  /// Returns an ARP request for 10.0.0.2 (RFC 826).
   static Frame Arp() {
     Frame frame(kServerMac.begin(), kServerMac.end());
     frame.insert(frame.end(), kClientMac.begin(), kClientMac.end());
@@ -327,7 +327,7 @@ class Traffic {
   std::vector<std::string> keys_;
 };
 
-/// All counters of a worker; of those that say how often, any difference is a mistake.
+/// Returns all counters of a worker that must be equal in both runs.
 std::vector<uint64_t> CountersOf(const ResponderCounters& counters) {
   std::vector<uint64_t> all;
   for (const auto& [name, member] : kProtocolCounters) {
@@ -377,7 +377,7 @@ TEST(KvBursts, EndAsTheirFramesDoOneByOne) {
     EXPECT_EQ(burst.counters().reassembled_pkts, single.counters().reassembled_pkts);
     reassembled += single.counters().reassembled_pkts;
   }
-  // Otherwise nothing was shown.
+  // The test is meaningful only if each verdict has occurred.
   using S = TestServer;
   for (const packet::Verdict verdict :
        {packet::kForward, packet::kConsume, packet::kPass, packet::Drop(S::kMalformed),
@@ -392,7 +392,7 @@ TEST(KvBursts, EndAsTheirFramesDoOneByOne) {
   EXPECT_GT(handed_over, 100u);
 }
 
-/// The value of the only answer in a frame of MICA's.
+/// Returns the value of the only answer in a MICA frame.
 std::string ValueIn(const Frame& frame) {
   MicaMessage message;
   const Bytes payload(&frame[42], packet::LoadBe16(&frame[38]) - 8u);
@@ -401,8 +401,8 @@ std::string ValueIn(const Frame& frame) {
   return {message.value.begin(), message.value.end()};
 }
 
-// One key, set by both protocols and got in turn: more requests and frames than are planned at a
-// time, so that some of them were found long before the value was set that they must see.
+// One key, set and read alternately by both protocols. The requests and frames exceed one planning
+// batch, so that some lookups happen long before the set that they must see.
 TEST(KvBursts, AGetSeesWhatTheLastSetOfItsBurstLeft) {
   Rig rig;
   std::string key = "samekey0";

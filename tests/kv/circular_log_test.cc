@@ -37,7 +37,7 @@ TEST(CircularLog, DropsTheOldestInOrderAndNoneThatIsNotInTheWay) {
       uint64_t bytes = 40 + random() % longest / 8 * 8;
       bytes = std::min(bytes, log.max_item_bytes());
       for (const Live& item : live) {
-        if (longest == 64) break;  // Too many of them.
+        if (longest == 64) break;  // The list of live items is too long.
         ASSERT_LT(log.Age(item.offset), log.bytes());
       }
       const bool first_would_drop = !live.empty() && log.WouldDrop(live.front().offset, bytes);
@@ -62,7 +62,7 @@ TEST(CircularLog, DropsTheOldestInOrderAndNoneThatIsNotInTheWay) {
       live_bytes += bytes;
       dropped += now_dropped;
       appended += bytes;
-      // No more is lost than what an item of the greatest length leaves at the end.
+      // The lost space is at most the remainder that the longest item leaves unused at the end.
       if (dropped > 0) {
         ASSERT_GT(live_bytes + 3 * std::min(longest + 40, kMiB), log.bytes());
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The client against servers in the same process, in a time that the test makes.
+// Tests the client against servers in the same process, in test time.
 #include "engine/kv/client/client.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ using Buffer = std::vector<uint8_t>;
 
 constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000;
 
-/// A MICA server of one worker, and wires of 10 µs each way that the test may disturb.
+/// A MICA server with one worker, and wires with a delay of 10 µs in each direction that the test
+/// may disturb.
 class Lab {
  public:
   explicit Lab(const ClientOptions& options) : client(options), options_(options) {
@@ -30,7 +31,7 @@ class Lab {
     store_.secret = 1;
   }
 
-  /// Until `end_ns`, in steps of a microsecond.
+  /// Steps in microseconds until `end_ns`.
   void RunUntil(uint64_t end_ns) {
     for (; now_ns < end_ns; now_ns += kMicrosecond) Step();
   }
@@ -51,10 +52,10 @@ class Lab {
 
   uint64_t now_ns = 1;
   Client client;
-  /// Sees each answer before the client; false: loses it.
+  /// Called for each answer before the client receives it; false drops the answer.
   std::function<bool(Buffer&)> disturb = [](Buffer&) { return true; };
-  std::vector<uint32_t> batches;  // Requests of each datagram.
-  uint64_t frozen_until_ns = 0;   // The server does nothing before.
+  std::vector<uint32_t> batches;  // Requests per datagram.
+  uint64_t frozen_until_ns = 0;   // The server is idle until this time.
 
  private:
   void Step() {
@@ -136,7 +137,7 @@ TEST(ClientTest, FillsDatagramsUpToTheBatch) {
 TEST(ClientTest, SendsWhatThereIsOfABatchBeforeItGetsOld) {
   ClientOptions options = Small();
   options.batch = 16;
-  options.rate = 500'000;  // Five in the 10 µs that a batch may wait.
+  options.rate = 500'000;  // Five requests in the 10 µs that a batch may wait.
   Lab lab(options);
   lab.Preload();
   lab.batches.clear();
@@ -165,7 +166,7 @@ TEST(ClientTest, CountsLatencyFromWhenARequestWasDue) {
   options.timeout_ns = 100 * kMillisecond;
   Lab lab(options);
   lab.Preload();
-  // The server stands still for half of the run: half of the requests wait, 25 ms on average.
+  // The server stops for half of the run: half of the requests wait, 25 ms on average.
   lab.frozen_until_ns = lab.now_ns + 50 * kMillisecond;
   lab.RunFor(100 * kMillisecond);
   workload::Histogram all = lab.client.get_latency();
@@ -177,7 +178,7 @@ TEST(ClientTest, CountsLatencyFromWhenARequestWasDue) {
 }
 
 TEST(ClientTest, RequestsThatCouldNotLeaveAreStillCharged) {
-  // More are due in the pause than ids can tell apart.
+  // More requests become due during the pause than the ids can distinguish.
   ClientOptions options = Small();
   options.rate = 2e6;
   options.timeout_ns = 1000 * kMillisecond;
@@ -222,7 +223,7 @@ TEST(ClientTest, PreloadsAgainWhatWasLost) {
   EXPECT_EQ(0u, lab.client.counters().misses + lab.client.counters().wrong);
 }
 
-/// Of an answer to one request, which has a value of 8 bytes.
+/// Returns the value of an answer to one request, or null if it has no value of 8 bytes.
 uint8_t* ValueOf(Buffer& answer) {
   return answer.size() == 6 + 24 + 8 ? answer.data() + 6 + 24 : nullptr;
 }
@@ -361,13 +362,13 @@ TEST(ClientTest, TellsWhenToCallAgain) {
   EXPECT_FALSE(client.Next(5 * kMillisecond, room));
   EXPECT_EQ(6 * kMillisecond, client.NextWakeNs());
   client.Stop(5 * kMillisecond);
-  EXPECT_EQ(6 * kMillisecond, client.NextWakeNs());  // The time-out.
+  EXPECT_EQ(6 * kMillisecond, client.NextWakeNs());  // The timeout.
   EXPECT_FALSE(client.Next(6 * kMillisecond, room));
   EXPECT_EQ(1u, client.counters().timeouts);
   EXPECT_EQ(UINT64_MAX, client.NextWakeNs());
 }
 
-// Bytes by memcached's protocol.txt and protocol_binary.
+// Helpers that write bytes according to memcached's protocol.txt and protocol_binary.
 
 Buffer Text(const std::string& text) { return {text.begin(), text.end()}; }
 Buffer Framed(uint16_t id, const Buffer& message, uint8_t datagrams = 1) {
@@ -383,7 +384,7 @@ Buffer Written(Protocol protocol, const Request& request) {
 
 TEST(ClientTest, CountsAnswersThatComeTwiceWhereTheirIdsSayNoUse) {
   ClientOptions options = Small();
-  options.protocol = Protocol::kMemcachedAscii;  // 16 bits of an id come back.
+  options.protocol = Protocol::kMemcachedAscii;  // Answers return 16 bits of an id.
   options.max_datagram_bytes = 1400;
   options.outstanding = 1;
   options.get_share = 1;

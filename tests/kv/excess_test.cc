@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How much a source is answered: forging one gains little.
+// Tests the limit on answers to one source, which makes forged sources unattractive.
 #include "engine/kv/excess.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ namespace {
 
 using S = Server<TestHandoffQueue>;
 
-/// A server with a value of 1000 bytes for each worker's key.
+/// Returns a server that stores a value of 1000 bytes under a key of each worker.
 std::unique_ptr<Host> Loaded(const ServiceOptions& options, uint32_t workers,
                              bool concurrent_read = true) {
   auto made = std::make_unique<Host>(options, workers, concurrent_read);
@@ -48,7 +48,8 @@ std::unique_ptr<Host> Loaded(const ServiceOptions& options, uint32_t workers,
 }
 
 constexpr uint64_t kRate = 100'000;
-/// Asks as often as it takes, for `seconds`. Returns bytes out; `in`: bytes in.
+/// Sends requests for `seconds`, as fast as possible. Returns the bytes sent and sets `in` to the
+/// bytes received.
 uint64_t Press(Host& host, uint64_t from, uint32_t seconds, const std::vector<Frame>& requests,
                uint64_t* in) {
   uint64_t out = 0;
@@ -67,7 +68,7 @@ uint64_t Press(Host& host, uint64_t from, uint32_t seconds, const std::vector<Fr
 }
 
 TEST(Excess, IsWhatGoesBeyondThreeTimesTheRequest) {
-  Excess excess(1, 1000, 1);  // 1 B/s, and 1000 at first.
+  Excess excess(1, 1000, 1);  // 1 B/s, and 1000 bytes at the start.
   const auto source = [] { return uint64_t{7}; };
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(excess.Allow(100, 300, source)) << "free";
   EXPECT_TRUE(excess.Allow(100, 900, source)) << "600 of 1000";
@@ -86,17 +87,18 @@ TEST(Excess, OfASourceIsBounded) {
     for (const uint32_t workers : {1u, 2u}) {
       const auto made = Loaded(options, workers, concurrent_read);
       Host& host = *made;
-      // Of the first worker's key: the second's datagrams travel, unless all may read.
+      // The key belongs to the first worker. Datagrams of the second one are handed over, unless
+      // all workers may read.
       const std::vector<Frame> requests(workers, Get(host.KeyOf(0)));
       uint64_t in = 0;
       const uint64_t out = Press(host, 0, 10, requests, &in);
-      // 10 s, and the second that was saved up.
+      // 10 s, and one second of saved credit.
       EXPECT_LE(out, 3 * in + 11 * kRate);
       EXPECT_GE(out, 5 * kRate) << "what it may have, it gets";
       uint64_t withheld = 0;
       for (uint32_t i = 0; i < workers; ++i) withheld += host.counters(i).withheld;
       EXPECT_GT(withheld, 0u);
-      // Silence fills the bucket, and not more than that.
+      // The bucket fills during silence, but not beyond its size.
       in = 0;
       const uint64_t later = Press(host, 1000 * kCyclesPerSecond, 1, requests, &in);
       EXPECT_LE(later, 3 * in + 2 * kRate);
@@ -118,7 +120,7 @@ TEST(Excess, EachSourceHasItsOwnAndSmallAnswersAreFree) {
   Frame other = Get(key);
   Put(&other, kSource4, {10, 0, 0, 9});
   EXPECT_EQ(host.Give(other), packet::kForward);
-  // All of a /64 is one source (RFC 4291, section 2.5.1).
+  // A /64 counts as one source (RFC 4291, section 2.5.1).
   const auto from6 = [&](uint8_t network, uint8_t last) {
     Frame frame = Udp(kMemcachedPort, Ascii("get " + key + "\r\n"), true, false);
     frame[kSource6 + 7] = network;
@@ -173,7 +175,7 @@ TEST(Excess, AMillionForgedSourcesTakeNoMemory) {
 
 TEST(LargeAnswers, AreNotGivenUnlessAskedFor) {
   Host host(LabOptions());
-  // The longest value that one datagram of an MTU of 1500 sets is answered.
+  // A get of the longest value that one datagram can set at an MTU of 1500 is answered.
   const std::string set = "set a 0 0 1441\r\n";
   Frame longest = Udp(kMemcachedPort, Ascii(set + std::string(1441, 'v') + "\r\n"));
   ASSERT_EQ(longest.size(), 14u + 20 + 8 + 8 + set.size() + 1441 + 2);
@@ -183,7 +185,7 @@ TEST(LargeAnswers, AreNotGivenUnlessAskedFor) {
   uint64_t bytes = 0;
   for (const Frame& frame : host.Sent()) bytes += frame.size() - 50;
   EXPECT_GT(bytes, 1441u);
-  // Twice that cannot.
+  // A get of twice that size is cut.
   EXPECT_EQ(host.Give(Get("a a")), packet::kForward);
   EXPECT_EQ(host.counters().memcached.cut_replies, 1u);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who is answered: a server must be of no use to anybody who forges a sender.
+// Tests which senders are answered. A server must not be useful for attacks with a forged sender.
 #include "engine/kv/gate.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using S = Server<TestHandoffQueue>;
 
 void PutPort(Frame* frame, size_t at, uint16_t port) { packet::StoreBe16(&(*frame)[at], port); }
 
-/// Over IPv6, where there must be a checksum.
+/// Returns a get over IPv6, which requires a checksum.
 Frame Get6(size_t at, const Frame& bytes) {
   Frame frame = Udp(kMemcachedPort, Ascii("get a\r\n"), true, false);
   Put(&frame, at, bytes);
@@ -40,12 +40,12 @@ struct Row {
   const char* name;
   size_t at;
   Frame bytes;
-  std::optional<S::Reason> dropped;  ///< Else answered.
+  std::optional<S::Reason> dropped;  ///< Drop reason; none if the frame is answered.
 };
 
 void Check(const std::vector<Row>& rows, const ServiceOptions& options, bool ipv6) {
   Host host(options);
-  // Twice, the second time in front of a sender that is known.
+  // Runs twice; the second time after a known sender.
   for (int round = 0; round < 2; ++round) {
     for (const Row& row : rows) {
       Frame frame = ipv6 ? Get6(row.at, row.bytes) : Get();
@@ -65,7 +65,7 @@ void Check(const std::vector<Row>& rows, const ServiceOptions& options, bool ipv
 
 constexpr Frame::value_type kX = 0xff;
 
-// RFC 6890's special addresses; RFC 1112 and RFC 2464 for groups in MACs.
+// Special addresses from RFC 6890, and group MAC addresses from RFC 1112 and RFC 2464.
 std::vector<Row> Rows4(bool listed) {
   const auto other = listed ? std::optional(S::kNotOurs) : std::nullopt;
   return {
@@ -187,17 +187,18 @@ TEST(Gate, TagsAndOptionsOpenNothing) {
   EXPECT_EQ(host.Give(tagged), packet::Drop(S::kBadSource));
 }
 
-/// Each server's answers go to the other, until there are none. Returns how many there were.
+/// Passes the answers of each server to the other one until no answer follows. Returns the number
+/// of answers.
 int Exchange(const ServiceOptions& a, const ServiceOptions& b, uint16_t a_port, uint16_t b_port,
              const Frame& payload) {
   Host hosts[] = {Host(a), Host(b)};
   std::vector<Frame> travelling = {Udp(a_port, payload, false, false)};
-  PutPort(&travelling[0], kPort4, b_port);  // In the name of the other.
+  PutPort(&travelling[0], kPort4, b_port);  // Forged: the source is the other server.
   for (int answers = 0;; ++answers) {
     if (travelling.empty() || answers == 100) return answers;
     const uint32_t to = answers % 2;
     for (Frame& frame : travelling) {
-      Put(&frame, 0, {2, 0, 0, 0, 0, 2});  // Either is the host of the lab.
+      Put(&frame, 0, {2, 0, 0, 0, 0, 2});  // Both servers have the lab's host address.
       Put(&frame, kSourceMac, {2, 0, 0, 0, 0, 1});
       hosts[to].Give(frame);
     }
@@ -212,7 +213,8 @@ TEST(Gate, ServersDoNotAnswerEachOther) {
   open.gate.any_source_port = true;
   ServiceOptions elsewhere = one;
   elsewhere.memcached_port = 9000;
-  // At the first server; at the second; by what an answer looks like, even if ports do not help.
+  // The exchange ends at the first server or at the second one. If ports do not distinguish
+  // answers, their form does.
   EXPECT_EQ(Exchange(one, one, 11211, 11211, nonsense), 1);
   EXPECT_EQ(Exchange(open, one, 11211, 11211, nonsense), 2);
   EXPECT_EQ(Exchange(one, elsewhere, 11211, 9000, nonsense), 2);

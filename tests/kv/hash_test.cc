@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hashes of keys are xxhash's: clients compute the same, and so did whoever wrote a snapshot.
+// Tests that hashes of keys are those of xxhash. Clients compute the same hashes, and snapshots
+// contain them.
 #include "engine/kv/hash.h"
 
 #include <gtest/gtest.h>

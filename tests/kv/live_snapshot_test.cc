@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Snapshots of partitions whose owner writes meanwhile: every item of the file is whole and was
-// current between the beginning and the end of the snapshot, and what was there all the time is
-// there once.
+// Tests snapshots of partitions while their owner writes. Every item in the file must be complete
+// and must have been current at some time during the snapshot. An item that existed all the time
+// must occur exactly once.
 #include "engine/kv/live_snapshot.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ constexpr int kRounds = 6;
 
 std::string KeyOf(uint32_t key) { return "key" + std::to_string(key); }
 
-/// Every byte and the length follow from the key and the version.
+/// Returns a value. The key and the version determine each byte and the length.
 std::string ValueOf(uint32_t key, uint32_t version, uint32_t longest) {
   std::minstd_rand random(key * 7919 + version);
   std::string value(8 + random() % longest, static_cast<char>(random()));
@@ -43,11 +43,11 @@ struct Plan {
   const char* name;
   Mode mode;
   uint64_t memory_bytes;
-  uint64_t items;  ///< That the index is for.
+  uint64_t items;  ///< Number of items for which the index is sized.
   uint32_t keys;
   uint32_t longest;
   uint64_t hash_mask;
-  bool holds_all;  ///< The memory is enough for all of them.
+  bool holds_all;  ///< All items fit into the memory.
 };
 
 const Plan kPlans[] = {
@@ -60,8 +60,8 @@ const Plan kPlans[] = {
 
 class KvLiveSnapshot : public testing::TestWithParam<Plan> {
  protected:
-  /// Of the keys, in both partitions, in turn: half of them are there all the time. The owner sets
-  /// `begun` before, and `done` after it has set a version; 0: gone.
+  /// State of a key. The even keys always exist. The owner stores a version in `begun` before it
+  /// sets the value and in `done` afterwards; 0 means deleted.
   struct Key {
     std::atomic<uint32_t> begun = 0, done = 0;
   };
@@ -100,7 +100,7 @@ class KvLiveSnapshot : public testing::TestWithParam<Plan> {
     const std::string name = KeyOf(key);
     For(name).Delete(BytesOf(name), Hash(BytesOf(name)).index, 0, kNow);
   }
-  /// Writes until `stop`, one change between two looks at what the snapshot wants.
+  /// Changes items until `stop`. Serves the snapshot's request after each change.
   void Own(const std::atomic<bool>& stop) {
     std::minstd_rand random(3);
     for (uint32_t version = 2; !stop; ++version) {
@@ -128,7 +128,7 @@ class KvLiveSnapshot : public testing::TestWithParam<Plan> {
     source.tries = tries;
     return source;
   }
-  /// The file against what was current.
+  /// Compares the file with the versions that were current before and after.
   void Check(const std::vector<uint32_t>& before, const std::vector<uint32_t>& after) {
     std::vector<Partition> read;
     read.emplace_back(PartitionOptions{Mode::kStore, uint64_t{64} << 20, 1000});
@@ -171,7 +171,7 @@ TEST_P(KvLiveSnapshot, EveryItemWasCurrentMeanwhile) {
     const std::vector<uint32_t> before = Versions(&Key::done);
     LiveFigures figures;
     std::string error;
-    // There are changes before, during or after each: the owner is not asleep.
+    // Waits for a change, so that the owner is active during each snapshot.
     while (changes_ == changes) std::this_thread::yield();
     ASSERT_TRUE(WriteLiveSnapshot(path_, Source(round % 2 == 0 ? 1 : 100), &figures, &error))
         << error;
@@ -241,14 +241,14 @@ TEST(KvChainRequest, IsServedOnceOrWithdrawn) {
   ASSERT_EQ(bytes, sizeof(CopiedItem) + 3 + 5);
 
   ChainRequest request;
-  request.Serve();  // Nothing was asked.
+  request.Serve();  // No request is pending.
   EXPECT_FALSE(request.Answer(&bytes));
   request.Ask(lab.partition, chain, room);
   EXPECT_FALSE(request.Answer(&bytes));
   request.Serve();
   EXPECT_FALSE(request.Withdraw());
   std::fill(room.begin() + 40, room.end(), uint8_t{7});
-  request.Serve();  // It is not served again.
+  request.Serve();  // A served request is not served again.
   EXPECT_EQ(request.Answer(&bytes), Copied::kWhole);
   EXPECT_EQ(bytes, sizeof(CopiedItem) + 3 + 5);
   std::map<std::string, std::string> seen;
@@ -288,7 +288,7 @@ TEST(KvLiveSnapshotFile, IsLeftAloneByOneThatIsStopped) {
   EXPECT_EQ(error, "");
   EXPECT_FALSE(std::filesystem::exists(folder + "/items.new"));
   EXPECT_EQ(std::filesystem::last_write_time(folder + "/items"), written);
-  // What its time has come for is not in it.
+  // An expired item is not in the snapshot.
   source.now_s = [] { return 120u; };
   source.stopped = [] { return false; };
   ASSERT_TRUE(WriteLiveSnapshot(folder + "/items", source, &figures, &error)) << error;

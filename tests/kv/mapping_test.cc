@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When the kernel gives the store its pages (mincore(2)).
+// Tests when the kernel allocates the pages of the store (mincore(2)).
 #include "engine/kv/mapping.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 uint64_t PageBytes() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
 
-/// Of a mapping's first `bytes`.
+/// Returns the resident bytes within the first `bytes` of a mapping.
 uint64_t ResidentBytes(const Mapping& mapping, uint64_t bytes) {
   std::vector<unsigned char> pages(bytes / PageBytes());
   EXPECT_EQ(mincore(mapping.data(), bytes, pages.data()), 0);
@@ -29,7 +29,7 @@ uint64_t ResidentBytes(const Mapping& mapping, uint64_t bytes) {
   return PageBytes() * static_cast<uint64_t>(resident);
 }
 
-/// Of this process (proc(5), statm).
+/// Returns the resident bytes of this process (proc(5), statm).
 uint64_t ResidentBytes() {
   uint64_t all = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> all >> resident;

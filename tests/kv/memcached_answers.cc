@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-answers MODE WORKERS VERSION [FLUSH]: what our memcached protocols answer, for
-// comparison with memcached's. Reads datagrams, without UDP frames, as lines of hexadecimal
-// digits, and answers each with a line of the same form. A datagram that is refused has an empty
-// answer. MODE is cache or store. With more than one worker, reads are the owner's as well, and
-// datagrams travel. With any FLUSH, flush_all is allowed.
+// sluice-kv-answers MODE WORKERS VERSION [FLUSH]: prints the answers of the memcached protocols,
+// for comparison with memcached. Reads datagrams without UDP frames as lines of hexadecimal digits,
+// and prints a line of the same form for each answer. The answer to a rejected datagram is empty.
+// MODE is cache or store. If there is more than one worker, only the owner of a key reads it, and
+// datagrams are handed over. Any FLUSH argument allows flush_all.
 #include <ctime>
 #include <iostream>
 #include <memory>
@@ -51,7 +51,7 @@ Store MakeStore(Mode mode, uint32_t workers, bool allow_flush) {
 
 void Answer(Store& store, Bytes datagram, std::string_view version, uint32_t started_unix_s,
             Reply& reply) {
-  constexpr uint32_t kClock = 1000;  // Seconds that the workers' clock is older than 1970.
+  constexpr uint32_t kClock = 1000;  // The workers' clock started this many seconds before 1970.
   ProtocolCounters& counters = store.traffic.front()->memcached;
   const ServerFacts facts{
       .version = version, .pid = 1, .started_unix_s = started_unix_s, .udp_port = 11211};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// memcached's ASCII protocol, where memcached itself cannot be the judge: time, bounds, counters
-// and broken datagrams. What it answers otherwise, memcached_oracle_test.py compares.
+// Tests memcached's ASCII protocol in the cases for which memcached cannot be the reference: time,
+// bounds, counters and broken datagrams. memcached_oracle_test.py compares the other answers.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -45,7 +45,7 @@ TEST(MemcachedFrame, LeavesRoomForTheDataOfItsDatagrams) {
   EXPECT_EQ(memcached::DatagramsOf(1393), 2u);
 }
 
-// The vectors of RFC 4648, section 10.
+// Vectors from RFC 4648, section 10.
 TEST(MemcachedBase64, DecodesTheVectorsOfTheRfc) {
   const std::pair<const char*, const char*> vectors[] = {
       {"Zg==", "f"},        {"Zm8=", "fo"},        {"Zm9v", "foo"},
@@ -97,8 +97,8 @@ TEST(MemcachedAscii, TouchesWithGetAndWithMetaGet) {
   EXPECT_EQ(lab.counters.touches, 4u);
 }
 
-// "The number MAY be space-padded at the end" (protocol.txt, "Increment/Decrement"), and in
-// memcached 1.6.18 it is, unless it becomes longer.
+// "The number MAY be space-padded at the end" (protocol.txt, "Increment/Decrement"). memcached
+// 1.6.18 pads it, unless it becomes longer.
 TEST(MemcachedAscii, KeepsTheLengthOfANumberThatBecomesShorter) {
   for (const size_t length : {2u, 3u, 20u, 64u, 65u, 100u, 1000u, 100'000u}) {
     MemcachedLab lab;
@@ -130,7 +130,7 @@ TEST(MemcachedAscii, CountsANumberInPlaceAsNoNewItem) {
   EXPECT_EQ(lab.counters.decr_misses, 1u);
 }
 
-// As memcached 1.6.18 answers: from left to right.
+// memcached 1.6.18 applies them from left to right.
 TEST(MemcachedAscii, AppliesTheFlagsOfMetaArithmeticInTheirOrder) {
   const std::pair<const char*, const char*> steps[] = {{"set n 0 0 2\r\n10\r\n", "STORED\r\n"},
                                                        {"ma n t T100\r\n", "HD t-1\r\n"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// memcached's binary protocol, where memcached itself cannot be the judge. What it answers
-// otherwise, memcached_oracle_test.py compares.
+// Tests memcached's binary protocol in the cases for which memcached cannot be the reference.
+// memcached_oracle_test.py compares the other answers.
 #include <gtest/gtest.h>
 
 #include "memcached_lab.h"

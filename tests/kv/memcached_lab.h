@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A store whose workers answer memcached's protocols, for tests.
+// A store with workers that answer memcached's protocols, for tests.
 #pragma once
 
 #include <cstring>
@@ -36,9 +36,9 @@ class MemcachedLab {
     store.traffic.push_back(traffic_);
   }
 
-  /// The whole reply to a datagram that comes to worker 0, wherever it travels.
+  /// Passes a datagram to worker 0, and to other workers as needed. Returns the complete reply.
   std::string Ask(std::string_view datagram) {
-    // Exactly as long as it is, so that a sanitizer sees what is read behind it.
+    // An allocation of the exact size, so that a sanitizer detects reads after its end.
     const std::unique_ptr<uint8_t[]> bytes(new uint8_t[datagram.size()]);
     std::memcpy(bytes.get(), datagram.data(), datagram.size());
     const std::unique_ptr<uint8_t[]> room(new uint8_t[reply_room]);
@@ -59,7 +59,7 @@ class MemcachedLab {
     return {reinterpret_cast<const char*>(reply.bytes().data()), reply.size()};
   }
 
-  /// A key that worker `owner` owns; a different one for each `number`.
+  /// Returns a key that worker `owner` owns; a different one for each `number`.
   std::string KeyOf(uint32_t owner, int number = 0) const {
     for (int i = 0;; ++i) {
       const std::string key = "key" + std::to_string(i);
@@ -75,13 +75,13 @@ class MemcachedLab {
   size_t reply_room = 65536;
   const ServerFacts* server = nullptr;
   Progress progress = Progress::kDone;
-  int hops = 0;  ///< Of the last datagram.
+  int hops = 0;  ///< Handovers of the last datagram.
 
  private:
   std::shared_ptr<ResponderCounters> traffic_ = std::make_shared<ResponderCounters>();
 
  public:
-  ProtocolCounters& counters = traffic_->memcached;  ///< Of all workers.
+  ProtocolCounters& counters = traffic_->memcached;  ///< Counters of all workers.
 };
 
 }  // namespace sluice::engine::kv

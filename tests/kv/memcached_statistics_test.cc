@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What `stats` tells, and when. That memcached counts the same, memcached_oracle_test.py compares.
+// Tests the content of `stats` and the conditions for it. memcached_oracle_test.py compares the
+// counts with memcached.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -14,7 +15,7 @@ namespace {
 
 using Figures = std::map<std::string, std::string>;
 
-// Of the ASCII protocol: lines "STAT name value", and END.
+// Parses a reply of the ASCII protocol: lines "STAT name value", and END.
 Figures FiguresIn(const std::string& reply) {
   Figures figures;
   std::istringstream lines(reply);
@@ -98,7 +99,7 @@ TEST(MemcachedStatistics, ClassesAreThePartitionsThatHaveItems) {
   EXPECT_EQ(lab.Ask("stats items\r\n"), "END\r\n");
   EXPECT_EQ(lab.Ask("stats slabs\r\n"), "STAT active_slabs 0\r\nSTAT total_malloced 0\r\nEND\r\n");
   for (int i = 0; i < 2; ++i) lab.Ask("set " + lab.KeyOf(2, i) + " 0 0 1\r\nx\r\n");
-  // 24 bytes, a key of four or five, a value: of each item.
+  // Each item has 24 bytes of header, a key of four or five, and a value.
   EXPECT_EQ(lab.Ask("stats items\r\n"),
             "STAT items:3:number 2\r\nSTAT items:3:mem_requested 80\r\n"
             "STAT items:3:evicted 0\r\nSTAT items:3:outofmemory 0\r\nEND\r\n");
@@ -142,7 +143,7 @@ TEST(MemcachedStatistics, AListThatDoesNotFitIsAnError) {
   }
 }
 
-// Opcode 0x10 of memcached's protocol_binary.txt: a packet for each figure, and an empty one.
+// Opcode 0x10 of memcached's protocol_binary.txt: one packet per figure, then an empty one.
 TEST(MemcachedStatistics, HaveAPacketEachInTheBinaryProtocol) {
   const auto ask = [](MemcachedLab& lab, const std::string& key) {
     std::string request("\x80\x10\0\0\0\0\0\0\0\0\0\0tell\0\0\0\0\0\0\0\0", 24);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Datagrams whose requests belong to several workers.
+// Tests datagrams with requests for several workers.
 #include <gtest/gtest.h>
 
 #include "memcached_lab.h"

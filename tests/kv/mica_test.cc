@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MICA's protocol. Bytes of requests and answers are written by hand from the format's
-// description, not by the code that serves them.
+// Tests MICA's protocol. The bytes of requests and answers are written by hand from the format's
+// description, not by the tested code.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -28,7 +28,7 @@ enum : uint8_t {
   kNotSupported
 };
 
-/// Little-endian, byte by byte.
+/// Appends a number in little-endian order.
 void Append(Buffer* to, uint64_t number, int bytes) {
   for (; bytes > 0; --bytes, number >>= 8) to->push_back(static_cast<uint8_t>(number));
 }
@@ -85,7 +85,8 @@ class MicaProtocol : public testing::Test {
   }
   void SetUp() override { MakeStore(1, 1); }
 
-  /// Serves a datagram, from worker to worker; the answer, or nothing if it is refused.
+  /// Serves a datagram, with handovers between workers. Returns the answer, or nothing if the
+  /// datagram is rejected.
   Buffer Serve(const Buffer& datagram, uint32_t worker = 0) {
     Exchange exchange{
         .datagram = datagram, .now_s = 1, .unix_s = 1, .max_reply_bytes = max_reply_bytes_};
@@ -104,7 +105,7 @@ class MicaProtocol : public testing::Test {
     room.resize(used);
     return room;
   }
-  /// One request and the one message of its answer.
+  /// Sends one request and returns the single message of its answer.
   Buffer Ask(const Buffer& request) {
     const Buffer answer = Serve(Requests({request}));
     EXPECT_EQ(Progress::kDone, progress_);
@@ -207,7 +208,7 @@ TEST_F(MicaProtocol, SaysWhenTheStoreIsFull) {
     ++stored;
   }
   EXPECT_EQ(Reply(kSet, kNoSpace), answer);
-  EXPECT_GT(stored, 2000u);  // Of 4 MiB.
+  EXPECT_GT(stored, 2000u);  // 4 MiB hold more than that.
   EXPECT_EQ(Reply(kGet, kSuccess, value), Ask(Request(kGet, "key0")));
 }
 
@@ -237,7 +238,7 @@ TEST_F(MicaProtocol, RefusesDatagramsThatAreNotWholeBeforeDoingAnything) {
   Buffer bad = good;
   bad[0] = 0x79;
   EXPECT_TRUE(refused(bad));
-  for (const int count : {0, 1, 3, 255}) {  // Not what it holds.
+  for (const int count : {0, 1, 3, 255}) {  // Wrong counts.
     bad = good;
     bad[1] = static_cast<uint8_t>(count);
     EXPECT_TRUE(refused(bad)) << count;
@@ -259,7 +260,7 @@ TEST_F(MicaProtocol, RefusesDatagramsThatAreNotWholeBeforeDoingAnything) {
 TEST_F(MicaProtocol, LeavesOutValuesForWhichTheAnswerHasNoRoom) {
   Ask(Request(kSet, "long", std::string(600, 'v')));
   Ask(Request(kSet, "short", "v"));
-  // Headers of four answers, one long value and one short.
+  // The headers of four answers, one long value and one short one.
   max_reply_bytes_ = 6 + 4 * 24 + 600 + 8;
   EXPECT_EQ(Replies({Reply(kGet, kSuccess, std::string(600, 'v')), Reply(kGet, kPartial),
                      Reply(kGet, kSuccess, "v"), Reply(kGet, kPartial)}),
@@ -309,7 +310,7 @@ TEST_F(MicaProtocol, BelievesTheHashOfClientsOnlyIfTold) {
 TEST_F(MicaProtocol, TellsTheSameKeyFromOneWithZerosBehind) {
   Ask(Request(kSet, "ab", "1"));
   EXPECT_EQ(Reply(kGet, kNotFound), Ask(Request(kGet, std::string("ab\0", 3))));
-  // What the padding holds does not matter.
+  // The content of the padding is ignored.
   Buffer request = Request(kGet, "ab");
   request.back() = 0xff;
   EXPECT_EQ(Reply(kGet, kSuccess, "1"), Ask(request));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-bench [ITEMS [ROUNDS]]: what one partition does on one core, beside rte_hash and
-// absl::flat_hash_map on the same keys in the same run. Items of 8/8 bytes; bursts of 2 Mi
-// requests, whose hashes the requests bring along as MICA's do; CPU time, the best of ROUNDS.
+// sluice-kv-bench [ITEMS [ROUNDS]]: measures one partition on one core, and rte_hash and
+// absl::flat_hash_map with the same keys in the same run. Items of 8/8 bytes; bursts of 2 Mi
+// requests with precomputed hashes, as in MICA's requests; CPU time; the best of ROUNDS.
 //
-// Each table is used at its best: the partition through its two stages of fetches, rte_hash in
-// bulks of 64 with the hashes given, absl::flat_hash_map with its own prefetch, 16 ahead. All of
-// them lie on transparent huge pages.
+// Each table is used in its fastest mode: the partition with its two prefetch stages, rte_hash in
+// bulks of 64 with precomputed hashes, absl::flat_hash_map with its prefetch, 16 ahead. All tables
+// use transparent huge pages.
 #include <absl/container/flat_hash_map.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -57,21 +57,21 @@ uint64_t ResidentBytes() {
 
 using Requests = std::vector<Request>;
 
-/// Of this thread: what others take of the core does not count.
+/// Returns this thread's CPU time, which excludes time of other threads on the core.
 double CpuSeconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-/// Mops of the best round. `work` returns how many it found; all must be.
+/// Returns the rate of the best round in Mops. `work` returns how many requests it found.
 double BestMops(const Requests& requests, int rounds, const std::function<size_t()>& work) {
   double best = 0;
   for (int i = 0; i < rounds; ++i) {
     const double start = CpuSeconds();
     const size_t found = work();
     const double took = CpuSeconds() - start;
-    // A cache forgets some.
+    // A cache evicts some items.
     if (found < requests.size() * 9 / 10) {
       std::fprintf(stderr, "only %zu were found\n", found);
       std::exit(1);
@@ -93,7 +93,7 @@ void Print(const Row& row) {
   std::fflush(stdout);
 }
 
-/// `get` and `set` run a whole burst; `add` all items.
+/// `get` and `set` run a whole burst; `add` inserts all items.
 Row Measure(const char* table, uint64_t items, int rounds, uint64_t resident_before,
             const Requests (&bursts)[2], const std::function<void()>& add,
             const std::function<uint64_t()>& count,
@@ -115,7 +115,7 @@ Row Measure(const char* table, uint64_t items, int rounds, uint64_t resident_bef
 Row MeasurePartition(Mode mode, uint64_t items, int rounds, const Requests (&bursts)[2]) {
   const uint64_t before = ResidentBytes();
   Partition partition({mode, items * Item::SizeOf(8, 8) + (uint64_t{4} << 20), items});
-  // The stages of a burst: the bucket, then the item, then the work.
+  // The stages of a burst: prefetch the bucket, prefetch the item, execute.
   const auto pipelined = [&](const Requests& requests, auto&& work) {
     const size_t count = requests.size();
     size_t done = 0;
@@ -154,7 +154,7 @@ Row MeasurePartition(Mode mode, uint64_t items, int rounds, const Requests (&bur
   return row;
 }
 
-/// For few and long arrays.
+/// An allocator for few, large arrays.
 template <typename T>
 struct HugePages {
   using value_type = T;
@@ -293,7 +293,7 @@ int Main(uint64_t items, int rounds) {
     const workload::Popularity popularity(items, exponent);
     Requests& burst = bursts[exponent == 0 ? 0 : 1];
     for (size_t i = 0; i < kBurst; ++i) {
-      // The popular ones are spread over all items.
+      // Spreads the popular items over all items.
       burst.push_back(RequestOf(popularity.Draw(random) * 0x9e3779b1 % items));
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One owner that writes and threads that read: whatever is read was set, as a whole.
+// Tests one writing owner and concurrent readers: each read value was set before and is complete.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@
 namespace sluice::engine::kv {
 namespace {
 
-/// The value of a number: its length and every byte follow from it and the key.
+/// Returns the value for a number. Key and number determine its length and every byte.
 std::string ValueOf(uint32_t key, uint32_t number, uint32_t longest) {
   static const std::string pattern = [] {
     std::mt19937 random(1);
@@ -79,7 +79,7 @@ TEST_P(KvConcurrent, ReadersSeeWholeValuesThatNeverGoBack) {
         const Result result = partition.Read(BytesOf(name), hash, 1, room, &copy);
         if (result == Result::kNotFound) continue;
         const std::string value = TextOf(Bytes(room).first(copy.value_bytes));
-        // Flags are the value's number, which only grows.
+        // Flags contain the number, which only grows.
         const uint32_t number = copy.attributes.flags;
         if (result != Result::kOk || value != ValueOf(key, number, plan.longest) ||
             number < last[key]) {

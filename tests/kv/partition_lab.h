@@ -14,7 +14,7 @@ inline Bytes BytesOf(const std::string& text) {
 }
 inline std::string TextOf(Bytes bytes) { return std::string(bytes.begin(), bytes.end()); }
 
-/// A partition of text, at one time.
+/// A partition with text keys and values, at a fixed time.
 struct PartitionLab {
   explicit PartitionLab(const PartitionOptions& options) : partition(options) {}
 

@@ -37,7 +37,7 @@ TEST_P(KvPartition, FindsWhatWasSetWithItsAttributes) {
   EXPECT_EQ(lab_.partition.counters().items, 1u);
 }
 
-// MICA's public implementation cuts lengths below 40 to a multiple of 8.
+// MICA's public implementation truncates lengths below 40 to a multiple of 8.
 TEST_P(KvPartition, KeepsKeysAndValuesOfEveryLength) {
   for (size_t key_bytes = 1; key_bytes <= kMaxKeyBytes; ++key_bytes) {
     ASSERT_EQ(lab_.Set(Letters(key_bytes), Letters(key_bytes % 90, 'A')), Result::kOk);
@@ -51,14 +51,15 @@ TEST_P(KvPartition, KeepsKeysAndValuesOfEveryLength) {
   }
 }
 
-// There, keys are compared with their padding, so that these were the same.
+// MICA's public implementation compares keys with their padding and would treat these keys as
+// equal.
 TEST_P(KvPartition, TellsKeysApartByTheirZeros) {
   const std::string keys[] = {"k", std::string("k\0", 2), std::string("k\0\0\0\0\0\0\0", 8)};
   for (const std::string& key : keys) ASSERT_EQ(lab_.Set(key, Letters(key.size())), Result::kOk);
   for (const std::string& key : keys) EXPECT_EQ(lab_.Get(key), Letters(key.size()));
 }
 
-// There, 16 bytes in the place of 8 overwrite the head of the item behind.
+// MICA's public implementation overwrites the header of the next item if 16 bytes replace 8.
 TEST_P(KvPartition, LeavesNeighboursAsTheyAreWhenAValueGrowsOrShrinks) {
   for (size_t before = 0; before <= 48; ++before) {
     for (size_t after = 0; after <= 48; ++after) {
@@ -267,7 +268,8 @@ TEST(KvCache, TheOldestMakeRoomAndTheNewestStay) {
   PartitionLab lab({Mode::kCache, 4 * kMiB, 100'000});
   const std::string value(1000, 'v');
   for (int i = 0; i < 20'000; ++i) ASSERT_EQ(lab.Set(std::to_string(i), value), Result::kOk);
-  // 4 MiB hold 4 Mi / (24 + 8 + 1000) = 4064 such items, one less across the end.
+  // 4 MiB hold 4 Mi / (24 + 8 + 1000) = 4064 such items, or one less if an item would cross the
+  // end.
   const auto items = static_cast<int>(lab.partition.counters().items);
   EXPECT_GE(items, 4063);
   EXPECT_LE(items, 4064);
@@ -291,7 +293,7 @@ TEST(KvCache, WhatIsInUseStays) {
 TEST(KvCache, GrowsAValueThatIsAboutToBeOverwritten) {
   PartitionLab lab({Mode::kCache, 4 * kMiB, 10'000});
   const std::string value(100'000, 'v');
-  // Each time, the old value lies a little farther from where the new one will.
+  // The distance between the old value and its new location grows with each round.
   for (int others = 36; others < 43; ++others) {
     for (const bool behind : {false, true}) {
       lab.Set("key", Letters(50'003));
@@ -319,7 +321,7 @@ TEST(KvCache, AFullBucketForgetsItsOldest) {
   }
 }
 
-// A slot that outlived its item would, rounds later, refer to another's.
+// A slot that remained after its item was evicted would later refer to another item.
 TEST(KvCache, NoSlotOutlivesItsItem) {
   PartitionLab lab({Mode::kCache, 4 * kMiB, 1'000'000});
   const std::string value(2000, 'v');
@@ -338,7 +340,7 @@ TEST(KvStore, LosesNothingAndSaysWhenItIsFull) {
   PartitionLab lab({Mode::kStore, 4 * kMiB, 100});
   int stored = 0;
   while (lab.Set(std::to_string(stored), "value") == Result::kOk) ++stored;
-  // 40 bytes each: all of the heap, but for rounding.
+  // The items of 40 bytes fill the heap, except for rounding.
   EXPECT_NEAR(stored, 4 * kMiB / 40, 2);
   EXPECT_EQ(lab.Set("one more", "x"), Result::kNoMemory);
   EXPECT_EQ(lab.Append("7", Letters(100)), Result::kNoMemory);
@@ -347,7 +349,7 @@ TEST(KvStore, LosesNothingAndSaysWhenItIsFull) {
   EXPECT_EQ(lab.partition.counters().items, static_cast<uint64_t>(stored));
   EXPECT_GT(lab.partition.counters().extra_buckets, 10'000u);
   for (int i = 0; i < stored; ++i) ASSERT_EQ(lab.Get(std::to_string(i)), "value");
-  // What fits into the old one's place is stored; what was deleted makes room.
+  // A value that fits into the old item's block is stored. Deleting an item frees its block.
   EXPECT_EQ(lab.Set("9", "short"), Result::kOk);
   EXPECT_EQ(lab.Set("9", ""), Result::kOk);
   EXPECT_EQ(lab.Get("9"), "");
@@ -389,7 +391,7 @@ TEST(KvStore, FindsThousandsOfKeysOfOneHash) {
       ASSERT_EQ(TextOf(view->value), std::to_string(i));
     }
   }
-  // 1000 items need (1000 - 7) / 7 more buckets.
+  // 1000 items need (1000 - 7) / 7 additional buckets.
   EXPECT_EQ(lab.partition.counters().extra_buckets, 142u);
 }
 

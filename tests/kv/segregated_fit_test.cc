@@ -20,7 +20,7 @@ TEST(SegregatedFit, GivesAllOfItsMemoryAndTakesItBackAsOnePiece) {
   EXPECT_EQ(blocks.size(), kMiB / 64);
   EXPECT_EQ(heap.allocated_bytes(), kMiB);
   EXPECT_TRUE(heap.IsConsistent());
-  // Every other one first, so that each of the rest joins two neighbours.
+  // Frees every other block first, so that each remaining one merges with two neighbors.
   for (size_t i = 0; i < blocks.size(); i += 2) heap.Free(blocks[i]);
   EXPECT_FALSE(heap.Allocate(65));
   EXPECT_TRUE(heap.IsConsistent());
@@ -41,7 +41,7 @@ TEST(SegregatedFit, ShrinksABlockInItsPlace) {
   SegregatedFit heap(4096);
   const auto block = heap.Allocate(4096);
   ASSERT_TRUE(block);
-  heap.Shrink(*block, 4096 - 24);  // Less than a block's worth.
+  heap.Shrink(*block, 4096 - 24);  // The remainder is smaller than a block.
   EXPECT_EQ(heap.allocated_bytes(), 4096u);
   heap.Shrink(*block, 1000);
   EXPECT_EQ(heap.allocated_bytes(), 1000u);
@@ -53,7 +53,7 @@ TEST(SegregatedFit, ShrinksABlockInItsPlace) {
 TEST(SegregatedFit, BlocksNeverOverlapWhateverTheOrder) {
   for (const uint64_t longest : {uint64_t{100}, uint64_t{3000}, uint64_t{200'000}}) {
     SegregatedFit heap(longest < 1000 ? 65536 : kMiB);
-    std::map<uint64_t, uint64_t> live;  // Size by offset.
+    std::map<uint64_t, uint64_t> live;  // Maps offset to size.
     std::mt19937_64 random(longest);
     uint64_t refused = 0;
     for (int i = 0; i < 20'000; ++i) {
@@ -99,7 +99,7 @@ TEST(SegregatedFit, BlocksNeverOverlapWhateverTheOrder) {
 }
 
 TEST(SegregatedFit, StretchesLongerThanABlockCanSayAreSeveral) {
-  // Addresses alone: a few pages of it are touched.
+  // Uses mostly address space; only a few pages are touched.
   SegregatedFit heap(2 * SegregatedFit::kMaxBlock + 16);
   std::vector<uint64_t> blocks;
   while (const auto block = heap.Allocate(uint64_t{1} << 30)) blocks.push_back(*block);

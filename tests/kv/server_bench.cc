@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-server-bench [ITEMS [ROUNDS]]: what one server needs for a request that comes in a
-// datagram, beside what its table needs for the same requests alone, in the same run. Frames of
-// MICA's protocol lie in memory that a core has at hand; they are served in bursts of 64, and are
-// rebuilt between bursts, which is not measured. Items of
-// 8/8 bytes, 95 % gets, the server hashes. TSC cycles per request: of the median burst, so that
-// bursts in which others had the core do not count, in the best of ROUNDS.
+// sluice-kv-server-bench [ITEMS [ROUNDS]]: measures the cost of one request in a datagram at the
+// server, and the cost of the same requests at its table alone, in the same run. Frames of MICA's
+// protocol are in cached memory and are served in bursts of 64. They are rebuilt between bursts,
+// which is not measured. Items of 8/8 bytes, 95 % gets, the server hashes. The result is in TSC
+// cycles per request: the median over bursts, which excludes bursts in which the thread was
+// preempted, in the best of ROUNDS.
 
 #include <algorithm>
 #include <cstdio>
@@ -27,15 +27,15 @@ namespace sluice::engine::kv {
 namespace {
 
 constexpr size_t kRequests = size_t{1} << 20;
-constexpr size_t kAhead = 16;  // Of the table alone, as sluice-kv-bench.
+constexpr size_t kAhead = 16;  // Prefetch distance of the table alone, as in sluice-kv-bench.
 constexpr size_t kTableBurst = 1024;
-constexpr uint32_t kFrames = 64;  // Of a burst.
+constexpr uint32_t kFrames = 64;  // Frames per burst.
 constexpr uint32_t kSlotBytes = 2048;
 constexpr uint32_t kPayload = 42;
 constexpr uint16_t kPort = 1024;
 constexpr uint32_t kNow = 1;
 
-/// Of one worker: there is nobody to hand anything to.
+/// A queue for a single worker, which never hands over.
 struct NoHandoffQueue {
   Handoff* Allocate() { return nullptr; }
   void Send(uint32_t, Handoff*) {}
@@ -57,7 +57,7 @@ Request RequestOf(uint64_t item, uint64_t secret, bool get) {
   return request;
 }
 
-/// A frame of up to `batch` requests. Returns its length.
+/// Builds a frame of up to `batch` requests. Returns its length.
 uint32_t Build(uint8_t* frame, const Request* requests, uint32_t batch) {
   MicaBatch messages({frame + kPayload, kSlotBytes - kPayload});
   for (uint32_t i = 0; i < batch; ++i) {
@@ -87,12 +87,12 @@ class Bench {
     }
     ServiceOptions options;
     options.mica_port = kPort;
-    options.gate.own = OwnAddresses({4});  // As Build's frames.
+    options.gate.own = OwnAddresses({4});  // Matches Build's frames.
     server_.emplace(store_, 0, options, NoHandoffQueue(), 1);
     server_->AtRest(0);
   }
 
-  /// TSC cycles per request.
+  /// Returns TSC cycles per request of the table alone.
   double Table(const std::vector<Request>& requests) {
     Partition& partition = store_.partitions[0];
     const size_t count = requests.size();
@@ -159,7 +159,7 @@ class Bench {
     std::nth_element(cycles.begin(), middle, cycles.end());
     return static_cast<double>(*middle);
   }
-  // A cache forgets some.
+  // A cache evicts some items.
   static void Check(size_t found, size_t of) {
     if (found >= of / 100 * 99) return;
     std::fprintf(stderr, "only %zu of %zu were found\n", found, of);
@@ -196,7 +196,7 @@ int Main(uint64_t items, int rounds) {
     const workload::Popularity popularity(items, exponent);
     std::vector<Request> requests;
     for (size_t i = 0; i < kRequests; ++i) {
-      // The popular ones are spread over all items.
+      // Spreads the popular items over all items.
       requests.push_back(
           RequestOf(popularity.Draw(random) * 0x9e3779b1 % items, kSecret, random.Unit() < 0.95));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What tests of whole servers share: handoffs in one thread, frames of a client, and a host.
+// Common parts of the tests of complete servers: handoffs in one thread, frames of a client, and a
+// host.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +56,7 @@ class TestHandoffQueue {
   uint32_t worker_;
 };
 
-/// The frames that a worker sends by itself.
+/// Records the frames that a worker sends through its outbox.
 struct Sent {
   std::vector<Frame> frames;
   bool Send(const uint8_t* frame, uint32_t length) {
@@ -66,7 +67,7 @@ struct Sent {
 
 inline constexpr packet::MacAddress kClientMac{2, 0, 0, 0, 0, 1}, kServerMac{2, 0, 0, 0, 0, 2};
 
-/// Answers what comes for kServerMac, wherever in IP.
+/// Options of a server that answers frames for kServerMac with any IP destination.
 inline ServiceOptions LabOptions() {
   ServiceOptions options;
   options.mica_port = kMicaPort;
@@ -76,7 +77,7 @@ inline ServiceOptions LabOptions() {
   return options;
 }
 
-/// A datagram's payload: requests of MICA's protocol.
+/// Returns the payload of a datagram with MICA requests.
 inline Frame MicaPayload(const std::vector<MicaMessage>& messages) {
   Frame payload(kMicaHeaderBytes);
   WriteMicaHeader(payload.data(), kMicaRequests, static_cast<uint32_t>(messages.size()));
@@ -98,7 +99,7 @@ inline void FinishUdp(Frame* frame, size_t ip, size_t udp, bool ipv6, bool summe
                 packet::FinishChecksum(packet::SumBytes(&(*frame)[udp], bytes, pseudo)));
 }
 
-/// UDP from 10.0.0.1:40000 to 10.0.0.2:`port`, or from 2001:db8::1 to ::2.
+/// Returns a UDP frame from 10.0.0.1:40000 to 10.0.0.2:`port`, or from 2001:db8::1 to ::2.
 inline Frame Udp(uint16_t port, const Frame& payload, bool ipv6 = false, bool summed = true,
                  bool vlan = false) {
   Frame frame(kServerMac.begin(), kServerMac.end());
@@ -146,7 +147,7 @@ inline Frame Udp(uint16_t port, const Frame& payload, bool ipv6 = false, bool su
   return frame;
 }
 
-/// memcached's ASCII over UDP.
+/// Returns the payload of a datagram in memcached's ASCII protocol.
 inline Frame Ascii(const std::string& text, uint16_t request_id = 0x1234) {
   Frame payload{
       static_cast<uint8_t>(request_id >> 8), static_cast<uint8_t>(request_id), 0, 0, 0, 1, 0, 0};
@@ -156,7 +157,7 @@ inline Frame Ascii(const std::string& text, uint16_t request_id = 0x1234) {
 
 inline constexpr uint64_t kCyclesPerSecond = 1000;
 
-/// Workers with a store of their own, in one thread.
+/// Workers with a store, in one thread.
 class Host {
  public:
   explicit Host(const ServiceOptions& options, uint32_t workers = 1, bool concurrent_read = true) {
@@ -181,7 +182,7 @@ class Host {
       for (auto& server : servers_) server->AtRest(now);
     }
   }
-  /// `view` becomes the answer if the verdict is to forward it.
+  /// Processes a frame. `view` becomes the answer if the verdict is kForward.
   packet::Verdict Process(packet::Frame& view, uint32_t worker = 0) {
     return packet::ProcessFrame(*servers_[worker], view, 0);
   }
@@ -191,7 +192,7 @@ class Host {
     if (verdict == packet::kForward) sent_.Send(view.data, view.length);
     return verdict;
   }
-  /// The frames that left since the last call.
+  /// Returns the frames sent since the last call.
   std::vector<Frame> Sent() { return std::exchange(sent_.frames, {}); }
   uint64_t SentBytes() {
     uint64_t bytes = 0;
@@ -219,12 +220,12 @@ class Host {
   std::vector<std::unique_ptr<Server<TestHandoffQueue>>> servers_;
 };
 
-/// Bytes in the place of others.
+/// Overwrites bytes at offset `at`.
 inline void Put(Frame* frame, size_t at, const Frame& bytes) {
   std::copy(bytes.begin(), bytes.end(), frame->begin() + static_cast<ptrdiff_t>(at));
 }
 
-/// Over IPv4, without a UDP checksum.
+/// Returns a get over IPv4 without a UDP checksum.
 inline Frame Get(const std::string& key = "a") {
   return Udp(kMemcachedPort, Ascii("get " + key + "\r\n"), false, false);
 }

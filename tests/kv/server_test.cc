@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whole servers, frame in and frames out: two workers that hand handoffs to each other, MICA's and
-// memcached's protocols, answers in place, longer ones and those of several datagrams, and what is
-// not answered. What the protocols say is for their own tests.
+// Tests complete servers with frames: two workers with handoffs between them, MICA's and
+// memcached's protocols, answers in place, longer answers, answers of several datagrams, and
+// unanswered frames. Other tests cover the protocols in detail.
 #include "engine/kv/server.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class ServerTest : public testing::Test {
     }
   }
 
-  /// A key that this worker owns.
+  /// Returns a key that this worker owns.
   std::string KeyOf(uint32_t worker) const {
     for (int i = 0;; ++i) {
       std::string key = "key" + std::to_string(i);
@@ -73,7 +73,7 @@ class ServerTest : public testing::Test {
     result.in_place = view.data == frame.data();
     return result;
   }
-  /// Lets workers rest until no handoff is under way.
+  /// Calls AtRest until all handoffs are finished.
   void Rest() {
     for (int i = 0; i < 4; ++i) {
       for (auto& server : servers_) server->AtRest(0);
@@ -95,7 +95,8 @@ class CrampedServerTest : public ServerTest {
   CrampedServerTest() : ServerTest(true, /*handoffs=*/1) {}
 };
 
-/// The payload of an answer; checks that its headers are whole, summed, and to the client.
+/// Returns the payload of an answer. Checks that its headers are valid, its checksums correct, and
+/// its destination the client.
 Frame PayloadOf(const Frame& frame) {
   const packet::Headers headers = packet::Parse(frame.data(), static_cast<uint32_t>(frame.size()));
   EXPECT_EQ(headers.error, packet::ParseError::kNone);
@@ -117,7 +118,7 @@ Frame PayloadOf(const Frame& frame) {
   return {frame.begin() + headers.payload, frame.begin() + headers.payload + headers.payload_bytes};
 }
 
-/// The text of an ASCII answer of one datagram.
+/// Returns the text of an ASCII answer of one datagram.
 std::string TextOf(const Frame& frame, uint16_t request_id = 0x1234) {
   const Frame payload = PayloadOf(frame);
   EXPECT_GE(payload.size(), 8u);
@@ -161,7 +162,7 @@ TEST_F(ServerTest, AnAnswerThatDoesNotFitItsFrameIsBuiltElsewhere) {
 
 TEST_F(ServerTest, ALongAnswerLeavesInNumberedDatagrams) {
   const std::string key = KeyOf(0);
-  // Bigger than a request can be over this MTU: put together by appending.
+  // A value larger than a request can be at this MTU, built with append.
   Give(0, Udp(kMemcachedPort,
               Ascii("set " + key + " 0 0 1000\r\n" + std::string(1000, 'a') + "\r\n")));
   std::string value(1000, 'a');
@@ -299,7 +300,7 @@ TEST_F(ServerTest, WhatCannotBeTrustedIsDroppedUnderItsName) {
   packet::StoreBe16(&bad[38], 7);
   EXPECT_EQ(Give(0, bad).verdict, packet::Drop(S::kMalformed));
   bad = good;
-  bad[20] = 0x20;  // More fragments.
+  bad[20] = 0x20;  // The more-fragments flag.
   EXPECT_EQ(Give(0, bad).verdict, packet::Drop(S::kFragment));
   Frame unsummed = Udp(kMemcachedPort, Ascii("get a\r\n"), /*ipv6=*/true, false);
   EXPECT_EQ(Give(0, unsummed).verdict, packet::Drop(S::kBadChecksum));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A partition beside an oracle, std::unordered_map: operations of choice, each answer compared.
+// Compares a partition with an oracle, std::unordered_map: each answer of a chosen sequence of
+// operations is compared.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +20,25 @@ namespace sluice::engine::kv {
 
 struct SoakPlan {
   Mode mode = Mode::kCache;
-  uint64_t seed = 1;  ///< Of hashes.
+  uint64_t seed = 1;  ///< Seed of the hashes.
   uint64_t memory_bytes = uint64_t{4} << 20;
   uint64_t expected_items = 20'000;
   uint32_t keys = 30'000;
-  uint64_t hash_mask = ~uint64_t{0};  ///< Fewer bits make keys collide.
-  uint32_t long_one_in = 50;          ///< Of the values.
-  uint32_t long_value_bytes = 5000;   ///< The longest of them, but for a few.
+  uint64_t hash_mask = ~uint64_t{0};  ///< Fewer bits cause collisions of keys.
+  uint32_t long_one_in = 50;          ///< One in this many values is long.
+  uint32_t long_value_bytes =
+      5000;  ///< Bound of the long values; one in 20,000 values may exceed it.
 };
 
 class Soak {
  public:
-  /// `choose` decides what happens: the same numbers do the same.
+  /// `choose` returns the random numbers that determine all operations.
   Soak(const SoakPlan& plan, std::function<uint64_t()> choose)
       : plan_(plan),
         random_(std::move(choose)),
         partition_({plan.mode, plan.memory_bytes, plan.expected_items}) {}
 
-  /// What went wrong first, if anything did.
+  /// Runs the operations. Returns a description of the first error, if any.
   std::optional<std::string> Run(uint64_t operations) {
     for (uint64_t i = 0; i < operations; ++i) {
       if (random_() % 512 == 0) ++now_s_;
@@ -61,7 +63,7 @@ class Soak {
   };
   using Entries = std::unordered_map<uint32_t, Entry>;
 
-  /// 1 to 250 bytes, different for each number; every length modulo 8 occurs.
+  /// Returns a key of 1 to 250 bytes that is unique per number. Every length modulo 8 occurs.
   static std::string KeyOf(uint32_t number) {
     std::string key;
     for (; number != 0; number /= 200) key += static_cast<char>(number % 200);
@@ -107,7 +109,8 @@ class Soak {
     return result == expected && result == Result::kOk;
   }
 
-  /// The oracle's entry, if it lives; in cache mode only if it was not evicted. Reads it.
+  /// Returns the oracle's entry if it has not expired. In cache mode, the partition must not have
+  /// evicted it either. Reads the item.
   Entry* Live() {
     const auto at = entries_.find(number_);
     if (at != entries_.end() && at->second.expires_s != 0 && at->second.expires_s <= now_s_) {
@@ -141,8 +144,8 @@ class Soak {
     if (unique != entry.unique) Fail("wrong unique", entry.unique);
   }
 
-  /// Store mode may refuse what fills half of the heap, with what is there: the rest may be in
-  /// pieces.
+  /// Checks a refusal. Store mode may refuse a value if the heap would be half full, because free
+  /// space may be fragmented.
   bool Refused(Result result, size_t value_bytes) {
     if (result != Result::kNoMemory) return false;
     ++refused_;
@@ -256,7 +259,7 @@ class Soak {
   }
 
   void CheckAll() {
-    // Get finds what has expired.
+    // Get detects expired items.
     uint64_t items = 0;
     uint64_t bytes = 0;
     for (number_ = 0; number_ < plan_.keys; ++number_) {

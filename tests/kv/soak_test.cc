@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// soak_test [OPERATIONS]: at least so many in all, shared out among the plans; seeded.
+// soak_test [OPERATIONS]: runs at least this number of operations in total, divided among the
+// plans; seeded.
 #include "kv/soak.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ uint64_t operations = 400'000;
 struct Case {
   const char* name;
   SoakPlan plan;
-  bool fills = false;  ///< Store mode: some are refused.
+  bool fills = false;  ///< Store mode: some values are refused.
 };
 
 /// Few bits of the index hash: 64 chains, one tag.
@@ -26,7 +27,7 @@ constexpr uint64_t kCollisions = uint64_t{0x3f} << 42;
 constexpr uint64_t kSpread = ~uint64_t{0};
 
 const Case kCases[] = {
-    // More than the log can hold: it goes round and round.
+    // The items exceed the log, which wraps repeatedly.
     {"Cache", {Mode::kCache, 1, 4 * kMiB, 20'000, 30'000, kSpread}},
     {"CacheWithFullBuckets", {Mode::kCache, 2, 4 * kMiB, 2000, 20'000, kSpread}},
     {"CacheOfLongValues", {Mode::kCache, 3, 4 * kMiB, 2000, 2000, kSpread, 2, 50'000}},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Workloads: draws against the probabilities of their laws (chi-square), histograms against
-// sorted samples. Seeds are fixed.
+// Tests workloads: draws against the probabilities of their distributions (chi-square), histograms
+// against sorted samples. Seeds are fixed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ namespace {
 using namespace kv::client;
 using kv::Bytes;
 
-/// Pearson's statistic minus its mean, in standard deviations: about normal.
+/// Returns Pearson's statistic minus its mean in standard deviations, which is about normally
+/// distributed.
 double ChiSquareDeviation(const std::vector<uint64_t>& seen, const std::vector<double>& expected) {
   double sum = 0;
   for (size_t i = 0; i < seen.size(); ++i) {
@@ -52,7 +53,7 @@ TEST(PopularityTest, FollowsZipfsLaw) {
       ASSERT_LT(item, kItems);
       ++seen[item];
     }
-    // Rare items share a bin, where at least 10 draws are expected.
+    // Merges rare items into bins with at least 10 expected draws.
     while (expected.back() < 10) {
       const double rare = expected.back();
       const uint64_t draws = seen.back();
@@ -64,7 +65,7 @@ TEST(PopularityTest, FollowsZipfsLaw) {
 }
 
 TEST(PopularityTest, FollowsZipfsLawOverManyItems) {
-  // Shares of the first 1, 10, 100 … items, by summing 16 Mi terms.
+  // The shares of the first 1, 10, 100 … items, computed by summing 16 Mi terms.
   constexpr uint64_t kItems = 16 << 20, kDraws = 1'000'000;
   std::vector<uint64_t> ends;
   std::vector<double> sums;
@@ -236,7 +237,7 @@ TEST(ScheduleTest, PoissonArrivalsHaveExponentialGaps) {
   for (int i = 0; i < kGaps; ++i) {
     schedule.Advance();
     ASSERT_GE(schedule.due_ns(), last);
-    // Of the exponential law with a mean of 1000 ns, each bin has the same probability.
+    // For an exponential distribution with a mean of 1000 ns, all bins have the same probability.
     const double uniform = 1 - std::exp(-static_cast<double>(schedule.due_ns() - last) / 1000);
     ++seen[static_cast<size_t>(uniform * kBins)];
     last = schedule.due_ns();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The C API as a program sees it, for all kinds of engines alike: making them, frames that
-// strangers sent, room, and what a wrong configuration is answered.
+// Tests the C API from a program's view, for all kinds of engines: creation, hostile frames,
+// headroom and tailroom, and errors for a wrong configuration.
 #include "sluice/engines.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(Library, SaysWhatIsWrongWithOptionsAndFiles) {
   std::array<char, 16> small{};
   EXPECT_EQ(sluice_engine_open("maglev", "/nonexistent", nullptr, small.data(), small.size()),
             nullptr);
-  EXPECT_STREQ(small.data(), "/nonexistent: N");  // As much as there is room for.
+  EXPECT_STREQ(small.data(), "/nonexistent: N");  // The text is cut to the size of the buffer.
   EXPECT_EQ(sluice_engine_open("maglev", nullptr, nullptr, nullptr, 0), nullptr);
   sluice_options options{};
   EXPECT_EQ(sluice_engine_create("telemetry", "{}", 2, &options, nullptr, 0), nullptr);
@@ -83,7 +83,7 @@ TEST(Library, SaysWhatIsWrongWithOptionsAndFiles) {
 
 TEST(Library, HasTheWorkersThatWereAskedFor) {
   for (const auto& [kind, configuration] : kAllKinds) {
-    if (std::string_view(kind) == "kv") continue;  // 4 MiB for each partition.
+    if (std::string_view(kind) == "kv") continue;  // kv needs 4 MiB per partition.
     const Engine engine = Make(kind, configuration, 3);
     EXPECT_STREQ(sluice_engine_kind(engine.get()), kind);
     EXPECT_EQ(sluice_engine_workers(engine.get()), 3u);
@@ -132,8 +132,8 @@ TEST(Library, CallsWithoutFramesAreAllowed) {
   }
 }
 
-/// Every fixture cut at every length, then all with random bytes changed, in exactly as much memory
-/// as they say.
+/// Uses every fixture cut at every length, then all fixtures with random bytes changed. Each
+/// frame's memory has exactly its length.
 TEST(Library, FramesOfStrangersEndAndHarmNobody) {
   std::vector<Bytes> cut, bent;
   std::mt19937 random(7);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What each kind of engine does behind the C API: headers as the RFCs want them, epochs, lines,
-// keys and answers, and configurations swapped while a worker works.
+// Tests each kind of engine through the C API: headers as required by the RFCs, epochs, lines, keys
+// and answers, and configurations replaced while a worker runs.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kEthernetBytes = 14, kIpBytes = 20;
 
-/// Of one frame, alone.
+/// Processes one frame in a separate call.
 FramesOfCall Handle(const Engine& engine, const Bytes& frame, uint32_t headroom = 0,
                     uint64_t now = 0) {
   FramesOfCall call({frame}, headroom);
@@ -30,7 +30,7 @@ Bytes Part(const Bytes& bytes, size_t from, size_t count) {
           bytes.begin() + static_cast<ptrdiff_t>(from + count)};
 }
 
-/// `address` in the destination of the outer IPv4 header, from RFC 791.
+/// Returns whether the outer IPv4 destination (RFC 791) is `address`.
 bool GoesTo(const Bytes& frame, const Bytes& address) {
   return frame.size() > 34 && Part(frame, 30, 4) == address;
 }
@@ -46,8 +46,8 @@ TEST(MaglevOfLibrary, PutsAPacketIntoAnotherWhereThereIsRoomAndElsewhere) {
   EXPECT_EQ(moved[0].moved, 1);
   const Bytes sent = in_place.bytes(0);
   EXPECT_EQ(moved.bytes(0), sent);
-  // RFC 2003: IPv4 in IPv4, of protocol 4, to the backend by the next hop; the datagram as it came,
-  // one hop further.
+  // RFC 2003: IPv4 in IPv4 with protocol 4, to the backend through the next hop. The inner datagram
+  // is unchanged except that it has one hop less.
   ASSERT_EQ(sent.size(), kUdp4.size() + kIpBytes);
   EXPECT_EQ(Part(sent, 0, 6), (Bytes{2, 0, 0, 0, 0, 9}));
   EXPECT_EQ(sent[kEthernetBytes + 9], 4);
@@ -85,9 +85,9 @@ TEST(MaglevOfLibrary, SwapsItsTables) {
   EXPECT_EQ(Replace(engine, WithBackend("192.0.2.7")), "");
   EXPECT_TRUE(GoesTo(Handle(engine, kUdp4).bytes(0), {192, 0, 2, 7}));
   EXPECT_EQ(CounterOf(engine, "epoch"), 2u);
-  // The backend took the other's place: traffic counts from then on.
+  // The new backend replaces the old one, and its counters start from zero.
   EXPECT_EQ(ReportOf(engine)["vips"][0]["backends"][0]["packets"], 1);
-  // What cannot be taken changes nothing.
+  // A rejected configuration changes nothing.
   EXPECT_EQ(Replace(engine, WithBackend("192.0.2.8", 2048)),
             "cannot change while workers work: connections");
   EXPECT_NE(Replace(engine, WithBackend("nowhere")).find("vips[0].backends[0].address"),
@@ -126,7 +126,7 @@ TEST(TelemetryOfLibrary, ReportsEachEpochOnce) {
     call.Process(engine, 0, worker);
     for (size_t i = 0; i < call.size(); ++i) EXPECT_EQ(call[i].verdict, SLUICE_FORWARD);
   }
-  // The epoch is over when both have seen the next one.
+  // The epoch ends when both workers have seen the next one.
   FramesOfCall({}).Process(engine, kTicksPerSecond, 0);
   EXPECT_EQ(ReportOf(engine), nullptr);
   FramesOfCall({}).Process(engine, kTicksPerSecond, 1);
@@ -184,7 +184,7 @@ TEST(LogmonOfLibrary, HandsOutLinesThatMatch) {
   const Engine engine = Make("logmon", kFilters);
   EXPECT_EQ(Handle(engine, Datagram(514, "<13>login failed"))[0].verdict, SLUICE_CONSUME);
   EXPECT_EQ(LinesOf(engine), Texts{"syslog 10.0.0.1: login failed"});
-  // Lines that datagrams cut anywhere: nothing before the end of the line is there.
+  // Lines may be split across datagrams. A line is reported only when its end has arrived.
   Handle(engine, Datagram(2000, "one\ntw"));
   EXPECT_EQ(LinesOf(engine), Texts{"lines 10.0.0.1:1000: one"});
   Handle(engine, Datagram(2000, "o\nthree"));
@@ -210,13 +210,13 @@ TEST(LogmonOfLibrary, SwapsItsFilters) {
   Handle(engine, Datagram(514, "<13>after"));
   EXPECT_EQ(LinesOf(engine), Texts{"syslog 10.0.0.1: after"});
   EXPECT_EQ(ReportOf(engine)["filters"], nlohmann::json({{{"name", "after"}, {"events", 1}}}));
-  EXPECT_EQ(CounterOf(engine, "syslog_messages"), 3u);  // Counters go on.
+  EXPECT_EQ(CounterOf(engine, "syslog_messages"), 3u);  // Counters continue.
   EXPECT_NE(Replace(engine, R"({"filters": [{"regex": "("}]})"), "");
   Handle(engine, Datagram(514, "<13>after"));
   EXPECT_EQ(LinesOf(engine), Texts{"syslog 10.0.0.1: after"});
 }
 
-/// memcached's frame header over UDP: request id, sequence number, datagrams, reserved.
+/// Prepends memcached's UDP frame header: request id, sequence number, datagrams, reserved.
 std::string Ascii(std::string_view command) {
   return std::string("\x12\x34\0\0\0\1\0\0", 8) + std::string(command);
 }
@@ -232,7 +232,7 @@ TEST(KvOfLibrary, KeepsValues) {
   const FramesOfCall call = Handle(engine, Datagram(2000, Ascii("get a\r\n")));
   EXPECT_EQ(call[0].verdict, SLUICE_FORWARD);
   EXPECT_TRUE(TextOf(call).starts_with("VALUE a 5 3\r\nabc\r\nEND\r\n"));
-  EXPECT_EQ(Part(call.bytes(0), 0, 6), Part(kUdp4, 6, 6));  // To whom it came from.
+  EXPECT_EQ(Part(call.bytes(0), 0, 6), Part(kUdp4, 6, 6));  // Back to the sender.
   EXPECT_EQ(CounterOf(engine, "memcached_get_hits"), 1u);
   EXPECT_EQ(ReportOf(engine)["items"], 1);
   EXPECT_EQ(Handle(engine, kTcp4Syn)[0].verdict, SLUICE_PASS);
@@ -273,7 +273,7 @@ TEST(KvOfLibrary, WorkersHandOverWhatIsNotTheirs) {
     FramesOfCall call({Datagram(2000, Ascii("set k" + std::to_string(i) + " 0 0 1\r\nx\r\n"))});
     call.Process(engine);
     answers += call[0].verdict == SLUICE_FORWARD;
-    FramesOfCall({}).Process(engine, 0, 1);  // The other worker serves what is its own.
+    FramesOfCall({}).Process(engine, 0, 1);  // The other worker serves its keys.
     take(1);
   }
   EXPECT_EQ(answers, kKeys);
@@ -286,7 +286,7 @@ TEST(NeighborOfLibrary, AnswersForItsAddresses) {
   const Engine engine = Make("neighbor", kHost);
   const FramesOfCall call = Handle(engine, kArpRequest);
   ASSERT_EQ(call[0].verdict, SLUICE_FORWARD);
-  // RFC 826: opcode 2, and our address is the sender's.
+  // RFC 826: opcode 2, with the host's address as sender.
   EXPECT_EQ(Part(call.bytes(0), 20, 12), (Bytes{0, 2, 2, 0, 0, 0, 0, 2, 10, 0, 0, 2}));
   EXPECT_EQ(Handle(engine, kUdp4)[0].verdict, SLUICE_PASS);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A program of the C API in miniature: engines that end by themselves, frames in exactly as much
-// memory as they say, and what became of them.
+// Helpers for tests of the C API: engines that destroy themselves, frames in memory of exactly
+// their size, and checks of the results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using Engine = std::unique_ptr<sluice_engine, DestroyEngine>;
 
 inline constexpr uint64_t kTicksPerSecond = 1'000'000'000;
 
-/// Null, and why in `error`, if it cannot be made.
+/// Returns null and sets `error` if the engine cannot be created.
 inline Engine TryMake(const char* kind, std::string_view configuration, std::string* error,
                       uint32_t workers = 1) {
   std::array<char, 256> text{};
@@ -50,7 +50,7 @@ inline Engine Make(const char* kind, std::string_view configuration, uint32_t wo
   return engine;
 }
 
-/// "" or what is wrong.
+/// Returns an error message, or "".
 inline std::string Replace(const Engine& engine, std::string_view configuration) {
   std::array<char, 256> text{};
   const int result = sluice_engine_replace(engine.get(), configuration.data(), configuration.size(),
@@ -69,7 +69,7 @@ inline uint64_t CounterOf(const Engine& engine, std::string_view name) {
   return 0;
 }
 
-/// Null: there is none.
+/// Returns null if the engine has no report.
 inline nlohmann::json ReportOf(const Engine& engine) {
   char* const text = sluice_engine_report(engine.get());
   if (text == nullptr) return nullptr;
@@ -78,7 +78,7 @@ inline nlohmann::json ReportOf(const Engine& engine) {
   return report;
 }
 
-/// Frames of one call, each alone in its memory.
+/// Frames of one call, each in a separate allocation.
 class FramesOfCall {
  public:
   explicit FramesOfCall(const std::vector<Bytes>& frames, uint32_t headroom = 0,
@@ -100,7 +100,7 @@ class FramesOfCall {
   size_t size() const { return frames_.size(); }
   const sluice_frame& operator[](size_t i) const { return frames_[i]; }
   Bytes bytes(size_t i) const { return {frames_[i].data, frames_[i].data + frames_[i].length}; }
-  /// The promises about a frame that was handled.
+  /// Checks the guarantees of the C API about a processed frame.
   void Check(const Engine& engine, size_t i) const {
     const sluice_frame& frame = frames_[i];
     const sluice_frame& given = given_[i];
@@ -113,7 +113,7 @@ class FramesOfCall {
     if (frame.verdict == SLUICE_CONSUME) return;
     if (frame.moved != 0) {
       EXPECT_EQ(frame.headroom + frame.tailroom, 0u);
-      EXPECT_EQ(bytes(i).size(), frame.length);  // All can be read.
+      EXPECT_EQ(bytes(i).size(), frame.length);  // Reads all bytes.
       return;
     }
     EXPECT_EQ(frame.data - frame.headroom, given.data - given.headroom);
