@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Configurations with more filters or errors than there may be: refused before anything is
-// compiled, in few words.
+// Tests configurations with too many filters or errors: they are rejected before anything is
+// compiled, with a short message.
 #include "engine/logmon/config/config.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ Refusal Refuse(const std::string& text, const std::string& folder = "") {
   return refusal;
 }
 
-/// `count` filters, of which each is `filter` with its number in the place of #.
+/// Returns `count` copies of `filter` in which # is replaced by the number.
 std::string Filters(size_t count, std::string_view filter) {
   const size_t at = filter.find('#');
   std::string text = R"({"filters": [)";
@@ -59,7 +59,7 @@ TEST(Config, AsManyFiltersAsFitIntoAFileAreRefusedAtOnce) {
 }
 
 TEST(Config, ManyErrorsAreToldInPart) {
-  // 256 filters; 200000 members that nobody asked for.
+  // 256 filters, and 200000 unknown members.
   std::string members;
   for (int i = 0; i < 200'000; ++i) members += ",\"m" + std::to_string(i) + "\":1";
   for (const std::string& text :

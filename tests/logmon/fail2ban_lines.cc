@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// fail2ban_lines: says which lines are failures by fail2ban's filters. Reads from standard input,
-// again and again: a line with the path of a filter, one with the number of lines that follow, and
-// these. A number with "syslog" before it is one of messages of syslog, one with "stream" of bytes
-// of a TCP stream with such messages. Answers with JSON, a line for each filter: {"rules": 5,
-// "left_out": ["rule 2: …"], "failures": [[3, "192.0.2.1"], …]}, where lines count from 0; or
-// {"error": "…"}. The scanner and the filter itself, asked about every line, must say the same.
+// fail2ban_lines: reports the lines that are failures according to fail2ban's filters. Reads
+// requests from standard input: a line with the path of a filter, a line with the number of
+// following lines, and these lines. "syslog" before the number means that the lines are syslog
+// messages; "stream" means that the number is the length of a TCP stream of such messages in bytes.
+// Writes one JSON line per filter: {"rules": 5, "left_out": ["rule 2: …"], "failures": [[3,
+// "192.0.2.1"], …]}, with lines counted from 0; or {"error": "…"}. The scanner and the filter,
+// evaluated on every line, must agree.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +33,7 @@ using sluice::engine::logmon::Scratch;
 using sluice::engine::logmon::SyslogMessage;
 using sluice::test::FramedMessages;
 
-/// A line, and of a message of syslog what a daemon's file has before it.
+/// A line. For a syslog message, `header` is the prefix that a daemon writes to its file.
 struct Line {
   std::string header, text;
 };
@@ -50,7 +51,7 @@ json AskAll(const Filter& filter, const std::vector<Line>& lines) {
   return failures;
 }
 
-/// Every line is scanned among its neighbours.
+/// Scans each line together with its neighbors.
 json ScanAll(const RuleSet& rules, const std::vector<Line>& lines) {
   LineScanner scanner(rules, {});
   json failures = json::array();
@@ -69,7 +70,7 @@ json ScanAll(const RuleSet& rules, const std::vector<Line>& lines) {
   return failures;
 }
 
-/// A filter alone in a rule set, or why there is none.
+/// A rule set with one filter, or the error.
 struct Compiled {
   std::vector<std::string> left_out;
   std::string error;
@@ -98,7 +99,8 @@ json Answer(const Compiled& compiled, const std::vector<Line>& lines) {
   return answer;
 }
 
-/// The messages in the next bytes of standard input, which arrive in segments.
+/// Reads a stream of `bytes` from standard input and returns its messages. The bytes are passed in
+/// segments.
 FramedMessages ReadStream(size_t bytes) {
   constexpr size_t kSegment = 1448;
   FramedMessages framed;
@@ -114,7 +116,7 @@ FramedMessages ReadStream(size_t bytes) {
 }  // namespace
 
 int main() {
-  std::map<std::string, Compiled> filters;  // By their paths.
+  std::map<std::string, Compiled> filters;  // Filters by path.
   std::string path, count;
   while (std::getline(std::cin, path) && std::getline(std::cin, count)) {
     constexpr std::string_view kSyslog = "syslog ";

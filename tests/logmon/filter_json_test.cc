@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// JSON patterns beside another reader of JSON (nlohmann) and an evaluation as simple as can be,
-// and both kinds of input bent at every byte.
+// Compares JSON patterns with another JSON parser (nlohmann) and a simple evaluation. Also changes
+// every byte of both kinds of input.
 #include <gtest/gtest.h>
 #include <re2/re2.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A condition, written and evaluated.
+/// A condition as text and its value.
 struct Made {
   std::string pattern;
   bool holds;
@@ -58,7 +58,7 @@ class Maker {
     for (size_t n = Below(4); n > 0; --n) object[Name()] = Value(depth);
     return object;
   }
-  /// Of a conditions's tree, what it says and whether it holds of `line`.
+  /// Builds a random tree of conditions. Returns its text and whether it holds for `line`.
   Made Condition(const Json& line, int depth) {
     if (depth < 3 && Below(2) == 0) {
       Made a = Condition(line, depth + 1), b = Condition(line, depth + 1);
@@ -157,7 +157,7 @@ TEST(JsonPatterns, ReadNothingThatTheOtherReaderRefuses) {
   Scratch scratch;
   int accepted = 0;
   const auto check = [&](const std::string& bent) {
-    // Half a pair of surrogates is allowed (RFC 8259 section 8.2), and nlohmann refuses it.
+    // A lone surrogate is valid (RFC 8259 section 8.2), but nlohmann rejects it.
     std::string whole = bent;
     RE2::GlobalReplace(&whole, R"(\\u[dD][89a-fA-F][0-9a-fA-F]{2})", R"(\\ufffd)");
     const Json read = Json::parse(whole, nullptr, false);

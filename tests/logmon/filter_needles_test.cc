@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Needles are necessary: a line that a filter matches has them, alone and among others. Where they
-// decide, a line that has them matches. RE2 looks for them, with `^` and `$` at line ends; and
-// Hyperscan takes them all.
+// Tests that needles are necessary: a line that a filter matches contains them, alone and among
+// other lines. Where needles decide, a line that contains them matches. RE2 searches for them, with
+// `^` and `$` at line ends, and Hyperscan must accept all of them.
 #include <gtest/gtest.h>
 #include <hs/hs.h>
 #include <re2/re2.h>
@@ -70,7 +70,7 @@ class Dice {
   std::string OneOf(std::initializer_list<const char*> list) {
     return list.begin()[Below(list.size())];
   }
-  /// Letters that patterns are made of, characters of UTF-8, bytes that are none.
+  /// Returns letters that occur in patterns, UTF-8 characters, and bytes that are not UTF-8.
   std::string Line() {
     std::string line;
     for (size_t n = Below(12); n > 0; --n) {
@@ -157,7 +157,7 @@ void CheckFilter(const Filter& filter, const std::string& pattern, Dice& dice, T
     if (matches || needles.decide) {
       EXPECT_EQ(seekers.Accept(line), matches) << pattern << "  on  " << line;
     }
-    // Among other lines, what is sought is found if and only if it is in one of them.
+    // Among several lines, a needle is found if and only if one of the lines contains it.
     for (const char* end : {"\n", "\r\n", "\r"}) {
       const std::string text = before + end + line + end;
       for (const auto* list : {&seekers.all, &seekers.any, &seekers.none}) {
@@ -177,7 +177,7 @@ TEST(Needles, OfTermsAreInLinesThatMatch) {
   for (int i = 0; i < 3000; ++i) {
     const std::string pattern = dice.Terms();
     std::string error;
-    // Some, as %a|*%, are no expressions.
+    // Some patterns, such as %a|*%, are invalid.
     if (const auto filter = Filter::CloudWatch(pattern, &error)) {
       CheckFilter(*filter, pattern, dice, &totals);
     }
@@ -236,7 +236,8 @@ TEST(Needles, DecideWhereTheyAreExact) {
   }
 }
 
-// Hyperscan knows neither references nor conditions nor atomic groups: it finds more than matches.
+// Hyperscan lacks references, conditions and atomic groups, so its needles match more lines than
+// the expression.
 TEST(Needles, DoNotDecideWhereTheyAreFoundInLinesThatDoNotMatch) {
   for (const auto& [expression, line] : {std::pair{"(a|b)x\\1", "axb"},
                                          {"(?P<q>a|b)x(?P=q)", "axb"},
@@ -274,9 +275,9 @@ TEST(Needles, OfJsonAllowForEscapes) {
   ASSERT_EQ(name.any.size(), 2u);
   EXPECT_EQ(name.any[0].expression, "\\x22latency\\x22");
   EXPECT_EQ(name.any[1].expression, "\\x5c");
-  // The longest says most.
+  // The longest literal is the most selective.
   EXPECT_EQ(Of("{ $.id = \"abcdefgh\" && $.x = 1 }").any[0].expression, "\\x22abcdefgh\\x22");
-  // Either, or a backslash.
+  // One of the two literals, or a backslash.
   EXPECT_EQ(Of("{ $.a = \"xx\" || $.b = \"yy\" }").any.size(), 3u);
   EXPECT_EQ(Of("{ $.a NOT EXISTS }").all.size(), 1u);
 }

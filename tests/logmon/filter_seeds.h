@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Patterns and lines to ask them about, as the fuzz target LogmonFilter reads them: the first line
-// is the pattern.
+// Seeds for the fuzz target LogmonFilter: the first line is the pattern, the other lines are
+// matched.
 #pragma once
 
 namespace sluice::test {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The filter syntax of CloudWatch Logs, case by case: examples of its documentation and of the
-// public test sets of others, and what hostile patterns get.
+// Tests the filter syntax of CloudWatch Logs: examples from its documentation and from public test
+// suites, and hostile patterns.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace sluice::engine::logmon {
 namespace {
 
-/// A pattern that is refused matches nothing.
+/// Returns whether the pattern is valid and matches.
 bool Matches(std::string_view pattern, std::string_view line) {
   std::string error;
   const auto filter = Filter::CloudWatch(pattern, &error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The messages of a stream of syslog that arrives in pieces.
+// Collects the messages of a syslog stream that arrives in pieces.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace sluice::test {
 
-/// TakeFrames' receiver. As in a monitor, an empty message is none.
+/// The receiver of TakeFrames. Like a monitor, it ignores empty messages.
 struct FramedMessages {
   engine::logmon::SyslogFraming framing;
   std::string parts;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames that carry text, from the layouts of RFC 791, 8200, 768 and 9293; their checksums are
-// added up the slow way.
+// Frames with text, built from the layouts of RFC 791, 8200, 768 and 9293. Checksums are computed
+// by a naive implementation.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace sluice::test {
 
-/// What differs between frames.
+/// Variable parts of a frame.
 struct TextFrame {
   std::string_view text = "";
   bool tcp = false;
   bool ipv6 = false;
   bool vlan = false;
-  uint32_t sender = 1;  ///< Last bytes of its address.
+  uint32_t sender = 1;  ///< Last bytes of the sender's address.
   uint16_t source_port = 4000;
   uint16_t destination_port = 514;
-  uint32_t sequence = 0;  ///< TCP.
-  uint8_t flags = 0x10;   ///< TCP.
-  bool back = false;      ///< From the usual destination to the usual source; ports are as given.
+  uint32_t sequence = 0;  ///< TCP only.
+  uint8_t flags = 0x10;   ///< TCP only.
+  bool back = false;      ///< Swaps the source and destination addresses; ports stay as given.
   uint32_t acknowledged = 0;
   uint16_t window = 0xffff;
-  std::string_view options = "";  ///< TCP: a multiple of four bytes.
+  std::string_view options = "";  ///< TCP options; a multiple of four bytes.
 };
 
 inline Bytes MakeFrame(const TextFrame& from) {

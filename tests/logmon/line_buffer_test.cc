@@ -17,7 +17,7 @@ TEST(LineBuffers, HoldTheLastLinesOfEachSpeaker) {
   EXPECT_EQ(buffers.Add(2, "y"), "x\ny\n");
 }
 
-// fail2ban's findFailure appends every line to its buffer, empty ones too.
+// fail2ban's findFailure appends every line to its buffer, including empty ones.
 TEST(LineBuffers, KeepEmptyLines) {
   LineBuffers buffers(3);
   EXPECT_EQ(buffers.Add(1, ""), "\n");
@@ -27,8 +27,8 @@ TEST(LineBuffers, KeepEmptyLines) {
   EXPECT_EQ(buffers.Add(1, "b\n"), "\n\nb\n");
 }
 
-// fail2ban's Regex.search looks for the beginning of the first line from the match's first byte
-// backwards, that byte included.
+// fail2ban's Regex.search looks for the beginning of the first line backwards from the match's
+// first byte, including that byte.
 TEST(LineBuffers, KeepALineOfWhichAMatchHasTheEndAlone) {
   LineBuffers buffers(4);
   buffers.Add(1, "");
@@ -53,9 +53,9 @@ TEST(LineBuffers, ForgetTheLinesThatAMatchIsIn) {
   buffers.Add(1, "one");
   buffers.Add(1, "two");
   buffers.Add(1, "three");
-  buffers.Forget(5, 7, "");  // "wo", of the second.
+  buffers.Forget(5, 7, "");  // "wo" of the second line.
   EXPECT_EQ(buffers.Add(1, "four"), "one\nthree\nfour\n");
-  buffers.Forget(0, 9, "one\n");  // Of the first and the second all but the first.
+  buffers.Forget(0, 9, "one\n");  // All of the first and second line except the first.
   EXPECT_EQ(buffers.Add(1, "five"), "one\nfour\nfive\n");
 }
 

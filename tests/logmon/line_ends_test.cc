@@ -13,7 +13,7 @@
 namespace sluice::engine::logmon {
 namespace {
 
-/// Byte by byte.
+/// The expected results, computed byte by byte.
 struct Expected {
   explicit Expected(std::string_view text) {
     first = std::min(text.find_first_of("\r\n"), text.size());
@@ -21,7 +21,7 @@ struct Expected {
     for (size_t i = 0; i < text.size(); ++i) {
       const bool of_a_pair = text[i] == '\n' && i > 0 && text[i - 1] == '\r';
       count += (text[i] == '\r' || text[i] == '\n') && !of_a_pair;
-      // RFC 1071 in the order of the machine's bytes, which is little-endian.
+      // RFC 1071 in little-endian byte order.
       sum += uint64_t{static_cast<uint8_t>(text[i])} << i % 2 * 8;
     }
   }
@@ -35,7 +35,7 @@ void ExpectRight(const std::vector<char>& bytes) {
   const Expected expected({begin, bytes.size()});
   ASSERT_EQ(FindLineEnd(begin, end), begin + expected.first);
   ASSERT_EQ(BehindLastLineEnd(begin, end), begin + expected.behind_last);
-  // One byte more on either side, which stays as it is.
+  // The bytes before and after the copy must stay unchanged.
   std::vector<char> copy(bytes.size() + 2, '?'), same{'?'};
   same.insert(same.end(), bytes.begin(), bytes.end());
   same.push_back('?');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the scanner must say, the slow way: the text is split into lines byte by byte, and every
-// filter is asked about every line.
+// A slow reference for the scanner: splits the text into lines byte by byte and evaluates every
+// filter on every line.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace sluice::test {
 
-/// Lines end with LF, CR LF or CR; the last one may have no end. (Python's
-/// bytes.splitlines does the same.)
+/// Lines end with LF, CR LF or CR; the last one may have no end. Python's bytes.splitlines does the
+/// same.
 inline std::vector<std::string> SplitLines(std::string_view text) {
   std::vector<std::string> lines;
   std::string line;
@@ -35,10 +35,10 @@ inline std::vector<std::string> SplitLines(std::string_view text) {
   return lines;
 }
 
-/// A line that something matches.
+/// A matching line.
 struct Match {
   std::string line;
-  std::string filters;  ///< Numbers of those that match.
+  std::string filters;  ///< Numbers of the matching filters.
   bool truncated = false;
 
   bool operator==(const Match&) const = default;
@@ -52,7 +52,7 @@ inline std::string Numbers(const engine::logmon::FilterSet& filters) {
   return numbers;
 }
 
-/// The matches of `text` in their order.
+/// Returns the matches of `text` in order.
 inline std::vector<Match> AskAll(const std::vector<engine::logmon::Filter>& filters,
                                  std::string_view text, size_t line_bytes) {
   engine::logmon::Scratch scratch;
@@ -66,7 +66,7 @@ inline std::vector<Match> AskAll(const std::vector<engine::logmon::Filter>& filt
   return matches;
 }
 
-/// A sink that remembers.
+/// A sink that records matches.
 class LineRecorder {
  public:
   explicit LineRecorder(std::vector<Match>* matches) : matches_(*matches) {}

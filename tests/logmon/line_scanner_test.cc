@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The scanner beside an oracle that splits the text itself and asks every filter about every line.
+// Compares the scanner with an oracle that splits the text independently and evaluates every filter
+// on every line.
 #include "engine/logmon/scan/line_scanner.h"
 
 #include <gtest/gtest.h>
@@ -24,14 +25,14 @@ using test::Match;
 using test::Rules;
 
 using Matches = std::vector<Match>;
-/// The size of the next chunk.
+/// Returns the size of the next chunk.
 using Cut = std::function<size_t()>;
 
 Cut Always(size_t bytes) {
   return [bytes] { return bytes; };
 }
 
-/// Mostly small, sometimes more than a text that is scanned at once.
+/// Returns mostly small sizes, and some that exceed a text that is scanned at once.
 Cut AtRandom(uint64_t seed) {
   return [random = std::mt19937_64(seed)]() mutable {
     return 1 + random() % (random() % 4 ? 200 : random() % 8 ? 5000 : 60000);
@@ -43,8 +44,8 @@ void Feed(LineScanner& scanner, LineState& state, std::string_view bytes, Matche
   scanner.Flush(LineRecorder(matches));
 }
 
-/// Each chunk lies in memory of its own, of its exact size: a sanitizer sees who reads beyond. Some
-/// are flushed at once, and some with others.
+/// Each chunk is in a separate allocation of its exact size, so that a sanitizer detects overruns.
+/// Some chunks are flushed at once, others together.
 void FeedInChunks(LineScanner& scanner, LineState& state, std::string_view text, const Cut& cut,
                   Matches* matches) {
   std::mt19937_64 random(text.size());
@@ -104,7 +105,7 @@ void ExpectAsTheOracle(const RuleSet& rules, std::string_view text, uint32_t lin
   ASSERT_EQ(scanner.counters().lines, lines);
 }
 
-/// What filters look for and what they trip over, in random order.
+/// Returns text that filters match, and difficult bytes, in random order.
 std::string RandomText(uint64_t seed, size_t bytes) {
   static const std::string kPieces[] = {"ERROR",    "ERR",        "WARN",       "foo",
                                         "bar",      " ",          "  ",         "\t",
@@ -190,7 +191,7 @@ TEST(LineScanner, SaysTheSameOfAServersLogs) {
   const auto rules = Rules(heavy);
   const std::string auth = log.Auth(200000);
   ExpectAsTheOracle(*rules, auth, 65536);
-  // The generator makes lines for most of them.
+  // The generator writes matching lines for most filters.
   EXPECT_GT(test::AskAll(rules->filters(), auth, 65536).size(), auth.size() / 250);
 }
 
@@ -287,14 +288,15 @@ TEST(LineScanner, SaysTheSameAroundAGapHoweverTheTextIsCut) {
   const auto rules = Rules(MixedFilters());
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const std::string before = RandomText(seed, 3000), behind = RandomText(seed + 100, 3000);
-    // Whole lines before the gap, and lines behind the first line end behind it.
+    // Expects all lines before the gap, and all lines after the first line end that follows the
+    // gap.
     std::string head = before.substr(0, before.find_last_of("\r\n") + 1);
     size_t torn = behind.find_first_of("\r\n");
     torn += behind.compare(torn, 2, "\r\n") == 0 ? 2 : 1;
     Matches expected = test::AskAll(rules->filters(), head, 2000);
     const Matches rest = test::AskAll(rules->filters(), behind.substr(torn), 2000);
     expected.insert(expected.end(), rest.begin(), rest.end());
-    // The unfinished line may be over the limit: then it was matched before the gap.
+    // If the unfinished line exceeded the limit, it would have been matched before the gap.
     const std::string unfinished = before.substr(head.size());
     ASSERT_LE(unfinished.size(), 2000u);
     for (const Cut& cut : {Always(1), Always(64), Always(10000), AtRandom(seed)}) {
@@ -322,7 +324,7 @@ TEST(LineScanner, ForgetsAnUnfinishedLineAsTorn) {
   scanner.Forget(state);
   EXPECT_EQ(scanner.unfinished_bytes(), 0u);
   EXPECT_EQ(scanner.counters().torn_lines, 1u);
-  // It may be used for another source.
+  // The state can be reused for another source.
   Feed(scanner, state, " foo\n", &matches);
   EXPECT_EQ(matches, (Matches{{" foo", "0 "}}));
 }
@@ -365,7 +367,7 @@ TEST(LineScanner, GivesLongLinesUpBeforeShortOnes) {
   const auto rules = Rules({"foo"});
   LineScanner scanner(*rules, {.unfinished_bytes = 65536});
   Matches matches;
-  // As many endless lines as want to; all memory would be theirs.
+  // Endless lines of many sources would otherwise use all memory.
   std::vector<LineState> hostile(100);
   for (int round = 0; round < 60; ++round) {
     for (LineState& state : hostile) {
@@ -392,7 +394,7 @@ TEST(LineScanner, KeepsAHundredThousandBegunLinesInLessThan64MiB) {
   EXPECT_EQ(matches.size(), states.size());
 }
 
-/// Texts of several sources, each with its number in its lines, in chunks that come in any order.
+/// Several sources write lines that contain their number, in chunks in any order.
 TEST(LineScanner, TellsWhoWroteEachLineOfATextThatManyWrote) {
   const auto rules = Rules(MixedFilters());
   for (uint64_t seed = 1; seed <= 6; ++seed) {
@@ -407,7 +409,7 @@ TEST(LineScanner, TellsWhoWroteEachLineOfATextThatManyWrote) {
     LineScanner scanner(*rules, {.line_bytes = 5000});
     std::vector<LineState> states(kSources);
     std::vector<Matches> found(kSources);
-    // Numbers mean what they meant when the text came.
+    // A number keeps the meaning that it had when its text was fed.
     std::vector<uint32_t> sources;
     const auto sink = [&](const MatchedLine& line) {
       LineRecorder{&found[sources.at(line.origin)]}(line);
@@ -445,7 +447,7 @@ TEST(LineScanner, TellsWhoWroteEachLineOfATextThatManyWrote) {
   }
 }
 
-/// A line ends with its source, whatever the text behind it begins with.
+/// A line ends at the end of its source's text, independent of the following text.
 TEST(LineScanner, KeepsLinesOfDifferentSourcesApartInOneScan) {
   const auto rules = Rules({"/a$", "/^b", "\"\"", "/a.?.?b", "/^$"});
   LineScanner scanner(*rules, {});
@@ -488,7 +490,7 @@ TEST(LineScanner, AsksFiltersAboutALineAsItsOwnSpeakers) {
   EXPECT_EQ(failures, (std::vector<std::string>{"2 b", "3 c"}));
 }
 
-/// Of a message, one event; terms may stand before and behind a line end that it holds.
+/// A message causes one event. Terms may match before and after a line end inside the message.
 TEST(LineScanner, TakesAMessageForOneLineWhateverItHolds) {
   const auto rules = Rules({"ERROR", "one two", "{ $.a = 1 }", "/^$"});
   LineScanner scanner(*rules, {.line_bytes = 256});
@@ -509,7 +511,7 @@ TEST(LineScanner, TakesAMessageForOneLineWhateverItHolds) {
   EXPECT_EQ(scanner.counters().truncated_lines, 1u);
 }
 
-/// What a daemon writes before a message is for fail2ban's filters alone.
+/// The header that a daemon writes before a message is visible to fail2ban's filters only.
 TEST(LineScanner, ShowsTheHeaderOfAMessageToFiltersOfFilesAlone) {
   std::string error;
   std::vector<std::string> left_out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Logs that look like those of a server, made from a seed.
+// Generates logs like those of a server from a seed.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace sluice::test {
 
-/// Some lines of each kind that sshd writes, in the shares of a host that strangers knock at.
+/// Generates lines of sshd with the frequencies of a host under attack.
 class LogText {
  public:
   explicit LogText(uint64_t seed) : random_(seed) {}
 
-  /// At least `bytes` of whole lines, each ended by LF.
+  /// Returns at least `bytes` of complete lines, each ended by LF.
   std::string Auth(size_t bytes) {
     std::string text;
     while (text.size() < bytes) {
@@ -29,7 +29,7 @@ class LogText {
     return text;
   }
 
-  /// The same of a service that answers requests; one line in a hundred says ERROR.
+  /// Returns lines of a service that answers requests; one in a hundred contains ERROR.
   std::string Service(size_t bytes) {
     static constexpr const char* kPaths[] = {"/",       "/v1/orders",     "/v1/orders/items",
                                              "/health", "/static/app.js", "/v2/users/profile"};
@@ -120,12 +120,12 @@ class LogText {
   std::mt19937_64 random_;
 };
 
-/// Filters in CloudWatch's syntax that a service's operator would begin with.
+/// Typical filters of a service's operator in CloudWatch's syntax.
 inline std::vector<std::string> LightPatterns() {
   return {"ERROR", "\"connection refused\"", "?timeout ?deadline"};
 }
 
-/// Expressions of the kind of fail2ban's for sshd: who was refused, and from where.
+/// Expressions like those of fail2ban for sshd: rejected users and their addresses.
 inline std::vector<std::string> HeavyExpressions() {
   const std::string sshd = "sshd\\[\\d+\\]: ";
   std::vector<std::string> all;

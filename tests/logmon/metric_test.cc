@@ -47,7 +47,7 @@ TEST(ValueHistogram, HoldsAnyFiniteValue) {
 }
 
 TEST(ValueHistogram, MergedHasTheLeastAndTheGreatestOfAll) {
-  // Below the range and beyond it, where these are all that is told.
+  // Values outside the histogram's range, for which only these bounds are known.
   const struct {
     std::vector<std::vector<double>> parts;
     double least, greatest;
@@ -117,7 +117,7 @@ TEST(Tally, ReportsTheDefaultValueOfMinutesWithLinesOnly) {
 TEST(Tally, TellsDimensionsApartUpToItsBound) {
   Tally tally({.max_series = 2});
   using View = std::string_view;
-  // Texts that would be the same one behind the other.
+  // Tuples that would be equal if their texts were concatenated.
   const View ab_c[] = {"ab", "c"}, a_bc[] = {"a", "bc"}, other[] = {"x", "y"};
   tally.AddEvent(0, 1, ab_c);
   tally.AddEvent(0, 1, a_bc);
@@ -164,7 +164,7 @@ TEST(Tally, CountsLateEventsInTheirMinuteWhileItIsOpen) {
   tally.AddEvent(101, 1, {});
   tally.AddEvent(100, 1, {});
   EXPECT_EQ(tally.late(), 0u);
-  tally.AddEvent(99, 1, {});  // 102 has its place.
+  tally.AddEvent(99, 1, {});  // The slot of 99 belongs to 102.
   tally.AddLines(99, 2);
   EXPECT_EQ(tally.late(), 3u);
   EXPECT_EQ(tally.Take(103)->series[0].events, 2u);
@@ -187,7 +187,7 @@ TEST(Tally, LosesNoEventToAClockThatStepsForthAndBack) {
   while (auto report = tally.TakeAny()) {
     for (const Series& series : report->series) seen += series.events;
   }
-  // One event of a minute may come before the wrong minute is taken.
+  // One event per minute may be late, before the wrong minute is dequeued.
   EXPECT_EQ(seen + tally.late(), events);
   EXPECT_LE(tally.late(), 5u * 3);
   EXPECT_EQ(tally.lost_minutes(), 0u);
@@ -273,12 +273,12 @@ TEST(Alerts, OfSlidingWindowsCountExactly) {
 TEST(Alerts, OfFixedWindowsCountFromZero) {
   Alert alert = Make(2, 10, false);
   EXPECT_EQ(alert.OnEvent(9), Edge::kNone);
-  EXPECT_EQ(alert.OnEvent(10), Edge::kNone);  // Another window.
+  EXPECT_EQ(alert.OnEvent(10), Edge::kNone);  // The next window.
   EXPECT_EQ(alert.OnEvent(19), Edge::kFired);
   EXPECT_EQ(alert.OnEvent(20), Edge::kNone);
-  EXPECT_EQ(alert.OnEvent(21), Edge::kNone);  // Did not fall below.
+  EXPECT_EQ(alert.OnEvent(21), Edge::kNone);  // The value did not fall below the threshold.
   EXPECT_EQ(alert.OnTime(30), Edge::kNone);
-  EXPECT_EQ(alert.OnTime(40), Edge::kCleared);  // The window from 30 had none.
+  EXPECT_EQ(alert.OnTime(40), Edge::kCleared);  // The window from 30 was empty.
   EXPECT_EQ(alert.OnEvent(41), Edge::kNone);
   EXPECT_EQ(alert.OnEvent(42), Edge::kFired);
 }
@@ -289,7 +289,7 @@ TEST(Alerts, AreAtRestWhenNoEventCounts) {
     EXPECT_TRUE(alert->IsAtRest(5));
     alert->OnEvent(5);
     EXPECT_FALSE(alert->IsAtRest(9));
-    EXPECT_EQ(alert->IsAtRest(10), alert == &fixed);  // From 10 on is another window.
+    EXPECT_EQ(alert->IsAtRest(10), alert == &fixed);  // Another window begins at 10.
     EXPECT_EQ(alert->IsAtRest(14), alert == &fixed);
     EXPECT_TRUE(alert->IsAtRest(15));
     alert->OnEvent(16);
@@ -304,8 +304,8 @@ TEST(Alerts, BearClockSteps) {
   for (const bool sliding : {true, false}) {
     Alert alert = Make(2, 10, sliding);
     EXPECT_EQ(alert.OnEvent(1'000'000), Edge::kNone);
-    EXPECT_EQ(alert.OnEvent(5), Edge::kNone);   // Far back: forgotten.
-    EXPECT_EQ(alert.OnEvent(4), Edge::kFired);  // A little back: at 5.
+    EXPECT_EQ(alert.OnEvent(5), Edge::kNone);   // Too far in the past; ignored.
+    EXPECT_EQ(alert.OnEvent(4), Edge::kFired);  // Slightly in the past; counts at 5.
     EXPECT_EQ(alert.OnTime(UINT64_MAX), Edge::kCleared);
     EXPECT_EQ(alert.OnEvent(0), Edge::kNone);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random traffic of several senders to a monitor one frame at a time and in bursts of any size:
-// what is matched, in which order, what each frame ends as and what is counted must be the same.
+// Sends random traffic of several senders to a monitor, in single frames and in bursts of any size.
+// The matches and their order, the outcome of each frame, and the counters must be equal.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::unique_ptr<const RuleSet> Rules(bool every_line) {
   return RuleSet::Compile(std::move(filters), &error);
 }
 
-/// Words, few of which match, and line ends of all kinds.
+/// Returns words, few of which match, with line ends of all kinds.
 std::string RandomText(std::mt19937& random, size_t bytes) {
   static constexpr const char* kPieces[] = {
       "ERROR", "ERR", "foo",       " bar", "alpha",
@@ -78,7 +78,7 @@ std::string RandomText(std::mt19937& random, size_t bytes) {
   return text;
 }
 
-/// A sender's datagrams or segments, in their order; some segments are lost, repeated or late.
+/// Returns a sender's datagrams or segments in order. Some segments are lost, repeated or late.
 std::vector<Bytes> FramesOf(uint32_t sender, std::mt19937& random) {
   const std::string text = RandomText(random, 6000);
   const bool tcp = sender % 3 == 1, syslog = sender % 3 == 2, ipv6 = sender % 4 == 3;
@@ -128,7 +128,7 @@ std::vector<Bytes> FramesOf(uint32_t sender, std::mt19937& random) {
   return frames;
 }
 
-/// All senders' frames, dealt together; some are damaged.
+/// Returns the frames of all senders, interleaved; some are damaged.
 std::vector<Bytes> Traffic(uint32_t seed) {
   std::mt19937 random(seed);
   std::array<std::vector<Bytes>, kSenders> senders;
@@ -137,7 +137,7 @@ std::vector<Bytes> Traffic(uint32_t seed) {
   std::vector<Bytes> frames;
   for (uint32_t left = kSenders; left > 0;) {
     const uint32_t sender = random() % kSenders;
-    // Sometimes one sender has many frames in a row.
+    // Sometimes one sender has many consecutive frames.
     for (uint32_t run = random() % 8 ? 1 : 40; run > 0; --run) {
       if (next[sender] >= senders[sender].size()) break;
       Bytes frame = senders[sender][next[sender]];
@@ -160,7 +160,8 @@ struct Outcome {
   ScanCounters scan;
 };
 
-/// `rests`: frames behind which the monitor rests; a burst ends there. `most`: frames of a burst.
+/// `rests` contains the frames after which the monitor rests; a burst ends there. `most` is the
+/// maximum size of a burst.
 Outcome OutcomeOf(const RuleSet& rules, const MonitorOptions& options,
                   std::span<const Bytes> frames, std::span<const size_t> rests, uint32_t most,
                   uint32_t seed) {
@@ -243,7 +244,7 @@ TEST(MonitorBursts, SayWhatTheirFramesSayOneByOne) {
     no_memory += expected.scan.no_memory_lines;
     torn += expected.scan.torn_lines;
   }
-  // All of that happened.
+  // Each of these events must have occurred.
   for (const uint64_t count : {gaps, evicted, truncated, no_memory, torn}) EXPECT_GT(count, 0u);
 }
 

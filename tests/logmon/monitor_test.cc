@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whole monitors, frames in and matches out, on all transports. What a filter matches is for its
-// own tests: these filters are plain terms, and the oracle looks for them line by line.
+// Tests complete monitors, from frames to matches, on all transports. Other tests cover filters:
+// here they are plain terms, and the oracle searches for them line by line.
 #include "engine/logmon/monitor.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ using Counter = SourceCounters;
 constexpr uint16_t kSyslogPort = 514, kLinePort = 2000, kTcpPort = 443;
 constexpr uint8_t kSyn = TcpSegment::kSyn, kFin = TcpSegment::kFin;
 
-/// "ERROR", "timeout", every line.
+/// Number of lines that contain "ERROR", that contain "timeout", and of all lines.
 using Counts = std::array<uint64_t, 3>;
 
 struct Match {
@@ -105,7 +105,7 @@ class MonitorTest : public testing::Test {
   uint64_t now_ = 1'000'000'000;
 };
 
-/// A log, and what is to be counted in it.
+/// A log and its expected counts.
 struct Log {
   std::vector<std::string> lines;
   Counts counts{};
@@ -166,7 +166,7 @@ TEST_F(MonitorTest, CountsTheSameTextAlikeOnAllTransports) {
                           .sequence = 0xffff0000,
                           .flags = kSyn});
         for (size_t at = 0; at < text.size(); at += 2 * chunk) {
-          // Each pair of segments the wrong way round, and one again.
+          // Swaps the segments of each pair and repeats one of them.
           for (const size_t begin : {at + chunk, at, at + chunk}) {
             if (begin >= text.size()) continue;
             const std::string part = text.substr(begin, chunk);
@@ -183,14 +183,14 @@ TEST_F(MonitorTest, CountsTheSameTextAlikeOnAllTransports) {
                           .sequence = 0xffff0001 + static_cast<uint32_t>(text.size()),
                           .flags = kFin});
         EXPECT_EQ(Seen(), log.counts) << chunk;
-        // The next round has another first sequence number than this one; so must its port.
+        // The next round has another initial sequence number, so its port must also differ.
         Restart(Options());
       }
     }
   }
 }
 
-/// Its rules want the time stamp gone, and the host name and tag there.
+/// The rules require the host name and tag without the time stamp.
 TEST_F(MonitorTest, ShowsSyslogToFiltersOfFail2banAsLinesOfAFile) {
   const std::string path = testing::TempDir() + "sshd-" + std::to_string(getpid());
   std::ofstream(path) << "[Definition]\nprefregex = ^\\s*web1 sshd(?:\\[\\d+\\])?:?\\s<F-CONTENT>.+"
@@ -228,7 +228,7 @@ TEST_F(MonitorTest, NamesTheSourceAndWhatSyslogSaysOfIt) {
   EXPECT_EQ(syslog.hostname, "web1");
   EXPECT_EQ(syslog.app, "shop");
   EXPECT_EQ(syslog.source.transport, Transport::kSyslog);
-  EXPECT_EQ(syslog.source.flow.source_port, 0);  // The source is the sender's address.
+  EXPECT_EQ(syslog.source.flow.source_port, 0);  // The source is the sender's address alone.
   EXPECT_EQ(syslog.source.flow.destination_port, kSyslogPort);
   Line("ERROR\n", 9);
   EXPECT_FALSE(monitor_->sink().last.syslog);
@@ -262,11 +262,11 @@ TEST_F(MonitorTest, ReadsFixturesOfEveryKindToTheirEnding) {
           test::kQinQUdp6, test::kUdp6, test::kUdp6Authenticated}) {
       expect(udp, packet::kConsume, 18);
     }
-    expect(test::kUdp4Empty, packet::kConsume, 0);  // Padding is no text.
+    expect(test::kUdp4Empty, packet::kConsume, 0);  // Padding is not text.
     expect(test::kTcp4Syn, packet::kConsume, 0);
     expect(test::kTcp4Options, packet::kConsume, 5);
     expect(test::kTcp6Extensions, packet::kConsume, 3);
-    expect(test::kUdp6Routed, packet::kPass, 0);  // Its destination is yet to come.
+    expect(test::kUdp6Routed, packet::kPass, 0);  // Not yet at its final destination.
     expect(test::kPing4, packet::kPass, 0);
     expect(test::kVlanArp, packet::kPass, 0);
     for (const Bytes& fragment : {test::kUdp4FirstFragment, test::kUdp4LaterFragment,
@@ -297,7 +297,7 @@ TEST_F(MonitorTest, MatchesNoTextThatWasCorrupted) {
       }
       EXPECT_EQ(Seen(), Counts());
       EXPECT_EQ(Process(whole), packet::kConsume);
-      EXPECT_EQ(Seen(), tcp ? Counts() : (Counts{1, 0, 1}));  // A stream is joined in a line.
+      EXPECT_EQ(Seen(), tcp ? Counts() : (Counts{1, 0, 1}));  // A stream is joined within a line.
     }
   }
 }
@@ -306,7 +306,7 @@ TEST_F(MonitorTest, PassesWhatIsForOtherPortsWhateverItsChecksum) {
   Bytes frame = MakeFrame({.text = "ERROR\n", .destination_port = 515});
   frame.back() ^= 1;
   EXPECT_EQ(Process(frame), packet::kPass);
-  // A port is for one protocol.
+  // Each port is for one protocol.
   EXPECT_EQ(Process(TextFrame{.text = "ERROR\n", .tcp = true, .destination_port = kLinePort}),
             packet::kPass);
   EXPECT_EQ(Process(TextFrame{.text = "ERROR\n", .destination_port = kTcpPort}), packet::kPass);
@@ -328,7 +328,7 @@ TEST_F(MonitorTest, FindsInPlainFramesWhatItFindsInTagged) {
     Bytes plain = MakeFrame(from);
     from.vlan = true;
     Bytes tagged = MakeFrame(from);
-    // The same damage to both, behind the EtherType; ends that are cut alike.
+    // Applies the same damage to both frames after the EtherType, and truncates both equally.
     for (uint32_t edits = random() % 3; edits > 0; --edits) {
       const size_t at = 14 + random() % (plain.size() - 14);
       plain[at] = tagged[at + 4] = static_cast<uint8_t>(random());
@@ -359,21 +359,21 @@ TEST_F(MonitorTest, FindsInPlainFramesWhatItFindsInTagged) {
 TEST_F(MonitorTest, JoinsNothingAcrossAGapAndSkipsTheTornLine) {
   Segment(0, "", kSyn);
   Segment(1, "ERR");
-  Segment(10, "OR\nERROR\n");  // 4 … 9 are missing.
+  Segment(10, "OR\nERROR\n");  // Bytes 4 … 9 are missing.
   EXPECT_EQ(Seen(), Counts());
   now_ += 500;
   monitor_->AtRest(now_);
   EXPECT_EQ(Seen(), Counts());
   now_ += 501;
-  for (int i = 0; i < 1000; ++i) monitor_->AtRest(now_);  // A few sources at a time.
+  for (int i = 0; i < 1000; ++i) monitor_->AtRest(now_);  // Each call handles a few sources.
   EXPECT_EQ(Seen(), (Counts{1, 0, 1}));
   EXPECT_EQ(Count(Counter::kGaps), 1u);
   EXPECT_EQ(Count(Counter::kGapBytes), 6u);
   EXPECT_EQ(monitor_->tcp().pool().used_blocks(), 0u);
 }
 
-// RFC 9293 section 3.1 and RFC 7323 section 2.2: the receiver accepts 512 << 9 bytes, and one
-// segment of as many comes last.
+// RFC 9293 section 3.1 and RFC 7323 section 2.2: the receiver accepts 512 << 9 bytes, and a segment
+// that completes them arrives last.
 TEST_F(MonitorTest, WaitsForLateSegmentsAsFarAsTheReceiverAccepts) {
   using namespace std::string_view_literals;
   constexpr uint32_t kSegments = 200;
@@ -470,7 +470,7 @@ TEST_F(MonitorTest, EndsTheLastLineOfDatagramsWhenTheirSourceFallsSilent) {
   EXPECT_EQ(Seen(), (Counts{1, 0, 1}));
   EXPECT_EQ(monitor_->sources(), 0u);
   EXPECT_EQ(Count(Counter::kIdleSources), 1u);
-  // A stream that says nothing did not end.
+  // An idle stream has not ended.
   Segment(0, "ERROR", kSyn);
   monitor_->AtRest(now_ + 2'000'000);
   EXPECT_EQ(monitor_->sources(), 0u);
@@ -515,7 +515,7 @@ TEST_F(MonitorTest, KeepsWorkingStreamsThroughAScanOfPortsAndForgetsTheScan) {
   EXPECT_EQ(Count(Counter::kEvictedSources), 20'001u - 1000u);
   Segment(4, "OR\n");
   EXPECT_EQ(Seen(), (Counts{1, 0, 1}));
-  // Segments of no stream, without text, take no place.
+  // Segments without text that belong to no known stream use no memory.
   Restart(Options());
   for (const uint8_t flags : {0x10, 0x04, 0x01, 0x14, 0x11, 0x00}) Segment(7, "", flags);
   EXPECT_EQ(monitor_->sources(), 0u);
@@ -523,7 +523,7 @@ TEST_F(MonitorTest, KeepsWorkingStreamsThroughAScanOfPortsAndForgetsTheScan) {
 
 TEST_F(MonitorTest, HoldsAHundredThousandUnfinishedLinesIn64MiB) {
   constexpr uint32_t kSources = 100'000;
-  MonitorOptions options;  // As they are by default.
+  MonitorOptions options;  // Default options.
   options.line_ports = {kLinePort};
   Restart(options);
   const uint64_t bytes = monitor_->memory_bytes() + options.scan.unfinished_bytes;

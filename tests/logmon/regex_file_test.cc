@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Expressions of fail2ban's, and files of them, written here in the format's words. What they must
-// say is from Python's re and fail2ban's jail.conf(5). fail2ban_test.py has Debian's files.
+// Tests expressions and filter files of fail2ban, written for this test. The expected results come
+// from Python's re and fail2ban's jail.conf(5). fail2ban_test.py uses Debian's files.
 #include "engine/logmon/filter/regex_file.h"
 
 #include <absl/strings/str_cat.h>
@@ -173,7 +173,7 @@ class RegexFiles : public ::testing::Test {
     return Filter::Fail2ban(file, &left_out_, &error) ? "accepted"
                                                       : error.substr(error.find(": ") + 2);
   }
-  /// Who fails in each line; "-": nobody.
+  /// Returns the failing host of each line, or "-".
   static std::string Failures(const Filter& filter, const std::vector<std::string>& lines,
                               Scratch& scratch) {
     std::string hosts;
@@ -201,7 +201,7 @@ TEST_F(RegexFiles, HaveOneExpressionALine) {
   EXPECT_TRUE(ReadRegexFile(Write("x.conf", "# x\n[Definition]\n"), &error)->is_fail2ban);
 }
 
-/// As fail2ban's extractOptions reads them, which jail.conf(5) describes.
+/// Options are parsed like in fail2ban's extractOptions, described in jail.conf(5).
 TEST_F(RegexFiles, OfFail2banHaveOptionsBehindTheirName) {
   const std::string file = Write("x.conf",
                                  "[Definition]\nfailregex = ^<mode> <HOST>$\n"
@@ -294,7 +294,7 @@ const char kSessions[] =
 
 TEST_F(RegexFiles, OfFail2banPutLinesOfASessionTogether) {
   const Filter filter = Read(Write("s.conf", kSessions));
-  // fail2ban 1.0.2's findFailure and _mergeFailure, worked out by hand.
+  // fail2ban 1.0.2's findFailure and _mergeFailure, evaluated by hand.
   EXPECT_EQ(Failures(filter, {"s[1]: failed a from 192.0.2.1"}), "192.0.2.1 ");
   EXPECT_EQ(Failures(filter, {"s[1]: perhaps a from 192.0.2.1"}), "- ");
   EXPECT_EQ(Failures(filter, {"s[1]: accepted a from 192.0.2.1"}), "- ");
@@ -308,7 +308,7 @@ TEST_F(RegexFiles, OfFail2banPutLinesOfASessionTogether) {
   EXPECT_EQ(Failures(filter, {"s[1]: perhaps a from 192.0.2.1", "s[2]: too many"}), "- - ");
 }
 
-// The same place in memory serves one session after the other.
+// Sessions reuse the same memory.
 TEST_F(RegexFiles, OfFail2banKeepNothingOfSessionsThatAreOver) {
   const Filter filter = Read(Write("s.conf", kSessions));
   EXPECT_EQ(
@@ -316,7 +316,7 @@ TEST_F(RegexFiles, OfFail2banKeepNothingOfSessionsThatAreOver) {
       "- - ")
       << "either of one line";
   Scratch scratch;
-  for (size_t i = 0; i < 3000; ++i) {  // More than are remembered.
+  for (size_t i = 0; i < 3000; ++i) {  // More sessions than are remembered.
     const std::string line = absl::StrCat("s[", i, "]: perhaps user", i, " from 192.0.2.1");
     ASSERT_EQ(Failures(filter, {line}, scratch), "- ") << line;
   }
@@ -347,7 +347,8 @@ TEST_F(RegexFiles, OfFail2banSpanLines) {
   EXPECT_EQ(Failures(filter, {"c1 bad", "", "", "c1 was a"}), "- - - - ");
 }
 
-// As fail2ban's own Filter answers: the empty line stays, and begins the next failure, too.
+// Expected values are from fail2ban's Filter: the empty line stays and also begins the next
+// failure.
 TEST_F(RegexFiles, OfFail2banKeepAnEmptyLineWhoseEndARuleBeginsWith) {
   const Filter filter =
       Read(Write("n.conf", "[Definition]\nfailregex = ^.*\\nbad <HOST>$\n[Init]\nmaxlines = 2\n"));

@@ -13,7 +13,7 @@ namespace {
 
 using test::Rules;
 
-/// `line` alone, with an end.
+/// Matches `line` alone, with a line end.
 void Match(LineMatcher& matcher, std::string line, LineSink sink) {
   line += '\n';
   GatheredText text(static_cast<uint32_t>(line.size()));
@@ -22,7 +22,7 @@ void Match(LineMatcher& matcher, std::string line, LineSink sink) {
   matcher.Match(text, sink);
 }
 
-/// Filters that match `line`, by letters from `a`.
+/// Returns the filters that match `line` as letters from `a`.
 std::string Matching(const RuleSet& rules, std::string_view line) {
   LineMatcher matcher(rules);
   std::string letters;
@@ -34,7 +34,7 @@ std::string Matching(const RuleSet& rules, std::string_view line) {
   return letters;
 }
 
-/// How often a filter is asked about `line`.
+/// Returns the number of filter evaluations for `line`.
 uint64_t Asked(const RuleSet& rules, std::string_view line) {
   LineMatcher matcher(rules);
   Match(matcher, std::string(line), [](const MatchedLine&) {});

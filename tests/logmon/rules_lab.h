@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Filters of both kinds as one rule set.
+// Compiles filters of both kinds into one rule set.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace sluice::test {
 
-/// Text that begins with '/' is an expression, other text a pattern of CloudWatch's.
+/// A text that begins with '/' is an expression; any other text is a CloudWatch pattern.
 inline std::unique_ptr<const engine::logmon::RuleSet> Rules(const std::vector<std::string>& texts) {
   std::vector<engine::logmon::Filter> filters;
   std::string error;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LineScanner and Monitor on one core, beside bare hs_scan_stream with the same expressions over
-// the same payload in the same chunks. Bare Hyperscan counts what it reports, and no more: it knows
-// no lines, asks no filter, and its text is lost when a match is found. `scanner` is given chunks,
-// `bursts` whole frames of 16 senders, 64 at once, and `frames` these one by one. Then: the memory
-// of a monitor with 100000 sources that each stopped in a line.
+// Measures LineScanner and Monitor on one core and compares them with bare hs_scan_stream, which
+// scans the same payload with the same expressions in the same chunks. Bare Hyperscan only counts
+// its reports: it has no notion of lines, evaluates no filters, and does not keep the text of a
+// match. `scanner` processes chunks, `bursts` complete frames of 16 senders, 64 at once, and
+// `frames` the same frames one by one. Finally prints the memory of a monitor with 100000 sources
+// that each stopped within a line.
 //
 //   sluice-logmon-bench [--rounds=9] [--chunk=BYTES] [--configs=configs] [--json] [--texts=FOLDER]
 //                       [--only=bare|scanner|bursts|frames]
 //
-// Rounds alternate; CPU time; ratios are the median of all rounds', times each one's best. Filters
-// are those of logmon-light.json and logmon-heavy.json in the folder `configs`. --texts only writes
-// what is scanned to light.log and heavy.log there. --only is for profiles.
+// Rounds alternate between contestants; times are CPU time. Ratios are medians over all rounds, and
+// times are the best of each contestant. Filters are those of logmon-light.json and
+// logmon-heavy.json in the folder `configs`. --texts only writes the scanned texts to light.log and
+// heavy.log in that folder. --only is for profiling.
 #include <rte_cycles.h>
 #include <time.h>
 
@@ -40,7 +42,7 @@ using test::Check;
 
 constexpr size_t kTextBytes = size_t{8} << 20;
 constexpr uint32_t kSources = 100000;
-constexpr size_t kMostOfADatagram = 9000;  // Longer chunks are no frame's.
+constexpr size_t kMostOfADatagram = 9000;  // Longer chunks do not fit into a frame.
 constexpr uint32_t kFramesAtOnce = 64;
 
 enum Contestant : uint32_t { kBare, kScanner, kBursts, kFrames, kContestants };
@@ -50,8 +52,8 @@ struct Options {
   int rounds = 9;
   std::vector<size_t> chunks{64, 1472, 9000, 65536};
   std::string configs = "configs";
-  std::string texts;  ///< Folder; empty: measure.
-  std::string only;   ///< One of kNames; empty: all.
+  std::string texts;  ///< Output folder; empty to measure.
+  std::string only;   ///< One of kNames; empty for all.
   bool json = false;
 };
 
@@ -61,7 +63,7 @@ double Seconds(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-/// Of this thread: what others take of the core does not count.
+/// Returns this thread's CPU time, which excludes time of other threads on the core.
 double CpuSeconds() { return Seconds(CLOCK_THREAD_CPUTIME_ID); }
 
 double Median(std::vector<double> values) {
@@ -69,14 +71,14 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Of one rule set and size of chunks.
+/// Result for one rule set and chunk size.
 struct Result {
   const char* set;
   size_t filters, database_bytes, chunk_bytes;
-  std::array<double, kContestants> seconds{};  ///< CPU time of the best round; 0: not measured.
-  std::array<double, kContestants> ratios{};   ///< Bare over it: median of the rounds'.
-  ScanCounters counted{};                      ///< By the scanner in a round.
-  uint64_t reported = 0;                       ///< By bare Hyperscan in a round.
+  std::array<double, kContestants> seconds{};  ///< CPU time of the best round; 0 if not measured.
+  std::array<double, kContestants> ratios{};   ///< Median over rounds of the ratio of bare to this.
+  ScanCounters counted{};                      ///< The scanner's counters per round.
+  uint64_t reported = 0;                       ///< Bare Hyperscan's reports per round.
 };
 
 ScanCounters operator-(const ScanCounters& after, const ScanCounters& before) {

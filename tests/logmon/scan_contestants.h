@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What sluice-logmon-bench compares: each scans the same text once.
+// The contestants of sluice-logmon-bench: each scans the same text once.
 #pragma once
 
 #include <hs/hs.h>
@@ -59,7 +59,7 @@ class BareStream {
   }
   BareStream(const BareStream&) = delete;
 
-  /// What it reported.
+  /// Returns the number of reports.
   uint64_t Scan(std::string_view text, size_t chunk_bytes) {
     uint64_t reported = 0;
     const auto count = [](unsigned, unsigned long long, unsigned long long, unsigned,
@@ -82,8 +82,8 @@ class BareStream {
   hs_scratch_t* scratch_ = nullptr;
 };
 
-/// The scanner, one source in memory, in the same chunks. What it gathered is matched as often as
-/// behind an interface.
+/// Runs the scanner with one source in memory and the same chunks. Gathered text is matched as
+/// often as with an interface.
 inline void ScanLines(engine::logmon::LineScanner& scanner, std::string_view text,
                       size_t chunk_bytes) {
   constexpr uint32_t kChunksAtOnce = 64;
@@ -98,9 +98,9 @@ inline void ScanLines(engine::logmon::LineScanner& scanner, std::string_view tex
   scanner.Flush(sink);
 }
 
-/// A monitor, whose text comes in UDP datagrams: as `--log_as=lines` sends it, dealt line by line
-/// to 16 senders and cut where a datagram is full. The frames lie one behind the other, as in a
-/// pipe; nothing wrote them since the last round.
+/// Runs a monitor that receives the text in UDP datagrams, as `--log_as=lines` sends it:
+/// distributed line by line to 16 senders and cut where a datagram is full. The frames are
+/// contiguous in memory, as in a pipe, and are not rewritten between rounds.
 class FramesInMemory {
  public:
   FramesInMemory(const engine::logmon::RuleSet& rules, std::string_view text, size_t chunk_bytes)
@@ -132,7 +132,7 @@ class FramesInMemory {
     }
   }
 
-  /// In bursts of so many frames.
+  /// Processes all frames in bursts of `at_once`.
   void Process(uint32_t at_once) {
     const auto count = static_cast<uint32_t>(frames_.size());
     for (uint32_t first = 0; first < count; first += at_once) {

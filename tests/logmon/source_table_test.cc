@@ -29,7 +29,7 @@ uint32_t NumberOf(const packet::FlowKey& flow) {
   return packet::LoadBe32(flow.source.data()) << 16 | flow.source_port;
 }
 
-/// Remembers who had to go.
+/// Records the evicted flows.
 struct Gone {
   std::vector<uint32_t> numbers;
   void operator()(const packet::FlowKey& flow, State&) { numbers.push_back(NumberOf(flow)); }
@@ -85,7 +85,7 @@ TEST(SourceTable, KeepsWorkingSourcesThroughAScanOfAMillion) {
   EXPECT_EQ(evicted, kWorking + kScan - 100'000);
   EXPECT_EQ(table.size(), 100'000u);
   for (uint32_t i = 0; i < kWorking; ++i) ASSERT_NE(table.Find(Flow(i)), Table::kNone);
-  // Of the scan, the last ones are there.
+  // Only the last flows of the scan are present.
   EXPECT_NE(table.Find(Flow(kWorking + kScan - 1)), Table::kNone);
   EXPECT_EQ(table.Find(Flow(kWorking)), Table::kNone);
 }
@@ -107,11 +107,11 @@ TEST(SourceTable, ForgetsIdleSourcesAFewAtATime) {
     const uint32_t place = table.Insert(Flow(i), i, gone);
     if (i % 2 == 0) table.Touch(place, i);
   }
-  table.ForgetIdle(104, 100, 8, gone);  // Of age 101 and more: 0 … 3.
+  table.ForgetIdle(104, 100, 8, gone);  // Age 101 and more: flows 0 … 3.
   EXPECT_EQ(gone.numbers, (std::vector<uint32_t>{1, 3, 0, 2}));
   table.ForgetIdle(1000, 100, 4, gone);
   EXPECT_EQ(table.size(), 2u);
-  // A clock that fell behind makes nothing idle.
+  // A clock that moves backwards makes no flow idle.
   table.ForgetIdle(0, 100, 4, gone);
   EXPECT_EQ(table.size(), 2u);
   table.ForgetAll(gone);

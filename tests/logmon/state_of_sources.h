@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What sources whose lines are unfinished take of memory.
+// Measures the memory of sources with unfinished lines.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace sluice::test {
 
-/// Of a monitor whose sources each sent one datagram that stops somewhere in a line of `text`.
+/// Memory of a monitor in which each source sent one datagram that ends within a line of `text`.
 struct StateOfSources {
   uint32_t sources;
-  uint64_t table_bytes;       ///< Sources, and room for TCP segments that wait.
-  uint64_t unfinished_bytes;  ///< What the unfinished lines take.
-  uint64_t given_up_lines;    ///< For want of memory.
+  uint64_t table_bytes;       ///< Sources, and the pool for pending TCP segments.
+  uint64_t unfinished_bytes;  ///< Memory of the unfinished lines.
+  uint64_t given_up_lines;    ///< Lines dropped for lack of memory.
   uint64_t bytes() const { return table_bytes + unfinished_bytes; }
 };
 

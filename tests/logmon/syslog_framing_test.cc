@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Expected values: RFC 6587 section 3.4, and what rsyslogd 8.2302 writes for the same streams, with
-// which fail2ban_test.py compares as well.
+// Expected values: RFC 6587 section 3.4, and the output of rsyslogd 8.2302 for the same streams.
+// fail2ban_test.py also compares with rsyslogd.
 #include "engine/logmon/source/syslog_framing.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 using Messages = std::vector<std::string>;
 using test::FramedMessages;
 
-/// The same however the stream is cut in two, and byte by byte.
+/// Expects the same messages for each split of the stream into two parts, and byte by byte.
 void ExpectMessages(const std::string& stream, const Messages& expected) {
   FramedMessages slow;
   for (const char byte : stream) slow.Take({&byte, 1});

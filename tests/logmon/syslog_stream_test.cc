@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Streams of syslog through a monitor, segments in and matches out.
+// Tests syslog streams through a monitor, from segments to matches.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -19,7 +19,7 @@ using Texts = std::vector<std::string>;
 
 constexpr uint16_t kPort = 601;
 
-/// "host app text" of each message.
+/// Records "host app text" of each message.
 struct TextSink {
   Texts texts;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Expected values: the examples of RFC 5424 section 6.5 and RFC 3164 section 5.4, and datagrams
-// as util-linux logger 2.38 and rsyslog 8's forwarding write them.
+// Expected values: the examples of RFC 5424 section 6.5 and RFC 3164 section 5.4, and datagrams in
+// the formats of util-linux logger 2.38 and of rsyslog 8's forwarding.
 #include "engine/logmon/source/syslog.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::string_literals;
 
-/// A copy with no byte to spare: sanitizers see what is read beyond it.
+/// Copies the text to an allocation of its exact size, so that sanitizers detect overruns.
 struct Read {
   explicit Read(std::string_view text)
       : bytes(new char[text.size()]),
@@ -62,23 +62,23 @@ TEST(Syslog, ReadsTheExamplesOfRfc5424) {
 TEST(Syslog, ReadsTheExamplesOfRfc3164) {
   ExpectRead("<34>Oct 11 22:14:15 mymachine su: 'su root' failed for lonvick on /dev/pts/8",
              {4, 2, "mymachine", "su", "'su root' failed for lonvick on /dev/pts/8"});
-  // "It has no PRI": the priority is 13, and all of it content.
+  // "It has no PRI": the priority is 13, and all bytes are content.
   ExpectRead("Use the BFG!", {1, 5, "", "", "Use the BFG!"});
-  // The date is one, "CST" stands where the host name should.
+  // The date is valid, and "CST" is in the position of the host name.
   ExpectRead(
       "<165>Aug 24 05:34:00 CST 1987 mymachine myproc[10]: %% It's time to make the "
       "do-nuts.  %%  Ingredients: Mix=OK, Jelly=OK #",
       {20, 5, "CST", "",
        "1987 mymachine myproc[10]: %% It's time to make the do-nuts.  %%"
        "  Ingredients: Mix=OK, Jelly=OK #"});
-  // No date of RFC 3164: everything behind the priority is content.
+  // The date does not follow RFC 3164, so everything after the priority is content.
   ExpectRead(
       "<0>1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org 10.1.2.3 sched[0]: That's "
       "All Folks!",
       {0, 0, "", "",
        "1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org 10.1.2.3 "
        "sched[0]: That's All Folks!"});
-  // The same as a relay sends it on.
+  // The same message as forwarded by a relay.
   ExpectRead(
       "<0>Oct 22 10:52:12 scapegoat 1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org "
       "10.1.2.3 sched[0]: That's All Folks!",
@@ -100,7 +100,7 @@ TEST(Syslog, ReadsWhatLoggerAndRsyslogSend) {
              {10, 6, "web1", "sshd", "Failed password for root"});
   ExpectRead("<4>May 12 10:11:12 web1 kernel: [   12.5] eth0: link up",
              {0, 4, "web1", "kernel", "[   12.5] eth0: link up"});
-  // To a local socket there is no host name.
+  // Messages to a local socket have no host name.
   ExpectRead("<13>May  2 10:11:12 root[12]: started", {1, 5, "", "root", "started"});
 }
 
@@ -115,8 +115,8 @@ TEST(Syslog, TakesWordsInFrontOfAColonForATagOnlyWhereOneCanBe) {
   ExpectRead(front, {1, 5, "web1", "", ""});
 }
 
-// RFC 3164 section 4.1.3: what is neither letter nor digit ends the tag, a bracket and a colon
-// above all; names of programs have some other characters.
+// RFC 3164 section 4.1.3: a character that is not alphanumeric ends the tag, in particular a
+// bracket or a colon. Program names contain some other characters.
 TEST(Syslog, EndsATagAtItsColonOrBracketWhateverFollows) {
   const std::string front = "<13>May 12 10:11:12 web1 ";
   const struct {
@@ -141,11 +141,11 @@ TEST(Syslog, EndsATagAtItsColonOrBracketWhateverFollows) {
     ExpectRead(front + c.text, {1, 5, "web1", c.app, c.content});
     EXPECT_EQ(Read(front + c.text).message.process, c.process) << c.text;
   }
-  // Where the host name should be, an address may have colons.
+  // An address in the position of the host name may contain colons.
   ExpectRead("<13>May 12 10:11:12 fe80::1 su: x", {1, 5, "fe80::1", "su", "x"});
 }
 
-/// RFC 6587 section 3.4.1: the count is of all bytes behind its space.
+/// RFC 6587 section 3.4.1: the count includes all bytes after its space.
 TEST(Syslog, ReadsADatagramWithItsCount) {
   ExpectRead("41 <13>May  2 10:11:12 web1 root: ERROR 1234", {1, 5, "web1", "root", "ERROR 1234"});
   ExpectRead("15 <13>1 - - - - \n", {1, 5, "", "", "1 - - - - \n"});
@@ -157,7 +157,7 @@ TEST(Syslog, ReadsADatagramWithItsCount) {
   }
 }
 
-/// As rsyslogd 8.2302 writes them with RSYSLOG_TraditionalFileFormat.
+/// The format of rsyslogd 8.2302 with RSYSLOG_TraditionalFileFormat.
 TEST(Syslog, HasTheHeaderOfALineOfAFile) {
   packet::FlowKey flow;
   flow.ip_version = 4;
@@ -210,7 +210,7 @@ TEST(Syslog, ReadsStructuredDataWithItsEscapes) {
         R"([a b="[" c="="])", "[a b=\"\xc3\xa4\"]"}) {
     EXPECT_EQ(text_behind(data), "text") << data;
   }
-  // Where it is wrong, the header is none, and nothing of it is lost to the filters.
+  // A malformed header is treated as text, so that the filters see all of it.
   for (const char* data :
        {"", "--", "[]", "[ a]", "[a", "[a b]", "[a b=]", "[a b=c]", "[a b=\"c]", "[a b=\"c\"",
         "[a b=\"c\" ]", R"([a b="\"])", R"([a b="\"]\]"])", "[a=b]", "[a]x", "[a\x01]"}) {
@@ -224,7 +224,7 @@ TEST(Syslog, TakesNilAndUnknownVersionsAsTheRfcSays) {
   ExpectRead("<13>1 - - - - - - text", {1, 5, "", "", "text"});
   ExpectRead("<13>1 - - - - - -", {1, 5, "", "", ""});
   ExpectRead("<13>2 - - - - - - text", {1, 5, "", "", "2 - - - - - - text"});
-  // Letters "T" and "Z" are capitals, and an offset is required (RFC 5424 section 6.2.3).
+  // "T" and "Z" must be upper case, and an offset is required (RFC 5424 section 6.2.3).
   for (const std::string date :
        {"2003-10-11t22:14:15Z", "2003-10-11T22:14:15z", "2003-10-11T22:14:15",
         "2003-10-11T22:14:15.Z", "2003-10-11 22:14:15Z", "03-10-11T22:14:15Z", "yesterday"}) {
@@ -249,12 +249,12 @@ TEST(Syslog, ReadsEveryTruncationWithoutLosingBytesBehindThePriority) {
       const SyslogMessage& message = read.message;
       const size_t priority = cut.find('>');
       ASSERT_EQ(message.has_priority, priority != cut.npos);
-      // The text is the end of the datagram. What is not text is a header that was understood.
+      // The text is the end of the datagram. Only a valid header may precede it.
       ASSERT_TRUE(cut.ends_with(message.text));
       if (!message.has_priority) {
         EXPECT_EQ(message.text, cut);
       } else if (cut.ends_with(" 22:14:15 ")) {
-        EXPECT_EQ(message.text, "");  // A date, and nothing behind it.
+        EXPECT_EQ(message.text, "");  // A date without text.
       } else if (message.header.hostname.empty() && message.header.app.empty()) {
         EXPECT_EQ(message.text, cut.substr(priority + 1));
       }

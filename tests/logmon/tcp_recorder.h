@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A TCP stream whose bytes follow from their sequence numbers, and a receiver that knows them: what
-// is delivered is checked wherever segments were cut, lost or laid over each other.
+// A TCP stream with bytes that follow from their sequence numbers, and a receiver that checks them.
+// Delivered data is checked independently of segment boundaries, losses and overlaps.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace sluice::test {
 
-/// The byte with a sequence number.
+/// Returns the byte with this sequence number.
 inline char ByteOf(uint32_t sequence) { return static_cast<char>((sequence * 0x9e3779b1u) >> 24); }
 inline std::string BytesOf(uint32_t sequence, size_t count) {
   std::string bytes(count, '\0');
@@ -20,7 +20,7 @@ inline std::string BytesOf(uint32_t sequence, size_t count) {
   return bytes;
 }
 
-/// Writes down what happens to a stream: text as it is, and a letter in braces for the rest.
+/// Records the events of a stream: text unchanged, and other events as words in braces.
 struct Recorder {
   std::string record;
 
@@ -30,8 +30,7 @@ struct Recorder {
   void Restart() { record += "{restart}"; }
 };
 
-/// Checks the text of ByteOf streams, byte by byte, and that it goes on where it stood unless
-/// there was a gap.
+/// Checks the bytes of ByteOf streams, and that the text is contiguous unless a gap was reported.
 struct Witness {
   const engine::logmon::TcpStream& stream;
   uint64_t bytes = 0, gaps = 0, ends = 0, restarts = 0;
@@ -39,7 +38,7 @@ struct Witness {
   bool anywhere = true;
   uint32_t at = 0;
 
-  /// `next` was advanced over the bytes already.
+  /// The caller has already advanced `next` over the bytes.
   void Text(std::string_view text) {
     const uint32_t begin = stream.next - static_cast<uint32_t>(text.size());
     unmarked_gaps += !anywhere && begin != at;

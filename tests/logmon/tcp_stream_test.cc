@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Expected values: RFC 9293 (order, wrap, SYN and FIN take a number each), RFC 5961 (resets), and
-// what the header promises.
+// Expected values: RFC 9293 (order, wrap; SYN and FIN consume one number each), RFC 5961 (resets),
+// and the contract in the header.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr uint8_t kSyn = TcpSegment::kSyn, kFin = TcpSegment::kFin, kRst = TcpSe
 constexpr uint8_t kAck = 0x10;
 using Counter = SourceCounters;
 
-/// A stream that is told of segments and of time.
+/// A stream with functions that pass segments and advance the time.
 class TcpStreamTest : public testing::Test {
  protected:
   static constexpr uint32_t kWindow = 1000;
@@ -30,7 +30,7 @@ class TcpStreamTest : public testing::Test {
     return assembler_.Take(stream_, {sequence, flags, text}, now_, recorder_);
   }
   uint64_t Count(Counter::Event event) const { return counters_.Load(event); }
-  /// What has come out since the last call.
+  /// Returns the output since the last call.
   std::string Out() { return std::exchange(recorder_.record, ""); }
   std::string AfterWaiting() {
     now_ += kGapCycles + 1;
@@ -61,7 +61,7 @@ TEST_F(TcpStreamTest, TakesDataThatComesWithSynAndFin) {
 }
 
 TEST_F(TcpStreamTest, BeginsInTheMiddleBehindAGap) {
-  EXPECT_FALSE(Take(5000, ""));  // Without text nothing is known yet.
+  EXPECT_FALSE(Take(5000, ""));  // A segment without text starts no stream.
   Take(5000, "half\nwhole\n");
   EXPECT_EQ(Out(), "{gap}half\nwhole\n");
   EXPECT_EQ(Count(Counter::kJoinedStreams), 1u);
@@ -82,12 +82,12 @@ TEST_F(TcpStreamTest, PutsReorderedSegmentsInTheirOrder) {
 
 TEST_F(TcpStreamTest, KeepsTheFirstBytesReceivedWhereSegmentsOverlap) {
   Take(0, "", kSyn);
-  Take(4, "CCC");     // 4, 5, 6.
-  Take(3, "xxxxxD");  // 3 and 7, 8 are new.
+  Take(4, "CCC");     // Bytes 4, 5, 6.
+  Take(3, "xxxxxD");  // Bytes 3, 7 and 8 are new.
   EXPECT_EQ(Out(), "");
-  Take(1, "ab????????EE");  // 1, 2 are new, and from 9 on.
+  Take(1, "ab????????EE");  // Bytes 1, 2, and those from 9, are new.
   EXPECT_EQ(Out(), "abxCCCxD??EE");
-  // What was delivered stays.
+  // Delivered bytes do not change.
   Take(1, "zzzzzzzzzzzzF");
   EXPECT_EQ(Out(), "F");
 }
@@ -99,10 +99,10 @@ TEST_F(TcpStreamTest, IgnoresRetransmissionsKeepAlivesAndWindowProbes) {
   Take(0, "", kSyn);
   Take(1, "text");
   Take(3, "xt");
-  EXPECT_TRUE(Take(4, ""));      // Keep-alives: one before what is next,
-  EXPECT_TRUE(Take(4, "\xff"));  // without a byte or with any (RFC 9293 section 3.8.4).
-  EXPECT_TRUE(Take(5, ""));      // Acknowledgements only, as with a window of zero.
-  Take(5, "!");                  // A probe of a zero window is the next byte.
+  EXPECT_TRUE(Take(4, ""));      // Keep-alives: one before the next number,
+  EXPECT_TRUE(Take(4, "\xff"));  // without a byte or with any byte (RFC 9293 section 3.8.4).
+  EXPECT_TRUE(Take(5, ""));      // Pure acknowledgements, as with a zero window.
+  Take(5, "!");                  // A probe of a zero window contains the next byte.
   Take(5, "!?");
   EXPECT_EQ(Out(), "text!?");
   EXPECT_EQ(Count(Counter::kStreams), 1u);
@@ -132,7 +132,7 @@ TEST_F(TcpStreamTest, GivesUpMissingBytesInTime) {
   EXPECT_EQ(AfterWaiting(), "");
   EXPECT_EQ(Count(Counter::kGaps), 2u);
   EXPECT_EQ(Count(Counter::kGapBytes), 2u);
-  // A new wait starts from zero; a clock that falls behind gives nothing up.
+  // A new wait starts from zero. A clock that moves backwards ends no wait.
   Take(7, "g");
   now_ = 5;
   assembler_.GiveUpLate(stream_, now_, recorder_);
@@ -147,7 +147,7 @@ TEST_F(TcpStreamTest, GivesUpMissingBytesWhenTheWindowEnds) {
   EXPECT_EQ(Out(), "");  // One byte is missing, and the window is full.
   Take(1 + kWindow, "!");
   EXPECT_EQ(Out(), "{gap}" + text + text.substr(1) + "!");
-  // What is missing may be in front of the first that waits, too.
+  // Bytes may also be missing before the first pending segment.
   Take(2 + kWindow + kWindow, "far");
   EXPECT_EQ(Out(), "{gap}far");
 }
@@ -214,7 +214,7 @@ TEST_F(TcpStreamTest, EndsByAResetAheadUnlessTextFollowsBehindIt) {
   stream_ = TcpStream();
   Take(0, "", kSyn);
   Take(3, "", kRst);
-  Take(1, "abcd");  // Who sends on was not reset.
+  Take(1, "abcd");  // A sender that continues was not reset.
   EXPECT_EQ(Out(), "abcd");
   EXPECT_EQ(Count(Counter::kIgnoredResets), 1u);
 }
@@ -227,7 +227,7 @@ TEST_F(TcpStreamTest, DeliversWhatWaitsBeforeAReset) {
   stream_ = TcpStream();
   Take(0, "", kSyn);
   Take(4, "", kFin);
-  Take(1, "", kRst);  // The bytes up to FIN were sent, but not seen: the line is torn.
+  Take(1, "", kRst);  // The bytes before the FIN were not seen, so the line is torn.
   EXPECT_EQ(Out(), "{gap}{end}");
 }
 
@@ -240,19 +240,20 @@ TEST_F(TcpStreamTest, BelievesOneSegmentFarAwayNothing) {
   EXPECT_EQ(Count(Counter::kOutsideSegments), 4u);
   Take(2, "b");
   EXPECT_EQ(Out(), "ab");
-  // Two that do not follow each other without an own one between them: nothing either.
+  // Two distant segments that are separated by a valid one are also ignored, because they are not
+  // consecutive.
   Take(0x40000000, "evil");
   Take(3, "c");
   Take(0x40000004, "evil");
   EXPECT_EQ(Out(), "c");
 }
 
-// The last number that is believed, and the first that is not. A whole window may be missing
-// before what a segment says, and as much again before the segment itself.
+// The last accepted number and the first rejected one. A whole window may be missing before a
+// number, and another one before the segment.
 TEST_F(TcpStreamTest, DrawsItsLinesWhereTheHeaderSaysTo) {
   constexpr int32_t kAhead = kWindow, kFar = 2 * kWindow;
   const struct {
-    int32_t distance;  // From the first byte that was not delivered.
+    int32_t distance;  // Distance from the first byte that was not delivered.
     uint8_t flags;
     bool believed;
   } kEdges[] = {{-1, kRst, false},
@@ -324,13 +325,13 @@ TEST_F(TcpStreamTest, BeginsAnewByASynOnAnOpenStreamOnceASegmentFollowsIt) {
   Take(1, "one");
   EXPECT_FALSE(Take(0x70000000, "", kSyn));
   EXPECT_EQ(Out(), "one");
-  Take(4, "!");  // The stream goes on: the SYN was a trick.
+  Take(4, "!");  // The stream continues: the SYN was forged.
   Take(0x70000001, "evil");
   EXPECT_EQ(Out(), "!");
   Take(0x70000000, "", kSyn);
   Take(0x70000001, "two");
   EXPECT_EQ(Out(), "{restart}two");
-  // Also within the window of the stream before.
+  // The same within the window of the previous stream.
   Take(0x70000010, "", kSyn);
   Take(0x70000011, "three");
   EXPECT_EQ(Out(), "{restart}three");
@@ -347,18 +348,18 @@ TEST_F(TcpStreamTest, ForgetsWithWhatWaits) {
   EXPECT_EQ(Out(), "{gap}i");
 }
 
-// RFC 7323 section 2: windows are scaled by the shift count of the SYN, whose own is not.
+// RFC 7323 section 2: the shift count of the SYN scales windows, except the SYN's.
 TEST_F(TcpStreamTest, KeepsWhatTheReceiverAcceptsUpToHalfOfThePool) {
   const auto tell = [&](const TcpWindow& window) { assembler_.TakeWindow(stream_, window); };
-  tell({100, 9000, 0, true});  // No stream is known.
+  tell({100, 9000, 0, true});  // There is no stream yet.
   Take(99, "", kSyn);
-  tell({100, 9000});  // Its scale is not known.
+  tell({100, 9000});  // The scale is unknown.
   EXPECT_FALSE(stream_.has_edge);
   tell({100, 5000, 7, true});
   EXPECT_EQ(stream_.edge, 5100u);
   tell({100, 512});
   EXPECT_EQ(stream_.edge, 100u + 65536);
-  tell({100, 1});  // What was accepted once stays so.
+  tell({100, 1});  // An accepted edge never moves back.
   EXPECT_EQ(stream_.edge, 100u + 65536);
   tell({100u - (20u << 20), 0xffff});  // Far from the stream.
   tell({100u + 200'000, 0xffff});
@@ -369,7 +370,7 @@ TEST_F(TcpStreamTest, KeepsWhatTheReceiverAcceptsUpToHalfOfThePool) {
   Take(100, late);
   EXPECT_EQ(Out(), late + ahead);
   EXPECT_EQ(Count(Counter::kGaps), 0u);
-  // No less than the window that is configured.
+  // The edge is at least the configured window.
   Take(65'636 + 999, "c");
   EXPECT_EQ(Out(), "");
   Take(65'636 + 1000, "d");
@@ -415,14 +416,14 @@ TEST_F(TcpStreamTest, GoesOnBehindGapsWhenOthersFillThePool) {
   EXPECT_EQ(Count(Counter::kNoRoomSegments), 1u);
 }
 
-/// A cut of a stream: `count` bytes from `begin` on, counted from the first byte.
+/// A segment of `count` bytes from `begin`, counted from the first byte.
 struct Cut {
   uint32_t begin, count;
   uint64_t arrives;
 };
 
-/// Segments of `bytes` bytes: cut at random, some sent again in other cuts, none of them more than
-/// `jitter` bytes late.
+/// Returns segments of `bytes` bytes: cut at random, some sent again with other boundaries, each at
+/// most `jitter` bytes late.
 std::vector<Cut> Cuts(std::mt19937& random, uint32_t bytes, uint32_t jitter, uint32_t longest) {
   std::vector<Cut> cuts;
   for (uint32_t begin = 0; begin < bytes;) {
@@ -452,7 +453,7 @@ TEST_P(TcpStreamProperty, DeliversTheStreamWithGapsExactlyWhereBytesAreMissing) 
     TcpAssembler assembler({.pool_bytes = 1 << 20, .window = kWide, .gap_cycles = 1}, counters);
     TcpStream stream;
     test::Witness witness{stream};
-    // Half of the rounds wrap.
+    // The sequence numbers wrap in half of the rounds.
     const uint32_t first = round % 2 == 0 ? 0u - random() % kBytes : random();
     assembler.Take(stream, {first - 1, kSyn, ""}, 0, witness);
     std::vector<bool> arrived(kBytes);
