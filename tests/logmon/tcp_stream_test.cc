@@ -351,7 +351,7 @@ TEST_F(TcpStreamTest, ForgetsWithWhatWaits) {
 // RFC 7323 section 2: the shift count of the SYN scales windows, except the SYN's.
 TEST_F(TcpStreamTest, KeepsWhatTheReceiverAcceptsUpToHalfOfThePool) {
   const auto tell = [&](const TcpWindow& window) { assembler_.TakeWindow(stream_, window); };
-  tell({100, 9000, 0, true});  // There is no stream yet.
+  tell({100, 9000, 0, true});  // The stream is still unknown.
   Take(99, "", kSyn);
   tell({100, 9000});  // The scale is unknown.
   EXPECT_FALSE(stream_.has_edge);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The configuration file: what each member means, what it is without it, and what is said
-// about everything that is wrong. The schema must say the same.
+// Tests the configuration file: the meaning and default of each member, and the error messages. The
+// schema must accept the same files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ Config Parse(std::string_view text) {
   return config.value_or(Config());
 }
 
-// A configuration that is right, for tests to break.
+// Returns a valid configuration that tests modify.
 json Good() {
   return json::parse(R"({
     "next_hop": "02:00:00:00:00:01",
@@ -121,7 +121,7 @@ TEST(Config, AdditionsThatAreWrongAreNamedByTheirKeys) {
   }
 }
 
-/// The keys that are skipped, and what they are skipped from.
+/// Returns the keys that are skipped when `additions` are applied to `file`.
 std::set<std::string> SkippedOf(const json& file, const Additions& additions) {
   std::vector<std::string> errors;
   const auto config = ParseConfig(file.dump(), &errors, additions);
@@ -133,18 +133,19 @@ std::set<std::string> SkippedOf(const json& file, const Additions& additions) {
 
 TEST(Config, AnAdditionThatContradictsTheFileOrAnEarlierOneIsSkipped) {
   using Keys = std::set<std::string>;
-  // A VIP whose address a backend of the file has, although the backend is checked later.
+  // A VIP with the address of a backend of the file, although the backend is checked later.
   EXPECT_EQ(SkippedOf(Good(), {{"vips/c", R"({"address": "10.1.0.2"})"}}), Keys{"vips/c"});
-  // Backends of a VIP that is skipped go with it.
+  // Backends of a skipped VIP are skipped too.
   EXPECT_EQ(SkippedOf(Good(), {{"vips/c", R"({"address": "10.0.0.1", "port": 80})"},
                                {"backends/c/1", R"({"address": "10.1.0.7"})"},
                                {"backends/a/1", R"({"address": "10.1.0.7"})"}}),
             (Keys{"vips/c", "backends/c/1"}));
-  // The first of two keys that contradict each other applies.
+  // If two keys contradict each other, the first one applies.
   EXPECT_EQ(SkippedOf(Good(), {{"backends/a/1", R"({"name": "n", "address": "10.1.0.7"})"},
                                {"backends/a/2", R"({"name": "n", "address": "10.1.0.8"})"}}),
             Keys{"backends/a/2"});
-  // Answers of one NAT backend could be either VIP's; the file's later VIP stays as it is.
+  // Answers of a NAT backend would be ambiguous between the two VIPs. The later VIP of the file
+  // stays unchanged.
   json file = Good();
   file["vips"][0]["encapsulation"] = "nat";
   file["vips"][1].update({{"encapsulation", "nat"}, {"port", 80}, {"protocol", "tcp"}});
@@ -170,7 +171,7 @@ TEST(Config, AdditionsBeyondTheLimitsAreSkippedInLittleTime) {
   EXPECT_LT(std::clock() - start, 10 * CLOCKS_PER_SEC);
 }
 
-/// "item,item,…", `count` of them.
+/// Returns "item,item,…" with `count` items.
 std::string Many(size_t count, const std::string& item) {
   std::string text = item;
   for (size_t i = 1; i < count; ++i) text += "," + item;
@@ -194,12 +195,13 @@ TEST(Config, LimitsComeBeforeTheWorkAndErrorsAreToldInPart) {
     ASSERT_EQ(errors.size(), 101u);
     EXPECT_EQ(errors.back(), "and more");
   }
-  // What is wrong with it as a whole: no next hop, loopback, twice the same name, each time.
+  // Errors of the whole file: the next hop is missing; every backend has a loopback address and the
+  // same name.
   const std::vector<std::string> errors =
       ErrorsOf(vips(R"({"address": "10.0.0.1", "backends": [)" +
                     Many(50'000, R"({"address": "127.0.0.1"})") + "]}"));
   EXPECT_EQ(errors.size(), 101u);
-  // Six configurations.
+  // Six configurations were parsed.
   EXPECT_LT(std::clock() - start, 6 * kAtOnce);
 }
 
@@ -302,7 +304,7 @@ TEST(Config, CommentsMayStandAnywhere) {
   EXPECT_TRUE(ErrorsOf("// A line\n{/* here */ \"vips\": [] // and there\n}").empty());
 }
 
-// What is done to a good configuration, and what the one error must begin with.
+// A change of a valid configuration, and the beginning of the only error.
 struct Wrong {
   const char* pointer;
   json value;
@@ -421,10 +423,10 @@ TEST(Config, TheSamplesAreRight) {
   EXPECT_TRUE(ErrorsOf(FileText(folder + "/maglev-katran.json")).empty());
 }
 
-// An object of the schema: the members that it names, and a configuration that ends there.
+// An object of the schema with its members, and the corresponding part of a configuration.
 struct SchemaObject {
-  const char* pointer;  ///< Into the schema.
-  const char* place;    ///< Into Good().
+  const char* pointer;  ///< Pointer into the schema.
+  const char* place;    ///< Pointer into Good().
 };
 constexpr SchemaObject kObjects[] = {{"", ""},
                                      {"/$defs/timeouts", "/timeouts"},
@@ -501,7 +503,8 @@ TEST_F(Schema, SaysTheWordsThatTheReaderKnows) {
         config[json::json_pointer(object.place)][name] = word;
         EXPECT_TRUE(ErrorsOf(config.dump()).empty()) << object.place << " " << name << " " << word;
       }
-      // And no others: a complaint lists them all, "give ip, gue or gre".
+      // An error message lists all members, such as "give ip, gue or gre". Other members must not
+      // exist.
       json config = Complete();
       config[json::json_pointer(object.place)][name] = "?";
       const std::vector<std::string> errors = ErrorsOf(config.dump());

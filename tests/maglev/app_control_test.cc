@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What changes a running balancer (file, operators, health), and what explains and plans it.
+// Tests changes of a running balancer (file, operators, health), and the commands that explain and
+// plan.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -103,10 +104,10 @@ TEST(Control, ABackendThatDoesNotAnswerIsDownWhateverElseItWas) {
   control.Drain({"web", "a"});
   EXPECT_EQ(StateOf(control, "a"), "down");
   control.SetHealthy({{{"web", "a"}, true}});
-  EXPECT_EQ(StateOf(control, "a"), "draining");  // Draining stays draining.
+  EXPECT_EQ(StateOf(control, "a"), "draining");  // Health does not change the draining state.
 }
 
-/// `a` and `b`, checked; `more` of the checks.
+/// Returns a configuration with checked backends `a` and `b`. `more` is the "health" object.
 std::string CheckedText(const char* more) {
   json config = json::parse(Text({"a", "b"}));
   config["vips"][0]["health"] = json::parse(more);
@@ -206,7 +207,7 @@ TEST(Control, WhatWorkersAreBuiltWithCannotBeReloaded) {
   EXPECT_NE(error.find("connections, timeouts.udp_s"), std::string::npos) << error;
 }
 
-// What etcd adds.
+// Additions from etcd.
 constexpr char kC[] = R"({"name": "c", "address": "10.1.0.99"})";
 constexpr char kVip[] = R"({"address": "10.0.0.2", "port": 53, "protocol": "udp"})";
 
@@ -314,7 +315,7 @@ TEST(ParseFlow, RefusesEverythingElse) {
   }
 }
 
-// The slot is of docs/maglev-peers.md, "Katran: the slot of a flow": 192.168.1.1:31337 to port 80
+// The slot is from docs/maglev-peers.md, "Katran: the slot of a flow": 192.168.1.1:31337 to port 80
 // is 48717.
 TEST(Explain, NamesSlotAndBackend) {
   const Config config = ParseText(Text({"a"}, R"({"profile": "katran"})"));
@@ -352,7 +353,7 @@ TEST(Explain, SaysWhyAFlowIsNotForwarded) {
   };
   EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.1:80"), "drop");  // An empty pool.
   EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.1:81"), "drop");  // No service.
-  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.2:80"), "pass");  // Nobody's.
+  EXPECT_EQ(verdict("tcp 1.2.3.4:5 10.0.0.2:80"), "pass");  // The address is not a VIP.
 }
 
 TEST(Plan, TheSameConfigurationMovesNothing) {
@@ -365,7 +366,7 @@ TEST(Plan, TheSameConfigurationMovesNothing) {
   EXPECT_FALSE(plan["web"].contains("flows"));
 }
 
-/// `count` VIPs with two backends each.
+/// Returns `count` VIPs with two backends each.
 json ManyVips(int count) {
   json config = {{"next_hop", "02:00:00:00:00:01"}};
   for (int i = 0; i < count; ++i) {
@@ -383,7 +384,7 @@ TEST(Plan, OfTwoSetupsIsThatOfTheirTables) {
   const json now = ManyVips(5);
   json next = ManyVips(7);
   next["vips"].erase(1);                                   // Removed.
-  next["vips"][1]["backends"].erase(1);                    // "v2": x goes.
+  next["vips"][1]["backends"].erase(1);                    // "v2": backend x is removed.
   next["vips"][2]["backends"][0]["address"] = "10.1.0.9";  // "v3"
   next["vips"][3]["encapsulation"] = "gre";                // "v4"
   for (const json& other : {next, now, ManyVips(0)}) {
@@ -443,7 +444,7 @@ TEST(RingWarnings, NameVipsWithMoreBackendsThanSlots) {
       "vip \"web\": 3 backends share 2 slots: at least 1 of them get no new flows"));
 }
 
-// 65537 slots of which two equal backends have 32768 and 32769.
+// 65537 slots: two equal backends own 32768 and 32769 of them.
 TEST(Plan, WhatARemovedBackendHadMovesAndNothingElseOfTwo) {
   const auto tables = Tables::Build(ParseText(Text({"a", "b"})).setup, nullptr);
   const auto plan = Plan(*tables, ParseText(Text({"a"})).setup, std::nullopt);

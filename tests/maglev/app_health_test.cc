@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Health checks: what decides about a backend, and what does not. Backends are sockets of this
-// process.
+// Tests the events that change a backend's health and those that do not. Backends are sockets of
+// this process.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -42,9 +42,9 @@ TEST(HealthState, FallFailuresInARowAndRiseSuccessesInARowDecide) {
   EXPECT_TRUE(state.healthy());
   EXPECT_FALSE(observe(kFailure));
   EXPECT_FALSE(observe(kFailure));
-  EXPECT_FALSE(observe(kSuccess));  // The row is broken.
+  EXPECT_FALSE(observe(kSuccess));  // Interrupts the sequence.
   EXPECT_FALSE(observe(kFailure));
-  EXPECT_FALSE(observe(CheckOutcome::kNoResult));  // It breaks no row.
+  EXPECT_FALSE(observe(CheckOutcome::kNoResult));  // Does not interrupt the sequence.
   EXPECT_FALSE(observe(kFailure));
   EXPECT_TRUE(observe(kFailure));
   EXPECT_FALSE(state.healthy());
@@ -77,7 +77,7 @@ TEST(LocalFault, TellsThisHostsErrorsFromTheNetworks) {
   for (const int error : {EMFILE, ENFILE, EPERM, ENOBUFS, ENOMEM, EADDRNOTAVAIL, EAGAIN}) {
     EXPECT_TRUE(IsLocalFault(error)) << error;
   }
-  // What a refusing backend, a lost one and a router answer.
+  // Errors caused by a backend that refuses, a backend that is unreachable, or a router.
   for (const int error : {0, ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, ECONNRESET}) {
     EXPECT_FALSE(IsLocalFault(error)) << error;
   }
@@ -104,7 +104,7 @@ class Listener {
     });
   }
   ~Listener() { Stop(); }
-  /// Connections are refused from now on.
+  /// Closes the listening socket, so that connections are refused.
   void Stop() {
     if (!thread_.joinable()) return;
     shutdown(fd_, SHUT_RDWR);
@@ -124,7 +124,7 @@ class Listener {
 
 void Send(int fd, const std::string& text) { send(fd, text.data(), text.size(), MSG_NOSIGNAL); }
 
-/// VIPs with a backend "b" each, checked at these ports.
+/// Returns VIPs with one backend "b" each, checked at the given ports.
 json Checked(const std::vector<std::pair<std::string, int>>& ports, const json& health) {
   json config = {{"next_hop", "02:00:00:00:00:01"}, {"connections", 1000}, {"slots", 7}};
   int number = 0;
@@ -168,7 +168,8 @@ bool Eventually(const std::function<bool()>& condition) {
 const json kQuick = {
     {"type", "tcp"}, {"interval_s", 0.05}, {"timeout_s", 60}, {"fall", 1}, {"rise", 1}};
 
-/// A network that loses every third check takes backends down one after another, now and then all.
+/// A network that loses every third check makes backends unhealthy one after another, and sometimes
+/// all of them.
 TEST(FailOpen, UnderLossABackendServesUnlessItIsKnownToBeWorseThanAnother) {
   constexpr size_t kBackends = 3;
   constexpr int kFall = 2, kRise = 3;
@@ -224,7 +225,7 @@ TEST(HealthMonitor, AReloadOfItsPaceKeepsWhatItFoundOut) {
   Control control(ParseOrFail(config), path, 1);
   const HealthMonitor monitor(control);
   ASSERT_TRUE(Eventually([&] { return !IsUp(control, "bad"); }));
-  // With this `fall`, a state that began anew would stay up for a minute and more.
+  // A new state with this `fall` would stay up for more than a minute.
   for (json& vip : config["vips"]) {
     vip["health"].update({{"interval_s", 0.06}, {"timeout_s", 59}, {"fall", 1000}});
   }
@@ -233,7 +234,7 @@ TEST(HealthMonitor, AReloadOfItsPaceKeepsWhatItFoundOut) {
   const int before = good.served();
   ASSERT_TRUE(Eventually([&] { return good.served() > before + 3; })) << "it has seen the reload";
   EXPECT_FALSE(IsUp(control, "bad"));
-  // Another question: a state of its own.
+  // A different type of check has a separate state.
   config["vips"][1]["health"]["type"] = "http";
   std::ofstream(path) << config.dump();
   ASSERT_EQ(control.Reload(), "");
@@ -246,7 +247,7 @@ TEST(HealthMonitor, AHostWithoutDescriptorsDecidesNothing) {
   Control control(ParseOrFail(Checked({{"tcp", listener.port()}}, kQuick)), "", 1);
   const HealthMonitor monitor(control);
   ASSERT_TRUE(Eventually([&] { return listener.served() > 0; }));
-  // All descriptors below the limit are in use; a check that ends gives one back.
+  // All descriptors below the limit are in use. A finished check returns one.
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   const rlimit few{64, limit.rlim_max};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The whole engine per packet, without an interface: parse, VIP, connection, encapsulation or
-// rewrite of 60-byte UDP frames that lie in memory, in bursts. Instructions: under valgrind
-// --tool=callgrind --toggle-collect=WorkerBursts.
+// Measures the complete engine per packet, without an interface: parsing, VIP, connection, and
+// encapsulation or rewriting of 60-byte UDP frames in memory, in bursts. To count instructions, run
+// it under valgrind --tool=callgrind --toggle-collect=WorkerBursts.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
@@ -17,14 +17,15 @@
 namespace sluice::engine::maglev {
 namespace {
 
-constexpr uint32_t kRoom = 128;  // A slot: headroom and frame.
+constexpr uint32_t kRoom = 128;  // Slot size: headroom and frame.
 constexpr uint32_t kHeadroom = 64;
-constexpr uint32_t kBurst = 64;    // As an interface of packets has it by default.
-constexpr uint32_t kBatch = 2048;  // Frames at a time, as many as a ring holds.
+constexpr uint32_t kBurst = 64;    // Default burst of a packetized interface.
+constexpr uint32_t kBatch = 2048;  // Frames per batch, as many as a ring holds.
 
 }  // namespace
 
-/// Gives kBatch frames to the balancer, `size` at a time. Returns those that leave.
+/// Passes kBatch frames to the balancer in bursts of `size`. Returns the number of forwarded
+/// frames.
 extern "C" [[gnu::noinline, gnu::noclone]] uint64_t WorkerBursts(Balancer* balancer, uint8_t* slots,
                                                                  uint32_t size) {
   uint64_t forwarded = 0;
@@ -64,7 +65,7 @@ void Measure(benchmark::State& state, Encapsulation encapsulation, uint32_t size
     for (uint32_t i = 0; i < kBatch; ++i) {
       uint8_t* const data = &slots[size_t{i} * kRoom + kHeadroom];
       std::memcpy(data, frame.data(), frame.size());
-      // A permutation of the flows that no prefetcher follows.
+      // A permutation of the flows that hardware prefetchers cannot predict.
       test::SetFlow(data, (flow++ * 0x9e3779b1u) % flows);
     }
   };
@@ -86,14 +87,14 @@ void BM_BalancerMac(benchmark::State& state) { Measure(state, Encapsulation::kMa
 BENCHMARK(BM_BalancerMac)->Arg(16)->Arg(1 << 20)->MinTime(2);
 void BM_BalancerNat(benchmark::State& state) { Measure(state, Encapsulation::kNat); }
 BENCHMARK(BM_BalancerNat)->Arg(16)->Arg(1 << 20)->MinTime(2);
-/// In bursts of any size, a power of two: 1 is frame by frame.
+/// Bursts of each power of two; 1 is frame by frame.
 void BM_BalancerBursts(benchmark::State& state) {
   Measure(state, Encapsulation::kIp, static_cast<uint32_t>(state.range(1)));
 }
 BENCHMARK(BM_BalancerBursts)->ArgsProduct({{16, 1 << 20}, {1, 8, 16, 32, 64, 128}})->MinTime(1);
 
-/// Every frame is the first of its flow, as in a flood. Argument: the TCP flags, 2 is SYN, 16 ACK;
-/// 0: UDP.
+/// Every frame is the first of its flow, as in a flood. The argument contains the TCP flags (2 is
+/// SYN, 16 is ACK), or 0 for UDP.
 void BM_BalancerMiss(benchmark::State& state) {
   const auto flags = static_cast<uint8_t>(state.range(0));
   Setup setup = test::SetupOf(1000);

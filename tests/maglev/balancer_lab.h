@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A balancer with everything around it that its tests need.
+// A balancer with the environment that its tests need.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace sluice::engine::maglev::test {
 
 using Bytes = std::vector<uint8_t>;
 
-inline constexpr uint64_t kHz = 1000;  ///< `now` in milliseconds.
+inline constexpr uint64_t kHz = 1000;  ///< `now` is in milliseconds.
 
 /// A balancer, its tables, and a clock.
 class Lab {
@@ -41,13 +41,13 @@ class Lab {
     tables_ = std::move(next);
   }
   void Wait(uint32_t seconds) { WaitMs(uint64_t{seconds} * kHz); }
-  /// 10: until a packet establishes the flow of the one before.
+  /// Advances the clock. After 10 ms, the next packet of a flow establishes it.
   void WaitMs(uint64_t milliseconds) {
     now_ += milliseconds;
     balancer_->AtRest(now_);
   }
 
-  /// Sends a frame that ends where its memory does; `out` becomes what leaves.
+  /// Sends a frame without tailroom. Sets `out` to the resulting frame.
   packet::Verdict Send(const Bytes& frame, Bytes* out = nullptr, uint32_t headroom = 64) {
     Bytes room(headroom + frame.size(), 0xee);
     std::copy(frame.begin(), frame.end(), room.begin() + headroom);
@@ -56,7 +56,8 @@ class Lab {
     if (out != nullptr) out->assign(view.data, view.data + view.length);
     return verdict;
   }
-  /// The outer destination of what a frame became: a backend's name, or nothing.
+  /// Sends a frame. Returns the outer destination, which is the backend's name, or "" if the frame
+  /// was not forwarded.
   std::string BackendOf(const Bytes& frame, uint32_t headroom = 64) {
     Bytes out;
     if (Send(frame, &out, headroom) != packet::kForward) return "";
@@ -68,7 +69,7 @@ class Lab {
   uint64_t Count(BalancerCounters::Event event) const {
     return balancer_->counters().events[event];
   }
-  /// Live connections.
+  /// Returns the number of live connections.
   uint64_t Live() const {
     return balancer_->connections().CountByBackend({}, balancer_->seconds());
   }
@@ -92,7 +93,7 @@ inline Setup TcpSetup(uint32_t backends) {
 
 inline constexpr uint8_t kFin = 1, kSyn = 2, kRst = 4, kAck = 16;
 
-/// UdpFrame with TCP: 60 bytes, 6 of them payload.
+/// Returns a TCP variant of UdpFrame: 60 bytes with 6 bytes of payload.
 inline Bytes TcpFrame(uint32_t flow, uint8_t flags) {
   Bytes frame = UdpFrame(flow);
   frame[23] = 6;

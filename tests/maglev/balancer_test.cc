@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an operator may expect of the balancer: who gets which flow, before and after a change
-// of the pool, and what happens to packets that it cannot deliver. How packets of settled
-// connections leave is in plain_path_test.cc; frames of every kind are for frames_test.py, which
-// asks scapy and tshark.
+// Tests the balancer from an operator's view: the backend of each flow before and after a change of
+// the pool, and packets that cannot be delivered. plain_path_test.cc tests the packets of settled
+// connections. frames_test.py tests frames of every kind with scapy and tshark.
 #include "engine/maglev/balancer.h"
 
 #include <gtest/gtest.h>
@@ -155,7 +154,7 @@ TEST(Balancer, AFloodOfSynsNeverTakesAnEstablishedFlow) {
   for (uint32_t flow = 1000; flow < 1000 + 20 * 1024; ++flow) {
     EXPECT_EQ(lab.Send(TcpFrame(flow, kSyn)), kForward);
   }
-  // Whoever is not in the table goes where the ring says: to one backend less, they differ.
+  // Flows that are not in the table follow the ring, and the two rings differ in one backend.
   maglev::Setup smaller = setup;
   smaller.vips[0].backends.push_back(SetupOf(9).vips[0].backends.back());
   lab.Apply(smaller);
@@ -164,8 +163,8 @@ TEST(Balancer, AFloodOfSynsNeverTakesAnEstablishedFlow) {
   }
 }
 
-// Connections that begin while packets of unknown flows fill the table four times: each of these is
-// a packet without SYN, sent twice, back to back.
+// New connections while packets of unknown flows fill the table four times. Each of these packets
+// lacks SYN and is sent twice, back to back.
 TEST(Balancer, AFloodWithoutSynMovesNoConnection) {
   for (const bool tcp : {true, false}) {
     const auto frame = [&](uint32_t flow, uint8_t flags) {
@@ -180,7 +179,7 @@ TEST(Balancer, AFloodWithoutSynMovesNoConnection) {
     std::map<uint32_t, std::string> genuine;
     for (uint32_t flow = 0; flow < 2000; ++flow) {
       lab.Send(frame(flow, kSyn));
-      // The second packet of a connection follows after a few others.
+      // A few other packets precede the second packet of a connection.
       for (uint32_t i = 0; i < between; ++i) {
         lab.Send(frame(flood, kAck));
         lab.Send(frame(flood++, kAck));
@@ -288,16 +287,17 @@ TEST(Balancer, AFragmentIsRedirectedOnceToItsOwnerAndReachesTheBackendOfItsFlow)
   maglev::Setup second = setup;
   setup.own_address = setup.balancers[0];
   second.own_address = setup.balancers[1];
-  std::swap(second.balancers[0], second.balancers[1]);  // Their order is nobody's business.
+  std::swap(second.balancers[0],
+            second.balancers[1]);  // The order of the balancers must not matter.
   Lab one(setup), other(second);
   uint32_t redirected = 0;
   for (uint32_t flow = 0; flow < 64; ++flow) {
     const std::string whole = Lab(SetupOf(8)).BackendOf(UdpFrame(flow * 16));
     Bytes first = UdpFrame(flow * 16), later = first;
-    first[20] = 0x20;  // More fragments.
+    first[20] = 0x20;  // The more-fragments flag.
     later[21] = 3;     // Offset 24.
     for (Bytes* frame : {&first, &later}) test::SetFlow(frame->data(), flow * 16);
-    later[34] = later[35] = 0xff;  // Payload where ports would be.
+    later[34] = later[35] = 0xff;  // Payload in the position of ports.
     for (const Bytes& fragment : {first, later}) {
       Bytes out;
       ASSERT_EQ(one.Send(fragment, &out), kForward);
@@ -326,7 +326,8 @@ TEST(Balancer, StrangersCannotUseItAsADecapsulator) {
   Lab lab(setup);
   Bytes out;
   ASSERT_EQ(lab.Send(UdpFrame(1), &out), kForward);
-  out[30] = 192, out[31] = 0, out[32] = 2, out[33] = 1;  // To us, from 172.16/16.
+  out[30] = 192, out[31] = 0, out[32] = 2,
+  out[33] = 1;  // Addressed to the balancer, with a source in 172.16/16.
   packet::Store<uint16_t>(out.data() + 24, 0);
   packet::Store(out.data() + 24, packet::FinishChecksum(packet::SumBytes(out.data() + 14, 20)));
   EXPECT_EQ(lab.Send(out), kPass);
@@ -356,7 +357,7 @@ TEST(Balancer, AFragmentOfANatAnswerFollowsItsFirstForAWhileAndWhileItsBackendIs
   maglev::Setup setup = SetupOf(1);
   setup.vips[0].encapsulation = Encapsulation::kNat;
   Lab lab(setup);
-  // From 10.0.0.1 port 80, first of several; and the next one, at 24 bytes.
+  // The first fragment of a datagram from 10.0.0.1 port 80, and the next one at offset 24.
   Bytes first = UdpFrame(5);
   packet::SwapPorts(first.data() + 34);
   packet::StoreBe32(first.data() + 26, 0x0a000001);
@@ -381,7 +382,7 @@ TEST(Balancer, AFragmentOfANatAnswerFollowsItsFirstForAWhileAndWhileItsBackendIs
   EXPECT_EQ(lab.Send(later), packet::Drop(Balancer::kFragment));
 }
 
-/// Of an IPv4 frame without options, over pseudo-header, header and payload.
+/// Returns whether the UDP checksum of an IPv4 frame without options is correct.
 bool UdpChecksumHolds(const Bytes& frame) {
   const uint8_t* const ip = frame.data() + 14;
   const auto bytes = static_cast<uint16_t>(frame.size() - 34);
@@ -406,8 +407,7 @@ TEST(Balancer, AnOuterUdpChecksumHoldsAroundThatOfTheInnerDatagram) {
   }
 }
 
-// RFC 768: a computed checksum of 0 is sent as all ones. Of all values of a word of the payload,
-// one makes it 0.
+// RFC 768: a computed checksum of 0 is sent as all ones. One value of each payload word leads to 0.
 TEST(Balancer, AnOuterUdpChecksumIsNeverZero) {
   maglev::Setup setup = SetupOf(1);
   setup.vips[0].encapsulation = Encapsulation::kGue;
@@ -436,8 +436,8 @@ TEST(Balancer, CountsTrafficByVipAndBackend) {
   EXPECT_EQ(counters.by_backend[0].pkts + counters.by_backend[1].pkts, 100u);
 }
 
-// Every prefix and every change of up to three bytes of good frames ends in a verdict; sanitizers
-// watch.
+// Every prefix of valid frames and every change of up to three bytes must yield a verdict.
+// Sanitizers detect bad accesses.
 TEST(Balancer, AnyBytesHaveAnEnding) {
   for (const bool quic : {true, false}) {
     maglev::Setup setup = SetupOf(3);

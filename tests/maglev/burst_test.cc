@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bursts of any size against the same frames one by one: every frame leaves byte for byte as it
-// would alone, and everything is counted and remembered alike. What a frame alone becomes is
-// checked against the RFCs elsewhere (plain_path_test.cc, frames_test.py).
+// Compares bursts of any size with the same frames one by one: each frame must leave with the same
+// bytes, and counters and state must be equal. Other tests check single frames against the RFCs
+// (plain_path_test.cc, frames_test.py).
 #include "packet/burst.h"
 
 #include <gtest/gtest.h>
@@ -28,15 +28,15 @@ namespace {
 using packet::Frame;
 using packet::Verdict;
 
-/// How a frame ended, and what it was then.
+/// The verdict of a frame and its final bytes.
 struct Outcome {
   Verdict verdict = packet::kConsume;
   Bytes frame;
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-/// Frames in memory that ends where they do, with `headroom` bytes before each. With `spares` there
-/// is a place for the next copy, which is another one as soon as a frame was answered from it.
+/// Frames in allocations without tailroom and with `headroom` bytes each. If `spares`, a spare
+/// buffer is available for a copy; it is replaced when a frame is answered from it.
 class MemoryBurst {
  public:
   MemoryBurst(const std::vector<Bytes>& frames, uint32_t headroom, bool spares)
@@ -83,7 +83,7 @@ class MemoryBurst {
 };
 static_assert(packet::Burst<MemoryBurst>);
 
-/// VIPs of every kind whose packets go their way by `encapsulation`, but where that cannot be.
+/// Returns VIPs of every kind that use `encapsulation` where that is possible.
 Setup SetupOfAll(Encapsulation encapsulation, bool redirects) {
   Setup setup = SetupOf(3);
   const VipSetup first = setup.vips[0];
@@ -135,10 +135,10 @@ class Sender {
   explicit Sender(uint32_t seed) : random_(seed) {}
 
   uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
-  /// What a burst consists of: mostly plain packets of one VIP, or of everything.
+  /// Returns a burst: mostly plain packets of one VIP, or packets of all kinds.
   std::vector<Bytes> Burst() {
     std::vector<Bytes> frames(1 + Below(Below(2) == 0 ? 8 : 100));
-    const uint32_t others = Below(3) == 0 ? 0 : Below(100);  // Per cent.
+    const uint32_t others = Below(3) == 0 ? 0 : Below(100);  // Percentage.
     const bool tcp = Below(2) == 0;
     for (Bytes& frame : frames) {
       frame = Below(100) < others ? Any() : tcp ? TcpFrame(Below(300), kAck) : Udp(1, 80);
@@ -147,7 +147,7 @@ class Sender {
   }
 
  private:
-  /// To 198.51.100.`host`.
+  /// Returns a packet to 198.51.100.`host`.
   Bytes Udp(uint8_t host, uint16_t port) {
     Bytes frame = UdpFrame(Below(300));
     frame[33] = host;
@@ -202,14 +202,14 @@ class Sender {
       case 8:
         frame[20] = 0x20;
         frame[19] = static_cast<uint8_t>(Below(20));
-        break;  // First.
+        break;  // First fragment.
       case 9:
         frame[21] = 0x10;
         frame[19] = static_cast<uint8_t>(Below(20));
-        break;  // Later.
+        break;  // Later fragment.
       case 10:
         frame[22] = static_cast<uint8_t>(Below(3));
-        break;  // Its last hop.
+        break;  // TTL below 3.
       case 11:
         return Resized(frame, 1440 + Below(120));
       case 12:
@@ -219,13 +219,13 @@ class Sender {
         return frame;  // A wrong checksum.
       case 14:
         frame[33] = 99;
-        break;  // For nobody here.
-      case 15:  // An answer of a backend, for NAT.
+        break;  // Not a VIP.
+      case 15:  // An answer of a NAT backend.
         frame[26] = 10, frame[27] = 0, frame[28] = 0, frame[29] = 1;
         packet::StoreBe16(&frame[34], Below(2) == 0 ? 8080 : 80);
         frame[33] = 99;
         break;
-      case 16:  // A tag.
+      case 16:  // A VLAN tag.
         frame.insert(frame.begin() + 12, {0x81, 0x00, 0x00, 0x07});
         return frame;
       default:
@@ -275,7 +275,7 @@ void ExpectSameMemory(const Lab& one, const Lab& other) {
 using Case = std::tuple<Encapsulation, bool>;
 class Bursts : public testing::TestWithParam<Case> {
  protected:
-  /// Random traffic, while tables change and time passes.
+  /// Sends random traffic while tables change and time passes.
   static void Compare(const maglev::Setup& setup, uint32_t seed, uint32_t bursts) {
     maglev::Setup fewer = setup;
     for (VipSetup& vip : fewer.vips) vip.backends[1].state = BackendState::kDown;
@@ -331,7 +331,7 @@ TEST_F(Bursts, EndAlikeByEveryRuleThatAnOperatorMaySet) {
   setup.profile = Profile::kKatran;
   Compare(setup, 4, 100);
   setup = SetupOfAll(Encapsulation::kMac, false);
-  setup.connections = 16;  // There is no room.
+  setup.connections = 16;  // The table is too small.
   Compare(setup, 5, 100);
 }
 

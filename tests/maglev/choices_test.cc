@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who gets a flow when it is not the ring alone that decides: server ids in QUIC connection ids,
-// sources that name a backend, VIPs that are prefixes.
+// Tests the choice of a backend when the ring alone does not decide: server ids in QUIC connection
+// ids, sources that name a backend, and VIPs that are prefixes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ using test::TcpFrame;
 using test::TcpSetup;
 using test::UdpFrame;
 
-/// A short header; an id of version 1, 01 and 16 bits of server (docs/maglev-peers.md, "Katran:
-/// QUIC").
+/// Returns a frame with a short header. Its id has version 1: 01 and 16 bits of server
+/// (docs/maglev-peers.md, "Katran: QUIC").
 Bytes QuicFrame(uint32_t flow, uint16_t server) {
   Bytes frame = UdpFrame(flow);
   const Bytes header{0x40, static_cast<uint8_t>(0x40 | server >> 10),
@@ -38,7 +38,7 @@ Bytes QuicFrame(uint32_t flow, uint16_t server) {
   return frame;
 }
 
-/// Backend 10.0.0.i has server id i.
+/// Returns a setup in which backend 10.0.0.i has server id i.
 maglev::Setup QuicSetup(uint32_t backends) {
   maglev::Setup setup = SetupOf(backends);
   setup.vips[0].quic = true;
@@ -49,7 +49,7 @@ maglev::Setup QuicSetup(uint32_t backends) {
 TEST(QuicFlows, StayWithTheServerThatAnIdNamedLast) {
   Lab lab(QuicSetup(4));
   for (uint32_t flow = 0; flow < 32; ++flow) {
-    if (flow % 2 == 0) lab.BackendOf(UdpFrame(flow));  // Known before.
+    if (flow % 2 == 0) lab.BackendOf(UdpFrame(flow));  // Records the flow first.
     for (const uint16_t server : {3, 1, 2}) {
       const std::string named = "10.0.0." + std::to_string(server);
       EXPECT_EQ(lab.BackendOf(QuicFrame(flow, server)), named);
@@ -76,7 +76,7 @@ TEST(QuicFlows, AreKeptByPacketsWithAnId) {
   for (uint32_t flow = 0; flow < 32; ++flow) EXPECT_EQ(lab.BackendOf(UdpFrame(flow)), ring[flow]);
 }
 
-// docs/maglev-peers.md, "Katran: QUIC": an id changes the backend of an entry, and not its age.
+// docs/maglev-peers.md, "Katran: QUIC": an id changes the backend of an entry but not its age.
 TEST(QuicFlows, OfKatranAreKeptByPacketsWithoutAnIdAlone) {
   maglev::Setup setup = QuicSetup(4);
   setup.profile = Profile::kKatran;
@@ -101,7 +101,7 @@ TEST(QuicFlows, AreNotRecordedWhereNothingIs) {
   flooded.flood_rate = 1;
   for (const maglev::Setup& setup : {no_table, flooded}) {
     Lab lab(setup);
-    lab.BackendOf(UdpFrame(100));  // All that a second has room for.
+    lab.BackendOf(UdpFrame(100));  // Uses up the new flows that are permitted per second.
     for (uint32_t flow = 0; flow < 32; ++flow) {
       EXPECT_EQ(lab.BackendOf(QuicFrame(flow, 4)), "10.0.0.4");
       EXPECT_EQ(lab.BackendOf(UdpFrame(flow)), Lab(QuicSetup(4)).BackendOf(UdpFrame(flow)));
@@ -125,8 +125,8 @@ TEST(QuicFlows, AServerMayHaveSeveralIds) {
   EXPECT_EQ(lab.Count(BalancerCounters::kQuicServer), 5u);
 }
 
-/// Flow number 16 a + b comes from 11.0.0.a, flow number 4096 + 16 a + b from 11.0.1.a: 11.0.0/24
-/// belongs to 10.0.0.2, but 11.0.0.7 to 10.0.0.3.
+/// Flow number 16 a + b comes from 11.0.0.a, and flow number 4096 + 16 a + b from 11.0.1.a.
+/// 11.0.0/24 belongs to 10.0.0.2, except 11.0.0.7, which belongs to 10.0.0.3.
 maglev::Setup SourcesSetup(maglev::Setup setup) {
   setup.vips[0].sources = {{*IpPrefix::Parse("11.0.0.0/24"), "10.0.0.2"},
                            {*IpPrefix::Parse("11.0.0.7"), "10.0.0.3"}};
@@ -178,8 +178,8 @@ TEST(Sources, NameABackendWithoutWeightButNoneThatTakesNoNewFlows) {
   EXPECT_EQ(backend_of(1, BackendState::kDown), by_ring);
 }
 
-// docs/maglev-peers.md, "Katran: the path of a packet". Elsewhere the packets of a flow that is not
-// recorded go to one backend, whatever the second.
+// Katran: see docs/maglev-peers.md, "Katran: the path of a packet". The other profile sends the
+// packets of an unrecorded flow to the same backend in every second.
 TEST(Sources, CountInAFloodExceptInKatran) {
   for (const Profile profile : {Profile::kSluice, Profile::kKatran}) {
     maglev::Setup setup = SourcesSetup(SetupOf(8));
@@ -198,7 +198,7 @@ TEST(Sources, CountInAFloodExceptInKatran) {
   }
 }
 
-// A known flow of Katran's begins again with its SYN.
+// Katran's profile handles a SYN of a known flow as the first packet of a new one.
 TEST(Sources, DecideAboutASynOfKatransAgain) {
   maglev::Setup setup = TcpSetup(8);
   setup.profile = Profile::kKatran;

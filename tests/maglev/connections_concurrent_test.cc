@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counting connections from a thread while the worker that owns them goes on.
+// Counts connections from one thread while the worker that owns them modifies the table.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,11 +23,12 @@ TEST(ConnectionTable, IsCountedByAnotherThreadWhileTheWorkerChangesIt) {
       Timeouts{
           .tcp_s = 900, .tcp_opening_s = 30, .tcp_closing_s = 15, .udp_s = 30, .fragment_s = 30});
   std::atomic<uint32_t> clock{1};
-  std::atomic<uint32_t> rounds{0};  // Of counting.
+  std::atomic<uint32_t> rounds{0};  // Rounds of counting.
 
   std::thread worker([&] {
     std::mt19937_64 random(1);
-    // Goes on until it was counted often, too: on one core the threads take turns.
+    // Continues until enough rounds of counting have finished, since the threads alternate if there
+    // is only one core.
     for (uint32_t second = 1; second < kSeconds || rounds.load() < 100; ++second) {
       clock.store(second);
       table.Sweep(second);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the connection table promises (connections.h), among other things against a map of
-// flows with timeouts of its own.
+// Tests the contract of the connection table (connections.h), in part against a model: a map of
+// flows with timeouts.
 #include "engine/maglev/connections.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ uint32_t TimeoutOf(State state) {
   return timeouts.at(state);
 }
 
-/// With packets at the beginning of a second, of which further ones come milliseconds later.
+/// A table in which flows begin at the start of a second and further packets arrive 2 ticks later.
 class Table : public ConnectionTable {
  public:
   using ConnectionTable::ConnectionTable;
@@ -49,8 +49,8 @@ Connection Flow(uint64_t tag, State state, uint16_t backend = 1) {
   return {tag, {backend, 1}, 0, kOwner, state};
 }
 
-/// Tags that all have the same two buckets, in tables of up to 2^14 entries: those with equal
-/// lower 12 bits and upper half.
+/// Returns tags with the same two buckets in tables of up to 2^14 entries: their lower 12 bits and
+/// upper halves are equal.
 uint64_t Crowd(uint64_t number) { return 0xabcd'ef01'0000'0123 | number << 12; }
 
 std::vector<uint64_t> RandomTags(size_t count, uint64_t seed) {
@@ -125,7 +125,7 @@ TEST(ConnectionTable, UpdateMovesAFlowAndRemoveForgetsIt) {
   EXPECT_EQ(table.CountByBackend({}, kNow), 0u);
 }
 
-// --- time --------------------------------------------------------------------------------------
+// --- Time.
 
 TEST(ConnectionTable, TheSixteenBitsOfTheTimeMayComeRound) {
   for (const uint32_t began : {65535u, 65536u, 65000u, 131071u, ~uint32_t{0} - 10}) {
@@ -147,11 +147,11 @@ TEST(ConnectionTable, IdleIsIdleUntilTheTimeComesRound) {
 TEST(ConnectionTable, WhatWasSweptNeverLivesAgain) {
   Timeouts longest = TestTimeouts();
   longest.tcp_s = ConnectionTable::kMaxTimeout;
-  Table table(1 << 15, longest);  // More than one bucket a sweep.
+  Table table(1 << 15, longest);  // A sweep visits more than one bucket.
   const auto tags = RandomTags(1 << 15, 3);
   for (const uint64_t tag : tags) table.Insert(Flow(tag, State::kTcp), kNow);
   const uint64_t recorded = table.CountByBackend({}, kNow + ConnectionTable::kMaxTimeout);
-  EXPECT_GT(recorded, tags.size() * 99 / 100);  // Sweeps are to spare what lives.
+  EXPECT_GT(recorded, tags.size() * 99 / 100);  // Sweeps must not remove live entries.
   const uint32_t idle = kNow + ConnectionTable::kMaxTimeout;
   for (uint32_t second = kNow; second <= idle; second += 3) table.Sweep(second);
   EXPECT_EQ(table.CountByBackend({}, idle), recorded);
@@ -163,7 +163,7 @@ TEST(ConnectionTable, ASecondIsSweptOnce) {
   Table table(1 << 20, TestTimeouts());
   const auto tags = RandomTags(1 << 16, 4);
   for (const uint64_t tag : tags) table.Insert(Flow(tag, State::kUdp), kNow);
-  // All seem to be live when the time has come round; what one call swept is a small part.
+  // All flows appear live again after the time has wrapped. One call sweeps only a small part.
   for (int call = 0; call < 8192; ++call) table.Sweep(kNow + 60);
   EXPECT_GT(table.CountByBackend({}, kNow + 65536), tags.size() * 9 / 10);
 }
@@ -184,7 +184,7 @@ TEST(ConnectionTable, TimeoutsBeyondTheLongestAreCutToIt) {
   EXPECT_FALSE(table.Find(42, kOwner, kNow + 32768));
 }
 
-// --- states ------------------------------------------------------------------------------------
+// --- States.
 
 struct Packet {
   bool syn, fin_or_rst;
@@ -204,7 +204,7 @@ TEST(Touch, AnOpeningFlowIsEstablishedByItsFirstPacketWithoutSyn) {
   EXPECT_EQ(After(State::kOpening, kData), State::kTcp);
 }
 
-/// What of a flow that began at tick 250 of a second is after a packet `ticks` later.
+/// Returns the entry of a flow that began at tick 250 of a second, after a packet `ticks` later.
 Connection Later(State state, Packet packet, uint32_t ticks) {
   Table table(8, TestTimeouts());
   static_cast<ConnectionTable&>(table).Insert(Flow(1, state), {kNow, 250});
@@ -216,7 +216,7 @@ Connection Later(State state, Packet packet, uint32_t ticks) {
 }
 
 TEST(Touch, PacketsBackToBackWithTheFirstEstablishNothing) {
-  for (const uint32_t ticks : {0, 1}) {  // Below 8 ms, across the end of the second, too.
+  for (const uint32_t ticks : {0, 1}) {  // Less than 8 ms, also across the end of the second.
     for (const Packet packet : {kData, kFin}) {
       EXPECT_EQ(Later(State::kOpening, packet, ticks).state, State::kOpening) << ticks;
       EXPECT_EQ(Later(State::kUdpOpening, packet, ticks).state, State::kUdpOpening) << ticks;
@@ -269,7 +269,7 @@ TEST(Touch, TheTimeIsModulo65536) {
   EXPECT_EQ(entry.seen_s, 5);
 }
 
-// --- settled flows -----------------------------------------------------------------------------
+// --- Settled flows.
 
 constexpr BackendRef kThirdBackend{3, 1};
 
@@ -318,7 +318,7 @@ TEST(FindSettled, KeepsAFlowAliveAndChangesNothingElse) {
   Table table(1000, TestTimeouts());
   table.Insert(Flow(42, State::kUdp, 3), kNow);
   uint32_t second = kNow;
-  for (; second < kNow + 70'000; second += 40) {  // The time comes round.
+  for (; second < kNow + 70'000; second += 40) {  // The time wraps.
     ASSERT_EQ(table.FindSettled(42, kOwner, State::kUdp, second), kThirdBackend) << second;
     const auto hit = table.Find(42, kOwner, second);
     ASSERT_TRUE(hit);
@@ -355,7 +355,7 @@ TEST(FindSettled, NeverAnswersForAnotherVipThatHasTheSameTag) {
   }
 }
 
-// --- room --------------------------------------------------------------------------------------
+// --- Capacity.
 
 TEST(ConnectionTable, CapacityIsAPowerOfTwoWithAQuarterToSpare) {
   EXPECT_EQ(Table(0, TestTimeouts()).capacity(), 8u);
@@ -366,7 +366,7 @@ TEST(ConnectionTable, CapacityIsAPowerOfTwoWithAQuarterToSpare) {
 }
 
 TEST(ConnectionTable, AsManyFlowsAsWereAskedForFindRoom) {
-  for (const uint32_t flows : {1u << 12, 13107u}) {  // Half full, and four fifths.
+  for (const uint32_t flows : {1u << 12, 13107u}) {  // Half full, and 80 % full.
     Table table(flows, TestTimeouts());
     uint32_t refused = 0;
     for (const uint64_t tag : RandomTags(flows, flows)) {
@@ -389,7 +389,7 @@ TEST(ConnectionTable, EightFlowsOfTheSameBucketsFitAndTheNinthIsRefused) {
 }
 
 TEST(ConnectionTable, AnIdleFlowMakesRoomBeforeOneThatIsOpening) {
-  for (uint64_t idle = 0; idle < 8; ++idle) {  // Wherever it lies.
+  for (uint64_t idle = 0; idle < 8; ++idle) {  // Tests each position in the bucket.
     Table table(1 << 12, TestTimeouts());
     const uint64_t opening = (idle + 4) % 8;
     for (uint64_t i = 0; i < 8; ++i) {
@@ -423,7 +423,7 @@ TEST(ConnectionTable, AFloodWithoutSynHasAtMostHalfOfTheTableAndEstablishedFlows
       table.Insert(Flow(tag, state), kNow);
       auto hit = table.Find(tag, kOwner, kNow);
       ASSERT_TRUE(hit);
-      // Everything is sent twice, back to back.
+      // Each packet is sent twice, back to back.
       ConnectionTable::Touch(hit->entry, false, false, {kNow, 1});
       table.Update(hit->place, hit->entry);
     }
@@ -448,10 +448,10 @@ TEST(ConnectionTable, OpeningFlowsGiveWayAndEstablishedOnesStay) {
   EXPECT_TRUE(table.Find(Crowd(100), kOwner, kNow));
 }
 
-/// Its first bucket is the crowd's, its second one is not.
+/// Its first bucket is that of Crowd(); its second one is not.
 constexpr uint64_t kNeighbour = 0xabcd'ee01'0000'0123;
 
-// To move a settled flow costs the reading of eight more lines, which a flood is not worth.
+// Moving a settled flow reads eight more lines, which is too expensive for flows of a flood.
 TEST(ConnectionTable, SettledFlowsMoveOnlyForOneThatIsNotOpening) {
   for (const State settled : {State::kTcp, State::kUdp}) {
     Table table(1 << 12, TestTimeouts());
@@ -527,23 +527,23 @@ TEST(ConnectionTable, LiveFlowsAreCountedByBackend) {
   Table table(1000, TestTimeouts());
   for (uint64_t i = 0; i < 10; ++i) table.Insert(Flow(i << 40 | i, State::kTcp, i % 3), kNow);
   table.Insert(Flow(77, State::kClosing, 1), kNow);
-  std::vector<uint32_t> counts = {100, 0};  // Added to; backend 2 has no place.
+  std::vector<uint32_t> counts = {100, 0};  // Counts are added to these. Backend 2 has no element.
   EXPECT_EQ(table.CountByBackend(counts, kNow), 11u);
   EXPECT_EQ(counts, (std::vector<uint32_t>{104, 4}));
   EXPECT_EQ(table.CountByBackend({}, kNow + 16), 10u);
 }
 
-// --- against a model ---------------------------------------------------------------------------
+// --- Comparison with a model.
 
-/// What is known of flows, without bounds.
+/// A flow in the model, which has unlimited capacity.
 struct ModelFlow {
   uint16_t backend;
   State state;
   uint32_t seen_s;
-  uint64_t began;  ///< Ticks.
+  uint64_t began;  ///< Time of the first packet in ticks.
 
   bool IsLive(uint32_t second) const { return second - seen_s <= TimeoutOf(state); }
-  /// The table may forget it before its timeout.
+  /// Returns whether the table may evict it before its timeout.
   bool MayBeEvicted() const { return state == State::kOpening; }
 };
 
@@ -566,7 +566,7 @@ TEST_P(AgainstAModel, NoBackendIsWrongAndNoEstablishedFlowIsLost) {
   Table table(256, TestTimeouts());
   const std::vector<uint64_t> tags = RandomTags(3 * table.capacity(), random());
   std::unordered_map<uint64_t, ModelFlow> model;
-  uint32_t second = 65536 - 500;  // The time comes round soon.
+  uint32_t second = 65536 - 500;  // The time wraps soon.
   uint32_t tick = 0;
   uint32_t found = 0, refused = 0, evicted = 0;
   for (int step = 0; step < 200'000; ++step) {
@@ -620,7 +620,7 @@ TEST_P(AgainstAModel, NoBackendIsWrongAndNoEstablishedFlowIsLost) {
       ASSERT_LE(table.CountByBackend({}, second), table.capacity());
     }
   }
-  // The run has met what it is about.
+  // The run must have covered these cases.
   EXPECT_GT(found, 10'000u);
   EXPECT_GT(refused, 100u);
   EXPECT_GT(evicted, 10u);

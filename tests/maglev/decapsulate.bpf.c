@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// XDP: takes the outer header off IPv4 in IPv4, IPv4 in IPv6 and IPv6 in IPv6 and hands what was
-// inside to the kernel. A backend needs it where the kernel has no ipip device; everything else
-// passes untouched. Outer packets that are fragments or carry options are not ours.
+// XDP: removes the outer header of IPv4 in IPv4, IPv4 in IPv6 and IPv6 in IPv6 and passes the inner
+// packet to the kernel. A backend needs it if the kernel has no ipip device. All other packets pass
+// unchanged, including outer packets that are fragments or have options.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -12,7 +12,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-// Bytes of the outer header, and the EtherType of what it holds in `*inner`; 0: none of ours.
+// Returns the length of the outer header and sets `*inner` to the EtherType of the inner packet.
+// Returns 0 if the packet is not encapsulated.
 static __always_inline int OuterLength(const struct ethhdr* ethernet, const void* end,
                                        __be16* inner) {
   const struct iphdr* ipv4 = (const void*)(ethernet + 1);

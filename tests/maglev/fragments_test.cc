@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the table of first fragments promises (fragments.h).
+// Tests the contract of the table of first fragments (fragments.h).
 #include "engine/maglev/fragments.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kTimeout = 30;
 constexpr uint32_t kArrival = 7000;
 
-/// Tags of one bucket, in tables of up to 2^14 entries.
+/// Returns tags of one bucket in tables of up to 2^14 entries.
 uint64_t CrowdedTag(uint64_t number) { return 0x123 | number << 12; }
 
 TEST(FragmentTable, WhatAFirstFragmentDecidedIsFound) {
@@ -86,7 +86,7 @@ TEST(FragmentTable, CapacityIsAPowerOfTwo) {
 TEST(FragmentTable, WhateverIsFoundWasPutLastUnderThatTag) {
   std::mt19937_64 random(1);
   FragmentTable table(256, kTimeout);
-  std::unordered_map<uint64_t, std::pair<uint16_t, uint32_t>> model;  // By tag: backend, second.
+  std::unordered_map<uint64_t, std::pair<uint16_t, uint32_t>> model;  // Backend and second by tag.
   uint32_t second = 65536 - 100, found = 0, lost = 0;
   for (int step = 0; step < 100'000; ++step) {
     if (random() % 100 == 0) ++second;
@@ -109,7 +109,7 @@ TEST(FragmentTable, WhateverIsFoundWasPutLastUnderThatTag) {
     }
   }
   EXPECT_GT(found, 10'000u);
-  EXPECT_GT(lost, 100u);  // The table was full indeed.
+  EXPECT_GT(lost, 100u);  // The table was full.
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST(Fnv32, MatchesThePublishedVectors) {
 }
 
 TEST(SpookyShort, MatchesThePublishedVectors) {
-  // TestSpookyV2.cpp: 32 bits of the hash of the bytes 128, 129, …; by length.
+  // TestSpookyV2.cpp: 32 bits of the hash of the bytes 128, 129, …, by length.
   constexpr uint32_t kExpected[] = {0x6bf50919, 0x70de1d26, 0xa2b37298, 0x35bc5fbf, 0x8223b279,
                                     0x5bcb315e, 0x53fe88a1, 0xf9f1a233, 0xee193982, 0x54f86f29};
   std::array<uint8_t, std::size(kExpected)> bytes;
@@ -74,7 +74,7 @@ TEST(SpookyShort, MatchesThePublishedVectors) {
 
 TEST(Hashes, ReadNothingBehindTheirBytes) {
   for (size_t length = 0; length < 64; ++length) {
-    // The sanitizer sees the end of the buffer.
+    // An exact allocation, so that a sanitizer detects overruns.
     const std::vector<uint8_t> exact(length, 7);
     std::vector<uint8_t> longer(length + 16, 9);
     std::copy(exact.begin(), exact.end(), longer.begin());
@@ -86,7 +86,7 @@ TEST(Hashes, ReadNothingBehindTheirBytes) {
   }
 }
 
-/// Katran's endpoint: the hash of an address, and offset and skip for 65537 slots.
+/// An endpoint in Katran: the hash of its address, and offset and skip for 65537 slots.
 struct Endpoint {
   const char* address;
   uint64_t hash;

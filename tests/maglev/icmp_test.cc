@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Expected bytes are scapy's, checksums included; what is longer than a few lines is compared
-// with the input that it quotes, and with checksums the slow way.
+// Expected bytes, including checksums, come from scapy. Long frames are compared with the quoted
+// input and with naive checksums.
 #include "engine/maglev/icmp.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using packet::Parse;
 using test::Bytes;
 using test::FromHex;
 
-/// A frame in a buffer with nothing to spare but the headroom asked for.
+/// A frame in a buffer with the given headroom and no tailroom.
 class Placed {
  public:
   explicit Placed(const Bytes& bytes, uint32_t headroom = 0)
@@ -56,7 +56,7 @@ Bytes Join(const Bytes& head, const Bytes& tail) {
   return all;
 }
 
-/// Offsets in a frame without tags.
+/// Offsets in an untagged frame.
 constexpr size_t kIp = 14, kIcmp4 = kIp + 20, kIcmp6 = kIp + 40;
 
 std::optional<Bytes> Echo(const Bytes& request) {
@@ -125,7 +125,7 @@ TEST(MaglevEcho, ICMPOfTheOtherFamilyIsNone) {
 TEST(MaglevEcho, FragmentsAreNotAnswered) {
   EXPECT_EQ(Echo(With(test::kPing4, kIp + 6, {0x20, 0})), std::nullopt) << "first";
   EXPECT_EQ(Echo(With(test::kPing4, kIp + 6, {0, 1})), std::nullopt) << "last";
-  // Next header fragment; the ICMPv6 header becomes data behind it.
+  // The next header is a fragment header; the ICMPv6 header becomes data after it.
   EXPECT_EQ(
       Echo(With(With(test::kPing6, kIp + 6, {44}), kIp + 40, {58, 0, 0, 1, 0, 0, 0, 1, 128, 0})),
       std::nullopt);
@@ -149,7 +149,7 @@ TEST(MaglevEcho, ASenderThatIsNotOneOtherHostIsNotAnswered) {
 }
 
 TEST(MaglevEcho, AStopOfASourceRouteDoesNotAnswer) {
-  // Loose source route (131), 7 bytes, pointer to the first of one stop.
+  // Loose source route (131), 7 bytes, with the pointer to the first of one stop.
   const Bytes routed = FromHex(
       "0200000000020200000000010800"
       "47000024000100004001"
@@ -172,8 +172,8 @@ TEST(MaglevEcho, FramesCutAnywhereAreNotAnswered) {
   }
 }
 
-// An error about a TCP packet from 10.0.0.2:443 (the VIP) to 10.0.0.1:40000, cut after 8
-// bytes of TCP as RFC 792 has it, sent by a router, 192.0.2.9.
+// An error about a TCP packet from 10.0.0.2:443 (the VIP) to 10.0.0.1:40000, cut after 8 bytes of
+// TCP as in RFC 792, sent by the router 192.0.2.9.
 const Bytes kError4 = FromHex(
     "0200000000020200000000030800"
     "45000038000500003e01b0b5c00002090a000002"  // IPv4
@@ -181,7 +181,7 @@ const Bytes kError4 = FromHex(
     "45000028000740003c062ac70a0000020a000001"  // quoted: IPv4
     "01bb9c4000000001");                        // quoted: ports, sequence
 
-// About UDP, whose IPv4 header has 8 bytes of options (router alert); behind a tag.
+// An error about UDP with 8 bytes of IPv4 options (router alert), in a tagged frame.
 const Bytes kError4Options = FromHex(
     "020000000002020000000003"
     "81000005"
@@ -200,8 +200,8 @@ const Bytes kError6 = FromHex(
     "07d003e8000c0927"
     "7778797a");
 
-// Hop-by-hop options, a routing header, a first fragment, authentication and destination
-// options in front of UDP.
+// Hop-by-hop options, a routing header, a first fragment, authentication and destination options
+// before UDP.
 const Bytes kError6Extensions = FromHex(
     "02000000000202000000000386dd"
     "6000000000843a3e20010db8000000000000000000000009fd000000000000000000000000000002"
@@ -265,7 +265,8 @@ TEST(MaglevFlowOfError, OnlyErrorsHaveOne) {
 }
 
 TEST(MaglevFlowOfError, NeedsThePortsInTheQuote) {
-  // Cut, with IP lengths that say so: everything up to the ports is needed, nothing behind.
+  // Truncated frames with matching IP lengths: all bytes up to the ports are required, and no byte
+  // after them.
   const auto cut4 = [](size_t size) {
     const auto bytes = static_cast<uint8_t>(size - kIp);
     return With(Bytes(kError4.begin(), kError4.begin() + size), kIp + 2, {0, bytes});
@@ -292,7 +293,7 @@ TEST(MaglevFlowOfError, FramesCutAnywhereHaveNone) {
 }
 
 TEST(MaglevFlowOfError, BytesBehindTheIpPacketAreNoQuote) {
-  // IP ends with the quoted IP header; the ports lie in Ethernet padding.
+  // IP ends with the quoted IP header; the ports are in Ethernet padding.
   EXPECT_EQ(Flow(With(kError4, kIp + 2, {0, 48})), std::nullopt);
   EXPECT_EQ(Flow(With(kError6, kIp + 4, {0, 48})), std::nullopt);
 }
@@ -319,7 +320,7 @@ TEST(MaglevFlowOfError, AQuotedFragmentWithoutPortsHasNone) {
 TEST(MaglevFlowOfError, OnlyTcpAndUdpAreQuoted) {
   for (const uint8_t protocol : {0, 1, 2, 47, 50, 58, 59, 132, 255}) {
     EXPECT_EQ(Flow(With(kError4, kIcmp4 + 8 + 9, {protocol})), std::nullopt) << int{protocol};
-    if (protocol == 0) continue;  // Hop-by-hop options, in IPv6.
+    if (protocol == 0) continue;  // IPv6 hop-by-hop options.
     EXPECT_EQ(Flow(With(kError6, kIcmp6 + 8 + 6, {protocol})), std::nullopt) << int{protocol};
   }
 }
@@ -329,7 +330,8 @@ TEST(MaglevFlowOfError, ThePacketMustHaveBeenSentByWhomTheErrorIsSentTo) {
   EXPECT_EQ(Flow(With(kError6, kIcmp6 + 8 + 8 + 15, {3})), std::nullopt);
 }
 
-/// Whether the ICMP checksum of an error without IPv4 options in its own header holds.
+/// Returns whether the ICMP checksum of an error is correct. Its outer IPv4 header must not have
+/// options.
 bool ErrorChecksumHolds(const Bytes& error, const Headers& headers) {
   const uint32_t bytes = headers.end - headers.l4;
   const uint64_t pseudo =
@@ -338,7 +340,7 @@ bool ErrorChecksumHolds(const Bytes& error, const Headers& headers) {
 }
 
 TEST(MaglevTranslateQuote, OfAQuoteCutAnywhereOnlyAddressPortAndChecksumsChange) {
-  // Where the quoted address, port and checksums are, in bytes from the first one of the quote.
+  // Offsets of the quoted address, port and checksums from the first byte of the quote.
   struct Case {
     const Bytes* error;
     uint32_t source, header_checksum, upper, upper_checksum;
@@ -401,7 +403,7 @@ TEST(MaglevFlowOfError, MoreThanEightExtensionHeadersAreNotFollowed) {
   EXPECT_EQ(Flow(error_with(9)), std::nullopt);
 }
 
-/// 1400 bytes of UDP payload.
+/// Returns 1400 bytes of UDP payload.
 Bytes Pattern() {
   Bytes bytes(1400);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 7 + 3);
@@ -417,7 +419,7 @@ const Bytes kBig6 = Join(FromHex("02000000000202000000000186dd"
                                  "fd000000000000000000000000000002"
                                  "03e807d005801430"),
                          Pattern());
-// 46 bytes of IP behind two tags, then padding.
+// 46 bytes of IP after two tags, then padding.
 const Bytes kSmall4 = FromHex(
     "020000000002020000000001"
     "88a80007"
@@ -480,7 +482,7 @@ TEST(MaglevTooBig, NoMtuBelow1280IsNamedInIpv6) {
 }
 
 TEST(MaglevTooBig, AnIpv6PacketThatNoSenderNeedsToShrinkIsNotAnswered) {
-  // Payload length 1240 makes 1280 bytes; UDP's own length is within.
+  // Payload length 1240 makes 1280 bytes; the UDP length is smaller.
   const Bytes fits = With(With(kBig6, kIp + 4, {0x04, 0xd8}), kIp + 44, {0x04, 0xd8});
   EXPECT_EQ(TooBig(Part(fits, 0, kIp + 1280), 1000), std::nullopt);
   const Bytes above = With(With(kBig6, kIp + 4, {0x04, 0xd9}), kIp + 44, {0x04, 0xd9});
@@ -518,7 +520,7 @@ TEST(MaglevTooBig, IsNotSentAboutErrors) {
     const bool error4 = type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
     EXPECT_EQ(TooBig(With(kError4, kIcmp4, {static_cast<uint8_t>(type)}), 40).has_value(), !error4)
         << type;
-    // RFC 4443 section 2.1: errors have the upper bit 0; section 2.4 (e.2) adds redirect.
+    // RFC 4443 section 2.1: errors have an upper bit of 0. Section 2.4 (e.2) adds redirect.
     Bytes big = With(kBig6, kIp + 6, {58});
     big[kIcmp6] = static_cast<uint8_t>(type);
     EXPECT_EQ(TooBig(big, 1300).has_value(), type >= 128 && type != 137) << type;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Seats as Katran makes them of an endpoint's hash (its Maglev hash functions).
+// Seats computed from an endpoint's hash, as by Katran's Maglev hash functions.
 #pragma once
 
 #include <cstdint>

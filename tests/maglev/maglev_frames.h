@@ -19,7 +19,8 @@ namespace sluice::engine::maglev::test {
 
 inline constexpr packet::MacAddress kRouter{0x02, 0, 0, 0, 0, 0x01};
 
-/// VIP 198.51.100.1 (RFC 5737), UDP port 80, and `backends` backends from 10.0.0.1 on.
+/// Returns VIP 198.51.100.1 (RFC 5737), UDP port 80, with `backends` backends from 10.0.0.1
+/// upwards.
 inline Setup SetupOf(uint32_t backends) {
   Setup setup;
   setup.next_hop = kRouter;
@@ -40,7 +41,7 @@ inline Setup SetupOf(uint32_t backends) {
   return setup;
 }
 
-/// Gives a frame of UdpFrame the source address and port of flow number `flow`.
+/// Sets the source address and port of flow number `flow` in a frame from UdpFrame.
 inline void SetFlow(uint8_t* frame, uint32_t flow) {
   packet::StoreBe32(frame + 26, 0x0b000000 + (flow >> 4));
   packet::StoreBe16(frame + 34, static_cast<uint16_t>(1024 + (flow & 15)));
@@ -48,7 +49,7 @@ inline void SetFlow(uint8_t* frame, uint32_t flow) {
   packet::Store(frame + 24, packet::FinishChecksum(packet::SumBytes(frame + 14, 20)));
 }
 
-/// 60 bytes: 18 of payload; UDP checksum not computed (0).
+/// Returns a frame of 60 bytes with 18 bytes of payload. Its UDP checksum is not computed (0).
 inline std::vector<uint8_t> UdpFrame(uint32_t flow) {
   constexpr uint8_t kHeaders[] = {
       0x02, 0, 0, 0,  0, 0x0a, 0x02, 0, 0,  0,  0, 0x0b, 0x08, 0x00,  // Ethernet
@@ -60,8 +61,8 @@ inline std::vector<uint8_t> UdpFrame(uint32_t flow) {
   return frame;
 }
 
-/// Has a balancer with a clock of nanoseconds see each of the first `flows` flows twice, far enough
-/// apart to be established.
+/// Sends each of the first `flows` flows twice through a balancer with a clock in nanoseconds, far
+/// enough apart to be established.
 template <typename Balancer>
 void Settle(Balancer& balancer, uint32_t flows) {
   constexpr uint32_t kHeadroom = 64;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Packets of settled connections take a path of their own through the balancer (PlainPath);
-// nobody must notice. A flow's first packet never takes it, the same packet afterwards does: both
-// must leave as an outer header written here, by RFC 791, 1071 and 2003.
+// Tests PlainPath, the separate path of packets of settled connections: its results must not
+// differ. A flow's first packet never uses it, and the same packet uses it afterwards. Both must
+// leave with an outer header that is built here according to RFC 791, 1071 and 2003.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void Put(Bytes* bytes, size_t at, uint32_t value, size_t count) {
   }
 }
 
-/// The Internet checksum of RFC 1071, word by word.
+/// Returns the Internet checksum of RFC 1071, computed word by word.
 uint16_t Rfc1071(const Bytes& bytes, size_t at, size_t count) {
   uint32_t sum = 0;
   for (size_t i = at; i < at + count; i += 2) sum += uint32_t{bytes[i]} << 8 | bytes[i + 1];
@@ -55,7 +55,7 @@ void PutIpv4Checksum(Bytes* frame, size_t header) {
   Put(frame, header + 10, Rfc1071(*frame, header, 20), 2);
 }
 
-/// The checksum of TCP or UDP over pseudo-header, header and payload, RFC 9293 and 768.
+/// Sets the checksum of TCP or UDP over pseudo-header, header and payload (RFC 9293 and 768).
 void PutUpperChecksum(Bytes* frame) {
   const size_t upper_bytes = (size_t{(*frame)[16]} << 8 | (*frame)[17]) - 20;
   const bool tcp = (*frame)[23] == kTcp;
@@ -85,7 +85,7 @@ struct Packet {
   uint16_t port = 80;
   uint32_t padding_bytes = 0;
 
-  /// Its frame, with payload of `random`.
+  /// Returns the frame with a payload from `random`.
   Bytes Frame(std::mt19937* random) const {
     Bytes frame = UdpFrame(0);
     frame.resize(14 + total_bytes + padding_bytes);
@@ -110,8 +110,8 @@ struct Packet {
   }
 };
 
-/// What must leave for `frame`, on its way to 10.0.0.1: one hop on, without padding, and behind
-/// an outer header whose source Katran would make of the flow.
+/// Returns the expected frame to 10.0.0.1 for `frame`: TTL decremented, no padding, and an outer
+/// header with a source that Katran would compute from the flow.
 Bytes InIp(const Bytes& frame, bool lower_ttl = true) {
   const size_t total = size_t{frame[16]} << 8 | frame[17];
   Bytes inner(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(14 + total));
@@ -136,7 +136,7 @@ Bytes InIp(const Bytes& frame, bool lower_ttl = true) {
   return out;
 }
 
-/// One backend, 10.0.0.1, for any UDP and TCP port.
+/// Returns a setup with one backend, 10.0.0.1, for any UDP and TCP port.
 Setup AnyPortSetup() {
   maglev::Setup setup = SetupOf(1);
   setup.vips[0].port = 0;
@@ -146,7 +146,7 @@ Setup AnyPortSetup() {
   return setup;
 }
 
-/// Sends a frame once, and then as one of a settled flow from every kind of room.
+/// Sends a frame once, and then as one of a settled flow with several sizes of headroom.
 void ExpectForwarded(Lab* lab, const Bytes& frame, const Bytes& expected) {
   for (const uint32_t headroom : {64, 64, 20, 19, 0}) {
     Bytes out;
@@ -182,11 +182,12 @@ TEST(PlainPath, EveryPacketOfAFlowLeavesAsItsFirstDidAndAsTheRfcsSay) {
   EXPECT_EQ(lab.Count(BalancerCounters::kBadIpChecksum), 0u);
 }
 
-// --- rewritten in place ------------------------------------------------------------------------
+// --- Rewritten in place.
 
 constexpr packet::MacAddress kBackendMac{0x02, 0, 0, 0, 0, 0x77};
 
-/// AnyPortSetup, or one of port 80, whose backend is reached by a rewrite.
+/// Returns AnyPortSetup, or a variant with the given ports, with a backend that is reached by
+/// rewriting.
 Setup InPlaceSetup(Encapsulation encapsulation, uint16_t vip_port, uint16_t backend_port) {
   maglev::Setup setup = AnyPortSetup();
   for (VipSetup& vip : setup.vips) {
@@ -198,7 +199,8 @@ Setup InPlaceSetup(Encapsulation encapsulation, uint16_t vip_port, uint16_t back
   return setup;
 }
 
-/// What must leave for `frame`: to the backend's MAC address, one hop on, padding and all.
+/// Returns the expected frame for `frame`: the backend's MAC address, TTL decremented, padding
+/// preserved.
 Bytes ToBackend(const Bytes& frame) {
   Bytes out = frame;
   std::copy(kBackendMac.begin(), kBackendMac.end(), out.begin());
@@ -208,7 +210,8 @@ Bytes ToBackend(const Bytes& frame) {
   return out;
 }
 
-/// The same to 10.0.0.1, and to `port` there unless it is 0, everything summed anew.
+/// Like ToBackend with the destination 10.0.0.1, and with `port` unless it is 0. All checksums are
+/// recomputed.
 Bytes ToAddress(const Bytes& frame, uint16_t port) {
   Bytes out = ToBackend(frame);
   Put(&out, 30, 0x0a00'0001, 4);
@@ -224,7 +227,7 @@ TEST(PlainPath, ARewriteInPlaceChangesWhatItMustAndNothingElse) {
   for (const auto& [encapsulation, backend_port] :
        {std::pair{Encapsulation::kMac, uint16_t{0}}, std::pair{Encapsulation::kNat, uint16_t{0}},
         std::pair{Encapsulation::kNat, uint16_t{8080}}}) {
-    // The port of any VIP but one with a port of its own stays.
+    // A VIP for any port keeps the packet's port.
     const auto vip_port = static_cast<uint16_t>(backend_port == 0 ? 0 : 80);
     Lab lab(InPlaceSetup(encapsulation, vip_port, backend_port));
     std::mt19937 random(7);
@@ -258,7 +261,7 @@ TEST(PlainPath, ARewriteInPlaceChangesWhatItMustAndNothingElse) {
   }
 }
 
-// Among all values of a word are those for which a checksum is 0, or 0xffff, before or after.
+// The values of a word include those that make a checksum 0 or 0xffff, before or after the rewrite.
 TEST(PlainPath, AnIncrementalChecksumIsTheRecomputedOneForEveryValue) {
   Lab lab(InPlaceSetup(Encapsulation::kNat, 80, 8080));
   std::mt19937 random(8);
@@ -342,7 +345,7 @@ TEST(PlainPath, AFlowChangesFromOneWayToAnotherAtOnce) {
   }
 }
 
-// --- encapsulated elsewhere --------------------------------------------------------------------
+// --- Encapsulated in another buffer.
 
 TEST(PlainPath, AFrameWithoutHeadroomIsBuiltInSpareRoomIfItFits) {
   maglev::Setup setup = AnyPortSetup();
@@ -374,7 +377,7 @@ TEST(PlainPath, AJumboFrameWithoutHeadroomIsBuiltElsewhereAsFarAsThereIsRoom) {
   setup.mtu = 65535;
   Lab lab(setup);
   std::mt19937 random(2);
-  // The bounds: 9728 bytes of outer packet, and of frame.
+  // The limits: 9728 bytes of outer packet, and of frame.
   for (const uint32_t total : {9000, 9707, 9708, 9709, 9713, 9714}) {
     const Bytes frame = Packet{.total_bytes = total}.Frame(&random);
     ExpectForwarded(&lab, frame, InIp(frame));
@@ -388,7 +391,7 @@ TEST(PlainPath, AJumboFrameWithoutHeadroomIsBuiltElsewhereAsFarAsThereIsRoom) {
     EXPECT_EQ(lab.Send(frame, nullptr, 20), kForward);
     EXPECT_EQ(lab.Send(frame, nullptr, 0), Drop(Balancer::kNoHeadroom)) << total;
   }
-  // What is long is the padding.
+  // Only the padding is long.
   const Bytes padded = Packet{.padding_bytes = 20000}.Frame(&random);
   ExpectForwarded(&lab, padded, InIp(padded));
 }
@@ -405,7 +408,7 @@ TEST(PlainPath, TheOuterSourceIsKatrans) {
   }
 }
 
-// Among all source ports are those whose sum carries once more when it is folded.
+// The source ports include those with a second carry when the sum is folded.
 TEST(PlainPath, TheOuterChecksumIsRightForEverySourcePort) {
   maglev::Setup setup = SetupOf(1);
   setup.connections = 1 << 17;
@@ -509,7 +512,7 @@ TEST(PlainPath, AQuicServerIdCountsMoreThanWhatIsKnownOfTheFlow) {
   setup.vips[0].backends[0].quic_ids = {0x1234};
   Lab lab(setup);
   for (uint32_t flow = 0; flow < 8; ++flow) {
-    lab.BackendOf(UdpFrame(flow));  // No connection id that says whose.
+    lab.BackendOf(UdpFrame(flow));  // Without a connection id that names a server.
     Bytes named = UdpFrame(flow);
     // A short header; an id of version 1 with 16 bits of server, as in frames of Katran's tests.
     const Bytes quic{0x40, 0x44, 0x8d, 0, 0, 0, 0, 0, 0};
@@ -518,11 +521,11 @@ TEST(PlainPath, AQuicServerIdCountsMoreThanWhatIsKnownOfTheFlow) {
   }
 }
 
-// --- connections that live while everything changes --------------------------------------------
+// --- Connections that live across changes.
 
 using Owners = std::map<uint32_t, std::string>;
 
-/// Whose each flow is after two packets: the second is one of a settled flow.
+/// Returns the owner of each flow after two packets. The second one is a packet of a settled flow.
 Owners Settle(Lab* lab, uint32_t flows) {
   Owners owners;
   for (uint32_t flow = 0; flow < flows; ++flow) {
@@ -591,7 +594,7 @@ TEST(PlainPath, ANewWayToABackendIsTakenAtOnceByFlowsThatStay) {
   EXPECT_EQ(lab.Count(BalancerCounters::kHit), 4u);
 }
 
-// The connection table knows eight bits of a VIP's index.
+// The connection table stores eight bits of a VIP's index.
 TEST(PlainPath, APortThatGetsAVipOfItsOwnGetsItsFlowsWhateverTheIndex) {
   for (const uint32_t others : {0, 254, 255, 256}) {
     maglev::Setup setup = SetupOf(1);
@@ -622,12 +625,13 @@ TEST(PlainPath, AFlowThatIsActiveIsNeverForgotten) {
   lab.Apply(SetupOf(5));
   ASSERT_NE(Settle(std::make_unique<Lab>(SetupOf(5)).get(), 200), before);
   for (int i = 0; i < 10; ++i) {
-    lab.Wait(Timeouts().udp_s - 3);  // Settling all takes two seconds.
+    lab.Wait(Timeouts().udp_s - 3);  // Settling all flows needs two seconds.
     for (const auto& [flow, owner] : before) EXPECT_EQ(lab.BackendOf(UdpFrame(flow)), owner);
   }
 }
 
-/// Live connections of a flow that sent these, after its last packet and `idle_s` more.
+/// Sends packets with these flags in one flow. Returns the number of live connections `idle_s`
+/// after the last packet.
 uint64_t LiveAfter(std::initializer_list<uint8_t> flags_of_packets, uint32_t idle_s) {
   Lab lab(TcpSetup(4));
   for (const uint8_t flags : flags_of_packets) {

@@ -70,7 +70,7 @@ TEST(Profiles, HaveTheSlotsAndWeightsOfTheirOrigin) {
   EXPECT_EQ(DefaultWeightRule(Profile::kCilium), WeightRule::kCilium);
 }
 
-// Rings.
+// --- Rings.
 
 TEST(KatranRing, IsThatOfItsTestsForThreeReals) {
   struct Case {
@@ -144,8 +144,7 @@ TEST(CiliumRing, IsThatOfItsTestReproducible) {
       << runs;
 }
 
-/// Made by a model of the profiles in another language, of their description in
-/// docs/maglev-rings.md alone.
+/// Computed by a model of the profiles in another language that follows only docs/maglev-rings.md.
 TEST(SluiceAndPaperRings, AreAsDescribed) {
   const std::vector<Member> members{{"web-a", {}}, {"web-b", {}}, {"web-c", {}}};
   struct Case {
@@ -216,7 +215,7 @@ TEST(Rings, ServeOneMemberNobodyOrHostileArguments) {
       EXPECT_TRUE(BuildRing(profile, Members(3), slots).empty()) << slots;
     }
     EXPECT_TRUE(BuildRing(profile, std::vector<Member>(kMaxSeats + 1), 251).empty());
-    // Names and weights of any kind.
+    // Arbitrary names and weights.
     const std::vector<Member> odd{
         {"", {}, 1}, {std::string(1000, 'x'), {}, 0xffffffff}, {std::string("\0\n", 2), {}, 65535}};
     EXPECT_EQ(BuildRing(profile, odd, 251, WeightRule::kProportional).size(), 251u);
@@ -233,8 +232,8 @@ TEST(Rings, OfTheSluiceProfileKeepSharesInProportionToWeights) {
   }
 }
 
-/// The share of slots that change owner although the owner stays: a mean over draws of the
-/// members that leave.
+/// Returns the share of slots with a changed owner although the old owner stays, as a mean over
+/// random choices of the leaving members.
 double Disruption(Profile profile, uint32_t slots, uint32_t count, uint32_t failures) {
   constexpr int kDraws = 8;
   const std::vector<Member> members = Members(count);
@@ -256,7 +255,7 @@ double Disruption(Profile profile, uint32_t slots, uint32_t count, uint32_t fail
 }
 
 TEST(Disruption, IsThatOfTheBestRings) {
-  // Measured with Katran's library, a single draw each, in percent.
+  // Percentages measured with Katran's library, from a single random choice each.
   struct Case {
     uint32_t slots, members;
     std::array<std::pair<uint32_t, double>, 4> failures;
@@ -274,14 +273,14 @@ TEST(Disruption, IsThatOfTheBestRings) {
       RecordProperty(std::to_string(test.slots) + "_" + std::to_string(test.members) + "_" +
                          std::to_string(failures),
                      std::to_string(measured));
-      // A draw scatters by 8 % around its mean.
+      // A single choice deviates by 8 % from its mean.
       EXPECT_LE(measured, percent * 1.08)
           << test.slots << " slots, " << test.members << " members, " << failures << " fail";
     }
   }
 }
 
-// Slots of flows.
+// --- Slots of flows.
 
 FlowKey Flow(const char* source, uint16_t source_port, const char* destination,
              uint16_t destination_port, uint8_t protocol = 6) {
@@ -322,7 +321,7 @@ TEST(KatranSlots, DependNeitherOnTheDestinationNorTheProtocol) {
   EXPECT_EQ(SlotOf(Flow("192.168.1.1", 31337, "8.8.8.8", 80, 17), rule), 48717u);
 }
 
-/// Of the same model as the rings.
+/// Computed by the model that computed the rings.
 TEST(SluiceAndPaperSlots, AreAsDescribed) {
   struct Case {
     FlowKey flow;
@@ -359,8 +358,8 @@ TEST(Slots, AreBelowTheRingsSize) {
   }
 }
 
-/// Slots that a rule gives to flows which differ in the source address, the source port and
-/// the destination port alone.
+/// Returns whether a rule's slot depends on the source address, the source port and the destination
+/// port.
 std::array<bool, 3> Depends(const char* source, const char* other, const char* destination,
                             const SlotRule& rule) {
   const uint32_t slot = SlotOf(Flow(source, 1000, destination, 80), rule);
@@ -390,7 +389,7 @@ TEST(Slots, DependOnWhatTheRuleOfTheirVipLeaves) {
   }
 }
 
-/// Chi-squared over 251 slots of flows that differ little: counters in one field.
+/// Returns chi-squared over 251 slots of similar flows: one field counts up.
 double ChiSquared(const SlotRule& rule, bool ipv6, int field) {
   constexpr uint32_t kFlows = 251 * 200;
   std::vector<uint32_t> counts(251);
@@ -412,8 +411,8 @@ TEST(Slots, SpreadFlowsThatDifferLittle) {
   for (const Profile profile : {Profile::kSluice, Profile::kPaper, Profile::kKatran}) {
     for (const bool ipv6 : {false, true}) {
       for (int field = 0; field < 4; ++field) {
-        // 250 degrees of freedom: mean 250, standard deviation 22; a value above 400 comes by
-        // chance once in 10^8.
+        // 250 degrees of freedom: mean 250, standard deviation 22. A value above 400 has a
+        // probability of 10^-8.
         EXPECT_LT(ChiSquared({.profile = profile, .slots = 251}, ipv6, field), 400)
             << ProfileName(profile) << (ipv6 ? " IPv6" : " IPv4") << " field " << field;
       }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-maglev's engine behind each kind of queue (nic/queue_bench.h); after the other arguments
+// Measures sluice-maglev's engine on each kind of queue (nic/queue_bench.h). Accepts after the
+// other arguments
 //
 //   [encapsulation] [flows] [frames|own]
 //
-// With `frames` the engine sees one frame at a time. With `own` it is behind the address filter,
-// as in the application.
+// `frames` passes one frame at a time to the engine. `own` adds the address filter, as in the
+// application.
 #include "../nic/queue_bench.h"
 
 #include <atomic>
@@ -33,7 +34,7 @@ struct FrameByFrame {
   Balancer& balancer;
 };
 
-/// OwnFrames owns its engine; the balancer is the caller's.
+/// OwnFrames owns its engine; the caller owns the balancer.
 struct ByReference {
   static constexpr auto& kDropReasons = Balancer::kDropReasons;
   static constexpr bool kWritesFrames = Balancer::kWritesFrames;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Headers as RFC 8999 (invariants), RFC 9000 section 17 and RFC 9369 section 3.2 draw them, ids
-// as docs/maglev-peers.md, "Katran: QUIC"; two packets are the RFCs' own examples.
+// Headers follow RFC 8999 (invariants), RFC 9000 section 17 and RFC 9369 section 3.2; ids follow
+// docs/maglev-peers.md, "Katran: QUIC". Two packets are examples of the RFCs.
 #include "engine/maglev/quic.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ constexpr QuicRoute kUnknown{QuicKind::kUnknown};
 constexpr QuicRoute Server(uint32_t id) { return {QuicKind::kServer, id}; }
 
 constexpr uint32_t kVersion1 = 1, kVersion2 = 0x6b3343cf, kDraft29 = 0xff00001d;
-constexpr uint32_t kPrivate = 0xfaceb002;  // Any version that no RFC defines.
+constexpr uint32_t kPrivate = 0xfaceb002;  // A version that no RFC defines.
 
 // 16-bit id 0x1234: 01 000100 | 10001101 | 00 …
 const Bytes kId1 = FromHex("448d000000000000");
@@ -46,7 +46,7 @@ Bytes Short(const Bytes& id, uint8_t flags = 0x40) {
   return packet;
 }
 
-/// `type`: the two bits behind the fixed one. An empty source id and some payload follow.
+/// `type` contains the two bits after the fixed bit. An empty source id and some payload follow.
 Bytes Long(uint32_t version, uint8_t type, const Bytes& id, uint8_t more_flags = 0) {
   Bytes packet{static_cast<uint8_t>(0xc0 | type << 4 | more_flags)};
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -166,10 +166,10 @@ TEST(MaglevQuic, ReadsTheExamplesOfTheRfcs) {
   // RFC 9001 appendix A.2: a client's Initial to 0x8394c8f03e515708, version 1, protected.
   EXPECT_EQ(Read(FromHex("c000000001088394c8f03e5157080000449e7b9aec34d1b1c98dd7689fb8ec11")),
             kInitial);
-  // RFC 9369 appendix A.2: the same, version 2.
+  // RFC 9369 appendix A.2: the same with version 2.
   EXPECT_EQ(Read(FromHex("d76b3343cf088394c8f03e5157080000449ea0c95e82ffe67b6abcdb4298b485")),
             kInitial);
-  // RFC 9001 appendix A.4: a server's Retry, to a client whose id is empty.
+  // RFC 9001 appendix A.4: a server's Retry to a client with an empty id.
   EXPECT_EQ(Read(FromHex("ff000000010008f067a5502a4262b5746f6b656e04a265ba2eff4d829058fb3f")),
             kNone);
 }

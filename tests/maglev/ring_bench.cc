@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What rings cost: to build one, and to look a flow up. Beside each stands the plain way, in the
-// same run: for builds Katran's loop with a division per step, for lookups DPDK's jhash of the
-// 5-tuple modulo an array of 65537. Lookups read 16384 flows in turn, so that none is known from
-// before.
+// Measures the construction of rings and the lookup of flows. Each is compared with a plain
+// implementation in the same run: Katran's loop with one division per step for construction, and
+// DPDK's jhash of the 5-tuple modulo an array of 65537 for lookup. Lookups cycle through 16384
+// flows, so that none repeats a recent one.
 #include <benchmark/benchmark.h>
 #include <rte_jhash.h>
 
@@ -35,7 +35,7 @@ void Build(benchmark::State& state, Profile profile, bool weighted) {
   for (auto _ : state) benchmark::DoNotOptimize(BuildRing(profile, members, slots));
 }
 
-/// 32 bits suffice up to 65537 slots, and no further.
+/// 32-bit arithmetic suffices up to 65537 slots.
 void BuildPlainly(benchmark::State& state) {
   std::vector<Seat> seats;
   for (int64_t i = 0; i < state.range(0); ++i) {
@@ -45,7 +45,7 @@ void BuildPlainly(benchmark::State& state) {
     std::vector<int> ring(kSmallRing, -1);
     std::vector<uint32_t> next(seats.size());
     uint32_t slots = kSmallRing;
-    benchmark::DoNotOptimize(slots);  // The library divides by a variable.
+    benchmark::DoNotOptimize(slots);  // The library divides by a variable, not a constant.
     for (uint32_t taken = 0; taken < slots;) {
       for (size_t i = 0; i < seats.size() && taken < slots; ++i, ++taken) {
         uint32_t slot;

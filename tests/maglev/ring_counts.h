@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How often each number stands in a ring.
+// Counts the occurrences of each number in a ring.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace sluice::engine::maglev::test {
 
 using Ring = std::vector<uint16_t>;
 
-/// `numbers`: all are below it.
+/// All entries are below `numbers`.
 inline std::vector<uint32_t> Counts(const Ring& ring, size_t numbers) {
   std::vector<uint32_t> counts(numbers);
   for (const uint16_t number : ring) ++counts.at(number);

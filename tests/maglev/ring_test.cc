@@ -36,8 +36,8 @@ std::vector<Seat> RandomSeats(std::mt19937& random, size_t count, uint32_t slots
   return seats;
 }
 
-/// The pseudocode of Maglev (NSDI'16, section 3.4, "Populate Maglev hashing lookup table") with its
-/// permutations in 64 bits, and with weights as Katran's and Cilium's sources have them.
+/// The pseudocode of Maglev (NSDI'16, section 3.4, "Populate Maglev hashing lookup table") with
+/// 64-bit permutations, and with the weights of Katran's and Cilium's sources.
 class Oracle {
  public:
   Oracle(const std::vector<Seat>& seats, uint32_t slots)
@@ -162,7 +162,7 @@ TEST(Ring, OfKatransSmallExamples) {
   EXPECT_EQ(FillRing(seats, 13, kProportional), thirteen);
 }
 
-/// Katran's tests: the hash of real i is 10 · i.
+/// Returns the reals of Katran's tests: the hash of real i is 10 · i.
 std::vector<Seat> KatransReals(uint32_t count, uint32_t weight = 1) {
   std::vector<Seat> seats;
   for (uint32_t i = 0; i < count; ++i) seats.push_back(KatranSeat(10 * i, kSmallRing, weight));
@@ -186,7 +186,7 @@ TEST(Ring, IsFullBeforeTheFirstRoundEndsIfWeightsExceedIt) {
   }
 }
 
-/// Slots of the dropped real, and slots of others that moved when it was dropped.
+/// Returns the number of slots of the dropped real, and of slots of other reals that moved.
 std::pair<uint32_t, uint32_t> Dropping(std::vector<Seat> seats, size_t dropped) {
   const Ring before = FillRing(seats, kSmallRing, kFirstRound);
   seats[dropped].weight = 0;
@@ -228,7 +228,7 @@ TEST(Ring, OfMoreThan65536SlotsIsThatOf64BitArithmetic) {
   std::mt19937 random(5);
   ExpectOraclesRing(RandomSeats(random, 1000, kSmallRing), kSmallRing, kProportional);
   ExpectOraclesRing(RandomSeats(random, 300, kLargeRing), kLargeRing, kProportional);
-  // The largest steps there are.
+  // The largest possible steps.
   ExpectOraclesRing({{kLargeRing - 1, kLargeRing - 1}, {0, kLargeRing - 1}, {5, kLargeRing - 2}},
                     kLargeRing, kProportional);
 }
@@ -257,7 +257,7 @@ TEST(Ring, SharesStayTrueToProportionalWeights) {
     const auto counts = Counts(FillRing(seats, kSmallRing, kProportional), seats.size());
     for (size_t i = 0; i < seats.size(); ++i) {
       const double share = static_cast<double>(seats[i].weight) * kSmallRing / sum;
-      // Everybody is rounded down in each round; what that leaves is shared by weight.
+      // Each round rounds every share down and distributes the rest by weight.
       EXPECT_NEAR(counts[i], share, 1.5) << "weight " << seats[i].weight << " of " << sum;
     }
   }
@@ -313,7 +313,7 @@ TEST(Ring, TakesTheMostAndTheHeaviestSeatsThereCanBe) {
   std::mt19937 random(10);
   std::vector<Seat> seats = RandomSeats(random, kMaxSeats, kSmallRing);
   EXPECT_LE(Spread(FillRing(seats, kSmallRing, kProportional), kMaxSeats), 1u);
-  // One heavy seat among many light ones: as many rounds as it has slots.
+  // One heavy seat among many light ones needs as many rounds as it has slots.
   seats[5].weight = 0xffffffff;
   const auto counts = Counts(FillRing(seats, kSmallRing, kProportional), kMaxSeats);
   EXPECT_EQ(counts[5], kSmallRing);
@@ -339,7 +339,7 @@ TEST(RingCache, FillsARingOncePerPool) {
 }
 
 TEST(RingCache, ReturnsFillRingsResultWhateverElseWasFilled) {
-  constexpr uint32_t kLarge = 8388593;  // A prime: two such rings are nearly all that it holds.
+  constexpr uint32_t kLarge = 8388593;  // A prime; two rings of this size nearly fill the cache.
   std::mt19937 random(12);
   std::vector<Seat> seats = RandomSeats(random, 5, 251, 9);
   RingCache rings;
@@ -347,7 +347,7 @@ TEST(RingCache, ReturnsFillRingsResultWhateverElseWasFilled) {
   for (const uint32_t slots : {251u, 509u, 251u}) {
     for (const WeightRule rule : {kProportional, kFirstRound, kCilium}) {
       ASSERT_EQ(rings.Fill(seats, slots, rule), FillRing(seats, slots, rule));
-      ++seats[0].weight;  // Another pool, and then the first again.
+      ++seats[0].weight;  // Another pool, and then the first one again.
       ASSERT_EQ(rings.Fill(seats, slots, rule), FillRing(seats, slots, rule));
       --seats[0].weight;
     }

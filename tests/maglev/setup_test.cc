@@ -37,7 +37,7 @@ VipSetup WebVip(const char* name, const char* address, uint16_t port = 80) {
   return vip;
 }
 
-/// Two VIPs, one of each family, with two backends each; right in every way.
+/// Returns a valid setup with one VIP per address family and two backends each.
 Setup Good() {
   Setup setup;
   setup.next_hop = kRouter;
@@ -48,7 +48,7 @@ Setup Good() {
   return setup;
 }
 
-/// The complaints about a good setup after `change`.
+/// Returns the errors of a valid setup after `change`.
 std::vector<std::string> After(const std::function<void(Setup&)>& change) {
   Setup setup = Good();
   change(setup);
@@ -84,7 +84,7 @@ TEST(Check, AllowsWhatOnlyLooksLikeAConflict) {
               IsEmpty());
 }
 
-// All of the balancer.
+// --- Errors of the balancer.
 
 TEST(Check, WantsAPrimeNumberOfSlots) {
   EXPECT_THAT(After([](auto& setup) { setup.slots = 65536; }),
@@ -121,7 +121,7 @@ TEST(Check, WantsNumbersWithinTheirLimits) {
 }
 
 TEST(Check, WantsRoomForTheSmallestPacketsInTheMtu) {
-  // RFC 8200: 1280 bytes inside of 40 more.
+  // RFC 8200: 1280 bytes within 40 more.
   EXPECT_THAT(After([](auto& setup) { setup.mtu = 1320; }), IsEmpty());
   EXPECT_THAT(After([](auto& setup) {
                 setup.mtu = 1319;
@@ -146,7 +146,8 @@ TEST(Check, WantsRoomForTheSmallestPacketsInTheMtu) {
 TEST(Mtu, IsTheProfilesUnlessItIsSaid) {
   maglev::Setup setup;
   EXPECT_EQ(MtuOf(setup), 1500u);
-  setup.profile = Profile::kKatran;  // 1514 bytes with Ethernet's header, in IPv6 and UDP.
+  setup.profile =
+      Profile::kKatran;  // 1514 bytes including the Ethernet header, within IPv6 and UDP.
   EXPECT_EQ(MtuOf(setup), 1500u + 40 + 8);
   setup.mtu = 1600;
   EXPECT_EQ(MtuOf(setup), 1600u);
@@ -233,7 +234,7 @@ TEST(Check, LimitsVipsAndBackends) {
               ElementsAre("65536 backends of all VIPs are more than 65535"));
 }
 
-// A VIP.
+// --- Errors of a VIP.
 
 TEST(Check, WantsVipsThatDiffer) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[1].name = "web"; }),
@@ -292,7 +293,7 @@ TEST(Check, WantsPrefixesOfHosts) {
                           "come from any of it"));
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].host_bits = 8; }),
               ElementsAre("vip \"web\": address 192.0.2.80 is not the first of its prefix"));
-  // A prefix within another one is another VIP; the same is not.
+  // A prefix within another prefix is a different VIP. The same prefix is a duplicate.
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips.push_back(WebVip("net", "192.0.2.0"));
                 setup.vips.back().host_bits = 8;
@@ -319,7 +320,7 @@ TEST(Check, WantsNamesThatCanBePrinted) {
       IsEmpty());
 }
 
-// A backend.
+// --- Errors of a backend.
 
 TEST(Check, WantsBackendsThatDiffer) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].backends[1].name = "a"; }),
@@ -400,7 +401,7 @@ TEST(Check, WantsBackendsThatCanBeReached) {
               }),
               IsEmpty())
       << "health checks reach this machine";
-  // Of another VIP of the list, and a later one.
+  // The address of another VIP, which follows in the list.
   EXPECT_THAT(
       After([](auto& setup) { setup.vips[0].backends[0].address = Address("2001:db8::80"); }),
       ElementsAre(HasSubstr("address 2001:db8::80 is a VIP")));
@@ -486,7 +487,7 @@ TEST(Check, WantsPortsOnlyWhereTheyAreRewritten) {
               ElementsAre(HasSubstr("a VIP of any port cannot be rewritten to port 8080")));
 }
 
-/// Two NAT VIPs that share a host.
+/// Returns the errors of two NAT VIPs that share a host.
 std::vector<std::string> AfterNat(uint16_t vip_port, uint16_t port, uint16_t other_vip_port,
                                   uint16_t other_port) {
   return After([&](auto& setup) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Prefixes, and which VIP a destination is: tables, and a search through all of them that this
-// test does itself.
+// Tests prefixes and the VIP of a destination. Compares the tables with a linear search in this
+// test.
 #include "engine/maglev/vip_index.h"
 
 #include <gtest/gtest.h>
@@ -68,12 +68,12 @@ TEST(IpPrefix, EndsAtItsBits) {
   EXPECT_FALSE(Prefix("192.0.2.0/24").Contains(Address("192.0.3.0")));
   EXPECT_FALSE(Prefix("0.0.0.0/0").Contains(Address("::")));
   EXPECT_FALSE(Prefix("::/0").Contains(Address("0.0.0.0")));
-  // More host bits than there are: all of them.
+  // More host bits than the address has clear all bits.
   EXPECT_EQ(WithoutHostBits(Address("192.0.2.1"), 33), Address("0.0.0.0"));
   EXPECT_EQ(WithoutHostBits(Address("2001:db8::1"), 4000), Address("::"));
 }
 
-/// An address of a small world, in which prefixes overlap.
+/// Returns a random address from a small range in which prefixes overlap.
 IpAddress RandomAddress(std::mt19937* random, bool ipv6) {
   IpAddress address = Address(ipv6 ? "2001:db8::" : "10.0.0.0");
   uint8_t* const end = address.bytes.data() + (ipv6 ? 16 : 4);
@@ -87,7 +87,7 @@ IpPrefix RandomPrefix(std::mt19937* random, bool ipv6) {
   return {WithoutHostBits(RandomAddress(random, ipv6), bits), bits};
 }
 
-/// Whether the first bits of both are the same, one by one.
+/// Compares the prefix bit by bit.
 bool IsIn(const IpAddress& address, const IpPrefix& prefix) {
   if (address.ipv6 != prefix.address.ipv6) return false;
   const int bits = (address.ipv6 ? 128 : 32) - prefix.host_bits;
@@ -143,7 +143,7 @@ std::string Found(const Tables& tables, const IpAddress& address, uint16_t port,
   const uint16_t port_be = __builtin_bswap16(port);
   const std::string name = NameOf(tables, tables.index().Find(address, port_be, protocol));
   if (!address.ipv6) {
-    // The source port, in the middle, is nobody's business.
+    // The source port, in the middle, must not matter.
     const uint64_t destination = packet::Load<uint32_t>(address.bytes.data()) |
                                  uint64_t{0xbeef} << 32 | uint64_t{port_be} << 48;
     const uint64_t key = VipIndex::Ipv4Key(destination, protocol);

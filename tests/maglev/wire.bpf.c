@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// tc: makes a veth pair more like a wire, which carries bytes and nothing else. A veth hands on the
-// hash of the sender's socket too; a router with fib_multipath_hash_policy=1 would spread flows by
-// it, and the sender draws a new one whenever it sends again, until a way is found that works.
+// tc: makes a veth pair behave like a wire, which carries only bytes. A veth also passes the hash of
+// the sender's socket. A router with fib_multipath_hash_policy=1 would distribute flows by this
+// hash, and the sender changes it at each retransmission until a path works.
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 
