@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The bilateral interface, both ends of a link stepped alternately in one thread: worker
-// cost without cross-core traffic. Under callgrind with --toggle-collect='Worker*' it
-// counts the worker's instructions; alone it prints TSC cycles.
+// Measures the bilateral interface with both ends of a link stepped alternately in one thread,
+// which excludes cross-core traffic. Under callgrind with --toggle-collect='Worker*', it counts the
+// worker's instructions; alone it prints TSC cycles.
 //
 //   nic_bilateral_bench [frame_size] [burst] [packets]
 #include <rte_cycles.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a bilateral queue puts behind the received frames of a region: answers that do not fit
-// where the frame lay, and frames that the engine sends by itself. All leave in the order in which
-// the engine handled the frames.
+// Tests the frames that a bilateral queue places after the received frames of a region: answers
+// that do not fit in the received frame's slot, and frames that the engine sends. All of them leave
+// in the order in which the engine handled the frames.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Bytes Numbered(uint8_t first, uint32_t number, uint32_t length = 60) {
   return frame;
 }
 
-// Does with a frame what the test wants.
+// Calls the test's function for each frame.
 struct Scripted {
   void set_outbox(packet::Outbox given) { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) { return act(frame, *this); }
@@ -47,7 +47,7 @@ struct Rig {
   explicit Rig(const swap::Geometry& geometry = {}) : link(geometry), queue(link) {
     engine.set_outbox(queue.outbox());
   }
-  // Lets regions change hands until nothing moves any more; what leaves is kept.
+  // Exchanges regions until nothing changes. Records the sent frames.
   void Run() {
     for (uint32_t quiet = 0; quiet < 10; ++quiet) {
       FrameByFrame burst_engine(engine);
@@ -74,7 +74,7 @@ struct Rig {
   std::vector<Bytes> left;
 };
 
-// With and without room for all of it in the region; the region is walked in bursts, too.
+// Runs with and without enough room in the region, and also with bursts.
 TEST(BilateralOutbox, SentFramesLeaveBeforeTheAnswerToTheFrameAtWork) {
   for (const uint32_t region_bytes : {1u << 18, 16'384u}) {
     for (const bool bursts : {false, true}) {
@@ -168,7 +168,7 @@ TEST(BilateralOutbox, BytesOfFramesThatDoNotLeaveMakeRoomInAFullRegion) {
     EXPECT_TRUE(engine.Send(sent.back()));
     return packet::kConsume;
   };
-  // Three slots of 1024 leave 896 bytes of 3968.
+  // Three slots of 1024 leave 896 bytes of 3968 free.
   for (uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(rig.link.Receive(Numbered(1, i, 1000)));
   EXPECT_EQ(rig.queue.Poll(rig.engine, 0), 3u);
   EXPECT_EQ(rig.link.given.back(), (Gift{3, false})) << "all in the same region";
@@ -279,7 +279,7 @@ TEST(BilateralOutbox, ATapSeesSentFramesLeave) {
   EXPECT_EQ(seen, (std::vector<Bytes>{Numbered(9, 1), Numbered(0, 0)}));
 }
 
-// ------------------------------------------------------- answers from elsewhere
+// --- Answers from another buffer.
 
 TEST(BilateralRelocation, AnAnswerFromElsewhereGoesIntoItsSlotOrBehindAllFrames) {
   Rig rig;
@@ -336,7 +336,7 @@ TEST(BilateralRelocation, EntriesThatLieLeaveNoRoomOutsideTheRegion) {
   const uint32_t bytes = geometry.region_bytes;
   const auto run = [&](std::vector<swap::Entry> entries, uint32_t* sent, QueueCounters* counters) {
     Rig rig(geometry);
-    // Fences: the regions before and behind the one at work.
+    // Guards: the memory before and after the current region must not change.
     const swap::Region region = rig.link.memory().region(geometry.regions - 1);
     const Bytes before(region.base - 64, region.base);
     rig.engine.act = [&](Frame& frame, Scripted& engine) {
@@ -359,7 +359,7 @@ TEST(BilateralRelocation, EntriesThatLieLeaveNoRoomOutsideTheRegion) {
   };
   uint32_t sent = 0;
   QueueCounters counters;
-  // Sound entries that end at the region's end, in no order: nothing is free behind them.
+  // Valid entries up to the region's end, in no particular order: no room remains after them.
   run({swap::MakeEntry(bytes - 128, 128), swap::MakeEntry(data, 60)}, &sent, &counters);
   EXPECT_EQ(counters.tx_full, 2u) << "answers of 700 bytes";
   EXPECT_EQ(sent, 2u) << "they wait for the next region";
@@ -368,7 +368,7 @@ TEST(BilateralRelocation, EntriesThatLieLeaveNoRoomOutsideTheRegion) {
   sent = 0;
   run({swap::MakeEntry(bytes - 61, 60)}, &sent, &counters);
   EXPECT_EQ(counters.tx_full, 1u);
-  // Unsound ones claim no room, and an engine never sees them.
+  // Invalid entries use no room, and the engine does not see them.
   sent = 0;
   run({swap::MakeEntry(data, 60), swap::MakeEntry(bytes - 99, 100), swap::MakeEntry(0, 9728)},
       &sent, &counters);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The bilateral queue on a link whose NIC's end the test holds: every frame that the NIC
-// puts into a region has one ending, whatever the NIC says about it.
+// Tests the bilateral queue on a link with the NIC's end in the test: every frame that the NIC
+// places in a region has exactly one outcome, even if the NIC's entries are invalid.
 #include "nic/bilateral.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ struct Pass {
   Verdict Process(Frame&, uint64_t) { return packet::kForward; }
 };
 
-// Ends a frame as its first byte says.
+// Handles a frame according to its first byte.
 struct ByFirstByte {
   Verdict Process(Frame& frame, uint64_t) {
     switch (frame.data[0]) {
@@ -41,7 +41,7 @@ struct ByFirstByte {
         frame.data -= 4;
         frame.length += 4;
         frame.data[0] = 0x77;
-        break;  // Grows in front.
+        break;  // Uses headroom.
       case 4:
         frame.length -= 10;
         break;
@@ -50,13 +50,13 @@ struct ByFirstByte {
         break;
       case 6:
         frame.length += frame.tailroom + 1;
-        break;  // More than there is.
+        break;  // Exceeds the tailroom.
       case 7:
         frame.data -= frame.headroom + 1;
         break;
       case 8:
         frame.length = 13;
-        break;  // Less than an Ethernet header.
+        break;  // Shorter than an Ethernet header.
       default:
         break;
     }
@@ -85,7 +85,7 @@ TEST_P(Bilateral, EveryKindOfFrameReturnsInOrder) {
   LinkPair link;
   Queue queue(link);
   Pass engine;
-  Bytes unknown(77, 0x11);  // No EtherType that anybody knows.
+  Bytes unknown(77, 0x11);  // Unknown EtherType.
   const std::vector<Bytes> frames = {Ipv4Frame(60),   ArpFrame(),     Ipv4Frame(1514),
                                      Ipv6Frame(100),  VlanFrame(70),  unknown,
                                      Bytes(14, 0xff), Bytes(9000, 1), Ipv4Frame(1514)};
@@ -106,7 +106,8 @@ TEST_P(Bilateral, RegionAfterRegionNothingIsLostOrTurnedAround) {
   for (uint32_t i = 0; i < 5000; ++i) {
     Bytes frame = Ipv4Frame(60 + i % 1400);
     PutBe16(frame, 42, i);
-    while (!link.Receive(frame)) {  // Full: the host is slower. Nothing is dropped for it.
+    while (!link.Receive(
+        frame)) {  // The region is full because the host is slower. The NIC must not drop frames.
       Poll(queue, engine);
       for (Bytes& back : link.Send()) sent.push_back(std::move(back));
     }
@@ -170,27 +171,27 @@ TEST_P(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
   ByFirstByte engine;
   const uint32_t bytes = geometry.region_bytes;
   const uint32_t data = 64 + 4 * geometry.max_frames;
-  const swap::Entry lies[] = {0,                                 // No frame.
-                              swap::MakeEntry(data, 13),         // Shorter than an Ethernet header.
-                              swap::MakeEntry(data, 9729),       // Longer than any frame.
-                              swap::MakeEntry(data, 16383),      //
-                              swap::MakeEntry(data - 1, 100),    // Reaches into the entries.
-                              swap::MakeEntry(0, 100),           // In the header.
-                              swap::MakeEntry(bytes - 99, 100),  // One byte too far.
+  const swap::Entry lies[] = {0,                            // An empty entry.
+                              swap::MakeEntry(data, 13),    // Shorter than an Ethernet header.
+                              swap::MakeEntry(data, 9729),  // Longer than any frame.
+                              swap::MakeEntry(data, 16383),
+                              swap::MakeEntry(data - 1, 100),    // Overlaps the entries.
+                              swap::MakeEntry(0, 100),           // Inside the header.
+                              swap::MakeEntry(bytes - 99, 100),  // Ends one byte after the region.
                               swap::MakeEntry(swap::kMaxRegionBytes - 1, 9728)};
-  // Sound, but at the very edges, where there is less room than a slot has.
+  // Valid frames at the edges, with less room than a slot has.
   const swap::Entry edges[] = {swap::MakeEntry(data, 100), swap::MakeEntry(data + 3, 14),
                                swap::MakeEntry(bytes - 100, 100)};
   for (uint32_t i = 0; i < std::size(lies) + std::size(edges); ++i) {
     ASSERT_TRUE(link.Receive(Ordered(0, 60)));
   }
   ASSERT_TRUE(link.Receive(Ordered(0, 61)));
-  // The first region that the NIC fills is the last of its stack of free ones.
+  // The NIC first fills the last region of its stack of free ones.
   const swap::Region region = link.memory().region(geometry.regions - 1);
   ASSERT_EQ(region.header().count, std::size(lies) + std::size(edges) + 1);
   std::copy(std::begin(lies), std::end(lies), region.entries());
   std::copy(std::begin(edges), std::end(edges), region.entries() + std::size(lies));
-  region.base[data] = 7;  // Takes all the headroom that it is told, and one byte.
+  region.base[data] = 7;  // The engine uses all headroom and one more byte.
   EXPECT_EQ(Poll(queue, engine), std::size(lies) + std::size(edges) + 1);
   Poll(queue, engine);
   EXPECT_EQ(queue.counters().rx_bad_entry, std::size(lies));
@@ -220,7 +221,7 @@ TEST(Entries, ManyAreSoundIfEachIs) {
   }
 }
 
-// What an engine may write to, in front of a frame and behind it.
+// Records the headroom and tailroom of each frame.
 struct RoomSeen {
   Verdict Process(Frame& frame, uint64_t) {
     seen.emplace_back(frame.headroom, frame.tailroom);
@@ -237,20 +238,20 @@ TEST_P(Bilateral, AnEngineIsToldOfNoRoomThatReachesIntoTheEntries) {
   const uint32_t data = 64 + 4 * geometry.max_frames;  // Header and entries.
   const struct {
     uint32_t offset, length, headroom, tailroom;
-  } kCases[] = {{data + 128, 64, 128, 0},  // As an honest NIC lays it.
+  } kCases[] = {{data + 128, 64, 128, 0},  // The layout of an honest NIC.
                 {data + 128, 60, 128, 4},
                 {data + 127, 60, 127, 5},
                 {data + 192, 65, 128, 63},
                 {data + 64, 64, 64, 0},
                 {data + 1, 62, 1, 1},
-                {data, 64, 0, 0},  // Right behind the entries.
+                {data, 64, 0, 0},  // Directly after the entries.
                 {geometry.region_bytes - 64, 14, 128, 50}};
   std::vector<std::pair<uint32_t, uint32_t>> expected;
   for (const auto& c : kCases) {
     ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
     expected.emplace_back(c.headroom, c.tailroom);
   }
-  // The first region that the NIC fills is the last of its stack of free ones.
+  // The NIC first fills the last region of its stack of free ones.
   const swap::Region region = link.memory().region(geometry.regions - 1);
   swap::Entry* entry = region.entries();
   for (const auto& c : kCases) *entry++ = swap::MakeEntry(c.offset, c.length);
@@ -277,7 +278,7 @@ TEST_P(Bilateral, FramesThatComeBackAtTheEndWereNotSent) {
   Pass engine;
   for (uint32_t i = 0; i < 7; ++i) ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
   EXPECT_EQ(Poll(queue, engine), 7u);
-  link.answers = false;  // Until the host cancels.
+  link.answers = false;  // The NIC does not answer until the host cancels.
   queue.Drain();
   EXPECT_EQ(link.host().counters().rejected, 1u);
   EXPECT_TRUE(link.Send().empty());

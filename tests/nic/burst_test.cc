@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random traffic through every kind of queue, to an engine frame by frame and in bursts, of which
-// it answers all frames or some: what leaves and what is counted is the same. And a frame that an
-// engine does not look at leaves as it came.
+// Sends random traffic through each kind of queue to an engine, in single frames and in bursts of
+// which it answers all frames or some. Sent frames and counters must be equal, and a frame that an
+// engine does not look at must leave unchanged.
 #include <gtest/gtest.h>
 #include <rte_mbuf.h>
 
@@ -31,7 +31,7 @@ using packet::Verdict;
 
 enum Order : uint8_t { kLeave, kEat, kDiscard, kPassOn, kWrite, kGrow, kShave, kReplace, kOrders };
 
-/// Does with a frame what its first byte says.
+/// Handles a frame according to its first byte.
 class Scripted {
  public:
   Verdict Process(Frame& frame, uint64_t) {
@@ -83,7 +83,7 @@ struct Outcome {
   QueueCounters counters;
 };
 
-/// Of a queue that is polled until everything was handled.
+/// Polls a queue until all frames were handled. Returns the outcome.
 template <typename Queue, typename Receive, typename Sent>
 Outcome HandleAll(Contract contract, Queue& queue, const std::vector<Bytes>& frames,
                   Receive receive, Sent sent) {
@@ -141,7 +141,7 @@ class BurstTest : public RingPort {
   }
 
  private:
-  /// Every third frame comes in two segments.
+  /// Splits every third frame into two segments.
   rte_mbuf* Segmented(const Bytes& frame) {
     if (frame[1] % 3 != 0 && frame.size() < 2000) return Mbuf(frame);
     const auto middle = frame.begin() + static_cast<ptrdiff_t>(frame.size() / 2);
@@ -172,11 +172,11 @@ std::vector<Bytes> RandomTraffic(uint32_t seed, uint32_t count) {
         break;
       case 3:
         frame = Ipv4Frame(3000);
-        break;  // More than an mbuf holds.
+        break;  // Larger than an mbuf.
       case 4:
         frame = Ipv4Frame(length);
         frame[16] ^= 0x10;
-        break;  // Lies about its length.
+        break;  // The length field is wrong.
       default:
         frame = Ipv4Frame(length);
     }
@@ -209,7 +209,7 @@ TYPED_TEST(BurstTest, EveryFrameEndsAsItDoesFrameByFrame) {
   }
 }
 
-/// Looks at one frame of seven, and adds up what it is told of all.
+/// Looks at every seventh frame, and adds up the totals of all frames.
 struct Jumps {
   template <packet::Burst Burst>
   void ProcessBurst(const Burst& burst, uint64_t) {

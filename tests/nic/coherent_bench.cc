@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The coherent interface, both ends of an endpoint stepped alternately in one thread: worker cost
-// without cross-core traffic. Under callgrind with --toggle-collect='Worker*' it counts the
-// worker's instructions; alone it prints TSC cycles. In an application a call to the driver's
-// plugin comes to each line besides.
+// Measures the coherent interface with both ends of an endpoint stepped alternately in one thread,
+// which excludes cross-core traffic. Under callgrind with --toggle-collect='Worker*', it counts the
+// worker's instructions; alone it prints TSC cycles. An application needs one more call to the
+// driver's plugin per line.
 //
 //   nic_coherent_bench [frame_size] [burst] [packets]
 #include <rte_cycles.h>
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   nic_test::LinePair lines;
   EchoQueue queue(lines);
   lines.answers = false;
-  WorkerPoll(&queue);  // The first load.
+  WorkerPoll(&queue);  // Posts the first load.
   uint64_t echoed = 0;
   uint64_t sent = 0;
   uint64_t worker_cycles = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The coherent queue on an endpoint whose NIC's end the test holds: every frame that comes in a
-// line has one ending, and what leaves is what the engine made of it.
+// Tests the coherent queue on an endpoint with the NIC's end in the test: every frame in a line has
+// exactly one outcome, and the engine's answers leave unchanged.
 #include "nic/coherent.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ struct Pass {
   Verdict Process(Frame&, uint64_t) { return packet::kForward; }
 };
 
-// Ends a frame as its first byte says.
+// Handles a frame according to its first byte.
 struct ByFirstByte {
   Verdict Process(Frame& frame, uint64_t) {
     switch (frame.data[0]) {
@@ -43,7 +43,7 @@ struct ByFirstByte {
         frame.data -= 4;
         frame.length += 4;
         frame.data[0] = 0x77;
-        break;  // Into headroom.
+        break;  // Uses headroom.
       case 5:
         frame.length -= 10;
         break;
@@ -52,25 +52,25 @@ struct ByFirstByte {
         break;
       case 7:
         frame.length += frame.tailroom + 1;
-        break;  // More than there is.
+        break;  // Exceeds the tailroom.
       case 8:
         frame.data -= frame.headroom + 1;
         break;
       case 9:
         frame.length = 13;
-        break;  // Less than an Ethernet header.
+        break;  // Shorter than an Ethernet header.
       case 10:
         Elsewhere(frame, own, 60);
         break;
       case 11:
         Elsewhere(frame, own, 700);
-        break;  // Outgrows the room that it lay in.
+        break;  // Larger than the frame's room in the line.
       case 12:
         Elsewhere(frame, frame.spare, 800);
         break;
       case 13:
         Elsewhere(frame, own, 9729);
-        break;  // More than any line holds.
+        break;  // Larger than any line.
       default:
         break;
     }
@@ -95,7 +95,7 @@ TEST_P(Coherent, EveryKindOfFrameReturnsInOrder) {
   LinePair lines;
   Queue queue(lines);
   Pass engine;
-  Bytes unknown(77, 0x11);  // No EtherType that anybody knows.
+  Bytes unknown(77, 0x11);  // Unknown EtherType.
   const std::vector<Bytes> frames = {Ipv4Frame(60),   ArpFrame(),     Ipv4Frame(1514),
                                      Ipv6Frame(100),  VlanFrame(70),  unknown,
                                      Bytes(14, 0xff), Bytes(9728, 1), Ipv4Frame(1514)};
@@ -124,7 +124,8 @@ TEST_P(Coherent, LineAfterLineNothingIsLostOrTurnedAround) {
   for (uint32_t i = 0; i < 5000; ++i) {
     Bytes frame = Ipv4Frame(60 + i % 1400);
     PutBe16(frame, 42, i);
-    while (!lines.Receive(frame)) collect();  // Full: the host is slower. Nothing is dropped.
+    while (!lines.Receive(frame))
+      collect();  // The line is full because the host is slower. The NIC must not drop frames.
     received.push_back(std::move(frame));
   }
   for (int quiet = 0; quiet < 4; ++quiet) collect();
@@ -166,7 +167,9 @@ TEST_P(Coherent, EveryEndingIsCountedAndWhatDoesNotLeaveStays) {
 }
 
 TEST_P(Coherent, GrownAnswersForWhichTheLineHasNoRoomLeaveToo) {
-  LinePair lines(0, 80);  // 10344 bytes: 100 requests of 100 leave no room for 100 answers of 700.
+  LinePair lines(
+      0,
+      80);  // 10344 bytes: 100 requests of 100 bytes leave too little room for 100 answers of 700.
   Queue queue(lines);
   ByFirstByte engine;
   Poll(queue, engine);
@@ -179,7 +182,7 @@ TEST_P(Coherent, GrownAnswersForWhichTheLineHasNoRoomLeaveToo) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-// Every third answer outgrows its frame.
+// Every third answer is larger than its frame.
 struct EveryThirdGrows {
   Verdict Process(Frame& frame, uint64_t) {
     const uint32_t number = frame.data[42] << 8 | frame.data[43];
@@ -194,7 +197,8 @@ struct EveryThirdGrows {
 };
 
 TEST_P(Coherent, AnswersKeepTheOrderOfTheirFramesWhereverTheyLeaveFrom) {
-  // 10344 bytes a line: no room for all the answers of 1400, nor in one line to send.
+  // A line has 10344 bytes: neither the line nor a line to send has room for all the answers of
+  // 1400.
   LinePair lines(0, 80);
   Queue queue(lines);
   EveryThirdGrows engine;
@@ -222,7 +226,7 @@ TEST_P(Coherent, ALineToSendLeavesBeforeAnswersThatWereReturnedAfterIt) {
   lines.answers = false;
   Queue queue(lines);
   Pass engine;
-  lines.ServeOnce(1);  // A line to send is given.
+  lines.ServeOnce(1);  // The NIC grants a line to send.
   EXPECT_EQ(Poll(queue, engine), 0u);
   const auto arrive = [&](uint32_t number) {
     Bytes frame = Ipv4Frame(60);
@@ -238,7 +242,7 @@ TEST_P(Coherent, ALineToSendLeavesBeforeAnswersThatWereReturnedAfterIt) {
     EXPECT_TRUE(queue.Send(frame.data(), 60));
   }
   queue.FlushSent();
-  lines.ServeOnce(1);  // The answer leaves.
+  lines.ServeOnce(1);  // The NIC sends the answer.
   arrive(4);
   EXPECT_EQ(Poll(queue, engine), 1u);
   std::vector<uint32_t> order;
@@ -260,7 +264,7 @@ TEST_P(Coherent, ALineWithoutAFrameToSendHandsNothingBack) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-// Before the answer to each frame three more leave.
+// Sends three more frames before the answer to each frame.
 struct Multiplier {
   void set_outbox(packet::Outbox given) { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that hold for each contract between a queue and an engine: frame by frame, bursts of which
-// each frame is answered, and bursts of which only some are.
+// Runs a test with each contract between a queue and an engine: frame by frame, bursts in which
+// each frame is answered, and bursts in which only some frames are answered.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ namespace sluice::nic_test {
 
 enum class Contract { kFrames, kBursts, kSparing };
 
-/// A FrameEngine that sees bursts and answers only the frames that it must: those that it wrote to
-/// or that do not leave.
+/// Adapts a FrameEngine to bursts. It answers only the frames that require it: those that the
+/// engine has modified or does not forward.
 template <nic::FrameEngine Engine>
 class Sparing {
  public:
@@ -48,7 +48,7 @@ class Sparing {
   Engine& engine_;
 };
 
-/// Calls use(engine) with what works by this contract.
+/// Calls use(engine) with an adapter for this contract.
 template <typename Engine, typename Use>
 auto By(Contract contract, Engine& engine, Use use) {
   if (contract == Contract::kFrames) return use(engine);
@@ -60,13 +60,13 @@ auto By(Contract contract, Engine& engine, Use use) {
   return use(bursts);
 }
 
-/// Polls at time 0 for an engine that works frame by frame, by this contract.
+/// Polls at time 0 with an engine that works frame by frame, adapted to this contract.
 template <typename Queue, typename Engine>
 uint32_t PollBy(Contract contract, Queue& queue, Engine& engine) {
   return By(contract, engine, [&](auto& worker) { return queue.Poll(worker, 0); });
 }
 
-/// A parameter of a test.
+/// Base of tests with a contract as parameter.
 class ByContract : public testing::WithParamInterface<Contract> {
  protected:
   template <typename Queue, typename Engine>

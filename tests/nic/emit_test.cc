@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames of a generator, through every kind of queue: they leave in order, written where they leave
-// from; what has no room is neither sent nor counted.
+// Tests frames of a generator through each kind of queue: they leave in order and are written in
+// place. Frames without room are neither sent nor counted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace nic_test;
 
-/// Frames `first`, `first` + 1, …, of lengths that differ.
+/// Frames number `first`, `first` + 1, … with different lengths.
 struct NumberedFrames {
   Bytes Frame(uint32_t index) const {
     const uint32_t number = first + index;
@@ -61,7 +61,7 @@ void ExpectCounted(const Queue& queue, const std::vector<Bytes>& left) {
 
 class EmitTest : public RingPort {
  protected:
-  // A port that takes only what it has room for, again and again, until 500 frames left.
+  // Emits repeatedly to a port that accepts only as many frames as fit, until 500 frames have left.
   template <typename Queue>
   void EmitsWhatHasRoom(Queue& queue) {
     constexpr uint32_t kAll = 500;
@@ -107,7 +107,7 @@ TEST_F(EmitTest, PacketizedEmitsWhatAnMbufHolds) {
   EXPECT_FALSE(queue.CanEmit(nullptr, RTE_MBUF_DEFAULT_DATAROOM + 1));
 }
 
-/// Emits as long as there is room, up to a number of frames; keeps what comes.
+/// Emits frames up to `most` as long as there is room. Records received frames.
 struct Generator {
   template <typename Queue>
   uint32_t Generate(Queue& queue, uint64_t) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rules of a port's table, all or none: on an Ensō NIC, which steers a flow once and refuses it the
-// second time, and on a port that has no table.
+// Tests that a set of flow rules is added completely or not at all: on an Ensō NIC, which rejects a
+// second rule for the same flow, and on a port without a flow table.
 #include "nic/flow_rules.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace sluice::nic {
 namespace {
 
-// UDP to 10.0.0.1 and a port of it, to a queue.
+// Steers UDP to 10.0.0.1 and a port to a queue.
 struct Rule {
   Rule(uint16_t udp_port, uint16_t queue) : to{.index = queue} {
     ip.hdr.dst_addr = rte_cpu_to_be_32(0x0a00'0001);
@@ -40,7 +40,7 @@ struct Rule {
   bool AddTo(FlowRules& rules, std::string* why) const {
     return rules.Add(items.data(), actions.data(), why);
   }
-  /// Whether the port would take it: not twice.
+  /// Returns whether the port would accept the rule; it rejects duplicates.
   bool FitsInto(uint16_t port) const {
     rte_flow_attr attributes{};
     attributes.ingress = 1;
@@ -101,7 +101,7 @@ TEST_F(FlowRulesTest, ARuleThatIsRefusedTakesTheOthersWithIt) {
   EXPECT_NE(why_.find("already"), std::string::npos) << why_;
   EXPECT_EQ(rules.size(), 0u);
   ExpectNone();
-  // And it can be tried again.
+  // A retry succeeds.
   EXPECT_TRUE(first_.AddTo(rules, &why_)) << why_;
 }
 

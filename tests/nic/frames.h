@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames and pipes for the tests of lib/nic, built by hand from the header
-// layouts (RFC 791, 826, 8200, IEEE 802.1Q), not by code under test.
+// Frames and pipes for the tests of lib/nic, built by hand from the header layouts (RFC 791, 826,
+// 8200, IEEE 802.1Q) without the tested code.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline void PutBe16(Bytes& frame, size_t at, uint32_t value) {
   frame[at + 1] = static_cast<uint8_t>(value);
 }
 
-/// UDP over IPv4; `length` is of the frame, at least 42.
+/// Returns UDP over IPv4. `length` is that of the frame, at least 42.
 inline Bytes Ipv4Frame(uint32_t length) {
   Bytes frame(length, 0x5a);
   PutBe16(frame, 12, 0x0800);
@@ -28,7 +28,7 @@ inline Bytes Ipv4Frame(uint32_t length) {
   return frame;
 }
 
-/// UDP over IPv6; at least 62.
+/// Returns UDP over IPv6. `length` is at least 62.
 inline Bytes Ipv6Frame(uint32_t length) {
   Bytes frame(length, 0x5a);
   PutBe16(frame, 12, 0x86dd);
@@ -46,7 +46,7 @@ inline Bytes ArpFrame() {
   return frame;
 }
 
-/// IPv4 behind one VLAN tag; at least 46.
+/// Returns IPv4 with one VLAN tag. `length` is at least 46.
 inline Bytes VlanFrame(uint32_t length) {
   Bytes frame = Ipv4Frame(length - 4);
   const uint8_t tag[] = {0x81, 0x00, 0x00, 0x05};
@@ -56,7 +56,7 @@ inline Bytes VlanFrame(uint32_t length) {
 
 inline uint32_t FlitBytes(size_t length) { return static_cast<uint32_t>((length + 63) / 64 * 64); }
 
-/// Appends a frame as the NIC lays it out: on a flit, the rest of its last flit undefined.
+/// Appends a frame in the NIC's layout: flit-aligned, with undefined padding in its last flit.
 inline void Append(Bytes& pipe, const Bytes& frame) {
   const size_t at = pipe.size();
   pipe.resize(at + FlitBytes(frame.size()), 0xee);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of an endpoint in one thread: the host's for a CoherentQueue, the NIC's in the test's
-// hands. The real ends and the real memory layout; only the driver and the rest of the device
-// model are left out.
+// Both ends of an endpoint in one thread: the host's end for a CoherentQueue, and the NIC's end for
+// the test. The ends and the memory layout are real; only the driver and the rest of the device
+// model are absent.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace sluice::nic_test {
 
-/// FrameLines of CoherentQueue.
+/// The FrameLines of a CoherentQueue.
 class LinePair : private device::FrameSink {
  public:
   struct Frame {
@@ -31,11 +31,12 @@ class LinePair : private device::FrameSink {
   static constexpr uint32_t kMaxFrameBytes = coherent::kMaxFrameBytes;
   static constexpr uint32_t kMaxFrames = coherent::FrameHost::kMaxFrames;
 
-  /// `overflow_lines` behind each control line hold 128 bytes each.
+  /// Each control line is followed by `overflow_lines` lines of 128 bytes.
   explicit LinePair(uint32_t headroom_bytes = 0, uint32_t overflow_lines = 256) {
     const coherent::Geometry geometry{.overflow_lines = overflow_lines,
                                       .headroom_bytes = headroom_bytes};
-    bytes_ = (geometry.Bytes() + 4095) / 4096 * 4096;  // As aligned_alloc wants it.
+    bytes_ = (geometry.Bytes() + 4095) / 4096 *
+             4096;  // aligned_alloc requires a multiple of the alignment.
     data_.reset(static_cast<uint8_t*>(std::aligned_alloc(4096, bytes_)));
     std::memset(data_.get(), 0, bytes_);
     host_.emplace(coherent::EndpointMemory::Format({data_.get(), bytes_}, geometry));
@@ -43,7 +44,7 @@ class LinePair : private device::FrameSink {
     if (!nic_.Enable(*dma_, kBus, bytes_, 0)) std::abort();
   }
 
-  // The host's end. With `answers` the NIC looks whenever the host does.
+  // The host's end. If `answers`, the NIC serves the endpoint at each call of the host.
   uint32_t Wait(Frame* frames) {
     if (answers) Serve();
     return host_->Wait(frames);
@@ -80,28 +81,29 @@ class LinePair : private device::FrameSink {
       nic_.Serve(now_ns, statistics);
     }
   }
-  /// One look at the endpoint; then at most so many frames leave.
+  /// Serves the endpoint once and then sends at most `budget` frames.
   void ServeOnce(uint32_t budget) {
     nic_.Serve(now_ns, statistics);
     nic_.Run(staging_, *this, statistics, budget);
   }
-  /// Into the line that the host loads, or will load. False: it is full.
+  /// Writes a frame to the current or next line of the host. Returns false if the line is full.
   bool Write(std::span<const uint8_t> frame) {
     return nic_.Write({frame.data(), static_cast<uint32_t>(frame.size())}, statistics);
   }
-  /// The same, and a load that waits is answered.
+  /// Writes a frame and answers a waiting load.
   bool Receive(std::span<const uint8_t> frame) {
     const bool written = Write(frame);
     nic_.Answer(statistics);
     return written;
   }
-  /// Everything that left since the last call.
+  /// Returns the frames sent since the last call.
   std::vector<std::vector<uint8_t>> Sent() {
     Serve();
     staging_.Flush(*this);
     return std::exchange(sent_, {});
   }
-  /// Only their number: their bytes are not kept, now and later.
+  /// Returns the number of frames sent since the last call. Frame contents are not recorded from
+  /// now on.
   uint64_t SkipSent() {
     skips_ = true;
     Serve();

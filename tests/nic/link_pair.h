@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of a link in one thread: the host's for a BilateralQueue, the NIC's in the
-// test's hands. The real ends and the real memory layout; only the driver and the device
-// model around them are left out.
+// Both ends of a link in one thread: the host's end for a BilateralQueue, and the NIC's end for the
+// test. The ends and the memory layout are real; only the driver and the rest of the device model
+// are absent.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace sluice::nic_test {
 
-/// SwapLink of BilateralQueue.
+/// The SwapLink of a BilateralQueue.
 class LinkPair {
  public:
   explicit LinkPair(const swap::Geometry& geometry = {})
@@ -28,13 +28,13 @@ class LinkPair {
     memory_ = swap::LinkMemory::Format({data_.get(), bytes_}, geometry);
     host_ = swap::HostLink::Open(memory_, ~uint64_t{0});
     nic_ = swap::NicLink::Open({data_.get(), bytes_}, host_->epoch());
-    for (uint32_t round = 0; round < 4; ++round) {  // The ends meet.
+    for (uint32_t round = 0; round < 4; ++round) {  // Connects the two ends.
       nic_->Serve();
       host_->Poll(0);
     }
   }
 
-  // The host's end. With `answers` the NIC answers whenever the host looks.
+  // The host's end. If `answers`, the NIC answers at each poll of the host.
   bool Region(nic::HeldRegion& region) {
     if (!host_->holding()) return false;
     const swap::Geometry& geometry = host_->geometry();
@@ -65,7 +65,7 @@ class LinkPair {
     nic_->Publish(static_cast<uint32_t>(frame.size()));
     return true;
   }
-  /// Everything that the host gave to send.
+  /// Returns all frames that the host gave for sending.
   std::vector<std::vector<uint8_t>> Send() {
     std::vector<std::vector<uint8_t>> sent;
     swap::FrameToSend frames[32];
@@ -77,7 +77,7 @@ class LinkPair {
     }
     return sent;
   }
-  /// The same, without looking at the bytes. Returns frames.
+  /// Like Send, but without reading the frames. Returns their number.
   uint64_t SkipToSend() {
     uint64_t sent = 0;
     swap::FrameToSend frames[64];
@@ -93,7 +93,7 @@ class LinkPair {
     bool wait_for_frames;
     friend bool operator==(const Gift&, const Gift&) = default;
   };
-  std::vector<Gift> given;  ///< By the host, in order.
+  std::vector<Gift> given;  ///< Regions that the host gave, in order.
   bool answers = true;
   bool answers_cancel = true;  ///< Answers again once the host has cancelled.
 

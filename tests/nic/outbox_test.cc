@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames that an engine sends by itself, through queues on an ethdev: they leave, in
-// their order, and are accounted for.
+// Tests the frames that an engine sends through queues on an ethdev: all of them leave, in order,
+// and are counted.
 #include "packet/outbox.h"
 
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ Bytes Numbered(uint8_t first, uint32_t number, uint32_t length = 60) {
   return frame;
 }
 
-// Sends as many numbered frames for each received one as its first byte says, and ends that as
-// its second byte says.
+// Sends numbered frames for each received one. The first byte of the received frame is their
+// number, and its second byte selects the verdict.
 struct Multiplier {
   void set_outbox(packet::Outbox given) { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) {
@@ -49,7 +49,7 @@ struct Multiplier {
   uint32_t number = 0;
   uint32_t accepted = 0;
   std::vector<Bytes> sent;
-  std::vector<Bytes> order;  ///< In which all of it is to leave.
+  std::vector<Bytes> order;  ///< The expected order of all frames.
 };
 
 uint64_t SumOfBytes(const std::vector<Bytes>& frames) {
@@ -69,7 +69,7 @@ class OutboxTest : public RingPort, public ByContract {
   void SendsWhileItHandlesFrames(Queue& queue) {
     Multiplier engine;
     engine.set_outbox(queue.outbox());
-    // Frame 19 sends more than a queue collects.
+    // Frame 19 sends more frames than a queue collects.
     for (uint32_t i = 0; i < 20; ++i) {
       Bytes frame = Numbered(static_cast<uint8_t>(i == 19 ? 150 : i % 8), i);
       frame[1] = i % 3 == 0;
@@ -124,7 +124,7 @@ class OutboxTest : public RingPort, public ByContract {
   }
 };
 
-// An engine that leaves frames of a burst unanswered has no order.
+// Omits the contract in which an engine leaves frames unanswered, which has no defined order.
 INSTANTIATE_TEST_SUITE_P(Contracts, OutboxTest,
                          testing::Values(Contract::kFrames, Contract::kBursts), NameOf);
 
@@ -174,7 +174,7 @@ TEST_P(OutboxTest, PacketizedWithoutAPoolHasNoRoom) {
   EXPECT_TRUE(queue.counters().Conserved());
 }
 
-// Answers from a buffer of its own, as many bytes as the frame says.
+// Answers from the engine's buffer; the length is encoded in the frame.
 struct FromElsewhere {
   Verdict Process(Frame& frame, uint64_t) {
     frame.length = frame.data[42] << 8 | frame.data[43];
@@ -187,7 +187,7 @@ struct FromElsewhere {
 TEST_P(OutboxTest, PacketizedAnswersFromElsewhereAreWholeOrDropped) {
   PacketizedQueue queue(port_->id(), 0);
   FromElsewhere engine;
-  const uint32_t most = RTE_MBUF_DEFAULT_BUF_SIZE;  // The headroom and what follows it.
+  const uint32_t most = RTE_MBUF_DEFAULT_BUF_SIZE;  // The headroom and the data room.
   for (uint32_t length : {60u, 1514u, most, most + 1, 9000u}) Receive(Numbered(0, length));
   EXPECT_EQ(Poll(queue, engine), 5u);
   const auto first = [&](uint32_t length) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The address filter: which frames reach the engine behind it, one by one and in bursts, and how
-// the others end.
+// Tests the address filter: the frames that reach its engine, one by one and in bursts, and the
+// verdicts of all others.
 #include "nic/own_frames.h"
 
 #include <gtest/gtest.h>
@@ -22,9 +22,9 @@ using packet::MacAddress;
 using packet::Verdict;
 
 constexpr MacAddress kMac{0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
-constexpr uint8_t kOtherHost = 2;  // Behind the engine's own reasons.
+constexpr uint8_t kOtherHost = 2;  // Follows the engine's drop reasons.
 
-/// Consumes what reaches it.
+/// Records and consumes frames.
 struct Watcher {
   static constexpr std::array<std::string_view, 2> kDropReasons{"one", "two"};
 
@@ -56,7 +56,7 @@ struct Own {
   bool Owns(const packet::Ipv6Address&) const { return true; }
 };
 
-/// An engine that answers for addresses.
+/// An engine that owns addresses.
 struct Host : Watcher {
   Own own() const { return {}; }
 };
@@ -84,7 +84,8 @@ struct Case {
   Verdict verdict;
 };
 
-// What a station accepts: IEEE 802.3 clause 4.2.4.1.1. To a group: own_frames.h.
+// Returns frames that a station accepts (IEEE 802.3 clause 4.2.4.1.1), and others. own_frames.h
+// describes groups.
 std::vector<Case> Cases(bool host) {
   const Verdict other = packet::Drop(kOtherHost);
   const Verdict asked = host ? packet::kConsume : packet::kPass;
@@ -130,7 +131,7 @@ struct Plain : Watcher {};
 TEST(OwnFrames, ReachTheEngineAlone) { CheckFrames<Plain>(false); }
 TEST(OwnFrames, WithWhatAHostIsAsked) { CheckFrames<Host>(true); }
 
-/// Runs frames through the filter as one burst. Returns how each ended.
+/// Passes frames through the filter as one burst. Returns their verdicts.
 std::vector<Verdict> Burst(std::vector<Case>& cases, bool promiscuous, std::vector<Bytes>* seen) {
   OwnFrames<BurstWatcher> filter(kMac, promiscuous, [&] { return BurstWatcher{seen}; });
   std::vector<Verdict> verdicts(cases.size(), packet::kForward);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An engine behind each kind of queue, both ends in one thread: cost without cross-core traffic.
-// Under callgrind with --toggle-collect='*WorkerPoll*' the worker's instructions are counted; alone
-// its TSC cycles are printed. For benches with a command line
+// Measures an engine on each kind of queue, with both ends in one thread, which excludes cross-core
+// traffic. Under callgrind with --toggle-collect='*WorkerPoll*', it counts the worker's
+// instructions; alone it prints its TSC cycles. The benchmarks have the command line
 //
 //   <interface> [frame_size] [burst] [packets] [pipes]
 //
-// where <interface> is packetized, streaming or bilateral. Streaming: a burst for each pipe.
+// where <interface> is packetized, streaming or bilateral. Streaming uses one burst per pipe.
 #pragma once
 
 #include <rte_cycles.h>
@@ -59,8 +59,8 @@ struct QueueBenchOptions {
   }
 };
 
-/// PipeSet of a StreamingQueue: what lies in memory has arrived; what is sent is gone. Copies may
-/// be built one behind the other, and all are gone with a Flush.
+/// A PipeSet for a StreamingQueue: the contents of memory have arrived, and sent frames disappear.
+/// Copies may be built one after another and disappear with Flush.
 class MemoryPipes {
  public:
   static constexpr uint32_t kMaxFrameBytes = 9728;
@@ -101,20 +101,20 @@ class MemoryPipes {
   uint32_t used_ = 0;
 };
 
-/// What a worker does between two looks at the clock.
+/// The worker's code between two reads of the clock.
 template <typename Queue, typename Engine>
 [[gnu::noinline]] uint32_t WorkerPoll(Queue& queue, Engine& engine) {
   return queue.Poll(engine, 0);
 }
 
-/// `frames()` returns the next frame, of options.size bytes; the engine forwards all.
+/// `frames()` returns the next frame, of options.size bytes; the engine must forward all frames.
 template <typename Engine, typename Frames>
 class QueueBench {
  public:
   QueueBench(const QueueBenchOptions& options, Engine& engine, Frames frames)
       : options_(options), engine_(engine), frames_(frames) {}
 
-  /// The exit code.
+  /// Returns the exit code.
   int Run() {
     if (options_.iface == "packetized") return OnPackets();
     if (options_.iface == "streaming") return OnPipes();
@@ -124,7 +124,8 @@ class QueueBench {
   }
 
  private:
-  /// Calls `arrive`, `poll` and `leave` in turn until all were handled; only `poll` is timed.
+  /// Calls `arrive`, `poll` and `leave` in turn until all packets are handled; only `poll` is
+  /// timed.
   template <typename Arrive, typename Poll, typename Leave>
   int Measure(Arrive arrive, Poll poll, Leave leave) {
     uint64_t handled = 0, cycles = 0;
@@ -209,7 +210,7 @@ class QueueBench {
         [&] { return WorkerPoll(queue, engine_); }, [&] { link.given.clear(); });
   }
 
-  /// As much as an engine may want.
+  /// Headroom for engines that prepend headers.
   static constexpr uint32_t kHeadroomBytes = 64;
 
   QueueBenchOptions options_;

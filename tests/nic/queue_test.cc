@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The packetized queue, and the streaming queue over an ethdev, on rings whose
-// other ends the test holds: every mbuf that goes in comes out or is free again.
+// Tests the packetized queue, and the streaming queue over an ethdev, on rings with their other
+// ends in the test: every mbuf is either transmitted or freed.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,7 +27,7 @@ using packet::Verdict;
 class QueueTest : public RingPort, public ByContract {};
 INSTANTIATE_TEST_SUITE_P(Contracts, QueueTest, kContracts, NameOf);
 
-// Ends a frame as its first byte says.
+// Handles a frame according to its first byte.
 struct ByFirstByte {
   Verdict Process(Frame& frame, uint64_t) {
     switch (frame.data[0]) {
@@ -39,7 +39,7 @@ struct ByFirstByte {
         frame.data -= 4;
         frame.length += 4;
         frame.data[0] = 0x77;
-        break;  // Grows in front.
+        break;  // Uses headroom.
       case 4:
         frame.length -= 10;
         break;
@@ -131,13 +131,14 @@ TEST_P(QueueTest, PacketizedFreesAndCountsWhatThePortDoesNotTake) {
 
 TEST_P(QueueTest, PacketizedWaitsForAPortWhoseThreadIsLate) {
   using Clock = std::chrono::steady_clock;
-  // A port whose CPU the host took away is later than any patience, and tells nothing.
+  // An attempt is inconclusive if the hypervisor suspends the port's CPU for longer than the queue
+  // waits.
   for (int attempt = 0; attempt < 20; ++attempt) {
     PacketizedQueue queue(port_->id(), 0);
     ByFirstByte engine;
     for (uint32_t i = 0; i < 300; ++i) Receive(Ordered(0, 60));
-    // Takes frames again 20 ms after the transmit ring filled up: a few turns of others
-    // on its CPU.
+    // Accepts frames again 20 ms after the transmit ring is full, like a port thread that was
+    // preempted by others.
     Clock::time_point taken;
     std::thread port([&] {
       while (rte_ring_count(transmit_) < kTransmitRing - 1) std::this_thread::yield();
@@ -172,7 +173,7 @@ TEST_P(QueueTest, APortThatTakesNothingCostsThePatienceOnceAndNotForEachBurst) {
   EXPECT_LT(took, kBursts / 4 * std::chrono::milliseconds(kPatienceMs));
 }
 
-// Forwards everything as it is.
+// Forwards frames unchanged.
 struct Pass {
   Verdict Process(Frame&, uint64_t) { return packet::kForward; }
 };
@@ -196,7 +197,7 @@ TEST_P(QueueTest, StreamingLosesOnlyThePacketWhoseHeaderLies) {
   PutBe16(lie, 16, 900);
   Receive(Ipv4Frame(60));
   Receive(lie);
-  Receive(Bytes(130));  // Zeroes: no frame at all.
+  Receive(Bytes(130));  // Zeroes are not a frame.
   Receive(Bytes(9));    // Shorter than an Ethernet header.
   Receive(Ipv4Frame(70));
   EXPECT_EQ(Poll(queue, engine), 2u);

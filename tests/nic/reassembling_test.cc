@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fragments on their way to an engine: in every order, too many, too late, overlapping, cut short,
-// lying. Each has one ending. What is whole must be, byte by byte, what was fragmented here by the
-// rules of RFC 791 (section 3.2) and RFC 8200 (section 4.5).
+// Tests the reassembly of fragments: in every order, too many, too late, overlapping, truncated,
+// and with wrong lengths. Each fragment has one outcome. A reassembled datagram must equal the one
+// that was fragmented here according to RFC 791 (section 3.2) and RFC 8200 (section 4.5).
 #include "nic/reassembling.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct Kind {
   bool vlan = false;
 };
 
-/// Ethernet and IP of a datagram with `payload` behind them. IPv6: without a fragment header.
+/// Returns a datagram with Ethernet and IP headers and `payload`; no IPv6 fragment header.
 Bytes Whole(Kind kind, const Bytes& payload, uint32_t id = 7) {
   Bytes frame(kOurs.begin(), kOurs.end());
   frame.insert(frame.end(), kTheirs.begin(), kTheirs.end());
@@ -77,13 +77,13 @@ Bytes Whole(Kind kind, const Bytes& payload, uint32_t id = 7) {
   return frame;
 }
 
-/// Makes the checksum of an IPv4 header without tags or options.
+/// Sets the checksum of an untagged IPv4 header without options.
 void Seal(Bytes* frame) {
   packet::Store<uint16_t>(&(*frame)[24], 0);
   packet::Store(&(*frame)[24], packet::FinishChecksum(packet::SumBytes(&(*frame)[14], 20)));
 }
 
-/// Bytes [from, to) of the payload of Whole(), as a fragment.
+/// Returns the bytes [from, to) of Whole()'s payload as a fragment.
 Bytes Fragment(Kind kind, const Bytes& payload, size_t from, size_t to, bool more,
                uint32_t id = 7) {
   const Bytes part(payload.begin() + static_cast<ptrdiff_t>(from),
@@ -106,7 +106,7 @@ Bytes Fragment(Kind kind, const Bytes& payload, size_t from, size_t to, bool mor
   return frame;
 }
 
-/// A UDP datagram: 16 bytes of the header and data for each fragment of `count`, and 5 more.
+/// Returns a UDP datagram: 16 bytes of header and data for each of `count` fragments, and 5 more.
 Bytes Payload(size_t count) {
   Bytes payload(16 * count + 5);
   for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(i * 7 + 1);
@@ -124,7 +124,7 @@ std::vector<Bytes> Fragments(Kind kind, size_t count, uint32_t id = 7) {
   return fragments;
 }
 
-/// Keeps what it is given.
+/// Records the frames that it receives.
 struct Recording {
   struct Own {
     bool IsOurMac(const uint8_t* mac) const { return packet::Load<MacAddress>(mac) == kOurs; }
@@ -144,21 +144,21 @@ struct Recording {
 
 using R = packet::Defragmenter;
 
-/// A queue's part: counts frames by their verdicts.
+/// Counts frames by verdict, like a queue.
 class Rig {
  public:
   explicit Rig(uint32_t datagrams = kDatagrams)
       : front_(R(datagrams, kTimeout, /*seed=*/5), [this] { return Forwarded{this}; }) {
     front_.set_counters(counters);
   }
-  /// Everything has an ending.
+  /// Checks that each frame has been accounted for.
   ~Rig() {
     front_.Leave();
     EXPECT_TRUE(counters.Conserved());
   }
 
   packet::Verdict Give(const Bytes& frame, uint64_t now = 0) {
-    // Exactly as long as it is, so that a sanitizer sees what is read behind it.
+    // An allocation of the exact size, so that a sanitizer detects reads after its end.
     const std::unique_ptr<uint8_t[]> bytes(new uint8_t[frame.size()]);
     std::copy(frame.begin(), frame.end(), bytes.get());
     packet::Frame view{bytes.get(), static_cast<uint32_t>(frame.size()), 0, 0};
@@ -168,7 +168,7 @@ class Rig {
     EXPECT_TRUE(counters.Conserved());
     return verdict;
   }
-  /// The same of a burst.
+  /// Like Give, for a burst.
   std::vector<packet::Verdict> GiveBurst(const std::vector<Bytes>& frames) {
     test::MemoryBurst burst(frames);
     counters.rx_pkts += burst.size();
@@ -182,7 +182,7 @@ class Rig {
   void End() { front_.Leave(); }
 
   Recording engine;
-  std::vector<uint32_t> sizes;  ///< Frames that it saw at once.
+  std::vector<uint32_t> sizes;  ///< Frames per call of the engine.
   QueueCounters counters;
 
  private:
@@ -192,7 +192,8 @@ class Rig {
     if (verdict.action == packet::Action::kDrop) ++counters.engine_drops[verdict.reason];
   }
 
-  /// Engines are made in place; this one is the rig's. It sees bursts.
+  /// A proxy, because the front constructs its engine in place. Forwards bursts to the rig's
+  /// engine.
   struct Forwarded {
     static constexpr auto kDropReasons = Recording::kDropReasons;
     const Recording::Own& own() const { return rig->engine.own(); }
@@ -211,7 +212,7 @@ TEST(Reassembling, GivesWhatArrivedWholeInRunsAndWhatItPutTogetherAlone) {
   const std::vector<Bytes> fragments = Fragments({}, 2);
   const Bytes a = Whole({}, Payload(1), 1), b = Whole({}, Payload(1), 2);
   Bytes others = Fragments({}, 2)[0];
-  others[33] = 99;  // Fragments for others are the engine's.
+  others[33] = 99;  // Fragments for other hosts go to the engine.
   Seal(&others);
   Rig rig;
   const auto kept = packet::kConsume, leaves = packet::kForward;
@@ -224,7 +225,7 @@ TEST(Reassembling, GivesWhatArrivedWholeInRunsAndWhatItPutTogetherAlone) {
   EXPECT_EQ(rig.counters.reassembled_pkts, 1u);
 }
 
-/// A burst of which nobody may see a frame.
+/// A burst that fails the test if a frame is read.
 struct Unseen {
   uint32_t size() const { return 3; }
   packet::BurstTotals totals() const { return {300, 100}; }
@@ -297,7 +298,7 @@ TEST(Reassembling, EthernetPaddingIsNoData) {
   EXPECT_EQ(rig.engine.seen[0], Whole({}, Payload(2)));
 }
 
-// What is no fragment for us goes to the engine as it came.
+// Frames that are not fragments for this host go to the engine unchanged.
 TEST(Reassembling, LeavesOtherFramesAlone) {
   std::vector<Bytes> frames{Whole({}, Payload(3)),
                             Whole({true, false}, Payload(3)),
@@ -329,21 +330,23 @@ struct Range {
   bool more;
 };
 struct Misfit {
-  uint64_t overlap;  ///< Fragments that end with the one that does not fit; others wait on.
+  uint64_t overlap;  ///< Fragments dropped up to the first inconsistent one.
+                     ///< ones wait.
   std::vector<Range> ranges;
 };
 
-// Byte ranges of one datagram of 53 bytes, in the order in which they come; none fits together.
+// Byte ranges of one datagram of 53 bytes in the order of arrival; each set is inconsistent.
 TEST(Reassembling, EndsDatagramsThatDoNotFitTogether) {
   const Misfit cases[] = {
-      {2, {{0, 16, true}, {0, 16, true}}},                                    // The first, twice.
-      {2, {{32, 53, false}, {32, 53, false}}},                                // The last, twice.
-      {3, {{0, 16, true}, {16, 32, true}, {16, 32, true}, {32, 53, false}}},  // One between, twice.
-      {2, {{0, 24, true}, {16, 32, true}, {32, 53, false}}},                  // Over one another.
-      {2, {{0, 16, true}, {8, 24, true}, {32, 53, false}}},                   // And a hole as long.
+      {2, {{0, 16, true}, {0, 16, true}}},      // The first, twice.
+      {2, {{32, 53, false}, {32, 53, false}}},  // The last, twice.
+      {3,
+       {{0, 16, true}, {16, 32, true}, {16, 32, true}, {32, 53, false}}},  // A middle one, twice.
+      {2, {{0, 24, true}, {16, 32, true}, {32, 53, false}}},               // Overlap.
+      {2, {{0, 16, true}, {8, 24, true}, {32, 53, false}}},  // Overlap and a hole of equal length.
       {3, {{0, 16, true}, {16, 48, true}, {32, 53, false}}},
-      {2, {{0, 48, true}, {32, 40, false}}},    // Behind the end.
-      {2, {{32, 53, false}, {40, 53, false}}},  // Two ends.
+      {2, {{0, 48, true}, {32, 40, false}}},    // Ends before known data.
+      {2, {{32, 53, false}, {40, 53, false}}},  // Two different ends.
       {2, {{16, 32, true}, {0, 53, true}, {32, 40, false}}}};
   for (const bool ipv6 : {false, true}) {
     for (const auto& [overlap, ranges] : cases) {
@@ -351,13 +354,13 @@ TEST(Reassembling, EndsDatagramsThatDoNotFitTogether) {
       const Bytes payload = Payload(3);
       Rig rig;
       for (const auto& [from, to, more] : ranges) {
-        // Lengths of those with others behind them are multiples of eight.
+        // Fragments other than the last one have lengths that are multiples of eight.
         const size_t end = more ? to / 8 * 8 : to;
         rig.Give(Fragment({ipv6, false}, payload, from, end, more));
       }
       EXPECT_TRUE(rig.engine.seen.empty());
       EXPECT_EQ(rig.Dropped(R::kOverlap), overlap);
-      // A later datagram with the same identification is not hurt.
+      // A later datagram with the same identification is not affected.
       const uint64_t later = kTimeout + 1;
       for (const Bytes& fragment : Fragments({ipv6, false}, 3)) rig.Give(fragment, later);
       EXPECT_EQ(rig.Dropped(R::kTimedOut), ranges.size() - overlap);
@@ -378,7 +381,7 @@ TEST(Reassembling, PutsAnyNumberOfFragmentsTogether) {
   }
 }
 
-// Jumbo frames, of any interface.
+// Jumbo frames.
 TEST(Reassembling, PutsLongFragmentsTogether) {
   const Bytes payload = Payload(2000);
   Rig rig;
@@ -392,7 +395,7 @@ TEST(Reassembling, ForgetsWhatHasWaitedTooLong) {
   const std::vector<Bytes> fragments = Fragments({}, 3);
   Rig rig;
   rig.Give(fragments[0], 5);
-  rig.Give(fragments[1], 5 + kTimeout);  // Just in time.
+  rig.Give(fragments[1], 5 + kTimeout);  // Within the timeout.
   rig.Rest(5 + kTimeout);
   EXPECT_EQ(rig.Dropped(R::kTimedOut), 0u);
   rig.Rest(6 + kTimeout);
@@ -430,8 +433,8 @@ TEST(Reassembling, TakesNoMoreDatagramsThanItWasMadeFor) {
   }
 }
 
-// RFC 8200 section 4.5: addresses and the identification name a datagram of IPv6. RFC 791 section
-// 3.2: of IPv4 the protocol does, too.
+// RFC 8200 section 4.5: addresses and the identification identify an IPv6 datagram. RFC 791 section
+// 3.2: an IPv4 datagram is also identified by its protocol.
 TEST(Reassembling, GoesByTheProtocolOfIpv4Alone) {
   for (const bool ipv6 : {false, true}) {
     std::vector<Bytes> fragments = Fragments({ipv6, false}, 2);
@@ -452,14 +455,15 @@ TEST(Reassembling, RefusesLengthsThatCannotBe) {
   struct {
     Bytes frame;
     R::Reason reason;
-  } cases[] = {{Fragment({}, payload, 8, 8, true), R::kMalformed},  // Of nothing.
-               {Fragment({}, payload, 16, 16, false), R::kMalformed},
-               {Fragment({true, false}, payload, 16, 16, false), R::kMalformed},
-               {Fragment({}, payload, 0, 20, true), R::kMalformed},  // No multiple of eight.
-               {Fragment({true, false}, payload, 0, 20, true), R::kMalformed},
-               {Fragment({}, payload, 16, 24, true), R::kMalformed},  // With the offset from below:
-               {Fragment({}, payload, 0, 64, true), R::kMalformed}};  // A wrong checksum.
-  // 65528 + 8 and the header: beyond an IPv4 datagram, though not beyond 65535 of data.
+  } cases[] = {
+      {Fragment({}, payload, 8, 8, true), R::kMalformed},  // Empty.
+      {Fragment({}, payload, 16, 16, false), R::kMalformed},
+      {Fragment({true, false}, payload, 16, 16, false), R::kMalformed},
+      {Fragment({}, payload, 0, 20, true), R::kMalformed},  // Not a multiple of eight.
+      {Fragment({true, false}, payload, 0, 20, true), R::kMalformed},
+      {Fragment({}, payload, 16, 24, true), R::kMalformed},  // Offset set after this table.
+      {Fragment({}, payload, 0, 64, true), R::kMalformed}};  // Checksum changed after this table.
+  // 65528 + 8 and the header exceed an IPv4 datagram, although the data does not exceed 65535.
   packet::StoreBe16(&cases[5].frame[20], 0x2000 | (65512 / 8));
   Seal(&cases[5].frame);
   cases[6].frame[22] ^= 1;
@@ -471,8 +475,8 @@ TEST(Reassembling, RefusesLengthsThatCannotBe) {
   }
 }
 
-// A datagram is at most 65535 bytes long: with its header in IPv4 (RFC 791), behind it in IPv6
-// (RFC 8200).
+// A datagram has at most 65535 bytes, including the header for IPv4 (RFC 791), excluding it for
+// IPv6 (RFC 8200).
 TEST(Reassembling, TakesFragmentsUpToTheEndOfTheLongestDatagram) {
   const struct {
     bool ipv6;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A port whose other end the test holds: for queues that run on an ethdev.
+// A port with its other end in the test, for queues on an ethdev.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,9 +19,9 @@
 
 namespace sluice::nic_test {
 
-inline constexpr uint32_t kTransmitRing = 256;  ///< Holds one less.
+inline constexpr uint32_t kTransmitRing = 256;  ///< Capacity is one less.
 
-/// A port made of two rings, and a pool for what the test sends.
+/// A port made of two rings, and a pool for frames of the test.
 class RingPort : public testing::Test {
  protected:
   void SetUp() override {
@@ -59,7 +59,7 @@ class RingPort : public testing::Test {
   void Receive(rte_mbuf* mbuf) { ASSERT_EQ(rte_ring_enqueue(receive_, mbuf), 0); }
   void Receive(const Bytes& frame) { Receive(Mbuf(frame)); }
 
-  /// What was transmitted; its mbufs are freed.
+  /// Returns the transmitted frames and frees their mbufs.
   std::vector<Bytes> Sent() {
     std::vector<Bytes> frames;
     void* object = nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The walk over contiguous bytes against a naive one, frame after frame and span
-// after span: same frames to the engine, same endings, and every byte given back
-// exactly once and in order, whatever the bytes say.
+// Compares the walk over contiguous bytes with a naive one, frame by frame and span by span, for
+// arbitrary bytes: the engine sees the same frames, the outcomes are equal, and every byte is
+// returned exactly once and in order.
 #include "nic/span_walker.h"
 
 #include <gtest/gtest.h>
@@ -24,13 +24,13 @@ using namespace nic_test;
 using packet::Frame;
 using packet::Verdict;
 
-// What the engine below does, chosen by the first byte of the frame.
+// Actions of the engine below, selected by the first byte of the frame.
 enum Order : uint8_t { kPass, kLeave, kEat, kDiscard, kHalve, kShave, kStrip, kOrders };
 
-// Carries out the frame's order and keeps a copy of what it was given.
+// Executes the frame's order and records a copy of the frame.
 class Scripted {
  public:
-  // ASan sees to it that all of it may be read.
+  // AddressSanitizer checks that all bytes are readable.
   void Prepare(const uint8_t* frame, uint32_t length) { prepared += frame[0] + frame[length - 1]; }
   Verdict Process(Frame& frame, uint64_t /*now*/) {
     seen.emplace_back(frame.data, frame.data + frame.length);
@@ -69,7 +69,7 @@ class Scripted {
   }
 };
 
-// Pipes that write down what happens to their bytes.
+// Pipes that record each operation on their bytes.
 class RecordingPipes {
  public:
   static constexpr uint32_t kMaxFrameBytes = 1536;
@@ -77,13 +77,14 @@ class RecordingPipes {
   struct Pipe {
     Bytes memory;
     uint32_t given_back = 0;
-    std::vector<Bytes> sent;  // Frames, as an IPv4-cutting transmitter cuts the runs.
+    std::vector<Bytes> sent;  // Frames, split as an IPv4-cutting transmitter splits the runs.
   };
 
   Span Arrive(Bytes bytes) {
     pipes.push_back(std::make_unique<Pipe>());
     pipes.back()->memory = std::move(bytes);
-    pipes.back()->memory.shrink_to_fit();  // ASan guards the byte behind the notified tail.
+    pipes.back()
+        ->memory.shrink_to_fit();  // AddressSanitizer protects the byte after the notified tail.
     return {static_cast<uint32_t>(pipes.size() - 1), pipes.back()->memory.data(),
             static_cast<uint32_t>(pipes.back()->memory.size())};
   }
@@ -111,7 +112,7 @@ class RecordingPipes {
     pipe.given_back += bytes;
     EXPECT_LE(pipe.given_back, pipe.memory.size());
   }
-  // Every other copy may be built where it will lie.
+  // Every other copy may be built in place.
   uint8_t* spare() { return copies.size() % 2 == 0 ? spare_.data() : nullptr; }
   bool SendBuilt(uint32_t length) {
     EXPECT_NE(spare(), nullptr);
@@ -133,9 +134,9 @@ class RecordingPipes {
 
   std::vector<std::unique_ptr<Pipe>> pipes;
   std::vector<Bytes> copies;
-  std::vector<Bytes> left;  // Copies that were sent, and frames of runs.
+  std::vector<Bytes> left;  // Sent copies, and frames of runs.
   uint32_t longest_run = 0;
-  uint32_t built = 0;  // Of the copies, by SendBuilt.
+  uint32_t built = 0;  // Copies sent with SendBuilt.
   bool refuse_sends = false;
 
  private:
@@ -147,7 +148,7 @@ class RecordingPipes {
 };
 static_assert(PipeSet<RecordingPipes>);
 
-// What a walk of one span must do, said the plain way.
+// The expected result of a walk over one span, computed naively.
 struct Expected {
   std::vector<Bytes> frames;
   uint64_t desync_flits = 0;
@@ -367,7 +368,7 @@ TEST_P(SpanWalkerBy, FramesOfOnePipeReachTheEngineInOrder) {
   }
 }
 
-// Knows how far ahead of its turn each frame was prepared.
+// Records how far ahead each frame was prepared.
 class Foresight {
  public:
   void Prepare(const uint8_t* frame, uint32_t length) { prepared_[frame] = length; }
@@ -400,7 +401,8 @@ TEST(SpanWalker, FramesOfALonePipeArePreparedWholeAndWellAhead) {
   for (size_t i = 0; i < 90; ++i) EXPECT_EQ(engine.ahead[i], 8u) << "frame " << i;
 }
 
-// Puts 20 bytes in front of the IPv4 packet, where it is told to or else where there is room.
+// Prepends 20 bytes to the IPv4 packet, in the spare buffer if there is one, else in a private
+// buffer.
 struct Wrapper {
   Verdict Process(Frame& frame, uint64_t /*now*/) {
     uint8_t* const start = frame.spare != nullptr ? frame.spare : room.data();
@@ -434,9 +436,9 @@ TEST_P(SpanWalkerBy, AFrameMayBeBuiltWhereItsCopyWillLie) {
   const std::vector<Span> spans = {pipes.Arrive(span)};
   EXPECT_EQ(WalkBy(GetParam(), walker, spans, engine), 40u);
   EXPECT_EQ(pipes.copies, expected);
-  // Every other one, but for those that the pipes refuse, one in six.
+  // Every other copy, except those that the pipes reject (one in six).
   EXPECT_EQ(pipes.built, 13u);
-  // Of the rest every seventh finds no room.
+  // Every seventh of the rest does not fit.
   uint64_t bytes = 0;
   for (const Bytes& frame : expected) bytes += frame.size();
   for (const size_t full : {6, 13, 27}) bytes -= expected[full].size();
@@ -447,7 +449,7 @@ TEST_P(SpanWalkerBy, AFrameMayBeBuiltWhereItsCopyWillLie) {
   EXPECT_TRUE(counters.Conserved());
 }
 
-// Sends as many copies of a frame ahead of its answer as its last byte says.
+// Sends copies of a frame before its answer; the frame's last byte is their number.
 struct Repeating {
   void set_outbox(packet::Outbox given) { outbox = given; }
   Verdict Process(Frame& frame, uint64_t) {
@@ -461,7 +463,7 @@ struct Repeating {
     return packet::kForward;
   }
   packet::Outbox outbox;
-  std::map<uint8_t, std::vector<Bytes>> order;  // By the frame's first byte.
+  std::map<uint8_t, std::vector<Bytes>> order;  // Keys are the frames' first bytes.
 };
 
 TEST(SpanWalker, FramesThatAnEngineSendsLeaveBehindTheAnswersToFramesBefore) {
