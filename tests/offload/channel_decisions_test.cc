@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both channels promise about decisions: asked for or not, recalled, ruled on
+// Tests the contract of both channels for decisions: requested or not, recalled, and ruled on
 // (lib/offload/item.h).
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ TYPED_TEST(Channel, SlotsDecideIndependently) {
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
 }
 
-// --- Decisions asked for.
+// --- Requested decisions.
 
 TYPED_TEST(Channel, AnAskIsAnEventAndTheDecisionAfterItIsRuledOnLikeAnyOther) {
   auto& rig = this->rig_;
@@ -171,7 +171,7 @@ TYPED_TEST(Channel, ARecallTooLateFindsTheDecisionEnforced) {
   auto& rig = this->rig_;
   rig.nic().Commit(0, Numbered(7), Urgency::kPrestaged);
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
-  EXPECT_TRUE(rig.nic().Recall(0));  // The agent cannot know yet.
+  EXPECT_TRUE(rig.nic().Recall(0));  // The agent cannot know the outcome yet.
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
   ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
   EXPECT_EQ(this->how_, Decided::kEnforced);
@@ -192,12 +192,12 @@ TYPED_TEST(Channel, ThereIsNothingToRecallBeforeACommitOrAfterItsOutcomeOrTwice)
   EXPECT_FALSE(rig.nic().Recall(0));
 }
 
-// --- Lines under way.
+// --- Lines in flight.
 
-/// What one who sees both ends knows of a random run.
+/// The events of a random run at both ends.
 struct Ledger {
-  std::map<uint64_t, Decided> ruled;  ///< By the host, by the decision's first word.
-  std::map<uint64_t, Decided> told;   ///< To the agent.
+  std::map<uint64_t, Decided> ruled;  ///< The host's rulings, by the decision's first word.
+  std::map<uint64_t, Decided> told;   ///< The outcomes that the agent received.
   std::vector<uint64_t> sent, received;
 };
 

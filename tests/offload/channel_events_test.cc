@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both channels promise about events, and on a link that is dead (lib/offload/item.h).
+// Tests the contract of both channels for events, and on a dead link (lib/offload/item.h).
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -29,7 +29,7 @@ TYPED_TEST(Channel, EventsArriveOnceAndInTheOrderInWhichTheyWereSentAsksAmongThe
         ++sent;
       }
       rig.host().Flush();
-      // Answered, so that slots may ask again.
+      // Answers the request, so that the slot may ask again.
       TestJudge judge;
       rig.host().Decide(slot, judge);
     } else if (rig.Receive(out)) {
@@ -72,7 +72,7 @@ TYPED_TEST(Channel, ALossIsToldBeforeTheEventsAfterIt) {
   while (rig.Receive(this->out_)) {
   }
   rig.Settle();
-  ASSERT_TRUE(rig.host().Send(Numbered(2)));  // and no Flush
+  ASSERT_TRUE(rig.host().Send(Numbered(2)));  // Sent without a Flush.
   ASSERT_TRUE(rig.Receive(this->out_));
   ASSERT_EQ(this->out_, Numbered(2));
   EXPECT_TRUE(rig.nic().TakeLoss());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is said of every channel: over shared memory and over every kind of window in virtual time.
+// Fixture of the tests that hold for every channel, over shared memory and over every kind of
+// window in virtual time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ class Channel : public testing::Test {
     static_assert(HostChannel<typename R::Host> && NicChannel<typename R::Nic>);
     ASSERT_TRUE(rig_.Meet());
   }
-  /// Host and agent of `rig` are of use: an event down, a decision up, an outcome down.
+  /// Checks that host and agent of `rig` work: sends an event, a decision and its outcome.
   static void ExpectWorks(R& rig, uint64_t number) {
     TestJudge judge;
     Item out;
@@ -35,7 +36,7 @@ class Channel : public testing::Test {
     EXPECT_EQ(how, Decided::kEnforced);
     EXPECT_EQ(out.word[1], Numbered(number + 1).word[0]);
   }
-  /// Makes the ask of `slot` open at the agent.
+  /// Sends an ask for `slot` and receives it at the agent.
   void Ask(Slot slot, uint64_t number) {
     Item out;
     ASSERT_TRUE(rig_.host().Ask(slot, Numbered(number)));

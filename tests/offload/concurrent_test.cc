@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host and an agent on two threads. Both keep a log; the logs are judged when both have ended:
-// each event once and in order, each decision ended once, the same way at both ends, and enforced
-// only as it was committed.
+// Runs a host and an agent on two threads, which both record a log. The logs are checked at the
+// end: each event occurs once and in order, each decision ends once and equally at both ends, and
+// it is enforced only as it was committed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,11 +33,11 @@ struct AgentLog {
   std::vector<uint64_t> enforced;
   uint64_t refused = 0;
   uint64_t committed = 0;
-  uint64_t wrong = 0;  ///< Items that nobody made.
+  uint64_t wrong = 0;  ///< Items that the peer did not send.
   uint64_t faults = 0;
 };
 
-/// Refuses a fifth, and lets a fifth wait, at random.
+/// Refuses one fifth and delays one fifth of the decisions at random.
 struct RandomJudge {
   Ruling Check(Slot, const Item& decision, Item& outcome) {
     outcome = decision;

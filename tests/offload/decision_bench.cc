@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-offload-bench [cpu cpu]: what a decision costs between two cores, from the moment at which
-// the host asks until it is enforced, over either channel, against the least that two cores can
-// do: a bare ping-pong of one word on one line each way. The judge allows everything and the agent
-// knows its answer, so this is the channels' part alone. All modes take turns in short blocks on
-// the same two pinned threads, so that a disturbed machine disturbs all. Prestaged: the decision
-// is there, and was looked at (as a prefetch does), when the host asks.
+// sluice-offload-bench [cpu cpu]: measures the latency of a decision between two cores, from the
+// host's ask until it is enforced, over each channel, and compares it with the minimum: a bare
+// ping-pong of one word on one line in each direction. The judge allows every decision and the
+// agent knows its answer, so only the channels are measured. All modes alternate in short blocks on
+// the same two pinned threads, so that disturbances affect all of them. In the prestaged mode, the
+// decision is available and was read (as a prefetch does) before the host asks.
 //
-// Prints one line of JSON: cycles of the TSC from asking to enforced, the ratio to the bare round
-// trip, and decisions per second, one at a time, outcome and acknowledgement included.
+// Prints one line of JSON: TSC cycles from ask to enforcement, the ratio to the bare round trip,
+// and decisions per second, one at a time, including outcome and acknowledgement.
 #include <pthread.h>
 #include <sched.h>
 
@@ -35,12 +35,13 @@ using sluice::bar::ShmWindow;
 using sluice::bar::WindowSide;
 using namespace sluice::offload;
 
-// Where a line lies decides how far it is from each core, so the blocks go round many channels.
+// The address of a line determines its distance from each core, so the blocks rotate over many
+// channels.
 constexpr uint32_t kPlaces = 32;
-constexpr uint32_t kBlocks = 6 * kPlaces;  // Of each mode.
+constexpr uint32_t kBlocks = 6 * kPlaces;  // Blocks per mode.
 constexpr uint32_t kRoundTrips = 300;
-constexpr uint32_t kWarmUp = 50;  // Of each block; not counted.
-constexpr uint32_t kEvents = 4;   // Under way.
+constexpr uint32_t kWarmUp = 50;  // Warm-up rounds per block; not counted.
+constexpr uint32_t kEvents = 4;   // Events in flight.
 
 struct alignas(128) Word {
   std::atomic<uint64_t> value{0};
@@ -60,8 +61,8 @@ struct Allows {
   uint64_t sum = 0;
 };
 
-/// A channel at each of kPlaces places. Each thread makes its ends itself, so that the memory of
-/// the two shares no cache line.
+/// A channel at each of kPlaces addresses. Each thread creates its ends, so that the memory of the
+/// two threads shares no cache line.
 template <typename Host, typename Nic, typename Layout>
 struct Channels {
   explicit Channels(Layout the_layout)
@@ -107,7 +108,7 @@ using Swap = Channels<SwapHost<ShmWindow>, SwapNic<ShmWindow>, SwapLayout>;
 
 struct Samples {
   std::vector<uint32_t> cycles;
-  std::vector<uint32_t> nanoseconds;  ///< Of each block.
+  std::vector<uint32_t> nanoseconds;  ///< Duration of each block.
 
   uint32_t Percentile(double fraction) { return At(cycles, fraction); }
   double Rate() { return 1e9 * kRoundTrips / At(nanoseconds, 0.5); }
@@ -130,7 +131,7 @@ class Bench {
 
   static void PinTo(int cpu);
   void Agent();
-  /// The agent tells the host, beside the channel, that it is at the next decision.
+  /// Reports to the host, outside the channel, that the agent has reached the next decision.
   void Ready() { ready_.value.store(++readied_, std::memory_order_release); }
 
   template <typename Nic>
@@ -150,7 +151,7 @@ class Bench {
   Allows judge_;
   uint64_t expected_ = 0;
   Word ready_;
-  alignas(128) uint64_t readied_ = 0;  ///< The agent's.
+  alignas(128) uint64_t readied_ = 0;  ///< Owned by the agent's thread.
 };
 
 void Bench::PinTo(int cpu) {
@@ -228,7 +229,7 @@ void Bench::HostAsks(Samples& samples, Host& host, bool prestaged) {
     Item item;
     Await(ready_, ++expected_);
     do {
-      // At any time, as at a task's safe points; also takes what the agent acknowledges.
+      // Polls at any time, as at a task's safe points. Also handles the agent's acknowledgements.
     } while (!host.Look(0, item) && prestaged);
     const uint64_t begin = sluice::cpu::Cycles();
     host.Ask(0, Item{{++number}});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What depends on the window: caches that keep stale lines, interrupts, links that go down, and
-// the bytes and times of decisions. Expected times: one way is 379 ns, a read 750 ns.
+// Tests the effects of the window: caches with stale lines, interrupts, links that go down, and the
+// bytes and times of decisions. Expected times: one way is 379 ns, a read 750 ns.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using fabric::operator""_ns;
 
 // --- Caches.
 
-/// A host whose processor keeps every line that it has read: what the rule of flushes is for.
+/// A host with a processor that never evicts a line. It reads new data only after a flush.
 class NeverForgets {
  public:
   explicit NeverForgets(fabric::HostEnd& end) : end_(&end) {}
@@ -102,8 +102,8 @@ TYPED_TEST(WriteThroughChannel, AFetchHidesTheWayOfARead) {
     const fabric::Picoseconds before = rig.window().host().now();
     ASSERT_EQ(rig.host().Decide(0, judge), Decided::kEnforced);
     const fabric::Picoseconds took = rig.window().host().now() - before;
-    // What else it does: looks at a cached line, posts the outcome (80 ns; words, if a buffer
-    // leaves early).
+    // The rest of the time: reads a cached line and posts the outcome (80 ns; single words if a
+    // buffer is evicted early).
     EXPECT_EQ(took >= 750_ns, !prefetch);
     EXPECT_EQ(took < 300_ns, prefetch);
   }
@@ -225,15 +225,15 @@ TEST(Latency, OfAnAskedDecisionIsOneRoundTripAndTheAgentsTime) {
   rig.host().Ask(0, Numbered(1));
   rig.window().pair().queue().Run();
   ASSERT_EQ(judge.applied.size(), 1u);
-  // Besides: the agent's looks at the ring and the ask (30 ns each), the host's at the answer
-  // (40 ns each) and its posting of the closing line (80 ns).
+  // The rest of the time: the agent reads the ring and the ask (30 ns each), and the host reads the
+  // answer (40 ns each) and posts the closing line (80 ns).
   EXPECT_GE(enforced - start, 758_ns + kDecision);
   EXPECT_LE(enforced - start, 758_ns + kDecision + 6 * 30_ns + 2 * 40_ns + 80_ns);
   nic.OnArrival(nullptr);
   host.OnArrival(nullptr);
 }
 
-// --- A link that goes down loses what is under way. A new agent begins again.
+// --- A link that goes down loses the data in flight. A new agent starts over.
 
 template <typename R>
 class ChannelOverADeadLink : public testing::Test {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A peer that writes anything: each of its lines may be bent, taken from elsewhere or from long
-// ago, or invented. The honest end never crashes, delivers nothing that no line said, ends each
-// commit at most once, and counts what cannot be.
+// Tests a hostile peer: each of its lines may be modified, copied from another or an old line, or
+// random. The honest end must not crash, must deliver only items that a line contained, must end
+// each commit at most once, and must count invalid lines.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using bar::Line;
 using bar::ShmWindow;
 using Words = std::array<uint64_t, 5>;
 
-/// A window on which what its user posts is bent now and then. Keeps every line that it posted.
+/// A window that sometimes modifies posted lines. Records every posted line.
 class Bending {
  public:
   Bending(ShmWindow window, uint64_t seed) : window_(std::move(window)), random_(seed) {}
@@ -38,7 +38,7 @@ class Bending {
   void Flush() {}
   void Interrupt(uint32_t) {}
 
-  /// Something on some pair.
+  /// Posts an arbitrary line to an arbitrary index.
   void PostAnything() {
     const auto index = static_cast<uint32_t>(random_() % lines());
     Line line;
@@ -50,7 +50,7 @@ class Bending {
     }
     PostAsItIs(index, line);
   }
-  /// Whether some line said `item`.
+  /// Returns whether a line contained `item`.
   bool Said(const Item& item) const { return said_.contains(item.word); }
 
  private:
@@ -69,8 +69,8 @@ class Bending {
           word = random_();
           break;
         default:
-          word ^= (random_() % 12) << 32;  // phases of slots
-          word ^= (random_() % 12) << 48;  // and of swaps
+          word ^= (random_() % 12) << 32;  // Phases of slots.
+          word ^= (random_() % 12) << 48;  // Phases of swaps.
           break;
       }
     }
@@ -168,7 +168,7 @@ TYPED_TEST(HostilePeer, AnAgentThatWritesAnythingMakesTheHostEnforceOnlyWhatALin
     }
     ASSERT_GE(host.faults(), faults);
     faults = host.faults();
-    // An agent that broke a link is of no use any more.
+    // Replaces an agent that may have broken a link.
     if (step % 500 == 499) {
       nic.reset();
       nic = std::make_unique<Nic>(bending, this->layout_, ++incarnation);

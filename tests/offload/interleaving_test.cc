@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Commit, recall and ruling, in every order: one slot, some decisions, an ask, an agent that is
-// replaced. The ends are the real ones; what they post is under way, in order, until steps of
-// their own let it arrive, in words, halves or lines. After every step of every order: a decision
-// is enforced at most once, and what the agent is told is what the host did. At the end of every
-// road each decision of the agent that lives has ended, and it was told.
+// Explores commit, recall and ruling in every order: one slot, some decisions, an ask, and an agent
+// that is replaced. The ends are the real ones. Their posts are in flight, in order, until separate
+// steps deliver them as words, halves or lines. After each step, a decision is enforced at most
+// once, and the agent's outcomes match the host's actions. At the end of every path, each decision
+// of the living agent has ended and the agent has its outcome.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -30,17 +30,17 @@ using bar::Line;
 
 constexpr uint32_t kLines = 4;
 
-/// A word of a post.
+/// One word of a post.
 struct Store {
   uint16_t index;
   uint16_t word;
   uint64_t value;
 };
 
-/// In which pieces a line arrives: its words, word 0 last; the rest and then word 0; as a whole.
+/// Units of delivery: single words, word 0 last; words 1 to 7 and then word 0; the whole line.
 enum class Pieces : uint8_t { kWords, kHalves, kWhole };
 
-/// One direction: what the reader sees, and what is under way.
+/// One direction: the reader's view and the stores in flight.
 struct Direction {
   std::array<Line, kLines> lines{};
   std::deque<Store> under_way;
@@ -55,8 +55,8 @@ struct Direction {
   }
 };
 
-/// What an end last saw of the other's lines. With what it last posted, and the records below, that
-/// is its state: looks that saw nothing new and posted nothing change none.
+/// The last lines that an end read from its peer. Together with its last posts and the records
+/// below, they form the end's state: a read without changes and without a post does not change it.
 struct Trail {
   std::array<Line, kLines> seen{};
   bool changed = false;
@@ -74,7 +74,7 @@ struct World {
   std::array<Trail, 2> trails;          ///< Host, agent.
 };
 
-/// The world that ends act on; they are copied with it.
+/// The world of the ends in use. It is copied together with them.
 World* current = nullptr;
 
 template <bar::WindowSide kSide>
@@ -86,7 +86,7 @@ struct End {
   uint32_t capabilities() const { return bar::kWindowLineAtomic | bar::kWindowNicStoresHost; }
   void Post(uint32_t index, const Line& line) {
     current->trails[kOwn].changed = true;
-    for (const uint16_t word : {1, 2, 3, 4, 5, 6, 7, 0}) {  // as bar::PublishLine
+    for (const uint16_t word : {1, 2, 3, 4, 5, 6, 7, 0}) {  // Same order as bar::PublishLine.
       current->directions[kOwn].under_way.push_back(
           {static_cast<uint16_t>(index), word, line.word[word]});
     }
@@ -113,10 +113,10 @@ HostWindow host_window;
 NicWindow nic_window;
 static_assert(bar::WindowEnd<HostWindow> && bar::WindowEnd<NicWindow>);
 
-constexpr uint32_t kDecisions = 3;  // At most.
+constexpr uint32_t kDecisions = 3;  // Maximum.
 
 struct Record {
-  uint8_t enforced = 0;  ///< Times.
+  uint8_t enforced = 0;  ///< Number of times.
   uint8_t refused = 0;
   uint8_t told_enforced = 0;
   uint8_t told_refused = 0;
@@ -143,7 +143,7 @@ struct State {
   uint32_t asks = 0;
   uint32_t received = 0;
   uint32_t committed = 0;
-  uint32_t void_decisions = 0;  ///< Committed by an agent that was replaced.
+  uint32_t void_decisions = 0;  ///< Committed by an agent that has been replaced.
   bool replaced = false;
   std::array<Record, kDecisions + 1> records{};
 };
@@ -166,7 +166,7 @@ enum class Step : uint8_t {
 };
 constexpr uint32_t kSteps = 14;
 
-/// What may happen at most.
+/// Limits of a run.
 struct Bounds {
   uint32_t decisions;
   uint32_t asks;
@@ -203,7 +203,7 @@ class Exploration {
   size_t in_time() const { return in_time_; }
 
  private:
-  /// False: nothing happens by this step.
+  /// Returns false if the step has no effect.
   bool Take(S& s, Step step) const {
     current = &s.world;
     for (Trail& trail : s.world.trails) trail.changed = false;
@@ -322,7 +322,7 @@ class Exploration {
     for (const Record& record : s.records) add(record);
     return key;
   }
-  /// Two halves of 64 bits: what is kept of a state that was visited.
+  /// Two 64-bit hashes that represent a visited state.
   struct Digest {
     explicit Digest(const std::string& key)
         : low(std::hash<std::string>()(key)), high(std::hash<std::string>()(key + 'x')) {}
@@ -342,7 +342,7 @@ class Exploration {
   size_t in_time_ = 0;
 };
 
-/// Both ends, met, with nothing under way.
+/// Returns a state with both ends connected and no stores in flight.
 template <typename Host, typename Nic, typename Layout>
 State<Host, Nic> Met(const Layout& layout) {
   World world;

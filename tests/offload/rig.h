@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of a channel over a window, in one thread: what the sentences of channel_*_test.cc are
-// said of. A rig is a channel on a window; every combination has the same face.
+// Both ends of a channel over a window, in one thread, for channel_*_test.cc. A rig combines a
+// channel with a window; all combinations have the same interface.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace sluice::offload {
 
-// Channels.
+// --- Channels.
 struct WaveChannel {
   using Layout = WaveLayout;
   template <typename W>
@@ -44,7 +44,7 @@ struct SwapChannelOf {
 using SwapChannel = SwapChannelOf<true>;
 using OfferChannel = SwapChannelOf<false>;
 
-// Windows.
+// --- Windows.
 class SharedMemory {
  public:
   using HostWindow = bar::ShmWindow;
@@ -54,9 +54,9 @@ class SharedMemory {
 
   HostWindow& host() { return host_; }
   NicWindow& nic() { return nic_; }
-  /// What was posted has arrived.
+  /// Delivers all posts.
   void Settle() {}
-  /// A little time, after which what was posted may have arrived, or a part of it.
+  /// Advances the time by some nanoseconds, in which some posts may arrive.
   void Pass(uint32_t) {}
 
  private:
@@ -102,7 +102,7 @@ using Uncached = VirtualTime<fabric::HostStores::kUncached, fabric::NicLines::kU
 using WriteThrough =
     VirtualTime<fabric::HostStores::kWriteCombining, fabric::NicLines::kWriteThrough>;
 
-/// Rules as it is told to. The outcome names the state, 500, and the decision's first word.
+/// Returns `ruling` for each decision. The outcome contains 500 and the decision's first word.
 struct TestJudge {
   Ruling Check(Slot, const Item& decision, Item& outcome) {
     ++checks;
@@ -123,7 +123,7 @@ struct TestJudge {
   std::vector<Slot> slots;
 };
 
-/// An item in which no word is like another.
+/// Returns an item with different words.
 inline Item Numbered(uint64_t number) {
   return {{number, number ^ 0x1111, ~number, number << 32, number * 0x9e37'79b9'7f4a'7c15}};
 }
@@ -142,7 +142,8 @@ class Rig {
     nic_.emplace(window_.nic(), layout_, nic_incarnation_);
   }
 
-  /// Until a restart is taken at the host and the agent can commit. False: they do not meet.
+  /// Runs until the host has seen a restart and the agent can commit. Returns false if the ends do
+  /// not connect.
   bool Meet() {
     for (uint32_t round = 0; round < 100; ++round) {
       Settle();
@@ -167,7 +168,7 @@ class Rig {
     restarts_ = losses_ = 0;
   }
 
-  // Each with everything posted before having arrived.
+  // Each of these first delivers all posts.
   bool Receive(Item& out) { return Settle(), nic_->Receive(out); }
   bool TakeLoss() { return Settle(), nic_->TakeLoss(); }
   bool TakeOutcome(Slot slot, Item& out, Decided& how) {
@@ -180,7 +181,7 @@ class Rig {
   Nic& nic() { return *nic_; }
   V& window() { return window_; }
   const typename C::Layout& layout() const { return layout_; }
-  uint32_t restarts() const { return restarts_; }  ///< Taken while the ends met.
+  uint32_t restarts() const { return restarts_; }  ///< Restarts that the host saw in Meet.
   uint32_t losses() const { return losses_; }
   uint64_t Faults() const { return host_->faults() + nic_->faults(); }
 

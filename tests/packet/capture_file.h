@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Capture files composed byte by byte from the pcap file format
-// (draft-ietf-opsawg-pcap), in either byte order and resolution.
+// Capture files composed byte by byte from the pcap file format (draft-ietf-opsawg-pcap), in either
+// byte order and resolution.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 
 namespace sluice::test {
 
-/// A file in memory, with a path, that lives as long as the object.
+/// A file in memory with a path; both exist as long as the object.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::span<const uint8_t> bytes = {})
@@ -111,14 +111,14 @@ class PcapngFile {
     AppendOptions(options);
     End();
   }
-  /// One without a time, of the first interface.
+  /// Adds a packet of the first interface, without a timestamp.
   void AddSimplePacket(uint32_t length, std::span<const uint8_t> data) {
     Begin(3);
     Append(length);
     AppendBytes(data);
     End();
   }
-  /// One that readers pass over.
+  /// Adds a block that readers skip.
   void AddOtherBlock() {
     Begin(0x0bad);
     Append(4711);

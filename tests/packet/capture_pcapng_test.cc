@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Captures in pcapng that other tools write and libpcap refuses, composed from the format's draft.
+// Tests pcapng captures that other tools write and libpcap rejects, composed from the format's
+// draft.
 #include "packet/capture_pcapng.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ using test::PcapngFile;
 using Bytes = std::vector<uint8_t>;
 using Frame = std::tuple<Bytes, uint32_t, uint64_t>;  // Bytes, length, nanoseconds.
 
-/// Frames up to the end, or up to an error.
+/// Returns the frames up to the end or the first error.
 std::vector<Frame> FramesOf(const Bytes& bytes, std::string* error) {
   error->clear();
   const test::TemporaryFile file(bytes);
@@ -40,12 +41,12 @@ TEST(Pcapng, SectionsAndInterfacesAreTheirOwn) {
   for (const bool big_endian : {false, true, false}) {
     file.AddSection(big_endian);
     file.AddInterface(1, 262144);
-    file.AddInterface(113, 262144);  // Linux cooked; none of its frames follow.
+    file.AddInterface(113, 262144);  // Linux cooked; no frames of this interface follow.
     file.AddOtherBlock();
-    // Nanoseconds, of a clock that is 5 s behind.
+    // Nanosecond resolution and a clock that is 5 s behind.
     const Bytes offset = big_endian ? Bytes{0, 0, 0, 0, 0, 0, 0, 5} : Bytes{5, 0, 0, 0, 0, 0, 0, 0};
     file.AddInterface(1, 33, {{9, {9}}, {14, offset}});
-    file.AddInterface(1, 0, {{9, {0x80 | 10}}});  // 1024 ticks a second.
+    file.AddInterface(1, 0, {{9, {0x80 | 10}}});  // 1024 ticks per second.
     file.AddPacket(0, 3'000'001, 60, data);
     file.AddPacket(2, 3'000'000'001, 1514, snapped);
     file.AddPacket(3, 2 * 1024 + 512, 60, data);
@@ -73,7 +74,7 @@ TEST(Pcapng, CutsTheFcsThatAnInterfaceOrAPacketHas) {
   file.AddPacket(0, 0, 64, whole);
   file.AddPacket(1, 0, 64, whole);
   file.AddPacket(1, 0, 64, whole, {{2, {4 << 5, 0, 0, 0}}});
-  file.AddPacket(1, 0, 0, whole);  // Its length is not known.
+  file.AddPacket(1, 0, 0, whole);  // The length is unknown.
   std::string error;
   EXPECT_EQ(FramesOf(file.bytes(), &error),
             (std::vector<Frame>{{cut, 60, 0}, {whole, 64, 0}, {cut, 60, 0}, {whole, 64, 0}}));
@@ -99,11 +100,11 @@ TEST(Pcapng, SaysWhatIsWrong) {
   EXPECT_EQ(FramesOf(file.bytes(), &error).size(), 1u);
   EXPECT_NE(error.find("record 2: pcapng packet of interface 1"), std::string::npos) << error;
 
-  // Cut anywhere, or with any byte changed, it has at most the frame that it had.
+  // A truncated or changed file contains at most its original frame.
   for (size_t bytes = 1; bytes < good.size(); ++bytes) {
     EXPECT_TRUE(
         FramesOf(Bytes(good.begin(), good.begin() + static_cast<long>(bytes)), &error).empty());
-    // Whole blocks are a file.
+    // A file of complete blocks is valid.
     EXPECT_EQ(error.empty(), bytes == 28 || bytes == 48) << bytes << error;
   }
   for (size_t at = 0; at < good.size(); ++at) {

@@ -24,7 +24,7 @@ struct Stored {
   friend bool operator==(const Stored&, const Stored&) = default;
 };
 
-/// All records up to the end; `error` is empty unless there was one.
+/// All records up to the end. `error` is empty without an error.
 struct Contents {
   std::vector<Stored> records;
   std::string error;
@@ -44,7 +44,7 @@ Contents ReadAll(const std::string& path) {
 
 Contents ReadAll(const CaptureFile& file) { return ReadAll(TemporaryFile(file.bytes()).path()); }
 
-/// One line that starts with the file's name.
+/// Expects a one-line error that starts with the file's name.
 void ExpectError(const std::string& error, const std::string& path, const std::string& part) {
   EXPECT_EQ(error.rfind(path + ": ", 0), 0u) << error;
   EXPECT_NE(error.find(part), std::string::npos) << error;
@@ -111,12 +111,12 @@ TEST(CaptureReader, RefusesWhatIsNoEthernetCapture) {
   ExpectError(error, "/", "");
 }
 
-// Bits above the link type say that each frame ends with an FCS of two 16-bit words
+// Bits above the link type announce that each frame ends with an FCS of two 16-bit words
 // (draft-ietf-opsawg-pcap).
 TEST(CaptureReader, CutsTheFcsThatAPcapFileAnnounces) {
   CaptureFile file({}, 65535, 0x24000001);
   file.AddRecord(1, 0, 64, 64, Bytes(64, 7));
-  file.AddRecord(1, 0, 62, 64, Bytes(62, 7));  // The snap length cut half of the FCS.
+  file.AddRecord(1, 0, 62, 64, Bytes(62, 7));  // The snap length cuts off half of the FCS.
   file.AddRecord(1, 0, 60, 1518, Bytes(60, 7));
   const Contents contents = ReadAll(file);
   EXPECT_EQ(contents.error, "");
@@ -167,8 +167,8 @@ TEST(CaptureReader, RepeatsItsEnding) {
   EXPECT_EQ(first, second);
 }
 
-// A file that stops inside its header does not open; one that stops inside a
-// record yields the records before it and an error; at a record's end, none.
+// A file truncated within its header does not open. One truncated within a record yields the
+// records before it and an error; one truncated after a record yields no error.
 TEST(CaptureReader, EveryTruncationOfAFile) {
   for (const bool big_endian : {false, true}) {
     CaptureFile file({big_endian, false});
@@ -186,7 +186,7 @@ TEST(CaptureReader, EveryTruncationOfAFile) {
   }
 }
 
-/// A block of pcapng (draft-ietf-opsawg-pcapng) around a body of whole words.
+/// Appends a pcapng block (draft-ietf-opsawg-pcapng) with `body` padded to whole words.
 void AddBlock(uint32_t type, Bytes body, Bytes* file) {
   while (body.size() % 4 != 0) body.push_back(0);
   const auto word = [file](uint32_t value) {
@@ -200,7 +200,8 @@ void AddBlock(uint32_t type, Bytes body, Bytes* file) {
   word(length);
 }
 
-// The same for blocks. A section without interfaces, or without packets, is a whole file.
+// The previous test for pcapng blocks. A section without interfaces or without packets is a
+// complete file.
 TEST(CaptureReader, EveryTruncationOfAFileOfBlocks) {
   const Bytes section{0x4d, 0x3c, 0x2b, 0x1a, 1,    0,    0,    0,
                       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -295,7 +296,7 @@ TEST(CaptureWriter, ReportsAFullDisk) {
   auto writer =
       CaptureWriter::Open("/dev/full", CaptureWriter::Resolution::kNanoseconds, 65535, &error);
   ASSERT_TRUE(writer) << error;
-  // More than the stream buffers, so that a write fails before the flush does.
+  // More than the stream's buffer, so that a write fails before the flush.
   const Bytes frame(1514);
   for (int i = 0; i < 1000; ++i) writer->Write({frame.data(), 1514, 1514, 0});
   EXPECT_FALSE(writer->Close(&error));

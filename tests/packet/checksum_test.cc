@@ -13,7 +13,7 @@ namespace {
 
 using test::Bytes;
 
-/// A stored field from its value in network order.
+/// Converts a value in network order to a stored field.
 uint16_t Be(uint16_t value) { return __builtin_bswap16(value); }
 
 TEST(Checksum, SumsTheExampleOfRfc1071Section3) {
@@ -51,8 +51,8 @@ TEST(Checksum, SurvivesTheLargestSum) {
   EXPECT_EQ(FoldSum(SumBytes(ones.data(), ones.size())), 0xffff);
 }
 
-// RFC 1624 section 4: HC 0xDD2F, a field of 0x5555 becomes 0x3285. RFC 1141's
-// equation yields 0xFFFF; the right answer is 0x0000.
+// RFC 1624 section 4: HC is 0xDD2F and a field changes from 0x5555 to 0x3285. RFC 1141's equation
+// yields 0xFFFF; the right answer is 0x0000.
 TEST(IncrementalChecksum, SolvesTheExampleOfRfc1624Section4) {
   EXPECT_EQ(UpdateChecksum(Be(0xdd2f), Be(0x5555), Be(0x3285)), Be(0x0000));
 }
@@ -71,12 +71,12 @@ TEST(IncrementalChecksum, UdpLeavesNoChecksumAlone) {
   }
 }
 
-/// All 16-bit words whose corners matter, and some that do not.
+/// All 16-bit words at edge cases, and some others.
 const uint16_t kWords[] = {0x0000, 0x0001, 0x00ff, 0x0100, 0x7fff, 0x8000,
                            0x8001, 0xff00, 0xfffe, 0xffff, 0x5555, 0x3285};
 
-/// Data of two words, of which the second is edited: with a first word other
-/// than 0 the incremental result is bit for bit the recomputed one.
+/// Data of two words, the second of which is edited. If the first word is not 0, the incremental
+/// result equals the recomputed one bit for bit.
 TEST(IncrementalChecksum, EqualsRecomputationAtTheCorners) {
   for (uint16_t fixed : kWords) {
     for (uint16_t before : kWords) {
@@ -90,10 +90,11 @@ TEST(IncrementalChecksum, EqualsRecomputationAtTheCorners) {
   }
 }
 
-/// A sender may store either zero; whichever it is, what follows is valid.
+/// A sender may store either zero. Updates of both must be valid.
 TEST(IncrementalChecksum, KeepsEitherZeroValid) {
   for (uint16_t before : kWords) {
-    const uint16_t fixed = static_cast<uint16_t>(~before);  // Sums to 0xffff: checksum ±0.
+    const uint16_t fixed =
+        static_cast<uint16_t>(~before);  // The sum is 0xffff, so the checksum is ±0.
     if (fixed == 0) continue;
     for (uint16_t stored : {uint16_t{0x0000}, uint16_t{0xffff}}) {
       for (uint16_t after : kWords) {
@@ -108,7 +109,7 @@ TEST(IncrementalChecksum, EqualsRecomputationOverRandomEdits) {
   std::mt19937_64 random(2);
   Bytes bytes(64);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-  bytes[0] = 0x45;  // Never all zero.
+  bytes[0] = 0x45;  // The data must not be all zero.
   uint16_t stored = FinishChecksum(SumBytes(bytes.data(), bytes.size()));
   for (int round = 0; round < 200'000; ++round) {
     uint8_t* word = bytes.data() + 2 + random() % 31 * 2;

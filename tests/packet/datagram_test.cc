@@ -60,20 +60,20 @@ TEST(Datagram, IsFoundWhereverItLiesOrSaysWhatElseThereIs) {
       EXPECT_EQ(found.port, 2000);
     }
   }
-  // RFC 8200 section 8.1: over IPv6 there is no UDP without a checksum.
+  // RFC 8200 section 8.1: UDP over IPv6 requires a checksum.
   EXPECT_EQ(In(Changed(Changed(test::kUdp6, 60, 0), 61, 0)).kind, Kind::kBadChecksum);
 }
 
-// The answer is as long as the question, so that its sum is that of the fixture, whose addresses
-// and ports change places, until its payload differs.
+// The answer has the length of the question, with addresses and ports swapped, so its sum equals
+// that of the fixture until its payload changes.
 TEST(Datagram, AnswersWithAChecksumIfItCameWithOne) {
   const struct {
     const char* name;
     const Bytes& question;
-    uint16_t first_word;  ///< Of a payload that makes everything sum to ffff.
-    uint16_t checksum;    ///< Of the fixture's own payload.
+    uint16_t first_word;  ///< First word of a payload that makes the sum ffff.
+    uint16_t checksum;    ///< Checksum of the fixture with its original payload.
   } kCases[] = {
-      // 3031 + the checksum, with the carry.
+      // 3031 + the checksum, including the carry.
       {"udp4", test::kUdp4, 0x162e, 0xe5fc},
       {"vlan udp4", test::kVlanUdp4, 0x162e, 0xe5fc},
       {"udp6", test::kUdp6, 0x302c, 0xfffa},

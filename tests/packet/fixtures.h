@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Known frames, one line per header, from 02:00:00:00:00:01 / 10.0.0.1 / fd00::1
-// to 02:00:00:00:00:02 / 10.0.0.2 / fd00::2, ports 1000 and 2000 (UDP) or 40000
-// and 443 (TCP). Their bytes, checksums included, are scapy's: expected values
-// that owe nothing to the code under test.
+// Known frames, one line per header, from 02:00:00:00:00:01 / 10.0.0.1 / fd00::1 to
+// 02:00:00:00:00:02 / 10.0.0.2 / fd00::2, ports 1000 and 2000 (UDP) or 40000 and 443 (TCP). scapy
+// computed their bytes, including checksums, so the expected values are independent of the tested
+// code.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ inline Bytes FromHex(std::string_view hex) {
   return bytes;
 }
 
-/// A copy on the heap with no byte to spare, so that AddressSanitizer sees an
-/// access beyond the frame; optional room after it.
+/// A copy on the heap of exactly its size, so that AddressSanitizer detects accesses beyond the
+/// frame; with optional room after it.
 class ExactBuffer {
  public:
   explicit ExactBuffer(std::span<const uint8_t> bytes, size_t room = 0)
@@ -53,7 +53,7 @@ inline const Bytes kUdp4 = FromHex(
 inline const Bytes kUdp4NoChecksum = FromHex(
     "0200000000020200000000010800"              // Ethernet
     "4500002e00010000401166bc0a0000010a000002"  // IPv4
-    "03e807d0001a0000"                          // UDP, checksum 0: none
+    "03e807d0001a0000"                          // UDP, checksum 0: not computed
     "303132333435363738393a3b3c3d3e3f4041");    // payload
 
 inline const Bytes kUdp4Empty = FromHex(
@@ -205,7 +205,7 @@ inline const Bytes kDuplicateDetection = FromHex(
 
 inline const Bytes kArpRequest = FromHex(
     "ffffffffffff0200000000010806"                              // Ethernet
-    "00010800060400010200000000010a0000010000000000000a000002"  // who has 10.0.0.2, tell 10.0.0.1
+    "00010800060400010200000000010a0000010000000000000a000002"  // ARP request for 10.0.0.2
     "000000000000000000000000000000000000");                    // Ethernet padding
 
 inline const Bytes kSpanningTree = FromHex(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Datagrams in fragments, both ways.
+// Tests fragmentation and reassembly of datagrams.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using test::Bytes;
 
 constexpr uint64_t kTimeout = 100, kSeed = 3;
 
-// A datagram of `bytes` bytes of UDP payload; of IPv6 without a checksum.
+// Returns a datagram with `bytes` bytes of UDP payload; over IPv6 without a checksum.
 Bytes Udp(bool ipv6, uint32_t bytes) {
   Bytes frame;
   if (ipv6) {
@@ -79,7 +79,8 @@ TEST(Fragmenter, CutsIpv4AsTheRfcSays) {
   EXPECT_NE(LoadBe16(&Fragments(frame, 70)[0][18]), LoadBe16(&pieces[0][18]));
 }
 
-// RFC 8200 section 4.5: a fragment header behind IPv6's; no link carries less than 1280 bytes.
+// RFC 8200 section 4.5: a fragment header follows the IPv6 header. Every link carries at least 1280
+// bytes.
 TEST(Fragmenter, CutsIpv6AsTheRfcSays) {
   const Bytes frame = Udp(true, 2000);
   const std::vector<Bytes> pieces = Fragments(frame, 100);
@@ -112,7 +113,7 @@ TEST(Defragmenter, PutsTogetherWhatComesInAnyOrder) {
       const Bytes whole = Take(defragmenter, pieces.back());
       if (!ipv6) {
         EXPECT_TRUE(ChecksumHolds(SumBytes(&whole[14], 20)));
-        // Its identification is another one, and it may be fragmented.
+        // The identification differs, and Don't Fragment is not set.
         ASSERT_EQ(whole.size(), frame.size());
         std::copy_n(whole.begin() + 18, 8, frame.begin() + 18);
       }
@@ -139,7 +140,7 @@ TEST(Defragmenter, EveryFragmentEndsUnderAName) {
   defragmenter.Expire(5 + kTimeout);
   EXPECT_EQ(defragmenter.waiting(), 0u);
   EXPECT_EQ(defragmenter.ended(Defragmenter::kTimedOut), 2u);
-  // A last fragment that ends before another one does, and one beyond the last.
+  // A last fragment that ends before another fragment, and a fragment beyond the last one.
   Bytes last = pieces[0];
   last[20] = 0;
   StoreBe16(&last[24], 0);
@@ -152,7 +153,7 @@ TEST(Defragmenter, EveryFragmentEndsUnderAName) {
   Take(defragmenter, beyond, 200);
   Take(defragmenter, last, 201);
   EXPECT_EQ(defragmenter.ended(Defragmenter::kOverlap), 4u);
-  // A header whose checksum does not hold; an empty fragment.
+  // A header with a wrong checksum; an empty fragment.
   Bytes bent = pieces[0];
   bent[22] ^= 1;
   Take(defragmenter, bent, 300);
@@ -160,7 +161,7 @@ TEST(Defragmenter, EveryFragmentEndsUnderAName) {
   EXPECT_EQ(defragmenter.waiting(), 0u);
 }
 
-// Whatever comes, nothing is written out of bounds and every fragment is counted once.
+// For arbitrary fragments, nothing is written out of bounds and every fragment is counted once.
 TEST(Defragmenter, SurvivesAnyFragments) {
   std::mt19937 random(4);
   Defragmenter defragmenter(3, kTimeout, kSeed);
@@ -169,7 +170,7 @@ TEST(Defragmenter, SurvivesAnyFragments) {
     const bool ipv6 = random() % 2 != 0;
     std::vector<Bytes> pieces = Fragments(Udp(ipv6, 1500), 1280);
     Bytes piece = pieces[random() % pieces.size()];
-    // The identification, the offset and More Fragments.
+    // Changes the identification, the offset and More Fragments.
     if (ipv6) {
       StoreBe16(&piece[56], static_cast<uint16_t>(random() & 0xfff9));
       StoreBe32(&piece[58], random() % 4);

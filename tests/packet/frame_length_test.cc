@@ -12,14 +12,14 @@ namespace {
 
 using test::Bytes;
 
-/// The first flit of a frame, on the heap with nothing after it; bytes beyond the
-/// frame are what a pipe may hold there: anything.
+/// Calls FrameLength with the first flit of a frame, on the heap without room after it. Bytes after
+/// the frame are arbitrary, as in a pipe.
 uint32_t LengthOf(Bytes frame) {
   frame.resize(kFlitBytes, 0xa5);
   return FrameLength(test::ExactBuffer(frame).data());
 }
 
-/// A frame with `shape` behind its MAC addresses.
+/// Calls LengthOf with a frame that has `shape` after its MAC addresses.
 uint32_t LengthOfShape(std::string_view shape) {
   Bytes frame(12, 0x02);
   const Bytes rest = test::FromHex(shape);
@@ -33,7 +33,7 @@ TEST(FrameLength, OfEveryFixture) {
     uint32_t length;
   } kExpected[] = {
       {test::kUdp4, 60},               // 14 + 46
-      {test::kUdp4Empty, 42},          // 14 + 28, padding not counted
+      {test::kUdp4Empty, 42},          // 14 + 28, without padding
       {test::kTcp4Options, 71},        // 14 + 57
       {test::kTcp4Syn, 54},            // 14 + 40
       {test::kUdp4IpOptions, 64},      // 14 + 50, header length 24
@@ -104,7 +104,7 @@ TEST(FrameLength, AThirdTagIsNone) {
 }
 
 TEST(FrameLength, Ieee8023LengthsEndAt1500) {
-  EXPECT_EQ(LengthOfShape("0002424203"), 0u);  // LLC has three bytes at least.
+  EXPECT_EQ(LengthOfShape("0002424203"), 0u);  // LLC has at least three bytes.
   EXPECT_EQ(LengthOfShape("0003424203"), 17u);
   EXPECT_EQ(LengthOfShape("05dc424203"), 1514u);
   EXPECT_EQ(LengthOfShape("05dd424203"), 0u);  // 1501…1535 are neither length nor type.
@@ -143,7 +143,7 @@ TEST(FrameLength, SpansAreWholeFlits) {
   EXPECT_EQ(FlitSpan(65549), 65600u);
 }
 
-// The walk that a pipe's reader does, over all fixtures laid out back to back.
+// Walks as a pipe's reader does, over all fixtures laid out back to back.
 TEST(FrameLength, WalksAPipeOfMixedFrames) {
   Bytes pipe;
   std::vector<uint32_t> starts;
@@ -182,7 +182,7 @@ TEST(TotalLengthCutsWell, OnlyUntaggedIpv4) {
 
 TEST(TotalLengthCutsWell, ComparesFlitsNotBytes) {
   Bytes frame = test::kUdp4;  // 60 bytes, total length 46.
-  frame.resize(64);           // A trailer inside the flit is lost, the next frame is not.
+  frame.resize(64);           // A trailer within the flit is lost, but the next frame is not.
   EXPECT_TRUE(CutsWell(frame));
   frame.resize(65);
   EXPECT_FALSE(CutsWell(frame));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A burst of frames in memory, each of its exact size, that keeps what became of them.
+// A burst of frames in memory, each of its exact size, that records the outcome of each frame.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class MemoryBurst {
     verdicts_.at(number) = verdict;
   }
 
-  /// What became of each; kForward where the engine did not answer.
+  /// Returns the verdict of each frame; kForward where the engine did not answer.
   const std::vector<packet::Verdict>& verdicts() const { return verdicts_; }
   Bytes bytes(uint32_t number) const {
     const packet::Frame& frame = frames_.at(number);

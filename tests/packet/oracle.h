@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checksums the slow way, straight from RFC 1071 section 1, in network order and
-// one carry at a time: what the fast functions are compared with.
+// Naive checksums as a reference for the fast functions: directly from RFC 1071 section 1, in
+// network order and one carry at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ inline uint16_t NaiveSum(std::span<const uint8_t> bytes, uint16_t sum = 0) {
   return sum;
 }
 
-/// Sum of pseudo-header, upper header and data of a frame that is not a fragment.
-/// 0xffff if its checksum is right.
+/// Returns the sum of pseudo-header, upper header and data of a frame that is not a fragment. It is
+/// 0xffff if the checksum is right.
 inline uint16_t NaiveUpperSum(const uint8_t* frame, const packet::Headers& headers) {
   const uint8_t* ip = frame + headers.l3;
   uint32_t upper_bytes = headers.end - headers.l4;
@@ -33,15 +33,15 @@ inline uint16_t NaiveUpperSum(const uint8_t* frame, const packet::Headers& heade
   if (headers.network == packet::Network::kIpv4) {
     if (headers.protocol != 1) sum = NaiveSum({ip + 12, 8}, NaiveSum(tail));
   } else {
-    // With segments left the final destination is the routing header's last
-    // address; the fixtures have it as their first extension header.
+    // If segments are left, the final destination is the last address of the routing header, which
+    // is the first extension header in the fixtures.
     const uint8_t* destination = headers.source_routed ? ip + 40 + 8 : ip + 24;
     sum = NaiveSum({destination, 16}, NaiveSum({ip + 8, 16}, NaiveSum(tail)));
   }
   return NaiveSum({frame + headers.l4, upper_bytes}, sum);
 }
 
-/// True if every checksum that this frame alone can prove holds.
+/// Returns whether all checksums that this frame alone can prove are right.
 inline bool ChecksumsHold(const uint8_t* frame, const packet::Headers& headers) {
   if (headers.network == packet::Network::kIpv4) {
     const uint32_t header_bytes = (frame[headers.l3] & 0xf) * 4u;

@@ -21,7 +21,7 @@ Headers ParseExactly(const Bytes& frame) {
 
 ParseError ErrorOf(const Bytes& frame) { return ParseExactly(frame).error; }
 
-/// `frame` with one byte set.
+/// Returns `frame` with one byte replaced.
 Bytes With(Bytes frame, size_t offset, uint8_t value) {
   frame.at(offset) = value;
   return frame;
@@ -99,7 +99,7 @@ TEST(Parse, ReadsFragmentFields) {
   const Headers later6 = ParseExactly(test::kUdp6LaterFragment);
   EXPECT_FALSE(later6.more_fragments);
   EXPECT_EQ(later6.fragment_offset, 24u);
-  EXPECT_FALSE(ParseExactly(test::kUdp4).IsFragment());  // Don't-fragment is no fragment.
+  EXPECT_FALSE(ParseExactly(test::kUdp4).IsFragment());  // Don't Fragment does not make a fragment.
 }
 
 TEST(Parse, SeesARouteUnderWay) {
@@ -108,7 +108,7 @@ TEST(Parse, SeesARouteUnderWay) {
   EXPECT_FALSE(ParseExactly(test::kUdp6).source_routed);
 }
 
-// A header of 28 bytes with 8 of options, and no protocol above.
+// Returns a frame with a header of 28 bytes, 8 of them options, without an upper protocol.
 Bytes WithIpv4Options(std::string_view options) {
   Bytes frame(test::kUdp4.begin(), test::kUdp4.begin() + 34);
   const Bytes bytes = test::FromHex(options);
@@ -122,9 +122,12 @@ Bytes WithIpv4Options(std::string_view options) {
 TEST(Parse, ReadsIpv4SourceRoutes) {
   EXPECT_TRUE(ParseExactly(WithIpv4Options("8307040a00000900")).source_routed);
   EXPECT_TRUE(ParseExactly(WithIpv4Options("018907040a000009")).source_routed);
-  EXPECT_FALSE(ParseExactly(WithIpv4Options("8307080a00000900")).source_routed);  // At its end.
-  EXPECT_FALSE(ParseExactly(WithIpv4Options("0707040a00000900")).source_routed);  // A record.
-  EXPECT_FALSE(ParseExactly(WithIpv4Options("008307040a000009")).source_routed);  // Behind the end.
+  EXPECT_FALSE(
+      ParseExactly(WithIpv4Options("8307080a00000900")).source_routed);  // The route is at its end.
+  EXPECT_FALSE(
+      ParseExactly(WithIpv4Options("0707040a00000900")).source_routed);  // A record route option.
+  EXPECT_FALSE(ParseExactly(WithIpv4Options("008307040a000009"))
+                   .source_routed);  // After the end-of-options byte.
 }
 
 TEST(Parse, RefusesIpv4OptionsWithoutRoom) {
@@ -176,7 +179,7 @@ TEST(Parse, AFragmentMayNotReachBeyond65535) {
 }
 
 TEST(Parse, DataOfALaterFragmentIsNoExtensionHeader) {
-  // Its first byte would announce a header of 2048 bytes.
+  // The first byte would announce a header of 2048 bytes.
   const Headers headers =
       ParseExactly(With(With(test::kUdp6LaterFragment, 54, kProtocolDestinationOptions), 63, 255));
   EXPECT_EQ(headers.error, ParseError::kNone);
@@ -216,8 +219,8 @@ TEST(Parse, AThirdTagIsPayload) {
   EXPECT_EQ(headers.payload, 22u);
 }
 
-// Cut anywhere before its end, a frame is an error, except a frame without a
-// length of its own, and what is cut from Ethernet padding.
+// A frame truncated before its end is an error, except a frame without a length field and a frame
+// of which only Ethernet padding is cut off.
 TEST(Parse, EveryTruncationOfEveryFixtureIsBounded) {
   for (const test::Fixture& fixture : test::kFixtures) {
     SCOPED_TRACE(fixture.name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a NIC that completes checksums makes of frames, next to scapy's checksums in fixtures.h.
+// Compares frames with checksums completed as by a NIC with scapy's checksums in fixtures.h.
 #include "packet/partial_checksum.h"
 
 #include <gtest/gtest.h>
@@ -25,8 +25,8 @@ Bytes WithField(Bytes frame, size_t field, uint16_t value) {
   return frame;
 }
 
-// Where the checksum is, and the sum of the pseudo-header by hand: of UDP from 10.0.0.1 to 10.0.0.2
-// with 26 bytes 0a00 + 0001 + 0a00 + 0002 + 0011 + 001a.
+// The offset of the checksum, and the sum of the pseudo-header computed by hand: for UDP from
+// 10.0.0.1 to 10.0.0.2 with 26 bytes it is 0a00 + 0001 + 0a00 + 0002 + 0011 + 001a.
 const struct {
   const char* name;
   const Bytes& frame;
@@ -60,7 +60,7 @@ TEST(PartialChecksum, IsWhatOnlyThatSumIs) {
   }
 }
 
-// RFC 768: a checksum of 0 is sent as 0xffff. With two bytes of payload the pseudo-header sums to
+// RFC 768: a checksum of 0 is sent as 0xffff. For two bytes of payload, the pseudo-header sums to
 // 0a00 + 0001 + 0a00 + 0002 + 0011 + 000a = 141e; with ports 03e8 and 07d0 and length 000a to 1fe0;
 // with a payload of e01f to ffff, whose complement is 0.
 TEST(PartialChecksum, OfUdpIsNeverZero) {
@@ -72,14 +72,14 @@ TEST(PartialChecksum, OfUdpIsNeverZero) {
 }
 
 TEST(PartialChecksum, OfAnythingElseIsLeftAlone) {
-  // Fields of the same values where no checksum of UDP or TCP is to be completed.
+  // Fields with the same values in frames without a UDP or TCP checksum to complete.
   const Bytes fragment = WithField(test::kUdp4FirstFragment, 40, 0x1444);
   const Bytes routed = WithField(test::kUdp6Routed, 84, 0xfa2f);
   for (const Bytes& frame : {fragment, routed, test::kUdp4LaterFragment, test::kPing4, test::kPing6,
                              test::kArpRequest, test::kLldp, Bytes{}, Bytes(13)}) {
     EXPECT_EQ(Completed(frame), frame);
   }
-  // Cut off: what is missing could not be summed.
+  // The missing bytes of a truncated frame cannot be summed.
   const Bytes partial = WithField(test::kUdp4, 40, 0x142e);
   for (size_t bytes = 0; bytes < partial.size(); ++bytes) {
     const Bytes cut(partial.begin(), partial.begin() + static_cast<ptrdiff_t>(bytes));

@@ -39,8 +39,8 @@ TEST(Rewrite, SwapsTwiceAreNone) {
   }
 }
 
-/// Every fixture with ports or pseudo-header, every kind of set, with values that
-/// drive checksums through 0x0000 and 0xffff: valid before, valid after.
+/// Applies every kind of setter to every fixture with ports or a pseudo-header, with values that
+/// drive checksums through 0x0000 and 0xffff. Checksums must stay valid.
 TEST(Rewrite, SettersKeepChecksumsValid) {
   std::mt19937_64 random(3);
   const auto word = [&]() -> uint8_t {
@@ -77,20 +77,20 @@ TEST(Rewrite, SettersWriteTheField) {
   SetPort(frame.data(), headers, End::kSource, 80);
   SetPort(frame.data(), headers, End::kDestination, 65535);
   SetMac(frame.data(), End::kDestination, {2, 0, 0, 0, 0, 9});
-  // Compared with scapy's bytes of the same packet.
+  // Bytes of the same packet from scapy.
   EXPECT_EQ(frame.bytes(),
             test::FromHex("02000000000902000000000108004500002e123440004011a334c0a80102c0a80304"
                           "0050ffff001a8010303132333435363738393a3b3c3d3e3f4041"));
 }
 
 TEST(Rewrite, AFragmentKeepsTheDatagramsChecksum) {
-  // Address changes reach a first fragment's checksum as if it were whole.
+  // An address change updates a first fragment's checksum as that of a whole datagram.
   test::ExactBuffer first(test::kUdp4FirstFragment);
   const Headers headers = Parse(first.data(), first.size());
   SetIpv4Address(first.data(), headers, End::kSource, {10, 0, 0, 3});
   const uint16_t before = LoadBe16(test::kUdp4FirstFragment.data() + 40);
-  EXPECT_EQ(LoadBe16(first.data() + 40), before - 2);  // The address grew by 2.
-  // A later fragment has data where the checksum would be.
+  EXPECT_EQ(LoadBe16(first.data() + 40), before - 2);  // The address increased by 2.
+  // A later fragment has data at the offset of the checksum.
   test::ExactBuffer later(test::kUdp4LaterFragment);
   const Headers later_headers = Parse(later.data(), later.size());
   SetIpv4Address(later.data(), later_headers, End::kSource, {10, 0, 0, 3});
@@ -107,7 +107,7 @@ TEST(Rewrite, NoUdpChecksumStaysNone) {
 }
 
 TEST(Rewrite, AnAllZeroIcmpMessageGetsAllOnes) {
-  // Echo reply 0/0 with zero data but for one byte, which becomes zero, too.
+  // Echo reply 0/0 with zero data except one byte, which also becomes zero.
   test::ExactBuffer frame(test::kPing4Zero);
   frame.data()[34] = 0;
   frame.data()[42] = 0xff;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Captures as streams: all formats, cut frames, gaps and factors; files that are none.
+// Tests captures as streams: all formats, truncated frames, gaps and factors, and invalid files.
 #include "capture.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using Bytes = std::vector<uint8_t>;
 struct Record {
   uint64_t ns;
   Bytes frame;
-  uint32_t length;  ///< On the wire.
+  uint32_t length;  ///< Length on the wire.
 };
 
 void Put(Bytes* file, uint32_t value, int bytes, bool swapped) {
@@ -36,7 +36,8 @@ void Put(Bytes* file, uint32_t value, int bytes, bool swapped) {
   }
 }
 
-// The format of tcpdump: magic, version 2.4, zone, accuracy, snap length, Ethernet; records.
+// Returns a file in tcpdump's format: magic, version 2.4, zone, accuracy, snap length, Ethernet;
+// records.
 Bytes Pcap(const std::vector<Record>& records, bool nano, bool swapped, uint32_t link = 1) {
   Bytes file;
   Put(&file, nano ? 0xa1b23c4d : 0xa1b2c3d4, 4, swapped);
@@ -53,7 +54,8 @@ Bytes Pcap(const std::vector<Record>& records, bool nano, bool swapped, uint32_t
   return file;
 }
 
-// pcapng: section header, interface description with nanoseconds (if_tsresol 9), packets.
+// Returns a pcapng file: section header, interface description with nanoseconds (if_tsresol 9),
+// packets.
 Bytes Pcapng(const std::vector<Record>& records) {
   Bytes file;
   for (const uint32_t word : {0x0a0d0d0au, 28u, 0x1a2b3c4du, 0x00000001u, ~0u, ~0u, 28u}) {
@@ -87,7 +89,7 @@ class PktgenCapture : public ::testing::Test {
   }
   ~PktgenCapture() override { std::remove(path_.c_str()); }
 
-  // A UDP datagram, or TCP segment, of a stream; with its checksum.
+  // Returns a UDP datagram or TCP segment of a stream, with its checksum.
   static Bytes Frame(uint32_t size, uint8_t protocol = 17) {
     engine::pktgen::StreamSpec spec;
     spec.headers.protocol = protocol;
@@ -135,11 +137,11 @@ TEST_F(PktgenCapture, TimesAreMultiplied) {
                                     Whole(kFirst + 3000, Frame(64))};
   ASSERT_TRUE(Load(Pcap(records, true, false), 2.5));
   EXPECT_EQ(captured_.offsets->at_ps, (std::vector<uint64_t>{0, 2'500'000, 2'500'000, 7'500'000}));
-  EXPECT_EQ(captured_.offsets->period_ps, 10'000'000u);  // A mean gap behind the last.
+  EXPECT_EQ(captured_.offsets->period_ps, 10'000'000u);  // Adds a mean gap after the last frame.
 }
 
-// What a clock that was set did to stamps is not waited for: one frame of an hour ahead, one
-// without a stamp, and steps back of a moment, as of a capture of several queues.
+// Jumps of the capture's clock do not cause waiting: a frame stamped an hour ahead, one without a
+// timestamp, and short steps back, as in a capture of several queues.
 TEST_F(PktgenCapture, ClocksThatWereSetMakeNoGaps) {
   constexpr uint64_t kMs = 1'000'000;
   constexpr uint64_t kSecond = 1000 * kMs;
@@ -153,7 +155,10 @@ TEST_F(PktgenCapture, ClocksThatWereSetMakeNoGaps) {
       {{0, kFirst, kFirst + 5 * kMs}, {0, 0, 5}, 0, 1},
       {{kFirst, kFirst + 5 * kMs, 0, kFirst + 9 * kMs, kFirst + 10 * kMs}, {0, 5, 5, 5, 6}, 1, 2},
       {{kFirst, kFirst + 5 * kMs, kFirst + 2 * kMs, kFirst + 9 * kMs}, {0, 5, 5, 9}, 1, 0},
-      {{kFirst, kFirst + 86'000 * kSecond}, {0, 86'000'000}, 0, 0},  // It may be night.
+      {{kFirst, kFirst + 86'000 * kSecond},
+       {0, 86'000'000},
+       0,
+       0},  // A plausible pause, for example at night.
   };
   for (const Case& test : cases) {
     std::vector<Record> records;
@@ -174,8 +179,8 @@ TEST_F(PktgenCapture, ClocksThatWereSetMakeNoGaps) {
 TEST_F(PktgenCapture, TagsWhereThereIsRoomAndChecksumsHold) {
   const std::vector<Record> records{
       Whole(kFirst, Frame(64)), Whole(kFirst, Frame(75, 6)),
-      Whole(kFirst, Frame(60 + 14, 6)),  // TCP with 16 bytes of payload: one too few.
-      Whole(kFirst, Frame(60)),          // Padded: what is behind the packet is not its own.
+      Whole(kFirst, Frame(60 + 14, 6)),  // TCP with 16 bytes of payload: one too few for a tag.
+      Whole(kFirst, Frame(60)),          // Padded: bytes after the packet do not belong to it.
       Whole(kFirst, Bytes(60, 0xff))};
   ASSERT_TRUE(Load(Pcap(records, true, false))) << error_;
   const bool tagged[] = {true, true, false, false, false};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a trial counts, against what a device in virtual time did to the frames.
+// Compares the counters of a trial with the faults that a device in virtual time injected into the
+// frames.
 #include "engine/pktgen/checker.h"
 
 #include <gtest/gtest.h>
@@ -28,15 +29,15 @@ StreamSpec SpecOf(uint32_t flows, double pps, uint64_t frames) {
   return spec;
 }
 
-/// What it did, to be compared with what was found.
+/// The injected faults.
 struct Injected {
   uint64_t lost = 0, duplicated = 0, reordered = 0, damaged_payload = 0, damaged_tag = 0;
-  uint64_t extents = 0, most_extent = 0;  // Of those reordered.
-  std::set<uint64_t> missing;             ///< Numbers, tags that cannot be read among them.
+  uint64_t extents = 0, most_extent = 0;  // Extents of the reordered frames.
+  std::set<uint64_t> missing;  ///< Numbers of missing frames, including those with unreadable tags.
 };
 
-/// Holds frames for a microsecond, echoes them, and does one thing to some of them. Frames are
-/// of one stream and one worker: frame n has number n, and is of flow n modulo `flows`.
+/// Holds frames for a microsecond and echoes them, some of them with one fault. Frames belong to
+/// one stream and one worker: frame n has number n and is in flow n modulo `flows`.
 class FaultyDevice {
  public:
   FaultyDevice(uint32_t flows, uint64_t seed) : flows_(flows), random_(seed) {}
@@ -55,7 +56,7 @@ class FaultyDevice {
         ++done_.duplicated;
         queue_.push_back({now_ps, copy});
         break;
-      case 2:  // A bit between the first payload byte and the tag.
+      case 2:  // Flips a bit between the first payload byte and the tag.
         ++done_.damaged_payload;
         Flip(&copy, 43, length - kTagBytes);
         queue_.push_back({now_ps, copy});
@@ -66,7 +67,7 @@ class FaultyDevice {
         Flip(&copy, length - kTagBytes, length);
         queue_.push_back({now_ps, copy});
         return;
-      case 4:  // Until a whole frame of its flow has passed.
+      case 4:  // Holds the frame until another complete frame of its flow has passed.
         if (!held_.empty()) break;
         held_ = copy;
         held_number_ = number;
@@ -149,7 +150,7 @@ TEST(PktgenTrial, FindsWhatWasDone) {
   }
 }
 
-/// What is sent in the first half millisecond comes when that ends.
+/// Delays all frames of the first half millisecond until its end.
 struct StallingDevice {
   std::deque<std::pair<uint64_t, std::vector<uint8_t>>> frames;
   void Send(const uint8_t* frame, uint32_t length, uint64_t now_ps) {
@@ -163,7 +164,8 @@ struct StallingDevice {
   }
 };
 
-// Sent each us, looked at each us, held for one: due at n us, seen at n + 1 us.
+// One frame is sent per microsecond, polled every microsecond and held for one: frame n is due at n
+// us and seen at n + 1 us.
 TEST(PktgenTrial, LatencyCountsFromTheSchedule) {
   std::string error;
   const auto traffic = Traffic::Make({SpecOf(1, 1e6, 1000)}, {}, &error);
@@ -174,11 +176,11 @@ TEST(PktgenTrial, LatencyCountsFromTheSchedule) {
   EXPECT_EQ(found.latency.count(), 1000u);
   EXPECT_EQ(found.latency.min(), 1000u);
   EXPECT_EQ(found.latency.max(), 500'000u);
-  // Of 1 … 500 us once each, and 500 times 1 us.
+  // 1 … 500 us once each, and 500 times 1 us.
   EXPECT_NEAR(found.latency.mean(), (500 * 501 / 2 * 1000.0 + 500 * 1000) / 1000, 600);
 }
 
-/// Holds every other frame for one microsecond, the rest for four.
+/// Holds every other frame for four microseconds, the rest for one.
 struct UnsteadyDevice : StallingDevice {
   void Send(const uint8_t* frame, uint32_t length, uint64_t now_ps) {
     const uint64_t held = ++sent % 2 == 0 ? 4 * kUs : kUs;
@@ -196,12 +198,13 @@ TEST(PktgenTrial, DelayVariesFromFrameToFrame) {
   EXPECT_EQ(found.received, 1000u);
   EXPECT_DOUBLE_EQ(found.delay_variation_mean_ns, 3000);
   Trial steady(*traffic, {});
-  StallingDevice device;  // The first 50 frames, 10 us apart, come together.
+  StallingDevice device;  // The first 50 frames, 10 us apart, arrive together.
   const StreamResult still = RunVirtually(steady, device, kUs, 100 * kUs).streams[0];
   EXPECT_DOUBLE_EQ(still.delay_variation_mean_ns, (49 * 10'000 + 9'000) / 999.0);
 }
 
-// Frames that came twice, or before their sender was looked at, are not less than none lost.
+// Duplicates, and frames that arrive before their sender was polled, must not make the loss
+// negative.
 TEST(PktgenTrial, NothingIsNegativeWhileItRuns) {
   std::string error;
   const auto traffic = Traffic::Make({SpecOf(1, 1e6, 0)}, {}, &error);
@@ -274,7 +277,7 @@ TEST_F(PktgenChecker, TruncatedFramesAreNotReceived) {
 TEST_F(PktgenChecker, HeadersMayChangeAndGrow) {
   std::vector<uint8_t> tunnelled(50, 0xee);
   tunnelled.insert(tunnelled.end(), frame_.begin(), frame_.end());
-  std::fill_n(tunnelled.begin() + 50, 43, uint8_t{0x11});  // And the first payload byte.
+  std::fill_n(tunnelled.begin() + 50, 43, uint8_t{0x11});  // Includes the first payload byte.
   See(tunnelled);
   EXPECT_EQ(result().streams[0].received, 1u);
   EXPECT_EQ(result().streams[0].corrupted, 0u);

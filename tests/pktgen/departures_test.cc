@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When frames are due, against arithmetic in exact fractions.
+// Compares the due times of frames with exact rational arithmetic.
 #include "engine/pktgen/departures.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(PktgenRate, ReadsWhatPeopleWrite) {
 }
 
 TEST(PktgenRate, CountsLayerOne) {
-  EXPECT_EQ(LayerOneBits(60), 672u);  // 64-byte frames: 14.88 Mpps of 10 Gb/s.
+  EXPECT_EQ(LayerOneBits(60), 672u);  // 64-byte frames: 14.88 Mpps at 10 Gb/s.
   EXPECT_EQ(LayerOneBits(1514), 12304u);
 }
 
@@ -77,11 +77,11 @@ TEST(PktgenRate, OverlapsAreFound) {
   EXPECT_NE(OrderPhases(&overlapping), "");
 }
 
-// Departure n of a rate of p packets per q seconds is the whole picosecond at or below n q / p.
+// Departure n at a rate of p packets per q seconds is n q / p, rounded down to picoseconds.
 TEST(PktgenDepartures, DoNotDrift) {
   struct {
     double pps;
-    uint64_t per_second, seconds;  // The same as a fraction.
+    uint64_t per_second, seconds;  // The same rate as a fraction.
   } const rates[] = {{1e3, 1000, 1},
                      {3e6, 3'000'000, 1},
                      {14'880'952, 14'880'952, 1},
@@ -103,7 +103,7 @@ TEST(PktgenDepartures, AreExactOverMixedSizesInBits) {
     Departures departures = Of({Unit::kPercent, share});
     unsigned __int128 bits = 0;
     for (uint32_t n = 0; n < 100'000; ++n) {
-      // Exact: bits / (line × share / 100), in picoseconds; share has one decimal here.
+      // The exact value in picoseconds: bits / (line × share / 100). `share` has one decimal here.
       const unsigned __int128 exact =
           bits * kPsPerSecond * 1000 / (kLine * static_cast<uint64_t>(std::llround(share * 10)));
       ASSERT_EQ(departures.due_ps(), static_cast<uint64_t>(exact)) << share << " " << n;
@@ -114,7 +114,8 @@ TEST(PktgenDepartures, AreExactOverMixedSizesInBits) {
   }
 }
 
-// A second of p packets per second has exactly p of them, also where 1 / p is no whole picosecond.
+// A second at p packets per second contains exactly p packets, even if 1 / p is not a whole number
+// of picoseconds.
 TEST(PktgenDepartures, SecondsHaveTheFramesAskedFor) {
   for (const double pps : {1.0, 3.0, 7.0, 1000.0, 333'333.0}) {
     Departures departures = Of({Unit::kPackets, pps}, kPsPerSecond);
@@ -126,7 +127,7 @@ TEST(PktgenDepartures, SecondsHaveTheFramesAskedFor) {
 
 TEST(PktgenDepartures, SharesAddUp) {
   const Gap whole({Unit::kPackets, 1e6}, kLine);
-  // Three of seven frames each 1 us: one in 7/3 us.
+  // Three of seven frames at 1 us each: one per 7/3 us.
   EXPECT_EQ(PsOf(whole.Share(3, 7).Behind(60) * 3), 7'000'000u);
   const Gap bits({Unit::kBits, 1e9}, kLine);
   EXPECT_EQ(PsOf(bits.Share(1, 2).Behind(60)), 2 * 672'000u);
@@ -147,7 +148,7 @@ TEST(PktgenDepartures, FollowTheirSchedule) {
   EXPECT_EQ(due, (std::vector<uint64_t>{0, ms, 5 * ms, 5 * ms + 1'000'000, 5 * ms + 2'000'000}));
 }
 
-// Gaps of a Poisson process are exponential: mean m, variance m², and e^-1 of them above m.
+// Gaps of a Poisson process are exponential: mean m, variance m², and a share of e^-1 above m.
 TEST(PktgenDepartures, PoissonGapsAreExponential) {
   constexpr uint32_t kGaps = 200'000;
   Departures departures = Of({Unit::kPackets, 1e6}, kNever, Arrivals::kPoisson, 7);
@@ -192,7 +193,7 @@ TEST(PktgenDepartures, UnlimitedOnesAreDueAtOnceUntilTheEnd) {
   EXPECT_EQ(departures.due_ps(), kNever);
 }
 
-// N frames take N gaps, whatever ended them: a phase, or nothing.
+// N frames need N gaps, whether or not a phase ends them.
 TEST(PktgenDepartures, FramesTakeTheirGaps) {
   Departures phase = Of({Unit::kPackets, 4}, kPsPerSecond);
   Departures counted = Of({Unit::kPackets, 4});
@@ -215,7 +216,7 @@ TEST(PktgenDepartures, CapturesEndWithTheRun) {
   EXPECT_EQ(departures.until_ps(), 26u);
 }
 
-// Passing over frames at once comes to the same place as giving each of them a turn.
+// Skipping frames at once yields the same state as advancing over each of them.
 TEST(PktgenDepartures, SkipWhatIsDueBeforeATime) {
   const auto offsets =
       std::make_shared<Offsets>(Offsets{.at_ps = {0, 5, 5, 900, 2000}, .period_ps = 2500});
@@ -247,14 +248,14 @@ TEST(PktgenDepartures, SkipWhatIsDueBeforeATime) {
   }
 }
 
-// The numbers of independent arrivals in a second, and the times of the first behind it, are
-// distributed as without skipping: means and variances of Poisson's and the exponential law.
+// Skipping preserves the distribution of the number of independent arrivals per second and of the
+// first time after it: mean and variance of the Poisson and exponential distributions.
 TEST(PktgenDepartures, SkipIndependentArrivalsAsTheyAre) {
   constexpr int kRuns = 20'000;
   double sum = 0, squares = 0, wait_ps = 0;
   for (int seed = 0; seed < kRuns; ++seed) {
     Departures departures = Of({Unit::kPackets, 20}, kNever, Arrivals::kPoisson, seed);
-    departures.Advance(60, 0);  // The very first one is due at 0, always.
+    departures.Advance(60, 0);  // The first frame is always due at 0.
     const auto count = static_cast<double>(departures.Skip(kPsPerSecond, 60, ~uint64_t{0}));
     sum += count;
     squares += count * count;
@@ -262,7 +263,8 @@ TEST(PktgenDepartures, SkipIndependentArrivalsAsTheyAre) {
   }
   const double mean = sum / kRuns;
   EXPECT_NEAR(mean, 20, 5 * std::sqrt(20.0 / kRuns));
-  EXPECT_NEAR(squares / kRuns - mean * mean, 20, 1.1);  // 5 deviations of a sample's variance.
+  EXPECT_NEAR(squares / kRuns - mean * mean, 20,
+              1.1);  // Five standard deviations of the sample variance.
   EXPECT_NEAR(wait_ps / kRuns, 5e10, 5 * 5e10 / std::sqrt(kRuns));
 }
 

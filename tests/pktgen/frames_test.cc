@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The frames of a stream: headers as the standards have them, checksums that hold whatever the
-// tag says, values of fields in turn, and a fair division among workers.
+// Tests the frames of a stream: headers according to the standards, checksums that hold for every
+// tag, the cycle of field values, and a fair division among workers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::shared_ptr<const FrameSet> Build(const StreamSpec& spec) {
   return frames;
 }
 
-/// IPv4's checksum, and the one above it, by the definition of RFC 1071.
+/// Checks the IPv4 checksum and the upper one by the definition of RFC 1071.
 bool ChecksumsHold(const std::vector<uint8_t>& frame, uint32_t l3) {
   const uint8_t* const ip = frame.data() + l3;
   const bool v6 = ip[0] >> 4 == 6;
@@ -157,7 +157,8 @@ TEST(PktgenFrames, RandomFieldsOfAnyWidthAreWithinTheirRange) {
       least = std::min(least, field.At(n));
       most = std::max(most, field.At(n));
     }
-    // Of 1000, the greatest and the least are within a tenth of the ends, but for 2 * 0.9^1000.
+    // Of 1000 draws, the largest and the smallest are within a tenth of the ends, with a
+    // probability of 1 - 2 * 0.9^1000.
     EXPECT_TRUE(least >= 1 && least <= 1 + width / 10);
     EXPECT_TRUE(most <= width + 1 && most >= 1 + width - width / 10);
   }
@@ -179,7 +180,7 @@ TEST(PktgenFrames, RefuseWhatCannotBe) {
   spec.headers.ip_version = 6;  // 14 + 40 + 8 + 1 + 16 + 4 = 83.
   EXPECT_NE(refused(spec).find("83"), std::string::npos);
   spec.headers.ip_version = 4;
-  spec.headers.source = Field::Range(0, 8190, 1);  // Numbers without a common divisor.
+  spec.headers.source = Field::Range(0, 8190, 1);  // Counts without a common divisor.
   spec.headers.destination = Field::Range(0, 8191, 1);
   EXPECT_NE(refused(spec), "");
 }

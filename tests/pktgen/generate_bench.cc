@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a frame costs a worker of sluice-pktgen: planned, written with its tag, checked when it
-// comes back. Without a NIC: frames lie in memory. Under callgrind with --toggle-collect='Pktgen*'
-// it counts instructions; alone it prints TSC cycles.
+// Measures the cost per frame for a worker of sluice-pktgen: planning, writing with its tag, and
+// checking the returned frame. Frames are in memory, without a NIC. Under callgrind with
+// --toggle-collect='Pktgen*', it counts instructions; alone it prints TSC cycles.
 //
 //   pktgen_bench [frame_size] [flows] [packets]
 #include <rte_cycles.h>
@@ -18,11 +18,11 @@ using namespace sluice::engine::pktgen;  // NOLINT
 
 namespace {
 
-constexpr uint32_t kRoom = 2048;  // Of each frame.
+constexpr uint32_t kRoom = 2048;  // Bytes per frame slot.
 
 }  // namespace
 
-/// Plans what is due, and writes it.
+/// Plans and writes the due frames.
 extern "C" __attribute__((noinline)) uint32_t PktgenSend(Sender* sender, uint8_t* to,
                                                          uint64_t now_ps) {
   const uint32_t planned = sender->Plan(now_ps);
@@ -30,7 +30,7 @@ extern "C" __attribute__((noinline)) uint32_t PktgenSend(Sender* sender, uint8_t
   return planned;
 }
 
-/// Checks frames that came back.
+/// Checks returned frames.
 extern "C" __attribute__((noinline)) void PktgenCheck(Checker* checker, const uint8_t* frames,
                                                       const uint32_t* lengths, uint32_t count,
                                                       uint64_t now_ns) {
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   uint64_t sent = 0;
   uint64_t send_cycles = 0;
   uint64_t check_cycles = 0;
-  // 32 frames are due at a time.
+  // 32 frames are due at once.
   for (uint64_t now_ps = 0; sent < packets; now_ps += 32 * 100'000) {
     const uint64_t begin = rte_rdtsc();
     const uint32_t count = PktgenSend(&trial.sender(0), frames.data(), now_ps);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The layout of HdrHistogram and the text that its tools read, against values worked out by hand
+// Tests the layout of HdrHistogram and the text format of its tools against values computed by hand
 // from their published definitions.
 #include "engine/pktgen/percentile_text.h"
 
@@ -16,8 +16,8 @@ namespace {
 
 using workload::Histogram;
 
-// HdrHistogram's own arithmetic (AbstractHistogram.java) for two significant digits: 256
-// sub-buckets, of which each bucket but the first uses the upper half.
+// HdrHistogram's arithmetic (AbstractHistogram.java) for two significant digits: 256 sub-buckets.
+// Each bucket except the first uses only their upper half.
 uint64_t HighestEquivalent(uint64_t value) {
   const int bucket = 64 - __builtin_clzll(value | 255) - 8;
   const uint64_t sub_bucket = value >> bucket;
@@ -38,7 +38,7 @@ TEST(PktgenHistogram, HasTheBucketsOfHdrHistogram) {
       ++buckets;
       EXPECT_LE(lowest, value);
       EXPECT_EQ(highest, HighestEquivalent(value));
-      // Two digits: a bucket is less than 1 % wide.
+      // Two digits: each bucket is narrower than 1 %.
       EXPECT_LE(static_cast<double>(highest - lowest), 0.01 * static_cast<double>(value));
     });
     EXPECT_EQ(buckets, 1u) << value;
@@ -58,8 +58,9 @@ TEST(PktgenHistogram, SnapshotsDiffer) {
   EXPECT_EQ(later.Percentile(0.01), 30u);
 }
 
-// Ten values of 100 and ten of 200. Levels rise by a fifth of half of what is left to 100 %:
-// 0, 10, … 50, 55, … 75, 77.5, …; the rows up to 50 % are of 100, the next is of all values.
+// Ten values of 100 and ten of 200. Each level advances by a fifth of half of the distance to 100
+// %: 0, 10, … 50, 55, … 75, 77.5, …. The rows up to 50 % count the values of 100, the next row
+// counts all values.
 TEST(PktgenPercentileText, IsWhatHdrHistogramPrints) {
   Histogram histogram;
   for (int i = 0; i < 10; ++i) {

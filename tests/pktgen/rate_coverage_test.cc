@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How often the interval of a search holds the rate at which half of all trials fail, for devices
-// whose chance to fail is known at every rate.
+// Measures how often a search's interval contains the rate at which half of all trials fail, for
+// devices with a known failure probability at each rate.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -37,11 +37,12 @@ double Gauss(Random& random) {
 
 struct Trial {
   Offer offer;
-  double cap;    // Frames a second, drawn for each search.
-  int number;    // Of trials before this one.
-  bool& failed;  // The device's state, false at first: kept between the trials of a search.
+  double cap;    // Frames per second, drawn for each search.
+  int number;    // Number of earlier trials.
+  bool& failed;  // State of the device, initially false; persists across the trials of a search.
 
-  // Whether a device that serves `served` frames a second and holds `buffer` loses a frame.
+  // Returns whether a device that serves `served` frames per second and buffers `buffer` frames
+  // loses a frame.
   bool Exceeds(double served, double buffer = 0) const {
     return (offer.rate_pps - served) * offer.duration_s - buffer >= 1;
   }
@@ -54,14 +55,14 @@ struct Device {
   // largest mean number of trials. Widths and 1.5 times the trials are those of the search that
   // pooled its error rate over all trials, on the same devices and seeds.
   double refused, width, trials;
-  // The rate at which half of all full trials fail, after so many trials.
+  // Returns the rate at which half of all full trials fail, after `trials` trials.
   std::function<double(double cap, int trials)> truth = [](double cap, int) { return cap; };
 };
 
 constexpr double kAny = INFINITY;
 
 Device Late(double share, double trials) {
-  const double frames = share * 0.005 * kTrialS;  // Of the buffer, for each frame a second.
+  const double frames = share * 0.005 * kTrialS;  // Size of the buffer per frame per second.
   return {.name = absl::StrCat("late ", share),
           .loses = [=](const Trial& t, Random&) { return t.Exceeds(t.cap, frames * t.cap); },
           .refused = 0,
@@ -114,7 +115,7 @@ Device Spurious(double share, double refused, double trials) {
           .trials = 1.5 * trials};
 }
 
-// Bursts of loss at random times: probes, which are shorter, see fewer.
+// Bursts of loss at random times. Probes are shorter and see fewer of them.
 Device Bursts(double a_trial) {
   return {.name = absl::StrCat("bursts ", a_trial),
           .loses =
@@ -127,7 +128,7 @@ Device Bursts(double a_trial) {
           .trials = kAny};
 }
 
-// Trials are not independent: one that fails at any rate is followed by three such ones on average.
+// Trials are not independent: a trial that fails at any rate is followed by three more on average.
 Device Episodes(double share) {
   return {.name = absl::StrCat("episodes ", share),
           .loses =
@@ -140,8 +141,8 @@ Device Episodes(double share) {
           .trials = kAny};
 }
 
-// The cap changes by a share over the first hundred trials. The interval holds that of the last
-// one.
+// The cap changes by a share over the first hundred trials. The interval must contain the final
+// cap.
 Device Drifts(double share) {
   const auto cap_at = [=](double cap, int trial) {
     return cap * (1 + share * std::min(trial, 100) / 100);
@@ -223,7 +224,8 @@ TEST(RateCoverage, IntervalsHoldTheRateAsOftenAsTheySay) {
     const double held = 1 - static_cast<double>(missed) / all;
     std::printf("%-23s %8lu %6lu %7.4f %7.1f %8.3f\n", device.name.c_str(), verdicts, missed, held,
                 static_cast<double>(trials) / kSeeds, width / all);
-    // Where a search in a thousand has a verdict, it was luck: such devices are refused.
+    // If only one search in a thousand has a verdict, the verdict is accidental: such devices are
+    // expected to be refused.
     if (verdicts > kSeeds / 1000) {
       EXPECT_GE(held, confidence / all - 0.01) << device.name;
     }

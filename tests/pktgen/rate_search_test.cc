@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The search against devices in virtual time whose caps it does not know.
+// Tests the search with devices in virtual time with caps that the search does not know.
 #include "engine/pktgen/rate_search.h"
 
 #include <algorithm>
@@ -14,21 +14,21 @@
 namespace sluice::engine::pktgen {
 namespace {
 
-constexpr double kLinePps = 14'880'952;  // 64-byte frames of a 10 Gb/s line.
+constexpr double kLinePps = 14'880'952;  // 64-byte frames on a 10 Gb/s line.
 
-// How a device with a cap loses what exceeds it.
+// The way in which a device with a cap loses excess frames.
 enum class Loss { kAtOnce, kLate, kInBursts };
 
-// Serves `cap` frames a second and holds `buffer` frames. Trials of a fluid: exact but for the
-// frames that are in the buffer when the trial ends.
+// Serves `cap` frames per second and buffers `buffer` frames. Trials use a fluid model, which is
+// exact except for the frames in the buffer at the end of the trial.
 struct Policer {
   double cap;
   double buffer = 0;
-  uint64_t burst = 1;           // Frames are lost so many at once.
+  uint64_t burst = 1;           // Frames are lost in groups of this size.
   double spurious = 0;          // Share of trials that lose frames below the cap.
-  double disturbed = 0;         // Share of trials that the host disturbed.
-  double wander = 0;            // The cap of a trial is off by so large a share at most.
-  double generator = INFINITY;  // What can be sent.
+  double disturbed = 0;         // Share of trials that the host disturbs.
+  double wander = 0;            // Maximum relative deviation of a trial's cap.
+  double generator = INFINITY;  // Maximum rate of the generator.
   mutable std::mt19937_64 random = std::mt19937_64(1);
   mutable uint64_t trials = 0;
 
@@ -112,7 +112,7 @@ TEST(RateSearch, NamesWhatWasTheLimit) {
     Policer device;
     double generator_pps;
     RateLimit limit;
-    double low_pps;  // 0: not checked
+    double low_pps;  // 0 if not checked.
   };
   const Case cases[] = {
       {"nothing is lost on the line", {.cap = 2 * kLinePps}, kLinePps, RateLimit::kLine, kLinePps},
@@ -160,7 +160,7 @@ TEST(RateSearch, ADeviceThatForwardsNothingHasRateZero) {
   EXPECT_GT(found.high_pps, 0);
 }
 
-// Measures `trials` times and is stopped in the trial behind them; counts whoever goes on.
+// Stops the search after `trials` trials, in the next one. Counts the trials after the stop.
 struct Stopped {
   Policer device;
   uint64_t trials;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loss rates and bursts of RFC 2544 on devices in virtual time, and what is concluded from trials
+// Tests loss rates and bursts of RFC 2544 with devices in virtual time, and the results of trials
 // that were not offered.
 #include "engine/pktgen/rfc2544.h"
 
@@ -14,16 +14,17 @@
 namespace sluice::engine::pktgen {
 namespace {
 
-constexpr double kTenGigPps = 14'880'952;  // 64-byte frames of a 10 Gb/s line.
+constexpr double kTenGigPps = 14'880'952;  // 64-byte frames on a 10 Gb/s line.
 
-/// Serves `cap` frames a second and holds `buffer` frames; what is before it sends `generator`.
+/// Serves `cap` frames per second and buffers `buffer` frames. The generator sends at most
+/// `generator` frames per second.
 struct Capped {
   double cap = INFINITY;
   double buffer = 0;
   double generator = INFINITY;
-  double patience_s = 0.01;  ///< Of the generator: later frames are unsent.
+  double patience_s = 0.01;  ///< Patience of the generator: frames that are later count as unsent.
   uint64_t stopped_after = ~uint64_t{0};
-  uint64_t spoilt = 0;  ///< Trials before each that counts that the host disturbs.
+  uint64_t spoilt = 0;  ///< Disturbed trials before each trial that counts.
   mutable uint64_t trials = 0;
   mutable uint64_t sent = 0;
   mutable uint64_t refused = 0;
@@ -57,14 +58,14 @@ TEST(Rfc2544, StoppedTestsReportWholeTrialsAlone) {
   EXPECT_EQ(FrameLossRate(kTenGigPps, 1, 1, loss).size(), 3u);
   EXPECT_EQ(loss.refused, 1u);
 
-  // One trial a repetition: every burst is as long as the longest.
+  // One trial per repetition: every burst has the maximum length.
   const Capped bursts{.cap = kTenGigPps, .stopped_after = 2};
   const BackToBack found = LongestBursts(1000, 2, 5, bursts);
   EXPECT_EQ(found.bursts, (std::vector<uint64_t>{2000, 2000}));
   EXPECT_EQ(found.refusal, Refusal::kStopped);
   EXPECT_EQ(bursts.refused, 1u);
 
-  // Stopped while it looks for the first.
+  // Stopped during the search for the first burst.
   const Capped search{.cap = kTenGigPps / 2, .buffer = 100, .stopped_after = 4};
   EXPECT_TRUE(LongestBursts(kTenGigPps, 2, 5, search).bursts.empty());
   EXPECT_EQ(search.refused, 1u);
@@ -92,7 +93,7 @@ TEST(Rfc2544, FrameLossRateEndsAfterTwoCleanRates) {
 }
 
 TEST(Rfc2544, SpreadsAreThoseOfASample) {
-  const double values[] = {2, 4, 4, 4, 5, 5, 7, 9};  // Squares of differences from 5: 32.
+  const double values[] = {2, 4, 4, 4, 5, 5, 7, 9};  // The squared differences from 5 add up to 32.
   const Spread spread = SpreadOf(values);
   EXPECT_DOUBLE_EQ(spread.average, 5);
   EXPECT_DOUBLE_EQ(spread.minimum, 2);
@@ -108,8 +109,8 @@ TEST(Rfc2544, BackToBackFindsTheBuffer) {
     const BackToBack found = LongestBursts(kTenGigPps, 2, 3, device);
     ASSERT_EQ(found.bursts.size(), 3u);
     EXPECT_EQ(found.refusal, Refusal::kNone);
-    // The device drains while the burst arrives: n frames leave n / 2 in the buffer, and a loss of
-    // less than one frame is none.
+    // The device drains while the burst arrives: n frames leave n / 2 in the buffer. A loss of less
+    // than one frame counts as zero.
     const double longest = 2 * (buffer + 1);
     for (const uint64_t burst : found.bursts) {
       EXPECT_NEAR(static_cast<double>(burst), longest, 0.005 * longest + 2) << buffer;
@@ -126,8 +127,8 @@ TEST(Rfc2544, BackToBackKnowsItsLongestBurst) {
   EXPECT_EQ(LongestBursts(1000, 2, 2, deaf).bursts, (std::vector<uint64_t>{0, 0}));
 }
 
-// 64-byte frames of a 400 Gb/s line, and a generator that sends 10 million a second: no burst is
-// one, and no rate above a sixtieth of the line is offered, however long frames may wait.
+// 64-byte frames of a 400 Gb/s line, with a generator that sends 10 million per second: no burst
+// can be offered, and no rate above a sixtieth of the line, for any patience.
 TEST(Rfc2544, WhatTheGeneratorDidNotOfferNeitherPassedNorFailed) {
   const double line_pps = 400e9 / 672;
   for (const double patience_s : {0.01, 60.0}) {
@@ -159,7 +160,7 @@ TEST(Rfc2544, DisturbedTrialsAreRepeatedTenTimesAtMost) {
   EXPECT_EQ(worst.trials, 10u);
 }
 
-// A loopback that loses nothing, and a generator that now and then offers nothing at all.
+// A lossless loopback, and a generator that sometimes offers no frames.
 TEST(Rfc2544, TrialsThatOfferedNothingAreNoFailuresOfTheDevice) {
   for (const uint64_t every : {2, 3, 5, 7}) {
     uint64_t trials = 0;

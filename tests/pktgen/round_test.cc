@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where a worker and the main thread meet at the end of a round, whoever has a CPU when.
+// Tests the synchronization of a worker and the main thread at the end of a round, for any order of
+// scheduling.
 #include "round.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@
 namespace sluice::pktgen {
 namespace {
 
-/// Takes all, and loses it.
+/// Accepts all frames and discards them.
 struct Queue {
   uint32_t Emit(const engine::pktgen::Sender&, uint32_t planned) {
     emitted += planned;
@@ -27,7 +28,7 @@ struct Queue {
   uint64_t emitted = 0;
 };
 
-// 2000 frames are due in 0.2 s; the worker gets a CPU when everything should have been over.
+// 2000 frames are due within 0.2 s. The worker is scheduled only after the end of the round.
 TEST(PktgenRound, EndsWithEveryFrameSentOrUnsentThoughTheWorkerComesLate) {
   Settings settings;
   settings.settle_s = 0.01;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a worker sends when: nothing early, no burst that the clock does not demand, and frames
-// that could not leave are its own loss.
+// Tests the timing of a worker: it sends no frame early and no burst without need, and frames that
+// could not be sent count as its loss.
 #include "engine/pktgen/sender.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ struct Lab {
 
 TEST(PktgenSender, SendsAsMuchAsTheClockDemands) {
   Lab lab({Stream("a", kMegahertz)});
-  EXPECT_EQ(lab.sender().Plan(0), 1u);  // The first is due at once.
+  EXPECT_EQ(lab.sender().Plan(0), 1u);  // The first frame is due at once.
   lab.sender().Sent(1, 0);
   EXPECT_EQ(lab.sender().Plan(kMicrosecond - 1), 0u);
   EXPECT_EQ(lab.sender().Plan(kMicrosecond), 1u);
@@ -75,14 +75,14 @@ TEST(PktgenSender, KeepsTheDepartureOfWhatCouldNotLeave) {
 TEST(PktgenSender, GivesUpWhatIsTooLateWithoutANumber) {
   Lab lab({Stream("a", kMegahertz)});
   EXPECT_EQ(lab.sender().Plan(9 * kMicrosecond), 10u);
-  lab.sender().Sent(4, 9 * kMicrosecond);  // 0 … 3.
-  // At 1.0065 ms those due before 6.5 us are given up: 4, 5 and 6.
+  lab.sender().Sent(4, 9 * kMicrosecond);  // Frames 0 … 3.
+  // Frames that were due before 6.5 us are given up at 1.0065 ms: 4, 5 and 6.
   EXPECT_EQ(lab.sender().Plan(kMs + 6 * kMicrosecond + kMicrosecond / 2), Sender::kMostPlanned);
   EXPECT_EQ(lab.TagOf(0), (Tag{.sequence = 4, .departure_ns = 7000}));
   EXPECT_EQ(lab.TagOf(1), (Tag{.sequence = 5, .departure_ns = 8000}));
   EXPECT_EQ(lab.TagOf(3), (Tag{.sequence = 7, .departure_ns = 10'000}));
   EXPECT_EQ(lab.result().unsent, 3u);
-  // Frames that were not planned yet are given up, too.
+  // Frames that were not yet planned are also given up.
   lab.sender().Sent(lab.sender().planned(), kMs + 7 * kMicrosecond);
   lab.sender().Plan(100 * kMs);
   EXPECT_EQ(lab.TagOf(0).sequence, 68u);
@@ -101,7 +101,7 @@ TEST(PktgenSender, OffersWhatNobodyMissesForEver) {
   EXPECT_EQ(lab.result().unsent, 0u);
 }
 
-// A worker that had no CPU from 100 ms on, up to its end and beyond: what was due is sent or
+// A worker without CPU time from 100 ms until after its end: all due frames count as sent or
 // unsent.
 TEST(PktgenSender, StopsWithAllThatWasDueSentOrUnsent) {
   StreamSpec phases = Stream("phases", kMegahertz);  // 50,000, a pause, 200,000.
@@ -143,7 +143,7 @@ TEST(PktgenSender, StopsWithAllThatWasDueSentOrUnsent) {
   EXPECT_NEAR(static_cast<double>(random.sent + random.unsent), 1e6, 5 * std::sqrt(1e6));
 }
 
-// 10^12 frames a second are given up as fast as any other number of them.
+// 10^12 frames per second are given up as fast as any other number.
 TEST(PktgenSender, GivesUpAnyNumberOfFramesAtOnce) {
   for (const auto arrivals : {workload::Arrivals::kConstant, workload::Arrivals::kPoisson}) {
     StreamSpec spec = Stream("a", {Rate::Unit::kPackets, 1e12});
@@ -194,8 +194,8 @@ TEST(PktgenSender, UnlimitedStreamsTakeTurns) {
   EXPECT_EQ(counts[2], 2u);  // Due at 0 and at 1 us.
 }
 
-// Rates of mixed sizes over a second of virtual time, per worker and together: the error is
-// below one frame.
+// Rates with mixed sizes over a second of virtual time, per worker and in total: the error is below
+// one frame.
 TEST(PktgenSender, WorkersShareARateExactly) {
   for (const bool bits : {false, true}) {
     for (const uint32_t workers : {1u, 2u, 3u}) {
@@ -218,7 +218,7 @@ TEST(PktgenSender, WorkersShareARateExactly) {
   }
 }
 
-// Flows stay whole, and each frame leaves when the capture says, whoever sends it.
+// Flows are not split, and each frame leaves at the time of the capture, from any worker.
 TEST(PktgenSender, WorkersShareACapture) {
   StreamSpec spec = Stream("captured", {});
   auto frames = std::make_shared<FrameSet>();
@@ -249,7 +249,7 @@ TEST(PktgenSender, WorkersShareACapture) {
   EXPECT_EQ(due_us, (std::vector<uint64_t>{0, 1, 4, 9, 16, 25, 30, 31, 34, 39, 46, 55}));
 }
 
-// However many workers share them, and those that have none send none.
+// This holds for any number of workers; those without frames send none.
 TEST(PktgenSender, FramesTakeAGapEach) {
   for (const uint32_t workers : {1u, 2u, 3u}) {
     for (const uint64_t frames : {1u, 5u, 7u, 1000u}) {
@@ -276,7 +276,7 @@ TEST(PktgenTraffic, RefusesCapturesBeyondTheLine) {
   for (int i = 0; i < 2; ++i) frames->Add(bytes.data(), {.at = 0, .length = 60, .payload = 42});
   spec.captured = frames;
   spec.phases.clear();
-  // 1344 bits on the line, of 10 bits a nanosecond.
+  // 1344 bits on a line of 10 bits per nanosecond.
   std::string error;
   for (const uint64_t period_ps : {134'400, 134'300}) {
     spec.offsets = std::make_shared<Offsets>(Offsets{.at_ps = {0, 1000}, .period_ps = period_ps});
@@ -289,7 +289,7 @@ TEST(PktgenTraffic, RefusesCapturesBeyondTheLine) {
 TEST(PktgenTraffic, RefusesRatesBeyondTheLine) {
   std::string error;
   const TrafficOptions ten_gig{.line_bps = 10'000'000'000};
-  // 10 Gb/s are 14.88 million 64-byte frames a second.
+  // 10 Gb/s carry 14.88 million 64-byte frames per second.
   EXPECT_NE(Traffic::Make({Stream("a", {Rate::Unit::kPackets, 14.88e6})}, ten_gig, &error),
             nullptr);
   EXPECT_EQ(Traffic::Make({Stream("a", {Rate::Unit::kPackets, 14.89e6})}, ten_gig, &error),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tags, and windows of what came back, against plain sets.
+// Compares tags and windows of returned frames with std::set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ TEST(PktgenTag, NothingIsNone) {
   EXPECT_FALSE(Tag::Load(zeros.data(), &read));
 }
 
-// RFC 1071: the sum does not change, wherever in the packet the tag begins.
+// RFC 1071: the sum does not change, at any offset of the tag in the packet.
 TEST(PktgenTag, LeavesChecksumsAlone) {
   std::mt19937 random(1);
   for (uint32_t offset : {0u, 1u, 2u, 7u}) {
@@ -97,7 +97,7 @@ TEST(PktgenWindow, KnowsWhatCameLikeASet) {
       const uint64_t more = random() % 64;
       window.Reach(next + more);
       for (uint64_t i = 0; i < more; ++i, ++next) {
-        // Rare losses, so that all ranges are kept.
+        // Losses are rare, so that all ranges stay in use.
         if (random() % 4000 == 0) {
           missing.insert(next);
         } else {
@@ -111,7 +111,7 @@ TEST(PktgenWindow, KnowsWhatCameLikeASet) {
         uint64_t found = 0;
         const Marked marked = window.Mark(static_cast<uint32_t>(number), &found);
         ASSERT_EQ(found, number);
-        // What stays under way by chance for as long as the window is too old.
+        // Ignores numbers that happen to stay in flight until the window has moved past them.
         if (next - number < kNumbers - SequenceWindow::kMargin - 64) {
           ASSERT_EQ(marked, came.insert(number).second ? Marked::kNew : Marked::kTwice);
         }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // `--vdev=net_strict<n>`: an ethdev port that ends the process at each call that rte_ethdev.h does
-// not allow in the port's present state, and that some driver therefore does not survive. Each
-// queue receives what the transmit queue of its number sent while the link was up.
+// not allow in the port's current state, because some drivers fail in that case. Each receive queue
+// receives the frames that the transmit queue with the same number sent while the link was up.
 //
-//   down_ms=<n>       the link comes up so long after the start
-//   link=<n>+<n>+…    from the first burst on the link is up and down by turns, for so many
-//                     milliseconds each: 500+200 is down from 500 to 700 ms, and up from then on
+//   down_ms=<n>       the link comes up n milliseconds after the start
+//   link=<n>+<n>+…    from the first burst on, the link is alternately up and down for these
+//   numbers
+//                     of milliseconds: 500+200 is down from 500 to 700 ms, and up from then on
 //
-// When the port is closed it prints "net_strict0: closed after <n> calls".
+// Prints "net_strict0: closed after <n> calls" when the port is closed.
 #include <bus_vdev_driver.h>
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
@@ -31,7 +32,7 @@
 namespace sluice::net_strict {
 namespace {
 
-/// In the order in which a port goes through them. A stopped port is kReady again.
+/// The states in their usual order. A stopped port is kReady again.
 enum State : unsigned { kProbed, kConfigured, kReady, kStarted, kStates };
 constexpr std::array<const char*, kStates> kStateNames = {
     "before rte_eth_dev_configure", "before all queues are set up", "before rte_eth_dev_start",
@@ -49,24 +50,24 @@ constexpr unsigned kAny = kNotStarted | kRunning;
 struct Port;
 
 struct Queue {
-  Port* port = nullptr;  ///< Null: it is not set up.
+  Port* port = nullptr;  ///< Null if the queue is not set up.
   bool receives = false;
   std::atomic<bool> in_use{false};
-  /// Of a receive queue. One thread uses it and the transmit queue of its number.
+  /// Used by receive queues only. One thread uses it and the transmit queue with the same number.
   std::deque<rte_mbuf*> mbufs;
 };
 
 constexpr uint16_t kMaxQueues = 16;
 constexpr size_t kMostMbufs = 512;
 
-/// Lives from the probe to the close; dev_private holds a pointer to it.
+/// Lives from the probe to the close; dev_private contains a pointer to it.
 struct Port {
   std::string name;
-  std::string link;      ///< Of the device arguments.
-  uint64_t down_ms = 0;  ///< The same.
+  std::string link;      ///< Device argument "link".
+  uint64_t down_ms = 0;  ///< Device argument "down_ms".
   State state = kProbed;
   uint64_t started_cycles = 0;
-  std::atomic<uint64_t> used_cycles{0};  ///< The first burst; 0: there was none.
+  std::atomic<uint64_t> used_cycles{0};  ///< Time of the first burst; 0 before it.
   uint64_t calls = 0;
   std::atomic<bool> in_call{false};
   std::array<Queue, kMaxQueues> rx, tx;
@@ -79,7 +80,7 @@ struct Port {
 
 Port& PortOf(const rte_eth_dev* dev) { return **static_cast<Port**>(dev->data->dev_private); }
 
-/// One call of a control function: they are not to run in parallel (rte_ethdev.h).
+/// A call of a control function. Control functions must not run in parallel (rte_ethdev.h).
 class Call {
  public:
   Call(const rte_eth_dev* dev, const char* call, unsigned allowed) : port_(PortOf(dev)) {
@@ -95,7 +96,7 @@ class Call {
   Port& port_;
 };
 
-/// A burst on a queue, which one thread at a time uses.
+/// A burst on a queue, which only one thread at a time may use.
 class Burst {
  public:
   Burst(void* queue, bool receives) : queue_(*static_cast<Queue*>(queue)) {
@@ -209,7 +210,7 @@ int Close(rte_eth_dev* dev) {
     std::fprintf(stderr, "%s: closed after %llu calls\n", port->name.c_str(),
                  static_cast<unsigned long long>(port->calls));
   }
-  dev->data->mac_addrs = nullptr;  // Else ethdev frees it.
+  dev->data->mac_addrs = nullptr;  // Prevents ethdev from freeing it.
   delete port;
   return 0;
 }
@@ -243,7 +244,7 @@ int CleanTransmit(void* queue, uint32_t) {
   return 0;
 }
 
-/// A function of which only the state is checked.
+/// A function that only checks the state.
 template <unsigned kAllowed, typename... Arguments>
 int Check(rte_eth_dev* dev, Arguments...) {
   const Call call(dev, "a setting", kAllowed);

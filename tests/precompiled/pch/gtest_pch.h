@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The headers that most tests include, compiled once for all of them. Tests include what they use
-// nevertheless: other compilers than GCC never see this file.
+// The headers that most tests include, compiled once for all of them. Tests must still include the
+// headers that they use: only GCC uses this file.
 #include <gtest/gtest.h>
 
 #include <algorithm>
