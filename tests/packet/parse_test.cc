@@ -170,9 +170,9 @@ TEST(Parse, NamesWhatIsWrong) {
 TEST(Parse, AFragmentMayNotReachBeyond65535) {
   Bytes frame = test::kUdp4LaterFragment;  // 24 bytes of data.
   frame[20] = 0x1f;
-  frame[21] = 0xff;  // At 65528.
+  frame[21] = 0xff;  // The offset is 65528.
   EXPECT_EQ(ErrorOf(frame), ParseError::kFragmentRange);
-  frame[21] = 0xfd;  // At 65512: ends at 65536.
+  frame[21] = 0xfd;  // The offset is 65512, so the fragment ends at 65536.
   EXPECT_EQ(ErrorOf(frame), ParseError::kFragmentRange);
   frame[17] = 43;  // One byte less.
   EXPECT_EQ(ErrorOf(frame), ParseError::kNone);

@@ -62,7 +62,7 @@ TEST(PartialChecksum, IsWhatOnlyThatSumIs) {
 
 // RFC 768: a checksum of 0 is sent as 0xffff. For two bytes of payload, the pseudo-header sums to
 // 0a00 + 0001 + 0a00 + 0002 + 0011 + 000a = 141e; with ports 03e8 and 07d0 and length 000a to 1fe0;
-// with a payload of e01f to ffff, whose complement is 0.
+// with a payload of e01f to ffff. The complement of ffff is 0.
 TEST(PartialChecksum, OfUdpIsNeverZero) {
   const Bytes frame = test::FromHex(
       "0200000000020200000000010800"

@@ -157,8 +157,8 @@ TEST(PktgenFrames, RandomFieldsOfAnyWidthAreWithinTheirRange) {
       least = std::min(least, field.At(n));
       most = std::max(most, field.At(n));
     }
-    // Of 1000 draws, the largest and the smallest are within a tenth of the ends, with a
-    // probability of 1 - 2 * 0.9^1000.
+    // The largest and the smallest of 1000 draws are within a tenth of the ends, with a probability
+    // of 1 - 2 * 0.9^1000.
     EXPECT_TRUE(least >= 1 && least <= 1 + width / 10);
     EXPECT_TRUE(most <= width + 1 && most >= 1 + width - width / 10);
   }

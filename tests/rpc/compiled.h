@@ -10,7 +10,7 @@
 
 namespace sluice::test {
 
-/// What a file compiles to that has no errors.
+/// Compiles a file that must be free of errors.
 inline rpc::CompiledX Compiled(std::string_view text) {
   std::string error;
   auto compiled = rpc::CompileX(text, "t.x", &error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A call in frames, and its reply, made by scapy: xid 42, program 1, version 2, procedure 1, the
-// argument 7; the result 14. Ports 1000 and 2000.
+// Frames of a call and its reply, built with scapy: xid 42, program 1, version 2, procedure 1,
+// argument 7, result 14. Ports 1000 and 2000.
 #pragma once
 
 #include "packet/fixtures.h"

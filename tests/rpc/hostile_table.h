@@ -11,8 +11,9 @@
 
 namespace sluice::test {
 
-/// Changes a copy of `table` as `choices` say; if it is sound then, reads what is left of them by
-/// every type of it, and writes what was read, in memory without a byte to spare. Whether it was.
+/// Modifies a copy of `table` according to `choices`. If the result is sound, reads the remaining
+/// choices as a value of every type and writes it again, in memory of the exact size. Returns
+/// whether the table was sound.
 inline bool UseTable(rpc::Table table, std::span<const uint8_t> choices) {
   const auto take = [&] {
     if (choices.empty()) return uint32_t{0};
@@ -43,7 +44,7 @@ inline bool UseTable(rpc::Table table, std::span<const uint8_t> choices) {
   for (uint32_t type = 0; type < table.types.size(); ++type) {
     const auto read = rpc::Unmarshal(table, type, wire.data(), wire.size(),
                                      {.memory = memory.data(), .bytes = memory.size(), .base = 8});
-    // Whatever is there after an error, too.
+    // Marshals the memory even after an error.
     static_cast<void>(read);
     static_cast<void>(rpc::Marshal(table, type,
                                    rpc::Source::Prepared(memory.data(), memory.size(), 8),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Values that end early, lie or do not fit, and tables that nobody compiled: memory of exactly the
-// sizes that are said shows AddressSanitizer every byte beyond.
+// Tests truncated, inconsistent and oversized values, and tables that the compiler did not
+// generate. Memory has exactly the given size, so that AddressSanitizer detects overruns.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -18,13 +18,13 @@ namespace {
 using test::Bytes;
 using test::FromHex;
 
-/// One type, called t.
+/// One type named `t`.
 class Codec {
  public:
   explicit Codec(std::string_view text, const char* name = "t")
       : x_(test::Compiled(text)), type_(x_.types.find(name)->second) {}
 
-  /// Into memory of exactly `room` bytes that held something before.
+  /// Unmarshals to memory of exactly `room` bytes with old contents.
   Unmarshalled Read(const Bytes& wire, uint32_t room, Bytes* memory, uint64_t base = 0) const {
     const test::ExactBuffer from(wire), to(Bytes(room, 0xee));
     const auto read = Unmarshal(x_.table, type_, from.data(), from.size(),
@@ -45,7 +45,7 @@ class Codec {
   uint32_t type_;
 };
 
-// RFC 4506 section 7: John's file "sillyprog", an executable for lisp, which holds "(quit)".
+// RFC 4506 section 7: John's file "sillyprog", an executable for lisp with the contents "(quit)".
 const Bytes kFile = FromHex(
     "0000000973696c6c7970726f67000000"
     "00000002"
@@ -53,8 +53,8 @@ const Bytes kFile = FromHex(
     "000000046a6f686e"
     "000000062871756974290000");
 
-// Filename's pointer; kind, 4 bytes of padding, and the pointer of the arm; owner's pointer; bytes
-// of data, padding, pointer. Then what they point to, in the order of the wire.
+// Filename's pointer; kind, 4 bytes of padding, and the pointer of the arm; owner's pointer; length
+// of data, padding, pointer. The pointed-to data follows in wire order.
 const Bytes kPreparedFile = FromHex(
     "3000000000000000"
     "0200000000000000"
@@ -77,7 +77,7 @@ TEST(Marshal, ReadsAndWritesTheExampleOfTheRfc) {
   EXPECT_EQ(memory, kPreparedFile);
   ASSERT_EQ(file.Write(memory, 48, &wire).error, MarshalError::kNone);
   EXPECT_EQ(wire, kFile);
-  // A byte less of anything is too little, wherever pointers count from.
+  // One byte less of input or memory is an error.
   for (uint32_t bytes = 0; bytes < kFile.size(); ++bytes) {
     const Bytes cut(kFile.begin(), kFile.begin() + bytes);
     EXPECT_EQ(file.Read(cut, 74, nullptr).error, UnmarshalError::kGarbage) << bytes;
@@ -110,7 +110,7 @@ TEST(Marshal, ChecksEveryLimit) {
       {"typedef hyper t;", "00000000000000", kGarbage, 0},
       {"typedef bool t;", "00000000", kOk, 4},
       {"typedef opaque t[3];", "61626300", kOk, 4},
-      {"typedef opaque t[3];", "616263ff", kOk, 4},  // What it is padded with does not matter.
+      {"typedef opaque t[3];", "616263ff", kOk, 4},  // The content of padding is ignored.
       {"typedef opaque t[3];", "616263", kGarbage, 0},
       {"typedef opaque t<3>;", "0000000361626300", kOk, 8},
       {"typedef opaque t<3>;", "0000000461626364", kGarbage, 0},
@@ -167,7 +167,7 @@ TEST(Marshal, LeavesNothingOfWhatWasThere) {
   EXPECT_EQ(memory, FromHex("02000000000000000400000000000000"));
 }
 
-/// A list of `count` nodes, as in kEverythingX, is as deep as it is long.
+/// A list of `count` nodes, as in kEverythingX, has a depth equal to its length.
 TEST(Marshal, ListsAreAsLongAsTheirMessage) {
   const char* const kList = "struct t { int value; t *next; };";
   const char* const kNotLast = "struct t { t *next; int value; };";
@@ -181,7 +181,7 @@ TEST(Marshal, ListsAreAsLongAsTheirMessage) {
   ASSERT_EQ(Codec(kList).Read(list, 80'000, &memory).error, UnmarshalError::kNone);
   ASSERT_EQ(Codec(kList).Write(memory, 40'000, &wire).error, MarshalError::kNone);
   EXPECT_EQ(wire, list);
-  // Below the first, 64 levels; 65 are one too many.
+  // 64 levels below the first are permitted; 65 are not.
   for (const uint32_t levels : {64, 65}) {
     not_last.clear();
     for (uint32_t i = 0; i < levels; ++i) append(not_last, 1);
@@ -198,7 +198,7 @@ TEST(Marshal, BelievesNoPointerOfAService) {
   const char* const kList = "struct t { int value; t *next; };";
   const struct {
     const char* type;
-    const char* memory;  ///< Pointers count from 0x1000.
+    const char* memory;  ///< Pointers are relative to 0x1000.
     MarshalError error;
   } kCases[] = {
       {"typedef string t<3>;", "08100000000000006162630000", MarshalError::kNone},
@@ -250,7 +250,7 @@ TEST(Marshal, BelievesNoPointerOfAService) {
       {kList,
        "0100000000000000"
        "0010000000000000",
-       MarshalError::kNoRoom},  // Its own next.
+       MarshalError::kNoRoom},  // The node points to itself.
   };
   for (const auto& c : kCases) {
     EXPECT_EQ(Codec(c.type).Write(FromHex(c.memory), 1000, nullptr, 0x1000).error, c.error)

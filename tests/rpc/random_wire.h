@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random values of a signature table's types, as they are on the wire.
+// Random values of a signature table's types in wire format.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class RandomWire {
   void AddWords(uint32_t count) {
     for (; count != 0; --count) AddWord(static_cast<uint32_t>(random_()));
   }
-  /// No 0 among them: a string would end there. Padding is anything.
+  /// Adds nonzero bytes, since a zero would end a string. Padding is arbitrary.
   void AddBytes(uint32_t count) {
     for (uint32_t i = 0; i < rpc::Padded(count); ++i) {
       wire_.push_back(static_cast<uint8_t>(1 + Below(255)));
@@ -60,7 +60,8 @@ class RandomWire {
         return AddWords(step.count);
       case rpc::StepKind::kLong:
       case rpc::StepKind::kUnsignedLong:
-        // libtirpc's streams give a long another sign than its memory does.
+        // libtirpc's streams extend a long differently from its memory buffers, so only positive
+        // values are used.
         for (uint32_t i = 0; i < step.count; ++i) AddWord(Below(1u << 31));
         return;
       case rpc::StepKind::kLongs:
@@ -93,7 +94,7 @@ class RandomWire {
   }
   void AddUnion(const rpc::Step& step, uint32_t depth) {
     const rpc::Arm* const arms = &table_.arms[step.type];
-    // A value that is none of the others', for the default.
+    // A value that no other arm has, for the default arm.
     uint32_t value = 1000;
     uint32_t chosen = Below(step.count + (arms[step.count].type != rpc::kNoType));
     if (chosen != step.count) value = arms[chosen].value;

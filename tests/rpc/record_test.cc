@@ -17,7 +17,7 @@ using test::FromHex;
 
 constexpr uint32_t kMax = 16;
 
-/// The records of `stream`, as text, and "?" where it cannot be followed. By `step` bytes.
+/// Returns the records of `stream` as text, or "?" after an error. Passes `step` bytes at a time.
 std::vector<std::string> Records(const Bytes& stream, size_t step) {
   RecordReader reader(kMax);
   std::vector<std::string> records;
@@ -38,8 +38,8 @@ std::vector<std::string> Records(const Bytes& stream, size_t step) {
   return records;
 }
 
-// RFC 5531 section 11: the highest bit of the four bytes says that a fragment is the last one, the
-// other 31 how long it is.
+// RFC 5531 section 11: the highest bit of the four bytes marks the last fragment; the other 31 bits
+// are its length.
 TEST(Record, IsPutTogetherHoweverItsBytesCome) {
   const struct {
     const char* name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Inputs that the fuzz targets of lib/rpc start from.
+// Seeds for the fuzz targets of lib/rpc.
 #pragma once
 
 #include <random>
@@ -13,7 +13,7 @@
 
 namespace sluice::test {
 
-/// Frames behind a byte that asks for right checksums, with calls that kEverythingX has.
+/// Frames with calls of kEverythingX, each preceded by a byte that requests correct checksums.
 inline std::vector<Bytes> RpcCallSeeds() {
   std::vector<Bytes> seeds;
   for (const Bytes& frame : {kCall4, kCall6, kVlanCall4}) {
@@ -30,7 +30,7 @@ inline std::vector<Bytes> RpcCallSeeds() {
   return seeds;
 }
 
-/// Files, behind each a 0 and words.
+/// Files, each followed by a 0 and words.
 inline std::vector<Bytes> RpcLanguageSeeds() {
   std::vector<Bytes> seeds;
   for (const std::string_view text : {kFileX, kPingX, kEverythingX}) {
@@ -41,7 +41,7 @@ inline std::vector<Bytes> RpcLanguageSeeds() {
   return seeds;
 }
 
-/// Changes of a table, and a value.
+/// Changes of a table, followed by a value.
 inline std::vector<Bytes> RpcTableSeeds() {
   std::mt19937_64 random(6);
   std::vector<Bytes> seeds(16, Bytes(128));

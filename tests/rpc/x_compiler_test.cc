@@ -42,7 +42,8 @@ TEST(XCompiler, SamplesCompileToSoundTables) {
   }
 }
 
-// Sizes and offsets by the System V ABI: numbers at multiples of their size, pointers 8 bytes.
+// Sizes and offsets follow the System V ABI: numbers are aligned to their size, and pointers have 8
+// bytes.
 TEST(XCompiler, NeighboursAreOneStep) {
   const struct {
     const char* fields;
@@ -111,7 +112,7 @@ TEST(XCompiler, ProceduresAreFound) {
     EXPECT_EQ(find(1, version, 0).low, 1);
     EXPECT_EQ(find(1, version, 0).high, 2);
   }
-  // Procedure 0 is there without a declaration; several arguments are one structure.
+  // Procedure 0 exists without a declaration. Several arguments form one structure.
   const CompiledX all = Compiled(test::kEverythingX);
   const Lookup null = all.table.Find(0x20000001, 1, 0);
   EXPECT_EQ(null.stat, AcceptStat::kSuccess);
@@ -201,7 +202,7 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
   for (const auto& c : kCases) EXPECT_EQ(ErrorOf(c.text), std::string("t.x:") + c.error) << c.text;
 }
 
-// Types that rpcgen leaves to the headers of C, and what libtirpc has for them.
+// Types that rpcgen leaves to C headers, and libtirpc's definitions of them.
 TEST(XCompiler, NamesOfTheHeadersAreKnown) {
   const struct {
     const char* type;
@@ -215,7 +216,7 @@ TEST(XCompiler, NamesOfTheHeadersAreKnown) {
     EXPECT_EQ(StepsOf(Compiled("struct s { " + std::string(c.type) + " x; };"), "s"), c.steps)
         << c.type;
   }
-  // A file's own wins.
+  // A definition in the file has priority.
   EXPECT_EQ(StepsOf(Compiled("struct s { netobj x; }; typedef int netobj;"), "s"), "words@0*1");
   const CompiledX x = Compiled(
       "%#include <rpc/auth.h>\nunion u switch (unsigned f) { case AUTH_NONE: void; case AUTH_SYS: "
@@ -248,7 +249,7 @@ TEST(XCompiler, ConstantsCanBeGiven) {
   }
 }
 
-// Of Debian's libnsl-dev, without a run of the preprocessor.
+// Files of Debian's libnsl-dev, without preprocessing.
 TEST(XCompiler, PublicFilesCompile) {
   for (const char* name :
        {"klm_prot", "mount", "nfs_prot", "rex", "rquota", "sm_inter", "spray", "yppasswd"}) {
@@ -271,7 +272,8 @@ TEST(XCompiler, SizesOfFilesHaveLimits) {
     }
     return text;
   };
-  // Defined from the innermost on, each is known when the next is met; backwards it is a chain.
+  // If the innermost type is defined first, each type is known when it is used. The reverse order
+  // forms a chain.
   EXPECT_EQ(ErrorOf(chain(1000)), "");
   std::string backwards = "struct r0 { int x; };";
   for (int i = 1; i < 70; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Files of the `.x` language.
+// Files in the `.x` language.
 #pragma once
 
 #include <string_view>
@@ -65,7 +65,7 @@ program PING_PROG {
 const PING_VERS = 2;      /* latest version */
 )";
 
-/// Something of every kind.
+/// Uses every kind of declaration.
 inline constexpr std::string_view kEverythingX = R"(
 %#include "ours.h"
 const SIDE = 0x3;

@@ -23,13 +23,13 @@ int Recursed(const sluice_rpc_reply* reply, void* result, void*) {
 
 extern "C" {
 
-// What becomes of a call of this procedure.
+// Calls the procedure `target` and returns the outcome of that call.
 int ask_1_svc(sluice_rpc_procedure* target, uint32_t*, void* request) {
-  static uint32_t milliseconds = 60'000;  // For those that wait.
+  static uint32_t milliseconds = 60'000;  // Argument of procedures that wait.
   return sluice_rpc_call(request, target, &milliseconds, &Asked, nullptr);
 }
 
-// As deep as that.
+// Calls itself `depth` times.
 int recurse_1_svc(uint32_t* depth, uint32_t* result, void* request) {
   *result = 0;
   if (*depth == 0) return 1;

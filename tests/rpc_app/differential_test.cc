@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random calls, good and bent, to two servers of zoo.x: sluice-rpc's, from a frame through the NIC
-// and the line to the function and back, and libtirpc's. Both answer the same bytes, or neither
-// does. Where libtirpc departs from RFC 5531, the expected reply is written after the RFC.
+// Sends random valid and invalid calls to two servers of zoo.x: sluice-rpc's, from a frame through
+// the NIC and the line to the function and back, and libtirpc's. Both must answer with the same
+// bytes or not answer. Where libtirpc deviates from RFC 5531, the expected reply follows the RFC.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,8 @@
 #include "rpc/random_wire.h"
 #include "service_functions.h"
 
-// What rpcgen's server calls when it has sent a result: ours point to the arguments.
+// rpcgen's server calls these after it has sent a result. The results point to the arguments and
+// must not be freed.
 extern "C" int zoo_2_freeresult(SVCXPRT*, xdrproc_t, caddr_t) { return 1; }
 extern "C" int zoo_4_freeresult(SVCXPRT*, xdrproc_t, caddr_t) { return 1; }
 
@@ -51,7 +52,7 @@ const ServiceFunctions& Zoo() {
   return *functions;
 }
 
-/// The NIC, and a core that waits in the service's process, in this one.
+/// The NIC, and a core that waits in the service's process; both in this process.
 class SluiceServer final : public device::rpc::HostPort, private device::FrameSink {
  public:
   SluiceServer()
@@ -62,7 +63,7 @@ class SluiceServer final : public device::rpc::HostPort, private device::FrameSi
     const device::rpc::Endpoint endpoint = {user_pages_.span(),
                                             reinterpret_cast<uint64_t>(user_pages_.span().data())};
     EXPECT_TRUE(nic_.Start(0, Zoo().entries(), {&endpoint, 1}));
-    // The first call brings the core here.
+    // The first call switches the core to the service.
     kernel_.Wait(0);
     nic_.Transmit(*this, 1);
     Receive(BytesOf({1, 0, 2, ZOO, 2, 0, 0, 0, 0, 0}));
@@ -130,7 +131,7 @@ class SluiceServer final : public device::rpc::HostPort, private device::FrameSi
   std::optional<Bytes> reply_;
 };
 
-/// Calls of every kind: most of them good, the others with something that is not.
+/// Generates calls of every kind: most of them valid, the others with an error.
 class Calls {
  public:
   explicit Calls(uint64_t seed) : random_(seed), values_(Zoo().table(), random_) {}
@@ -146,7 +147,7 @@ class Calls {
     Append(message, Credential());
     Append(message, Body(0, OneIn(10) ? Below(5) * 4 : 0));
     Append(message, values_.Of(procedure.arguments));
-    if (OneIn(10)) message.resize(message.size() + 4 * Below(4));  // More than is needed.
+    if (OneIn(10)) message.resize(message.size() + 4 * Below(4));  // Longer than required.
     if (OneIn(3)) Bend(message);
     return message;
   }
@@ -159,7 +160,7 @@ class Calls {
     message.insert(message.end(), more.begin(), more.end());
   }
 
-  /// An opaque body behind its flavor: anything.
+  /// Returns an opaque body with its flavor and arbitrary contents.
   Bytes Body(uint32_t flavor, uint32_t bytes) {
     Bytes body = SluiceServer::BytesOf({flavor, bytes});
     while (body.size() < 8 + rpc::Padded(bytes)) body.push_back(static_cast<uint8_t>(random_()));
@@ -179,7 +180,7 @@ class Calls {
         return Body(0, 0);
     }
   }
-  /// RFC 5531 appendix A.
+  /// Returns AUTH_SYS credentials (RFC 5531 appendix A).
   Bytes Sys() {
     const uint32_t letters = OneIn(30) ? 256 : Below(20), groups = OneIn(30) ? 17 : Below(17);
     Bytes sys = SluiceServer::BytesOf({Word(), letters});
@@ -194,10 +195,10 @@ class Calls {
     whole.resize(8 + rpc::Padded(said));
     return whole;
   }
-  /// A word changed, or the end cut off.
+  /// Changes a word or cuts off the end.
   void Bend(Bytes& message) {
     if (OneIn(4)) return message.resize(Below(message.size()));
-    // No 2^32 - 1, which is no string to libtirpc (docs/rpc.md).
+    // Excludes 2^32 - 1, which libtirpc rejects as the length of a string (docs/rpc.md).
     constexpr uint32_t kWords[] = {0, 1, 2, 3, 4, 5, 7, 20, 21, 34, 401, 3000};
     packet::StoreBe32(&message[4 * Below(message.size() / 4)], kWords[Below(std::size(kWords))]);
   }
@@ -210,7 +211,7 @@ uint32_t WordAt(const Bytes& bytes, size_t at) {
   return at + 4 <= bytes.size() ? packet::LoadBe32(&bytes[at]) : 0;
 }
 
-/// The reply of RFC 5531 section 9 to a call that libtirpc does not answer as it says.
+/// Returns the reply that RFC 5531 section 9 requires if libtirpc's reply deviates from it.
 std::optional<Bytes> ByTheRfc(const Bytes& message) {
   const uint32_t xid = WordAt(message, 0);
   if (message.size() < 12 || WordAt(message, 4) != 0) return std::nullopt;
@@ -225,9 +226,9 @@ std::optional<Bytes> ByTheRfc(const Bytes& message) {
   return std::nullopt;
 }
 
-/// What libtirpc says to a call, without what only its own kinds of credentials make of it. It has
-/// servers of AUTH_DH (3) and RPCSEC_GSS (6); to a call with AUTH_SYS (1) it returns the caller's
-/// verifier, where RFC 5531 section 8.2 has AUTH_NONE's.
+/// Returns libtirpc's reply without the effects of its additional kinds of credentials. It
+/// implements AUTH_DH (3) and RPCSEC_GSS (6). It answers a call with AUTH_SYS (1) with the caller's
+/// verifier, where RFC 5531 section 8.2 requires AUTH_NONE's.
 std::optional<Bytes> Plain(const Bytes& message, std::optional<Bytes> reply) {
   const uint32_t flavor = WordAt(message, 24);
   if (!reply) return reply;
@@ -242,7 +243,7 @@ std::optional<Bytes> Plain(const Bytes& message, std::optional<Bytes> reply) {
   return reply;
 }
 
-/// What became of a call: "none", or the words of a reply that say it.
+/// Returns the outcome of a call: "none", or the status words of the reply.
 std::string StateOf(const std::optional<Bytes>& reply) {
   if (!reply) return "none";
   if (WordAt(*reply, 8) == 0) return "accepted " + std::to_string(WordAt(*reply, 20));
@@ -265,7 +266,7 @@ void CompareMany(uint64_t seed, uint32_t count, bool whole) {
     } else {
       expected = Plain(message, said);
     }
-    // rpcgen's server says nothing where a function fails; the caller would wait for ever.
+    // rpcgen's server sends no reply if a function fails; the caller would wait forever.
     const bool fails = !said && !ByTheRfc(message) && WordAt(message, 20) == 7;
     const std::optional<Bytes> answer = ours.Answer(message);
     if (fails && answer) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an RPC costs its host, for callgrind with --toggle-collect=NAME: the NIC has answered each
-// load before it comes, as a load that stalls finds it.
+// Measures the host's cost per RPC, for callgrind with --toggle-collect=NAME. The NIC has always
+// answered a load before it is read, as if the load had stalled.
 //
 //   rpc_host_bench NAME REQUESTS [OBJECT.so FILE.x]
 //
-//   HostAnswersNothing    waits, reads where to jump to, returns an empty reply
-//   HostTakesArguments    the same, and takes 32 bytes of arguments into registers
-//   ServiceAnswers        what a service's thread does, its function included
+//   HostAnswersNothing    waits, reads the code pointer, returns an empty reply
+//   HostTakesArguments    the same, and loads 32 bytes of arguments into registers
+//   ServiceAnswers        the work of a service's thread, including its function
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -38,7 +38,7 @@ uint64_t Word(std::span<const uint8_t> payload, size_t number) {
 
 }  // namespace
 
-/// The code pointer of the request; 0: there is none.
+/// Returns the code pointer of the request, or 0 without a request.
 extern "C" __attribute__((noinline)) uint64_t HostAnswersNothing(HostEnd* end) {
   if (end->Wait(0) != Got::kContent) return 0;
   const uint64_t code = end->content().code;

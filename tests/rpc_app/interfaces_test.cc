@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The same frames to the same services on every interface: decoded by the NIC, and by the host
-// behind each kind of queue. Every answer has the same bytes, and what is not answered ends under
-// the same name.
+// Sends the same frames to the same services on every interface: decoded by the NIC, and by the
+// host on each kind of queue. All answers must have the same bytes, and unanswered frames must be
+// counted under the same name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -147,7 +147,7 @@ Bytes FrameOf(const Words& message, uint16_t port = kPort) {
   return FrameOf(bytes, port);
 }
 
-// An interface under test: a queue, its other end, and a server of its own.
+// An interface under test: a queue, its other end, and a server.
 class Interface {
  public:
   virtual ~Interface() = default;
@@ -157,7 +157,7 @@ class Interface {
 
 class Interfaces : public nic_test::RingPort {
  protected:
-  // All answers to `frame`, each of them compared with the NIC's.
+  // Compares all answers to `frame` with the NIC's answer.
   void Compare(LineHost& host, const std::vector<std::unique_ptr<Interface>>& interfaces,
                const Bytes& frame) {
     const std::optional<Bytes> expected = host.Answer(frame);
@@ -202,7 +202,7 @@ class Interfaces : public nic_test::RingPort {
                                                           sent);
   }
 
-  // Packetized and streaming use the fixture's port in turn; the others have ends of their own.
+  // Packetized and streaming share the fixture's port; the others have separate ends.
   std::vector<std::unique_ptr<Interface>> All(const device::rpc::Services& services) {
     using namespace nic;  // NOLINT: four queues
     const auto receive = [this](const Bytes& frame) { Receive(frame); };
@@ -247,7 +247,7 @@ TEST_F(Interfaces, GiveTheSameAnswers) {
     const char* x;
     std::vector<Bytes> frames;
   };
-  // ODD: 3 fails, 4 is too long for any datagram, 5 turns a union, 6 is fine.
+  // Procedures of ODD: 3 fails, 4 exceeds any datagram, 5 modifies a union, 6 succeeds.
   const std::vector<Case> cases = {
       {ADD_OBJECT,
        ADD_X,
@@ -292,7 +292,7 @@ TEST_F(Interfaces, GiveTheSameAnswers) {
       SCOPED_TRACE(std::string(test.x) + ", frame " + std::to_string(i));
       Compare(host, interfaces, test.frames[i]);
     }
-    // Cut off anywhere, with lengths that say so.
+    // Truncated at each length, with matching length fields.
     const Bytes whole(test.frames[0].begin() + packet::Datagram::kPlainPayload,
                       test.frames[0].end());
     for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
@@ -300,8 +300,8 @@ TEST_F(Interfaces, GiveTheSameAnswers) {
       Compare(host, interfaces, FrameOf(Bytes(whole.begin(), whole.begin() + bytes)));
     }
   }
-  // Of the frames above: all but a reply, a lone xid, another port and what is no datagram; and
-  // the first frame of each service cut off behind its header.
+  // All frames above except a reply, a lone xid, another port and non-datagrams; also the first
+  // frame of each service, truncated after its header.
   EXPECT_GE(answered_, 27u);
 }
 
@@ -325,7 +325,7 @@ TEST_F(Interfaces, AnswerRandomAndBentArgumentsAlike) {
     message.insert(message.end(), arguments.begin(), arguments.end());
     if (i % 3 == 1) message[random() % message.size()] ^= 1 << random() % 8;
     if (i % 3 == 2) message.resize(message.size() - random() % message.size());
-    // Of an empty name the service returns what lies behind it.
+    // The service returns the bytes after an empty name, which are undefined.
     const bool empty = message.size() >= 48 && packet::LoadBe32(&message[40]) == 1 &&
                        packet::LoadBe32(&message[44]) == 0;
     if (empty) continue;
@@ -335,7 +335,7 @@ TEST_F(Interfaces, AnswerRandomAndBentArgumentsAlike) {
   EXPECT_GT(answered_, 200u);
 }
 
-// The NIC's answer is a datagram; a port that sends frames alone sends its fragments.
+// The NIC's answer is one datagram. A port that sends only frames sends its fragments.
 TEST_F(Interfaces, SendLongResultsInFragments) {
   const auto functions = Load(ODD_OBJECT, ODD_X);
   ASSERT_NE(functions, nullptr);
@@ -365,7 +365,7 @@ TEST_F(Interfaces, SendLongResultsInFragments) {
   }
 }
 
-// What the NIC counts a frame under, the host counts it under, too.
+// The host must count a frame under the same name as the NIC.
 TEST_F(Interfaces, CountUnderTheSameNames) {
   const auto functions = Load(ADD_OBJECT, ADD_X);
   ASSERT_NE(functions, nullptr);
@@ -374,7 +374,7 @@ TEST_F(Interfaces, CountUnderTheSameNames) {
   LineHost host(*functions);
   Counts counts{};
   Server server(services, counts, engine::OwnAddresses({}));
-  Bytes summed = test::kCall4;  // It has a UDP checksum, which does not hold any more.
+  Bytes summed = test::kCall4;  // It has a UDP checksum, which is now wrong.
   summed.back() ^= 1;
   Bytes fragment = FrameOf(Call(1, kAdd, 1, 1, {1, 2}));
   packet::StoreBe16(&fragment[20], 0x2000);
@@ -413,7 +413,7 @@ TEST_F(Interfaces, CountUnderTheSameNames) {
   EXPECT_EQ(counts[static_cast<uint32_t>(RpcCounter::kReceived)], 1u);
 }
 
-// Whose calls are answered: to addresses of ours alone, once there are any.
+// Calls are answered only if they are sent to configured addresses, if there are any.
 TEST_F(Interfaces, ServeTheirOwnAddressesAlone) {
   const auto functions = Load(ADD_OBJECT, ADD_X);
   ASSERT_NE(functions, nullptr);

@@ -11,7 +11,7 @@
 
 #include "one_cpu.h"
 
-// As rpcgen declares odd.x.
+// Equal to rpcgen's declarations for odd.x.
 struct Shape {
   int32_t kind;
   union {
@@ -42,7 +42,7 @@ int hang_1_svc(void*, void*, void*) {
 
 int fail_1_svc(void*, void*, void*) { return 0; }
 
-// Longer than what a datagram can hold.
+// The result is longer than a datagram.
 int long_1_svc(void*, char** result, void*) {
   static char text[100'001];
   for (char& c : text) c = 'x';
@@ -51,7 +51,7 @@ int long_1_svc(void*, char** result, void*) {
   return 1;
 }
 
-// A name loses its first character; sides are doubled.
+// Removes the first character of a name, and doubles sides.
 int turn_1_svc(Shape* shape, Shape* result, void*) {
   static thread_local uint32_t doubled[4];
   *result = *shape;
@@ -63,7 +63,7 @@ int turn_1_svc(Shape* shape, Shape* result, void*) {
   return 1;
 }
 
-// As many bytes as are asked for, of a pattern again and again.
+// Returns the requested number of bytes by repeating a pattern.
 int repeat_1_svc(Repetition* asked, Bulk* result, void*) {
   static thread_local uint8_t bytes[70'000];
   if (asked->bytes > sizeof(bytes) || asked->pattern.length == 0) return 0;
@@ -75,23 +75,22 @@ int repeat_1_svc(Repetition* asked, Bulk* result, void*) {
 
 int fine_1_svc(void*, void*, void*) { return 1; }
 
-// Sleeps for so many milliseconds; whether it was interrupted.
+// Sleeps for the given milliseconds. Returns whether it was interrupted.
 int wait_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
   const timespec time = {*milliseconds / 1000, *milliseconds % 1000 * 1'000'000L};
   *result = nanosleep(&time, nullptr) != 0;
   return 1;
 }
 
-// Fills what lies before its line with ones: the words that the NIC reads, if it is the first line
-// of its endpoint. And gives the NIC the time to see them.
+// Fills the memory before its line with ones: the words that the NIC reads, if it is the first line
+// of its endpoint. Then waits so that the NIC reads them.
 int stomp_1_svc(uint8_t* arguments, void*, void*) {
   std::memset(arguments - 24 - 512, 0xff, 512);
   usleep(100'000);
   return 1;
 }
 
-// Runs for so many milliseconds of CPU time, on the first CPU that it may have and only while
-// nobody else wants that one.
+// Consumes the given milliseconds of CPU time with SCHED_IDLE on the first permitted CPU.
 int spin_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
   cpu_set_t allowed;
   sched_getaffinity(0, sizeof allowed, &allowed);
@@ -111,7 +110,7 @@ int spin_1_svc(uint32_t* milliseconds, uint32_t* result, void*) {
   return 1;
 }
 
-// The memory that its process shares with the supervisor reads zeroes from now on.
+// Makes the memory that its process shares with the supervisor read as zeroes.
 int wipe_1_svc(uint8_t* arguments, void*, void*) {
   std::FILE* const maps = std::fopen("/proc/self/maps", "re");
   const auto inside = reinterpret_cast<uintptr_t>(arguments);
@@ -125,7 +124,7 @@ int wipe_1_svc(uint8_t* arguments, void*, void*) {
   }
 }
 
-// Takes the thread with it.
+// Ends the calling thread.
 int quit_1_svc(void*, void*, void*) {
   syscall(SYS_exit, 0);
   return 1;

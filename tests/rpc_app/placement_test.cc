@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every policy of lib/engine/sched under the dispatcher: all services get their calls.
+// Tests every policy of lib/engine/sched under the dispatcher: all services receive their calls.
 #include "placement.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST_P(EveryPolicy, GivesEveryServiceItsCores) {
     dispatcher.AddProcess(id, 1 + id % kCores);
     dispatcher.Ready(id, 0);
   }
-  // What each core will do next: load its kernel's endpoint, or that of a process.
+  // The next action of each core: load its kernel's endpoint, or that of a process.
   enum class Next { kKernel, kUser, kNothing };
   std::array<Next, kCores> next{};
   std::array<ProcessId, kCores> process{};
@@ -78,7 +78,7 @@ TEST_P(EveryPolicy, GivesEveryServiceItsCores) {
     move(static_cast<CoreId>(random() % kCores));
     if (i % 10 == 0) take(dispatcher.Tick(now));
   }
-  // No more calls: all that wait are answered.
+  // No more calls arrive. All waiting ones are answered.
   for (uint32_t i = 0; i < 2'000; ++i) {
     now += 100;
     move(static_cast<CoreId>(i % kCores));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a null RPC costs the host on each interface, both ends in one thread: under callgrind with
-// --toggle-collect='Worker*' the host's instructions are counted.
+// Measures the host's cost of a null RPC on each interface, with both ends in one thread. Under
+// callgrind with --toggle-collect='Worker*', it counts the host's instructions.
 //
 //   rpc_app_bench <interface> <frame_size> <burst> <packets>
 //
-// coherent: the thread of a service, from its load's answer to the load that returns the result;
-// size and burst do not matter, since the NIC hands over decoded calls, one at a time. The others:
-// a worker's poll with the server of lib/engine/rpc (nic/queue_bench.h); what a port's driver costs
-// besides is counted by scripts/instructions.
+// coherent: measures the thread of a service from its load's answer to the load that returns the
+// result. Size and burst do not matter, since the NIC delivers decoded calls one at a time. The
+// other interfaces: measure a worker's poll with the server of lib/engine/rpc (nic/queue_bench.h).
+// scripts/instructions also counts the cost of a port's driver.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +29,7 @@
 
 using namespace sluice;  // NOLINT
 
-/// A core's turn: answers the call that is there, and loads the next line.
+/// One step of a core: answers a pending call and loads the next line.
 extern "C" [[gnu::noinline]] bool WorkerServe(coherent::HostEnd* end, rpc_app::Answerer* answerer) {
   if (end->Wait(0) != coherent::Got::kContent) return false;
   answerer->Answer(*end);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Services in processes of their own, called one by one: what they answer, and what becomes of
-// calls when a process crashes, hangs, fails or returns what cannot be sent; and services that call
-// others. Expected replies are written after RFC 5531 section 9 and RFC 4506.
+// Tests services in separate processes: their answers, the outcome of calls when a process crashes,
+// hangs, fails or returns an invalid result, and services that call other services. Expected
+// replies follow RFC 5531 section 9 and RFC 4506.
 #include "supervision.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ constexpr uint32_t kAdd = 0x20000103;
 constexpr uint32_t kOdd = 0x20000777;
 constexpr uint32_t kPortmap = 100000;
 
-// One call at a time for each that calls.
+// A wire with at most one call per caller in flight.
 class CallWire final : public emulator::Wire {
  public:
   std::span<const device::WireFrame> Pull(uint64_t, uint32_t) override {
@@ -77,7 +77,7 @@ class CallWire final : public emulator::Wire {
     const std::scoped_lock lock(mutex_);
     waiting_.push_back(frame);
   }
-  // The reply to `xid`, or nothing yet.
+  // Returns the reply to `xid`, or nothing if it has not arrived.
   Words Take(uint32_t xid) {
     const std::scoped_lock lock(mutex_);
     for (auto reply = replies_.begin(); reply != replies_.end(); ++reply) {
@@ -97,7 +97,7 @@ class CallWire final : public emulator::Wire {
   emulator::WireTotals totals_;
 };
 
-// Bounds that only what hangs exceeds.
+// Limits that only a hanging service exceeds.
 struct Options {
   uint64_t switch_ns = 10'000'000'000;
   uint64_t preempt_ns = 10'000'000'000;
@@ -156,7 +156,8 @@ class SupervisionTest : public testing::Test {
     wire_.Send(message);
     return xid_;
   }
-  // What follows the accepted reply's verifier: its status, and results. Empty: none in time.
+  // Returns the words after the accepted reply's verifier: its status and results. Empty if no
+  // reply arrives in time.
   Words Await(uint32_t xid) {
     for (const auto end = Clock::now() + std::chrono::seconds(20); Clock::now() < end;) {
       supervision_->Look();
@@ -171,7 +172,7 @@ class SupervisionTest : public testing::Test {
     return Await(Send(program, procedure, arguments, version));
   }
 
-  /// Cores that are in handlers.
+  /// Returns the number of cores that run handlers.
   uint32_t Running() {
     uint32_t running = 0;
     nic_->Do([&](device::rpc::RpcNic& nic) {
@@ -225,8 +226,8 @@ TEST_F(SupervisionTest, AServiceThatCrashesIsStartedAgainAndTheOtherGoesOn) {
 
 TEST_F(SupervisionTest, ThePortMapperKnowsWhatThereIs) {
   ASSERT_TRUE(started_) << error_;
-  // RFC 1833 section 3: a mapping is program, version, protocol (17: UDP) and port; a list has TRUE
-  // before each, and FALSE behind the last.
+  // RFC 1833 section 3: a mapping has program, version, protocol (17: UDP) and port. In a list,
+  // TRUE precedes each mapping and FALSE follows the last one.
   EXPECT_EQ(Call(kPortmap, 3, {kAdd, 1, 17, 0}, 2), (Words{0, 20049}));
   EXPECT_EQ(Call(kPortmap, 3, {kAdd, 7, 17, 0}, 2), (Words{0, 20049})) << "another version of it";
   EXPECT_EQ(Call(kPortmap, 3, {kAdd, 1, 6, 0}, 2), (Words{0, 0})) << "over TCP there is nothing";
@@ -236,7 +237,7 @@ TEST_F(SupervisionTest, ThePortMapperKnowsWhatThereIs) {
   EXPECT_EQ(Call(kPortmap, 1, {99, 1, 17, 9}, 2), (Words{0, 0})) << "nobody registers";
 }
 
-// A string of RFC 4506 section 4.11: its length, its bytes, zeroes up to a word.
+// Encodes a string of RFC 4506 section 4.11: its length, its bytes, zeroes up to a word.
 Words Text(const std::string& text) {
   Words words(1 + (text.size() + 3) / 4);
   words[0] = static_cast<uint32_t>(text.size());
@@ -250,7 +251,7 @@ Words Joined(std::initializer_list<Words> parts) {
   for (const Words& part : parts) all.insert(all.end(), part.begin(), part.end());
   return all;
 }
-// RFC 1833 section 2.1: what a client asks about, its address and owner left open.
+// RFC 1833 section 2.1: a client's query, with address and owner empty.
 Words Asked(uint32_t program, uint32_t version, const std::string& network) {
   return Joined({{program, version}, Text(network), {0, 0}});
 }
@@ -321,7 +322,7 @@ class StarvingTest : public SupervisionTest {
   StarvingTest() : SupervisionTest({.preempt_ns = 100'000'000}) {}
 };
 
-// The handler needs 5 ms of a CPU that somebody else has, and its core is wanted back meanwhile.
+// The handler needs 5 ms of a CPU that another thread occupies, while its core is being preempted.
 TEST_F(StarvingTest, AServiceThatGetsNoCpuIsNotBlamed) {
   ASSERT_TRUE(started_) << error_;
   std::atomic<bool> stop{false};
@@ -372,7 +373,7 @@ TEST_F(HangingTest, AThreadThatIsGoneTakesItsProcessWithIt) {
 
 TEST_F(SupervisionTest, AProcessThatWritesGarbageToItsEndpointIsEndedAndTheOtherGoesOn) {
   ASSERT_TRUE(started_) << error_;
-  // Every other call lies in the first line.
+  // Every other call uses the first line.
   Words said = {0};
   for (int i = 0; said == Words{0} && i < 20; ++i) said = Call(kOdd, 8);
   EXPECT_EQ(said, Words{kSystemErr});
@@ -425,7 +426,7 @@ constexpr uint32_t kStore = 0x20000104;
 constexpr uint32_t kFront = 0x20000105;
 constexpr uint32_t kAsker = 0x20000778;
 
-// Length, bytes, padding (RFC 4506 section 4.10): `bytes` bytes of `value`.
+// Encodes length, bytes, padding (RFC 4506 section 4.10): `bytes` bytes of `value`.
 Words Opaque(uint32_t bytes, uint8_t value) {
   Words words = {bytes};
   for (uint32_t at = 0; at < bytes; at += 4) {
@@ -522,7 +523,7 @@ TEST_F(CallsInCallsTest, TheFrontOutlivesItsStore) {
   const Words key = Opaque(5, 'k');
   ASSERT_EQ(Call(kFront, kKeep, Joined(key, Opaque(4, 'v'))), Joined({0}, Opaque(4, 'v')));
   processes_.Get(1)->Signal(SIGKILL);
-  // The call waits for the next store, or was in the hands of the one that died.
+  // The call waits for the next store, or was lost with the store that died.
   const Words said = Call(kFront, kLookUp, key);
   EXPECT_TRUE(said == (Words{0, kNotFound}) || said == (Words{0, kUnavailable, kSystemErr}));
   EXPECT_EQ(Call(kFront, kLookUp, key), (Words{0, kNotFound})) << "what it held is gone";
@@ -551,7 +552,7 @@ TEST_F(CallsInCallsTest, CallsInCallsEndSomewhere) {
   ASSERT_TRUE(started_) << error_;
   EXPECT_EQ(Call(kAsker, 2, {0}), (Words{0, 0}));
   EXPECT_EQ(Call(kAsker, 2, {8}), (Words{0, 8}));
-  // The ninth is refused (1000 + TOO_DEEP), and eight add one each.
+  // The ninth call is refused (1000 + TOO_DEEP), and eight calls add one each.
   EXPECT_EQ(Call(kAsker, 2, {20}), (Words{0, 1016}));
 }
 

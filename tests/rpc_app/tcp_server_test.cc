@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The port mapper over TCP on the loopback interface, and peers that mean no good. Expected replies
-// are written after RFC 5531 sections 9 and 11, RFC 1833 section 3.
+// Tests the port mapper over TCP on the loopback interface, and hostile peers. Expected replies
+// follow RFC 5531 sections 9 and 11, and RFC 1833 section 3.
 #include "tcp_server.h"
 
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ Words Marked(Words message) {
   message.insert(message.begin(), kLast | static_cast<uint32_t>(4 * message.size()));
   return message;
 }
-/// xid, CALL, RPC version 2, AUTH_NONE twice; GETPORT is procedure 3, DUMP 4.
+/// Returns xid, CALL, RPC version 2, AUTH_NONE twice. GETPORT is procedure 3, DUMP is 4.
 Words Call(uint32_t xid, uint32_t procedure, const Words& arguments = {}, uint32_t version = 2) {
   Words words = {xid, 0, 2, kPortmap, version, procedure, 0, 0, 0, 0};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -63,14 +63,14 @@ class Client {
     send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
   void Send(const Words& words) const { Send(BytesOf(words)); }
-  /// Until nobody takes more.
+  /// Sends until the server accepts no more bytes.
   void Flood(const Bytes& bytes) const {
     for (size_t sent = 0; sent < (size_t{64} << 20); sent += bytes.size()) {
       if (send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
     }
     ADD_FAILURE() << "64 MiB were taken, and no reply was read";
   }
-  /// The next record; empty: the connection was closed.
+  /// Returns the next record, or an empty one if the connection was closed.
   Words Receive() const {
     uint8_t mark[4];
     if (recv(socket_.get(), mark, 4, MSG_WAITALL) != 4) return {};
@@ -130,7 +130,7 @@ class TcpServerTest : public testing::Test {
   }
 
   uint16_t port_ = 0;
-  std::atomic<size_t> most_{0};  ///< Connections at a time.
+  std::atomic<size_t> most_{0};  ///< Maximum number of simultaneous connections.
 
  private:
   std::unique_ptr<ServiceFunctions> functions_;
@@ -145,14 +145,14 @@ TEST_F(TcpServerTest, CallsAreAnsweredHoweverTheyCome) {
   const Client client = Connect();
   client.Send(Marked(Port(1)));
   EXPECT_EQ(client.Receive(), kPort);
-  // Two at once.
+  // Two records at once.
   Words two = Marked(Port(1));
   const Words dump = Marked(Call(2, 4));
   two.insert(two.end(), dump.begin(), dump.end());
   client.Send(two);
   EXPECT_EQ(client.Receive(), kPort);
   EXPECT_EQ(client.Receive(), (Words{2, 1, 0, 0, 0, 0, 1, kPortmap, 2, 17, 111, 0}));
-  // By bytes, in three fragments of 4, 0 and 52 bytes.
+  // Byte by byte, in three fragments of 4, 0 and 52 bytes.
   Words fragments = {4, 1, 0, kLast | 52};
   const Words call = Port(1);
   fragments.insert(fragments.end(), call.begin() + 1, call.end());
@@ -226,7 +226,7 @@ TEST_F(TcpServerTest, WhoDoesNotReadItsRepliesIsNotReadFrom) {
   }
   deaf.Flood(calls);
   ExpectServed();
-  // And once it reads, all is there that was asked for.
+  // Once the client reads, it receives all answers.
   for (int i = 0; i < 1000; ++i) {
     ASSERT_EQ(deaf.Receive(), (Words{2, 1, 0, 0, 0, 0, 1, kPortmap, 2, 17, 111, 0}));
   }
