@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a flag names is looked up as whoever uses it later will find it.
+// Tests that files named by flags are checked in the same way as later code will open them.
 #include "runtime/argument_faults.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using testing::AssertionFailure;
 using testing::AssertionResult;
 using testing::AssertionSuccess;
 
-// One line, and all of these words in it.
+// Returns success if the fault is one line that contains all words.
 AssertionResult Says(const std::string& fault, const std::vector<std::string>& words) {
   if (fault.find('\n') != std::string::npos) return AssertionFailure() << fault << ": two lines";
   for (const std::string& word : words) {
@@ -125,7 +125,7 @@ TEST(CpuFaults, OfAllButThoseThatThisProcessMayRunOn) {
   sched_setaffinity(0, sizeof(all), &all);
 }
 
-// Nobody denies root anything: what permissions forbid is tried by a child without privileges.
+// Permissions do not restrict root, so an unprivileged child tests them.
 TEST_F(ArgumentFaults, OfWhatPermissionsForbid) {
   chmod(Path("folder").c_str(), 0500);
   chmod(Path("file").c_str(), 0);

@@ -18,7 +18,7 @@
 namespace sluice::runtime {
 namespace {
 
-/// A file that children inherit unless somebody prevents it, as DPDK opens its own.
+/// Returns a file that children inherit by default, like the files that DPDK opens.
 OwnedFd Inheritable(const std::string& text) {
   OwnedFd file(memfd_create("child_process_test", 0));
   EXPECT_EQ(write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -26,7 +26,7 @@ OwnedFd Inheritable(const std::string& text) {
   return file;
 }
 
-/// What `script` writes into descriptor 3, which is the first that it is given.
+/// Returns the output of `script` to descriptor 3, which is the first one passed to it.
 std::string WrittenBy(const std::string& script, std::vector<int> given = {},
                       std::vector<std::string> environment = {}) {
   const OwnedFd output = Inheritable("");
@@ -47,7 +47,7 @@ std::string WrittenBy(const std::string& script, std::vector<int> given = {},
   return text;
 }
 
-/// Writes the numbers below 100 that are open descriptors of the shell.
+/// Writes the numbers of the shell's open descriptors below 100.
 constexpr char kOpen[] =
     "for fd in $(seq 0 99); do if [ -e /proc/$$/fd/$fd ]; then echo -n \"$fd \" >&3; fi; done";
 

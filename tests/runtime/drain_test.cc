@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The end of a run: who decides it, and how long missing frames are waited for.
+// Tests the end of a run: the conditions for it, and the waiting time for missing frames.
 #include "runtime/drain.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ RunFigures Figures(uint64_t received, uint64_t accepted, uint64_t returned) {
   return run;
 }
 
-// Looks every 10 ms from the last look on; whether one before `end_s`, or the one there, ends it.
+// Polls every 10 ms and returns whether a poll up to `end_s` ends the run.
 class Looks {
  public:
   bool EndBefore(const RunFigures& run, double end_s) {
@@ -88,7 +88,7 @@ struct Pass {
   packet::Verdict Process(packet::Frame&, uint64_t) { return packet::kForward; }
 };
 
-// Silent for `silent_cycles`, then says that it is time to leave.
+// Receives no frames for `silent_cycles` and then asks the worker to stop.
 struct SilentQueue {
   template <typename Engine>
   uint32_t Poll(Engine&, uint64_t now) {
@@ -124,9 +124,9 @@ struct SilentQueue {
   uint64_t polls = 0;
   bool drained = false;
   nic::QueueCounters none{};
-  uint32_t waiting = 0;                     // Sent by the engine and not flushed.
-  std::vector<uint64_t> flushed_at_poll{};  // Of each frame: polls before it was.
-  std::vector<uint64_t> emitted_at_poll{};  // The same of frames that a generator had ready.
+  uint32_t waiting = 0;  // Frames that the engine sent and that were not flushed.
+  std::vector<uint64_t> flushed_at_poll{};  // For each frame, the number of polls before its flush.
+  std::vector<uint64_t> emitted_at_poll{};  // The same for frames that a generator had ready.
 };
 
 TEST(Worker, LeavesWhenItIsToldAndNotBecauseOfSilence) {
@@ -164,7 +164,7 @@ TEST(Worker, TheTimeOfTheFirstBurstIsTheTimeAfterEnter) {
   EXPECT_GE(queue.begin, engine.entered);
 }
 
-// Sends a frame whenever it is called and nobody asked.
+// Sends a frame in each of its callbacks.
 struct Unasked : Pass {
   void set_outbox(packet::Outbox given) { outbox = given; }
   void Enter() { Send(); }

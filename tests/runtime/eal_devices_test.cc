@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Devices as EAL's command line names them (DPDK's "EAL parameters", "Device-related options").
+// Tests devices as named on EAL's command line (DPDK's "EAL parameters", "Device-related options").
 #include "runtime/eal_devices.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(EalDevices, AreFoundInEverySpelling) {
             (Texts{"net_tap0,iface=t0", "net_null0"}));
   EXPECT_EQ(ValuesOf({"--vdevs=x", "--allowed"}), Texts{});
   EXPECT_EQ(EalDevices(Texts{"-a", "81:00.0"})[0].argument, "-a 81:00.0");
-  EXPECT_EQ(ValuesOf({"-a"}), Texts{""});  // EAL will say what is missing.
+  EXPECT_EQ(ValuesOf({"-a"}), Texts{""});  // EAL reports the missing value.
 }
 
 TEST(EalDevices, AreHardwareIfTheyBeginWithAnAddressOfPci) {

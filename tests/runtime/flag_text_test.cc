@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Numbers look as they were written.
+// Tests that numbers are printed as they were written.
 #include "runtime/flag_text.h"
 
 #include <gflags/gflags.h>
@@ -17,7 +17,7 @@ namespace sluice::runtime {
 namespace {
 
 TEST(FlagText, OfDoublesHasTheirDigitsAlone) {
-  // As gflags keeps them ("%.17g"), and as they are written.
+  // The first text is gflags' format ("%.17g"), the second one the original.
   for (const auto& [kept, written] : {std::pair{"0.10000000000000001", "0.1"},
                                       {"0.00050000000000000001", "0.0005"},
                                       {"0.94999999999999996", "0.95"},
@@ -54,7 +54,7 @@ TEST(FlagText, OfAComplaintIsOneLineWhateverWasGiven) {
 TEST(FlagText, OfHelpHasALineForEachFlagOfOurs) {
   const std::string help = FlagHelp();
   EXPECT_NE(help.find("  --test_share         A share (0.1)\n"), std::string::npos) << help;
-  EXPECT_EQ(help.find("--tab_completion_word"), std::string::npos) << help;  // gflags' own.
+  EXPECT_EQ(help.find("--tab_completion_word"), std::string::npos) << help;  // A flag of gflags.
 }
 
 TEST(FlagText, OfWhatIsAskedInsteadOfARun) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Handover: everything that the worker counted is taken, once. Suite `concurrent`: under
-// ThreadSanitizer, too.
+// Tests Handover: all counts of the worker are received exactly once. The suite `concurrent` also
+// runs under ThreadSanitizer.
 #include "runtime/handover.h"
 
 #include <gtest/gtest.h>
@@ -28,9 +28,9 @@ TEST(Handover, GivesWhenAskedAndAtRest) {
   Handover<Numbers> handover;
   handover.filling() = {1, 2};
   handover.AtRest();
-  EXPECT_EQ(TakeAll(handover), Numbers{});  // Nobody had asked before.
+  EXPECT_EQ(TakeAll(handover), Numbers{});  // There was no request before AtRest.
   handover.filling().push_back(3);
-  EXPECT_EQ(TakeAll(handover), Numbers{});  // The worker has not rested since.
+  EXPECT_EQ(TakeAll(handover), Numbers{});  // The worker has not rested since the request.
   handover.AtRest();
   handover.filling().push_back(4);
   EXPECT_EQ(TakeAll(handover), (Numbers{1, 2, 3}));

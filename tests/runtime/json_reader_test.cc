@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Configurations that are hostile: files that are none or never end, more of everything than
-// anybody needs. Whatever it is, the answer is short and comes at once.
+// Tests hostile configurations: invalid or endless files, and excessive numbers of members. The
+// error must be short and immediate.
 #include "runtime/json_reader.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_F(ReadFileTest, RefusesEverythingElseInOneLine) {
            {Make(0), "empty"},
            {Path("missing"), "No such file or directory"},
            {Path("."), "not a regular file"},
-           {Path("pipe"), "not a regular file"},  // Nobody writes into it.
+           {Path("pipe"), "not a regular file"},  // Has no writer.
            {"/dev/zero", "not a regular file"},
            {"/dev/null", "not a regular file"}}) {
     Errors errors;
@@ -92,7 +92,7 @@ TEST(ParseJson, SaysInOneLineWhatIsWrong) {
   }
 }
 
-/// [item,item,…] or {"0":item,…}.
+/// Returns [item,item,…] or {"0":item,…}.
 nlohmann::json Many(size_t count, bool object) {
   nlohmann::json json = object ? nlohmann::json::object() : nlohmann::json::array();
   for (size_t i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Log types answer to their names, by which --log-level=NAME:LEVEL chooses them.
+// Tests that --log-level=NAME:LEVEL finds log types by name.
 #include "runtime/log.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What --metrics serves: the names and the form that Prometheus knows
-// (docs "Exposition formats", text format 0.0.4), the figures of the run.
+// Tests the output of --metrics: the names and format of Prometheus (docs "Exposition formats",
+// text format 0.0.4), and the figures of the run.
 #include "runtime/metrics.h"
 
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ Sample Counted() {
   return sample;
 }
 
-// A connection to the server of `url`; -1: it does not answer.
+// Connects to the server of `url`. Returns -1 if it does not answer.
 int Connect(const std::string& url) {
   const size_t colon = url.rfind(':');
   uint16_t port = 0;
@@ -48,7 +48,8 @@ int Connect(const std::string& url) {
   return -1;
 }
 
-// All that is answered to `request` until the server closes, or `patience` ends.
+// Returns everything received after `request` until the server closes the connection or `patience`
+// ends.
 std::string Ask(const std::string& url, const std::string& request, timeval patience = {10, 0}) {
   const int connection = Connect(url);
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
@@ -63,7 +64,7 @@ std::string Ask(const std::string& url, const std::string& request, timeval pati
   return answer;
 }
 
-// The body of the answer to GET `path`, or "" if there is no answer with status 200.
+// Returns the body of the answer to GET `path`, or "" if its status is not 200.
 std::string Get(const std::string& url, const std::string& path) {
   const std::string answer = Ask(url, "GET " + path + " HTTP/1.0\r\n\r\n");
   const size_t body = answer.find("\r\n\r\n");
@@ -119,7 +120,7 @@ TEST(Metrics, AreServedBesideConnectionsThatNeverAsk) {
   for (int i = 0; i < 200; ++i) {
     held.push_back(Connect(server->url()));
     ASSERT_GE(held.back(), 0) << i;
-    // Half of them begin to ask, and never end.
+    // Half of them send an incomplete request.
     if (i % 2 == 0) {
       send(held.back(), "GET /metrics HTTP/1.1\r\nHost:", 28, MSG_NOSIGNAL);
     }
@@ -134,7 +135,7 @@ TEST(Metrics, AnswerAsHttpDoes) {
   const auto server = MetricsServer::Open("0", &error);
   ASSERT_NE(server, nullptr) << error;
   server->Serve([] { return MetricsOf(Counted(), kDropNames); });
-  // RFC 9110: what a request line earns.
+  // The expected status for each request line (RFC 9110).
   for (const auto& [request, status] : std::initializer_list<std::pair<std::string, std::string>>{
            {"GET /metrics HTTP/1.1", "200"},
            {"GET /metrics?name=x HTTP/1.1", "200"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which statistics of a port are endings of frames: each once, none of the others. What they
-// count is said in regs/ipu.h, device/enso/counters.h and, of any port, rte_eth_stats.
+// Tests which statistics of a port count drops: each drop once and no other event. Their meanings
+// are in regs/ipu.h, device/enso/counters.h and, for any port, rte_eth_stats.
 #include "runtime/nic_drops.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Values = std::map<std::string, uint64_t>;
 
-// What `xstat` adds to the drops when it grows by 3.
+// Returns the change of the drops when `xstat` grows by 3.
 NicDrops When(const std::string& xstat, bool model = true) {
   Values before{{xstat, 2}}, after{{xstat, 5}};
   if (model) before["wire_offered"] = after["wire_offered"] = 0;
@@ -61,7 +61,7 @@ TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
     ASSERT_EQ(drops.by_name.size(), 1u) << name;
     EXPECT_EQ(drops.by_name[0], std::pair(name, uint64_t{3}));
     EXPECT_EQ(drops.Sum(), 3u) << name;
-    // What was received or was to be sent, the workers have counted.
+    // The workers have counted received frames and frames to be sent.
     EXPECT_EQ(drops.in_host, name.starts_with("rx_") ? 0u : 3u) << name;
     const bool rule = name == "rx_filtered" || name == "rx_flow_drop";
     EXPECT_EQ(drops.on_the_way, name.starts_with("rx_") && !rule ? 3u : 0u) << name;
@@ -75,7 +75,8 @@ TEST(NicDrops, OfAModelsDriver) {
         "rx_stop_drops", "tx_unframeable"}) {
     EXPECT_EQ(When(ending).in_host, 3u) << ending;
   }
-  // Failed allocations, frames given back to the caller, sums of the above, states of links.
+  // Failed allocations, frames returned to the caller, sums of the statistics above, and states of
+  // links.
   for (const char* none :
        {"rx_no_mbuf", "rx_nombuf", "tx_full", "rx_missed_errors", "rx_errors", "tx_errors",
         "rx_desync", "link_rejected", "link_too_late", "nb_wakeups"}) {
@@ -107,7 +108,7 @@ TEST(NicDrops, OfAnyOtherPortAreEthdevsOwn) {
     ASSERT_EQ(drops.by_name.size(), 1u) << xstat;
     EXPECT_EQ(drops.by_name[0], std::pair(std::string_view(name), uint64_t{3}));
   }
-  // A driver's detail of what imissed holds already.
+  // A driver's details of drops that imissed already includes.
   EXPECT_EQ(When("rx_out_of_buffer", false).Sum(), 0u);
   EXPECT_EQ(When("rx_mbuf_allocation_errors", false).Sum(), 0u);
   EXPECT_EQ(When("rx_mbuf_allocation_errors", false).no_mbuf, 3u);

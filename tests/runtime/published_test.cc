@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tables that are replaced while others read them: a reader never sees one that was freed, and
-// none is kept for longer than a reader holds it.
+// Tests tables that are replaced while other threads read them: a reader never sees a freed table,
+// and a table is freed once no reader holds it.
 #include "runtime/published.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace sluice::runtime {
 namespace {
 
-// Says so when it goes, and destroys what readers would see.
+// Counts live tables. The destructor destroys the contents that readers check.
 class Table {
  public:
   static constexpr uint64_t kAlive = 0x600d'600d'600d'600d;
@@ -40,7 +40,7 @@ std::unique_ptr<const Table> Make(uint64_t number, std::atomic<int>* living) {
   return std::make_unique<const Table>(number, living);
 }
 
-// What sluice's engines do with tables.
+// Reads tables in the same way as sluice's engines.
 class Reader {
  public:
   static constexpr std::array<std::string_view, 0> kDropReasons{};
@@ -107,7 +107,7 @@ TEST(Published, AReaderThatLeftIsNotWaitedFor) {
   EXPECT_EQ(living, 1);
 }
 
-/// Reads the tables while it is made, and somebody replaces them just then.
+/// Reads the tables in its constructor while another thread replaces them.
 class LooksAtBirth {
  public:
   static constexpr std::array<std::string_view, 0> kDropReasons{};

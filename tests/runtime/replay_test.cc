@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// --pcap with --out_pcap: frames of a capture through one engine, with the capture's time.
+// Tests --pcap with --out_pcap: passes frames of a capture through one engine, with the capture's
+// time.
 #include "runtime/replay.h"
 
 #include <gflags/gflags.h>
@@ -31,7 +32,7 @@ struct Stored {
   friend bool operator==(const Stored&, const Stored&) = default;
 };
 
-// Ends a frame as its first byte says; grows those it forwards by 4 bytes in front.
+// Handles a frame according to its first byte. Prepends 4 bytes to forwarded frames.
 class Ender {
  public:
   static constexpr std::array<std::string_view, 2> kDropReasons{"never", "asked_for"};
@@ -113,7 +114,7 @@ TEST_F(Replayed, EveryFrameEndsOnceAndTheReportSaysHow) {
   EXPECT_EQ(report["rx_pkts"], 5);
   EXPECT_EQ(report["tx_pkts"], 2);
   EXPECT_EQ(report["passed_pkts"], 1);
-  EXPECT_EQ(report["consumed_pkts"], 2);  // The passed one among them.
+  EXPECT_EQ(report["consumed_pkts"], 2);  // Includes the passed frame.
   EXPECT_EQ(report["drops"]["asked_for"], 1);
   EXPECT_EQ(report["drops"]["never"], 0);
   EXPECT_EQ(report["duration_s"], 4);
@@ -173,7 +174,7 @@ TEST_F(Replayed, FilesThatCannotBeOpenedEndWithTwo) {
   EXPECT_EQ(Replay(line_, engine_), 2);
 }
 
-// Sends its calls as frames: which one, and its number.
+// Sends its callbacks as frames with their name and number.
 class Narrator {
  public:
   static constexpr std::array<std::string_view, 0> kDropReasons{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The report: its fields (docs/command-line.md, "The JSON report"), its units, and the
-// verdict about a run.
+// Tests the report: its fields (docs/command-line.md, "The JSON report"), their units, and the
+// verdict on a run.
 #include "runtime/report.h"
 
 #include <gtest/gtest.h>
@@ -155,7 +155,7 @@ TEST(Report, OfLinksSaysWhatHappenedToThem) {
 }
 
 TEST(Report, RatesAreLayerOne) {
-  // A 64-byte frame costs 84 bytes of a 10 Gb/s wire: 14,880,952 frames a second.
+  // A 64-byte frame occupies 84 bytes of a 10 Gb/s wire: 14,880,952 frames per second.
   EXPECT_NEAR(Gbps(60ull * 14'880'952, 14'880'952, 1), 10.0, 1e-5);
   EXPECT_EQ(Gbps(60, 1, 0), 0);
 }
@@ -201,7 +201,7 @@ TEST(Verdict, FramesBetweenHostAndWireAreLost) {
   run.port_final = PortStats({{"wire_offered", 1000}, {"wire_outstanding", 103}});
   EXPECT_EQ(Lost(run), 3u);
   EXPECT_NE(Verdict(run).find("3 frames"), std::string::npos);
-  run.drained = false;  // They may still be on their way.
+  run.drained = false;  // The missing frames may still be in flight.
   EXPECT_EQ(Verdict(run), "");
 }
 

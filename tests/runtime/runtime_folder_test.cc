@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is left of runs goes once they are dead, and nothing else does: as EAL leaves it (DPDK's
-// programmer's guide, "Environment Abstraction Layer": files below the runtime folder, hugepages
-// "<prefix>map_<n>"), with locks as EAL holds them.
+// Tests that the files of dead runs are removed and no others. The files are those that EAL creates
+// (DPDK's programmer's guide, "Environment Abstraction Layer": files in the runtime folder,
+// hugepages "<prefix>map_<n>"), with EAL's locks.
 #include "runtime/runtime_folder.h"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ class RuntimeFolder : public testing::Test {
   fs::path Runs() const { return root_ / "dpdk"; }
   fs::path Huge() const { return root_ / "huge"; }
 
-  // A folder as a killed process leaves it.
+  // Creates a folder as a killed process leaves it.
   fs::path Leave(const std::string& prefix) {
     const fs::path run = Runs() / prefix;
     fs::create_directories(run);
@@ -62,7 +62,7 @@ class RuntimeFolder : public testing::Test {
 
   void Sweep(int fresh_s = 0) { SweepRuns(Runs(), "sluice-echo-1", {Huge()}, fresh_s); }
 
-  // Sweeps while another process, which `hold` makes hold something, lives.
+  // Sweeps while another process lives. It calls `hold` first to acquire a lock.
   void SweepBeside(const std::function<bool()>& hold) {
     int held[2], over[2];
     ASSERT_EQ(pipe(held), 0);
@@ -96,7 +96,7 @@ TEST_F(RuntimeFolder, OfADeadRunIsSweptWithItsHugepages) {
 }
 
 TEST_F(RuntimeFolder, OfALiveProcessIdIsSweptAllTheSame) {
-  Leave(FilePrefix("echo", getpid()));  // Which an earlier process with this id left.
+  Leave(FilePrefix("echo", getpid()));  // Created by an earlier process with this id.
   Sweep();
   EXPECT_TRUE(fs::is_empty(Runs()));
 }
@@ -112,9 +112,9 @@ TEST_F(RuntimeFolder, ThatIsOursOrAnotherProgramsStays) {
 }
 
 TEST_F(RuntimeFolder, OfALiveRunStaysWhateverItsProcessIdSays) {
-  const fs::path run = Leave("sluice-echo-999999999");  // Of another container, perhaps.
+  const fs::path run = Leave("sluice-echo-999999999");  // A run of another container, for example.
   const auto config = [&] { return open((run / "config").c_str(), O_RDWR); };
-  SweepBeside([&] {  // EAL's primary: a write lock on the configuration.
+  SweepBeside([&] {  // EAL's primary process holds a write lock on the configuration.
     struct flock lock {};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
@@ -123,7 +123,7 @@ TEST_F(RuntimeFolder, OfALiveRunStaysWhateverItsProcessIdSays) {
     return fcntl(config(), F_SETLK, &lock) == 0;
   });
   EXPECT_TRUE(fs::exists(run / "fbarray_memzone"));
-  SweepBeside([&] {  // A secondary: shared locks on the arrays.
+  SweepBeside([&] {  // A secondary process holds shared locks on the arrays.
     return flock(open((run / "fbarray_memzone").c_str(), O_RDWR), LOCK_SH | LOCK_NB) == 0;
   });
   EXPECT_TRUE(fs::exists(run / "config"));

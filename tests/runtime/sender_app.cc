@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An application that sends frames nobody asked for, behind whose NIC what is sent comes back
-// (--wire=loopback): at rest it sends seeds; a seed that comes back is answered once, from a
-// buffer elsewhere every fourth time, and with three replies besides; answers and replies that
-// come back are checked, order and bytes. One worker. Driven by sender_test.py.
+// An application that sends frames on its initiative to a NIC that returns them (--wire=loopback).
+// It sends seeds at rest. It answers each returned seed once, every fourth time from another
+// buffer, and sends three additional replies. It checks the order and bytes of returned answers and
+// replies. One worker. Driven by sender_test.py.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -33,12 +33,12 @@ enum Kind : uint8_t { kSeed, kAnswer, kReply };
 // Written by the worker, read by the main thread.
 struct Totals {
   std::atomic<uint32_t> seeds = 0;
-  std::atomic<uint32_t> answers = 0;  // That came back.
-  std::atomic<uint32_t> replies = 0;  // That came back.
+  std::atomic<uint32_t> answers = 0;  // Returned answers.
+  std::atomic<uint32_t> replies = 0;  // Returned replies.
   std::atomic<uint32_t> refused = 0;
 };
 
-// Headers, then kind, number, filling.
+// Writes headers, then kind, number and filling.
 uint32_t Build(uint8_t* frame, Kind kind, uint32_t number) {
   const uint32_t length = kind == kSeed ? 60 : kind == kAnswer ? 1000 : 60 + number * 97 % 1400;
   sluice::runtime_test::WriteUdpHeaders(frame, length);
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
   auto line = sluice::runtime::ReadCommandLine("sender", "sends frames nobody asked for", argc,
                                                argv, &exit_code);
   if (!line) return exit_code;
-  line->options.promiscuous = true;  // What comes back is addressed to nobody.
+  line->options.promiscuous = true;  // Returned frames have no valid destination address.
   const auto session = Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   Totals totals;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Datagrams as sd_notify(3) describes them, at sockets with names of both kinds (unix(7)).
+// Tests datagrams as described in sd_notify(3), at sockets with names of both kinds (unix(7)).
 #include "runtime/service_manager.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class ServiceManager : public testing::Test {
     if (name_.starts_with('/')) unlink(name_.c_str());
   }
 
-  // Listens as `name` says, and tells the process so.
+  // Listens at `name` and sets NOTIFY_SOCKET to it.
   void Listen(const std::string& name) {
     name_ = name;
     sockaddr_un address{};
@@ -41,7 +41,7 @@ class ServiceManager : public testing::Test {
     setenv("NOTIFY_SOCKET", name.c_str(), 1);
   }
 
-  // The next datagram, or "nothing".
+  // Returns the next datagram, or "nothing".
   std::string Received() const {
     std::array<char, 64> bytes;
     const ssize_t got = recv(socket_.get(), bytes.data(), bytes.size(), 0);
@@ -75,7 +75,7 @@ TEST_F(ServiceManager, TheLongestNameIsWhole) {
   Listen(name);
   TellServiceManager(kServiceReady);
   EXPECT_EQ(Received(), "READY=1");
-  // One byte more names no socket, and must not be cut to one.
+  // A name that is one byte too long is invalid and must not be truncated.
   setenv("NOTIFY_SOCKET", (name + "x").c_str(), 1);
   TellServiceManager(kServiceReady);
   EXPECT_EQ(Received(), "nothing");

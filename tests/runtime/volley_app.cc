@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One of two processes that throw the same frames at each other, for ever: each changes a byte of
-// every frame and sends it back; one of them (--serve) begins. What it measures is how fast frames
-// get from process to process, whatever joins them: scripts/bench/cable_comparison.py. The rate is
-// in the report: either process receives every frame once a round.
+// One of two processes that exchange the same frames forever: each changes a byte of every frame
+// and returns it. The process with --serve sends the first frames. It measures the frame rate
+// between two processes over any connection: scripts/bench/cable_comparison.py. The report contains
+// the rate; each process receives every frame once per round.
 #include <gflags/gflags.h>
 #include <rte_ethdev.h>
 
@@ -23,8 +23,8 @@ DEFINE_uint32(bytes, 64, "Of each of these frames, FCS included: 64 to 1518");
 
 namespace {
 
-constexpr uint32_t kFlows = 64;  // Of UDP, so that every pipe of a worker gets some.
-// TSC cycles without a frame after which all are taken for lost, and served again.
+constexpr uint32_t kFlows = 64;  // UDP flows, enough to use every pipe of a worker.
+// TSC cycles without a frame after which all frames are considered lost and are sent again.
 constexpr uint64_t kQuietCycles = 500'000'000;
 
 class Player {
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   if (FLAGS_bytes < 64 || FLAGS_bytes > 1518) {
     return sluice::runtime::BadFlag("bytes", "give 64 to 1518");
   }
-  line->options.promiscuous = true;  // What the other sends is addressed to nobody.
+  line->options.promiscuous = true;  // The peer's frames have no valid destination address.
   const auto session = sluice::runtime::Session::Start(*std::move(line), &exit_code);
   if (session == nullptr) return exit_code;
   return session->Run([&](const sluice::runtime::WorkerInfo&) { return Player(session->port()); });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ports EAL-ARGUMENTS -- PROCESS PROCESSES: echoes on all ports, as DPDK's symmetric_mp does: port
-// 0 has a queue for each process, other ports have one, the primary's. The primary process
-// (PROCESS 0) lets the traffic of net_ipu1 wait for the line "up". Others say what they see of the
-// ports. Lines of standard input: "up", "attach NAME ARGUMENTS", "restart" (with a larger MTU),
-// "pause" and any line after it, "quit".
+// ports EAL-ARGUMENTS -- PROCESS PROCESSES: echoes on all ports like DPDK's symmetric_mp. Port 0
+// has one queue per process; other ports have one queue, which the primary process uses. The
+// primary process (PROCESS 0) delays the traffic of net_ipu1 until the line "up". Secondary
+// processes print their view of the ports. Lines of standard input: "up", "attach NAME ARGUMENTS",
+// "restart" (with a larger MTU), "pause" until another line follows, "quit".
 #include <poll.h>
 #include <rte_cycles.h>
 #include <rte_dev.h>
@@ -58,7 +58,7 @@ bool StartPorts(uint16_t processes) {
   return true;
 }
 
-/// What a secondary process sees.
+/// Prints a secondary process's view of the ports.
 void Describe() {
   uint16_t port;
   RTE_ETH_FOREACH_DEV(port) {
@@ -92,7 +92,7 @@ uint64_t Echo(uint16_t port, uint16_t queue) {
   return sent;
 }
 
-/// False: the process is to end.
+/// Executes a command. Returns false if the process must end.
 bool Obey(const std::string& line) {
   std::istringstream words(line);
   std::string command, name, arguments;
@@ -147,17 +147,17 @@ int main(int argc, char** argv) {
     const uint64_t before = echoed;
     echoed += Echo(0, process);
     if (before < kMany && echoed >= kMany) std::printf("echoes\n");
-    // One look of a secondary at what is not its own, for what it is told then.
+    // A secondary process uses a foreign queue once, to test the resulting error message.
     if (primary || turn == 0) {
       for (uint16_t port = 1; port < ports; ++port) Echo(port, 0);
     }
     if (turn % 1024 != 0 || !HasLine()) continue;
     std::string line;
     if (!std::getline(std::cin, line) || !Obey(line)) break;
-    echoed = 0;  // Since the last line.
+    echoed = 0;  // Counts from the last line.
   }
   if (primary) {
-    // The others have ended; what is on its way comes back.
+    // The other processes have ended. Prints the statistics with returned frames.
     rte_eth_stats stats{};
     rte_eth_stats_get(0, &stats);
     std::printf("port 0: oerrors %lu ierrors %lu\n", stats.oerrors, stats.ierrors);

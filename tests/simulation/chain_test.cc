@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Chains of accelerators in virtual time: every operation of Tables 2 and 3 of the Nagare proposal
-// (Sadok, 2024), in order and with its time; the formulas that follow from them, for one to eight
-// accelerators of either face; and what a slow accelerator does to others.
+// Tests chains of accelerators in virtual time: the order and time of every operation of Tables 2
+// and 3 of the Nagare proposal (Sadok, 2024), the formulas derived from them for one to eight
+// accelerators of either face, and the effect of a slow accelerator on others.
 #include "simulation/chain/chain.h"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST(Chain, ItsLatencyIsTheFormulaForEveryNumberAndMixOfAccelerators) {
         push.accelerators[i] = Face::kLegacy;
         ++legacy;
       }
-      // (N + 1 - k) / 2 + 3 a k round trips, the switch in the middle of the way: a = 1/2.
+      // (N + 1 - k) / 2 + 3 a k round trips; the switch is in the middle of the path, so a = 1/2.
       EXPECT_EQ(PlayChain(push).latencies[0], (n + 1 + 2 * legacy) * kHalf) << n << " " << mix;
     }
   }
@@ -109,7 +109,7 @@ TEST(Chain, ThePipelineDelaysEachHopAndEachFetchByItsCycles) {
       push.accelerators.assign(n, Face::kStreaming);
       push.pipeline = delay;
       EXPECT_EQ(PlayChain(push).latencies[0], (n + 1) * (kHalf + delay));
-      // Two requests of each legacy device pass it, too; the switch itself answers them.
+      // Two requests of each legacy device also pass the switch, which answers them.
       push.accelerators.assign(n, Face::kLegacy);
       EXPECT_EQ(PlayChain(push).latencies[0], (n + 1) * (kHalf + delay) + n * (kFull + 2 * delay));
     }
@@ -130,7 +130,7 @@ TEST(Chain, LengthComputingAndTheCpuAddWhatTheyTake) {
     const auto near = [&](Picoseconds latency, double expected) {
       EXPECT_NEAR(static_cast<double>(latency), expected, 0.03 * expected) << n;
     };
-    // (N + 1) (r / 2 + L / B), and (N + 1) (3 r + 2 L / B + t), computing besides.
+    // (N + 1) (r / 2 + L / B), and (N + 1) (3 r + 2 L / B + t), plus the computing time.
     for (const Picoseconds latency : PlayChain(parameters).latencies)
       near(latency, (n + 1) * (kHalf + length) + n * 3e6);
     parameters.via = ChainVia::kCpu;
@@ -144,12 +144,12 @@ TEST(Chain, ThroughTheCpuEveryHopPassesTheRootPortTwice) {
   parameters.via = ChainVia::kCpu;
   parameters.accelerators.assign(3, Face::kLegacy);
   parameters.message_bytes = 240;
-  // Up: record and data in a TLP, 16 + 240 + 24; two requests of 24. Down: a doorbell of 4 + 24,
-  // completions of 64 + 20 and 240 + 20.
+  // Upstream: record and data in a TLP, 16 + 240 + 24; two requests of 24. Downstream: a doorbell
+  // of 4 + 24, completions of 64 + 20 and 240 + 20.
   EXPECT_EQ(PlayChain(parameters).root_port_bytes, 4u * (280 + 48 + 28 + 84 + 260));
 }
 
-/// Notes when the last TLP of a message has come.
+/// Records the arrival of a message's last TLP.
 class Sink final : public Endpoint {
  public:
   explicit Sink(fabric::EventQueue& queue) : queue_(&queue) {}
@@ -181,8 +181,8 @@ TEST(Chain, TheCpuPushesThroughTheRootPortInHalfARoundTrip) {
   Sink host(queue), sink(queue);
   node.Attach(0, host);
   node.Attach(1, sink);
-  // The header and 64 bytes, as write-combined lines: instead of a doorbell and two reads, which
-  // take two and a half round trips.
+  // The header and 64 bytes, as write-combined lines. A doorbell and two reads would need two and a
+  // half round trips.
   for (uint32_t line = 0; line < 2; ++line) {
     Tlp tlp;
     tlp.address = opened.windows[0] + line * 64;
@@ -201,11 +201,12 @@ TEST(Blocking, ASlowAcceleratorHoldsUpNoOtherIfStreamsHaveCredits) {
   parameters.duration = 300_us;
   parameters.slow_stream = false;
   const uint64_t alone = PlayBlocking(parameters);
-  EXPECT_NEAR(static_cast<double>(alone), 1500, 10);  // One each 200 ns.
+  EXPECT_NEAR(static_cast<double>(alone), 1500, 10);  // One message per 200 ns.
   parameters.slow_stream = true;
   EXPECT_EQ(PlayBlocking(parameters), alone);
   parameters.flow_control = FlowControl::kPort;
-  // The slow one takes 30 messages: the other gets about as many, and what fits into buffers.
+  // The slow accelerator receives 30 messages. The other one receives about as many, plus those
+  // that fit in buffers.
   const uint64_t blocked = PlayBlocking(parameters);
   EXPECT_GT(blocked, 25u);
   EXPECT_LT(blocked, 60u);

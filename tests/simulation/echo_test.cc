@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An echo by each NIC interface in virtual time: times of a frame by itself, worked out from the
-// costs, and rates at a full wire, from what the link and a worker can do.
+// Tests an echo on each NIC interface in virtual time: the latency of a single frame, computed from
+// the costs, and rates at full line rate, computed from the capacities of link and worker.
 #include "simulation/echo/echo.h"
 
 #include <gtest/gtest.h>
@@ -34,23 +34,24 @@ EchoParameters Parameters(NicInterface interface, double load, uint32_t frames) 
 
 double LinkBits() { return static_cast<double>(bar::TlpRate(3, 16, 256)); }
 
-/// For which so many bytes occupy the link.
+/// Returns the time for which `bytes` occupy the link.
 fabric::Picoseconds OnLink(double bytes) {
   return static_cast<fabric::Picoseconds>(bytes * 8 * 1e12 / LinkBits()) + 1;
 }
 
-// 6.7 us from frame to frame: each has the NIC and the worker for itself.
+// A gap of 6.7 us, so that each frame has the NIC and the worker for itself.
 constexpr double kAlone = 0.001;
 
 TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
-  // Up its data (64 + 24 bytes) and a notification; a look, the store that frees the slot, the
-  // frame, the store that sends; down that store; descriptor and data are read, a way up and one
-  // down each; the wire.
+  // Upstream, the data (64 + 24 bytes) and a notification. Then a read, the store that frees the
+  // slot, the frame, and the store that sends. Downstream, that store. Descriptor and data are
+  // read, one way up and one way down each. Then the wire.
   const fabric::Picoseconds expected =
       OnLink(88) + 6 * 379_ns + 40_ns + 50_ns + 5_ns + 50_ns + kWireFrame;
-  for (const auto& [interface, more] : {std::pair(kReactive, 0_ns),
-                                        {kNotifyPacket, 0_ns},
-                                        {kPrefetch, 50_ns}}) {  // The next pipe's head is stored.
+  for (const auto& [interface, more] :
+       {std::pair(kReactive, 0_ns),
+        {kNotifyPacket, 0_ns},
+        {kPrefetch, 50_ns}}) {  // The head of the next pipe is stored.
     const EchoResults results = PlayEcho(Parameters(interface, kAlone, 60));
     ASSERT_EQ(results.latencies.size(), 30u);
     EXPECT_EQ(results.latencies.front(), expected + more) << NameOf(interface);
@@ -60,8 +61,9 @@ TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
 }
 
 TEST(Echo, APacketAloneTakesSixWaysAndWhatTheWorkerDoes) {
-  // Up its 60 + 24 bytes and its descriptor; a look, the packet, the doorbell; descriptor and data
-  // are read. In front of every eighth a request for new descriptors (24 bytes) leaves.
+  // Upstream, 60 + 24 bytes and the descriptor. Then a read, the packet and the doorbell.
+  // Descriptor and data are read. A request for new descriptors (24 bytes) precedes every eighth
+  // packet.
   const fabric::Picoseconds expected = OnLink(84) + 6 * 379_ns + 40_ns + 15_ns + 50_ns + kWireFrame;
   const EchoResults results = PlayEcho(Parameters(kPacketized, kAlone, 60));
   ASSERT_EQ(results.latencies.size(), 30u);
@@ -80,7 +82,8 @@ TEST(Echo, ByPipesOneWorkerEchoesAFullWire) {
 }
 
 TEST(Echo, WithANotificationForEachFrameTheLinkIsTheLimit) {
-  // 88 bytes of data and 88 of notification go up for a frame, and requests and reports besides.
+  // Each frame sends 88 bytes of data and 88 of notification upstream, in addition to requests and
+  // reports.
   const EchoResults results = PlayEcho(Parameters(kNotifyPacket, 1, 30'000));
   const double most = LinkBits() / 8 / (88 + 88);
   EXPECT_LE(results.frames_per_second, most);
@@ -89,7 +92,7 @@ TEST(Echo, WithANotificationForEachFrameTheLinkIsTheLimit) {
 }
 
 TEST(Echo, PacketizedOneWorkerIsTheLimitAndTwoAreNot) {
-  // A burst of 64: a look, 64 packets, two doorbells.
+  // A burst of 64: one read, 64 packets, two doorbells.
   const EchoResults one = PlayEcho(Parameters(kPacketized, 1, 120'000));
   const double burst_ns = 40 + 64 * 15 + 2 * 50;
   EXPECT_NEAR(one.frames_per_second, 64e9 / burst_ns, 0.005 * 64e9 / burst_ns);
@@ -97,7 +100,7 @@ TEST(Echo, PacketizedOneWorkerIsTheLimitAndTwoAreNot) {
 
   EchoParameters both = Parameters(kPacketized, 1, 120'000);
   both.workers = 2;
-  // 84 and 56 bytes go up for a frame, requests besides.
+  // Each frame sends 84 and 56 bytes upstream, in addition to requests.
   EXPECT_LE(PlayEcho(both).frames_per_second, LinkBits() / 8 / (84 + 56));
   EXPECT_GE(PlayEcho(both).frames_per_second, 1.3 * one.frames_per_second);
 }

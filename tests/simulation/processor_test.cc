@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Processors of virtual time: straight-line programs that wait inside window operations, many at
-// a time.
+// Tests processors in virtual time: sequential programs that wait in window operations, many of
+// them concurrently.
 #include "simulation/processor.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Processor, ReadsOfSeveralOverlapAndEachTakesItsOwnTime) {
     });
   }
   model.queue.Run();
-  // Requests of one instant leave one after the other: 24 bytes at 227.4 Gb/s are less than 1 ns.
+  // Simultaneous requests leave one after another: 24 bytes at 227.4 Gb/s need less than 1 ns.
   for (const Picoseconds at : done) {
     EXPECT_GE(at, 3000_ns);
     EXPECT_LT(at, 3010_ns);
@@ -95,7 +95,7 @@ TEST(Processor, SeesMemoryAsItIsAtTheTimeOfItsClock) {
     }
   });
   model.queue.Run();
-  EXPECT_EQ(seen, (std::vector<int>{0, 0, 1, 1, 2}));  // at 0, 60, 120, 180, 240
+  EXPECT_EQ(seen, (std::vector<int>{0, 0, 1, 1, 2}));  // Times 0, 60, 120, 180 and 240.
 }
 
 TEST(Processor, WaitsUntilATimeOrASignalWhicheverComesFirst) {
@@ -110,7 +110,7 @@ TEST(Processor, WaitsUntilATimeOrASignalWhicheverComesFirst) {
     wait(500_ns);
     wait(5_us);
     wait(5_us);
-    processor.Compute(1_us);  // the next one comes meanwhile, and is not lost
+    processor.Compute(1_us);  // The next signal arrives meanwhile and is not lost.
     wait(20_us);
     wait(Processor::kForever);
   });
@@ -136,7 +136,7 @@ TEST(Processor, ArrivalsAndInterruptsAreSignals) {
   model.pair.nic().Post(2, LineOf(1));
   model.pair.nic().Interrupt(1);
   model.queue.Run();
-  // The interrupt was sent when the post had kept the NIC busy for 80 ns.
+  // The NIC sent the interrupt 80 ns later, at the end of its post.
   EXPECT_EQ(woken, (std::vector<Picoseconds>{379_ns, 1680_ns}));
 }
 
@@ -163,11 +163,11 @@ TEST(Processor, LooksAtPushedLinesAfterTheTimeThatALookTakes) {
   std::vector<uint64_t> seen;
   model.processors[0]->Start([&] {
     model.processors[0]->Compute(350_ns);
-    seen.push_back(model.pair.host(0).Peek(0));  // ends at 390, behind the arrival at 379
+    seen.push_back(model.pair.host(0).Peek(0));  // Ends at 390, after the arrival at 379.
   });
   model.processors[1]->Start([&] {
     model.processors[1]->Compute(330_ns);
-    seen.push_back(model.pair.host(1).Peek(0));  // ends at 370
+    seen.push_back(model.pair.host(1).Peek(0));  // Ends at 370.
   });
   model.pair.nic().Post(0, LineOf(7));
   model.queue.Run();

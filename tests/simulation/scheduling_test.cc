@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host and its agent in virtual time. Tiny systems against sums of named costs; properties of
-// larger ones; the same seed, the same result.
+// Tests a host and its agent in virtual time: small systems against sums of known costs, properties
+// of larger ones, and that a seed determines the result.
 #include "simulation/sched/scheduling.h"
 
 #include <gtest/gtest.h>
@@ -92,12 +92,12 @@ TEST_P(EveryMode, NothingIsStaleIfTasksThatWaitDoNotChange) {
   const SchedulingResults results = Simulate(parameters);
   EXPECT_EQ(results.violation, "");
   EXPECT_EQ(results.staleness.stale, 0u);
-  // That has its price: who wanted a change waited for it.
+  // The cost: tasks that requested a change waited for it.
   EXPECT_GT(results.deferred_changes, 0u);
   EXPECT_GT(results.deferred_time, results.deferred_changes * 379'000);
 }
 
-// One CPU, one task, fixed service: what lies between two requests is a sum of named costs.
+// One CPU, one task, fixed service time: the time between two requests is a sum of known costs.
 SchedulingParameters OneTask(Mode mode) {
   SchedulingParameters parameters;
   parameters.mode = mode;
@@ -105,7 +105,7 @@ SchedulingParameters OneTask(Mode mode) {
   parameters.workers = 1;
   parameters.warm_up = 5;
   parameters.requests = 20;
-  parameters.requests_per_second = 1000;  // each alone
+  parameters.requests_per_second = 1000;  // Requests do not overlap.
   return parameters;
 }
 
@@ -113,13 +113,13 @@ TEST(OneRequest, BySwapTakesTwoWaysTheAgentAndTheHost) {
   const SchedulingParameters parameters = OneTask(Mode::kSwap);
   const fabric::Costs& c = parameters.costs;
   const SchedulingResults results = Simulate(parameters);
-  // The event leaves when the host has looked whether its link is free, the agent hears it, decides
-  // and offers, the host looks at what arrived, switches and serves.
+  // The host checks that its link is free and sends the event. The agent receives it, decides and
+  // offers. The host reads the offer, switches and serves.
   const Picoseconds least = 2 * c.pcie_oneway + parameters.agent_compute + c.context_switch -
                             c.context_switch_before + parameters.service.time;
   for (const Picoseconds latency : results.latencies) {
     EXPECT_GT(latency, least);
-    // Looks of 30 and 40 ns, of which each side has a handful.
+    // Each side reads several times, at 30 and 40 ns.
     EXPECT_LT(latency, least + 1200_ns);
   }
 }
@@ -147,8 +147,8 @@ TEST(OneRequest, ByWaveUncachedReadsEveryWord) {
                             c.context_switch - c.context_switch_before + parameters.service.time;
   for (const Picoseconds latency : results.latencies) {
     EXPECT_GT(latency, least);
-    // The stores of event and outcome, the path to the interrupt, and the NIC's accesses: it reads
-    // an event, stores a decision, and looks at this and that.
+    // The stores of event and outcome, the time until the interrupt, and the NIC's accesses: it
+    // reads an event, stores a decision, and polls several lines.
     EXPECT_LT(latency, least + 16 * c.mmio_write_uncached + c.decision_to_msix_sent +
                            (2 * 8 + 14) * c.nic_memory);
   }
@@ -179,7 +179,7 @@ TEST(Switches, APrestagedDecisionCostsTheHostItsOwnPartAndTwoPosts) {
   EXPECT_GE(results.host.prestage_hits, 2000u);
   const auto least = static_cast<double>(c.context_switch + 2 * c.mmio_write_line);
   EXPECT_GE(results.OffTaskPerSwitch(), least);
-  EXPECT_LE(results.OffTaskPerSwitch(), least + 100'000);  // looks at a cached line, 2 ns each
+  EXPECT_LE(results.OffTaskPerSwitch(), least + 100'000);  // Reads of a cached line, 2 ns each.
 }
 
 TEST(Switches, TimeOfCpusIsEitherServiceOrBetweenTasks) {
@@ -227,7 +227,7 @@ TEST(Watchdog, FindsAHungAgentWithinItsTimeAndATick) {
   parameters.requests = 3000;
   const SchedulingResults results = Simulate(parameters);
   EXPECT_EQ(results.violation, "");
-  EXPECT_EQ(results.completed, 3050u);  // served by the kernel's own order from then on
+  EXPECT_EQ(results.completed, 3050u);  // The kernel's local policy serves the rest.
   EXPECT_EQ(results.host.watchdog_expired, 1u);
   EXPECT_GT(results.host.local_choices, 0u);
   EXPECT_GT(results.watchdog_at - parameters.agent_hangs_at, 20'000'000'000u - 1'000'000'000u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Services on shared cores in virtual time: what a call by itself takes, worked out from the costs;
-// that every call has an ending; what becomes of it where processes outnumber cores.
+// Tests services on shared cores in virtual time: the latency of a single call, computed from the
+// costs, the conservation of calls, and the effects of more processes than cores.
 #include "simulation/rpc/serving.h"
 
 #include <gtest/gtest.h>
@@ -34,13 +34,13 @@ ServingParameters Parameters(ServingHost host, uint32_t cores, uint32_t services
 
 TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
   const std::pair<ServingHost, fabric::Picoseconds> kCases[] = {
-      // Decoded; half a round trip to the core, the function, half for its next load; a round trip
-      // to pull the reply out of its cache.
+      // Decoding; half a round trip to the core, the function, half for its next load; a round trip
+      // to read the reply from its cache.
       {kCoherent, 100_ns + 400_ns + 20_ns + 400_ns + 800_ns},
-      // Up a way; a look, the work, the doorbell; it goes down, descriptor and reply are read.
+      // One way up; a read, the work, the doorbell; one way down; descriptor and reply are read.
       {kPolling, 379_ns + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
-      // An interrupt, the process, a socket's work; out as above.
-      // Up a way, seen by the dedicated core; a core is given; then as a process that polls.
+      // kKernel: an interrupt, the process, the work of a socket; then as above. kReallocating: one
+      // way up, seen by the dedicated core; a core is assigned; then like a polling process.
       {kReallocating, 379_ns + 40_ns + 5_us + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
       {kKernel, 1600_ns + 1200_ns + 4_us + 100_ns + 20_ns + 5 * 379_ns},
   };
@@ -57,13 +57,13 @@ TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
 TEST(Serving, APairOfLinesCarriesACallEveryTwoRoundTrips) {
   struct Case {
     uint32_t pairs;
-    fabric::Picoseconds jump, each;  ///< Of the calls: what passes between two.
+    fabric::Picoseconds jump, each;  ///< Time between two calls.
   };
   const Case kCases[] = {
       {1, 20_ns, 1620_ns},
       {4, 20_ns, 405_ns},
       {32, 20_ns, 1620_ns / 32},
-      {8, 1000_ns, 1000_ns},  // The core has no time for more.
+      {8, 1000_ns, 1000_ns},  // The core is the bottleneck.
   };
   for (const Case& test : kCases) {
     ServingParameters busy = Parameters(kCoherent, 1, 1);
@@ -103,7 +103,7 @@ TEST(Serving, AProcessThatPollsWaitsForItsTurn) {
   shared.handler = 1_us;
   shared.load = 0.02;
   shared.calls = 4000;
-  // Half of the calls come in the other process's slice of 3 ms, at any time of it.
+  // Half of the calls arrive during the other process's slice of 3 ms, at a random time in it.
   EXPECT_GT(PlayServing(shared).Percentile(0.9), 2000_us);
   EXPECT_GT(PlayServing(shared).idle_looks, 100);
   shared.services = 1;
@@ -118,7 +118,7 @@ TEST(Serving, ANicThatKnowsWhoWaitsSwitchesWhereCallsAre) {
     shared.calls = 4000;
     const ServingResults results = PlayServing(shared);
     EXPECT_EQ(results.latencies.size(), 2000u);
-    // A switch there takes 1.2 us and two ways; nobody waits for a slice to end.
+    // A switch costs 1.2 us and two ways there; calls do not wait for the end of a slice.
     EXPECT_LT(results.Percentile(0.9), 20_us) << services;
     EXPECT_LT(results.idle_looks, 1) << services;
   }
