@@ -120,7 +120,7 @@ TEST(Coroutine, GoesOnInAnotherThread) {
 }
 
 TEST(Coroutine, HasARoundingModeOfItsOwn) {
-  // The System V ABI counts the control bits of MXCSR and of the x87 among what calls preserve.
+  // The System V ABI requires calls to preserve the control bits of MXCSR and of the x87.
   StackPool stacks(1, kStackBytes);
   Coroutine coroutine(stacks.stack(0));
   coroutine.Start(
@@ -148,7 +148,7 @@ TEST(StackPool, StacksDoNotOverlapAndAreAsLargeAsAskedFor) {
   }
 }
 
-// Needs half a kilobyte for each of `levels`.
+// Uses half a kilobyte of stack for each of `levels`.
 [[gnu::noinline]] int Descend(int levels) {
   volatile char frame[512];
   frame[0] = static_cast<char>(levels);
@@ -159,7 +159,8 @@ TEST(StackPool, AStackThatOverflowsEndsTheProcessBeforeItReachesItsNeighbour) {
   StackPool stacks(2, kStackBytes);
   const pid_t child = fork();
   if (child == 0) {
-    signal(SIGSEGV, SIG_DFL);  // Sanitizers would report it, and end in their own way.
+    signal(SIGSEGV,
+           SIG_DFL);  // Otherwise a sanitizer would handle the signal and exit with another status.
     std::memset(stacks.stack(0).data(), 7, stacks.stack(0).size());
     Coroutine coroutine(stacks.stack(1));
     coroutine.Start([](void*) { Descend(2 * kStackBytes / 512); }, nullptr);

@@ -17,11 +17,11 @@ namespace {
 
 using Ended = Processor::Ended;
 
-constexpr uint64_t kCyclesPerSecond = 1'000'000'000;  // No test depends on how long that is.
+constexpr uint64_t kCyclesPerSecond = 1'000'000'000;  // The tests do not depend on its value.
 constexpr uint64_t kRunaway = 1'000'000;
 constexpr uint64_t kFar = ~uint64_t{0} / 2;
 
-// A processor of the test's own thread, and fibers for it.
+// A processor on the test's thread, and fibers for it.
 class OnProcessor : public testing::Test {
  protected:
   void SetUp() override { processor.Enter(); }
@@ -103,8 +103,8 @@ TEST_F(OnProcessor, TimeAwayIsNotTimeOnTheProcessor) {
   EXPECT_GE(job.after, 100'000u);
 }
 
-// Computes what a compiler keeps in registers, vectors among them, for as long as `stop` is not
-// set; the same function tells what must come out.
+// Computes with values in registers, including vector registers. A second call yields the expected
+// result.
 double Compute(uint64_t rounds) {
   double sum[4] = {0, 1, 2, 3};
   for (uint64_t i = 0; i < rounds; ++i) {
@@ -184,7 +184,7 @@ TEST_F(OnProcessor, ASectionThatMustNotBeCutIsNot) {
           self.inside = false;
         }
         self.left = true;
-        while (self.fiber->away_cycles() == 0) {  // Until it is cut.
+        while (self.fiber->away_cycles() == 0) {  // Spins until it is cut.
         }
       },
       &job);
@@ -229,7 +229,8 @@ TEST(Processor, CutsNobodyIfRunawaysAreAllowed) {
 }
 
 TEST(Processor, AThousandRunawaysTakeTurnsUnderSignals) {
-  // Signals hit every instruction of the switches some time: none may be lost, none run twice.
+  // Signals interrupt every instruction of the switches at some time. No fiber may be lost or run
+  // twice.
   constexpr uint32_t kFibers = 64;
   StackPool stacks(kFibers, 64 << 10);
   Processor processor(10'000, kCyclesPerSecond);

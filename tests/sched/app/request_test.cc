@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-// By the table in request.h.
+// The bytes follow the table in request.h.
 const Bytes kRequest = {'S',  'L',  'S',  'Q',  1,    1,    0,    1,    0x01, 0x23, 0x45, 0x67,
                         0x89, 0xab, 0xcd, 0xef, 0x00, 0x07, 0xa1, 0x20, 0,    0,    0,    0};
 const Bytes kReply = {'S',  'L',  'S',  'A',  1, 7, 0x80, 1, 0x01, 0x23, 0x45, 0x67,
@@ -66,7 +66,7 @@ TEST(Reply, IsReadAndWrittenAsItsTableSays) {
 
 TEST(Request, CutAtAnyByteIsTooShort) {
   for (size_t length = 0; length < kRequest.size(); ++length) {
-    // Memory of exactly this length, so that a sanitizer sees a read beyond it.
+    // An allocation of the exact size, so that a sanitizer detects overruns.
     EXPECT_EQ(FaultOf(Bytes(kRequest.begin(), kRequest.begin() + static_cast<long>(length))),
               Fault::kLength)
         << length;
@@ -136,7 +136,7 @@ TEST(Workload, HasTheSharesAndTheRateThatItWasGiven) {
       ASSERT_EQ(request.flags, 0);
     }
   }
-  // Ten standard deviations, of binomial and of Poisson counts.
+  // Ten standard deviations of binomial and of Poisson counts.
   EXPECT_NEAR(longs, 0.1 * kMany, 10 * std::sqrt(kMany * 0.1 * 0.9));
   EXPECT_NEAR(runaways, longs * 0.5, 10 * std::sqrt(longs * 0.25));
   EXPECT_NEAR(static_cast<double>(last), 1e9 * kMany / 1e6, 10 * 1e3 * std::sqrt(kMany));

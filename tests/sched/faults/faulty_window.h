@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A shared-memory window that can go wrong: reads of all ones, single bits that flip on the way.
-// Before each access it lets others run, so that one thread plays every interleaving of accesses.
+// A window in shared memory with faults: reads of all ones, and flipped bits. Each access first
+// calls `before_access`, so that one thread can explore every interleaving of accesses.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace sluice::engine::sched {
 
-/// What both sides share.
+/// Settings that both sides share.
 struct WindowFaults {
   std::mt19937_64 random;
   bool dead = false;           ///< Reads return all ones.
-  uint32_t flip_permille = 0;  ///< Reads that have a bit flipped.
+  uint32_t flip_permille = 0;  ///< Permille of reads with a flipped bit.
   std::function<void(bar::WindowSide, bool read)> before_access;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A host with everything that can happen to it, a channel, and agents that freeze, die and are
-// replaced: one thread, whose next move a seed chooses. Beside the kernel it keeps an account of
-// its own of who lives and who is where, and compares.
+// A host with all events that can affect it, a channel, and agents that freeze, die and are
+// replaced, in one thread. A seed determines the moves. In addition to the kernel, the world
+// records the living tasks and their CPUs, and compares.
 #pragma once
 
 #include <array>
@@ -28,13 +28,13 @@ namespace sluice::engine::sched {
 
 struct WorldOptions {
   uint64_t seed = 1;
-  CpuId cpus = 1;  ///< At most 4; the policy's are as many.
+  CpuId cpus = 1;  ///< Maximum 4; equal to the policy's number.
   bool prestage = false;
-  bool agent_faults = true;    ///< Agents freeze, die, are replaced.
-  bool window_faults = false;  ///< Dead links and flipped bits; then the window is rebuilt.
+  bool agent_faults = true;    ///< Agents freeze, die and are replaced.
+  bool window_faults = false;  ///< Dead links and flipped bits; afterwards the window is rebuilt.
 };
 
-/// What happened, so that a test can tell that it did.
+/// Counts of events, so that a test can check that they occurred.
 struct WorldCounts {
   uint64_t steps = 0;
   uint64_t ran = 0;  ///< Switches to a task.
@@ -63,7 +63,7 @@ class World {
     StartAgent();
   }
 
-  /// One move. What is wrong after it, or null.
+  /// Makes one move. Returns an error, or null.
   const char* Step() {
     ++counts_.steps;
     now_ += random_() % 16 == 0 ? random_() % 3'000'000 : random_() % 3000;
@@ -71,9 +71,8 @@ class World {
     return Check();
   }
 
-  /// No faults any more, and a new agent if there were any: whoever is blocked is woken sooner or
-  /// later, and whoever runs ends. What is wrong, or null: every task ran and ended, decided by
-  /// the agent.
+  /// Disables faults and starts a new agent if there were any. Blocked tasks are woken and running
+  /// tasks end. Returns an error, or null if every task ran and ended by decisions of the agent.
   const char* Finish() {
     faults_.dead = false;
     faults_.flip_permille = 0;
@@ -85,7 +84,7 @@ class World {
       kernel_.SetBusyElsewhere(cpu, false, now_);
     }
     finishing_ = true;
-    // Before it has been told everything, or of the CPUs, the agent may still be given up.
+    // The host may still give up the agent before the agent knows all tasks and CPUs.
     const uint64_t discoveries = host_->counters().discoveries;
     uint64_t given_up = 0;
     for (int i = 0; i < 300'000 && kernel_.live_tasks() != 0; ++i) {
@@ -128,9 +127,9 @@ class World {
   static constexpr CpuId kCpus = 4;
   static constexpr uint32_t kTasks = 20;
   static constexpr int kNowhere = -1;
-  static constexpr int kDepth = 3;  ///< Interruptions of interruptions.
+  static constexpr int kDepth = 3;  ///< Maximum depth of nested interruptions.
 
-  /// A task as this account has it.
+  /// The recorded state of a task.
   struct Account {
     bool departed = false;
     bool runnable = true;
@@ -151,7 +150,7 @@ class World {
   bool Chance(uint32_t permille) { return random_() % 1000 < permille; }
 
   void MakeWindow() {
-    depth_ += kDepth;  // Nobody else runs.
+    depth_ += kDepth;  // Disables nested moves.
     if (host_end_) counts_.overflows += host_end_->overflows();
     agent_.reset();
     nic_end_.reset();
@@ -162,7 +161,7 @@ class World {
                                               bar::WindowSide::kHost);
     host_window_.emplace(shm, bar::WindowSide::kHost, faults_);
     nic_window_.emplace(shm.Peer(), bar::WindowSide::kNic, faults_);
-    // At the same address: the host keeps it.
+    // Constructed at the same address, because the host keeps a reference.
     host_end_.emplace(*host_window_, layout_, ++incarnation_);
     depth_ -= kDepth;
   }
@@ -189,8 +188,8 @@ class World {
     in_agent_ = false;
   }
 
-  /// Somebody is about to touch the window: another may be faster. CPUs of the host take turns only
-  /// where one waits for a read.
+  /// Called before an access to the window: may first make moves of other parties. CPUs of the host
+  /// run only while one of them waits for a read.
   void LetOthersRun(bar::WindowSide side, bool read) {
     if (depth_ >= kDepth || !Chance(60)) return;
     ++depth_;
@@ -202,10 +201,10 @@ class World {
     --depth_;
   }
 
-  /// What a CPU of the host does next.
+  /// Makes the next step of a CPU of the host.
   void RunCpu(CpuId cpu) {
     CpuAccount& c = accounts_[cpu];
-    if (c.entered) return;  // Its own code is what is being interrupted.
+    if (c.entered) return;  // This CPU is in a call of the host that is being interrupted.
     c.entered = true;
     AsHost([&] {
       if (c.switching) {
@@ -274,7 +273,7 @@ class World {
     if (options_.window_faults && Chance(200)) return HurtWindow();
   }
 
-  /// Something that no agent decides.
+  /// An event that no agent decides.
   void Happen() {
     const Gtid gtid = AnyTask();
     const CpuId cpu = AnyCpu();
@@ -290,7 +289,7 @@ class World {
       case 6:
       case 7:
         return WakeSomebody();
-      case 8:  // Killed.
+      case 8:  // The task is killed.
         if (gtid == kNoTask || !Chance(400)) return;
         if (!kernel_.Exit(gtid, now_)) Complain("a living task could not end");
         tasks_.erase(at);
@@ -363,7 +362,7 @@ class World {
         return;
       case 1:
         ++counts_.agent_deaths;
-        agent_.reset();  // Until another comes.
+        agent_.reset();  // Until it is replaced.
         return;
       default:
         ++counts_.agent_deaths;
@@ -391,13 +390,13 @@ class World {
     }
   }
 
-  /// Over lines that are there: bits, or whole lines of ones.
+  /// Corrupts existing lines: flips bits, or sets whole lines to ones.
   void Scribble() {
     scribbled_ = true;
     constexpr size_t kLineStride = 128;
     const size_t lines = bar::ShmWindow::BytesNeeded(layout_.LinesNeeded()) / kLineStride;
     for (uint64_t i = 1 + random_() % 8; i != 0; --i) {
-      // After the header.
+      // Skips the header.
       uint8_t* const line = Memory() + (1 + random_() % (lines - 1)) * kLineStride;
       if (Chance(300)) {
         std::memset(line, 0xff, bar::kLineBytes);
@@ -431,7 +430,7 @@ class World {
 
   struct CpuAccount {
     bool switching = false;  ///< Between BeginSwitch and EndSwitch.
-    bool entered = false;    ///< In a call of the host.
+    bool entered = false;    ///< Inside a call of the host.
   };
 
   WorldOptions options_;
@@ -450,7 +449,7 @@ class World {
   std::optional<Agent<P, NicEnd>> agent_;
   uint32_t incarnation_ = 0;
   std::map<Gtid, Account> tasks_;
-  std::set<Gtid> names_;  ///< Ever given.
+  std::set<Gtid> names_;  ///< All names ever assigned.
   std::array<CpuAccount, kCpus> accounts_;
   Nanoseconds now_ = 1;
   Nanoseconds frozen_until_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The layout of what travels, word by word, and that what a peer wrote does no harm.
+// Tests the layout of messages word by word, and that messages of a hostile peer do no harm.
 #include "engine/sched/abi.h"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST(Abi, WhateverBytesArriveAsATransactionTheKernelStaysWhole) {
   for (Nanoseconds now = 1; now < 200'000; ++now) {
     Item item;
     for (uint64_t& word : item.word) word = random();
-    // Noise alone would never come past the first check.
+    // Pure noise would always fail the first check.
     if (random() % 4 != 0) item.word[0] &= 0x0003'0003'0003'0000 | (random() & 0xffff);
     if (random() % 4 != 0) item.word[0] = (item.word[0] & ~uint64_t{0xffff}) | kAbiVersion;
     if (random() % 2 != 0) item.word[1] = random() % 32 - 4;
@@ -121,7 +121,7 @@ TEST(Abi, WhateverBytesArriveAsATransactionTheKernelStaysWhole) {
 }
 
 TEST(Abi, AStatusWordOfAllOnesIsNoStatus) {
-  // What a dead link reads must never look like an outcome.
+  // The value that a dead link returns must not equal any outcome.
   const auto word = static_cast<int32_t>(0xffffffff);
   EXPECT_GT(word, static_cast<int32_t>(Status::kPoisoned));
 }

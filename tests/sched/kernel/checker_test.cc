@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The checker finds each way in which a host's books can be wrong: one entry is falsified at a
-// time.
+// Tests that the checker finds every inconsistency in a host's records. Each case falsifies one
+// entry.
 #include <gtest/gtest.h>
 
 #include <functional>

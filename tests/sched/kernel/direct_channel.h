@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A channel without a window: both ends in one object, everything arrives at once. For tests of
-// what stands on channels.
+// A channel without a window for tests of its users: both ends are in one object, and everything
+// arrives immediately.
 #pragma once
 
 #include <algorithm>
@@ -70,19 +70,19 @@ class DirectChannel {
     return offload::Decided::kEnforced;
   }
 
-  // The agent's end, as a test plays it.
+  // The agent's end, controlled by the test.
   void Commit(offload::Slot slot, const Transaction& transaction) {
     slots_[slot] = {Encode(transaction), std::nullopt, false};
   }
   void Recall(offload::Slot slot) { slots_[slot].recalled = true; }
-  /// The status that the last decision of `slot` ended with.
+  /// Returns the final status of the last decision of `slot`.
   std::optional<Status> Ended(offload::Slot slot) const {
     const auto& outcome = slots_[slot].outcome;
     return outcome ? std::optional(outcome->status) : std::nullopt;
   }
   const Outcome& outcome(offload::Slot slot) const { return *slots_[slot].outcome; }
 
-  std::deque<Message> events;  ///< Not taken by the agent yet.
+  std::deque<Message> events;  ///< Messages that the agent has not received yet.
   std::vector<offload::Slot> asked;
   bool lost = false;
   bool restart = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a CPU of the host does when it schedules, and the care for the agent, over a channel where
-// everything arrives at once. The rules are Wave's and ghOSt's.
+// Tests scheduling on the host's CPUs and the supervision of the agent, over a channel that
+// delivers immediately. The rules are those of Wave and ghOSt.
 #include "engine/sched/host.h"
 
 #include <gtest/gtest.h>
@@ -240,7 +240,7 @@ TEST_F(HostTest, TheWatchdogExpiresAfterTwentyMillisecondsWithoutADecisionForOne
   host.Tick(20 * kMillisecond + 2);
   EXPECT_FALSE(kernel.agent());
   EXPECT_EQ(host.counters().watchdog_expired, 1u);
-  EXPECT_TRUE(channel.lost);  // It learns, should it come to life again, that it missed events.
+  EXPECT_TRUE(channel.lost);  // The agent learns that it missed events if it resumes.
   EXPECT_TRUE(host.Look(0, 20 * kMillisecond + 3));
   EXPECT_EQ(Run(0, Reason::kIdle, 20 * kMillisecond + 3), task);
 }
@@ -305,7 +305,7 @@ TEST(HostPacing, ASecondDiscoveryVoidsTheFirstAndDoesNotNameWhoDiedSince) {
   host.Tick(2);
   ASSERT_EQ(channel.events.back().gtid, first);
   kernel.Exit(first, 3);
-  host.Forward();  // No room.
+  host.Forward();  // The channel is full.
   channel.restart = true;
   std::set<Gtid> known;
   for (Nanoseconds now = 4; now < 20; ++now) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What agents see: barriers, discovery; and what the host does without one.
-// The cases follow those of ghOSt's api, channel and enclave tests in our own words.
+// Tests the agent's view (barriers, discovery) and the host's behavior without an agent. The cases
+// follow those of ghOSt's api, channel and enclave tests, rewritten.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -83,7 +83,7 @@ TEST_F(KernelTest, AnOutcomeTellsTheStateAsItIs) {
             (Outcome{.status = Status::kInvalidCpu, .gtid = -7, .time = 77}));
 }
 
-// --- Agents that come and go ------------------------------------------------------------------
+// --- Agents that start and stop ---------------------------------------------------------------
 
 TEST_F(KernelTest, DiscoveryTellsTheLivingWithTheirPresentBarriersAndChangesNone) {
   const Gtid waits = kernel.Create({.task_class = 1}, ++now);
@@ -118,7 +118,7 @@ TEST_F(KernelTest, DiscoveryTellsTheLivingWithTheirPresentBarriersAndChangesNone
   EXPECT_EQ(heard[0].flags, kRunnable);
   EXPECT_EQ(heard[0].task_class, 1);
   EXPECT_EQ(heard[0].affinity, 0b11u);
-  // Neither who is blocked nor who has a place can be given one.
+  // Blocked tasks and tasks with a CPU or a latch cannot be assigned.
   for (const size_t i : {1, 2, 4}) EXPECT_EQ(heard[i].flags, 0) << i;
   EXPECT_EQ(heard[3].cpu, 2);
   EXPECT_EQ(heard[3].flags, 0);

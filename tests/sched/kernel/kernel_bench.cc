@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-sched-bench: what the host pays for a transaction: validation (Check), enforcement
-// (Apply) and the switch to the task (Switch), in nanoseconds and in cycles of the time-stamp
-// counter. Batches of one transaction for each of 64 CPUs; what takes the tasks off again is not
-// counted. The median of the rounds; the least beside it, since other programs run, too. One line
-// of JSON for few tasks (everything is in the nearest cache) and one for as many as the default.
+// sluice-sched-bench: measures the host's cost per transaction: validation (Check), enforcement
+// (Apply) and the switch to the task (Switch), in nanoseconds and in TSC cycles. Each batch has one
+// transaction for each of 64 CPUs; removing the tasks again is not measured. Prints the median and
+// the minimum over rounds, since other programs run too. Prints one line of JSON for few tasks (all
+// in the L1 cache) and one for the default number.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Sample {
   double cycles;
 };
 
-/// False: a transaction did not hold, or another task got the CPU.
+/// Returns false if a transaction was refused or another task got the CPU.
 bool Round(Kernel& kernel, const std::vector<Gtid>& tasks, size_t& next, Nanoseconds& now,
            Sample& sample) {
   std::chrono::nanoseconds time{0};
@@ -36,7 +36,8 @@ bool Round(Kernel& kernel, const std::vector<Gtid>& tasks, size_t& next, Nanosec
       const Gtid gtid = tasks[next++ % tasks.size()];
       transactions[cpu] = {.cpu = cpu, .gtid = gtid, .task_barrier = kernel.Find(gtid)->barrier};
     }
-    // The look above has fetched the tasks: the agent's message about them does that at a host.
+    // The preceding loop has loaded the tasks into the cache. A host's message to the agent has the
+    // same effect.
     const auto start = std::chrono::steady_clock::now();
     const uint64_t first = cpu::Cycles();
     for (const Transaction& transaction : transactions) {

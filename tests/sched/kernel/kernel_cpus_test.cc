@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a CPU is told: latches, and CPUs that come and go.
-// The cases follow those of ghOSt's api, channel and enclave tests in our own words.
+// Tests latches, and CPUs that go online and offline. The cases follow those of ghOSt's api,
+// channel and enclave tests, rewritten.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A kernel of four CPUs with an agent, and what it says.
+// A kernel of four CPUs with an agent, and access to its messages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class KernelTest : public testing::Test {
     kernel.ClearMessages();
     return heard;
   }
-  /// The only message since.
+  /// Returns the only new message.
   Message Last() {
     const std::vector<Message> heard = Heard();
     EXPECT_EQ(heard.size(), 1u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tasks from their making to their end, and decisions that race with what they were made for.
-// The cases follow those of ghOSt's api, channel and enclave tests in our own words.
+// Tests the life of tasks, and decisions that race with events of their tasks and CPUs. The cases
+// follow those of ghOSt's api, channel and enclave tests, rewritten.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -138,7 +138,7 @@ TEST_F(KernelTest, WhoWasToMakeWayForALatchedTaskThatEndedStays) {
   EXPECT_EQ(kernel.cpu(0).current, running);
 }
 
-// --- Races of a decision with what it was made for --------------------------------------------
+// --- Races of decisions with events -----------------------------------------------------------
 
 TEST_F(KernelTest, ADecisionForATaskThatDiedMeanwhileIsRefused) {
   const Gtid task = kernel.Create({}, ++now);
@@ -157,7 +157,7 @@ TEST_F(KernelTest, ADecisionThatRacesWithAnAffinityChangeIsStaleAndTheNextIsNotP
   EXPECT_EQ(Commit(Choose(0, task)), Status::kComplete);
 }
 
-// Names are numbers of places and of their uses: with one place, the first task's is 1.
+// A name consists of a slot and its number of uses. With one slot, the first task's name is 1.
 TEST(KernelOfOneTask, HeedsWhereThatMayRun) {
   Kernel kernel({.cpus = 2, .max_tasks = 1});
   kernel.SetAgent(true, 0);
@@ -227,7 +227,7 @@ TEST_F(KernelTest, ATaskThatDepartedEndsInSilenceWhetherThatWasSeenOrNot) {
     EXPECT_EQ(Commit(Choose(0, task)), Status::kTargetStale);
     EXPECT_FALSE(kernel.Exit(task, ++now)) << "once";
     kernel.Exit(stays, ++now);
-    // Its place is the next task's, which is nobody's departure.
+    // The next task reuses the slot; it must not be seen as departed.
     for (uint32_t i = 0; i < kLimits.max_tasks; ++i) {
       const Gtid next = kernel.Create({}, ++now);
       EXPECT_EQ(kernel.Check(0, Choose(0, next)), Status::kComplete);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a transaction comes to: a table of states and statuses. The order of the checks and the
-// names of the codes are those of ghOSt's kernel (google/ghost-userspace, ABI 91), not ours.
+// Tests the outcome of transactions with a table of states and statuses. The order of the checks
+// and the names of the codes are those of ghOSt's kernel (google/ghost-userspace, ABI 91).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,12 +18,12 @@
 namespace sluice::engine::sched {
 namespace {
 
-/// Four CPUs, an agent, one task that waits, and a transaction that puts it on CPU 0.
+/// Four CPUs, an agent, one waiting task, and a transaction that assigns it to CPU 0.
 struct Scene {
   Kernel kernel{{.cpus = 4, .max_tasks = 2}};
   Gtid task;
   Transaction transaction;
-  CpuId cpu = 0;  ///< Whose slot it is in.
+  CpuId cpu = 0;  ///< CPU of the transaction's slot.
   bool local = false;
   bool stale = false;
   Nanoseconds now = 1;
@@ -37,7 +37,7 @@ struct Scene {
     kernel.Apply({.cpu = where, .gtid = task, .task_barrier = kernel.Find(task)->barrier}, ++now);
     ASSERT_EQ(kernel.Switch(where, ++now), task);
   }
-  /// What the agent knows is as new as can be, but for what the scene says is not.
+  /// Sets the barriers to the current values, or to old ones if the scene is stale.
   void SeeEverything() {
     if (const Task* found = kernel.Find(transaction.gtid)) {
       transaction.task_barrier = found->barrier - (stale ? 1 : 0);
@@ -46,13 +46,13 @@ struct Scene {
   }
 };
 
-/// One thing that is wrong.
+/// One error in a scene.
 struct Flaw {
   std::string name;
-  int check;  ///< The number of the check that finds it, in ghOSt's order.
+  int check;  ///< Number of the check that finds it, in ghOSt's order.
   Status status;
   std::function<void(Scene&)> make;
-  bool of_target = false;  ///< Of the task itself: it can only be in one state.
+  bool of_target = false;  ///< An error of the task's state; a task has only one state.
 };
 
 const std::vector<Flaw>& Flaws() {
@@ -114,7 +114,7 @@ Status StatusOf(const std::vector<const Flaw*>& flaws) {
   Scene scene;
   bool local = false;
   for (const Flaw* flaw : flaws) {
-    // A message that was missed is missed last.
+    // The missed message must be the last event.
     if (flaw->check != 16) flaw->make(scene);
     local |= flaw->check == 16;
   }
@@ -143,7 +143,7 @@ TEST(Transaction, OfTwoFlawsTheOneThatIsCheckedFirstDecides) {
     }
   }
   EXPECT_GT(pairs, 100);
-  // Those of 6 to 9 exclude each other: a task has one state.
+  // Errors 6 to 9 exclude each other, because a task has one state.
   EXPECT_EQ(neighbours, (std::set{1, 2, 3, 4, 5, 9, 10, 12, 13, 14, 15}));
 }
 
@@ -265,7 +265,7 @@ TEST_F(Group, OfTwoFlawsTheFirstMembersIsNamed) {
   EXPECT_EQ(Statuses(), (std::vector{Status::kPoisoned, Status::kInvalidCpu, Status::kPoisoned}));
 }
 
-// --- All codes, through the host ------------------------------------------------------------
+// --- All codes, through the host --------------------------------------------------------------
 
 TEST(Transaction, EveryCodeOfGhostsReachesTheAgentThatCausedIt) {
   std::set<Status> seen;
@@ -283,7 +283,7 @@ TEST(Transaction, EveryCodeOfGhostsReachesTheAgentThatCausedIt) {
     seen.insert(*channel.Ended(0));
   };
   for (const Flaw& flaw : Flaws()) {
-    // A NIC's agents decide for no CPU that they run on.
+    // A NIC's agents do not run on the CPUs for which they decide.
     if (flaw.check == 1 || flaw.check == 16) continue;
     Scene scene;
     flaw.make(scene);

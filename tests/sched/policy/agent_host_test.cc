@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Agents and a host over both channels on a window of shared memory, in steps of virtual time:
-// anything happens to tasks and CPUs at any moment, agents are replaced, freeze, and lose events.
-// The host's own check of its state is the oracle, and so is that every task comes to its end.
+// Tests agents and a host over both channels on a window of shared memory, in steps of virtual
+// time. Tasks and CPUs change at any moment; agents are replaced, freeze, and lose events. The
+// host's check of its state is the oracle, and every task must end.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -82,7 +82,7 @@ class System {
             .cpus = kCpus, .max_tasks = 256, .prestage = options_.prestage, .retry = 50'000});
   }
 
-  /// Something happens to a task or a CPU.
+  /// A random event of a task or a CPU.
   void Happen() {
     const uint64_t what = random() % 100;
     const auto cpu = static_cast<CpuId>(random() % kCpus);
@@ -131,7 +131,7 @@ class System {
     ASSERT_EQ(agent->Violation(), nullptr);
   }
 
-  /// The CPUs look, and what they have to do besides.
+  /// Lets the CPUs look for decisions and schedule.
   void Look() {
     now += random() % 3'000;
     for (CpuId cpu = 0; cpu < kCpus; ++cpu) {
@@ -144,7 +144,7 @@ class System {
 
   void Play(int steps) {
     for (int step = 0; step < steps; ++step) {
-      // As many tasks as are worth it, so that some are always there.
+      // Limits the number of tasks but always keeps some.
       if (tasks_.size() > 60) std::erase_if(tasks_, [&](Gtid gtid) { return Gone(gtid); });
       if (tasks_.size() < 60 || random() % 2 == 0) Happen();
       if (random() % 3 != 0) StepAgent();
@@ -158,7 +158,7 @@ class System {
     return task == nullptr || task->state >= TaskState::kDeparted;
   }
 
-  /// All CPUs are there, and nothing happens any more.
+  /// Brings all CPUs online and stops all events.
   void Settle() {
     frozen = false;
     for (CpuId cpu = 0; cpu < kCpus; ++cpu) {
@@ -171,7 +171,7 @@ class System {
     }
   }
 
-  /// Every task is woken, runs and ends; those that are left are lost.
+  /// Wakes every task and runs it to its end. Returns the number of lost tasks.
   uint32_t Finish() {
     Settle();
     for (const Gtid gtid : tasks_) kernel.Wake(gtid, false, now);

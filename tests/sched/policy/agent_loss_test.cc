@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An agent that lost messages, whose host lost its memory, or that hears nonsense.
+// Tests an agent that lost messages, an agent with a host that lost its state, and invalid
+// messages.
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -32,11 +33,11 @@ TEST(AgentLoss, ForgetsEverythingAndLearnsItAnew) {
   EXPECT_EQ(bed.channel.restarts, 2);
   EXPECT_EQ(bed.agent.counters().losses, 1u);
   EXPECT_EQ(bed.Runs(0), kNoTask);
-  // What the decisions under way came to is the host's to tell: the one for CPU 2 holds.
+  // Only the host knows the outcomes of pending decisions. The one for CPU 2 was enforced.
   ASSERT_EQ(bed.channel.Decision(2), 3);
   bed.channel.Enforce(2);
   bed.Step();
-  // Discovery: 1 runs, 2 is blocked, 3 got on, 4 and 5 wait.
+  // Discovery: 1 runs, 2 is blocked, 3 got on its CPU, 4 and 5 wait.
   bed.Tell(MessageType::kTaskNew, 1, 1, 0, kRunnable);
   bed.Tell(MessageType::kTaskOnCpu, 1, 1, 0);
   bed.Tell(MessageType::kTaskNew, 2, 2, 1);
@@ -56,7 +57,7 @@ TEST(AgentLoss, WhatIsStillHeardOfTheTimeBeforeADiscoveryDoesNotMixWithIt) {
   bed.channel.loss = true;
   bed.New(1);
   bed.Tell(MessageType::kTaskOnCpu, 1, 1, 0);
-  // That 1 ended is what was lost.
+  // The message that 1 ended was lost.
   bed.Tell(MessageType::kDiscovery, 0, 0);
   bed.New(2);
   bed.Step();
@@ -147,7 +148,7 @@ TEST(AgentHostile, AnOutcomeOfNoStatusIsCountedAndTheTaskTriedAgain) {
 
 class AgentOfEveryPolicy : public testing::TestWithParam<std::string_view> {};
 
-// Half of the words are likely, so that much of it means something.
+// Half of the words have likely values, so that many messages are valid.
 TEST_P(AgentOfEveryPolicy, SurvivesAnyMessagesAndOutcomes) {
   constexpr CpuId kCpus = 5;
   ASSERT_TRUE(VisitPolicy(GetParam(), {.cpus = kCpus}, [](auto policy) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An agent takes its memory when it is made: however many tasks come and go, it takes none later.
+// Tests that an agent allocates all memory at construction, and none for later tasks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 uint64_t g_allocations = 0;
 }  // namespace
 
-// Not inlined: gcc would take one half of a pair for the whole.
+// Not inlined: gcc would see only one of malloc and free and report a mismatch.
 [[gnu::noinline]] void* operator new(size_t size) {
   ++g_allocations;
   if (void* memory = std::malloc(std::max<size_t>(size, 1))) return memory;
@@ -30,7 +30,7 @@ namespace {
 
 constexpr CpuId kCpus = 4;
 
-/// Every decision holds; the test says one message at a time.
+/// A host that enforces every decision. The test sends one message at a time.
 class ObligingHost {
  public:
   bool Receive(offload::Item& out) {
@@ -61,7 +61,7 @@ class ObligingHost {
     message_ = Encode(message);
     waiting_ = true;
   }
-  /// The CPU schedules: what was prestaged for it holds.
+  /// The CPU schedules: enforces its prestaged decision.
   void Schedule(CpuId cpu) { decided_[cpu] = decided_[cpu] || std::exchange(staged_[cpu], false); }
 
  private:

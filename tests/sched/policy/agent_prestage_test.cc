@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Decisions made beforehand, and taken back: Wave's prestaging.
+// Tests decisions that are made in advance and recalled: Wave's prestaging.
 #include <gtest/gtest.h>
 
 #include "agent_bed.h"
@@ -21,7 +21,7 @@ TEST(AgentPrestage, OneDecisionACpuIsMadeBeforehandAndRefilledWhenItWasUsed) {
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 2);
   EXPECT_TRUE(bed.channel.Prestaged(0)) << "the host is not interrupted";
-  // The host used it when 1 blocked.
+  // The host enforced it when 1 blocked.
   bed.Tell(MessageType::kTaskBlocked, 1, 2);
   bed.channel.Enforce(0);
   bed.Step();
@@ -74,7 +74,7 @@ TEST(AgentPrestage, AMoreUrgentTaskHasAStagedOneRecalledInTime) {
   EXPECT_EQ(bed.agent.counters().recalled_in_time, 1u);
   EXPECT_EQ(bed.agent.counters().recalled_too_late, 0u);
   EXPECT_EQ(bed.Refusals(Status::kAborted), 1u);
-  // 2 comes after it.
+  // 2 follows it.
   bed.channel.Enforce(0);
   bed.Tell(MessageType::kTaskBlocked, 1, 2);
   bed.Step();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an agent does about a decision that the host refused. What each status means is ghOSt's.
+// Tests the agent's reaction to decisions that the host refused. The statuses have the meanings of
+// ghOSt.
 #include <gtest/gtest.h>
 
 #include "agent_bed.h"
@@ -21,7 +22,7 @@ TEST(AgentRefusal, FreshStateOfATaskThatWaitsIsAllThatAnotherTryNeeds) {
   ASSERT_EQ(bed.channel.Decision(0), 1) << "to the front, and at once";
   EXPECT_EQ(bed.channel.transaction(0)->task_barrier, 8u);
   EXPECT_EQ(bed.Refusals(Status::kTargetStale), 1u);
-  // What is on its way was known before.
+  // The decision already accounts for the messages in flight.
   bed.Tell(MessageType::kTaskBlocked, 1, 6);
   bed.Tell(MessageType::kTaskWakeup, 1, 7);
   bed.Tell(MessageType::kTaskAffinityChanged, 1, 8, 0, 0, 0, 3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an agent does about each message, and about messages and outcomes in every order in which
-// they may come. The rules are ghOSt's (what a barrier means) and Wave's (prestaging).
+// Tests the agent's reaction to each message, and to messages and outcomes in every possible order.
+// The rules are those of ghOSt (the meaning of a barrier) and Wave (prestaging).
 #include "engine/sched/agent.h"
 
 #include <gtest/gtest.h>
@@ -121,7 +121,7 @@ TEST(Agent, LeavesABusyCpuAlone) {
 // --- Orders of messages and outcomes --------------------------------------------------------
 
 TEST(AgentOrder, AMessageMayOvertakeTheOutcomeOfTheDecisionThatItFollowsFrom) {
-  // The task got on the CPU and blocked, and this came first.
+  // The task started and blocked, and the second message arrived first.
   FifoBed bed(FifoCentral(), {.cpus = 1});
   bed.New(1);
   bed.Step();
@@ -210,7 +210,7 @@ TEST(AgentOrder, ALatchedTaskThatIsPushedAsideIsNextAgain) {
   EXPECT_EQ(bed.channel.Decision(0), 2);
 }
 
-// --- A CPU is taken from somebody for nobody ------------------------------------------------
+// --- A CPU is vacated without a successor -----------------------------------------------------
 
 TEST(Agent, ACoreThatIsToChangeItsMachineIsEmptiedFirst) {
   constexpr Nanoseconds kQuantum = 1'000'000;
@@ -234,8 +234,8 @@ TEST(Agent, ACoreThatIsToChangeItsMachineIsEmptiedFirst) {
                     .group = 2,
                     .affinity = 3});
   bed.Step(2 * kQuantum);
-  // The newcomer starts with what the poorest had, which is group 1's; it gets its turn when that
-  // has had more.
+  // The new group starts with the smallest runtime, which is group 1's. It runs when group 1
+  // exceeds that.
   bed.Step(1);
   for (const CpuId cpu : {0, 1}) {
     ASSERT_TRUE(bed.channel.transaction(cpu));

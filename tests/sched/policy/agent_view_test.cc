@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an agent knows is checked after every step of its tests: the check finds each way in which
-// it can be wrong. One entry is falsified at a time.
+// The agent's tests check its records after every step. This test checks that the check finds every
+// inconsistency. Each case falsifies one entry.
 #include "engine/sched/agent_view.h"
 
 #include <gtest/gtest.h>

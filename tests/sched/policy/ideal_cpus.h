@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// CPUs that do what a policy says in the instant that it says so: what is seen is the policy alone.
-// Time goes in ticks; in each, tasks end, arrive, and idle CPUs are filled before others are
-// preempted, as an agent does.
+// CPUs that execute a policy's decisions immediately, so that only the policy matters. Time
+// advances in ticks. In each tick, tasks end, tasks arrive, and idle CPUs are filled before others
+// are preempted, as in an agent.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,15 +18,15 @@ namespace sluice::engine::sched::test {
 
 struct Job {
   AgentTask task;
-  Nanoseconds work = 0;  ///< CPU time that it needs.
+  Nanoseconds work = 0;  ///< Required CPU time.
   Nanoseconds arrival = 0;
-  // What became of it.
+  // The state of the job.
   bool arrived = false;
   bool runs = false;
-  Nanoseconds started = 0;   ///< First on a CPU.
-  Nanoseconds finished = 0;  ///< 0: not yet.
+  Nanoseconds started = 0;   ///< Time of the first start on a CPU.
+  Nanoseconds finished = 0;  ///< 0 until it ends.
   Nanoseconds waits_since = 0;
-  Nanoseconds longest_wait = 0;  ///< Between two times on a CPU, or before the first.
+  Nanoseconds longest_wait = 0;  ///< Longest wait before a start on a CPU.
 };
 
 template <Policy P>
@@ -38,7 +38,7 @@ class IdealCpus {
     for (CpuId cpu = 0; cpu < cpus; ++cpu) running_[cpu].cpu = cpu;
   }
 
-  /// Arrives at `arrival`, and not before those that were added before.
+  /// Adds a job that arrives at `arrival`, but not before earlier added jobs.
   Job& Add(Nanoseconds arrival, Nanoseconds work, uint8_t task_class = 0, uint16_t group = 0,
            CpuMask affinity = ~CpuMask{0}) {
     Job& job = jobs_.emplace_back();
@@ -75,7 +75,7 @@ class IdealCpus {
 
   const std::vector<Running>& running() const { return running_; }
   const std::deque<Job>& jobs() const { return jobs_; }
-  /// In the order in which they first ran.
+  /// Tasks in the order of their first start.
   const std::vector<Gtid>& starts() const { return starts_; }
   P& policy() { return policy_; }
   Nanoseconds now() const { return now_; }
@@ -138,7 +138,7 @@ class IdealCpus {
   std::deque<Job> jobs_;
   std::vector<Gtid> starts_;
   size_t next_ = 0;
-  Nanoseconds now_ = kTick;  ///< 0 stands for never.
+  Nanoseconds now_ = kTick;  ///< 0 means never.
 };
 
 }  // namespace sluice::engine::sched::test

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Policies beside models of them that are too simple to be wrong: one list of all who wait, which
-// is searched from end to end.
+// Compares policies with simple models: one list of all waiting tasks, which is searched linearly.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +19,7 @@ using List = std::vector<AgentTask*>;
 
 bool May(const AgentTask& task, CpuId cpu) { return (task.affinity >> cpu & 1) != 0; }
 
-/// Who waits, in the order of one queue for all; models say whom of them they want.
+/// The waiting tasks in the order of a single queue. Derived models choose one of them.
 class Model {
  public:
   void Enqueue(AgentTask& task, Place place) {
@@ -29,7 +28,7 @@ class Model {
   void Remove(AgentTask& task) { std::erase(waiting_, &task); }
 
  protected:
-  /// The first in order that is better than all before it; null: nobody may run there.
+  /// Returns the first task that is better than all others, or null if none may run there.
   AgentTask* Best(CpuId cpu, auto better) const {
     AgentTask* best = nullptr;
     for (AgentTask* task : waiting_) {
@@ -75,7 +74,8 @@ class ShinjukuModel : public Model {
 class MultiQueueModel : public Model {
  public:
   AgentTask* First(CpuId cpu, Nanoseconds now) const {
-    // Of each class, the first in order; of these, the largest part of its target.
+    // Finds the first task of each class; among these, the one that has waited for the largest
+    // share of its target.
     std::array<AgentTask*, 8> heads{};
     for (AgentTask* task : waiting_) {
       AgentTask*& head = heads[std::min<int>(task->task_class, 7)];
@@ -96,7 +96,8 @@ class MultiQueueModel : public Model {
   }
 
  private:
-  /// Exact: the default targets are powers of ten, of which the last is a multiple of all.
+  /// Exact, because the default targets are powers of ten and the last one is a multiple of all
+  /// others.
   static unsigned __int128 Part(const AgentTask& task, Nanoseconds now) {
     unsigned __int128 multiple = 10'000'000;
     for (int i = 0; i < std::min<int>(task.task_class, 7); ++i) multiple /= 10;

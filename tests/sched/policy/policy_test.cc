@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What each policy promises. The rules are those of ghOSt's and Shinjuku's papers; expected times
-// are computed by hand from slices and loads.
+// Tests the contract of each policy. The rules are those of the papers on ghOSt and Shinjuku;
+// expected times are computed by hand from slices and loads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -105,7 +105,7 @@ TEST(Shinjuku, AWaitingTaskOfTheSameClassWaitsForNoMoreThanASliceAndADecisionPer
     for (const Job& job : cpus.jobs()) {
       EXPECT_NE(job.finished, 0u);
       EXPECT_LE(job.longest_wait, static_cast<Nanoseconds>(tasks - 1) * (kSlice + kTick));
-      // Without slices the last one would have waited for all others to end.
+      // Without slices, the last task would have waited for the ends of all others.
       EXPECT_LT(job.longest_wait, kMillisecond);
     }
   }
@@ -198,15 +198,16 @@ TEST(Shinjuku, OnlyAMoreUrgentTaskSupersedesAStagedOne) {
   EXPECT_TRUE(shinjuku.Supersedes(staged, 1, kMillisecond));
 }
 
-// The claim of the paper's abstract and of ghOSt's experiment, in an ideal world: 99.5 % of
-// requests are short, and the rare long ones do not spoil their tail.
+// The claim of the paper's abstract and of ghOSt's experiment under ideal conditions: 99.5 % of
+// requests are short, and the rare long ones do not affect their tail latency.
 TEST(Shinjuku, ShortRequestsDoNotWaitBehindLongOnesAsTheyDoUnderFifo) {
   const auto tail = [](auto policy) {
     IdealCpus cpus(std::move(policy), 4);
     std::mt19937_64 random(4);
     Nanoseconds arrival = 0;
     for (int i = 0; i < 10'000; ++i) {
-      arrival += 5 * kMicrosecond;  // Of 54 us / 4 CPUs in the mean: 74 %.
+      arrival +=
+          5 * kMicrosecond;  // The mean service time is 14.95 us, so the load of 4 CPUs is 75 %.
       cpus.Add(arrival, random() % 200 == 0 ? kMillisecond : 10 * kMicrosecond);
     }
     cpus.RunUntil(arrival);
@@ -237,7 +238,7 @@ TEST(MultiQueue, TheHeadThatWaitedForTheLargestPartOfItsTargetIsNext) {
     for (AgentTask* task : {&task2, &task0, &task1}) queues.Enqueue(*task, Place::kBack, kNow);
     return queues.Next(0, kNow)->gtid;
   };
-  // Parts of the targets in percent: 50, 60, 55.
+  // Shares of the targets in percent: 50, 60, 55.
   EXPECT_EQ(next(5 * kMicrosecond, 60 * kMicrosecond, 550 * kMicrosecond), 2);
   // 70, 60, 55.
   EXPECT_EQ(next(7 * kMicrosecond, 60 * kMicrosecond, 550 * kMicrosecond), 1);
@@ -249,13 +250,13 @@ TEST(MultiQueue, TheHeadThatWaitedForTheLargestPartOfItsTargetIsNext) {
 
 TEST(MultiQueue, OnlyHeadsAreCompared) {
   MultiQueue queues;
-  // Who came back to the queue later has waited for longer.
+  // The task that returned to the queue later has waited for longer.
   AgentTask head = Waiting(1, 0, 90 * kMicrosecond), old = Waiting(2, 0, 0),
             other = Waiting(3, 1, 0);
   queues.Enqueue(head, Place::kBack, 0);
   queues.Enqueue(old, Place::kPreempted, 0);
   queues.Enqueue(other, Place::kBack, 0);
-  // Targets 10 and 100 us: parts 1 (head), 10 (old), 1 (other).
+  // Targets of 10 and 100 us: shares 1 (head), 10 (old), 1 (other).
   EXPECT_EQ(queues.Next(0, 100 * kMicrosecond), &head);
   EXPECT_EQ(queues.Next(0, 100 * kMicrosecond), &old);
 }
@@ -286,14 +287,14 @@ TEST(MultiQueue, AStagedTaskIsSupersededByWhoHasWaitedForALargerPartOfItsTarget)
   MultiQueue queues;
   AgentTask staged = Waiting(1, 1, 0), waits = Waiting(2, 0, 90 * kMicrosecond);
   queues.Enqueue(waits, Place::kBack, 0);
-  // Parts of 100 and 10 us.
+  // Shares of 100 and 10 us.
   EXPECT_FALSE(queues.Supersedes(staged, 0, 100 * kMicrosecond)) << "1 against 1";
   EXPECT_TRUE(queues.Supersedes(staged, 0, 101 * kMicrosecond)) << "1.01 against 1.1";
 }
 
 TEST(MultiQueue, ALessUrgentClassDoesNotStarveBesideAnUrgentOneThatFillsTheCpu) {
-  // The load under which strict classes starve it (above). An urgent request that waits for w,
-  // at most 10 us here, is passed by one of a hundredfold target that waited for 100 w.
+  // The load under which strict classes starve it (above). If an urgent request has waited for w,
+  // at most 10 us here, a request with a hundredfold target precedes it after a wait of 100 w.
   MultiQueueOptions options;
   options.slo[0] = 10 * kMicrosecond;
   options.slo[1] = 1000 * kMicrosecond;
@@ -326,8 +327,8 @@ TEST(FairShare, MachinesGetTheSameTimeWhateverTheNumberOfTheirVcpus) {
     for (int i = 0; i < vcpus; ++i) cpus.Add(0, kForever, 0, static_cast<uint16_t>(group));
   }
   cpus.RunUntil(600 * kMillisecond);
-  // A machine that gets a core keeps it for a quantum, whoever has had less meanwhile: on every
-  // CPU, and once more where cores change at different times.
+  // A VM that gets a core keeps it for a quantum, even if others have had less time: one quantum
+  // per CPU, and twice that because cores change at different times.
   constexpr Nanoseconds kBound = 2 * 4 * kQuantum;
   const Nanoseconds share = 600 * kMillisecond * 4 / 3;
   for (const uint16_t group : {1, 2, 3}) {
@@ -383,7 +384,7 @@ TEST(FairShare, NobodyWaitsForMoreThanAQuantumForEachOfTheOthers) {
   }
   cpus.RunUntil(200 * kMillisecond);
   for (const Job& job : cpus.jobs()) {
-    // Twice: a core drains before it changes.
+    // Twice the time, since a core drains before it changes.
     EXPECT_LE(job.longest_wait, 2 * 5 * kQuantum);
   }
 }
@@ -404,7 +405,8 @@ TEST(FairShare, ACoreThatTheHostMixedByItselfDrains) {
   EXPECT_EQ(policy.Next(0, 3), &waits);
 }
 
-// --- All of them ----------------------------------------------------------------------------
+// --- All policies
+// ---------------------------------------------------------------------------------
 
 class EveryPolicy : public testing::TestWithParam<std::string_view> {};
 
@@ -416,7 +418,7 @@ TEST_P(EveryPolicy, RunsEveryTaskToItsEndWhereItMayRun) {
     Nanoseconds arrival = 0;
     for (int i = 0; i < 3000; ++i) {
       arrival += random() % 60 * kMicrosecond;
-      // IdealCpus checks that it runs on none but these.
+      // IdealCpus checks that it runs only on these.
       const CpuMask affinity = random() % 3 == 0 ? ~CpuMask{0} : 1 + random() % 15;
       cpus.Add(arrival, (1 + random() % 80) * kMicrosecond, static_cast<uint8_t>(random() % 10),
                static_cast<uint16_t>(random() % 6), affinity);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC's end of a channel whose other side is the test: it says what the agent hears and when,
-// and how each decision ends. So every order of messages and outcomes is possible.
+// The NIC's end of a channel with the test as its peer. The test determines the messages to the
+// agent, their times, and the outcome of each decision, so that every order of messages and
+// outcomes is possible.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace sluice::engine::sched::test {
 
 class ScriptedChannel {
  public:
-  // NicChannel.
+  // Interface of NicChannel.
   bool Receive(offload::Item& out) {
     if (events.empty()) return false;
     out = events.front();
@@ -47,9 +48,9 @@ class ScriptedChannel {
   }
   uint64_t faults() const { return 0; }
 
-  // The test's.
+  // Interface of the test.
   void Tell(const Message& message) { events.push_back(Encode(message)); }
-  /// kNoTask as well for a decision for nobody.
+  /// Returns kNoTask without a pending decision, or if the decision assigns no task.
   Gtid Decision(offload::Slot slot) const {
     return slots_[slot].decision ? slots_[slot].decision->gtid : kNoTask;
   }
@@ -80,7 +81,7 @@ class ScriptedChannel {
          .task_flags = flags,
          .gtid = slots_[slot].decision->gtid});
   }
-  /// The host loses its memory.
+  /// The host loses its state.
   void Forget() {
     events.clear();
     slots_.fill({});
