@@ -28,7 +28,6 @@ enum Property : uint8_t {
   kAnswer,      ///< A request is answered twice, with a wrong reply, or without a reply.
   kIsolation,   ///< A process sees a request of another process.
   kPreemption,  ///< The NIC treats a host that is inside as gone, or keeps it open past the bound.
-                ///< killed.
   kEnding,      ///< A request ends twice, or is counted under the wrong ending.
   kSound,       ///< An end reports a fault of an honest peer.
 };
@@ -44,8 +43,8 @@ struct Config {
   int preempts = 0;
   int yields = 0;  ///< YIELDNOW and RETIRE without preemption.
   int nic_restarts = 0;
-  int deaths = 0;  ///< Kills of endpoints while their process lives.
-  int kills = 0;   ///< Kills of endpoints whose process is alive.
+  int deaths = 0;  ///< Process deaths.
+  int kills = 0;   ///< Kills of endpoints while their process lives.
   int losses = 0;  ///< Lost lines.
   int frames = 0;  ///< Frames that each host sends.
   // Unsafe settings.
@@ -135,8 +134,8 @@ class World {
     bool alive = true;
     bool asked = false;           ///< The host was asked to leave and has not left.
     bool harmed = false;          ///< A line of the endpoint was lost.
-    uint8_t lent = 0;             ///< Serial lent by this NIC end; 0 without one.
-    uint8_t serial = 0;           ///< Serial lent by this NIC end; 0 if there is none.
+    uint8_t lent = 0;             ///< Bit mask of the receive lines that the host owns.
+    uint8_t serial = 0;           ///< Serial lent by this NIC end; 0 without one.
     uint8_t sent = 0, taken = 0;  ///< Frame counts.
   };
   using Controls = std::array<uint64_t, 2 * kPairs>;

@@ -331,7 +331,6 @@ struct Range {
 };
 struct Misfit {
   uint64_t overlap;  ///< Fragments dropped up to the first inconsistent one.
-                     ///< ones wait.
   std::vector<Range> ranges;
 };
 

@@ -147,7 +147,8 @@ int main(int argc, char** argv) {
     const uint64_t before = echoed;
     echoed += Echo(0, process);
     if (before < kMany && echoed >= kMany) std::printf("echoes\n");
-    // A secondary process uses a foreign queue once, to test the resulting error message.
+    // A secondary process polls a pipe of the primary process once, to provoke the driver's log
+    // line.
     if (primary || turn == 0) {
       for (uint16_t port = 1; port < ports; ++port) Echo(port, 0);
     }

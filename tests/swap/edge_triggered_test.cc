@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Why outcomes are retained. A model of the link machine of EC_Link: two ping-pong rings,
-// a transaction of three messages on one of them, and a recovery that is signalled once
-// and then forgotten. No clock: an end finds the peer's ring dead after five round trips
-// of its own. One lost packet does it no harm; two make the ends disagree.
+// Demonstrates that outcomes must be retained. A model of the link machine of EC_Link: two
+// ping-pong rings, a transaction of three messages on one of them, and a recovery that is signalled
+// once and then forgotten. The model has no clock: an end declares the peer's ring dead after five
+// silent round trips of its ring. The model tolerates one lost packet; after two the ends disagree.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -23,7 +23,7 @@ enum class RingEvent : uint8_t { kNone, kTransfer, kAcknowledge };  // ENTL, ENT
 enum class Fate : uint8_t { kNone, kCommitted, kCancelled };
 
 struct Packet {
-  bool reply;  ///< On the receiver's ring; else on the sender's.
+  bool reply;  ///< True on the receiver's ring, false on the sender's.
   RingEvent event;
   bool recover;
 };
@@ -32,7 +32,7 @@ struct RingEnd {
   enum class State : uint8_t { kNil, kOffered, kPrepared, kAcknowledged };  // NIL, Ra, Rb, Rp
   State state = State::kNil;
   Fate fate = Fate::kNone;
-  bool heard = false;  ///< The peer's ring, since the last packet of the own one.
+  bool heard = false;  ///< The peer's ring was heard since this end's last packet.
   uint8_t silent_rounds = 0;
 };
 
@@ -114,7 +114,7 @@ class EdgeTriggered {
 
  private:
   enum Kind : uint8_t { kDeliver, kDeliverAndStart, kLose };
-  static constexpr uint8_t kSilentRounds = 4;  ///< Then one more, and the ring is dead.
+  static constexpr uint8_t kSilentRounds = 4;  ///< The ring is dead after one more silent round.
 
   void Send(int from, Packet packet) { to_[1 - from].push_back(packet); }
 
@@ -142,7 +142,7 @@ class EdgeTriggered {
         return RingEvent::kAcknowledge;
       case RingEnd::State::kAcknowledged:
         if (packet.recover) {
-          // Cancelled, says the peer; or it has nothing to say: then it must have finished.
+          // The peer has cancelled. If it reports nothing, it must have finished.
           return End(self,
                      packet.event == RingEvent::kAcknowledge ? Fate::kCancelled : Fate::kCommitted);
         }
@@ -173,7 +173,7 @@ class EdgeTriggered {
     Send(end, {true, packet.event, false});
   }
 
-  /// Revives the peer's ring. That a transaction was cancelled is said in this packet only.
+  /// Revives the peer's ring. Only this packet reports that a transaction was cancelled.
   void Recover(int end) {
     RingEnd& self = ends_[end];
     const bool cancels = self.state == RingEnd::State::kPrepared;
@@ -182,7 +182,7 @@ class EdgeTriggered {
   }
 
   RingEnd ends_[2];
-  std::vector<Packet> to_[2];  ///< In order.
+  std::vector<Packet> to_[2];  ///< First in, first out.
   int losses_;
   bool started_ = false;
 };
@@ -209,7 +209,7 @@ TEST(EdgeTriggered, DivergesWithTwoLosses) {
   for (int losses = 2; losses <= 3; ++losses) {
     const Exploration found = Explore(losses);
     EXPECT_GT(found.violations(), 0u);
-    // Both rings dead: no end can find out, and one of them waits.
+    // Both rings are dead: neither end can find the outcome, and one of them waits.
     EXPECT_GT(found.unresolvable, 0u);
     if (losses == 2) std::printf("%s", found.trace.c_str());
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The real ends against every adversary that fits the bounds, and what the same search
-// says of variants that are known to be wrong. Source of the expectations: the analysis
-// of the atomic bilateral swap; what may be broken is known before the search begins.
+// Explores the real ends against every adversary within the bounds, and checks that the same search
+// finds the fault in each variant that is known to be wrong. The expectations come from the
+// analysis of the atomic bilateral swap; the properties that may be violated are fixed before the
+// search begins.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -206,7 +207,7 @@ TEST(FourMessages, InitiatorMayRollBackBeforeItCommits) {
   ExpectSafe("4 messages: initiator rolls back at the horizon", {.machine = &machine, .swaps = 2});
 }
 
-// ---------------------------------------------------------------- how few bits would do
+// ---------------------------------------------------------------- minimum number of id bits
 
 TEST(TransactionIds, OneBitIsEnoughInOrder) {
   const Machine parity(Variant::kTwoMessage, kRows, 1);
@@ -221,7 +222,7 @@ TEST(TransactionIds, OneBitFailsWhenLinesOvertake) {
                {.machine = &parity, .swaps = 3, .depth = 2}, kAgreement);
 }
 
-// Five swaps: with fewer, no two of them share an id.
+// Two of fewer than five swaps would never share an id.
 TEST(TransactionIds, TwoBitsAreEnoughForTwoLinesInFlight) {
   const Machine two_bits(Variant::kTwoMessage, kRows, 3);
   ExpectSafe("2 messages, 2-bit ids: 2 lines in flight, reordered, 5 swaps",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A peer that posts what it likes, driven by bytes: for the property test and for the
-// fuzzer. Whatever it says, an end reports a result only for what it offered, once, and
-// from a line that names this transaction and this incarnation; and answers once.
+// A peer that posts arbitrary lines, driven by bytes, for the property test and the fuzzer. For any
+// lines, an end must report a result only for its offer, once, and from a line with this
+// transaction and incarnation; and it must answer once.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace sluice::swap::test {
 
-/// Two ends that have met, at transaction id `txid`.
+/// Two connected ends at transaction id `txid`.
 struct MetPair {
   explicit MetPair(const Machine& machine, uint32_t txid = 0)
       : initiator(machine, 1, 1), responder(machine, 1, 1) {
@@ -41,7 +41,7 @@ struct MetPair {
   Responder responder;
 };
 
-/// The line of `honest` with bytes of it replaced; or nothing but bytes.
+/// Returns the line of `honest` with some bytes replaced, or arbitrary bytes.
 inline bar::Line BendLine(const Message& honest, fuzz::Choices& bytes) {
   bar::Line line = Encode(honest);
   const uint8_t how = bytes.Byte();
@@ -60,7 +60,7 @@ inline bar::Line BendLine(const Message& honest, fuzz::Choices& bytes) {
 }
 
 struct Heard {
-  const char* broken = nullptr;  ///< The promise that was broken, if one was.
+  const char* broken = nullptr;  ///< The violated invariant, or null.
   uint32_t results = 0;
   uint32_t answers = 0;
 };
@@ -115,7 +115,7 @@ inline Heard HearHostileLines(const uint8_t* data, size_t size) {
         (to_responder.phase != Phase::kCommit || to_responder.txid != last)) {
       return broken("committed");
     }
-    // A fault ends it; only a restart fixes an end, under a new incarnation.
+    // An end stays faulted until it restarts with a new incarnation.
     if (initiator.faulted()) initiator = Initiator(machine, 1, incarnation + 1);
     if (responder.faulted()) {
       responder = Responder(machine, 1, responder.identity().incarnation + 1);

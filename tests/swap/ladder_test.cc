@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each message of each variant lost once, repeated once, delayed once: who knows the
-// outcome then, who waits, who is in doubt, and that it resolves. In doubt is an end that
-// neither knows the outcome nor may decide it. The expected cells were worked out by hand
-// from the knowledge ladder; the ends are the real ones. docs/swap.md has the same table.
+// Tests each message of each variant lost once, repeated once and delayed once: the ends that then
+// know the outcome, that wait, and that are in doubt, and that the transaction resolves. An end is
+// in doubt if it neither knows the outcome nor may decide it. The expected cells were derived by
+// hand from the knowledge ladder; the ends are the real ones. docs/swap.md has the same table.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -23,24 +23,26 @@ struct Row {
   Play play;
   const char* message;
   Fault fault;
-  const char* knows;  ///< The outcome of n; "R*": and that the initiator knows it.
+  const char*
+      knows;  ///< Ends that know the outcome of n. "R*" also knows that the initiator knows it.
   const char* waits;
   const char* in_doubt;
 };
 
 constexpr Row kRowsOfTheTable[] = {
-    // A lost offer leaves nothing at R, but I cannot tell that from a lost outcome.
+    // A lost offer leaves no trace at R, but I cannot distinguish it from a lost outcome.
     {kTwo, "OFFER n", kLost, "-", "I", "I"},
     {kTwo, "OFFER n", kRepeated, "R", "I", "I"},
     {kTwo, "OFFER n", kDelayed, "-", "I", "I"},
     {kTwo, "OUTCOME n", kLost, "R", "I", "I"},
     {kTwo, "OUTCOME n", kRepeated, "R I", "-", "-"},
     {kTwo, "OUTCOME n", kDelayed, "R", "I", "I"},
-    // The next offer is what tells R that I knows. Now I waits for, and doubts, n + 1.
+    // R learns from the next offer that I knows the outcome. Now I waits for n + 1 and is in doubt
+    // about it.
     {kTwo, "OFFER n+1", kLost, "R I", "I", "I"},
     {kTwo, "OFFER n+1", kRepeated, "R* I", "I", "I"},
     {kTwo, "OFFER n+1", kDelayed, "R I", "I", "I"},
-    // I may decide until it commits, so it is never in doubt; R is, while it holds n.
+    // I may decide until it commits, so it is never in doubt. R is in doubt while it holds n.
     {kFourCommits, "OFFER n", kLost, "-", "I", "-"},
     {kFourCommits, "OFFER n", kRepeated, "-", "R I", "R"},
     {kFourCommits, "OFFER n", kDelayed, "-", "I", "-"},
@@ -61,7 +63,7 @@ constexpr Row kRowsOfTheTable[] = {
     {kFourAborts, "ACK n", kDelayed, "R* I", "I", "-"},
 };
 
-/// The messages in turn; even ones are the initiator's.
+/// Returns the messages in order; those with even indices are the initiator's.
 std::vector<std::string> MessagesOf(Play play) {
   switch (play) {
     case kTwo:
@@ -124,7 +126,7 @@ class Link {
     return responder_.state() == State::kTentative ? "R" : "-";
   }
 
-  /// What an end that sees no progress does: nothing to any transaction.
+  /// Expires the windows of both ends, which must not affect any transaction.
   void ExpireBoth() {
     const State initiator = initiator_.state(), responder = responder_.state();
     initiator_.Expire();
@@ -145,8 +147,8 @@ class Link {
   Play play_;
   Initiator initiator_;
   Responder responder_;
-  int results_ = 0;   ///< At the initiator.
-  int outcomes_ = 0;  ///< At the responder.
+  int results_ = 0;   ///< Results at the initiator.
+  int outcomes_ = 0;  ///< Outcomes at the responder.
 };
 
 TEST(KnowledgeLadder, EachMessageLostRepeatedDelayed) {
@@ -175,7 +177,7 @@ TEST(KnowledgeLadder, EachMessageLostRepeatedDelayed) {
                 : row.fault == kLost   ? "posted again"
                                        : "posted again; the late one is ignored");
     link.ExpireBoth();
-    // What was lost or is late is posted again; the rest follows.
+    // Posts the lost or late line again, and then the rest.
     for (; turn < messages.size(); ++turn) link.Deliver(turn, link.Line(turn));
     size_t late = 0;
     while (messages[late] != row.message) ++late;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The 64 bytes of a line, and what bytes that no honest peer posts may do: nothing.
+// Tests the 64 bytes of a line, and that lines which no honest peer posts have no effect.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -52,7 +52,7 @@ TEST(Line, WhatNoEndPostsIsNoLine) {
   for (uint64_t phase = kLastPhase + 1; phase < 256; ++phase) {
     EXPECT_EQ(Decode({{phase << 48, 1, 0, 0, 0, 0, 0, 1}}).phase, Phase::kNone);
   }
-  // Only an end without memory knows no peer.
+  // Only an end that lost its state may know no peer.
   EXPECT_EQ(Decode({{3ull << 48, 0, 0, 0, 0, 0, 0, 1}}).phase, Phase::kNone);
 }
 
@@ -71,8 +71,7 @@ TEST(Line, CutAtAMeetingIsMeantForNobody) {
   EXPECT_FALSE(Resumable(Decode(bar::Line{})));
 }
 
-/// Both hear what the other says, until the initiator has nothing under way. A held answer is
-/// committed.
+/// Exchanges lines until the initiator has no open transaction. A held answer is committed.
 void Finish(test::MetPair& pair) {
   for (int round = 0; round < 3; ++round) {
     pair.responder.Hear(pair.initiator.line(), pair);
@@ -120,8 +119,8 @@ TEST(Ends, OneThatExpiredOffersAgainOnceItsTransactionHasEnded) {
   }
 }
 
-// An initiator offers the next transaction, and goes on from it only with an answer: it shows the
-// last one that was answered, or the next one offered or cancelled.
+// An initiator offers the next transaction and advances only after an answer. Its line shows the
+// last answered transaction, or the next one that it offered or cancelled.
 TEST(Ends, AnInitiatorThatIsTooFarAheadIsAFaultOfTheLink) {
   for (const Machine& machine : {kTwoMessage, kFourMessage}) {
     for (const bool held : {false, true}) {
@@ -147,7 +146,7 @@ TEST(Ends, AnInitiatorThatIsTooFarAheadIsAFaultOfTheLink) {
   }
 }
 
-// A responder answers what was offered to it.
+// A responder answers only offered transactions.
 TEST(Ends, AResponderThatIsAheadIsAFaultOfTheLink) {
   for (const State state : {State::kIdle, State::kOffer, State::kCancel}) {
     for (const Phase phase : {Phase::kReady, Phase::kCommitted, Phase::kRejected}) {
@@ -173,14 +172,14 @@ TEST(Ends, TransactionIdsWrap) {
   EXPECT_EQ(pair.initiator.txid(), 3u);
 }
 
-// Random words, honest lines with a few bits bent, and their order shuffled.
+// Uses random words, honest lines with a few changed bits, and shuffled order.
 TEST(Ends, NoHostileLineResolvesAnythingWrongly) {
   std::mt19937_64 random(7);
   std::array<uint8_t, 1024> bytes;
   uint64_t results = 0, answers = 0;
   for (int round = 0; round < 20'000; ++round) {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-    // Mostly small changes: pure noise gets no further than the phase.
+    // Mostly small changes, since pure noise fails at the phase.
     if (round % 2 == 0) {
       for (size_t i = 0; i < bytes.size(); i += 4) bytes[i] &= 7;
     }
@@ -189,7 +188,7 @@ TEST(Ends, NoHostileLineResolvesAnythingWrongly) {
     results += heard.results;
     answers += heard.answers;
   }
-  // It was worth while: some of the lines could have been honest.
+  // The test is meaningful only if many lines could have been honest.
   EXPECT_GT(results, 5'000u);
   EXPECT_GT(answers, 5'000u);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The observer: what both ends did, and whether they may have.
+// The observer: records the actions of both ends and checks the properties.
 #include "world.h"
 #include "world_moves.h"
 
@@ -49,7 +49,7 @@ void SwapWorld::Report(const Result& result) {
   if (fate == Fate::kOrphaned) {
     if (responder_restarts_ == 0) Violate(kIdentity);
   } else if (result.payload[kSerialWord] != serial_) {
-    Violate(kValidity);  // The record of another transaction.
+    Violate(kValidity);  // The record belongs to another transaction.
   }
   if (ghost.reported != Fate::kNone) {
     const bool unconfirmed =
@@ -74,7 +74,7 @@ void SwapWorld::ExpireInitiator() {
   const bool unresolved = initiator_.Unresolved();
   initiator_.Expire();
   if (!unresolved || initiator_.Unresolved()) return;
-  // A machine that rolls back when its window expires.
+  // A mutated machine rolls back when its window expires.
   if (ghost_[serial_].decided == Fate::kNone) ghost_[serial_].decided = Fate::kRejected;
   if (ghost_[serial_].reported == Fate::kNone) ghost_[serial_].reported = Fate::kRejected;
 }
@@ -116,7 +116,7 @@ void SwapWorld::ResponderHears(const Message& line) {
 
 void SwapWorld::Record(uint8_t serial, Fate fate) {
   Fate& known = ghost_[serial].responder;
-  if (known != Fate::kNone && known != fate) Violate(kAgreement);  // With itself.
+  if (known != Fate::kNone && known != fate) Violate(kAgreement);  // Contradicts itself.
   known = fate;
 }
 
@@ -126,7 +126,7 @@ void SwapWorld::ResponderDid(Event event, const Message& line) {
   const bool was_held = held_ != 0;
   const uint8_t serial = was_held ? held_ : offered;
   if (!was_held) {
-    // This overwrites the outcome of every earlier transaction.
+    // This overwrites the outcomes of all earlier transactions.
     for (uint8_t earlier = 1; earlier < serial; ++earlier) {
       const Ghost& ghost = ghost_[earlier];
       if (ghost.responder != Fate::kNone && ghost.reported == Fate::kNone) Violate(kNoSilentDrop);
@@ -156,7 +156,7 @@ void SwapWorld::ResponderDid(Event event, const Message& line) {
 void SwapWorld::ExpireResponder() {
   responder_.Expire();
   if (held_ == 0 || responder_.state() == State::kTentative) return;
-  Record(held_, Fate::kRejected);  // A machine that rolls back when its window expires.
+  Record(held_, Fate::kRejected);  // A mutated machine rolls back when its window expires.
   held_ = held_cell_ = 0;
 }
 
@@ -183,7 +183,7 @@ void SwapWorld::RestartResponder() {
 void SwapWorld::Check() {
   const bool four = config_->machine->variant() == Variant::kFourMessage;
   const State state = initiator_.state();
-  // With four messages nothing commits without the initiator, so it decides when it says so.
+  // A commit with four messages requires the initiator, so its rejection is a decision.
   if (four && (state == State::kCancel || state == State::kAbort) &&
       ghost_[serial_].decided == Fate::kNone) {
     ghost_[serial_].decided = Fate::kRejected;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-swap-ping-pong [cpu cpu]: what a small swap costs between two cores, against the
-// least that two cores can do: one line per direction, of which each side stores one word
-// and spins on the other's, with nothing decoded, decided or carried. Both take turns in
-// short blocks on the same two pinned threads and the same window's lines, so that a
-// disturbed machine disturbs both. A round trip is one swap of two messages: offer, answer.
+// sluice-swap-ping-pong [cpu cpu]: measures the latency of a small swap between two cores and
+// compares it with the minimum: one line per direction, in which each side stores one word and
+// spins on the peer's word, without decoding, decisions or payload. Both alternate in short blocks
+// on the same two pinned threads and the same lines of the window, so that disturbances affect
+// both. A round trip is one swap of two messages: offer and answer.
 #include <pthread.h>
 #include <sched.h>
 
@@ -26,18 +26,19 @@ using sluice::bar::ShmWindow;
 using sluice::bar::WindowSide;
 using namespace sluice::swap;
 
-// Where a line lies decides how far it is from each core, so the blocks go round many.
+// The address of a line determines its distance from each core, so the blocks rotate over many
+// lines.
 constexpr uint32_t kLines = 64;
-constexpr uint32_t kBlocks = 6 * kLines;  // Of each kind.
+constexpr uint32_t kBlocks = 6 * kLines;  // Blocks per kind.
 constexpr uint32_t kRoundTrips = 500;
-constexpr uint32_t kWarmUp = 50;  // Of each block; not counted.
+constexpr uint32_t kWarmUp = 50;  // Warm-up rounds per block; not counted.
 
-// The bare lines have the window's distance.
+// The bare lines have the same spacing as the window's.
 struct alignas(128) Word {
   std::atomic<uint64_t> value{0};
 };
 
-/// Gives a counter for what it gets.
+/// Exchanges a counter for the offered value.
 struct Cell {
   uint64_t value = 0;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// promela TEMPLATE VARIANT [MUTATION]: the Promela model of a variant of the swap. The
-// transitions are the rows of swap/table.h themselves; what an end does with an action,
-// the adversary and the properties are the hand-written template's.
+// promela TEMPLATE VARIANT [MUTATION]: prints the Promela model of a variant of the swap. The
+// transitions are generated from the rows of swap/table.h. The hand-written template contains the
+// actions of the ends, the adversary and the properties.
 #include "../exhaustive/promela.h"
 
 #include <cstdio>
@@ -19,7 +19,7 @@ using namespace sluice::swap;
 namespace exhaustive = sluice::exhaustive;
 using exhaustive::Constants;
 
-// In the order of the enumerations.
+// The names are in the order of the enumerations.
 constexpr const char* kStateNames[] = {"kSync",     "kFaulted", "kIdle",  "kOffer", "kCancel",
                                        "kValidate", "kCommit",  "kAbort", "kReady", "kTentative"};
 constexpr const char* kInputNames[] = {
@@ -40,7 +40,7 @@ static_assert(std::size(kPhaseNames) == kLastPhase + 1u);
 static_assert(static_cast<size_t>(State::kTentative) + 1 == kStates);
 static_assert(static_cast<size_t>(Input::kCancelHeld) + 1 == kInputs);
 
-/// inline <name>(state, input): sets `next` and `action`.
+/// Returns "inline <name>(state, input)", which sets `next` and `action`.
 std::string Transitions(const char* name, const Machine& machine, Role role) {
   return exhaustive::Transitions(
       name, kStateNames, kInputNames, kActionNames, [&](size_t state, size_t input) {
@@ -48,7 +48,7 @@ std::string Transitions(const char* name, const Machine& machine, Role role) {
       });
 }
 
-/// False: no such mutation.
+/// Returns false if the mutation is unknown.
 bool Mutate(Machine& machine, const std::string& mutation, std::string& defines) {
   const Variant variant = machine.variant();
   if (mutation.empty()) return true;

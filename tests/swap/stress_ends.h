@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two applications of a half-link under stress: each drives its port through a window
-// that loses and delays, restarts it now and then, and keeps a log. Each belongs to one
-// thread; of the peer they know what the lines say.
+// The two applications of a half-link under stress. Each drives its port through a window that
+// loses and delays lines, restarts it at times, and records a log. Each belongs to one thread and
+// knows its peer only from its lines.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ namespace sluice::swap::test {
 
 /// Events per 65536 opportunities.
 struct FaultRates {
-  uint32_t lose = 1500;   ///< A post; the line is posted again later, if it is still the last.
-  uint32_t stale = 3000;  ///< A look finds what was there before.
-  uint32_t cancel = 200;  ///< Per look for an outcome.
+  uint32_t lose =
+      1500;  ///< Losses per post; the line is posted again later if it is still the last one.
+  uint32_t stale = 3000;  ///< Stale reads per read.
+  uint32_t cancel = 200;  ///< Cancels per poll for an outcome.
   uint32_t expire = 200;
-  uint32_t resume = 20;  ///< A restart with memory.
-  uint32_t forget = 8;   ///< A restart without.
-  uint32_t reset = 2;    ///< Of the link.
+  uint32_t resume = 20;  ///< Restarts with state.
+  uint32_t forget = 8;   ///< Restarts without state.
+  uint32_t reset = 2;    ///< Resets of the link.
 };
 
 class Chance {
@@ -35,7 +36,7 @@ class Chance {
   std::minstd_rand random_;
 };
 
-/// A register on which a post may arrive late or never, and a look may find the past.
+/// A register on which a post may arrive late or never, and a read may return an old value.
 class FaultyWindow {
  public:
   FaultyWindow(bar::ShmWindow& window, Chance& chance, const FaultRates& rates)
@@ -98,7 +99,7 @@ class OfferingEnd {
   bool faulted() const { return port_->end().faulted(); }
   const Log& log() const { return log_; }
   const StressCounters& counters() const { return counters_; }
-  /// What a soundness check of a payload found.
+  /// Number of payloads that failed the soundness check.
   uint64_t torn() const { return torn_; }
 
   void Step(uint16_t epoch) {
@@ -139,7 +140,8 @@ class OfferingEnd {
   void Take(const Result& result) {
     const bool orphaned = result.outcome == Outcome::kOrphaned;
     if (!orphaned && !Sound(result.payload, serial_)) ++torn_;
-    // After a restart with memory, or unconfirmed: what was recorded first counts.
+    // Ignores a repeated result after a restart with state, or of an unconfirmed transaction; the
+    // first record counts.
     if (resolved_) return;
     resolved_ = true;
     counters_.too_late += result.too_late;
@@ -179,7 +181,7 @@ class OfferingEnd {
   uint64_t swaps_;
   uint64_t serial_ = 0;
   uint64_t tokens_ = 1;
-  uint64_t token_ = 2;  ///< Even: made here. Odd: made by the responder.
+  uint64_t token_ = 2;  ///< Even if created by this end, odd if created by the responder.
   bool resolved_ = true;
   uint32_t waits_ = 0;
   uint64_t torn_ = 0;
@@ -205,7 +207,7 @@ class AnsweringEnd {
   const StressCounters& counters() const { return counters_; }
   uint64_t torn() const { return torn_; }
 
-  // swap::Resource
+  // Interface of swap::Resource.
   Answer Evaluate(const Message& offer, Reply& reply) const {
     reply.payload = MakePayload(offer.payload[0], token_);
     return offer.key == 0 || condition_ ? Answer::kTrue : Answer::kLater;
@@ -235,7 +237,7 @@ class AnsweringEnd {
       ++counters_.committed;
     } else {
       ++(event == Event::kOrphaned ? counters_.orphaned : counters_.rejected);
-      // Of an orphan nothing is said to anybody: it is no outcome of the transaction.
+      // An orphan is not an outcome of the transaction and is not recorded.
       if (event != Event::kOrphaned) log_.push_back({serial, Did::kRefused, token_});
     }
     held_.reset();

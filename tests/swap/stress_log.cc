@@ -10,8 +10,8 @@ std::string Broken(const char* what, uint64_t serial) {
   return std::string(what) + " at transaction " + std::to_string(serial);
 }
 
-/// The initiator alone: one result for each offer, before the next one; its token goes
-/// with a commit, and only with it.
+/// Checks the initiator alone: each offer has one result, before the next offer. Its token is
+/// replaced only by a commit.
 std::string JudgeInitiator(const Log& log, std::unordered_map<uint64_t, Entry>& results) {
   uint64_t cell = 0;
   uint64_t open = 0;
@@ -37,8 +37,8 @@ std::string JudgeInitiator(const Log& log, std::unordered_map<uint64_t, Entry>& 
   return {};
 }
 
-/// The responder alone: each transaction has one outcome, in order; what it gives is what
-/// it took last.
+/// Checks the responder alone: each transaction has one outcome, in order. It gives the token that
+/// it received last.
 std::string JudgeResponder(const Log& log, std::unordered_map<uint64_t, Entry>& outcomes) {
   uint64_t cell = 0;
   uint64_t last = 0;
@@ -67,7 +67,7 @@ std::string Judge(const Log& initiator, const Log& responder, bool four_messages
   for (const auto& [serial, result] : results) {
     const auto outcome = outcomes.find(serial);
     if (result.did == Did::kGot) {
-      // Four messages: a responder that forgot, or was orphaned, never confirmed.
+      // Four messages: a responder that restarted without state, or was orphaned, never confirmed.
       if (outcome == outcomes.end()) {
         if (!four_messages) return Broken("S2: committed without a record", serial);
         continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the two ends of a half-link did, each written down by its own thread, and the
-// judgement over both afterwards. Cells hold tokens: what an end offers is its token, what
-// it gets replaces it, so that a token lost or doubled shows in the replay.
+// The logs of both ends of a half-link, each written by its thread, and their joint check
+// afterwards. Cells hold tokens: an end offers its token and replaces it with the received one, so
+// the replay detects lost and duplicated tokens.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 namespace sluice::swap::test {
 
 enum class Did : uint8_t {
-  // Initiator
-  kOffered,   ///< `token`: what it gives, if the offer commits.
-  kGot,       ///< Committed. `token`: what it got.
+  // Events of the initiator.
+  kOffered,   ///< `token` is given if the offer commits.
+  kGot,       ///< Committed. `token` was received.
   kKept,      ///< Rejected.
-  kOrphaned,  ///< The peer forgot. The token is given up for a new one.
-  kForgot,    ///< Restarted without memory. `token`: a new one.
-  // Responder
-  kGave,     ///< Committed. `token`: what it gave. `taken`: what it took.
+  kOrphaned,  ///< The peer forgot. A new token replaces the old one.
+  kForgot,    ///< Restarted without state. `token` is new.
+  // Events of the responder.
+  kGave,     ///< Committed. `token` was given; the other token was received.
   kRefused,  ///< Rejected, released, or orphaned while held.
 };
 
@@ -38,16 +38,16 @@ inline uint64_t Digest(uint64_t serial, uint64_t token) {
   return (serial * 0x9e37'79b9'7f4a'7c15 ^ token) * 0xbf58'476d'1ce4'e5b9;
 }
 
-/// Payload of offers and answers alike.
+/// Returns the payload of an offer or an answer.
 inline Payload MakePayload(uint64_t serial, uint64_t token) {
   return {serial, token, Digest(serial, token), ~serial};
 }
-/// Not torn, and of this transaction.
+/// Returns whether the payload is not torn and belongs to this transaction.
 inline bool Sound(const Payload& payload, uint64_t serial) {
   return payload == MakePayload(serial, payload[1]) && payload[0] == serial;
 }
 
-/// S1 … S5 over both logs. Empty if all hold, else what does not.
+/// Checks S1 … S5 over both logs. Returns the violation, or an empty string.
 std::string Judge(const Log& initiator, const Log& responder, bool four_messages);
 
 }  // namespace sluice::swap::test

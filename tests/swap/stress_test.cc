@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two threads, two half-links in opposite directions over shared memory, and faults of
-// every kind; both logs of each half-link are judged afterwards. A million swaps with
-// two messages, a quarter of that with four; a fifth of both under a sanitizer.
+// Runs two threads with two half-links in opposite directions over shared memory, and faults of
+// every kind. The logs of each half-link are checked afterwards. A million swaps with two messages,
+// a quarter of that with four; a fifth of both under a sanitizer.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -23,7 +23,7 @@ constexpr uint64_t kSlowdown = 1;
 
 struct Shared {
   std::atomic<uint16_t> epoch{1};
-  std::atomic<int> offering{2};  ///< Ends that still have something to offer.
+  std::atomic<int> offering{2};  ///< Ends that have not finished their offers.
 };
 
 /// One thread: offers on one half-link, answers on the other.
@@ -48,7 +48,7 @@ struct Side {
         done = true;
         shared.offering.fetch_sub(1);
       }
-      if (round % 64 == 0) sched_yield();  // The other side may share this core.
+      if (round % 64 == 0) sched_yield();  // The peer may share this core.
     }
   }
 
@@ -72,7 +72,7 @@ void JudgeHalfLink(const char* name, const OfferingEnd& offering, const Answerin
   EXPECT_EQ(Judge(offering.log(), answering.log(), four), "") << name;
   EXPECT_EQ(offering.torn(), 0u) << name;
   EXPECT_EQ(answering.torn(), 0u) << name;
-  // The faults did happen.
+  // Each kind of fault must have occurred.
   EXPECT_GT(one.committed, one.rejected / 8);
   EXPECT_GT(one.rejected, 0u);
   EXPECT_GT(one.cancelled, 0u);
@@ -100,7 +100,7 @@ void Stress(const Machine& machine, uint64_t swaps) {
 TEST(Stress, TwoMessages) { Stress(kTwoMessage, 1'000'000 / kSlowdown); }
 TEST(Stress, FourMessages) { Stress(kFourMessage, 250'000 / kSlowdown); }
 
-// The judge is not blind.
+// Checks that Judge detects violations.
 TEST(StressLog, JudgeFindsWhatIsBroken) {
   const Log offered = {{1, Did::kOffered, 2}, {1, Did::kGot, 3}, {2, Did::kOffered, 3}};
   const Log gave = {{1, Did::kGave, 3, 2}};

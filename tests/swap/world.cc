@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The adversary: what can happen next, and how it happens.
+// The adversary: enumerates the possible moves and applies them.
 #include "world.h"
 
 #include "world_moves.h"
@@ -34,7 +34,7 @@ void SwapWorld::Push(std::vector<Message>& channel, const Message& line) {
   channel.push_back(Torn(line, line));
 }
 
-// Every line takes the way through its 64 bytes.
+// Each line is encoded to its 64 bytes.
 Message SwapWorld::Torn(const Message& before, const Message& after) const {
   bar::Line line = Encode(after);
   line.word[0] = Encode(before).word[0];
@@ -109,7 +109,7 @@ bool SwapWorld::Benign(Move move) const {
     case kResetInitiator:
     case kResetResponder:
       return true;
-    case kCancel:  // Nothing else ends a standing offer whose condition never holds.
+    case kCancel:  // A standing offer with a condition that never holds ends only by a cancel.
       return (initiator_.line().flags & kStanding) != 0;
     default:
       return false;
@@ -225,7 +225,8 @@ void SwapWorld::Apply(Move move) {
   Check();
 }
 
-// What was to be said was not said, nor done; the line is left as it was at that moment.
+// The initiator's new message is neither posted nor acted on. The line keeps its state of that
+// moment.
 void SwapWorld::KillInitiator(const Initiator& posting) {
   const Message left = Torn(initiator_.line(), posting.line());
   Push(to_responder_, left);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of a link, the real ones, between an adversary and an observer. The
-// adversary owns the lines in flight, the link, the windows, the processes and the
-// resource's condition; the observer sees both ends at once and judges them by S1 … S6.
+// Runs both real ends of a link between an adversary and an observer. The adversary controls the
+// lines in flight, the link, the windows, the processes and the resource's condition. The observer
+// sees both ends at once and checks S1 … S6.
 #pragma once
 
 #include <array>
@@ -22,39 +22,40 @@ using exhaustive::Move;
 
 /// Bits of SwapWorld::violated().
 enum Property : uint8_t {
-  kAgreement,   ///< S1: never C at one end and X at the other.
-  kValidity,    ///< S2: C at the owner only if the condition held; at the other only from a record.
-  kAtMostOnce,  ///< S3: applied once, consumed once.
-  kNoSilentDrop,  ///< S4: no outcome is overwritten before it was read.
-  kReversible,    ///< S5: X leaves both cells as they were; nothing is lost or doubled.
-  kIdentity,  ///< S6: lines of other epochs and incarnations do nothing; ORPHAN is neither C nor X.
-  kOneDoubt,  ///< Never both ends in doubt.
-  kSound,     ///< An honest peer is never found at fault.
+  kAgreement,   ///< S1: one end commits (C) and the other rejects (X).
+  kValidity,    ///< S2: the owner commits without the condition, or the initiator without a record.
+  kAtMostOnce,  ///< S3: a transaction is applied or consumed twice.
+  kNoSilentDrop,  ///< S4: an outcome is overwritten before it was read.
+  kReversible,    ///< S5: a rejection changes a cell, or content is lost or duplicated.
+  kIdentity,  ///< S6: a line of another epoch or incarnation has an effect; ORPHAN counts as C/X.
+  kOneDoubt,  ///< Both ends are in doubt.
+  kSound,     ///< An end reports a fault of an honest peer.
 };
 const char* PropertyName(uint8_t property);
 
-/// What the adversary may do.
+/// The moves that the adversary may make.
 struct Config {
   const Machine* machine = &kTwoMessage;
   int swaps = 2;
-  /// In order: a queue of `depth` lines, each may be lost or delivered twice. Else the last
-  /// `depth` lines posted, in any order, any number of times, or never: 1 is a register.
+  /// If true, the channel is a queue of `depth` lines, each of which may be lost or delivered
+  /// twice. Otherwise the last `depth` posted lines may be delivered in any order, any number of
+  /// times, or never; a depth of 1 is a register.
   bool in_order = false;
   uint8_t depth = 1;
-  int resets = 0;              ///< Of the link; everything in flight is lost.
-  int initiator_restarts = 0;  ///< Without memory.
+  int resets = 0;              ///< Link resets; all lines in flight are lost.
+  int initiator_restarts = 0;  ///< Restarts without state.
   int responder_restarts = 0;
-  bool resume = false;  ///< Restarts with memory, at will.
-  bool expire = true;   ///< Windows expire, at will.
+  bool resume = false;  ///< Any number of restarts with state.
+  bool expire = true;   ///< Windows may expire at any time.
   bool cancel = true;
-  bool conditional = true;  ///< Some offers have a condition, which changes at will.
-  bool standing = false;    ///< And some of those are standing.
-  bool abort = true;        ///< Four messages: validation may fail.
-  /// Ends post when TakePublish() says so and never else, and no post is lost.
+  bool conditional = true;  ///< Some offers have a condition, which may change at any time.
+  bool standing = false;    ///< Some conditional offers are standing.
+  bool abort = true;        ///< Validation may fail (four messages only).
+  /// Ends post only when TakePublish() returns true, and posts are not lost.
   bool on_demand = false;
-  /// The peer looks while a line is being stored: the word 0 of one with the rest of the
-  /// next (`depth` 2). With on_demand and resume, ends are also killed at that moment, and
-  /// go on from the line that it leaves.
+  /// The peer may read while a line is being stored: word 0 of a line with the rest of the next one
+  /// (`depth` 2). With on_demand and resume, ends may also be killed at that moment, and resume
+  /// from the resulting line.
   bool torn = false;
   /// Lines do not bind word 0 to word 1. Unsafe.
   bool unbound = false;
@@ -75,15 +76,15 @@ class SwapWorld {
   std::string Describe(Move move) const;
   std::string Summary() const;
 
-  // swap::Resource of the responder: one cell, and a condition about it.
+  // swap::Resource of the responder: one cell and its condition.
   Answer Evaluate(const Message& offer, Reply& reply) const;
 
  private:
   enum class Fate : uint8_t { kNone, kCommitted, kRejected, kOrphaned, kForgotten };
   struct Ghost {
-    Fate responder = Fate::kNone;  ///< What the owner did.
-    Fate decided = Fate::kNone;    ///< What the initiator will stand by.
-    Fate reported = Fate::kNone;   ///< What its application was told.
+    Fate responder = Fate::kNone;  ///< Outcome at the responder, which owns the cell.
+    Fate decided = Fate::kNone;    ///< Outcome that the initiator has decided.
+    Fate reported = Fate::kNone;   ///< Outcome that the initiator reported to its application.
     uint8_t applied = 0;
   };
   static constexpr int kMaxSwaps = 6;
@@ -116,13 +117,14 @@ class SwapWorld {
   bool condition_ = true;
   bool resumed_ = false;  ///< The initiator may report its last transaction again.
   bool memory_lost_ = false;
-  uint8_t serial_ = 0;  ///< Of the last offer; in its payload, so that both ends carry it.
-  uint8_t held_ = 0;    ///< Four messages: the serial that the responder holds.
+  uint8_t serial_ =
+      0;  ///< Serial of the last offer; part of its payload, so that both ends carry it.
+  uint8_t held_ = 0;  ///< Four messages: the serial that the responder holds.
   uint8_t initiator_cell_ = 1;
   uint8_t responder_cell_ = 2;
   uint8_t held_cell_ = 0;
   int resets_ = 0, initiator_restarts_ = 0, responder_restarts_ = 0;
-  std::array<Ghost, kMaxSwaps + 1> ghost_{};  ///< By serial, from 1.
+  std::array<Ghost, kMaxSwaps + 1> ghost_{};  ///< Indexed by serial, from 1.
   uint32_t violated_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What can happen to a link, and what its lines carry in this world.
+// The moves of a link's world, and the payload of its lines.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace sluice::swap::test {
 enum Kind : uint8_t {
   kPostInitiator,
   kPostResponder,
-  kHearResponder,  ///< The initiator hears line `index`; of a queue: the first, which leaves.
+  kHearResponder,  ///< The initiator hears line `index`; a queue removes its first line.
   kHearInitiator,
-  kHearResponderTwice,  ///< Of a queue: the first stays.
+  kHearResponderTwice,  ///< A queue delivers its first line and keeps it.
   kHearInitiatorTwice,
-  kLoseToInitiator,  ///< Of a queue: the first.
+  kLoseToInitiator,  ///< A queue loses its first line.
   kLoseToResponder,
-  kOffer,  ///< `index`: OfferKind
+  kOffer,  ///< `index` is an OfferKind.
   kCancel,
   kCommit,
   kAbort,
@@ -30,15 +30,15 @@ enum Kind : uint8_t {
   kRestartResponder,
   kResumeInitiator,
   kResumeResponder,
-  kHearResponderTorn,  ///< Word 0 of line `index`, the rest of the next.
+  kHearResponderTorn,  ///< Word 0 of line `index` with the rest of the next line.
   kHearInitiatorTorn,
-  kKillInitiator,  ///< While it posts what it has to say to line `index`.
+  kKillInitiator,  ///< Killed while it posts its reaction to line `index`.
   kKillResponder,
   kKillOffering,
 };
 enum OfferKind : uint8_t { kPlain, kConditional, kStandingOffer };
 
-/// Payload words of offers and answers: the serial of the offer, the content of a cell.
+/// Payload words of offers and answers: the serial of the offer and the content of a cell.
 inline constexpr uint32_t kSerialWord = 0;
 inline constexpr uint32_t kCellWord = 1;
 

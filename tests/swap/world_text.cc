@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Worlds as keys of the search, and as lines of a counterexample.
+// Converts worlds to keys of the search and to lines of a counterexample.
 #include <cstdio>
 
 #include "world.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Either end is killed after every single store that it makes to the shared memory, and
-// started again. The rule that is checked, and documented for users:
-//  - every region has one owner at every instant;
-//  - no frame is delivered twice, sent twice, torn or out of order;
-//  - lost are at most the frames of the region in which a killed host was working, and those
-//    that a killed NIC had marked as sent and not yet put on the wire;
-//  - at most one swap is in doubt, and the restart resolves it;
-//  - no region is lost: the link carries as much as before.
+// Kills either end after every single store that it makes to the shared memory, and starts it
+// again. The invariants, which are documented for users:
+//  - Every region has one owner at every instant.
+//  - No frame is delivered twice, sent twice, torn or out of order.
+//  - At most two sets of frames are lost: those of the region in which a killed host was working,
+//    and those that a killed NIC had marked as sent and not yet put on the wire.
+//  - At most one swap is in doubt, and the restart resolves it.
+//  - No region is lost: the link carries as much as before.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -30,7 +30,7 @@ constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
 constexpr bool kThreadSanitizer = false;
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-/// Its instrumentation is single-stepped, too: a store takes ten times as long.
+/// The sanitizer's instrumentation is also single-stepped, so a store needs ten times as long.
 constexpr uint32_t kScripts = 1;
 constexpr uint32_t kRounds = 3;
 #else
@@ -38,14 +38,14 @@ constexpr uint32_t kScripts = 3;
 constexpr uint32_t kRounds = 7;
 #endif
 
-/// Who starts again after a kill.
+/// The ends that restart after a kill.
 enum class Restart { kKilled, kKilledLater, kBoth };
 
 struct Findings {
   uint32_t kills = 0;
-  uint32_t bad_owners = 0;  ///< Kills that left a region with two owners, or none.
-  uint32_t bad_frames = 0;  ///< Recoveries that broke one of the other rules.
-  std::string owners;       ///< The first of each, in words.
+  uint32_t bad_owners = 0;  ///< Kills that left a region with two owners or without an owner.
+  uint32_t bad_frames = 0;  ///< Recoveries that violated another invariant.
+  std::string owners;       ///< Descriptions of the first violations.
   std::string frames;
 };
 
@@ -66,7 +66,7 @@ class SharedMemory {
   size_t bytes_;
 };
 
-/// Frames that may be missing after this kill.
+/// Returns the frames that may be missing after this kill.
 template <typename Links>
 std::set<uint32_t> MayBeLost(World<Links>& world, bool host_killed, bool nic_killed) {
   std::set<uint32_t> tags;
@@ -87,7 +87,7 @@ std::set<uint32_t> MayBeLost(World<Links>& world, bool host_killed, bool nic_kil
   return tags;
 }
 
-/// Empty, or which rule is broken.
+/// Returns the violated invariant, or an empty string.
 std::string CheckJournal(const Journal& journal, const std::set<uint32_t>& may_be_lost) {
   if (journal.torn != 0) return "a frame is torn";
   if (journal.disordered != 0) return "frames are out of order";
@@ -105,8 +105,8 @@ std::string CheckJournal(const Journal& journal, const std::set<uint32_t>& may_b
   return "";
 }
 
-/// The first `turns` turns of a script. Returns the frames that a host which starts again
-/// in one of them, or in the next, may lose.
+/// Plays the first `turns` turns of a script. Returns the frames that a host may lose if it
+/// restarts in one of them or in the next one.
 template <typename Links>
 std::set<uint32_t> Play(World<Links>& world, const std::vector<Turn>& script, uint32_t turns) {
   std::set<uint32_t> may_be_lost;
@@ -117,7 +117,8 @@ std::set<uint32_t> Play(World<Links>& world, const std::vector<Turn>& script, ui
   return may_be_lost;
 }
 
-/// Goes on from a snapshot. Empty, or which rule is broken. `may_be_lost`: by what was before.
+/// Continues from a snapshot. Returns the violated invariant, or an empty string. `may_be_lost`
+/// contains the frames that earlier turns may have lost.
 template <typename Links>
 std::string Recover(World<Links>& world, bool host_killed, Restart restart,
                     std::set<uint32_t> may_be_lost) {
@@ -135,7 +136,7 @@ std::string Recover(World<Links>& world, bool host_killed, Restart restart,
   world.Take(reset_only ? Turn::kReset : Turn::kRestart);
   if (Links::InDoubt(world.host()) > doubts + 1) return "more than one swap is in doubt";
   world.Quiesce();
-  // Every region must still take its share, while the host gives none away.
+  // Every region must still accept its share while the host gives none away.
   constexpr Geometry kGeometry = World<Links>::kGeometry;
   uint32_t room = 0;
   while (world.Receive()) ++room;
@@ -146,7 +147,7 @@ std::string Recover(World<Links>& world, bool host_killed, Restart restart,
   return CheckJournal(world.journal(), may_be_lost);
 }
 
-/// Kills whoever's turn it is, at each store, in each turn of `script`.
+/// Kills the acting process at each store of each turn of `script`.
 template <typename Links>
 Findings KillAtAnyStore(const std::vector<Turn>& script, std::string* error) {
   Findings findings;
@@ -185,8 +186,8 @@ Findings KillAtAnyStore(const std::vector<Turn>& script, std::string* error) {
   return findings;
 }
 
-/// Rounds of traffic in which a seed decides who comes when, with a start of either end, or
-/// a cancel, between them.
+/// Returns rounds of traffic in an order that the seed determines, with restarts of either end or
+/// cancels between them.
 std::vector<Turn> RandomScript(uint32_t seed, uint32_t rounds) {
   std::mt19937 random(seed);
   std::vector<Turn> script = {Turn::kServe, Turn::kPoll, Turn::kServe, Turn::kPoll};
@@ -236,7 +237,8 @@ TEST(KillAtAnyStore, TwoPlainRingsInsteadOfASwapFail) {
       found.kills, found.bad_owners, found.owners.c_str(), found.bad_frames, found.frames.c_str());
 }
 
-/// What fails above must be the kill, and not the rings or the checker.
+/// Checks that the rings and the checker work without a kill, so that failures above are caused by
+/// kills.
 TEST(KillAtAnyStore, BothKindsOfLinkPassWhileNobodyIsKilled) {
   const auto run = [](auto links) {
     using Links = decltype(links);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a frame costs through a link of regions: the packetized device model and a host
-// that touches every frame's first line and sends it back from where it lies, in one thread
-// in turn, and on two cores. `link_bench [frames] [device core] [host core]`.
+// Measures the cost of a frame through a link of regions: the packetized device model and a host
+// that reads every frame's first line and returns it in place, alternately in one thread and on two
+// cores. `link_bench [frames] [device core] [host core]`.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -32,8 +32,8 @@ class CountingSink final : public device::FrameSink {
   uint64_t sent = 0;
 };
 
-/// Cycles a frame of one side, for each call that found work. The median is unimpressed by
-/// whoever else uses the cores.
+/// Cycles per frame of one side, for each call that found work. The median is robust against other
+/// users of the cores.
 class Cost {
  public:
   void Add(uint64_t cycles, uint64_t frames) {
@@ -77,7 +77,8 @@ class Rig {
   }
   ~Rig() { munmap(memory_, bytes_); }
 
-  /// A burst from the wire and one towards it. A frame's cost is that of both ways.
+  /// Receives a burst from the wire and sends one to it. The cost per frame includes both
+  /// directions.
   void StepDevice() {
     const uint64_t before = sink_.sent;
     const uint64_t start = cpu::Cycles();
@@ -88,7 +89,7 @@ class Rig {
     if (passed != 0) device.Add(2 * (end - start), passed);
   }
 
-  /// Sends a region back, and looks for the next one.
+  /// Returns a region and polls for the next one.
   void StepHost() {
     const uint64_t start = cpu::Cycles();
     if (!host_->holding() && !host_->Poll(start)) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of a link of regions, in lockstep: what a swap brings, what waits, what comes
-// back, and what resets and restarts change.
+// Tests both ends of a link of regions in lockstep: the results of a swap, waiting frames, rejected
+// swaps, and the effects of resets and restarts.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -46,7 +46,7 @@ class Link : public ::testing::Test {
     nic = NicLink::Open(span_, host->epoch());
     ASSERT_NE(nic, nullptr);
   }
-  /// Both look at each other's line until neither has anything to say.
+  /// Lets both ends read each other's line until neither has a new message.
   bool Look() {
     for (int i = 0; i < 6; ++i) nic->Serve(), host->Poll(++now_);
     return host->holding();
@@ -259,11 +259,12 @@ TEST_F(Link, AStandingOfferIsNeverSuspect) {
   EXPECT_FALSE(host->suspect());
 }
 
-// Phases of one swap, in which an end may reset or start again.
+// Phases of one swap in which an end may reset or restart.
 enum class Phase { kHolding, kOffered, kCommitted, kTaken, kCancelled, kSendingHalf };
 class LinkInPhase : public Link, public ::testing::WithParamInterface<Phase> {
  protected:
-  /// The host's region is to carry 'o', 'p' and 'q' out, and the NIC has 'a' for it.
+  /// Reaches a phase in which the host's region contains 'o', 'p' and 'q' to send, and the NIC has
+  /// 'a' for the host.
   void Reach(Phase phase) {
     for (const char c : {'o', 'p', 'q'}) Receive(Frame(c));
     host->Give(0, true);
@@ -280,7 +281,7 @@ class LinkInPhase : public Link, public ::testing::WithParamInterface<Phase> {
     FrameToSend one;
     ASSERT_EQ(nic->TakeFrames(&one, 1), 1u);
   }
-  /// What is still to come, on both sides, in order.
+  /// Collects the remaining frames on both sides, in order.
   void Finish(Frames* received, Frames* sent) {
     for (int i = 0; i < 8; ++i) {
       for (const std::string& frame : Sent()) sent->push_back(frame);
@@ -290,7 +291,7 @@ class LinkInPhase : public Link, public ::testing::WithParamInterface<Phase> {
       }
     }
   }
-  /// Frames of 'o', 'p', 'q' that must leave, whoever starts again.
+  /// Returns the frames of 'o', 'p', 'q' that must be sent after any restart.
   Frames Unsent() {
     if (GetParam() == Phase::kSendingHalf) return {Frame('p'), Frame('q')};
     return {Frame('o'), Frame('p'), Frame('q')};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What lib/swap is compared with: two plain rings of region ids in shared memory, one each
-// way, and each side's word of what it holds. The same regions, the same frames, the same
-// order of stores in them; only the exchange is two messages instead of one swap.
+// The reference for lib/swap: two plain rings of region ids in shared memory, one per direction,
+// and one word per side with the regions that it holds. The regions, the frames and the order of
+// stores in regions are the same. Only the exchange differs: it is two messages instead of one
+// swap.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@
 
 namespace sluice::swap::test {
 
-/// Ids in [head, tail) are on their way.
+/// Ids in [head, tail) are in flight.
 struct IdRing {
   static constexpr uint32_t kEntries = 64;
 
@@ -48,7 +49,7 @@ struct RingHeader {
   Geometry geometry;
   IdRing to_nic;
   IdRing to_host;
-  uint32_t host_holds;  ///< Regions, by bit.
+  uint32_t host_holds;  ///< Bit mask of regions.
   uint32_t nic_holds;
 };
 
@@ -59,7 +60,7 @@ inline Region RingRegion(std::span<uint8_t> memory, uint32_t id) {
   return {id, memory.data() + 4096 + size_t{id} * Header(memory).geometry.region_bytes};
 }
 
-/// As HostLink.
+/// The interface of HostLink.
 class RingHost {
  public:
   explicit RingHost(std::span<uint8_t> memory) : memory_(memory) {
@@ -107,7 +108,7 @@ class RingHost {
   uint16_t epoch_ = 1;
 };
 
-/// As NicLink.
+/// The interface of NicLink.
 class RingNic {
  public:
   explicit RingNic(std::span<uint8_t> memory) : memory_(memory) {
@@ -164,7 +165,7 @@ class RingNic {
     return taken;
   }
 
-  /// A region comes, a region goes.
+  /// Exchanges one received region for one to deliver.
   bool Serve() {
     RingHeader& header = Header(memory_);
     if (header.to_nic.empty() || !sending_.empty()) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both ends of a link of regions at full speed on two threads, with cancels, resets and
-// starts from memory at random: every frame is accounted for by its tag.
+// Runs both ends of a link of regions at full speed on two threads, with random cancels, resets and
+// restarts from memory. Every frame is accounted for by its tag.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -38,7 +38,7 @@ void WriteTagged(uint8_t* frame, uint64_t tag) {
     std::memcpy(frame + 8 * word, &value, 8);
   }
 }
-/// 0 if the frame is not whole.
+/// Returns 0 if the frame is torn.
 uint64_t ReadTagged(const uint8_t* frame, uint32_t length) {
   uint64_t tag;
   std::memcpy(&tag, frame, 8);
@@ -50,7 +50,7 @@ uint64_t ReadTagged(const uint8_t* frame, uint32_t length) {
   return length == kFrameBytes ? tag : 0;
 }
 
-/// Tags that must come whole and in order.
+/// Checks that tags arrive complete and in order.
 struct Tally {
   void See(uint64_t tag) {
     torn += tag == 0;
@@ -79,9 +79,9 @@ class Memory {
   uint8_t* bytes_;
 };
 
-/// Between the two threads: the device's register, and when all is over.
+/// Shared by the two threads: the device's register and the stop flag.
 struct Wires {
-  std::atomic<uint32_t> enable{0};  ///< Epoch, and above it how often it was written.
+  std::atomic<uint32_t> enable{0};  ///< The epoch, and in the upper bits the number of writes.
   std::atomic<uint64_t> accepted{0};
   std::atomic<bool> stop{false};
 };
@@ -89,7 +89,7 @@ struct Wires {
 struct NicSide {
   Tally sent;
   uint64_t opened = 0;
-  uint64_t opened_alone = 0;  ///< While the host's end went on.
+  uint64_t opened_alone = 0;  ///< Opened while the host's end continued.
   bool faulted = false;
 
   void Run(const Memory& memory, Wires& wires) {
@@ -134,7 +134,7 @@ struct NicSide {
 struct HostSide {
   Tally delivered;
   uint64_t given = 0;
-  uint64_t forgotten = 0;  ///< Delivered, and then discarded before they were given.
+  uint64_t forgotten = 0;  ///< Delivered and then discarded before they were given.
   HostLinkCounters total;
   uint64_t opened = 0;
   bool faulted = false;
@@ -149,7 +149,7 @@ struct HostSide {
         const uint32_t dice = random_() % 256;
         if (dice == 0 && !cancelled) Open(memory, wires);
         if (dice == 1) Reset(wires);
-        // Now and then, because nothing may be coming any more.
+        // Sometimes cancels, because no more frames may arrive.
         if (dice == 2) cancelled |= link_->Cancel();
         sched_yield();
         continue;
@@ -158,7 +158,7 @@ struct HostSide {
       if (rejected_ != link_->counters().rejected) {
         rejected_ = link_->counters().rejected;
         if (std::exchange(resumed_, false)) Forget();
-        if (away_ > 0) link_->Give(away_, false);  // came back; send it after all
+        if (away_ > 0) link_->Give(away_, false);  // The region came back; send it again.
         continue;
       }
       resumed_ = false;
@@ -166,7 +166,7 @@ struct HostSide {
       if (link_->received() == 0 && Seen() == kFrames) continue;
       const uint32_t dice = random_() % 32;
       if (dice == 0) {
-        Open(memory, wires);  // with frames that nobody has looked at
+        Open(memory, wires);  // Drops frames that have not been read.
         continue;
       }
       if (dice == 1) Reset(wires);
@@ -181,7 +181,7 @@ struct HostSide {
   uint64_t Seen() const {
     return delivered.count - forgotten + total.discarded_pkts + link_->counters().discarded_pkts;
   }
-  /// Looks at all frames.
+  /// Reads all frames.
   uint32_t Read() {
     const Region region = link_->region();
     for (uint32_t i = 0; i < link_->received(); ++i) {
@@ -219,13 +219,13 @@ struct HostSide {
     resumed_ = !link_->holding();
     if (link_->holding()) Forget();
   }
-  /// A process that starts finds a region of the one before it: its frames are discarded.
+  /// A new process finds a region of its predecessor and discards its frames.
   void Forget() { forgotten += std::exchange(away_, 0); }
 
   std::unique_ptr<HostLink> link_;
-  uint32_t away_ = 0;  ///< Frames that were given and are not known to have arrived.
+  uint32_t away_ = 0;  ///< Frames that were given and may not have arrived.
   uint64_t rejected_ = 0;
-  bool resumed_ = false;  ///< They were given by an earlier process.
+  bool resumed_ = false;  ///< An earlier process gave them.
   std::mt19937 random_{11};
   uint32_t enables_ = 0;
 };

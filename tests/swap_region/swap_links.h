@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The link of lib/swap, as World and the kill test want to see a link.
+// Adapts the link of lib/swap to World and the kill test.
 #pragma once
 
 #include <bit>
@@ -33,8 +33,8 @@ struct SwapLinks {
     return LinkMemory::Find(memory).region(id);
   }
 
-  /// The owners of each region. The host has one region, always: with more or fewer, one
-  /// that should have another owner has two, or one has none.
+  /// Returns the number of owners per region. The host always owns one region. If it owns more, a
+  /// region has two owners; if it owns none, a region has no owner.
   static std::vector<uint32_t> Owners(std::span<uint8_t> memory) {
     const LinkMemory link = LinkMemory::Find(memory);
     const uint64_t owners = link.Owners();
@@ -45,8 +45,8 @@ struct SwapLinks {
     }
     return counts;
   }
-  /// The regions, by bit, in which the host works: not what it has offered and not yet got
-  /// back, and not what it got and does not know yet.
+  /// Returns the bit mask of regions in which the host works. It excludes an offered region until
+  /// it is returned, and a received region that the host does not know yet.
   static uint64_t HostWorksIn(std::span<uint8_t> memory) {
     const LinkMemory link = LinkMemory::Find(memory);
     bar::Line line;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A link, an application that sends back what it receives, and a wire: everything that
-// must not be lost, doubled or torn, and a journal of what became of it. Which link it is
-// stands in `Links`: the one of lib/swap, or what it is compared with.
+// A link, an application that echoes frames, and a wire, with a journal of each frame. No frame may
+// be lost, duplicated or torn. `Links` selects the link: that of lib/swap or the reference.
 #pragma once
 
 #include <algorithm>
@@ -21,23 +20,23 @@ namespace sluice::swap::test {
 
 inline constexpr uint32_t kMaxTags = 512;
 
-/// What became of frame `tag`. Each field is written by the process that sees it happen,
-/// in the same memory as the link, so that a journal of a killed process is there, too.
+/// The journal of frames, indexed by tag. The process that observes an event writes it. The journal
+/// is in the same shared memory as the link, so that it survives a killed process.
 struct Journal {
-  uint32_t offered;                         ///< By the wire: tags 1 … offered.
-  std::array<uint8_t, kMaxTags> accepted;   ///< The NIC said that it has it.
-  std::array<uint8_t, kMaxTags> delivered;  ///< Times that the application read it.
-  std::array<uint8_t, kMaxTags> dropped;    ///< The application does not send it back.
-  std::array<uint8_t, kMaxTags> sent;       ///< Times that it left on the wire.
+  uint32_t offered;                         ///< Tags 1 … offered were offered by the wire.
+  std::array<uint8_t, kMaxTags> accepted;   ///< The NIC accepted the frame.
+  std::array<uint8_t, kMaxTags> delivered;  ///< Times that the application read the frame.
+  std::array<uint8_t, kMaxTags> dropped;    ///< The application dropped the frame.
+  std::array<uint8_t, kMaxTags> sent;       ///< Times that the frame was sent to the wire.
   uint32_t last_delivered;
   uint32_t last_sent;
-  uint32_t disordered;  ///< Frames that came behind a later one, at either place.
-  uint32_t torn;        ///< Frames that were not whole, at either place.
-  uint32_t epoch;       ///< The device's register,
-  uint32_t enables;     ///< and how often it was written.
+  uint32_t disordered;  ///< Frames after a later one, at either end.
+  uint32_t torn;        ///< Torn frames at either end.
+  uint32_t epoch;       ///< The device's register.
+  uint32_t enables;     ///< Number of writes to it.
 };
 
-/// Frames are 60 or 124 bytes that all depend on the tag.
+/// Frames have 60 or 124 bytes, all of which depend on the tag.
 inline uint32_t TagLength(uint32_t tag) { return tag % 3 == 0 ? 124 : 60; }
 inline void WriteTagged(uint8_t* frame, uint32_t tag) {
   for (uint32_t i = 0; i < TagLength(tag); i += 4) {
@@ -45,7 +44,7 @@ inline void WriteTagged(uint8_t* frame, uint32_t tag) {
     std::memcpy(frame + i, &word, 4);
   }
 }
-/// The tag of a frame; 0 if it is not whole.
+/// Returns the tag of a frame, or 0 if it is torn.
 inline uint32_t ReadTagged(const uint8_t* frame, uint32_t length) {
   uint32_t tag;
   std::memcpy(&tag, frame, 4);
@@ -55,15 +54,15 @@ inline uint32_t ReadTagged(const uint8_t* frame, uint32_t length) {
   return std::memcmp(frame, expected.data(), length) == 0 ? tag : 0;
 }
 
-/// One step of one of the two processes. Everything that either does is made of these.
+/// One step of one of the two processes. All actions consist of these steps.
 enum class Turn : uint8_t {
-  // The host's
+  // Steps of the host.
   kPoll,
   kWork,
   kCancel,
-  kReset,    ///< It noticed that the device is at power-on.
-  kRestart,  ///< It starts from memory.
-  // The NIC's
+  kReset,    ///< It detects that the device has been powered on.
+  kRestart,  ///< It restarts from memory.
+  // Steps of the NIC.
   kReceive,
   kServe,
   kSend,
@@ -85,7 +84,7 @@ class World {
   static size_t LinkBytes() { return Links::BytesFor(kGeometry); }
   static size_t Bytes() { return LinkBytes() + sizeof(Journal); }
 
-  /// A new link in `memory`, Bytes() long.
+  /// Creates a new link in `memory`, which has Bytes() bytes.
   explicit World(std::span<uint8_t> memory) : memory_(memory) {
     std::memset(memory.data(), 0, memory.size());
     Links::Format(Link(), kGeometry);
@@ -98,14 +97,14 @@ class World {
 
   void Take(Turn turn) { IsHosts(turn) ? TakeHosts(turn) : TakeNics(turn); }
 
-  /// Both work until nothing moves any more.
+  /// Runs both ends until no frame moves.
   void Quiesce() {
     for (int i = 0; i < 64; ++i) {
       for (const Turn turn : {Turn::kServe, Turn::kPoll, Turn::kWork, Turn::kSend}) Take(turn);
     }
   }
 
-  /// Offers one frame. False if it has no room.
+  /// Offers one frame. Returns false without room for it.
   bool Receive() {
     const uint32_t tag = journal().offered + 1;
     if (tag >= kMaxTags || nic_ == nullptr) return false;
@@ -146,7 +145,7 @@ class World {
     ++journal().enables;
   }
 
-  // The device looks at its register first.
+  // The device first reads its register.
   void TakeNics(Turn turn) {
     if (turn == Turn::kPowerOn) {
       nic_.reset();
@@ -170,8 +169,8 @@ class World {
     }
   }
 
-  /// Reads all received frames, drops every fifth, gives the region back to be sent. What
-  /// was rejected is given once more.
+  /// Reads all received frames, drops every fifth, and gives the region back for sending. Gives a
+  /// rejected region again.
   void Work() {
     const Region region = host_->region();
     if (Links::Rejected(*host_) != rejected_) {
@@ -189,7 +188,7 @@ class World {
       journal().dropped[tag] = 1;
       entry = 0;
     }
-    // What waits for frames is not sent before there are any.
+    // A region that waits for frames is sent only when frames arrive.
     host_->Give(given_, given_ == 0 && ++works_ % 2 != 0);
   }
 
@@ -206,7 +205,7 @@ class World {
   std::span<uint8_t> memory_;
   std::unique_ptr<typename Links::Host> host_;
   std::unique_ptr<typename Links::Nic> nic_;
-  uint32_t enables_ = 0;  ///< As the device last saw it.
+  uint32_t enables_ = 0;  ///< The value that the device last read.
   uint32_t works_ = 0;
   uint32_t given_ = 0;
   uint64_t rejected_ = 0;
