@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The meter as an engine that sees bursts: it looks at sampled frames alone, and counts what
-// NitroSketch says (SIGCOMM'19, section 4), however frames are divided into bursts.
+// Tests the meter as a burst engine: it reads only sampled frames, and its counts follow
+// NitroSketch (SIGCOMM'19, section 4) for any division into bursts.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -17,7 +17,7 @@
 namespace sluice::engine::telemetry {
 namespace {
 
-using Choice = Setup;  // In a test, Setup is gtest's.
+using Choice = Setup;  // Setup is a method of gtest's fixtures.
 
 constexpr uint64_t kClockHz = 1'000'000'000;
 
@@ -34,7 +34,7 @@ std::string TextOf(const packet::FlowKey& key) {
   return {reinterpret_cast<const char*>(&key), sizeof(key)};
 }
 
-/// The known flows of a level, by key.
+/// Returns the known flows of a level by key.
 auto KnownOf(const Level& level) {
   std::map<std::string, std::vector<int64_t>> known;
   for (const KnownFlows::Flow& flow : level.known.flows()) {
@@ -90,8 +90,8 @@ TEST(MeterBursts, CountTheSameHoweverFramesAreDivided) {
   }
 }
 
-// Every frame has `rows` rows, one after the other; gaps over them all say which are sampled. A
-// sampled row gets 1/p packets.
+// Each frame has `rows` rows, one after another. The gaps over all rows determine the sampled ones.
+// A sampled row is incremented by 1/p packets.
 TEST(MeterBursts, CountTheSampledRowsAndLookAtNoOtherFrame) {
   const test::MixedFrames traffic(50'000, 400, 5);
   const Choice setup = Fixed(0.01);
@@ -101,7 +101,7 @@ TEST(MeterBursts, CountTheSampledRowsAndLookAtNoOtherFrame) {
   const FlowCounter& counter = meter.Closed()->counters[0];
   const Sketch& sketch = counter.levels()[0].sketch;
 
-  // The same samples, row by row.
+  // Computes the same samples row by row.
   GapSampler gaps(engine::workload::Mix(engine::workload::Mix(setup.seed) + 3));
   gaps.SetProbability(setup.probability);
   std::vector<Cell> expected(sketch.shape().cells());

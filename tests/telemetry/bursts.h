@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bursts of frames in memory that note which frames an engine looks at.
+// Bursts of frames in memory that record the frames that an engine reads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace sluice::engine::telemetry::test {
 
-/// `count` frames of `flows` flows, 60 to 200 bytes long; one in eight is ARP.
+/// `count` frames of `flows` flows with 60 to 200 bytes; one in eight is ARP.
 class MixedFrames {
  public:
   MixedFrames(uint32_t count, uint32_t flows, uint64_t seed) : bytes_(count) {
@@ -35,7 +35,7 @@ class MixedFrames {
   static constexpr uint32_t kNoFlow = ~0u;
 
   std::span<const packet::Frame> frames() const { return frames_; }
-  /// By frame.
+  /// The flow of each frame.
   std::span<const uint32_t> flows() const { return flows_; }
 
  private:
@@ -45,7 +45,7 @@ class MixedFrames {
   std::vector<uint32_t> flows_;
 };
 
-/// packet::Burst over some of them. `looked_at` gets a frame's place once for each look.
+/// A packet::Burst over some of the frames. Appends a frame's address to `looked_at` at each read.
 class NotedBurst {
  public:
   NotedBurst(std::span<const packet::Frame> frames, std::vector<const uint8_t*>& looked_at)
@@ -70,7 +70,8 @@ class NotedBurst {
 };
 static_assert(packet::Burst<NotedBurst>);
 
-/// Gives the engine all frames in bursts of random sizes up to `most`. Returns what it looked at.
+/// Passes all frames to the engine in bursts of random sizes up to `most`. Returns the addresses of
+/// the frames that the engine read.
 template <typename Engine>
 std::vector<const uint8_t*> InBursts(Engine& engine, std::span<const packet::Frame> frames,
                                      uint64_t most, uint64_t seed) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Epochs in files: what was counted in two halves is, merged, bit for bit what was counted as a
-// whole; and a file may be anything.
+// Tests epochs in files: the merge of two halves equals the count of the whole bit for bit, and
+// arbitrary files are handled.
 #include "engine/telemetry/export/epoch_file.h"
 
 #include <gtest/gtest.h>
@@ -24,9 +24,9 @@ namespace {
 
 constexpr size_t kHeaderBytes = 32;
 
-using Chosen = telemetry::Setup;  // testing::Test has a Setup, too.
+using Chosen = telemetry::Setup;  // Setup is a method of testing::Test.
 
-/// Every packet is counted.
+/// A setup that counts every packet.
 Chosen SmallSetup() {
   Chosen setup;
   setup.keys = {KeySpec{}, KeySpec{KeyKind::kSource, 24, 64}};
@@ -45,7 +45,7 @@ Chosen SmallSetup() {
   return setup;
 }
 
-/// The file of these frames, counted by a meter of its own.
+/// Returns the file of these frames, counted by a new meter.
 std::string FileOf(const Chosen& setup, std::span<const packet::Frame> frames) {
   Meter meter(setup, 0, 1'000'000'000, 0);
   test::InBursts(meter, frames, 64, 1);
@@ -68,7 +68,7 @@ std::string Refused(std::string_view file) {
   return error;
 }
 
-/// With a header that is right about its body.
+/// Returns the file with a header that matches its body.
 std::string Sealed(std::string file) {
   const uint64_t bytes = file.size() - kHeaderBytes;
   const uint64_t checksum = XXH3_64bits(file.data() + kHeaderBytes, bytes);
@@ -119,7 +119,7 @@ TEST(EpochFile, HalvesMergeToTheWhole) {
   }
 }
 
-// Lists of known flows are full: which flows they know may depend on the order. Sketches are sums.
+// The lists of known flows are full, so their contents may depend on the order. Sketches are sums.
 TEST(EpochFile, SketchesOfHalvesAreSumsEvenWhereFlowsAreForgotten) {
   const Chosen setup = SmallSetup();
   const test::MixedFrames frames(20'000, 3000, 4);
@@ -149,7 +149,7 @@ TEST(EpochFile, IsWhatItWasWrittenFrom) {
   EXPECT_EQ(EncodeEpoch(*epoch, {1'000, 2'000}), file);
 }
 
-// The second half knows flows that the table of the first one has not, and the other way round.
+// The second half knows flows that the table of the first one lacks, and vice versa.
 TEST(EpochFile, OfTablesThatWereClosedIsWhatItWasWrittenFrom) {
   Chosen setup = SmallSetup();
   setup.pace = Pace::kAlwaysCorrect;
@@ -176,7 +176,7 @@ TEST(EpochFile, EndsNowhereElse) {
   const std::string file = FileOf(setup, frames.frames());
   for (size_t size = 0; size < file.size(); ++size) {
     Refused(std::string_view(file).substr(0, size));
-    // Even if the header knows.
+    // Also with a header that matches the truncated body.
     if (size >= kHeaderBytes) Refused(Sealed(file.substr(0, size)));
   }
   EXPECT_EQ(Refused(file + '\0'), "too long");
@@ -193,7 +193,7 @@ TEST(EpochFile, NoByteCanBeAnother) {
   }
 }
 
-// Whatever stands behind a checksum that is right.
+// Arbitrary contents with a correct checksum.
 TEST(EpochFile, MayHaveAnyNumbers) {
   const test::MixedFrames frames(300, 10, 8);
   Chosen setup = SmallSetup();
@@ -214,14 +214,14 @@ TEST(EpochFile, MayHaveAnyNumbers) {
     const auto epoch = DecodeEpoch(Sealed(changed), &error);
     refused += epoch == nullptr;
     if (epoch == nullptr) continue;
-    // What is taken can be merged with itself as often as may be.
+    // An accepted file can be merged with itself up to the limit.
     const auto again = Decode(Sealed(changed));
     for (uint32_t i = 1; i < kMaxMergedEpochs; ++i) ASSERT_TRUE(epoch->Merge(*again));
   }
   EXPECT_GT(refused, 200u);
 }
 
-// Two keys that differ in bytes which IPv4 does not use would be one flow to the counters.
+// Two keys that differ in bytes which IPv4 does not use would count as one flow.
 TEST(EpochFile, KeysOfIpv4AreZeroBehindTheAddress) {
   const test::MixedFrames frames(300, 10, 9);
   const std::string file = FileOf(SmallSetup(), frames.frames());
@@ -249,7 +249,7 @@ TEST(EpochFile, OfAnotherKindOrVersionIsRefused) {
   file[8] = 1;
   EXPECT_EQ(Refused(file), "version 1, not 3");
   file = FileOf(SmallSetup(), {});
-  // The number of columns: behind the header, two keys, the kind of sketch and the rows.
+  // The number of columns follows the header, two keys, the kind of sketch and the rows.
   const uint32_t columns = Chosen::kMaxColumns;
   std::memcpy(file.data() + kHeaderBytes + 4 + 2 * 4 + 4 + 4, &columns, sizeof columns);
   EXPECT_EQ(Refused(Sealed(file)), "its sketches are not all there");

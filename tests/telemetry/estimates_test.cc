@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is reported, against exact counts: bounds hold as often as they promise, nothing is
-// systematically too large or too small, and what can be exact is.
+// Compares reports with exact counts: bounds hold with the promised probability, estimates are
+// unbiased, and exact values are reported where possible.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace sluice::engine::telemetry {
 namespace {
 
 using test::Lab;
-using Choice = Setup;  // In a test, Setup is gtest's.
+using Choice = Setup;  // Setup is a method of gtest's fixtures.
 
-/// Without a table of exact flows, whatever the pace: everything is the sketch's.
+/// A setup without a table of exact flows, so that every pace uses only the sketch.
 Choice Small() {
   Choice setup;
   setup.exact_flows = 0;
@@ -36,7 +36,7 @@ TEST(Estimates, AreExactAtALowRate) {
       Choice setup = Small();
       setup.pace = pace;
       setup.sketch = kind;
-      setup.columns = 16;  // All collide.
+      setup.columns = 16;  // All flows collide.
       Lab lab(setup);
       for (uint32_t flow = 0; flow < 80; ++flow) lab.Send(flow, 1 + flow * 3);
       const EpochReport report = *lab.EndEpoch();
@@ -68,13 +68,13 @@ TEST(Estimates, AreExactWithManyColumnsThoughFewFlowsAreKnown) {
   }
 }
 
-/// Runs of Zipf's law and of equal flows; returns how many of the reported flows are beyond
-/// their bounds, of how many.
+/// Runs traffic with Zipf's distribution and with equal flows. Returns the number of reported flows
+/// beyond their bounds, and of all reported flows.
 std::pair<int, int> BeyondBounds(Choice setup, bool equal) {
   int beyond = 0, all = 0;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     setup.seed = seed;
-    setup.oracle_one_in = 1;  // All flows, not only those that look large.
+    setup.oracle_one_in = 1;  // All flows, including those that look small.
     Lab lab(setup);
     if (equal) {
       engine::workload::Random random(seed);
@@ -163,17 +163,18 @@ TEST(Estimates, FindTheHeavyHittersOfSampledTraffic) {
   }
 }
 
-// One flow, known late, among others that collide with it in every row: what came since it is known
-// is exact; what its row in the sketch says is not.
+// A flow that becomes known late collides with others in every row. Its packets since then are
+// counted exactly, but its row in the sketch is inexact.
 TEST(Estimates, OfAFlowThatBecameKnownLaterAreWhatWasCountedSince) {
   for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     Choice setup = Small();
     setup.columns = 64;
-    setup.top_k = 1;  // Two are known.
+    setup.top_k = 1;  // Two flows are known.
     setup.seed = seed;
     Lab lab(setup);
     for (uint32_t flow = 0; flow < 40; ++flow) lab.Send(flow, 10);
-    lab.Send(99, 1000);  // Known from about its tenth packet on: off by a few hundredths at most.
+    lab.Send(99,
+             1000);  // Known from about its tenth packet: the error is at most a few hundredths.
     for (int round = 0; round < 200; ++round) {
       for (uint32_t flow = 200; flow < 280; ++flow) lab.Send(flow);
       lab.Send(99, 100);
@@ -205,7 +206,7 @@ TEST(Changes, BetweenEpochsAreFoundAndNothingElse) {
   EXPECT_NEAR(changes[1].difference.value, 12'000, changes[1].difference.bound);
   EXPECT_EQ(test::NumberOf(changes[2].key), 7u);
   EXPECT_NEAR(changes[2].difference.value, -4000, changes[2].difference.bound);
-  // An epoch of half the length is no measure for the next.
+  // An epoch of half the length is not a reference for the next one.
   lab.Send(1, 100);
   lab.now += test::kEpoch / 2;
   ASSERT_TRUE(lab.meter.Finish(lab.now));
@@ -270,7 +271,8 @@ TEST(Universal, CountsDistinctFlowsAndEntropyWithinBounds) {
       entropy_within += bits.low <= entropy && entropy <= bits.high;
       EXPECT_LE(distinct.low, distinct.value);
       EXPECT_LE(distinct.value, distinct.high);
-      // And they are of use: 125 to 250 flows of the last level give a tenth, or so.
+      // The estimates are useful: 125 to 250 flows of the last level yield an error of about a
+      // tenth.
       EXPECT_NEAR(bits.value, entropy, 0.4) << p;
       if (p == 1) {
         EXPECT_NEAR(distinct.value / flows, 1, 0.4);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One epoch, counted by the engine as sluice-telemetry sets it up, by its sketch alone, by
-// Space-Saving and by a plain count-min: what each costs, and what it finds of the 100 largest
-// flows. All get the same frames in bursts of 128 and read the 5-tuple of each as the engine does.
+// Counts one epoch with the engine in sluice-telemetry's configuration, with its sketch alone, with
+// Space-Saving and with a plain count-min. Compares their costs and their recall of the 100 largest
+// flows. All receive the same frames in bursts of 128 and read the 5-tuple of each frame in the
+// same way as the engine.
 //
 //   sluice-telemetry-epoch-bench [--traffic=churn|ddos|fits|large] [--packets=N] [--skip=N]
 //                                [--only=NAME]
 //
-// --skip: packets before those that are timed. Under `valgrind --tool=callgrind
-// --toggle-collect='Worker*'` with --only, callgrind's sum is the instructions of the same packets.
+// --skip: number of packets before the timed ones. Under `valgrind --tool=callgrind
+// --toggle-collect='Worker*'` with --only, callgrind's sum is the number of instructions for the
+// same packets.
 #include <time.h>
 
 #include <algorithm>
@@ -36,7 +38,7 @@ constexpr uint32_t kTop = 100;
 constexpr uint32_t kBurst = 128;
 constexpr size_t kStride = 64;
 
-/// What an interface shows: frames, and their lengths beside them.
+/// The view of an interface: frames, and their lengths in a separate array.
 struct Frames {
   const uint8_t* bytes;
   uint32_t count;
@@ -48,13 +50,13 @@ struct Counter {
   virtual void AtRest() {}
   virtual void Conclude() {}
   virtual double Estimate(const packet::FlowKey& key) const = 0;
-  /// Those that it has names of, the largest first; nothing: it has no names.
+  /// Returns the reported flows, the largest first, or nothing if the counter stores no keys.
   virtual std::optional<std::vector<packet::FlowKey>> Reported() const { return std::nullopt; }
   virtual uint64_t bytes() const = 0;
   virtual std::string About() const { return ""; }
 };
 
-/// Not counted by callgrind.
+/// Excluded from callgrind's count.
 [[gnu::noinline]] void Warm(Counter& counter, Frames frames) { counter.Count(frames); }
 extern "C" [[gnu::noinline]] void WorkerCount(Counter& counter, Frames frames) {
   counter.Count(frames);
@@ -139,8 +141,8 @@ void EachKey(Frames frames, CountKey&& count) {
   }
 }
 
-/// Metwally, Agrawal and El Abbadi, ICDT 2005: as many counters as fit; a flow without one takes
-/// the least one over.
+/// Metwally, Agrawal and El Abbadi, ICDT 2005: as many counters as fit; a flow without a counter
+/// replaces the smallest one.
 class SpaceSaving : public Counter {
  public:
   explicit SpaceSaving(uint64_t bytes) : capacity_(bytes / kBytesEach) {
@@ -213,7 +215,7 @@ class SpaceSaving : public Counter {
   absl::flat_hash_map<packet::FlowKey, uint32_t> places_;
 };
 
-/// 5 rows by 2^18 columns of 32 bits, without names.
+/// 5 rows by 2^18 columns of 32 bits, without keys.
 class CountMin : public Counter {
  public:
   explicit CountMin(const Setup& setup) : hashes_(setup, 0) {}
@@ -242,7 +244,7 @@ class CountMin : public Counter {
     return row * kColumns + (packet::FoldProduct(hash, kSalts[row]) & (kColumns - 1));
   }
 
-  FlowCounter hashes_;  // Of a sketch of no size, for its hash alone.
+  FlowCounter hashes_;  // A minimal sketch, used only for its hash.
   std::vector<uint32_t> counters_ = std::vector<uint32_t>(kRows * kColumns);
 };
 
@@ -254,7 +256,7 @@ double ProcessorNs() {
 
 struct Truth {
   std::vector<uint32_t> counts = std::vector<uint32_t>(test::EpochTraffic::kFlows);
-  std::vector<uint32_t> largest;  ///< kTop flows.
+  std::vector<uint32_t> largest;  ///< The kTop largest flows.
   uint64_t flows = 0;
   double entropy = 0;
 
@@ -275,7 +277,7 @@ struct Truth {
   }
 };
 
-/// A flow as large as the last of the largest is as good as that one.
+/// A flow as large as the smallest of the largest flows counts as one of them.
 double Recall(const Truth& truth, const std::vector<packet::FlowKey>& reported) {
   std::unordered_map<packet::FlowKey, int> found;
   for (const packet::FlowKey& key : reported) found[key] = 1;
@@ -284,7 +286,8 @@ double Recall(const Truth& truth, const std::vector<packet::FlowKey>& reported) 
   return recalled / static_cast<double>(truth.largest.size());
 }
 
-/// Of what has no names: of all flows that there were, those with the largest estimates.
+/// Returns the flows with the largest estimates among all flows of the traffic, for a counter
+/// without keys.
 std::vector<packet::FlowKey> LargestOf(const Counter& counter, const Truth& truth) {
   std::vector<std::pair<double, uint32_t>> flows;
   for (uint32_t flow = 0; flow < truth.counts.size(); ++flow) {
@@ -331,7 +334,7 @@ void Measure(const char* name, Counter& counter, const test::EpochOptions& optio
   std::fflush(stdout);
 }
 
-/// As sluice-telemetry has it without flags.
+/// Returns sluice-telemetry's default setup.
 Setup Defaults() {
   Setup setup;
   setup.columns = 1 << 13;
@@ -339,7 +342,7 @@ Setup Defaults() {
   setup.levels = 16;
   setup.level_columns = 1 << 8;
   setup.level_top_k = 250;
-  setup.heavy_hitter_share = 0;  // All 100 are asked for.
+  setup.heavy_hitter_share = 0;  // All 100 flows are requested.
   return setup;
 }
 
@@ -378,7 +381,7 @@ int Run(const std::string& name, test::EpochOptions options, uint64_t packets, u
   };
   const auto one_level = [](Setup& s) { s.levels = 1; };
   const auto no_table = [](Setup& s) { s.exact_flows = 0; };
-  // All memory is the sketch's.
+  // The sketch uses all memory.
   const auto wide = [](Setup& s) { s.columns = 1 << 15; };
   const auto sampled = [](Setup& s) { s.pace = Pace::kFixed; };
   const auto large = [](Setup& s) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The table of exact counts, alone and in a meter: while it has room everything is exact; when it
-// has none, the heavy flows stay exact, and of the others what it counted is part of the estimate.
+// Tests the table of exact counts, alone and in a meter. While it has room, all counts are exact.
+// When it is full, the heavy flows stay exact, and the counts of the others become part of their
+// estimates.
 #include "engine/telemetry/exact_flows.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ using test::kCyclesPerSecond;
 using test::kEpoch;
 using test::KeyOf;
 using test::Lab;
-using Choice = Setup;  // In a test, Setup is gtest's.
+using Choice = Setup;  // Setup is a method of gtest's fixtures.
 
 /// A table of 100 flows before a small sketch.
 Choice SmallTable() {
@@ -76,8 +77,8 @@ TEST(ExactFlows, WithoutRoomCountNothing) {
   EXPECT_FALSE(CountOne(table, 1));
 }
 
-// Whatever the order in which flows grow: none that leaves has more than one that stays, and few
-// leave of those for which there would be room.
+// For any order of growth, no removed flow is larger than a remaining one, and few flows are
+// removed although they would have fit.
 TEST(ExactFlows, ThatStayAreTheLargest) {
   constexpr uint32_t kFlows = 1000, kMostHeavy = 60;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -153,7 +154,7 @@ TEST(Table, MakesEverythingExactWhileItHasRoom) {
     EXPECT_EQ(key.distinct_flows->high, 100);
     EXPECT_NEAR(key.entropy->value, entropy, 1e-9);
     EXPECT_NEAR(key.entropy->high - key.entropy->low, 0, 1e-9);
-    // Each flow has 7 packets more or less than in the epoch before.
+    // Each flow has 7 packets more or less than in the previous epoch.
     EXPECT_EQ(key.changes.size(), epoch == 0 ? 0u : 100u);
     for (const FlowChange& change : key.changes) {
       EXPECT_EQ(std::abs(change.difference.value), 7);
@@ -162,22 +163,22 @@ TEST(Table, MakesEverythingExactWhileItHasRoom) {
   }
 }
 
-// Flows 0 … 19 are heavy when flow 1000 comes, for which there is no room and which becomes heavy
-// later; the others leave. From then on the sketch's rows are sampled.
+// Flows 0 … 19 are heavy when flow 1000 arrives, which does not fit and becomes heavy later. The
+// other flows are removed. From then on the sketch's rows are sampled.
 TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
   constexpr uint32_t kHeavy = 20, kLater = 1000;
   int beyond = 0, estimated = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Choice setup = SmallTable();
     setup.probability = 0x1p-7;
-    setup.top_k = 1;  // 512 heavy flows may stay: more than the table has.
+    setup.top_k = 1;  // 512 heavy flows may stay, more than the table has.
     setup.seed = seed;
     setup.exact_flows = 1000;
     Lab lab(setup);
     for (uint32_t flow = 0; flow < 1000; ++flow) lab.Send(flow, flow < kHeavy ? 2000 : 100);
     lab.Send(kLater, 100);
     EXPECT_EQ(lab.exact.size(), 1001u);
-    lab.meter.AtRest(lab.now);  // As of now, 1/2^7 of the rows are updated.
+    lab.meter.AtRest(lab.now);  // Afterwards 1/2^7 of the rows are updated.
     for (int round = 0; round < 40; ++round) {
       for (uint32_t flow = 0; flow < kHeavy; ++flow) lab.Send(flow, 50);
       for (uint32_t flow = 30; flow < 40; ++flow) lab.Send(flow, 200);
@@ -220,10 +221,10 @@ TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
   EXPECT_LE(beyond, estimated / 20);
 }
 
-// Before the sketch is sampled, its pace looks at what the table counted, too.
+// Before the sketch is sampled, its pace also considers the counts of the table.
 TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
   Choice setup = SmallTable();
-  setup.probability = 0.5;  // Converged by one flow of 1500 packets: as without a table.
+  setup.probability = 0.5;  // One flow of 1500 packets converges it, as without a table.
   Lab lab(setup);
   lab.Send(1, 40'000);
   lab.meter.AtRest(lab.now);
@@ -237,8 +238,8 @@ TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
   EXPECT_EQ(report.keys[0].heavy_hitters[0].packets.bound, 0);
 }
 
-// The first key's table is closed, and its sketch sampled, when that of the second one is closed in
-// the middle of a burst.
+// The first key's table is closed and its sketch is sampled when the second key's table is closed
+// in the middle of a burst.
 TEST(Table, CountsTheSameHoweverFramesAreDividedIntoBursts) {
   const test::MixedFrames few(40'000, 400, 3), many(20'000, 4000, 4);
   Choice setup = SmallTable();
@@ -287,7 +288,8 @@ TEST(Table, CountsTheSameHoweverFramesAreDividedIntoBursts) {
   }
 }
 
-// Worker a has room for all of its flows, b has not. Exact is what both counted exactly.
+// Worker a has room for all of its flows, worker b does not. A flow is exact if both counted it
+// exactly.
 TEST(Table, OfSeveralWorkersIsExactWhereAllOfThemAre) {
   Choice setup = SmallTable();
   setup.top_k = 200;
@@ -311,13 +313,13 @@ TEST(Table, OfSeveralWorkersIsExactWhereAllOfThemAre) {
     for (uint32_t flow = 0; flow < 160; ++flow) {
       const auto counts = estimator.Of(merged.counters[0].HashOf(KeyOf(flow)));
       const auto truth = static_cast<double>(a.exact[flow] + b.exact[flow]);
-      // Of b, 512 heavy flows could stay: all 100 of its table do.
+      // 512 heavy flows of b could stay, so all 100 of its table do.
       const bool of_b = flow >= 50 && flow < 150;
       EXPECT_EQ(counts.counted_by, of_b          ? CountedBy::kTable
                                    : flow >= 150 ? CountedBy::kSketch
                                                  : CountedBy::kBoth)
           << flow;
-      // Every packet is counted, and the sketch knows its ten flows from their first packet on.
+      // Every packet is counted, and the sketch knows its ten flows from their first packet.
       EXPECT_EQ(counts.packets.value, truth) << flow;
       EXPECT_EQ(counts.packets.bound, 0) << flow;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Traffics of one epoch, for benches that compare counters: the same flows at every pass.
+// Traffic of one epoch for benchmarks of counters, with the same flows in each pass.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ namespace sluice::engine::telemetry::test {
 
 struct EpochOptions {
   uint64_t packets = 2'000'000;
-  uint32_t flows = 50'000;  ///< Ranks of Zipf's law.
+  uint32_t flows = 50'000;  ///< Ranks of Zipf's distribution.
   double exponent = 1.1;
-  /// Ranks that get a new flow during the epoch, as a share of all: Zipf's law stays, flows go.
+  /// Share of the ranks that get a new flow during the epoch. The distribution stays, the flows
+  /// change.
   double churn = 0.1;
-  /// Share of the last packet that is attack; it rises from 0. Each packet of it is a new flow.
+  /// Share of attack packets at the end; it rises from 0. Each attack packet is a new flow.
   double attack = 0;
   uint64_t seed = 1;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The reader's thread beside workers that count: no packet is lost or counted twice, whatever
-// the moment at which a worker ends an epoch.
+// Tests the reader's thread with concurrent workers: no packet is lost or counted twice, at any
+// time at which a worker ends an epoch.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -73,7 +73,7 @@ struct Sums {
 
 TEST(EpochReader, EveryPacketOfEveryWorkerIsInOneReport) {
   constexpr uint32_t kWorkers = 3;
-  constexpr uint64_t kPackets = 30'000;  // Of each.
+  constexpr uint64_t kPackets = 30'000;  // Packets per worker.
   const auto setup = SmallSetup();
   EpochReader::Meters meters = MakeMeters(setup, kWorkers, NowNs());
   Sums sums;
@@ -107,7 +107,7 @@ TEST(EpochReader, AWorkerThatIsAnEpochAheadAtTheEndIsReportedToo) {
                      [&](const EpochReport& report, const Epoch&) { reports.push_back(report); });
   CountOne(*meters[0], now);
   CountOne(*meters[1], now);
-  meters[0]->AtRest(now + setup.epoch_ns);  // The first has passed the end of the epoch.
+  meters[0]->AtRest(now + setup.epoch_ns);  // The first worker has passed the end of the epoch.
   CountOne(*meters[0], now + setup.epoch_ns);
   CountOne(*meters[0], now + setup.epoch_ns);
   reader.Finish(now + setup.epoch_ns + 1);
@@ -137,7 +137,7 @@ TEST(KeyList, IsReadAsItIsWritten) {
                           "Source", "source /8", "source/256"}) {
     EXPECT_EQ(ParseKeys(bad), std::nullopt) << bad;
   }
-  // What a key is called is a key.
+  // The name of a key parses as that key.
   for (const char* name : {"5-tuple", "source", "destination/24,64"}) {
     EXPECT_EQ(ParseKeys(name)->front().Name(), name);
   }

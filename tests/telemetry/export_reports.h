@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reports made by hand, for the tests of exporters.
+// Hand-made reports for the tests of exporters.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ inline packet::FlowKey Ipv6Flow(uint8_t last) {
 /// The reports' clock began on 2023-11-14 22:13:20 UTC.
 inline constexpr uint64_t kClockUnixNs = 1'700'000'000'000'000'000;
 
-/// 5-tuples (an estimate, one above 32 bits, one that is exact), sources, and prefixes of
-/// destinations. Epoch 7, from second 7 to 8.
+/// 5-tuples (an estimate, one above 32 bits, an exact one), sources, and prefixes of destinations.
+/// Epoch 7, from second 7 to 8.
 inline engine::telemetry::EpochReport SmallReport() {
   using namespace engine::telemetry;
   EpochReport report;
@@ -71,7 +71,7 @@ inline engine::telemetry::EpochReport SmallReport() {
   return report;
 }
 
-/// 5-tuples alone, so many that they need several messages.
+/// Only 5-tuples, enough for several messages.
 inline engine::telemetry::EpochReport LargeReport(uint32_t flows) {
   engine::telemetry::EpochReport report = SmallReport();
   report.keys.resize(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What exporters write of hand-made reports: IPFIX as a strict collector reads it, and CSV.
+// Tests the exporters with hand-made reports: IPFIX as read by a strict collector, and CSV.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,14 +78,14 @@ TEST(Ipfix, Ipv6FlowsHaveATemplateOfTheirOwn) {
   const packet::FlowKey key = test::Ipv6Flow(2);
   EXPECT_EQ(flows[0].values.at(27), std::vector(key.source.begin(), key.source.end()));
   EXPECT_EQ(flows[0].values.at(28), std::vector(key.destination.begin(), key.destination.end()));
-  EXPECT_EQ(flows[0].Number(2), 2500u);  // The nearest count.
+  EXPECT_EQ(flows[0].Number(2), 2500u);  // The nearest integer.
 }
 
 TEST(Ipfix, BoundsAreConfidenceLimitsScopedToAFlowAndAnElement) {
   const EpochReport report = test::SmallReport();
   const Records records = Decoded(report);
   const Records limits = Of(records, 258);
-  ASSERT_EQ(limits.size(), 4u);  // Of two flows; the third is exact.
+  ASSERT_EQ(limits.size(), 4u);  // Limits of two flows; the third is exact.
   const IpfixDecoder::Record flow = Of(records, 256).at(0);
   const auto& packets = limits[0];
   EXPECT_EQ(packets.scope_fields, 2);
@@ -184,7 +184,7 @@ TEST(Ipfix, TemplatesAreRepeatedWhenTheirTimeIsOver) {
 TEST(Ipfix, SequenceNumbersCountDataRecordsAcrossReports) {
   const EpochReport report = test::LargeReport(100);
   IpfixEncoder encoder(kOptions);
-  IpfixDecoder decoder;  // Refuses what is out of sequence.
+  IpfixDecoder decoder;  // Rejects messages out of sequence.
   for (uint32_t epoch = 0; epoch < 3; ++epoch) {
     Decode(decoder, Encode(encoder, report, 0, 500, 1000 + epoch));
     EXPECT_EQ(decoder.export_time_s, 1000 + epoch);
@@ -205,7 +205,7 @@ TEST(Ipfix, AnEstimateThatIsNoCountIsTheNearestOne) {
   EXPECT_EQ(counts[1].Number(2), 0u);
   EXPECT_EQ(counts[2].Number(2), UINT64_MAX);
   EXPECT_EQ(counts[3].Number(1), 0u);
-  EXPECT_EQ(Of(records, 258)[0].Float(337), 0);  // No less than no packets.
+  EXPECT_EQ(Of(records, 258)[0].Float(337), 0);  // The lower limit is at least zero.
 }
 
 TEST(Ipfix, AReportWithoutFlowsStillHasItsTotal) {

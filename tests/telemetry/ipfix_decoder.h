@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A strict collector, written from RFC 7011 alone: whatever a message may not do, it refuses.
-// Fields have fixed lengths, and elements are IANA's: an exporter of ours uses nothing else.
+// A strict collector, written from RFC 7011 alone: it rejects every violation. It supports fields
+// of fixed length and IANA's elements, which suffices for Sluice's exporter.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace sluice::test {
 
 class IpfixDecoder {
  public:
-  /// Values by information element, big-endian bytes as they came.
+  /// Values by information element, as big-endian bytes.
   struct Record {
     uint16_t set = 0;
-    uint16_t scope_fields = 0;  ///< 0: a flow record.
+    uint16_t scope_fields = 0;  ///< 0 for a flow record.
     std::map<uint16_t, std::vector<uint8_t>> values;
 
     uint64_t Number(uint16_t element) const {
@@ -29,7 +29,7 @@ class IpfixDecoder {
     double Float(uint16_t element) const { return __builtin_bit_cast(double, Number(element)); }
   };
 
-  /// Appends the data records of a message. Returns what is wrong with it; empty: nothing.
+  /// Appends the data records of a message. Returns an error, or an empty string.
   std::string Read(std::span<const uint8_t> message, std::vector<Record>* records) {
     if (message.size() < 16) return "shorter than a header";
     if (U16(message, 0) != 10) return "not version 10";
@@ -37,7 +37,7 @@ class IpfixDecoder {
     if (message.size() == 16) return "no set";
     domain_ = U32(message, 12);
     export_time_s = U32(message, 4);
-    // Section 3.1: data records before this message, modulo 2^32.
+    // Section 3.1: number of data records before this message, modulo 2^32.
     if (U32(message, 8) != sequences_[domain_]) return "out of sequence";
     for (size_t at = 16; at < message.size();) {
       const auto rest = message.subspan(at);
@@ -59,14 +59,14 @@ class IpfixDecoder {
     return "";
   }
 
-  uint32_t export_time_s = 0;  ///< Of the last message.
+  uint32_t export_time_s = 0;  ///< Export time of the last message.
   uint32_t domain() const { return domain_; }
   size_t templates() const { return templates_.size(); }
 
  private:
   struct Template {
     uint16_t scope_fields = 0;
-    std::vector<std::pair<uint16_t, uint16_t>> fields;  ///< Element and bytes.
+    std::vector<std::pair<uint16_t, uint16_t>> fields;  ///< Element and number of bytes.
     size_t record_bytes = 0;
 
     bool operator==(const Template&) const = default;

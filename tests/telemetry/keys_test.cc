@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a frame counts under, and what a setup may be.
+// Tests the keys of frames, and the valid setups.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -27,13 +27,13 @@ TEST(FiveTuple, IsThatOfTheGeneralParserForAnyFrame) {
       frame[23] = 6;
       frame[46] = 0x50;
     }
-    // A few bytes of the headers become something else; the frame is cut.
+    // Changes a few bytes of the headers, and truncates the frame.
     for (uint64_t n = random.Below(4); n > 0; --n) {
       frame[12 + random.Below(36)] = static_cast<uint8_t>(random.Next());
     }
     const auto length =
         static_cast<uint32_t>(random.Below(4) == 0 ? random.Below(frame.size() + 1) : frame.size());
-    // Exactly as many bytes as the frame has, so that a sanitizer sees a read beyond.
+    // A copy of the exact size, so that a sanitizer detects reads after its end.
     const std::vector<uint8_t> bytes(frame.begin(), frame.begin() + length);
     const auto expected = packet::FlowKey::Of(bytes.data(), packet::Parse(bytes.data(), length));
     ASSERT_EQ(FiveTupleOf(bytes.data(), length), expected) << i;
@@ -44,8 +44,8 @@ TEST(FiveTuple, IsThatOfTheGeneralParserForAnyFrame) {
 
 TEST(FiveTuple, OfEveryFragmentHasNoPorts) {
   auto first = FrameOf(7), later = FrameOf(7);
-  first[20] = 0x20;  // More fragments.
-  later[21] = 3;     // 24 bytes from the start.
+  first[20] = 0x20;  // The more-fragments flag.
+  later[21] = 3;     // Offset of 24 bytes.
   const auto key = FiveTupleOf(first.data(), first.size());
   ASSERT_TRUE(key.has_value());
   EXPECT_EQ(key->source_port, 0);
@@ -90,7 +90,7 @@ TEST(KeySpec, SaysItsName) {
   EXPECT_EQ((KeySpec{KeyKind::kSource, 24, 64}.Name()), "source/24,64");
 }
 
-using Choice = Setup;  // In a test, Setup is gtest's.
+using Choice = Setup;  // Setup is a method of gtest's fixtures.
 
 TEST(Setup, NamesTheMemberThatIsWrong) {
   EXPECT_EQ(Choice{}.Error(), "");

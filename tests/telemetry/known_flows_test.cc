@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The flows known by name, beside a map of everything.
+// Compares the known flows with a map of all flows.
 #include "engine/telemetry/known_flows.h"
 
 #include <gtest/gtest.h>
@@ -22,11 +22,11 @@ KnownFlows::Flow FlowOf(uint32_t number, uint64_t hash, int64_t count) {
 }
 
 TEST(KnownFlows, KeepsTheLargestWithoutDuplicatesWhateverTheOrder) {
-  // With the low bits of eight values only, every probe sequence is crowded.
+  // Eight values of low bits make all probe sequences collide.
   for (const uint64_t low_bits : {~uint64_t{0}, uint64_t{7}}) {
     engine::workload::Random random(5);
     KnownFlows known(20);
-    std::map<uint32_t, int64_t> model;  // Of those known.
+    std::map<uint32_t, int64_t> model;  // Counts of the known flows.
     const auto hash = [&](uint32_t number) {
       return (uint64_t{number} + 1) << 40 | (engine::workload::Mix(number) & low_bits & 0xffff);
     };
@@ -56,7 +56,7 @@ TEST(KnownFlows, KeepsTheLargestWithoutDuplicatesWhateverTheOrder) {
             model.begin(), model.end(), [](auto& a, auto& b) { return a.second < b.second; });
         ASSERT_EQ(least, smallest->second);
         known.Insert(FlowOf(number, hash(number), least + amount));
-        // Of several least ones, any may have gone.
+        // Among several smallest flows, any may have been removed.
         for (auto it = model.begin(); it != model.end(); ++it) {
           if (known.Find(hash(it->first)) == nullptr) {
             ASSERT_EQ(it->second, least);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A meter, an analyst, and exact counts of everything.
+// A meter, an analyst, and exact counts of all flows.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Lab {
     }
     exact[flow] += times;
   }
-  /// `packets` of flows 0 … flows - 1 by Zipf's law.
+  /// Sends `packets` of flows 0 … flows - 1 with Zipf's distribution.
   void SendZipf(uint64_t packets, uint64_t flows, uint64_t seed) {
     const engine::workload::Popularity popularity(flows, 1);
     engine::workload::Random random(seed);
@@ -39,7 +39,7 @@ class Lab {
       if (i % 4096 == 0) meter.AtRest(now);
     }
   }
-  /// Ends the epoch at the next multiple of its length, and reports it.
+  /// Ends the epoch at the next multiple of its length and reports it.
   std::optional<EpochReport> EndEpoch() {
     now = (now / kEpoch + 1) * kEpoch;
     meter.AtRest(now);
@@ -53,7 +53,7 @@ class Lab {
   uint64_t now = 0;
   Meter meter;
   Analyst analyst;
-  std::map<uint32_t, uint64_t> exact;  ///< By flow.
+  std::map<uint32_t, uint64_t> exact;  ///< Exact counts by flow.
 };
 
 inline uint32_t NumberOf(const packet::FlowKey& key) {

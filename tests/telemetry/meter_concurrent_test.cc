@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A worker that counts and a reader that takes epochs, at the same time.
+// Runs a counting worker and a reader of epochs concurrently.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -37,7 +37,7 @@ TEST(MeterConcurrent, EveryPacketIsInOneEpochThatTheReaderTook) {
           packet::Frame frame{bytes.data(), test::kFrameBytes, 0, 0};
           packet::ProcessFrame(meter, frame, now);
         }
-        now += 10'000;  // A hundred bursts an epoch.
+        now += 10'000;  // A hundred bursts per epoch.
       }
       while (!meter.Finish(now)) std::this_thread::yield();
       done.store(true, std::memory_order_release);

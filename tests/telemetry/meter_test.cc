@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engine as a worker and a reader see it.
+// Tests the engine from the view of a worker and a reader.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,9 +18,9 @@ using test::kCyclesPerSecond;
 using test::kEpoch;
 using test::KeyOf;
 using test::Lab;
-using Choice = Setup;  // In a test, Setup is gtest's.
+using Choice = Setup;  // Setup is a method of gtest's fixtures.
 
-/// Without a table of exact flows: everything is the sketch's.
+/// A setup without a table of exact flows, so that all counts come from the sketch.
 Choice Small() {
   Choice setup;
   setup.exact_flows = 0;
@@ -128,7 +128,7 @@ TEST(Meter, EndsEpochsAtMultiplesOfTheirLength) {
   EXPECT_EQ(meter.Closed(), nullptr);
   meter.AtRest(1);  // The clock steps back.
   EXPECT_EQ(meter.Closed(), nullptr);
-  meter.AtRest(9 * kEpoch + 5);  // It leaps.
+  meter.AtRest(9 * kEpoch + 5);  // The clock leaps forward.
   ASSERT_NE(meter.Closed(), nullptr);
   EXPECT_EQ(meter.Closed()->number, 3u);
   meter.Release();
@@ -144,7 +144,7 @@ TEST(Meter, LosesNothingWhileTheReaderIsLate) {
   lab.Send(1, 10);
   lab.meter.AtRest(kEpoch);
   lab.Send(1, 20);
-  lab.meter.AtRest(2 * kEpoch);  // Nobody took the first yet.
+  lab.meter.AtRest(2 * kEpoch);  // The reader has not released the first epoch.
   EXPECT_FALSE(lab.meter.Finish(2 * kEpoch));
   lab.Send(1, 30);
   EXPECT_EQ(lab.meter.Closed()->total.pkts, 10u);
@@ -166,7 +166,7 @@ TEST(Meter, ReusesItsBuffersClean) {
     EXPECT_EQ(report.total.pkts, 507u);
     EXPECT_EQ(report.number, epoch);
     EXPECT_EQ(test::NumberOf(report.keys[0].heavy_hitters[0].key), epoch);
-    // In the first epoch, flow 0 is among the 500.
+    // Flow 0 is among the 500 flows of the first epoch.
     EXPECT_EQ(report.keys[0].distinct_flows->value, epoch == 0 ? 500 : 501);
   }
 }
@@ -175,7 +175,8 @@ TEST(AlwaysCorrect, CountsEverythingUntilEachEpochHasConverged) {
   Choice setup = Small();
   setup.probability = 0.5;
   setup.columns = 1 << 10;
-  // Σ f² must exceed 121·(1 + √(8/1024))·(1024·0.5/8·2)² packets², which one flow of 1500 does.
+  // Σ f² must exceed 121·(1 + √(8/1024))·(1024·0.5/8·2)² packets²; one flow of 1500 packets
+  // suffices.
   Lab lab(setup);
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (int burst = 0; burst < 40; ++burst) {
@@ -222,7 +223,7 @@ TEST(AlwaysLineRate, FollowsTheRateEveryTenthOfASecond) {
     }
     now += 100'000'000;
     meter.AtRest(now);
-    meter.Finish(now);  // So that the epoch can be looked at; the pace goes on.
+    meter.Finish(now);  // Closes the epoch for inspection; the pace continues.
     const double probability = meter.Closed()->last_probability;
     EXPECT_EQ(meter.Closed()->total.pkts, static_cast<uint64_t>(pkts));
     meter.Release();
@@ -297,15 +298,15 @@ TEST(Merge, OfFlowsThatBothWorkersKnowFromTheirFirstPacketIsExact) {
   }
 }
 
-// Half of a flow's packets each: what one would have counted, down to the samples by which flows
-// that were seen once are told from others.
+// Flows are split among workers. The merge must equal the counts of a single worker, including the
+// samples that distinguish flows seen once.
 TEST(Merge, OfFlowsThatSeveralWorkersSawIsWhatOneWouldHaveCounted) {
   Choice setup = Small();
   setup.levels = 4;
   setup.level_top_k = 64;
   Lab one(setup), a(setup, 0), b(setup, 1), c(setup, 2);
   for (uint32_t flow = 0; flow < 30; ++flow) {
-    // Flow 0 is seen once, by a; flow 1 by a and b; flow 2 by all; and so on.
+    // Flow 0 is seen once by a; flow 1 by a and b; flow 2 by all; and so on.
     uint32_t left = flow + 1;
     for (; left != 0; --left) {
       one.Send(flow);
@@ -349,7 +350,7 @@ TEST(Merge, AddsWhatAddsUpAndKeepsTheWorstOfTheRest) {
     made->last_probability = last;
     return made;
   };
-  // Each has the worst of something.
+  // Each epoch has the extreme value of some field.
   const auto a = epoch(4, 100, 180, {10, 1000}, 3, 7, 1514, 0.5, 1.0);
   const auto b = epoch(3, 90, 170, {20, 3000}, 4, 8, 60, 0.25, 0.25);
   const auto c = epoch(5, 110, 190, {30, 5000}, 5, 9, 9000, 1.0, 0.5);

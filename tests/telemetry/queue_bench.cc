@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-telemetry's worker behind each kind of queue (nic/queue_bench.h). Flows by Zipf's law,
-// p = 0.01, top-k 100, one key.
+// Measures sluice-telemetry's worker on each kind of queue (nic/queue_bench.h). Flows follow Zipf's
+// distribution; p = 0.01, top-k 100, one key.
 #include "../nic/queue_bench.h"
 
 #include <algorithm>

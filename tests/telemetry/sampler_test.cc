@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Gaps against the geometric distribution: mean 1/p, variance (1-p)/p², P(g) = p·(1-p)^(g-1).
+// Compares gaps with the geometric distribution: mean 1/p, variance (1-p)/p², P(g) = p·(1-p)^(g-1).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,7 +44,7 @@ TEST(GapSampler, DrawsEveryGapAsOftenAsItShould) {
     GapSampler gaps(11);
     gaps.SetProbability(p);
     const double q = gaps.probability();
-    // χ² over all gaps that are expected 20 times or more, and one class of the others.
+    // χ² over all gaps with an expected count of at least 20, and one class for the others.
     std::vector<double> expected(1), counted(1);
     for (double share = q; share * kDraws >= 20; share *= 1 - q) expected.push_back(share * kDraws);
     double rest = kDraws;
@@ -71,7 +71,7 @@ TEST(RowSampler, TellsGapsAsFramesAndRows) {
       RowSampler samples(rows, 5);
       gaps.SetProbability(p);
       samples.SetProbability(p);
-      uint64_t behind = 0, frame = 0;  // Rows up to the last sample's; frames up to its own.
+      uint64_t behind = 0, frame = 0;  // Rows before the current sample; frames up to its frame.
       for (int i = 0; i < 1000; ++i) {
         behind += gaps.Next();
         const RowSampler::Sample sample = samples.Next();

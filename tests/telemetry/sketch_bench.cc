@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What counting costs, and how well it counts: the whole engine beside librte_member's sketch
-// and a plain count-min, over one trace in memory, on one core, in one run. The engine is given
-// bursts of 128 frames, the others keys of 8 bytes.
+// Measures the cost and the accuracy of counting: the complete engine, librte_member's sketch and a
+// plain count-min, over one trace in memory, on one core, in one run. The engine receives bursts of
+// 128 frames, the others keys of 8 bytes.
 //
 //   sluice-telemetry-bench [--packets=20000000] [--flows=200000] [--exponent=1] [--seed=1]
 //                          [--repeats=3] [--only=NAME,...] [--json]
 //
-// ns/packet: processor time of the fastest repeat; the machine may be loaded. ARE: average relative
-// error of the k truly largest flows. recall: how many of the 100 truly largest are among the 100
-// reported.
+// ns/packet: CPU time of the fastest repeat, since the machine may be loaded. ARE: average relative
+// error of the k truly largest flows. recall: number of the 100 truly largest flows among the 100
+// reported ones.
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_member.h>
@@ -58,7 +58,7 @@ struct Trace {
       : flow_of_packet(options.packets), counts(options.flows), frames(options.flows * kStride) {
     const engine::workload::Popularity popularity(options.flows, options.exponent);
     engine::workload::Random random(options.seed);
-    // Numbers do not tell the rank.
+    // Shuffles the flow numbers, so that they do not reveal the rank.
     std::vector<uint32_t> flow_of_rank(options.flows);
     std::iota(flow_of_rank.begin(), flow_of_rank.end(), 0u);
     for (size_t i = flow_of_rank.size(); i > 1; --i) {
@@ -81,29 +81,29 @@ struct Trace {
 
   static constexpr size_t kStride = 64;
   std::vector<uint32_t> flow_of_packet;
-  std::vector<uint64_t> counts;   ///< Exact.
-  std::vector<uint32_t> largest;  ///< Flows, by their counts.
+  std::vector<uint64_t> counts;   ///< Exact counts.
+  std::vector<uint32_t> largest;  ///< Flows in descending order of their counts.
   std::vector<uint8_t> frames;
   std::vector<uint64_t> keys;
 };
 
-/// Of this thread: what other programs take meanwhile does not count.
+/// Returns this thread's CPU time, which excludes other programs.
 double ProcessorNs() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
-/// One contestant: counts the trace once, then says what it found.
+/// A contestant: counts the trace once and then reports its results.
 struct Counter {
   virtual ~Counter() = default;
-  /// Returns the processor time that it took.
+  /// Counts the trace. Returns the CPU time.
   virtual double Count(const Trace& trace) = 0;
-  /// After Count; not timed.
+  /// Called after Count; not timed.
   virtual void Conclude() {}
   virtual double Estimate(const Trace& trace, uint32_t flow) const = 0;
   virtual std::vector<uint32_t> Reported(const Trace& trace) const = 0;
-  virtual uint64_t MemoryBytes() const = 0;  ///< 0: it does not say.
+  virtual uint64_t MemoryBytes() const = 0;  ///< 0 if unknown.
 };
 
 class Sluice : public Counter {
@@ -112,8 +112,8 @@ class Sluice : public Counter {
       : meter_(setup, 0, kCyclesPerSecond, 0), analyst_(setup, kCyclesPerSecond) {}
 
   double Count(const Trace& trace) override {
-    // As many frames as leave the caches of a core, put there as a NIC would: with their lengths
-    // beside them.
+    // Enough frames to exceed a core's caches, written as by a NIC: with their lengths in a
+    // separate array.
     constexpr size_t kRing = 65536;
     std::vector<uint8_t> ring(kRing * Trace::kStride);
     std::vector<uint32_t> lengths(kRing);
@@ -155,13 +155,15 @@ class Sluice : public Counter {
     }
     return reported;
   }
-  uint64_t MemoryBytes() const override { return meter_.memory_bytes() / 2; }  // Of one buffer.
+  uint64_t MemoryBytes() const override {
+    return meter_.memory_bytes() / 2;
+  }  // Memory of one buffer.
 
  private:
   static constexpr uint64_t kCyclesPerSecond = 1'000'000'000;
-  static constexpr size_t kBurst = 128;  ///< As many as streaming and bilateral queues show.
+  static constexpr size_t kBurst = 128;  ///< Burst size of streaming and bilateral queues.
 
-  /// What an interface does that knows lengths without frames.
+  /// Processes a burst like an interface that knows lengths without reading frames.
   void Process(uint8_t* frames, std::span<const uint32_t> lengths) {
     packet::BurstTotals totals;
     for (const uint32_t length : lengths) totals.Add(length);
@@ -223,7 +225,8 @@ class Member : public Counter {
     const int found = rte_member_report_heavyhitter(sketch_, places.data(), counts.data());
     std::vector<uint32_t> reported;
     for (int i = 0; i < found; ++i) {
-      // The library copies keys to where `places` points, or points it at its own.
+      // The library either copies keys to the memory that `places` points to, or replaces the
+      // pointers.
       uint64_t key;
       std::memcpy(&key, places[static_cast<size_t>(i)], sizeof(key));
       const auto flow = flows.find(key);
@@ -239,7 +242,7 @@ class Member : public Counter {
   rte_member_setsum* sketch_;
 };
 
-/// A count-min of every packet, least of the rows, without a list of large flows.
+/// A count-min of every packet, with the minimum over rows, without a list of large flows.
 class Plain : public Counter {
  public:
   double Count(const Trace& trace) override {
@@ -273,7 +276,7 @@ class Plain : public Counter {
 struct Result {
   double ns = 0;
   double are_100 = 0, are_1000 = 0;
-  double recall = -1;  ///< -1: reports no flows.
+  double recall = -1;  ///< -1 if it reports no flows.
   uint64_t memory = 0;
 };
 
@@ -297,7 +300,7 @@ Result Measure(const Trace& trace, int repeats,
     const double ns = counter->Count(trace);
     result.ns = std::min(result.ns, ns / static_cast<double>(trace.flow_of_packet.size()));
     counter->Conclude();
-    // Errors differ with the samples: their average over the repeats.
+    // The errors depend on the samples, so they are averaged over the repeats.
     result.are_100 += AverageRelativeError(trace, *counter, kTop) / repeats;
     result.are_1000 += AverageRelativeError(trace, *counter, 10 * kTop) / repeats;
     const std::vector<uint32_t> reported = counter->Reported(trace);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sketches against exact counts.
+// Compares sketches with exact counts.
 #include "engine/telemetry/sketch.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(Sketch, OfACountSketchIsUnbiasedOverSeeds) {
     for (uint32_t flow = 0; flow < 100; ++flow) lent.Add(flow, 10, 0);
     sum += static_cast<double>(lent.Read(1, 0).packets);
   }
-  // 99 others of 10 in 16 columns: variance 99·100/16 of each seed.
+  // 99 other flows of 10 packets in 16 columns: variance 99·100/16 per seed.
   EXPECT_NEAR(sum / kSeeds, 10, 5 * std::sqrt(99 * 100 / 16.0 / kSeeds));
 }
 
@@ -54,7 +54,7 @@ TEST(Sketch, OfACountMinNeverSaysTooLittle) {
 TEST(Sketch, RowsPlaceFlowsIndependently) {
   constexpr uint32_t kColumns = 64, kFlows = 64 * 64 * 4;
   Lent lent({SketchKind::kCountSketch, 2, kColumns, 9});
-  // Pairs of columns in two rows, and of signs, as often as independence has it: χ².
+  // χ² test that pairs of columns in two rows, and of signs, are independent.
   std::vector<int> pairs(kColumns * kColumns), signs(4);
   for (uint32_t flow = 0; flow < kFlows; ++flow) {
     const Sketch::Place a = lent.sketch.PlaceOf(0, HashOf(flow));
@@ -102,7 +102,7 @@ TEST(Sketch, MergedIsTheSketchOfBothStreams) {
 TEST(Sketch, CountsBeyond32Bits) {
   for (const SketchKind kind : {SketchKind::kCountSketch, SketchKind::kCountMin}) {
     Lent lent({kind, 3, 16, 4});
-    const int64_t packets = kUnit << 16;  // A sample's weight at the least probability.
+    const int64_t packets = kUnit << 16;  // The weight of a sample at the smallest probability.
     for (int i = 0; i < 1'000'000; ++i) lent.Add(5, packets, packets * 9000);
     for (uint32_t row = 0; row < 3; ++row) {
       EXPECT_EQ(lent.Read(row, 5).packets / kUnit, 65'536'000'000);

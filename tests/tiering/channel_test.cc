@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Host and learner over either channel: races, agents that die and come back, damaged scans.
+// Tests host and learner over each channel: races, agents that die and restart, damaged scans.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ TYPED_TEST(Tiering, HotPagesGetIntoTheFastTierAndStayThere) {
   Programs programs(kPages);
   MakeHot(programs, 1024);
   Play(world, programs, 3 * kSlowestTicks);
-  // What is hot has 512 of 529 accesses a tick.
+  // The hot pages have 512 of 529 accesses per tick.
   EXPECT_GT(ShareOver(world, programs, kEpochTicks), 0.8);
   EXPECT_EQ(world.agent->counters().refused_decisions, 0u);
   EXPECT_EQ(world.agent->counters().damaged_pieces, 0u);
@@ -108,7 +108,7 @@ TYPED_TEST(Tiering, AnAgentThatDiesIsMissedWithinItsTimeAndTheNextOneLearnsEvery
   }
   EXPECT_GE(world.host.counters().default_actions, 2u);
 
-  // The hot set is another when somebody comes.
+  // The hot set has changed when the agent connects.
   MakeHot(programs, 512);
   world.Connect();
   world.StartAgent();
@@ -117,7 +117,7 @@ TYPED_TEST(Tiering, AnAgentThatDiesIsMissedWithinItsTimeAndTheNextOneLearnsEvery
   EXPECT_EQ(world.host.counters().introductions, introductions + 1);
   EXPECT_EQ(world.host.counters().watchdog_expired, 1u);
   EXPECT_GT(ShareOver(world, programs, kSlowestTicks), 0.8);
-  // It knows the tiers from the scans: it does not wish for what is so already.
+  // It learns the tiers from the scans and requests no move that is already done.
   EXPECT_EQ(world.host.counters().elements[static_cast<size_t>(ElementStatus::kAlready)], 0u);
 }
 
@@ -153,7 +153,7 @@ TYPED_TEST(Tiering, PagesThatComeAndGoUnderTheAgentAbortTheirElementsAlone) {
     world.host.Tick();
     for (int round = 0; round < 8; ++round) {
       world.agent->Step();
-      // Between the agent's look and the host's.
+      // Runs between the agent's step and the host's.
       const auto page = static_cast<Vpn>(random() % kPages);
       random() % 2 == 0 ? world.table.Unmap(page) : world.table.Remap(page);
       world.host.Poll();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests that run over either channel.
+// Tests that run over each channel.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Host and agent on threads of their own: bulk is handed over by items, and nobody reads what the
-// other writes.
+// Runs host and agent on separate threads. Items hand over bulk memory, so that no memory is read
+// and written concurrently.
 #include <gtest/gtest.h>
 
 #include <atomic>

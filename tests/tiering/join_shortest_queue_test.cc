@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Steering by the shortest queue: what it promises, and its queues beside those of random
-// steering and of one queue for all, for which queueing theory knows the means.
+// Tests steering to the shortest queue: its contract, and its queues in comparison with random
+// steering and with a single queue, for which queueing theory gives the means.
 #include "engine/sched/policies/join_shortest_queue.h"
 
 #include <gtest/gtest.h>
@@ -149,9 +149,9 @@ TEST(JoinShortestQueue, ARemovedTaskIsNotNamedAndTheOthersKeepTheirOrder) {
   EXPECT_EQ(NextOf(policy, 0), 3);
 }
 
-// --- Beside other ways to steer, with exponential times.
+// --- Comparison with other kinds of steering, with exponential times.
 
-/// Steers at random; else the same.
+/// Steers at random; otherwise the same.
 class AtRandom {
  public:
   explicit AtRandom(CpuId cpus) : queues_(cpus) {}
@@ -166,12 +166,12 @@ class AtRandom {
 };
 
 struct Means {
-  double waiting = 0;  ///< Tasks in all queues, over time.
+  double waiting = 0;  ///< Tasks in all queues, averaged over time.
   uint64_t served = 0;
 };
 
-/// Discrete events, exact: arrivals at the rate `load` · cpus, services of mean 1. Both come from
-/// the same seed whatever the policy is.
+/// An exact simulation of discrete events: arrivals at the rate `load` · cpus, service times with
+/// mean 1. Both come from the same seed for every policy.
 template <typename P>
 Means Simulate(P policy, CpuId cpus, double load, uint64_t arrivals) {
   std::mt19937_64 random(1);
@@ -226,7 +226,7 @@ Means Simulate(P policy, CpuId cpus, double load, uint64_t arrivals) {
   return {area / now, served};
 }
 
-/// Mean number that waits in M/M/c: Erlang's C formula.
+/// Returns the mean number of waiting tasks in M/M/c: Erlang's C formula.
 double ErlangWaiting(uint32_t servers, double load) {
   const double offered = load * servers;
   double term = 1, sum = 1;
@@ -245,12 +245,12 @@ TEST(JoinShortestQueue, ItsQueuesLieBetweenThoseOfRandomSteeringAndOfOneQueue) {
     EXPECT_EQ(random.served, kArrivals);
     EXPECT_EQ(shortest.served, kArrivals);
     EXPECT_EQ(stealing.served, kArrivals);
-    // The simulation is right: M/M/1 each, and who steals always is M/M/c.
+    // Validates the simulation: each random queue is M/M/1, and constant stealing is M/M/c.
     const double mm1 = kCpus * load * load / (1 - load);
     const double mmc = ErlangWaiting(kCpus, load);
     EXPECT_NEAR(random.waiting / mm1, 1, 0.1) << load;
     EXPECT_NEAR(stealing.waiting / mmc, 1, 0.1) << load;
-    // Steering well is worth most of what one queue for all is.
+    // Good steering achieves most of the gain of a single queue.
     EXPECT_LT(shortest.waiting, random.waiting / 3) << load;
     EXPECT_GT(shortest.waiting, mmc) << load;
   }

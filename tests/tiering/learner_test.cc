@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an agent learns, beside what is known: of arms with known chances, of pages with known
-// rates. And each safeguard, tripped and recovered from.
+// Compares an agent's learning with known values: arms with known probabilities, pages with known
+// rates. Also triggers each safeguard and its recovery.
 #include "engine/tiering/learner.h"
 
 #include <gtest/gtest.h>
@@ -25,9 +25,9 @@ double KullbackLeibler(double p, double q) {
 }
 
 TEST(ThompsonSampling, PlaysBadArmsNoMoreThanTheTheoryAllows) {
-  // Lai and Robbins: no consistent rule plays arm i less than ln(T) / d(mean_i, best) times in the
-  // long run, and Thompson's needs just that (Agrawal and Goyal, AISTATS'13; Kaufmann et al.,
-  // ALT'12). At a finite T a factor and a constant come on top.
+  // Lai and Robbins: every consistent rule plays arm i at least ln(T) / d(mean_i, best) times in
+  // the long run, and Thompson sampling achieves this bound (Agrawal and Goyal, AISTATS'13;
+  // Kaufmann et al., ALT'12). A finite T adds a factor and a constant.
   const std::array<double, kArms> means{0.2, 0.5, 0.6, 0.9, 0.7, 0.3};
   constexpr int kPlays = 4000, kRuns = 20;
   double bound = 0;
@@ -69,7 +69,7 @@ TEST(ThompsonSampling, IsTheSameForTheSameSeed) {
   }
 }
 
-/// The chance that a scan of `arm` is good, of 64 pages at one rate: a binomial sum.
+/// Returns the probability that a scan of `arm` is good for 64 pages with one rate: a binomial sum.
 double ChanceOfGoodScan(uint32_t arm, double rate) {
   const double p = -std::expm1(-rate * PeriodTicks(arm));
   double chance = 0;
@@ -83,7 +83,7 @@ double ChanceOfGoodScan(uint32_t arm, double rate) {
 }
 
 TEST(ScanPeriods, ConvergeToTheBestArmOfARegionThatStaysAsItIs) {
-  // Half of 64 pages are accessed within the period of the arm whose period is ln(2) / rate.
+  // Half of 64 pages are accessed within the period of the arm with the period ln(2) / rate.
   for (uint32_t best = 0; best != kArms; ++best) {
     const double rate = std::log(2) / PeriodTicks(best);
     for (uint32_t arm = 0; arm != kArms; ++arm) {
@@ -106,8 +106,8 @@ TEST(ScanPeriods, ConvergeToTheBestArmOfARegionThatStaysAsItIs) {
       periods.End(1);
     }
     EXPECT_EQ(periods.bandit().Best(), best);
-    // An epoch has at least four trials of its arm; the neighbours succeed in 15 % and 81 % of
-    // them or less, so at most some epochs of each arm are needed to tell.
+    // An epoch has at least four trials of its arm. The neighbors succeed in at most 15 % and 81 %
+    // of them, so each arm needs only some epochs to be distinguished.
     EXPECT_LT(wrong, kEpochs / 4) << "arm " << best;
   }
 }
@@ -125,7 +125,7 @@ TEST(ScanPeriods, AtTheFullRateEveryArmIsLearnt) {
       for (uint32_t i = 0; i != 64; ++i) record.accessed |= uint64_t{accessed(random)} << i;
       periods.Learn(record, GoodScan{});
     }
-    // Means of few trials differ from the chances; but not so that the best looks bad.
+    // The means of few trials differ from the probabilities, but the best arm must not look bad.
     for (uint32_t arm = 0; arm != kArms; ++arm) {
       const double trials = static_cast<double>(kEpochTicks) / PeriodTicks(arm);
       const double expected = (1 + trials * ChanceOfGoodScan(arm, rate)) / (2 + trials);
@@ -252,15 +252,15 @@ TEST(Safeguards, RecordsThatCannotBeAreNotLearntFrom) {
   bad.region = UINT32_MAX;
   expect_invalid(bad);
   bad = good;
-  bad.accessed = 4;  // Is not mapped.
+  bad.accessed = 4;  // A page that is not mapped.
   expect_invalid(bad);
   bad = good;
   bad.fast = 4;
   expect_invalid(bad);
   bad = good;
-  bad.generation = 49;  // Time does not go back.
+  bad.generation = 49;  // Time must not go back.
   expect_invalid(bad);
-  learner.OnTick(101, 0, 0);  // More than there can be.
+  learner.OnTick(101, 0, 0);  // More than possible.
   EXPECT_EQ(learner.counters().invalid_ticks, 1u);
 }
 
@@ -295,8 +295,8 @@ TEST(Safeguards, ARoundOfTooMuchInvalidDataDecidesNothingAndTheNextOneDoes) {
   EXPECT_EQ(learner.counters().withheld_rounds, withheld);
 }
 
-// To take 82 % of the accesses, the target and its margin, the fast tier needs nine of ten pages
-// that are equally busy, however few of the accesses the bits show.
+// Serving 82 % of the accesses (the target and its margin), the fast tier needs nine of ten
+// equally busy pages, even if the bits show few of the accesses.
 TEST(Learner, MovesTheShareThatIsWantedWhateverTheBitsHide) {
   for (const uint64_t accesses : {10u, 6400u}) {
     Learner learner({.target = 0.8, .margin = 0.02, .validated = 0});
@@ -325,7 +325,7 @@ void Play(W& world, Programs& programs, uint32_t ticks) {
   }
 }
 
-/// Regions whose learnt best arm is `arm`.
+/// Returns the number of regions with `arm` as their best learned arm.
 uint32_t Believers(const Learner& learner, uint32_t arm) {
   uint32_t count = 0;
   for (Region i = 0; i != learner.regions(); ++i) {
@@ -345,7 +345,7 @@ TEST(Safeguards, AModelThatFailsIsForgottenAndEverythingScannedForAnEpoch) {
   EXPECT_FALSE(learner.in_default());
   EXPECT_GE(Believers(learner, 4), learner.regions() * 3 / 4);
 
-  // Sixteen times as busy: what was the best period now finds every page accessed.
+  // Sixteen times as busy: a scan with the previously best period now finds every page accessed.
   programs.Set(0, kPages, std::log(2) / PeriodTicks(0));
   uint32_t epochs = 0;
   while (!learner.in_default() && epochs++ < 4) Play(world, programs, kEpochTicks);
@@ -366,7 +366,8 @@ TEST(Safeguards, WhileTheModelIsDistrustedNothingMovesThatNeedNot) {
   World<test::Wave> world(kPages, kPages / 2, {.validated = 0.25, .max_regret = -1});
   world.StartAgent();
   Programs programs(kPages);
-  // All in the fast tier that is ever accessed; half of it hardly: it might leave.
+  // All pages that are accessed are in the fast tier. Half of them are rarely accessed and might be
+  // moved out.
   programs.Set(0, kPages / 4, 1);
   programs.Set(kPages / 4, kPages / 4, 0.001);
   for (Vpn page = 0; page != kPages / 2; ++page) world.table.Touch(page);

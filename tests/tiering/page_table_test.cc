@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's truth: what it enforces, and what it refuses.
+// Tests the host's page table: the decisions that it enforces and those that it rejects.
 #include "engine/tiering/page_table.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ Element Move(const PageTable& table, Vpn first, uint16_t count, uint8_t tier) {
           .generation = table.generation()};
 }
 
-/// 256 pages, all mapped; 0 … 63 are in the fast tier, which is full.
+/// Returns a table of 256 mapped pages, with 0 … 63 in the fast tier, which is full.
 PageTable Full() {
   PageTable table(256, 64);
   for (Vpn page = 0; page != 256; ++page) table.Touch(page);
@@ -138,11 +138,10 @@ TEST(PageTable, NothingIsMigratedTwiceForOneObservation) {
 TEST(PageTable, ElementsOfABatchSeeWhatThoseBeforeThemDo) {
   PageTable table = Full();
   const std::vector<ElementStatus> statuses =
-      Check(table, {Move(table, 100, 2, kFast),  // Full.
-                    Move(table, 0, 3, kSlow),    // Makes room for three.
-                    Move(table, 100, 2, kFast),  //
-                    Move(table, 102, 2, kFast),  // One too many.
-                    Move(table, 101, 1, kFast),  // Was moved by the batch.
+      Check(table, {Move(table, 100, 2, kFast),                              // The tier is full.
+                    Move(table, 0, 3, kSlow),                                // Frees three pages.
+                    Move(table, 100, 2, kFast), Move(table, 102, 2, kFast),  // One page too many.
+                    Move(table, 101, 1, kFast),  // Was moved earlier in this batch.
                     Move(table, 103, 1, kFast)});
   using enum ElementStatus;
   EXPECT_EQ(statuses, (std::vector{kNoRoom, kDone, kDone, kNoRoom, kStale, kDone}));
@@ -187,7 +186,7 @@ TEST(PageTable, WhateverIsWishedTheFastTierHoldsNoMoreThanItCan) {
       }
     }
     for (Element& e : batch) {
-      // Mostly near what could be, so that all kinds of endings occur.
+      // Mostly plausible values, so that all kinds of results occur.
       e = {.first = static_cast<uint32_t>(random() % 1040),
            .count = static_cast<uint16_t>(random() % 8),
            .kind = static_cast<uint8_t>(random() % 16 == 0 ? 1 : 0),

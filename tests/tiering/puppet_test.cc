@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the host does about each decision, hostile ones among them, over either channel.
+// Tests the host's reaction to each decision, including hostile ones, over each channel.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using test::World;
 constexpr auto kFast = static_cast<uint8_t>(Tier::kFast);
 constexpr auto kSlow = static_cast<uint8_t>(Tier::kSlow);
 
-/// An agent that does what the test says.
+/// An agent that the test controls.
 template <typename C>
 class Puppet {
  public:
@@ -52,7 +52,7 @@ class Puppet {
     ASSERT_TRUE(world_->nic->CanCommit(slot));
     world_->nic->Commit(slot, Encode(decision), offload::Urgency::kPrestaged);
   }
-  /// Lets the host look, and says what it answered.
+  /// Lets the host poll and returns its outcome.
   std::optional<Outcome> Answer(offload::Slot slot = 0) {
     offload::Item item;
     offload::Decided how;
@@ -111,7 +111,7 @@ TYPED_TEST(Tiering, OfABatchOnlyElementsWhosePagesChangedMeanwhileAreAborted) {
                     {.first = 16, .count = 4, .value = kSlow, .generation = seen},
                     {.first = 100, .count = 4, .value = kFast, .generation = seen}});
   puppet.Commit(decision);
-  // Between the decision and its enforcement:
+  // Runs between the decision and its enforcement.
   world.table.Unmap(9);
   world.table.Remap(17);
   const auto outcome = puppet.Answer();
@@ -177,7 +177,7 @@ TYPED_TEST(Tiering, HostileDecisionsAreRefusedAndCounted) {
   }
   EXPECT_EQ(world.table.demoted(), 0u);
 
-  // Sound as a batch, and each element refused.
+  // A valid batch with only invalid elements.
   puppet.Commit(puppet.Write({{.first = 255, .count = 2, .value = kSlow, .generation = seen},
                               {.first = UINT32_MAX, .count = 2, .value = kSlow, .generation = seen},
                               {.first = 0, .count = UINT16_MAX, .value = kSlow, .generation = seen},
@@ -191,7 +191,7 @@ TYPED_TEST(Tiering, HostileDecisionsAreRefusedAndCounted) {
   EXPECT_EQ(elements[static_cast<size_t>(ElementStatus::kNoRoom)], 1u);
   EXPECT_EQ(world.table.Violation(), nullptr);
 
-  // And the channel still works.
+  // The channel still works.
   puppet.Commit(puppet.Write(good));
   EXPECT_EQ(puppet.Answer()->done, 1u);
 }
@@ -202,7 +202,7 @@ TYPED_TEST(Tiering, AnAgentThatGivesNothingBackIsShownNoMoreThanThereArePieces) 
   for (int i = 0; i < 9; ++i) {
     world.host.Tick();
     puppet.Hear();
-    // It lives, but has read nothing.
+    // It is alive but has not read any scan.
     Decision decision = puppet.Write({});
     decision.scans_seen = 0;
     puppet.Commit(decision);
@@ -221,9 +221,6 @@ TYPED_TEST(Tiering, AnAgentThatGivesNothingBackIsShownNoMoreThanThereArePieces) 
   EXPECT_GT(world.host.counters().deferred_regions, 0u);
   EXPECT_FALSE(world.host.alone());
 }
-
-/// 32 regions; the fast tier holds 6; `hot` pages in each of four regions that are not in it at
-/// first have nearly all accesses.
 
 }  // namespace
 }  // namespace sluice::engine::tiering

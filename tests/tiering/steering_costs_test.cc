@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Row W12: what the host is spared of each RPC, from the table of costs.
+// Tests row W12, the cost per RPC that the host saves, against the table of costs.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -19,7 +19,7 @@ TEST(SteeringCosts, TheHostIsSparedTheDispatchersTwoLinesAndItsDecision) {
   EXPECT_EQ(steering.dispatcher, 400_ns);
   EXPECT_EQ(steering.worker_local, steering.worker_nic) << "a worker reads two lines either way";
   EXPECT_EQ(steering.Removed(), 400_ns);
-  // 0.4 us of each of 5 million RPCs a second are 2 s of every second.
+  // 0.4 us for each of 5 million RPCs per second are 2 s per second.
   EXPECT_DOUBLE_EQ(steering.Cores(5e6), 2);
 }
 

@@ -31,7 +31,7 @@ struct Swap {
   static offload::SwapLayout Layout(uint32_t slots) { return {.slots = slots, .asks = false}; }
 };
 
-/// The host's half. Without StartAgent() the test is the agent, at `nic`.
+/// The host's half. Without StartAgent(), the test is the agent and uses `nic`.
 template <typename C>
 struct World {
   static constexpr uint32_t kUpBytes = kMaxElements * sizeof(Element);
@@ -41,7 +41,7 @@ struct World {
     Connect();
   }
 
-  /// Another agent's end. The one before must be gone.
+  /// Creates a new agent's end. The previous one must have been destroyed.
   void Connect() { nic = std::make_unique<typename C::Nic>(nic_window, layout, ++incarnation); }
   void StartAgent() {
     agent = std::make_unique<Agent<typename C::Nic>>(
@@ -55,7 +55,7 @@ struct World {
   Bulk Down() { return {down, kDownBytes}; }
   Bulk Up() { return {up, kUpBytes}; }
 
-  /// What happens between two ticks, and then a tick until nobody has anything to do.
+  /// Runs one tick of the host, and then both ends until they are idle.
   void Tick() {
     host.Tick();
     Exchange();
@@ -83,7 +83,7 @@ struct World {
   uint32_t incarnation = 0;
 };
 
-/// Accesses at random times: each page at its rate, a tick.
+/// Accesses each page at random times with its rate per tick.
 class Programs {
  public:
   explicit Programs(uint32_t pages, uint64_t seed = 1) : rates_(pages), random_(seed) {}
@@ -94,7 +94,7 @@ class Programs {
   void RunTick(PageTable& table) {
     for (Vpn page = 0; page != rates_.size(); ++page) {
       if (rates_[page] == 0) continue;
-      // Poisson by its inter-arrival times: rates are small.
+      // Draws a Poisson number from inter-arrival times, since rates are small.
       uint32_t times = 0;
       for (double t = gap_(random_); t < rates_[page]; t += gap_(random_)) ++times;
       if (times != 0) table.Touch(page, times);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How long something may take that is to be over at once.
+// The time limit of operations that must end immediately.
 #pragma once
 
 #include <ctime>
 
 namespace sluice {
 
-/// CPU time: others may be at work. What AddressSanitizer checks is several times slower.
+/// CPU time, since the machine may be loaded. AddressSanitizer makes the code several times
+/// slower.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr std::clock_t kAtOnce = 8 * CLOCKS_PER_SEC;
 #else
