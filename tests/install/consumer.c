@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A program outside the tree, in C: echoes frames between two native pipes of net_enso.
- * Built and run by install_test.py with nothing but `pkg-config sluice`.
+ * install_test.py builds it with only `pkg-config sluice` and runs it.
  */
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 		return 1;
 	if (rte_pmd_enso_nb_open(0, &nb) != 0 ||
 	    rte_pmd_enso_pipe_open(nb, RTE_PMD_ENSO_RXTX, RTE_PMD_ENSO_FALLBACK, &pipe) != 0 ||
-	    rte_eth_dev_set_link_up(0) != 0) /* The traffic begins. */
+	    rte_eth_dev_set_link_up(0) != 0) /* Enables the wire. */
 		return 1;
 	deadline = rte_get_tsc_cycles() + DEADLINE_S * rte_get_tsc_hz();
 	while (bytes < (uint64_t)PACKETS * RTE_PMD_ENSO_FLIT_BYTES &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A program outside the tree, in C: echoes frames on a link of regions of net_ipu, where
- * they lie. Built and run by install_test.py with nothing but `pkg-config sluice`.
+ * A program outside the tree, in C: echoes frames in place on a link of regions of
+ * net_ipu. install_test.py builds it with only `pkg-config sluice` and runs it.
  */
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	if (rte_eal_init(argc, argv) < 0 || !rte_pmd_ipu_supported(0))
 		return 1;
 	if (rte_pmd_ipu_link_open(0, 0, NULL, &link) != 0 ||
-	    rte_eth_dev_set_link_up(0) != 0) /* The traffic begins. */
+	    rte_eth_dev_set_link_up(0) != 0) /* Enables the wire. */
 		return 1;
 	deadline = rte_get_tsc_cycles() + DEADLINE_S * rte_get_tsc_hz();
 	if (!rte_pmd_ipu_link_region(link, &region))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * odd_client ADDRESS PORT CALLS: calls the service of odd.x through what rpcgen made of it, with
- * libtirpc over UDP, and checks every answer; the second half of the calls has AUTH_SYS. With PORT 0
- * the port mapper says where the service is, else the address is one of IPv4. Two calls and their
+ * odd_client ADDRESS PORT CALLS: calls the service of odd.x through rpcgen's stubs and libtirpc
+ * over UDP, and checks every answer; the second half of the calls uses AUTH_SYS. If PORT is 0, the
+ * port mapper returns the service's port; otherwise ADDRESS is an IPv4 address. Two calls and their
  * results are longer than a frame. */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int turns_well(CLIENT *client, unsigned seed) {
   return good;
 }
 
-/* A call of `sent` bytes, and a result of `bytes`. */
+/* Makes a call of `sent` bytes with a result of `bytes`. Returns whether the result is right. */
 static int repeats_well(CLIENT *client, u_int sent, u_int bytes) {
   static char pattern[60000];
   struct timeval patience = {20, 0};
@@ -60,7 +60,7 @@ static int repeats_well(CLIENT *client, u_int sent, u_int bytes) {
   return 1;
 }
 
-/* With the port mapper, libtirpc makes datagrams of its default size. */
+/* If the port mapper is used, libtirpc sends datagrams of its default size. */
 static int carries_long_messages(CLIENT *client, int port) {
   if (port == 0) return repeats_well(client, 8000, 8700);
   return repeats_well(client, 8192, 60000) && repeats_well(client, 60000, 8192);
@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
     }
     good += turns_well(client, i);
   }
-  /* A handler that fails, and a version that there is not. */
+  /* A handler that fails, and an unknown version. */
   printf("good %u\n", good);
   printf("fail: %s\n", fail_1(NULL, client) == NULL ? clnt_sperror(client, "") : "nothing");
   printf("long: %s\n", carries_long_messages(client, atoi(argv[2])) ? "good"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * services_client ADDRESS: calls the services that come with sluice-rpc through what rpcgen made of
- * their .x files, with libtirpc over UDP, and says of each answer whether it is good. The port
- * mapper says where they are. */
+ * services_client ADDRESS: calls the services that are part of sluice-rpc through rpcgen's stubs
+ * and libtirpc over UDP, and prints whether each answer is right. The port mapper returns their
+ * ports. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The functions of zoo.x, for sluice-rpc and for the server that rpcgen -M makes. */
+ * The functions of zoo.x, for sluice-rpc and for the server that rpcgen -M generates. */
 #include "zoo.h"
 
 bool_t nothing_2_svc(void *arguments, void *result, struct svc_req *request) {
@@ -10,7 +10,7 @@ bool_t nothing_2_svc(void *arguments, void *result, struct svc_req *request) {
   return TRUE;
 }
 
-/* Names stay; corners are swapped with their neighbours. */
+/* Keeps names and swaps each corner with its neighbour. */
 bool_t turn_2_svc(shape *sent, shape *result, struct svc_req *request) {
   u_int i;
   (void)request;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A client of the vfio-user protocol, as small as it can be: what a virtual machine monitor says
-// for its guest.
+// A minimal client of the vfio-user protocol, like a virtual machine monitor that acts for its
+// guest.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@
 
 namespace sluice::emulator::vfio_user::test {
 
-/// A file in memory, mapped here.
+/// A file in memory that is mapped here.
 class SharedMemory {
  public:
   explicit SharedMemory(size_t bytes)
@@ -64,7 +64,7 @@ class Client {
 
   static constexpr int kPatience_ms = 30'000;
 
-  /// Messages of DMA so far.
+  /// Number of DMA messages so far.
   struct Questions {
     uint64_t reads = 0;
     uint64_t writes = 0;
@@ -74,7 +74,7 @@ class Client {
   int fd() const { return socket_.fd(); }
   void Leave() { socket_ = File(); }
 
-  /// False: the device has hung up.
+  /// Returns false if the device has closed the connection.
   bool Send(std::span<const uint8_t> bytes, const std::vector<int>& files = {}) {
     iovec part = {const_cast<uint8_t*>(bytes.data()), bytes.size()};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(64 * sizeof(int))> control{};
@@ -93,25 +93,25 @@ class Client {
     return sendmsg(socket_.fd(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
 
-  /// Answers what the device asks for with this memory, which it does not have: `address` is its
-  /// first byte's.
+  /// Answers DMA messages from `memory`, which the device cannot map. `address` is that of its
+  /// first byte.
   void AnswerWith(SharedMemory* memory, uint64_t address) {
     memory_ = memory;
     address_ = address;
   }
-  /// Until it is switched off, writes of the device are neither made nor answered.
+  /// While enabled, writes of the device are neither executed nor answered.
   void HoldWrites(bool hold) {
     holds_writes_ = hold;
     for (const Message& write : std::exchange(held_, {})) Answer(write);
   }
   size_t held() const { return held_.size(); }
-  /// Answers what the device has asked by now.
+  /// Answers the device's pending requests.
   void Pump() {
     if (memory_ != nullptr) Take(0);
   }
 
-  /// The next message that is no question; with size 0 if none came for so long, or the device has
-  /// hung up.
+  /// Returns the next message that is not a request. Its size is 0 if none arrives in time or the
+  /// device has closed the connection.
   Message Receive() {
     while (reader_.messages().empty()) {
       if (!Take(kPatience_ms)) return {};
@@ -120,7 +120,7 @@ class Client {
     reader_.messages().pop_front();
     return message;
   }
-  /// Whether the device hangs up within that time, whatever it says before.
+  /// Returns whether the device closes the connection in time. Ignores its messages before that.
   bool Ended() {
     while (Receive().header.size != 0) {
     }
@@ -140,13 +140,14 @@ class Client {
     }
     return reply;
   }
-  /// Whether the device answers, and without an error.
+  /// Returns whether the device answers without an error.
   bool Grants(Command command, std::span<const uint8_t> payload,
               const std::vector<int>& files = {}) {
     const Message reply = Ask(command, payload, files);
     return reply.header.size != 0 && (reply.header.flags & kErrorFlag) == 0;
   }
-  /// The errno that the device answers with; 0: none; −1: it hangs up.
+  /// Returns the errno in the device's answer; 0 without an error; -1 if the device closes the
+  /// connection.
   int Refusal(Command command, std::span<const uint8_t> payload,
               const std::vector<int>& files = {}) {
     const Message reply = Ask(command, payload, files);
@@ -178,11 +179,11 @@ class Client {
     payload.resize(sizeof(RegionAccess) + bytes);
     EXPECT_TRUE(Grants(Command::kRegionWrite, payload)) << region << " at " << offset;
   }
-  /// Memory decoded, and the function its bus's master, or not.
+  /// Enables memory decoding, and bus mastering if `master`.
   void Enable(bool master = true) { Write(kConfigRegion, 4, 2, master ? 6 : 2); }
 
  private:
-  /// Waits for a piece of the stream and takes it in. False: none came.
+  /// Waits for data of the stream and reads it. Returns false if none arrives.
   bool Take(int patience_ms) {
     pollfd wait = {socket_.fd(), POLLIN, 0};
     if (poll(&wait, 1, patience_ms) != 1) return false;
@@ -205,7 +206,7 @@ class Client {
     if (reader_.Take({piece.data(), static_cast<size_t>(received)}, std::move(files)) != nullptr) {
       return false;
     }
-    // Questions are answered at once, whatever waits in front of them.
+    // Answers requests at once, before earlier messages of other kinds are read.
     std::erase_if(reader_.messages(), [this](const Message& asked) {
       const bool question = (asked.header.flags & kTypeMask) == 0;
       if (question) Answer(asked);

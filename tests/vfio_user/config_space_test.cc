@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Configuration space, byte by byte as the PCI Express Base Specification has it: header type 0,
-// the capabilities by walking their list, sizes of BARs by writing ones.
+// Tests configuration space byte by byte according to the PCI Express Base Specification: header
+// type 0, the list of capabilities, and the sizes of BARs, found by writing ones.
 #include "emulator/vfio_user/config_space.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class Config {
   }
   ConfigSpace& space() { return space_; }
 
-  /// Offset of each capability, by id.
+  /// Returns the offset of each capability by id.
   std::map<uint32_t, uint32_t> Capabilities() const {
     std::map<uint32_t, uint32_t> found;
     for (uint32_t at = Read(0x34, 1); at != 0 && found.size() < 48; at = Read(at + 1, 1)) {
@@ -39,7 +39,7 @@ class Config {
     }
     return found;
   }
-  /// Size of a BAR, and its type bits.
+  /// Returns the size of a BAR and its type bits.
   std::pair<uint64_t, uint32_t> SizeOf(int bar) {
     const uint32_t at = 0x10 + 4 * static_cast<uint32_t>(bar);
     const uint32_t type = Read(at, 4) & 0xf;
@@ -130,7 +130,7 @@ TEST(ConfigSpace, WhatIsReadOnlyStays) {
        {0x00u, 0x08u, 0x2cu, 0x34u, 0x3cu, 0x100u, 0xffcu, express, express + 4, express + 0xc}) {
     const uint32_t before = config.Read(offset, 4);
     config.Write(offset, 4, ~0u);
-    const uint32_t line = offset == 0x3c ? 0xff : 0;  // The interrupt line is software's own.
+    const uint32_t line = offset == 0x3c ? 0xff : 0;  // Software may write the interrupt line.
     EXPECT_EQ(config.Read(offset, 4), before | line) << offset;
   }
 }

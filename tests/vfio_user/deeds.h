@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a client does, as bytes that a fuzzer can change: a Deed and the payload of its message, and
-// the next one.
+// Actions of a client as bytes that a fuzzer can change: each is a Deed followed by the payload of
+// its message.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ namespace sluice::emulator::vfio_user::test {
 
 struct Deed {
   uint8_t command;
-  uint8_t flags;    ///< Bits 0 … 5 of the header's.
-  uint8_t file;     ///< 0: none; see FileOf.
-  uint8_t payload;  ///< Bytes that follow.
-  uint8_t lie;      ///< Added to the size, less 256 from 128 on.
-  uint8_t after;    ///< 1: the file is cut off; 2: a hole in it; 3: nobody waits for an answer.
+  uint8_t flags;    ///< Bits 0 … 5 of the header's flags.
+  uint8_t file;     ///< 0 for none; see FileOf.
+  uint8_t payload;  ///< Number of payload bytes that follow.
+  uint8_t lie;      ///< Added to the message's size as int8_t.
+  uint8_t after;    ///< 1: truncates the file; 2: punches a hole in it; 3: does not wait.
 };
 inline constexpr size_t kDeedBytes = sizeof(Deed);
 static_assert(kDeedBytes == 6);
 
-/// What every client says once, in deeds, with files: seeds, and the test of every cut.
+/// Returns the usual messages of a client, with files, as seeds and for the truncation test.
 inline std::vector<Bytes> HonestDeeds() {
   const auto deed = [](Command command, const Bytes& payload, uint8_t file = 0, uint8_t after = 0) {
     Bytes bytes = {static_cast<uint8_t>(command),        0, file,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Both models on a bus, driven as their drivers do, register by register: what a client is told of
-// them, and frames of a capture out and back through its memory.
+// Tests both models on a bus, driven register by register like by their drivers: the information
+// for a client, and frames of a capture out and back through its memory.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -107,7 +107,7 @@ TEST(BusFunction, StoresKeepTheirOrderAndReadsStayBehindThem) {
   ASSERT_TRUE(client.Greet());
   client.Enable();
   const uint32_t tail = regs::enso::PipePage(7) + regs::enso::kRxTail;
-  // Posted, as QEMU does it: no answer is waited for, none may be missing.
+  // Posted writes, as in QEMU: the client waits for no answer, but each must arrive.
   Bytes stream;
   constexpr uint16_t kStores = 500;
   for (uint16_t i = 1; i <= kStores; ++i) {
@@ -137,7 +137,7 @@ TEST(BusFunction, NetIpuSendsFramesOfACaptureBack) {
   SharedMemory memory(1 << 20);
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());
-  // The device may not begin before it is the bus's master; its memory is in four pieces.
+  // The device must not start before it is a bus master. Its memory is mapped in four pieces.
   for (uint64_t at = 0; at < memory.bytes(); at += memory.bytes() / 4) {
     ASSERT_TRUE(client.Map(kBus + at, memory.bytes() / 4, memory.fd(), at));
   }
@@ -167,7 +167,7 @@ TEST(BusFunction, NetIpuReachesMemoryWithoutAFileByMessages) {
     ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > before + kFrames; }));
     for (const uint32_t block : {regs::ipu::kRxBlock, regs::ipu::kTxBlock}) {
       guest.Store(regs::ipu::QueuePage(0) + block + regs::ipu::kRingControl, 0);
-      // Behind it nothing of the ring is on its way any more: its memory is the guest's.
+      // Afterwards no access to the ring is in flight: its memory belongs to the guest.
       EXPECT_EQ(guest.Load(regs::ipu::QueuePage(0) + block + regs::ipu::kRingStatus), 0u);
     }
   }
@@ -179,7 +179,7 @@ TEST(BusFunction, NetIpuReachesMemoryWithoutAFileByMessages) {
 
 TEST(BusFunction, MemoryOfTheSizeOfABarIsMemoryUntilTheBarIsPlaced) {
   Rig rig(kIpuModel);
-  // As many bytes as BAR 0 has, where BARs are before software has written their addresses.
+  // As many bytes as BAR 0 has, at the address that BARs have before software sets it.
   SharedMemory memory(128 << 10);
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());
@@ -239,17 +239,17 @@ TEST(BusFunction, MemoryThatIsUnmappedUnderTrafficIsAFaultAndNoMore) {
   IpuGuest guest(client, memory);
   guest.Start();
   ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > 100; }));
-  // Its buffers: frames for them are faults, and their descriptors come back.
+  // Unmaps its buffers: frames for them are faults, and their descriptors are returned.
   EXPECT_EQ(rig["model_rx_dma_faults"], 0u);
   ASSERT_TRUE(client.Unmap(kBus + kRings, memory.bytes() - kRings));
   EXPECT_TRUE(PollsUntil(guest, [&] { return rig["model_rx_dma_faults"] > 100; }));
-  // Its rings: they are off.
+  // Unmaps its rings: they are disabled.
   ASSERT_TRUE(client.Unmap(kBus, kRings));
   for (const uint32_t block : {regs::ipu::kRxBlock, regs::ipu::kTxBlock}) {
     EXPECT_EQ(guest.Load(regs::ipu::QueuePage(0) + block + regs::ipu::kRingStatus), 0u);
   }
   EXPECT_GT(rig["model_tx_dma_faults"], 0u);
-  // With its memory back a driver starts it again.
+  // A driver can start it again after its memory is mapped again.
   std::memset(memory.At(0), 0, memory.bytes());
   ASSERT_TRUE(client.Map(kBus, memory.bytes(), memory.fd()));
   const uint64_t before = rig["wire_returned"];
@@ -268,7 +268,7 @@ TEST(BusFunction, EnsoCountsEveryAccessToMemoryThatIsUnmapped) {
   guest.Start();
   ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > 100; }));
   ASSERT_TRUE(client.Unmap(0, 0, kUnmapAll));
-  // What comes now has nowhere to go. The pipe is full at once: the guest frees it.
+  // Frames cannot be delivered any more. The pipe fills immediately unless the guest frees it.
   const uint32_t pipe = regs::enso::PipePage(0);
   EXPECT_TRUE(Eventually([&] {
     guest.Store(pipe + regs::enso::kRxHead, guest.Load(pipe + regs::enso::kRxTail));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Maps of a client as the device sees them: what it reaches, what it does not, and what is refused.
+// Tests maps of a client from the device's view: reachable and unreachable addresses, and rejected
+// maps.
 #include "emulator/vfio_user/guest_memory.h"
 
 #include <fcntl.h>
@@ -55,7 +56,7 @@ TEST_F(Memory, IsTheFilesPartAtItsAddress) {
 }
 
 TEST_F(Memory, AdjacentMapsAreContiguous) {
-  // The pages of an IOMMU, in any order in the file.
+  // Pages of an IOMMU, in reverse order in the file.
   for (uint64_t page = 0; page < 8; ++page) {
     ASSERT_EQ(Map((100 + page) * kPage, kPage, (7 - page) * kPage), nullptr);
     std::memset(file_.At((7 - page) * kPage), static_cast<int>(page), kPage);
@@ -80,7 +81,7 @@ TEST_F(Memory, MayLieAcrossAreas) {
   EXPECT_EQ(dma_->Translate(kArea, 1), nullptr);
 }
 
-/// Maps that are parts of hugepages, as a machine has them below 1 MiB and an IOMMU makes them.
+/// Maps that are parts of hugepages, as below 1 MiB of a machine and with an IOMMU.
 TEST_F(Memory, OfHugepagesIsReachedInParts) {
   constexpr uint64_t kHugePage = 2 << 20;
   const File file(memfd_create("hugepages", MFD_CLOEXEC | MFD_HUGETLB));
@@ -96,7 +97,7 @@ TEST_F(Memory, OfHugepagesIsReachedInParts) {
   ASSERT_EQ(map(0x100000, 3 * kHugePage, 0x100000), nullptr);
   EXPECT_EQ(map(0x90000, 0x20000, 0x90000), std::string("maps overlap"));
   ASSERT_EQ(map(uint64_t{7} << 32, kPage, 3 * kHugePage + kPage), nullptr) << "of an IOMMU";
-  // What is between the maps is mapped here and out of the device's reach.
+  // Memory between the maps is mapped in this process but not reachable by the device.
   EXPECT_NE(dma_->Translate(0, 0xa0000), nullptr);
   EXPECT_EQ(dma_->Translate(0xa0000, 1), nullptr);
   EXPECT_EQ(dma_->Translate(0xfffff, 2), nullptr);
@@ -157,7 +158,8 @@ TEST_F(Memory, NoAccessIsHalfByMessages) {
   const auto map_without_file = [&](uint64_t page) {
     return memory_.Map({sizeof(DmaMap), kBoth, 0, page * kPage, kPage}, File());
   };
-  // Pages 1 … 6: file, messages, messages, file, file, messages; in another order.
+  // Pages 1 … 6 alternate: file, messages, messages, file, file, messages. They are mapped in
+  // another order.
   for (const uint64_t page : {4, 1, 5}) ASSERT_EQ(Map(page * kPage, kPage), nullptr);
   for (const uint64_t page : {3, 6, 2}) ASSERT_EQ(map_without_file(page), nullptr);
   for (const uint64_t border : {2, 4, 6}) {
@@ -175,7 +177,7 @@ TEST_F(Memory, NoAccessIsHalfByMessages) {
 }
 
 TEST_F(Memory, AddressesThatComeAndGoUseNothingUp) {
-  // None of them adjacent, more than there may be pieces.
+  // The maps are not adjacent, and there are more than the maximum number of pieces.
   for (uint64_t i = 0; i < HostMappings::kMaxMappings + 10; ++i) {
     const uint64_t address = 2 * i * kPage;
     ASSERT_EQ(Map(address, kPage), nullptr) << i;
@@ -186,14 +188,14 @@ TEST_F(Memory, AddressesThatComeAndGoUseNothingUp) {
 }
 
 TEST_F(Memory, AsManyMapsAsAreToldFindRoomWhereverTheyLie) {
-  // The function's own range, and those of most maps: one by one they would take long.
+  // Preloads the function's range and most maps; mapping them one by one would be slow.
   constexpr size_t kOthers = 9000;
   std::vector<bar::DmaSpace::Mapping> others;
   for (uint64_t i = 0; i <= kOthers; ++i) {
     others.push_back({(uint64_t{1} << 62) + 2 * i * kPage, file_.At(0), kPage});
   }
   ASSERT_TRUE(dma_->Replace({}, others));
-  // The last of each area lies in the next one, too.
+  // The last map of each area extends into the next area.
   for (uint64_t area = 1; area < GuestMemory::kMaxAreas; ++area) {
     ASSERT_EQ(Map(area * kArea - kPage, 2 * kPage), nullptr);
   }

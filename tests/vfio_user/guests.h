@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a driver in a guest does, register by register and slot by slot: each sends back every frame
-// that it gets. The guest's memory is one file, mapped for the device from kBus on.
+// Register-level drivers in a guest that echo every received frame. The guest's memory is one file,
+// mapped for the device from kBus.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ void StoreRelease(uint8_t* at, T value) {
   std::atomic_ref(*reinterpret_cast<T*>(at)).store(value, std::memory_order_release);
 }
 
-/// Lets `guest` send frames back until `condition` is true; false after a generous while.
+/// Lets `guest` echo frames until `condition` is true. Returns false after a minute.
 template <typename Guest, typename Condition>
 bool PollsUntil(Guest& guest, Condition&& condition) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -38,7 +38,7 @@ bool PollsUntil(Guest& guest, Condition&& condition) {
   return true;
 }
 
-/// Queue 0 of net_ipu: regs/ipu.h.
+/// Drives queue 0 of net_ipu: regs/ipu.h.
 class IpuGuest {
  public:
   static constexpr uint32_t kBar = regs::pci::kIpuRegisterBar;
@@ -59,7 +59,7 @@ class IpuGuest {
     return Load(regs::ipu::StatisticRegister(statistic), 8);
   }
 
-  /// Registers and rings as a driver's start leaves them.
+  /// Sets registers and rings as a driver does at its start.
   void Start() {
     using namespace regs::ipu;  // NOLINT: this is that register map's user
     Store(kMaxFrame, 1518);
@@ -76,7 +76,7 @@ class IpuGuest {
     }
     Store(QueuePage(0) + kRxBlock + kRingTail, kEntries);
   }
-  /// Sends back what has arrived.
+  /// Echoes the received frames.
   void Poll() {
     using namespace regs::ipu;  // NOLINT
     client_.Pump();
@@ -92,7 +92,7 @@ class IpuGuest {
     }
     if (received_ == first) return;
     Store(QueuePage(0) + kTxBlock + kRingTail, received_);
-    // A buffer is the device's again when its frame has left.
+    // A buffer is posted again when its frame has been sent.
     uint8_t* const last = memory_.At(kTxRing + (received_ - 1) % kEntries * kDescriptorBytes);
     while (LoadAcquire<uint64_t>(last + 8) != kDone) {
       if (Load(QueuePage(0) + kTxBlock + kRingStatus) != 1) return;
@@ -118,7 +118,7 @@ class IpuGuest {
   uint32_t received_ = 0;
 };
 
-/// Pipe 0 and notification buffer 0 of Ensō: docs/enso-hardware.md.
+/// Drives pipe 0 and notification buffer 0 of Ensō: docs/enso-hardware.md.
 class EnsoGuest {
  public:
   static constexpr uint32_t kBar = regs::enso::kPciBar;
@@ -145,7 +145,7 @@ class EnsoGuest {
     Store(NbPage(0) + kTxMemLo, kBus + kTxRing, 8);
     Store(PipePage(0) + kRxTail, 0, 8);
     Store(PipePage(0) + kRxMemLo, kBus + kPipe, 8);
-    // Frames that no flow claims come to pipe 0.
+    // Frames without a matching flow go to pipe 0.
     const FallbackConfig fallback{
         kSignalConfig, static_cast<uint64_t>(ConfigId::kFallback), 1, 0, 0, {}};
     Send(&fallback);
@@ -159,7 +159,7 @@ class EnsoGuest {
     std::memcpy(&tail, slot + offsetof(RxNotification, tail), sizeof(tail));
     StoreRelease<uint64_t>(slot, kSignalNone);
     Store(NbPage(0) + kRxHead, ++slot_ % kSlots);
-    while (head_ != tail) {  // In two pieces where it wraps.
+    while (head_ != tail) {  // Two pieces if it wraps.
       const uint64_t end = tail > head_ ? tail : kPipeFlits;
       const TxNotification data{
           kSignalData, kBus + kPipe + head_ * kFlitBytes, (end - head_) * kFlitBytes, {}};
@@ -170,7 +170,7 @@ class EnsoGuest {
   }
 
  private:
-  /// Publishes a slot and waits until the NIC has taken it.
+  /// Publishes a slot and waits until the NIC has completed it.
   template <typename Slot>
   void Send(const Slot* slot) {
     using namespace regs::enso;  // NOLINT

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A client made of deeds (deeds.h): after whatever it says, an honest one is served.
+// A client made of deeds (deeds.h). After any deeds, an honest client must be served.
 #pragma once
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ class HostileClient {
     if (server_ == nullptr) std::abort();
   }
 
-  /// Null, or what does not hold.
+  /// Returns null, or the violated invariant.
   const char* Say(const uint8_t* data, size_t bytes, bool greets) {
     Client client(path_);
     if (client.fd() < 0) return "nobody listens";
@@ -96,7 +96,7 @@ class HostileClient {
     const File file = FileOf(deed.file);
     std::vector<int> files;
     if (file) files.assign(deed.file / 64 + 1u, file.fd());
-    // Not all of it need fit: nobody reads what the device says.
+    // The message may be sent only in part, because the client does not read the device's messages.
     const bool sent = client.Send(message, files);
     if (deed.after != 3) Turns(1);
     if (deed.after == 1 && ftruncate(file.fd(), 0) != 0) return sent;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Clients that say what no client says: each loses its connection, or has an errno for an answer,
-// and the next one is served.
+// Tests clients that violate the protocol: each is disconnected or receives an errno, and the next
+// one is served.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -22,7 +22,7 @@ namespace {
 
 std::string HostilePath() { return TestSocket() + ".hostile"; }
 
-/// Each step is a session, whose device is powered on anew; coprime to the sizes of all fields.
+/// Each step is a session with a newly powered-on device. Coprime to the sizes of all fields.
 constexpr size_t kStride = 13;
 
 TEST(HostileClients, AreOutlivedWhereverTheirMessagesEnd) {
@@ -48,7 +48,7 @@ TEST(HostileClients, AreOutlivedWhateverByteIsWrong) {
   }
 }
 
-/// A stream of bytes that ends with the device hanging up.
+/// A stream of bytes after which the device must close the connection.
 class Streams : public testing::Test {
  protected:
   bool Ends(const Bytes& stream, bool greets = true, const std::vector<int>& files = {}) {
@@ -183,7 +183,7 @@ TEST(Newcomers, ForWhomThereIsNoDescriptorWaitAndCostNothing) {
   ASSERT_NE(server, nullptr) << error;
   Client client(HostilePath());
   ASSERT_TRUE(client.Send(MakeMessage(Command::kVersion, VersionPayload())));
-  // As many as poll asks for, and all of them in use.
+  // The number that poll needs, all of them in use.
   constexpr rlim_t kDescriptors = 64;
   std::vector<File> taken;
   do {
@@ -222,7 +222,7 @@ TEST_F(Streams, WhoseAnswersNobodyReadsEnd) {
   }));
 }
 
-// A process that sleeps blames nobody for it.
+// If the server itself was asleep, it must not blame the client.
 TEST(LateServers, LookWhetherTheClientReadsBeforeTheyEndIt) {
   using std::chrono::milliseconds;
   PlainModel model(kIpuModel);
@@ -237,7 +237,7 @@ TEST(LateServers, LookWhetherTheClientReadsBeforeTheyEndIt) {
     turn();
     return !server->Attached().empty();
   }));
-  // Answers of 4 KiB until some wait for the client.
+  // Answers of 4 KiB until some cannot be sent.
   const Bytes read = MakeMessage(Command::kRegionRead, Join(RegionAccess{0, 7, 4096}));
   pollfd room = {client.fd(), POLLOUT, 0};
   for (int quiet = 0; quiet < 20;) {
@@ -264,7 +264,7 @@ TEST(SlowReads, AreLeftWhenTheTurnIsOverAndWhenTheClientIsGone) {
   const auto add = [&stream](const Bytes& message) {
     stream.insert(stream.end(), message.begin(), message.end());
   };
-  // Memory is decoded; 100 reads of 8 registers; a posted store.
+  // Enables memory decoding; 100 reads of 8 registers; a posted write.
   add(MakeMessage(Command::kRegionWrite, Join(RegionAccess{4, kConfigRegion, 2}, uint16_t{2})));
   for (int i = 0; i < 100; ++i) {
     add(MakeMessage(Command::kRegionRead, Join(RegionAccess{0, 0, 64})));
@@ -275,7 +275,7 @@ TEST(SlowReads, AreLeftWhenTheTurnIsOverAndWhenTheClientIsGone) {
   for (int turn = 0; turn < 100 && model.reads() == 0; ++turn) {
     server->Turn(-1, milliseconds(1000));
   }
-  // A register takes a millisecond, a turn 50, and the read under way ends.
+  // A register needs a millisecond, a turn lasts 50, and the current read is finished.
   EXPECT_GE(model.reads(), 8u);
   EXPECT_LE(model.reads(), 50u + 2 * 8);
   const uint64_t reads = model.reads();

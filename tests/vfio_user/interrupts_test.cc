@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interrupts of net_ipu as a client receives them.
+// Tests interrupts of net_ipu as received by a client.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -50,7 +50,8 @@ TEST(BusFunction, InterruptsAreEventfds) {
   EXPECT_TRUE(Rings(events[regs::QueueVector(0)]));
   EXPECT_FALSE(Rings(events[regs::QueueVector(1)], 0));
   guest.Poll();
-  // A masked vector: its file is taken away, what is raised meanwhile is told with the next one.
+  // A masked vector: its file is removed, and interrupts raised meanwhile are signalled with the
+  // next file.
   EXPECT_TRUE(client.Grants(Command::kSetIrqs, Join(IrqSet{20, kIrqDataEventfd | kIrqActionTrigger,
                                                            kMsixIrq, regs::QueueVector(0), 1})));
   guest.Arm();
@@ -62,7 +63,7 @@ TEST(BusFunction, InterruptsAreEventfds) {
   ASSERT_TRUE(SetEventfds(client, 1, {events[1].fd()}));
   EXPECT_TRUE(Rings(events[1]));
   EXPECT_EQ(pending(), 0u);
-  // None any more: nothing rings, nothing is pending.
+  // All files are removed: no file is signalled and no interrupt is pending.
   EXPECT_TRUE(client.Grants(Command::kSetIrqs,
                             Join(IrqSet{20, kIrqDataNone | kIrqActionTrigger, kMsixIrq, 0, 0})));
   guest.Arm();
@@ -90,7 +91,7 @@ TEST(BusFunction, AnInterruptStaysBehindWritesThatAreMessages) {
     client.Pump();
     return client.held() != 0;
   }));
-  // It raises an interrupt in the step that writes, and answers registers in the next one.
+  // The model raises an interrupt in the step that writes, and answers registers in the next step.
   EXPECT_EQ(guest.Load(regs::ipu::kDeviceId), regs::ipu::kDeviceIdValue);
   EXPECT_FALSE(Rings(event, 0));
   client.HoldWrites(false);

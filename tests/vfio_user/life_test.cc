@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bus mastering, resets, reboots, and one client after another: whatever ends, the next begins at
-// power-on.
+// Tests bus mastering, resets, reboots, and successive clients: each session starts in the power-on
+// state.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ TEST(BusFunction, WithoutBusMasteringStoresOfHeadsTouchNothing) {
   guest.Start();
   ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > 100; }));
   client.Enable(false);
-  // It has room for a notification, and something to notify.
+  // It has space for a notification, and an event to notify.
   guest.Store(NbPage(0) + kRxHead, guest.Load(NbPage(0) + kRxTail));
   const uint32_t head = guest.Load(PipePage(0) + kRxTail) ^ 1;
   const Bytes before(memory.At(0), memory.At(0) + memory.bytes());
@@ -67,7 +67,7 @@ TEST(BusFunction, WithoutBusMasteringStoresOfHeadsTouchNothing) {
   EXPECT_TRUE(Eventually([&] { return rig["model_rx_notifications"] > notified; }));
 }
 
-/// As a driver leaves a function that is reset by `reset`, it is as after power-on.
+/// Checks that a function after a driver's use and `reset` is in its power-on state.
 template <typename Reset>
 void ExpectPowerOnAfter(Reset&& reset) {
   Rig rig(kIpuModel, Replay("0"));
@@ -118,7 +118,7 @@ TEST(BusFunction, AGuestThatRebootsMapsAnew) {
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());
   for (int boot = 0; boot < 3; ++boot) {
-    // A BIOS maps and unmaps before a driver comes.
+    // A BIOS maps and unmaps memory before a driver starts.
     for (int i = 0; i < 20; ++i) {
       ASSERT_TRUE(client.Map(0, 0xa0000, memory.fd()));
       ASSERT_TRUE(client.Map(0xfffc'0000, 0x4'0000, -1, 0, kDmaReadable));
@@ -143,7 +143,7 @@ TEST(BusFunction, AClientThatIsLeftFindsTheEndOfItsConnectionAndNoError) {
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());
   rig->Stop();
-  // Whose stores nobody reads any more: QEMU's client does not outlive ECONNRESET.
+  // Nothing reads these stores any more. QEMU's client does not survive ECONNRESET.
   const Bytes store =
       MakeMessage(Command::kRegionWrite, Join(RegionAccess{regs::ipu::kMaxFrame, 0, 4}, 1000u));
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(client.Send(store));
@@ -169,7 +169,7 @@ TEST(BusFunction, OneClientComesAfterAnother) {
     guest.Start();
     const uint64_t before = rig["wire_returned"];
     ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > before + 50; })) << life;
-    client.Leave();  // In the midst of traffic.
+    client.Leave();  // Disconnects during traffic.
   }
   EXPECT_EQ(rig["wire_corrupted"], 0u);
   rig.ExpectServes();

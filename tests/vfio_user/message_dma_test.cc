@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a device writes by messages, and its interrupts behind that: PCI lets no interrupt overtake
-// the writes before it.
+// Tests writes of a device by messages, and the interrupts after them: PCI does not let an
+// interrupt overtake earlier writes.
 #include "emulator/vfio_user/message_dma.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace sluice::emulator::vfio_user {
 namespace {
 
 constexpr uint64_t kAddress = 0x1000;
-constexpr size_t kPlace = 64;  ///< Writes of a test are this far apart: each is a message.
+constexpr size_t kPlace = 64;  ///< Distance between the test's writes; each is a separate message.
 
 class Order : public testing::Test {
  protected:
@@ -35,7 +35,7 @@ class Order : public testing::Test {
   }
 
   void Write(size_t place) { messages_.Stored(&memory_[place * kPlace], 8); }
-  /// Of the message that is sent next; −1: there is none.
+  /// Returns the id of the next sent message, or -1 if none is sent.
   int Send() {
     MessageDma::Outgoing outgoing;
     return messages_.Next(&outgoing) ? outgoing.header.id : -1;
@@ -50,7 +50,7 @@ class Order : public testing::Test {
     EXPECT_EQ(messages_.Answered(answer), nullptr);
     interrupts_.WritesArrived();
   }
-  /// How often it was told since the last look.
+  /// Returns how often the interrupt was signalled since the last call.
   uint64_t Told(uint32_t vector = 0) {
     eventfd_t count = 0;
     return eventfd_read(events_[vector].fd(), &count) == 0 ? count : 0;
@@ -65,19 +65,19 @@ class Order : public testing::Test {
 
 TEST_F(Order, OfInterruptsAndWrites) {
   // w: a write; r: the interrupt is raised; s: a message is sent; 1 … 9: the answer to that
-  // message, or, as a … i, its refusal. Behind each step that shall tell the interrupt stands a !.
+  // message, or, as a … i, its rejection. A ! follows each step that must signal the interrupt.
   for (const std::string_view steps : {
-           "r!",              // Nothing was written.
-           "ws1r!",           // All has arrived.
-           "wrs1!",           // It waits, before the write is sent …
-           "wsr1!",           // … and after.
-           "wwssr12!",        // For all writes before it …
-           "wwssr21!",        // … in whatever order they are answered …
-           "wsrwswsws1!234",  // … and for none behind it.
+           "r!",              // No write.
+           "ws1r!",           // All writes have arrived.
+           "wrs1!",           // The interrupt waits, before the write is sent …
+           "wsr1!",           // … and afterwards.
+           "wwssr12!",        // It waits for all earlier writes …
+           "wwssr21!",        // … in any order of their answers …
+           "wsrwswsws1!234",  // … and for no later ones.
            "wsrwws1!s23",
-           "wsra!",       // A refusal is an answer.
-           "wsrwsr12!",   // Two of one vector are told once, behind the last.
-           "wsr1!r!ws2",  // Each is told anew.
+           "wsra!",       // A rejection counts as an answer.
+           "wsrwsr12!",   // Two of one vector are signalled once, after the last write.
+           "wsr1!r!ws2",  // Each is signalled separately.
            "wsr1!wsr2!",
        }) {
     std::vector<int> sent;
@@ -154,14 +154,15 @@ TEST_F(Order, WithoutInterruptsNothingWaits) {
 }
 
 TEST(Ranges, ThatMeetShareNoMessage) {
-  // Two maps that follow one another here as on the client's bus.
+  // Two maps that are adjacent both here and on the client's bus.
   std::array<uint8_t, 2 * kPlace> memory{};
   for (const bool removes_first : {false, true}) {
     MessageDma messages;
     messages.Add(memory.data(), kAddress, kPlace);
     messages.Add(memory.data() + kPlace, kAddress + kPlace, kPlace);
     messages.Stored(&memory[kPlace - 16], 8);
-    messages.Stored(&memory[kPlace - 8], 16);  // Behind that, over the end of the first.
+    messages.Stored(&memory[kPlace - 8],
+                    16);  // After the previous write, across the end of the first map.
     messages.Remove(memory.data() + (removes_first ? 0 : kPlace));
     MessageDma::Outgoing outgoing;
     ASSERT_TRUE(messages.Next(&outgoing));

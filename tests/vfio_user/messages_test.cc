@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A stream of bytes as messages, however it is cut, and what is agreed on with the first.
+// Tests a stream of bytes as messages for any division into pieces, and the version negotiation.
 #include <gtest/gtest.h>
 #include <linux/sockios.h>
 #include <sys/eventfd.h>
@@ -32,7 +32,7 @@ std::vector<File> SomeFiles(size_t count) {
   return files;
 }
 
-/// Three messages: with a payload, without, and with another one.
+/// Returns three messages: with a payload, without one, and with another one.
 Bytes Stream() {
   Bytes stream = MakeMessage(Command::kRegionWrite, Join(RegionAccess{8, 2, 4}, uint32_t{7}), 1);
   for (const Bytes& more : {MakeMessage(Command::kReset, {}, 2),
@@ -65,8 +65,8 @@ TEST(MessageReader, FilesBelongToTheLastMessageThatBeginsInTheirPiece) {
   const size_t second = sizeof(Header) + sizeof(RegionAccess) + 4;
   const size_t third = second + sizeof(Header);
   const struct {
-    size_t begin, end;  // Of the piece that has the files; what is before came without.
-    int owner;          // −1: nobody.
+    size_t begin, end;  // The piece with the files; earlier pieces had none.
+    int owner;          // -1 if no message owns the files.
   } kRows[] = {{0, second, 0},        {0, 1, 0},
                {0, second + 1, 1},    {0, third, 1},
                {0, stream.size(), 2}, {second, third + 5, 2},
@@ -187,7 +187,7 @@ TEST(ClientSocket, SaysWhatAClientThatReadsNothingDoesNot) {
   EXPECT_EQ(wrong, nullptr) << "it is gone";
 }
 
-// QEMU 11.1.3 sends nothing any more once messages of its own wait when it finds the end.
+// QEMU 11.1.3 sends no more data if it detects the end while some of its messages wait.
 TEST(ClientSocket, EndsWhenAllThatTheClientHasSentIsRead) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);

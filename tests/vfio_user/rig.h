@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A model on a bus: it and its server on threads of this process, the client wherever the test is.
+// A model on a bus. The model and its server run on threads of this process; the client is in the
+// test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +44,7 @@ class Rig {
     Stop();
     server_.reset();
   }
-  /// Nobody serves the client any more; the server is still there.
+  /// Stops serving the client. The server still exists.
   void Stop() {
     stop_ = true;
     eventfd_write(wake_.fd(), 1);
@@ -58,7 +59,7 @@ class Rig {
     return ~uint64_t{0};
   }
   HostedModel& model() { return *model_; }
-  /// A client that comes now is served.
+  /// Checks that a new client is served.
   void ExpectServes() {
     Client client(TestSocket());
     EXPECT_TRUE(client.Greet());

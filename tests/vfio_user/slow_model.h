@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A model that needs at least a millisecond for each access to a register, and counts them.
+// A model that needs at least a millisecond per register access, and counts accesses.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ class SlowModel final : public HostedModel {
     queue_ = queue;
     return true;
   }
-  /// What is posted by then is written first.
+  /// Executes all posted writes first.
   void Disconnect(bool) override {
     const std::scoped_lock lock(mutex_);
     if (queue_ != nullptr) {

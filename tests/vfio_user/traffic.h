@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames that a wire sends to a guest, and how all of them come back.
+// Frames from a wire to a guest, and checks of the returned frames.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace sluice::emulator::vfio_user::test {
 
 inline constexpr uint64_t kFrames = 400;
 
-/// A capture of frames of 60 to 1259 bytes, each an IPv4 datagram with UDP.
+/// Returns a capture of IPv4/UDP frames with 60 to 1259 bytes.
 inline const std::string& CaptureOfFrames() {
   static const sluice::test::TemporaryFile file([] {
     sluice::test::CaptureFile capture({});
@@ -50,7 +50,8 @@ inline void ExpectAllBack(Rig& rig, uint64_t frames) {
   }
 }
 
-/// Ensō drops what comes before a pipe takes it, and a wire without an end never stops.
+/// Ignores lost frames: Ensō drops frames before a pipe is enabled, and an endless wire never
+/// stops.
 inline void ExpectNoneBroken(Rig& rig) {
   for (const char* const name : {"corrupted", "duplicated"}) {
     EXPECT_EQ(rig[std::string("wire_") + name], 0u) << name;

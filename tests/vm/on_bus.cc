@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// on_bus DEED EAL-ARGUMENTS: what a program does with a NIC on a PCI bus that stock ones do not do,
-// or not so often that it could be counted. Ends with 0, or with what is not so and 1.
+// on_bus DEED EAL-ARGUMENTS: uses a NIC on a PCI bus in ways that standard programs do not, or do
+// not use often enough to be counted. Exits with 0, or prints the failed check and exits with 1.
 //
 //   faults    a frame at an address that the IOMMU does not map is a counted fault of net_ipu;
-//             frames behind it pass
+//             later frames pass
 //   sleeps    waits for each frame by an interrupt of its queue
-//   echoes=N  returns N frames, says so, and returns more until SIGTERM
+//   echoes=N  echoes N frames, prints a line, and echoes more until SIGTERM
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -62,13 +62,13 @@ rte_mempool* StartPort(bool interrupts = false) {
   Check(rte_eth_rx_queue_setup(kPort, 0, 256, 0, nullptr, pool), "receive queue");
   Check(rte_eth_tx_queue_setup(kPort, 0, 256, 0, nullptr), "transmit queue");
   Check(rte_eth_dev_start(kPort), "start");
-  // Ensō has no such filter.
+  // Ensō does not support promiscuous mode.
   const int promiscuous = rte_eth_promiscuous_enable(kPort);
   if (promiscuous != -ENOTSUP) Check(promiscuous, "every address");
   return pool;
 }
 
-/// Returns a burst; their number.
+/// Echoes a burst. Returns the number of frames.
 uint16_t Echo() {
   std::array<rte_mbuf*, kBurst> frames;
   const uint16_t received = rte_eth_rx_burst(kPort, 0, frames.data(), kBurst);
@@ -101,7 +101,7 @@ void Faults() {
   wild->buf_iova = rte_iova_t{1} << 45;
   if (rte_eth_tx_burst(kPort, 0, &wild, 1) != 1) Fail("the frame is not taken");
   WaitUntil([&] { return Xstat("model_tx_dma_faults") == before + 1; }, "a counted fault");
-  wild->buf_iova = sound;  // The driver frees it at its ring's end.
+  wild->buf_iova = sound;  // The driver frees it when its ring is released.
   uint64_t frames = 0;
   WaitUntil([&] { return (frames += Echo()) > 1000; }, "frames behind the fault");
   std::printf("faults: %lu counted, then %lu frames\n", Xstat("model_tx_dma_faults") - before,
@@ -117,7 +117,7 @@ void Sleeps() {
   for (uint64_t wakes = 0; wakes < kWakes; ++wakes) {
     while (const uint16_t more = Echo()) frames += more;
     Check(rte_eth_dev_rx_intr_enable(kPort, 0), "arm");
-    // Frames are told of whether they come before this or after it.
+    // An interrupt is raised for frames that arrive before or after this.
     rte_epoll_event event;
     const int patience_ms = static_cast<int>(std::chrono::milliseconds(kPatience).count());
     if (rte_epoll_wait(RTE_EPOLL_PER_THREAD, &event, 1, patience_ms) != 1) {
