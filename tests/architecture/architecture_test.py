@@ -356,7 +356,7 @@ class Files(unittest.TestCase):
             self.assertLess(len(path.read_text(encoding="utf-8").splitlines()), 200, path)
 
     def test_every_program_opens_its_standard_streams_first(self):
-        """lib/runtime/standard_streams.h says why; ReadCommandLine does it, too."""
+        """lib/runtime/standard_streams.h explains the reason; ReadCommandLine also opens them."""
         for path in [*(ROOT / "apps").rglob("main.cc"), *(ROOT / "tools").rglob("main.cc")]:
             main = path.read_text(encoding="utf-8").split("\nint main(")[1]
             first_call = re.search(r"(\w+)\(", main.split("{", 1)[1])[1]

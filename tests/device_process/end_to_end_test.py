@@ -144,7 +144,7 @@ class EndToEnd(EndToEndCase):
                 offered = report["wire"]["offered"]
                 self.assertGreater(offered, 0)
                 self.assertEqual(report["nic_drops"]["rx_oversize"], offered)
-                # To the wire, what the NIC dropped did not come back either.
+                # For the wire, frames that the NIC dropped are also lost.
                 self.assertEqual((report["nic_dropped_pkts"], report["lost"]), (offered, offered))
                 self.assertIn(f", dropped by the NIC {offered}, lost {offered}, ", device.text)
                 self.assertIn(f"  NIC drop rx_oversize {offered}\n", device.text)

@@ -161,7 +161,7 @@ class Etcd(Sources, unittest.TestCase):
     def test_a_server_leaves_with_its_lease(self):
         self.write(SERVERS[:3])
         client = Client(self, self.source)
-        # Longer than granting the lease, using it and polling by the client may take together.
+        # Exceeds the total time for granting the lease, using it and polling by the client.
         lease = self.etcd.ctl("lease", "grant", "8").split()[1]
         self.etcd.ctl("put", "--lease=" + lease, f"{PREFIX}leased", SERVERS[3])
         four = moved(SERVERS[:3], SERVERS[:4])

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Run by systemd in the systems that booted_test.py boots: what it does with the services. A line for
-# each thing: its name, then what became of it. sluice-echo@boot is enabled, and runs already.
+# Tests the services; systemd runs it in the systems that booted_test.py boots. Prints one line per
+# check: its name, then the results. sluice-echo@boot is enabled and already runs.
 cd /packages || exit 1
 exec >said 2>noise
 
 fact() { systemctl show "$1" --property="$2" --value; }
-# await COMMAND...: until it succeeds, for ten minutes at least.
+# await COMMAND...: repeats it until it succeeds, for at least ten minutes.
 await() {
   for _ in $(seq 3000); do
     if "$@"; then return 0; fi
@@ -14,12 +14,12 @@ await() {
   done
   return 1
 }
-# The process that is now the service's says so.
+# Succeeds if the service's current process has logged received frames.
 receives() {
   journalctl _PID="$(fact "$1" MainPID)" --output=cat | grep -Eq 'rx +[0-9.]*[1-9][0-9.]* Mpps'
 }
 restarted() { [ "$(fact "$1" NRestarts)" -gt 0 ] && systemctl is-active --quiet "$1"; }
-# How often systemd was told that the service is ready.
+# Prints how often the service has reported to systemd that it is ready.
 readiness() { journalctl --sync; journalctl _PID=1 UNIT="$1.service" --output=cat | grep -c ^Started; }
 
 boot=sluice-echo@boot
@@ -55,7 +55,7 @@ sed 's/^FLAGS=.*/FLAGS=--pipes=0/' /etc/sluice/echo/example.conf >/etc/sluice/ec
 systemctl start sluice-echo@wrong
 echo "wrong $? $(fact sluice-echo@wrong ActiveState) $(fact sluice-echo@wrong NRestarts)"
 
-# With a service that runs, and all that apt installed for ours.
+# Purges while a service runs, with all packages that apt installed as dependencies.
 systemctl start $boot
 apt-get purge --yes --autoremove sluice sluice-drivers sluice-doc libsluice-engines1 \
   librte-node-sluice23 >noise.apt 2>&1

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scripts that start without standard streams: no program that they start gives the number of one
-to a file of its own."""
+"""Tests scripts that start without standard streams: a program that they start must not open
+another file with the number of a standard stream."""
 import pathlib
 import subprocess
 import tempfile
@@ -16,7 +16,7 @@ CHILD = ("import os, sys\n"
 
 class StandardStreams(unittest.TestCase):
     def seen_by_a_child(self, closing):
-        """The files behind descriptors 0 to 2 of a program that a script starts."""
+        """Returns the files open as descriptors 0 to 2 in a program that a script starts."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "child.py").write_text(CHILD, encoding="utf-8")
