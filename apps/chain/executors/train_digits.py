@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes digit_weights.cc: what the network of digit_network.h weighs. From standard input come
-images, each a byte that says which digit it is and the pixels:
+"""Writes digit_weights.cc, the weights of the network in digit_network.h. Reads images from
+standard input, each as a byte with the digit and the pixels:
 
     stage_runner digits 1 4000 | train_digits.py > digit_weights.cc
 
-(stage_runner is a program of the tests). The weights are those of least squares with a penalty for
-large ones (ridge regression), which has a solution in closed form: nothing is random. They are
-rounded to 8 bits; sums that differ in their last bits do not show."""
+(stage_runner is a program of the tests). The weights are computed by ridge regression, least
+squares with a penalty for large weights. It has a closed-form solution, so the result is
+deterministic. The weights are rounded to 8 bits, which hides differences in the last bits of
+sums."""
 import sys
 
 import numpy

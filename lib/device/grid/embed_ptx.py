@@ -3,8 +3,8 @@
 """embed_ptx.py NAME SOURCE OUTPUT DEPFILE [COMPILER ARGUMENT...]
 
 Compiles SOURCE to PTX and writes OUTPUT, a C++ file that defines the text as
-sluice::emulator::NAME, an array of characters. Without a compiler, or where it cannot compile PTX, the text is empty and
-one line says so."""
+sluice::emulator::NAME, an array of characters. If there is no compiler or it cannot compile PTX,
+the text is empty and a message is printed."""
 
 import pathlib
 import subprocess
