@@ -3,13 +3,11 @@
 // Runs stages for Python tests, which compare them with other programs.
 //
 //   stage_runner KIND OPTIONS COMMAND   reads messages from standard input, each as 4 bytes of
-//   length
-//                                       (little-endian) and the bytes. Writes for each to standard
-//                                       output: outcome and refusal, one byte each; the words of
-//                                       the key and the length, 4 bytes each; the result. The first
-//                                       8 bytes of the state count messages from 0.
-//   stage_runner digits SEED COUNT      writes COUNT images: one byte with the digit, then the
-//   pixels
+//                                       length (little-endian) and the bytes. Writes for each to
+//                                       standard output: outcome and refusal, one byte each; the
+//                                       words of the key and the length, 4 bytes each; the result.
+//                                       The first 8 bytes of the state count messages from 0.
+//   stage_runner digits SEED COUNT      writes COUNT images: a byte with the digit, then the pixels
 #include <array>
 #include <charconv>
 #include <cstdint>

@@ -40,8 +40,7 @@ TEST(AnswerHeaders, MicasOwnClientAcceptsThem) {
       "0a0000010a000002"                                  // IPv4
       "9c400400002e0000"                                  // UDP
       "780100000000"                                      // One request.
-      "050000000000000888776655443322110df0fe0f00000000"  // A get with a key of eight bytes, hash
-                                                          // and opaque.
+      "050000000000000888776655443322110df0fe0f00000000"  // get, key length, hash, opaque
       "6162636465666768");
   const Frame expected = BytesOfHex(
       "0200000000010200000000020800"

@@ -113,10 +113,10 @@ HostWindow host_window;
 NicWindow nic_window;
 static_assert(bar::WindowEnd<HostWindow> && bar::WindowEnd<NicWindow>);
 
-constexpr uint32_t kDecisions = 3;  // Maximum.
+constexpr uint32_t kDecisions = 3;  // Maximum per run.
 
 struct Record {
-  uint8_t enforced = 0;  ///< Number of times.
+  uint8_t enforced = 0;  ///< Number of enforcements.
   uint8_t refused = 0;
   uint8_t told_enforced = 0;
   uint8_t told_refused = 0;

@@ -6,8 +6,8 @@
 //
 //   down_ms=<n>       the link comes up n milliseconds after the start
 //   link=<n>+<n>+…    from the first burst on, the link is alternately up and down for these
-//   numbers
-//                     of milliseconds: 500+200 is down from 500 to 700 ms, and up from then on
+//                     numbers of milliseconds: 500+200 is down from 500 to 700 ms, and up from
+//                     then on
 //
 // Prints "net_strict0: closed after <n> calls" when the port is closed.
 #include <bus_vdev_driver.h>
