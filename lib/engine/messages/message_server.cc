@@ -11,7 +11,7 @@ using packet::Verdict;
 
 namespace {
 
-/// What a MAC pads shorter frames to.
+/// A MAC pads shorter frames to this length.
 constexpr uint32_t kShortestFrame = 60;
 constexpr uint32_t kLongestFrame = 1518;
 
@@ -72,7 +72,7 @@ Verdict MessageServer::TakePart(const packet::Frame& frame, const Datagram& data
     sender.to_port = datagram.port;
     sender.number = part.number;
     if (part.offset != 0) return Continue(flow, sender, part, now);
-    // The sender begins anew.
+    // The sender restarts the message.
     if (const auto before = filling_.find(sender); before != filling_.end()) {
       Slot& slot = slots_[before->second];
       filling_.erase(before);
@@ -99,7 +99,7 @@ Verdict MessageServer::TakePart(const packet::Frame& frame, const Datagram& data
   return packet::kConsume;
 }
 
-/// Another part of a message that has begun.
+/// Adds a later part to a message.
 Verdict MessageServer::Continue(size_t flow, const Sender& sender, const Part& part, uint64_t now) {
   const auto found = filling_.find(sender);
   if (found == filling_.end()) return packet::Drop(kPartMissing);
@@ -149,7 +149,7 @@ void MessageServer::Expire(uint64_t now) {
     }
     Free(slot);
   }
-  // What nobody takes must not be remembered for ever.
+  // Drops stale entries of messages that no worker accepted, so that the queue stays bounded.
   for (auto& whole : whole_)
     while (!whole.empty() && IsStale(whole.front())) whole.pop_front();
 }

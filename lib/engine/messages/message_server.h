@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages that come in frames, and whose answers come later, from elsewhere: parts (part.h) are
-// put together, whoever works on messages takes them by flow, and each answer leaves in the order
-// of its parts, to whom the message came from. Bounded: memory is that of the messages that may be
-// here. A nic::FrameEngine.
+// Receives messages in frames and sends answers that are computed elsewhere: reassembles the parts
+// (part.h), lends messages to workers by flow, and sends each answer in parts, in order, to the
+// sender of the message. The memory is limited by the number of messages. A nic::FrameEngine.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -26,89 +25,92 @@
 
 namespace sluice::engine::messages {
 
-/// Of messages that were whole: each is answered or unanswered, once it is not here any more.
+/// Counts of complete messages. Each message becomes answered or unanswered once it has ended.
 struct MessageCounts {
   uint64_t received = 0;
   uint64_t received_bytes = 0;
   uint64_t answered = 0;
   uint64_t answered_bytes = 0;
   uint64_t unanswered = 0;  ///< There was no answer in time.
-  // Beside them:
-  uint64_t incomplete = 0;  ///< Messages of which parts did not come in time, or came anew.
-  uint64_t late = 0;        ///< Answers to what had ended: another copy's, or too late.
-  uint64_t unsent = 0;      ///< Of `answered`: the interface did not take all parts.
+  // Additional counts:
+  uint64_t incomplete = 0;  ///< Messages with parts that did not come in time or were restarted.
+  uint64_t late = 0;        ///< Answers to messages that had ended: answered twice or too late.
+  uint64_t unsent = 0;      ///< Part of `answered`: the interface did not accept all parts.
 };
 
-/// One thread; others read counts() and latency().
+/// For one thread; others may call counts() and latency().
 class MessageServer {
  public:
-  /// What is not UDP, or not for a flow, is somebody else's.
+  /// Frames that are not UDP or not for a flow are passed on.
   enum Reason : uint8_t {
     kMalformed,
     kBadChecksum,
     kFragment,
     kOptions,
-    kNoMessage,    ///< It has no header of a part.
-    kBadPart,      ///< Its length or its offset is a lie.
-    kTooLong,      ///< The message is longer than its flow's messages may be.
-    kPartMissing,  ///< Parts before it have not come, or it has come before.
-    kBusy,         ///< As many messages are here as may be.
+    kNoMessage,    ///< The payload has no part header.
+    kBadPart,      ///< Invalid length or offset, or the headers are too long.
+    kTooLong,      ///< The message exceeds its flow's limit.
+    kPartMissing,  ///< Earlier parts are missing, or the part is a duplicate.
+    kBusy,         ///< The limit of messages or of incomplete messages is reached.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
       "malformed", "bad_checksum", "fragment",     "ip_options", "no_message",
       "bad_part",  "too_long",     "part_missing", "busy"};
 
-  /// Datagrams to a port; the first flow with a match gets them.
+  /// A flow: datagrams to a port. The first flow that matches gets a datagram.
   struct Flow {
     uint16_t port = 0;     ///< 0: any.
-    uint32_t longest = 0;  ///< Bytes of a message.
+    uint32_t longest = 0;  ///< Maximum message length in bytes.
   };
   struct Options {
     std::vector<Flow> flows;
-    uint32_t messages = 0;        ///< That are here at most; up to kMostMessages.
-    uint64_t timeout_cycles = 0;  ///< For the parts of a message; for its answer.
-    uint64_t cycles_hz = 0;       ///< Of `now`.
+    uint32_t messages = 0;        ///< Maximum number of messages at a time; up to kMostMessages.
+    uint64_t timeout_cycles = 0;  ///< Timeout for the parts of a message and for its answer.
+    uint64_t cycles_hz = 0;       ///< Frequency of `now`.
   };
   static constexpr uint32_t kMostMessages = 1u << 12;
-  /// Bits of the number that a message has while it is here.
+  /// Size in bits of the number of a message.
   static constexpr uint32_t kNumberBits = 28;
 
   explicit MessageServer(const Options& options);
-  /// Before the first frame: whose messages are taken. If it has no addresses, everybody's.
+  /// Sets the destination addresses to accept; if empty, all are accepted. Call it before the
+  /// first frame.
   void SetOwn(const OwnAddresses& own) { own_ = own; }
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now);
   void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
-  /// Looks at some messages whether they have waited too long. Between any two bursts.
+  /// Checks some messages for timeouts. Call it between bursts.
   void Expire(uint64_t now);
 
   uint32_t longest(size_t flow) const { return flows_[flow].longest; }
-  /// Whether a message of this flow is whole and was not taken.
+  /// Returns whether the flow has a complete message to process.
   bool HasMessage(size_t flow);
-  /// Takes it: its bytes, in `room`, which has `longest`, and its number.
+  /// Copies the next message of the flow to `room`, which has `longest` bytes, and returns its
+  /// length. Sets `number`, which Answer needs.
   uint32_t Take(size_t flow, std::span<uint8_t> room, uint32_t* number);
-  /// The answer to message `number` of any flow: it leaves by the outbox.
+  /// Sends the answer to message `number` of any flow through the outbox.
   void Answer(uint32_t number, std::span<const uint8_t> data, const std::array<uint32_t, 2>& key);
 
   MessageCounts counts() const;
-  /// Messages that are whole and have no ending yet. Any thread.
+  /// Returns the number of complete messages that have not ended. For any thread.
   uint64_t open() const {
-    const MessageCounts before = counts();  // Endings first: no message ends before it comes.
+    const MessageCounts before =
+        counts();  // Loads the ends first, because no message ends before it is received.
     return counts().received - before.answered - before.unanswered;
   }
-  /// ns, from a message's last frame to its answer.
+  /// Time in ns from a message's last frame to its answer.
   const workload::Histogram& latency() const { return latency_; }
 
  private:
   static constexpr uint32_t kSlotBits = 12;
   static constexpr uint32_t kGenerations = 1u << (kNumberBits - kSlotBits);
-  static constexpr uint32_t kLooks = 8;  ///< Messages that Expire looks at.
-  /// Headers of a datagram: Ethernet, two tags, IPv6, UDP, and a few bytes.
+  static constexpr uint32_t kLooks = 8;  ///< Messages that Expire checks per call.
+  /// Maximum headers of a datagram: Ethernet, two tags, IPv6, UDP, and a few bytes.
   static constexpr uint32_t kMostHeaders = 80;
   static_assert(kMostMessages == 1u << kSlotBits);
 
-  /// Who sends a message in parts, and which.
+  /// Sender of a message in parts and the sender's number for it.
   struct Sender {
     std::array<uint8_t, 16> address{};
     uint16_t from_port = 0, to_port = 0;
@@ -123,11 +125,11 @@ class MessageServer {
   struct Slot {
     enum class State : uint8_t { kFree, kFilling, kWhole, kTaken } state = State::kFree;
     uint32_t generation = 0;
-    uint64_t since = 0;   ///< TSC cycles: its last part.
-    uint32_t number = 0;  ///< The sender's.
+    uint64_t since = 0;   ///< TSC cycles of its last part.
+    uint32_t number = 0;  ///< Chosen by the sender.
     uint32_t length = 0;
-    std::vector<uint8_t> data;  ///< What has come: who only claims to send costs no memory.
-    Sender sender;              ///< Of kFilling.
+    std::vector<uint8_t> data;  ///< Bytes received so far; a claimed length allocates no memory.
+    Sender sender;              ///< Valid in kFilling.
     packet::Datagram datagram;
     std::array<uint8_t, kMostHeaders> headers{};
   };
@@ -172,12 +174,12 @@ class MessageServer {
   OwnAddresses own_{{}};
   packet::Outbox outbox_;
   std::vector<Slot> slots_;
-  /// Slots; the one that has been free for longest is next, so that a number comes back late.
+  /// Free slots. The slot that was freed first is used next, so that numbers are reused late.
   std::deque<uint32_t> free_;
-  absl::flat_hash_map<Sender, uint32_t> filling_;  ///< Slots; half of them at most.
-  std::vector<std::deque<Whole>> whole_;           ///< By flow.
-  uint32_t looked_ = 0;                            ///< The slot that Expire looks at next.
-  uint64_t now_ = 0;                               ///< As last told.
+  absl::flat_hash_map<Sender, uint32_t> filling_;  ///< Slots by sender; at most half of all.
+  std::vector<std::deque<Whole>> whole_;           ///< Indexed by flow.
+  uint32_t looked_ = 0;                            ///< Next slot for Expire.
+  uint64_t now_ = 0;                               ///< The last `now` of a caller.
   std::array<std::atomic<uint64_t>, kCounts> counts_{};
   workload::Histogram latency_;
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages in UDP datagrams: one or several parts each, in order, every part behind a header of 24
-// bytes. All numbers are big-endian.
+// Messages in UDP datagrams: one or more parts each, in order. Each part has a header of 24 bytes.
+// All numbers are big-endian.
 //
 //   0  "SLCM"
-//   4  number: whose answer an answer is; its sender chooses it
+//   4  number: chosen by the sender of a request; its answer has the same number
 //   8  length: bytes of the whole message
-//  12  offset: where the bytes behind this header belong
-//  16  two key words: 0, or, in an answer, what the last stage left for policies
+//  12  offset: position of this part's bytes in the message
+//  16  two key words: 0; in an answer, the keys that the last stage set for policies
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ namespace sluice::engine::messages {
 
 inline constexpr uint32_t kPartHeaderBytes = 24;
 inline constexpr uint32_t kPartMagic = 0x534c434d;
-/// Bytes of a message in each part that we send, but for the last: such a frame has less than 1500
-/// bytes over IPv4 and IPv6, with two VLAN tags, too.
+/// Bytes of a message per part when sending; the last part may be shorter. The frame has less than
+/// 1500 bytes over IPv4 and IPv6, even with two VLAN tags.
 inline constexpr uint32_t kPartBytes = 1400;
 
 struct Part {
@@ -35,12 +35,13 @@ struct Part {
   bool whole() const { return bytes.size() == length; }
 };
 
-/// Whether the payload of a datagram claims to be a part at all.
+/// Returns whether the payload of a datagram has the header of a part.
 inline bool IsPart(std::span<const uint8_t> payload) {
   return payload.size() >= kPartHeaderBytes && packet::LoadBe32(payload.data()) == kPartMagic;
 }
 
-/// Nothing: it is no part, its bytes go beyond its message, or it has none of a message that does.
+/// Reads a part. Returns nullopt if the payload is not a part, its bytes exceed the message, or it
+/// is empty although the message is not.
 inline std::optional<Part> ReadPart(std::span<const uint8_t> payload) {
   if (!IsPart(payload)) return std::nullopt;
   const uint8_t* const at = payload.data();
@@ -54,7 +55,7 @@ inline std::optional<Part> ReadPart(std::span<const uint8_t> payload) {
   return part;
 }
 
-/// Writes kPartHeaderBytes; the bytes follow them.
+/// Writes kPartHeaderBytes. The bytes of the part must follow.
 inline void WritePartHeader(uint8_t* to, const Part& part) {
   packet::StoreBe32(to, kPartMagic);
   packet::StoreBe32(to + 4, part.number);
