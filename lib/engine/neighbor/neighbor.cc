@@ -29,23 +29,23 @@ constexpr uint8_t kTtl = 64;  // RFC 1700's recommendation for IPv4, and Linux's
 constexpr uint8_t kEchoRequest = 8, kEchoReply = 0;
 constexpr uint8_t kEchoRequestIpv6 = 128, kEchoReplyIpv6 = 129;
 constexpr uint8_t kSolicitation = 135, kAdvertisement = 136;
-constexpr uint8_t kSourceLinkAddress = 1, kTargetLinkAddress = 2;  // ND options.
+constexpr uint8_t kSourceLinkAddress = 1, kTargetLinkAddress = 2;  // Neighbor Discovery options.
 constexpr uint32_t kSolicitationBytes = 24;                        // Without options.
-constexpr uint32_t kAdvertisementBytes = 32;  // With a target link-layer address.
+constexpr uint32_t kAdvertisementBytes = 32;  // Includes a target link-layer address.
 constexpr uint16_t kArpEthernet = 1, kArpRequest = 1, kArpReply = 2;
 
-/// ff02::1:ffXX:XXXX with the last three bytes of `address`, RFC 4291.
+/// Returns ff02::1:ffXX:XXXX with the last three bytes of `address`, RFC 4291.
 Ipv6Address SolicitedNode(const Ipv6Address& address) {
   return {0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, address[13], address[14], address[15]};
 }
 
-/// What RFC 2464 sends to an IPv6 multicast address.
+/// Returns the MAC address for an IPv6 multicast address, RFC 2464.
 MacAddress MulticastMac(const Ipv6Address& group) {
   return {0x33, 0x33, group[12], group[13], group[14], group[15]};
 }
 
-/// Options of a solicitation: each has a length, in units of 8 bytes, that is not
-/// 0 and stays inside. Reports whether one is a source link-layer address.
+/// Checks the options of a solicitation: the length of each, in units of 8 bytes, must not be 0 or
+/// exceed the packet. Sets `source_link_address` if there is such an option.
 bool ReadOptions(const uint8_t* options, uint32_t bytes, bool* source_link_address) {
   *source_link_address = false;
   while (bytes != 0) {
@@ -99,8 +99,8 @@ Neighbor::Outcome Neighbor::AnswerArp(uint8_t* frame, uint32_t length,
   if (!own_.Owns(target)) return not_mine;
   const auto asker_mac = Load<MacAddress>(arp + 8);
   const auto asker = Load<Ipv4Address>(arp + 14);
-  // A probe (RFC 5227) asks from 0.0.0.0 and is owed an answer; a claim of our own
-  // address is no question.
+  // A probe (RFC 5227) has sender 0.0.0.0 and is answered. A request with our address as sender is
+  // an announcement and is not.
   if (!packet::IsHostMac(asker_mac.data()) || !packet::IsHostMac(frame + 6) || own_.Owns(asker) ||
       (asker != kUnspecifiedIpv4 && !packet::IsHost(asker))) {
     return {packet::Drop(kBadSource), true, length};
@@ -189,7 +189,7 @@ Neighbor::Outcome Neighbor::AnswerSolicitation(uint8_t* frame, uint32_t length, 
     return not_mine;
   }
 
-  // The validity checks of RFC 4861 section 7.1.1.
+  // Validity checks of RFC 4861 section 7.1.1.
   if (ip[7] != 255) return drop(kHopLimit);
   if (headers.l4 != headers.l3 + packet::kIpv6HeaderBytes) return drop(kUnsupported);
   if (!packet::ChecksumHolds(Icmpv6Sum(frame, headers))) return drop(kBadChecksum);
@@ -217,7 +217,7 @@ Neighbor::Outcome Neighbor::AnswerSolicitation(uint8_t* frame, uint32_t length, 
   Store(ip + 24, duplicate_detection ? kAllNodes : source);
   icmp[0] = kAdvertisement;
   Store<uint16_t>(icmp + 2, 0);
-  // Flags: override, and solicited unless the answer goes to everybody.
+  // Flags: override; also solicited unless the answer goes to all nodes.
   packet::StoreBe32(icmp + 4, duplicate_detection ? 0x20000000 : 0x60000000);
   icmp[24] = kTargetLinkAddress;
   icmp[25] = 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Answers what a network asks of any host: ARP requests (RFC 826), neighbour
-// solicitations (RFC 4861) and echo requests (RFC 792, RFC 4443) for a
-// configured list of addresses. In place, without state per packet; every frame
-// that it does not answer goes on to the application's engine.
+// Answers requests that every host must answer, for a configured list of addresses: ARP requests
+// (RFC 826), neighbour solicitations (RFC 4861) and echo requests (RFC 792, RFC 4443). Works in
+// place and without state per packet. Frames that it does not answer go on to the application's
+// engine.
 #pragma once
 
 #include <array>
@@ -27,18 +27,19 @@ struct Headers;
 
 namespace sluice::engine {
 
-/// One port's own addresses and the answers they owe. Add addresses first; then
-/// any thread may call Process, which changes nothing in the object.
+/// The addresses of one port and its answers. Add the addresses first; then any thread may call
+/// Process, which does not change the object.
 class Neighbor {
  public:
-  /// Why a frame that was meant for us is neither answered nor passed on.
+  /// Reasons to drop a frame that was sent to us.
   enum Reason : uint8_t {
     kMalformed,    ///< A solicitation with a wrong code, length, option or destination.
-    kBadChecksum,  ///< IPv4 header, ICMP or ICMPv6 checksum does not hold.
-    kBadSource,    ///< The answer would go to a group, to ourselves or to nobody.
+    kBadChecksum,  ///< The IPv4 header, ICMP or ICMPv6 checksum is wrong.
+    kBadSource,    ///< The answer would go to a group, to ourselves or to the unspecified address.
     kHopLimit,     ///< A solicitation that a router forwarded: hop limit below 255.
-    kUnsupported,  ///< A source route with stops ahead; a solicitation behind extension headers.
-    kNoRoom,       ///< The advertisement is longer than the solicitation, and the buffer is not.
+    kUnsupported,  ///< A source route with remaining stops; a solicitation after extension headers.
+    kNoRoom,       ///< The advertisement is longer than the solicitation and does not fit into the
+                   ///< buffer.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
@@ -47,13 +48,13 @@ class Neighbor {
 
   explicit Neighbor(const packet::MacAddress& mac) : own_(mac) {}
 
-  /// As OwnAddresses::Add.
+  /// See OwnAddresses::Add.
   bool AddAddresses(std::string_view list, std::string* error) { return own_.Add(list, error); }
   const OwnAddresses& own() const { return own_; }
 
-  /// Nothing if the frame is not ours to answer; otherwise its ending. An answer
-  /// keeps VLAN tags and Ethernet padding. An advertisement may be longer than
-  /// the frame by up to 8 bytes of its tailroom.
+  /// Returns nullopt if the frame is not for this object, else the verdict. An answer keeps VLAN
+  /// tags and Ethernet padding. An advertisement may be longer than the frame by up to 8 bytes of
+  /// its tailroom.
   std::optional<packet::Verdict> Process(packet::Frame& frame, uint64_t /*now*/) const {
     if (!MayConcern(frame)) [[likely]]
       return std::nullopt;
@@ -65,14 +66,14 @@ class Neighbor {
   }
 
  private:
-  /// By value, so that the caller's Frame stays in registers.
+  /// Returned by value so that the caller's Frame stays in registers.
   struct Outcome {
     packet::Verdict verdict;
     bool mine;
     uint32_t length;
   };
 
-  /// Sorts out plain TCP and UDP over IPv4, the bulk of any traffic, with one load.
+  /// Excludes plain TCP and UDP over IPv4, most of the traffic, with one load.
   static bool MayConcern(const packet::Frame& frame) {
     if (frame.length < packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes) return false;
     return !packet::LeadingWord::Of(frame.data).IsPlainIpv4() ||
@@ -81,7 +82,8 @@ class Neighbor {
 
   [[gnu::noinline]] Outcome Answer(uint8_t* frame, uint32_t length, uint32_t tailroom) const;
   Outcome AnswerArp(uint8_t* frame, uint32_t length, const packet::Headers& headers) const;
-  /// Of an echo request that is not answered, whatever its checksums say; nothing: it may be.
+  /// Returns the outcome of an echo request that is not answered, regardless of its checksums;
+  /// nullopt if it may be answered.
   template <typename Address>
   std::optional<Outcome> RefuseEcho(const uint8_t* frame, uint32_t length,
                                     const packet::Headers& headers, const Address& source,
@@ -94,9 +96,9 @@ class Neighbor {
   OwnAddresses own_;
 };
 
-/// An engine behind a Neighbor: frames that Neighbor does not answer are the
-/// engine's. A FrameEngine itself, and a BurstEngine where the engine is one; its drop reasons
-/// are the engine's followed by Neighbor's. An application without addresses uses the engine bare.
+/// An engine that answers through a Neighbor first and passes the other frames to `Engine`. A
+/// FrameEngine, and a BurstEngine if `Engine` is one. Its drop reasons are those of `Engine`
+/// followed by Neighbor's. Applications without addresses use `Engine` directly.
 template <typename Engine>
 class WithNeighbor {
  public:
@@ -114,7 +116,7 @@ class WithNeighbor {
   WithNeighbor(const Neighbor& neighbor, Engine engine)
       : neighbor_(neighbor), engine_(std::move(engine)) {}
 
-  /// The engine is made in place, of `arguments`.
+  /// Constructs the engine in place from `arguments`.
   template <typename... Arguments>
   WithNeighbor(const Neighbor& neighbor, std::in_place_t /*tag*/, Arguments&&... arguments)
       : neighbor_(neighbor), engine_(std::forward<Arguments>(arguments)...) {}
@@ -137,7 +139,7 @@ class WithNeighbor {
         [&](auto& part) { engine_.ProcessBurst(part, now); });
   }
 
-  // What else the engine may have.
+  // Optional functions of the engine.
   void Prepare(const uint8_t* frame, uint32_t length) requires requires(Engine& engine) {
     engine.Prepare(frame, length);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a port answers to: its MAC address and a configured list of IP addresses.
+// Addresses of a port: its MAC address and a configured list of IP addresses.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 
 namespace sluice::engine {
 
-/// A value. Add addresses first; then any thread may ask.
+/// A value type. Add the addresses first; then any thread may read them.
 class OwnAddresses {
  public:
-  /// Per address family.
+  /// Limit per address family.
   static constexpr uint32_t kMaxAddresses = 16;
 
   explicit OwnAddresses(const packet::MacAddress& mac) : mac_(mac) {}
 
-  /// Adds the addresses of a comma-separated list ("10.0.0.2,fe80::2"). On failure
-  /// returns false with one line in `error`; what preceded the bad address stays.
+  /// Adds the addresses of a comma-separated list ("10.0.0.2,fe80::2"). On failure returns false
+  /// with one line in `error`; the addresses before the invalid one stay.
   bool Add(std::string_view list, std::string* error);
 
   const packet::MacAddress& mac() const { return mac_; }
@@ -30,7 +30,7 @@ class OwnAddresses {
   std::span<const packet::Ipv6Address> ipv6() const { return {ipv6_.data(), ipv6_count_}; }
   bool empty() const { return ipv4_count_ + ipv6_count_ == 0; }
 
-  /// Whether the six bytes at `mac` are the port's.
+  /// Returns whether the six bytes at `mac` are the port's MAC address.
   bool IsOurMac(const uint8_t* mac) const;
   bool Owns(const packet::Ipv4Address& address) const;
   bool Owns(const packet::Ipv6Address& address) const;
