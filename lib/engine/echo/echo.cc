@@ -12,14 +12,14 @@ using packet::Load;
 using packet::Network;
 
 bool IsGroupMac(const uint8_t* mac) { return (mac[0] & 1) != 0; }
-/// Multicast, reserved and limited broadcast: 224.0.0.0 and above.
+/// Returns whether the address is multicast, reserved or limited broadcast: 224.0.0.0 and above.
 bool IsGroupIpv4(const uint8_t* address) { return address[0] >= 224; }
 bool IsGroupIpv6(const uint8_t* address) { return address[0] == 0xff; }
 
 }  // namespace
 
 void IncrementEcho::IncrementOther(uint8_t* frame, uint32_t length) {
-  // TCP over plain IPv4 is half of real traffic: worth not parsing.
+  // TCP over plain IPv4 is half of real traffic, so it avoids the parser.
   constexpr uint32_t kTcp = packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
   constexpr uint32_t kMinPayload = kTcp + packet::kTcpMinHeaderBytes;
   if (length >= kMinPayload && frame[kProtocolOffset] == packet::kProtocolTcp) {

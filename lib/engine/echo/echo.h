@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The echo engines: what sluice-echo does to a frame. Two classes rather than
-// one with a mode, so that no loop asks for the mode per frame. Both are pure,
-// keep no state and satisfy nic::FrameEngine.
+// The echo engines of sluice-echo. There are two classes instead of one with a mode, so that no
+// loop tests the mode per frame. Both have no state and satisfy nic::FrameEngine.
 #pragma once
 
 #include <array>
@@ -18,15 +17,13 @@
 
 namespace sluice::engine {
 
-/// The Ensō paper's microbenchmark: increments one byte of the payload and
-/// forwards every frame; addresses and checksums stay as they are. The byte is
-/// the first after the UDP, TCP (options included) or ICMP header, after the IP
-/// header for any other protocol, after the EtherType for a frame that is not
-/// IP. A frame without such a byte, or whose headers do not hold together, is
-/// forwarded untouched; Ethernet padding is no payload. UDP over plain IPv4 is
-/// decided by the IP total length alone, for every branch counts: the UDP length
-/// is not looked at, and the later fragments of a datagram have the ninth byte
-/// of their data incremented, which is payload, too.
+/// The Ensō paper's microbenchmark: increments one byte of the payload and forwards every frame;
+/// addresses and checksums stay. The byte is the first one after the UDP, TCP (with options) or
+/// ICMP header, after the IP header for other protocols, or after the EtherType of a frame that is
+/// not IP. A frame without this byte or with invalid headers is forwarded unchanged. Ethernet
+/// padding does not count as payload.
+/// To save branches, UDP over plain IPv4 depends only on the IP total length: the UDP length is
+/// ignored, and the ninth data byte of later fragments, which is payload, too, is incremented.
 class IncrementEcho {
  public:
   static constexpr std::array<std::string_view, 0> kDropReasons{};
@@ -51,24 +48,24 @@ class IncrementEcho {
  private:
   static constexpr uint32_t kProtocolOffset = 23;
 
-  /// By value: a Frame whose address is taken would live in memory, not in registers.
+  /// The parameters replace a Frame: a Frame passed by address would be in memory instead
+  /// of registers.
   [[gnu::noinline]] static void IncrementOther(uint8_t* frame, uint32_t length);
 };
 
-/// Returns every frame to its sender: swaps MAC addresses, IPv4 or IPv6
-/// addresses and UDP or TCP ports, increments the payload byte that
-/// IncrementEcho names, and repairs the UDP, TCP or ICMP checksum incrementally.
-/// (Swaps leave every Internet checksum as it is: the sum is commutative.)
-/// A UDP checksum of 0 ("none") stays 0. A fragment other than the first has its
-/// MAC and IP addresses swapped and nothing else: it carries no ports, and the
-/// checksum over its bytes travels in another frame. VLAN tags stay.
+/// Returns every frame to its sender: swaps MAC addresses, IPv4 or IPv6 addresses and UDP or TCP
+/// ports, increments the same payload byte as IncrementEcho, and updates the UDP, TCP or ICMP
+/// checksum incrementally. (A swap does not change Internet checksums, because the sum is
+/// commutative.) A UDP checksum of 0 ("none") stays 0. Only the MAC and IP addresses of later
+/// fragments are swapped: they contain no ports, and the checksum over their bytes is in another
+/// frame. VLAN tags stay.
 class ReflectEcho {
  public:
   enum Reason : uint8_t {
-    kMalformed,         ///< A header does not fit, or contradicts another.
-    kGroupDestination,  ///< The reply would come from a multicast or broadcast address.
-    kGroupSource,       ///< The reply would go to one.
-    kSourceRouted,      ///< Its source route has stops ahead: it is not for us to answer.
+    kMalformed,         ///< A header does not fit or contradicts another.
+    kGroupDestination,  ///< The reply would have a multicast or broadcast source.
+    kGroupSource,       ///< The reply would go to a multicast or broadcast address.
+    kSourceRouted,      ///< The source route has remaining stops, so the packet is not for us.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
@@ -93,9 +90,8 @@ class ReflectEcho {
   static constexpr uint32_t kUdp = kIp + packet::kIpv4MinHeaderBytes;
   static constexpr uint32_t kPayload = kUdp + packet::kUdpHeaderBytes;
 
-  /// True for what the inlined half handles as ReflectOther would: a whole,
-  /// unfragmented UDP datagram with payload, over IPv4 without tags and options,
-  /// from one host to one host.
+  /// Returns whether the inline path yields the same as ReflectOther: a complete, unfragmented UDP
+  /// datagram with payload over IPv4 without tags and options, from one host to another.
   static bool IsSimple(const uint8_t* frame, uint32_t length) {
     if (length <= kPayload) return false;
     const packet::LeadingWord word = packet::LeadingWord::Of(frame);
