@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A file that is there when it is whole: written beside the place where it is to be, and moved
-// there.
+// Writes a file atomically: under a temporary name, then renamed.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +10,19 @@ namespace sluice::engine {
 
 class WholeFile {
  public:
-  /// Writes to path + ".new", which its owner alone may read.
+  /// Writes to path + ".new", readable only by its owner.
   explicit WholeFile(const std::string& path);
-  /// Removes that file, unless Finish has renamed it.
+  /// Removes the temporary file unless Finish renamed it.
   ~WholeFile();
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
 
-  /// Does nothing once a write has failed.
+  /// Does nothing after a write has failed.
   void Write(const void* data, size_t bytes);
-  /// Nothing was given to Write that could not be written.
+  /// Returns whether all writes so far succeeded.
   bool good() const { return errno_ == 0; }
-  /// The file is whole: syncs it, and puts it in the place of an older one. False: `error` says
-  /// why, in one line.
+  /// Syncs the file and renames it to `path`, which replaces an older one. Returns false with one
+  /// line in `error` on failure.
   bool Finish(std::string* error);
 
  private:
@@ -32,7 +31,7 @@ class WholeFile {
   const std::string path_;
   const std::string beside_;
   const int file_;
-  int errno_ = 0;  ///< Of what failed first.
+  int errno_ = 0;  ///< Errno of the first failure.
   bool renamed_ = false;
 };
 
