@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A histogram of times whose buckets grow with what they hold: 128 to each power of two, so that
-// a percentile is off by less than 1 %, from 1 ns to hours, in 37 KiB. The buckets are those of
-// HdrHistogram (https://hdrhistogram.org) with two significant digits and 1 as the lowest value.
+// A histogram of times with 128 buckets per power of two, so that a percentile has an error below 1
+// %. The range is 1 ns to hours, the size 37 KiB. The buckets are those of HdrHistogram
+// (https://hdrhistogram.org) with two significant digits and 1 as the lowest value.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 namespace sluice::engine::workload {
 
-/// One thread records; others may take snapshots meanwhile. All else is for one thread.
+/// One thread records; others may call Snapshot and recorded meanwhile. All other functions are for
+/// one thread.
 class Histogram {
  public:
   void Record(uint64_t value) {
@@ -25,7 +26,7 @@ class Histogram {
     if (value > max_) std::atomic_ref(max_).store(value, std::memory_order_relaxed);
   }
 
-  /// What was recorded up to about now.
+  /// Returns an approximate copy of the present state.
   Histogram Snapshot() const {
     Histogram copy;
     for (size_t i = 0; i < counts_.size(); ++i) copy.count_ += copy.counts_[i] = Load(counts_[i]);
@@ -34,9 +35,9 @@ class Histogram {
     copy.max_ = Load(max_);
     return copy;
   }
-  /// count(), for any thread.
+  /// As count(), for any thread.
   uint64_t recorded() const { return Load(count_); }
-  /// Takes away what an earlier snapshot of the same has. Least and greatest value stay.
+  /// Subtracts an earlier snapshot of the same histogram. Minimum and maximum stay.
   void Subtract(const Histogram& earlier) {
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] -= earlier.counts_[i];
     count_ -= earlier.count_;
@@ -56,8 +57,8 @@ class Histogram {
   uint64_t min() const { return count_ == 0 ? 0 : min_; }
   uint64_t max() const { return max_; }
 
-  /// The smallest value that `share` (0 … 1) of all values do not exceed: the nearest rank. 0
-  /// of none.
+  /// Returns the smallest value that a fraction `share` (0 … 1) of all values do not exceed
+  /// (nearest rank); 0 without values.
   uint64_t Percentile(double share) const {
     const auto rank = static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_)));
     uint64_t seen = 0;
@@ -69,16 +70,16 @@ class Histogram {
   }
 
   static constexpr uint32_t kPowers = 45;
-  /// How many values have n bits, by n: 2^(n-1) ... 2^n - 1; of 0 bits is 0 alone. Values beyond 44
-  /// bits have 44.
+  /// Returns the number of values with n bits, by n: 2^(n-1) ... 2^n - 1; only 0 has 0 bits. Values
+  /// above 44 bits count as 44 bits.
   std::array<uint64_t, kPowers> PowersOfTwo() const {
     std::array<uint64_t, kPowers> powers = {};
     for (size_t i = 0; i < counts_.size(); ++i) powers[std::bit_width(MiddleOf(i))] += counts_[i];
     return powers;
   }
 
-  /// Calls see(lowest, highest, count) for each bucket up to the last that holds something: which
-  /// values it counts, and how many there were.
+  /// Calls see(lowest, highest, count) for each bucket up to the last one that is not empty, with
+  /// its range of values and their number.
   template <typename See>
   void ForEachBucket(See see) const {
     size_t end = counts_.size();
@@ -87,11 +88,12 @@ class Histogram {
   }
 
  private:
-  static constexpr uint32_t kBits = 7;  // Of buckets per power of two.
+  static constexpr uint32_t kBits = 7;  // Buckets per power of two: 2^kBits.
   static constexpr uint32_t kMaxBits = kPowers - 1;
-  static constexpr uint64_t kMax = (uint64_t{1} << kMaxBits) - 1;  // Longer is counted as this.
+  static constexpr uint64_t kMax =
+      (uint64_t{1} << kMaxBits) - 1;  // Larger values are counted as this.
 
-  // Values below 2^(kBits + 1) have buckets of their own.
+  // Each value below 2^(kBits + 1) has a separate bucket.
   static size_t IndexOf(uint64_t value) {
     value = std::min(value, kMax);
     const uint32_t shift =

@@ -8,7 +8,7 @@ namespace sluice::engine::workload {
 
 namespace {
 
-// (e^x - 1) / x and log(1 + x) / x, where x may be 0: exponent 1 is no special case.
+// (e^x - 1) / x and log(1 + x) / x, also for x = 0, so that exponent 1 needs no special case.
 double ExpRatio(double x) {
   return std::abs(x) > 1e-8 ? std::expm1(x) / x : 1 + x / 2 * (1 + x / 3);
 }
@@ -31,7 +31,7 @@ double Popularity::Integral(double x) const {
 }
 
 double Popularity::InverseIntegral(double y) const {
-  // Rounding may lead below -1, where there is no logarithm.
+  // Rounding may yield a value below -1, which has no logarithm.
   return std::exp(LogRatio(std::max(y * (1 - exponent_), -1.0)) * y);
 }
 
