@@ -53,8 +53,8 @@ struct MicaStep {
 /// before they are served.
 class ItemsAhead {
  public:
-  static constexpr uint32_t kSteps =
-      32;  ///< Maximum distance in steps between an item's prefetch and its use.
+  /// Maximum distance in steps between an item's prefetch and its use.
+  static constexpr uint32_t kSteps = 32;
 
   /// Starts at step `first`; the range is still empty.
   void Begin(MicaStep* first) { next_ = end_ = first; }

@@ -244,8 +244,8 @@ class ConnectionTable {
 
   std::unique_ptr<Bucket[], Free> buckets_;
   uint32_t mask_;  ///< Number of buckets, a power of two, minus 1.
-  std::array<uint32_t, 6>
-      ends_;  ///< Indexed by state: age in seconds, plus kAheadS, at which an entry is idle.
+  /// Indexed by state: age in seconds, plus kAheadS, at which an entry is idle.
+  std::array<uint32_t, 6> ends_;
   uint32_t sweep_at_ = 0;  ///< The next bucket to sweep.
   uint32_t swept_s_ = 0;
 };

@@ -45,8 +45,7 @@ class PrefixMap {
   };
 
   absl::flat_hash_map<IpPrefix, uint16_t, Hash> values_;
-  std::array<std::vector<uint8_t>, 2>
-      host_bits_;  ///< Host bits in use, ascending; of IPv4 and IPv6.
+  std::array<std::vector<uint8_t>, 2> host_bits_;  ///< In use, ascending; IPv4, IPv6.
 };
 
 }  // namespace sluice::engine::maglev

@@ -38,8 +38,7 @@ class Neighbor {
     kBadSource,    ///< The answer would go to a group, to ourselves or to the unspecified address.
     kHopLimit,     ///< A solicitation that a router forwarded: hop limit below 255.
     kUnsupported,  ///< A source route with remaining stops; a solicitation after extension headers.
-    kNoRoom,       ///< The advertisement is longer than the solicitation and does not fit into the
-                   ///< buffer.
+    kNoRoom,       ///< The longer advertisement does not fit into the solicitation's buffer.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{

@@ -90,8 +90,7 @@ class Outstanding {
   uint32_t count_ = 0;
   uint32_t oldest_ = kNone, newest_ = kNone;
   std::vector<Entry> entries_;
-  std::vector<uint32_t>
-      free_;  // A ring of free slots from first_free_ on; allocated ones leave gaps before it.
+  std::vector<uint32_t> free_;  // A ring of free slots that starts at first_free_.
   size_t first_free_ = 0;
 };
 

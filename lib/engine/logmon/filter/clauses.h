@@ -14,8 +14,8 @@ namespace sluice::engine::logmon {
 /// Alternative needles, of which a line must contain at least one.
 struct Clause {
   std::vector<Needle> any;
-  size_t strength =
-      0;  ///< Length of the shortest in bytes; longer needles occur in fewer lines by chance.
+  /// Length of the shortest in bytes; longer needles occur in fewer lines by chance.
+  size_t strength = 0;
 };
 
 /// A line must satisfy each clause. An empty list is satisfied by every line.

@@ -35,9 +35,8 @@ class JsonSelector {
 
  private:
   struct Step {
-    std::string name;  ///< Name of a property; empty: one or all elements of an array.
-    std::optional<uint32_t>
-        index;  ///< Element of an array; not set and without a name: all elements.
+    std::string name;               ///< Name of a property; empty: one or all elements of an array.
+    std::optional<uint32_t> index;  ///< Not set and without a name: all elements.
     bool IsEach() const { return name.empty() && !index; }
   };
   bool AnyBelow(simdjson::dom::element at, size_t step, Holds holds) const;

@@ -33,8 +33,7 @@ struct ScanCounters {
   uint64_t matched_lines = 0;
   uint64_t asked = 0;        ///< Filter evaluations, summed over lines.
   uint64_t given_up = 0;     ///< Searches aborted after too many steps.
-  uint64_t unread_json = 0;  ///< Lines that start with `{`, that a JSON filter was evaluated for,
-                             ///< and that are invalid.
+  uint64_t unread_json = 0;  ///< Lines that start with `{` and are invalid for a JSON filter.
   uint64_t truncated_lines = 0;
   uint64_t torn_lines = 0;       ///< Dropped: before or after a gap, or with their source.
   uint64_t no_memory_lines = 0;  ///< Dropped because the memory of unfinished lines is full.

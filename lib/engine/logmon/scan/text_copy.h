@@ -11,8 +11,8 @@ namespace sluice::engine::logmon {
 
 struct CopiedText {
   uint64_t line_ends = 0;  ///< LF, CR LF and CR.
-  uint64_t sum =
-      0;  ///< Sum of 16-bit words; equals packet::SumBytes modulo 0xffff, 0 only if that is 0.
+  /// Sum of 16-bit words; equals packet::SumBytes modulo 0xffff, 0 only if that is 0.
+  uint64_t sum = 0;
 };
 
 /// Copies `text` to `to`, which must not overlap it.
