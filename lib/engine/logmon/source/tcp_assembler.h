@@ -193,7 +193,8 @@ class TcpAssembler {
   void TakeUp(Stream& stream, uint32_t sequence, Receiver& receiver) {
     const bool by_syn = stream.doubted == Doubt::kSyn;
     const bool closed = stream.IsClosed();
-    DeliverAll(stream, receiver);  // A gap before the end of the old stream is reported with it.
+    DeliverAll(stream,
+               receiver);  // The old stream ends here; a gap before its end is not reported.
     Start(stream, by_syn ? stream.doubt : sequence, by_syn);
     if (!by_syn) {
       CountGap(0);
