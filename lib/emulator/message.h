@@ -29,7 +29,7 @@ enum class Kind : uint16_t {
   kMemory = 2,       ///< File: its `bytes` at `offset` are DPDK's memory at `bus`, in an area.
   kForget = 3,       ///< Removes DPDK's memory [bus, bus + bytes).
   kMap = 4,          ///< File: a ring of `bytes` at `bus`; kMirrored; optional name. kExternal:
-                     ///< ///< its `bytes` at `offset` are the application's memory; no name.
+                     ///< its `bytes` at `offset` are the application's memory; no name.
   kUnmap = 5,        ///< Removes the ring at `bus` (0: none) and memory named `name`.
   kAdopt = 6,        ///< Reply: file and size of the memory named `name`.
   kStatistics = 7,   ///< Reply: followed by `count` entries.

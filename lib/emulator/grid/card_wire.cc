@@ -14,8 +14,7 @@ namespace {
 
 using device::grid::RingFrame;
 
-/// Returns the largest number of consecutive frames of the ring that fit into a batch wherever they
-/// begin.
+/// Returns the largest number n such that any n consecutive frames of the ring fit into a batch.
 uint32_t LongestBatch(std::span<const RingFrame> ring) {
   uint32_t most = device::grid::kBatchFrames, flits = 0;
   size_t end = 0;  // Frames [begin, end) fit.

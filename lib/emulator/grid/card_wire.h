@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The generator's frames, as the CPU's model sends them, in the card's memory.
+// Places the generator's frames, equal to those of the CPU's model, in the card's memory.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace sluice::emulator {
 
-/// Builds the frames that `arguments` ask for, copies them to the card and describes them in
-/// `shape`. False, with one line in `error`, if there is no memory for them.
+/// Builds the frames that `arguments` specify, copies them to the card and describes them in
+/// `shape`. If memory is insufficient, returns false and sets `error` to one line.
 bool UploadWire(const Arguments& arguments, Executor& executor, device::grid::WireShape* shape,
                 std::string* error);
 

@@ -24,7 +24,7 @@ const char* Reset(device::grid::Card& base, const SettingValues& settings, uint8
   device::enso::EnsoConfig config;
   if (const char* const wrong = ReadEnsoSettings(settings, &config)) return wrong;
   auto& card = static_cast<EnsoCard&>(base);
-  // All that is the model's own, from its power-on state.
+  // Resets the model's members to their power-on state and keeps the base class.
   const auto fresh = std::make_unique<EnsoCard>();
   static_cast<device::grid::Card&>(*fresh) = base;
   card = *fresh;
@@ -32,7 +32,7 @@ const char* Reset(device::grid::Card& base, const SettingValues& settings, uint8
   card.pipe_mask = config.pipe_flits - 1;
   card.nb_mask = config.nb_entries - 1;
   card.per_packet = config.notify_per_packet ? 1 : 0;
-  // A batch always fits into an empty pipe.
+  // Limits a batch to the size of an empty pipe.
   const uint32_t most = card.pipe_mask / card.wire.shape.largest;
   if (card.wire.shape.batch_frames > most) card.wire.shape.batch_frames = most == 0 ? 1 : most;
   return nullptr;

@@ -12,19 +12,19 @@
 
 namespace sluice::emulator {
 
-/// One controlling thread at a time. Only Join and Running are called while blocks run.
+/// Used by one controlling thread at a time. Only Join and Running may be called while blocks run.
 class Executor {
  public:
   virtual ~Executor() = default;
 
-  /// Allocates zeroed memory of the card, which lives as long as this object. Returns null, with
-  /// one line in `error`, if there is none.
+  /// Allocates zeroed memory of the card, which stays valid as long as this object. On failure
+  /// returns null and sets `error` to one line.
   virtual void* Allocate(size_t bytes, std::string* error) = 0;
-  /// Copies between the card's memory and the host's.
+  /// Copy between the card's memory and the host's.
   virtual bool Write(void* card, const void* host, size_t bytes) = 0;
   virtual bool Read(void* host, const void* card, size_t bytes) = 0;
 
-  /// Makes host memory, whole pages, reachable for the card at the same address, or undoes it.
+  /// Makes host memory (whole pages) accessible to the card at the same address, and undoes it.
   virtual bool Register(void* begin, size_t bytes, std::string* error) = 0;
   virtual void Unregister(void* begin) = 0;
 
@@ -33,17 +33,17 @@ class Executor {
                      std::string* error) = 0;
   /// Waits until all blocks have ended.
   virtual void Join() = 0;
-  /// Returns false once the blocks have ended or failed.
+  /// Returns false after the blocks have ended or failed.
   virtual bool Running() = 0;
   /// Returns the name of the executor, for the log.
   virtual std::string Describe() const = 0;
 };
 
-/// Opens GPU number `index`. Returns null, with one line in `error`, if that fails.
+/// Opens GPU number `index`. On failure returns null and sets `error` to one line.
 std::unique_ptr<Executor> MakeGpuExecutor(uint32_t index, const GridProgram& program,
                                           const device::grid::Roles& roles, std::string* error);
 
-/// Runs the blocks on `threads` threads of this process: for tests, and for the host's debuggers.
+/// Runs the blocks on `threads` threads of this process, for tests and host debuggers.
 std::unique_ptr<Executor> MakeThreadExecutor(uint32_t threads, const GridProgram& program);
 
 }  // namespace sluice::emulator

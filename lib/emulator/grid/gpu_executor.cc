@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs blocks on a GPU through the driver's library, libcuda.so.1, which is opened on demand.
-// Neither a toolkit nor a header of CUDA is needed: the interface of the functions below is stable
-// (CUDA Driver API reference). Handles are pointers, devices are ints, results are 0 or an error
-// number.
+// Runs blocks on a GPU through the driver's library, libcuda.so.1, which is opened on demand. No
+// CUDA toolkit or header is needed, because the interface of the functions below is stable (CUDA
+// Driver API reference). Handles are pointers, devices are ints, results are 0 or an error number.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -30,8 +29,8 @@ using DevicePointer = unsigned long long;  // NOLINT: the library's own type.
 
 constexpr Result kNotReady = 600;
 constexpr unsigned kRegisterPortable = 1, kRegisterMapped = 2;
-constexpr int kMultiprocessors = 16;  // Of CUdevice_attribute.
-constexpr int kMaxSharedBytes = 8;    // Of CUfunction_attribute.
+constexpr int kMultiprocessors = 16;  // A CUdevice_attribute.
+constexpr int kMaxSharedBytes = 8;    // A CUfunction_attribute.
 constexpr unsigned kNonBlocking = 1;
 
 /// The functions of libcuda.so.1, by their exported names.
@@ -62,9 +61,10 @@ struct Library {
   Result (*stream_query)(Stream);
   Result (*error_name)(Result, const char**);
 
-  /// Null, with one line in `error`, if there is no such library or it lacks a function.
+  /// Opens the library. If it does not exist or lacks a function, returns null and sets `error` to
+  /// one line.
   static const Library* Open(std::string* error) {
-    // With lazy loading a second kernel cannot be loaded while one runs.
+    // Lazy loading cannot load a second kernel while one runs.
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
@@ -148,7 +148,7 @@ class GpuExecutor final : public Executor {
     }
     name_ = name;
     block_bytes_ = static_cast<unsigned>(program.block_bytes);
-    // Blocks wait for each other: all of them must run at once.
+    // Blocks wait for each other, so all of them must run concurrently.
     if (device::grid::Blocks(roles) > static_cast<uint32_t>(processors)) {
       *error = "on=gpu: " + std::to_string(device::grid::Blocks(roles)) +
                " blocks, and the GPU has " + std::to_string(processors) +
@@ -230,7 +230,7 @@ class GpuExecutor final : public Executor {
     *error = std::string("on=gpu: ") + call + " fails: " + cuda_.Name(result);
     return false;
   }
-  /// Makes the context current on the calling thread: several threads call this object.
+  /// Makes the context current on the calling thread, because several threads call this object.
   bool Current(std::string* error) const {
     return Check(cuda_.set_current(context_), "cuCtxSetCurrent", error);
   }

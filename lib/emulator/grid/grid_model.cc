@@ -65,7 +65,7 @@ class GridModel::Pause {
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
 
-  /// The blocks start when the pause ends, whether or not they ran before.
+  /// Starts the blocks when the pause ends, even if they did not run before.
   void Resume() { resumes_ = true; }
   void Stay() { resumes_ = false; }
 
@@ -170,7 +170,7 @@ void GridModel::Disconnect(bool died) {
   EnableWire(false);
   Pause pause(*this);
   pause.Stay();
-  counters_ = image_->counters;  // As the blocks left them: frames came back until they ended.
+  counters_ = image_->counters;  // The final values: frames returned until the blocks ended.
   if (dma_ != nullptr) dma_->SetObserver(nullptr);
   ShareMemory({});
   dma_ = nullptr;
@@ -180,7 +180,7 @@ void GridModel::Disconnect(bool died) {
   Log(RTE_LOG_NOTICE, name_ + ": " + Summary());
 }
 
-// Returns what only the NIC can measure, for the log.
+// Returns measurements that only the NIC can make, for the log.
 std::string GridModel::Summary() const {
   const auto us = [&](double share) {
     char text[32];
@@ -208,7 +208,7 @@ void GridModel::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
   program_.find_rings(*image_);
 }
 
-// What the blocks may reach: the queue, and the memory that the host shares.
+// Registers the memory that the blocks may access: the queue and the host's shared memory.
 void GridModel::ShareMemory(const std::vector<bar::DmaMapping>& ranges) {
   std::vector<HostPages::Range> all;
   if (queue_ != nullptr) all.push_back({queue_, sizeof(*queue_)});
@@ -261,7 +261,7 @@ void GridModel::Request() {
   if (!running_) counters_ = image_->counters;
 }
 
-// Keeps the heartbeat going and checks that the blocks still run.
+// Increments the heartbeat and checks that the blocks still run.
 void GridModel::Watch() {
   std::unique_lock stop(stop_mutex_);
   bool dead = false;

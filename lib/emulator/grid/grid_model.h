@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A model that runs as blocks of a card, with its wire in the card's memory. The process that owns
-// it starts and stops the blocks, hands them memory, and asks for their counters; no register of
-// the data path and no byte of a frame passes through it.
+// A model that runs as blocks of a card, with its wire in the card's memory. The owning process
+// starts and stops the blocks, gives them memory, and requests their counters. It does not handle
+// data-path registers or frame bytes.
 //
-// While memory comes or goes the blocks are stopped: all their state is in the card, and they go on
-// from it a moment later.
+// The blocks are stopped while memory is added or removed. All their state is in the card, so they
+// continue afterwards.
 #pragma once
 
 #include <atomic>
@@ -29,11 +29,11 @@
 
 namespace sluice::emulator {
 
-/// Used as RunningModel is.
+/// Used like RunningModel.
 class GridModel final : public HostedModel, private bar::DmaObserver {
  public:
-  /// The blocks do not run before Connect. Null, with one line in `error` that names the argument
-  /// and the fix, if `arguments` ask for what there is not.
+  /// Creates a model; its blocks do not run before Connect. If `arguments` cannot be satisfied,
+  /// returns null and sets `error` to one line that names the argument and the fix.
   static std::unique_ptr<GridModel> Create(std::string_view name, const ModelInfo& model,
                                            const Arguments& arguments, const MacAddress& mac,
                                            std::string* error);
@@ -41,10 +41,10 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
 
   bool Connect(const SettingValues& settings, const bar::DmaSpace& dma, bar::PostedQueue* queue,
                std::string* error) override;
-  /// The models that run here raise none.
+  /// No effect: these models raise no interrupts.
   void SetInterrupts(device::InterruptSink*) override {}
-  /// The blocks always may master the bus: `on=` is refused with --vfio_user, where a guest
-  /// decides.
+  /// No effect: the blocks always master the bus. `on=` is rejected with --vfio_user, where a guest
+  /// controls mastering.
   void SetMastering(bool) override {}
   void TakeMemory(const std::function<void()>& change) override;
   void Disconnect(bool died) override;
@@ -54,12 +54,12 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   const MacAddress& mac() const override { return mac_; }
 
  private:
-  /// Host memory that both sides read.
+  /// Host memory that the card and this process access.
   struct Lines {
     device::grid::Control control;
     device::grid::Report report;
   };
-  /// No block runs while one exists. The mutex is held.
+  /// Stops the blocks during its lifetime. Requires the mutex.
   class Pause;
 
   GridModel(std::string_view name, const GridProgram& program, const MacAddress& mac,
@@ -69,11 +69,11 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   void StopBlocks();
   void RangesChanged(const std::vector<bar::DmaMapping>& ranges) override;
   void ShareMemory(const std::vector<bar::DmaMapping>& ranges);
-  /// Copies the card's structure to `image_`, or back.
+  /// Copy the card's structure to `image_`, and back.
   void Fetch();
   bool Store();
-  /// Asks the register block for the counters; returns once it has answered, does not run, or let
-  /// kPatience pass.
+  /// Requests the counters from the register block. Returns when it has answered or does not run,
+  /// or after kPatience.
   void Request();
   void Watch();
   uint64_t Outstanding() const;
@@ -89,8 +89,9 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   bar::RingMemory lines_memory_;
   Lines* lines_ = nullptr;
   std::unique_ptr<std::byte[], void (*)(std::byte*)> image_memory_{nullptr, nullptr};
-  device::grid::Card* image_ = nullptr;  ///< The card's structure, as it is at the next start.
-  device::grid::Card* card_ = nullptr;   ///< In the card's memory: not to be followed here.
+  device::grid::Card* image_ = nullptr;  ///< The card's structure for the next start.
+  device::grid::Card* card_ =
+      nullptr;  ///< Address in the card's memory; must not be dereferenced here.
   uint8_t* staging_ = nullptr;
   std::unique_ptr<HostPages> pages_;
   const bar::DmaSpace* dma_ = nullptr;
@@ -98,7 +99,7 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   uint32_t pauses_ = 0;
   bool running_ = false;
   uint64_t abandoned_ = 0;
-  device::grid::Counters counters_{};  ///< As they were last reported.
+  device::grid::Counters counters_{};  ///< The last reported values.
 
   std::mutex stop_mutex_;
   std::condition_variable stop_changed_;

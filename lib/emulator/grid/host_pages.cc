@@ -12,7 +12,7 @@
 namespace sluice::emulator {
 namespace {
 
-/// Begin to end of ranges that neither overlap nor touch.
+/// Maps begin to end of ranges that neither overlap nor touch.
 using Disjoint = std::map<uintptr_t, uintptr_t>;
 
 /// Adds the pages of `range`.
@@ -66,7 +66,7 @@ void HostPages::Change(std::span<const Range> ranges) {
     it = registered_.erase(it);
   }
   for (const auto& [first, last] : wanted) {
-    // The gaps between what is registered already.
+    // Registers the gaps between registered ranges.
     for (uintptr_t begin = first; begin < last;) {
       const auto next = registered_.lower_bound(begin);
       const uintptr_t end = next == registered_.end() ? last : std::min(last, next->first);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host memory that a card reaches: whole pages, registered with the executor of its blocks, and
-// the card's table of bus addresses.
+// The host memory that a card can access: whole pages registered with the executor of its blocks,
+// and the card's table of bus addresses.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace sluice::emulator {
 
-/// Used while no block runs, by one thread.
+/// Used by one thread while no block runs.
 class HostPages {
  public:
   struct Range {
@@ -26,19 +26,19 @@ class HostPages {
     size_t bytes;
   };
 
-  /// `name` is that of the model, for the log. `executor` outlives this object.
+  /// `name` is the model's name for the log. `executor` must outlive this object.
   HostPages(std::string_view name, Executor& executor) : name_(name), executor_(executor) {}
-  /// Takes all pages back.
+  /// Unregisters all pages.
   ~HostPages();
   HostPages(const HostPages&) = delete;
   HostPages& operator=(const HostPages&) = delete;
 
-  /// Registers the pages of `range` until the end. False, with one line in `error`, if that fails.
+  /// Registers the pages of `range` permanently. On failure returns false and sets `error` to one
+  /// line.
   bool Keep(const Range& range, std::string* error);
 
-  /// From now on the card reaches the pages of `ranges` and those that are kept. Registers what is
-  /// new and takes back what is gone; what is in both stays registered. What cannot be registered
-  /// is logged.
+  /// Makes the pages of `ranges` and of Keep accessible. Registers new pages and unregisters
+  /// removed ones; pages in both sets stay registered. Logs pages that cannot be registered.
   void Change(std::span<const Range> ranges);
 
  private:
@@ -50,7 +50,7 @@ class HostPages {
   std::map<uintptr_t, uintptr_t> registered_;  ///< Begin to end.
 };
 
-/// Makes `table` of all ranges of bus addresses.
+/// Fills `table` with all ranges of bus addresses.
 void FillTable(const std::vector<bar::DmaMapping>& ranges, device::grid::DmaTable* table);
 
 }  // namespace sluice::emulator

@@ -28,7 +28,7 @@ constexpr auto kEventNames = [] {
 const char* Reset(device::grid::Card& base, const SettingValues&, uint8_t* staging) {
   auto& card = static_cast<IpuCard&>(base);
   const uint32_t most = card.most_frames != 0 ? card.most_frames : card.wire.shape.batch_frames;
-  // All that is the model's own, from its power-on state.
+  // Resets the model's members to their power-on state and keeps the base class.
   const auto fresh = std::make_unique<IpuCard>();
   static_cast<device::grid::Card&>(*fresh) = base;
   card = *fresh;
@@ -38,7 +38,7 @@ const char* Reset(device::grid::Card& base, const SettingValues&, uint8_t* stagi
   return nullptr;
 }
 
-// As IpuNic::MemoryTaken: a ring that does not lie where it did is off.
+// Disables rings with a changed location, like IpuNic::MemoryTaken.
 void FindRings(device::grid::Card& base) {
   auto& card = static_cast<IpuCard&>(base);
   const auto is_gone = [&](const IpuRing& ring) {

@@ -7,7 +7,7 @@
 
 namespace sluice::emulator {
 
-/// Returns the time within which `share` of all measured frames came back, in ns; 0 if no frame was
+/// Returns the time in ns within which `share` of all measured frames returned; 0 if no frame was
 /// measured.
 inline uint64_t Quantile(const device::grid::Counters& counters, double share) {
   uint64_t all = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// on=…: what executes a model.
+// on=…: the executor of a model.
 //
 //   on=cpu                       a thread of this process (default)
 //   on=gpu:index=0+receivers=12+senders=16+batch=2048
-//       blocks on an NVIDIA GPU, across PCIe; receivers and senders: blocks besides the one for
-//       registers, as many as the GPU has multiprocessors together; batch: frames that a block
-//       receives at once
+//       blocks on an NVIDIA GPU, across PCIe; receivers and senders: numbers of blocks, with
+//       one more block for registers at most the GPU's multiprocessors; batch: frames that a
+//       block receives at once
 //   on=threads:threads=1+receivers=1+senders=1+batch=2048
 //       the same blocks as threads of this process: slow, for tests
 #pragma once
@@ -27,9 +27,9 @@ struct OnOptions {
   uint32_t index = 0;
   uint32_t threads = 1;
   device::grid::Roles roles;
-  uint32_t batch = device::grid::kBatchFrames;  ///< Frames.
+  uint32_t batch = device::grid::kBatchFrames;  ///< Number of frames.
 
-  /// Reads what follows "on=". False, with one line in `error`, if any of it is wrong.
+  /// Parses the text after "on=". If it is invalid, returns false and sets `error` to one line.
   bool Read(std::string_view text, std::string* error);
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A model that runs as blocks (lib/device/grid): on a GPU, or as threads of this process.
+// A model that runs as blocks (lib/device/grid), on a GPU or as threads of this process.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,24 @@ namespace sluice::emulator {
 
 struct GridProgram {
   const char* kernel;    ///< Name of the kernel in `ptx`.
-  const char* ptx;       ///< Empty: there was no compiler for it.
-  size_t card_bytes;     ///< Of the model's card, which derives from grid::Card and nothing else.
-  size_t block_bytes;    ///< Shared memory of a block of threads.
-  size_t staging_bytes;  ///< Card memory besides.
+  const char* ptx;       ///< Empty if the build had no compiler for it.
+  size_t card_bytes;     ///< Size of the model's card, which derives only from grid::Card.
+  size_t block_bytes;    ///< Shared memory of a thread block.
+  size_t staging_bytes;  ///< Additional card memory.
   std::span<const std::string_view> events;  ///< Names of the model's counters.
-  uint32_t received;                         ///< The one of frames that reached the host.
+  uint32_t received;  ///< Index of the counter of frames that reached the host.
 
   /// Constructs a card in zeroed memory.
   device::grid::Card* (*construct)(void* memory);
-  /// Resets the model's own state to power-on. Returns null, or one line that names the setting
-  /// that no device has (static storage).
+  /// Resets the model's state to power-on. Returns null, or one line that names the invalid setting
+  /// (static storage).
   const char* (*reset)(device::grid::Card& card, const SettingValues& settings, uint8_t* staging);
-  /// Looks up every ring again after memory was taken away or moved.
+  /// Looks up every ring again after memory was removed or moved.
   void (*find_rings)(device::grid::Card& card);
   /// Initializes a block's memory before its first turn.
   void (*begin)(device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
                 const device::grid::Team& team, void* memory);
-  /// Takes one turn of a block, on the one thread that stands for all of its threads.
+  /// Runs one turn of a block on one thread, which does the work of all of the block's threads.
   void (*turn)(device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
                const device::grid::Team& team, void* memory);
 };

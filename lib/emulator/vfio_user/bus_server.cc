@@ -45,7 +45,7 @@ bool BusServer::Turn(int wake, milliseconds patience) {
   const bool pending = client_ != nullptr && client_->pending();
   if (pending) patience = milliseconds(0);
   const short wanted = client_ != nullptr && client_->waiting() ? POLLOUT : POLLIN;
-  // A newcomer waits until the one before has greeted.
+  // Accepts the next newcomer only after the previous one has sent its version message.
   const bool hears_newcomers = client_ == nullptr || client_->attached();
   const int newcomers = hears_newcomers ? listener_->Await(&patience) : -1;
   const bool speaks = client_ != nullptr && !client_->waiting();
@@ -56,14 +56,14 @@ bool BusServer::Turn(int wake, milliseconds patience) {
                                  {speaks ? client_->speaks() : -1, POLLIN, 0}}};
   poll(wait.data(), wait.size(), static_cast<int>(patience.count()));
   if (wait[0].revents != 0) return false;
-  // The old client first: a new one may be there because it is gone.
+  // Handles the current client first: a newcomer may have connected because that client is gone.
   if (wait[3].revents != 0) {
     End("it took away memory that the device uses");
   } else if (wait[1].revents != 0 || wait[4].revents != 0 || pending) {
     Hear();
   }
-  // The deadline is checked after Hear, because this process may have slept past it while the
-  // client did its part in time.
+  // Checks the deadline after Hear, because this process may have slept past it although the client
+  // sent its message in time.
   if (client_ != nullptr && client_->TriesPatience()) {
     End(client_->attached() ? "it does not read answers" : "it does not greet");
   }
@@ -72,7 +72,7 @@ bool BusServer::Turn(int wake, milliseconds patience) {
 }
 
 void BusServer::Accept() {
-  // Who comes when the client has hung up waits until its last words are heard.
+  // Does not accept a newcomer while a client that hung up still has unread messages.
   pollfd hung_up = {client_ != nullptr ? client_->fd() : -1, POLLRDHUP, 0};
   if (poll(&hung_up, 1, 0) > 0) return;
   File socket = listener_->Accept();
@@ -87,7 +87,7 @@ void BusServer::Accept() {
   } else {
     try {
       client_ = std::make_unique<Session>(std::move(socket), *peer, parts_);
-    } catch (const std::bad_alloc&) {  // It finds its connection closed.
+    } catch (const std::bad_alloc&) {  // Closes the newcomer's connection.
     }
   }
 }
@@ -117,7 +117,7 @@ void BusServer::End(std::string_view reason) {
     } else {
       Log(RTE_LOG_ERR, (who + " is disconnected: ").append(reason));
     }
-  } catch (const std::bad_alloc&) {  // It is gone without a word.
+  } catch (const std::bad_alloc&) {  // Closes the connection without a reply.
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A model as a function on another program's PCI bus: listens for clients of the vfio-user
-// protocol, such as QEMU's device vfio-user-pci, and serves one at a time. The next one finds the
-// function as it is after power-on; the wire with its verification, and all counters, go on.
+// A model as a function on another program's PCI bus. Listens for clients of the vfio-user
+// protocol, such as QEMU's device vfio-user-pci, and serves one at a time. The function is reset to
+// its power-on state for the next client; the wire with its verification and all counters continue.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@ namespace sluice::emulator::vfio_user {
 
 class BusServer final : public Front {
  public:
-  /// Listens at `path`. All outlive the server. Null, with the reason in `error`, if it cannot, or
-  /// the model is no PCI function. `interrupts`: as FunctionOf.
+  /// Listens at `path`. All arguments must outlive the server. On failure, or if the model is not a
+  /// PCI function, returns null and sets `error`. `interrupts` is that of FunctionOf.
   static std::unique_ptr<BusServer> Create(const std::string& path, const ModelInfo& info,
                                            const SettingValues& settings, HostedModel& model,
                                            std::string* error, bool interrupts = true);
@@ -30,7 +30,8 @@ class BusServer final : public Front {
   BusServer& operator=(const BusServer&) = delete;
 
   bool Turn(int wake, std::chrono::milliseconds patience) override;
-  /// For the client: the device is unplugged without a word. It does not connect again by itself.
+  /// Ends the connection, which the client sees as an unplugged device. The client does not connect
+  /// again automatically.
   void Reset() override;
   std::string Attached() const override;
   uint64_t hosts() const override { return hosts_; }
@@ -39,9 +40,10 @@ class BusServer final : public Front {
   BusServer(const FunctionParts& parts, std::unique_ptr<Listener> listener);
 
   void Accept();
-  /// Lets the client speak. Where this process has no room for what it asks, it is disconnected.
+  /// Handles the client's messages. Disconnects it if memory is exhausted.
   void Hear();
-  /// Needs no memory. An empty reason: it is gone by itself.
+  /// Ends the client; allocates no memory. An empty reason means that the client has closed the
+  /// connection.
   void End(std::string_view reason);
 
   const FunctionParts parts_;

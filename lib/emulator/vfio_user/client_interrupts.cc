@@ -27,7 +27,7 @@ void ClientInterrupts::Raise(uint32_t vector) {
   if (vector >= regs::kVectors) return;
   const std::scoped_lock lock(mutex_);
   behind_[vector] = messages_.latest_write();
-  // A write that is answered after this look is followed by WritesArrived, which waits for the
+  // A write that is answered after this check is followed by WritesArrived, which waits for the
   // mutex.
   if (messages_.HasArrived(behind_[vector])) Tell(vector);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MSI-X vectors as the client receives them: an eventfd each. One that is raised while the client
-// has taken its eventfd away (a masked vector) is pending, and told with the next one. An interrupt
-// stays behind the writes before it, as on PCI: where these travel as messages, it is told once the
-// client has answered all that were made before it was raised, however many follow.
+// The client's MSI-X vectors: one eventfd each. A vector that is raised while the client has
+// removed its eventfd (a masked vector) is pending and is signalled with the next eventfd. As on
+// PCI, an interrupt does not overtake earlier writes. If writes are sent as messages, the interrupt
+// is signalled when the client has answered all writes made before the interrupt was raised; it
+// does not wait for later writes.
 #pragma once
 
 #include <array>
@@ -19,26 +20,27 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// Raise: any thread; never waits but for another call. The rest: one thread.
+/// Raise may be called by any thread and waits only for a concurrent call. Other functions are
+/// called by one thread.
 class ClientInterrupts final : public device::InterruptSink {
  public:
-  /// `messages` outlives this object.
+  /// `messages` must outlive this object.
   explicit ClientInterrupts(const MessageDma& messages) : messages_(messages) {}
 
   void Raise(uint32_t vector) override;
-  /// Writes were answered, or taken back: tells what had to stay behind them.
+  /// Called when writes were answered or withdrawn: signals the interrupts that waited for them.
   void WritesArrived();
 
-  /// Vectors [start, start + files.size()) go to `files`, which must be eventfds. False: one is
-  /// not, or there is no way to signal them; nothing has changed then.
+  /// Assigns `files`, which must be eventfds, to vectors [start, start + files.size()). If one is
+  /// not an eventfd or signals are unavailable, returns false and has no effect.
   bool Set(uint32_t start, std::vector<File> files);
-  /// Vectors [start, start + count) go nowhere, until they are set.
+  /// Removes the eventfds of vectors [start, start + count).
   void Take(uint32_t start, uint32_t count);
-  /// All of them: the client has no interrupts any more, and nothing is pending.
+  /// Removes all eventfds and pending interrupts: the client disabled its interrupts.
   void Disable();
-  /// What was raised and is not told yet is never told; nothing is pending. The eventfds stay.
+  /// Discards all interrupts that were raised but not signalled. The eventfds stay.
   void Forget();
-  /// A bit for each vector, the lowest first.
+  /// Returns a bit mask of pending vectors, vector 0 in bit 0.
   uint64_t pending() const;
 
  private:
@@ -47,11 +49,11 @@ class ClientInterrupts final : public device::InterruptSink {
   void Tell(uint32_t vector);
 
   const MessageDma& messages_;
-  mutable std::mutex mutex_;  ///< Guards the rest.
+  mutable std::mutex mutex_;  ///< Guards the following members.
   EventfdSignal signal_;
-  bool enabled_ = false;  ///< From the first Set to Disable.
+  bool enabled_ = false;  ///< Set from the first Set to Disable.
   uint64_t pending_ = 0;
-  /// Of each vector that was raised and not told yet, the write that it stays behind; else 0.
+  /// For each raised and unsignalled vector, the write that it must follow; otherwise 0.
   std::array<uint64_t, regs::kVectors> behind_{};
   std::array<File, regs::kVectors> files_;
 };

@@ -14,7 +14,7 @@ namespace sluice::emulator::vfio_user {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// More than one message may have; what is beyond is cut off, and seen to be.
+/// A receive accepts more files than a message may have, so that excess files are detected.
 static_assert(kMaxReceivedFiles > kMaxMessageFiles);
 
 bool ClientSocket::Receive(const char** wrong) {
@@ -29,7 +29,7 @@ bool ClientSocket::Receive(const char** wrong) {
 }
 
 bool ClientSocket::HungUp() const {
-  pollfd end = {socket_.fd(), 0, 0};  // Of POLLHUP poll always tells.
+  pollfd end = {socket_.fd(), 0, 0};  // poll always reports POLLHUP.
   return poll(&end, 1, 0) == 1 && (end.revents & POLLHUP) != 0;
 }
 
@@ -55,8 +55,8 @@ bool ClientSocket::Send(const Header& header, std::span<const uint8_t> payload, 
   const size_t begin = outbox_.size();
   outbox_.insert(outbox_.end(), head.begin(), head.end());
   outbox_.insert(outbox_.end(), payload.begin(), payload.end());
-  // A file goes with the first byte of its message, which does not wait behind others: no client
-  // asks for a file before it has read what it asked for.
+  // A file is attached to the first byte of its message, which must therefore not be queued. A
+  // client does not request a file before it has read earlier replies.
   if (file >= 0 && begin != sent_) {
     *wrong = "it asks for a file and does not read what comes before";
     return false;
@@ -80,8 +80,8 @@ bool ClientSocket::Discard(milliseconds quiet, milliseconds patience) {
 }
 
 void ClientSocket::Part() {
-  // What finds no room when a client finds the end, QEMU keeps for ever, and all that comes after
-  // it.
+  // QEMU keeps a message that it cannot send when the connection ends, and all later ones, forever.
+  // Reading its messages first avoids that.
   if (!Discard(milliseconds(10), kPartingPatience / 2)) return;
   shutdown(socket_.fd(), SHUT_WR);
   Discard(milliseconds(100), kPartingPatience / 2);

@@ -17,13 +17,13 @@ constexpr uint32_t kSpeed = PCI_EXP_LNKCAP_SLS_8_0GB;
 constexpr uint32_t kWidth = 16;
 constexpr uint32_t kWidthShift = 4;
 constexpr uint32_t kExpressVersion = 2;
-/// Everything in Device Control but the reset, which always reads as 0.
+/// All bits of Device Control except the reset, which always reads as 0.
 constexpr uint32_t kDeviceControlWritable = 0x7fff;
 constexpr uint32_t kDeviceControlAtReset =
     PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B;
 constexpr uint32_t kLinkControlWritable =
     PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_RCB | PCI_EXP_LNKCTL_CCC | PCI_EXP_LNKCTL_ES;
-constexpr uint32_t kDeviceControl2Writable = 0x1f;  // Completion time-outs.
+constexpr uint32_t kDeviceControl2Writable = 0x1f;  // Completion timeouts.
 
 }  // namespace
 
@@ -96,7 +96,7 @@ bool ConfigSpace::Write(uint32_t offset, std::span<const uint8_t> data) {
     uint8_t& byte = bytes_[offset + i];
     byte = static_cast<uint8_t>((byte & ~writable) | (data[i] & writable));
   }
-  // In the upper byte of Device Control.
+  // The reset bit is in the upper byte of Device Control.
   constexpr uint32_t kResetByte = kExpress + PCI_EXP_DEVCTL + 1;
   return offset <= kResetByte && kResetByte - offset < data.size() &&
          (data[kResetByte - offset] & PCI_EXP_DEVCTL_BCR_FLR >> 8) != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The configuration space of a PCI Express endpoint (PCI Express Base Specification, chapter 7):
-// type 0 header, PCI Express and MSI-X capabilities, no extended ones. Pure.
+// type 0 header, PCI Express and MSI-X capabilities, no extended ones. Accesses no other state.
 #pragma once
 
 #include <array>
@@ -15,24 +15,25 @@ namespace sluice::emulator::vfio_user {
 class ConfigSpace {
  public:
   static constexpr uint32_t kBytes = 4096;
-  /// Where the capabilities are.
+  /// Offsets of the capabilities.
   static constexpr uint32_t kExpress = 0x40;
   static constexpr uint32_t kMsix = 0x80;
 
-  /// As after power-on.
+  /// Constructs the power-on state.
   explicit ConfigSpace(const PciFunction& function);
 
-  /// The range lies within kBytes.
+  /// The range must be within kBytes.
   void Read(uint32_t offset, std::span<uint8_t> data) const;
-  /// What software may not change stays. True: software asks for a reset of the function, which
-  /// the caller does; Reset is part of it.
+  /// Writes the bits that software may change. Returns true if software requests a function reset,
+  /// which the caller must perform; it includes Reset.
   [[nodiscard]] bool Write(uint32_t offset, std::span<const uint8_t> data);
   void Reset();
 
-  /// Command register: whether BARs are decoded, and whether the function may begin transfers.
+  /// State of the command register: whether BARs are decoded, and whether the function may start
+  /// transfers.
   bool memory_enabled() const;
   bool bus_master() const;
-  /// Where software has placed a BAR that there is.
+  /// Returns the address that software has assigned to an existing BAR.
   uint64_t BarAddress(uint32_t bar) const;
 
  private:

@@ -27,7 +27,8 @@ bool EventfdSignal::Send(int eventfd) {
   input.aio_resfd = static_cast<uint32_t>(eventfd);
   iocb* inputs[] = {&input};
   if (syscall(SYS_io_submit, context_, 1, inputs) != 1) return false;
-  // Reading nothing ends at once; its result makes room for the next.
+  // Reading zero bytes completes at once. Collecting its result frees the entry for the next
+  // request.
   io_event ended;
   timespec at_once = {0, 0};
   syscall(SYS_io_getevents, context_, 0, 1, &ended, &at_once);

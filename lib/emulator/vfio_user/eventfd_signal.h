@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes to eventfds of another process. Whoever has such a file can make a write to it block, and
-// switch O_NONBLOCK off again at any time; so the write is left to the kernel, which counts an
-// eventfd up when asynchronous input ends (IOCB_FLAG_RESFD, io_submit(2)) and never waits for it.
+// Signals eventfds of another process without blocking. The owner of an eventfd can make a write to
+// it block and can clear O_NONBLOCK at any time. The kernel therefore does the write: it increments
+// an eventfd when asynchronous input completes (IOCB_FLAG_RESFD, io_submit(2)) and never waits for
+// it.
 #pragma once
 
 #include <linux/aio_abi.h>
@@ -19,14 +20,14 @@ class EventfdSignal {
   EventfdSignal(const EventfdSignal&) = delete;
   EventfdSignal& operator=(const EventfdSignal&) = delete;
 
-  /// False if the system gives this process no asynchronous input; Send does nothing then.
+  /// Returns false if asynchronous input is unavailable; Send then has no effect.
   explicit operator bool() const { return context_ != 0 && nothing_; }
-  /// Adds 1 to the eventfd. False if it is none. Never waits.
+  /// Adds 1 to the eventfd. Returns false if the file is not an eventfd. Never waits.
   bool Send(int eventfd);
 
  private:
   aio_context_t context_ = 0;
-  File nothing_;  ///< What is read, with no bytes.
+  File nothing_;  ///< File from which zero bytes are read.
 };
 
 }  // namespace sluice::emulator::vfio_user

@@ -10,9 +10,9 @@ namespace sluice::emulator::vfio_user {
 namespace {
 
 constexpr uint32_t kMsixEntryBytes = 16;
-constexpr uint32_t kMsixMaskByte = 12;  ///< Bit 0: the vector is masked, as at power-on.
+constexpr uint32_t kMsixMaskByte = 12;  ///< Bit 0 masks the vector; set at power-on.
 
-/// Of a naturally aligned access at `offset` of at most `left` bytes.
+/// Returns the size of the largest naturally aligned access at `offset` of at most `left` bytes.
 uint32_t AccessBytes(uint32_t offset, size_t left) {
   uint32_t bytes = 8;
   while (bytes > left || offset % bytes != 0) bytes /= 2;
@@ -67,7 +67,7 @@ void FunctionHost::Reset() {
   if (lines_ != nullptr) lines_->Clear();
   queue_->BringLinkUp();
   std::string unsaid;
-  // Its settings were good the first time.
+  // Fails only for lack of resources, because the settings are valid.
   if (!PowerOn(&unsaid)) queue_->TakeLinkDown();
 }
 
@@ -86,7 +86,7 @@ bool FunctionHost::AsksModel(uint32_t region) const {
 }
 
 bool FunctionHost::IsBar(uint64_t address, uint64_t bytes) const {
-  // Until software has placed them, BARs have the address 0, where a guest's memory is.
+  // Before software assigns them, BARs have address 0, which is also guest memory.
   if (!config_.memory_enabled()) return false;
   for (uint32_t i = 0; i < kBars; ++i) {
     const uint64_t size = parts_.function.bars[i].bytes;
@@ -144,7 +144,7 @@ void FunctionHost::WriteConfig(uint32_t offset, std::span<const uint8_t> data) {
   if (config_.Write(offset, data)) return Reset();
   const bool master = config_.bus_master();
   if (master == was_master) return;
-  // Off: the wire's frames wait at their source, as for a port that is down.
+  // Without mastering, the wire's frames wait at their source, as for a port that is down.
   if (!master) parts_.model.EnableWire(false);
   parts_.model.SetMastering(master);
   if (master) parts_.model.EnableWire(true);

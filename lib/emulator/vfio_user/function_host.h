@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One model as a PCI function: its regions, and what their registers do to it.
+// One model as a PCI function: its regions and the effects of their registers.
 #pragma once
 
 #include <cstdint>
@@ -20,40 +20,42 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// The parts of a function that live longer than its client.
+/// The parts of a function that outlive its client.
 struct FunctionParts {
   const ModelInfo& info;
   const PciFunction& function;
-  const SettingValues& settings;  ///< As the management tool left them.
+  const SettingValues& settings;  ///< Values set by the management tool.
   HostedModel& model;
 };
 
-/// From construction to destruction the model has this host. One thread. Accesses to registers
-/// travel to the model in their order, a read behind the writes before it.
+/// Connects the client to the model from construction to destruction. Used by one thread. Register
+/// accesses reach the model in order; a read follows all earlier writes.
 class FunctionHost {
  public:
-  /// The function as after power-on. All outlive this object. Null, with one line in `error`, if
-  /// there is no room.
+  /// Creates the function in its power-on state. All arguments must outlive this object. If
+  /// resources are exhausted, returns null and sets `error` to one line.
   static std::unique_ptr<FunctionHost> Create(const FunctionParts& parts, bar::DmaSpace& dma,
                                               ClientInterrupts& interrupts, std::string* error);
   ~FunctionHost();
   FunctionHost(const FunctionHost&) = delete;
   FunctionHost& operator=(const FunctionHost&) = delete;
 
-  /// Size of a region; 0: there is none of that index.
+  /// Returns the size of a region; 0 if the index has no region.
   uint64_t RegionBytes(uint32_t region) const;
-  /// File of a region that the client may map, or −1.
+  /// Returns the file of a region that the client may map, or −1.
   int RegionFile(uint32_t region) const;
-  /// Whether a read of the region waits for the model, register by register.
+  /// Returns whether a read of the region waits for the model for each register.
   bool AsksModel(uint32_t region) const;
-  /// Whether [address, address + bytes) of the bus is a BAR of this function, which decodes it.
+  /// Returns whether [address, address + bytes) on the bus is a decoded BAR of this function.
   bool IsBar(uint64_t address, uint64_t bytes) const;
-  /// The range lies within the region.
+  /// The range must be within the region.
   void Read(uint32_t region, uint64_t offset, std::span<uint8_t> data);
   void Write(uint32_t region, uint64_t offset, std::span<const uint8_t> data);
-  /// Everything but counters, the wire and the client's files of interrupts is as after power-on.
+  /// Resets the function to its power-on state, except counters, the wire and the client's
+  /// interrupt files.
   void Reset();
-  /// False: the model has not answered for so long that nothing reaches it any more.
+  /// Returns false after the model has not answered within the time limit; it then receives no more
+  /// accesses.
   bool alive() const { return queue_->LinkUp(); }
 
  private:
@@ -63,7 +65,7 @@ class FunctionHost {
   void WriteConfig(uint32_t offset, std::span<const uint8_t> data);
   void ReadRegisters(uint32_t offset, std::span<uint8_t> data);
   void WriteRegisters(uint32_t offset, std::span<const uint8_t> data);
-  /// Of the BAR with the MSI-X table, whose pending bits are read-only.
+  /// Returns a byte of the BAR with the MSI-X table. The pending bits are read-only.
   uint8_t MsixByte(uint32_t offset) const;
 
   const FunctionParts parts_;
@@ -71,7 +73,7 @@ class FunctionHost {
   ClientInterrupts& interrupts_;
   const std::unique_ptr<bar::PostedQueue> queue_;
   ConfigSpace config_;
-  std::unique_ptr<LinesMemory> lines_;  ///< Null: the function has none.
+  std::unique_ptr<LinesMemory> lines_;  ///< Null if the function has no such memory.
   std::vector<uint8_t> msix_table_;
 };
 

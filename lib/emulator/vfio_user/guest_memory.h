@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The memory that a client lets the device reach, by the addresses that the function sees (IOVA):
-// a virtual machine's memory, or what its IOMMU maps. Adjacent maps with files are contiguous here,
-// too, and so are those without: a ring may lie across them.
+// The memory that a client makes accessible to the device, addressed by the function's bus
+// addresses (IOVA): a virtual machine's memory, or the mappings of its IOMMU. Adjacent maps with
+// files are contiguous here, too, and so are adjacent maps without files, because a ring may span
+// them.
 #pragma once
 
 #include <cstddef>
@@ -20,61 +21,61 @@
 namespace sluice::emulator::vfio_user {
 
 /// Every value comes from the client. Functions throw std::bad_alloc if this process has no room;
-/// the object is good for destruction alone then. Where a file lost a page the device finds zeroes
-/// and the alarm rings.
+/// the object may then only be destroyed. If a file loses a page, the device reads zeros and the
+/// alarm rings.
 class GuestMemory {
  public:
-  /// All outlive this object.
+  /// All arguments must outlive this object.
   GuestMemory(bar::DmaSpace& dma, MessageDma& messages, const LossAlarm& alarm)
       : dma_(dma), messages_(messages), mappings_(dma, alarm) {}
 
-  /// Null, or why there is no such map; nothing has changed then. The device reaches a map that is
-  /// readable and writable: by its file, which is in memory, or without one by messages. It knows
-  /// of the others, and an access there is a fault. A map without a file: while the device does
-  /// nothing.
+  /// Adds a map. Returns null, or the reason for a rejection, which has no effect. The device can
+  /// access a map that is readable and writable: through its file, which must be a memory file, or
+  /// through messages if it has no file. Other maps are recorded, and an access to them is a fault.
+  /// A map without a file may be added only while the device is stopped.
   const char* Map(const DmaMap& map, const File& file);
-  /// Null, or why no maps go with this: it would cut one in two.
+  /// Returns null, or the reason why the range cannot be unmapped: it would split a map.
   const char* WhyNotUnmap(const DmaUnmap& unmap) const;
-  /// WhyNotUnmap said nothing, and the device does nothing until it has translated anew what it
-  /// used.
+  /// Removes maps. WhyNotUnmap must have returned null, and the device must be stopped until it has
+  /// translated its addresses again.
   void Unmap(const DmaUnmap& unmap);
 
-  /// Gives the memory of copies back, while the device does nothing.
+  /// Frees the memory of copies. The device must be stopped.
   void ForgetCopies();
 
-  /// Addresses come in areas; what a machine has lies in few of them.
+  /// Addresses are grouped into areas; the memory of a machine is in few of them.
   static constexpr uint64_t kAreaBytes = HostMappings::kMaxAreaBytes;
   static constexpr size_t kMaxAreas = 32;
-  /// So many maps find room wherever they lie in these areas, and the client is told so.
+  /// Number of maps that fit at any location in these areas; advertised to the client.
   static constexpr size_t kMapsAnywhere = 10'000;
-  /// So many do where few of them are apart.
+  /// Maximum number of maps, which fit if most of them are adjacent.
   static constexpr size_t kMaxMaps = 28'000;
 
  private:
-  // A map is one piece in each of its areas, and a change takes two more for a moment. The function
-  // has a range of its own.
+  // A map is one piece in each of its areas, and a change temporarily needs two more. The function
+  // also uses one range.
   static_assert(kMapsAnywhere + kMaxAreas + 3 <= bar::DmaSpace::kMaxRanges);
   static_assert(kMaxMaps + kMaxAreas + 2 <= HostMappings::kMaxMappings);
 
   struct Entry {
     uint64_t bytes;
     bool reachable;
-    bool copied;  ///< By messages.
+    bool copied;  ///< Accessed through messages.
   };
   using Maps = std::map<uint64_t, Entry>;
 
   bool Overlaps(uint64_t begin, uint64_t end) const;
   const char* Reach(const DmaMap& map, const File& file, bool stand_in);
-  /// Of a map that Reach has put there.
+  /// Registers the copy of a map that Reach has added.
   void AddCopies(const DmaMap& map);
   void Withdraw(uint64_t begin, uint64_t end);
 
   bar::DmaSpace& dma_;
   MessageDma& messages_;
   HostMappings mappings_;
-  File copies_;               ///< For maps without a file: byte n stands for address n. Sparse.
-  std::set<uint64_t> areas_;  ///< By number: the files' maps of all times lie there.
-  Maps maps_;                 ///< By address.
+  File copies_;               ///< Sparse file for maps without a file: byte n is address n.
+  std::set<uint64_t> areas_;  ///< Numbers of the areas of all present and earlier maps with files.
+  Maps maps_;                 ///< Keyed by address.
 };
 
 }  // namespace sluice::emulator::vfio_user

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of a device that a client maps, too: a file without a name that nobody can resize.
+// Memory of a device that a client also maps: an unnamed file with a sealed size.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace sluice::emulator::vfio_user {
 class LinesMemory {
  public:
   LinesMemory() = default;
-  /// `bytes` of zeroes, in whole pages. Empty if there is no room.
+  /// Allocates `bytes` of zeros, in whole pages. The object is empty on failure.
   explicit LinesMemory(size_t bytes);
   ~LinesMemory();
   LinesMemory(const LinesMemory&) = delete;
@@ -22,7 +22,7 @@ class LinesMemory {
   explicit operator bool() const { return begin_ != nullptr; }
   uint8_t* begin() const { return begin_; }
   int fd() const { return file_.fd(); }
-  /// Zeroes again, wherever it is mapped.
+  /// Zeroes the memory in all its mappings.
   void Clear();
 
  private:

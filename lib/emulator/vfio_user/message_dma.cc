@@ -12,7 +12,7 @@ namespace sluice::emulator::vfio_user {
 
 namespace {
 
-/// Of the pages in which `bytes` lie.
+/// Returns the size of the pages that contain the range.
 size_t PageBytes(const void* at, size_t bytes) {
   constexpr uintptr_t kPage = 4096;
   const auto begin = reinterpret_cast<uintptr_t>(at);
@@ -65,7 +65,7 @@ size_t MessageDma::Ready(const void* at, size_t bytes, size_t least) {
 }
 
 void MessageDma::Ask(const Range& range, const uint8_t* at, size_t bytes) {
-  if (questions_.size() >= kMaxQuestions) ForgetQuestions();  // Those in use are asked again.
+  if (questions_.size() >= kMaxQuestions) ForgetQuestions();  // Active questions are asked again.
   Question& question = questions_[at];
   question = {.bytes = std::vector<uint8_t>(bytes), .missing = bytes, .number = ++next_number_};
   for (size_t offset = 0; offset < bytes;) {
@@ -93,8 +93,8 @@ void MessageDma::Stored(const void* at, size_t bytes) {
   copied_bytes_ += PageBytes(from, bytes);
   if (!tasks_.empty()) {
     Write& last = tasks_.back().write;
-    // Bytes in a row travel together: whoever waits for the earlier ones waits for these, too. Not
-    // over the end of a range: it may be taken back alone.
+    // Merges adjacent writes into one message, because a reader of the earlier bytes also waits for
+    // these. Does not merge across a range's end, because a range may be removed alone.
     if (!last.bytes.empty() && last.address >= range->address &&
         last.address + last.bytes.size() == address && Part(from, bytes) == bytes &&
         last.bytes.size() + bytes <= max_transfer_bytes_) {
@@ -131,12 +131,13 @@ void MessageDma::Remove(const uint8_t* copy) {
   const std::scoped_lock lock(mutex_);
   questions_.erase(questions_.lower_bound(range.copy),
                    questions_.lower_bound(range.copy + range.bytes));
-  // What the client has taken back is not told it any more.
+  // Drops messages about memory that the client has removed.
   std::erase_if(tasks_, [&](const Task& task) {
     const bool is_write = !task.write.bytes.empty();
     const uint64_t address = is_write ? task.write.address : task.wanted.address;
     const bool gone = address - range.address < range.bytes;
-    // One that begins in another range has no end without this part: it is asked again.
+    // A question that begins in another range would stay incomplete without this part, so it must
+    // be asked again.
     if (gone && !is_write) questions_.erase(task.wanted.at);
     if (gone) waiting_bytes_ -= task.write.bytes.size();
     if (gone && is_write) unanswered_.erase(task.write.number);
@@ -159,7 +160,7 @@ void MessageDma::Wake() { eventfd_write(wake_.fd(), 1); }
 bool MessageDma::Next(Outgoing* outgoing) {
   const std::scoped_lock lock(mutex_);
   eventfd_t ignored;
-  if (tasks_.empty() || under_way_.size() >= kMaxUnderWay) {  // An answer wakes, too.
+  if (tasks_.empty() || under_way_.size() >= kMaxUnderWay) {  // An answer also wakes.
     eventfd_read(wake_.fd(), &ignored);
     return false;
   }
@@ -208,9 +209,9 @@ const char* MessageDma::Answered(const Message& message) {
   }
   const auto question = questions_.find(asked.wanted.at);
   if (question == questions_.end() || question->second.number != asked.wanted.number) {
-    return nullptr;  // Nobody wants it any more.
+    return nullptr;  // The question is obsolete.
   }
-  if (!refused) {  // Else zeroes, which the model finds wrong.
+  if (!refused) {  // On refusal the bytes stay zero, which the model rejects.
     std::memcpy(question->second.bytes.data() + asked.wanted.offset,
                 message.payload.data() + sizeof(DmaAccess), asked.wanted.bytes);
   }

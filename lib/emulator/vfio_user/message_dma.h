@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of a client that is in no file: the device's thread reads and writes a copy, and messages
-// carry what it asked for and what it wrote. Neither thread waits for the other, nor for the
-// client: who is asked for a register may not be able to answer for its memory meanwhile.
+// Client memory that has no file. The device's thread reads and writes a copy; messages transfer
+// the bytes that it requested and wrote. Neither thread waits for the other or for the client: a
+// client that waits for a register may be unable to answer memory requests meanwhile.
 #pragma once
 
 #include <array>
@@ -22,7 +22,8 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// The device's thread has bar::RemoteMemory, the server's the rest.
+/// The device's thread uses the bar::RemoteMemory interface, the server's thread the other
+/// functions.
 class MessageDma final : public bar::RemoteMemory {
  public:
   MessageDma();
@@ -35,38 +36,40 @@ class MessageDma final : public bar::RemoteMemory {
   bool congested() const override;
   bool Holds(const void* at) const override;
 
-  /// `copy` stands for the client's memory at `address`. While the device does nothing, as Remove.
+  /// Adds a range: `copy` represents the client's memory at `address`. The device must be stopped
+  /// during Add and Remove.
   void Add(uint8_t* copy, uint64_t address, uint64_t bytes);
   void Remove(const uint8_t* copy);
   bool empty() const { return ranges_.empty(); }
 
   void set_max_transfer_bytes(uint32_t bytes) { max_transfer_bytes_ = bytes; }
-  /// Readable when there is something to send.
+  /// Returns a descriptor that is readable when there is a message to send.
   int fd() const { return wake_.fd(); }
 
   struct Outgoing {
     Header header;
     std::vector<uint8_t> payload;
   };
-  /// The next message for the client. False: there is none for now.
+  /// Stores the next message for the client in `*outgoing`. Returns false if no message is ready.
   bool Next(Outgoing* outgoing);
-  /// Takes in an answer. Null, or why the client was not asked that.
+  /// Handles an answer. Returns null, or the reason why the answer is invalid.
   const char* Answered(const Message& message);
-  /// Writes are numbered from 1 on in the order in which the device made them: the latest one's; 0:
-  /// there was none. Any thread, as HasArrived.
+  /// Returns the number of the latest write; 0 if there was none. Writes are numbered from 1 in the
+  /// order in which the device made them. May be called by any thread, like HasArrived.
   uint64_t latest_write() const;
-  /// Whether the client has answered that write and all before it. Those that Remove took back
-  /// count as answered.
+  /// Returns whether the client has answered that write and all earlier ones. Writes withdrawn by
+  /// Remove count as answered.
   bool HasArrived(uint64_t write) const;
-  /// Of all time: messages that the client refused.
+  /// Returns the total number of messages that the client refused.
   uint64_t refusals() const;
-  /// So many pages were copied to that the copy's memory should be given back; until it is.
+  /// Returns whether the copies occupy so many pages that their memory should be freed; GivenBack
+  /// resets it.
   bool bloated() const;
   void GivenBack();
 
   static constexpr size_t kMaxWaitingBytes = size_t{4} << 20;
   static constexpr size_t kMaxQuestions = 4096;
-  static constexpr size_t kMaxMessages = 16384;  ///< Waiting and under way, before congestion.
+  static constexpr size_t kMaxMessages = 16384;  ///< Waiting and in flight, before congestion.
   static constexpr size_t kMaxUnderWay = 2 * kMaxMessages;
   static constexpr uint64_t kBloatedBytes = uint64_t{256} << 20;
 
@@ -76,18 +79,18 @@ class MessageDma final : public bar::RemoteMemory {
     uint64_t address;
     uint64_t bytes;
   };
-  /// Something that the device asked for.
+  /// Bytes that the device requested.
   struct Question {
-    std::vector<uint8_t> bytes;  ///< As far as they have arrived.
+    std::vector<uint8_t> bytes;  ///< The bytes that have arrived so far.
     size_t missing = 0;
-    uint64_t number = 0;  ///< Tells it from an earlier one for the same place.
+    uint64_t number = 0;  ///< Distinguishes successive questions for one address.
     bool copied = false;
   };
   struct Wanted {
     uint64_t address;
     uint32_t bytes;
-    const uint8_t* at;  ///< Of the question.
-    size_t offset;      ///< In it.
+    const uint8_t* at;  ///< Key of the question.
+    size_t offset;      ///< Offset in the question.
     uint64_t number;
   };
   struct Write {
@@ -95,20 +98,20 @@ class MessageDma final : public bar::RemoteMemory {
     std::vector<uint8_t> bytes;
     uint64_t number;
   };
-  /// In the order in which the device said it: a write, or a question if `bytes` is empty.
+  /// A write, or a question if `bytes` is empty, in the order in which the device made it.
   struct Task {
     Write write;
     Wanted wanted;
   };
   struct UnderWay {
-    size_t written;   ///< Bytes; 0: a question.
-    uint64_t number;  ///< Of the write.
+    size_t written;   ///< Number of bytes; 0 for a question.
+    uint64_t number;  ///< Number of the write.
     Wanted wanted;
   };
 
-  /// Null: not remote.
+  /// Returns null if the address is not in a range.
   const Range* Find(const void* at) const;
-  /// How much of [at, at + bytes) one message carries: what is in one range.
+  /// Returns the bytes of [at, at + bytes) that one message can transfer, limited to one range.
   size_t Part(const uint8_t* at, size_t bytes) const;
   void ForgetQuestions();
   void Ask(const Range& range, const uint8_t* at, size_t bytes);
@@ -116,19 +119,19 @@ class MessageDma final : public bar::RemoteMemory {
 
   const File wake_;
   uint32_t max_transfer_bytes_ = kMaxTransferBytes;
-  std::vector<Range> ranges_;  ///< By copy. Changes while the device does nothing.
+  std::vector<Range> ranges_;  ///< Sorted by copy. Changed only while the device is stopped.
 
-  mutable std::mutex mutex_;  ///< Guards the rest.
+  mutable std::mutex mutex_;  ///< Guards the following members.
   std::map<const uint8_t*, Question> questions_;
   uint64_t next_number_ = 0;
   std::deque<Task> tasks_;
-  size_t waiting_bytes_ = 0;  ///< Of writes among the tasks, and under way.
+  size_t waiting_bytes_ = 0;  ///< Bytes of writes in tasks_ and in flight.
   uint64_t latest_write_ = 0;
-  std::set<uint64_t> unanswered_;  ///< Numbers of these writes.
+  std::set<uint64_t> unanswered_;  ///< Numbers of the writes without an answer.
   std::map<uint16_t, UnderWay> under_way_;
   uint16_t next_id_ = 0;
   uint64_t refusals_ = 0;
-  uint64_t copied_bytes_ = 0;  ///< In whole pages: that much memory a copy takes.
+  uint64_t copied_bytes_ = 0;  ///< Memory of the copies in whole pages.
 };
 
 }  // namespace sluice::emulator::vfio_user

@@ -10,7 +10,7 @@ namespace sluice::emulator::vfio_user {
 
 const char* MessageReader::Take(std::span<const uint8_t> bytes, std::vector<File> files) {
   if (wrong_ != nullptr) return wrong_;
-  // Whose the files are: of the last message that begins in this piece.
+  // Owner of the files: the last message that begins in this piece.
   enum { kNobody, kComplete, kWaiting } owner = kNobody;
   while (!bytes.empty()) {
     if (buffer_.empty()) owner = kWaiting;

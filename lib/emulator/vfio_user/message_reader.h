@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A stream of bytes, and the files that came with them, as messages. Knows nothing of sockets.
+// Splits a stream of bytes, with attached files, into messages. Independent of sockets.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +20,22 @@ struct Message {
   std::vector<File> files;
 };
 
-/// Used by one thread. Believes nothing: after the first piece that makes no sense it is broken.
+/// Used by one thread. Its input is untrusted: after the first invalid piece it rejects all others.
 class MessageReader {
  public:
-  /// One piece, as one call of recvmsg returned it. A stream of the socket family hands over files
-  /// with the bytes that they were sent with, and ends a piece with those bytes: the files belong
-  /// to the last message that begins in the piece. Null, or what is wrong with it, for good.
+  /// Parses one piece as returned by one call of recvmsg. A UNIX stream socket delivers files with
+  /// the bytes that they were sent with and ends a piece with those bytes, so the files belong to
+  /// the last message that begins in the piece. Returns null, or the permanent error.
   const char* Take(std::span<const uint8_t> bytes, std::vector<File> files);
-  /// Messages that are complete, in order. Whoever takes them out owns them.
+  /// Returns the complete messages in order. The caller may move them out.
   std::deque<Message>& messages() { return messages_; }
   const std::deque<Message>& messages() const { return messages_; }
-  /// Bytes of a message that is not complete.
+  /// Returns the number of bytes of an incomplete message.
   size_t waiting_bytes() const { return buffer_.size(); }
 
  private:
-  std::vector<uint8_t> buffer_;  ///< Of the message that is not complete.
-  std::vector<File> files_;      ///< The same.
+  std::vector<uint8_t> buffer_;  ///< Bytes of the incomplete message.
+  std::vector<File> files_;      ///< Files of the incomplete message.
   std::deque<Message> messages_;
   const char* wrong_ = nullptr;
 };

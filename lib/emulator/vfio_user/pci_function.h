@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The models as PCI functions: regs/pci_function.h as a table. A model that has no row is none.
+// The models as PCI functions: a table of the values in regs/pci_function.h. A model without a row
+// is not a PCI function.
 #pragma once
 
 #include <array>
@@ -11,22 +12,22 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// What an access to a BAR reaches.
+/// Target of accesses to a BAR.
 enum class BarKind : uint8_t {
   kNone,
-  kRegisters,  ///< The model's; what is beyond ModelInfo::bar_bytes reads as all ones.
-  kLines,      ///< Memory that client and device share.
+  kRegisters,  ///< The model's registers; offsets beyond ModelInfo::bar_bytes read as all ones.
+  kLines,      ///< Memory shared by client and device.
   kMsix,       ///< The MSI-X table and its pending bits.
 };
 
 struct BarLayout {
   BarKind kind = BarKind::kNone;
   uint32_t bytes = 0;  ///< A power of two, 16 or more.
-  bool wide = false;   ///< 64-bit, prefetchable: the next BAR is its upper half.
+  bool wide = false;   ///< 64-bit, prefetchable; the next BAR is its upper half.
 };
 
 struct MsixLayout {
-  uint32_t vectors = 0;  ///< 0: the function has no interrupts.
+  uint32_t vectors = 0;  ///< 0 if the function has no interrupts.
   uint8_t bar = 0;
   uint32_t table = 0;  ///< Offsets in the BAR.
   uint32_t pending = 0;
@@ -38,10 +39,11 @@ struct PciFunction {
   uint8_t revision;
   std::array<BarLayout, kBars> bars;
   MsixLayout msix;
-  uint64_t lines_bus;  ///< Where the device finds its lines: a bus address that no host has.
+  uint64_t lines_bus;  ///< Device's address of its lines; not used by any host.
 };
 
-/// Null: the model is not to be had on a bus. Without `interrupts` it has none, whatever it can.
+/// Returns null if the model is not a PCI function. Without `interrupts` the function has none,
+/// even if the model supports them.
 const PciFunction* FunctionOf(const ModelInfo& model, bool interrupts = true);
 
 }  // namespace sluice::emulator::vfio_user

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages of the vfio-user protocol, version 0.0, as far as a PCI function needs them (QEMU,
-// docs/interop/vfio-user; the payloads are those of linux/vfio.h with fields of fixed size). The
-// client is a virtual machine monitor. All fields are little-endian; a message is a header and a
-// payload, and files travel beside it (SCM_RIGHTS).
+// Messages of the vfio-user protocol, version 0.0, to the extent that a PCI function needs them
+// (QEMU, docs/interop/vfio-user; the payloads are those of linux/vfio.h with fixed-size fields).
+// The client is a virtual machine monitor. All fields are little-endian. A message consists of a
+// header and a payload; files are attached to it (SCM_RIGHTS).
 #pragma once
 
 #include <cstddef>
@@ -13,30 +13,30 @@
 namespace sluice::emulator::vfio_user {
 
 enum class Command : uint16_t {
-  kVersion = 1,   ///< First. VersionMessage, then JSON that ends with a NUL.
-  kDmaMap = 2,    ///< DmaMap and a file, or none; the reply is empty.
-  kDmaUnmap = 3,  ///< DmaUnmap; the reply is the same.
+  kVersion = 1,   ///< First message. VersionMessage, then JSON terminated by a NUL.
+  kDmaMap = 2,    ///< DmaMap and optionally a file; the reply is empty.
+  kDmaUnmap = 3,  ///< DmaUnmap; the reply is equal.
   kGetInfo = 4,
   kGetRegionInfo = 5,  ///< RegionInfo; the reply has a file if the client may map the region.
   kGetRegionIoFds = 6,
   kGetIrqInfo = 7,
-  kSetIrqs = 8,       ///< IrqSet with data, or files; the reply is empty.
-  kRegionRead = 9,    ///< RegionAccess; the reply has `count` bytes behind it.
-  kRegionWrite = 10,  ///< RegionAccess and `count` bytes; the reply has none.
-  kDmaRead = 11,      ///< From the device: DmaAccess; the reply has `count` bytes behind it.
-  kDmaWrite = 12,     ///< From the device: DmaAccess and `count` bytes; the reply has none.
+  kSetIrqs = 8,       ///< IrqSet with data or files; the reply is empty.
+  kRegionRead = 9,    ///< RegionAccess; the reply appends `count` bytes.
+  kRegionWrite = 10,  ///< RegionAccess and `count` bytes; the reply has no bytes.
+  kDmaRead = 11,      ///< Sent by the device: DmaAccess; the reply appends `count` bytes.
+  kDmaWrite = 12,     ///< Sent by the device: DmaAccess and `count` bytes; the reply has no bytes.
   kReset = 13,
-  kRegionWriteMulti = 15,  ///< u64 count, and as many SingleWrite; if it was agreed.
+  kRegionWriteMulti = 15,  ///< u64 count and that number of SingleWrite; if negotiated.
 };
 
 struct Header {
-  uint16_t id;  ///< Of a request; its reply has the same.
+  uint16_t id;  ///< Set by a request and copied to its reply.
   uint16_t command;
-  uint32_t size;  ///< Of the whole message, this header included.
+  uint32_t size;  ///< Size of the whole message with this header.
   uint32_t flags;
-  uint32_t error;  ///< An errno, in a reply with kErrorFlag.
+  uint32_t error;  ///< An errno in a reply with kErrorFlag.
 };
-inline constexpr uint32_t kTypeMask = 0xf;  ///< 0: a request.
+inline constexpr uint32_t kTypeMask = 0xf;  ///< 0 is a request.
 inline constexpr uint32_t kReplyType = 1;
 inline constexpr uint32_t kNoReplyFlag = 1u << 4;
 inline constexpr uint32_t kErrorFlag = 1u << 5;
@@ -48,8 +48,8 @@ struct VersionMessage {
 
 struct DmaMap {
   uint32_t argsz;
-  uint32_t flags;   ///< kDmaRead…
-  uint64_t offset;  ///< In the file.
+  uint32_t flags;   ///< kDmaReadable, kDmaWritable.
+  uint64_t offset;  ///< Offset in the file.
   uint64_t address;
   uint64_t bytes;
 };
@@ -62,7 +62,7 @@ struct DmaUnmap {
   uint64_t address;
   uint64_t bytes;
 };
-inline constexpr uint32_t kUnmapAll = 1u << 1;  ///< Address and bytes are 0.
+inline constexpr uint32_t kUnmapAll = 1u << 1;  ///< Address and bytes must be 0.
 
 struct DeviceInfo {
   uint32_t argsz;
@@ -79,7 +79,7 @@ struct RegionInfo {
   uint32_t index;
   uint32_t capability_offset;
   uint64_t bytes;
-  uint64_t offset;  ///< In the file, of a region that may be mapped.
+  uint64_t offset;  ///< Offset in the file of a mappable region.
 };
 inline constexpr uint32_t kRegionReadable = 1u << 0;
 inline constexpr uint32_t kRegionWritable = 1u << 1;
@@ -132,11 +132,11 @@ struct DmaAccess {
   uint64_t count;
 };
 
-/// Bytes of data of one access to a region, and of one message of DMA.
+/// Maximum number of data bytes in one region access and in one DMA message.
 inline constexpr uint32_t kMaxTransferBytes = 1u << 20;
-/// Files with one message.
+/// Maximum number of files with one message.
 inline constexpr uint32_t kMaxMessageFiles = 8;
-/// Of a message that makes sense.
+/// Maximum size of a valid message.
 inline constexpr size_t kMaxMessageBytes = sizeof(Header) + sizeof(DmaAccess) + kMaxTransferBytes;
 
 template <typename T>

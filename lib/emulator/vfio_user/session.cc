@@ -17,13 +17,14 @@ using std::chrono::steady_clock;
 
 constexpr uint32_t kMaxToldRefusals = 16;
 
-/// Each register is a question to the model's thread, some ten microseconds: a read of as many
-/// bytes ends within a turn. No processor reads more than 64 bytes at once.
+/// Limit of bytes in one register read, so that it ends within a turn: each register needs an
+/// answer of the model's thread, about ten microseconds. A processor reads at most 64 bytes at
+/// once.
 constexpr uint32_t kMaxRegisterBytes = 4096;
 
 constexpr const char* kCutOff = "a message is shorter than its command needs";
 
-/// The struct that a payload begins with. False: it is cut off.
+/// Copies the struct at the start of a payload. Returns false if the payload is too short.
 template <typename T>
 bool Get(const Message& message, T* value) {
   if (message.payload.size() < sizeof(T)) return false;
@@ -57,7 +58,7 @@ bool Session::Turn(std::string* reason) {
   const bool begins_to_wait = waited == 0 && socket_.waiting();
   if (begins_to_wait) waits_ = true;
   if (reads || begins_to_wait) patience_.Begin();
-  // Who does not read is not heard either.
+  // Does not receive from a client that does not read its answers.
   if (socket_.waiting()) return true;
   if (!pending()) hears_ = socket_.Receive(&wrong_);
   if (!HandlePending(reason)) return false;
@@ -79,7 +80,8 @@ bool Session::HandlePending(std::string* reason) {
   while (!socket_.messages().empty()) {
     Message message = std::move(socket_.messages().front());
     socket_.messages().pop_front();
-    // The last stores of a client that is gone count. Nobody is there for an answer.
+    // The last stores of a client that is gone are executed. Other requests are dropped, since
+    // their answers cannot be delivered.
     if (gone && !IsPostedStore(message.header)) continue;
     if (!Handle(message, reason)) return false;
     if (socket_.waiting() || steady_clock::now() >= end) break;
@@ -118,7 +120,7 @@ bool Session::Handle(Message& message, std::string* reason) {
                   .flags = kReplyType,
                   .error = static_cast<uint32_t>(outcome.error)};
   if (outcome.error != 0) reply.flags |= kErrorFlag;
-  // Behind what the device wrote before it answered.
+  // Sends the device's earlier writes before the answer.
   if (!SendDma(reason)) return false;
   return Send(reply, outcome.payload, outcome.file, reason);
 }
@@ -279,7 +281,8 @@ Session::Outcome Session::MapMemory(const Message& message) {
   if (message.files.size() > 1) return {.fatal = "a map has several files"};
   const File none;
   const File& file = message.files.empty() ? none : message.files[0];
-  // QEMU maps what it has mapped of the function's own memory, too: no transfer goes there.
+  // QEMU also maps the function's BARs that it has mapped itself; the device must not transfer to
+  // them.
   if (!file && host_->IsBar(map.address, map.bytes)) map.flags = 0;
   const char* wrong = nullptr;
   if (file) {
@@ -309,7 +312,7 @@ Session::Outcome Session::ReadRegion(const Message& message) {
   RegionAccess access;
   if (!Get(message, &access)) return {.fatal = kCutOff};
   if (access.count > kMaxTransferBytes) return {.fatal = "it reads more than a message holds"};
-  // Nothing would bound how much of our time such reads take.
+  // The time spent on these reads would be unlimited.
   if ((message.header.flags & kNoReplyFlag) != 0) return {.fatal = "it reads and wants no answer"};
   if (!HasBytes(access.region, access.offset, access.count)) {
     return Refuse(EINVAL, "an access beyond its region");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What one client says, and what is done about it.
+// A client's requests and their handling.
 #pragma once
 
 #include <chrono>
@@ -22,60 +22,63 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// One thread. Whatever is thrown or returned as a reason ends the client: the destructor takes
-/// the function from it, then its memory.
+/// Used by one thread. An exception, or a reason that a function returns, must end the client. The
+/// destructor first disconnects the function, then unmaps the client's memory.
 class Session {
  public:
   Session(File socket, Peer peer, const FunctionParts& parts);
 
   int fd() const { return socket_.file().fd(); }
   int alarm() const { return alarm_.fd(); }
-  /// Readable when the device has something to say, while nothing waits.
+  /// Returns a descriptor that is readable when the device has a message to send. It must be polled
+  /// only while !waiting().
   int speaks() const { return messages_.fd(); }
   const Peer& peer() const { return peer_; }
-  /// The client has said which protocol it speaks.
+  /// Returns whether the client has completed the version exchange.
   bool attached() const { return host_ != nullptr; }
-  /// When to call TriesPatience: this process waits for the client's first message, or for it to
-  /// read what it is told.
+  /// Returns the time at which to call TriesPatience. It is limited while this process waits for
+  /// the client's first message, or for the client to read its answers.
   std::chrono::steady_clock::time_point deadline() const {
     return waits_ ? patience_.deadline() : std::chrono::steady_clock::time_point::max();
   }
-  /// Returns true once this process has waited long enough for a client that had a CPU. Called
-  /// after Turn, so that requests which have arrived are handled first.
+  /// Returns true if this process has waited long enough for the client; time in which the client
+  /// had no CPU is excluded. Must be called after Turn, so that received requests are handled
+  /// first.
   bool TriesPatience() { return waits_ && patience_.Ends(peer_.pid); }
   bool waiting() const { return socket_.waiting(); }
-  /// Requests have arrived that Turn has not handled yet.
+  /// Returns whether Turn has not handled all received requests yet.
   bool pending() const { return !waiting() && !socket_.messages().empty(); }
 
-  /// Something arrived, the device speaks, or there is room for what waits. Returns after
-  /// kTurnTime, when a request has ended, even if more are pending. False: it is over, and
-  /// `*reason` says why, empty if the client is gone by itself.
+  /// Handles received data, messages of the device, and unsent data. Returns after kTurnTime, at
+  /// the end of a request, even if more are pending. If the session is over, returns false and sets
+  /// `*reason`, which is empty if the client has closed the connection.
   bool Turn(std::string* reason);
-  /// To be called last where the client did nothing wrong: it shall find its connection ended and
-  /// nothing broken.
+  /// Must be called last if the client made no error, so that the client sees a regular end of the
+  /// connection.
   void Part() { socket_.Part(); }
 
  private:
-  /// How a request ends: an errno for the client, 0: none.
+  /// Result of a request: an errno for the client, or 0.
   struct Outcome {
     int error = 0;
     std::vector<uint8_t> payload = {};
     int file = -1;
-    /// The client is told nothing any more.
+    /// Reason to end the session without an answer; null otherwise.
     const char* fatal = nullptr;
   };
 
-  /// Requests that follow are handled in the next turn, so that signals and a hang-up are seen.
+  /// Time limit of a turn, after which signals and a hang-up are checked.
   static constexpr std::chrono::milliseconds kTurnTime{50};
 
-  /// Handles requests for kTurnTime. False as Turn.
+  /// Handles requests for kTurnTime. Returns false as Turn does.
   bool HandlePending(std::string* reason);
   bool Handle(Message& message, std::string* reason);
-  /// False: the client is gone, or `*reason` says why it must.
+  /// Returns false if the client is gone, or sets `*reason` if it must be disconnected.
   bool Send(const Header& header, std::span<const uint8_t> payload, int file, std::string* reason);
-  /// Sends what the device has to say. False as Send.
+  /// Sends the device's messages. Returns false as Send does.
   bool SendDma(std::string* reason);
-  /// The client has answered the device. Null, or why it cannot have been asked that.
+  /// Handles the client's answer to the device. Returns null, or the reason why the answer is
+  /// invalid.
   const char* TakeAnswer(const Message& message);
   Outcome Greet(const Message& message);
   Outcome Answer(Message& message);
@@ -89,15 +92,16 @@ class Session {
   Outcome WriteRegion(const Message& message);
   Outcome WriteMultiple(const Message& message);
   bool HasBytes(uint32_t region, uint64_t offset, uint64_t count) const;
-  /// Says why the client was refused something, the first times.
+  /// Logs the reason of a refusal, only for the first ones.
   Outcome Refuse(int error, const char* why);
 
   const FunctionParts parts_;
   const Peer peer_;
-  bool waits_ = true;  ///< For the client.
+  bool waits_ = true;  ///< This process waits for the client.
   cpu::ProcessPatience patience_{kMessagePatience};
   ClientSocket socket_;
-  bool hears_ = true;  ///< False: nothing more arrives, because `wrong_` or the client is gone.
+  bool hears_ =
+      true;  ///< False after the client is gone or `wrong_` is set; no more data is received.
   const char* wrong_ = nullptr;
   Agreement agreement_;
   LossAlarm alarm_;
@@ -105,7 +109,7 @@ class Session {
   MessageDma messages_;
   GuestMemory memory_{*dma_, messages_, alarm_};
   ClientInterrupts interrupts_{messages_};
-  std::unique_ptr<FunctionHost> host_;  ///< Goes before what it uses.
+  std::unique_ptr<FunctionHost> host_;  ///< Must be declared after the members that it uses.
   uint32_t refusals_ = 0;
   bool told_of_messages_ = false;
   bool told_of_refusals_ = false;

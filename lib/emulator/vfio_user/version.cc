@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr size_t kMaxCapabilityBytes = 4096;
 
-/// A number of the client's from `least` on, or `fallback`.
+/// Returns a capability of the client, at least `least`, or `fallback` if it is missing.
 uint64_t Number(const json& capabilities, const char* key, uint64_t least, uint64_t fallback) {
   const auto found = capabilities.find(key);
   if (found == capabilities.end() || !found->is_number_unsigned()) return fallback;
@@ -60,7 +60,7 @@ std::vector<uint8_t> WriteVersion(const Agreement& agreement, size_t max_maps, s
     if (fits) text = larger;
     return fits;
   };
-  // The most useful first.
+  // Adds the most useful capability first.
   json capabilities = json::object();
   if (agreement.write_multiple) capabilities["write_multiple"] = true;
   bool fits = try_with(capabilities);
