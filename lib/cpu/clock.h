@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The counter that every core reads in a few cycles, and what a core does between two looks at a
-// word that another one will store to.
+// The counter that every core reads in a few cycles, and the pause between two polls of a word that
+// another core will store to.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace sluice::cpu {
 
-/// x86: the time stamp counter. ARM: the virtual counter, which may tick at 1 GHz or at 25 MHz. The
-/// same as DPDK's rte_rdtsc; rte_get_tsc_hz() has its rate.
+/// Returns the time stamp counter on x86. On ARM returns the virtual counter, which may tick at 1
+/// GHz or at 25 MHz. Equal to DPDK's rte_rdtsc; rte_get_tsc_hz() returns its rate.
 inline uint64_t Cycles() {
 #ifdef __x86_64__
   return __rdtsc();
@@ -26,7 +26,7 @@ inline uint64_t Cycles() {
 #endif
 }
 
-/// Leaves the core's resources to its sibling, for as long as the processor thinks right.
+/// Gives the core's resources to its sibling thread for a time that the processor chooses.
 inline void Pause() {
 #ifdef __x86_64__
   _mm_pause();

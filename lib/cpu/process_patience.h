@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How long a process is waited for: a bound of time, and more while a thread of the process could
-// run and had no CPU, for then it cannot be blamed. Control path.
+// Limits the wait for a process. The limit is extended while a thread of the process is runnable
+// but has no CPU, because the delay is then not the process's fault. Control path.
 #pragma once
 
 #include <sys/types.h>
@@ -19,15 +19,15 @@
 
 namespace sluice::cpu {
 
-/// Used by one thread. Allocates in Ends alone.
+/// Used by one thread. Only Ends allocates memory.
 class ProcessPatience {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A process that starves is waited for as long as so many bounds.
+  /// Limit of the wait for a process without CPU, as a multiple of the bound.
   static constexpr int kMostBounds = 5;
 
-  /// The bound begins now.
+  /// The bound starts now.
   explicit ProcessPatience(Clock::duration bound) : bound_(bound) { Begin(); }
 
   /// Restarts the bound, because the process has made progress.
@@ -36,12 +36,12 @@ class ProcessPatience {
     deadline_ = begin_ + bound_;
     threads_.clear();
   }
-  /// Before this time Ends returns false.
+  /// Returns the time before which Ends returns false.
   Clock::time_point deadline() const { return deadline_; }
   /// Returns true once the process was waited for long enough. At the first deadline it returns
-  /// false and watches the process for half of the bound more, and again as long as one of its
-  /// threads starved for three quarters of that. A `process` of 0 is not known, and is judged by
-  /// the clock alone.
+  /// false and watches the process for another half of the bound, and again as long as one of its
+  /// threads had no CPU for three quarters of that time. A `process` of 0 is unknown and is judged
+  /// only by the clock.
   bool Ends(pid_t process) {
     const Clock::time_point now = Clock::now();
     if (now < deadline_) return false;
@@ -54,10 +54,11 @@ class ProcessPatience {
   }
 
  private:
-  /// The maximum number of threads that are watched.
+  /// Maximum number of threads that are watched.
   static constexpr size_t kMostThreads = 64;
 
-  /// Returns the nanoseconds for which one thread starved since the last look at it, at most.
+  /// Returns the maximum time, over the threads, for which a thread had no CPU since the last call,
+  /// in nanoseconds.
   uint64_t Look(pid_t process, Clock::time_point now) {
     if (process <= 0) return 0;
     const auto now_ns = static_cast<uint64_t>(
@@ -78,7 +79,7 @@ class ProcessPatience {
 
   const Clock::duration bound_;
   Clock::time_point begin_, deadline_;
-  std::map<pid_t, StarvedTime> threads_;  ///< None before the first deadline.
+  std::map<pid_t, StarvedTime> threads_;  ///< Empty before the first deadline.
 };
 
 }  // namespace sluice::cpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How long a thread could have run and had no CPU. A watchdog that judges by a clock subtracts it:
-// a thread that did not run cannot be blamed. Control path.
+// Measures the time for which a thread was runnable but had no CPU. A watchdog subtracts it from
+// the clock time, because a thread that did not run is not at fault. Control path.
 #pragma once
 
 #include <sys/types.h>
@@ -18,17 +18,16 @@ namespace sluice::cpu {
 /// Watches one thread at a time, of any process.
 class StarvedTime {
  public:
-  /// Returns the nanoseconds that a thread has waited for a CPU since the last call for it, or
-  /// since the thread began. Returns 0 if the thread does not exist, or if the kernel does not
-  /// record these times.
-  /// `now_ns`: of a clock that never goes back.
+  /// Returns the nanoseconds for which a thread has waited for a CPU since the last call for it, or
+  /// since the thread began. Returns 0 if the thread does not exist or if the kernel does not
+  /// record these times. `now_ns` must be from a clock that never decreases.
   uint64_t Since(pid_t process, pid_t thread, uint64_t now_ns) {
     const Times now = Read(process, thread);
     const bool same = process == process_ && thread == thread_;
     const Times before = same ? before_ : Times{};
     uint64_t starved = now.waited_ns - std::min(before.waited_ns, now.waited_ns);
-    // The kernel counts a wait when it has ended. One that goes on is what else there is of the
-    // time, for a thread that does not sleep.
+    // The kernel counts a wait only when it has ended. For a thread that does not sleep, the time
+    // in which it did not run includes a wait in progress.
     if (same && now.ready) {
       const uint64_t ran = now.ran_ns - std::min(before.ran_ns, now.ran_ns);
       starved = std::max(starved, now_ns - before_ns_ - std::min(ran, now_ns - before_ns_));
@@ -44,10 +43,10 @@ class StarvedTime {
   struct Times {
     uint64_t ran_ns = 0;
     uint64_t waited_ns = 0;
-    bool ready = false;  ///< It runs, or waits for a CPU.
+    bool ready = false;  ///< The thread runs or waits for a CPU.
   };
 
-  /// proc(5), stat and schedstat; Linux, Documentation/scheduler/sched-stats.rst.
+  /// See proc(5), stat and schedstat; Linux, Documentation/scheduler/sched-stats.rst.
   static Times Read(pid_t process, pid_t thread) {
     const std::string folder =
         "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/";
@@ -57,7 +56,7 @@ class StarvedTime {
         file == nullptr ||
         std::fscanf(file.get(), "%" SCNu64 " %" SCNu64, &times.ran_ns, &times.waited_ns) != 2)
       return {};
-    // The name, in brackets, may contain anything but is at most 64 bytes long.
+    // The name, in brackets, may contain any character but is at most 64 bytes long.
     std::string text(256, '\0');
     if (const File file = Open(folder + "stat"); file != nullptr)
       text.resize(std::fread(text.data(), 1, text.size(), file.get()));

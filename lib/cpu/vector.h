@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Vectors of 16 bytes. Where C++ has an operator (+, -, &, |) it is used on them as on numbers. The
-// other operations are here, each twice: in x86's instructions, and in GCC's vector extensions,
-// which other processors are served with. tests/cpu compares the two; a file that is compiled with
-// SLUICE_PORTABLE takes the second everywhere.
+// Vectors of 16 bytes. C++ operators (+, -, &, |) apply to them as to numbers. The other operations
+// are defined here twice: with x86 intrinsics, and with GCC's vector extensions for other
+// processors. tests/cpu compares the two. A file that is compiled with SLUICE_PORTABLE uses the
+// latter on every processor.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 #define SLUICE_X86_VECTORS 1
 #include <immintrin.h>
 #ifdef __AVX2__
-/// Vectors of 32 bytes, for algorithms that are written twice as a whole.
+/// Enables vectors of 32 bytes, for algorithms with two complete implementations.
 #define SLUICE_AVX2 1
 #endif
 #endif
@@ -27,18 +27,19 @@ using Longs [[gnu::vector_size(16)]] = uint64_t;
 using Bytes [[gnu::vector_size(16)]] = uint8_t;
 
 inline Words AllOf(uint32_t word) { return Words{word, word, word, word}; }
-/// `low` in lanes 0 and 1, `high` in 2 and 3.
+/// Returns `low` in lanes 0 and 1 and `high` in lanes 2 and 3.
 inline Words FromLongs(uint64_t low, uint64_t high) {
   return reinterpret_cast<Words>(Longs{low, high});
 }
-/// Of both halves.
+/// Adds the 64-bit halves.
 inline Words AddLongs(Words a, Words b) {
   return reinterpret_cast<Words>(reinterpret_cast<Longs>(a) + reinterpret_cast<Longs>(b));
 }
 
 namespace portable {
 
-/// At any address; the Aligned ones at a multiple of 16, in one access where the processor has one.
+/// Load and Store accept any address. The Aligned functions require a multiple of 16 and use a
+/// single access on processors that have one.
 inline Words Load(const void* from) {
   Words vector;
   std::memcpy(&vector, from, sizeof(vector));
@@ -52,57 +53,57 @@ inline void StoreAligned(void* to, Words vector) {
 
 inline uint64_t LowHalf(Words a) { return reinterpret_cast<Longs>(a)[0]; }
 inline uint64_t HighHalf(Words a) { return reinterpret_cast<Longs>(a)[1]; }
-/// {low half of a, low half of b}.
+/// Returns {low half of a, low half of b}.
 inline Words LowHalves(Words a, Words b) { return __builtin_shufflevector(a, b, 0, 1, 4, 5); }
 inline Words HighHalves(Words a, Words b) { return __builtin_shufflevector(a, b, 2, 3, 6, 7); }
-/// {a2, b2, a3, b3}.
+/// Returns {a2, b2, a3, b3}.
 inline Words InterleaveHigh(Words a, Words b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
 
-/// Byte i is byte kFrom[i] of `a`, or 0 where that is -1.
+/// Returns a vector with byte i equal to byte kFrom[i] of `a`, or 0 if kFrom[i] is -1.
 template <int... kFrom>
 Words PickBytes(Words a) {
   static_assert(sizeof...(kFrom) == sizeof(Words) && ((kFrom >= -1 && kFrom < 16) && ...));
   return reinterpret_cast<Words>(
       __builtin_shufflevector(reinterpret_cast<Bytes>(a), Bytes{}, (kFrom < 0 ? 16 : kFrom)...));
 }
-/// The first six bytes of `first`, the others of `rest`.
+/// Returns the first six bytes of `first` and the other bytes of `rest`.
 inline Words FirstSixOf(Words first, Words rest) {
   return reinterpret_cast<Words>(
       __builtin_shufflevector(reinterpret_cast<Bytes>(first), reinterpret_cast<Bytes>(rest), 0, 1,
                               2, 3, 4, 5, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31));
 }
 
-/// Lanes, as unsigned numbers.
+/// Returns the minimum of each lane, compared as unsigned numbers.
 inline Words Least(Words a, Words b) {
   const auto less = reinterpret_cast<Words>(a < b);
   return (a & less) | (b & ~less);
 }
-/// All ones where they are equal.
+/// Returns all ones in lanes that are equal and zeros in the others.
 inline Words EqualLanes(Words a, Words b) { return reinterpret_cast<Words>(a == b); }
 inline Words Doubled(Words a) { return a << 1; }
-/// Bit 31 of each lane: that of lane 0 in bit 0.
+/// Returns bit 31 of each lane; lane 0 in bit 0.
 inline uint32_t SignBits(Words a) {
   const Words bits = (a >> 31) << Words{0, 1, 2, 3};
   return (bits[0] | bits[1]) | (bits[2] | bits[3]);
 }
-/// Whether a bit is set in both.
+/// Returns whether a bit is set in both vectors.
 inline bool AnyInCommon(Words a, Words b) {
   const auto common = reinterpret_cast<Longs>(a & b);
   return (common[0] | common[1]) != 0;
 }
-/// Of the four lanes.
+/// Returns the sum of the four lanes.
 inline uint32_t Sum(Words a) { return (a[0] + a[1]) + (a[2] + a[3]); }
 
-// ---- several words of memory at once; words are aligned to the whole of them
+// ---- several words of memory at once; the group of words must be naturally aligned
 
-/// A bit for each of four words that is `value`.
+/// Returns a bit mask of the four words that equal `value`.
 inline uint32_t EqualOf4(const uint64_t* words, uint64_t value) {
   uint32_t equal = 0;
   for (uint32_t i = 0; i < 4; ++i) equal |= static_cast<uint32_t>(words[i] == value) << i;
   return equal;
 }
-/// A bit for each of eight words whose upper 16 bits are `value`. Each word is read whole, and
-/// once: others may be writing.
+/// Returns a bit mask of the eight words with upper 16 bits equal to `value`. Each word is read
+/// once by an atomic load, because other threads may write it.
 inline uint32_t TopsEqualOf8(const uint64_t* words, uint64_t value) {
   uint32_t equal = 0;
   for (uint32_t i = 0; i < 8; ++i) {
@@ -169,7 +170,7 @@ inline uint32_t EqualOf4(const uint64_t* words, uint64_t value) {
   return static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(_mm_packs_epi32(low, high))));
 #endif
 }
-// A vector that others write to is a race to ThreadSanitizer.
+// ThreadSanitizer reports a race if other threads write to the vector.
 #if defined(SLUICE_AVX2) && !defined(__SANITIZE_THREAD__)
 inline uint32_t TopsEqualOf8(const uint64_t* words, uint64_t value) {
   const auto* const halves = reinterpret_cast<const __m256i*>(words);
