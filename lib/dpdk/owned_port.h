@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An ethdev that another one, or a wire, uses: applications leave it alone, and it may go at any
-// time.
+// An ethdev that another ethdev or a wire owns. Applications do not use it, and it may be released
+// at any time.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -14,11 +14,12 @@
 
 namespace sluice::dpdk {
 
-/// Owns a port, and hears of its release. Control path but for gone().
+/// Owns a port and is notified of its release. All functions except gone() are control path.
 class OwnedPort {
  public:
-  /// Null if somebody has the port, whose name is in `*other`, or, with none there, if no owner's
-  /// id is left. `owner`: for people, 63 characters of it.
+  /// Acquires the port. Returns null and stores the owner's name in `*other` if it has an owner;
+  /// `*other` is empty if no owner id is available. Uses the first 63 characters of `owner`, a
+  /// display name.
   static std::unique_ptr<OwnedPort> Take(uint16_t port, std::string_view owner,
                                          std::string* other) {
     rte_eth_dev_owner mine{};
@@ -33,10 +34,10 @@ class OwnedPort {
     }
     return std::unique_ptr<OwnedPort>(new OwnedPort(port, mine.id));
   }
-  /// The port is left as it is, for whoever wants it next.
+  /// Releases the ownership; the port's state is unchanged.
   ~OwnedPort() {
-    // Of a port that is gone ethdev takes nothing back but by RTE_ETH_ALL: what is registered stays
-    // with the number, for the next port that has it.
+    // For a released port, ethdev unregisters callbacks only through RTE_ETH_ALL. A callback that
+    // stays registered would be called for the next port of that number.
     rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, OnDestroy, this);
     if (!gone()) rte_eth_dev_owner_unset(id_, owner_);
   }
@@ -44,7 +45,8 @@ class OwnedPort {
   OwnedPort& operator=(const OwnedPort&) = delete;
 
   uint16_t id() const { return id_; }
-  /// It was released: its number may be another port's. Any thread.
+  /// Returns whether the port was released; its number may then belong to another port. May be
+  /// called by any thread.
   bool gone() const { return gone_.load(std::memory_order_acquire); }
 
  private:

@@ -7,8 +7,9 @@
 
 namespace sluice::dpdk {
 
-/// What ol_flags of all mbufs of the pool say, and who fills mbufs must keep: where their buffers
-/// are elsewhere (RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF), a clone looks there for them.
+/// Returns the ol_flags bits of all mbufs of the pool. Code that fills mbufs must preserve them: if
+/// buffers are external (RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF), a clone depends on the flag to find
+/// them.
 inline uint64_t FlagsOfPool(rte_mempool* pool) {
   return (rte_pktmbuf_priv_flags(pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0
              ? RTE_MBUF_F_EXTERNAL

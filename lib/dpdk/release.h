@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What differs between the releases of DPDK that the tree is built on: 22.11, 24.11 and 25.11
-// (docs/dpdk-releases.md). All else uses what they share, so that `#if RTE_VERSION` stands here
-// alone.
+// Differences between the supported releases of DPDK: 22.11, 24.11 and 25.11
+// (docs/dpdk-releases.md). All other code uses their common API, so that `#if RTE_VERSION` occurs
+// only here.
 #pragma once
 
 #include <pthread.h>
@@ -26,9 +26,9 @@
 
 namespace sluice::dpdk {
 
-// ------------------------------------------------------------- for everybody
+// ------------------------------------------------------------- for all users
 
-/// Adds an unsigned number to a dictionary of telemetry; 0 or a negative errno.
+/// Adds an unsigned number to a telemetry dictionary. Returns 0 or a negative errno.
 inline int AddToDict(rte_tel_data* dict, const char* name, uint64_t value) {
 #if SLUICE_DPDK_SINCE(24, 11)
   return rte_tel_data_add_dict_uint(dict, name, value);
@@ -37,8 +37,8 @@ inline int AddToDict(rte_tel_data* dict, const char* name, uint64_t value) {
 #endif
 }
 
-/// Calls `function` once on a thread that is made as EAL's control threads are, and waits for it.
-/// False if there is no such thread.
+/// Calls `function` once on a new control thread of EAL and waits for it. Returns false if the
+/// thread cannot be created.
 template <typename Function>
 bool CallOnControlThread(Function function) {
 #if SLUICE_DPDK_SINCE(24, 11)
@@ -60,8 +60,8 @@ bool CallOnControlThread(Function function) {
 #endif
 }
 
-/// Makes a port known to a capture file, before the first frame of it. False: the file cannot be
-/// written. 22.11 lists all ports when it opens the file.
+/// Adds a port to a capture file. Must be called before its first frame. Returns false if the file
+/// cannot be written. 22.11 lists all ports when it opens the file.
 inline bool AddToCapture([[maybe_unused]] rte_pcapng* file, [[maybe_unused]] uint16_t port) {
 #if SLUICE_DPDK_SINCE(25, 11)
   constexpr uint16_t kLinkTypeEthernet = 1;
@@ -73,7 +73,8 @@ inline bool AddToCapture([[maybe_unused]] rte_pcapng* file, [[maybe_unused]] uin
 #endif
 }
 
-/// A copy of a frame for a capture file, with the present time; null without memory.
+/// Returns a copy of a frame for a capture file, with the current time; null if memory cannot be
+/// allocated.
 inline rte_mbuf* CopyForCapture(uint16_t port, uint32_t queue, const rte_mbuf* frame,
                                 rte_mempool* pool, uint32_t most_bytes,
                                 rte_pcapng_direction direction) {
@@ -84,7 +85,7 @@ inline rte_mbuf* CopyForCapture(uint16_t port, uint32_t queue, const rte_mbuf* f
 #endif
 }
 
-/// CRC-32 as Ethernet and gzip have it.
+/// Computes CRC-32 as used by Ethernet and gzip.
 inline uint32_t Crc32(const void* bytes, uint32_t length) {
 #if SLUICE_DPDK_SINCE(25, 11)
   static const rte_net_crc* const crc = rte_net_crc_set_alg(RTE_NET_CRC_AVX512, RTE_NET_CRC32_ETH);
@@ -94,7 +95,7 @@ inline uint32_t Crc32(const void* bytes, uint32_t length) {
 #endif
 }
 
-/// Whether EAL has a long option of this name that 22.11's does not have.
+/// Returns whether EAL has a long option of this name that 22.11 does not have.
 inline bool IsNewerEalOption(std::string_view name) {
   const std::initializer_list<std::string_view> options = {
 #if SLUICE_DPDK_SINCE(24, 11)
@@ -117,16 +118,15 @@ inline bool IsNewerEalOption(std::string_view name) {
   return std::find(options.begin(), options.end(), name) != options.end();
 }
 
-/// What DPDK's bonding driver calls an argument that names one of its ports.
+/// Name of the bonding driver's argument for a member port.
 inline constexpr const char* kBondMember = SLUICE_DPDK_SINCE(24, 11) ? "member" : "slave";
 
 // ---------------------------------------------------------------- for drivers
 
-/// Of a driver's count of received descriptors: unsigned, and int since 25.11.
+/// Result type of a driver's count of received descriptors: unsigned, or int since 25.11.
 using QueueCount = std::invoke_result_t<eth_rx_queue_count_t, void*>;
 
-/// A port whose RSS hashes with Toeplitz's function offers it by name, and says that it is in use.
-/// 22.11 asks neither.
+/// Report Toeplitz as the supported and as the active RSS hash function. 22.11 has no such fields.
 inline void OfferToeplitz([[maybe_unused]] rte_eth_dev_info* info) {
 #if SLUICE_DPDK_SINCE(24, 11)
   info->rss_algo_capa |= RTE_ETH_HASH_ALGO_CAPA_MASK(TOEPLITZ);
@@ -145,7 +145,7 @@ inline void TellToeplitz([[maybe_unused]] rte_eth_rss_conf* conf) {
 
 namespace sluice::dpdk {
 
-/// Statistics of queues, with the fields q_ipackets and its like. Until 25.07 they are a part of
+/// Per-queue statistics with the fields q_ipackets etc. Up to 25.07 they are a part of
 /// rte_eth_stats.
 #if SLUICE_DPDK_SINCE(25, 11)
 using QueueStats = eth_queue_stats;
@@ -153,10 +153,11 @@ using QueueStats = eth_queue_stats;
 using QueueStats = rte_eth_stats;
 #endif
 
-/// A driver's own function of statistics; what it gets is zero. `queues`: null if nobody asks.
+/// A driver's statistics function. Its outputs are zeroed before the call. `queues` is null if
+/// per-queue statistics are not requested.
 using GetStats = int(rte_eth_dev* dev, rte_eth_stats* stats, QueueStats* queues);
 
-/// Such a function as operation `stats_get`.
+/// Adapts a statistics function to the operation `stats_get`.
 template <GetStats* kGet>
 inline constexpr eth_stats_get_t kStatsGet =
 #if SLUICE_DPDK_SINCE(25, 11)
@@ -165,7 +166,7 @@ inline constexpr eth_stats_get_t kStatsGet =
     [](rte_eth_dev* dev, rte_eth_stats* stats) { return kGet(dev, stats, stats); };
 #endif
 
-/// Calls operation `stats_get`, which the port has.
+/// Calls the operation `stats_get`, which the port must have.
 inline int CallStatsGet(rte_eth_dev* dev, rte_eth_stats* stats, QueueStats* queues) {
 #if SLUICE_DPDK_SINCE(25, 11)
   return dev->dev_ops->stats_get(dev, stats, queues);
@@ -176,10 +177,11 @@ inline int CallStatsGet(rte_eth_dev* dev, rte_eth_stats* stats, QueueStats* queu
 #endif
 }
 
-/// A driver's list of packet types, which ends with RTE_PTYPE_UNKNOWN.
+/// A driver's function that returns packet types, terminated by RTE_PTYPE_UNKNOWN.
 using ListPacketTypes = const uint32_t*(rte_eth_dev* dev);
 
-/// Such a list as operation `dev_supported_ptypes_get`. Since 24.11 that is counted.
+/// Adapts that function to the operation `dev_supported_ptypes_get`, which also returns the count
+/// since 24.11.
 template <ListPacketTypes* kList>
 inline constexpr eth_dev_supported_ptypes_get_t kSupportedPtypesGet =
 #if SLUICE_DPDK_SINCE(24, 11)
