@@ -84,7 +84,7 @@ int Recover(Device& device, const char* name) {
   return result;
 }
 
-/// Acquires the exception port if a port of that name exists.
+/// Acquires the exception port. Logs the reason and returns -EINVAL if that fails.
 int OwnExceptionPort(Port& port) {
   std::string error;
   port.exception = ExceptionPort::Own(port.exception_name, port.data->name, &error);

@@ -42,8 +42,8 @@ void Add(LineTotals& to, const LineTotals& more) {
   for (uint32_t i = 0; i < kLineStats; ++i) to[i] += more[i];
 }
 
-/// Waits until the device has read the frames handed over. Returns the totals with the frames that
-/// it did not read and those that were received meanwhile.
+/// Waits until the device has read the frames handed over. Returns the counters, including
+/// handed-over frames that it did not read and received frames that the application did not read.
 LineTotals Settle(rte_pmd_ipu_endpoint& endpoint) {
   const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kTakenOutMs / 1000;
   coherent::FrameHost& host = endpoint.host;
@@ -70,7 +70,7 @@ int OpenEndpoint(rte_eth_dev* dev, uint16_t queue, const coherent::Geometry& geo
   Adapter& adapter = AdapterOf(dev);
   if (queue >= adapter.max_queues) return -EINVAL;
   if (HasLink(adapter, queue) || HasRings(dev, queue)) return -EBUSY;
-  // Reads the current device's number, which is constant for the device's lifetime.
+  // Reads the number from the current device; a device that replaces it may have another one.
   const uint32_t offered = adapter.registers.Read32(kEndpoints);
   if (!adapter.registers.LinkUp()) return -EIO;
   if (queue >= offered) return -ENOTSUP;

@@ -94,7 +94,8 @@ int OpenRxInterrupts(rte_eth_dev* dev) {
 
 void CloseRxInterrupts(rte_eth_dev* dev) {
   if (dev->intr_handle == nullptr) return;
-  rte_intr_free_epoll_fd(dev->intr_handle);  // Also frees files that the application left open.
+  rte_intr_free_epoll_fd(
+      dev->intr_handle);  // Removes epoll registrations that the application did not remove.
   rte_intr_vec_list_free(dev->intr_handle);
   rte_intr_instance_free(dev->intr_handle);
   dev->intr_handle = nullptr;

@@ -200,7 +200,7 @@ void CableLink::Accept(uint64_t now_ns) {
 }
 
 void CableLink::Greet(uint64_t now_ns) {
-  if (state_ == State::kCut) return;  // Accepted after Release.
+  if (state_ == State::kCut) return;  // The newcomer waits until Release.
   if (state_ == State::kJoined) {
     Refuse(*newcomer_, "processes " + std::to_string(getpid()) + " and " + std::to_string(peer_) +
                            " are its ends already: end one of them, or give another name");

@@ -29,7 +29,7 @@ class File {
 
   explicit operator bool() const { return fd_ >= 0; }
   int fd() const { return fd_; }
-  /// Returns the descriptor and gives up its ownership.
+  /// Returns the descriptor; the caller then owns it.
   int Release() { return std::exchange(fd_, -1); }
 
  private:

@@ -27,8 +27,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Interval between checks of the link, and maximum interval between connection attempts, which
-/// increases.
+/// Interval between checks of the link and initial interval between connection attempts; the latter
+/// increases up to kMaxPause.
 constexpr milliseconds kLook{50};
 constexpr milliseconds kMaxPause{1000};
 

@@ -71,7 +71,8 @@ bool Stepper::Step(uint64_t now_ns) {
       work += taken;
     }
   }
-  // Ready first sends frames that wait on the wire, even if the device does not wait for it.
+  // Ready sends frames that wait on the wire. It must be called even if the device does not wait
+  // for the wire.
   if (wire_.Ready() || !pause_) work += device_->Transmit(*this, kBurst);
   return work != 0;
 }

@@ -113,9 +113,9 @@ class Reassembling : public EngineLayer<Engine> {
     }
   };
 
-  /// Returns true for every fragment, and exactly for fragments without VLAN tags and IPv4 options.
-  /// Tests for plain IPv4 first, as engines also do, so that a plain IPv4 frame costs one
-  /// additional comparison.
+  /// Returns true for every fragment, and also for frames with VLAN tags, with IPv4 options, or
+  /// that are neither IPv4 nor IPv6. Tests for plain IPv4 first, as engines also do, so that a
+  /// plain IPv4 frame costs one additional comparison.
   static bool MayBeFragment(const uint8_t* frame) {
     constexpr uint32_t kFlags = packet::kEthernetHeaderBytes + 6;
     constexpr uint16_t kMoreOrOffset = 0xff3f;  // 0x3fff in network order.

@@ -24,7 +24,7 @@ const char* Reset(device::grid::Card& base, const SettingValues& settings, uint8
   device::enso::EnsoConfig config;
   if (const char* const wrong = ReadEnsoSettings(settings, &config)) return wrong;
   auto& card = static_cast<EnsoCard&>(base);
-  // Resets the model's members to their power-on state and keeps the base class.
+  // Resets the model's members, except those of the base class, to their power-on state.
   const auto fresh = std::make_unique<EnsoCard>();
   static_cast<device::grid::Card&>(*fresh) = base;
   card = *fresh;

@@ -28,7 +28,7 @@ constexpr auto kEventNames = [] {
 const char* Reset(device::grid::Card& base, const SettingValues&, uint8_t* staging) {
   auto& card = static_cast<IpuCard&>(base);
   const uint32_t most = card.most_frames != 0 ? card.most_frames : card.wire.shape.batch_frames;
-  // Resets the model's members to their power-on state and keeps the base class.
+  // Resets the model's members, except those of the base class, to their power-on state.
   const auto fresh = std::make_unique<IpuCard>();
   static_cast<device::grid::Card&>(*fresh) = base;
   card = *fresh;

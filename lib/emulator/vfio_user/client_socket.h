@@ -23,8 +23,8 @@ class ClientSocket {
   explicit ClientSocket(File socket) : socket_(std::move(socket)) {}
 
   const File& file() const { return socket_; }
-  /// Receives available data, at most one piece. Returns false if the client is gone, or sets
-  /// `*wrong` to the reason if the data is invalid.
+  /// Receives available data, at most one piece. Returns false if the client is gone; if the data
+  /// is invalid, also sets `*wrong` to the reason.
   bool Receive(const char** wrong);
   std::deque<Message>& messages() { return reader_.messages(); }
   const std::deque<Message>& messages() const { return reader_.messages(); }
@@ -32,8 +32,8 @@ class ClientSocket {
   bool HungUp() const;
 
   /// Sends a message, with a copy of `file` unless it is negative. Flush sends bytes for which the
-  /// socket has no room. Returns false if the client is gone, or sets `*wrong` to the client's
-  /// fault.
+  /// socket has no room. Returns false if the client is gone; if the client is at fault, also sets
+  /// `*wrong` to the reason.
   bool Send(const Header& header, std::span<const uint8_t> payload, int file, const char** wrong);
   bool Flush();
   bool waiting() const { return waiting_bytes() != 0; }

@@ -65,7 +65,8 @@ size_t MessageDma::Ready(const void* at, size_t bytes, size_t least) {
 }
 
 void MessageDma::Ask(const Range& range, const uint8_t* at, size_t bytes) {
-  if (questions_.size() >= kMaxQuestions) ForgetQuestions();  // Active questions are asked again.
+  if (questions_.size() >= kMaxQuestions)
+    ForgetQuestions();  // The device asks again for those in use.
   Question& question = questions_[at];
   question = {.bytes = std::vector<uint8_t>(bytes), .missing = bytes, .number = ++next_number_};
   for (size_t offset = 0; offset < bytes;) {
@@ -93,8 +94,8 @@ void MessageDma::Stored(const void* at, size_t bytes) {
   copied_bytes_ += PageBytes(from, bytes);
   if (!tasks_.empty()) {
     Write& last = tasks_.back().write;
-    // Merges adjacent writes into one message, because a reader of the earlier bytes also waits for
-    // these. Does not merge across a range's end, because a range may be removed alone.
+    // Merges adjacent writes into one message; a wait for the earlier bytes then includes these.
+    // Does not merge across a range's end, because a range may be removed separately.
     if (!last.bytes.empty() && last.address >= range->address &&
         last.address + last.bytes.size() == address && Part(from, bytes) == bytes &&
         last.bytes.size() + bytes <= max_transfer_bytes_) {

@@ -73,7 +73,7 @@ class Session {
   /// Handles requests for kTurnTime. Returns false as Turn does.
   bool HandlePending(std::string* reason);
   bool Handle(Message& message, std::string* reason);
-  /// Returns false if the client is gone, or sets `*reason` if it must be disconnected.
+  /// Returns false if the client is gone; if it must be disconnected, also sets `*reason`.
   bool Send(const Header& header, std::span<const uint8_t> payload, int file, std::string* reason);
   /// Sends the device's messages. Returns false as Send does.
   bool SendDma(std::string* reason);
