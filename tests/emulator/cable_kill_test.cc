@@ -129,7 +129,7 @@ TEST(CableKill, WhoeverIsKilledTheSurvivorIsJoinedByTheNext) {
   EXPECT_EQ(Count(wire, "cable_down"), 0u) << "it did not send without a carrier";
   EXPECT_LE(survivor.returned() + Count(wire, "cable_cut_tx") + Count(wire, "cable_cut_rx"),
             survivor.sent());
-  // The surviving end loses no frame of its peer.
+  // No frame is lost while both ends live.
   const uint64_t sent = survivor.sent(), returned = survivor.returned();
   ASSERT_TRUE(survivor.Run(std::chrono::seconds(20), true,
                            [&] { return survivor.sent() > sent + 10'000; }));

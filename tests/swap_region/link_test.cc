@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests both ends of a link of regions in lockstep: the results of a swap, waiting frames, rejected
-// swaps, and the effects of resets and restarts.
+// Tests both ends of a link of regions in lockstep: the frames of a swap, waiting offers, regions
+// that a cancel returns, and the effects of resets and restarts.
 #include <gtest/gtest.h>
 
 #include <cstring>
