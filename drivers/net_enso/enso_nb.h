@@ -131,7 +131,7 @@ struct rte_pmd_enso_nb {
   uint32_t tx_clean_ = 0;
   uint32_t tx_published_ = 0;
   uint32_t tx_tail_ = 0;
-  uint32_t max_slots_per_send_;  ///< A whole pipe: one per kMaxTransferBytes and one to wrap.
+  uint32_t max_slots_per_send_;  ///< Slots of a whole pipe, with one for the wrap.
   uint64_t pending_bytes_ = 0;
   std::vector<sluice::net_enso::SentSlot> sent_;
 

@@ -76,8 +76,8 @@ class Remote final : public Attachment, private DpdkMemory {
   void Watch();
   /// Returns when the connection has ended; false if it must not be restored.
   bool AwaitEnd();
-  /// Guards memory with a file that the device has. If too much memory is guarded already, returns
-  /// false and sets `error`. Requires `mutex_`.
+  /// Guards memory that is in a file shared with the device. If too much memory is guarded already,
+  /// returns false and sets `error`. Requires `mutex_`.
   bool Guard(const void* begin, size_t bytes, std::string* error);
 
   const std::string name_;

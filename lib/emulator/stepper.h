@@ -60,7 +60,7 @@ class Stepper final : public device::FrameSink {
 
   template <typename Emit>
   void Visit(Emit&& emit);
-  /// See wire_lost in Visit.
+  /// Returns the value of the counter wire_lost; see Visit.
   uint64_t Lost() const;
   uint64_t Outstanding() const;
   /// Returns the number of frames that reached a host.

@@ -53,8 +53,9 @@ concept SwapLink = requires(L link, const L& constant, HeldRegion& region, uint6
 template <SwapLink Link>
 class BilateralQueue {
  public:
-  /// `link` must outlive the queue and must have no other user. The constructor gives back the
-  /// region that the host holds when a link is opened, and waits for one with frames.
+  /// `link` must outlive the queue and must have no other user. The constructor gives the region
+  /// that the host holds after opening to the NIC, in exchange for one with frames; it does not
+  /// wait.
   explicit BilateralQueue(Link& link, ExceptionPath exception = {})
       : link_(link), exception_(std::move(exception)) {
     HeldRegion region;

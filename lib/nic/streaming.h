@@ -18,7 +18,7 @@ namespace sluice::nic {
 
 /// Maximum number of pipes per worker.
 inline constexpr uint32_t kMaxPipesPerWorker = 1024;
-/// Maximum number of spans per Poll. The next Poll returns the pipes that exceed it.
+/// Maximum number of spans per Poll. The next Poll returns further pipes.
 inline constexpr uint32_t kMaxSpansOfPoll = 64;
 
 /// FrameQueue over pipes. `Pipes` satisfies PipeSet and also has
