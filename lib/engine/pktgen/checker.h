@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What comes back to one worker: which frame it is, whether it is whole, in order and new, and how
-// long after its scheduled departure. A frame is known by its tag alone; headers, and the first
-// byte behind them, are the device's to change, and it may put headers in front.
+// Checks frames that one worker receives: identity, integrity, order, duplication, and latency
+// since the scheduled departure. A frame is identified only by its tag, because a device may change
+// headers and the first byte after them, and may prepend headers.
 #pragma once
 
 #include <array>
@@ -19,26 +19,28 @@
 
 namespace sluice::engine::pktgen {
 
-/// Of one stream at one worker. That worker writes; any thread reads.
+/// Counters of one stream at one worker. The worker writes; any thread may read.
 struct SeenCounters {
   enum Kind : uint8_t {
-    kBytes,         ///< Of those received, without FCS.
-    kDuplicated,    ///< Had come before.
-    kReordered,     ///< Of those received: behind a later frame of its flow.
-    kExtent,        ///< Sum over these: by how many numbers of the stream.
-    kMostExtent,    ///< The greatest of these.
-    kDamaged,       ///< Known by its tag, but its payload is not as sent.
-    kDamagedTwice,  ///< The same of a frame that had come before.
-    kUnreadable,    ///< The tag is damaged; of this stream, as far as one can tell.
-    kLate,          ///< So late that nobody knows any more whether it had come before.
-    kVariation,  ///< ns: sum of how far each latency is from that of the frame before (RFC 3393).
+    kBytes,         ///< Bytes of received frames, without FCS.
+    kDuplicated,    ///< Frames that had already arrived.
+    kReordered,     ///< Received frames that arrived after a later frame of their flow.
+    kExtent,        ///< Sum of their reordering extents, in sequence numbers of the stream.
+    kMostExtent,    ///< Maximum of these extents.
+    kDamaged,       ///< Identified by the tag, but the payload was changed.
+    kDamagedTwice,  ///< Damaged frames that had already arrived.
+    kUnreadable,    ///< The tag is damaged, but probably belongs to this stream.
+    kLate,          ///< Too late to determine whether it had already arrived.
+    kVariation,     ///< Sum of the differences between latencies of consecutive frames, in ns (RFC
+                    ///< 3393).
     kKinds
   };
   std::array<std::atomic<uint64_t>, kKinds> values{};
-  /// ns, of those received: that came for the first time, and whole. It counts them.
+  /// Latency of received frames (first arrival, intact) in ns. Its count is the number of received
+  /// frames.
   workload::Histogram latency;
   static constexpr uint64_t kNone = ~uint64_t{0};
-  uint64_t last_ns = kNone;  ///< The worker's own: the latency that was recorded last.
+  uint64_t last_ns = kNone;  ///< Private to the worker: the last recorded latency.
 
   void Add(Kind kind, uint64_t amount) {
     values[kind].store(values[kind].load(std::memory_order_relaxed) + amount,
@@ -58,10 +60,10 @@ class Checker {
  public:
   enum class Bytes : uint8_t { kCompared, kTrusted };
 
-  /// All outlive it. `windows`: by stream, then by the worker that sends.
+  /// All references outlive the checker. `windows` is indexed by stream, then by sending worker.
   Checker(const Traffic& traffic, std::vector<SequenceWindow*> windows, Bytes bytes);
 
-  /// A frame of `length` bytes without FCS came at `now_ns` of the run.
+  /// Handles a frame of `length` bytes without FCS, received at `now_ns` of the run.
   void See(const uint8_t* frame, uint32_t length, uint64_t now_ns) {
     Tag tag;
     const bool whole = length >= kTagBytes && Tag::Load(frame + length - kTagBytes, &tag);
@@ -73,17 +75,18 @@ class Checker {
   }
 
   const SeenCounters& counters(size_t stream) const { return counters_[stream]; }
-  /// Frames without a tag of this run: of another one, of others, or sent without a tag.
+  /// Returns the number of frames without a tag of this run: of another run or sender, or sent
+  /// untagged.
   uint64_t others() const { return others_.load(std::memory_order_relaxed); }
 
  private:
-  /// One worker's sequence of a stream, as it is seen here.
+  /// State of one worker's sequence of a stream.
   struct Sequence {
     SequenceWindow* window;
     const FrameSet* frames;
-    std::vector<uint64_t> last;  ///< By flow: 1 + the last number that came.
-    uint64_t expected = 0;       ///< 1 + the number of the last frame, of any flow,
-    uint64_t entry = 0;          ///< and the index of the frame that follows it.
+    std::vector<uint64_t> last;  ///< Indexed by flow: 1 + the last number that arrived.
+    uint64_t expected = 0;       ///< 1 + the number of the last frame of any flow.
+    uint64_t entry = 0;          ///< Index of the frame after the last one.
   };
 
   void Account(const uint8_t* frame, uint32_t length, const Tag& tag, uint64_t now_ns) {
@@ -93,7 +96,7 @@ class Checker {
     if (marked == SequenceWindow::Marked::kUnsent) [[unlikely]] {
       return counters_[tag.stream].Add(SeenCounters::kUnreadable, 1);
     }
-    // Mostly it is the one behind the last: no division.
+    // Avoids a division in the common case of consecutive frames.
     const size_t size = sequence.frames->size();
     const uint64_t index = number == sequence.expected ? sequence.entry : number % size;
     sequence.expected = number + 1;
@@ -121,7 +124,7 @@ class Checker {
     const uint8_t* const sent = frames.bytes(entry) + entry.payload;
     return std::memcmp(frame + length - kTagBytes - bytes, sent, bytes) == 0;
   }
-  /// Of a frame that is not received.
+  /// Returns the counter of a frame that does not count as received.
   static SeenCounters::Kind KindOf(SequenceWindow::Marked marked, bool intact);
   [[gnu::noinline]] static void AddReordered(SeenCounters& counters, uint64_t extent);
   [[gnu::noinline]] void Blame(uint32_t length, const Tag& tag, bool whole);
@@ -130,8 +133,8 @@ class Checker {
   const size_t streams_;
   const uint32_t workers_;
   const Bytes bytes_;
-  std::vector<Sequence> sequences_;     ///< By stream, then by worker.
-  std::vector<SeenCounters> counters_;  ///< By stream.
+  std::vector<Sequence> sequences_;     ///< Indexed by stream, then by worker.
+  std::vector<SeenCounters> counters_;  ///< Indexed by stream.
   std::atomic<uint64_t> others_{0};
 };
 

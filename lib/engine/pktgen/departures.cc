@@ -8,7 +8,7 @@ namespace sluice::engine::pktgen {
 
 namespace {
 
-/// Random numbers as distributions of the standard library want them.
+/// A random number generator as distributions of the standard library require it.
 struct Bits {
   using result_type = uint64_t;
   static constexpr uint64_t min() { return 0; }
@@ -42,8 +42,8 @@ uint64_t Departures::SkipInPart(uint64_t before_ps, uint32_t length) {
     return static_cast<uint64_t>(frames);
   }
   if (mode_ == Mode::kPoisson) {
-    // One is due now; those behind it are as many as if it had not been there, and the wait from
-    // `until` for the next one is as long as from any other time.
+    // One frame is due now. The number of further arrivals and the wait from `until` to the next
+    // one are independent of it (memoryless).
     const double mean = static_cast<double>(until - at_) / static_cast<double>(gap);
     Bits bits{random_};
     at_ = until + Scale(gap, -std::log(1 - random_.Unit()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// When the frames of one stream are due at one worker: by a rate, as independent arrivals, or as
-// a capture has them. Every time is computed from the start of its phase and not from when the
-// frame before it really left. Times count from the start of the run.
+// Departure times of one stream's frames at one worker: at a rate, as independent arrivals, or as
+// captured. All times are computed from the start of the phase, not from the time at which the
+// previous frame actually left. Times count from the start of the run.
 #pragma once
 
 #include <cmath>
@@ -18,49 +18,49 @@
 
 namespace sluice::engine::pktgen {
 
-/// Times of a capture's frames, scaled; shared by workers, each of which sends a part.
+/// Scaled times of a capture's frames. Shared by workers, each of which sends a part.
 struct Offsets {
-  std::vector<uint64_t> at_ps;  ///< Of each frame since the first one; never decreasing.
-  uint64_t period_ps = 0;       ///< From one round of the capture to the next.
+  std::vector<uint64_t> at_ps;  ///< Time of each frame since the first one; never decreasing.
+  uint64_t period_ps = 0;       ///< Time between two rounds of the capture.
 };
 
 /// Used by one worker.
 class Departures {
  public:
-  /// A phase as a worker sees it, its own share of the rate.
+  /// A phase with the worker's share of the rate.
   struct Part {
     Ticks start, end;
     Gap gap;
     bool unlimited = false;
   };
 
-  /// Phases in order, without overlap.
+  /// Phases are sorted and do not overlap.
   Departures(std::vector<Part> parts, workload::Arrivals arrivals, uint64_t seed)
       : parts_(std::move(parts)),
         mode_(arrivals == workload::Arrivals::kPoisson ? Mode::kPoisson : Mode::kConstant),
         random_(seed) {
     Enter(0);
   }
-  /// As captured, again and again up to `end_ps`. `offsets` is not empty.
+  /// Repeats the captured times up to `end_ps`. `offsets` is not empty.
   Departures(std::shared_ptr<const Offsets> offsets, uint64_t end_ps)
       : parts_{{0, TicksOf(end_ps), Gap(), false}},
         mode_(Mode::kCaptured),
         random_(0),
         offsets_(std::move(offsets)) {
     Enter(0);
-    at_ = TicksOf(offsets_->at_ps[0]);  // A worker's part may begin later than the capture.
+    at_ = TicksOf(offsets_->at_ps[0]);  // The worker's part may begin later than the capture.
     Arrive();
   }
 
-  /// When the next frame is due; kNever: there is none. Where unlimited() it is due as soon as it
-  /// can be sent, from this time on.
+  /// Returns the time at which the next frame is due; kNever if none follows. If unlimited(), it is
+  /// due as soon as it can be sent from this time on.
   uint64_t due_ps() const { return due_ps_; }
   bool unlimited() const { return unlimited_; }
-  /// When the next frame is due, or was if frames are counted and the last had its turn; without a
-  /// next frame, the end of the last phase. N frames so take N gaps.
+  /// Returns the time until which frames occupy the stream: the next due time, also after the last
+  /// counted frame, or the end of the last phase without a next frame. Thus N frames occupy N gaps.
   uint64_t until_ps() const { return due_ps_ == kNever ? PsOf(end_) : due_ps_; }
 
-  /// The next frame, of `length` bytes without FCS, got its turn at `now_ps`.
+  /// Advances past the next frame, of `length` bytes without FCS, whose turn came at `now_ps`.
   void Advance(uint32_t length, uint64_t now_ps) {
     if (unlimited_) {
       at_ = TicksOf(now_ps);
@@ -78,20 +78,21 @@ class Departures {
     Arrive();
   }
 
-  /// Passes over the frames that are due before `before_ps`, which is below 2^63; over `most` at
-  /// most, after which no frame may follow. Returns how many. All have `length` bytes without FCS;
-  /// an unlimited phase has none. Costs the same for any number of them, and so draws the number of
-  /// independent arrivals, not each arrival: later ones are others than without it.
+  /// Skips the frames that are due before `before_ps` (below 2^63), but at most `most`; if that
+  /// limit is reached, no frame may follow. Returns the number of skipped frames. All have `length`
+  /// bytes without FCS; unlimited phases have none. The cost is independent of the number: for
+  /// independent arrivals, only their number is drawn, so later arrivals differ from those without
+  /// Skip.
   uint64_t Skip(uint64_t before_ps, uint32_t length, uint64_t most);
 
  private:
   enum class Mode : uint8_t { kConstant, kPoisson, kCaptured };
 
   static Ticks Scale(Ticks gap, double factor) {
-    constexpr uint32_t kBits = 20;  // Of the factor's fraction; rounding has no sign.
+    constexpr uint32_t kBits = 20;  // Fractional bits of the factor; rounding is unbiased.
     return (gap >> kBits) * static_cast<uint64_t>(std::llround(std::ldexp(factor, kBits)));
   }
-  /// The next frame is due at at_, unless the part has ended.
+  /// Sets the next due time to at_, or enters the next part if this one has ended.
   void Arrive() {
     if (at_ >= end_) {
       Enter(part_ + 1);
@@ -99,7 +100,7 @@ class Departures {
       due_ps_ = PsOf(at_);
     }
   }
-  /// Skip up to the end of this part, or `before_ps` if that is earlier: frames are due then.
+  /// Skips within this part, up to `before_ps` or its end. Frames must be due there.
   uint64_t SkipInPart(uint64_t before_ps, uint32_t length);
   void Enter(size_t part) {
     part_ = part;

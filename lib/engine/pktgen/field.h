@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a header field holds in frame after frame: one value, a list in turn, a range in steps, or
-// random values of a range. Addresses, ports and numbers alike, as unsigned integers of up to 128
-// bits. Pure: value n is a function of n.
+// Sequence of values of a header field: one value, a list in turn, a range in steps, or random
+// values of a range. Addresses, ports and numbers are all unsigned integers of up to 128 bits.
+// Pure: value n is a function of n.
 #pragma once
 
 #include <bit>
@@ -18,15 +18,16 @@ class Field {
  public:
   using Value = unsigned __int128;
 
-  /// Always `value`.
+  /// Creates a constant field.
   Field(Value value = 0) : list_{value} {}  // NOLINT: a value is a field.
-  /// In turn; not empty.
+  /// Creates a field that cycles through the values, which are not empty.
   static Field List(std::vector<Value> values) {
     Field field;
     field.list_ = std::move(values);
     return field;
   }
-  /// from, from + step, … up to and with `to`, in turn. from ≤ to, step ≥ 1.
+  /// Creates a field that cycles through from, from + step, … up to and including `to`. Requires
+  /// from ≤ to and step ≥ 1.
   static Field Range(Value from, Value to, uint64_t step) {
     Field field;
     field.list_.clear();
@@ -37,7 +38,7 @@ class Field {
     field.count_ = steps < kEndless ? static_cast<uint64_t>(steps) + 1 : kEndless;
     return field;
   }
-  /// Independent uniform values of from … to.
+  /// Creates a field of independent uniform values of from … to.
   static Field Random(Value from, Value to, uint64_t seed) {
     Field field = Range(from, to, 1);
     field.random_ = true;
@@ -45,17 +46,17 @@ class Field {
     return field;
   }
 
-  /// Value number `n`.
+  /// Returns value number `n`.
   Value At(uint64_t n) const {
     if (!list_.empty()) return list_[n % list_.size()];
     if (!random_) return from_ + Value{n % count_} * step_;
     const uint64_t drawn = workload::Mix(seed_ + n * 0x9e3779b97f4a7c15);
     return from_ + (count_ == kEndless ? DrawWide(drawn) : Value{drawn} * count_ >> 64);
   }
-  /// Values after which they repeat; 0: never, they are random.
+  /// Returns after how many values the sequence repeats; 0 for random fields.
   uint64_t cycle() const { return random_ ? 0 : list_.empty() ? count_ : list_.size(); }
   bool is_random() const { return random_; }
-  /// The greatest value.
+  /// Returns the maximum value.
   Value most() const {
     Value most = list_.empty() ? from_ + width_ : 0;
     for (const Value value : list_) most = value > most ? value : most;
@@ -65,7 +66,7 @@ class Field {
  private:
   static constexpr uint64_t kEndless = uint64_t{1} << 63;
 
-  /// Of 0 … width_, of whose bits a draw has as many.
+  /// Draws a value of 0 … width_ by rejection, with as many bits as width_ has.
   Value DrawWide(uint64_t seed) const {
     const auto high = static_cast<uint64_t>(width_ >> 64);
     const int unused =
@@ -77,9 +78,9 @@ class Field {
     return drawn;
   }
 
-  std::vector<Value> list_;  ///< Empty: a range.
+  std::vector<Value> list_;  ///< Empty for a range.
   Value from_ = 0;
-  Value width_ = 0;  ///< From from_ to the greatest value.
+  Value width_ = 0;  ///< Maximum value minus from_.
   uint64_t step_ = 1;
   uint64_t count_ = 1;
   uint64_t seed_ = 0;

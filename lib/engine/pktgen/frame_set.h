@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The frames of one stream at one worker, in the order in which they are sent, again and again.
-// All but the tag is in place. Frame number n of a worker is the one at n modulo size().
+// The frames of one stream at one worker, in the order in which they are sent repeatedly. They are
+// complete except for the tag. Frame number n of a worker is the one at index n modulo size().
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ class FrameSet {
     uint64_t at = 0;       ///< Offset of the first byte.
     uint32_t flow = 0;     ///< Frames of one flow must stay in order.
     uint16_t length = 0;   ///< Bytes, without FCS.
-    uint16_t payload = 0;  ///< Offset of what a device returns as it was sent, up to the tag.
+    uint16_t payload = 0;  ///< Offset of the bytes that a device returns unchanged, up to the tag.
     bool tagged = false;   ///< The last kTagBytes are the tag.
   };
 
-  /// Appends a copy of a frame. A tagged one has room for the tag behind `payload`.
+  /// Appends a copy of a frame. A tagged frame has room for the tag after `payload`.
   void Add(const uint8_t* frame, Entry entry) {
     entry.at = bytes_.size();
     bytes_.resize((bytes_.size() + entry.length + kLine - 1) & ~(kLine - 1));
@@ -38,9 +38,9 @@ class FrameSet {
   bool empty() const { return entries_.empty(); }
   const Entry& entry(uint64_t index) const { return entries_[index]; }
   const uint8_t* bytes(const Entry& entry) const { return bytes_.data() + entry.at; }
-  /// Numbers of flows are below this.
+  /// Returns a number above all flow numbers.
   uint32_t flows() const { return flows_; }
-  /// Of all frames together, without FCS.
+  /// Returns the bytes of all frames together, without FCS.
   uint64_t layer_two_bytes() const { return layer_two_bytes_; }
   uint64_t memory_bytes() const { return bytes_.size(); }
   size_t untagged() const { return untagged_; }

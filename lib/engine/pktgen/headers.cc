@@ -30,7 +30,7 @@ bool IsIcmp(const HeaderSpec& spec) {
   return spec.protocol != packet::kProtocolUdp && spec.protocol != packet::kProtocolTcp;
 }
 
-/// IP and what is above it, in `bytes` bytes. `summed`: with a UDP checksum.
+/// Writes IP and upper headers in `bytes` bytes; `summed` adds a UDP checksum.
 void WritePacket(const HeaderSpec& spec, uint64_t n, uint8_t* ip, uint32_t bytes, bool summed) {
   const bool v6 = spec.ip_version == 6;
   const uint32_t header = v6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;
@@ -50,7 +50,7 @@ void WritePacket(const HeaderSpec& spec, uint64_t n, uint8_t* ip, uint32_t bytes
     ip[0] = 0x45;
     ip[1] = service;
     StoreBe16(ip + 2, static_cast<uint16_t>(bytes));
-    StoreBe16(ip + 6, 0x4000);  // Not to be fragmented: it needs no identification (RFC 6864).
+    StoreBe16(ip + 6, 0x4000);  // Don't fragment: no identification is needed (RFC 6864).
     ip[8] = spec.hops;
     ip[9] = protocol;
     StoreBe32(ip + 12, Low32(spec.source.At(n)));
@@ -85,7 +85,7 @@ void WritePacket(const HeaderSpec& spec, uint64_t n, uint8_t* ip, uint32_t bytes
                           checksum == 0 && protocol == packet::kProtocolUdp ? 0xffff : checksum);
 }
 
-/// Ethernet and tags. Returns their bytes.
+/// Writes Ethernet and VLAN tags. Returns their size.
 uint32_t WriteEthernet(const HeaderSpec& spec, uint64_t n, uint8_t* frame) {
   StoreMac(frame, spec.destination_mac.At(n));
   StoreMac(frame + 6, spec.source_mac.At(n));
@@ -125,7 +125,7 @@ void WriteHeaders(const StreamSpec& spec, uint64_t n, uint8_t* frame, uint32_t l
     // RFC 7348, section 4.1: the outer UDP checksum should be zero.
     WritePacket(outer, n, frame + ethernet, length - ethernet, false);
     uint8_t* const vxlan = frame + outer_bytes;
-    vxlan[0] = 0x08;  // The VNI is valid.
+    vxlan[0] = 0x08;  // Flag: the VNI is valid.
     StoreBe32(vxlan + 4, Low32(spec.vxlan->network.At(n)) << 8);
     frame += outer_bytes + kVxlanBytes;
     length -= outer_bytes + kVxlanBytes;

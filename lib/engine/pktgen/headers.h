@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Writes the headers of a stream's frame. Checksums hold for a tag of any content (tag.h) that
-// takes the place of zeros.
+// Writes the headers of a stream's frame. The checksums are computed for a tag of zeros and stay
+// valid for any tag (tag.h).
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 
 namespace sluice::engine::pktgen {
 
-/// Of the VXLAN header alone.
+/// Size of the VXLAN header alone.
 inline constexpr uint32_t kVxlanBytes = 8;
 
-/// Frame number `n`: `length` bytes without FCS, whose payload is in place and whose headers are 0.
+/// Writes the headers of frame number `n`, which has `length` bytes without FCS. Its payload is
+/// already written; its headers are 0.
 void WriteHeaders(const StreamSpec& spec, uint64_t n, uint8_t* frame, uint32_t length);
 
 }  // namespace sluice::engine::pktgen

@@ -11,7 +11,7 @@ namespace sluice::engine::pktgen {
 namespace {
 
 constexpr double kTicksPerHalving = 5;
-// Of the layout: 44 bits, the first bucket has 256 counters, the others 128 each.
+// Layout of the histogram: 44 bits; the first bucket has 256 counters, the others 128 each.
 constexpr int kBuckets = 37;
 constexpr int kSubBuckets = 256;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A histogram as HdrHistogram's tools read and plot it (https://hdrhistogram.org, files named
-// *.hgrm): what AbstractHistogram.outputPercentileDistribution prints with five ticks to each
-// halving of the distance to 100 %.
+// A histogram in the format of HdrHistogram's tools (https://hdrhistogram.org, files named *.hgrm):
+// the output of AbstractHistogram.outputPercentileDistribution with five ticks per halving of the
+// distance to 100 %.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace sluice::engine::pktgen {
 
-/// Values are divided by `unit`: 1000 for ns in microseconds.
+/// Divides values by `unit`, e.g. 1000 to convert ns to microseconds.
 std::string PercentileText(const workload::Histogram& histogram, double unit);
 
 }  // namespace sluice::engine::pktgen

@@ -26,7 +26,7 @@ constexpr Bounds BoundsOf(Unit unit) {
   return unit == Unit::kBits ? Bounds{1, 1e13} : Bounds{1e-4, 100};
 }
 
-// In picoseconds: 1 us to 10^6 s.
+// Parses a time of 1 us to 10^6 s; returns picoseconds.
 std::optional<uint64_t> ParseTime(std::string_view text) {
   double ns = 0;
   if (!packet::ReadQuantity(text, packet::kTimeUnits, 1e3, 1e15, &ns)) return std::nullopt;
@@ -56,14 +56,14 @@ std::optional<Rate> ParseRate(std::string_view text) {
 Gap::Gap(const Rate& rate, uint64_t line_bps) {
   constexpr uint64_t kMillion = 1'000'000;
   if (rate.unit == Unit::kPackets) {
-    // In packets per 10^6 seconds, rates are whole numbers.
+    // Rates are whole numbers of packets per 10^6 seconds.
     const auto packets = static_cast<uint64_t>(std::llround(rate.value * 1e6));
     per_frame_ = CeilDivide(TicksOf(kPsPerSecond) * kMillion, packets);
   } else if (rate.unit == Unit::kBits) {
     const auto bits = static_cast<uint64_t>(std::llround(rate.value));
     per_bit_ = CeilDivide(TicksOf(kPsPerSecond), bits);
   } else if (rate.unit == Unit::kPercent) {
-    const auto share = static_cast<uint64_t>(std::llround(rate.value * 1e4));  // Of 10^6.
+    const auto share = static_cast<uint64_t>(std::llround(rate.value * 1e4));  // Unit: 10^-6.
     per_bit_ = CeilDivide(TicksOf(kPsPerSecond) * kMillion, Ticks{line_bps} * share);
   }
 }

@@ -11,31 +11,33 @@ namespace sluice::engine::pktgen {
 namespace {
 
 constexpr double kFirstShare = 1.0 / 1024;
-constexpr double kLastShare = 1.0 / (1 << 20);  // A device that fails below it carries nothing.
-// Full trials that guide the search decide when so many more say one thing than the other.
+// Minimum; a device that fails there carries nothing.
+constexpr double kLastShare = 1.0 / (1 << 20);
+// A rate is decided when the full trials that passed and failed differ by this number.
 constexpr int kLead = 3;
-// A host that disturbs so many trials in a row is no place to measure.
+// Maximum consecutive disturbed trials; beyond, the host is not usable for measurements.
 constexpr int kMostDisturbed = 10;
 constexpr double kConfidence = 0.95;
-constexpr double kStepGrowth = 1.5;  // Of the distance by which an end moves.
-constexpr double kWidest = 1.25;  // The upper end over the lower one; above it there is no verdict.
+constexpr double kStepGrowth = 1.5;  // Growth of the distance by which an end moves.
+constexpr double kWidest = 1.25;     // Maximum ratio of the ends; no verdict beyond.
 
 // Bets at even odds that a trial at the lower end of the interval passes, or that one at the upper
-// end fails. If at least half of all trials there do otherwise, the capital ever grows to g times
-// what it was with a probability of at most 1 / g, however long the bets go on (Ville's inequality;
-// Shafer et al., Test martingales, Bayes factors and p-values, Statistical Science 26, 2011).
+// end fails. If at least half of all trials there have the opposite result, the probability that
+// the capital ever grows to g times its initial value is at most 1 / g, regardless of the number of
+// bets (Ville's inequality; Shafer et al., Test martingales, Bayes factors and p-values,
+// Statistical Science 26, 2011).
 struct Bets {
   int won = 0, lost = 0;
 
   double Gain() const {
     double gain = 0;
-    // Shares of the capital that are staked: half of it bets for clear ends, half for soft ones.
+    // Staked shares of the capital: half of it is optimized for clear ends, half for soft ones.
     for (const double stake : {0.9, 0.5}) {
       gain += 0.5 * std::pow(1 + stake, won) * std::pow(1 - stake, lost);
     }
     return gain;
   }
-  // More than a third of the bets were lost: an end further out needs fewer trials.
+  // Returns whether more than a third of the bets were lost: an end further out needs fewer trials.
   bool Hopeless() const { return lost >= 3 && won < 2 * lost; }
 };
 
@@ -58,16 +60,16 @@ class Searcher {
   struct Votes {
     int passed = 0, failed = 0;
   };
-  // An end of the interval that is to be proven.
+  // An end of the interval and the evidence for it.
   struct End {
     Bets bets;
-    int tried = 1;    // Rates, this one included.
-    int starved = 0;  // Of the bets: the generator could not send.
+    int tried = 1;    // Number of rates, including this one.
+    int starved = 0;  // Bets in which the generator could not send.
 
-    // The n-th rate may err with a share of 1 / (n (n + 1)) of what the confidence leaves to this
-    // end; the sum of all shares is 1.
+    // The n-th rate may use a share of 1 / (n (n + 1)) of this end's error probability; all shares
+    // add up to 1.
     bool Proven() const { return bets.Gain() >= 2 / (1 - kConfidence) * tried * (tried + 1); }
-    // The same by the trials alone in which the generator sent all frames.
+    // Like Proven, but without the trials in which the generator could not send all frames.
     bool ProvenWithoutStarved() const {
       End other = *this;
       other.bets.won -= starved;
@@ -76,7 +78,8 @@ class Searcher {
     void Move() { *this = {.bets = {}, .tried = tried + 1, .starved = 0}; }
   };
 
-  // Whether the rate passed. Nothing, now and ever after, once the search has ended.
+  // Returns whether the rate passed. Returns nothing from the time on at which the search has
+  // ended.
   std::optional<bool> RunTrial(double rate, double duration_s) {
     for (int disturbed = 0; !stopped_ && !exhausted_; ++disturbed) {
       if (disturbed == kMostDisturbed || found_.trials.size() >= search_.max_trials) {
@@ -107,7 +110,7 @@ class Searcher {
 
   std::optional<bool> Probe(double rate) { return RunTrial(rate, search_.probe_s); }
 
-  // By full trials.
+  // Returns whether the rate passes full trials.
   std::optional<bool> Holds(double rate) {
     Votes& votes = judged_[rate];
     while (std::abs(votes.passed - votes.failed) < kLead) {
@@ -118,13 +121,13 @@ class Searcher {
     return votes.passed > votes.failed;
   }
 
-  // Makes a rate that was tried an end of the interval. False: the search has ended.
+  // Makes a tried rate an end of the interval. Returns false if the search has ended.
   bool MakeEnd(double rate, std::optional<bool> passed) {
     if (passed) (*passed ? low_ : high_) = rate;
     return passed.has_value();
   }
 
-  // From a rate that every device carries to the first that fails.
+  // Increases the rate from one that every device carries to the first one that fails.
   void Ramp() {
     for (double rate = ceiling_ * kFirstShare; low_ == 0; rate /= 2) {
       if (rate <= ceiling_ * kLastShare || !MakeEnd(rate, Probe(rate))) return;
@@ -145,8 +148,8 @@ class Searcher {
     }
   }
 
-  // Judges both ends: what a probe missed because loss starts late lies lower, what it lost to
-  // noise higher.
+  // Checks both ends with full trials. The lower end decreases if probes missed loss that starts
+  // late; the upper end increases if a probe lost frames due to noise.
   void Settle() {
     double step = search_.precision;
     while (low_ != 0 && Holds(low_) == false) {
@@ -163,9 +166,9 @@ class Searcher {
     }
   }
 
-  // Bets on both ends in turn. Earlier trials do not count: the search went where they let it,
-  // lucky ones too. An end that does not hold moves away from the other one, so that the interval
-  // is as wide as the rate wanders. Returns false if there is no verdict.
+  // Bets on both ends in turn. Earlier trials do not count, because their random results steered
+  // the search. An end that does not hold moves outwards, so that the interval covers the range in
+  // which the rate varies. Returns false without a verdict.
   bool Prove() {
     double step = search_.precision;
     while (low_ == 0 || high_ <= kWidest * low_) {
@@ -224,11 +227,11 @@ class Searcher {
   const double ceiling_;
   FoundRate found_;
   std::map<double, Votes> judged_;
-  double low_ = 0, high_ = 0;  // high_ == 0: nothing failed yet.
+  double low_ = 0, high_ = 0;  // high_ == 0: no rate failed yet.
   End lower_, upper_;
   size_t disturbed_ = 0;
-  bool exhausted_ = false;  // Of trials, or of patience with the host.
-  bool stopped_ = false;    // By who measures.
+  bool exhausted_ = false;  // No trials left, or too many were disturbed.
+  bool stopped_ = false;    // Stopped by the Measure function.
 };
 
 }  // namespace

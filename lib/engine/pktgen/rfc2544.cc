@@ -10,14 +10,14 @@ namespace sluice::engine::pktgen {
 namespace {
 
 constexpr uint32_t kStepPercent = 10;
-constexpr uint64_t kBurstPrecision = 200;  // One part of so many.
-constexpr int kMostTries = 10;             // Of one trial, until it counts.
-// A trial was offered at its rate if the last frame left no later after the end than this share of
-// its duration, or than what a poll may take.
+constexpr uint64_t kBurstPrecision = 200;  // Result precision: one part in 200.
+constexpr int kMostTries = 10;             // Maximum tries of one trial until it is valid.
+// A trial had the offered rate if the last frame left no later after the end than this share of its
+// duration, or than the duration of a poll.
 constexpr double kMostStretched = 0.1;
 constexpr double kPollS = 1e-3;
 
-// Tries until a trial counts. `tolerated`: share of its frames that may be unsent.
+// Repeats a trial until it is valid. `tolerated` is the share of its frames that may be unsent.
 std::optional<Outcome> Try(const Offer& offer, double tolerated, Measure measure,
                            Refusal* refusal) {
   for (int i = 0; i < kMostTries; ++i) {
@@ -37,10 +37,11 @@ std::optional<Outcome> Try(const Offer& offer, double tolerated, Measure measure
   return std::nullopt;
 }
 
-// The longest burst that passes, begun at a guess: gallops away from it, then bisects.
+// Finds the longest burst that passes: gallops away from `guess`, then bisects.
 std::optional<uint64_t> LongestBurst(uint64_t guess, uint64_t longest, double max_pps,
                                      Measure measure, Refusal* refusal) {
-  uint64_t low = 0, high = longest + 1;  // Passed, failed; neither end is offered.
+  // Largest passed and smallest failed; the initial values are not offered.
+  uint64_t low = 0, high = longest + 1;
   const auto offer = [&](uint64_t frames) {
     const auto outcome = Try({max_pps, static_cast<double>(frames) / max_pps}, 0, measure, refusal);
     if (outcome) (outcome->lost == 0 ? low : high) = frames;
@@ -51,7 +52,7 @@ std::optional<uint64_t> LongestBurst(uint64_t guess, uint64_t longest, double ma
     if (low != 0 && high <= longest) break;
     if (low == longest) return longest;
     next = low == next ? std::min(next + step, longest) : next - std::min(step, next - 1);
-    if (next == high) return 0;  // Not even one frame.
+    if (next == high) return 0;  // Even a single frame was lost.
   }
   while (high - low > std::max<uint64_t>(low / kBurstPrecision, 1)) {
     if (!offer(low + (high - low) / 2)) return std::nullopt;

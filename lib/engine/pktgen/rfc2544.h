@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The frame loss rate and back-to-back tests of RFC 2544, sections 26.3 and 26.4, on trials.
-// Throughput (26.1) is FindRate with no tolerated loss; latency (26.2) is read from trials at it.
-// A trial counts if the host did not disturb it and everything was offered in time; any other is
-// repeated, ten times at most, after which there is no verdict. Each test ends at a trial that was
-// stopped, and returns what it found before.
+// The frame loss rate and back-to-back tests of RFC 2544, sections 26.3 and 26.4. Throughput (26.1)
+// is FindRate with no tolerated loss; latency (26.2) is measured in trials at that rate. A trial is
+// valid if the host did not disturb it and all frames were sent in time. Invalid trials are
+// repeated up to ten times; then the test has no verdict. Each test ends when a trial is stopped,
+// and returns the results so far.
 #pragma once
 
 #include <cstdint>
@@ -16,48 +16,48 @@
 
 namespace sluice::engine::pktgen {
 
-/// Why there is no verdict.
+/// Reason for a missing verdict.
 enum class Refusal : uint8_t {
-  kNone,       ///< There is one.
+  kNone,       ///< The verdict exists.
   kStopped,    ///< A trial was stopped before its end.
-  kGenerator,  ///< It could not send what was to be offered.
-  kHost,       ///< It disturbed trials, ten in a row.
+  kGenerator,  ///< The generator could not send the offered frames.
+  kHost,       ///< The host disturbed ten consecutive trials.
 };
 
-/// What RFC 9004, section 7, reports of repetitions.
+/// Statistics of repetitions as reported by RFC 9004, section 7.
 struct Spread {
   double average = 0;
   double minimum = 0;
   double maximum = 0;
-  double deviation = 0;  ///< The standard deviation of a sample; 0 of one value.
+  double deviation = 0;  ///< Sample standard deviation; 0 for a single value.
 };
-/// All are 0 of no value.
+/// Returns all 0 for no values.
 Spread SpreadOf(std::span<const double> values);
 
-/// Of the line, in percent, and what was lost there.
+/// A rate in percent of the line, and the loss at that rate.
 struct LossAtRate {
   uint32_t percent = 0;
-  std::vector<Outcome> trials;  ///< In order, those that do not count among them.
-  std::vector<double> losses;   ///< Lost of those sent, in percent, of each trial that counts.
-  Outcome counted;              ///< Frames of these trials together.
+  std::vector<Outcome> trials;  ///< All trials in order, including invalid ones.
+  std::vector<double> losses;   ///< Lost frames in percent of the sent ones, for each valid trial.
+  Outcome counted;              ///< Sum of the frames of valid trials.
   Refusal refusal = Refusal::kNone;
 };
 
-/// From 100 % of `max_pps` down in steps of 10 % of it, `repeats` times each, until two rates in a
-/// row lost nothing. A rate without a verdict is passed over.
+/// Tests rates from 100 % of `max_pps` down in steps of 10 %, `repeats` times each, until two
+/// consecutive rates lost no frames. A rate without a verdict is skipped.
 std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, uint32_t repeats,
                                       Measure measure);
 
 struct BackToBack {
-  /// The longest burst without loss of each whole repetition, in frames; as long as `longest` where
-  /// no burst lost any.
+  /// Longest burst without loss of each complete repetition, in frames; `longest` if no burst had
+  /// loss.
   std::vector<uint64_t> bursts;
-  uint64_t longest = 0;  ///< Frames of the longest burst that is offered.
+  uint64_t longest = 0;  ///< Frames of the longest offered burst.
   Refusal refusal = Refusal::kNone;
 };
 
-/// Bursts at `max_pps` of at most `longest_s` seconds (RFC 2544 asks for 2), found to one part in
-/// 200, `repeats` times (50).
+/// Finds the longest bursts at `max_pps` of at most `longest_s` seconds (RFC 2544 requires 2), with
+/// a precision of one part in 200, `repeats` times (50).
 BackToBack LongestBursts(double max_pps, double longest_s, uint32_t repeats, Measure measure);
 
 }  // namespace sluice::engine::pktgen

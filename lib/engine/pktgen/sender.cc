@@ -55,7 +55,7 @@ void Sender::PlanDue(uint64_t now_ps) {
   }
 }
 
-/// Of streams that are due at once, the one that comes behind the last: each has its turn.
+/// If several streams are due at the same time, selects the next one round robin.
 void Sender::FindNext() {
   const auto count = static_cast<uint32_t>(streams_.size());
   const uint32_t last = next_;
@@ -70,7 +70,7 @@ void Sender::FindNext() {
 }
 
 void Sender::GiveUpLate(uint64_t now_ps) {
-  // Rarely any, and then from the first on.
+  // Few frames are late, and these are usually the first ones.
   const auto late = [&](const Planned& frame) {
     return frame.scheduled && frame.departure_ps + patience_ps_ < now_ps;
   };
@@ -79,7 +79,7 @@ void Sender::GiveUpLate(uint64_t now_ps) {
   const std::array<Planned, kMostPlanned> old = plan_;
   for (uint32_t i = 0; i < count; ++i) {
     Stream& stream = streams_[old[i].stream];
-    // Numbers are given anew, from the first of what was planned.
+    // The remaining frames are renumbered from the first planned one on.
     stream.next = std::min(stream.next, old[i].sequence);
     stream.entry = stream.next % stream.share->frames.size();
   }
@@ -93,7 +93,7 @@ void Sender::GiveUpLate(uint64_t now_ps) {
   }
 }
 
-/// What is not planned yet.
+/// Gives up due frames that are not planned yet.
 void Sender::GiveUpDue(uint64_t before_ps) {
   for (size_t i = 0; i < streams_.size(); ++i) {
     Stream& stream = streams_[i];
@@ -115,7 +115,7 @@ void Sender::Sent(uint32_t count, uint64_t now_ps) {
     const uint32_t stream = plan_[i].stream;
     const uint32_t first = i;
     uint64_t bytes = 0;
-    // Those of one stream in a row are counted together.
+    // Consecutive frames of one stream are counted together.
     for (; i < count && plan_[i].stream == stream; ++i) {
       const Planned& frame = plan_[i];
       bytes += frame.entry->length;
@@ -137,7 +137,7 @@ void Sender::Sent(uint32_t count, uint64_t now_ps) {
 
 void Sender::ForgetUntagged(const Planned& frame) {
   SentCounters::Add(counters_[frame.stream].untagged, 1);
-  uint64_t number;  // Nobody could: it is not missing.
+  uint64_t number;  // Unused. Mark prevents that the frame counts as missing.
   streams_[frame.stream].window->Mark(static_cast<uint32_t>(frame.sequence), &number);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What one worker sends: frames of all streams in the order in which they are due, no earlier than
-// that, and as many at a time as the clock demands. A frame that cannot leave keeps its scheduled
-// departure, so that whoever measures its latency is charged for the wait; one that is too late is
-// given up, as the generator's own loss: it has no sequence number, so that nobody misses it.
+// Sends one worker's frames: those of all streams in the order of their departure times, never
+// early, and as many at a time as are due. A frame that cannot be sent in time keeps its scheduled
+// departure, so that the measured latency includes the wait. A frame that is too late is given up
+// and counted as the generator's loss; it gets no sequence number and is not missing at the
+// receiver.
 #pragma once
 
 #include <array>
@@ -20,41 +21,42 @@
 
 namespace sluice::engine::pktgen {
 
-/// Written by one worker; any thread reads.
+/// Written by one worker; any thread may read.
 struct SentCounters {
   std::atomic<uint64_t> pkts{0};
   std::atomic<uint64_t> bytes{0};     ///< Without FCS.
-  std::atomic<uint64_t> unsent{0};    ///< Given up: too late.
-  std::atomic<uint64_t> untagged{0};  ///< Of pkts.
+  std::atomic<uint64_t> unsent{0};    ///< Given up because too late.
+  std::atomic<uint64_t> untagged{0};  ///< Untagged frames among pkts.
 
   static void Add(std::atomic<uint64_t>& total, uint64_t amount) {
     total.store(total.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
 };
 
-/// Used by one worker, as the source of what a queue emits: frames 0 … planned() - 1.
+/// Used by one worker, as the source of a queue's frames: indices 0 … planned() - 1.
 class Sender {
  public:
   static constexpr uint32_t kMostPlanned = 64;
 
-  /// All outlive it. `windows`: of the worker's sequence of each stream. A frame that has not
-  /// left `patience_ps` after its departure is given up.
+  /// All references outlive the sender. `windows` are those of the worker's sequence of each
+  /// stream. A frame that was not sent `patience_ps` after its departure is given up.
   Sender(const Traffic& traffic, uint32_t worker, std::vector<SequenceWindow*> windows,
          uint64_t patience_ps);
 
-  /// Plans what is due at `now_ps`, behind what was planned and has not left. Returns frames.
+  /// Plans the frames due at `now_ps`, after those already planned. Returns the number of planned
+  /// frames.
   uint32_t Plan(uint64_t now_ps);
   uint32_t planned() const { return planned_; }
-  /// The first `count` frames left at `now_ps`.
+  /// Reports that the first `count` frames were sent at `now_ps`.
   void Sent(uint32_t count, uint64_t now_ps);
-  /// Sends nothing any more: what was due before `at_ps` and has not left is unsent.
+  /// Stops sending. Frames that were due before `at_ps` but not sent count as unsent.
   void Stop(uint64_t at_ps);
-  /// Nothing is planned, and nothing will be due.
+  /// Returns whether no frame is planned and none will be due.
   bool over() const { return planned_ == 0 && next_due_ps_ == kNever; }
 
-  /// Bytes of frame `index`, without FCS.
+  /// Returns the bytes of frame `index`, without FCS.
   uint32_t length(uint32_t index) const { return plan_[index].entry->length; }
-  /// Writes it.
+  /// Writes frame `index` to `to`.
   void Write(uint32_t index, uint8_t* to) const {
     const Planned& frame = plan_[index];
     const Stream& stream = streams_[frame.stream];
@@ -68,13 +70,13 @@ class Sender {
         .Store(to + frame.entry->length - kTagBytes);
   }
 
-  /// When the frames of a stream have taken their time, once over().
+  /// Returns the time until which the frames of a stream occupy it; valid once over().
   uint64_t until_ps(size_t stream) const { return streams_[stream].departures.until_ps(); }
 
   const SentCounters& counters(size_t stream) const { return counters_[stream]; }
-  /// The longest time that a frame left behind its departure, in ns.
+  /// Returns the maximum delay of a frame after its departure time, in ns.
   uint64_t latest_ns() const { return latest_ns_.load(std::memory_order_relaxed); }
-  /// When the last frame left.
+  /// Returns the time at which the last frame was sent.
   uint64_t last_ps() const { return last_ps_.load(std::memory_order_relaxed); }
 
  private:
@@ -82,16 +84,16 @@ class Sender {
     const Share* share;
     Departures departures;
     SequenceWindow* window;
-    uint64_t next = 0;   ///< Sequence number, or frame, that is planned next.
+    uint64_t next = 0;   ///< Sequence number of the next frame to plan.
     uint64_t entry = 0;  ///< next modulo the number of frames.
-    uint64_t turns = 0;  ///< Frames that were due, those given up among them.
+    uint64_t turns = 0;  ///< Frames that were due, including those given up.
   };
   struct Planned {
     uint32_t stream;
     uint64_t sequence;
     uint64_t departure_ps;
     const FrameSet::Entry* entry;
-    bool scheduled;  ///< Else it is sent when there is room: nobody misses it.
+    bool scheduled;  ///< false: sent when there is room, and never given up.
   };
 
   uint64_t DueOf(const Stream& stream) const {
@@ -110,8 +112,8 @@ class Sender {
   const uint16_t run_;
   const uint64_t patience_ps_;
   std::vector<Stream> streams_;
-  std::vector<SentCounters> counters_;  ///< By stream.
-  uint64_t next_due_ps_ = kNever;       ///< The earliest of all streams: next_'s.
+  std::vector<SentCounters> counters_;  ///< Indexed by stream.
+  uint64_t next_due_ps_ = kNever;       ///< Earliest due time of all streams; that of next_.
   uint32_t next_ = 0;
   uint32_t planned_ = 0;
   std::array<Planned, kMostPlanned> plan_;

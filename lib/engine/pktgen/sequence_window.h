@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which frames of one sequence have come back: a bit for each of the last ones. The sender takes
-// numbers, receivers mark them. What leaves the window unmarked is missing, and where is kept.
+// Tracks which frames of one sequence have arrived, with a bit for each recent number. The sender
+// advances the sequence; receivers mark numbers. Numbers that leave the window unmarked are missing
+// and recorded in a list.
 //
-// Numbers are 64 bits wide; a tag carries the low 32, and the sender's next number tells the rest.
+// Numbers are 64 bits wide; a tag contains the low 32, which are extended with the sender's next
+// number.
 #pragma once
 
 #include <atomic>
@@ -15,7 +17,7 @@
 
 namespace sluice::engine::pktgen {
 
-/// Numbers in a row that are missing.
+/// A range of missing numbers.
 struct Gone {
   uint64_t first = 0;
   uint64_t count = 0;
@@ -23,12 +25,12 @@ struct Gone {
   friend bool operator==(const Gone&, const Gone&) = default;
 };
 
-/// Ranges of what is missing, in order. The first kMost of them are kept.
+/// Sorted ranges of missing numbers. Stores only the first kMost.
 class GoneList {
  public:
   static constexpr size_t kMost = 256;
 
-  /// Numbers from 64 × `word` on, those missing whose bit is not set in `marked`.
+  /// Adds the numbers from 64 × `word` on whose bit is not set in `marked`.
   void Note(uint64_t word, uint64_t marked) {
     for (uint64_t missing = ~marked; missing != 0;) {
       const auto first = static_cast<uint32_t>(std::countr_zero(missing));
@@ -52,38 +54,39 @@ class GoneList {
   std::vector<Gone> ranges_;
 };
 
-/// One thread sends, any receive, and anybody counts once these are at rest.
+/// One thread sends, and any threads receive. Missing() may be called once they have stopped.
 class SequenceWindow {
  public:
   enum class Marked : uint8_t {
     kNew,
     kTwice,
-    kLate,    ///< Older than the window: counted as missing before, or a duplicate.
-    kUnsent,  ///< Nobody sent such a number.
+    kLate,    ///< Older than the window: already counted as missing, or a duplicate.
+    kUnsent,  ///< The number was not sent.
   };
 
-  /// Numbers between the window and what the sender clears for the next ones: a receiver may be
-  /// that slow between looking at next() and marking.
+  /// Distance between the window and the words that the sender clears for the next numbers, so that
+  /// a receiver may be this late between reading next() and marking.
   static constexpr uint64_t kMargin = 4096;
 
-  /// `numbers`: a power of two, at least 4 kMargin. `shared`: several threads receive.
+  /// `numbers` is a power of two, at least 4 kMargin. `shared` means that several threads receive.
   SequenceWindow(uint64_t numbers, bool shared)
       : mask_(numbers / 64 - 1),
         shared_(shared),
         words_(std::make_unique<std::atomic<uint64_t>[]>(numbers / 64)) {}
 
-  /// The sender: from now on numbers below `next` may come. Never goes back, and never by more
-  /// than kMargin at a time.
+  /// Called by the sender: from now on, numbers below `next` may arrive. `next` never decreases,
+  /// and increases by at most kMargin at a time.
   void Reach(uint64_t next) {
     const uint64_t now = next_.load(std::memory_order_relaxed);
     if (next <= now) return;
-    // Words that `next` - 1 has not touched yet are of an earlier round.
+    // Words that are not used up to `next` - 1 yet still contain an earlier round.
     for (uint64_t word = (now + 63) / 64; word < (next + 63) / 64; ++word) Retire(word);
     next_.store(next, std::memory_order_release);
   }
   uint64_t next() const { return next_.load(std::memory_order_acquire); }
 
-  /// A receiver: the number whose low bits are `low` came; `number` is all of it, unless kUnsent.
+  /// Called by a receiver: marks the number with the low bits `low` as arrived and returns all of
+  /// it in `number`, except for kUnsent.
   Marked Mark(uint32_t low, uint64_t* number) {
     const uint64_t next = this->next();
     const auto behind = static_cast<uint32_t>(static_cast<uint32_t>(next) - 1 - low);
@@ -102,7 +105,7 @@ class SequenceWindow {
     return (before & bit) == 0 ? Marked::kNew : Marked::kTwice;
   }
 
-  /// What is missing of the numbers below `end`, once nobody sends or receives any more.
+  /// Returns the missing numbers below `end`. No thread may send or receive any more.
   std::vector<Gone> Missing(uint64_t end) const {
     GoneList gone = gone_;
     for (uint64_t word = retired_; word * 64 < end; ++word) {
@@ -114,10 +117,11 @@ class SequenceWindow {
   }
 
  private:
-  /// Further behind than any tag can tell from a number to come.
+  /// Greater distances are ambiguous with future numbers.
   static constexpr uint32_t kMostBehind = 0x7fffffff;
 
-  /// Clears the word for the numbers from 64 × `word` on, and notes what was missing before.
+  /// Clears the word for the numbers from 64 × `word` on, and records the numbers missing in the
+  /// previous round.
   void Retire(uint64_t word) {
     const uint64_t marked = words_[word & mask_].exchange(0, std::memory_order_relaxed);
     if (word <= mask_) return;
@@ -125,11 +129,12 @@ class SequenceWindow {
     gone_.Note(word - mask_ - 1, marked);
   }
 
-  const uint64_t mask_;  ///< Words, less one.
+  const uint64_t mask_;  ///< Number of words minus 1.
   const bool shared_;
   std::unique_ptr<std::atomic<uint64_t>[]> words_;
-  GoneList gone_;         ///< The sender's.
-  uint64_t retired_ = 0;  ///< The sender's: words whose missing numbers are in gone_.
+  GoneList gone_;  ///< Used only by the sender.
+  /// Used only by the sender: number of words whose missing numbers are in gone_.
+  uint64_t retired_ = 0;
   alignas(64) std::atomic<uint64_t> next_{0};
 };
 

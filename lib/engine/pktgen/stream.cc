@@ -18,10 +18,10 @@ namespace {
 
 constexpr uint64_t kMostFrames = uint64_t{1} << 22;
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
-/// Frames of a stream with random fields, at least: then they repeat.
+/// Minimum number of frames of a stream with random fields, before they repeat.
 constexpr uint64_t kRandomFrames = 4096;
 
-/// After how many frames everything repeats; more than kMostFrames: too many.
+/// Returns after how many frames everything repeats; more than kMostFrames means too many.
 uint64_t Cycle(const StreamSpec& spec) {
   std::vector<const Field*> fields = spec.headers.fields();
   fields.push_back(&spec.sizes);
@@ -77,7 +77,8 @@ std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string*
     const uint32_t length = size - packet::kFcsBytes;
     workload::Random random(spec.seed);
     frame.fill(0);
-    // The same bytes before the tag in every frame of the stream: a receiver has them in its cache.
+    // All frames of the stream have the same bytes before the tag, so that they stay in a
+    // receiver's cache.
     for (uint32_t at = length - kTagBytes; at-- > header_bytes;) {
       frame[at] = static_cast<uint8_t>(random.Next());
     }
@@ -102,7 +103,7 @@ FrameSet PartOf(const FrameSet& all, uint32_t worker, uint32_t workers,
   const bool one_flow = all.flows() < workers;
   for (size_t i = 0; i < all.size(); ++i) {
     const FrameSet::Entry& entry = all.entry(i);
-    // A single frame is everybody's.
+    // If there are fewer frames than workers, every worker gets all.
     if (all.size() >= workers && (one_flow ? i : entry.flow) % workers != worker) continue;
     part.Add(all.bytes(entry), entry);
     indices->push_back(i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a stream sends: headers field by field, sizes, rate and time. Pure descriptions, and the
-// frames that are made of them. Main thread.
+// Description of a stream: header fields, sizes, rate and time, and the frames built from it. Used
+// by the main thread.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ namespace sluice::engine::pktgen {
 /// Sizes count the FCS, as RFC 2544 does.
 inline constexpr uint32_t kMinSize = 64;
 inline constexpr uint32_t kMaxSize = 1518;
-/// Streams of one run.
+/// Maximum number of streams per run.
 inline constexpr size_t kMaxStreams = 64;
-/// Times that a capture is sent.
+/// Maximum number of repetitions of a capture.
 inline constexpr uint64_t kMaxLoops = uint64_t{1} << 40;
 
 struct VlanTag {
@@ -33,74 +33,75 @@ struct VlanTag {
   uint16_t ethertype = packet::kEtherTypeVlan;
 };
 
-/// Ethernet, tags, IP and what is above it.
+/// Ethernet, tags, IP and upper headers.
 struct HeaderSpec {
   Field destination_mac = Field::Value{0x0200'0000'0001};
   Field source_mac = Field::Value{0x0253'6c67'656e};
-  std::vector<VlanTag> tags;  ///< The outer one first; at most two.
+  std::vector<VlanTag> tags;  ///< Outer tag first; at most two.
 
   uint8_t ip_version = 4;  ///< 4 or 6.
   Field source = Field::Value{0x0a00'0001};
-  Field destination = Field::Value{0xc612'0001};  // 198.18.0.1, of RFC 2544's own range.
+  Field destination = Field::Value{0xc612'0001};  // 198.18.0.1, in the range reserved for RFC 2544.
   Field service = 0;                              ///< Type of service, or traffic class.
   uint8_t hops = 64;                              ///< TTL, or hop limit.
 
-  uint8_t protocol = packet::kProtocolUdp;  ///< Or TCP, or ICMP (ICMPv6 over IPv6: echo requests).
-  Field source_port = 1024;                 ///< ICMP: the identifier.
-  Field destination_port = 9;               ///< UDP's and TCP's discard.
-  uint8_t tcp_flags = 0x10;                 ///< ACK.
+  /// UDP, TCP, or ICMP (ICMPv6 over IPv6): echo requests.
+  uint8_t protocol = packet::kProtocolUdp;
+  Field source_port = 1024;    ///< ICMP: the identifier.
+  Field destination_port = 9;  ///< Discard port of UDP and TCP.
+  uint8_t tcp_flags = 0x10;    ///< ACK.
 
   uint32_t bytes() const;
-  /// All fields, for their cycles.
+  /// Returns all fields, to compute their cycles.
   std::vector<const Field*> fields() const;
 };
 
-/// A frame in a UDP datagram over IPv4: RFC 7348.
+/// Encapsulates the frame in a UDP datagram over IPv4: RFC 7348.
 struct VxlanSpec {
   static constexpr uint16_t kPort = 4789;
   HeaderSpec outer;   ///< IPv4 and UDP.
   Field network = 1;  ///< VNI, 0 … 2^24 - 1.
 };
 
-/// What a capture had that is not sent as it was; frames.
+/// Numbers of a capture's frames that are not sent as captured.
 struct CaptureNotes {
-  uint64_t oversize = 0;    ///< Longer than kMaxSize: left out.
-  uint64_t snapped = 0;     ///< Cut by the snap length: zeros stand for what is missing.
-  uint64_t steps_back = 0;  ///< Stamped before the frame in front of them, with which they leave.
-  uint64_t jumps = 0;       ///< Stamped by a clock that was set: they leave with the one in front.
+  uint64_t oversize = 0;    ///< Omitted: longer than kMaxSize.
+  uint64_t snapped = 0;     ///< Truncated by the snap length; padded with zeros.
+  uint64_t steps_back = 0;  ///< Timestamp before the previous frame's; sent together with it.
+  uint64_t jumps = 0;  ///< Timestamp after a clock change; sent together with the previous one.
 };
 
 struct StreamSpec {
   std::string name = "default";
   HeaderSpec headers;
   std::optional<VxlanSpec> vxlan;
-  /// Bytes with FCS, of the whole frame.
+  /// Size of the whole frame in bytes, including FCS.
   Field sizes = kMinSize;
-  uint64_t seed = 1;  ///< Of the payload.
+  uint64_t seed = 1;  ///< Seed of the payload.
 
-  /// In order, without overlap.
+  /// Sorted, without overlap.
   std::vector<Phase> phases = {Phase{0, kNever, {Rate::Unit::kPackets, 1e6}}};
   workload::Arrivals arrivals = workload::Arrivals::kConstant;
-  uint64_t frames = 0;  ///< After so many it is over; 0: never.
+  uint64_t frames = 0;  ///< Number of frames after which the stream ends; 0: unlimited.
 
-  /// Frames of all workers, instead of headers and sizes: a capture's, or made before; with the
-  /// times of a capture, instead of phases, unless null.
+  /// Frames of all workers, used instead of headers and sizes: captured or built earlier. If
+  /// `offsets` is not null, its capture times are used instead of phases.
   std::shared_ptr<const FrameSet> captured;
   std::shared_ptr<const Offsets> offsets;
-  std::optional<CaptureNotes> notes;  ///< Of a capture.
+  std::optional<CaptureNotes> notes;  ///< Set for a capture.
 
-  /// Bytes of headers up to the payload.
+  /// Returns the size of the headers before the payload.
   uint32_t header_bytes() const;
-  /// The least size: headers, a payload byte that an echo may change, and the tag.
+  /// Returns the minimum size: headers, a payload byte that an echo may change, and the tag.
   uint32_t least_size() const;
 };
 
-/// All frames of a stream, of headers or of a capture. Null, with the fix in `error`, if it would
-/// take more than 2^22 frames or 1 GiB, or sizes are too small.
+/// Builds all frames of a stream, from headers or a capture. Returns null, and a help text in
+/// `error`, if it needs more than 2^22 frames or 1 GiB, or if sizes are too small.
 std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string* error);
 
-/// Worker `worker` of `workers` gets all frames of some flows, or, of a single flow, every frame
-/// in turn. `indices`: which of `all` they are, in order.
+/// Returns the frames of worker `worker` of `workers`: all frames of some flows, or, for a single
+/// flow, every `workers`-th frame. `indices` are their sorted indices in `all`.
 FrameSet PartOf(const FrameSet& all, uint32_t worker, uint32_t workers,
                 std::vector<size_t>* indices);
 

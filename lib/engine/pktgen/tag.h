@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tag in the last 16 bytes of a frame, by which it is known again wherever a device sent it.
+// The tag in the last 16 bytes of a frame, which identifies the frame wherever a device sends it.
 // Little-endian:
 //
 //   0  u32  sequence number within the stream and worker, modulo 2^32
 //   4  u40  scheduled departure, ns since the start of the run, modulo 2^40 (18 minutes)
 //   9  u8   worker that sent it
-//  10  u16  number of the run: frames of another run, or of another generator, show
+//  10  u16  number of the run, to detect frames of another run or generator
 //  12  u16  stream
-//  14  u16  balance: the Internet checksum's sum of the tag is 0, so that checksums of the frame
-//           hold whatever the tag says, and a wrong bit shows
+//  14  u16  balance: makes the Internet checksum's sum of the tag 0, so that checksums of the
+//           frame do not depend on the tag, and bit errors are detected
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct Tag {
     packet::Store(bytes, first);
     packet::Store(bytes + 8, second | balance << 48);
   }
-  /// Reads kTagBytes. False: it is damaged, or no tag; what was read is all the same in `tag`.
+  /// Reads kTagBytes into `tag`. Returns false if it is damaged or not a tag; `tag` is set anyway.
   static bool Load(const uint8_t* bytes, Tag* tag) {
     const auto first = packet::Load<uint64_t>(bytes);
     const auto second = packet::Load<uint64_t>(bytes + 8);
@@ -52,7 +52,7 @@ struct Tag {
   }
 
  private:
-  /// Of 16-bit words, by twos.
+  /// Adds pairs of 16-bit words.
   static uint64_t Sum(uint64_t first, uint64_t second) {
     return (first & 0xffffffff) + (first >> 32) + (second & 0xffffffff) + (second >> 32);
   }

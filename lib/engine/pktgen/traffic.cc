@@ -9,18 +9,18 @@ namespace sluice::engine::pktgen {
 
 namespace {
 
-/// Bits of all frames.
+/// Returns the layer-1 bits of all frames.
 double BitsOf(const FrameSet& frames) {
   return static_cast<double>(LayerOneBits(0)) * static_cast<double>(frames.size()) +
          8 * static_cast<double>(frames.layer_two_bytes());
 }
 
-/// Bits per second of a capture with its own times, on average.
+/// Returns the average bits per second of a capture with its original times.
 double BitsOf(const Offsets& offsets, const FrameSet& frames) {
   return BitsOf(frames) / static_cast<double>(offsets.period_ps) * kPsPerSecond;
 }
 
-/// Bits per second of a phase; 0 if it is as fast as frames are taken.
+/// Returns the bits per second of a phase; 0 if unlimited.
 double BitsOf(const Rate& rate, const FrameSet& frames, uint64_t line_bps) {
   const double bits = BitsOf(frames) / static_cast<double>(frames.size());
   switch (rate.unit) {
@@ -58,7 +58,7 @@ std::unique_ptr<Traffic> Traffic::Make(const std::vector<StreamSpec>& specs,
   return nullptr;
 }
 
-/// Streams that send at the same time share the line.
+/// Checks the sum of streams that send at the same time.
 bool Traffic::FitsTheLine(const std::vector<StreamSpec>& specs, std::string* error) const {
   const auto line = static_cast<double>(options_.line_bps);
   const auto bits_at = [&](uint64_t ps) {
@@ -97,14 +97,15 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
   for (uint32_t worker = 0; worker < workers; ++worker) {
     std::vector<size_t> indices;
     FrameSet frames = PartOf(*all, worker, workers, &indices);
-    // Of its own copies of few frames, a worker sends one in `workers`.
+    // If frames are fewer than workers, each worker has copies of all and sends a share of 1 /
+    // `workers`.
     const bool copies = all->size() < workers;
     const uint64_t limit =
         copies ? spec.frames / workers + (worker < spec.frames % workers)
                : spec.frames / all->size() * indices.size() +
                      static_cast<uint64_t>(std::ranges::count_if(
                          indices, [&](size_t index) { return index < spec.frames % all->size(); }));
-    const bool none = spec.frames > 0 && limit == 0;  // Others send the few that there are.
+    const bool none = spec.frames > 0 && limit == 0;  // Other workers send all frames.
     if (indices.empty()) {
       shares_.push_back({std::move(frames), Departures({}, spec.arrivals, 0), 0});
       continue;
@@ -135,7 +136,7 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
                                   : bits
                                       ? LayerOneBits(0) * all->size() + 8 * all->layer_two_bytes()
                                       : all->size();
-      // Workers begin one behind the other, so that they do not send together.
+      // Workers start at different times, so that they do not send simultaneously.
       const auto mean = static_cast<uint32_t>(all->layer_two_bytes() / all->size());
       parts.push_back({TicksOf(phase.start_ps) + whole.Behind(mean) * worker,
                        TicksOf(std::min(phase.end_ps, options_.end_ps)),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All streams of a run, divided among workers: who sends which frames when. Made by the main
-// thread, read by all workers.
+// All streams of a run, divided among workers. Created by the main thread, read by all workers.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +14,24 @@
 
 namespace sluice::engine::pktgen {
 
-/// What one worker sends of one stream.
+/// One worker's part of one stream.
 struct Share {
   FrameSet frames;
   Departures departures;
-  uint64_t limit = 0;  ///< Frames after which it is over; 0: never.
+  uint64_t limit = 0;  ///< Number of frames after which it ends; 0: unlimited.
 };
 
 struct TrafficOptions {
   uint32_t workers = 1;
-  uint64_t line_bps = 0;     ///< 0: not known; percentages are refused.
-  uint64_t end_ps = kNever;  ///< Nothing is due from then on.
-  uint16_t run = 0;          ///< In all tags.
+  uint64_t line_bps = 0;     ///< 0: unknown; then percentages are rejected.
+  uint64_t end_ps = kNever;  ///< No frame is due from this time on.
+  uint16_t run = 0;          ///< Number of the run in all tags.
 };
 
 class Traffic {
  public:
-  /// Null, with one line in `error` that begins with the stream's name, if a stream cannot be
-  /// made, a rate cannot be told, or together they are beyond the line.
+  /// Returns null, and one line in `error` that begins with the stream's name, if a stream cannot
+  /// be built, a rate cannot be computed, or all streams together exceed the line rate.
   static std::unique_ptr<Traffic> Make(const std::vector<StreamSpec>& specs,
                                        const TrafficOptions& options, std::string* error);
 
@@ -42,7 +41,7 @@ class Traffic {
   const Share& share(size_t stream, uint32_t worker) const {
     return shares_[stream * options_.workers + worker];
   }
-  /// When the last frame is due, if that is known in advance; else kNever.
+  /// Returns the time at which the last frame is due, if it is known in advance, else kNever.
   uint64_t end_ps() const { return end_ps_; }
 
  private:
@@ -51,8 +50,9 @@ class Traffic {
 
   TrafficOptions options_;
   std::vector<std::string> names_;
-  std::vector<std::shared_ptr<const FrameSet>> frames_;  ///< Of all workers, by stream.
-  std::vector<Share> shares_;                            ///< By stream, then worker.
+  /// Frames of all workers, indexed by stream.
+  std::vector<std::shared_ptr<const FrameSet>> frames_;
+  std::vector<Share> shares_;  ///< Indexed by stream, then worker.
   uint64_t end_ps_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 using Seen = SeenCounters;
 
-/// Numbers that all windows together keep: the last second of 10 Mpps and more.
+/// Total number of sequence numbers in all windows: more than a second at 10 Mpps.
 constexpr uint64_t kNumbers = uint64_t{1} << 24;
 
 uint64_t Less(uint64_t from, uint64_t amount) { return from - std::min(from, amount); }
@@ -39,12 +39,13 @@ Trial::Trial(const Traffic& traffic, const TrialOptions& options) : traffic_(tra
 StreamResult Trial::ResultOf(size_t stream, bool at_rest) const {
   StreamResult result;
   result.name = traffic_.name(stream);
-  uint64_t excused = 0;  // Of those sent and not received: they came back corrupted.
+  uint64_t excused = 0;  // Sent but not received, because they returned corrupted.
   uint64_t extents = 0;
   uint64_t variation_ns = 0;
   uint64_t variations = 0;
   for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
-    // What came is read before what was sent: a frame in between is under way.
+    // Receive counters are read before send counters, so that a frame in between counts as in
+    // flight.
     const Seen& seen = workers_[worker].checker->counters(stream);
     result.received_bytes += seen.Get(Seen::kBytes);
     result.duplicated += seen.Get(Seen::kDuplicated);
@@ -108,11 +109,11 @@ TrialResult Trial::Result(bool at_rest, uint64_t taken_back) const {
 uint64_t Trial::DuePs() const {
   uint64_t due_ps = 0;
   for (size_t stream = 0; stream < traffic_.streams(); ++stream) {
-    // Of workers that send one behind the other, the next one's turn is the end.
+    // If workers send in turn, the end is the next worker's turn.
     uint64_t until_ps = traffic_.end_ps();
     for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
       if (traffic_.share(stream, worker).departures.due_ps() == kNever)
-        continue;  // It has no turn.
+        continue;  // The worker has no frames.
       until_ps = std::min(until_ps, workers_[worker].sender->until_ps(stream));
     }
     due_ps = std::max(due_ps, until_ps);

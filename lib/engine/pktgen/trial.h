@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One measurement: streams sent, what came back counted, per stream and together. The state that
-// workers share during it, and the result; who searches for a rate makes one after the other.
+// One measurement: sends streams and counts returned frames, per stream and in total. Contains the
+// state that workers share and the result. A rate search creates one trial after another.
 #pragma once
 
 #include <cstdint>
@@ -17,68 +17,72 @@
 
 namespace sluice::engine::pktgen {
 
-/// Where frames are missing.
+/// A range of missing frames.
 struct LostRange {
-  uint32_t worker = 0;  ///< Whose sequence.
+  uint32_t worker = 0;  ///< Worker whose sequence it is.
   Gone gone;
 };
 
-/// Frames, unless a name says otherwise. Of those sent, each was received, lost, or came back
-/// corrupted; a tag that cannot be read leaves open which frame it was, and excuses one.
+/// Numbers of frames unless the name differs. Each sent frame was received, lost, or returned
+/// corrupted. A frame with an unreadable tag cannot be identified; it reduces the lost frames by
+/// one.
 struct StreamResult {
   std::string name;
   uint64_t sent = 0;
   uint64_t sent_bytes = 0;  ///< Without FCS.
-  uint64_t unsent = 0;      ///< The generator's own loss: not sent in time.
-  uint64_t untagged = 0;    ///< Of those sent: nothing more is known of them.
+  uint64_t unsent = 0;      ///< Frames that the generator could not send in time.
+  uint64_t untagged = 0;    ///< Sent frames whose return is not tracked.
   uint64_t received = 0;
   uint64_t received_bytes = 0;
   uint64_t lost = 0;
   uint64_t corrupted = 0;
   uint64_t duplicated = 0;
   uint64_t reordered = 0;
-  uint64_t reorder_extent_max = 0;  ///< Numbers of the stream.
+  uint64_t reorder_extent_max = 0;  ///< Unit: sequence numbers of the stream.
   double reorder_extent_mean = 0;
   uint64_t late = 0;
-  std::vector<LostRange> ranges;  ///< Once at rest; frames with unreadable tags are in them.
-  workload::Histogram latency;    ///< ns.
-  /// Mean difference between latencies of frames that came one behind the other to one worker
-  /// (RFC 3393); of a stream alone, 0 in sums.
+  /// Valid after all workers stopped; includes frames with unreadable tags.
+  std::vector<LostRange> ranges;
+  workload::Histogram latency;  ///< Unit: ns.
+  /// Mean difference between latencies of consecutive frames at one worker (RFC 3393). Only for
+  /// single streams; 0 in sums.
   double delay_variation_mean_ns = 0;
 };
 
 struct TrialResult {
   std::vector<StreamResult> streams;
-  uint64_t others = 0;     ///< Frames that are not of this trial.
-  uint64_t latest_ns = 0;  ///< The longest that a frame left behind its departure.
-  uint64_t last_ps = 0;    ///< When the last frame left.
+  uint64_t others = 0;     ///< Frames that are not part of this trial.
+  uint64_t latest_ns = 0;  ///< Maximum delay of a frame after its departure time.
+  uint64_t last_ps = 0;    ///< Time at which the last frame was sent.
 
-  /// All streams together; ranges stay empty.
+  /// Returns the sum over all streams, without ranges.
   StreamResult Sum() const;
 };
 
 struct TrialOptions {
-  uint64_t patience_ps = 10'000'000'000;  ///< Behind its departure, before a frame is given up.
+  uint64_t patience_ps = 10'000'000'000;  ///< Maximum delay before a frame is given up.
   Checker::Bytes bytes = Checker::Bytes::kCompared;
 };
 
-/// Made by the main thread; each worker uses its own sender and checker.
+/// Created by the main thread. Each worker uses only its sender and checker.
 class Trial {
  public:
-  /// `traffic` outlives it.
+  /// `traffic` outlives the trial.
   Trial(const Traffic& traffic, const TrialOptions& options);
 
   const Traffic& traffic() const { return traffic_; }
   Sender& sender(uint32_t worker) { return *workers_[worker].sender; }
   Checker& checker(uint32_t worker) { return *workers_[worker].checker; }
 
-  /// Frames so far, any thread. `at_rest`: no worker sends or receives any more; then ranges are
-  /// given, and lost is what it says. `taken_back`: frames that a queue turned out not to have
-  /// sent: they count as unsent, as far as they are missing.
+  /// Returns the current counts; any thread may call it. `at_rest` means that no worker sends or
+  /// receives any more; then ranges are set and `lost` is final. `taken_back` is the number of
+  /// frames that a queue reported as sent but did not send; they count as unsent if they are
+  /// missing.
   TrialResult Result(bool at_rest, uint64_t taken_back = 0) const;
-  /// How long frames were due, a gap for each of them; once all senders are over.
+  /// Returns for how long frames were due, with one gap per frame. Valid once all senders are over.
   uint64_t DuePs() const;
-  /// Frames that are sent, tagged, and neither received nor known to be corrupted. Any thread.
+  /// Returns the number of frames that were sent with a tag and are neither received nor known to
+  /// be corrupted. Any thread may call it.
   uint64_t Outstanding() const;
 
  private:
@@ -90,14 +94,14 @@ class Trial {
   StreamResult ResultOf(size_t stream, bool at_rest) const;
 
   const Traffic& traffic_;
-  std::vector<std::unique_ptr<SequenceWindow>> windows_;  ///< By stream, then by worker.
+  std::vector<std::unique_ptr<SequenceWindow>> windows_;  ///< Indexed by stream, then by worker.
   std::vector<Worker> workers_;
 };
 
-/// In virtual time, for devices that are pure: `device` takes frames with
-/// Send(frame, length, now_ps) and gives them with Receive(now_ps, see), which calls
-/// see(frame, length) for each that has arrived. One worker; looks every `step_ps`, and for
-/// `settle_ps` after the last frame.
+/// Runs the trial in virtual time, for pure devices. `device` accepts frames with Send(frame,
+/// length, now_ps) and returns them with Receive(now_ps, see), which calls see(frame, length) for
+/// each frame that has arrived. Uses one worker; polls every `step_ps`, and for `settle_ps` after
+/// the last frame.
 template <typename Device>
 TrialResult RunVirtually(Trial& trial, Device& device, uint64_t step_ps, uint64_t settle_ps) {
   std::array<uint8_t, 2048> frame;
