@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a graph owes beyond its syntax.
+// Semantic checks of a graph.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -33,7 +33,7 @@ void TellDoubles(const std::vector<Named>& all, const std::string& path, Errors*
   }
 }
 
-/// Checks one chain. Paths are those of the file.
+/// Checks one chain. Paths in errors refer to the file.
 class ChainCheck {
  public:
   ChainCheck(const Graph& graph, Chain& chain, std::string path, Errors* errors)
@@ -87,7 +87,7 @@ class ChainCheck {
     }
   }
 
-  /// Nodes that a node's messages may go to, or those for it.
+  /// Returns the nodes that may get a node's messages, or messages for it.
   std::set<size_t> Next(size_t i) const {
     std::set<size_t> next;
     for (const Way& way : chain_.nodes[i].to)
@@ -95,7 +95,7 @@ class ChainCheck {
     if (!chain_.nodes[i].bypass.empty()) next.insert(IndexOf(chain_.nodes[i].bypass));
     return next;
   }
-  /// One way in, from a NIC or the host; every way out ends there.
+  /// Checks that one node is the entry, a NIC or the host, and that all paths end there.
   void CheckEnds() {
     std::set<size_t> reached;
     for (size_t i = 0; i < chain_.nodes.size(); ++i)
@@ -122,7 +122,7 @@ class ChainCheck {
     if (entries.find(',') != entries.npos)
       Tell(".nodes", "flows enter at one node, and nothing leads to " + entries);
   }
-  /// Puts nodes in an order in which every way leads on. False: there is none.
+  /// Sorts nodes so that edges lead only to later nodes. Returns false if there is a cycle.
   bool Order() {
     std::vector<size_t> order;
     std::set<size_t> left;
@@ -144,9 +144,10 @@ class ChainCheck {
     chain_.nodes = std::move(nodes);
     return true;
   }
-  /// Every node that is left leads to another: following them ends in a circle.
+  /// Returns a cycle among the remaining nodes.
   std::string Circle(size_t from, const std::set<size_t>& left) const {
-    // Those that are left are led to, but may lead out: walk backwards instead.
+    // Each remaining node has a remaining predecessor, but not necessarily a remaining successor,
+    // so edges are followed backwards.
     std::vector<size_t> walk;
     size_t at = from;
     while (std::ranges::find(walk, at) == walk.end()) {
@@ -159,7 +160,7 @@ class ChainCheck {
       if (*it == at) return text;
     }
   }
-  /// No message reaches a node twice when one is bypassed.
+  /// Checks that no message reaches a node twice if a node is bypassed.
   void CheckTwice() {
     for (size_t i = 0; i < chain_.nodes.size(); ++i) {
       for (const Way& way : chain_.nodes[i].to) {

@@ -7,7 +7,7 @@
 namespace sluice::engine::chain {
 namespace {
 
-/// What of a node cannot change while its stream runs.
+/// Returns whether the nodes differ only in members that may change while the stream runs.
 bool SameButWays(const Node& a, const Node& b) {
   Node changed = a;
   changed.choose = b.choose;
@@ -20,13 +20,13 @@ const Device& DeviceOf(const Graph& graph, const Node& node) {
   return *FindByName(graph.devices, node.device);
 }
 
-/// Rights are of devices, and change without a stream.
+/// Ignores access rights, which can change without a new stream.
 bool SameDevice(Device a, const Device& b) {
   a.from = b.from;
   return a == b;
 }
 
-/// Nodes that something leads to: Rewire leads to no others.
+/// Returns which nodes are targets of an edge. Rewire can only use these as targets.
 std::vector<bool> Reached(const Chain& chain) {
   std::vector<bool> reached;
   for (const Node& node : chain.nodes) {
@@ -100,7 +100,7 @@ std::string Deployment::Reopen(std::string_view chain) {
 }
 
 std::string Deployment::Apply(Graph graph, std::vector<Changed>* changes) {
-  // First everything that can fail, in a switch of its own: a copy.
+  // First tries all steps that may fail on a copy of the switch.
   device::pcie_switch::Switch trial = *switch_;
   for (const Device& device : graph.devices) {
     if (device.port >= trial.ports())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A graph at work: the streams that its chains have in a switch, and how one graph becomes another
-// while traffic runs. A chain that does not change keeps its stream, and loses nothing.
+// A running graph: the streams of its chains in a switch, and the update to a new graph while
+// traffic runs. A chain that does not change keeps its stream and loses no messages.
 #pragma once
 
 #include <string>
@@ -19,53 +19,55 @@ struct Running {
   device::pcie_switch::Opened opened;
 };
 
-/// What a new graph did to a chain.
+/// Effect of a new graph on a chain.
 enum class Change : uint8_t {
-  kKept,     ///< Nothing: the same stream, the same entries.
-  kRewired,  ///< The same stream, other ways for messages that begin from now on.
-  kOpened,   ///< A stream of its own. Who sends to the chain must use its windows from now on.
-  kClosed,   ///< Its stream drains: Reap frees it when its senders have flushed their windows.
+  kKept,     ///< Unchanged: same stream and table entries.
+  kRewired,  ///< Same stream, new edges for messages that begin from now on.
+  kOpened,   ///< A new stream. Senders must use its windows from now on.
+  kClosed,   ///< The stream drains. Reap frees it when all senders have flushed their windows.
 };
 struct Changed {
   std::string chain;
   Change change;
 };
 
-/// Whether `after` is `before` but for the ways of nodes: then it may go on where that one is.
+/// Returns whether the chains differ only in the edges of nodes, so that the stream can be kept.
 bool OnlyWaysDiffer(const Chain& before, const Chain& after);
-/// Whether the devices of a chain of `after` are the same in both, but for who may write to them.
+/// Returns whether the devices of a chain of `after` are equal in both graphs, except for access
+/// rights.
 bool SameDevices(const Graph& before, const Graph& after, const Chain& chain);
 
-/// One thread: the switch's. The switch outlives it.
+/// Used by the switch's thread. The switch outlives it.
 class Deployment {
  public:
   Deployment(device::pcie_switch::Switch& programmable, Placement placement)
       : switch_(&programmable), placement_(std::move(placement)) {}
 
-  /// Makes the switch do what a checked graph says. A line, and nothing changed, if it cannot.
+  /// Applies a checked graph to the switch. Returns a line and changes nothing on failure.
   std::string Apply(Graph graph, std::vector<Changed>* changes);
-  /// Gives a chain of the graph whose stream has failed another one. A line, and nothing changed,
-  /// if it cannot.
+  /// Opens a new stream for a chain of the graph whose stream has failed. Returns a line and
+  /// changes nothing on failure.
   std::string Reopen(std::string_view chain);
-  /// Frees streams that have drained. Returns how many still drain.
+  /// Frees streams that have drained. Returns the number of streams that still drain.
   size_t Reap();
 
   const Graph& graph() const { return graph_; }
-  /// Whether a chain of a checked graph would keep its stream.
+  /// Returns whether a chain of a checked graph would keep its stream.
   bool Stays(const Graph& graph, const Chain& chain) const;
-  /// The stream of a chain, or null.
+  /// Returns the stream of a chain, or null.
   const Running* Find(std::string_view chain) const;
-  /// Streams that drain: their senders flush their windows.
+  /// Returns the draining streams, whose senders must flush their windows.
   const std::vector<Running>& draining() const { return draining_; }
 
-  /// Every hop of the chain that a flow enters: table entries and reasons, a line each.
+  /// Returns every hop of the chain that a flow enters, with table entries and reasons, one per
+  /// line.
   std::string Explain(FlowMatch flow) const;
 
  private:
-  /// What a chain of `graph` goes on from, or null: with that one's stream or, if it has failed,
-  /// with its states.
+  /// Returns the running chain that a chain of `graph` replaces, or null. The new chain keeps its
+  /// stream, or only its states if it has failed.
   const Running* Before(const Graph& graph, const Chain& chain) const;
-  /// A stream for a chain, with the states of `before` if that is not null.
+  /// Opens a stream for a chain, with the states of `before` if that is not null.
   Running Open(device::pcie_switch::Switch& in, const Graph& graph, const Chain& chain,
                const Running* before) const;
 
@@ -76,7 +78,7 @@ class Deployment {
   std::vector<Running> draining_;
 };
 
-/// A picture of a graph for Graphviz: `dot -Tsvg`.
+/// Returns a graph for Graphviz: `dot -Tsvg`.
 std::string Dot(const Graph& graph);
 
 }  // namespace sluice::engine::chain

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A policy graph: which flows enter which chain of accelerators, which stages follow by what
-// predicate, and what happens when one fails. As a file it is JSON; docs/chain.md has the format.
+// A policy graph: assigns flows to chains of accelerators, selects successor stages by predicates,
+// and defines the handling of failures. The file format is JSON; see docs/chain.md.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,26 @@ namespace sluice::engine::chain {
 
 enum class DeviceKind : uint8_t { kNic, kHost, kStreaming, kLegacy };
 
-/// What is behind a port of the switch.
+/// The device at a port of the switch.
 struct Device {
   std::string name;
   DeviceKind kind = DeviceKind::kStreaming;
   uint8_t port = 0;
-  uint32_t buffer = 65536;  ///< Bytes of a node's streaming buffer; 64 or a multiple.
-  uint32_t slots = 8;       ///< Of a legacy device: messages that it has at once; a power of two.
-  /// Of a streaming or legacy device: who executes its work, and how. Whoever runs graphs knows.
+  uint32_t buffer = 65536;  ///< Size of a node's streaming buffer in bytes; a multiple of 64.
+  /// Legacy devices: maximum number of messages in the device; a power of two.
+  uint32_t slots = 8;
+  /// Streaming and legacy devices: name and options of the executor, interpreted by the program
+  /// that runs the graph.
   std::string executor;
   std::string options;
-  /// Names of the devices that may write to it; nothing: all may.
+  /// Names of the devices that may write to it; unset: all may.
   std::optional<std::vector<std::string>> from;
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// One way out of a node.
+/// An edge from a node.
 struct Way {
-  /// Of what was chosen, in the bits of `mask`. Nothing: always.
+  /// Compared with the chosen value in the bits of `mask`. Unset: always matches.
   std::optional<uint64_t> value;
   uint64_t mask = ~0ull;
   std::vector<std::string> nodes;  ///< Each gets a copy.
@@ -47,15 +49,16 @@ struct Node {
   device::pcie_switch::StateRule state_rule = device::pcie_switch::StateRule::kFixed;
   device::pcie_switch::State state{};
   device::pcie_switch::OnDeath on_death = device::pcie_switch::OnDeath::kFail;
-  std::string bypass;  ///< A node; with OnDeath::kBypass.
+  std::string bypass;  ///< Replacement node; set for OnDeath::kBypass.
   device::pcie_switch::Select choose = device::pcie_switch::Select::kNothing;
-  uint32_t ways = 1;     ///< Of round robin and hash.
-  uint32_t window = 64;  ///< Granules of 64 bytes that it may send before any has left the switch.
+  uint32_t ways = 1;  ///< Range of round robin and hash.
+  /// Credits: granules of 64 bytes that may be sent before any has left the switch.
+  uint32_t window = 64;
   std::vector<Way> to;
   friend bool operator==(const Node&, const Node&) = default;
 };
 
-/// Flows by protocol and destination port.
+/// Matches flows by protocol and destination port.
 struct FlowMatch {
   uint8_t protocol = 0;  ///< 6 TCP, 17 UDP, 0: either.
   uint16_t port = 0;     ///< 0: any.
@@ -64,9 +67,9 @@ struct FlowMatch {
 
 struct Chain {
   std::string name;
-  std::vector<FlowMatch> flows;  ///< The first chain with a match gets a flow.
-  uint32_t message = 0;          ///< Bytes of the longest message.
-  std::vector<Node> nodes;       ///< Checked: in an order in which every way leads on.
+  std::vector<FlowMatch> flows;  ///< A flow enters the first chain with a match.
+  uint32_t message = 0;          ///< Maximum message size in bytes.
+  std::vector<Node> nodes;  ///< After the check: sorted, so that edges lead only to later nodes.
   friend bool operator==(const Chain&, const Chain&) = default;
 };
 
@@ -75,7 +78,7 @@ struct Graph {
   std::vector<Chain> chains;
 };
 
-/// The element of this name, or null.
+/// Returns the element of this name, or null.
 template <typename Named>
 const Named* FindByName(const std::vector<Named>& all, std::string_view name) {
   for (const Named& one : all)
@@ -83,10 +86,10 @@ const Named* FindByName(const std::vector<Named>& all, std::string_view name) {
   return nullptr;
 }
 
-/// The chain that a flow enters, or null.
+/// Returns the chain that a flow enters, or null.
 const Chain* ChainOf(const Graph& graph, FlowMatch flow);
 
-/// "udp:5000", "tcp:80", "any:9", "udp:*". Nothing: it is none of these.
+/// Parses e.g. "udp:5000", "tcp:80", "any:9" or "udp:*". Returns nothing if invalid.
 std::optional<FlowMatch> ParseFlow(std::string_view text);
 std::string NameOf(FlowMatch flow);
 

@@ -18,9 +18,9 @@ using runtime::ObjectReader;
 
 constexpr uint32_t kMaxWays = 64;
 constexpr uint32_t kMaxBuffer = 1u << 24;
-constexpr size_t kMaxText = 1024;  ///< Of an executor's path or options.
+constexpr size_t kMaxText = 1024;  ///< Maximum size of an executor's path or options.
 
-/// A word that a table knows.
+/// Returns a parser for the words of a table.
 template <typename Value, size_t kCount>
 auto OneOf(const std::array<std::pair<std::string_view, Value>, kCount>& words) {
   return [&words](std::string_view text) -> std::optional<Value> {
@@ -59,7 +59,7 @@ std::optional<State> ParseState(std::string_view hex) {
   return state;
 }
 
-/// Texts of an array.
+/// Reads an array of strings.
 std::vector<std::string> ReadNames(ObjectReader& reader, std::string_view key, size_t most,
                                    Errors* errors) {
   std::vector<std::string> names;
@@ -73,7 +73,7 @@ std::vector<std::string> ReadNames(ObjectReader& reader, std::string_view key, s
   return names;
 }
 
-/// Names end up in pictures and lines: letters, digits, _ and -.
+/// Reads a name, which must be suitable for diagrams and logs: letters, digits, _ and -.
 void ReadName(ObjectReader& reader, std::string* name) {
   reader.Require("name");
   reader.Parsed(
@@ -90,7 +90,7 @@ void ReadName(ObjectReader& reader, std::string* name) {
       name);
 }
 
-/// A path or options, of devices that execute something.
+/// Reads a path or options of a device with an executor.
 void ReadText(ObjectReader& reader, std::string_view key, DeviceKind kind, std::string* text) {
   if (!reader.Text(key, text)) return;
   if (text->size() > kMaxText) reader.Complain(key, "give at most 1024 bytes");
@@ -209,7 +209,7 @@ std::optional<Graph> ReadGraph(std::string_view text, Errors* errors) {
     graph.chains.push_back(ReadChain(item, path, errors));
   });
   reader.Finish();
-  // What could not be read would be reported again as missing.
+  // Otherwise, members that could not be read would be reported again as missing.
   if (errors->size() != before || !CheckGraph(&graph, errors)) return std::nullopt;
   return graph;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads a policy graph from JSON, and says what is wrong with it, a line each, all of it at once.
+// Reads a policy graph from JSON. Reports all errors at once, one per line.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,12 @@ inline constexpr size_t kMaxGraphBytes = size_t{1} << 20;
 inline constexpr uint32_t kMaxDevices = device::pcie_switch::kMaxPorts;
 inline constexpr uint32_t kMaxChains = 256;
 
-/// A graph that is valid: names resolve, ways lead on and end at a NIC or the host, messages fit.
-/// Nodes are in order. Nothing, with lines in `errors`, if it is not.
+/// Returns a valid graph: names resolve, edges lead to later nodes and end at a NIC or the host,
+/// and messages fit. Nodes are sorted. Returns nothing, and lines in `errors`, if the text is
+/// invalid.
 std::optional<Graph> ReadGraph(std::string_view text, runtime::Errors* errors);
 
-/// The second half of it, for a graph from elsewhere: checks, and puts nodes in order.
+/// Checks a graph from another source and sorts its nodes, like the second half of ReadGraph.
 bool CheckGraph(Graph* graph, runtime::Errors* errors);
 
 }  // namespace sluice::engine::chain

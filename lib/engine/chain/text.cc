@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A graph as a picture, and what happens to one flow in words.
+// Text output: a graph as a Graphviz diagram, and the explanation of one flow.
 #include <array>
 #include <cinttypes>
 #include <cstdio>
