@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A call executed in this process: its arguments become a structure, the function is called, and
-// what it returned becomes XDR. Whatever the call came in, and whatever its reply leaves in.
+// Executes a call in this process: unmarshals the arguments into a structure, calls the function,
+// and marshals the result to XDR. Independent of the transport.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@ namespace sluice::engine::rpc {
 
 namespace wire = ::sluice::rpc;
 
-/// A procedure as `rpcgen -M` declares it: 0 if it failed. `request` is null where functions make
-/// no calls. What the result points to stays valid until the same thread calls the function again;
-/// it may be the arguments.
+/// A procedure as declared by `rpcgen -M`; returns 0 on failure. `request` is null if functions
+/// make no calls. Data that the result points to stays valid until the same thread calls the
+/// function again; it may be in the arguments.
 using Function = int (*)(void* arguments, void* result, void* request);
 
-/// Belongs to one thread. One call at a time, in the order of the methods. Allocates nothing after
-/// construction.
+/// Used by one thread, for one call at a time, in the order of the methods. Allocates only in the
+/// constructor.
 class Execution {
  public:
-  /// Longest arguments, in C: those that fit a line's buffer of a service's process.
+  /// Maximum size of arguments in C, which fit the line's buffer of a service's process.
   static constexpr uint32_t kArgumentBytes = 65536;
 
-  /// `result_bytes`: Table::MaxResultBytes of the services that it is used for.
+  /// `result_bytes` is the maximum of Table::MaxResultBytes of the services.
   explicit Execution(uint32_t result_bytes)
       : arguments_(std::make_unique<uint64_t[]>(kArgumentBytes / 8)),
         result_(result_bytes / 8 + 1) {}
 
-  /// Reads the arguments of a call to the service's procedure number `procedure`. kSuccess, or what
-  /// to answer instead of executing it.
+  /// Unmarshals the arguments of a call to the service's procedure number `procedure`. Returns
+  /// kSuccess, or the error to reply.
   wire::AcceptStat Prepare(const device::rpc::Service& service, uint32_t procedure,
                            const wire::Call& call) {
     const wire::Unmarshalled made = wire::Unmarshal(
@@ -44,14 +44,14 @@ class Execution {
         call.argument_bytes, wire::Room::Here(arguments_.get(), kArgumentBytes));
     return wire::StatOf(made.error);
   }
-  /// Calls the function, which the procedure's entry names. False: it failed.
+  /// Calls the function in the procedure's entry. Returns false if it failed.
   bool Run(const device::rpc::Service& service, uint32_t procedure) {
     const uint32_t type = service.table.procedures[procedure].result;
     std::memset(result_.data(), 0, service.table.types[type].bytes);
     const auto function = reinterpret_cast<Function>(service.entries[procedure].code);
     return function(arguments_.get(), result_.data(), nullptr) != 0;
   }
-  /// Writes the result to the `room` bytes at `to`; any number of times.
+  /// Marshals the result to the `room` bytes at `to`. May be called repeatedly.
   wire::Marshalled WriteResult(const device::rpc::Service& service, uint32_t procedure, uint8_t* to,
                                uint32_t room) const {
     return wire::Marshal(service.table, service.table.procedures[procedure].result,
@@ -59,7 +59,7 @@ class Execution {
   }
 
  private:
-  std::unique_ptr<uint64_t[]> arguments_;  ///< Words, so that structures are aligned.
+  std::unique_ptr<uint64_t[]> arguments_;  ///< 64-bit words, for the alignment of structures.
   std::vector<uint64_t> result_;
 };
 

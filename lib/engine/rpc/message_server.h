@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Answers calls that did not come in frames, such as those of a TCP connection: server.h, for bare
+// Answers calls that did not arrive in frames, e.g. from a TCP connection: like server.h, for bare
 // messages.
 #pragma once
 
@@ -13,18 +13,18 @@
 
 namespace sluice::engine::rpc {
 
-/// Belongs to one thread. Allocates nothing after construction.
+/// Used by one thread. Allocates only in the constructor.
 class MessageServer {
  public:
-  /// Room that a reply may need.
+  /// Required room for a reply.
   static constexpr uint32_t kReplyBytes = 65536;
 
-  /// Of a sound table; each entry's code is a Function of this process.
+  /// The table must be valid; each entry's code is a Function of this process.
   explicit MessageServer(device::rpc::Service service)
       : service_(std::move(service)), execution_(service_.table.MaxResultBytes()) {}
 
-  /// Writes the reply to `message` to `reply`, which has kReplyBytes, and returns its bytes; 0:
-  /// there is nothing to answer.
+  /// Writes the reply to `message` to `reply`, which has kReplyBytes. Returns its size; 0 if no
+  /// reply is due.
   uint32_t Answer(std::span<const uint8_t> message, std::span<uint8_t> reply);
 
  private:

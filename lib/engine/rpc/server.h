@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls of ONC-RPC served out of frames: what a NIC that is part of the operating system does
-// before a core sees a call (device/rpc/rpc_nic.h), done by the host, and the jump to the function.
-// The reply takes the call's place in the frame, or leaves in fragments. A nic::FrameEngine.
+// Serves ONC-RPC calls from frames. The host performs the steps that a NIC that is part of the
+// operating system does before a core sees a call (device/rpc/rpc_nic.h), and calls the function.
+// The reply replaces the call in the frame, or is sent in fragments. A nic::FrameEngine.
 #pragma once
 
 #include <array>
@@ -23,12 +23,14 @@ namespace sluice::engine::rpc {
 
 using device::rpc::RpcCounter;
 
-/// By RpcCounter; as the NIC counts, but for drops, which the interface counts by their reason.
+/// Indexed by RpcCounter. Counted as by the NIC, except drops, which the interface counts by
+/// reason.
 using Counts = std::array<uint64_t, device::rpc::kRpcCounters>;
 
 class Server {
  public:
-  /// kMalformed … kNotACall. What is not UDP, or not to a port of ours, is somebody else's.
+  /// kMalformed … kNotACall. Frames that are not UDP, or not to a port of a service, are not
+  /// dropped but passed on.
   static constexpr uint32_t kReasons = 6;
   static constexpr std::array<std::string_view, kReasons> kDropReasons = [] {
     std::array<std::string_view, kReasons> names{};
@@ -38,13 +40,13 @@ class Server {
 
   static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
 
-  /// Longest frame that a reply may be: the NIC's.
+  /// Maximum frame size of a reply; the NIC's.
   static constexpr uint32_t kMaxFrame = packet::kLongestDatagramFrame;
 
   /// `services`, in which each entry's code is a Function of this process, and `counts` outlive the
-  /// server; others only read `services` meanwhile. `own`: whose calls are answered; if it has no
-  /// addresses, everybody's. `mtu`: bytes of the longest IP packet that the port sends; longer
-  /// replies leave in fragments.
+  /// server. Other threads may only read `services` meanwhile. `own` contains the addresses whose
+  /// calls are answered; if it is empty, all are. `mtu` is the maximum IP packet size of the port
+  /// in bytes; longer replies are fragmented.
   Server(const device::rpc::Services& services, Counts& counts, const OwnAddresses& own,
          uint32_t mtu = packet::Fragmenter::kUnlimited);
 
@@ -52,7 +54,7 @@ class Server {
   void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
 
  private:
-  /// Two counters of frames that are nobody's fault (kNotUdp, kNotOurPort) lie around the reasons.
+  /// kNotUdp and kNotOurPort, which are not drops, precede and follow the reasons.
   static constexpr uint32_t kFirstReason = static_cast<uint32_t>(RpcCounter::kMalformed);
   static_assert(kFirstReason == 1 &&
                 static_cast<uint32_t>(RpcCounter::kNotACall) == kFirstReason + kReasons - 1);
@@ -69,15 +71,16 @@ class Server {
                         const device::rpc::Services::Found& found);
   packet::Verdict Results(packet::Frame& frame, const wire::CallFrame& read,
                           const device::rpc::Service& service, uint32_t procedure);
-  /// Sends a reply that is longer than the port's packets.
+  /// Sends a reply that exceeds the port's MTU.
   packet::Verdict SendInFragments(const packet::Frame& frame, const wire::CallFrame& read);
-  /// From a frame's first byte on.
+  /// Returns the room from a frame's first byte on.
   static uint32_t RoomOf(const packet::Frame& frame);
-  /// Where a reply goes that outgrows its frame, best first: where the interface would copy it to.
+  /// Returns memory for a reply that outgrows its frame, best first: where the interface would copy
+  /// it to.
   std::array<Place, 2> OtherPlaces(const packet::Frame& frame) const;
-  /// The frame, with the call's headers, is at `data` now.
+  /// Updates `frame` and `read` after the frame, with the call's headers, moved to `data`.
   static void MoveTo(uint8_t* data, packet::Frame& frame, const wire::CallFrame& read);
-  /// Answers with a message that is not a result.
+  /// Replies with a message that is not a result.
   packet::Verdict Refuse(packet::Frame& frame, const wire::CallFrame& read, const uint8_t* message,
                          uint32_t bytes, RpcCounter counter);
   packet::Verdict RefuseAccepted(packet::Frame& frame, const wire::CallFrame& read,
@@ -89,7 +92,7 @@ class Server {
   Execution execution_;
   packet::Outbox outbox_;
   packet::Fragmenter fragmenter_;
-  std::unique_ptr<uint8_t[]> large_;  ///< kMaxFrame: for a reply that outgrows its frame.
+  std::unique_ptr<uint8_t[]> large_;  ///< kMaxFrame bytes for a reply that outgrows its frame.
 };
 
 }  // namespace sluice::engine::rpc
