@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How often the pages of a region are accessed, from access bits: with accesses at random times at
-// a rate r, the bit of a scan that covers the time T is set with the probability 1 - exp(-rT).
-// Each bit moves log r along the gradient of its likelihood, so scans of any period add to one
-// estimate. A bit that was bound to be set (rT large) tells nothing and changes nothing: what fast
-// scans once found of a very hot page outlives slow ones. Where many more or fewer bits are set
-// than can be chance, the region became another, and what was known of it counts little.
+// Estimates the access rates of a region's pages from access bits. With accesses at random times at
+// a rate r, the bit of a scan that covers the time T is set with the probability 1 - exp(-rT). Each
+// bit moves log r along the gradient of its likelihood, so that scans of any period contribute to
+// one estimate. A bit that was almost certain to be set (rT large) has no information and no
+// effect, so that rates of very hot pages, found by fast scans, persist during slow ones. If the
+// number of set bits deviates significantly, the region's contents have changed, and the old
+// estimates get little weight.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +21,10 @@ namespace sluice::engine::tiering {
 
 class AccessRates {
  public:
-  /// Accesses per tick of page `i` of the region; 0 if nothing is known.
+  /// Returns the accesses per tick of page `i` of the region; 0 if unknown.
   double rate(uint32_t i) const { return rate_[i]; }
 
-  /// A scan that is sound: record.ticks > 0.
+  /// Processes a valid scan; requires record.ticks > 0.
   void Learn(const ScanRecord& record) {
     const auto ticks = static_cast<float>(record.ticks);
     const bool another = IsAnother(record);
@@ -48,8 +49,8 @@ class AccessRates {
   }
 
  private:
-  /// Whether the number of pages accessed is more than 4 standard deviations from what the rates
-  /// would have it be.
+  /// Returns whether the number of accessed pages deviates by more than 4 standard deviations from
+  /// the number expected by the rates.
   bool IsAnother(const ScanRecord& record) const {
     float mean = 0, variance = 0;
     for (uint64_t left = record.mapped & ~record.fresh; left != 0; left &= left - 1) {

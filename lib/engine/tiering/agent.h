@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The agent's side of memory tiering: hears scans and ticks, lets a Learner decide, commits its
-// wishes in batches. An agent that is new, or lost events, asks the host for everything; until the
-// host introduced itself it neither believes nor decides anything.
+// The agent's side of memory tiering: receives scans and ticks, lets a Learner decide, and commits
+// its requests in batches. An agent that is new or lost events requests all state from the host.
+// Until it receives the geometry, it ignores events and makes no decisions.
 #pragma once
 
 #include <algorithm>
@@ -18,21 +18,21 @@
 namespace sluice::engine::tiering {
 
 struct AgentOptions {
-  uint32_t slots = 4;              ///< As the host's.
-  uint32_t max_pages = kMaxPages;  ///< A host with more is not served.
+  uint32_t slots = 4;              ///< Must equal the host's.
+  uint32_t max_pages = kMaxPages;  ///< Hosts with more pages are not served.
   LearnerOptions learner;
 };
 
 struct AgentCounters {
   uint64_t events = 0;
-  uint64_t unknown_events = 0;  ///< Of another version or kind, or a geometry that cannot be.
-  uint64_t damaged_pieces = 0;  ///< Of scans: not what the item said.
+  uint64_t unknown_events = 0;  ///< Events of another version or kind, or with an invalid geometry.
+  uint64_t damaged_pieces = 0;  ///< Pieces of scans that do not match their item.
   uint64_t decisions = 0;
   uint64_t refused_decisions = 0;
   uint64_t losses = 0;
 };
 
-/// `channel` outlives it. `down` and `up` as the host's. One thread.
+/// `channel` outlives the agent. `down` and `up` are the host's. Used by one thread.
 template <offload::NicChannel C>
 class Agent {
  public:
@@ -47,7 +47,7 @@ class Agent {
     channel_->RequestRestart();
   }
 
-  /// Hears, decides, commits. Returns events, outcomes and decisions together.
+  /// Handles events and outcomes and commits decisions. Returns their total number.
   uint32_t Step() {
     if (channel_->TakeLoss()) {
       ++counters_.losses;
@@ -101,7 +101,7 @@ class Agent {
     if (!introduced_) return;
     learner_.Reset(event.a, event.b);
     scans_seen_ = event.c;
-    // What was committed before was the wish of somebody who knew another state.
+    // Outcomes of earlier decisions must not affect the new learner.
     for (Batch& batch : under_way_) batch.elements.clear();
   }
 
@@ -136,7 +136,7 @@ class Agent {
   bool Commit(offload::Slot slot) {
     Batch& batch = under_way_[slot];
     if (!introduced_ || batch.committed || !channel_->CanCommit(slot)) return false;
-    // An empty one says that the agent lives, and which scans it has read.
+    // An empty decision reports that the agent lives and which scans it has read.
     if (learner_.Take(batch.elements, kMaxElements) == 0 && !answer_) return false;
     const std::span<const Element> from = batch.elements;
     if (!from.empty()) up_.Write(slot, from);
@@ -162,7 +162,7 @@ class Agent {
   std::vector<Batch> under_way_;
   uint64_t scans_seen_ = 0;
   bool introduced_ = false;
-  bool answer_ = false;  ///< A tick wants an answer.
+  bool answer_ = false;  ///< The last tick requires a decision.
 };
 
 }  // namespace sluice::engine::tiering

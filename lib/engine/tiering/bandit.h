@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Thompson sampling (Thompson, Biometrika 25, 1933) over arms that succeed or fail: each arm's
-// chance has the distribution Beta(alpha, beta); one value is drawn of each, and the arm with the
-// largest is played. So an arm is tried as often as it may still be the best.
+// Thompson sampling (Thompson, Biometrika 25, 1933) over arms that succeed or fail. The success
+// probability of each arm has the distribution Beta(alpha, beta). One value is drawn per arm, and
+// the arm with the largest value is played. Thus each arm is tried in proportion to the probability
+// that it is the best.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace sluice::engine::tiering {
 
 class Bandit {
  public:
-  /// The arm to play.
+  /// Returns the arm to play.
   uint32_t Choose(std::mt19937_64& random) const {
     uint32_t best = 0;
     double most = -1;
@@ -30,7 +31,7 @@ class Bandit {
     return best;
   }
   void Reward(uint32_t arm, bool success) { (success ? alpha_ : beta_)[arm] += 1; }
-  /// Keeps `share` of what was learnt: what was right need not stay so.
+  /// Multiplies the evidence by `share`, because the best arm may change.
   void Fade(float share) {
     for (uint32_t arm = 0; arm != kArms; ++arm) {
       alpha_[arm] = 1 + (alpha_[arm] - 1) * share;
@@ -39,7 +40,7 @@ class Bandit {
   }
 
   double Mean(uint32_t arm) const { return alpha_[arm] / (alpha_[arm] + beta_[arm]); }
-  /// The arm with the largest mean.
+  /// Returns the arm with the largest mean.
   uint32_t Best() const {
     uint32_t best = 0;
     for (uint32_t arm = 1; arm != kArms; ++arm) {
@@ -60,7 +61,7 @@ class Bandit {
     ones.fill(1);
     return ones;
   }
-  std::array<float, kArms> alpha_ = Ones();  ///< Uniform at first.
+  std::array<float, kArms> alpha_ = Ones();  ///< Initially uniform.
   std::array<float, kArms> beta_ = Ones();
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that both sides see, for what is too much for items: Wave moves it by DMA. Pieces of one
-// size, each written by one side until an item names it, and by nobody until an item of the other
-// side gives it back. Who reads copies first and looks then: the writer may not keep to that.
+// Shared memory for data that is too large for items; Wave moves it by DMA. It is divided into
+// pieces of equal size. One side may write a piece until it sends an item that names it; then
+// neither may write it until an item of the other side returns it. Readers must copy before they
+// check, because the writer may violate this.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@
 
 namespace sluice::engine::tiering {
 
-/// One direction, as one side sees it. Counts the bytes that this side moved. The memory is the
-/// caller's, and outlives it.
+/// One direction as seen by one side. Counts the bytes that this side copied. The memory belongs to
+/// the caller and outlives the object.
 class Bulk {
  public:
   Bulk(std::span<std::byte> memory, uint32_t piece_bytes)
@@ -22,7 +23,7 @@ class Bulk {
   uint32_t pieces() const { return static_cast<uint32_t>(memory_.size() / piece_bytes_); }
   uint32_t piece_bytes() const { return piece_bytes_; }
 
-  /// From the start of a piece. False: there is no such piece, or it is shorter.
+  /// Copies from the start of a piece. Returns false if the piece does not exist or is too small.
   template <typename T>
   bool Write(uint32_t piece, std::span<const T> from) {
     if (!Fits(piece, from.size_bytes())) return false;

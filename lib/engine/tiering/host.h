@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's side of memory tiering: scans access bits at the periods that the agent wished for,
-// reports them, and enforces decisions as far as they hold. Without an agent, or with one that is
-// silent, it does what needs none (the default action): a second chance for what is in the fast
-// tier, every 9.6 s.
+// The host's side of memory tiering: scans access bits with the periods that the agent requested,
+// reports them, and enforces valid decisions. Without an agent, or if it is silent, it runs the
+// default action: a second-chance policy for pages in the fast tier, every 9.6 s.
 //
-// Each tick: Tick(), then Poll() as often as one likes. No clock, no lock; memory is taken when it
-// is made.
+// Each tick: call Tick() once, then Poll() any number of times. No clock, no lock; allocates only
+// in the constructor.
 #pragma once
 
 #include <algorithm>
@@ -24,24 +23,26 @@
 namespace sluice::engine::tiering {
 
 struct HostOptions {
-  uint32_t slots = 4;            ///< Decisions under way at a time.
-  uint32_t watchdog_ticks = 10;  ///< Without a decision that could be understood: 3 s.
+  uint32_t slots = 4;  ///< Maximum number of pending decisions.
+  /// Ticks without a valid decision after which the agent is considered silent: 3 s.
+  uint32_t watchdog_ticks = 10;
 };
 
 struct HostCounters {
   uint64_t scanned_regions = 0;
-  uint64_t deferred_regions = 0;  ///< Due, but the agent is behind: the next tick.
+  /// Due, but deferred to the next tick because the agent is too slow.
+  uint64_t deferred_regions = 0;
   uint64_t decisions = 0;
-  std::array<uint64_t, kVerdicts> verdicts{};         ///< Of decisions.
-  std::array<uint64_t, kElementStatuses> elements{};  ///< Of those understood.
+  std::array<uint64_t, kVerdicts> verdicts{};         ///< Verdicts on decisions.
+  std::array<uint64_t, kElementStatuses> elements{};  ///< Results of elements of valid decisions.
   uint64_t watchdog_expired = 0;
-  uint64_t introductions = 0;  ///< Agents that asked for everything.
+  uint64_t introductions = 0;  ///< Number of restarts of agents.
   uint64_t default_actions = 0;
-  uint64_t default_moves = 0;  ///< Pages.
+  uint64_t default_moves = 0;  ///< Unit: pages.
 };
 
-/// `table` and `channel` outlive it. `down` carries scan results; piece i of `up` the elements of
-/// slot i, so it has `slots` pieces of kMaxElements elements.
+/// `table` and `channel` outlive the host. `down` contains scan results; piece i of `up` contains
+/// the elements of slot i, so it has `slots` pieces of kMaxElements elements.
 template <offload::HostChannel C>
 class TieringHost {
  public:
@@ -54,7 +55,7 @@ class TieringHost {
         regions_(table.regions()),
         records_(down.piece_bytes() / sizeof(ScanRecord)) {}
 
-  /// A tick (kTickNanoseconds) is over.
+  /// Called at the end of a tick (kTickNanoseconds).
   void Tick() {
     ++tick_;
     const uint64_t fast = table_->accesses(Tier::kFast) - told_[0];
@@ -78,7 +79,7 @@ class TieringHost {
     channel_->Flush();
   }
 
-  /// Enforces what was decided. Returns the decisions that ended.
+  /// Enforces decisions. Returns the number of completed decisions.
   uint32_t Poll() {
     uint32_t ended = 0;
     if (channel_->TakeRestart()) Introduce();
@@ -94,21 +95,21 @@ class TieringHost {
   }
 
   uint32_t tick() const { return tick_; }
-  /// No agent decides.
+  /// Returns whether no agent decides.
   bool alone() const { return alone_; }
   const HostCounters& counters() const { return counters_; }
-  /// Bytes of scan results and of elements that were moved.
+  /// Returns the bytes of scan results and elements that were copied.
   uint64_t bulk_bytes() const { return down_.bytes() + up_.bytes(); }
   uint64_t scan_bytes() const { return down_.bytes(); }
 
  private:
   struct RegionSchedule {
-    uint32_t scanned = 0;   ///< Tick; 0: never.
-    uint64_t accessed = 0;  ///< DefaultAction: at its last look.
+    uint32_t scanned = 0;   ///< Tick of the last scan; 0: never.
+    uint64_t accessed = 0;  ///< Access bits at the last DefaultAction.
     uint8_t arm = 0;
   };
 
-  /// What Check found is enforced: elements that a peer may overwrite meanwhile are copied first.
+  /// Check copies the elements, because a peer may overwrite them, and Apply enforces the copy.
   struct Judge {
     offload::Ruling Check(offload::Slot slot, const offload::Item& item, offload::Item& outcome) {
       const Decision decision = DecodeDecision(item);
@@ -163,11 +164,11 @@ class TieringHost {
         for (uint32_t k = 0; k != e.count; ++k) regions_[e.first + k].arm = e.value;
       }
     }
-    // It was silent, and knows nothing of what happened meanwhile.
+    // The agent was silent and did not receive the events meanwhile.
     if (alone_) Introduce();
   }
 
-  /// To an agent that knows nothing. Scans that it was not shown are shown again.
+  /// Sends the geometry to a new agent. Scans that it did not receive are repeated.
   void Introduce() {
     ++counters_.introductions;
     alone_ = false;
@@ -185,7 +186,8 @@ class TieringHost {
     return r.scanned == 0 || tick_ - r.scanned >= PeriodTicks(r.arm);
   }
 
-  /// There is a piece, and room for the items that name it and the tick.
+  /// Returns whether a piece is free and the channel has room for the items of the piece and the
+  /// tick.
   bool CanReport() { return sent_ - given_back_ != down_.pieces() && channel_->room() > 1; }
 
   void ReportScans() {
@@ -197,7 +199,7 @@ class TieringHost {
       RegionSchedule& r = regions_[region];
       if (!Due(r)) continue;
       if (filled == 0 && !CanReport()) {
-        // The next tick goes on there, so that all have their turn.
+        // The next tick continues there, so that all regions are scanned.
         if (counters_.deferred_regions++ == deferred_before) next_ = region;
         continue;
       }
@@ -264,13 +266,13 @@ class TieringHost {
   HostOptions options_;
   HostCounters counters_;
   std::vector<RegionSchedule> regions_;
-  std::vector<ScanRecord> records_;  ///< Of the piece that is being filled.
+  std::vector<ScanRecord> records_;  ///< Records of the piece that is being filled.
   std::vector<Vpn> hot_, cold_;
-  std::array<uint64_t, 2> told_{};  ///< Accesses reported, by tier.
-  uint64_t sent_ = 0;               ///< Pieces of scans.
+  std::array<uint64_t, 2> told_{};  ///< Reported accesses by tier.
+  uint64_t sent_ = 0;               ///< Sent pieces of scans.
   uint64_t given_back_ = 0;
   uint32_t tick_ = 0;
-  uint32_t heard_ = 0;  ///< Tick of the last decision that was understood.
+  uint32_t heard_ = 0;  ///< Tick of the last valid decision.
   Region next_ = 0;
   bool alone_ = true;
 };

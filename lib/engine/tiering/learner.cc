@@ -8,9 +8,9 @@ namespace sluice::engine::tiering {
 
 namespace {
 
-// A round lasts as long as the slowest scan, so that there is something new of every region.
+// A round lasts as long as the slowest scan period, so that every region has new data.
 constexpr uint32_t kRoundTicks = kSlowestTicks;
-// And ends early if the fast tier takes too little.
+// A round ends early if the fast tier gets too few accesses.
 constexpr uint32_t kUrgentRoundTicks = kSlowestTicks / 4;
 
 }  // namespace
@@ -46,7 +46,7 @@ void Learner::OnScan(const ScanRecord& record) {
   r.mapped = record.mapped;
   r.fast = record.fast;
   r.moved = 0;
-  // The first scan covers a time that nobody knows.
+  // The period of the first scan is unknown.
   if (record.ticks != 0 && r.seen) {
     r.rates.Learn(record);
     if (record.mapped != 0) r.periods.Learn(record, options_.good_scan);
@@ -122,7 +122,7 @@ double Learner::RoundShare() const {
   return all == 0 ? 1 : static_cast<double>(round_fast_) / static_cast<double>(all);
 }
 
-// Once tripped, it acts until all is well.
+// After a trip, the safeguard acts until the target is reached.
 double Learner::Limit() const { return options_.target - (mitigating_ ? 0 : options_.slack); }
 
 void Learner::EndRound() {
@@ -147,7 +147,7 @@ void Learner::EndRound() {
 
 void Learner::PlanMoves(double fast_per_tick, double slow_per_tick, bool enough) {
   ++counters_.rounds;
-  // What was planned before and not committed yet is planned again.
+  // Replaces planned migrations that are not committed yet.
   std::erase_if(wishes_, [](const Element& e) { return e.kind == Element::kMigrate; });
   sorted_.clear();
   double slow_estimate = 0;
@@ -162,7 +162,7 @@ void Learner::PlanMoves(double fast_per_tick, double slow_per_tick, bool enough)
       if (!sorted_.back().fast) slow_estimate += sorted_.back().rate;
     }
   }
-  // Access bits hide accesses, so estimates are low, often by far: the counters say by how much.
+  // Access bits underestimate the number of accesses, often by far; the counters provide the scale.
   const double seen = slow_per_tick == 0 ? 1 : std::min(slow_estimate / slow_per_tick, 1.0);
   const double may_be_slow = 1 - options_.target - options_.margin;
   const Moves moves =
@@ -210,7 +210,7 @@ void Learner::OnOutcome(const Element& element, bool done) {
     for (size_t i = element.first; done && i < end; ++i) regions_[i].host_arm = element.value;
     return;
   }
-  // Also if it was refused: until the next scan it would be again.
+  // Also done for a refused element, which would be refused again before the next scan.
   for (uint32_t i = 0; i != element.count; ++i) {
     const Vpn page = element.first + i;
     if (page / kRegionPages >= regions_.size()) return;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A memory tiering policy after SOL's SmartMemory (Wang et al., ASPLOS'22): per region a scan
-// period learnt by Thompson sampling, hot and cold pages told apart by their access rates, batches
-// of migrations until the fast tier takes the share of accesses that is wanted. And SOL's four
-// safeguards, because what is learnt may be wrong:
-//   data       a record that cannot be is not learnt from; with too many of them in a round
-//              nothing is decided
-//   model      a random tenth of the regions is scanned at the full rate; if the model chose
-//              clearly worse periods there than were possible, it is forgotten
-//   default    and for an epoch everything is scanned at the full rate and nothing moves
-//   actuator   if the fast tier takes less than it should, whatever the reason, hot pages move at
-//              once and often, and nothing leaves but for them
+// A memory tiering policy after SOL's SmartMemory (Wang et al., ASPLOS'22): learns a scan period
+// per region by Thompson sampling, distinguishes hot and cold pages by their access rates, and
+// migrates batches of pages until the fast tier gets the target share of accesses. It has SOL's
+// four safeguards against wrong models:
 //
-// Pure: no clock but the host's ticks, deterministic by its seed. Memory is taken by Reset and
-// bounded by the number of pages.
+// - data: impossible records are ignored; if a round has too many of them, no decision is made.
+// - model: a random tenth of the regions is scanned at the full rate; if the model chose clearly
+//   worse periods than possible there, it is discarded.
+// - default: for an epoch after that, all regions are scanned at the full rate, and pages move only
+//   if the actuator safeguard acts.
+// - actuator: if the fast tier gets less than the target, for any reason, hot pages move at once
+//   and often, and pages are demoted only to make room for them.
+//
+// Pure: the only clock is the host's ticks; deterministic for a given seed. Memory is allocated by
+// Reset and bounded by the number of pages.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +30,17 @@
 namespace sluice::engine::tiering {
 
 struct LearnerOptions {
-  double target = 0.8;   ///< Share of accesses that the fast tier is to take.
-  double margin = 0.02;  ///< Above that no page need move.
-  double slack = 0.02;   ///< Below that by so much: the actuator safeguard.
+  double target = 0.8;   ///< Target share of accesses to the fast tier.
+  double margin = 0.02;  ///< No page needs to move if the share exceeds the target by this.
+  double slack = 0.02;   ///< The actuator safeguard acts if the share is below the target by this.
   GoodScan good_scan = {};
-  double validated = 0.1;       ///< Share of regions that are scanned at the full rate.
-  double max_regret = 0.35;     ///< Mean of the validated regions; above it the model has failed.
-  uint32_t warm_up_epochs = 4;  ///< Of a region, before its model is judged.
-  double max_invalid = 0.25;    ///< Share of a round's records.
-  float keep = 0.9f;            ///< Of what was learnt of periods, from epoch to epoch.
-  uint32_t max_moves = 4096;    ///< Pages, a round.
+  double validated = 0.1;  ///< Share of regions that are scanned at the full rate.
+  /// Maximum mean regret of the validated regions; above it the model has failed.
+  double max_regret = 0.35;
+  uint32_t warm_up_epochs = 4;  ///< Epochs of a region before its model is validated.
+  double max_invalid = 0.25;    ///< Maximum share of invalid records per round.
+  float keep = 0.9f;            ///< Share of learned evidence about periods that is kept per epoch.
+  uint32_t max_moves = 4096;    ///< Pages per round.
   uint64_t seed = 1;
 };
 
@@ -46,33 +48,34 @@ struct LearnerCounters {
   uint64_t records = 0;
   uint64_t invalid_records = 0;
   uint64_t invalid_ticks = 0;
-  uint64_t rounds = 0;           ///< Times that pages were sorted and moves planned.
-  uint64_t withheld_rounds = 0;  ///< Nothing was decided: too much of the data was invalid.
+  uint64_t rounds = 0;  ///< Number of times that pages were sorted and moves planned.
+  /// Rounds without decisions, because too many records were invalid.
+  uint64_t withheld_rounds = 0;
   uint64_t epochs = 0;
   uint64_t failed_validations = 0;
   uint64_t default_epochs = 0;
   uint64_t actuator_trips = 0;
-  uint64_t elements = 0;  ///< Decided.
+  uint64_t elements = 0;  ///< Elements of decisions.
   uint64_t elements_done = 0;
-  uint64_t elements_refused = 0;  ///< By the host: it knew better.
+  uint64_t elements_refused = 0;  ///< Refused by the host, e.g. because a page changed.
 };
 
 class Learner {
  public:
   explicit Learner(const LearnerOptions& options) : options_(options), random_(options.seed) {}
 
-  /// A host appeared, and everything known is void. At most kMaxPages, in whole regions.
+  /// Called for a new host; discards all state. `pages` is at most kMaxPages, in whole regions.
   void Reset(uint32_t pages, uint32_t fast_capacity);
 
   void OnScan(const ScanRecord& record);
-  /// A record that was damaged on the way.
+  /// Counts a record that was damaged in transfer.
   void OnInvalidScan() { ++counters_.invalid_records, ++round_invalid_; }
-  /// The end of a tick, and accesses in it.
+  /// Handles the end of a tick with its numbers of accesses.
   void OnTick(uint32_t fast_used, uint64_t fast_accesses, uint64_t slow_accesses);
 
-  /// The next elements to commit, at most `most`, into `out`. Returns how many.
+  /// Moves the next elements to commit, at most `most`, to `out`. Returns their number.
   uint32_t Take(std::vector<Element>& out, uint32_t most);
-  /// What became of an element.
+  /// Handles the outcome of an element.
   void OnOutcome(const Element& element, bool done);
 
   const LearnerCounters& counters() const { return counters_; }
@@ -85,11 +88,11 @@ class Learner {
   struct RegionModel {
     AccessRates rates;
     ScanPeriods periods;
-    Generation generation = 0;  ///< Of the last scan.
+    Generation generation = 0;  ///< Generation of the last scan.
     uint64_t mapped = 0;
     uint64_t fast = 0;
-    uint64_t moved = 0;    ///< By us, since the last scan.
-    uint8_t host_arm = 0;  ///< That the host plays.
+    uint64_t moved = 0;    ///< Migrated by this agent since the last scan.
+    uint8_t host_arm = 0;  ///< Arm in use by the host.
     bool seen = false;
   };
 

@@ -101,7 +101,7 @@ void PageTable::Check(std::span<const Element> elements, std::span<ElementStatus
     uint32_t moves = 0;
     statuses[i] = CheckMigration(e, fast_used, moves);
     if (statuses[i] != ElementStatus::kDone) continue;
-    // What an earlier element of the batch moves has changed by then.
+    // An earlier migration of the batch changes the overlapping pages.
     for (size_t k = 0; k != i && statuses[i] == ElementStatus::kDone; ++k) {
       const Element& o = elements[k];
       if (o.kind == Element::kMigrate && statuses[k] == ElementStatus::kDone &&

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's truth about two tiers of memory: which pages there are, in which tier, whether they
-// were accessed since the last scan, and when each last changed. What it enforces is right
-// whatever an agent wishes: the fast tier holds no more than it can, and a page that changed since
-// the agent looked is left alone.
+// The host's authoritative state of two tiers of memory: existing pages, their tier, accesses since
+// the last scan, and the time of each page's last change. Its invariants hold for any requests of
+// an agent: the fast tier never exceeds its capacity, and a page that changed since the agent's
+// information is not moved.
 //
-// Pure: no clock, no lock; memory is taken when it is made. One thread at a time.
+// Pure: no clock, no lock; allocates only in the constructor. Used by one thread at a time.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@
 
 namespace sluice::engine::tiering {
 
-/// What a wish came to.
+/// Result of a request.
 enum class ElementStatus : uint8_t {
   kDone,
-  kMalformed,  ///< No such kind, tier, arm; nothing or too much of it; beyond the table.
+  kMalformed,  ///< Invalid kind, tier or arm; empty or too many pages; or outside the table.
   kNotMapped,  ///< A page was freed.
-  kStale,      ///< A page changed since the agent looked.
-  kAlready,    ///< Every page is there.
+  kStale,      ///< A page changed since the agent's information.
+  kAlready,    ///< All pages are already in the tier.
   kNoRoom,     ///< The fast tier is full.
 };
 inline constexpr uint32_t kElementStatuses = 6;
@@ -39,13 +39,13 @@ class PageTable {
   uint32_t fast_used() const { return fast_used_; }
   uint32_t mapped() const { return mapped_; }
   Generation generation() const { return clock_; }
-  /// Pages moved to the fast and to the slow tier, ever.
+  /// Total number of pages moved to the fast and to the slow tier.
   uint64_t promoted() const { return moved_[0]; }
   uint64_t demoted() const { return moved_[1]; }
 
-  // What programs do. Only with a page below pages().
+  // Actions of programs. Require page < pages().
 
-  /// A page is accessed, and mapped first if it is not: into the fast tier while there is room.
+  /// Accesses a page. Maps it first if necessary: to the fast tier if it has room.
   Tier Touch(Vpn page, uint32_t times = 1) {
     RegionState& r = state_[page / kRegionPages];
     const uint64_t bit = uint64_t{1} << page % kRegionPages;
@@ -56,30 +56,30 @@ class PageTable {
     accesses_[static_cast<uint32_t>(tier)] += times;
     return tier;
   }
-  /// The page is freed. False: it was not mapped.
+  /// Frees the page. Returns false if it was not mapped.
   bool Unmap(Vpn page);
-  /// Another page takes its place, in the same tier. False: it was not mapped.
+  /// Replaces the page by another one in the same tier. Returns false if it was not mapped.
   bool Remap(Vpn page);
 
   bool IsMapped(Vpn page) const { return Bit(page, &RegionState::mapped); }
   Tier TierOf(Vpn page) const { return Bit(page, &RegionState::fast) ? Tier::kFast : Tier::kSlow; }
   Generation GenerationOf(Vpn page) const { return changed_[page]; }
-  /// Accesses to a tier, ever.
+  /// Returns the total number of accesses to a tier.
   uint64_t accesses(Tier tier) const { return accesses_[static_cast<uint32_t>(tier)]; }
 
-  // What the host does for an agent.
+  // Actions of the host for an agent.
 
   /// Reads a region and clears its access bits.
   ScanRecord Scan(Region region, uint32_t ticks);
-  /// What each of `elements`, one after the other, would come to; changes nothing.
-  /// statuses.size() >= elements.size(), and that is at most kMaxElements.
+  /// Computes the results of `elements` as if applied in order, without changes. Requires
+  /// statuses.size() >= elements.size() and at most kMaxElements elements.
   void Check(std::span<const Element> elements, std::span<ElementStatus> statuses) const;
-  /// Moves the pages of a migration that Check just called kDone, in the order of its elements.
-  /// Returns how many moved.
+  /// Moves the pages of a migration for which Check just returned kDone. Must be called in the
+  /// order of the elements. Returns the number of moved pages.
   uint32_t Migrate(const Element& element);
 
-  /// The first of these that does not hold, or null (for tests): the fast tier holds no more than
-  /// it can, only mapped pages are in it or accessed, and the counts are right.
+  /// Returns the first violated invariant, or null (for tests): the fast tier does not exceed its
+  /// capacity, only mapped pages are in it or accessed, and the counts are correct.
   const char* Violation() const;
 
  private:
@@ -105,7 +105,7 @@ class PageTable {
   std::array<uint64_t, 2> accesses_{};
   std::array<uint64_t, 2> moved_{};
   std::vector<RegionState> state_;
-  std::vector<Generation> changed_;  ///< By page.
+  std::vector<Generation> changed_;  ///< Indexed by page.
 };
 
 }  // namespace sluice::engine::tiering

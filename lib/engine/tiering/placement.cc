@@ -20,7 +20,7 @@ Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal) {
   Moves moves;
   uint32_t left = goal.max_moves;
   uint32_t room = goal.fast_capacity - std::min(goal.fast_used, goal.fast_capacity);
-  size_t cold = pages.size();  // Candidates to leave are below it, coldest first.
+  size_t cold = pages.size();  // Candidates for demotion have lower indices, coldest first.
   const auto coldest = [&]() -> const PageRate* {
     while (cold > hot && (!pages[cold - 1].fast || pages[cold - 1].fixed)) --cold;
     return cold > hot ? &pages[cold - 1] : nullptr;
@@ -40,7 +40,7 @@ Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal) {
     moves.promote.push_back(page.page);
     left -= left != 0;
   }
-  // Little by little: whether that was right shows in the next round.
+  // Gradually: the next round shows whether it was right.
   if (goal.shrink) left = std::min(left, goal.fast_used / 8);
   while (goal.shrink && left != 0) {
     const PageRate* leaving = coldest();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which pages should change their tier, from how often each is accessed.
+// Selects pages that should change their tier, from their access rates.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 namespace sluice::engine::tiering {
 
 struct PageRate {
-  float rate = 0;  ///< Accesses per tick, estimated.
+  float rate = 0;  ///< Estimated accesses per tick.
   Vpn page = 0;
   bool fast = false;
-  bool fixed = false;  ///< Changed since it was last scanned: a migration would be refused.
+  bool fixed = false;  ///< Changed since its last scan: a migration would be refused.
 };
 
 struct PlacementGoal {
   uint32_t fast_capacity = 0;
   uint32_t fast_used = 0;
-  /// Accesses per tick that pages outside the fast tier may have; what is hot beyond that stays
-  /// out. Counted from the coldest page: estimates of rare accesses are the ones that can be right.
+  /// Accesses per tick that all pages outside the fast tier may have together. Pages are summed
+  /// from the coldest on, because estimates of rare accesses are the most accurate; the remaining
+  /// hotter pages belong into the fast tier.
   double slow_rate = 0;
-  bool fill = true;    ///< Promote. Else what is in the fast tier suffices.
-  bool shrink = true;  ///< Demote what is cold though there is room.
-  /// A page goes where another has to leave only if it is that much hotter.
+  bool fill = true;    ///< Promote pages; false if the fast tier's contents suffice.
+  bool shrink = true;  ///< Demote cold pages even if there is room.
+  /// A page replaces another one only if it is hotter by this factor.
   float advantage = 1.25f;
-  uint32_t max_moves = 0;  ///< Pages.
+  uint32_t max_moves = 0;  ///< Unit: pages.
 };
 
-/// Pages to move, of each kind in the order of their numbers. Demotions come first, and make room.
+/// Pages to move, each list sorted by page number. Demotions must come first to make room.
 struct Moves {
   std::vector<Vpn> demote;
   std::vector<Vpn> promote;

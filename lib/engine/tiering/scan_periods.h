@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A region's scan period, learnt. A scan is good if it tells pages apart: neither found it nothing
-// new (too fast) nor nearly every page accessed (too slow). Of the fastest arm, too slow is the
-// workload's fault, and of the slowest, too fast: both count as good, or idle and very busy
-// regions would have no arm that is.
+// Learns a region's scan period. A scan is good if it distinguishes pages: not if it found almost
+// no accessed pages (too fast), or almost all accessed (too slow). For the fastest arm, "too slow"
+// counts as good, and for the slowest arm, "too fast" does; otherwise idle and very busy regions
+// would have no good arm.
 //
-// What a slow arm finds is the union of what fast scans find, so a region that is scanned at the
-// full rate tells about every arm. From that the model is validated: the regret of a region is by
-// how much its best arm, in hindsight, would have done better than the one that the model holds for
-// best.
+// The result of a slow arm is the union of the results of fast scans, so a region that is scanned
+// at the full rate provides data for every arm. This validates the model: the regret of a region is
+// the difference between the success rates of the best arm in hindsight and of the arm that the
+// model considered best.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace sluice::engine::tiering {
 
-/// Shares of a region's mapped pages, between which a scan is good.
+/// Share of accessed pages among a region's mapped pages for which a scan is good.
 struct GoodScan {
   double few = 0.25;
   double many = 0.75;
@@ -38,26 +38,26 @@ struct GoodScan {
 
 class ScanPeriods {
  public:
-  /// The arm that is played.
+  /// Returns the arm that is played.
   uint32_t arm() const { return arm_; }
   const Bandit& bandit() const { return bandit_; }
-  /// Learns nothing of its arm, but of all, in this epoch.
+  /// Returns whether this epoch scans at the full rate and learns about all arms.
   bool at_full_rate() const { return full_rate_; }
   uint32_t epochs() const { return epochs_; }
 
-  /// An epoch begins. `full_rate`: whatever the model says, everything is scanned.
+  /// Begins an epoch. `full_rate` overrides the model's choice.
   void Begin(bool full_rate, std::mt19937_64& random) {
     full_rate_ = full_rate;
     arm_ = full_rate ? 0 : bandit_.Choose(random);
     believed_ = bandit_.Best();
     every_ = {};
   }
-  /// The epoch is over.
+  /// Ends the epoch.
   void End(float keep) {
     bandit_.Fade(keep);
     ++epochs_;
   }
-  /// Everything learnt is forgotten.
+  /// Discards everything learned.
   void Forget() {
     bandit_ = {};
     epochs_ = 0;
@@ -65,7 +65,7 @@ class ScanPeriods {
 
   void Learn(const ScanRecord& record, const GoodScan& good) {
     if (!full_rate_) {
-      // Begun under another arm: tells nothing of this one.
+      // The scan began under another arm, so it has no information about this one.
       if (record.ticks != PeriodTicks(arm_)) return;
       bandit_.Reward(arm_, good(arm_, record.accessed, record.mapped));
       return;
@@ -84,7 +84,7 @@ class ScanPeriods {
     }
   }
 
-  /// Of an epoch at the full rate, 0 … 1.
+  /// Returns the regret of an epoch at the full rate, 0 … 1.
   double Regret() const {
     const auto share = [](const Tried& t) {
       return t.trials == 0 ? 0.0 : static_cast<double>(t.successes) / t.trials;
@@ -96,7 +96,7 @@ class ScanPeriods {
 
  private:
   struct Tried {
-    uint64_t accessed = 0;  ///< Since this arm would last have scanned.
+    uint64_t accessed = 0;  ///< Union since this arm's last simulated scan.
     uint16_t scans = 0;
     uint16_t trials = 0;
     uint16_t successes = 0;
@@ -106,7 +106,7 @@ class ScanPeriods {
   std::array<Tried, kArms> every_{};
   uint32_t epochs_ = 0;
   uint8_t arm_ = 0;
-  uint8_t believed_ = 0;  ///< The best arm, as the epoch began.
+  uint8_t believed_ = 0;  ///< The best arm at the start of the epoch.
   bool full_rate_ = false;
 };
 
