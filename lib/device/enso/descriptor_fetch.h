@@ -94,8 +94,8 @@ class DescriptorFetcher {
   uint32_t request_left_ = 0;  ///< Unread slots of the request.
 
   std::array<Descriptor, kQueue> descriptors_;
-  uint32_t next_ =
-      0;  ///< Free-running index of the oldest descriptor; fetched_ is one past the newest.
+  /// Free-running index of the oldest descriptor; fetched_ is one past the newest.
+  uint32_t next_ = 0;
   uint32_t fetched_ = 0;
 };
 

@@ -91,8 +91,8 @@ inline void CopyFrame(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   PrefetchForWrite(reinterpret_cast<uintptr_t>(last) + kAheadBytes);
   *reinterpret_cast<HalfFlit*>(last) = kZero;
   *reinterpret_cast<HalfFlit*>(last + kHalf) = kZero;
-  CopyFlit(to + bytes - kFlit,
-           from + bytes - kFlit);  // Overlaps the flit before it if the last one is partial.
+  // Overlaps the flit before it if the last one is partial.
+  CopyFlit(to + bytes - kFlit, from + bytes - kFlit);
 }
 
 }  // namespace sluice::device::enso

@@ -46,8 +46,8 @@ class Notifier {
   WritePort& port_;
   Tally& tally_;
   const bool per_packet_;
-  uint32_t triggers_waiting_ =
-      0;  ///< Greater than 0 only while the port is stalled, which is permanent.
+  /// Greater than 0 only while the port is stalled, which is permanent.
+  uint32_t triggers_waiting_ = 0;
 };
 
 }  // namespace sluice::device::enso

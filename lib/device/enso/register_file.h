@@ -37,8 +37,8 @@ struct alignas(64) NotificationBuffer {
   uint32_t tx_tail = 0;
   uint32_t tx_head = 0;
   uint64_t tx_mem = 0;
-  uint8_t* rx_ring =
-      nullptr;  ///< Host memory of nb_entries slots; null if not in a single mapped range.
+  /// Host memory of nb_entries slots; null if not in a single mapped range.
+  uint8_t* rx_ring = nullptr;
   uint8_t* tx_ring = nullptr;
   bool fetch_pending = false;  ///< A tx_tail store waits for its descriptor fetch.
 };

@@ -85,10 +85,10 @@ struct EnsoCard : Card {
   uint32_t held = 0;        ///< Frames held by the wedge.
   uint32_t halted = 0;      ///< 1: transmission is wedged.
 
-  uint32_t listed =
-      0;  ///< Number of entries of `sending`; an entry may still be 0 while it is being stored.
-  uint32_t sending[regs::enso::kMaxNotificationBuffers] =
-      {};                       ///< Buffers that send: number plus 1.
+  /// Number of entries of `sending`; an entry may still be 0 while it is being stored.
+  uint32_t listed = 0;
+  /// Buffers that send: number plus 1.
+  uint32_t sending[regs::enso::kMaxNotificationBuffers] = {};
   EnsoChunk* chunks = nullptr;  ///< kChunks for each buffer.
 
   EnsoFlow flows[regs::enso::kSubTables][regs::enso::kSubTableRows] = {};

@@ -19,8 +19,8 @@ namespace sluice::device::grid {
 struct EnsoReceiveMemory {
   WireShape shape;
   Batch batch;
-  uint8_t*
-      rings[kBatchFrames];  ///< Ring of each frame's pipe; null if no single range contains it.
+  /// Ring of each frame's pipe; null if no single range contains it.
+  uint8_t* rings[kBatchFrames];
   /// Pipe and index in the batch. Sorted by pipe, so that frames of a pipe stay in order.
   uint32_t keys[kBatchFrames];
   uint32_t places[kBatchFrames];  ///< First flit of each frame in its pipe, with kSkipped if set;

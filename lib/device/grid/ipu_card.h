@@ -83,8 +83,8 @@ static_assert(sizeof(IpuSettings) % sizeof(uint64_t) == 0);
 
 struct IpuCard : Card {
   uint32_t control_lock = 0;  ///< Held by the lane that changes settings.
-  uint32_t config =
-      2;  ///< Incremented at the begin and end of each change of `settings`; odd during it.
+  /// Incremented at the begin and end of each change of `settings`; odd during it.
+  uint32_t config = 2;
   IpuSettings settings{};
   uint32_t most_frames = 0;  ///< Limit of a batch, independent of ring sizes.
   uint8_t* staging = nullptr;

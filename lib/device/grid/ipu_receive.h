@@ -64,8 +64,8 @@ class IpuReceiver {
   static constexpr uint8_t kLeft = kIpuDropped + 1;  ///< The frame was put back.
   static constexpr uint8_t kFault = 0x80;
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
-  static constexpr uint32_t kPatience =
-      64;  ///< Checks for room before frames without room are put back.
+  /// Checks for room before frames without room are put back.
+  static constexpr uint32_t kPatience = 64;
 
   uint32_t QueueOf(uint32_t arrival) const { return memory_.queues[arrival] & ~uint32_t{kFault}; }
   static uint32_t Flits(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes; }

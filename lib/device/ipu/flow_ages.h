@@ -34,8 +34,8 @@ class FlowAges {
 
  private:
   static constexpr uint32_t kLookedAtOnce = 64;
-  static constexpr uint64_t kRound_ns =
-      50'000'000;  ///< Minimum time between the beginnings of two rounds.
+  /// Minimum time between the beginnings of two rounds.
+  static constexpr uint64_t kRound_ns = 50'000'000;
 
   enum class State : uint8_t { kYoung, kAged, kTold };
   struct Rule {

@@ -35,11 +35,11 @@ struct CallSlot {
   uint32_t procedure = 0;     ///< Index in its service's table.
   uint32_t wire_bytes = 0;    ///< Bytes of stored XDR; 0: arguments were delivered at once.
   bool nested = false;        ///< The call was made by a service.
-  bool continues =
-      false;  ///< The call continues: its process gets the continuation next, not the arguments.
+  /// The call continues: its process gets the continuation next, not the arguments.
+  bool continues = false;
   uint32_t depth = 0;  ///< Nesting depth: number of calls above it; 0 for a call from a frame.
-  CallId parent =
-      kNone;  ///< Call that waits for its reply. kNone of a nested call: its parent has ended.
+  /// Call that waits for its reply. kNone of a nested call: its parent has ended.
+  CallId parent = kNone;
   CallId child = kNone;  ///< Call whose reply it waits for.
   Continuation continuation;
   /// Error that is still to be sent, if the call has ended.
@@ -92,8 +92,8 @@ class CallSlots {
 
   std::vector<CallSlot> slots_;
   std::vector<uint32_t> xids_;
-  std::unique_ptr<uint8_t[]>
-      arguments_;  ///< Not initialized, so that unused memory is not touched.
+  /// Not initialized, so that unused memory is not touched.
+  std::unique_ptr<uint8_t[]> arguments_;
   std::vector<CallId> free_;
 };
 

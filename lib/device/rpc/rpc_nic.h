@@ -204,8 +204,8 @@ class RpcNic final : public Device {
   CallQueue errors_;  ///< Calls whose errors wait for room. If not empty, `replies_` is full.
   std::vector<uint8_t> scratch_;  ///< Size of the largest payload.
   std::vector<Later> later_;      ///< Processed in order.
-  std::optional<CallId>
-      prepared_;  ///< Call whose arguments are already in the line, with the content below.
+  /// Call whose arguments are already in the line, with the content below.
+  std::optional<CallId> prepared_;
   coherent::Content prepared_content_;
   Ends kernels_;
   std::array<std::unique_ptr<Ends>, kMaxProcesses> users_;

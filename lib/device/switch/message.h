@@ -26,8 +26,8 @@ constexpr uint64_t RoundUp(uint64_t bytes) { return (bytes + kGranule - 1) / kGr
 /// State of a stream at a stage; sent to it with every message.
 using State = std::array<uint8_t, 32>;
 
-inline constexpr uint32_t kMessageAborted =
-    1u << 0;  ///< Set by the switch: the message is incomplete and must be discarded.
+/// Set by the switch: the message is incomplete and must be discarded.
+inline constexpr uint32_t kMessageAborted = 1u << 0;
 
 /// Header of a message.
 struct MessageHeader {

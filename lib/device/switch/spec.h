@@ -26,8 +26,8 @@ inline constexpr PortMask kAllPorts = 0xffff;
 
 /// Addresses of the switch itself: registers, memory and windows, each of one node.
 inline constexpr uint64_t kSwitchBase = 1ull << 40;
-inline constexpr uint64_t kRegisters =
-    kSwitchBase;  ///< 8 bytes per node: number of bytes it has consumed.
+/// 8 bytes per node: number of bytes it has consumed.
+inline constexpr uint64_t kRegisters = kSwitchBase;
 inline constexpr uint64_t kGlueMemory = kSwitchBase + (1ull << 32);
 inline constexpr uint64_t kWindows = kSwitchBase + (1ull << 36);
 inline constexpr uint64_t kSwitchEnd = kSwitchBase << 1;
@@ -38,8 +38,8 @@ inline constexpr uint32_t kLongestMessage = (1u << kWindowShift) - kGranule;
 
 /// Targets of the messages that match a value.
 struct Edge {
-  uint64_t value =
-      0;  ///< Compared with the selected value in the bits of `mask`; the first match wins.
+  /// Compared with the selected value in the bits of `mask`; the first match wins.
+  uint64_t value = 0;
   uint64_t mask = 0;
   NodeMask targets = 0;  ///< Each target gets a copy.
 };

@@ -63,8 +63,8 @@ inline constexpr uint8_t kWasLatched =
     1u << 1;  ///< PREEMPT, BLOCKED, YIELD: it did not get onto the CPU.
 inline constexpr uint8_t kDeferrable = 1u << 2;  ///< WAKEUP: the task tolerates delay.
 inline constexpr uint8_t kWasCurrent = 1u << 3;  ///< DEPARTED: it was on the CPU.
-inline constexpr uint8_t kBoostPriority =
-    1u << 4;  ///< PREEMPT: by the host for a reason unrelated to agents.
+/// PREEMPT: by the host for a reason unrelated to agents.
+inline constexpr uint8_t kBoostPriority = 1u << 4;
 
 /// An event at the host.
 struct Message {
@@ -87,8 +87,8 @@ inline constexpr uint16_t kNeedCpuNotIdle = 1u << 0;  ///< Report when the CPU s
 inline constexpr uint16_t kDoNotPreempt = 1u << 1;    ///< Refuse if a task is on the CPU.
 inline constexpr uint16_t kRunFlags = kNeedCpuNotIdle | kDoNotPreempt;
 /// Commit flags of transactions. Without flags, a transaction is enforced at the first opportunity.
-inline constexpr uint16_t kCommitAtSchedule =
-    1u << 0;  ///< Prestaged: enforce when the CPU next schedules.
+/// Prestaged: enforce when the CPU next schedules.
+inline constexpr uint16_t kCommitAtSchedule = 1u << 0;
 inline constexpr uint16_t kAllowTaskOnCpu = 1u << 1;  ///< The task may already be on this CPU.
 inline constexpr uint16_t kCommitFlags = kCommitAtSchedule | kAllowTaskOnCpu;
 

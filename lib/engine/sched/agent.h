@@ -26,8 +26,8 @@ namespace sluice::engine::sched {
 
 struct AgentOptions {
   CpuId cpus = 1;  ///< The agent decides for CPUs 0 … cpus - 1.
-  uint32_t max_tasks =
-      65536;              ///< Maximum number of known tasks; others are counted but not scheduled.
+  /// Maximum number of known tasks; others are counted but not scheduled.
+  uint32_t max_tasks = 65536;
   bool prestage = false;  ///< Decides in advance for CPUs that run a task.
   /// A CPU that idles this long although a decision is prestaged for it is woken, because the
   /// decision arrived just after the CPU had looked.
@@ -312,8 +312,8 @@ class Agent {
   C* channel_;
   AgentView<P> view_;
   std::array<Decision, kMaxCpus> decisions_{};
-  CpuMask unresolved_ =
-      0;  ///< CPUs whose decision has no outcome yet; superset of the masks below.
+  /// CPUs whose decision has no outcome yet; superset of the masks below.
+  CpuMask unresolved_ = 0;
   CpuMask prestaged_ = 0;
   CpuMask recalled_ = 0;
   CpuMask in_doubt_ = 0;  ///< The host may have lost the decision.

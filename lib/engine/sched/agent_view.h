@@ -57,8 +57,8 @@ class AgentView {
     return true;
   }
 
-  /// Gets the policy's next task for `cpu` and marks it as committed. Returns null if there is
-  /// none.
+  /// Gets the policy's next task for `cpu` and marks it as committed. Returns null if no task may
+  /// run.
   KnownTask* Decide(CpuId cpu, Nanoseconds now) {
     auto* const task = static_cast<KnownTask*>(policy_.Next(cpu, now));
     if (task != nullptr) Enter(*task, Whereabouts::kCommitted, cpu, now);

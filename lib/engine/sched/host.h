@@ -37,8 +37,8 @@ struct HostOptions {
 };
 
 struct HostCounters {
-  std::array<uint64_t, kStatuses>
-      statuses{};               ///< Results of transactions, indexed by Status - kComplete.
+  /// Results of transactions, indexed by Status - kComplete.
+  std::array<uint64_t, kStatuses> statuses{};
   uint64_t prestage_hits = 0;   ///< schedule() found a decision that was enforced.
   uint64_t prestage_stale = 0;  ///< schedule() found a decision that was refused.
   uint64_t prestage_empty = 0;  ///< schedule() found no decision.

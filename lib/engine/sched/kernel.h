@@ -25,8 +25,8 @@ namespace sluice::engine::sched {
 
 struct KernelLimits {
   CpuId cpus = 1;  ///< 1 … kMaxCpus.
-  uint32_t max_tasks =
-      65536;  ///< Maximum number of live tasks, plus dead ones whose place is not reused yet.
+  /// Maximum number of live tasks, plus dead ones whose place is not reused yet.
+  uint32_t max_tasks = 65536;
 };
 
 struct TaskParameters {

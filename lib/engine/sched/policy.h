@@ -74,8 +74,8 @@ concept Policy = requires(P policy, AgentTask& task, const Running& running, Cpu
   {policy.Enqueue(task, Place::kBack, now)};
   /// Removes a task, which is in a queue.
   {policy.Remove(task)};
-  /// Removes the task that should run next on `cpu` from its queue and returns it; null if there is
-  /// none.
+  /// Removes the task that should run next on `cpu` from its queue and returns it; null if no task
+  /// may run.
   { policy.Next(cpu, now) } -> std::same_as<AgentTask*>;
   /// Returns whether the running task should yield to a waiting one, which Next then returns.
   { policy.Preempts(running, now) } -> std::same_as<bool>;

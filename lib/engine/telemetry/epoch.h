@@ -23,8 +23,8 @@ class Epoch {
   uint64_t end_cycles = 0;
   uint32_t workers = 1;
   Traffic total;
-  uint64_t exact_pkts =
-      0;  ///< Number of packets counted exactly: while all tables were open, or p was 1.
+  /// Number of packets counted exactly: while all tables were open, or p was 1.
+  uint64_t exact_pkts = 0;
   /// Weighted sampled rows of frames without a key; kUnit · rows of all keys per frame.
   int64_t other = 0;
   uint32_t longest_bytes = 0;  ///< Length of the longest frame.

@@ -65,8 +65,8 @@ struct EpochReport {
   double least_probability = 1;
   double last_probability = 1;
   uint64_t exact_pkts = 0;  ///< Packets counted exactly: while all tables were open, or p was 1.
-  uint64_t memory_bytes =
-      0;  ///< Memory of the counters of all workers, including both buffers of each.
+  /// Memory of the counters of all workers, including both buffers of each.
+  uint64_t memory_bytes = 0;
   std::vector<KeyReport> keys;  ///< Ordered like Setup::keys.
 };
 

@@ -140,8 +140,8 @@ class Meter {
   bool Close(uint64_t now);
 
   // Members that most bursts access.
-  uint64_t left_ =
-      0;  ///< Frames until the next one with a sampled row; kNever while all frames are counted.
+  /// Frames until the next one with a sampled row; kNever while all frames are counted.
+  uint64_t left_ = 0;
   Traffic total_;  ///< Totals of this epoch.
   uint32_t longest_ = 0;
   bool every_packet_ = true;  ///< A table counts, the probability is 1, or an oracle is enabled.

@@ -42,8 +42,8 @@ void Oracle::Merge(const Oracle& other) {
 }
 
 uint64_t Oracle::bytes() const {
-  return counts_.capacity() *
-         (sizeof(Counts::value_type) + 1);  // Includes a byte of metadata per slot.
+  // Includes a byte of metadata per slot.
+  return counts_.capacity() * (sizeof(Counts::value_type) + 1);
 }
 
 }  // namespace sluice::engine::telemetry

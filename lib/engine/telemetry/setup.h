@@ -50,15 +50,15 @@ struct Setup {
   /// UnivMon: number of levels, for entropy and distinct flows. Each level's sketch counts half of
   /// the previous level's flows. 1 disables it.
   uint32_t levels = 1;
-  uint32_t level_columns =
-      1 << 13;  ///< Columns of each level except the first. A power of two, at least 16.
+  /// Columns of each level except the first. A power of two, at least 16.
+  uint32_t level_columns = 1 << 13;
   uint32_t level_top_k = 250;  ///< Known flows per level; 16 … kMaxTopK.
 
   Pace pace = Pace::kAlwaysCorrect;
   /// (0, 1], at least 2^-16. Rounded to the nearest value whose inverse is a multiple of 1/256.
   double probability = 0.01;
-  double full_rate_pps =
-      1e6;  ///< kAlwaysLineRate: maximum rate per worker at which all packets are counted.
+  /// kAlwaysLineRate: maximum rate per worker at which all packets are counted.
+  double full_rate_pps = 1e6;
 
   uint64_t epoch_ns = 1'000'000'000;   ///< 1 ms … 1 h.
   double heavy_hitter_share = 0.0005;  ///< [0, 1]

@@ -5,7 +5,7 @@
 // held CPU time; the vCPUs of a machine are scheduled round robin. Core scheduling: two CPUs that
 // are hyperthreads of one core (2i and 2i + 1) run vCPUs of only one machine at a time.
 //
-// A core changes to another machine only when it is empty: its vCPUs are told to leave, and no task
+// A core changes to another machine only when it is empty: its vCPUs must leave first, and no task
 // follows until all are off. This is safe even if a decision is late or refused.
 #pragma once
 
@@ -114,9 +114,9 @@ class FairShare {
 
   struct Group {
     TaskQueue queue;
-    Nanoseconds used =
-        0;              ///< Time on CPUs that it no longer holds, including time lost while away.
-    uint32_t cpus = 0;  ///< Number of CPUs it holds.
+    /// Time on CPUs that it no longer holds, including time lost while away.
+    Nanoseconds used = 0;
+    uint32_t cpus = 0;        ///< Number of CPUs it holds.
     Nanoseconds since = 0;    ///< Sum of the times since when it holds them; modulo 2^64.
     uint32_t waiting_at = 0;  ///< Index in waiting_.
 
@@ -146,8 +146,7 @@ class FairShare {
     return poorest;
   }
 
-  /// Returns the minimum used time of the groups that wait or run; the last value if there are
-  /// none.
+  /// Returns the minimum used time of the groups that wait or run; the last value if no group does.
   Nanoseconds Floor(Nanoseconds now) const {
     Nanoseconds floor = ~Nanoseconds{0};
     for (const uint16_t number : waiting_) floor = std::min(floor, groups_[number].Used(now));

@@ -52,8 +52,8 @@ enum class IpfixSet : uint16_t {
   kOptionsTemplates = 3,
   kIpv4Flows = 256,
   kIpv6Flows = 257,
-  kLimits =
-      258,  ///< Limits of a number in a flow record, identified by flowId and informationElementId.
+  /// Limits of a number in a flow record, identified by flowId and informationElementId.
+  kLimits = 258,
   kTotals = 259,  ///< All traffic of an epoch in the observation domain.
 };
 
