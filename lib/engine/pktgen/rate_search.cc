@@ -60,7 +60,7 @@ class Searcher {
   struct Votes {
     int passed = 0, failed = 0;
   };
-  // An end of the interval and the evidence for it.
+  // An end of the interval, and the bets on it.
   struct End {
     Bets bets;
     int tried = 1;    // Number of rates, including this one.

@@ -210,8 +210,9 @@ template <offload::HostChannel C>
 void SchedHost<C>::BeginSwitch(CpuId cpu, Reason reason, Nanoseconds now) {
   last_time_ = std::max(last_time_, now);
   // If the next task is already chosen, EndSwitch will not read the slot. Then nothing is
-  // prefetched, because the data would be stale when used later, and no decision is requested,
-  // because the agent would not learn of the switch to which it responds.
+  // prefetched, because the data would be stale when used later. No decision is requested either:
+  // the agent would answer the request with its next decision, without an interrupt, and this CPU
+  // would miss it.
   const bool chosen = kernel_->cpu(cpu).latched != kNoTask && !groups_.HasVerdict(cpu);
   if (!chosen) channel_->Prefetch(cpu);
   outbox_.Collect(*kernel_, kNobody);
