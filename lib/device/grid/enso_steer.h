@@ -11,7 +11,8 @@
 
 namespace sluice::device::grid {
 
-/// The key of a frame in the format of FlowHash, from bytes 16 … 47 of the frame.
+/// The key of a frame in the format of FlowHash, from bytes 16 … 47 of the frame. Trailing comments
+/// give the byte offsets of each field.
 struct EnsoKey {
   uint32_t dst_ip, src_ip, ports;
 

@@ -103,7 +103,7 @@ inline uint64_t Classify(const IpuSettings& settings, const CardFrame& frame, Qu
                          Quad second, Quad third) {
   using namespace regs::ipu;
   // Same condition as ipu::PlainClass: no tag, IPv4 without options or fragments, TCP or UDP with
-  // ports.
+  // ports. Trailing comments give byte offsets in the frame.
   const auto type = static_cast<uint32_t>(first.high >> 32) & 0xff'ffff;   // 12 … 14
   const auto total = static_cast<uint32_t>(second.low & 0xffff);           // 16, 17
   const auto fragment = static_cast<uint32_t>(second.low >> 32) & 0xff3f;  // 20, 21

@@ -21,7 +21,7 @@ namespace sluice::engine::telemetry {
 /// Maps hashes to flow numbers, with linear probing.
 class FlowIndex {
  public:
-  /// Has at least `slots_per_flow` slots for each of `flows` flows.
+  /// Creates an index with at least `slots_per_flow` slots for each of `flows` flows.
   FlowIndex(size_t flows, uint32_t slots_per_flow);
 
   /// Returns the first number in the probe sequence of `hash` that `is_it` accepts, or 0.
@@ -57,8 +57,8 @@ class ExactFlows {
   };
   static_assert(sizeof(Flow) == 64);
 
-  /// Has room for `capacity` flows, of which at most `most_heavy` stay when it closes. A table
-  /// without capacity is closed from the start.
+  /// Creates a table for `capacity` flows, of which at most `most_heavy` stay when it closes. A
+  /// table without capacity is closed from the start.
   ExactFlows(uint32_t capacity, uint32_t most_heavy);
 
   /// Counts a packet. Returns false if the table is closed and the sketch counts the flow. Does not

@@ -28,7 +28,7 @@ class KnownFlows {
     uint32_t whole = 0;    ///< 1: known from its first sample on, so that no part is estimated.
   };
 
-  /// Has room for at most kMaxCapacity flows.
+  /// Creates a container for `capacity` flows, at most kMaxCapacity.
   explicit KnownFlows(uint32_t capacity);
   static constexpr uint32_t kMaxCapacity = 0xffff;
 
