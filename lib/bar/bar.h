@@ -31,7 +31,7 @@ class Bar {
 
   /// Posted stores of 4 and of 8 bytes. `offset` must be aligned to the size and less than
   /// `bytes()`. Earlier stores to memory are visible to the device before the register store, and
-  /// earlier loads are complete. Returns at once, except for a model whose queue is full: after
+  /// earlier loads are complete. Returns at once, except for a model with a full queue: after
   /// PostedQueue::kTimeout the link goes down, and stores are discarded.
   void Write32(uint32_t offset, uint32_t value) {
     if (mmio_ != nullptr) {

@@ -24,7 +24,7 @@ namespace sluice::bar {
 /// old one in the upper 32 bits and must not be 0, so that old lines are not mistaken for new ones.
 struct LineQueuePlace {
   uint32_t first = 0;
-  uint32_t depth = 0;  ///< At least 1.
+  uint32_t depth = 0;  ///< Number of pairs; at least 1.
 };
 
 /// Returns whether `number` is so far from `present` that a queue with another start wrote it. A
@@ -88,7 +88,7 @@ class LineQueueProducer {
   LineQueuePlace place_;
   uint64_t start_;
   uint64_t sent_;   ///< Sequence number of the last item.
-  uint64_t taken_;  ///< Last item whose consumption was reported.
+  uint64_t taken_;  ///< Last item that was reported as consumed.
   uint64_t overflows_ = 0;
   uint64_t faults_ = 0;
 };
@@ -119,7 +119,7 @@ class LineQueueConsumer {
   }
 
   uint64_t taken() const { return taken_ - start_; }
-  /// Returns the number of lines whose number was neither the next nor the replaced one.
+  /// Returns the number of lines with a number that was neither the next nor the replaced one.
   uint64_t faults() const { return faults_; }
 
  private:

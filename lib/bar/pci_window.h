@@ -87,8 +87,8 @@ class PciWindow {
     torn_lines_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  /// With nic_lines, reads this side's line in the BAR. The answer cannot pass the device's earlier
-  /// stores (PCIe ordering), so memory is up to date afterwards.
+  /// Reads this side's line in the BAR if NIC lines are in host memory. The answer cannot pass the
+  /// device's earlier stores (PCIe ordering), so memory is up to date afterwards.
   uint64_t ReadUncached(uint32_t index, uint32_t word) {
     if (dead()) return ~uint64_t{0};
     if (nic_memory_ == nullptr) return BarRead(nic_words_ + index * kWords + word);

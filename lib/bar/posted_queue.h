@@ -103,13 +103,13 @@ class PostedQueue {
   struct Layout {
     uint32_t lanes;
     uint32_t lane_bytes;
-    uint32_t entries, head, reply_sequence, reply_value;  ///< In a lane.
+    uint32_t entries, head, reply_sequence, reply_value;  ///< Offsets in a lane.
   };
   static Layout GetLayout();
   /// Makes the queue discard stores and return all ones for reads. Either side.
   uint32_t Head(uint32_t lane) const { return lanes_[lane].head.load(std::memory_order_acquire); }
 
-  /// From now on discards stores and returns all ones for reads. Either side.
+  /// Makes the queue discard stores and return all ones for reads. Either side.
   void TakeLinkDown() { link_.store(0, std::memory_order_release); }
   /// Sets the process in which the model runs; 0 if unknown. Host side, before the link comes up. A
   /// device could store another process here, which extends waits by at most
@@ -146,10 +146,10 @@ class PostedQueue {
   };
 
   class LaneGuard;  // The calling thread's lane, locked if it is shared.
-  /// Returns false if the link is no longer in `epoch`.
+  /// Returns false if the link has left `epoch`.
   bool Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read,
             const Waiting& waiting);
-  /// Waits until a full lane has free entries. Returns false if the link is no longer in `epoch`.
+  /// Waits until a full lane has free entries. Returns false if the link has left `epoch`.
   bool AwaitRoom(Lane& lane, uint32_t epoch, const Waiting& waiting);
   /// Ends `epoch`, unless it has already ended.
   void GiveUp(uint32_t epoch);

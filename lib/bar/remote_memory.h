@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Host memory that a device accesses only through messages. The device's thread sees a copy, which
-// contains the requested bytes once they have arrived. A device whose DmaSpace has such memory
+// contains the requested bytes once they have arrived. A device with such memory in its DmaSpace
 // requests bytes before it reads, and reports completed reads and its writes.
 #pragma once
 

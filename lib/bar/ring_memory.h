@@ -52,7 +52,7 @@ class RingMemory {
   size_t mapped_bytes() const { return mapped_bytes_; }
   bool mirrored() const { return mapped_bytes_ != bytes_; }
   bool huge() const { return huge_; }
-  /// Returns the file of the memory, whose offset 0 is the ring's start; this object owns it. A
+  /// Returns the file of the memory, which this object owns. The ring starts at its offset 0. A
   /// file from Create cannot grow or shrink, and its receivers cannot add seals.
   int fd() const { return fd_; }
 

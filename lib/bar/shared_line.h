@@ -4,7 +4,7 @@
 //
 // A writer stores word 1, then words 2 … 7, then word 0. A reader loads word 0, then words 2 … 7,
 // then word 1, and word 0 once more. A writer that follows window.h does not change the other words
-// while word 0 publishes them, so readers need no retry. The exception is a line whose word 1
+// while word 0 publishes them, so readers need no retry. The exception is a line in which word 1
 // changes (swap/message.h: its end lost its memory, or met a new peer). A reader that saw any word
 // of the new line also sees the new word 1, next to the old word 0, and detects from word 1 that
 // they do not belong together.

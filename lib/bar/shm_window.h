@@ -21,7 +21,7 @@ namespace sluice::bar {
 /// One side. Copies refer to the same side of the same window and share the ownership of the memory
 /// that Create() made or Attach() mapped. Empty after a failed Create or Attach, which sets errno:
 /// EINVAL for bad arguments, EPROTO for memory that contains no such window, else the kernel's
-/// error. Every operation consists of loads and stores; there are no interrupts.
+/// error. Every operation consists of loads and stores; interrupts are not used.
 class ShmWindow {
  public:
   ShmWindow() = default;

@@ -120,7 +120,7 @@ concept HasClock = requires(const W& window) {
   { window.now_ps() } -> std::convertible_to<uint64_t>;
 };
 
-/// A window whose operations are recorded. `window` and `trace` must outlive this object.
+/// A window that records its operations. `window` and `trace` must outlive this object.
 template <WindowEnd W>
 class TracedWindow {
  public:

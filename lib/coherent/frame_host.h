@@ -109,8 +109,8 @@ class FrameHost {
     if (!end_.Send(content)) Fault();
   }
 
-  /// Returns the frames passed by Answer and Flush whose load has no answer yet, so that the NIC
-  /// may not have read them. Polls for answers without issuing loads.
+  /// Returns the frames that Answer and Flush have passed and that the NIC may not have read,
+  /// because their load has no answer yet. Polls for answers without issuing loads.
   HandedOver Outstanding() {
     if (end_.state(Pair::kReceive) == State::kWaiting) Load();
     if (end_.state(Pair::kTransmit) == State::kWaiting) TakeGrant();

@@ -22,7 +22,7 @@ struct Record {
   uint16_t stride = 0;  ///< Bytes from this head to the next: a multiple of 8.
   uint16_t offset = 0;  ///< Bytes from this head to the frame, at least kRecordBytes.
   uint16_t length = 0;  ///< Bytes of the frame, without FCS. 0: no frame in this record.
-  uint16_t flags = 0;   ///< With length 0: position of the outgrown frame (GrownFrame).
+  uint16_t flags = 0;   ///< Position of the outgrown frame if `length` is 0.
 
   constexpr uint64_t Word() const {
     return stride | uint64_t{offset} << 16 | uint64_t{length} << 32 | uint64_t{flags} << 48;

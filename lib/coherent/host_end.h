@@ -76,7 +76,7 @@ class HostEnd {
     return At(Pair::kReceive).Room(memory_, in_buffer);
   }
   /// Writes the answer: kReply, kFrames, kNoReply or kCall. It may be replaced until the next Wait.
-  /// Returns false if there is no content to answer, or the payload does not fit.
+  /// Returns false if no content awaits an answer or the payload does not fit.
   bool Return(const Content& content) {
     Line& line = At(Pair::kReceive);
     if (!on_way_ || line.state_ != State::kHolding) [[unlikely]]
@@ -106,8 +106,8 @@ class HostEnd {
     return At(Pair::kTransmit).Room(memory_, in_buffer);
   }
   /// Writes the head of the granted line and loads the other one, which acts as the doorbell.
-  /// Returns false and sends nothing if there is no grant, the payload does not fit, or the process
-  /// may not enter now.
+  /// Returns false and sends nothing if the line is not granted, the payload does not fit, or the
+  /// process may not enter now.
   bool Send(const Content& content) {
     Line& line = At(Pair::kTransmit);
     return (inside_ || Admit(line) == Got::kContent) && Write(line, content) && Load(line);

@@ -30,8 +30,8 @@ struct Returned {
   Kind kind = Kind::kNone;  ///< The host's kind; kNone if it is invalid.
   uint8_t count = 0;        ///< Frames in the payload.
   uint64_t status = 0;      ///< Status of a reply.
-  /// In the endpoint's memory. A faulty host may change it at any time: read each byte once, and
-  /// copy it before any check. Valid until the next Deliver() of the pair.
+  /// Points to the endpoint's memory. A faulty host may change it at any time: read each byte once,
+  /// and copy it before any check. Valid until the next Deliver() of the pair.
   std::span<uint8_t> payload{};
   /// The tag passed to Deliver(). Empty if an earlier NIC end delivered the content.
   std::optional<uint64_t> tag{};
@@ -95,7 +95,7 @@ class NicEnd {
   /// `process` does not own this endpoint, or if the payload does not fit. `tag` is returned in
   /// Returned or by TakeLost().
   bool Deliver(Pair pair, const Content& content, uint64_t process, uint64_t tag);
-  /// Answer the pending load of the receive pair. Return false if there is none.
+  /// Answer the pending load of the receive pair. Return false if no load is pending.
   bool YieldNow();
   bool Retire();
 

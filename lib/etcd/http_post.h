@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// HTTP requests whose answers may be endless.
+// HTTP requests with answers that may be endless.
 #pragma once
 
 #include <curl/curl.h>

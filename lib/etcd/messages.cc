@@ -25,7 +25,7 @@ Json Parse(std::string_view json) {
 
 std::string Base64(const std::string& bytes) { return absl::Base64Escape(bytes); }
 
-// Returns the first key after all keys that begin with `prefix`, or "\0" if there is none (etcd's
+// Returns the first key after all keys that begin with `prefix`, or "\0" if none exists (etcd's
 // range_end).
 std::string EndOf(std::string prefix) {
   while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xff) prefix.pop_back();

@@ -41,7 +41,7 @@ struct WatchAnswer {
   bool canceled = false;  ///< The last answer.
   /// If not 0, etcd has discarded revisions up to this one, including the requested one.
   int64_t compacted = 0;
-  std::vector<WatchEvent> events;  ///< In order of occurrence.
+  std::vector<WatchEvent> events;  ///< Ordered by occurrence.
 };
 /// Parses one line of the answer to WatchRequest(prefix).
 std::optional<WatchAnswer> ReadWatch(std::string_view json, const std::string& prefix,

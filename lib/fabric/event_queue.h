@@ -23,7 +23,7 @@ class EventQueue {
   void At(Picoseconds time, Action action);
   void After(Picoseconds delay, Action action) { At(now_ + delay, std::move(action)); }
 
-  /// Runs the next event. Returns false if there is none.
+  /// Runs the next event. Returns false if the queue is empty.
   bool Step();
   /// Runs every event up to and including `time`, and advances the time to it.
   void RunUntil(Picoseconds time);

@@ -56,7 +56,7 @@ void HostEnd::StoreWords(uint32_t index, const bar::Line& line, uint32_t mask) {
   Compute(costs().mmio_write_line);
 }
 
-/// Writes out partially filled buffers, whose words are sent in random order.
+/// Writes out partially filled buffers, as words in random order.
 void HostEnd::WriteOut(std::map<uint32_t, Buffer> buffers) {
   struct Store {
     uint32_t index;
@@ -69,7 +69,7 @@ void HostEnd::WriteOut(std::map<uint32_t, Buffer> buffers) {
       if ((buffer.mask >> word & 1) != 0) stores.push_back({index, word, buffer.line.word[word]});
     }
   }
-  // Not std::shuffle, whose order depends on the implementation of the library.
+  // Not std::shuffle, because its order depends on the implementation of the library.
   for (size_t left = stores.size(); left > 1; --left)
     std::swap(stores[left - 1], stores[random_() % left]);
   for (const Store& store : stores) WriteOutWord(store.index, store.word, store.value);

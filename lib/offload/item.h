@@ -58,15 +58,15 @@ Ruling RuleRecalled(J& judge, Slot slot, const Item& decision, Item& outcome) {
 
 /// When the host reads a decision.
 enum class Urgency : uint8_t {
-  kPrestaged,  ///< At the host's next regular poll.
-  kInterrupt,  ///< At once: the host is interrupted.
+  kPrestaged,  ///< The host reads it at its next poll.
+  kInterrupt,  ///< The host is interrupted and reads it at once.
 };
 
 /// The host's end of a channel. One thread at a time. It meets agents only in TakeRestart(): until
-/// that function has returned true once, Send fails and there are no decisions.
+/// that function has returned true once, Send fails and no decisions exist.
 template <typename C>
 concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out) {
-  /// Sends an event. Events are delivered in order. Returns false if there is no space; the loss is
+  /// Sends an event. Events are delivered in order. Returns false if space is lacking; the loss is
   /// counted, and the agent must then obtain the state again (NicChannel::TakeLoss).
   { channel.Send(item) } -> std::same_as<bool>;
   /// Sends an event after which the host wants a decision for `slot`. As Send; on a channel of
@@ -81,8 +81,8 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
   {channel.Flush()};
   /// Prefetches the decision of `slot` if reading it is slow.
   {channel.Prefetch(slot)};
-  /// Reads the pending decision of `slot` without ruling on it. Returns false if there is none or
-  /// it was recalled; Decide then ends it.
+  /// Reads the pending decision of `slot` without ruling on it. Returns false if it does not exist
+  /// or was recalled; Decide then ends it.
   { channel.Look(slot, out) } -> std::same_as<bool>;
   /// Returns true once after a new agent appeared, or the agent requested a restart: the host must
   /// send it every live task.
@@ -98,7 +98,7 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
 /// The NIC's end of a channel. One thread.
 template <typename C>
 concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out, Decided& how) {
-  /// Receives the oldest event. Returns false if there is none.
+  /// Receives the oldest event. Returns false if none exists.
   { channel.Receive(out) } -> std::same_as<bool>;
   /// Returns true once after events or the host's memory were lost: the agent's knowledge may be
   /// wrong. If the host's memory was lost, earlier decisions get no outcome.
@@ -110,7 +110,7 @@ concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out,
   /// Publishes a decision. Only if CanCommit(slot).
   {channel.Commit(slot, item, Urgency::kInterrupt)};
   /// Requests the decision back, with an interrupt. The outcome shows whether the request was in
-  /// time. Returns false if there is no decision, or if it cannot be recalled (swap_nic.h: the
+  /// time. Returns false if the decision does not exist or cannot be recalled (swap_nic.h: the
   /// answer to an ask).
   { channel.Recall(slot) } -> std::same_as<bool>;
   /// Returns the result of the last decision of `slot`, and the host's state at that time: exactly

@@ -15,7 +15,7 @@ namespace sluice::offload {
 /// and the ring of events.
 struct WaveLayout {
   uint32_t first = 0;         ///< First pair.
-  Slot slots = 1;             ///< At least 1.
+  Slot slots = 1;             ///< Number of slots; at least 1.
   uint32_t queue_depth = 64;  ///< Capacity for pending events. At least 1.
 
   constexpr uint32_t ControlLine() const { return first; }
@@ -34,7 +34,7 @@ struct WaveLayout {
 /// asks; and half-links for events that need no decision.
 struct SwapLayout {
   uint32_t first = 0;         ///< First pair.
-  Slot slots = 1;             ///< At least 1.
+  Slot slots = 1;             ///< Number of slots; at least 1.
   uint32_t queue_depth = 16;  ///< Number of event links: pending events. At least 1.
   /// Whether Ask() is a swap. If false, it equals Send(), and every decision is an offer of the
   /// agent.

@@ -24,7 +24,7 @@ void Forget(W& window) {
   if ((window.capabilities() & bar::kWindowWriteThrough) != 0) window.Flush();
 }
 
-/// Announces a Post of `line`, so that a window whose lines move between caches can start the
+/// Announces a Post of `line`, so that a window with lines that move between caches can start the
 /// transfer early.
 template <bar::WindowEnd W>
 void PreparePost(W& window, uint32_t line) {

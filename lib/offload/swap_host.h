@@ -93,7 +93,7 @@ class SwapHost {
     return up_ && control_.TakeRestart();
   }
   uint64_t overflows() const { return control_.lost(); }
-  /// A half-link whose peer violated the protocol stops until the next session, and counts as one
+  /// If a peer violated the protocol, its half-link stops until the next session and counts as one
   /// fault.
   uint64_t faults() const { return faults_ + links_.Faults() + control_.faults(); }
 

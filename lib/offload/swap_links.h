@@ -92,7 +92,7 @@ class ItemResponder : public swap::ResponderPort<W> {
   swap::Event Answer(R& resource) {
     return this->HearLine([&] { return this->end_.Hear(this->offer(), resource); });
   }
-  /// Reads the pending offer without answering it. Returns false if there is none, or it was
+  /// Reads the pending offer without answering it. Returns false if it does not exist or was
   /// cancelled.
   bool Waiting(Item& out) const {
     bar::Line line;
@@ -137,7 +137,7 @@ struct HalfLinks {
     const bool asks_met = Meet(asks, peer);
     return Meet(events, peer) && asks_met && offers_met;
   }
-  /// Returns the number of ends whose peer violated the protocol.
+  /// Returns the number of ends with a peer that violated the protocol.
   uint64_t Faults() const {
     const auto count = [](const auto& ends) {
       return std::ranges::count_if(ends, [](const auto& port) { return port.end().faulted(); });

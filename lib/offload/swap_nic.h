@@ -91,7 +91,7 @@ class SwapNic {
   /// Polls the control pair and meets the host's ends. Returns whether all are met.
   bool Look();
   void Join();
-  /// Receives the next message if it is an ask whose number is known.
+  /// Receives the next message if it is an ask with a known number.
   bool ReceiveAsk(Item& out);
   bool ReceiveEvent(Item& out);
   /// Reads the numbers of new asks.

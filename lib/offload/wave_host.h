@@ -5,10 +5,10 @@
 // its outcome.
 //
 // A host that enforces a decision and an agent that recalls it cannot synchronize through one
-// memory: the host may have the line in its cache when the agent writes to it. Therefore there is
-// no claim. The host's ruling is authoritative, a transaction has an id, CANCEL is a request, and
-// only the outcome line shows which was first. Cached lines (write-through) are invalidated after
-// each use and each read without a result, and before Prefetch().
+// memory: the host may have the line in its cache when the agent writes to it. Therefore the
+// protocol has no claim. The host's ruling is authoritative, a transaction has an id, CANCEL is a
+// request, and only the outcome line shows which was first. Cached lines (write-through) are
+// invalidated after each use and each read without a result, and before Prefetch().
 //
 // One thread at a time. Calls for different slots may be interleaved if a window's reads let other
 // tasks run (virtual time): each call accesses only its slot's state. The agent's end may be
@@ -39,7 +39,8 @@ class WaveHost {
         events_(window, layout.Queue(), control_.session().QueueStart()),
         slots_(layout.slots) {}
 
-  // Functions of HostChannel. Until TakeRestart() returns true there is no agent, and Send fails.
+  // Functions of HostChannel. Until TakeRestart() returns true the channel has no agent, and Send
+  // fails.
   bool Send(const Item& item) {
     control_.Tell();  // Report a loss before the next event.
     bar::Line line;
@@ -83,7 +84,7 @@ class WaveHost {
     uint64_t faulty = 0;   ///< The last word 0 that was counted as a fault.
   };
 
-  /// Reads the transaction without an outcome. If there is none, invalidates the cached line.
+  /// Reads the transaction without an outcome. If none exists, invalidates the cached line.
   bool Find(Slot slot, SlotLine& out) {
     const uint32_t line = layout_.LineOf(slot);
     const uint64_t word0 = window_->Peek(line);

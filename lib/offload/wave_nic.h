@@ -28,8 +28,8 @@ class WaveNic {
         events_(window, layout.Queue()),
         slots_(layout.slots) {}
 
-  // Functions of NicChannel. Until the host has met this end, there are no events, and nothing can
-  // be committed.
+  // Functions of NicChannel. Until the host has met this end, Receive returns no events, and
+  // nothing can be committed.
   bool Receive(Item& out) {
     if (!control_.session().met() && !Look()) return false;
     bar::Line line;

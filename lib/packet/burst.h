@@ -44,8 +44,8 @@ concept Burst = requires(B burst, const B& constant, uint32_t number, const Fram
   {burst.Answer(number, frame, verdict)};
 };
 
-/// For an interface whose frames have headroom and tailroom, or that does not know the destination
-/// of copies.
+/// For an interface with headroom and tailroom in its frames, or one that does not know the
+/// destination of copies.
 struct NoSpare {
   uint8_t* operator()() const { return nullptr; }
 };

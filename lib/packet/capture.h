@@ -17,7 +17,7 @@ inline constexpr uint32_t kMaxCaptureBytes = 65535 + 14 + 8;
 
 /// One frame of a capture.
 struct CaptureRecord {
-  const uint8_t* data;      ///< In the reader's memory; valid until its next call.
+  const uint8_t* data;      ///< Memory of the reader; valid until its next call.
   uint32_t captured_bytes;  ///< Bytes at `data`.
   uint32_t length;          ///< Bytes of the frame on the wire, ≥ captured_bytes.
   uint64_t timestamp_ns;    ///< Nanoseconds since 1970.

@@ -24,8 +24,8 @@ class PcapngReader {
   /// `file` must outlive the reader.
   explicit PcapngReader(std::FILE* file) : file_(file) {}
 
-  /// Reads the next frame, including the FCS bytes that the record contains, whose number is stored
-  /// in `fcs_bytes`. On kError, `error` describes the fault.
+  /// Reads the next frame, including the FCS bytes that the record contains; `fcs_bytes` is their
+  /// number. On kError, `error` describes the fault.
   CaptureReader::Status Next(CaptureRecord* record, uint32_t* fcs_bytes, std::string* error);
 
  private:

@@ -36,7 +36,7 @@ constexpr uint16_t FoldSum(uint64_t sum) {
 /// 0.
 constexpr uint16_t FinishChecksum(uint64_t sum) { return static_cast<uint16_t>(~FoldSum(sum)); }
 
-/// Returns true iff the checksum is correct for bytes whose `sum` includes the stored checksum.
+/// Returns true iff the checksum is correct. `sum` covers all bytes, including the stored checksum.
 constexpr bool ChecksumHolds(uint64_t sum) { return FoldSum(sum) == 0xffff; }
 
 /// Returns the checksum after a covered 16-bit word changed, RFC 1624 equation 3: HC' = ~(~HC + ~m

@@ -60,7 +60,7 @@ struct LeadingWord {
 [[gnu::noinline, gnu::pure]] uint32_t FrameLengthOfOther(const uint8_t* flit);
 
 /// Returns the length in bytes (with the Ethernet header, without FCS and padding) of the frame
-/// whose first flit is at `flit`. 64 bytes must be readable.
+/// that starts at `flit`. 64 bytes must be readable.
 ///   - IPv4: 14 + total length, if that is at least 20;
 ///   - IPv6: 54 + payload length;
 ///   - ARP: 42;

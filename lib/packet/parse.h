@@ -62,8 +62,8 @@ struct Headers {
   uint32_t l4 = 0;
   /// First byte after the parsed headers.
   uint32_t payload = 0;
-  /// By the innermost length field: excludes Ethernet padding and bytes between the end of UDP and
-  /// the end of IP.
+  /// Payload length by the innermost length field; excludes Ethernet padding and bytes between the
+  /// end of UDP and the end of IP.
   uint32_t payload_bytes = 0;
   /// End of the IP packet, or of the frame if it is not IP.
   uint32_t end = 0;
@@ -73,7 +73,7 @@ struct Headers {
   bool IsFragment() const { return more_fragments || fragment_offset != 0; }
   bool IsLaterFragment() const { return fragment_offset != 0; }
   bool HasPorts() const { return l4 != 0 && (protocol == 17 || protocol == 6); }
-  /// Offset of the UDP, TCP, ICMP or ICMPv6 checksum; 0 if there is none.
+  /// Offset of the UDP, TCP, ICMP or ICMPv6 checksum; 0 if absent.
   uint32_t L4ChecksumOffset() const;
   /// Returns true if the upper-layer checksum covers the IP addresses.
   bool HasPseudoHeader() const { return l4 != 0 && !(network == Network::kIpv4 && protocol == 1); }

@@ -17,7 +17,7 @@ constexpr bool HidesPartialChecksums(std::string_view driver) {
   return driver == "net_af_packet" || driver == "net_af_xdp" || driver == "net_pcap";
 }
 
-/// Completes the checksum of an unfragmented UDP or TCP packet whose field contains the sum of its
+/// Completes the checksum of an unfragmented UDP or TCP packet if the field contains the sum of its
 /// pseudo-header, as the sender's NIC would have done. All other frames stay unchanged; a complete
 /// checksum that equals that sum is recomputed to the same value. One damaged frame in 65536 looks
 /// like a partial checksum and gets a valid one. Therefore use it only for frames from memory, or

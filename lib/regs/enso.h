@@ -87,7 +87,7 @@ struct TxNotification {
 
 /// Configuration commands: TX slots with signal kSignalConfig. The NIC executes a command when it
 /// fetches the slot, before it reads the data of earlier slots. It completes slots in order,
-/// slightly before the command takes effect.
+/// slightly before the command is effective.
 enum class ConfigId : uint64_t {
   kFlowEntry = 1,
   kTimestamp = 2,

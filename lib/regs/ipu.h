@@ -269,10 +269,10 @@ inline constexpr uint16_t kRxIpGood = 1u << 7;
 inline constexpr uint16_t kRxL4Good = 1u << 8;
 inline constexpr uint16_t kRxPtp = 1u << 9;         ///< IEEE 1588 over Ethernet.
 inline constexpr uint16_t kRxStamped = 1u << 10;    ///< kRxStamp belongs to this frame.
-inline constexpr uint16_t kRxMarkValid = 1u << 13;  ///< With kRxFlowHit: the rule has a mark.
+inline constexpr uint16_t kRxMarkValid = 1u << 13;  ///< The rule has a mark; only with kRxFlowHit.
 
-/// With kRxTag, unused bits contain the tag's 16 bits: the lower 14 from bit 48 of `high` on, the
-/// upper two from bit 27 on.
+/// Unused bits contain the tag's 16 bits if kRxTag is set: the lower 14 from bit 48 of `high` on,
+/// the upper two from bit 27 on.
 constexpr uint64_t RxTagBits(uint16_t tag) {
   return uint64_t{tag & 0x3fffu} << 48 | uint64_t{tag & 0xc000u} << 13;
 }

@@ -14,10 +14,10 @@ namespace sluice::rpc {
 /// The caller's AUTH_SYS credential (RFC 5531 appendix A). Views into the datagram.
 struct SysCredential {
   uint32_t stamp = 0;
-  std::string_view machine_name;  ///< At most kMaxMachineNameBytes; any bytes.
+  std::string_view machine_name;  ///< Any bytes, at most kMaxMachineNameBytes.
   uint32_t uid = 0;
   uint32_t gid = 0;
-  uint32_t groups = 0;  ///< At most kMaxGroups.
+  uint32_t groups = 0;  ///< Number of groups, at most kMaxGroups.
   const uint8_t* groups_be = nullptr;
 
   /// Returns group number `i`, which must be below `groups`.

@@ -134,7 +134,7 @@ class Marshaller {
   uint8_t* const end_;
 };
 
-/// Marshals a type whose wire format has a fixed size.
+/// Marshals a type with a wire format of fixed size.
 Marshalled MarshalStraight(const Table& table, const Type& root, const Source& source,
                            uint8_t* wire, uint32_t room) {
   if (source.bytes() < root.bytes) return {.error = MarshalError::kBadPointer};

@@ -44,7 +44,7 @@ enum class StepKind : uint32_t {
 struct Step {
   StepKind kind = StepKind::kEnd;
   uint32_t at = 0;     ///< Offset in the structure.
-  uint32_t count = 0;  ///< At most Limits::kMaxTypeBytes for elements inside the structure.
+  uint32_t count = 0;  ///< Elements; at most Limits::kMaxTypeBytes if in the structure.
   uint32_t type = 0;   ///< Index of a type; for a union, index of its first arm.
 };
 
@@ -63,7 +63,7 @@ struct Arm {
 struct Type {
   uint32_t first_step = 0;
   uint32_t bytes = 0;       ///< sizeof in C; for an arm, that of the union.
-  uint32_t alignment = 1;   ///< In C: 1, 2, 4 or 8.
+  uint32_t alignment = 1;   ///< alignof in C: 1, 2, 4 or 8.
   uint32_t wire_bytes = 0;  ///< Wire bytes if straight, else the minimum.
   /// Number of 32-bit numbers if the type consists only of these, else 0.
   uint32_t words = 0;

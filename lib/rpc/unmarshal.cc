@@ -164,7 +164,7 @@ class Unmarshaller {
   uint32_t taken_ = 0;
 };
 
-/// Unmarshals a type whose wire format has a fixed size.
+/// Unmarshals a type with a wire format of fixed size.
 Unmarshalled UnmarshalStraight(const Table& table, const Type& root, const uint8_t* wire,
                                uint32_t wire_bytes, const Room& room) {
   if (wire_bytes < root.wire_bytes) return {.error = UnmarshalError::kGarbage};

@@ -34,8 +34,8 @@ enum class UnmarshalError : uint8_t {
   kTooDeep,  ///< Beyond Limits::kMaxDepth.
 };
 
-/// Returns the status of the reply to a call whose arguments had `error`. After kSuccess, the
-/// call's execution determines the status.
+/// Converts the result of unmarshalling a call's arguments to the status of its reply. After
+/// kSuccess, the call's execution determines the status.
 constexpr AcceptStat StatOf(UnmarshalError error) {
   switch (error) {
     case UnmarshalError::kNone:

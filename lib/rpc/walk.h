@@ -64,7 +64,7 @@ class Walk {
   Place stack_[Limits::kMaxDepth];
 };
 
-/// Returns the type of a union's arm for `discriminant`, or kNoType if there is none.
+/// Returns the type of a union's arm for `discriminant`, or kNoType if the union has none.
 inline uint32_t ArmFor(const Table& table, const Step& step, uint32_t discriminant) {
   const Arm* arm = &table.arms[step.type];
   const Arm* const other = arm + step.count;

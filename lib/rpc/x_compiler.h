@@ -25,8 +25,8 @@ struct CompiledX {
   std::vector<std::string> procedure_names;
   /// Types of the table by their names in the file, including enums.
   std::map<std::string, uint32_t, std::less<>> types;
-  /// The first procedure with several arguments, which only `rpcgen -N` supports; empty if there is
-  /// none.
+  /// The first procedure with several arguments, which only `rpcgen -N` supports; empty if none
+  /// exists.
   std::string several_arguments;
 };
 

@@ -87,7 +87,7 @@ Layout Layouts::Of(const Declaration& declaration) {
   layout.wire_bytes *= declaration.size;
   if (declaration.base == Base::kOpaque) {
     layout.wire_bytes = Padded(declaration.size);
-    // With padding, it is not a straight run, because the wire contains more bytes.
+    // Padded bytes are not a straight run, because the wire contains more bytes.
     if (declaration.size % 4 == 0) layout.run = StepKind::kOpaque, layout.count = declaration.size;
   } else {
     layout.count *= declaration.size;

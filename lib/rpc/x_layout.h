@@ -15,7 +15,7 @@ namespace sluice::rpc {
 
 /// Layout of a declaration or a definition.
 struct Layout {
-  uint64_t bytes = 0;       ///< At most Limits::kMaxTypeBytes.
+  uint64_t bytes = 0;       ///< sizeof in C, at most Limits::kMaxTypeBytes.
   uint32_t alignment = 1;   ///< 1, 2, 4 or 8.
   uint64_t wire_bytes = 0;  ///< Minimum; exact if straight.
   /// The kind of step, if one straight step moves the whole value, and also an array of such
@@ -46,8 +46,8 @@ class Layouts {
   /// Returns the offset of a union's arms, which follow its discriminant.
   uint32_t ArmsAt(const Definition& definition);
 
-  /// Returns the index of the definition that a kNamed declaration names. Reports an error if there
-  /// is none; the result is then undefined.
+  /// Returns the index of the definition that a kNamed declaration names. Reports an error if it
+  /// does not exist; the result is then undefined.
   uint32_t Named(const Declaration& declaration);
 
  private:

@@ -110,8 +110,8 @@ class XReader {
   void AddConstants(const Constants& constants) { given_ = constants; }
 
  private:
-  /// Returns the value of a name, from the text, the caller, or <rpc/auth.h> and <rpc/xdr.h>, whose
-  /// constants a `.x` file may use.
+  /// Returns the value of a name, from the text, the caller, or <rpc/auth.h> and <rpc/xdr.h>; a
+  /// `.x` file may use their constants.
   std::optional<int64_t> ValueOf(std::string_view name) const {
     static const Constants kHeaders = {
         {"AUTH_NONE", 0},        {"AUTH_NULL", 0},       {"AUTH_SYS", 1},

@@ -12,7 +12,7 @@ namespace sluice::rpc {
 
 struct Position {
   uint32_t line = 1;
-  uint32_t column = 1;  ///< In bytes, counted from 1.
+  uint32_t column = 1;  ///< Counted in bytes, from 1.
 };
 
 struct Token {
@@ -24,7 +24,7 @@ struct Token {
   int64_t number = 0;       ///< Value of kNumber.
 };
 
-/// Scans a text, which must outlive it. After an error there are no further tokens.
+/// Scans a text, which must outlive it. After an error no further tokens follow.
 class Scanner {
  public:
   Scanner(std::string_view text, std::string_view file) : text_(text), file_(file) { Advance(); }

@@ -79,7 +79,7 @@ struct ProcedureDefinition {
   uint32_t program;
   uint32_t version;
   uint32_t number;
-  std::vector<Declaration> arguments{};  ///< At least one; if void, the only one.
+  std::vector<Declaration> arguments{};  ///< One or more; void is then the only one.
   Declaration result{};
 };
 

@@ -45,7 +45,7 @@ std::string FlagText(std::string_view type, const std::string& value);
 /// or control a terminal.
 std::string OneLine(std::string text);
 
-/// Returns "--name=value: fix", the error line for a flag whose current value is wrong.
+/// Returns "--name=value: fix", the error line for a flag with a wrong current value.
 std::string FlagComplaint(const std::string& name, std::string_view fix);
 
 /// Description of a shared flag for one application.

@@ -17,7 +17,7 @@
 
 namespace sluice::runtime {
 
-/// Returns a gauge with value 1 whose labels name the program.
+/// Returns a gauge with value 1 and labels that name the program.
 MetricFamilies BuildInfo(const std::string& app, const std::string& iface);
 
 /// Returns the values of `sample` as metrics. Every family is named "sluice_…"; drop reasons are

@@ -80,8 +80,8 @@ int Session::StartEal(std::string* error) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   BlockSignals(line_.options.hangup);
-  // EAL's lines are shown to users who gave EAL a device. Other users need only error lines about
-  // flags.
+  // EAL's lines are shown if the user gave EAL a device. Otherwise users need only error lines
+  // about flags.
   StartLog log(embedded_.empty() ? StartLog::Lines::kShown : StartLog::Lines::kKept);
   eal_ = log.StartEal(static_cast<int>(arguments.size()), argv.data());
   if (!eal_) {

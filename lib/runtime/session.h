@@ -69,7 +69,7 @@ class Session {
   /// over or a signal arrives. Returns the exit code. The engine's static `kDropReasons` names its
   /// drops; worker.h lists the optional members of an engine. An engine may also have Fault(queue),
   /// called before the run. It returns an empty text, or one line that names the flag if the engine
-  /// cannot process that queue. If an engine has addresses of its own (reassembling.h), the session
+  /// cannot process that queue. If an engine answers for IP addresses (reassembling.h), the session
   /// can reassemble fragments for it. `hooks` are called until Run returns.
   template <typename MakeEngine>
   int Run(MakeEngine make_engine, AppHooks hooks = {}) {
@@ -112,7 +112,7 @@ class Session {
   /// Returns 0, or the exit code.
   int OpenPorts(std::string* error);
 
-  /// Creates a worker's engine. If the engine has addresses of its own, wraps it in the
+  /// Creates a worker's engine. If the engine answers for IP addresses, wraps it in the
   /// reassembler. If it serves only the port's station, also wraps it in the address filter.
   template <typename MakeEngine>
   auto MakeFront(MakeEngine& make_engine, uint32_t worker) {

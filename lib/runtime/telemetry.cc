@@ -77,8 +77,8 @@ std::string Scalar(const Json& value) {
   return text;
 }
 
-// Replaces by _ all characters except letters, digits, _ and /. DPDK omits members whose names
-// contain others.
+// Replaces by _ all characters except letters, digits, _ and /. DPDK omits members with other
+// characters in their names.
 std::string LegalName(const std::string& name) {
   constexpr auto is_legal = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

@@ -47,8 +47,8 @@ class HostLink {
   /// Gives region() away with its first `frames` entries to send (0: none). With `wait_for_frames`
   /// the NIC answers when it has received frames, else at once. Only while holding().
   void Give(uint32_t frames, bool wait_for_frames);
-  /// Polls for the answer; one shared load if there is none. Returns true when holding() is true
-  /// again and region() is the region from the swap. `now_cycles`: TSC.
+  /// Polls for the answer; one shared load if it has not arrived. Returns true when holding() is
+  /// true again and region() is the region from the swap. `now_cycles`: TSC.
   bool Poll(uint64_t now_cycles);
   /// Requests the region back. Poll reports the outcome.
   bool Cancel();

@@ -40,7 +40,7 @@ constexpr bool Resumable(const Message& own) {
 
 enum class Standing : uint8_t {
   kForeign,  ///< Not from this link: another epoch, an older incarnation, or never posted.
-  kPeerNew,  ///< From a newer incarnation than the known one.
+  kPeerNew,  ///< Newer incarnation than the known one.
   kUnheard,  ///< The peer does not know this incarnation: its line is not addressed to this end.
   kOurs,
 };

@@ -143,7 +143,7 @@ inline std::optional<Input> Initiator::Classify(const Message& peer) const {
     case Order::kOlder:
       return std::nullopt;
     default:
-      // With one bit, the next id equals the previous one.
+      // The next id equals the previous one if ids have one bit.
       if (machine_->txid_mask() == 1) return std::nullopt;
       return Input::kGap;
   }

@@ -47,8 +47,8 @@ class NicLink {
 
   // Transmit.
   /// Returns the number of next frames to send, at most `max` > 0. They are marked as sent, and
-  /// remain valid until the next call. Invalid entries are skipped and counted. Returns 0 if there
-  /// are no more frames.
+  /// remain valid until the next call. Invalid entries are skipped and counted. Returns 0 if no
+  /// frames remain.
   uint32_t TakeFrames(FrameToSend* frames, uint32_t max);
   bool Sending() const { return sending_ != kNone; }
 
@@ -84,7 +84,7 @@ class NicLink {
   ResponderPort<LinkWindow> port_;
   uint64_t mine_ = 0;  ///< This end's regions, by bit.
   // Each region of mine_ is in exactly one of full_ (in order), filler_, sending_ and free_. free_
-  // is a stack, so that the last used region, whose lines may still be cached, is reused first.
+  // is a stack, so that the last used region, which may still be in the cache, is reused first.
   std::array<uint8_t, kMaxRegions> full_{};
   uint32_t full_head_ = 0;
   uint32_t full_count_ = 0;

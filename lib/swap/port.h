@@ -56,7 +56,7 @@ class Port {
   void Post() {
     if (end_.TakePublish()) window_->Post(index_, Encode(end_.line()));
   }
-  /// Announces a Post, so that a window whose lines move between caches can start the transfer
+  /// Announces a Post, so that a window with lines that move between caches can start the transfer
   /// early.
   void PreparePost() {
     if constexpr (requires { window_->PreparePost(index_); }) window_->PreparePost(index_);
@@ -125,7 +125,7 @@ class ResponderPort : public Port<W, Responder> {
   ResponderPort(W& window, uint32_t index, Responder end)
       : Port<W, Responder>(window, index, std::move(end)) {}
 
-  /// Polls the peer's line and answers. After Event::kCommitted, whose answer is already posted,
+  /// Polls the peer's line and answers. After Event::kCommitted the answer is already posted, and
   /// the caller must apply the offer() to the resource. `again` evaluates a standing offer again,
   /// when its condition may have become true.
   template <Resource R>

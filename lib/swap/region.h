@@ -42,7 +42,7 @@ struct alignas(kRegionLineBytes) RegionHeader {
   /// Number of used entries. In a received region it is stored (release) after each complete frame,
   /// so that all counted frames are complete if the owner dies.
   uint32_t count;
-  /// In a region to send: frames [0, cursor) were sent, or may have been when the device died.
+  /// Regions to send only: frames [0, cursor) were sent, or may have been when the device died.
   /// Stored before the frames are passed to the wire, so that no frame is sent twice.
   uint32_t cursor;
   uint32_t reserved;

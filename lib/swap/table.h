@@ -41,17 +41,17 @@ inline constexpr size_t kStates = 10;
 /// Events of an end. The ends classify lines by epoch, incarnations, transaction id and phase; a
 /// line that matches no input changes nothing.
 enum class Input : uint8_t {
-  // From the application:
+  // Calls of the application:
   kCallOffer,
   kCallCancel,
   kCallCommit,
   kCallAbort,
-  // From the link:
+  // Events of the link:
   kReset,    ///< The link restarted under a new epoch. Memory was kept.
   kExpired,  ///< No progress within the window.
-  // From the peer's line, at either end:
+  // Contents of the peer's line, at either end:
   kPeerNew,    ///< The peer is a new incarnation: it lost its memory, or this is the first meeting.
-  kHeardTxid,  ///< In kSync: the peer knows this end and names the last transaction.
+  kHeardTxid,  ///< State kSync: the peer knows this end and names the last transaction.
   kGap,        ///< A transaction id that is not a valid successor.
   // Initiator, transaction n:
   kReflected,
