@@ -69,7 +69,7 @@ struct sluice_engine {
   bool Replace(const sluice::c_api::ConfigText& config, sluice::c_api::Errors* errors);
   /// Returns JSON, or nothing if the engine has nothing to report.
   std::optional<std::string> Report();
-  /// No worker may be in a call.
+  /// As sluice_engine_finish. No worker may be in a call.
   void Finish(uint64_t now);
 
  protected:

@@ -27,7 +27,7 @@ enum class Seen : uint8_t {
 
 /// Content of a returned line.
 struct Returned {
-  Kind kind = Kind::kNone;  ///< The host's kind; kNone if it is invalid.
+  Kind kind = Kind::kNone;  ///< Kind that the host wrote; kNone if invalid.
   uint8_t count = 0;        ///< Frames in the payload.
   uint64_t status = 0;      ///< Status of a reply.
   /// Points to the endpoint's memory. A faulty host may change it at any time: read each byte once,

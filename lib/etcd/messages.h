@@ -34,7 +34,7 @@ std::optional<RangeAnswer> ReadRange(std::string_view json, const std::string& p
 
 struct WatchEvent {
   std::string key;
-  std::optional<std::string> value;  ///< Nothing: the key was deleted.
+  std::optional<std::string> value;  ///< Absent if the key was deleted.
 };
 struct WatchAnswer {
   bool created = false;   ///< The first answer: the watch is active.

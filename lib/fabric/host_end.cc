@@ -183,7 +183,7 @@ bool HostEnd::PollUncached(uint32_t index, bar::Line& out) {
   return !dead_;
 }
 
-// --- Looks.
+// --- Reads of NIC lines.
 
 uint64_t HostEnd::Peek(uint32_t index) {
   if (dead_) return ~uint64_t{0};

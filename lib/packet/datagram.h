@@ -71,7 +71,7 @@ struct Datagram {
     StoreBe16(frame + 12, kEtherTypeIpv4);
     uint8_t* const ip = frame + kEthernetHeaderBytes;
     StoreBe32(ip, 0x4500u << 16 | (kIpv4Headers + bytes));
-    StoreBe32(ip + 4, kDontFragment);  // Needs no identification then: RFC 6864.
+    StoreBe32(ip + 4, kDontFragment);  // No identification needed: RFC 6864.
     StoreBe32(ip + 8, uint32_t{kTtl} << 24 | uint32_t{kProtocolUdp} << 16);
     Store(ip + 12, path.from);
     Store(ip + 16, path.to);

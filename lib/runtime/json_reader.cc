@@ -79,7 +79,7 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
 
 void Tell(Errors* errors, std::string line) {
   if (Full(*errors)) return;
-  // The line may contain texts of the file.
+  // The line may quote unprintable bytes of the file.
   std::ranges::replace_if(
       line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   errors->push_back(errors->size() < kMaxErrors ? std::move(line) : "and more");
