@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a host can change at any time is read once: memory that is something else after its first
-// look changes nothing, and no word is looked at twice.
+// Data that a host can change at any time is read once: a change after the first read has no
+// effect, and no word is read twice.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -30,7 +29,7 @@ using test::WatchedPage;
 
 constexpr uint64_t kBus = 0x4000'0000;
 
-/// Whole pages of zeroes, at a multiple of their size.
+/// Whole zeroed pages, aligned to the page size.
 class Pages {
  public:
   explicit Pages(size_t bytes)
@@ -90,7 +89,7 @@ struct IpuHost {
 TEST(ReadOnce, IpuTransmitDescriptor) {
   IpuHost host;
   host.Start(regs::ipu::kTxBlock);
-  // 60 bytes at the very end of what the host mapped; then it claims 9000.
+  // 60 bytes at the end of the host's mapping; then the length changes to 9000.
   host.Post(regs::ipu::kTxBlock, {kBus + host.memory.bytes() - 60, 60 | regs::ipu::kTxEndOfPacket});
   LengthSink sink;
   {
@@ -128,7 +127,7 @@ TEST(ReadOnce, EnsoSlot) {
   enso::EnsoNic nic(dma, {.pipe_flits = 64, .nb_entries = 64, .notify_per_packet = false});
   nic.WriteRegister(NbPage(0) + kRxMemLo, 8, kBus + WatchedPage::kBytes);
   nic.WriteRegister(NbPage(0) + kTxMemLo, 8, kBus);
-  // A flit at the end of what is mapped: 64 bytes of IPv4.
+  // A flit at the end of the mapping: 64 bytes of IPv4.
   uint8_t* const frame = memory.data() + memory.bytes() - kFlitBytes;
   frame[17] = 50;
   auto* const slot = reinterpret_cast<TxNotification*>(memory.data());
@@ -141,7 +140,7 @@ TEST(ReadOnce, EnsoSlot) {
     page.ChangeAfterAccess(offsetof(TxNotification, length), 64 * kFlitBytes);
     nic.WriteRegister(NbPage(0) + kTxTail, 4, 1);
     nic.Transmit(sink, 16);
-    // Read, and overwritten by the completion.
+    // One read, and one write by the completion.
     EXPECT_LE(page.accesses(offsetof(TxNotification, address)), 2u);
     EXPECT_LE(page.accesses(offsetof(TxNotification, length)), 2u);
   }
@@ -160,7 +159,7 @@ TEST(ReadOnce, GeometryOfALink) {
     found = swap::LinkMemory::Find({memory.data(), memory.bytes()});
     EXPECT_EQ(page.most_accesses(field, field + sizeof(swap::Geometry)), 1u);
   }
-  // Whatever it took: of what fits the memory.
+  // An accepted geometry must fit into the memory, regardless of its values.
   if (found) {
     EXPECT_LE(swap::LinkMemory::BytesFor(found.geometry()), memory.bytes());
   }
@@ -186,7 +185,7 @@ TEST(ReadOnce, EntryOfARegisterQueue) {
   auto* const queue = new (memory.data()) bar::PostedQueue();
   constexpr uint64_t kValue = 0x1122'3344'5566'7788;
   queue->Post({0x40, 8, kValue});
-  uint32_t at = 0;  // Of the entry's value; the rest of the entry precedes it.
+  uint32_t at = 0;  // Offset of the entry's value; the rest of the entry precedes it.
   while (at < WatchedPage::kBytes && *reinterpret_cast<uint64_t*>(memory.data() + at) != kValue) {
     at += 8;
   }
@@ -204,7 +203,7 @@ TEST(ReadOnce, EntryOfARegisterQueue) {
 }
 
 TEST(ReadOnce, TlpThatLeavesASwitch) {
-  // The ring to the device, behind its two counts, begins a page.
+  // The ring to the device, after its two counts, starts a page.
   constexpr size_t kRing =
       offsetof(stage::LinkMemory, to_device) + offsetof(stage::LinkDirection, tlps);
   constexpr size_t kBefore = WatchedPage::kBytes - kRing % WatchedPage::kBytes;

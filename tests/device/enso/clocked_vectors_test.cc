@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Rate limiter and timestamps as a simulation of the Ensō RTL (v0.4.6,
-// github.com/crossroadsfpga/enso) answered them. A cycle is 5 ns.
+// Rate limiter and timestamps: expected values from a simulation of the Ensō RTL (v0.4.6,
+// github.com/crossroadsfpga/enso). A cycle is 5 ns.
 #include "host.h"
 
 namespace sluice::device::enso {
@@ -9,12 +8,12 @@ namespace {
 
 constexpr uint32_t kBit31 = 1u << 31;
 constexpr uint64_t kBit63 = uint64_t{1} << 63;
-constexpr uint64_t kStart = 1'000'003;  ///< A cycle that no period below divides.
+constexpr uint64_t kStart = 1'000'003;  ///< A cycle that is not a multiple of any period below.
 
 struct Rate {
   uint16_t numerator, denominator;
   uint32_t enable;
-  size_t flits;  ///< That pass in 10,000 cycles in which the wire is always ready.
+  size_t flits;  ///< Flits that pass in 10,000 cycles with the wire always ready.
 };
 
 class EnsoRateVectors : public testing::TestWithParam<Rate> {
@@ -36,7 +35,7 @@ class EnsoRateVectors : public testing::TestWithParam<Rate> {
   }
 
   Host host;
-  std::string passed;  ///< Of each cycle, 0 or 1 flit.
+  std::string passed;  ///< Flits per cycle, 0 or 1.
 };
 
 TEST_P(EnsoRateVectors, FlitsIn10000Cycles) {

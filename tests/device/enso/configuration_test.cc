@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// docs/enso-hardware.md, "Formats": configuration commands; "Timestamp and rate limiter": what
-// the clocked ones do.
+// docs/enso-hardware.md, "Formats": configuration commands; "Timestamp and rate limiter": effects
+// of the clocked commands.
 #include "host.h"
 
 namespace sluice::device::enso {
@@ -18,7 +17,7 @@ TEST_F(EnsoConfiguration, ACompletionHoldsTheCommandAndTheLow20BitsOfBytes16To23
   const TxNotification done = host.TxSlot(0, host.Configure(flow));
   EXPECT_EQ(done.signal, kSignalNone);
   EXPECT_EQ(done.address, 1u);
-  // Bytes 16 … 23 hold dst_ip:src_port:dst_port; of 0xc0a8'0000'5678'1234 these stay.
+  // Bytes 16 to 23 contain dst_ip:src_port:dst_port; these bits of 0xc0a8'0000'5678'1234 remain.
   EXPECT_EQ(done.length, 0x8'1234u);
   for (const uint64_t word : done.reserved) EXPECT_EQ(word, 0u);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Corners of the Ensō NIC that a simulation of its RTL (v0.4.6,
-// github.com/crossroadsfpga/enso) showed: what a driver must not rely on, and what
-// it must not do. Where the hardware's order is open, these state the side that
-// hurts a careless driver.
+// Corner cases of the Ensō NIC found in a simulation of its RTL (v0.4.6,
+// github.com/crossroadsfpga/enso): behavior that a driver must not rely on, and actions that it
+// must not perform. Where the hardware's order is undefined, the tests assume the order that hurts
+// a careless driver.
 #include <set>
 
 #include "vector_bench.h"
@@ -11,7 +10,7 @@
 namespace sluice::device::enso {
 namespace {
 
-// Round robin: in every cycle x becomes (x + 1) & mask, whatever the count.
+// Round robin: in every cycle x becomes (x + 1) & mask, independent of the count.
 
 class EnsoRoundRobinCorner : public testing::Test {
  protected:
@@ -22,7 +21,7 @@ class EnsoRoundRobinCorner : public testing::Test {
     for (uint32_t i = 0; i < kPipes; ++i) host.OpenPipe(i, 0);
     host.nic->SetTime(cycle * 5);
   }
-  /// One frame `cycles` after the last; its pipe.
+  /// Sends one frame `cycles` after the last one. Returns its pipe.
   uint32_t PipeAfter(uint64_t cycles) {
     host.nic->SetTime((cycle += cycles) * 5);
     uint32_t tails[kPipes];
@@ -53,7 +52,7 @@ TEST_F(EnsoRoundRobinCorner, PipesThatTheMaskDoesNotReachGetNothing) {
 }
 
 TEST_F(EnsoRoundRobinCorner, AnyMaskFollowsTheStepCycleByCycle) {
-  uint32_t x = 0;  // after reset, with a mask of zero
+  uint32_t x = 0;  // The value after reset, with a mask of zero.
   for (const uint32_t mask : {7u, 5u, 6u, 3u, 4u, 0u, 1u, 7u, 2u}) {
     host.Fallback(8, mask, kEnable64);
     for (uint64_t step = 2; step < 30; ++step) {
@@ -63,8 +62,8 @@ TEST_F(EnsoRoundRobinCorner, AnyMaskFollowsTheStepCycleByCycle) {
   }
 }
 
-// A configuration acts when its slot is fetched, while data of slots before it may
-// still be unread.
+// A configuration is applied when its slot is fetched, while data of earlier slots may still be
+// unread.
 
 class EnsoConfigurationOrder : public testing::Test {
  protected:
@@ -110,7 +109,7 @@ TEST_F(EnsoConfigurationOrder, OfTwoInOneBatchTheLastStays) {
   EXPECT_EQ(nic.wire.frames, std::vector<Bytes>{frame}) << "off again before the frame is read";
 }
 
-// A pipe that is on while its notification buffer is off.
+// A pipe that is enabled while its notification buffer is disabled.
 
 TEST(EnsoBufferOff, AFrameOfOneFlitIsSkippedAndALaterHeadStoreNotifiesIt) {
   VectorBench nic;
@@ -127,7 +126,7 @@ TEST(EnsoBufferOff, AFrameOfOneFlitIsSkippedAndALaterHeadStoreNotifiesIt) {
             });
 }
 
-// A store of rx_head on a disabled pipe.
+// A store to rx_head of a disabled pipe.
 
 TEST(EnsoHeadOfADisabledPipe, LeavesAHoleInBufferZeroThatStopsItsPoller) {
   VectorBench nic;
@@ -153,7 +152,7 @@ TEST(EnsoHeadOfADisabledPipe, LeavesTheTailOfBufferZeroThatIsOff) {
   EXPECT_EQ(nic.NbTail(0), 0u);
 }
 
-// A head beyond the ring: it is compared unmasked.
+// A head beyond the ring is compared without the mask.
 
 TEST(EnsoHeadBeyondTheRing, DiffersFromATailOfTheSameSlot) {
   VectorBench nic({.pipe_flits = 16, .nb_entries = 16});
@@ -167,7 +166,7 @@ TEST(EnsoHeadBeyondTheRing, DiffersFromATailOfTheSameSlot) {
             });
 }
 
-// Behind a wedge: a frame of two flits hit the disabled pipe 9.
+// State after a wedge: a frame of two flits reached the disabled pipe 9.
 
 class EnsoBehindAWedge : public testing::Test {
  protected:
@@ -194,7 +193,7 @@ TEST_F(EnsoBehindAWedge, TailsOfHealthyPipesAndBuffersAdvanceAndNothingIsWritten
   EXPECT_EQ(nic.NbTail(0), 3u) << "two packets and one head store asked for notifications";
 }
 
-// The hardware sent 15 of 41 frames; how many is a matter of its queues.
+// The hardware sent 15 of 41 frames; the number depends on its queues.
 TEST_F(EnsoBehindAWedge, TransmissionEndsAfterWhatWasInFlight) {
   const uint64_t a = nic.Data("A", {MakeFrame(64)});
   for (uint32_t slot = 0; slot < 41; ++slot) nic.PutSlot(0, slot, a, 64);
@@ -211,7 +210,7 @@ TEST_F(EnsoBehindAWedge, TransmissionEndsAfterWhatWasInFlight) {
   EXPECT_EQ(nic.Publish(0, 42).find('W'), std::string::npos) << "published later, never sent";
 }
 
-// The rate limiter's period begins when it is configured.
+// The rate limiter's period starts at its configuration.
 
 TEST(EnsoRateLimiterPhase, ThePeriodBeginsWithTheConfiguration) {
   for (const uint64_t start : {1000u, 1003u, 1007u}) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The host's side of the Ensō NIC for its tests: memory behind bus addresses that
-// differ from pointers, rings, and the bring-up order of docs/enso-hardware.md,
-// "Bring-up and tear-down". Written against regs/enso.h alone.
+// The host's side of the Ensō NIC for tests: memory with bus addresses that differ from pointers,
+// rings, and the bring-up order of docs/enso-hardware.md, "Bring-up and tear-down". Uses only
+// regs/enso.h.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +25,7 @@ using namespace regs::enso;  // NOLINT: the vocabulary of every test here
 
 using Bytes = std::vector<uint8_t>;
 
-/// Keeps every frame that the NIC transmits.
+/// Stores every frame that the NIC transmits.
 class Collector final : public FrameSink {
  public:
   void Deliver(std::span<const WireFrame> burst) override {
@@ -62,9 +61,9 @@ inline uint32_t Be32(const uint8_t* at) {
   return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3];
 }
 
-/// An IPv4 frame of `length` ≥ 48 bytes with a truthful IP length; payload counts up
-/// from `seed`, but for 4 bytes near the end, which are the complement of those before them: a tag,
-/// as every frame from the wire of a card has one (device/grid/wire.h).
+/// Returns an IPv4 frame of `length` ≥ 48 bytes with a correct IP length. The payload counts up
+/// from `seed`, except 4 bytes near the end, which are the complement of the preceding 4: a tag, as
+/// in every frame from a card's wire (device/grid/wire.h).
 inline Bytes MakeFrame(uint32_t length, const Headers& headers = {}, uint8_t seed = 1) {
   Bytes frame(length);
   for (size_t i = 48; i < length; ++i) frame[i] = static_cast<uint8_t>(seed + i);
@@ -84,14 +83,14 @@ inline Bytes MakeFrame(uint32_t length, const Headers& headers = {}, uint8_t see
   return frame;
 }
 
-/// The model that the program tests: each program defines its own.
+/// Creates the model under test; each test program defines it.
 std::unique_ptr<Device> MakeNic(const bar::DmaSpace& dma, const EnsoConfig& config);
 
-/// A NIC and its host. Pipes and buffers are opened as "Bring-up and tear-down" says.
+/// A NIC and its host. Pipes and buffers are opened in the order of "Bring-up and tear-down".
 class Host {
  public:
   static constexpr uint64_t kBus = 0x12'3400'0000;
-  static constexpr size_t kMemoryBytes = 32u << 20;  ///< Pages that are never touched cost nothing.
+  static constexpr size_t kMemoryBytes = 32u << 20;  ///< Untouched pages use no memory.
 
   explicit Host(EnsoConfig config = {.pipe_flits = 64, .nb_entries = 32},
                 decltype(MakeNic)* make = &MakeNic)
@@ -140,7 +139,7 @@ class Host {
     Write64(page + kRxMemLo, rings_[id] | nb);
     StoreHead(id, 0);
   }
-  /// NB 0, pipes 0 … n−1 and fallback over them: every frame is taken.
+  /// Opens NB 0, pipes 0 to n − 1, and the fallback over them, so that every frame is accepted.
   void OpenFallback(uint32_t pipes, uint32_t mask) {
     OpenNb(0);
     for (uint32_t i = 0; i < pipes; ++i) OpenPipe(i, 0);
@@ -166,19 +165,19 @@ class Host {
     return slot;
   }
 
-  /// One frame from the wire; true if the NIC took it.
+  /// Sends one frame from the wire. Returns whether the NIC accepted it.
   bool Receive(const Bytes& frame, bool pause = false) {
     const WireFrame wire = {frame.data(), static_cast<uint32_t>(frame.size())};
     return nic->Receive({&wire, 1}, pause) == 1;
   }
-  /// As Receive, in one burst.
+  /// Does the same for several frames in one burst.
   uint32_t ReceiveAll(const std::vector<Bytes>& frames, bool pause = false) {
     std::vector<WireFrame> wire;
     for (const Bytes& f : frames) wire.push_back({f.data(), static_cast<uint32_t>(f.size())});
     return nic->Receive(wire, pause);
   }
 
-  /// Fills the next TX slot of `nb` without telling the NIC; returns its index.
+  /// Fills the next TX slot of `nb` without publishing it. Returns its index.
   template <typename Format>
   uint32_t Put(uint32_t nb, const Format& slot) {
     static_assert(sizeof(Format) == kFlitBytes);
@@ -230,7 +229,7 @@ class Host {
         kSignalConfig, static_cast<uint64_t>(ConfigId::kRateLimit), den, num, enable, {}});
   }
 
-  /// Copies frames, each from a flit boundary, to fresh memory; its bus address.
+  /// Copies frames to new memory, each to a flit boundary. Returns the bus address.
   uint64_t Compose(const std::vector<Bytes>& frames, uint64_t* bytes = nullptr) {
     uint64_t flits = 0;
     for (const Bytes& f : frames) flits += Flits(static_cast<uint32_t>(f.size()));
@@ -243,7 +242,7 @@ class Host {
     if (bytes != nullptr) *bytes = flits * kFlitBytes;
     return bus;
   }
-  /// One slot with these frames, published at once; the slot's index.
+  /// Publishes one slot with these frames. Returns the slot's index.
   uint32_t Send(uint32_t nb, const std::vector<Bytes>& frames) {
     uint64_t bytes = 0;
     const uint64_t bus = Compose(frames, &bytes);
@@ -263,7 +262,7 @@ class Host {
   bar::DmaSpace dma;
   std::unique_ptr<Device> nic;
   Collector wire;
-  uint32_t config_nb = 0;  ///< Carries what has no buffer of its own named.
+  uint32_t config_nb = 0;  ///< Buffer for configuration commands without a buffer argument.
 
  private:
   struct alignas(4096) Page {
@@ -283,7 +282,7 @@ class Host {
   std::map<uint32_t, uint64_t> rings_;
 };
 
-/// A notification's words, for comparison.
+/// Compares all words of a notification.
 inline void ExpectNotification(const RxNotification& slot, uint64_t pipe, uint64_t tail) {
   EXPECT_EQ(slot.signal, kSignalData);
   EXPECT_EQ(slot.pipe, pipe);

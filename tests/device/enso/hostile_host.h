@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A host that does anything: turns a string of bytes into register accesses, slot
-// contents and frames. Shared by the seeded test and by the fuzz target; the
-// properties that must hold whatever happens are checked here.
+// A host with arbitrary behavior: it converts a string of bytes to register accesses, slot contents
+// and frames. Used by the seeded test and by the fuzz target. It checks the properties that must
+// hold for any input.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,7 @@ class HostileHost {
 
   using MakeNic = std::unique_ptr<Device>(const bar::DmaSpace&, const EnsoConfig&);
 
-  /// Runs the whole input. Null, or the property that was violated.
+  /// Processes the whole input. Returns null, or the violated property.
   const char* Run(std::span<const uint8_t> input, MakeNic* make = &MakeEnsoNic) {
     input_ = input;
     dma_->Add(kBus, memory_.data(), memory_.size() * sizeof(uint64_t));
@@ -47,7 +46,7 @@ class HostileHost {
     void Deliver(std::span<const WireFrame> frames) override {
       if (frames.empty() || frames.size() > 64) bad_burst = true;
       for (const WireFrame& frame : frames) {
-        // Frames are 14 bytes to 64 flits, and every byte of them is readable.
+        // Frames have 14 bytes to 64 flits, and every byte is readable.
         if (frame.length < 14 || frame.length > 4096) bad_length = true;
         for (uint32_t i = 0; i < frame.length; ++i) sum = sum + frame.data[i];
         ++count;
@@ -69,7 +68,7 @@ class HostileHost {
     for (uint32_t i = 0; i < bytes; ++i) value = value << 8 | Take8();
     return value;
   }
-  /// Mostly addresses near or in the host's memory, sometimes wild ones.
+  /// Returns mostly addresses near or in the host's memory, sometimes arbitrary ones.
   uint64_t TakeAddress() {
     const uint8_t kind = Take8();
     if (kind < 16) return Take(8);
@@ -78,7 +77,7 @@ class HostileHost {
   }
 
   void Step(Device& nic) {
-    // Few pipes and buffers, so that actions meet.
+    // Few pipes and buffers, so that actions affect each other.
     const uint32_t pipe = Take8() % 4, nb = pipe % 2;
     switch (Take8() % 10) {
       case 0:
@@ -130,7 +129,7 @@ class HostileHost {
     frames_.clear();
     std::vector<WireFrame> wire;
     for (uint32_t n = Take8() % 40; n != 0; --n) {
-      // Exactly as long as they claim, so that a reader beyond the end is found.
+      // Allocated with the exact length, so that reads beyond the end are detected.
       frames_.emplace_back(std::make_unique<std::vector<uint8_t>>(Take(2) % 2000));
       std::vector<uint8_t>& frame = *frames_.back();
       for (size_t i = 0; i < frame.size() && i < 48; ++i) frame[i] = Take8();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Whatever a host stores in registers and slots, and whatever the wire brings: no
-// access outside registered memory (AddressSanitizer watches), no hang, and every
-// frame in exactly one counter.
+// For any stores of a host to registers and slots, and any frames from the wire: no access outside
+// registered memory (AddressSanitizer checks), no hang, and every frame in exactly one counter.
 #include <gtest/gtest.h>
 
 #include <random>

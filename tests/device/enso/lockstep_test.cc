@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The receive and the transmit path against ones that are written for reading (plain_nic.h): two
-// hosts do the same at random, and whatever software or the wire can see is the same after every
-// step.
+// Compares the receive and transmit paths with simple reference implementations (plain_nic.h): two
+// hosts perform the same random actions, and all state visible to software or on the wire is equal
+// after every step.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,8 +24,8 @@ constexpr uint32_t kBuffers = 2;
 struct Case {
   const char* name;
   EnsoConfig config;
-  uint64_t frames;  ///< At least so many reach a pipe.
-  bool faults;      ///< Pipes and buffers are switched off, too: sooner or later the engine wedges.
+  uint64_t frames;  ///< Minimum number of frames that must reach a pipe.
+  bool faults;      ///< Also disables pipes and buffers, so the engine wedges eventually.
 };
 std::ostream& operator<<(std::ostream& out, const Case& which) { return out << which.name; }
 
@@ -62,7 +61,7 @@ class Lockstep : public testing::TestWithParam<Case> {
       case 1:
       case 2:
       case 3:
-      case 4: {  // The host frees all, some, or what it likes.
+      case 4: {  // The host frees all, some, or a random number.
         const uint32_t tail = fast_.Tail(pipe), head = fast_.Read32(PipePage(pipe) + kRxHead);
         const uint32_t mask = GetParam().config.pipe_flits - 1;
         const uint32_t some = head + Below(((tail - head) & mask) + 1);
@@ -97,7 +96,7 @@ class Lockstep : public testing::TestWithParam<Case> {
     }
   }
 
-  /// Slots of frames that begin and end wherever they like, as one store or as many.
+  /// Posts slots with frames that start and end at arbitrary positions, with one store or several.
   void Post(uint32_t nb) {
     static constexpr uint16_t kTotalLengths[] = {46, 46, 46, 46, 50, 51, 0, 100, 498, 1500};
     const bool liar = GetParam().faults && Rarely();
@@ -136,7 +135,7 @@ class Lockstep : public testing::TestWithParam<Case> {
     for (Host* host : {&fast_, &plain_}) host->wire.frames.clear();
   }
 
-  /// Steering and stamps.
+  /// Changes steering and timestamps.
   void Change() {
     const uint64_t config = kSignalConfig;
     const auto id = [](ConfigId command) { return static_cast<uint64_t>(command); };
@@ -236,7 +235,7 @@ class Lockstep : public testing::TestWithParam<Case> {
   static constexpr uint32_t kSourceFlits = 300;
 
   Host fast_, plain_;
-  uint64_t source_ = 0;  ///< Of what is sent, bus address.
+  uint64_t source_ = 0;  ///< Bus address of the data to send.
   std::mt19937_64 random_{7};
   uint64_t now_ns_ = 0;
   uint64_t received_ = 0;

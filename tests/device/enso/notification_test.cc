@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// docs/enso-hardware.md, "Receiving": reactive notifications, beyond the table of receive vectors.
+// docs/enso-hardware.md, "Receiving": reactive notifications; cases in addition to the table of
+// receive vectors.
 #include "host.h"
 
 namespace sluice::device::enso {
@@ -34,12 +34,12 @@ TEST_F(EnsoNotification, ReadingTheNotificationDoesNotReArmThePipeOnlyItsHeadDoe
 }
 
 TEST_F(EnsoNotification, APacketDroppedByAFullPipeSetsTheStatusAndIsNotNotified) {
-  host.StoreHead(0, 0);                     // status clear
-  host.Write32(PipePage(0) + kRxTail, 63);  // full: tail + 1 == head; no trigger
+  host.StoreHead(0, 0);                     // Clears the status.
+  host.Write32(PipePage(0) + kRxTail, 63);  // Full: tail + 1 == head; no trigger.
   ASSERT_TRUE(host.Receive(MakeFrame(64)));
   ASSERT_EQ(host.Count("rx_pipe_full"), 1u);
   EXPECT_EQ(Notifications(), 0u);
-  host.Write32(PipePage(0) + kRxTail, 0);  // room again; no trigger
+  host.Write32(PipePage(0) + kRxTail, 0);  // Has room again; no trigger.
   ASSERT_TRUE(host.Receive(MakeFrame(64)));
   EXPECT_EQ(Notifications(), 0u) << "mute until its head is stored";
   host.StoreHead(0, 0);
@@ -70,7 +70,7 @@ TEST_F(EnsoNotification, AHeadStoreWithAFullRingWritesTheGapSlotWithoutAdvancing
   EXPECT_EQ(Notifications(), kEntries - 1) << "the tail does not move";
   ExpectNotification(host.Slot(0, kEntries - 1), 0, 1);
   EXPECT_EQ(host.Count("rx_notifications_unclaimed"), 1u);
-  // The next notification overwrites it.
+  // The next notification overwrites the unclaimed one.
   ASSERT_TRUE(host.Receive(MakeFrame(64)));
   Drain();
   host.StoreHead(0, 0);

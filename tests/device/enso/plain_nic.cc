@@ -68,7 +68,7 @@ class PlainNic final : public Device {
   }
 
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override {
-    // Frames of a call that wait are steered again when they are offered again.
+    // Frames of a call that must wait are steered again when they are offered again.
     constexpr size_t kSteeredAhead = 32;
     std::array<uint32_t, kSteeredAhead> targets;
     for (uint32_t i = 0; i < frames.size(); ++i) {
@@ -102,7 +102,7 @@ class PlainNic final : public Device {
     return steering_.Target(flit.data(), frame.length);
   }
 
-  /// False if the frame must wait.
+  /// Returns false if the frame must wait.
   bool ReceiveOne(const WireFrame& frame, uint32_t target, bool pause) {
     if (target >= kMaxPipes) {
       ++tally_[target == kEmpty      ? Event::kRxEmpty
@@ -167,7 +167,7 @@ class PlainNic final : public Device {
     notifier_.PacketAccepted(target, pipe, nb);
   }
 
-  /// The next flit of a data slot. False if it must wait, perhaps for ever.
+  /// Processes the next flit of a data slot. Returns false if it must wait, possibly forever.
   bool TakeFlit(const Descriptor& slot, FrameSink& sink, uint32_t* sent) {
     if (slot.length == 0) {
       ++tally_[Event::kTxZeroLength];
@@ -226,8 +226,8 @@ class PlainNic final : public Device {
   DescriptorFetcher fetcher_;
   size_t ahead_ = 0;  ///< Frames that are steered but not yet delivered.
   size_t next_ = 0;
-  std::vector<uint8_t> begun_;  ///< Whole flits of the frame that is being cut.
-  uint32_t offset_ = 0;         ///< Bytes of the front slot that were taken.
+  std::vector<uint8_t> begun_;  ///< Complete flits of the frame that is being assembled.
+  uint32_t offset_ = 0;         ///< Processed bytes of the front slot.
   uint32_t completed_nb_ = kMaxNotificationBuffers;
   uint32_t completed_ = 0;  ///< Slot of the last completion.
   bool halted_ = false;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The Ensō NIC with a receive and a transmit path that are written for reading: one frame and one
-// flit at a time, every condition looked up for each (docs/enso-hardware.md, "Receiving",
-// "Transmitting"). What the model's fast paths must equal, observable by observable. All else is
-// the model's own.
+// The Ensō NIC with simple receive and transmit paths: one frame and one flit at a time, with every
+// condition checked for each (docs/enso-hardware.md, "Receiving", "Transmitting"). The model's fast
+// paths must be equal to it in all observable state. All other code is the model's.
 #pragma once
 
 #include <memory>

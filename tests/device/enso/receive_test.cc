@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// docs/enso-hardware.md, "Receiving": what happens to a received frame, beyond the table of
-// receive vectors.
+// docs/enso-hardware.md, "Receiving": handling of received frames; cases in addition to the table
+// of receive vectors.
 #include <numeric>
 
 #include "host.h"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr uint32_t kPipeFlits = 64;
 
-/// All traffic to pipe 0, which reports to buffer 0.
+/// All traffic goes to pipe 0, which notifies buffer 0.
 class EnsoReceive : public testing::Test {
  protected:
   EnsoReceive() : host({.pipe_flits = kPipeFlits, .nb_entries = 32}) { host.OpenFallback(1, 0); }
@@ -61,7 +60,7 @@ TEST_F(EnsoReceive, EveryLengthUpTo1536BytesArrivesUnchangedAndWritesNoOtherFlit
 TEST_F(EnsoReceive, APacketThatDoesNotFitIsDroppedWholeAndASmallerOneStillFits) {
   for (uint32_t i = 0; i < kPipeFlits - 3; ++i) ASSERT_TRUE(host.Receive(MakeFrame(64)));
   std::memset(host.Flit(0, kPipeFlits - 3), 0xee, 3 * kFlitBytes);
-  ASSERT_TRUE(host.Receive(MakeFrame(192)));  // 3 flits, 2 free
+  ASSERT_TRUE(host.Receive(MakeFrame(192)));  // 3 flits; 2 are free.
   EXPECT_EQ(host.Tail(0), kPipeFlits - 3);
   EXPECT_EQ(host.Flit(0, kPipeFlits - 3)[0], 0xee) << "no byte of a dropped packet is written";
   EXPECT_EQ(host.Count("rx_pipe_full"), 1u);
@@ -196,7 +195,8 @@ TEST(EnsoWedge, HeadTriggersBeyond124WaitingOnesAreLostAndCounted) {
   Host host;
   host.OpenFallback(1, 0);
   host.Write64(PipePage(0) + kRxMemLo, 0);
-  host.ReceiveAll(std::vector<Bytes>(1 + 1024, MakeFrame(65)));  // nothing moves any more
+  host.ReceiveAll(
+      std::vector<Bytes>(1 + 1024, MakeFrame(65)));  // The engine is blocked from here on.
   for (int i = 0; i < 124; ++i) host.StoreHead(0, 0);
   EXPECT_EQ(host.Count("rx_head_triggers_lost"), 0u);
   for (int i = 0; i < 7; ++i) host.StoreHead(0, 0);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Reception, stimulus by stimulus, as a simulation of the Ensō RTL (v0.4.6,
-// github.com/crossroadsfpga/enso) answered it. Each table starts from reset; rings
-// have their default sizes unless the table says otherwise. The stimulus of most
-// rows is a packet of so many flits, or a store of a pipe's rx_head.
+// Reception: stimuli and responses from a simulation of the Ensō RTL (v0.4.6,
+// github.com/crossroadsfpga/enso). Each table starts from reset; rings have their default sizes
+// unless the table sets others. The stimulus of most rows is a packet of some flits, or a store to
+// a pipe's rx_head.
 #include "vector_bench.h"
 
 namespace sluice::device::enso {
@@ -21,7 +20,7 @@ TEST(EnsoReceiveVectors, ReactiveNotifications) {
                 {"1f", Head(5, 2), ""},
                 {"1g", Packets(5, 3), "N[3]{5,5} D(5,2..4)"},
             });
-  // … and then the registers read:
+  // Register values after these stimuli:
   EXPECT_EQ(nic.Read32(PipePage(5) + kRxTail), 5u);
   EXPECT_EQ(nic.Read32(PipePage(5) + kRxHead), 2u);
   EXPECT_EQ(nic.Read32(NbPage(0) + kRxTail), 4u);
@@ -64,7 +63,7 @@ TEST(EnsoReceiveVectors, APipeThatDroppedAPacketWhileItWasDisabledStaysMute) {
             });
 }
 
-/// After the wedge a packet to a healthy pipe writes nothing, and a TX slot is never
+/// Checks that after the wedge a packet to a healthy pipe causes no writes, and a TX slot is never
 /// completed.
 void ExpectWedged(VectorBench& nic, const char* number) {
   Play(nic, {{number, Packets(9, 2), ""}, {number, Packets(5, 1), ""}});

@@ -61,7 +61,7 @@ TEST(EnsoRegisters, StoresOfOneOrTwoBytesAreIgnored) {
 
 TEST(EnsoRegisters, ARegisterIsWrittenOnlyIfAllFourOfItsBytesAre) {
   Host host;
-  // Bytes 10 … 17: the second half of 0x08, all of 0x0c, half of 0x10.
+  // Bytes 10 to 17: the second half of 0x08, all of 0x0c, half of 0x10.
   host.nic->WriteRegister(NbPage(2) + kRxMemLo + 2, 8, 0x1111'2233'4455'6677);
   EXPECT_EQ(host.Read32(NbPage(2) + kRxMemLo), 0u);
   EXPECT_EQ(host.Read32(NbPage(2) + kRxMemHi), 0x2233'4455u);
@@ -75,13 +75,13 @@ TEST(EnsoRegisters, OneEightByteStoreUpdatesTwoRegistersAtomically) {
   Host host;
   host.OpenNb(0);
   host.OpenPipe(0, 0);
-  // Were the tail set before the head, the head store would find head == tail == 5
-  // only if both are in place when its trigger is served: no notification.
+  // The trigger of the head store sees head == tail == 5 only if both words are stored before it is
+  // served: then there is no notification.
   host.Write64(PipePage(0) + kRxTail, uint64_t{5} << 32 | 5);
   EXPECT_EQ(host.Read32(PipePage(0) + kRxTail), 5u);
   EXPECT_EQ(host.Read32(PipePage(0) + kRxHead), 5u);
   EXPECT_EQ(host.NbTail(0), 0u);
-  // Head and the lower address half at once: the trigger sees both.
+  // Head and lower address half in one store: the trigger sees both.
   host.Write64(PipePage(0) + kRxHead, uint64_t{host.Read32(PipePage(0) + kRxMemLo)} << 32 | 9);
   EXPECT_EQ(host.NbTail(0), 1u);
   EXPECT_EQ(host.nic->ReadRegister(PipePage(0) + kRxTail, 8), (uint64_t{9} << 32 | 5));

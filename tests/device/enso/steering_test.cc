@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// docs/enso-hardware.md, "Steering": flow table, fallback, round robin, beyond the table of
-// steering vectors.
+// docs/enso-hardware.md, "Steering": flow table, fallback, round robin; cases in addition to the
+// table of steering vectors.
 #include <random>
 
 #include "device/enso/flow_table.h"
@@ -13,16 +12,16 @@ namespace {
 constexpr Headers kUdp80 = {};
 constexpr Headers kTcpAck = {.protocol = 6};
 constexpr Headers kIcmp = {.protocol = 1};
-constexpr uint32_t kUdpHash = 0x1f30'2f21;  // of the key (192.168.0.0, 80, 0, 0)
+constexpr uint32_t kUdpHash = 0x1f30'2f21;  // Hash of the key (192.168.0.0, 80, 0, 0).
 
-/// Pipes 0 … 63 as fallback; pipes from 100 on for flows.
+/// Pipes 0 to 63 are the fallback; pipes from 100 on are for flows.
 class EnsoSteering : public testing::Test {
  protected:
   static constexpr uint32_t kMask = 63;
 
   EnsoSteering() : host({.pipe_flits = 64, .nb_entries = 512}) { host.OpenFallback(64, kMask); }
 
-  /// The pipe that one frame reaches; −1 if none of those opened.
+  /// Returns the pipe that one frame reaches; −1 if it reaches no open pipe.
   int PipeOf(const Headers& headers) { return PipeOfFrame(MakeFrame(64, headers)); }
   int PipeOfFrame(const Bytes& frame) {
     EXPECT_TRUE(host.Receive(frame));
@@ -105,7 +104,7 @@ TEST_F(EnsoSteering, AFlowEntryNamesThirteenBitsOfPipe) {
   EXPECT_EQ(PipeOf(kUdp80), 100);
 }
 
-/// A counter that steps with the clock, not with packets.
+/// The round-robin counter advances with the clock, not with packets.
 class EnsoRoundRobin : public EnsoSteering {
  protected:
   EnsoRoundRobin() { host.Fallback(4, 3, kEnable64); }
@@ -134,7 +133,7 @@ struct KeyAndRows {
   std::array<uint32_t, 4> rows;
 };
 
-/// Rows of lookup3's final mix as docs/enso-hardware.md states it, independent of the model.
+/// Returns the rows by lookup3's final mix as in docs/enso-hardware.md, independent of the model.
 std::array<uint32_t, 4> RowsOf(const FlowKey& key) {
   std::array<uint32_t, 4> rows;
   const auto rot = [](uint32_t x, int k) { return x << k | x >> (32 - k); };
@@ -180,7 +179,7 @@ TEST(EnsoFlowTable, AnInsertIsLostExactlyIfAllFourRowsOfItsKeyAreTakenAndThenSil
     ASSERT_EQ(table.Find(key, FlowHash(key, 0)), room ? 5u : FlowTable::kMiss);
     if (!room && first_loss == 0) first_loss = n;
   }
-  // The simulation lost its 2538th random key; other seeds lose near it.
+  // The simulation lost its 2538th random key; other seeds lose a key of similar number.
   EXPECT_GT(first_loss, 1200);
   EXPECT_LT(first_loss, 4500);
 }

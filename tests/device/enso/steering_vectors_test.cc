@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Steering as a simulation of the Ensō RTL (v0.4.6, github.com/crossroadsfpga/enso)
-// answered it: packet and tables → pipe, and the 32-bit hash of the key before the
-// fallback mask.
+// Steering vectors from a simulation of the Ensō RTL (v0.4.6, github.com/crossroadsfpga/enso): the
+// pipe for a packet and tables, and the 32-bit hash of the key before the fallback mask.
 #include "host.h"
 #include "regs/enso_flow.h"
 
@@ -28,7 +26,7 @@ const Packet kPackets[] = {
     {"UDP → 1.2.3.4:2", {17, 0x0102'0304, kSrc, 2, 8080}, 0, 0x4081'52a0},
 };
 
-/// Fallback pipes 0 … 3 and pipes 77 and 8191.
+/// Fallback pipes 0 to 3, and pipes 77 and 8191.
 class EnsoSteeringVectors : public testing::Test {
  protected:
   EnsoSteeringVectors() : host({.pipe_flits = 64, .nb_entries = 64}) {
@@ -36,7 +34,7 @@ class EnsoSteeringVectors : public testing::Test {
     for (const uint32_t pipe : kPipes) host.OpenPipe(pipe, 0);
   }
 
-  /// Where a frame appears; kDrop if nowhere.
+  /// Returns the pipe that receives the frame; kDrop if none does.
   int PipeOfFrame(const Bytes& frame) {
     uint32_t before[std::size(kPipes)];
     for (size_t i = 0; i < std::size(kPipes); ++i) before[i] = host.Tail(kPipes[i]);
@@ -85,7 +83,7 @@ TEST(EnsoFlowHashVectors, AllBits) {
       0x3707'eb2cu);
   EXPECT_EQ(regs::enso::FlowHash({.dst_ip = kDst}, 0), 0xb5ac'7d6au);
   EXPECT_EQ(regs::enso::FlowHash({.dst_ip = 0x0102'0304, .dst_port = 2}, 0), 0x4081'52a0u);
-  // The rows of the four sub-tables.
+  // Rows of the four sub-tables.
   const uint32_t rows[] = {1825, 506, 273, 1524};
   for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(regs::enso::FlowRow(udp, i), rows[i]);
 }
@@ -115,8 +113,8 @@ TEST_F(EnsoSteeringVectors, TheSameKeyOverwritesAndAllOnesUnbind) {
   EXPECT_EQ(PipeOf(udp), 1);
 }
 
-// Round robin over four pipes. On a 100 Gb/s wire 38 bytes are the longest frame of
-// which one arrives in every cycle; they end behind the ports.
+// Round robin over four pipes. On a 100 Gb/s wire 38 bytes is the longest frame with an arrival in
+// every cycle; it ends after the ports.
 class EnsoRoundRobinVectors : public EnsoSteeringVectors {
  protected:
   std::vector<int> Pipes(uint64_t enable, uint32_t every) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// docs/enso-hardware.md, "Transmitting": descriptors, framing, completions, beyond the table of
-// transmit vectors.
+// docs/enso-hardware.md, "Transmitting": descriptors, framing, completions; cases in addition to
+// the table of transmit vectors.
 #include "host.h"
 
 namespace sluice::device::enso {
@@ -40,8 +39,8 @@ TEST_F(EnsoTransmit, AFrameMaySpanTransfersThatOneTailStorePublishes) {
   EXPECT_EQ(host.wire.frames, (std::vector<Bytes>{frame, next}));
 }
 
-// The NIC sends as many bytes as the frame claims. Those that the transfer does not have are 0:
-// neither what the NIC held before nor what lies in the host's memory behind the transfer.
+// The NIC sends as many bytes as the frame's header claims. Missing bytes are 0: neither old
+// content of the NIC nor host memory after the transfer is sent.
 TEST_F(EnsoTransmit, AFrameThatClaimsMoreThanItsTransferEndsInZeros) {
   Bytes full(64, 0xee);
   PutBe16(full, 16, 64 - 14);
@@ -67,7 +66,7 @@ TEST_F(EnsoTransmit, AFrameThatClaimsMoreThanItsTransferEndsInZeros) {
 
 TEST_F(EnsoTransmit, AVlanFrameSwallowsFollowingPacketsOfEveryone) {
   Bytes vlan = MakeFrame(64);
-  PutBe16(vlan, 16, 0x0800);  // 2048 + 14 bytes claimed: 33 flits
+  PutBe16(vlan, 16, 0x0800);  // Claims 2048 + 14 bytes: 33 flits.
   host.Send(0, {vlan});
   host.Send(1, std::vector<Bytes>(33, MakeFrame(64, {}, 5)));
   EXPECT_EQ(host.Transmit(), 2u);
@@ -145,7 +144,7 @@ TEST_F(EnsoTransmit, NothingMovesBeforeTheTailStore) {
 }
 
 TEST_F(EnsoTransmit, TxHeadBecomesTheTailAtTheFetchNotAtCompletion) {
-  host.RateLimit(0, 1, kEnable32);  // data never leaves the read FIFO
+  host.RateLimit(0, 1, kEnable32);  // Data never leaves the read FIFO.
   const uint32_t slot = host.Send(0, {MakeFrame(64)});
   EXPECT_EQ(host.Read32(NbPage(0) + kTxHead), slot);
   host.Transmit();
@@ -202,7 +201,7 @@ TEST(EnsoFetch, ARequestOfManyReadsIsServedWholeAcrossTheRingsEnd) {
   host.OpenNb(0);
   uint64_t bytes = 0;
   const uint64_t bus = host.Compose({MakeFrame(64)}, &bytes);
-  for (const uint32_t slots : {900u, 1000u}) {  // the second from slot 900 on
+  for (const uint32_t slots : {900u, 1000u}) {  // The second round starts at slot 900.
     uint32_t last = 0;
     for (uint32_t i = 0; i < slots; ++i) last = host.PutData(0, bus, bytes);
     host.StoreTxTail(0);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Transmission, stimulus by stimulus, as a simulation of the Ensō RTL (v0.4.6,
-// github.com/crossroadsfpga/enso) answered it. Rings have their default sizes unless
-// a test says otherwise.
+// Transmission: stimuli and responses from a simulation of the Ensō RTL (v0.4.6,
+// github.com/crossroadsfpga/enso). Rings have their default sizes unless a test sets others.
 #include <sstream>
 
 #include "vector_bench.h"
@@ -10,7 +8,7 @@
 namespace sluice::device::enso {
 namespace {
 
-/// A frame of which the bytes behind its headers are zero.
+/// Returns a frame with zeros after its headers.
 Bytes PlainFrame(uint32_t length) {
   Bytes frame = MakeFrame(length);
   std::fill(frame.begin() + 48, frame.end(), 0);
@@ -86,8 +84,8 @@ TEST(EnsoTransmitVectors, AFrameOverTwoTailStoresWithAnotherBufferInBetween) {
   nic.PutSlot(1, 0, e, 64);
   EXPECT_EQ(nic.Publish(1, 1), "C1[0]{E,64}") << "8: the other's flit";
   nic.PutSlot(0, 1, nic.Name("B", a + 128), 128);
-  // The third flit ends the frame; the fourth, whose bytes 16 and 17 are zero,
-  // begins one that nobody sent.
+  // The third flit ends the frame. The fourth, whose bytes 16 and 17 are zero, starts a frame that
+  // was not sent.
   EXPECT_EQ(nic.Publish(0, 2), "C[1]{B,128} W(214) W(14)") << "8";
   Bytes mixed(frame.begin(), frame.begin() + 128);
   mixed.insert(mixed.end(), other.begin(), other.end());
@@ -139,7 +137,7 @@ TEST(EnsoTransmitVectors, ThreeHundredSlotsOfOneTailStoreCompleteInOrder) {
 }
 
 TEST(EnsoTransmitVectors, ThreeHundredSlotsAreReadByAtMost256) {
-  // Two ranges of memory next to each other on the bus: no read may reach over both.
+  // Two adjacent ranges on the bus: no read may span both.
   constexpr uint32_t kSlots = 256;
   constexpr uint64_t kRing = uint64_t{1} << 50, kRangeBytes = kSlots * kFlitBytes;
   struct alignas(64) Range {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the NIC answers to a stimulus, as one line of text: everything that it wrote
-// into host memory, then everything that it sent.
+// Formats the NIC's response to a stimulus as one line of text: all writes to host memory, then all
+// sent frames.
 //
 //   D(p,i)     a flit of the packet in slot i of pipe p; D(p,i..j) a run of them
 //   N[s]{p,t}  notification in slot s of buffer 0: signal 1, pipe p, tail t, rest zero
@@ -10,8 +9,8 @@
 //   W(n)       a frame of n bytes on the wire
 //   !          anything else
 //
-// Whatever the NIC wrote is covered again before the next stimulus: a slot that is
-// written twice with the same words shows twice.
+// Memory written by the NIC is overwritten with a pattern before the next stimulus. A slot that is
+// written twice with equal words is therefore shown twice.
 #pragma once
 
 #include <functional>
@@ -26,9 +25,9 @@ namespace sluice::device::enso {
 
 class VectorBench : public Host {
  public:
-  static constexpr uint32_t kConfigNb = 1023;  ///< Buffer 0's slots are the vectors' own.
+  static constexpr uint32_t kConfigNb = 1023;  ///< Leaves the slots of buffer 0 to the vectors.
 
-  /// `buffers` notification buffers from 0 on are up.
+  /// Opens the first `buffers` notification buffers.
   explicit VectorBench(EnsoConfig config = {}, uint32_t buffers = 1) : Host(config) {
     OpenNb(config_nb = kConfigNb);
     for (uint32_t nb = 0; nb < buffers; ++nb) {
@@ -39,14 +38,14 @@ class VectorBench : public Host {
     }
   }
 
-  /// Frames to UDP port `pipe` go to that pipe, whether it is on or not.
+  /// Steers frames to UDP port `pipe` to that pipe, enabled or not.
   void Steer(uint32_t pipe) { Bind(static_cast<uint16_t>(pipe), 0, Headers{}.dst_ip, 0, pipe); }
   void Enable(uint32_t pipe, uint32_t nb = 0) {
     Steer(pipe);
     OpenPipe(pipe, nb);
     Watch({pipe_ring(pipe), config().pipe_flits, "D", pipe});
   }
-  /// Stores a pipe's address and nothing else.
+  /// Stores only the pipe's address.
   std::string EnableByAddressAlone(uint32_t pipe) {
     const uint64_t ring = Allocate(config().pipe_flits * kFlitBytes);
     Watch({ring, config().pipe_flits, "D", pipe});
@@ -76,14 +75,14 @@ class VectorBench : public Host {
     return Answer();
   }
 
-  /// Puts frames, each from a flit on, into memory under a name.
+  /// Stores frames in memory under a name, each at a flit boundary.
   uint64_t Data(const std::string& name, const std::vector<Bytes>& frames) {
     const uint64_t bus = Compose(frames);
     names_[bus] = name;
     Remember();
     return bus;
   }
-  /// Names a place inside data.
+  /// Names a position within data.
   uint64_t Name(const std::string& name, uint64_t bus) {
     names_[bus] = name;
     return bus;
@@ -103,14 +102,14 @@ class VectorBench : public Host {
     return Answer();
   }
 
-  /// Lets the NIC run, then tells what it did since the last answer.
+  /// Runs the NIC, then returns its actions since the last response.
   std::string Answer() {
     wire.frames.clear();
     while (Transmit() != 0) {
     }
     std::string text;
     for (Region& region : regions_) text += WrittenTo(region);
-    // The buffer that carries the tests' own commands is nobody's vector.
+    // The buffer with the tests' commands is not part of any vector.
     const uint64_t commands = tx_ring(kConfigNb);
     std::memcpy(&covered_[commands - kBus], At(commands), config().nb_entries * kFlitBytes);
     if (std::memcmp(At(kBus), covered_.data(), covered_.size()) != 0) text += "! ";
@@ -128,7 +127,7 @@ class VectorBench : public Host {
     uint32_t slots;
     std::string kind;
     uint32_t pipe;
-    uint32_t next = 0;  ///< Where the first write is expected.
+    uint32_t next = 0;  ///< Slot at which the first write is expected.
   };
 
   /// Fills a ring with a pattern that the NIC never writes.
@@ -197,8 +196,8 @@ class VectorBench : public Host {
   }
 
   std::vector<Region> regions_;
-  Bytes covered_;               ///< Host memory as it was before the stimulus.
-  std::vector<Bytes> arrived_;  ///< Flits that came from the wire since the last answer.
+  Bytes covered_;               ///< Host memory before the stimulus.
+  std::vector<Bytes> arrived_;  ///< Flits received from the wire since the last response.
   std::map<uint64_t, std::string> names_;
   uint32_t packets_ = 0;
 };
@@ -211,7 +210,7 @@ struct Vector {
 };
 
 inline void Play(VectorBench& nic, std::initializer_list<Vector> vectors) {
-  nic.Answer();  // of the bring-up
+  nic.Answer();  // Discards the response to the bring-up.
   for (const Vector& vector : vectors) {
     EXPECT_EQ(vector.stimulus(nic), vector.response) << "vector " << vector.number;
   }

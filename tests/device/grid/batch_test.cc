@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Batches of frames: what a card does with one where the CPU's model has a packet (docs/gpu.md).
+// Batches of frames: a card's handling of a batch where the CPU's model handles a packet
+// (docs/gpu.md).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -82,15 +82,15 @@ TEST(CardBatch, WaitsWholeWithPause) {
   EXPECT_EQ(host.Tail(0), 16u);
 }
 
-// A driver that stores a pipe's head for a notification alone gets every frame, however full its
-// pipes were.
+// A driver that stores a pipe's head only after a notification gets every frame, even if its pipes
+// were full.
 TEST(CardBatch, NoPipeIsForgotten) {
   constexpr uint32_t kPipes = 4, kEntries = 64;
   Host host({.pipe_flits = 32, .nb_entries = kEntries});
   Batch(host);
   host.OpenFallback(kPipes, kPipes - 1);
   std::mt19937 random(5);
-  uint32_t head = 0;  // Of the notification ring.
+  uint32_t head = 0;  // Head of the notification ring.
   for (uint32_t round = 0; round < 5'000; ++round) {
     std::vector<Bytes> frames;
     for (uint32_t i = 1 + random() % 100; i != 0; --i) {

@@ -20,7 +20,7 @@ using enso::Event;
 
 uint64_t now_ns = 1;
 
-/// What a card that is about to look at the frames which it has cut holds of them.
+/// The frames that a card has assembled and is about to process.
 struct Sending {
   const EnsoFrameMemory* memory = nullptr;
   std::vector<uint8_t> stream;
@@ -31,8 +31,8 @@ Sending sending;
 
 void SetCardClock(uint64_t ns) { now_ns = ns; }
 
-/// A card looks at the clock when it has cut bytes into frames: they are copied here, since it
-/// overwrites them later.
+/// A card reads the clock after it has cut bytes into frames. The bytes are copied here, because
+/// the card overwrites them later.
 uint64_t NowNs() {
   if (sending.memory != nullptr && sending.stream.empty()) {
     const uint8_t* const begin = sending.memory->stream;
@@ -43,7 +43,7 @@ uint64_t NowNs() {
 uint64_t Cycles() { return now_ns; }
 void Relax() { ADD_FAILURE() << "a block waits for another one"; }
 
-/// Pages that are never touched cost nothing.
+/// Untouched pages use no memory.
 struct CardNic::Staging {
   const size_t kBytes = emulator::kEnsoProgram.staging_bytes;
   Staging()
@@ -114,7 +114,7 @@ uint64_t CardNic::ReadRegister(uint32_t offset, uint32_t bytes) {
 
 uint32_t CardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   Wire& wire = card_->wire;
-  // Frames lie on flits, with zeroes behind them and room before them.
+  // Frames start at flit boundaries, with zeros after them and room before them.
   std::vector<RingFrame> ring;
   std::vector<uint64_t> sent_ns(frames.size());
   size_t bytes = kFlitBytes;
@@ -138,14 +138,14 @@ uint32_t CardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   shape.data = memory.get();
   shape.sent_ns = sent_ns.data();
   shape.entries = static_cast<uint32_t>(ring.size());
-  shape.per_lap = 0;  // Of a tag, the number is the frame's rank.
+  shape.per_lap = 0;  // The number in a tag is the frame's rank.
   shape.limit = frames.size();
   shape.batch_frames = batch_;
   shape.pause = pause ? 1 : 0;
   wire.position = wire.back_position = 0;
   wire.entry = wire.lap = 0;
   card_->wire_on = 1;
-  // A batch that was put back is taken again from where it began.
+  // A batch that was put back is received again from its start.
   const auto position = [&] {
     return wire.epoch != wire.back_epoch ? wire.back_position : wire.position;
   };
@@ -181,8 +181,7 @@ uint32_t CardNic::Transmit(FrameSink& sink, uint32_t budget) {
   return static_cast<uint32_t>(sent);
 }
 
-/// Cuts the bytes that the card read, one frame after the other, and compares what comes out with
-/// what the card made of them.
+/// Cuts the bytes that the card read into frames, and compares them with the card's results.
 void CardNic::Deliver(uint64_t frames, uint64_t bytes, FrameSink& sink) {
   const std::vector<uint8_t> stream = std::exchange(sending.stream, {});
   uint64_t cut = 0, cut_bytes = 0;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The Ensō NIC as blocks of a card (lib/device/grid). A test runs the blocks' turns one at a time,
+// so that every test of the CPU's model can run on it. The card's memory belongs to the test.
+// Register stores pass a bar::PostedQueue; a batch is one frame.
 //
-// The Ensō NIC as blocks of a card (lib/device/grid), whose turns a test takes one at a time, so
-// that every test of the CPU's model can run on it. The card's memory is the test's own. Register
-// stores pass a bar::PostedQueue; a batch is one frame.
-//
-// The card writes a tag into every frame that its wire sends: a number and its complement, at the
-// end of it. Frames of MakeFrame have one; another frame arrives with four bytes changed.
+// The card writes a tag (a number and its complement) to the end of every frame that its wire
+// sends. Frames of MakeFrame contain a tag; other frames arrive with four bytes changed.
 #pragma once
 
 #include <cstddef>
@@ -33,19 +32,19 @@ class CardNic final : public Device, private bar::DmaObserver {
 
   void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) override;
   uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override;
-  /// The card has the clock of the tests below.
+  /// Ignored: the card uses the clock of SetCardClock.
   void SetTime(uint64_t) override {}
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
-  /// Turns of all buffers until `budget` frames are sent or nothing moves.
+  /// Runs turns of all buffers until `budget` frames are sent or nothing moves.
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
   std::span<const Counter> Counters() override;
 
   EnsoCard& card() { return *card_; }
-  /// Frames that a block takes at once.
+  /// Sets the number of frames that a block processes at once.
   void SetBatch(uint32_t frames) { batch_ = frames; }
 
  private:
-  /// Enough for every listed buffer to have two blocks of its own: one that reads, one that cuts.
+  /// Enough for two blocks per listed buffer: one reads, one cuts.
   static constexpr Roles kRoles = {.receivers = 1,
                                    .senders = 2 * regs::enso::kMaxNotificationBuffers};
   struct Block {
@@ -70,7 +69,7 @@ class CardNic final : public Device, private bar::DmaObserver {
   std::vector<Counter> counters_;
 };
 
-/// The clock of all cards of the test. It stands.
+/// Sets the constant clock of all cards in the test.
 void SetCardClock(uint64_t ns);
 
 }  // namespace sluice::device::grid

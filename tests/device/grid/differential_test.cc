@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The blocks of a card against the CPU's model: two hosts do the same at random, and whatever
-// software or the wire can see is the same. What the card leaves out (docs/gpu.md) does not occur
-// here.
+// Compares the blocks of a card with the CPU's model: two hosts perform the same random actions,
+// and all state visible to software or on the wire is equal. Features that the card lacks
+// (docs/gpu.md) are not used.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,12 +23,12 @@ struct Case {
   const char* name;
   EnsoConfig config;
   uint32_t operations;
-  uint64_t frames;  ///< At least so many reach a pipe, in all.
-  bool faults;      ///< Pipes and buffers are switched off, too, until the engine wedges.
+  uint64_t frames;  ///< Minimum number of frames that must reach a pipe in total.
+  bool faults;      ///< Also disables pipes and buffers, until the engine wedges.
 };
 std::ostream& operator<<(std::ostream& out, const Case& which) { return out << which.name; }
 
-/// Two hosts from reset until the engine wedges, or for some time.
+/// Two hosts from reset until the engine wedges, or for a number of operations.
 class Session {
  public:
   Session(const Case& which, uint64_t seed)
@@ -37,14 +36,14 @@ class Session {
     for (Host* host : {&model_, &card_}) {
       for (uint32_t i = 0; i < kBuffers; ++i) host->OpenNb(i);
       for (uint32_t i = 0; i < kPipes; ++i) host->OpenPipe(i, i % kBuffers);
-      host->Allocate(2 * case_.config.pipe_flits * kFlitBytes);  // For a ring that is moved.
+      host->Allocate(2 * case_.config.pipe_flits * kFlitBytes);  // Space for a ring that is moved.
       source_ = host->Allocate((kSourceFlits + 2) * kFlitBytes);
       host->Fallback(kPipes, kPipes - 1, 0);
     }
     Fill();
   }
 
-  /// Returns the operations that there were.
+  /// Returns the number of operations performed.
   uint32_t Run(uint32_t operations) {
     operations_ = 0;
     for (uint32_t step = 0; operations_ < operations && !testing::Test::HasFatalFailure(); ++step) {
@@ -86,7 +85,7 @@ class Session {
       case 2:
       case 3:
       case 4:
-      case 5: {  // The host frees all, some, or what it likes.
+      case 5: {  // The host frees all, some, or a random number.
         const uint32_t tail = model_.Tail(pipe), head = model_.Read32(PipePage(pipe) + kRxHead);
         const uint32_t some = head + Below(((tail - head) & mask()) + 1);
         Store(PipePage(pipe) + kRxHead, Rarely()        ? Below(2 * mask())
@@ -117,7 +116,7 @@ class Session {
     static constexpr uint32_t kLengths[] = {60, 60, 60, 60, 64, 65, 128, 1514};
     static constexpr uint8_t kProtocols[] = {17, 17, 6, 1};
     std::vector<Bytes> frames;
-    // Where an engine may wedge, what comes behind the frame that does it is not compared.
+    // If an engine may wedge, frames after the one that wedges it are not compared.
     for (uint32_t n = case_.faults ? 1 : 1 + Below(16); n != 0; --n) {
       const uint32_t length = Below(8) == 0 ? 60 + Below(1600) : kLengths[Below(8)];
       frames.push_back(MakeFrame(length,
@@ -135,7 +134,7 @@ class Session {
   }
   uint16_t Port() { return static_cast<uint16_t>(1000 + Below(4)); }
 
-  /// Other bytes to send, with frames of all lengths one after the other.
+  /// Fills the source with new bytes: frames of all lengths, one after the other.
   void Fill() {
     static constexpr uint16_t kTotalLengths[] = {46, 46, 46, 46, 50, 51, 0, 100, 498, 1500};
     Bytes bytes(kSourceFlits * kFlitBytes);
@@ -155,8 +154,8 @@ class Session {
     }
   }
 
-  /// Some slots, as one tail store or as many, up to the end of a frame or into the next one, which
-  /// goes on with the buffer's next slot.
+  /// Sends some slots, with one tail store or several, up to the end of a frame or into the next
+  /// one, which continues with the buffer's next slot.
   void Send(uint32_t nb) {
     if (at_ == ends_.back()) Fill();
     const auto next = std::upper_bound(ends_.begin(), ends_.end(), at_);
@@ -173,7 +172,7 @@ class Session {
       const bool is_last = slots + 3 >= case_.config.nb_entries;
       const uint32_t flits = is_last ? end - at_ : 1 + Below(end - at_);
       uint64_t length = flits * kFlitBytes;
-      // Bytes that the slot leaves out are zeroes.
+      // Bytes missing in the slot are zeros.
       const bool ends = std::binary_search(ends_.begin(), ends_.end(), at_ + flits);
       if (Rarely() && ends && length > 64) length -= 1 + Below(30);
       Put(nb, source_ + uint64_t{at_} * kFlitBytes, length);
@@ -188,7 +187,7 @@ class Session {
     ++operations_;
     for (Host* host : {&model_, &card_}) host->PutData(nb, bus, length);
   }
-  /// A slot that names no memory, or bytes at an odd address.
+  /// Sends a slot with an invalid address, or with bytes at an odd address.
   void Odd(uint32_t nb) {
     if (Below(2) != 0) return Put(nb, 0xdead'0000'0000, 64 + Below(1000));
     const uint32_t odd = 1 + Below(40);
@@ -207,7 +206,7 @@ class Session {
   }
   void Transmit() {
     for (Host* host : {&model_, &card_}) {
-      // A call may end with slots that yielded no frame.
+      // A call may end with slots that contain no frame.
       for (uint32_t idle = 0; idle < 4;) idle = host->Transmit(100'000) == 0 ? idle + 1 : 0;
     }
     ASSERT_EQ(model_.wire.frames, card_.wire.frames);
@@ -256,7 +255,7 @@ class Session {
       case 1:
         Store(page + kRxTail, Below(300));
         break;
-      case 2: {  // The ring's end lies behind the memory.
+      case 2: {  // The ring's end is beyond the memory.
         const uint64_t bus = Host::kBus + Host::kMemoryBytes - 1024;
         Store(PipePage(pipe) + kRxMemLo, static_cast<uint32_t>(bus | nb));
         Store(PipePage(pipe) + kRxMemHi, static_cast<uint32_t>(bus >> 32));
@@ -283,7 +282,7 @@ class Session {
       }
     }
   }
-  /// All that was handed out, and the last KiB.
+  /// Compares all allocated memory, and the last KiB.
   void CompareMemory() {
     ASSERT_EQ(std::memcmp(model_.At(Host::kBus), card_.At(Host::kBus), model_.allocated()), 0);
     const uint64_t end = Host::kBus + Host::kMemoryBytes - 1024;
@@ -296,10 +295,10 @@ class Session {
   const Case& case_;
   Host model_, card_;
   std::mt19937_64 random_;
-  uint64_t source_ = 0;         ///< Of what is sent, bus address.
-  std::vector<uint32_t> ends_;  ///< Of the frames there, in flits, one behind the other.
-  uint32_t at_ = 0;             ///< The first flit that was not sent.
-  uint32_t open_ = kNone;       ///< The buffer in whose frame it lies.
+  uint64_t source_ = 0;         ///< Bus address of the data to send.
+  std::vector<uint32_t> ends_;  ///< Ends of the frames in the source, in flits.
+  uint32_t at_ = 0;             ///< First flit that was not sent.
+  uint32_t open_ = kNone;       ///< Buffer that sends the frame of this flit.
   uint32_t operations_ = 0;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What one block does between any two instructions of another: one of them runs by x86's trap flag.
+// Runs one block between any two instructions of another block, with x86's trap flag.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <x86intrin.h>
@@ -15,7 +14,8 @@
 namespace sluice::device::grid {
 namespace {
 
-/// Runs `first`, and `other` behind its instruction number `at`. Returns how many there are.
+/// Runs `first`, and `other` after its instruction number `at`. Returns the number of instructions
+/// of `first`.
 uint64_t Interleave(const std::function<void()>& first, const std::function<void()>& other,
                     uint64_t at) {
   static struct {

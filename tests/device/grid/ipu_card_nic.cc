@@ -16,7 +16,7 @@ namespace {
 
 uint64_t now_ns = 1;
 
-/// Frames that a receive block has in hand: where the card reads them, and where the test does.
+/// Frames that a receive block processes: the address that the card reads, and the test's frame.
 struct Untagged {
   uint8_t* card;
   const WireFrame* frame;
@@ -27,8 +27,8 @@ uint32_t Flits(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes;
 
 }  // namespace
 
-/// A card looks at the clock between the phases of a turn: before it copies frames, and after it
-/// has written their tags.
+/// A card reads the clock between the phases of a turn: after it has written the tags of frames,
+/// and before it copies them.
 uint64_t NowNs() {
   for (const Untagged& one : untagged) std::memcpy(one.card, one.frame->data, one.frame->length);
   return now_ns;
@@ -71,7 +71,7 @@ void IpuCardNic::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
   std::sort(table.ranges, table.ranges + table.count,
             [](const DmaRange& a, const DmaRange& b) { return a.bus < b.bus; });
   emulator::kIpuProgram.find_rings(*card_);
-  // All blocks stop for it.
+  // All blocks stop for a reset.
   registers_.begun = receiver_.begun = sender_.begun = false;
 }
 
@@ -102,7 +102,7 @@ uint64_t IpuCardNic::ReadRegister(uint32_t offset, uint32_t bytes) {
 
 uint32_t IpuCardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   Wire& wire = card_->wire;
-  // Frames lie on flits, with zeroes behind them and room before them.
+  // Frames start at flit boundaries, with zeros after them and room before them.
   size_t flits = 1;
   for (const WireFrame& frame : frames) flits += Flits(frame.length) + 1;
   const std::unique_ptr<uint8_t[], void (*)(uint8_t*)> memory(
@@ -115,7 +115,8 @@ uint32_t IpuCardNic::Receive(std::span<const WireFrame> frames, bool pause) {
     uint8_t* const at = memory.get() + size_t{flit} * kFlitBytes;
     std::memcpy(at, frame.data, frame.length);
     untagged.push_back({at, &frame});
-    // The tag as it is, where the test made one: the steering of small frames sees it.
+    // Uses the tag in the test's frame if there is one, because the steering of small frames
+    // depends on it.
     uint32_t rank = 0;
     std::memcpy(&rank, at + frame.length - kTagBytes, sizeof(rank));
     ring.push_back({flit, frame.length, 0, rank});
@@ -126,15 +127,15 @@ uint32_t IpuCardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   shape.data = memory.get();
   shape.sent_ns = sent_ns.data();
   shape.entries = static_cast<uint32_t>(ring.size());
-  shape.per_lap = 0;  // Of a tag, the number is the frame's rank.
+  shape.per_lap = 0;  // The number in a tag is the frame's rank.
   shape.limit = frames.size();
   shape.batch_frames = card_->settings.batch_frames;
   shape.pause = pause ? 1 : 0;
   wire.position = wire.back_position = 0;
   wire.entry = wire.lap = 0;
   card_->wire_on = 1;
-  receiver_.begun = false;  // It has a copy of the shape.
-  // A batch that was put back is taken again from where it began.
+  receiver_.begun = false;  // The receiver has a copy of the old shape.
+  // A batch that was put back is received again from its start.
   const auto position = [&] {
     return wire.epoch != wire.back_epoch ? wire.back_position : wire.position;
   };

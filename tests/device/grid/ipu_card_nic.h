@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The packetized NIC as blocks of a card (lib/device/grid), whose turns a test takes one at a time,
-// so that tests of the CPU's model can run on it. The card's memory is the test's own; register
-// stores pass a bar::PostedQueue. The tags that a card writes into the frames of its wire are
-// taken out again before it copies them, so that frames arrive as the test made them.
+// The packetized NIC as blocks of a card (lib/device/grid). A test runs the blocks' turns one at a
+// time, so that tests of the CPU's model can run on it. The card's memory belongs to the test;
+// register stores pass a bar::PostedQueue. The tags that a card writes to the frames of its wire
+// are removed before it copies the frames, so that frames arrive unchanged.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +29,16 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
   void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) override;
   uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override;
   void SetTime(uint64_t now_ns) override;
-  /// As many frames at once as the rings allow.
+  /// Receives as many frames at once as the rings allow.
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
-  /// Turns of all queues until `budget` frames are sent or nothing moves.
+  /// Runs turns of all queues until `budget` frames are sent or nothing moves.
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
   std::span<const Counter> Counters() override;
 
   IpuCard& card() { return *card_; }
 
  private:
-  /// A transmit block for each queue.
+  /// One transmit block per queue.
   static constexpr Roles kRoles = {.receivers = 1, .senders = kIpuQueues};
   struct Block {
     std::vector<std::max_align_t> memory;
@@ -48,7 +47,8 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
 
   void RangesChanged(const std::vector<bar::DmaMapping>& ranges) override;
   void TakeTurn(uint32_t number, Block& block);
-  /// Delivers what the sender's last turn took from a queue's descriptors, `done` of them.
+  /// Delivers the frames of the `done` descriptors that the sender's last turn consumed from a
+  /// queue.
   uint32_t Deliver(uint32_t queue, uint32_t done, FrameSink& sink) const;
 
   const bar::DmaSpace& dma_;

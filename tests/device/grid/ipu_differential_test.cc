@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The packetized NIC on a card against the CPU's model (device/ipu), with random settings, frames,
-// rings and hostile descriptors: the same register stores and frames into both, and all that the
-// host can see of both is equal.
+// Compares the packetized NIC on a card with the CPU's model (device/ipu), with random settings,
+// frames, rings and hostile descriptors: both get the same register stores and frames, and all
+// state visible to the host is equal.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,8 +34,8 @@ void Put16(std::string& frame, uint32_t at, uint32_t value) {
   frame[at + 1] = static_cast<char>(value);
 }
 
-/// Frames of all kinds: tags, IPv4 with options and fragments, IPv6 with extensions, TCP and UDP,
-/// lengths that lie, and a byte of the headers changed now and then.
+/// Returns a random frame: tags, IPv4 with options and fragments, IPv6 with extensions, TCP and
+/// UDP, wrong lengths, and sometimes a modified header byte.
 std::string RandomFrame(Random& random, uint32_t least, uint32_t most) {
   std::string frame(least + Below(random, most - least + 1), '\0');
   for (char& byte : frame) byte = static_cast<char>(random());
@@ -86,7 +85,7 @@ class Sink final : public FrameSink {
   std::vector<std::string> sent;
 };
 
-/// One of the two, with a host's memory of its own.
+/// One of the two devices, with separate host memory.
 template <typename Nic>
 struct Side {
   static constexpr uint64_t kBus = 0x4000'0000;
@@ -111,7 +110,7 @@ class Pair {
  public:
   static constexpr uint64_t kBus = Side<IpuCardNic>::kBus;
   static constexpr uint32_t kQueues = 3;
-  static constexpr uint32_t kBuffers = 1u << 20;  ///< Where buffers begin, behind the rings.
+  static constexpr uint32_t kBuffers = 1u << 20;  ///< Offset of the buffers, after the rings.
 
   explicit Pair(uint32_t seed) : random(seed) {}
 
@@ -119,7 +118,7 @@ class Pair {
     cpu.nic.WriteRegister(offset, bytes, value);
     card.nic.WriteRegister(offset, bytes, value);
   }
-  /// True if both answer the same.
+  /// Returns whether both devices return the same value.
   bool Same(uint32_t offset, uint32_t bytes) {
     return cpu.nic.ReadRegister(offset, bytes) == card.nic.ReadRegister(offset, bytes);
   }
@@ -174,7 +173,7 @@ TEST(IpuCardSteering, QueueHashClassAndFlagsAreThoseOfTheCpusModel) {
     pair.Settings(true);
     for (uint32_t i = 0; i < 1000; ++i) {
       const std::string frame = RandomFrame(pair.random, kMinFrameBytes, 300);
-      // One buffer for each queue, posted anew.
+      // One buffer per queue, posted again.
       for (uint32_t queue = 0; queue < Pair::kQueues; ++queue) {
         const uint32_t at = Pair::Ring(queue, false) + used[queue] % 64 * kDescriptorBytes;
         const Descriptor posted = {Pair::kBus + Pair::kBuffers + queue * 4096, 0};
@@ -280,7 +279,7 @@ class Rings : public Pair {
         std::memcpy(&done, cpu.memory.get() + Ring(queue, false) + i * sizeof(done), sizeof(done));
         const auto bytes = static_cast<uint16_t>(done.high);
         if ((done.high & kDone) == 0 || bytes == 0) continue;
-        // Once: the buffer is used again.
+        // Compared once, because the buffer is reused.
         const uint32_t at = std::exchange(posted_at[queue][i], 0);
         if (at == 0) continue;
         EXPECT_EQ(std::memcmp(cpu.memory.get() + at, card.memory.get() + at, bytes), 0)
@@ -316,7 +315,8 @@ class Rings : public Pair {
     tx_tail[queue] = 0;
   }
 
-  /// Buffer `number`, at an even or an odd address, or somewhere that is hardly in memory.
+  /// Returns the address of buffer `number`, even or odd, or sometimes an address that is probably
+  /// invalid.
   uint64_t Address(uint32_t number, uint32_t* offset) {
     *offset = kBuffers + number * kSlotBytes + (OneIn(random, 4) ? Below(random, 16) : 0);
     const uint64_t address = kBus + *offset;
@@ -376,9 +376,9 @@ class Rings : public Pair {
     std::vector<std::string> frames(1 + Below(random, 100));
     std::vector<WireFrame> wire;
     for (std::string& frame : frames) {
-      // With a pause the model waits for room for a frame that it drops then.
+      // If `pause` is set, the model waits for room even for a frame that it then drops.
       frame = RandomFrame(random, 80, pause ? 128 : OneIn(random, 20) ? 9800 : 500);
-      // As the generator's: what the card writes there is what is there.
+      // Same tag as the generator's, so that the card's write does not change the frame.
       char* const tag = frame.data() + frame.size() - 16;
       for (uint32_t i = 0; i < 4; ++i) tag[4 + i] = static_cast<char>(~tag[i]);
       wire.push_back(Wire(frame));
@@ -386,7 +386,7 @@ class Rings : public Pair {
     EXPECT_EQ(cpu.nic.Receive(wire, pause), card.nic.Receive(wire, pause));
   }
 
-  static constexpr uint32_t kEntries = 256;  ///< Of a ring at most.
+  static constexpr uint32_t kEntries = 256;  ///< Maximum entries of a ring.
   static constexpr uint32_t kSlotBytes = 2304;
 
   std::array<std::array<uint32_t, kEntries>, kQueues> posted_at{};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A pipe between the register block, to which a driver stores its head, and a block that receives.
+// A pipe shared by the register block, to which a driver stores its head, and a receiving block.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,25 +21,26 @@ class PipeBench : public testing::Test {
   }
   /// The driver was notified of one frame, and has not stored the head.
   void HoldOneFrame() { Hold(tail_ - 1); }
-  /// As before, of as many as there is room for.
+  /// The driver was notified of as many frames as fit, and has not stored the head.
   void Fill() { Hold(tail_ + 1); }
 
-  /// The register block: all up to flit `head` is read.
+  /// Simulates the register block's handling of a head store: all flits up to `head` are read.
   void StoreHead(uint32_t head) {
     Store(&pipe().head, head & card_->pipe_mask);
     HeadStored(*card_, kId, head & card_->pipe_mask, ignored_);
   }
-  /// The block that receives: one more flit.
+  /// Simulates the receiving block's acceptance of one more flit.
   void Accept() { FramesAccepted(*card_, kId, (tail_ + 1) & card_->pipe_mask, 0); }
   void Drop() { FramesDropped(*card_, kId, 1); }
 
-  /// One notification is under way; then the next round begins.
+  /// Expects one notification in flight, and starts the next round.
   void ExpectOneNotification() {
     ASSERT_EQ(Notifications(), 1u);
     ASSERT_EQ(pipe().status, 1u);
     ++tail_;
   }
-  /// None is, and the next frame will be notified; then the next round begins.
+  /// Expects no notification in flight, and a notification for the next frame; starts the next
+  /// round.
   void ExpectArmed() {
     ASSERT_EQ(Notifications(), 0u);
     ASSERT_EQ(pipe().status, 0u);
@@ -62,7 +62,7 @@ class PipeBench : public testing::Test {
     pipe().head = head & card_->pipe_mask;
     pipe().status = 1;
   }
-  /// Slots that were claimed since the last call.
+  /// Returns the number of slots claimed since the last call.
   uint32_t Notifications() {
     const uint32_t claimed = (buffer().rx_tail - buffer().rx_head) & card_->nb_mask;
     buffer().rx_head = buffer().rx_tail;

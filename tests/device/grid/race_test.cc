@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Blocks beside each other and beside a driver, a thread each. Runs under ThreadSanitizer; needs no
-// EAL.
+// Blocks run concurrently with each other and with a driver, each on a thread. Runs under
+// ThreadSanitizer, without EAL.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -29,10 +28,10 @@ namespace {
 using namespace regs::enso;  // NOLINT: the vocabulary of every test here
 using std::chrono::steady_clock;
 
-/// Two threads that do one thing each, at the same time, again and again.
+/// Two threads that repeatedly perform one action each at the same time.
 class Duel {
  public:
-  /// `prepare` and `judge` run while neither thread does anything.
+  /// `prepare` and `judge` run while neither thread is active.
   template <typename Prepare, typename One, typename Other, typename Judge>
   static void Fight(Prepare prepare, One one, Other other, Judge judge) {
     constexpr uint32_t kRounds = 200'000;
@@ -65,7 +64,7 @@ class Duel {
   }
 
  private:
-  /// Spins for a moment, then gives the CPU away.
+  /// Spins for a moment, then yields the CPU.
   static bool Await(const std::atomic<uint32_t>& counter, uint32_t round) {
     for (uint32_t i = 0; i < 1000; ++i) {
       if (counter.load() == round) return true;
@@ -78,8 +77,8 @@ class Duel {
 
 using NotificationDuel = PipeBench;
 
-// The driver frees all that it was notified of while frames are appended: one of the two blocks
-// notifies them, and one alone.
+// The driver frees all frames that it was notified of while frames are appended: exactly one of the
+// two blocks notifies it of the new frames.
 TEST_F(NotificationDuel, FramesThatArriveAsTheHeadIsStoredAreNotified) {
   Duel::Fight([&] { HoldOneFrame(); }, [&] { StoreHead(tail_); }, [&] { Accept(); },
               [&] { ExpectOneNotification(); });
@@ -90,11 +89,11 @@ TEST_F(NotificationDuel, ADropDoesNotMuteAPipeThatWasEmptiedMeanwhile) {
   Duel::Fight([&] { Fill(); }, [&] { StoreHead(tail_); }, [&] { Drop(); }, [&] { ExpectArmed(); });
 }
 
-/// What a driver does to one frame, of 128 bytes with FCS.
+/// A driver's fault for one frame of 128 bytes with FCS.
 enum class Misdeed { kNone, kDrop, kSendTwice, kSwap, kAlterPayload, kAlterTag };
 
-/// A driver that sends every frame back from where it lies, and stores a pipe's head only for what
-/// it was notified of.
+/// A driver that sends every frame back in place, and stores a pipe's head only up to the notified
+/// tail.
 class Driver {
  public:
   static constexpr uint32_t kBuffers = 2, kPipes = 4;
@@ -128,7 +127,7 @@ class Driver {
     munmap(memory_, kBytes);
   }
 
-  /// Runs until `done` says so; false if nothing comes for a long time.
+  /// Runs until `done` returns true. Returns false if no frame arrives for a long time.
   template <typename Done>
   bool Run(Done done) {
     auto end = steady_clock::now() + kPatience;
@@ -144,7 +143,7 @@ class Driver {
     }
   }
   uint64_t bytes() const { return bytes_; }
-  /// Before the wire is on.
+  /// Call it before the wire is enabled.
   void SetMisdeed(Misdeed misdeed) { misdeed_ = misdeed; }
   bool Repents() const { return misdeed_ == Misdeed::kNone; }
 
@@ -153,7 +152,7 @@ class Driver {
   static constexpr size_t kBytes = 4 << 20;
   static constexpr std::chrono::seconds kPatience{60};
 
-  /// What a TX slot is for: with its completion a pipe's head is stored.
+  /// Data of a TX slot: the pipe's head that is stored after its completion.
   struct Sent {
     uint32_t pipe = kPipes;
     uint32_t head = 0;
@@ -210,7 +209,7 @@ class Driver {
     Buffer& buffer = buffers_[nb];
     const uint64_t at = RxRing(nb) + uint64_t{buffer.rx_head} * kFlitBytes;
     if (Signal(at).load(std::memory_order_acquire) != kSignalData) return false;
-    // Few slots, and a notification needs two, or four.
+    // There are few slots, and a notification needs two or four.
     if (buffer.sent.size() + 4 >= kEntries) return false;
     RxNotification note;
     std::memcpy(&note, memory_ + at, sizeof(note));
@@ -224,10 +223,10 @@ class Driver {
     return true;
   }
 
-  /// All of the pipe from what was sent last up to `tail`.
+  /// Sends all of the pipe from the last sent flit up to `tail`.
   void Send(uint32_t nb, uint32_t id, uint32_t tail) {
     uint32_t& sent = sent_[id];
-    // An address of the first frame, which every application may write.
+    // Modifies an address of the first frame, as any application may.
     if (sent != tail) memory_[Ring(id) + uint64_t{sent} * kFlitBytes + 6] ^= 1;
     if (tail >= sent + 3 * kFrameFlits && misdeed_ != Misdeed::kNone) Misbehave(nb, id);
     while (sent != tail) {
@@ -241,7 +240,7 @@ class Driver {
     }
   }
 
-  /// To the first of at least three frames that are sent next.
+  /// Applies the fault to the first of at least three frames that are sent next.
   void Misbehave(uint32_t nb, uint32_t id) {
     uint32_t& sent = sent_[id];
     const uint64_t first = Ring(id) + uint64_t{sent} * kFlitBytes;
@@ -282,7 +281,7 @@ class Driver {
   uint64_t bytes_ = 0;
 };
 
-/// Statistics of a model by their names.
+/// A model's statistics by name.
 class Findings {
  public:
   explicit Findings(emulator::HostedModel& model) : model_(model) {}
@@ -345,7 +344,7 @@ TEST_P(BlocksRace, BesideADriverLoseNothing) {
 struct Case {
   const char* name;
   Misdeed misdeed;
-  uint64_t returned;  ///< More than were sent, modulo 2^64.
+  uint64_t returned;  ///< Difference to the number of frames sent, modulo 2^64.
   uint64_t lost, duplicated, reordered, corrupted;
 };
 std::ostream& operator<<(std::ostream& out, const Case& which) { return out << which.name; }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the device says about a frame: RSS against the vectors that Microsoft's RSS
-// specification publishes, packet class, checksums, flow rules.
+// The device's classification of frames: RSS with the vectors of Microsoft's RSS specification,
+// packet class, checksums, flow rules.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +41,7 @@ class Classified : public ::testing::Test {
       host.nic.WriteRegister(kRssKey + i, 4, word);
     }
   }
-  /// Write-back of a frame; each call uses the next descriptor.
+  /// Returns the write-back of a frame; each call uses the next descriptor.
   Descriptor Receive(const std::string& frame) {
     host.Receive(frame);
     return host.Rx(next_++);
@@ -104,7 +103,7 @@ TEST_F(Classified, HashesIpv6AsTheSpecificationSays) {
   EXPECT_EQ(static_cast<uint32_t>(Receive(frame).low), 0x2cc18cd5u);
 }
 
-/// Options and extensions are no part of what is hashed: the hash is that of the frame without.
+/// Options and extensions are not hashed: the hash is that of the frame without them.
 TEST_F(Classified, PortsAreFoundBehindOptionsAndExtensions) {
   host.nic.WriteRegister(kRssFields, 4, kRssIpv4 | kRssIpv4Tcp | kRssIpv6 | kRssIpv6Tcp);
   std::string options = Ipv4Frame(kVectors[0].tuple);
@@ -112,7 +111,7 @@ TEST_F(Classified, PortsAreFoundBehindOptionsAndExtensions) {
   options[17] = static_cast<char>(options[17] + 4);
   options.insert(34, 4, '\x01');  // No operation.
   EXPECT_EQ(static_cast<uint32_t>(Receive(options).low), kVectors[0].with_ports);
-  // Hop-by-hop and destination options, of 8 bytes each: PadN.
+  // Hop-by-hop and destination options of 8 bytes each: PadN.
   std::string extensions = Ipv6Vector();
   extensions[19] = 16 + 20;
   extensions[20] = 0;
@@ -159,7 +158,7 @@ TEST_F(Classified, EveryTruncationOfAFrameIsSafeAndNeverClaimsPorts) {
   host.nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous | kPortChecksum);
   const std::string whole = Ipv4Frame(kVectors[0].tuple);
   for (uint32_t size = 14; size < 38; ++size) {
-    // A heap copy of exactly this size: the sanitizer sees any byte beyond it.
+    // A heap copy of exactly this size, so that the sanitizer detects any access beyond it.
     const std::vector<uint8_t> bytes(whole.begin(), whole.begin() + size);
     const WireFrame frame{bytes.data(), size};
     host.nic.Receive({&frame, 1}, false);
@@ -187,11 +186,12 @@ TEST_F(Classified, VerifiesChecksumsOnlyWhenAsked) {
 }
 
 TEST_F(Classified, AnUpperHeaderThatIsNotWholeIsBadWhateverItSumsTo) {
-  // From 192.168.0.1 to 192.168.0.2; everything above IP is 0 but UDP's length and the checksum:
-  // the complement of 8154 (the addresses) + protocol + length (+ UDP's length), by RFC 1071.
+  // Frames from 192.168.0.1 to 192.168.0.2. Everything above IP is 0 except UDP's length and the
+  // checksum, which is the complement of 8154 (the addresses) + protocol + length (+ UDP's length),
+  // by RFC 1071.
   const struct {
     uint8_t protocol;
-    uint8_t bytes;  // Of UDP or TCP.
+    uint8_t bytes;  // Bytes of UDP or TCP.
     uint16_t ip_sum, sum;
     uint16_t flag;
   } kCases[] = {{6, 19, 0xf97d, 0x7e92, kRxL4Bad},
@@ -220,7 +220,7 @@ TEST_F(Classified, AUdpLengthThatNoDatagramHasIsABadChecksum) {
 }
 
 TEST_F(Classified, TheOuterTagNamesTheLink) {
-  // Ethernet types of up to two tags, in front of nothing that is known.
+  // Ethernet types of up to two tags, before an unknown type.
   const struct {
     uint8_t outer[2], inner[2];
     uint16_t link;
@@ -350,7 +350,8 @@ TEST_F(Flows, OfIpv6AllBytesOfBothAddressesCount) {
   }
 }
 
-// Below the 5-tuple: each field alone, with a frame that has it and some that do not.
+// Fields other than those of the 5-tuple: each separately, with a matching frame and some that do
+// not match.
 TEST_F(Flows, EthernetAddressesTagsAndFragmentsAreMatched) {
   const auto tagged = [](std::string frame, uint8_t vlan) {
     return frame.insert(12, std::string{'\x81', 0, 0x20, static_cast<char>(vlan)});

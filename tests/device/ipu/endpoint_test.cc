@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Endpoints of cache lines in place of rings: registers, frames in lines, time-outs, and hosts that
-// break the protocol.
+// Endpoints of cache lines instead of rings: registers, frames in lines, time-outs, and hosts that
+// violate the protocol.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +17,7 @@ namespace {
 
 using Frames = std::vector<std::string>;
 
-/// coherent/layout.h: 76 overflow lines are of Lauberhorn's machine; 8 KiB are soon full.
+/// coherent/layout.h: Lauberhorn's machine has 76 overflow lines. 8 KiB are filled quickly.
 constexpr coherent::Geometry kSmall{.overflow_lines = 64};
 
 struct Frame {
@@ -29,7 +28,8 @@ struct Frame {
 class EndpointHost : public Host {
  public:
   static constexpr uint32_t kStride = 256 << 10;
-  /// Endpoint of queue pair q at q strides less: what overruns endpoint 0 leaves the allocation.
+  /// The endpoint of queue pair q is q strides lower, so an overrun of endpoint 0 leaves the
+  /// allocation.
   static constexpr uint32_t kOffset = kBytes - kStride;
 
   std::span<uint8_t> Memory(uint32_t queue = 0) { return {At(kOffset - queue * kStride), kStride}; }
@@ -37,7 +37,7 @@ class EndpointHost : public Host {
     nic.WriteRegister(QueuePage(queue) + kEndpointBlock + reg, bytes, value);
     return nic.ReadRegister(QueuePage(queue) + kEndpointBlock + kEndpointStatus, 4);
   }
-  /// Tells the device where the endpoint lies. Returns its status.
+  /// Sets the address of the endpoint in the device. Returns its status.
   uint64_t Enable(uint32_t queue = 0) {
     WriteEndpoint(queue, kEndpointBase, kBus + kOffset - queue * kStride, 8);
     WriteEndpoint(queue, kEndpointBytes, kStride, 8);
@@ -46,7 +46,7 @@ class EndpointHost : public Host {
   coherent::EndpointMemory Format(const coherent::Geometry& geometry, uint32_t queue = 0) {
     return coherent::EndpointMemory::Format(Memory(queue), geometry);
   }
-  /// Lays the endpoint out, brings it up, and loads its first line.
+  /// Formats the endpoint, enables it, and loads its first line.
   void Start(const coherent::Geometry& geometry = kSmall) {
     end.emplace(Format(geometry));
     ASSERT_EQ(Enable(), 1u);
@@ -56,7 +56,7 @@ class EndpointHost : public Host {
   void Step() { nic.Transmit(sink, 64); }
   void After(uint64_t ns) { nic.SetTime(now_ns += ns); }
 
-  /// Looks once; what came.
+  /// Looks once. Returns the received frames.
   Frames Wait() {
     held = end->Wait(frames);
     Frames came;
@@ -65,7 +65,7 @@ class EndpointHost : public Host {
     }
     return came;
   }
-  /// Hands back what was held, as it is described now.
+  /// Returns the held frames with their current descriptions.
   void Answer() {
     end->Answer(frames, held);
     Step();
@@ -202,7 +202,7 @@ TEST(IpuEndpoint, WhatTheHostMadeOfAFrameLeaves) {
   auto host = std::make_unique<EndpointHost>();
   host->Start({.overflow_lines = 64, .headroom_bytes = 64});
   for (uint8_t mark = 1; mark <= 4; ++mark) host->Receive(PlainFrame(100, mark));
-  while (host->Wait().size() < 3) host->Answer();  // The first one came alone.
+  while (host->Wait().size() < 3) host->Answer();  // The first frame came alone.
   ASSERT_EQ(host->held, 3u);
   host->sink.frames.clear();
   host->frames[0].length = 0;
@@ -254,7 +254,7 @@ TEST(IpuEndpoint, AHostThatDoesNotLoadStopsTheWireOrLosesFrames) {
 
 TEST(IpuEndpoint, AFrameThatNoLineHoldsIsOversize) {
   auto host = std::make_unique<EndpointHost>();
-  host->Start();  // 104 + 64 * 128 bytes, 8 of which are the record's head.
+  host->Start();  // 104 + 64 * 128 bytes, including 8 bytes of the record's head.
   EXPECT_EQ(host->Receive(PlainFrame(8289, 1)), 1u);
   EXPECT_EQ(host->Stat(kStatRxOversize), 1u);
   EXPECT_EQ(host->Receive(PlainFrame(8288, 1)), 1u);
@@ -293,18 +293,21 @@ TEST(IpuEndpoint, AHostThatBreaksTheProtocolLosesItsEndpointAlone) {
 
 TEST(IpuEndpoint, RecordsThatDescribeNoFrameAreCountedAndTheRestOfTheLineIsSkipped) {
   const uint64_t kLies[] = {
-      0,                                                                     // No stride.
-      coherent::Record{.stride = 12, .offset = 8, .length = 0}.Word(),       // Not of 8 bytes.
-      coherent::Record{.stride = 72, .offset = 8, .length = 65}.Word(),      // Beyond its record.
-      coherent::Record{.stride = 72, .offset = 4, .length = 60}.Word(),      // In its head.
-      coherent::Record{.stride = 72, .offset = 8, .length = 13}.Word(),      // No Ethernet header.
+      0,  // No stride.
+      coherent::Record{.stride = 12, .offset = 8, .length = 0}
+          .Word(),  // Not a multiple of 8 bytes.
+      coherent::Record{.stride = 72, .offset = 8, .length = 65}.Word(),  // Beyond its record.
+      coherent::Record{.stride = 72, .offset = 4, .length = 60}
+          .Word(),  // Overlaps the record's head.
+      coherent::Record{.stride = 72, .offset = 8, .length = 13}
+          .Word(),  // Shorter than an Ethernet header.
       coherent::Record{.stride = 65528, .offset = 8, .length = 60}.Word()};  // Beyond the line.
   for (const uint64_t lie : kLies) {
     auto host = std::make_unique<EndpointHost>();
     host->Start();
     for (uint8_t mark = 1; mark <= 4; ++mark) host->Receive(PlainFrame(60, mark));
     host->Wait();
-    host->Answer();  // The first one came alone.
+    host->Answer();  // The first frame came alone.
     ASSERT_EQ(host->Wait().size(), 3u);
     host->sink.frames.clear();
     std::memcpy(host->frames[1].data - coherent::kRecordBytes, &lie, sizeof(lie));
@@ -317,7 +320,7 @@ TEST(IpuEndpoint, RecordsThatDescribeNoFrameAreCountedAndTheRestOfTheLineIsSkipp
 
 TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
   const struct {
-    uint16_t place;  ///< In units of 8 bytes; 0: as the host's end says it.
+    uint16_t place;  ///< Unit: 8 bytes; 0: as set by the host's end.
     bool leaves;
   } kCases[] = {{0, true}, {8296 / 8, false}, {65535, false}, {1, false}};
   for (const auto& [place, leaves] : kCases) {
@@ -325,7 +328,7 @@ TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
     host->Start();
     for (uint8_t mark = 1; mark <= 4; ++mark) host->Receive(PlainFrame(60, mark));
     host->Wait();
-    host->Answer();  // The first one came alone.
+    host->Answer();  // The first frame came alone.
     ASSERT_EQ(host->Wait().size(), 3u);
     host->sink.frames.clear();
     uint8_t* const head = host->frames[1].data - coherent::kRecordBytes;
@@ -341,7 +344,7 @@ TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
       host->frames[1].data = head + coherent::kRecordBytes;
     }
     host->end->Answer(host->frames, host->held);
-    if (place != 0) {  // Before the device looks.
+    if (place != 0) {  // Stored before the device looks.
       const uint64_t lie = coherent::Record{.stride = 72, .offset = 8, .flags = place}.Word();
       std::memcpy(head, &lie, sizeof(lie));
     }
@@ -355,8 +358,8 @@ TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
 }
 
 TEST(IpuEndpoint, WhatADeadHostHeldIsCounted) {
-  // Frames in the line that the host has, in the one that it would load next, and in one that came
-  // back and waits for the wire.
+  // There are frames in the line that the host has, in the line that it would load next, and in a
+  // returned line that waits for the wire.
   EndpointHost host;
   host.Start();
   for (const int frame : {1, 2}) host.Receive(PlainFrame(60, frame));
@@ -385,7 +388,8 @@ TEST(IpuEndpoint, WhatADeadHostHadHandedBackAndHasNotLeftIsCounted) {
   host.Start();
   host.Receive(PlainFrame(60, 0));
   ASSERT_EQ(host.Wait().size(), 1u);
-  for (const int frame : {1, 2, 3}) host.Receive(PlainFrame(60, frame));  // Into the other line.
+  for (const int frame : {1, 2, 3})
+    host.Receive(PlainFrame(60, frame));  // These go into the other line.
   host.end->Answer(host.frames, host.held);
   host.Step();
   ASSERT_EQ(host.Wait().size(), 3u);
@@ -401,7 +405,7 @@ TEST(IpuEndpoint, ADeviceBackFromPowerOnGoesOnWithoutWhatItHadLent) {
   host->Start();
   host->Receive(PlainFrame(60, 1));
   ASSERT_EQ(host->Wait().size(), 1u);
-  IpuNic next(host->dma, {});  // The one before it is gone without a word.
+  IpuNic next(host->dma, {});  // A second device; the first one ended without a shutdown.
   next.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous);
   next.WriteRegister(kMaxFrame, 4, kMaxFrameBytes);
   const auto write = [&](uint32_t reg, uint64_t value, uint32_t bytes) {

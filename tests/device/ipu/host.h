@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A host for the packetized NIC model: rings and buffers in plain memory, driven
-// descriptor by descriptor through the registers of regs/ipu.h.
+// A host for the packetized NIC model: rings and buffers in normal memory, controlled descriptor by
+// descriptor through the registers of regs/ipu.h.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +19,7 @@ namespace sluice::device::ipu::test {
 
 using namespace regs::ipu;  // NOLINT: tests read as statements about that register map
 
-/// Keeps what the device sends.
+/// Stores the frames that the device sends.
 class RecordingSink final : public FrameSink {
  public:
   void Deliver(std::span<const WireFrame> frames) override {
@@ -33,12 +32,12 @@ class RecordingSink final : public FrameSink {
   size_t largest_burst = 0;
 };
 
-/// The device that is tested: the CPU's model, or another form of it.
+/// Creates the device under test: the CPU's model, or another implementation.
 std::unique_ptr<Device> MakeNic(const bar::DmaSpace& dma);
-extern const bool kHasLinks;  ///< Whether it can enable any.
+extern const bool kHasLinks;  ///< Whether the device supports links.
 
-/// Host memory with bus addresses that are not pointers, so that a model that took
-/// one for the other would fault.
+/// Host memory with bus addresses that differ from pointers, so that a model that confuses them
+/// faults.
 class Host {
  public:
   static constexpr uint64_t kBus = 0x4000'0000;
@@ -59,7 +58,7 @@ class Host {
   }
 
   uint8_t* At(uint32_t offset) { return memory_.get() + kGuard + offset; }
-  /// Whether the memory in front of what the device was granted, and behind it, is as it was.
+  /// Returns whether the memory before and after the device's range is unchanged.
   bool StayedInside() {
     const auto untouched = [](const uint8_t* from) {
       return std::all_of(from, from + kGuard, [](uint8_t byte) { return byte == kUntouched; });
@@ -115,7 +114,7 @@ class Host {
   uint64_t Stat(Statistic statistic) { return nic.ReadRegister(StatisticRegister(statistic), 8); }
 
  private:
-  static constexpr uint32_t kGuard = 16 * kPageBytes;  ///< More than any buffer.
+  static constexpr uint32_t kGuard = 16 * kPageBytes;  ///< Larger than any buffer.
   static constexpr uint8_t kUntouched = 0xa5;
   struct Free {
     void operator()(uint8_t* p) const { ::operator delete[](p, std::align_val_t{kPageBytes}); }
@@ -136,7 +135,7 @@ class Host {
 inline std::string PlainFrame(uint32_t size, uint8_t seed = 1) {
   std::string frame(size, '\0');
   for (uint32_t i = 0; i < size; ++i) frame[i] = static_cast<char>(seed + i * 7);
-  if (size >= 14) frame[12] = frame[13] = '\x01';  // an EtherType that nothing claims
+  if (size >= 14) frame[12] = frame[13] = '\x01';  // An unknown EtherType.
   return frame;
 }
 

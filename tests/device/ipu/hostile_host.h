@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A host that does anything to the packetized NIC: turns a string of bytes into register accesses,
-// descriptors, links, endpoints and frames. Shared by the seeded test and by the fuzz target; the
-// properties that must hold whatever happens are checked here.
+// A host with arbitrary behavior towards the packetized NIC: it converts a string of bytes to
+// register accesses, descriptors, links, endpoints and frames. Used by the seeded test and by the
+// fuzz target. It checks the properties that must hold for any input.
 #pragma once
 
 #include <algorithm>
@@ -31,14 +30,14 @@ class HostileHost {
   static constexpr uint32_t kQueues = 4;
   static constexpr uint32_t kRingBytes = 4096;  ///< RX rings first, then TX rings.
   static constexpr swap::Geometry kGeometry{3, 16384, 16, 0};
-  /// The link's memory is the last of all: what overruns it leaves the allocation.
+  /// The link's memory is at the end, so an overrun leaves the allocation.
   static constexpr uint32_t kLinkOffset = kBytes - (swap::kRegionsOffset + 3 * 16384);
 
   static constexpr coherent::Geometry kLines{.overflow_lines = 24};
   static constexpr uint32_t kEndpointOffset =
       (kLinkOffset - static_cast<uint32_t>(kLines.Bytes())) / 4096 * 4096;
 
-  /// Runs the whole input. Null, or the property that was violated.
+  /// Processes the whole input. Returns null, or the violated property.
   const char* Run(std::span<const uint8_t> input) {
     input_ = input;
     dma_->Add(kBus, memory_.get(), kBytes);
@@ -52,7 +51,7 @@ class HostileHost {
     Judge(nic);
     return violation_;
   }
-  /// What the device counted: how far the input came.
+  /// Returns the device's statistics, which show how far the input came.
   const Statistics& statistics() const { return statistics_; }
 
  private:
@@ -92,7 +91,7 @@ class HostileHost {
     for (uint32_t i = 0; i < bytes; ++i) value = value << 8 | Take8();
     return value;
   }
-  /// Mostly addresses near or in the host's memory, sometimes wild ones.
+  /// Returns mostly addresses near or in the host's memory, sometimes arbitrary ones.
   uint64_t TakeAddress() {
     const uint8_t kind = Take8();
     if (kind < 16) return Take(8);
@@ -167,7 +166,7 @@ class HostileHost {
     return (queue + (transmit ? kQueues : 0)) * kRingBytes;
   }
 
-  /// Mostly a ring where it belongs, sometimes any.
+  /// Starts a ring, mostly with its regular address, sometimes with an arbitrary one.
   void StartRing(IpuNic& nic, uint32_t queue, bool transmit) {
     const uint8_t how = Take8();
     const uint32_t block = Block(queue, transmit);
@@ -180,7 +179,7 @@ class HostileHost {
     tails_[transmit][queue] = 0;
   }
 
-  /// A run of descriptors, so that chains of segments come about.
+  /// Writes consecutive descriptors, so that chains of segments occur.
   void PutDescriptor(uint32_t queue) {
     const uint32_t ring = RingOffset(queue, Take8() % 2 != 0);
     uint32_t at = Take8();
@@ -189,7 +188,7 @@ class HostileHost {
       descriptor.low = TakeAddress();
       const uint8_t kind = Take8();
       uint64_t high = kind < 8 ? Take(8) : Take(kind % 2 + 1) | uint64_t{kind} << 16;
-      // Checksums to insert, anywhere.
+      // Checksum insertion at arbitrary offsets.
       if (kind >= 128) high |= Take(3) << regs::ipu::kTxIpOffsetShift;
       descriptor.high = high;
     }
@@ -212,7 +211,7 @@ class HostileHost {
     nic.WriteRegister(block + regs::ipu::kLinkControl, 4, how % 16 == 15 ? 0 : 1);
   }
 
-  /// A word of the link's memory, or an offer that the NIC would expect next.
+  /// Modifies a word of the link's memory, or makes an offer that the NIC expects next.
   void SpoilLink() {
     auto& header = At<swap::LinkHeader>(kLinkOffset);
     const uint8_t what = Take8();
@@ -266,7 +265,7 @@ class HostileHost {
     nic.WriteRegister(block + regs::ipu::kEndpointControl, 4, how % 16 == 15 ? 0 : 1);
   }
 
-  /// A word of the endpoint's memory, or a line that is handed back by loading the next one.
+  /// Modifies a word of the endpoint's memory, or returns a line by loading the next one.
   void PlayEndpoint() {
     const uint8_t what = Take8();
     if (what < 16) {
@@ -285,7 +284,7 @@ class HostileHost {
       uint8_t* const frame = writer.Add(length, coherent::Control::kMaxCount);
       if (frame == nullptr || what % 32 != 5) continue;
       const coherent::Record elsewhere{
-          // The frame is said to have grown.
+          // Marks the frame as grown.
           .stride = static_cast<uint16_t>(coherent::RecordBytes(length, 0)),
           .offset = coherent::kRecordBytes,
           .length = 0,
@@ -317,7 +316,7 @@ class HostileHost {
     std::vector<std::vector<uint8_t>> frames(Take8() % 40);
     std::vector<WireFrame> wire;
     for (std::vector<uint8_t>& frame : frames) {
-      // Exactly as long as they claim, so that a reader beyond the end is found.
+      // Allocated with the exact length, so that reads beyond the end are detected.
       const uint8_t kind = Take8();
       frame = std::vector<uint8_t>(kind < 8 ? Take(2) % 12'000 : kind);
       for (size_t i = 0; i < frame.size() && i < 12; ++i) frame[i] = Take8() % 4;
@@ -329,7 +328,7 @@ class HostileHost {
     if (taken > wire.size() || (!pause && taken != wire.size())) violation_ = "frames taken";
     taken_ += taken;
   }
-  /// What parsers look for, mostly: types, versions and protocols that there are.
+  /// Writes headers that parsers recognize in most cases: existing types, versions and protocols.
   void PutHeaders(std::vector<uint8_t>& frame) {
     static constexpr std::array<std::array<uint8_t, 3>, 6> kTypes = {
         {{8, 0, 0x45}, {8, 0, 0x4f}, {0x86, 0xdd, 0x60}, {0x81, 0, 0}, {0x88, 0xa8, 0}, {8, 6, 0}}};
@@ -340,7 +339,7 @@ class HostileHost {
     uint32_t at = 12;
     for (uint32_t tag = 0; tag < kind / 64; ++tag, at += 4) frame[at] = 0x81;
     std::ranges::copy(kTypes[kind % 6], frame.begin() + at);
-    frame[at + 4] = Take8() % 4;  // Length, of IPv4 and of IPv6.
+    frame[at + 4] = Take8() % 4;  // Length field of IPv4 and of IPv6.
     frame[at + 5] = Take8();
     frame[at + 8] = kProtocols[kind / 8 % 8];
     frame[at + 11] = kProtocols[kind / 8 % 8];

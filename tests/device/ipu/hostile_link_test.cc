@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Hosts that lie about links: whatever lies in the memory, the device neither crashes nor
-// touches a byte outside it (the sanitizers watch), and what it refuses is counted.
+// Hosts with invalid links: for any content of the memory, the device neither crashes nor accesses
+// a byte outside it (the sanitizers check), and it counts every rejection.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -15,7 +14,7 @@ using swap::LinkHeader;
 using swap::Message;
 using swap::Phase;
 
-/// Posts a host's line with this offer, as the next transaction that the NIC expects.
+/// Posts the host's line with this offer as the next transaction that the NIC expects.
 void Offer(LinkHost& host, uint32_t region, uint32_t frames) {
   auto& header = *reinterpret_cast<LinkHeader*>(host.Memory(0).data());
   bar::Line line;
@@ -104,7 +103,7 @@ TEST(IpuHostileLink, GeometriesThatDoNotFitAreRefused) {
   EXPECT_EQ(try_geometry({64, 16384, 16, 0}), 0u) << "more than the memory holds";
 }
 
-/// Random words over a sound link, before it is taken up again and while it runs.
+/// Writes random words over a valid link, before it is enabled again and while it runs.
 TEST(IpuHostileLink, RandomMemoryDoesNoHarm) {
   std::mt19937_64 random(20262);
   LinkHost host;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Whatever a host stores in registers, descriptors and links, and whatever the wire brings: no
-// access outside registered memory (AddressSanitizer watches), no hang, and every frame in exactly
+// For any stores of a host to registers, descriptors and links, and any frames from the wire: no
+// access outside registered memory (AddressSanitizer checks), no hang, and every frame in exactly
 // one counter.
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A host that has links of regions in place of rings: the host's end of lib/swap on plain
-// memory, told to the model through the registers of regs/ipu.h.
+// A host with links of regions instead of rings: the host's end of lib/swap on normal memory,
+// announced to the model through the registers of regs/ipu.h.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@ namespace sluice::device::ipu::test {
 class LinkHost : public Host {
  public:
   static constexpr uint32_t kLinkStride = 256 << 10;
-  /// Link of queue pair q at q strides less: what overruns link 0 leaves the allocation.
+  /// The link of queue pair q is q strides lower, so an overrun of link 0 leaves the allocation.
   static constexpr uint32_t kLinkOffset = kBytes - kLinkStride;
 
   std::span<uint8_t> Memory(uint32_t queue) {
@@ -27,7 +26,7 @@ class LinkHost : public Host {
     nic.WriteRegister(QueuePage(queue) + kLinkBlock + reg, bytes, value);
     return nic.ReadRegister(QueuePage(queue) + kLinkBlock + kLinkStatus, 4);
   }
-  /// Tells the device where link `queue` lies. Returns its status.
+  /// Sets the address of link `queue` in the device. Returns its status.
   uint64_t EnableLink(uint32_t queue, uint16_t epoch) {
     WriteLink(queue, kLinkBase, kBus + kLinkOffset - queue * kLinkStride, 8);
     WriteLink(queue, kLinkBytes, kLinkStride, 8);
@@ -40,7 +39,7 @@ class LinkHost : public Host {
     ASSERT_EQ(EnableLink(queue, links[queue]->epoch()), 1u);
     Settle(queue);
   }
-  /// Lets both ends look at each other until the host holds a region, or nothing happens.
+  /// Steps both ends until the host holds a region, or nothing happens.
   bool Settle(uint32_t queue = 0) {
     for (int i = 0; i < 8; ++i) {
       nic.Transmit(sink, 64);
@@ -48,7 +47,7 @@ class LinkHost : public Host {
     }
     return links[queue]->holding();
   }
-  /// Swaps the host's region, with the frames [0, frames), for another one.
+  /// Swaps the host's region, with `frames` frames, for another one.
   bool Swap(uint32_t frames, bool wait_for_frames, uint32_t queue = 0) {
     links[queue]->Give(frames, wait_for_frames);
     return Settle(queue);
@@ -78,7 +77,7 @@ class LinkHost : public Host {
   std::array<std::unique_ptr<swap::HostLink>, 4> links;
 };
 
-/// Small enough to be full soon: three regions of 16 frames, or of 15 KiB.
+/// Filled quickly: three regions of 16 frames, or of 15 KiB.
 inline constexpr swap::Geometry kSmallLink{
     .regions = 3, .region_bytes = 16384, .max_frames = 16, .headroom_bytes = 0};
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Links of regions in place of rings: registers, receive, transmit, steering.
+// Links of regions instead of rings: registers, receive, transmit, steering.
 #include <gtest/gtest.h>
 
 #include "link_host.h"
@@ -40,7 +39,7 @@ TEST(IpuLink, MemoryWithoutASoundLinkIsRefusedAndCounted) {
 TEST(IpuLink, WithoutMasteringNoneIsTakenUpAndItsMemoryStays) {
   LinkHost host;
   const swap::LinkMemory link = swap::LinkMemory::Format(host.Memory(0), kSmallLink);
-  // What a device that takes it up clears.
+  // A device that enables the link clears these counts.
   for (uint32_t i = 0; i < kSmallLink.regions; ++i) link.region(i).header().count = 5;
   const std::string before(host.Memory(0).begin(), host.Memory(0).end());
   host.nic.SetMastering(false);
@@ -117,7 +116,7 @@ TEST(IpuLink, EntriesThatDescribeNoFrameAreCountedAndTheOthersLeave) {
              PlainFrame(60, 5)});
   swap::Entry* const entries = host.links[0]->region().entries();
   entries[0] = swap::MakeEntry(swap::EntryOffset(entries[0]), 13);
-  entries[1] = swap::MakeEntry(0, 60);  // the header is no frame
+  entries[1] = swap::MakeEntry(0, 60);  // The header is not a frame.
   entries[2] = swap::MakeEntry(kSmallLink.region_bytes - 59, 60);
   entries[3] = swap::MakeEntry(swap::EntryOffset(entries[3]), 9729);
   ASSERT_TRUE(host.Swap(5, false));
@@ -172,7 +171,7 @@ TEST(IpuLink, RssAndFlowRulesSteerToLinksAsTheyDoToQueues) {
   for (uint32_t queue = 0; queue < 3; ++queue) host.StartLink(kSmallLink, queue);
   const std::string to_rule = Ipv4Frame({{10, 0, 0, 1}, {10, 0, 0, 2}, 7, 9});
   const std::string to_reta = Ipv4Frame({{10, 0, 0, 1}, {10, 0, 0, 2}, 7, 10});
-  host.nic.WriteRegister(kReta, 4, 0x01010101);  // without RSS all use entry 0
+  host.nic.WriteRegister(kReta, 4, 0x01010101);  // Without RSS all frames use entry 0.
   host.nic.WriteRegister(kFlowFields, 4, kFlowMatchDestinationPort | kFlowMatchProtocol);
   host.nic.WriteRegister(kFlowProtocol, 4, 4 << 8 | 17);
   host.nic.WriteRegister(kFlowPorts, 4, 9);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The port beside its rings: interrupts, clock and stamps, filters, tags, ages of rules.
+// Functions of the port other than rings: interrupts, clock and timestamps, filters, tags, ages of
+// rules.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -176,7 +176,7 @@ TEST(IpuTags, AreStrippedAndEveryBitIsReported) {
     EXPECT_EQ(host.Received(0), plain);
     const uint64_t high = host.Rx(0).high;
     EXPECT_EQ(high >> kRxFlagsShift & 0xffff & (kRxTag | kRxTagStripped), kRxTag | kRxTagStripped);
-    // 14 bits from 48 on, two from 27 on: ipu.h.
+    // 14 bits from bit 48 on, two from bit 27 on: ipu.h.
     EXPECT_EQ((high >> 48 & 0x3fff) | (high >> 27 & 3) << 14, tag);
     EXPECT_EQ(high >> kRxClassShift & kClassMask, kClassEther | kClassIpv4 | kClassUdp);
     EXPECT_EQ(high & (kDone | kRxEndOfPacket), kDone | kRxEndOfPacket);
@@ -213,7 +213,7 @@ TEST(IpuTags, AreInsertedBehindTheAddressesAfterTheChecksums) {
   ASSERT_EQ(sink.frames.size(), 2u);
   EXPECT_EQ(sink.frames[0].substr(0, 12), frame.substr(0, 12));
   EXPECT_EQ(sink.frames[0].substr(12, 4), std::string("\x81\x00\xe1\x23", 4));
-  // The header's sum of 16-bit words is ffff once the checksum is there (RFC 1071).
+  // The header's sum of 16-bit words is ffff with a right checksum (RFC 1071).
   uint32_t sum = 0;
   const auto byte = [&](uint32_t i) { return static_cast<uint8_t>(sink.frames[0][i]); };
   for (uint32_t i = 18; i < 38; i += 2) sum += byte(i) << 8 | byte(i + 1);
@@ -259,17 +259,17 @@ TEST(IpuFilter, TakesItsVlansItsAddressesAndItsGroups) {
     int vlan;  // −1: no tag
     bool taken;
   } kCases[] = {
-      {0, {2, 0, 0, 0, 0, 1}, -1, true},   // the station's
-      {0, {2, 0, 0, 0, 0, 2}, -1, true},   // in the table
-      {0, {2, 0, 0, 0, 0, 3}, -1, false},  // was there, is not valid
+      {0, {2, 0, 0, 0, 0, 1}, -1, true},   // The station's address.
+      {0, {2, 0, 0, 0, 0, 2}, -1, true},   // An address in the table.
+      {0, {2, 0, 0, 0, 0, 3}, -1, false},  // An invalid entry of the table.
       {0, {2, 0, 0, 0, 0, 4}, -1, false},
-      {0, {1, 0, 0x5e, 0, 0, 1}, -1, true},   // a group in the table
-      {0, {1, 0, 0x5e, 0, 0, 2}, -1, false},  // another
+      {0, {1, 0, 0x5e, 0, 0, 1}, -1, true},   // A group in the table.
+      {0, {1, 0, 0x5e, 0, 0, 2}, -1, false},  // A group that is not in the table.
       {kPortAllMulticast, {1, 0, 0x5e, 0, 0, 2}, -1, true},
       {kPortAllMulticast, {2, 0, 0, 0, 0, 4}, -1, false},
       {kPortPromiscuous, {2, 0, 0, 0, 0, 4}, -1, true},
       {0, {255, 255, 255, 255, 255, 255}, -1, true},
-      {0, {2, 0, 0, 0, 0, 1}, 6, true},  // VLANs are not filtered
+      {0, {2, 0, 0, 0, 0, 1}, 6, true},  // VLANs are not filtered.
       {kPortVlanFilter, {2, 0, 0, 0, 0, 1}, 5, true},
       {kPortVlanFilter, {2, 0, 0, 0, 0, 1}, 6, false},
       {kPortVlanFilter, {2, 0, 0, 0, 0, 1}, 4095, true},
@@ -316,7 +316,7 @@ TEST(IpuFilter, ReadsBackAndIsEmptyAfterAReset) {
   EXPECT_EQ(host.nic.ReadRegister(kVlanTable + 4, 4), 0u);
 }
 
-/// A rule for UDP to `port`.
+/// Executes a command for a rule for UDP to `port`.
 FlowStatus Command(Host& host, FlowCommand command, uint16_t port, uint32_t age_s = 0,
                    uint64_t cookie = 0) {
   host.nic.WriteRegister(kFlowFields, 4, kFlowMatchProtocol | kFlowMatchDestinationPort);
@@ -335,7 +335,7 @@ class IpuAges : public ::testing::Test {
     host.nic.SetInterrupts(&interrupts);
     host.StartRx(64, 2048, 64);
   }
-  /// Steps to that time, as often as a round over few rules takes.
+  /// Steps the device to time `ms`, at the interval that a round over few rules needs.
   void At(uint64_t ms) {
     for (uint64_t step = ms - 100; step <= ms; step += 25) {
       host.nic.SetTime(step * 1'000'000);
@@ -343,7 +343,7 @@ class IpuAges : public ::testing::Test {
     }
   }
   void Hit(uint16_t port) { host.Receive(Ipv4Frame({{1, 1, 1, 1}, {2, 2, 2, 2}, 9, port})); }
-  /// What Pop tells until there is no more.
+  /// Returns all cookies that Pop returns.
   std::set<uint64_t> Aged() {
     std::set<uint64_t> cookies;
     for (;;) {

@@ -55,8 +55,8 @@ TEST(IpuReceive, ABurstIsWrittenBackInOrderAcrossTheEndOfTheRing) {
 }
 
 TEST(IpuReceive, BurstsOfPlainFramesArriveWholeFromAnyPlaceOfAWriteBackBatch) {
-  // A batch is 32 descriptors; bursts begin and end at its edges, beside them, and far from them.
-  // Every frame has a length of its own, so that each descriptor must be its own, too.
+  // A batch is 32 descriptors. Bursts start and end at its edges, next to them, and far from them.
+  // Frames have different lengths, so that each descriptor differs.
   for (const std::vector<uint32_t>& bursts : std::vector<std::vector<uint32_t>>{
            {1, 31}, {1, 32}, {31, 2}, {32, 33}, {20, 64, 40}, {63, 65}, {128}}) {
     Host host;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The register file, and hosts that lie: wild addresses, doorbells, ring sizes.
+// The register file, and hosts with wrong addresses, doorbells and ring sizes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +40,7 @@ TEST(IpuRegisters, ResetTurnsAllOffAndKeepsTheStatistics) {
   Host host;
   host.StartRx(64, 2048, 64);
   host.Receive(PlainFrame(60));
-  host.nic.WriteRegister(kReset, 4, 1);  // not the magic
+  host.nic.WriteRegister(kReset, 4, 1);  // Not the magic value.
   EXPECT_EQ(host.Read(0, kRxBlock, kRingStatus), 1u);
   host.nic.WriteRegister(kReset, 4, kResetMagic);
   EXPECT_EQ(host.Read(0, kRxBlock, kRingStatus), 0u);
@@ -96,7 +95,7 @@ TEST(IpuHostileHost, ABufferAddressThatIsNotMappedCostsItsFrameAndComesBackEmpty
   Host host;
   host.StartRx(64, 2048, 0);
   host.Rx(0) = {0xdead'beef'0000, 0};
-  host.Rx(1) = {Host::kBus + Host::kBytes - 100, 0};  // runs out of the mapping
+  host.Rx(1) = {Host::kBus + Host::kBytes - 100, 0};  // Exceeds the mapping.
   host.Rx(2) = {Host::kBus + Host::Buffer(2), 0};
   host.Write(0, kRxBlock, kRingTail, 3);
   for (int i = 0; i < 3; ++i) host.Receive(PlainFrame(60));
@@ -116,7 +115,8 @@ TEST(IpuHostileHost, AFaultInAScatteredFrameCompletesAllItsDescriptorsEmpty) {
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(host.Rx(i).high, kDone | kRxEndOfPacket) << i;
 }
 
-/// A driver that finds the device in whatever state: a reset, and then a burst each way.
+/// Checks a driver that finds the device in an arbitrary state: a reset, and then a burst in each
+/// direction.
 void ExpectWorksAfterAReset(Host& host) {
   constexpr uint32_t kBurst = 48;
   host.nic.WriteRegister(kReset, 4, kResetMagic);
@@ -135,7 +135,7 @@ void ExpectWorksAfterAReset(Host& host) {
   RecordingSink sink;
   std::vector<std::string> frames;
   for (uint32_t i = 0; i < kBurst; ++i) {
-    // Flow rules, RSS and checksums would see to every second of them.
+    // Flow rules, RSS and checksums would affect every second frame.
     frames.push_back(i % 2 == 0 ? PlainFrame(60 + i * 29, static_cast<uint8_t>(i))
                                 : Ipv4Frame({{10, 0, 0, 1}, {10, 0, 0, 2}, uint16_t(i), 80}));
     ASSERT_EQ(host.Receive(frames.back()), 1u);
@@ -149,8 +149,8 @@ void ExpectWorksAfterAReset(Host& host) {
   EXPECT_EQ(host.Stat(kStatTxFrames) - sent, kBurst);
 }
 
-/// What a driver that went wrong may leave behind, all at once: everything is dropped, hashed or
-/// sent to a queue that nobody serves.
+/// Applies all misconfigurations of a faulty driver at once: everything is dropped, hashed or sent
+/// to a queue without a reader.
 void MisconfigureEverything(Host& host) {
   const auto store = [&](uint32_t offset, uint32_t value) {
     host.nic.WriteRegister(offset, 4, value);
@@ -179,9 +179,8 @@ void MisconfigureEverything(Host& host) {
   EXPECT_EQ(host.nic.ReadRegister(kBlock + kLinkStatus, 4), kHasLinks ? 1u : 0u);
 }
 
-/// Random stores to all registers, over rings full of random words. The device owes an answer at
-/// any time, an ending for every frame, respect for memory that it was not granted, and after a
-/// reset service as if nothing had happened.
+/// Random stores to all registers, with rings full of random words. The device must respond at any
+/// time, count every frame, not access memory that it was not granted, and work after a reset.
 TEST(IpuHostileHost, RandomRegistersAndRingsDoNoHarm) {
   std::mt19937_64 random(20261);
   uint64_t written = 0, faults = 0;
@@ -190,7 +189,7 @@ TEST(IpuHostileHost, RandomRegistersAndRingsDoNoHarm) {
     Host host;
     const auto wild_address = [&] {
       const uint64_t kinds[] = {Host::kBus + random() % Host::kBytes,
-                                Host::kBus + Host::kBytes - random() % 4096,  // Runs out of it.
+                                Host::kBus + Host::kBytes - random() % 4096,  // Exceeds the memory.
                                 Host::kBus - random() % 4096, random()};
       return kinds[random() % std::size(kinds)];
     };
@@ -215,7 +214,7 @@ TEST(IpuHostileHost, RandomRegistersAndRingsDoNoHarm) {
       const auto queue = static_cast<uint32_t>(random() % 5);
       host.Write(queue, random() % 2 ? kRxBlock : kTxBlock, kRingTail, random() % 300);
       if (random() % 4 == 0) {
-        // Where registers are, mostly.
+        // Mostly at offsets with registers.
         const uint32_t page = static_cast<uint32_t>(random() % 6) * kPageBytes;
         const uint64_t at = random() % 4 == 0 ? random() % kBarBytes : page + random() % 0x220;
         host.nic.WriteRegister(static_cast<uint32_t>(at) & ~3u, 4, random() >> random() % 64);

@@ -87,8 +87,8 @@ TEST_F(Transmit, QueuesTakeTurns) {
 }
 
 TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
-  // The frame of the receive test (RFC 1071 by hand), checksums blank; the UDP field
-  // holds the pseudo-header's sum: c0a8 + 0001 + c0a8 + 0002 + 0011 + 000c = 8171 + carry.
+  // The frame of the receive test (RFC 1071 by hand), checksums blank; the UDP field contains the
+  // pseudo-header's sum: c0a8 + 0001 + c0a8 + 0002 + 0011 + 000c = 8171 + carry.
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0,    0,    192, 168, 0,    1,    192,  168,
                            0, 2,  0, 1, 0, 2, 0,  12, 0x81, 0x71, 'a', 'b', 'c',  'd'};
@@ -103,8 +103,9 @@ TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
 }
 
 TEST_F(Transmit, AUdpChecksumOfZeroLeavesAsAllOnes) {
-  // The frame above with a first word that is b9b8 more: 6162 + b9b8 = 1b1b, with the carry. All
-  // words now sum to ffff. RFC 768: a computed 0 is sent as all ones, for 0 says "none".
+  // The frame above with a first word that is greater by b9b8: 6162 + b9b8 = 1b1b, with the carry.
+  // All words now sum to ffff. RFC 768: a computed 0 is sent as all ones, because 0 means "no
+  // checksum".
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,    0,    0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0,    0,    192,  168,  0,    1,    192,  168,
                            0, 2,  0, 1, 0, 2, 0,  12, 0x81, 0x71, 0x1b, 0x1b, 'c',  'd'};
@@ -166,13 +167,13 @@ std::string LargeTcp(bool v4, uint32_t payload) {
     for (uint32_t i = 22; i < 54; ++i) put(i, i);
   }
   put(tcp + 1, 80), put(tcp + 3, 81);
-  for (uint32_t i = 4; i < 8; ++i) put(tcp + i, 0xff);  // the sequence number is about to wrap
+  for (uint32_t i = 4; i < 8; ++i) put(tcp + i, 0xff);  // The sequence number is about to wrap.
   put(tcp + 12, 0x50), put(tcp + 13, 0x99);
   for (uint32_t i = 0; i < payload; ++i) frame += static_cast<char>(i * 7 + i / 256);
   return frame;
 }
 
-/// Sum of 16-bit words (RFC 1071): ffff where a right checksum is among them.
+/// Returns the sum of 16-bit words (RFC 1071); ffff if a right checksum is among them.
 uint32_t Sum(const std::string& bytes, uint32_t sum) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     sum += static_cast<uint8_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
@@ -195,7 +196,7 @@ TEST_F(Transmit, CutsALargeTcpFrameIntoSegments) {
     RecordingSink sent;
     const std::string large = LargeTcp(v4, 2500);
     std::memcpy(fresh.At(kData), large.data(), large.size());
-    // In three pieces that end within the headers, and within a segment.
+    // Sent as three pieces that end within the headers and within a segment.
     fresh.PostTx(0, kData, 30, Segments(v4, 1000));
     fresh.PostTx(1, kData + 30, 1100, 0);
     fresh.PostTx(2, kData + 1130, static_cast<uint32_t>(large.size()) - 1130, kTxEndOfPacket);
@@ -220,7 +221,7 @@ TEST_F(Transmit, CutsALargeTcpFrameIntoSegments) {
         EXPECT_EQ(Sum(frame.substr(14, 20), 0), 0xffffu);
       }
       EXPECT_EQ(word(frame, tcp + 4) << 16 | word(frame, tcp + 6), 0xffffffffu + 1000 * i);
-      // CWR on the first, FIN and PSH on the last.
+      // CWR on the first segment, FIN and PSH on the last.
       EXPECT_EQ(static_cast<uint8_t>(frame[tcp + 13]), i == 0 ? 0x90 : i == 1 ? 0x10 : 0x19);
       const std::string addresses = v4 ? frame.substr(26, 8) : frame.substr(22, 32);
       EXPECT_EQ(Sum(frame.substr(tcp), Sum(addresses, 6 + 20 + bytes)), 0xffffu);
@@ -243,14 +244,14 @@ TEST_F(Transmit, SegmentsThatCannotBeAreBadDescriptors) {
     uint32_t length;
     uint64_t command;
   } kCases[] = {
-      {length, with(kTxTagShift, 16, 0)},  // no size
+      {length, with(kTxTagShift, 16, 0)},  // No segment size.
       {length, with(kTxTagShift, 16, kMinSegmentBytes - 1)},
-      {length, with(kTxTagShift, 16, kMaxFrameBytes - 53)},  // a segment is too long
+      {length, with(kTxTagShift, 16, kMaxFrameBytes - 53)},  // A segment is too long.
       {length, with(kTxIpOffsetShift, 8, 13)},
       {length, with(kTxIpLengthShift, 8, 19)},
       {length, with(kTxL4FieldShift, 8, 19)},
-      {53, sound},                              // the headers are cut off
-      {length, with(kTxIpOffsetShift, 8, 15)},  // neither IPv4 nor IPv6 is there
+      {53, sound},                              // The headers are truncated.
+      {length, with(kTxIpOffsetShift, 8, 15)},  // Neither IPv4 nor IPv6 at this offset.
   };
   uint32_t tail = 0;
   for (const auto& c : kCases) {
@@ -260,7 +261,7 @@ TEST_F(Transmit, SegmentsThatCannotBeAreBadDescriptors) {
     EXPECT_EQ(host.Stat(kStatTxBadDescriptor), tail);
   }
   EXPECT_TRUE(sink.frames.empty());
-  // A piece of no bytes, and more than a datagram can be.
+  // A piece of 0 bytes, and a frame larger than the maximum datagram.
   host.PostTx(tail, kData, 60, sound);
   host.PostTx(tail + 1, kData, 0, kTxEndOfPacket);
   host.PostTx(tail + 2, kData, 65'535, sound);
@@ -268,7 +269,7 @@ TEST_F(Transmit, SegmentsThatCannotBeAreBadDescriptors) {
   Ring(tail + 4);
   EXPECT_EQ(host.Stat(kStatTxBadDescriptor), tail + 2);
   EXPECT_TRUE(sink.frames.empty());
-  // The largest there is.
+  // The maximum size.
   host.PostTx(tail + 4, kData, 65'535, sound);
   host.PostTx(tail + 5, kData, 14, kTxEndOfPacket);
   Ring(tail + 6);

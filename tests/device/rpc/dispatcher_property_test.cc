@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The dispatcher under random calls, on hosts whose processes hang, die, make calls of their own
-// and load what is not theirs: every call has one ending, none begins twice or goes on without
-// having been suspended, none reaches another process, and no process holds more than MaxCalls.
+// The dispatcher with random calls, on hosts whose processes hang, die, make nested calls, and load
+// lines of others: every call has one ending; none starts twice or continues without a suspension;
+// none reaches another process; and no process holds more than MaxCalls.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,21 +21,21 @@ namespace {
 using Kind = Action::Kind;
 
 constexpr uint32_t kCores = 3;
-constexpr ProcessId kKnown = 4;              // Processes 0 … 3.
-constexpr uint32_t kProcesses = kKnown + 1;  // And one that the device does not know.
+constexpr ProcessId kKnown = 4;              // Processes 0 to 3.
+constexpr uint32_t kProcesses = kKnown + 1;  // Includes one process that the device does not know.
 constexpr uint64_t kSwitchBound = 400;
 constexpr uint64_t kLeaveBound = 300;
 constexpr uint64_t kPreemptBound = 200;
 constexpr uint64_t kNestedBound = 500;
-constexpr uint32_t kMaxSuspended = 3;  // Of one process.
+constexpr uint32_t kMaxSuspended = 3;  // Per process.
 
-// What a core of the host does, as the host itself knows.
+// State of a core of the host, as the host knows it.
 struct HostCore {
   enum class At : uint8_t { kKernel, kKernelLoads, kUser, kUserLoads, kLeaves };
   At at = At::kKernel;
   ProcessId process = 0;
-  bool asked = false;     // Interrupted.
-  uint64_t asked_at = 0;  // The first moment of what it was asked to do last.
+  bool asked = false;     // Was interrupted.
+  uint64_t asked_at = 0;  // Start of the time for the last request.
 };
 
 struct HostProcess {
@@ -44,14 +43,14 @@ struct HostProcess {
   bool hangs = false;
 };
 
-// The fate of a call.
+// State of a call.
 struct Call {
   ProcessId process;
   uint32_t ended = 0;
   bool begun = false;
   bool suspended = false;
-  bool goes_on = false;  // It may be handed out, though it has begun.
-  uint64_t since = 0;    // Of the suspension.
+  bool goes_on = false;  // May be delivered although it has started.
+  uint64_t since = 0;    // Start of the suspension.
 };
 
 class World {
@@ -125,7 +124,7 @@ class World {
       case 7:
         ResumeOne();
         break;
-      case 6:  // A load that is not its to make.
+      case 6:  // A load that this core must not make.
         if (cores_[core].process != process || cores_[core].at == HostCore::At::kLeaves) {
           Take(dispatcher_.UserLoads(core, process, now_));
         }
@@ -150,7 +149,7 @@ class World {
     Take(dispatcher_.Arrive(process, call, now_));
   }
 
-  // The nested call of some call is answered, or of one that waits no more.
+  // Answers the nested call of a call, which may not wait any more.
   void ResumeOne() {
     if (next_call_ == 0) return;
     const CallId number = next_call_ - 1 - Below(std::min(next_call_, 40u));
@@ -165,14 +164,14 @@ class World {
     Take(actions);
   }
 
-  // Calls of a process that have begun and do not run.
+  // Returns the number of a process's calls that have started and do not run.
   uint32_t NotGoingOn(ProcessId process) const {
     return static_cast<uint32_t>(std::ranges::count_if(calls_, [&](const auto& one) {
       return one.second.process == process && (one.second.suspended || one.second.goes_on);
     }));
   }
 
-  // The next thing that a core does by itself.
+  // Performs the next action of a core.
   void Move(CoreId id) {
     HostCore& core = cores_[id];
     const bool stuck = processes_[core.process].hangs;
@@ -194,7 +193,7 @@ class World {
                                    Below(3) == 0 ? Done::kCall : Done::kReply));
         break;
       default:
-        break;  // It waits for its load.
+        break;  // The core waits for its load.
     }
   }
 
@@ -212,7 +211,7 @@ class World {
   void Take(Dispatcher::Actions actions) {
     const std::vector<Action> copy(actions.begin(), actions.end());
     for (const Action& action : copy) Take(action);
-    // The kernel ends a process after the device has done what it had to.
+    // The kernel ends a process after the device has completed its actions.
     for (const ProcessId process : std::exchange(killed_, {})) Die(process);
   }
 
@@ -288,7 +287,7 @@ class World {
     --held_[call.process];
   }
 
-  // What a process was asked to do it has done in time, or it is dead.
+  // Checks that a process has fulfilled each request in time, or is dead.
   void CheckBounds() {
     if (now_ - checked_ < 50) return;
     checked_ = now_;
@@ -318,7 +317,7 @@ class World {
   std::array<HostProcess, kProcesses> processes_{};
   std::map<CallId, Call> calls_;
   std::array<uint32_t, kProcesses> held_{};  // Calls that have not ended.
-  uint32_t most_held_ = 0;                   // By one process.
+  uint32_t most_held_ = 0;                   // Maximum of one process.
 };
 
 TEST(DispatcherProperties, EveryCallEndsOnceAndReachesItsOwnProcessOnly) {

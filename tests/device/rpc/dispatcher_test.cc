@@ -58,10 +58,10 @@ std::string Text(const Action& action) {
   return "?";
 }
 
-// An event in words, and the actions that it is to cause. Processes are 1, 2 and 3.
+// An event as text, and the expected actions. Processes are 1, 2 and 3.
 //   add P MAX    ready P    gone P    remove P    call P #N    start P MAX (add and ready)
 //   kernel CORE  user CORE P          reclaim CORE          tick
-//   starved NS (a tick; processes had no CPU for so long, in all)
+//   starved NS (a tick; total time for which processes had no CPU)
 //   calls CORE P (as user, with a call instead of a reply)  resume P #N
 struct Step {
   uint64_t now;
@@ -131,7 +131,7 @@ TEST_F(Dispatching, ACallGoesToACoreThatWaitsInItsProcess) {
         {4, "user 0 1", "#7 answered"},
         {5, "call 1 #8", "#8 to 1 on 0"},
         {6, "user 0 1", "#8 answered"},
-        {7, "user 0 1", ""},  // Again after TRYAGAIN.
+        {7, "user 0 1", ""},  // Loads again after TRYAGAIN.
         {8, "call 1 #9", "#9 to 1 on 0"}});
 }
 
@@ -186,7 +186,7 @@ TEST_F(Dispatching, AnIdleProcessYieldsToOneThatWaits) {
         {3, "user 0 1", "#1 to 1 on 0"},
         {4, "user 0 1", "#1 answered"},
         {5, "call 2 #2", "yield 0 from 1"},
-        {6, "call 1 #3", ""},  // It is leaving: no call reaches it.
+        {6, "call 1 #3", ""},  // The core is leaving, so no call reaches it.
         {7, "kernel 0", "switch 0 to 2"},
         {8, "user 0 2", "#2 to 2 on 0"},
         {9, "user 0 2", "#2 answered, yield 0 from 2"},
@@ -262,7 +262,7 @@ TEST_F(Dispatching, AHandlerThatWasInterruptedEndsWithinItsBoundOrIsKilled) {
         {69, "tick", ""},
         {70, "tick", "kill 1"},
         {71, "tick", ""},
-        {72, "call 1 #3", ""},  // Waits for the next incarnation.
+        {72, "call 1 #3", ""},  // This call waits for the next incarnation.
         {73, "gone 1", "#1 lost"},
         {74, "kernel 0", "switch 0 to 2"},
         {75, "ready 1", ""},
@@ -288,11 +288,12 @@ TEST_F(Dispatching, AProcessThatNeverComesOrNeverLeavesIsKilled) {
         {15, "call 2 #2", "yield 0 from 1"},
         {34, "tick", ""},
         {35, "tick", "kill 1"},
-        {36, "kernel 0", "switch 0 to 2"},  // The kernel took the core before it told of the end.
+        {36, "kernel 0", "switch 0 to 2"},  // The kernel got the core back before it reported the end.
         {37, "gone 1", ""}});
 }
 
-// Bounds are 100: at the deadline a look, and then 50 in which the process was not starved.
+// Bounds are 100. Starvation is checked at the deadline, and the process then has 50 in which it
+// was not starved.
 TEST_F(Dispatching, TimeWithoutACpuCountsForNoBound) {
   Play({.switch_bound = 100, .preempt_bound = 100, .interrupt_every = 10'000}, 10,
        {{0, "start 1 1", ""},
@@ -300,9 +301,9 @@ TEST_F(Dispatching, TimeWithoutACpuCountsForNoBound) {
         {0, "kernel 0", ""},
         {0, "call 1 #1", "switch 0 to 1"},
         {100, "starved 7000", ""},
-        {150, "starved 7040", ""},  // 10 of the 50 are its own: 40 to come.
+        {150, "starved 7040", ""},  // 10 of the 50 are used; 40 remain.
         {189, "starved 7040", ""},
-        {190, "starved 7065", ""},  // 25 are its own.
+        {190, "starved 7065", ""},  // 25 are used.
         {191, "user 0 1", "#1 to 1 on 0"},
         {200, "call 2 #2", "interrupt 0"},
         {300, "starved 9000", ""},
@@ -317,7 +318,7 @@ TEST_F(Dispatching, AProcessThatGivesItsCoreBackAgainAndAgainAndNeverLoadsIsKill
   steps.push_back({50, "user 0 1", "#1 to 1 on 0"});
   steps.push_back({51, "kernel 0", "#1 lost"});
   steps.push_back({60, "call 1 #2", "switch 0 to 1"});
-  // A few switches are nobody's fault, however long they take.
+  // A few switches have no process at fault, even if they last long.
   for (uint64_t now = 200; now < 216; ++now) steps.push_back({now, "kernel 0", "switch 0 to 1"});
   steps.push_back({216, "kernel 0", "kill 1"});
   steps.push_back({217, "gone 1", ""});
@@ -334,14 +335,14 @@ TEST_F(Dispatching, AHandlerThatHangsIsKilledIfThereIsABoundForAll) {
         {5, "user 0 1", "#1 to 1 on 0"},
         {104, "tick", ""},
         {105, "tick", "kill 1"},
-        {106, "user 0 1", "#1 answered"},  // It came too late for the process, not for the call.
+        {106, "user 0 1", "#1 answered"},  // Too late for the process, but not for the call.
         {107, "gone 1", ""}});
 }
 
 TEST_F(Dispatching, ACoreThatTheKernelWantsBackIsRetired) {
   Play({.cores = 2, .preempt_bound = 50}, kForEver,
        {{0, "start 1 2", ""},
-        {0, "reclaim 0", ""},  // It has it.
+        {0, "reclaim 0", ""},  // The kernel has the core already.
         {0, "kernel 0", ""},
         {1, "reclaim 0", "retire 0"},
         {2, "kernel 0", ""},
@@ -354,7 +355,7 @@ TEST_F(Dispatching, ACoreThatTheKernelWantsBackIsRetired) {
         {9, "reclaim 1", "interrupt 1"},
         {10, "user 1 1", "#1 answered, yield 1 from 1"},
         {11, "kernel 1", "retire 1"},
-        {12, "call 1 #2", ""},  // Both are the kernel's: it is not asked for them.
+        {12, "call 1 #2", ""},  // Both cores are the kernel's, so it is not asked for them.
         {13, "tick", ""}});
 }
 
@@ -365,7 +366,7 @@ TEST_F(Dispatching, IdleCoresAreRetiredAndWokenWhenTheyAreNeeded) {
         {50, "kernel 1", ""},
         {99, "tick", ""},
         {100, "tick", "retire 0"},
-        {200, "tick", ""},  // One stays.
+        {200, "tick", ""},  // One core stays.
         {201, "call 1 #1", "switch 1 to 1"},
         {202, "call 1 #2", "wake 0"},
         {203, "call 1 #3", ""},
@@ -387,7 +388,7 @@ TEST_F(Dispatching, AnIdleCoreIsTakenBackFromItsProcessAndThenRetired) {
         {109, "tick", ""},
         {110, "tick", "yield 0 from 1"},
         {111, "kernel 0", ""},
-        {210, "tick", ""},  // One stays where it is: the next call finds it there.
+        {210, "tick", ""},  // One core stays, and the next call finds it.
         {211, "tick", "retire 0"},
         {500, "call 1 #3", "#3 to 1 on 1"},
         {501, "call 1 #4", "wake 0"},
@@ -405,7 +406,7 @@ TEST_F(Dispatching, ASuspendedCallLeavesItsCoreAndGoesOnBeforeCallsThatHaveNotBe
         {4, "call 1 #2", "#2 to 1 on 0"},
         {5, "call 1 #3", ""},
         {6, "resume 1 #1", ""},
-        {7, "resume 1 #1", ""},  // It is not suspended any more.
+        {7, "resume 1 #1", ""},  // The call is not suspended any more.
         {8, "user 0 1", "#2 answered, #1 to 1 on 0"},
         {9, "calls 0 1", "#1 suspended, #3 to 1 on 0"},
         {10, "user 0 1", "#3 answered"},
@@ -442,7 +443,7 @@ TEST_F(Dispatching, BeyondItsBoundACallGoesOnAtOnce) {
         {2, "user 0 1", "#1 to 1 on 0"},
         {2, "user 1 1", "#2 to 1 on 1"},
         {3, "calls 0 1", "#1 suspended"},
-        {4, "calls 1 1", "#2 too many, #2 to 1 on 0"},  // By whichever core waits.
+        {4, "calls 1 1", "#2 too many, #2 to 1 on 0"},  // On any waiting core.
         {5, "calls 0 1", "#2 too many, #2 to 1 on 1"},
         {6, "resume 1 #1", "#1 to 1 on 0"},
         {7, "calls 1 1", "#2 suspended"},

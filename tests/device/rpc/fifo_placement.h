@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A policy for tests: first come, first served; a core that was held for a slice makes way.
+// A policy for tests: first come, first served; a core is preempted after a slice.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +13,10 @@
 
 namespace sluice::device::rpc::test {
 
-/// Checks what Placement promises to its implementations.
+/// Checks the guarantees of Placement to its implementations.
 class FifoPlacement final : public Placement {
  public:
-  /// `slice`: ns; the default is for ever.
+  /// `slice`: in ns; the default is unlimited.
   explicit FifoPlacement(uint64_t slice = ~uint64_t{0}) : slice_(slice) {}
 
   void Wants(ProcessId process, bool preempted, uint64_t) override {
@@ -47,7 +46,7 @@ class FifoPlacement final : public Placement {
     held_[core] = false;
   }
 
-  /// Nothing was asked that may not be.
+  /// Returns whether all calls were permitted.
   bool sound() const { return sound_; }
   uint64_t preempted() const { return preempted_; }
   bool empty() const { return queue_.empty(); }

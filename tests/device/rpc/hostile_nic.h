@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The NIC of RpcHost between clients that send any frame and a process that stores anything in its
-// memory, driven by bytes: for the property test and for the fuzzer. The other process, the kernel
-// and the supervisor are honest: they get what is theirs, every frame ends under one name, and
-// nobody is answered more often than he asked.
+// The NIC of RpcHost with clients that send arbitrary frames and a process that stores arbitrary
+// data in its memory, both controlled by bytes: for the property test and for the fuzzer. The other
+// process, the kernel and the supervisor are honest: they get only their calls, every frame is
+// counted once, and no client gets more answers than it has sent calls.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +19,11 @@
 
 namespace sluice::device::rpc::test {
 
-/// What came of it.
+/// Result of a run.
 struct Driven {
-  const char* broken = nullptr;  ///< The promise that was broken, if one was.
-  uint32_t contents = 0;         ///< Calls that the honest process got.
-  uint32_t replies = 0;          ///< Frames that the NIC sent.
+  const char* broken = nullptr;  ///< The violated guarantee; null if there is none.
+  uint32_t contents = 0;         ///< Number of calls delivered to the honest process.
+  uint32_t replies = 0;          ///< Number of frames that the NIC sent.
 };
 
 class HostileRun {
@@ -85,7 +84,7 @@ class HostileRun {
 
   void Break(const char* promise) { driven_.broken = promise; }
 
-  // Clients.
+  // Actions of clients:
   void SendFrame(const std::vector<uint8_t>& frame) {
     const auto datagram = packet::Datagram::In(frame.data(), static_cast<uint32_t>(frame.size()));
     if (datagram.kind == packet::Datagram::Kind::kUdp && datagram.payload_bytes >= 4) {
@@ -94,12 +93,13 @@ class HostileRun {
     ++frames_;
     host_.SendFrame(frame);
   }
-  /// One that is nearly right.
+  /// Sends a call that is almost correct.
   void SendCall() {
     const uint8_t how = bytes_.Byte();
     Words arguments;
     for (uint32_t i = how % 4; i != 0; --i) arguments.push_back(bytes_.Byte());
-    if (how / 4 % 16 == 1) arguments.resize(1 + bytes_.Word16() % 2100);  // Lines, or a buffer.
+    if (how / 4 % 16 == 1)
+      arguments.resize(1 + bytes_.Word16() % 2100);  // Fits into lines, or needs a buffer.
     const bool other = how / 64 % 2 != 0;
     std::vector<uint8_t> frame = RpcHost::Frame(RpcHost::Call(
         frames_, bytes_.Byte() % 5, arguments, other ? 1 : 2, other ? kOtherProgram : kProgram));
@@ -113,7 +113,7 @@ class HostileRun {
     SendFrame({taken.begin(), taken.end()});
   }
 
-  // The hostile process.
+  // Actions of the hostile process:
   coherent::EndpointMemory Memory() {
     return coherent::EndpointMemory::Find(host_.processes[kHostile]->pages.span());
   }
@@ -123,7 +123,7 @@ class HostileRun {
     const uint64_t word = bytes_.Word64();
     std::memcpy(memory.data() + at, &word, sizeof(word));
   }
-  /// Says that something is returned, mostly of a kind and length that may be, and loads.
+  /// Announces a return, mostly of a valid kind and length, and loads.
   void StoreHead(uint8_t what) {
     using coherent::Kind;
     constexpr Kind kReturns[] = {Kind::kReply, Kind::kReply, Kind::kNoReply, Kind::kFrames};
@@ -144,7 +144,7 @@ class HostileRun {
     if (!memory) return;
     memory.host(coherent::Pair::kReceive).load += what / 12 % 16 == 1 ? bytes_.Byte() : 1;
   }
-  /// Busy or not, and the core is the kernel's again.
+  /// Sets busy or not; sometimes returns the core to the kernel.
   void LeaveOrEnter(uint8_t what) {
     if (const coherent::EndpointMemory memory = Memory()) {
       memory.host(coherent::Pair::kReceive).busy = what / 12 % 2;
@@ -152,7 +152,7 @@ class HostileRun {
     if (owner_ == kHostile && what / 24 % 2 != 0) owner_ = 0;
   }
 
-  // Whoever is honest and has the core.
+  // Acts for the honest party that has the core.
   void Act() {
     if (owner_ == kHonest) return ActInProcess();
     if (owner_ != 0 || host_.kernel.Wait(0) != coherent::Got::kContent) return;
@@ -166,7 +166,7 @@ class HostileRun {
       case coherent::Got::kContent: {
         ++driven_.contents;
         const coherent::Content content = end.content();
-        // As RpcHost::Start gives them to it.
+        // Same values as set by RpcHost::Start.
         if (content.kind != coherent::Kind::kRequest || content.data != 7 ||
             content.code / 0x1000 != kHonest || content.length != 0) {
           Break("a process gets what is another's");
@@ -184,7 +184,7 @@ class HostileRun {
     }
   }
 
-  // The supervisor.
+  // Actions of the supervisor:
   void Restart(ProcessId id) {
     host_.End(id);
     if (owner_ == id) owner_ = 0;
@@ -196,7 +196,8 @@ class HostileRun {
       Restart(id);
     }
   }
-  /// Nothing says when the honest one comes to act: it may have been too slow.
+  /// Returns whether the honest process may have been too slow, because its actions have no
+  /// schedule.
   bool Late() const { return host_.now_ns > 1'000'000; }
 
   void Count() {
@@ -216,7 +217,7 @@ class HostileRun {
           "rpc_system_err", "rpc_drop_queue_full"}) {
       ended += host_.Count(name);
     }
-    // A call that was executed was answered, or was a system error already.
+    // An executed call was answered, or is counted as a system error already.
     return ended + host_.Count("rpc_answered") -
            (host_.Count("rpc_system_err") - host_.Count("rpc_lost"));
   }
@@ -228,9 +229,9 @@ class HostileRun {
                  .preempt_bound = 100'000,
                  .handler_bound = 10'000'000},
                 8};
-  ProcessId owner_ = 0;  ///< Of the core; 0: the kernel.
+  ProcessId owner_ = 0;  ///< Owner of the core; 0: the kernel.
   uint32_t frames_ = 0;
-  std::map<uint32_t, uint32_t> asked_, answered_;  ///< By xid.
+  std::map<uint32_t, uint32_t> asked_, answered_;  ///< Indexed by xid.
   Driven driven_;
 };
 

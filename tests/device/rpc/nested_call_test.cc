@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Calls that services make: to whom they go, what their continuations get, and how they end when
-// somebody dies or does not answer. Process 1 serves the CALCULATOR, process 2 calls it. Expected
-// messages are written after RFC 5531 section 9, expected structures after what rpcgen declares.
+// Calls that services make: their destination, the input of their continuations, and their endings
+// if a process dies or does not answer. Process 1 serves the CALCULATOR, process 2 calls it.
+// Expected messages follow RFC 5531 section 9, expected structures rpcgen's declarations.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -31,7 +30,7 @@ constexpr CallHead kAdd = {.program = kProgram,
 Words Replied(uint32_t xid, uint32_t status = 0) { return {xid, 1, 0, 0, 0, status}; }
 Words OuterCall(uint32_t xid) { return RpcHost::Call(xid, 1, {}, 1, kOtherProgram); }
 
-// What the continuation of process 2 finds; the word behind it, too.
+// The input of process 2's continuation, including the word after it.
 struct Heard {
   NestedStatus status;
   uint32_t result_bytes;
@@ -52,7 +51,7 @@ Heard HeardBy(RpcHost& host) {
   return {head.status, head.result_bytes, word};
 }
 
-// Process 2 has a call with this xid, and leaves `head` in its line.
+// Process 2 gets a call with this xid, and stores `head` in its line.
 Got Calls(RpcHost& host, uint32_t xid, const CallHead& head, const Words& arguments) {
   host.Send(OuterCall(xid));
   EXPECT_TRUE(host.Switch(2));
@@ -103,7 +102,7 @@ TEST(NestedCalls, AContinuationMayCallAgain) {
 }
 
 TEST(NestedCalls, LongArgumentsAndResultsTakeTheBuffer) {
-  // ECHO of 6000 bytes: an opaque<> is its length, and a pointer, here to what follows it.
+  // ECHO of 6000 bytes: an opaque<> is its length and a pointer, here to the bytes after it.
   RpcHost host;
   host.Send(OuterCall(1));
   ASSERT_TRUE(host.Switch(2));
@@ -176,7 +175,7 @@ TEST(NestedCalls, ACallThatReachesNobodyGoesOnAtOnce) {
 TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
   struct Case {
     const char* name;
-    std::function<void(RpcHost&)> happens;  // To process 1, which has the call.
+    std::function<void(RpcHost&)> happens;  // Event for process 1, which has the call.
     NestedStatus status;
   };
   for (const Case& test :
@@ -205,7 +204,8 @@ TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
              NestedStatus::kProgUnavail},
         Case{"it does not answer",
              [](RpcHost& host) {
-               host.Step(1'000'000);  // Until it is late, and the core is taken away.
+               host.Step(
+                   1'000'000);  // Until the call is late, and the process has lost the core.
                host.Step(1'000'000);
                ASSERT_EQ(host.killed, std::vector<ProcessId>{1});
                host.End(1);
@@ -243,7 +243,7 @@ TEST(NestedCalls, AQueueThatIsFullIsToldAndALateReplyIsForNobody) {
   RpcHost host({.queue_capacity = 1, .nested_bound = 1000});
   host.End(1);
   ASSERT_EQ(Calls(host, 1, kAdd, {1, 1}), Got::kNothing);
-  // The second finds the first in the queue.
+  // The second call is queued after the first.
   host.Send(OuterCall(2));
   coherent::HostEnd& end = host.processes[2]->end;
   ASSERT_EQ(end.Wait(0), Got::kContent);
@@ -252,7 +252,7 @@ TEST(NestedCalls, AQueueThatIsFullIsToldAndALateReplyIsForNobody) {
   EXPECT_EQ(HeardBy(host).status, NestedStatus::kBusy);
   host.Return(2, {});
   ASSERT_EQ(host.UserLoads(2), Got::kNothing);
-  // The first is late.
+  // The first call is late.
   host.Step(20'000);
   ASSERT_EQ(end.Wait(0), Got::kContent);
   EXPECT_EQ(HeardBy(host).status, NestedStatus::kTimedOut);
@@ -260,7 +260,7 @@ TEST(NestedCalls, AQueueThatIsFullIsToldAndALateReplyIsForNobody) {
   ASSERT_EQ(host.UserLoads(2), Got::kNothing);
   EXPECT_EQ(host.TakeReplies(), (Messages{Replied(2), Replied(1)}));
   EXPECT_EQ(host.Count("rpc_nested_timed_out"), 1u);
-  // And executed after all.
+  // The call is executed nevertheless.
   ASSERT_TRUE(host.Start(1));
   ASSERT_EQ(end.Wait(0), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(1));
@@ -281,7 +281,7 @@ TEST(NestedCalls, ACallerThatDiesIsNotContinued) {
   ASSERT_EQ(host.UserLoads(1), Got::kNothing);
   EXPECT_EQ(host.TakeReplies(), Messages{});
   EXPECT_EQ(host.Count("rpc_nested_orphans"), 1u);
-  // Its next incarnation begins with the next call.
+  // The next incarnation starts with the next call.
   host.Send(OuterCall(2));
   ASSERT_EQ(host.processes[1]->end.Wait(0), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(2));
@@ -292,10 +292,10 @@ TEST(NestedCalls, ACallerThatDiesIsNotContinued) {
 }
 
 TEST(NestedCalls, EveryCallerOfAProcessThatEndsIsTold) {
-  constexpr uint32_t kCalls = 400;  // More than the replies that the device has room for.
+  constexpr uint32_t kCalls = 400;  // Exceeds the number of replies that the device has room for.
   struct Case {
     const char* name;
-    std::function<void(RpcNic&)> ends;  // Process 2, between two steps.
+    std::function<void(RpcNic&)> ends;  // Ends process 2 between two steps.
     uint32_t removed;
   };
   for (const Case& test : {Case{"it dies", [](RpcNic& nic) { nic.Gone(2); }, 0},
@@ -312,7 +312,7 @@ TEST(NestedCalls, EveryCallerOfAProcessThatEndsIsTold) {
       host.ReturnCall(2, kAdd, {7, 5});
       ASSERT_EQ(host.UserLoads(2), Got::kNothing) << xid;
     }
-    // So many are suspended, one runs, and so many wait.
+    // kCalls are suspended, one runs, and kCalls wait.
     for (uint32_t xid = kCalls + 1; xid <= 2 * kCalls; ++xid) host.Send(OuterCall(xid));
     test.ends(host.nic);
     host.Step();
@@ -366,7 +366,7 @@ TEST(NestedCalls, WhatIsTooShortForACallIsABadResult) {
 }
 
 TEST(NestedCalls, ArgumentsThatLeadOutOfTheLineAreGarbage) {
-  // An opaque<8000> (its length, and a pointer) and eight bytes behind it.
+  // An opaque<8000> (its length, and a pointer), followed by eight bytes.
   struct Blob {
     uint64_t length;
     uint64_t value;
@@ -374,7 +374,7 @@ TEST(NestedCalls, ArgumentsThatLeadOutOfTheLineAreGarbage) {
   };
   struct Case {
     uint64_t length;
-    int64_t offset;  // Of the pointer, from the Blob.
+    int64_t offset;  // Offset of the pointer's target from the Blob.
     bool good;
   };
   for (const Case& test : {Case{8, 16, true},
@@ -403,7 +403,7 @@ TEST(NestedCalls, ArgumentsThatLeadOutOfTheLineAreGarbage) {
   }
 }
 
-// The core, which does anything that it may.
+// The core, which performs any permitted action.
 struct AnyCore {
   RpcHost& host;
   std::mt19937& random;
@@ -414,7 +414,7 @@ struct AnyCore {
       if (host.kernel.Wait(0) != Got::kContent) return;
       const coherent::Content told = host.kernel.content();
       host.kernel.Return({.kind = coherent::Kind::kNoReply});
-      // Of an incarnation that is dead: the kernel loads again.
+      // For a dead incarnation the kernel loads again.
       if (told.data == host.incarnations[told.code]) owner = static_cast<ProcessId>(told.code);
       return;
     }
@@ -431,7 +431,7 @@ struct AnyCore {
     }
     if (end.Wait(0) == Got::kYieldNow) owner = 0;
   }
-  // A process dies, and starts again.
+  // A process dies and is restarted.
   void Restart(ProcessId dies) {
     host.End(dies);
     if (owner == dies) owner = 0;
@@ -439,8 +439,8 @@ struct AnyCore {
   }
 };
 
-// Services that call each other, themselves and nobody, and die: every frame that found a slot is
-// answered once, and no slot is left over.
+// Services that call each other, themselves and unknown procedures, and die: every frame that got a
+// slot is answered once, and no slot leaks.
 TEST(NestedCalls, EveryCallThatWasTakenIsAnsweredOnce) {
   constexpr uint32_t kSlots = 12, kFrames = 20'000;
   std::mt19937 random(1);

@@ -12,7 +12,7 @@
 
 namespace sluice::device::rpc::test {
 
-/// 4096-byte aligned zeroes.
+/// Zeroed memory, aligned to 4096 bytes.
 class Pages {
  public:
   explicit Pages(size_t bytes)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A host of one core and two processes for RpcNic, in one thread and with a clock of its own:
+// A host with one core and two processes for RpcNic, in one thread and with a simulated clock:
 // process 1 serves kX on port kPort, process 2 kOtherX.
 #pragma once
 
@@ -48,7 +47,7 @@ class RpcHost : public HostPort, private FrameSink {
   static constexpr coherent::Geometry kKernels = {.mode = coherent::Mode::kKernel,
                                                   .overflow_lines = 0};
 
-  /// A process as the host has it.
+  /// A process, as seen by the host.
   struct Process {
     Pages pages{kUsers.Bytes()};
     coherent::HostEnd end{coherent::EndpointMemory::Format(pages.span(), kUsers),
@@ -79,14 +78,14 @@ class RpcHost : public HostPort, private FrameSink {
     const Endpoint endpoint = {processes[id]->pages.span(), processes[id]->base()};
     return nic.Start(id, entries, {&endpoint, 1}, ++incarnations[id]);
   }
-  /// It is dead: nothing of it is used any more.
+  /// Ends a dead process; its memory is not used any more.
   void End(ProcessId id) {
     nic.Gone(id);
     processes[id].reset();
     Step();
   }
 
-  /// A frame with this message to our port.
+  /// Returns a frame with this message to kPort.
   static std::vector<uint8_t> Frame(const Words& message, uint16_t port = kPort) {
     std::vector<uint8_t> frame(packet::Datagram::kPlainPayload + 4 * message.size());
     packet::Datagram::WritePlain(
@@ -98,7 +97,7 @@ class RpcHost : public HostPort, private FrameSink {
     }
     return frame;
   }
-  /// RFC 5531 section 9: xid, CALL, RPC version 2, and AUTH_NONE twice.
+  /// Returns a call by RFC 5531 section 9: xid, CALL, RPC version 2, and AUTH_NONE twice.
   static Words Call(uint32_t xid, uint32_t procedure, const Words& arguments = {},
                     uint32_t version = 2, uint32_t program = kProgram) {
     Words words = {xid, 0, 2, program, version, procedure, 0, 0, 0, 0};
@@ -111,17 +110,18 @@ class RpcHost : public HostPort, private FrameSink {
     nic.Receive({&sent, 1}, false);
     Step();
   }
-  /// Time passes, and the device looks at its endpoints.
+  /// Advances the time, and lets the device look at its endpoints.
   void Step(uint64_t ns = 100) {
     now_ns += ns;
     nic.SetTime(now_ns);
     for (int i = 0; i < 3; ++i) nic.Transmit(*this, 64);
   }
 
-  /// Loads the kernel's next line, and looks at the answer.
+  /// Load the next line of the kernel or of a process, and return the answer.
   coherent::Got KernelLoads() { return Loads(kernel); }
   coherent::Got UserLoads(ProcessId id) { return Loads(processes[id]->end); }
-  /// The core goes to process `id`, which has a call: it holds the call afterwards.
+  /// Switches the core to process `id`, which must have a call and holds it afterwards. Returns
+  /// false otherwise.
   bool Switch(ProcessId id) {
     const auto got = kernel.Wait(0);
     if ((got != coherent::Got::kContent && KernelLoads() != coherent::Got::kContent) ||
@@ -131,7 +131,7 @@ class RpcHost : public HostPort, private FrameSink {
     kernel.Return({.kind = coherent::Kind::kNoReply});
     return UserLoads(id) == coherent::Got::kContent;
   }
-  /// The handler of process `id` leaves these bytes.
+  /// Returns these bytes as the result of process `id`'s handler.
   void Return(ProcessId id, std::span<const uint8_t> result, uint64_t status = 0) {
     coherent::HostEnd& end = processes[id]->end;
     std::ranges::copy(result, end.Room().begin());
@@ -142,7 +142,7 @@ class RpcHost : public HostPort, private FrameSink {
   void ReturnWord(ProcessId id, uint32_t word) {
     Return(id, {reinterpret_cast<const uint8_t*>(&word), 4});
   }
-  /// It leaves this call instead, with words as arguments.
+  /// Returns a nested call instead, with words as arguments.
   void ReturnCall(ProcessId id, const CallHead& head, const Words& arguments = {}) {
     coherent::HostEnd& end = processes[id]->end;
     const size_t bytes = 4 * arguments.size();
@@ -152,7 +152,7 @@ class RpcHost : public HostPort, private FrameSink {
         {.kind = coherent::Kind::kCall, .length = static_cast<uint32_t>(sizeof(head) + bytes)});
   }
 
-  /// The messages of frames that were sent since the last call.
+  /// Returns the messages of all frames sent since the last call.
   std::vector<Words> TakeReplies() { return std::exchange(replies_, {}); }
   uint64_t Count(std::string_view name) {
     for (const Counter& counter : nic.Counters()) {

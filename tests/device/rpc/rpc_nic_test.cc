@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// From frame to line and back. Expected messages are written after RFC 5531 section 9, expected
-// structures after what rpcgen declares.
+// Frames to lines and back. Expected messages follow RFC 5531 section 9, expected structures
+// rpcgen's declarations.
 #include "device/rpc/rpc_nic.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +18,7 @@ namespace {
 
 using coherent::Got;
 
-// xid, REPLY, MSG_ACCEPTED, AUTH_NONE, no body, status, and what follows.
+// Returns xid, REPLY, MSG_ACCEPTED, AUTH_NONE, no body, status, and `rest`.
 Words Accepted(uint32_t xid, uint32_t status, const Words& rest = {}) {
   Words words = {xid, 1, 0, 0, 0, status};
   words.insert(words.end(), rest.begin(), rest.end());
@@ -50,7 +49,7 @@ TEST(RpcNic, ArgumentsStandDecodedInTheLineAndTheResultBecomesTheReply) {
   EXPECT_EQ(host.UserLoads(1), Got::kNothing);
   EXPECT_EQ(host.TakeReplies(), Replies{Success(0x51, {12})});
 
-  // The core waits: the next call goes there without the kernel.
+  // The core waits, so the next call goes there without the kernel.
   const uint64_t switches = host.Count("rpc_switches");
   host.Send(RpcHost::Call(0x52, 1, {1, 2}));
   ASSERT_EQ(end.Wait(0), Got::kContent);
@@ -96,8 +95,8 @@ TEST(RpcNic, TheNicAnswersWhatIsForNobody) {
        "rpc_garbage_args"},
       {"a length beyond the declaration", RpcHost::Call(6, 2, {8001}), Accepted(6, kGarbageArgs),
        "rpc_garbage_args"},
-      // MSG_DENIED: RPC_MISMATCH with the versions that there are; AUTH_ERROR with AUTH_BADCRED
-      // (AUTH_SYS whose body is a stamp alone) and AUTH_REJECTEDCRED.
+      // MSG_DENIED: RPC_MISMATCH with the supported versions; AUTH_ERROR with AUTH_BADCRED
+      // (AUTH_SYS whose body is only a stamp) and AUTH_REJECTEDCRED.
       {"RPC version",
        {7, 0, 3, kProgram, 2, 1, 0, 0, 0, 0},
        {7, 1, 1, 0, 2, 2},
@@ -123,14 +122,14 @@ TEST(RpcNic, WhatIsNoCallIsDroppedUnderAName) {
   arp[12] = 0x08;
   arp[13] = 0x06;
   std::vector<uint8_t> fragment = RpcHost::Frame(RpcHost::Call(1, 3));
-  fragment[20] |= 0x20;  // More fragments follow; the checksum is set right.
+  fragment[20] |= 0x20;  // More fragments follow; the checksum is corrected below.
   packet::Store(fragment.data() + 24, uint16_t{0});
   packet::Store(fragment.data() + 24,
                 packet::FinishChecksum(packet::SumBytes(fragment.data() + 14, 20)));
   std::vector<uint8_t> damaged = RpcHost::Frame(RpcHost::Call(1, 3));
   damaged[22] ^= 1;
   std::vector<uint8_t> lying = RpcHost::Frame(RpcHost::Call(1, 3));
-  lying[38] = 0xff;  // UDP's length.
+  lying[38] = 0xff;  // Length field of UDP.
   struct Case {
     std::vector<uint8_t> frame;
     const char* counter;
@@ -153,7 +152,7 @@ TEST(RpcNic, WhatIsNoCallIsDroppedUnderAName) {
 }
 
 TEST(RpcNic, LongArgumentsContinueInOverflowLinesAndLongerOnesInABuffer) {
-  // Room for 512 bytes in lines (RpcHost), of which the structure of an opaque<> takes 16.
+  // There is room for 512 bytes in lines (RpcHost), 16 of which are the structure of an opaque<>.
   struct Case {
     uint32_t bytes;
     bool in_buffer;
@@ -178,7 +177,7 @@ TEST(RpcNic, LongArgumentsContinueInOverflowLinesAndLongerOnesInABuffer) {
     for (uint32_t i = 0; i < test.bytes; i += 4) {
       ASSERT_EQ(packet::LoadBe32(blob.value + i), 0x01020304u * (i / 4));
     }
-    // It is returned where it is.
+    // Returned in place.
     end.Return({.kind = coherent::Kind::kReply,
                 .length = static_cast<uint32_t>(end.payload().size()),
                 .in_buffer = test.in_buffer});
@@ -197,7 +196,7 @@ TEST(RpcNic, ACallReachesACoreThatWasToldToTryAgain) {
   host.TakeReplies();
   host.Step(coherent::kTryAgainNs);
   ASSERT_EQ(end.Wait(0), Got::kTryAgain);
-  host.Send(RpcHost::Call(2, 1, {3, 4}));  // Before the next load.
+  host.Send(RpcHost::Call(2, 1, {3, 4}));  // Arrives before the next load.
   ASSERT_EQ(host.UserLoads(1), Got::kContent);
   host.ReturnWord(1, 7);
   host.UserLoads(1);
@@ -233,7 +232,7 @@ TEST(RpcNic, ACoreThatWasToBeRetiredAndIsWantedBeforeItHeardIsNotRetired) {
   ASSERT_EQ(host.KernelLoads(), Got::kNothing);
   host.Step(coherent::kTryAgainNs);
   ASSERT_EQ(host.kernel.Wait(0), Got::kTryAgain);
-  host.Step(10'000'000);  // It is to be retired with its next load.
+  host.Step(10'000'000);  // The next load of the core is answered with a retirement.
   ASSERT_EQ(host.Count("rpc_retires"), 1u);
   host.Send(RpcHost::Call(1, 3));
   EXPECT_EQ(host.wakes, 0u) << "it does not sleep: it loads by itself";
@@ -253,7 +252,7 @@ TEST(RpcNic, AnIdleCoreIsAskedForAndComesToTheOtherProcess) {
   ASSERT_EQ(host.processes[1]->end.Wait(0), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(2));
   host.Return(2, {});
-  // And back: what left can enter again.
+  // The core also returns: a process that left can enter again.
   host.Send(RpcHost::Call(3, 3));
   ASSERT_EQ(host.UserLoads(2), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(1));
@@ -328,7 +327,7 @@ TEST(RpcNic, QueuesAndSlotsAreBounded) {
   EXPECT_EQ(host.Count("rpc_drop_no_slot"), 1u);
 }
 
-// Whether the device takes the frame, though it may let it wait.
+// Returns whether the device accepts the frame, although it may delay it.
 bool Takes(RpcHost& host, const Words& message) {
   const std::vector<uint8_t> frame = RpcHost::Frame(message);
   const WireFrame sent = {frame.data(), static_cast<uint32_t>(frame.size())};
@@ -337,7 +336,7 @@ bool Takes(RpcHost& host, const Words& message) {
   return taken;
 }
 
-// Process 2 gets a call, and answers it.
+// Checks that process 2 gets a call and answers it.
 void ExpectOtherServes(RpcHost& host) {
   ASSERT_TRUE(Takes(host, RpcHost::Call(1, 1, {}, 1, kOtherProgram)));
   ASSERT_TRUE(host.Switch(2));
@@ -372,7 +371,7 @@ TEST(RpcNic, ALongQueueOfAServiceThatIsDownKeepsOutNoOther) {
   ExpectOtherServes(host);
 }
 
-// A client that waits for long sends its call again (RFC 5531 section 4).
+// A client that waits long repeats its call (RFC 5531 section 4).
 TEST(RpcNic, ACallThatStillWaitsIsNotTakenTwice) {
   RpcHost host;
   host.Send(RpcHost::Call(1, 3));
@@ -387,7 +386,7 @@ TEST(RpcNic, ACallThatStillWaitsIsNotTakenTwice) {
   for (auto* frame : {&other_port, &other_address}) packet::Store<uint16_t>(&(*frame)[40], 0);
   for (int again = 0; again < 3; ++again) host.SendFrame(call);
   EXPECT_EQ(host.Count("rpc_drop_duplicate"), 2u);
-  // Each differs in one thing.
+  // Each of these differs in one property.
   host.SendFrame(other_port);
   host.SendFrame(other_address);
   host.Send(RpcHost::Call(3, 1, {7, 5}));
@@ -397,7 +396,7 @@ TEST(RpcNic, ACallThatStillWaitsIsNotTakenTwice) {
   EXPECT_EQ(host.nic.dispatcher().queued(1), 6u);
   host.Return(1, {});
   ASSERT_EQ(host.UserLoads(1), Got::kContent);
-  // It has begun: nobody knows any more that it is the same.
+  // The call has started, so a duplicate is not recognized any more.
   host.SendFrame(call);
   EXPECT_EQ(host.Count("rpc_drop_duplicate"), 2u);
   EXPECT_EQ(host.nic.dispatcher().queued(1), 6u);
@@ -447,7 +446,7 @@ TEST(RpcNic, EveryFrameHasAnEnding) {
       frame[random() % frame.size()] ^= static_cast<uint8_t>(1u << random() % 8);
     }
     host.SendFrame(frame);
-    // The host does something now and then; `owner` has the core, 0 is the kernel.
+    // The host acts sometimes; `owner` has the core, 0 is the kernel.
     if (random() % 2 == 0) continue;
     if (owner == 0) {
       if (host.kernel.Wait(0) != Got::kContent) continue;
@@ -475,7 +474,7 @@ TEST(RpcNic, EveryFrameHasAnEnding) {
         "rpc_garbage_args", "rpc_system_err", "rpc_drop_queue_full"}) {
     ended += host.Count(name);
   }
-  // A call that was answered was sent, or was a system error already.
+  // An answered call was sent, or is counted as a system error already.
   const uint64_t replied = answered - (host.Count("rpc_system_err") - host.Count("rpc_lost"));
   EXPECT_EQ(ended + replied, kFrames);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The two faces of a stage against what a switch or a CPU, honest or not, sends: whole chains are
-// in chain_app.
+// The two interfaces of a stage with messages of a switch or a CPU, honest or not. Tests of whole
+// chains are in chain_app.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -108,7 +107,7 @@ TEST_F(Link, PassesBetweenThreads) {
   writer.join();
 }
 
-/// Notes what it was asked for; the result is the input in reverse.
+/// Records the batches; the result is the input in reverse.
 class Reverse final : public Executor {
  public:
   void Run(std::span<Work> batch) override {
@@ -125,7 +124,7 @@ class Reverse final : public Executor {
   uint32_t claim = 0;
 };
 
-/// A stage, and its link as the switch has it.
+/// A stage, and its link from the switch's side.
 class Face : public testing::Test {
  protected:
   void Write(uint64_t address, const void* bytes, uint32_t count) {
@@ -148,7 +147,7 @@ class Face : public testing::Test {
     Tell(setup);
   }
   void Ring(uint32_t posted) { Write(SlotOf(kPort, 0) + kDoorbellOffset, &posted, sizeof posted); }
-  /// All that the stage has sent.
+  /// Returns all TLPs that the stage has sent.
   std::vector<Tlp> Sent() {
     std::vector<Tlp> sent;
     for (Tlp tlp; from_.Next(tlp);) sent.push_back(tlp);
@@ -170,7 +169,7 @@ class Face : public testing::Test {
     to_.Commit();
     to_.Publish();
   }
-  /// Steps, and answers the only read with these descriptors.
+  /// Steps, and answers the single read with these descriptors.
   void Give(const std::vector<LegacyDescriptor>& descriptors) {
     stage_.Step();
     const std::vector<Tlp> sent = Sent();
@@ -203,14 +202,14 @@ TEST_F(Face, LegacyFetchesSeveralDescriptorsWorksOnThemAtOnceAndWritesRecordsBeh
   SetUpQueue();
   Ring(3);
   Give({Descriptor(0, 2), Descriptor(1, 600), Descriptor(2, 1)});
-  // Their data: of 600 bytes two reads.
+  // Reads of their data; 600 bytes need two reads.
   std::vector<Tlp> reads = Sent();
   ASSERT_EQ(reads.size(), 4u);
   EXPECT_EQ(reads[2].length, 600 - kMaxReadRequest);
   EXPECT_EQ(reads[2].address, reads[1].address + kMaxReadRequest);
   const std::vector<uint8_t> data(kMaxReadRequest, 5);
   const std::array<uint8_t, 2> pair = {1, 2};
-  // Completions of different reads come in any order.
+  // Completions of different reads may come in any order.
   Complete(reads[3], data.data(), 1);
   Complete(reads[2], data.data(), 600 - kMaxReadRequest);
   Complete(reads[1], data.data(), kMaxPayload, kMaxPayload);
@@ -252,7 +251,7 @@ TEST_F(Face, LegacyDoesNotReadBeyondTheEndOfItsRing) {
 }
 
 TEST_F(Face, LegacyWritesRecordsWhenTheLinkHasRoomAgain) {
-  // All that a queue has at once; results of 2000 bytes, which are 8 TLPs each.
+  // The maximum jobs of a queue; results of 2000 bytes, which are 8 TLPs each.
   constexpr uint32_t kJobs = DescriptorQueue::kDepth;
   static_assert(kJobs * 8 == kLinkTlps);
   Tell({.ring = kRing,
@@ -336,9 +335,9 @@ TEST_F(Face, DoorbellsBeyondTheRingAndCompletionsThatNobodyAskedForAreIgnored) {
   const std::vector<Tlp> sent = Sent();
   ASSERT_EQ(sent.size(), 1u);
   const std::vector<uint8_t> bytes(kMaxPayload);
-  Complete(sent[0], bytes.data(), kMaxPayload);  // More than was asked for,
-  Complete(sent[0], bytes.data(), 8, 60);        // beyond its end,
-  Complete(sent[0], bytes.data(), 0);            // and nothing.
+  Complete(sent[0], bytes.data(), kMaxPayload);  // More than requested,
+  Complete(sent[0], bytes.data(), 8, 60);        // beyond the end,
+  Complete(sent[0], bytes.data(), 0);            // and zero bytes.
   stage_.Step();
   EXPECT_TRUE(Sent().empty());
 }
@@ -387,7 +386,7 @@ class Streaming : public Face {
     Complete(report_read_, &report, sizeof report);
     stage_.Step();
   }
-  /// A message of `length` bytes at `at` in the buffer.
+  /// Writes a message of `length` bytes at offset `at` of the buffer.
   void Message(uint32_t number, uint32_t length, uint64_t at) {
     std::array<uint8_t, 256> bytes{};
     StoreTo(bytes.data(), MessageHeader{.message = number, .length = length, .command = 7});
@@ -401,7 +400,7 @@ TEST_F(Streaming, SendsNothingBeforeItKnowsWhatAPredecessorSent) {
   Message(1, 10, 0);
   stage_.Step();
   EXPECT_TRUE(Sent().empty()) << "it takes no message whose answer it could not put";
-  // A predecessor had sent 9 granules, of which 7 had left: 2 of the 4 credits are used.
+  // A predecessor had sent 9 granules, 7 of which had left: 2 of the 4 credits are used.
   Report({.messages = 2, .received = 9, .freed = 7});
   stage_.Step();
   std::vector<Tlp> sent = Sent();
@@ -411,7 +410,7 @@ TEST_F(Streaming, SendsNothingBeforeItKnowsWhatAPredecessorSent) {
   const auto header = LoadFrom<MessageHeader>(first->payload.data());
   EXPECT_EQ(header.message, 1u);
   EXPECT_EQ(header.key[0], 9u);
-  // And what it consumed, 128 bytes.
+  // The credit return: 128 bytes consumed.
   const auto credits = std::ranges::find(sent, kRegisters, &Tlp::address);
   ASSERT_NE(credits, sent.end());
   EXPECT_EQ(LoadFrom<uint64_t>(credits->payload.data()), 128u);
@@ -433,7 +432,7 @@ TEST_F(Streaming, FlushesItsWindowWhenAllIsAnswered) {
   Tell({.window = kWindows, .action = SetupAction::kDrain});
   for (uint32_t i = 0; i < 4; ++i) stage_.Step();
   const std::vector<Tlp> sent = Sent();
-  ASSERT_EQ(sent.size(), 3u);  // Answer, credits, and the flush behind them.
+  ASSERT_EQ(sent.size(), 3u);  // Answer, credits, and then the flush.
   EXPECT_EQ(sent[2].kind, TlpKind::kRead);
   EXPECT_EQ(sent[2].address, kWindows);
   stage_.Step();
@@ -446,7 +445,7 @@ TEST_F(Streaming, WritesOutsideOfItsBufferAreIgnored) {
   const std::array<uint8_t, 128> bytes{};
   for (const uint64_t at : {uint64_t{1024}, uint64_t{960}, kBarBytes, ~uint64_t{0} - BarOf(kPort)})
     Write(BarOf(kPort) + at, bytes.data(), 128);
-  Write(SlotOf(kPort, 5), bytes.data(), 128);  // A slot that is no node.
+  Write(SlotOf(kPort, 5), bytes.data(), 128);  // A slot without a node.
   stage_.Step();
   EXPECT_TRUE(executor_.batches.empty());
   EXPECT_TRUE(Sent().empty());
@@ -455,7 +454,7 @@ TEST_F(Streaming, WritesOutsideOfItsBufferAreIgnored) {
 TEST_F(Streaming, WhatNeverCameIsNoMessage) {
   Open();
   Report({});
-  // The memory of a buffer is zeroes at first, which read as messages without data.
+  // A buffer is zeroed at first, and zeros read as messages without data.
   Message(1, 10, 128);
   stage_.Step();
   EXPECT_TRUE(executor_.batches.empty());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A stage whose other nodes are told and sent whatever a script says, by either face, beside one
-// whose sender keeps to the rules: its messages are worked on and answered, once and in order, and
-// nothing that the stage sends or has executed is more than a device may.
+// A stage with nodes of either interface that are set up and fed by an arbitrary script, and one
+// honest node. The honest node's messages are executed and answered, once and in order. All TLPs
+// and executions of the stage are within the limits of a device.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +19,7 @@ namespace sluice::device::stage::test {
 
 using namespace pcie_switch;  // NOLINT
 
-/// Returns what is broken, or null.
+/// Returns the violation, or null.
 class HostileRun {
  public:
   HostileRun(const uint8_t* script, size_t size) : choices_(script, size) {
@@ -31,7 +30,7 @@ class HostileRun {
                           .max_message = kLongest,
                           .action = SetupAction::kOpen};
     Write(SlotOf(kPort, 0) + kSetupOffset, &setup, sizeof setup);
-    StepStage();  // It asks what came before: the first read has the first tag.
+    StepStage();  // The stage reads its window's report: the first read has the first tag.
     const WindowReport nothing{};
     Complete(0, &nothing, sizeof nothing, 0, false);
   }
@@ -48,9 +47,9 @@ class HostileRun {
   static constexpr PortId kPort = 3;
   static constexpr uint64_t kWindow = 0x1000'0000, kRegister = 0x2000'0000;
   static constexpr uint32_t kBuffer = 1024, kLongest = 400;
-  static constexpr uint32_t kMostSetUp = 65'536;  ///< Bytes of a message, of any node.
+  static constexpr uint32_t kMostSetUp = 65'536;  ///< Maximum message bytes of any node.
   static constexpr uint32_t kPatience = 2'000;
-  /// In addresses of hostile nodes, so that they are nobody else's.
+  /// Marks addresses of hostile nodes, so that they differ from all others.
   static constexpr uint64_t kTheirs = 1ull << 60;
 
   /// Adds one to each byte; the result of a hostile message may claim any length.
@@ -151,7 +150,7 @@ class HostileRun {
       setup.window = what >= 64 ? kTheirs | choices_.Word16() << 8 : 0;
       setup.consumed = what % 64 >= 16 ? kTheirs | choices_.Word16() : 0;
     }
-    switch (choices_.Byte()) {  // Seldom what no device has.
+    switch (choices_.Byte()) {  // Rarely, values that no device has.
       case 1:
         setup.max_message = ~0u - choices_.Byte();
         break;
@@ -169,7 +168,8 @@ class HostileRun {
     Write(slot + kSetupOffset, &setup, sizeof setup);
   }
 
-  /// Of a read that is under way, or of none. The honest node reads no more.
+  /// Completes an outstanding read, or sends an unexpected completion. The honest node makes no
+  /// more reads.
   void AnyCompletion(uint8_t what) {
     std::array<uint8_t, kMaxPayload> bytes{};
     std::ranges::copy(choices_.Take(choices_.Byte() % 80), bytes.begin());
@@ -177,7 +177,7 @@ class HostileRun {
       return Complete(choices_.Byte(), bytes.data(), choices_.Word16() % 300, choices_.Byte(),
                       what % 16 < 8);
     const Tlp read = reads_.front();
-    if (what < 128) {  // All of it, as it must be: descriptors with small numbers.
+    if (what < 128) {  // A complete and valid answer: descriptors with small numbers.
       reads_.erase(reads_.begin());
       const LegacyDescriptor descriptor{.input = kTheirs,
                                         .output = kTheirs,
@@ -193,7 +193,7 @@ class HostileRun {
     }
   }
 
-  /// To a buffer, or anywhere but to the honest node.
+  /// Writes to a buffer, or to any address except those of the honest node.
   void AnyWrite(uint8_t what) {
     std::array<uint8_t, kMaxPayload> bytes{};
     const uint32_t small = choices_.Byte();
@@ -207,7 +207,7 @@ class HostileRun {
     Send(tlp);
   }
 
-  /// The next message of the honest node, if there are credits.
+  /// Sends the next message of the honest node, if there are credits.
   bool Put(uint32_t length) {
     const uint64_t end = at_ + RoundUp(sizeof(MessageHeader) + length);
     if (end - consumed_ > kBuffer) return false;
@@ -239,7 +239,7 @@ class HostileRun {
       to_.Commit();
       to_.Publish();
     } else {
-      told_ = 0;  // Again with the next step.
+      told_ = 0;  // Repeated in the next step.
     }
   }
 
@@ -259,7 +259,7 @@ class HostileRun {
     }
   }
 
-  /// At the honest node's window.
+  /// Handles a write to the honest node's window.
   void Arrived(const Tlp& tlp) {
     const uint64_t offset = tlp.address - kWindow;
     if (offset == 0) answer_.clear();
@@ -286,11 +286,11 @@ class HostileRun {
   Increment executor_;
   StageCounters counters_{};
   Stage stage_{*memory_, kPort, executor_, counters_};
-  std::vector<Tlp> reads_;  ///< Of hostile nodes, not answered.
+  std::vector<Tlp> reads_;  ///< Unanswered reads of hostile nodes.
   std::vector<uint8_t> answer_;
-  uint64_t at_ = 0, consumed_ = 0;  ///< Of the honest node's buffer, bytes.
-  uint64_t freed_ = 0, told_ = 0;   ///< Of its window, granules.
-  uint32_t put_ = 0, taken_ = 0;    ///< Messages.
+  uint64_t at_ = 0, consumed_ = 0;  ///< Positions in the honest node's buffer in bytes.
+  uint64_t freed_ = 0, told_ = 0;   ///< Granules of its window: freed, and reported as freed.
+  uint32_t put_ = 0, taken_ = 0;    ///< Messages sent and answered.
   const char* broken_ = nullptr;
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Every order in which TLPs enter, leave and are consumed, for as few credits as there can be:
-// every message arrives once, whole and in order; no deadlock; and a stage that stops stops its
-// stream and no other. Without credits it stops others, which the last test must see.
+// Explores every order in which TLPs enter, leave and are consumed, with the minimum of credits:
+// every message arrives once, complete and in order; there is no deadlock; and a stalled stage
+// stalls only its stream. Without credits it stalls others too, which the last test verifies.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,23 +19,23 @@ using exhaustive::Exploration;
 using exhaustive::Explorer;
 using exhaustive::Move;
 
-constexpr uint32_t kLines = 2;  // Of a message: its header, and 64 bytes. A TLP each.
+constexpr uint32_t kLines = 2;  // Lines per message: its header, and 64 bytes, one TLP each.
 
-/// One node of a stream: it takes a message when it can send it on, and does.
+/// One node of a stream. It consumes a message when it can forward it.
 struct Stage {
   StreamId stream = 0;
   NodeId node = 0;
   PortId port = 0;
   bool stalled = false;
   bool sink = false;
-  std::vector<StreamReader> reader;  ///< None at the first node.
+  std::vector<StreamReader> reader;  ///< Empty at the first node.
   uint64_t window = 0;
   uint32_t capacity = 0;
-  uint32_t to_send = 0;  ///< TLPs that are to be written.
-  uint32_t written = 0;  ///< Cumulative.
+  uint32_t to_send = 0;  ///< TLPs to write.
+  uint32_t written = 0;  ///< Cumulative count of TLPs.
   uint64_t freed = 0;
-  uint32_t next = 0;  ///< Number of the message that is sent, or is expected at a sink.
-  std::array<uint32_t, 4> numbers{};  ///< Of those to be sent.
+  uint32_t next = 0;  ///< Number of the message that is sent next, or expected next at a sink.
+  std::array<uint32_t, 4> numbers{};  ///< Numbers of the messages to send.
 };
 
 struct Plan {
@@ -45,8 +44,8 @@ struct Plan {
   std::vector<std::vector<PortId>> streams;
   uint32_t messages = 2;
   uint32_t buffer_lines = kLines;
-  int stalled_stream = -1;  ///< Its second node never takes anything, and nobody waits for it.
-  int mortal_port = -1;     ///< Its device may die, once; it is bypassed.
+  int stalled_stream = -1;  ///< Its second node never consumes, and its messages are not expected.
+  int mortal_port = -1;     ///< Its device may die once; it is bypassed.
 };
 
 class World {
@@ -180,7 +179,8 @@ class World {
   std::string Summary() const { return "delivered " + std::to_string(delivered_); }
 
  private:
-  static constexpr size_t kFifo = 2;  ///< TLPs that a device holds without per-stream credits.
+  /// Maximum TLPs that a device holds without per-stream credits.
+  static constexpr size_t kFifo = 2;
 
   bool PerStream() const { return plan_.flow_control == FlowControl::kStream; }
   uint64_t WaitedFor() const {
@@ -193,7 +193,7 @@ class World {
   bool CanSendOn(const Stage& stage) const {
     return stage.sink || (stage.to_send == 0 && HasCredit(stage, kLines));
   }
-  /// Without credits: its stage has room for the front of the device's FIFO.
+  /// Without credits: returns whether the stage has room for the front of the device's FIFO.
   bool CanTake(const Tlp& tlp) const {
     for (const Stage& stage : stages_) {
       if (stage.reader.empty() || !stage.reader[0].Owns(tlp.address)) continue;
@@ -239,14 +239,14 @@ class World {
         if (held > plan_.buffer_lines * kGranule) violated_ |= 2;
       }
     }
-    ReturnCredits();  // Of what was aborted.
+    ReturnCredits();  // Returns the credits of aborted messages.
   }
   void Work(Stage& stage) {
     const auto message = stage.reader[0].Pop();
     for (const uint8_t byte : message->data)
       if (byte != message->header.message + 1) violated_ |= 4;
     if (stage.sink) {
-      if (message->header.message < stage.next) violated_ |= 8;  // Order, or twice.
+      if (message->header.message < stage.next) violated_ |= 8;  // Wrong order, or a duplicate.
       if (!died_ && message->header.message != stage.next) violated_ |= 16;
       stage.next = message->header.message + 1;
       ++delivered_;
@@ -267,7 +267,7 @@ class World {
     died_ = true;
     for (Stage& stage : stages_) {
       if (stage.port != plan_.mortal_port) continue;
-      // Whole messages that went in and did not come out whole.
+      // Messages that entered completely and did not leave completely.
       inside_ +=
           sw_.MessagesTo(stage.stream, stage.node) - sw_.MessagesFrom(stage.stream, stage.node);
       stage.stalled = true;
@@ -315,7 +315,7 @@ TEST(Exploration, AStageThatStopsStopsItsStreamAlone) {
         {.streams = {{0, 1}, {0, 2}}, .messages = 2, .buffer_lines = lines, .stalled_stream = 0});
     EXPECT_EQ(found.unresolvable, 0u) << found.trace;
   }
-  // Even at the same port.
+  // This holds even at the same port.
   const Exploration same = Explore({.streams = {{0, 1}, {0, 1}}, .stalled_stream = 0});
   EXPECT_EQ(same.unresolvable, 0u) << same.trace;
 }
@@ -326,7 +326,7 @@ TEST(Exploration, WithoutCreditsItStopsOthers) {
                                      .messages = 3,
                                      .stalled_stream = 0});
   EXPECT_GT(found.unresolvable, 0u);
-  // As long as nobody stops, everything arrives.
+  // Without a stalled stage, everything arrives.
   const Exploration running =
       Explore({.flow_control = FlowControl::kPort, .streams = {{0, 1}, {0, 2}}});
   EXPECT_EQ(running.unresolvable, 0u) << running.trace;

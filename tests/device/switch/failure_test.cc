@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A device dies: messages for it are drained, bypass it, or end the stream, as its policy says.
-// Never does a message arrive in part, or twice.
+// A device dies: messages for it are drained, bypass it, or end the stream, depending on its
+// policy. No message arrives partially or twice.
 #include <gtest/gtest.h>
 
 #include "rig.h"
@@ -9,7 +8,7 @@
 namespace sluice::device::pcie_switch::test {
 namespace {
 
-/// 0 -> 1 -> 2; node 1 dies as `on_death` says.
+/// 0 -> 1 -> 2; node 1 has the policy `on_death`.
 StreamSpec Chain(OnDeath on_death) {
   StreamSpec spec{
       .nodes = {Node(0, 0, 0, {Always(0b010)}), Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},
@@ -19,7 +18,7 @@ StreamSpec Chain(OnDeath on_death) {
   return spec;
 }
 
-/// What node 1 got, it passes on.
+/// Node 1 forwards its messages.
 void RunStage(Rig& rig, StreamId stream) {
   for (const Message& message : rig.Drain(stream, 1))
     rig.at[{stream, 1}].writer->Put(message.header, message.data);
@@ -40,13 +39,14 @@ TEST(Failure, BypassedMessagesGoStraightToTheNextNode) {
   const Opened opened = rig.Open(Chain(OnDeath::kBypass));
   ASSERT_EQ(opened.error, "");
   for (uint32_t i = 0; i < 6; ++i) rig.Put(opened.stream, 0, i, 1000);
-  rig.Pump();  // Node 1 holds three whole messages and a part of a fourth: 4096 bytes.
+  rig.Pump();  // Node 1 holds three complete messages and a part of a fourth: 4096 bytes.
   rig.sw.Fail(1);
   const auto got = Numbers(rig.Drain(opened.stream, 2));
   EXPECT_EQ(got, (std::vector<uint32_t>{4, 5}));
-  EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 1u);  // The one in part; three died with the node.
+  EXPECT_EQ(rig.sw.dropped(Drop::kStageDead),
+            1u);  // The partial message; the three complete ones died with the node.
   EXPECT_EQ(rig.sw.MessagesTo(opened.stream, 1), 3u);
-  // It comes back and is used again.
+  // The device is restored and used again.
   rig.sw.Restore(1);
   rig.at[{opened.stream, 1}].reader.emplace(NodeBase(1, 0, 1), 4096, opened.registers[1], 1);
   rig.Put(opened.stream, 0, 10, 100);
@@ -58,7 +58,7 @@ TEST(Failure, BypassedMessagesGoStraightToTheNextNode) {
 TEST(Failure, DrainedMessagesAreCountedAndTheRestOfTheStreamGoesOn) {
   Rig rig;
   StreamSpec spec = Chain(OnDeath::kDrain);
-  spec.nodes[0].out.edges = {Always(0b110)};  // A copy goes past node 1.
+  spec.nodes[0].out.edges = {Always(0b110)};  // A copy bypasses node 1.
   const Opened opened = rig.Open(spec);
   rig.sw.Fail(1);
   for (uint32_t i = 0; i < 5; ++i) rig.Put(opened.stream, 0, i, 700);
@@ -72,7 +72,7 @@ TEST(Failure, WhatTheSwitchHeldForADrainedNodeIsCounted) {
   for (uint32_t i = 0; i < 6; ++i) rig.Put(opened.stream, 0, i, 1000);
   rig.Pump();
   rig.sw.Fail(1);
-  // Three died with the node. The fourth was delivered in part, two waited in the switch.
+  // Three died with the node. The fourth was partially delivered, and two waited in the switch.
   EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 3u);
   EXPECT_TRUE(rig.Drain(opened.stream, 2).empty());
 }
@@ -87,7 +87,8 @@ TEST(Failure, AFailedStreamEndsAndFreesWhatItHad) {
   rig.Put(opened.stream, 0, 99, 10);
   rig.Pump();
   EXPECT_GT(rig.sw.dropped(Drop::kClosed), 0u);
-  // Three died with the node; the others, one of them partly delivered, were in the switch.
+  // Three died with the node; the others, including the partially delivered one, were in the
+  // switch.
   EXPECT_EQ(rig.sw.dropped(Drop::kStreamFailed), 3u);
   EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 0u);
   EXPECT_TRUE(rig.Drain(opened.stream, 2).empty());
@@ -104,7 +105,7 @@ TEST(Failure, ASenderThatDiesInTheMiddleLeavesNoPartOfItsMessage) {
   rig.Pump();
   rig.Put(opened.stream, 0, 3, 1000);
   Tlp tlp;
-  for (int i = 0; i < 2; ++i) {  // Two of five TLPs, which leave at once.
+  for (int i = 0; i < 2; ++i) {  // Two of five TLPs, which leave immediately.
     ASSERT_TRUE((rig.at[{opened.stream, 0}].writer->Next(tlp)));
     rig.sw.Accept(0, tlp);
     ASSERT_TRUE(rig.sw.Next(2, tlp));
@@ -113,7 +114,7 @@ TEST(Failure, ASenderThatDiesInTheMiddleLeavesNoPartOfItsMessage) {
   rig.sw.Fail(0);
   rig.at[{opened.stream, 0}].writer.reset();
   EXPECT_EQ(rig.sw.dropped(Drop::kSenderDied), 1u);
-  // The other sender's messages follow where the part lay.
+  // The other sender's messages follow at the position of the partial message.
   rig.Put(opened.stream, 1, 4, 1000);
   rig.Put(opened.stream, 1, 5, 30);
   EXPECT_EQ(Numbers(rig.Drain(opened.stream, 2)), (std::vector<uint32_t>{1, 2, 4, 5}));
@@ -129,7 +130,7 @@ TEST(Failure, ADeadSenderGoesOnAfterAFlushRead) {
   rig.sw.Restore(0);
   StreamWriter& writer = *rig.at[{opened.stream, 0}].writer;
   writer.Resume(rig.Flush(0, opened.windows[0]));
-  EXPECT_GT(writer.outstanding(), 0u);  // What waits in the switch is still to be delivered.
+  EXPECT_GT(writer.outstanding(), 0u);  // Messages in the switch are still to be delivered.
   rig.Put(opened.stream, 0, 50, 1000);
   const auto got = Numbers(rig.Drain(opened.stream, 1));
   EXPECT_EQ(got.back(), 50u);
@@ -151,7 +152,7 @@ TEST(Failure, ABypassOfABypassIsFollowedAndAccessStillHolds) {
   rig.sw.Fail(2);
   rig.Put(opened.stream, 0, 1, 300);
   EXPECT_EQ(Numbers(rig.Drain(opened.stream, 3)), (std::vector<uint32_t>{1}));
-  rig.sw.Allow(3, 0b0100);  // From port 2 alone, which is dead.
+  rig.sw.Allow(3, 0b0100);  // Only from port 2, which is dead.
   rig.Put(opened.stream, 0, 2, 300);
   EXPECT_TRUE(rig.Drain(opened.stream, 3).empty());
   EXPECT_EQ(rig.sw.dropped(Drop::kForbidden), 1u);
@@ -162,7 +163,7 @@ TEST(Failure, ABypassOfABypassIsFollowedAndAccessStillHolds) {
 }
 
 TEST(Failure, ADeviceThatIsBackHearsThatItIsANodeBeforeItGetsMessages) {
-  constexpr uint64_t kSetup = NodeBase(1, 1, 0);  // No node has it.
+  constexpr uint64_t kSetup = NodeBase(1, 1, 0);  // An address without a node.
   for (const bool registers : {true, false}) {
     Rig rig;
     ASSERT_TRUE(rig.sw.AddRange(

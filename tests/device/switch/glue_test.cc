@@ -67,7 +67,7 @@ TEST(Glue, ADescriptorIsRungFetchedAndItsResultBecomesAMessage) {
   for (uint32_t i = 0; i < 5; ++i) {
     rig.Pump();
     ASSERT_FALSE(rig.others.empty());
-    // Doorbells: as many as there are descriptors, at most two ahead.
+    // Doorbells: as many as descriptors, at most two ahead.
     EXPECT_EQ(LoadFrom<uint32_t>(rig.others.back().payload.data()), std::min(i + 2, 5u));
     EXPECT_EQ(rig.others.back().address, NodeBase(1, 0, 1) + kDoorbellOffset);
     const auto bytes = ReadAll(rig, 1, opened.rings[1] + i % 2 * 64, 64);
@@ -93,7 +93,7 @@ TEST(Glue, ADescriptorIsRungFetchedAndItsResultBecomesAMessage) {
 
 TEST(Glue, NoDescriptorIsGivenWhoseResultHasNoPlace) {
   Rig rig;
-  // A result takes 16 granules: one fits into 20, whatever the number of slots.
+  // A result needs 16 granules, so one fits into 20, independent of the number of slots.
   const Opened opened = rig.Open(Chain(8, 20));
   ASSERT_EQ(opened.error, "");
   for (uint32_t i = 0; i < 4; ++i) rig.Put(opened.stream, 0, i, 900);
@@ -112,7 +112,7 @@ TEST(Glue, ARefusedResultIsCountedAndNothingIsForwarded) {
   WriteAll(rig, 1, opened.windows[1], Result({.sequence = 0, .status = 1}, {}));
   EXPECT_TRUE(rig.Drain(opened.stream, 2).empty());
   EXPECT_EQ(rig.sw.dropped(Drop::kRefused), 1u);
-  // A record twice, and one of a descriptor that was never there.
+  // A repeated record, and a record for a descriptor that does not exist.
   WriteAll(rig, 1, opened.windows[1], Result({.sequence = 0, .length = 4}, Bytes(4)));
   WriteAll(rig, 1, opened.windows[1], Result({.sequence = 9, .length = 4}, Bytes(4)));
   EXPECT_EQ(rig.sw.dropped(Drop::kBadRecord), 2u);
@@ -134,7 +134,7 @@ TEST(Glue, OnlyTheDeviceItselfReadsItsDescriptors) {
   };
   EXPECT_FALSE(read(1, opened.rings[1], 64));
   EXPECT_TRUE(read(2, opened.rings[1], 64));
-  // 2 descriptors and 2 slots of 1024 bytes: 2176 bytes, and not one more.
+  // 2 descriptors and 2 slots of 1024 bytes are 2176 bytes; one byte more is refused.
   EXPECT_FALSE(read(1, opened.rings[1] + 2176 - 64, 64));
   EXPECT_TRUE(read(1, opened.rings[1] + 2176 - 63, 64));
   EXPECT_TRUE(read(1, opened.rings[1], 0)) << "of nothing";
@@ -160,7 +160,7 @@ TEST(Glue, ALegacyDeviceThatSendsNothingOnReportsToItsRegister) {
   EXPECT_TRUE(rig.sw.Finished(opened.stream));
 }
 
-// The device knows no windows, and flushes none.
+// The device does not know windows, and flushes none.
 TEST(Glue, ALegacyNodesWindowClosesWhenItHasAnsweredAll) {
   Rig rig;
   const Opened opened = rig.Open(Chain(2));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Devices that write and read whatever they like, beside two that keep to the rules: what passes
-// between those arrives, whole and in order, whatever the others do.
+// Devices that write and read arbitrarily, and two honest ones: messages between the honest devices
+// arrive complete and in order, independent of the others.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +11,8 @@
 
 namespace sluice::device::pcie_switch::test {
 
-/// Ports 0 and 1 are honest; 2 and 3 do what the script says, and a CPU that opens, closes and
-/// fails their streams. Returns what is broken, or null.
+/// Ports 0 and 1 are honest. Ports 2 and 3 execute the script, as does a CPU that opens, closes and
+/// fails their streams. Returns the violation, or null.
 class HostileRun {
  public:
   HostileRun(const uint8_t* script, size_t size) : choices_(script, size) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The scripts of the fuzzer, from a seed.
+// Runs the fuzzer's scripts from a seed.
 #include "device/switch/hostile.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A switch with devices at its ports, each of which is the nodes that streams gave it.
+// A switch with devices at its ports. A device consists of the nodes that streams have at its port.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@
 
 namespace sluice::device::pcie_switch::test {
 
-// Addresses of a node in its device: of every stream and node others.
+// Addresses of a node in its device; unique per stream and node.
 constexpr uint64_t DeviceBase(PortId port) { return (uint64_t{port} + 1) << 32; }
 constexpr uint64_t NodeBase(PortId port, uint32_t slot, NodeId node) {
   return DeviceBase(port) + (uint64_t{slot} << 28) + (uint64_t{node} << 24);
@@ -35,9 +34,9 @@ inline NodeSpec Node(PortId port, uint32_t slot, NodeId node, std::vector<Edge> 
   return spec;
 }
 
-/// To `targets`, whatever is selected.
+/// An edge to `targets` for every value.
 inline Edge Always(NodeMask targets) { return {.value = 0, .mask = 0, .targets = targets}; }
-/// To `targets`, if what is selected is `value`.
+/// An edge to `targets` if the selected value is `value`.
 inline Edge If(uint64_t value, NodeMask targets) { return {value, ~0ull, targets}; }
 
 inline std::vector<uint8_t> Bytes(size_t count, uint32_t seed = 0) {
@@ -46,7 +45,7 @@ inline std::vector<uint8_t> Bytes(size_t count, uint32_t seed = 0) {
   return bytes;
 }
 
-/// The ends of one stream's nodes.
+/// The ends of a stream's node.
 struct Ends {
   std::optional<StreamWriter> writer;
   std::optional<StreamReader> reader;
@@ -58,7 +57,7 @@ class Rig {
                FlowControl flow_control = FlowControl::kStream)
       : sw({.ports = ports, .pipeline = shape, .flow_control = flow_control}) {}
 
-  /// Opens it and makes its ends.
+  /// Opens a stream and creates its ends.
   Opened Open(const StreamSpec& spec) {
     Opened opened = sw.Open(spec);
     if (opened.error.empty()) MakeEnds(spec, opened);
@@ -81,7 +80,7 @@ class Rig {
   void Put(StreamId stream, NodeId node, uint32_t number, size_t bytes, uint32_t key = 0) {
     at[{stream, node}].writer->Put({.message = number, .key = {key, 0}}, Bytes(bytes, number));
   }
-  /// Everything that can move without a device consuming anything. Returns TLPs that moved.
+  /// Moves all TLPs that can move while no device consumes anything. Returns their number.
   uint32_t Pump() {
     uint32_t moved = 0;
     for (bool again = true; again;) {
@@ -105,7 +104,7 @@ class Rig {
     }
     return moved;
   }
-  /// Takes all messages that a node has, and returns its credits.
+  /// Consumes all messages that a node has, and returns its credits.
   std::vector<Message> Drain(StreamId stream, NodeId node) {
     std::vector<Message> all;
     Ends& ends = at[{stream, node}];
@@ -118,7 +117,7 @@ class Rig {
       all.push_back(*std::move(message));
     }
   }
-  /// What the owner of a window reads there.
+  /// Returns the report that the owner of a window reads from it.
   WindowReport Flush(PortId port, uint64_t window) {
     Tlp read;
     read.kind = TlpKind::kRead;
@@ -135,9 +134,9 @@ class Rig {
   Switch sw;
   std::map<std::pair<StreamId, NodeId>, Ends> at;
   std::map<std::pair<StreamId, NodeId>, NodeSpec> specs;
-  std::vector<Tlp> completions;  ///< All that came.
-  std::vector<Tlp> others;       ///< Writes to no node: doorbells, and what was forwarded.
-  uint32_t wrong_port = 0;       ///< TLPs at a port whose device has no such address.
+  std::vector<Tlp> completions;  ///< All completions received.
+  std::vector<Tlp> others;       ///< Writes to no node: doorbells, and forwarded writes.
+  uint32_t wrong_port = 0;       ///< TLPs at a port whose device does not have the address.
 
  private:
   void Deliver(PortId port, const Tlp& tlp) {

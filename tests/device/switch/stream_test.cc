@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Streams through the switch: what a device writes to its window comes out at the next one, with
-// command and state, by the policy; and what is wrong is dropped under its name.
+// Streams through the switch: data that a device writes to its window arrives at the next device,
+// with command and state, by the policy. Invalid writes are dropped and counted by reason.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -53,7 +52,7 @@ TEST(Stream, OneTlpInIsOneTlpOut) {
   EXPECT_EQ(out.address, NodeBase(1, 0, 1));
   EXPECT_EQ(out.length, 164u);
   EXPECT_FALSE(rig.sw.Next(1, out));
-  // A second one lies at the next whole line behind it: 64 x 3.
+  // A second message starts at the next whole line after it: 64 x 3.
   ASSERT_TRUE(rig.sw.Accept(0, tlp));
   ASSERT_TRUE(rig.sw.Next(1, out));
   EXPECT_EQ(out.address, NodeBase(1, 0, 1) + 192);
@@ -110,7 +109,7 @@ TEST(Policy, PredicatesRoundRobinAndHashChooseTheWay) {
       Select::kKey0, 1, {If(1, 0b0010), {.value = 2, .mask = 2, .targets = 0b1100}}};
   const Opened opened = rig.Open(spec);
   ASSERT_EQ(opened.error, "");
-  // Key 1: node 1. Keys 2 and 3 (bit 1): nodes 2 and 3, a copy each. Key 4: no way.
+  // Key 1: node 1. Keys 2 and 3 (bit 1): nodes 2 and 3, a copy each. Key 4: no edge.
   for (const uint32_t key : {1, 2, 3, 4}) rig.Put(opened.stream, 0, key, 16, key);
   EXPECT_EQ(rig.Drain(opened.stream, 1).size(), 1u);
   EXPECT_EQ(rig.Drain(opened.stream, 2).size(), 2u);
@@ -134,7 +133,7 @@ TEST(Policy, PredicatesRoundRobinAndHashChooseTheWay) {
   EXPECT_EQ(got[0].size() + got[1].size(), 64u);
   EXPECT_GT(got[0].size(), 0u);
   EXPECT_GT(got[1].size(), 0u);
-  for (const Message& message : got[0])  // Equal keys go the same way.
+  for (const Message& message : got[0])  // Equal keys use the same edge.
     for (const Message& other : got[1]) EXPECT_NE(message.header.key[0], other.header.key[0]);
 }
 
@@ -144,7 +143,7 @@ TEST(Policy, MessagesFromTwoNodesDoNotMixAtAThird) {
       {.nodes = {Node(0, 0, 0, {Always(0b100)}), Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},
        .max_message = 1024});
   ASSERT_EQ(opened.error, "");
-  // TLP by TLP in turn, each message in five of them.
+  // TLPs alternate; each message has five.
   for (uint32_t i = 0; i < 4; ++i) {
     rig.Put(opened.stream, 0, i, 1024);
     rig.Put(opened.stream, 1, 100 + i, 1000);
@@ -216,8 +215,8 @@ TEST(Credits, WithoutThemWhatIsFirstAtAPortHoldsUpWhatIsBehind) {
 
 TEST(Access, APortThatMayNotIsRefusedAtMatchTime) {
   Rig rig;
-  rig.sw.Allow(2, 0b1011);  // Not from port 2 itself, nor from none; 0, 1 and 3 may.
-  rig.sw.Allow(1, 0b0100);  // From port 2 alone.
+  rig.sw.Allow(2, 0b1011);  // Allowed for ports 0, 1 and 3, and not for port 2 itself.
+  rig.sw.Allow(1, 0b0100);  // Allowed only for port 2.
   const Opened opened = rig.Open(
       {.nodes = {Node(0, 0, 0, {Always(0b110)}), Node(1, 0, 1), Node(2, 0, 2)}, .max_message = 64});
   rig.Put(opened.stream, 0, 1, 64);
@@ -258,7 +257,7 @@ TEST(Wrong, EachIsDroppedUnderItsNameAndTheNextMessageArrives) {
        }},
       {Drop::kGap, 0, [](uint64_t window, auto& w) { return std::vector{w(window + 64, 64, {})}; }},
       {Drop::kGap, 0,
-       [](uint64_t window, auto& w) {  // More than the header said.
+       [](uint64_t window, auto& w) {  // Exceeds the header's length.
          return std::vector{w(window, 128, {.length = 100}), w(window + 128, 64, {})};
        }},
       {Drop::kCut, 0,
@@ -302,7 +301,7 @@ TEST(Wrong, CreditsThatLieChangeNothing) {
   Tlp other;
   other.address = opened.registers[1];
   other.length = 8;
-  rig.sw.Accept(2, other);  // Of another device.
+  rig.sw.Accept(2, other);  // A write by another device.
   EXPECT_EQ(rig.sw.dropped(Drop::kBadCredit), 3u);
 }
 
@@ -344,7 +343,7 @@ TEST(Teardown, WritesInFlightArriveAndLaterOnesAreRefused) {
   rig.sw.Close(opened.stream);
   EXPECT_FALSE(rig.sw.Finished(opened.stream));
   for (const Tlp& each : in_flight) rig.sw.Accept(0, each);
-  // The read travels behind the writes: three messages, of 256 + 8 bytes each.
+  // The read follows the writes: three messages, of 256 + 8 bytes each.
   const WindowReport report = rig.Flush(0, opened.windows[0]);
   EXPECT_EQ(report.messages, 3u);
   EXPECT_EQ(report.received, 3u * 5);
@@ -356,7 +355,7 @@ TEST(Teardown, WritesInFlightArriveAndLaterOnesAreRefused) {
   EXPECT_TRUE(rig.sw.Finished(opened.stream));
   rig.sw.Accept(0, in_flight[0]);
   EXPECT_EQ(rig.sw.dropped(Drop::kNoWindow), 1u) << "it is nobody's";
-  // Its number, window and entries are free again.
+  // The stream's number, window and entries are free again.
   const Opened again = rig.Open(Pair());
   EXPECT_EQ(again.stream, opened.stream);
   rig.Put(again.stream, 0, 9, 64);
@@ -400,7 +399,7 @@ TEST(Forward, WhatIsNoStreamGoesByAddressAndCompletionsReturn) {
   ASSERT_TRUE(rig.sw.Accept(3, out));
   ASSERT_TRUE(rig.sw.Next(1, out));
   EXPECT_EQ(out.tag, 5);
-  // Port 2 may not; it hears so.
+  // Port 2 is not allowed, and gets a refusal.
   ASSERT_TRUE(rig.sw.Accept(2, read));
   EXPECT_FALSE(rig.sw.Next(3, out));
   ASSERT_TRUE(rig.sw.Next(2, out));
@@ -414,7 +413,7 @@ TEST(Forward, WhoTakesNoCompletionsMakesNoneWait) {
   read.kind = TlpKind::kRead;
   read.length = 64;
   for (const uint64_t address : {uint64_t{4096}, kWindows, kGlueMemory, kRegisters}) {
-    read.address = address;  // Nobody's.
+    read.address = address;  // An address without a device.
     for (int i = 0; i < 1000; ++i) ASSERT_TRUE(sw.Accept(0, read));
   }
   int refused = 0;
