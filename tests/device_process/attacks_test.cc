@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Attacks on sluice-device and on its hosts, beside an honest host of another device that
-// goes on undisturbed. After each, the attacked process serves whoever is honest.
+// Attacks on sluice-device and on its hosts, while an honest host of another device continues
+// undisturbed. After each attack, the attacked process serves an honest peer.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -98,7 +97,7 @@ TEST_F(Attacks, MemoryAnnouncedTwice) {
 }
 
 TEST_F(Attacks, MapChurn) {
-  // Enough of different sizes in one connection for what Linux allows a process.
+  // Enough mappings of different sizes in one connection to reach Linux's limit per process.
   const int pairs = 330 * attack_rounds;
   const File memory = Memfd(pairs * kPage, true);
   Liar liar(victim_->socket());
@@ -160,7 +159,7 @@ TEST_F(Attacks, TruncationUnderADeviceThatSends) {
   }
 }
 
-/// A device that grants everything and maps the register queue that it is given.
+/// A device that grants every request and maps the given register queue.
 class LyingDevice {
  public:
   LyingDevice() : path_(TestSocket() + ".liar") {
@@ -207,7 +206,7 @@ TEST_F(Attacks, SharedLockSetByADevice) {
                        std::vector<Argument>{{"device", device.path()}}, &error);
     ASSERT_NE(host, nullptr) << error;
     device.Scribble(0xff);
-    constexpr uint32_t kThreads = 70;  // More than there are lanes.
+    constexpr uint32_t kThreads = 70;  // More than the number of lanes.
     std::atomic<uint32_t> done{0};
     std::vector<std::thread> threads;
     for (uint32_t t = 0; t < kThreads; ++t) {
@@ -224,7 +223,7 @@ TEST_F(Attacks, SharedLockSetByADevice) {
   }
 }
 
-/// Runs `attack` as nobody; its exit code.
+/// Runs `attack` as user nobody. Returns its exit code.
 template <typename Attack>
 int AsNobody(Attack attack) {
   const pid_t child = fork();
@@ -242,7 +241,7 @@ int AsNobody(Attack attack) {
 TEST_F(Attacks, AForeignUserIsNoHost) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   for (int i = 0; i < attack_rounds; ++i) {
-    // The socket's mode keeps it out; where somebody has changed that, its credentials do.
+    // The socket's mode rejects the user; if the mode was changed, the check of credentials does.
     const bool open = i % 2 != 0;
     chmod(victim_->socket().c_str(), open ? 0777 : 0700);
     const int code = AsNobody([&] {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-device without its process: a model and its server on a thread of this one. All
-// that host and device share goes through the socket and its files all the same.
+// sluice-device without its process: a model and its server on a thread of this process. Host and
+// device nevertheless share data only through the socket and its files.
 #pragma once
 
 #include <gtest/gtest.h>

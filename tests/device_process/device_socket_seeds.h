@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the fuzzer of the device's socket starts from: deeds of hostile_messages.h, each of
-// kind, file, bus, area, bytes, offset, lies and after.
+// Seeds for the fuzzer of the device's socket: deeds of hostile_messages.h, each of kind, file,
+// bus, area, bytes, offset, lies and after.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +8,18 @@
 
 namespace sluice::test {
 
-/// Every one begins with a greeting that is granted.
+/// Every seed starts with a greeting that is granted.
 inline const std::vector<std::vector<uint8_t>> kDeviceSocketSeeds = {
-    // Memory, a second piece, both forgotten; statistics.
+    // Memory and a second piece of it, both forgotten; statistics.
     {1, 10, 0, 0, 0, 0,  0, 0, 2, 0, 1, 1, 1, 0,  64, 0, 2, 1, 17, 1,
      1, 2,  0, 0, 3, 15, 1, 1, 2, 0, 0, 0, 7, 15, 0,  0, 0, 0, 0,  0},
-    // A ring with a name and one without, taken back; the wire.
+    // A ring with a name and one without, both removed; the wire.
     {1, 10, 0, 0, 0, 0,  0, 0, 4, 0, 2, 1, 2, 0,  0, 0, 4, 1, 3, 0, 2, 0,  0, 0, 5, 15, 2, 1,
      0, 0,  0, 0, 5, 15, 3, 0, 0, 0, 0, 0, 8, 15, 0, 0, 0, 2, 0, 0, 9, 15, 0, 0, 0, 0,  0, 0},
-    // Memory announced twice, cut off under the device.
+    // Memory announced twice, then truncated while the device uses it.
     {1, 10, 0, 0, 0,  0, 0, 0, 2, 2, 1, 1, 1,  0,  128, 0, 2, 4, 1, 1,
      9, 0,  0, 0, 15, 2, 0, 0, 0, 0, 0, 1, 15, 15, 7,   0, 0, 0, 0, 9},
-    // A ring with a hole; a scribble over the queue; a name that is kept.
+    // A ring with a hole; random data in the queue; a name that is kept.
     {1, 10, 0,   0,   0, 0,  0, 0, 4, 0, 2, 1, 3, 0, 0, 2, 15, 10, 1, 0,
      0, 0,  255, 255, 6, 15, 0, 1, 0, 0, 0, 0, 4, 4, 2, 0, 9,  0,  0, 0},
 };

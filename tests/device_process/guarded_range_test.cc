@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Pages that their file cannot supply, and every other SIGBUS. Its main() installs the
-// handler that was there before.
+// Pages that their file cannot supply, and all other SIGBUS signals. main() installs the previous
+// handler.
 #include "emulator/guarded_range.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +29,7 @@ void Earlier(int) {
   siglongjmp(back, 1);
 }
 
-/// Four pages, the first of which its file still has, full of sevens.
+/// Four pages filled with sevens; the file contains only the first one.
 class Torn {
  public:
   Torn() {
@@ -80,7 +79,7 @@ TEST(GuardedRange, ALostRangeIsZeroesThroughout) {
 TEST(GuardedRange, OfAnyThreadAndErrnoStays) {
   const Torn torn;
   const LossAlarm alarm;
-  // No range begins within a page: the first attempt to replace it fails.
+  // A range cannot start within a page, so the first attempt to replace it fails.
   const GuardedRange guard(const_cast<uint8_t*>(torn.bytes) + 1, kPages * kPage - 1, Loss::kRange,
                            alarm);
   std::thread([&] {

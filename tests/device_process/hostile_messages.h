@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A host whose every message, file and register access follows from given bytes, before a
-// server whose device touches all that it can reach. For a fuzzer and for a test.
+// A host whose messages, files and register accesses are derived from given bytes, and a server
+// whose device accesses all reachable memory. Used by a fuzzer and by a test.
 #pragma once
 
 #include <fcntl.h>
@@ -30,16 +29,16 @@
 
 namespace sluice::emulator::test {
 
-/// One of the host's deeds.
+/// One action of the host.
 struct Deed {
-  uint8_t kind;    ///< Of the request; 15: none, but a register access.
-  uint8_t file;    ///< With the message: an index.
-  uint8_t bus;     ///< Low bits a base, high bits pages.
-  uint8_t area;    ///< The same.
-  uint8_t bytes;   ///< Low bits a power of two, high bits more.
-  uint8_t offset;  ///< Pages in the file.
-  uint8_t lies;    ///< See Say.
-  uint8_t after;   ///< What happens to the file; see Spoil.
+  uint8_t kind;    ///< Kind of the request; 15: a register access instead.
+  uint8_t file;    ///< Index of the file sent with the message.
+  uint8_t bus;     ///< Low bits: a base; high bits: pages.
+  uint8_t area;    ///< Same format as `bus`.
+  uint8_t bytes;   ///< Low bits: a power of two; high bits are added.
+  uint8_t offset;  ///< Offset in the file, in pages.
+  uint8_t lies;    ///< Selects wrong fields: see Say.
+  uint8_t after;   ///< Selects a change of the file afterwards: see Spoil.
 };
 static_assert(sizeof(Deed) == 8);
 
@@ -58,7 +57,7 @@ inline uint64_t FuzzAddress(uint8_t choice) {
   return kBases[choice % 8] + (choice / 8) * kFuzzPage;
 }
 
-/// Reads and writes all pages of the host's that it can reach, and answers its registers.
+/// Reads and writes all reachable pages of the host, and answers its register accesses.
 class TouchingModel final : public HostedModel {
  public:
   bool Connect(const SettingValues&, const bar::DmaSpace& dma, bar::PostedQueue* queue,
@@ -101,7 +100,7 @@ class TouchingModel final : public HostedModel {
   const std::array<uint8_t, 6> mac_ = {2, 0, 0, 0, 0, 1};
 };
 
-/// The server looks at its name and its settings only.
+/// The server uses only the name and the settings.
 inline constexpr ModelInfo kAnyModel{.name = "any",
                                      .title = "any NIC",
                                      .driver = "net_any",
@@ -117,7 +116,8 @@ class HostileMessages {
     if (server_ == nullptr) std::abort();
   }
 
-  /// Null, or what does not hold: after whatever the bytes say an honest host is served.
+  /// Executes the bytes as actions. Returns null, or the violated property: afterwards the server
+  /// must serve an honest host.
   const char* Hear(const uint8_t* data, size_t bytes) {
     Host host(path_);
     if (!host.channel) return "nobody listens";
@@ -133,7 +133,7 @@ class HostileMessages {
     return ServesAnHonestHost();
   }
 
-  /// Pages of hosts that the device has read and written.
+  /// Returns the number of host pages that the device has read and written.
   uint64_t touched() { return model_.Statistics()[0].value; }
 
  private:
@@ -175,7 +175,7 @@ class HostileMessages {
     uint32_t sequence = 0;
   };
 
-  /// False if the connection has ended.
+  /// Returns false if the connection has ended.
   bool Do(Host& host, const Deed& deed) {
     if (deed.kind % 16 == 15) {
       Access(host, deed);

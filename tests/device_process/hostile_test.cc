@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Peers that lie, stop in the middle, or say nothing: each ends in one refusal or one
-// dropped connection, and whoever comes next is served.
+// Peers that send invalid messages, stop in the middle, or send nothing: each causes one refusal or
+// one closed connection, and the next peer is served.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -25,7 +24,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The device still serves who is honest.
+/// Checks that the device still serves an honest peer.
 void ExpectServed(DeviceThread& device) {
   ASSERT_TRUE(Eventually([&] { return !device.attached(); }));
   Liar honest;
@@ -195,7 +194,7 @@ TEST(HostileHost, MemoryThatCannotBeIsRefusedAndTheConnectionStays) {
   EXPECT_EQ(map(Kind::kMap, kRing << 1, 4096, file.fd(), ""), 0);
 }
 
-/// A device that answers kHello with `answer`.
+/// Attaches to a device that answers kHello with `answer`. Returns the error.
 std::string AttachTo(const std::function<void(Channel&)>& answer) {
   std::string error;
   File listener = Listen(TestSocket(), &error);
@@ -244,7 +243,7 @@ TEST(HostileDevice, AnAnswerThatLiesEndsInOneLine) {
     lie(reply);
     AttachTo([&](Channel& channel) { channel.Send(&reply, sizeof(reply)); });
   }
-  AttachTo([&](Channel&) {});  // Hangs up.
+  AttachTo([&](Channel&) {});  // The device closes the connection.
 }
 
 TEST(HostileDevice, SilenceIsWaitedForABoundedTime) {
@@ -252,7 +251,8 @@ TEST(HostileDevice, SilenceIsWaitedForABoundedTime) {
   const std::string error = AttachTo([&](Channel& channel) {
     Request more;
     File none;
-    channel.Receive(&more, sizeof(more), &none, 2 * kMessagePatience);  // Until it hangs up.
+    channel.Receive(&more, sizeof(more), &none,
+                    2 * kMessagePatience);  // Waits until the host closes the connection.
   });
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 4 * kMessagePatience);
   EXPECT_NE(error.find("does not answer"), std::string::npos) << error;

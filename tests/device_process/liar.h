@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A host that says what it is told to, and has registers and memory to do it with.
+// A host that sends requests as the test specifies, with registers and memory for them.
 #pragma once
 
 #include <fcntl.h>
@@ -50,7 +49,7 @@ class Liar {
   void Send(const Request& request, int file, size_t bytes = sizeof(Request)) {
     channel_.Send(&request, bytes, file);
   }
-  /// 0 granted, 1 refused, nothing if the connection has ended.
+  /// Returns 0 if granted, 1 if refused, and nothing if the connection has ended.
   std::optional<uint16_t> Hear() {
     Reply reply;
     File file;
@@ -71,7 +70,7 @@ class Liar {
     return request;
   }
 
-  /// Announces the file's first `bytes` at `bus`, in an area that begins there.
+  /// Announces the file's first `bytes` at `bus`, in an area that starts there.
   std::optional<uint16_t> Memory(uint64_t bus, uint64_t bytes, int file) {
     Request request = Next(Kind::kMemory);
     request.bus = request.area_bus = bus;
@@ -89,7 +88,7 @@ class Liar {
     Send(request, file);
     return Hear();
   }
-  /// The device sends 64 bytes from `bus`, where it finds the descriptors as well.
+  /// Makes the device send 64 bytes from `bus`, where its descriptors are too.
   void Transmit(uint64_t bus) {
     using namespace regs::ipu;  // NOLINT: reads as statements about that register map
     bar::Bar registers(queue_, kIpuModel.bar_bytes);
@@ -114,7 +113,7 @@ inline File Memfd(size_t bytes, bool sealed, unsigned flags = 0) {
   return file;
 }
 
-/// A sealed file whose mapping fails: of huge pages, which fails late, where none is free.
+/// Returns a sealed file whose mapping fails. Huge pages fail late if none is free.
 inline File UnmappableMemfd() {
   constexpr size_t kHugePage = size_t{2} << 20;
   File file = Memfd(size_t{1} << 44, true, MFD_HUGETLB | MFD_HUGE_2MB);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Memory that one side takes away from the other, and room that a process does not have:
-// one link ends, and whoever comes next is served.
+// Memory that one side removes from the other, and resources that a process lacks: one link ends,
+// and the next peer is served.
 #include <gtest/gtest.h>
 #include <rte_malloc.h>
 #include <sys/mman.h>
@@ -20,7 +19,7 @@
 
 namespace {
 
-/// Allocations of this thread until one fails; negative: none does.
+/// Number of allocations of this thread until one fails; negative: none fails.
 thread_local int64_t allocations_left = -1;
 
 void* Allocate(size_t bytes, size_t alignment) {
@@ -107,7 +106,7 @@ TEST(Loss, WhereverTheDevicesRoomEndsOneHostIsDisconnected) {
       Liar liar;
       liar.Send(liar.Hello(), liar.queue_file());
       if (liar.Hear() == 0) {
-        liar.Next(Kind::kHello);  // Has been said.
+        liar.Next(Kind::kHello);  // Skips the sequence number of the greeting that was sent.
         liar.Memory(kBus, 1 << 20, memory.fd());
         liar.Memory(kBus + (uint64_t{1} << 31), 1 << 20, memory.fd());
         liar.Map(Kind::kForget, kBus, kPage, -1);
@@ -134,7 +133,7 @@ std::unique_ptr<Attachment> HostOfDevice() {
   return host;
 }
 
-/// Memory of this process whose page its file does not have any more.
+/// Replaces a page of this process by one that its file does not contain.
 void TakeAway(void* page) {
   const File empty = Memfd(0, false);
   ASSERT_NE(mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.fd(), 0),
@@ -162,7 +161,7 @@ TEST(Loss, ADeviceThatTakesDpdksMemoryAwayLosesTheLink) {
   DeviceThread device(kIpuModel);
   const auto host = HostOfDevice();
   ASSERT_NE(host, nullptr);
-  // Stays DPDK's, and out of use: what has no file cannot be handed to another device.
+  // Remains allocated in DPDK and unused: memory without a file cannot be passed to another device.
   auto* const page = static_cast<uint8_t*>(rte_malloc(nullptr, 3 * kPage, kPage));
   ASSERT_NE(page, nullptr);
   TakeAway(page + kPage);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// An EAL with little memory and no device for all tests of this binary. Its arguments are
-// the path of sluice-device, and rounds of attacks.
+// Starts an EAL with little memory and without devices for all tests of this binary. Its arguments
+// are the path of sluice-device, and the rounds of attacks.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What another process can map of this one's memory, and why not.
+// Memory of this process that another process can map, and errors for memory that it cannot map.
 #include "emulator/mapped_files.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +15,7 @@ namespace {
 
 constexpr size_t kFilePage = 4096;
 
-/// Mapped memory of three pages, or as many as are said, that goes with the object.
+/// Mapped memory of three pages, unmapped by the destructor.
 class Memory {
  public:
   Memory(int flags, int file, off_t offset, int access = PROT_READ | PROT_WRITE)
@@ -56,7 +55,7 @@ TEST(MappedFiles, APartOfAFileIsThatPart) {
 TEST(MappedFiles, SeveralFilesAreSeveralPartsAndOneInPiecesIsOne) {
   const File a = NewFile(1), b = NewFile(2);
   const Memory memory(MAP_SHARED, a.fd(), 0);
-  // The middle page becomes the other file's; then the same page of the first one again.
+  // The middle page is mapped to the other file, and then to the same page of the first file again.
   constexpr int kAccess = PROT_READ | PROT_WRITE;
   constexpr int kOver = MAP_SHARED | MAP_FIXED;
   ASSERT_NE(mmap(memory.page(1), kFilePage, kAccess, kOver, b.fd(), 0), MAP_FAILED);
@@ -83,7 +82,7 @@ TEST(MappedFiles, TellsWhyNot) {
   const Memory hole(MAP_SHARED, file.fd(), 0);
   munmap(hole.page(1), kFilePage);
   EXPECT_NE(why(hole).find("is not mapped"), std::string::npos);
-  // Root may open it still.
+  // Root can still open the file.
   auto closed = std::make_unique<File>(NewFile(1));
   const Memory nameless(MAP_SHARED, closed->fd(), 0);
   closed.reset();

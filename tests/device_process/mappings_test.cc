@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The memory of a host as the device's process sees it.
+// The memory of a host as mapped by the device's process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
@@ -32,7 +31,7 @@ constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kArea = uint64_t{7} << 32;
 constexpr uint64_t kAreaBytes = 64 * kMappedPage;
 
-/// A file of `pages`, each full of its number plus `first`.
+/// Returns a file of `pages`, each filled with its number plus `first`.
 File Numbered(int pages, uint8_t first) {
   File file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   std::string bytes;
@@ -115,7 +114,7 @@ TEST_F(Mappings, ARingIsTheHostsUntilItIsTakenBack) {
   EXPECT_EQ(seen[5], 0);
   EXPECT_EQ(ring.data()[5], 55);
   EXPECT_NE(mappings_.RemoveRing(kBus), nullptr);
-  // Address space does not grow with every ring that comes and goes.
+  // Adding and removing rings repeatedly uses no additional address space.
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(mappings_.AddRing(kBus, ring.bytes(), ring.fd()), nullptr);
     EXPECT_EQ(dma_->Translate(kBus, 1), seen);
@@ -125,7 +124,7 @@ TEST_F(Mappings, ARingIsTheHostsUntilItIsTakenBack) {
 
 TEST_F(Mappings, ExternalMemoryIsAnyPartOfAFileUntilItIsTakenBack) {
   constexpr uint64_t kBus = uint64_t{9} << 32;
-  const File file = Numbered(6, 40);  // Not sealed.
+  const File file = Numbered(6, 40);  // The file is not sealed.
   EXPECT_NE(mappings_.AddRing(kBus, 2 * kMappedPage, file.fd()), nullptr) << "as rings must be";
   ASSERT_EQ(mappings_.AddExternal(kBus, 2 * kMappedPage, 3 * kMappedPage, file.fd()), nullptr);
   const uint8_t* const seen = dma_->Translate(kBus, 2 * kMappedPage);
@@ -146,7 +145,7 @@ TEST_F(Mappings, ExternalMemoryIsAnyPartOfAFileUntilItIsTakenBack) {
   EXPECT_EQ(seen[0], 0);
 }
 
-/// Mappings that the kernel keeps for this process.
+/// Returns the number of this process's mappings in the kernel.
 size_t KernelMappings() {
   std::ifstream maps("/proc/self/maps");
   return static_cast<size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
@@ -204,7 +203,7 @@ TEST_F(Mappings, RingsOfEverySizeThatComeAndGoLeaveNothingBehind) {
 }
 
 TEST_F(Mappings, MemoryInTooManyPiecesIsRefused) {
-  // The pages of one file again and again: as many mappings, and former ones, as there are pieces.
+  // Maps the pages of one file repeatedly, so that each piece needs a mapping.
   constexpr uint64_t kPieceBytes = 3 * kMappedPage;
   const File file = Memfd(kPieceBytes, false);
   constexpr uint64_t kBytes = 2 * HostMappings::kMaxMappings * kPieceBytes;
@@ -268,7 +267,7 @@ TEST_F(Mappings, APageOfARingThatIsGoneIsZeroesAndRings) {
   ring.data()[0] = 55;
   uint8_t* const seen = dma_->Translate(kBus, ring.bytes());
   ASSERT_NE(seen, nullptr);
-  // As a hole in a file of huge pages is where none is free.
+  // Simulates a hole in a file of huge pages when none is free.
   const File empty = Memfd(0, false);
   ASSERT_NE(mmap(seen + kMappedPage, kMappedPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                  empty.fd(), 0),
@@ -288,7 +287,7 @@ TEST_F(Mappings, AHoleInARingOfHugePagesWhereNoneIsFreeIsZeroesAndRings) {
   ASSERT_NE(seen, nullptr);
   EXPECT_EQ(seen[9], 55);
   ASSERT_EQ(fallocate(ring.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kHugePage), 0);
-  std::vector<bar::RingMemory> all;  // The page of the hole, and all others.
+  std::vector<bar::RingMemory> all;  // Allocates the page of the hole and all other huge pages.
   do {
     all.push_back(bar::RingMemory::Create(kHugePage, false, bar::RingMemory::Pages::kHuge));
   } while (all.back());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-device in a process of its own.
+// sluice-device in a separate process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,9 +17,9 @@
 
 namespace sluice::emulator {
 
-/// Where it is. Set by main().
+/// Path of sluice-device. Set by main().
 inline std::string device_binary;
-/// Attacks of each kind. Set by main().
+/// Number of attacks of each kind. Set by main().
 inline int attack_rounds = 3;
 
 class Process {
@@ -44,19 +43,19 @@ class Process {
   pid_t pid() const { return pid_; }
   bool Runs() const { return waitpid(pid_, nullptr, WNOHANG) == 0; }
   void Signal(int signal) const { kill(pid_, signal); }
-  /// Returns when no thread of it runs any more, which takes a moment.
+  /// Returns after all threads of the process have stopped, which is not immediate.
   void Freeze() const {
     Signal(SIGSTOP);
     siginfo_t info;
     waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED);
   }
-  /// Removes what it leaves. Returns its exit code, or -1 if it had none.
+  /// Ends the process and removes its files. Returns its exit code, or -1 if it had none.
   int End(int signal) {
     if (pid_ == 0) return -1;
     kill(pid_, signal);
     int status = 0;
     waitpid(pid_, &status, 0);
-    // A device that is killed leaves its folder.
+    // A killed device does not remove its folder.
     runtime::RemoveOwnRun(runtime::FilePrefix("device", pid_));
     pid_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-device itself, killed, frozen and reset under a host.
+// The sluice-device process is killed, frozen and reset while a host uses it.
 #include "process.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +41,7 @@ class DeviceProcess : public testing::Test {
 };
 
 TEST_F(DeviceProcess, KilledTakesTheLinkDownAtOnceAndANewOneBringsItUp) {
-  bool soon = false;  // Not each time, where the machine takes CPUs away.
+  bool soon = false;  // Checked in several rounds, because a busy machine may delay the device.
   for (uint32_t generation = 2; generation < 5 && !soon; ++generation) {
     process_->End(SIGKILL);
     const auto begin = Clock::now();
@@ -70,7 +69,7 @@ TEST_F(DeviceProcess, FrozenBeyondTheTimeOutOfARegisterReadComesBackThroughARese
   registers().Write32(regs::ipu::kMaxFrame, 3333);
   EXPECT_EQ(registers().Read32(regs::ipu::kMaxFrame), 0xffff'ffffu);
   EXPECT_FALSE(registers().LinkUp());
-  std::this_thread::sleep_for(milliseconds(500));  // Attempts to reach it pile up.
+  std::this_thread::sleep_for(milliseconds(500));  // Lets attempts to reach the device accumulate.
   process_->Signal(SIGCONT);
   ASSERT_TRUE(IsBack(2));
   EXPECT_NE(registers().Read32(regs::ipu::kMaxFrame), 3333u) << "a reset loses what was posted";

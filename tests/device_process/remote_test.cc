@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Attach with device=: what a driver sees of a device in another process, and of its
-// comings and goings.
+// Attach with device=: a device in another process as seen by a driver, when the device starts,
+// ends and is replaced.
 #include <gtest/gtest.h>
 #include <rte_malloc.h>
 #include <sys/mman.h>
@@ -195,9 +194,9 @@ TEST(Remote, WithoutADeviceTheLinkIsDownAndTheNextDeviceIsFound) {
   EXPECT_FALSE(host->Adopt("ring"));
   EXPECT_EQ(host->Statistics().size(), before.size());
   host->Unmap(dropped);
-  void* const grown = rte_malloc(nullptr, 8 << 20, 0);  // handed over later
+  void* const grown = rte_malloc(nullptr, 8 << 20, 0);  // Announced to the device later.
 
-  // Another wire counts other things: the list stays as it was.
+  // Another wire has other counters; the list of names does not change.
   device = std::make_unique<DeviceThread>(kIpuModel, std::vector<Argument>{{"faults", "drop:0"}});
   ASSERT_TRUE(Eventually([&] { return IsUp(*host); }));
   EXPECT_EQ(host->Generation(), 2u);
@@ -243,7 +242,7 @@ TEST(Remote, ExternalMemoryIsTakenFromFilesAloneAndHandedOverAgain) {
 }
 
 TEST(Remote, CountersGoOnWhereADeviceThatIsGoneHadThem) {
-  // A device at rest counts nothing but its own steps.
+  // An idle device counts only its steps.
   constexpr const char* kSteps = "model_total_cycles";
   auto device = std::make_unique<DeviceThread>(kIpuModel);
   const auto host = Host();
@@ -253,7 +252,7 @@ TEST(Remote, CountersGoOnWhereADeviceThatIsGoneHadThem) {
     first = Value(*host, kSteps);
     return first > 0;
   }));
-  // A reset: the same device, which has its counters still.
+  // After a reset, the same device still has its counters.
   device->Do([](Server& server) { server.Reset(); });
   ASSERT_TRUE(Eventually([&] { return host->Generation() == 2 && IsUp(*host); }));
   const uint64_t second = Value(*host, kSteps);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Where a device listens, and whom either side talks to.
+// The socket at which a device listens, and the peers that each side accepts.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -43,7 +42,7 @@ TEST(Socket, TakesTheDeadsPlaceAndNobodyElses) {
 TEST(Socket, CanBeConnectedToFromWhenItsPathIsThere) {
   const std::string path = TestSocket();
   std::atomic<bool> done = false;
-  // Nobody listens there between two rounds; within one the path may go at any moment.
+  // There is no listener between two rounds; within a round the path may be removed at any time.
   std::atomic<uint64_t> refused = 0;
   std::thread seeker([&] {
     struct stat there {};
