@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Device arguments: what is understood, what is passed on, and that every refusal
-// names the key and the fix in one line.
+// Device arguments: parsed ones, arguments passed on, and one-line errors that name the key and the
+// fix.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -92,7 +91,7 @@ TEST(Geometry, PipesOfAModelHaveTheFlitsAskedForAndItsBuffersTheHardwaresSlots) 
   }
 }
 
-/// Packets of one flit may each cause a notification, and rx_head stores more.
+/// Each packet of one flit may cause a notification, and stores to rx_head cause more.
 TEST(Geometry, EveryPacketOfAQueuesPipesFindsANotificationSlot) {
   for (const uint32_t pipes : {1u, 2u, 3u, 16u, 63u}) {
     Geometry geometry;

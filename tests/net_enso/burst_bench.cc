@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The streaming interface over the Ensō model, device and worker stepped alternately in
-// one thread: worker cost without cross-core traffic. Under callgrind with
-// --toggle-collect='Worker*' it counts the worker's instructions; alone it prints TSC
-// cycles.
+// The streaming interface over the Ensō model, with device and worker stepped alternately in one
+// thread: the worker's cost without cross-core traffic. Under callgrind with
+// --toggle-collect='Worker*' it counts the worker's instructions; alone it prints TSC cycles.
 //
 //   net_enso_burst_bench [frame_size] [burst] [packets] [pipes] [grow|copy] [cold]
 //
-// `grow`: each frame gets 20 bytes more, and so leaves as a copy. `copy`: as a copy, unchanged.
-// `cold`: frames and notifications are in no cache when the worker gets them.
+// `grow`: each frame gets 20 bytes more, and is therefore sent as a copy. `copy`: sends an
+// unchanged copy. `cold`: frames and notifications are not in any cache when the worker reads them.
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
@@ -41,7 +39,7 @@ namespace {
 
 using EchoQueue = nic::StreamingQueue<nic::EnsoPipes>;
 
-/// Puts an IPv4 header in front of each packet, as a balancer does.
+/// Prepends an IPv4 header to each packet, as a balancer does.
 class Growing {
  public:
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
@@ -61,7 +59,8 @@ class Growing {
   std::array<uint8_t, packet::Frame::kSpareBytes> room_{};
 };
 
-/// Sends a copy of each packet, as an application does that keeps packets out of order.
+/// Sends a copy of each packet, like an application that stores packets and sends them out of
+/// order.
 class Copying {
  public:
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) {
@@ -82,7 +81,7 @@ using net_enso::SteppedNic;
 
 constexpr char kName[] = "stepped";
 
-/// UDP over IPv4, `size` bytes each; the destination port spreads them over pipes.
+/// Returns UDP/IPv4 frames of `size` bytes each; the destination port spreads them over pipes.
 std::vector<std::vector<uint8_t>> MakeFrames(uint32_t count, uint32_t size) {
   std::vector<std::vector<uint8_t>> frames(count, std::vector<uint8_t>(size, 0));
   for (uint32_t i = 0; i < count; ++i) {
@@ -96,8 +95,9 @@ std::vector<std::vector<uint8_t>> MakeFrames(uint32_t count, uint32_t size) {
   return frames;
 }
 
-/// Notification slots for that many rx_head stores: the driver reads a register once it has
-/// stored as many heads as the ring has slots, and nobody would answer.
+/// Returns the notification slots for this number of rx_head stores. The driver reads a register
+/// after it has stored as many heads as the ring has slots, and in this program the read would not
+/// be answered.
 uint32_t RingEntries(uint64_t head_stores) {
   constexpr uint64_t kMaxEntries = 1 << 20;
   const uint64_t entries = std::bit_ceil(head_stores + head_stores / 4);
@@ -110,18 +110,18 @@ uint32_t RingEntries(uint64_t head_stores) {
 
 }  // namespace
 
-/// Receives what has arrived, increments a byte of each frame, sends the frames in place.
+/// Receives arrived frames, increments a byte of each, and sends them in place.
 extern "C" __attribute__((noinline)) uint32_t WorkerEcho(EchoQueue* queue,
                                                          engine::IncrementEcho* engine) {
   return queue->Poll(*engine, 0);
 }
 
-/// Receives what has arrived and sends copies, each longer than what came.
+/// Receives arrived frames, and sends a longer copy of each.
 extern "C" __attribute__((noinline)) uint32_t WorkerGrow(EchoQueue* queue, Growing* engine) {
   return queue->Poll(*engine, 0);
 }
 
-/// The same, each of them unchanged.
+/// Receives arrived frames, and sends an unchanged copy of each.
 extern "C" __attribute__((noinline)) uint32_t WorkerCopy(EchoQueue* queue, Copying* engine) {
   return queue->Poll(*engine, 0);
 }
@@ -166,9 +166,9 @@ int main(int argc, char** argv) {
   const auto bytes = MakeFrames(burst, size);
   std::vector<device::WireFrame> frames;
   for (const auto& frame : bytes) frames.push_back({frame.data(), size});
-  // The NIC always holds `burst` frames. It notifies when a pipe's rx_head is stored, which
-  // Poll does once the transmission of the previous batch is complete: every other poll
-  // finds the whole burst, and the polls between count, too.
+  // The NIC always holds `burst` frames. It notifies when a pipe's rx_head is stored, which Poll
+  // does once the transmission of the previous batch is complete. Therefore every second poll finds
+  // the whole burst; the polls between are counted too.
   constexpr uint32_t kMaxIdlePolls = 16;
   uint64_t echoed = 0;
   uint64_t worker_cycles = 0;

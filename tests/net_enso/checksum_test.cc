@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Checksums that the driver's software fills in are those that DPDK computes.
+// Checksums that the driver inserts in software equal those that DPDK computes.
 #include <netinet/in.h>
 #include <rte_eth_ring.h>
 #include <rte_ip.h>
@@ -21,22 +20,22 @@ constexpr uint64_t kUdp4 = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBU
 constexpr uint64_t kTcp4 = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_TCP_CKSUM;
 constexpr uint64_t kUdp6 = RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_UDP_CKSUM;
 
-/// Other values in the 16-bit fields at `offsets`.
+/// Returns the frame with modified 16-bit fields at `offsets`.
 Bytes Spoilt(Bytes frame, const std::vector<size_t>& offsets) {
   for (const size_t at : offsets) frame[at] ^= 0xa5, frame[at + 1] ^= 0x5a;
   return frame;
 }
-/// Padding behind the datagram, which no checksum covers.
+/// Appends padding, which no checksum covers.
 Bytes Padded(Bytes frame) {
   frame.insert(frame.end(), 9, 0x77);
   return frame;
 }
-/// A datagram whose checksum comes out as zero, which UDP sends as ones.
+/// Returns a datagram with a computed checksum of zero, which UDP sends as all ones.
 Bytes ZeroSum() {
   Bytes frame = Ipv4Frame({.length = 60});
   frame[58] = frame[59] = 0;
   frame = WithChecksums(frame);
-  // What was the checksum becomes data: the sum of everything is then all ones.
+  // The old checksum becomes data, so the sum of all words is all ones.
   frame[58] = frame[40], frame[59] = frame[41];
   frame[40] = frame[41] = 0xff;
   return frame;
@@ -101,7 +100,7 @@ TEST(FillChecksums, WhatIsNotInTheFrameIsRefused) {
   }
 }
 
-/// Sends one frame that asks.
+/// Sends one frame with offload flags.
 void Send(const Vdev& vdev, const Pool& pool, const Bytes& frame, uint64_t flags, uint16_t l3,
           uint16_t segment_bytes = 0) {
   rte_mbuf* mbuf = pool.Fill(frame, segment_bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Frames that outgrow their place leave a pipe as copies, and meet those that stay in one order:
-// through StreamingQueue, EnsoPipes, the driver and the model, byte by byte on the wire.
+// Frames that outgrow their place leave a pipe as copies, in order with frames that are sent in
+// place: through StreamingQueue, EnsoPipes, the driver and the model, compared byte by byte on the
+// wire.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 #include <sched.h>
@@ -31,12 +31,12 @@ using nic_test::PutBe16;
 using packet::Frame;
 
 constexpr char kName[] = "stepped";
-constexpr uint32_t kSmallPipe = 256;  // Flits: 16 KiB, so that rings end often.
+constexpr uint32_t kSmallPipe = 256;  // Flits; 16 KiB, so that rings wrap often.
 
-/// What becomes of a frame, by its first byte.
+/// Handling of a frame, selected by its first byte.
 enum Order : uint8_t { kStays, kGrows, kGrowsElsewhere, kDropped, kOrders };
 
-/// `frame` with 20 more bytes of IPv4 header in front of its packet.
+/// Returns `frame` with 20 more bytes of IPv4 header before its packet.
 Bytes Grown(const Bytes& frame) {
   Bytes grown(frame.begin(), frame.begin() + 34);
   grown.insert(grown.end(), frame.begin() + 14, frame.end());
@@ -66,7 +66,7 @@ class Builder {
   Bytes room_ = Bytes(2000);
 };
 
-/// A worker with one pipe, and the wire.
+/// A worker with one pipe, and its wire.
 class Worker {
  public:
   explicit Worker(nic_test::Contract contract = nic_test::Contract::kFrames) : contract_(contract) {
@@ -88,7 +88,7 @@ class Worker {
     });
   }
 
-  /// Frames arrive, all at once, and are handled.
+  /// Lets all frames arrive at once and be processed.
   void Handle(std::span<const Bytes> frames, Builder& engine) {
     std::vector<device::WireFrame> arrived;
     for (const Bytes& frame : frames) {
@@ -103,8 +103,8 @@ class Worker {
     ASSERT_EQ(engine.processed, all);
     nic_.Step();
   }
-  /// Sends frames besides, while the device works. Returns those that were accepted: on a machine
-  /// that is busy with other things the device may be later than the worker waits.
+  /// Sends additional frames while the device works. Returns the accepted ones: on a busy machine
+  /// the device may exceed the worker's maximum wait.
   std::vector<Bytes> Send(std::span<const Bytes> frames) {
     return nic_.Control([&] {
       std::vector<Bytes> accepted;
@@ -150,7 +150,7 @@ TEST_P(Copies, AndFramesThatStayLeaveInOneOrder) {
   uint32_t dropped = 0, grow = 0;
   for (uint32_t round = 0; round < 300; ++round) {
     std::vector<Bytes> frames;
-    // Half of the pipe at most: what the last round released may not have been given back.
+    // Half of the pipe at most, because the space of the last round may not be released yet.
     for (uint32_t i = 0; i < 1 + random() % 5; ++i) {
       Bytes frame = Numbered(60 + random() % (random() % 3 == 0 ? 1400 : 100), round * 8 + i);
       frame[0] = round % 3 == 0 ? uint8_t{kGrows} : static_cast<uint8_t>(random() % kOrders);
@@ -167,7 +167,7 @@ TEST_P(Copies, AndFramesThatStayLeaveInOneOrder) {
   EXPECT_EQ(worker.counters().tx_pkts, expected.size());
   EXPECT_EQ(worker.counters().engine_drops[1], dropped);
   EXPECT_TRUE(worker.counters().Conserved());
-  // All but the very first, before anything was asked for, and those that the ring had no room for.
+  // All except the first frame, before any request, and those for which the ring had no room.
   EXPECT_GT(engine.spares, grow / 2);
 }
 
@@ -193,7 +193,8 @@ int main(int argc, char** argv) {
   const sluice::EalRun eal(argv[0], {"--no-pci", "--lcores=0@0", "--no-huge", "-m", "64",
                                      "--no-telemetry", "--log-level=error"});
   if (!eal.started()) return 1;
-  // The device has a thread of its own while the worker waits: not on the CPU that EAL chose.
+  // The device runs on a separate thread while the worker waits, so it must not be bound to EAL's
+  // CPU.
   sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
   return RUN_ALL_TESTS();
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the driver's software says of a frame: checksums that DPDK computed, packet types of
+// The driver's software description of a frame: checksums that DPDK computed, packet types of
 // rte_mbuf_ptype.h, and the hash of the vectors in docs/enso-hardware.md.
 #include <netinet/in.h>
 #include <rte_ip.h>
@@ -31,7 +30,7 @@ Bytes Changed(Bytes frame, const std::function<void(Bytes&)>& change) {
   change(frame);
   return frame;
 }
-/// The IPv4 header's own checksum anew, after a change of it.
+/// Recomputes the IPv4 header's checksum after a change.
 void FixHeader(Bytes& frame) {
   auto* const ip = reinterpret_cast<rte_ipv4_hdr*>(&frame[14]);
   ip->hdr_checksum = 0;

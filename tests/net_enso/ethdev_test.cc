@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The ethdev face end to end over the model NIC: every frame has an ending, and every
-// ending a counter.
+// The ethdev interface end to end over the model NIC: every frame has an ending, and every ending a
+// counter.
 #include <rte_eth_ring.h>
 #include <rte_ring.h>
 
@@ -23,8 +22,8 @@ namespace {
 
 constexpr uint16_t kBurst = 32;
 
-/// Receives one burst and sends it back; what is not taken is freed. Returns frames
-/// received; `dropped` counts those that were not sent.
+/// Receives one burst and sends it back; frames that are not accepted are freed. Returns the number
+/// of received frames; `dropped` counts frames that were not sent.
 uint16_t EchoBurst(uint16_t port, uint16_t queue, uint64_t* dropped) {
   rte_mbuf* mbufs[kBurst];
   const uint16_t received = rte_eth_rx_burst(port, queue, mbufs, kBurst);
@@ -34,7 +33,7 @@ uint16_t EchoBurst(uint16_t port, uint16_t queue, uint64_t* dropped) {
   return received;
 }
 
-/// ethdev's own name for what a queue received.
+/// Returns ethdev's name for the received packets of a queue.
 std::string PacketsOf(int queue) { return "rx_q" + std::to_string(queue) + "_packets"; }
 
 std::vector<Bytes> ReceiveFrames(uint16_t port, size_t count, uint16_t queue = 0) {
@@ -54,9 +53,10 @@ void SendFrame(const Vdev& vdev, const Pool& pool, const Bytes& frame, uint16_t 
   ASSERT_EQ(rte_eth_tx_burst(vdev.port(), 0, &mbuf, 1), 1);
 }
 
-/// What a verifier can know of frames that did not go back. Frames are numbered within a flow, and
-/// a gap shows when a later frame of the flow returns: what follows the last one that does is
-/// never missed. All frames of a flow come and go on one queue, in the order of their numbers.
+/// Counts the missing frames that a verifier can detect. Frames are numbered within a flow, and a
+/// gap is detected when a later frame of the flow returns; frames after the last returned one are
+/// not detected. All frames of a flow are received and sent on one queue, in the order of their
+/// numbers.
 class Gaps {
  public:
   void FrameIsKept(uint32_t flow) { ++unseen_[flow]; }
@@ -64,19 +64,20 @@ class Gaps {
   uint64_t seen() const { return seen_; }
 
  private:
-  std::map<uint32_t, uint64_t> unseen_;  ///< Of each flow, since its last frame that returned.
+  std::map<uint32_t, uint64_t>
+      unseen_;  ///< Per flow: frames kept since the last one that returned.
   uint64_t seen_ = 0;
 };
 
-/// The source address of IPv4, which makes generated flows distinct.
+/// Returns the IPv4 source address, which identifies generated flows.
 uint32_t FlowOf(const rte_mbuf* mbuf) {
   uint32_t source;
   std::memcpy(&source, rte_pktmbuf_mtod_offset(mbuf, const uint8_t*, 14 + 12), sizeof(source));
   return source;
 }
 
-/// Sends back what four queues receive, but for one frame in `keep_one_in` (0: none) and for those
-/// that a full queue refuses.
+/// Sends back frames received on four queues, except one in `keep_one_in` (0: none) and those that
+/// a full queue rejects.
 void EchoOnFourQueues(uint32_t keep_one_in) {
   constexpr uint64_t kFrames = 50'000;
   const Pool pool(4096);
@@ -90,7 +91,8 @@ void EchoOnFourQueues(uint32_t keep_one_in) {
       rte_mbuf* mbufs[kBurst];
       const uint16_t count = rte_eth_rx_burst(vdev.port(), queue, mbufs, kBurst);
       for (uint16_t i = 0; i < count; ++i, ++received) {
-        const uint32_t flow = FlowOf(mbufs[i]);  // A frame that was sent is the driver's.
+        // Read before the send, because a sent frame belongs to the driver.
+        const uint32_t flow = FlowOf(mbufs[i]);
         const bool keep = keep_one_in != 0 && received % keep_one_in == 0;
         if (!keep && rte_eth_tx_burst(vdev.port(), queue, &mbufs[i], 1) == 1) {
           gaps.FrameReturns(flow);
@@ -178,8 +180,8 @@ TEST(Ethdev, ReceivesMoreThanIpv4) {
   EXPECT_EQ(vdev.Xstat("rx_desync"), 0u);
 }
 
-/// A total length that lies cannot be undone without a length in the ring; but no flit
-/// goes uncounted and the walk stays within what was notified.
+/// A wrong total length cannot be corrected, because the ring contains no lengths. But every flit
+/// is counted, and the walk stays within the notified range.
 TEST(Ethdev, LyingLengthsAreCountedInFlits) {
   std::vector<Bytes> frames;
   uint32_t flits = 0;
@@ -212,7 +214,7 @@ TEST(Ethdev, NotifyPacketKeepsBoundariesWhateverTheHeadersSay) {
     frames.push_back(
         WithTotalLength(Ipv4Frame({.length = 500, .seed = i}), static_cast<uint16_t>(i * 300)));
     Bytes unknown = Ipv4Frame({.length = 128, .seed = i});
-    unknown[12] = 0x88;  // LLDP's EtherType: no length anywhere
+    unknown[12] = 0x88;  // LLDP's EtherType: the frame contains no length.
     unknown[13] = 0xcc;
     frames.push_back(unknown);
   }
@@ -239,9 +241,9 @@ TEST(Ethdev, RefusesToSendWhatTheNicWouldCutWrongly) {
       ArpFrame(),
       VlanFrame(100, 1),
       Ipv6Frame(100, 2),
-      WithTotalLength(good, 600),                       // claims flits that are not there
-      WithTotalLength(Ipv4Frame({.length = 300}), 28),  // leaves flits behind
-      Ipv4Frame({.length = 65 * 64}),                   // longer than the NIC's FIFO
+      WithTotalLength(good, 600),                       // Claims flits that do not exist.
+      WithTotalLength(Ipv4Frame({.length = 300}), 28),  // Does not cover all flits.
+      Ipv4Frame({.length = 65 * 64}),                   // Longer than the NIC's FIFO.
       Bytes(20),
   };
   for (const Bytes& frame : refused) SendFrame(vdev, pool, frame, 1000);
@@ -285,7 +287,7 @@ TEST(Ethdev, WhatTheNicCannotSendLeavesThroughTheExceptionPort) {
     const rte_eth_stats stats = vdev.Stats();
     EXPECT_EQ(stats.opackets, 4u);
     EXPECT_EQ(stats.oerrors, 0u);
-    // Of 64 entries a ring takes 63: what finds no room is counted, not kept.
+    // A ring of 64 entries holds 63; frames without room are counted and dropped.
     for (int i = 0; i < 65; ++i) SendFrame(vdev, pool, ArpFrame());
     EXPECT_EQ(vdev.Xstat("tx_exceptions"), 3u + 63u);
     EXPECT_EQ(vdev.Stats().oerrors, 2u);
@@ -308,7 +310,7 @@ TEST(Ethdev, WhatTheNicCannotSendLeavesThroughTheExceptionPort) {
     SendFrame(vdev, pool, ArpFrame());
     EXPECT_EQ(rte_ring_count(ring), 0u) << "is sent nothing";
     EXPECT_EQ(vdev.Stats().oerrors, 1u);
-    // Of that name, and free: from the next start on it is the one.
+    // A free ring of that name is used from the next start on.
     EXPECT_EQ(rte_eth_dev_stop(static_cast<uint16_t>(other)), 0);
     EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
     EXPECT_EQ(rte_eth_dev_start(vdev.port()), 0);
@@ -334,12 +336,12 @@ TEST(Ethdev, SegmentsAreSentAsOneFrame) {
   }
 }
 
-/// A frame may claim more bytes than it has, as long as its last flit has them: 0 then.
+/// A frame may claim more bytes than it has, as long as they are in its last flit; they are then 0.
 TEST(Ethdev, BytesOfTheLastFlitThatNoFrameHasLeaveAsZeros) {
   const Pool pool(2048);
   Vdev vdev("wire=loopback");
   vdev.Start(1, pool.get());
-  // Once around the pipe of 2 MiB, so that there is something else in every byte.
+  // Fills the pipe of 2 MiB once, so that every byte has other content.
   constexpr uint32_t kFlits = 23;
   for (uint32_t flits = 0; flits <= (2u << 20) / 64; flits += kBurst * kFlits) {
     rte_mbuf* mbufs[kBurst];
@@ -378,7 +380,7 @@ TEST(Ethdev, FullPipeTakesFewerThanOffered) {
   const Pool pool(8192);
   Vdev vdev("wire=loopback");
   vdev.Start(1, pool.get());
-  // One flit in 1000 cycles of 5 ns: the pipe fills faster than it empties.
+  // One flit in 1000 cycles of 5 ns: the pipe fills faster than it drains.
   ASSERT_EQ(rte_pmd_enso_set_rate_limit(vdev.port(), true, 1, 1000), 0);
   uint64_t taken = 0;
   uint16_t sent = kBurst;
@@ -397,7 +399,7 @@ TEST(Ethdev, FullPipeTakesFewerThanOffered) {
 }
 
 TEST(Ethdev, FramesThatFindThePipeFullAreMissed) {
-  constexpr uint64_t kFrames = 3000;  // Of 24 flits: 4.4 MiB, for a pipe of 2 MiB.
+  constexpr uint64_t kFrames = 3000;  // 24 flits each: 4.4 MiB, for a pipe of 2 MiB.
   const Pool pool(1024);
   Vdev vdev("wire=gen:size=1518+count=3000,pause=off");
   vdev.Start(1, pool.get());
@@ -478,7 +480,7 @@ TEST(Ethdev, LinkFollowsThePort) {
   EXPECT_EQ(status(), RTE_ETH_LINK_DOWN);
 }
 
-// tests/net_ipu has the same test.
+// tests/net_ipu has an equal test.
 TEST(Ethdev, ALinkThatWasSetDownStaysDownUntilItIsSetUp) {
   const Pool pool(1024);
   Vdev vdev("wire=gen:size=64+rate=10k");
@@ -647,7 +649,7 @@ TEST(Ethdev, HashAndTableTellTheQueue) {
   EXPECT_EQ(rte_eth_dev_rss_hash_update(vdev.port(), &rss), 0);
   uint8_t key[40] = {};
   rss.rss_key = key, rss.rss_key_len = sizeof(key);
-  // The driver refuses a key, and before it, from 24.11 on, ethdev its length.
+  // The driver rejects a key; from 24.11 on, ethdev rejects its length first.
   EXPECT_LT(rte_eth_dev_rss_hash_update(vdev.port(), &rss), 0);
   rss = {};
   EXPECT_EQ(rte_eth_dev_rss_hash_update(vdev.port(), &rss), -ENOTSUP) << "it cannot but spread";

@@ -24,7 +24,7 @@ void Put32(Bytes& bytes, size_t at, uint32_t value) {
   Put16(bytes, at + 2, value & 0xffff);
 }
 
-/// Addresses and EtherType, and a payload that tells frames apart.
+/// Returns a frame with addresses, EtherType and a payload that identifies the frame.
 Bytes Ethernet(uint32_t length, uint16_t type, uint32_t seed) {
   Bytes frame(length);
   for (uint32_t i = 0; i < length; ++i)
@@ -166,7 +166,7 @@ Bytes WithChecksums(Bytes frame) {
   } else {
     frame[34 + 12] = 5 << 4;
   }
-  Put16(frame, 14 + 6, 0);  // No fragment.
+  Put16(frame, 14 + 6, 0);  // Clears the fragment field.
   Put16(frame, 14 + 10, 0);
   Put16(frame, field, 0);
   const uint16_t upper = rte_ipv4_udptcp_cksum(ip, &frame[34]);
@@ -213,7 +213,7 @@ Bytes Contents(const rte_mbuf* mbuf) {
 
 }  // namespace sluice::net_enso
 
-/// One EAL for the whole process: no huge pages, no devices but those of the tests.
+/// Starts one EAL for the process: no huge pages, and only the tests' devices.
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const sluice::EalRun eal(argv[0],

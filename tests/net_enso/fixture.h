@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A net_enso port of its own for each test, frames to send and the counters to check.
+// A net_enso port per test, frames to send, and counters to check.
 #pragma once
 
 #include <rte_bus_vdev.h>
@@ -25,10 +24,10 @@ class Vdev {
   ~Vdev();
   uint16_t port() const { return port_; }
 
-  /// Configures `queues` queues each way over `pool` and starts the port.
+  /// Configures `queues` RX and TX queues with `pool` and starts the port.
   void Start(uint16_t queues, rte_mempool* pool, uint64_t rx_offloads = 0, uint16_t mtu = 1500,
              uint64_t tx_offloads = 0);
-  /// An extended statistic; fails the test if there is none of that name.
+  /// Returns an extended statistic; fails the test if the name is unknown.
   uint64_t Xstat(const std::string& name) const;
   rte_eth_stats Stats() const;
 
@@ -37,7 +36,7 @@ class Vdev {
   uint16_t port_ = 0;
 };
 
-/// A pool that is checked at its end: every mbuf must have come back.
+/// A pool whose destructor checks that all mbufs have been returned.
 class Pool {
  public:
   explicit Pool(uint32_t mbufs, uint16_t room = RTE_MBUF_DEFAULT_BUF_SIZE);
@@ -49,7 +48,7 @@ class Pool {
   rte_mempool* pool_;
 };
 
-/// An IPv4 frame of `length` bytes (≥ 42) whose payload is derived from `seed`.
+/// An IPv4 frame of `length` bytes (≥ 42) with a payload derived from `seed`.
 struct FrameSpec {
   uint32_t length = 60;
   uint32_t dst_ip = 0xc0a8'0001;
@@ -64,18 +63,18 @@ Bytes Ipv4Frame(const FrameSpec& spec);
 Bytes ArpFrame();
 Bytes VlanFrame(uint32_t length, uint32_t seed);
 Bytes Ipv6Frame(uint32_t length, uint32_t seed);
-/// The same as UDP with its checksum, as DPDK computes it.
+/// Returns an IPv6 frame as UDP with the checksum that DPDK computes.
 Bytes Udp6Frame(uint32_t length, uint32_t seed);
-/// The checksums of an IPv4 frame without options, of its header and of UDP or TCP, as DPDK
-/// computes them.
+/// Sets the header checksum and the UDP or TCP checksum of an IPv4 frame without options, as
+/// computed by DPDK.
 Bytes WithChecksums(Bytes frame);
-/// With their checksums, 101 and 102 bytes.
+/// Frames with their checksums, 101 and 102 bytes long.
 Bytes Udp();
 Bytes Tcp();
-/// Gives an IPv4 frame another total length than it has.
+/// Sets the total length of an IPv4 frame to another value.
 Bytes WithTotalLength(Bytes frame, uint16_t total_length);
 
-/// Writes a capture of Ethernet frames; the file goes with the object.
+/// A capture of Ethernet frames; the file is removed by the destructor.
 class CaptureFile {
  public:
   explicit CaptureFile(const std::vector<Bytes>& frames);
@@ -88,7 +87,7 @@ class CaptureFile {
 
 Bytes Contents(const rte_mbuf* mbuf);
 
-/// Calls `step` until it returns true; false after a minute.
+/// Calls `step` until it returns true. Returns false after a minute.
 template <typename Step>
 bool Eventually(Step step) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -98,7 +97,7 @@ bool Eventually(Step step) {
   return true;
 }
 
-/// Flits that a frame of that many bytes takes.
+/// Returns the number of flits of a frame of `bytes` bytes.
 constexpr uint32_t FlitsOf(size_t bytes) { return static_cast<uint32_t>((bytes + 63) / 64); }
 
 }  // namespace sluice::net_enso

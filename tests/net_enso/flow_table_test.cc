@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The mirror of the flow table against docs/enso-hardware.md, "Steering": hash vectors, four
+// The mirror of the flow table, compared with docs/enso-hardware.md, "Steering": hash vectors, four
 // rows per key, no eviction, no deletion.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -70,11 +69,9 @@ TEST(FlowTable, UnboundKeyMissesAndCanBeBoundAgain) {
   EXPECT_EQ(table.Insert(key, 9), Result::kStored);
 }
 
-/// Keys whose rows in all four sub-tables are those of `like`: found by search among
-/// keys that share row 0, which is what makes the fifth key be lost.
 TEST(FlowTable, UnbindingDoesNotFreeARow) {
-  // Fill until the first refusal, then unbind everything: the refused key still has no
-  // row, since the hardware deletes nothing.
+  // Fills the table until the first refusal, then unbinds everything: the refused key still has no
+  // row, because the hardware deletes nothing.
   FlowTable table;
   std::mt19937 random(1);
   std::vector<FlowKey> stored;
@@ -89,8 +86,8 @@ TEST(FlowTable, UnbindingDoesNotFreeARow) {
   EXPECT_EQ(table.Insert(refused, 1), Result::kFull);
 }
 
-/// A hardware table in miniature, written from docs/enso-hardware.md alone: which rows are
-/// taken, and which key holds which.
+/// A small model of the hardware table, written from docs/enso-hardware.md only: the used rows and
+/// their keys.
 class RowBook {
  public:
   bool Stores(const FlowKey& key) {

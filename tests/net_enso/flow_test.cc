@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// rte_flow on the port: what the NIC's table matches is steered and counted, what it
-// does not match is refused with a message, and a refused rule steers nothing.
+// rte_flow on the port: rules that the NIC's table supports are steered and counted; others are
+// refused with a message and steer nothing.
 #include <netinet/in.h>
 #include <rte_byteorder.h>
 #include <rte_flow.h>
@@ -69,7 +68,7 @@ class FlowTest : public testing::Test {
     error_ = {};
     return rte_flow_create(vdev_.port(), &rule.attr, rule.pattern, rule.actions, &error_);
   }
-  /// The rule is refused by validate and by create, with a message that has `word`.
+  /// Expects validate and create to refuse the rule with a message that contains `word`.
   void ExpectRefused(const Rule& rule, const char* word) {
     error_ = {};
     EXPECT_LT(rte_flow_validate(vdev_.port(), &rule.attr, rule.pattern, rule.actions, &error_), 0)
@@ -78,7 +77,7 @@ class FlowTest : public testing::Test {
     EXPECT_NE(std::string(error_.message).find(word), std::string::npos) << error_.message;
     EXPECT_EQ(Create(rule), nullptr) << word;
   }
-  /// Sends a frame and tells on which queue it came back, −1 for none.
+  /// Sends a frame and returns the queue on which it came back, −1 for none.
   int QueueOf(const FrameSpec& spec) {
     rte_mbuf* mbuf = pool_.Fill(Ipv4Frame(spec));
     EXPECT_EQ(rte_eth_tx_burst(vdev_.port(), 0, &mbuf, 1), 1);
@@ -221,7 +220,8 @@ TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
     rule.From(2, 3).ip_mask.hdr.src_addr = rte_cpu_to_be_32(0xffff'ff00);
     ExpectRefused(rule, "whole source addresses");
   }
-  for (const uint8_t mask : {0x11, 0x7f, 0xfe}) {  // Part of what the UDP item says anyway.
+  for (const uint8_t mask :
+       {0x11, 0x7f, 0xfe}) {  // Part of the protocol that the UDP item implies.
     Rule rule(IPPROTO_UDP, 1, 80, 0);
     rule.ip.hdr.next_proto_id = IPPROTO_UDP;
     rule.ip_mask.hdr.next_proto_id = mask;

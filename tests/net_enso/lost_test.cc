@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A device in another process loses its power under a port: the link is down, and a stop and a
-// start, or a reset, make a port of it again.
+// A device in another process loses its power while a port uses it: the link is down, and stop and
+// start, or a reset, make the port usable again.
 #include <cerrno>
 #include <memory>
 #include <vector>
@@ -39,7 +38,7 @@ class LostTest : public testing::Test {
       return received > 100;
     });
   }
-  /// Loses its power, and has it again.
+  /// Turns the power off and on.
   void LosePower() {
     device_.reset();
     EXPECT_TRUE(Eventually([&] { return !Up(); }));

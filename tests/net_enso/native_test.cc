@@ -30,7 +30,7 @@ class Nb {
     EXPECT_EQ(rte_pmd_enso_pipe_open(nb_, kind, flags, &pipe), 0);
     return pipe;
   }
-  /// Calls `use` with each span that has arrived.
+  /// Calls `use` for each received span.
   template <typename Use>
   void Poll(Use use) const {
     rte_pmd_enso_span spans[8];
@@ -42,7 +42,7 @@ class Nb {
   rte_pmd_enso_nb* nb_ = nullptr;
 };
 
-/// The frames of a span, cut by their own lengths.
+/// Returns the frames of a span, separated by their lengths.
 std::vector<Bytes> FramesOf(const rte_pmd_enso_span& span) {
   std::vector<Bytes> frames;
   for (uint32_t at = 0; at < span.bytes;) {
@@ -54,7 +54,7 @@ std::vector<Bytes> FramesOf(const rte_pmd_enso_span& span) {
   return frames;
 }
 
-/// Copies frames back to back into a TX pipe, each on a flit, and sends them at once.
+/// Copies consecutive frames into a TX pipe, each at a flit boundary, and sends them with one call.
 void SendFrames(rte_pmd_enso_nb* nb, rte_pmd_enso_pipe* pipe, const std::vector<Bytes>& frames) {
   uint8_t* data = nullptr;
   uint32_t bytes = 0;
@@ -99,8 +99,7 @@ TEST(Native, EveryFrameOfTheWireArrivesOnSomeFallbackPipe) {
   EXPECT_EQ(vdev.Stats().imissed, 0u);
 }
 
-/// Zero copy: the memory that was received is what is sent, and goes back to the NIC
-/// when it has left.
+/// Zero copy: received memory is sent, and returned to the NIC after transmission.
 TEST(Native, EchoInPlaceReturnsEveryFrameOnceAndWhole) {
   const Vdev vdev("wire=gen:size=random+flows=50+count=30000,verify=full");
   const Nb nb(vdev);
@@ -239,7 +238,7 @@ TEST(Native, FallbackPipesCloseInAnyOrderUnderTraffic) {
       EXPECT_TRUE(receive_some()) << "pipes 0 and 1 go on";
     }
   }
-  // A new pipe fills the hole at 0, and with 1 makes a set of two again.
+  // A new pipe fills the hole at 0, and is again a set of two with pipe 1.
   nb.Open(RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK);
   EXPECT_TRUE(receive_some());
   EXPECT_EQ(vdev.Xstat("model_wedged"), 0u);
@@ -284,7 +283,7 @@ TEST(Native, ImpossibleRequestsAreRefused) {
   EXPECT_EQ(rte_pmd_enso_set_round_robin(vdev.port(), true), 0);
 }
 
-/// The restart trap: a buffer that is opened again continues where the NIC stands.
+/// A reopened buffer continues at the NIC's position.
 TEST(Native, BuffersReopenTenTimesAndStillCompleteTheirSends) {
   const Vdev vdev("wire=loopback");
   ASSERT_EQ(rte_eth_dev_set_link_up(vdev.port()), 0);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A notification buffer whose NIC the test plays, slot by slot: registers are memory, and what a
-// NIC would write into the rings the test writes.
+// A notification buffer with a NIC simulated by the test, slot by slot: registers are memory, and
+// the test writes the rings in place of the NIC.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,9 +21,9 @@ using namespace regs::enso;  // NOLINT: the vocabulary of every test here
 inline constexpr Geometry kGeometry{
     .pipe_flits = 1024, .nb_entries = 1024, .notify_per_packet = false};
 inline constexpr uint32_t kPipeBytes = 1024 * 64;
-inline constexpr uint32_t kNb = 1;  ///< Buffer 0 carries the driver's configuration.
+inline constexpr uint32_t kNb = 1;  ///< Buffer 0 is used for the driver's configuration.
 
-/// Registers that are memory: they hold what was stored last, as the NIC's RAM does.
+/// Registers as memory: they contain the last stored value, like the NIC's RAM.
 class MemoryBackend final : public Backend {
  public:
   MemoryBackend()
@@ -68,11 +67,11 @@ class NbTest : public testing::Test {
     auto* ring = reinterpret_cast<TxNotification*>(bar_.Read64(NbPage(kNb) + kTxMemLo));
     return ring[index % kGeometry.nb_entries];
   }
-  /// What the NIC does after data arrived.
+  /// Simulates the NIC's notification after data arrived.
   void Notify(uint64_t pipe, uint64_t tail, uint64_t signal = 1) {
     RxSlot(notified_++) = {.signal = signal, .pipe = pipe, .tail = tail, .reserved = {}};
   }
-  /// What the NIC does when a slot's data left.
+  /// Simulates the NIC's completion after a slot's data was sent.
   void Complete(uint32_t index) {
     const TxNotification slot = TxSlot(index);
     TxSlot(index) = {.signal = 0, .address = slot.address, .length = slot.length, .reserved = {}};

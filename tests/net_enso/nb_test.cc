@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A notification buffer against a NIC that the test plays itself, slot by slot: what
-// is stored in which register and when, and that nothing hostile is obeyed.
+// A notification buffer with a NIC that the test simulates slot by slot: the order and values of
+// register stores, and that hostile values have no effect.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -213,13 +212,13 @@ TEST_F(NbTest, HostileNotificationsAreCountedAndNotObeyed) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
   Pipe* tx = OpenPipe(RTE_PMD_ENSO_TX);
-  Notify(pipe->id - 1, 5);  // nobody's pipe
-  Notify(tx->id, 5);        // a pipe without an id in the NIC
-  Notify(8192, 5);          // no pipe at all
+  Notify(pipe->id - 1, 5);  // A pipe that is not open.
+  Notify(tx->id, 5);        // A pipe without an id in the NIC.
+  Notify(8192, 5);          // A number beyond the last pipe.
   Notify(~uint64_t{0}, 5);
   Notify(pipe->id, 1024);  // tail = size
   Notify(pipe->id, ~uint64_t{0});
-  Notify(pipe->id, 5, 7);  // not a notification's signal
+  Notify(pipe->id, 5, 7);  // A signal that is not a notification's.
   EXPECT_TRUE(Poll().empty());
   EXPECT_EQ(device_.Counted(Event::kBadNotification), 7u);
   EXPECT_EQ(bar_.Read32(NbPage(kNb) + kRxHead), 7u) << "their slots are free again";
@@ -246,7 +245,7 @@ TEST_F(NbTest, TailThatOverrunsUnreleasedBytesIsHostile) {
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
   Notify(pipe->id, 1000);
   ASSERT_EQ(Poll().size(), 1u);
-  Notify(pipe->id, 10);  // 34 flits more than 1000: the ring has 23 free
+  Notify(pipe->id, 10);  // 34 flits more than 1000; the ring has 23 free.
   EXPECT_TRUE(Poll().empty());
   EXPECT_EQ(device_.Counted(Event::kBadNotification), 1u);
 }
@@ -312,7 +311,7 @@ TEST_F(NbTest, QuietPipeIsWokenInCaseItsNotificationWasLost) {
   EXPECT_EQ(RxHead(pipe), 0u) << "the unchanged head was stored once more";
 }
 
-/// What came without a notification is in the pipe's tail register.
+/// The pipe's tail register includes data that was not notified.
 TEST_F(NbTest, CatchingUpFindsWhatWasNotNotified) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
@@ -326,7 +325,7 @@ TEST_F(NbTest, CatchingUpFindsWhatWasNotNotified) {
   EXPECT_EQ(spans[0].bytes, 7u * 64);
   nb_->CatchUp(pipe);
   EXPECT_TRUE(Poll().empty()) << "once";
-  // Over the ring's end: the head is 1020, the tail 1024 + 3.
+  // Wraps around the ring's end: the head is 1020, the tail 1024 + 3.
   Notify(pipe->id, 1020);
   ASSERT_EQ(Poll().size(), 1u);
   rte_pmd_enso_release(pipe, 1020 * 64);
@@ -340,7 +339,7 @@ TEST_F(NbTest, CatchingUpFindsWhatWasNotNotified) {
   EXPECT_EQ(device_.Counted(Event::kBadNotification), 0u);
 }
 
-/// Frames come while the register is read: the notifications say more than it did.
+/// Frames arrive while the register is read: notifications are newer than its value.
 TEST_F(NbTest, CatchingUpNeverGoesBack) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
@@ -357,7 +356,7 @@ TEST_F(NbTest, CatchingUpNeverGoesBack) {
   EXPECT_EQ(device_.Counted(Event::kBadNotification), 0u);
 }
 
-/// A tail that no NIC stores, as where nobody answers the read any more.
+/// A tail that a NIC never stores, as when a read is not answered any more.
 TEST_F(NbTest, CatchingUpWithGarbageChangesNothing) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
@@ -388,8 +387,8 @@ class PrefetchingNbTest : public NbTest {
                 .prefetches = true}) {}
 };
 
-/// The unchanged head is stored as a pipe is returned, so that what arrives while it is read is
-/// told of, and never for a pipe that had nothing.
+/// The unchanged head is stored when a pipe is returned, so that data that arrives meanwhile is
+/// notified. It is never stored for a pipe without data.
 TEST_F(PrefetchingNbTest, APipeThatIsReturnedIsAskedForItsNextNotification) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
@@ -402,19 +401,19 @@ TEST_F(PrefetchingNbTest, APipeThatIsReturnedIsAskedForItsNextNotification) {
   EXPECT_EQ(spans[0].bytes, 3 * 64u);
   EXPECT_EQ(RxHead(pipe), 0u);
   EXPECT_EQ(RxHead(silent), kMarker);
-  // The answer tells nothing new: no span, and nothing more is asked.
+  // The answer contains nothing new: no span is returned, and no further notification is requested.
   bar_.Write32(PipePage(pipe->id) + kRxHead, kMarker);
   Notify(pipe->id, 3);
   EXPECT_TRUE(Poll().empty());
   EXPECT_EQ(RxHead(pipe), kMarker);
 }
 
-/// A notification buffer that the NIC found full would desynchronise for ever.
+/// If the NIC finds a notification buffer full, it remains out of sync permanently.
 TEST_F(NbTest, HeadIsNotStoredWhenItsAnswerMightFindNoSlot) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
-  // The NIC has written 900 slots that nobody has read: with those that the trigger
-  // queue and the pipe may take, none is left for one more.
+  // The NIC has written 900 slots that are not read. Together with those that the trigger queue and
+  // the pipe may use, no slot is left.
   bar_.Write32(NbPage(kNb) + kRxTail, 900);
   constexpr uint32_t kMarker = 0xabcd;
   uint32_t stores = 0;
@@ -429,8 +428,8 @@ TEST_F(NbTest, HeadIsNotStoredWhenItsAnswerMightFindNoSlot) {
   EXPECT_EQ(RxHead(pipe), 0u) << "stored again once the slots were read";
 }
 
-/// The wait for its transmissions is bounded, and what completes later must not touch
-/// the pipe: least of all its rx_head, whose store a disabled pipe answers with a hole.
+/// The wait for transmissions is bounded, and later completions must not access the pipe, in
+/// particular its rx_head: a disabled pipe answers such a store with a hole.
 TEST_F(NbTest, ASendThatOutlivesItsPipeIsForgotten) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RXTX);
@@ -472,7 +471,7 @@ TEST_F(NbTest, PipesThatWouldOverfillTheRingAreRefused) {
 }
 
 TEST_F(NbTest, DeadNicFailsTheOpenInsteadOfHanging) {
-  // A read that nobody answers is all ones.
+  // An unanswered read returns all ones.
   bar_.Write32(NbPage(kNb) + kTxTail, 0xffff'ffff);
   const std::scoped_lock lock(device_.mutex());
   EXPECT_EQ(device_.OpenNb(&nb_), -EIO);

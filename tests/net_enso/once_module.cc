@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Stands for a driver's plugin in register_once_test.cc.
+// Simulates a driver's plugin for register_once_test.cc.
 #include "register_once.h"
 
 extern "C" {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The order of the driver's register stores, watched store by store: the NIC has
-// hazards that nothing it returns reveals (docs/enso-hardware.md, "Traps").
+// The order of the driver's register stores, checked store by store: the NIC has hazards that its
+// responses do not reveal (docs/enso-hardware.md, "Traps").
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +22,7 @@ using std::chrono::steady_clock;
 
 constexpr Geometry kSmallRings{.pipe_flits = 64, .nb_entries = 512, .notify_per_packet = false};
 
-/// Knows what the registers of every pipe hold.
+/// Tracks the register values of every pipe.
 class Referee {
  public:
   void Watch(bar::RegisterAccess store) {
@@ -45,7 +44,7 @@ class Referee {
 
   uint32_t heads_of_disabled_pipes = 0;
   uint32_t halves = 0;  ///< Addresses stored in two halves.
-  /// From the last head store of a pipe to its end.
+  /// Time from the last head store of a pipe to its end.
   steady_clock::duration shortest = steady_clock::duration::max();
 
  private:
@@ -60,7 +59,7 @@ class OrderTest : public testing::Test {
  protected:
   OrderTest() {
     nic_.on_store = [this](bar::RegisterAccess store) { referee_.Watch(store); };
-    // Before the device speaks to the NIC: what a process that died left behind.
+    // State left by a dead process before the device accesses the NIC.
     nic_.device().WriteRegister(PipePage(8191) + kRxTail, 4, 9);
     nic_.device().WriteRegister(PipePage(8191) + kRxHead, 4, 9);
     nic_.device().WriteRegister(PipePage(0) + kRxHead, 4, 0);
@@ -70,7 +69,7 @@ class OrderTest : public testing::Test {
     Control([&] { device_.reset(); });
   }
 
-  /// Runs control-path code with the NIC answering.
+  /// Runs control-path code while the NIC answers.
   template <typename Call>
   void Control(Call call) {
     nic_.Control([&] {
@@ -112,7 +111,7 @@ class OrderTest : public testing::Test {
     const device::WireFrame wire = {frame.data(), static_cast<uint32_t>(frame.size())};
     EXPECT_EQ(nic_.device().Receive({&wire, 1}, false), 1u);
   }
-  /// Takes all that has arrived and gives it back to the NIC, posting the heads.
+  /// Receives all data, returns it to the NIC, and posts the heads.
   void Echo(NotificationBuffer* nb) {
     rte_pmd_enso_span spans[8];
     const uint16_t count = rte_pmd_enso_poll(nb, spans, 8, 0);
@@ -149,7 +148,7 @@ TEST_F(OrderTest, AHeadIsStoredOnlyWhileItsPipeIsEnabled) {
   EXPECT_EQ(Count("rx_frames"), 9u);
 }
 
-/// The store may wait in the NIC; served after the end of its pipe it leaves a hole.
+/// The store may wait in the NIC; if it is served after the end of its pipe, it leaves a hole.
 TEST_F(OrderTest, ThePipeIsDisabledOnlyWhenItsLastHeadStoreIsServed) {
   NotificationBuffer* nb = OpenNb();
   Pipe* pipe = OpenPipe(nb, FallbackOwner::kNative);
@@ -176,8 +175,8 @@ TEST_F(OrderTest, StoppingTheFallbackForgetsNoPipeThatFlowsReach) {
   EXPECT_FALSE(fallback->reachable) << "they were waited for";
 }
 
-/// A frame of two flits that meets a disabled pipe wedges the NIC: they arrive all the
-/// time while pipes come and go.
+/// A frame of two flits for a disabled pipe wedges the NIC. Such frames arrive continuously while
+/// pipes are opened and closed.
 TEST_F(OrderTest, FramesNeverMeetADisabledPipe) {
   NotificationBuffer* nb = OpenNb();
   nic_.while_controlled = [this] {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Probing and mapping of the FPGA against a fake sysfs tree whose BAR is a file. With
-// huge pages at hand the registers of an opened buffer are checked in that file too.
+// Probes and maps the FPGA with a fake sysfs tree whose BAR is a file. If huge pages are available,
+// the registers of an opened buffer are checked in that file too.
 #include <fcntl.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -58,7 +57,7 @@ void AddDevice(const std::string& address, const char* device, uint64_t bar2_byt
   put("config", std::string(256, '\0'));
   put("resource2", "");
   fs::resize_file(folder / "resource2", kBarBytes);
-  // EAL passes over a device without a kernel driver; this is Ensō's own.
+  // EAL ignores a device without a kernel driver; this is Ensō's driver.
   fs::create_directory_symlink("/sys/bus/pci/drivers/intel_fpga_pcie_drv", folder / "driver");
 }
 
@@ -108,8 +107,8 @@ TEST(Pci, BufferIsBroughtUpInTheBar) {
     return;
   }
   ASSERT_EQ(result, 0);
-  // Buffer 0 is the driver's own, 1 the one that was opened: RX ring in the first MiB
-  // of a huge page, TX ring in the second.
+  // Buffer 0 is the driver's, buffer 1 the opened one: RX ring in the first MiB of a huge page, TX
+  // ring in the second.
   const uint64_t rx_mem = BarRegister(NbPage(1) + kRxMemLo);
   EXPECT_EQ(rx_mem % (2 << 20), 0u);
   EXPECT_NE(rx_mem, 0u);

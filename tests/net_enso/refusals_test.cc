@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the Ensō NIC has no hardware for is refused, and what it has of registers can be read.
+// Features without hardware in the Ensō NIC are refused, and its registers can be read.
 #include <gtest/gtest.h>
 #include <rte_dev_info.h>
 #include <rte_ethdev.h>
@@ -50,8 +49,8 @@ TEST(Registers, OfThePagesInUseAreDumped) {
   EXPECT_EQ(info.length, 0u) << "the port has no pipe yet";
   vdev.Start(2, pool.get());
   ASSERT_EQ(rte_eth_dev_get_reg_info(vdev.port(), &info), 0);
-  constexpr uint32_t kWords = 8;  // 0x00 … 0x1c
-  // Two notification buffers that receive, a pipe each, and two that send.
+  constexpr uint32_t kWords = 8;  // Offsets 0x00 to 0x1c.
+  // Two notification buffers that receive, with a pipe each, and two that send.
   ASSERT_EQ(info.length, 6 * kWords);
   std::vector<uint32_t> words(info.length);
   info.data = words.data();
@@ -61,7 +60,7 @@ TEST(Registers, OfThePagesInUseAreDumped) {
            words[page * kWords + regs::enso::kRxMemLo / 4];
   };
   for (uint32_t page = 0; page < 6; ++page) EXPECT_NE(memory(page), 0u) << "of page " << page;
-  // A pipe's low bits name its buffer, and pipes are aligned to more than these.
+  // A pipe's low bits contain its buffer's number; pipes are aligned to more than these bits.
   EXPECT_NE(memory(1) & regs::enso::kPipeNbMask, memory(3) & regs::enso::kPipeNbMask);
   EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Copies of a plugin in one process: the first that was loaded registers, no other.
+// Several copies of a plugin in one process: only the first loaded one registers.
 #include "register_once.h"
 
 #include <dlfcn.h>
@@ -13,8 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Folders with copies of the module under the names that a build tree and an
-/// installation give it.
+/// Folders with copies of the module under the names of a build tree and an installation.
 class RegisterOnce : public testing::Test {
  protected:
   RegisterOnce() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The receive burst over bytes and notifications that the test writes: where a burst ends, and how
-// a frame is spread over mbufs.
+// The receive burst over data and notifications that the test writes: the end of a burst, and the
+// mbufs of a frame.
 #include <rte_mbuf.h>
 
 #include <cstring>
@@ -34,7 +33,7 @@ class RxTest : public NbTest {
     queue_.pool = pool.get();
     queue_.room = rte_pktmbuf_data_room_size(pool.get()) - RTE_PKTMBUF_HEADROOM;
   }
-  /// A frame from the wire, notified.
+  /// Writes a frame as from the wire, and notifies it.
   void Arrive(const Bytes& frame) {
     std::memcpy(pipe_->At(tail_), frame.data(), frame.size());
     tail_ += FlitsOf(frame.size());
@@ -47,12 +46,12 @@ class RxTest : public NbTest {
   uint32_t tail_ = 0;
 };
 
-// However fast they arrive: what one poll finds is the most that a burst looks at.
+// A burst processes at most the frames of one poll, regardless of their rate.
 TEST_F(RxTest, ABurstEndsThoughUnusableFramesGoOn) {
   const Pool pool(64);
   UsePool(pool);
   constexpr uint32_t kPoll = NotificationBuffer::kPollBudget;
-  for (uint32_t i = 0; i < 3 * kPoll; ++i) Arrive(Bytes(60));  // Of no known type.
+  for (uint32_t i = 0; i < 3 * kPoll; ++i) Arrive(Bytes(60));  // An unknown type.
   rte_mbuf* packets[8];
   for (uint32_t burst = 1; burst <= 3; ++burst) {
     EXPECT_EQ(Receive(packets, 8), 0u);
@@ -86,10 +85,10 @@ TEST_F(RxTest, WhatArrivedOnAnyPipeIsDiscarded) {
   }
 }
 
-// To the byte, and to the last mbuf of the pool.
+// Exact to the byte, and to the last mbuf of the pool.
 TEST_F(RxTest, AFrameTakesAsManyMbufsAsItNeedsAndNoMore) {
   const struct {
-    uint16_t room;  // Of an mbuf: whole flits, or not.
+    uint16_t room;  // Size of an mbuf: whole flits, or not.
     uint32_t length;
     uint16_t segments;
   } kCases[] = {{256, 255, 1}, {256, 256, 1}, {256, 257, 2}, {256, 512, 2}, {256, 513, 3},
@@ -101,7 +100,7 @@ TEST_F(RxTest, AFrameTakesAsManyMbufsAsItNeedsAndNoMore) {
     UsePool(pool);
     const Bytes frame = Ipv4Frame({.length = length, .seed = length});
     Arrive(frame);
-    rte_mbuf* packet = rte_pktmbuf_alloc(pool.get());  // Somebody has one of them.
+    rte_mbuf* packet = rte_pktmbuf_alloc(pool.get());  // Occupies one of the mbufs.
     const uint64_t refused = queue_.no_mbuf;
     rte_mbuf* received = nullptr;
     EXPECT_EQ(Receive(&received, 1), 0u);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The driver's device without a thread of its own: an Ensō model that moves when the
-// test says so, and the back end that probing would have made of it.
+// The driver's device without a thread: an Ensō model that runs only when the test steps it, and
+// the back end that probing would create for it.
 #pragma once
 
 #include <atomic>
@@ -25,7 +24,7 @@ class SteppedNic {
   explicit SteppedNic(const Geometry& geometry)
       : nic_(*dma_, {.pipe_flits = geometry.pipe_flits, .nb_entries = geometry.nb_entries}) {}
 
-  /// Lets the device see every register store so far and do what follows from them.
+  /// Processes all register stores so far and their effects.
   void Step() {
     const auto write = [&](bar::RegisterAccess a) {
       if (on_store) on_store(a);
@@ -38,7 +37,7 @@ class SteppedNic {
     }
   }
 
-  /// Runs control-path code, which waits for the device, against it.
+  /// Runs control-path code, which waits for the device, while a thread steps the device.
   template <typename Function>
   auto Control(Function&& function) {
     std::atomic<bool> done{false};
@@ -61,11 +60,11 @@ class SteppedNic {
   sluice::device::enso::EnsoNic& device() { return nic_; }
   uint64_t transmitted() const { return wire_.frames; }
 
-  /// Sees every register store before the device does. May be null.
+  /// Called for every register store before the device handles it. May be null.
   std::function<void(bar::RegisterAccess)> on_store;
   /// Called between two steps while control-path code runs. May be null.
   std::function<void()> while_controlled;
-  /// Sees every frame that leaves. May be null.
+  /// Called for every transmitted frame. May be null.
   std::function<void(const device::WireFrame&)> on_frame;
 
  private:
@@ -86,7 +85,7 @@ class SteppedNic {
   Wire wire_{*this};
 };
 
-/// What probing finds: the NIC above instead of one with a thread of its own.
+/// The back end that probing returns: it uses the NIC above instead of one with a thread.
 class SteppedBackend final : public Backend {
  public:
   explicit SteppedBackend(SteppedNic& nic) : nic_(nic) {}
