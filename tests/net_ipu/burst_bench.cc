@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Device and driver stepped alternately in one thread: worker cost without
-// cross-core traffic. Under callgrind with --toggle-collect='Worker*' it counts
-// the worker's instructions; alone it prints TSC cycles.
+// Device and driver are stepped alternately in one thread: the worker's cost without cross-core
+// traffic. Under callgrind with --toggle-collect='Worker*' it counts the worker's instructions;
+// alone it prints TSC cycles.
 //
 //   net_ipu_burst_bench [frame_size] [burst] [packets] [huge|cold]
 //
-// `cold`: frames and descriptors are in no cache when the worker gets them.
+// `cold`: frames and descriptors are not in any cache when the worker reads them.
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -29,7 +28,7 @@ uint64_t worker_cycles = 0;
 
 }  // namespace
 
-/// Receives up to `burst` frames, increments a byte of each, sends them.
+/// Receives up to `burst` frames, increments a byte of each, and sends them.
 extern "C" __attribute__((noinline)) uint32_t WorkerEcho(RxQueue* rx, TxQueue* tx, uint32_t burst) {
   rte_mbuf* packets[64];
   const uint16_t received = RxBurstVector(rx, packets, static_cast<uint16_t>(burst));

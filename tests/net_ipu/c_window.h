@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A window of rte_pmd_ipu.h as bar::WindowEnd, so that the swap protocol runs over the C
-// interface as it is.
+// A window of rte_pmd_ipu.h as a bar::WindowEnd, so that the swap protocol runs over the C
+// interface.
 #pragma once
 
 #include "bar/window.h"
@@ -35,7 +34,7 @@ class CWindow {
 };
 static_assert(bar::WindowEnd<CWindow>);
 
-/// Gives, for what it takes, the same plus one.
+/// Answers an offer with its value plus one.
 struct Increment {
   swap::Answer Evaluate(const swap::Message& offer, swap::Reply& reply) {
     reply.payload[0] = offer.payload[0] + 1;
@@ -47,9 +46,9 @@ inline constexpr uint16_t kEpoch = 1;
 inline swap::Initiator NewInitiator() { return {swap::kTwoMessage, kEpoch, 1}; }
 inline swap::Responder NewResponder() { return {swap::kTwoMessage, kEpoch, 1}; }
 
-/// Offers 0, 1, … one after the other until `swaps` are committed. `between` runs between
-/// two looks; it returns false to give up. Returns how many were committed with the
-/// number that Increment gives.
+/// Makes the offers 0, 1, … one after the other until `swaps` are committed. `between` runs between
+/// two polls; it returns false to stop. Returns the number of swaps committed with Increment's
+/// answer.
 template <bar::WindowEnd W, typename Between>
 uint64_t Initiate(W& window, uint64_t swaps, Between&& between) {
   swap::InitiatorPort<W> port(window, 0, NewInitiator());

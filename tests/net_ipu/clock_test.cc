@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The clock of a port, the times of its PTP frames, and of all its frames. And what else the device
-// tells of itself.
+// The clock of a port, timestamps of PTP frames and of all frames, and other information that the
+// device reports.
 #include <gtest/gtest.h>
 #include <rte_dev_info.h>
 #include <rte_ethdev.h>
@@ -23,7 +22,7 @@ double Seconds(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Reads the clock. A minute is patience with a loaded machine.
+/// Reads the clock.
 double ReadTime(uint16_t port) {
   timespec now{};
   EXPECT_EQ(rte_eth_timesync_read_time(port, &now), 0);
@@ -60,7 +59,7 @@ std::string EtherFrame(uint16_t type) {
 }
 
 TEST(Clock, TellsWhenAPtpFrameLeftAndWhenItCame) {
-  // Without offloads, so that the burst in use until timesync is enabled looks at no flags.
+  // Without offloads, so that the burst function in use before timesync is enabled ignores flags.
   Port port("wire=loopback");
   port.Start();
   ASSERT_EQ(rte_eth_timesync_enable(port.id), 0);
@@ -171,7 +170,7 @@ TEST(Device, DumpsItsRegisters) {
   rte_dev_reg_info info{};
   ASSERT_EQ(rte_eth_dev_get_reg_info(port.id, &info), 0);
   constexpr uint32_t kPort = (kStatistics + 8 * kStatisticCount) / 4;
-  constexpr uint32_t kRing = 9;  // 0x00 … 0x20
+  constexpr uint32_t kRing = 9;  // Offsets 0x00 to 0x20.
   ASSERT_EQ(info.length, kPort + 2 * 2 * kRing);
   ASSERT_EQ(info.width, 4u);
   std::vector<uint32_t> words(info.length + 1, 0xdddddddd);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// sluice-device beside a test, as a process that may be killed and started again. Its program is in
-// the environment: SLUICE_DEVICE.
+// sluice-device as a separate process that a test can kill and restart. The environment variable
+// SLUICE_DEVICE contains its path.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,8 +21,8 @@
 
 namespace sluice::net_ipu::test {
 
-/// sluice-device, listening at socket(); what it says goes to standard error. Start and Replace are
-/// called by the test's main thread.
+/// sluice-device, listening at socket(); its output goes to standard error. Start and Replace must
+/// be called by the test's main thread.
 class DeviceProcess {
  public:
   explicit DeviceProcess(const std::string& wire = "gen:size=64/594+flows=1000",
@@ -33,11 +32,11 @@ class DeviceProcess {
   }
   ~DeviceProcess() {
     if (process_ != 0) End(SIGTERM);
-    std::filesystem::remove(socket_);  // One that was killed left it.
+    std::filesystem::remove(socket_);  // A killed process does not remove it.
   }
 
   const std::string& socket() const { return socket_; }
-  /// Its power-on, with the process or without.
+  /// Resets the device, without a new process.
   void Reset() { kill(process_, SIGHUP); }
   void Replace() {
     Kill();
@@ -63,7 +62,7 @@ class DeviceProcess {
     kill(process_, signal);
     int status;
     EXPECT_EQ(waitpid(process_, &status, 0), process_);
-    // A device that is killed leaves its folder.
+    // A killed device does not remove its folder.
     runtime::RemoveOwnRun(runtime::FilePrefix("device", process_));
     process_ = 0;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A port on a device in another process that loses its power: the links' thread tells it
-// everything again, filters, RSS and flow rules included, and goes on.
+// A port on a device in another process that loses its power: the links' thread sets the device up
+// again, including filters, RSS and flow rules, and continues.
 #include <rte_bus_vdev.h>
 #include <rte_cycles.h>
 #include <rte_errno.h>
@@ -19,7 +18,7 @@
 namespace sluice::net_ipu::test {
 namespace {
 
-/// Every UDP frame to link `queue`.
+/// Steers every UDP frame to link `queue`.
 rte_flow* SteerUdp(uint16_t port, uint16_t queue) {
   const rte_flow_action_queue target{queue};
   rte_flow_attr attributes{};
@@ -40,7 +39,7 @@ bool EchoPatiently(LinkPort& port, const std::function<bool()>& done) {
   while (!done()) {
     if (rte_get_timer_cycles() > deadline) return false;
     for (Link& link : port.links) link.Echo();
-    sched_yield();  // the device may share this processor
+    sched_yield();  // The device may share this processor.
   }
   return true;
 }
@@ -77,15 +76,16 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   const uint64_t others = port.links[0].received + port.links[1].received;
   (device.*GetParam())();
   EXPECT_TRUE(EchoPatiently(port, [&] { return AllWereReset(port, 2); }));
-  // Whatever the new device begins with: counters go one way.
+  // Counters never decrease, even if the new device starts with other values.
   EXPECT_EQ(rte_eth_stats_get(port.id, &counted[1]), 0);
-  // What this device passed on: three times 1000, then 5000. Its counters were never read before.
+  // The frames that this device passed on: three times 1000, then 5000. Its counters were not read
+  // before.
   EXPECT_GE(counted[0].ipackets, 8000u);
   EXPECT_GE(counted[1].ipackets, counted[0].ipackets);
   EXPECT_GE(counted[1].imissed, counted[0].imissed);
   const uint64_t then = port.links[2].received;
   EXPECT_TRUE(EchoPatiently(port, [&] { return port.links[2].received > then + 5000; }));
-  // But for what the device had sorted out already, for which there is room in few regions.
+  // Except frames that the device had already steered, which fit into few regions.
   EXPECT_LE(port.links[0].received + port.links[1].received, others + 2 * 7 * 512);
   for (const Link& link : port.links) {
     EXPECT_EQ(link.Stats().faults + link.Stats().discarded_pkts, 0u);
@@ -95,8 +95,8 @@ TEST_P(Restart, LinksRssAndRulesAreThereAgain) {
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("link_resets"), 6u);
   EXPECT_EQ(stats.at("wire_corrupted"), 0u);
-  // A device that was killed takes its generator's memory with it: frames of before come
-  // back to a new one, which sends the same numbers again.
+  // A killed device loses its generator's state: earlier frames return to a new device, which sends
+  // the same numbers again.
   if (GetParam() == &DeviceProcess::Reset) {
     EXPECT_EQ(stats.at("wire_duplicated"), 0u);
   }
@@ -112,7 +112,7 @@ TEST_P(Restart, EndpointsAreThereAgain) {
     while (!done()) {
       if (rte_get_timer_cycles() > deadline) return false;
       for (const auto& endpoint : endpoints) endpoint->Echo();
-      sched_yield();  // the device may share this processor
+      sched_yield();  // The device may share this processor.
     }
     return true;
   };
@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(OfTheDevice, Restart,
                          ::testing::Values(&DeviceProcess::Reset, &DeviceProcess::Replace),
                          [](const auto& info) { return info.index == 0 ? "Reset" : "Killed"; });
 
-/// One queue with the pool, from the device's wire.
+/// Opens a port with one queue that uses the pool, on the device's wire.
 uint16_t OpenPort(const std::string& arguments) {
   uint16_t port = 0;
   EXPECT_EQ(rte_vdev_init("net_ipu_external0", arguments.c_str()), 0);

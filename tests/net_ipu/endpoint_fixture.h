@@ -16,7 +16,7 @@
 
 namespace sluice::net_ipu::test {
 
-/// One endpoint and what its thread remembers.
+/// An endpoint and the state of its thread.
 class Endpoint {
  public:
   Endpoint(uint16_t port, uint16_t queue, const rte_pmd_ipu_endpoint_conf& conf = {}) {
@@ -26,7 +26,7 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  /// One step of an echo: what came goes back where it lies.
+  /// One step of an echo: sends received frames back in place.
   void Echo(const Link::Look& look = nullptr) {
     const uint32_t count = rte_pmd_ipu_endpoint_wait(handle, frames);
     if (count == 0) return;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // Endpoints of cache lines through rte_pmd_ipu.h, on ports that ethdev never configured: opening,
-// traffic, steering, frames of the host's own, closing. The model runs in its own thread.
+// traffic, steering, frames sent by the host, closing. The model runs in a separate thread.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -52,7 +51,7 @@ TEST(EndpointTraffic, EveryFrameGoesBackToTheWireWholeAndInOrder) {
   const rte_pmd_ipu_endpoint_stats lines = endpoints[0]->Stats();
   EXPECT_GT(lines.requests, 0u);
   EXPECT_EQ(lines.resets + lines.faults, 0u);
-  endpoints.clear();  // lets everything leave
+  endpoints.clear();  // Waits until all frames have left.
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("wire_returned"), 20000u);
   EXPECT_EQ(stats.at("line_requests"), stats.at("model_line_answers"));
@@ -78,7 +77,8 @@ TEST(EndpointTraffic, RssKeepsEachFlowAtOneEndpointAndUsesAll) {
     for (const auto& endpoint : endpoints) {
       endpoint->Echo([&](const uint8_t* frame, uint32_t) {
         std::array<uint8_t, 12> tuple;
-        std::memcpy(tuple.data(), frame + 26, tuple.size());  // addresses and ports of IPv4, UDP
+        std::memcpy(tuple.data(), frame + 26,
+                    tuple.size());  // Addresses and ports of IPv4 and UDP.
         EXPECT_EQ(endpoint_of.emplace(tuple, endpoint.get()).first->second, endpoint.get());
       });
     }
@@ -121,7 +121,9 @@ TEST(EndpointClose, FramesThatNobodyLookedAtAreCounted) {
   {
     Endpoint endpoint(port.id, 0);
     port.Up();
-    rte_pmd_ipu_endpoint_wait(endpoint.handle, endpoint.frames);  // The load; none is answered.
+    rte_pmd_ipu_endpoint_wait(
+        endpoint.handle,
+        endpoint.frames);  // Loads a line; the received frames are never answered.
     EXPECT_TRUE(Eventually([&] { return port.Xstats().at("model_rx_frames") > 0; }));
     port.Down();
   }

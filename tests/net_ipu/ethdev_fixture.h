@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A net_ipu port through ethdev alone, as an application sees it.
+// A net_ipu port through ethdev only, as an application uses it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -76,7 +75,8 @@ class Port {
 
   void Start() { ASSERT_EQ(rte_eth_dev_start(id), 0); }
 
-  /// Receives from all queues until `done` or in vain; frees what `each` leaves to it.
+  /// Receives from all queues until `done` returns true; frees the frames after `each`. Returns
+  /// false on a timeout.
   bool ReceiveUntil(const std::function<bool()>& done,
                     const std::function<void(uint16_t queue, rte_mbuf*)>& each) {
     const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
@@ -91,7 +91,8 @@ class Port {
     }
     return true;
   }
-  /// Sends everything back until `packets` have been sent, or in vain.
+  /// Sends received frames back until `packets` have been sent, or until a timeout. Returns the
+  /// number sent.
   uint64_t Echo(uint64_t packets) {
     const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     uint64_t echoed = 0;
@@ -121,7 +122,7 @@ class Port {
     return stats;
   }
 
-  /// An mbuf with these bytes; the caller's.
+  /// Returns an mbuf with these bytes; the caller owns it.
   rte_mbuf* Fill(const std::string& frame) {
     rte_mbuf* const mbuf = rte_pktmbuf_alloc(pool_);
     std::memcpy(rte_pktmbuf_append(mbuf, static_cast<uint16_t>(frame.size())), frame.data(),

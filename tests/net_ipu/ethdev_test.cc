@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// net_ipu as an application sees it: probe, traffic, RSS, flow rules, restart,
-// statistics. The model runs in its own thread behind the port.
+// net_ipu as an application uses it: probe, traffic, RSS, flow rules, restart, statistics. The
+// model runs in a separate thread.
 #include <gtest/gtest.h>
 #include <rte_flow.h>
 #include <rte_thash.h>
@@ -80,7 +79,8 @@ TEST(Traffic, FramesLongerThanTheMtuAreCounted) {
 }
 
 TEST(Traffic, AnMtuThatTheBuffersHoldNoFrameOfIsRefusedWhileRunning) {
-  // Behind the headroom there is room for 1500 bytes; a frame has 14 more than the MTU, and tags.
+  // After the headroom there is room for 1500 bytes; a frame is 14 bytes longer than the MTU, plus
+  // tags.
   Port port("wire=gen:size=1400+count=100", {.mtu = 1400, .room = 1500});
   port.Start();
   EXPECT_EQ(rte_eth_dev_set_mtu(port.id, 1478), 0);
@@ -90,7 +90,7 @@ TEST(Traffic, AnMtuThatTheBuffersHoldNoFrameOfIsRefusedWhileRunning) {
       port.ReceiveUntil([&] { return received == 100; }, [&](uint16_t, rte_mbuf*) { ++received; }));
 }
 
-/// DPDK's own hash of an IPv4/UDP frame: of the addresses, or of the ports, too.
+/// Returns DPDK's hash of an IPv4/UDP frame: of the addresses, or also of the ports.
 uint32_t SoftwareHash(const rte_mbuf* m, const uint8_t* key, bool with_ports) {
   const auto* ip = rte_pktmbuf_mtod_offset(m, const rte_ipv4_hdr*, 14);
   const auto* ports = reinterpret_cast<const rte_be16_t*>(ip + 1);
@@ -196,7 +196,7 @@ TEST(Rss, TheTableDecides) {
 TEST(Flow, AFiveTupleGoesToItsQueueMarkedAndCounted) {
   Port port("wire=gen:size=64+flows=10", {.queues = 2});
   port.Start();
-  // Learn one flow from the wire.
+  // Learns one flow from the wire.
   rte_ipv4_hdr ip{};
   rte_be16_t ports[2] = {};
   bool learnt = false;
@@ -244,7 +244,7 @@ TEST(Flow, DroppedFramesAreCountedByTheirReason) {
   Port port("wire=gen:size=64+flows=10+count=1000");
   Rule rule;
   rule.actions[0] = {RTE_FLOW_ACTION_TYPE_DROP, nullptr};
-  ASSERT_NE(rule.Create(port.id), nullptr) << rule.error.message;  // every UDP frame
+  ASSERT_NE(rule.Create(port.id), nullptr) << rule.error.message;  // Matches every UDP frame.
   port.Start();
   EXPECT_TRUE(port.ReceiveUntil([&] { return port.Xstats().at("model_rx_flow_drop") == 1000; },
                                 [](uint16_t, rte_mbuf*) { ADD_FAILURE(); }));
@@ -268,7 +268,7 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
             -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.dst_port = 0x00ff; }), -ENOTSUP);
   EXPECT_EQ(refused([](Rule& r) { r.udp_mask.hdr.src_port = 0x7fff; }), -ENOTSUP);
-  // Half a protocol, which is that of the UDP item.
+  // A partial mask of the protocol that the UDP item implies.
   EXPECT_EQ(refused([](Rule& r) {
               r.ip_spec.hdr.next_proto_id = IPPROTO_UDP;
               r.ip_mask.hdr.next_proto_id = 0x7f;
@@ -304,7 +304,7 @@ TEST(Flow, WhatTheTableCannotHoldIsRefusedWithAReason) {
   EXPECT_EQ(refused([](Rule& r) { r.actions[1].type = RTE_FLOW_ACTION_TYPE_METER; }), -ENOTSUP);
 }
 
-/// A rule of the shape that an Open vSwitch offers for a flow that it forwards itself.
+/// A rule as offered by Open vSwitch for a flow that it forwards itself.
 TEST(Flow, RulesOfOpenVswitchMarkFramesAndLeaveTheirQueueToRss) {
   Port port("wire=gen:size=64+flows=100", {.queues = 2, .rss_types = kRssUdp});
   const uint16_t queues[] = {0, 1};
@@ -350,7 +350,7 @@ TEST(Flow, AFlagTellsAHitAndIsolationDropsTheRest) {
   EXPECT_EQ(rte_flow_isolate(port.id, 0, &rule.error), 0);
 }
 
-/// What a pattern's items say of each other: taken, or refused at the item that is wrong.
+/// Consistency of a pattern's items: accepted, or refused at the wrong item.
 TEST(Flow, ItemsBelowIpMustAgree) {
   Port port("", {.queues = 2});
   rte_flow_item_eth eth_spec{}, eth_mask{};
@@ -401,7 +401,7 @@ TEST(Flow, ItemsBelowIpMustAgree) {
       result([&](Rule& r) { with_ipv6(r), ip6_mask.has_frag_ext = ip6_spec.has_frag_ext = 1; }),
       -ENOTSUP);
   EXPECT_EQ(result([&](Rule& r) { with_ipv6(r), ip6_mask.has_esp_ext = 1; }), -ENOTSUP);
-  // Spreading is the port's alone.
+  // Only the port can spread frames.
   rss.queue_num = 1, rss.queue = one;
   EXPECT_EQ(result([&](Rule& r) { r.actions[0] = {RTE_FLOW_ACTION_TYPE_RSS, &rss}; }), -ENOTSUP);
   rss.queue_num = 0, rss.level = 2;
@@ -518,7 +518,7 @@ TEST(Restart, AResetForgetsRulesAndKeepsTheConfiguration) {
   Port port("wire=gen:size=64+flows=100", {.queues = 2, .rss_types = kRssUdp});
   Rule rule;
   rule.actions[0] = {RTE_FLOW_ACTION_TYPE_DROP, nullptr};
-  ASSERT_NE(rule.Create(port.id), nullptr) << rule.error.message;  // every UDP frame
+  ASSERT_NE(rule.Create(port.id), nullptr) << rule.error.message;  // Matches every UDP frame.
   port.Start();
   EXPECT_TRUE(port.ReceiveUntil([&] { return port.Xstats().at("model_rx_flow_drop") > 0; },
                                 [](uint16_t, rte_mbuf*) { ADD_FAILURE(); }));
@@ -541,7 +541,7 @@ TEST(Restart, TenTimesUnderTrafficLeavesNothingBehind) {
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("model_rx_frames"),
             stats.at("rx_good_packets") + stats.at("rx_stop_discards"));
-  // Neither stop lost a frame that the basic statistics do not have.
+  // Neither stop lost a frame that is missing in the basic statistics.
   EXPECT_EQ(stats.at("rx_good_packets") + stats.at("rx_missed_errors"),
             stats.at("model_rx_frames") + stats.at("model_rx_no_descriptor") +
                 stats.at("model_rx_disabled"));
@@ -566,7 +566,7 @@ TEST(Link, FollowsThePortAndItsAdministrator) {
   EXPECT_GE(port.Echo(1000), 1000u);
 }
 
-// tests/net_enso has the same test.
+// tests/net_enso has an equal test.
 TEST(Link, ThatWasSetDownStaysDownUntilItIsSetUp) {
   Port port("wire=gen:size=64+rate=10k");
   const auto up = [&] {
@@ -626,7 +626,7 @@ TEST(Statistics, ResetToZero) {
   rte_eth_dev_stop(port.id);
   ASSERT_EQ(rte_eth_xstats_reset(port.id), 0);
   for (const auto& [name, value] : port.Xstats()) {
-    const bool clock = name.find("cycles") != std::string::npos;  // runs on
+    const bool clock = name.find("cycles") != std::string::npos;  // These counters continue.
     EXPECT_TRUE(value == 0 || clock) << name << " " << value;
   }
 }
@@ -646,7 +646,7 @@ TEST(Queues, FramesOfAStoppedOneAreMissed) {
       [](uint16_t queue, rte_mbuf*) { EXPECT_EQ(queue, 0); }))
       << stats.ipackets << " received, " << stats.imissed << " missed";
   EXPECT_GT(stats.imissed, 2000u / 4);
-  // A burst on a stopped queue takes nothing.
+  // A burst on a stopped queue accepts nothing.
   rte_mbuf* m = rte_pktmbuf_alloc(port.pool());
   rte_pktmbuf_append(m, 60);
   ASSERT_EQ(rte_eth_dev_tx_queue_stop(port.id, 0), 0);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Events of a port as an application hears them, on EAL's interrupt thread.
+// Events of a port as an application receives them, on EAL's interrupt thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +17,8 @@
 
 namespace sluice::net_ipu::test {
 
-/// The port outlives it: ethdev would call what is registered for the next port of that number,
-/// too.
+/// The port must outlive the object: ethdev would also call the registered function for the next
+/// port of the same number.
 class EventLog {
  public:
   EventLog(uint16_t port, rte_eth_event_type type) : port_(port), type_(type) {
@@ -35,12 +34,12 @@ class EventLog {
     const std::scoped_lock lock(mutex_);
     return link_up_.size();
   }
-  /// The link's state at each event.
+  /// Returns the link's state at each event.
   std::vector<bool> link_up() {
     const std::scoped_lock lock(mutex_);
     return link_up_;
   }
-  /// False if there are fewer events after a minute.
+  /// Returns false if there are fewer events after a minute.
   bool WaitFor(size_t events) {
     const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     while (count() < events) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What a port tells by itself: its link's changes, frames for those who wait for them, rules that
-// have aged. And what concerns many rules.
+// Notifications of a port: link changes, receive interrupts, aged rules. Also tests with many
+// rules.
 #include <gtest/gtest.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -56,7 +55,7 @@ class Waiting {
         rte_eth_dev_rx_intr_ctl_q(port_.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL, &port_),
         0);
   }
-  /// Whether an interrupt comes; a while for one that must not.
+  /// Returns whether an interrupt arrives; if it must not, waits only briefly.
   bool Comes(bool must) {
     rte_epoll_event event{};
     const int events = rte_epoll_wait(RTE_EPOLL_PER_THREAD, &event, 1, must ? 60'000 : 20);
@@ -99,7 +98,7 @@ TEST(RxInterrupts, WakeWhoWaitsOnceForEachTimeHeAsks) {
     EXPECT_FALSE(waiting.Comes(false)) << "disabled";
     Receive(port, 1);
   }
-  // Over a restart.
+  // The interrupt also works after a restart.
   ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
   port.Start();
   Waiting waiting(port);
@@ -137,7 +136,7 @@ TEST(Ages, TellRulesThatHitNothing) {
   rte_flow* const other = idle_too.Create(port.id);
   ASSERT_NE(flow, nullptr) << idle.error.message;
   ASSERT_NE(other, nullptr) << idle_too.error.message;
-  Rule busy;  // every other UDP frame
+  Rule busy;  // Matches all other UDP frames.
   rte_flow_action_age age{};
   age.timeout = 5;
   busy.actions[1] = {RTE_FLOW_ACTION_TYPE_AGE, &age};
@@ -169,8 +168,8 @@ TEST(Ages, AreSecondsAndThereIsOne) {
             -EINVAL);
 }
 
-/// Frames that a rule claimed are marked, and those behind them are not: what the rules counted is
-/// known to the frame.
+/// Frames that a rule claimed before the flush are marked, later ones are not: the marks show the
+/// expected count.
 TEST(Flush, LosesNoHitOfASharedCounter) {
   Port port("wire=gen:size=64+flows=10");
   const rte_flow_indir_action_conf conf{.ingress = 1, .egress = 0, .transfer = 0};
@@ -218,7 +217,7 @@ TEST(Flow, TwentyThousandRulesStandAndAFullTableSaysSo) {
             nullptr);
   EXPECT_EQ(rte_errno, ENOSPC);
   EXPECT_NE(std::string(rule.error.message).find("no more rules"), std::string::npos);
-  // From the middle outwards, the order that a list finds last.
+  // Destroys rules from the middle on, which is the worst order for a search in a list.
   for (uint32_t i = 0; i < 12'768; ++i) {
     ASSERT_EQ(rte_flow_destroy(port.id, flows[(16'384 + i) % flows.size()], &rule.error), 0);
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A pool of mbufs in memory that is not EAL's.
+// A pool of mbufs in memory that EAL did not allocate.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +17,7 @@ class ExternalPool {
   static constexpr size_t kBytes = size_t{8} << 20;
   static constexpr unsigned kMbufs = 2047;
 
-  /// `flags` and `file` are mmap's; the file has kBytes.
+  /// `flags` and `file` are arguments for mmap; the file must have kBytes.
   ExternalPool(int flags, int file)
       : begin_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, flags, file, 0)) {
     EXPECT_NE(begin_, MAP_FAILED);
@@ -39,7 +38,7 @@ class ExternalPool {
   }
   ExternalPool(const ExternalPool&) = delete;
 
-  /// As an application does it: EAL learns of the memory first.
+  /// Registers the memory in EAL before it is mapped, as applications do.
   int Register() { return rte_extmem_register(begin_, kBytes, nullptr, 0, 4096); }
   int Map(uint16_t port, size_t bytes = kBytes) {
     return rte_dev_dma_map(Device(port), begin_, 0, bytes);

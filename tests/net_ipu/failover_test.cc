@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Ports on a device in another process tell when it dies, and wake who waits for their frames.
-// DPDK's own bonding and failsafe drivers turn to another port then.
+// Ports on a device in another process report the device's end, and wake threads that wait for
+// frames. DPDK's bonding and failsafe drivers then switch to another port.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 #include <rte_interrupts.h>
@@ -45,7 +44,7 @@ TEST(DeviceEvents, ADeathIsALostLinkAndARemoval) {
   ASSERT_TRUE(removals.WaitFor(1));
   EXPECT_FALSE(LinkIsUp(port.id));
   device.Start();
-  // It has come back without the port's rings, until that is started again.
+  // The device is back without the port's rings until the port is started again.
   ASSERT_TRUE(Restarts(port.id));
   device.Kill();
   ASSERT_TRUE(removals.WaitFor(2)) << "again";
@@ -90,13 +89,13 @@ TEST(DeviceEvents, FramesWakeWhoWaits) {
         rte_eth_dev_rx_intr_ctl_q(port.id, 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL, nullptr),
         0);
     if (round != 0) break;
-    // The device that comes back is told where interrupts go.
+    // The restarted device gets the interrupts' addresses again.
     device.Replace();
     ASSERT_TRUE(Restarts(port.id));
   }
 }
 
-/// A port of DPDK's over ports of ours.
+/// A DPDK port on top of net_ipu ports.
 class Aggregate {
  public:
   Aggregate(const char* name, const std::string& arguments) : name_(name) {
@@ -120,7 +119,7 @@ class Aggregate {
     rte_mempool_free(pool_);
   }
 
-  /// Sends a frame and takes what has come back.
+  /// Sends a frame and receives returned frames.
   void Turn() {
     rte_mbuf* mbuf = rte_pktmbuf_alloc(pool_);
     if (mbuf != nullptr) {
@@ -132,7 +131,7 @@ class Aggregate {
     rte_pktmbuf_free_bulk(back, count);
     received += count;
   }
-  /// Turns until `member` has sent more than now, and the port has received.
+  /// Repeats Turn until `member` has sent more frames and the port has received some.
   bool UsesFor(const char* member) {
     const auto sent = [&]() -> uint64_t {
       uint16_t port;
@@ -182,7 +181,7 @@ TEST(Bonding, TurnsToItsOtherPortWhenALinkIsLost) {
   EXPECT_EQ(rte_vdev_uninit("net_ipu_b"), 0);
 }
 
-/// Before failsafe takes the dead port away (hotplug_poll), which DPDK 22.11 does not survive: see
+/// Tested before failsafe removes the dead port (hotplug_poll), which crashes DPDK 22.11: see
 /// docs/programs.md, "Bonding and failsafe".
 TEST(Failsafe, TurnsToItsOtherPortWhenADeviceIsRemoved) {
   DeviceProcess device("loopback");

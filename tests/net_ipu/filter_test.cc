@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Addresses, groups and VLANs of a port: what its filter takes, and tags that come and go with the
-// mbuf. Everything sent comes back.
+// Addresses, groups and VLANs of a port: frames that its filter accepts, and VLAN tags in mbufs.
+// All sent frames are looped back.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 
@@ -31,7 +30,7 @@ std::string FrameTo(const Address& destination) {
   return frame;
 }
 
-/// Whether a frame to each address is received; in order.
+/// Returns for each address whether a frame to it is received.
 std::vector<bool> Taken(Port& port, const std::vector<Address>& destinations) {
   std::vector<bool> taken;
   for (const Address& destination : destinations) {
@@ -70,7 +69,7 @@ TEST(Addresses, SeveralAreThePortsOwnAndGroupsAreAList) {
   ASSERT_EQ(rte_eth_allmulticast_enable(port.id), 0);
   EXPECT_EQ(Taken(port, all), (std::vector<bool>{false, true, true, true}));
   ASSERT_EQ(rte_eth_allmulticast_disable(port.id), 0);
-  // Over a stop, and over a reset.
+  // The filters persist over a stop and over a reset.
   ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
   port.Start();
   EXPECT_EQ(Taken(port, all), (std::vector<bool>{false, true, false, true}));
@@ -81,7 +80,7 @@ TEST(Addresses, SeveralAreThePortsOwnAndGroupsAreAList) {
   EXPECT_EQ(rte_eth_dev_set_mc_addr_list(port.id, many.data(), 200), -ENOSPC);
 }
 
-/// IPv4 and UDP, or what begins like it.
+/// Returns an IPv4/UDP frame without a tag.
 std::string UntaggedFrame() {
   std::string frame = FrameTo({2, 0, 0, 0, 0, 7});
   frame[12] = 0x08, frame[14] = 0x45, frame[17] = 46, frame[22] = 64, frame[23] = 17;
@@ -101,7 +100,7 @@ struct Received {
   uint32_t type;
 };
 
-/// What comes back of `count` frames, sent together.
+/// Sends `count` frames together. Returns the received ones.
 std::vector<Received> SendAndReceive(Port& port, const std::string& frame, uint64_t flags,
                                      uint16_t tci, uint16_t count) {
   std::vector<rte_mbuf*> mbufs;
@@ -130,7 +129,7 @@ TEST(Vlan, TagsAreInsertedAndStrippedWhileThePortRuns) {
     const char* bursts;
     uint16_t room, mtu, count;
   };
-  // Vector, scalar (less than a group), and frames over several buffers.
+  // Vector, scalar (less than a group), and frames in several buffers.
   for (const Case& c : {Case{"vector", 2048, 1500, 8}, Case{"scalar", 2048, 1500, 1},
                         Case{"scattered", 192, 1500, 8}}) {
     SCOPED_TRACE(c.bursts);

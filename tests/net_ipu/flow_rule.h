@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A flow rule to be filled in.
+// A flow rule that tests fill in.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +9,7 @@
 
 namespace sluice::net_ipu::test {
 
-/// eth / ipv4 / udp, fields as given; actions as given.
+/// eth / ipv4 / udp with the given fields, and the given actions.
 struct Rule {
   rte_flow_attr attributes{};
   rte_flow_item_ipv4 ip_spec{}, ip_mask{};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Numbers of secondary processes.
+// Allocation of numbers of secondary processes.
 #include <gtest/gtest.h>
 
 #include <set>

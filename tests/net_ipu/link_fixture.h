@@ -19,11 +19,11 @@
 
 namespace sluice::net_ipu::test {
 
-/// An entry as rte_pmd_ipu.h describes it.
+/// Parts of an entry as described in rte_pmd_ipu.h.
 inline uint32_t OffsetOf(uint32_t entry) { return entry & 0x3ffff; }
 inline uint32_t LengthOf(uint32_t entry) { return entry >> 18; }
 
-/// rte_pmd_ipu_link_conf, of which a test names what it does not leave to the default.
+/// rte_pmd_ipu_link_conf with defaults, for tests that set some members.
 struct Sizes {
   uint32_t regions = 0;
   uint32_t region_bytes = 0;
@@ -47,7 +47,7 @@ inline std::map<std::string, uint64_t> XstatsOf(uint16_t port) {
   return stats;
 }
 
-/// One link and what its thread remembers.
+/// A link and the state of its thread.
 class Link {
  public:
   Link(uint16_t port, uint16_t queue, const Sizes& sizes) {
@@ -69,7 +69,7 @@ class Link {
 
   using Look = std::function<void(const uint8_t* frame, uint32_t length)>;
 
-  /// One step of an echo: what came goes back where it lies.
+  /// One step of an echo: sends received frames back in place.
   void Echo(const Look& look = nullptr) {
     rte_pmd_ipu_region region;
     if (!Own(&region)) return;
@@ -87,7 +87,7 @@ class Link {
     return rte_pmd_ipu_link_region(handle, region) ||
            rte_pmd_ipu_link_poll(handle, rte_get_tsc_cycles(), region);
   }
-  /// Waits until the region is the host's. False: in vain.
+  /// Waits until the host owns a region. Returns false on a timeout.
   bool AwaitRegion(rte_pmd_ipu_region* region) {
     const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     while (!Own(region)) {
@@ -128,7 +128,7 @@ class LinkPort {
   void Up() { EXPECT_EQ(rte_eth_dev_set_link_up(id), 0); }
   void Down() { EXPECT_EQ(rte_eth_dev_set_link_down(id), 0); }
 
-  /// Echoes on all links until `done`. False: in vain.
+  /// Echoes on all links until `done` returns true. Returns false on a timeout.
   bool EchoUntil(const std::function<bool()>& done) {
     const uint64_t deadline = rte_get_timer_cycles() + kPatienceS * rte_get_timer_hz();
     while (!done()) {

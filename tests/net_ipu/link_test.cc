@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Links of regions through rte_pmd_ipu.h, on ports that ethdev never configured: opening,
-// traffic, steering, taking back, closing. The model runs in its own thread.
+// Links of regions through rte_pmd_ipu.h, on ports that ethdev never configured: opening, traffic,
+// steering, revoking, closing. The model runs in a separate thread.
 #include <rte_ether.h>
 #include <rte_flow.h>
 #include <rte_ip.h>
@@ -94,7 +93,7 @@ TEST(LinkTraffic, EveryFrameGoesBackToTheWireWholeAndInOrder) {
   EXPECT_GT(link.swaps, 0u);
   EXPECT_EQ(link.resets + link.faults + link.discarded_pkts, 0u);
   EXPECT_EQ(port.Xstats().at("link_swaps"), link.swaps) << "of an open link";
-  port.links.clear();  // lets everything leave
+  port.links.clear();  // Waits until all frames have left.
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("wire_returned"), 20000u);
   EXPECT_EQ(stats.at("link_swaps"), stats.at("model_link_swaps"));
@@ -145,7 +144,8 @@ TEST(LinkTraffic, RssSharesTheFlowsOutEvenlyAndKeepsEachOnOneLink) {
     for (Link& link : port.links) {
       link.Echo([&](const uint8_t* frame, uint32_t) {
         std::array<uint8_t, 12> tuple;
-        std::memcpy(tuple.data(), frame + 26, tuple.size());  // addresses and ports of IPv4, UDP
+        std::memcpy(tuple.data(), frame + 26,
+                    tuple.size());  // Addresses and ports of IPv4 and UDP.
         EXPECT_EQ(link_of.emplace(tuple, &link).first->second, &link);
       });
     }
@@ -248,7 +248,7 @@ TEST(LinkClose, ThePortClosesLinksThatAreStillOpen) {
   port.Open(3);
   port.Up();
   EXPECT_TRUE(port.EchoUntil([&] { return port.Received() >= 1000; }));
-  for (Link& link : port.links) link.handle = nullptr;  // the port's now
+  for (Link& link : port.links) link.handle = nullptr;  // The port owns the links now.
 }
 
 TEST(LinkAndRings, ShareAPortButNotAQueue) {
@@ -286,7 +286,7 @@ TEST(LinkAndRings, ShareAPortButNotAQueue) {
   port.links.clear();
   EXPECT_EQ(port.Xstats().at("wire_returned"), 20000u);
   ExpectNothingLost(port.Xstats());
-  // With the link gone, the rings of its number may be used.
+  // After the link is closed, the rings with its number can be used.
   ASSERT_EQ(rte_eth_dev_start(port.id), 0);
   rte_eth_rxq_info queue;
   EXPECT_EQ(rte_eth_rx_queue_info_get(port.id, 1, &queue), 0);
@@ -323,7 +323,7 @@ TEST(LinkFilter, IsOffUnlessTheApplicationAsksForIt) {
   port.Up();
   rte_pmd_ipu_region region;
   ASSERT_TRUE(link.AwaitRegion(&region));
-  std::memset(region.base + region.data, 2, 60);  // for a foreign station
+  std::memset(region.base + region.data, 2, 60);  // A destination that is not this station.
   std::memset(region.base + region.data + 64, 0xff, 60);
   region.entries[0] = region.data | 60 << 18;
   region.entries[1] = (region.data + 64) | 60 << 18;

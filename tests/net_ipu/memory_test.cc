@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Memory that an application brings along: reachable from rte_dev_dma_map to rte_dev_dma_unmap.
+// Memory provided by an application: reachable from rte_dev_dma_map until rte_dev_dma_unmap.
 #include <rte_errno.h>
 
 #include "ethdev_fixture.h"
@@ -26,7 +25,7 @@ void ExpectEcho(Port& port) {
 TEST(Memory, OfAQueuesPoolIsReachableAsLongAsThePoolLives) {
   Port port("wire=gen:size=64+flows=4,verify=full");
   for (int i = 0; i < 2; ++i) {
-    // EAL has never heard of it. The second one may lie where the first one was.
+    // EAL does not know this memory. The second pool may have the address of the first.
     ExternalPool pool(MAP_SHARED | MAP_ANONYMOUS, -1);
     ASSERT_EQ(SetUpQueue(port, pool.get()), 0);
     ExpectEcho(port);
@@ -55,7 +54,7 @@ TEST(Memory, OfAnApplicationIsReachableWhileItIsMapped) {
   EXPECT_TRUE(port.ReceiveUntil([&] { return port.Xstats()["model_rx_dma_faults"] != 0; },
                                 [](uint16_t, rte_mbuf*) { ADD_FAILURE() << "received"; }));
   rte_eth_dev_stop(port.id);
-  // The queue's buffers are back before the pool goes.
+  // Ensures that the queue has returned its buffers before the pool is freed.
   ASSERT_EQ(SetUpQueue(port, port.pool()), 0);
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
 // A queue pair of the driver on a stepped model NIC.
 #pragma once
 
@@ -14,7 +13,7 @@
 
 namespace sluice::net_ipu::test {
 
-/// A pool whose objects must all be back when it goes.
+/// A pool whose destructor checks that all objects have been returned.
 class CheckedPool {
  public:
   explicit CheckedPool(uint32_t mbufs, uint32_t room = 2048, uint32_t cache = 128) {
@@ -39,7 +38,7 @@ class CheckedPool {
   uint32_t total_;
 };
 
-/// Keeps what the NIC sends.
+/// Stores the frames that the NIC sends.
 class Recorder final : public device::FrameSink {
  public:
   void Deliver(std::span<const device::WireFrame> burst) override {
@@ -71,13 +70,13 @@ struct QueuePair {
       return 0;
     });
   }
-  /// Offers one frame to the NIC. False, and nothing is counted, without room for it.
+  /// Offers one frame to the NIC. Returns false, and counts nothing, if there is no room.
   bool Offer(const std::string& bytes) {
     const device::WireFrame frame{reinterpret_cast<const uint8_t*>(bytes.data()),
                                   static_cast<uint32_t>(bytes.size())};
     return nic.device().Receive({&frame, 1}, true) == 1;
   }
-  /// Lets the NIC see doorbells and send what is posted.
+  /// Lets the NIC process doorbells and send posted frames.
   void Step() {
     nic.Drain();
     nic.device().Transmit(sent, 4096);
@@ -89,7 +88,7 @@ struct QueuePair {
   Recorder sent;
 };
 
-/// A frame that differs from its neighbours in length and content.
+/// Returns a frame whose length and content depend on `number`.
 inline std::string Numbered(uint32_t number, uint32_t min = 60, uint32_t spread = 900) {
   std::string frame(min + number * 37 % spread, '\0');
   for (uint32_t i = 14; i < frame.size(); ++i) frame[i] = static_cast<char>(number + i);
@@ -104,7 +103,7 @@ inline std::string BytesOf(const rte_mbuf* mbuf) {
   return bytes;
 }
 
-/// An mbuf with these bytes, in segments of at most `room`.
+/// Returns an mbuf with these bytes, in segments of at most `room`.
 inline rte_mbuf* MbufOf(rte_mempool* pool, const std::string& bytes, uint32_t room = 2048) {
   rte_mbuf* const head = rte_pktmbuf_alloc(pool);
   rte_mbuf* last = head;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The driver's rings against a stepped model: every ring size and burst size, both
-// receive paths, hostile write-backs, and no mbuf lost.
+// The driver's rings with a stepped model: every ring size and burst size, both receive paths,
+// hostile write-backs, and no mbuf leaks.
 #include <gtest/gtest.h>
 #include <rte_malloc.h>
 
@@ -71,7 +70,7 @@ std::vector<EchoCase> EchoCases() {
 }
 INSTANTIATE_TEST_SUITE_P(RingsAndBursts, Echo, ::testing::ValuesIn(EchoCases()));
 
-/// How far IOVAs lie from virtual addresses, as a bus with an IOMMU of its own has them.
+/// Distance of IOVAs from virtual addresses, as on a bus with an IOMMU.
 constexpr uint64_t kShift = uint64_t{1} << 40;
 
 TEST(Iova, TheDeviceKnowsBuffersAsTheirMbufsDo) {
@@ -104,7 +103,7 @@ TEST(Iova, TheDeviceKnowsBuffersAsTheirMbufsDo) {
   for (uint32_t i = 0; i < 40; ++i) EXPECT_EQ(pair.sent.frames[i], Numbered(i)) << i;
 }
 
-/// What ethdev promises about a received mbuf, as text.
+/// Returns the fields of a received mbuf that ethdev guarantees, as text.
 std::string Describe(const rte_mbuf* m) {
   char text[256];
   std::snprintf(
@@ -126,7 +125,7 @@ std::vector<std::string> ReceiveAll(RxBurst receive, const std::vector<std::stri
   registers.Write32(kRssKey, 0x12345678);
   registers.Write32(kRssKey + kRssKeyBytes - 4, 0x9abcdef0);
   registers.Write32(kPortControl, kPortReceive | kPortPromiscuous | kPortChecksum);
-  registers.Write32(kFlowFields, kFlowMatchProtocol);  // every UDP frame over IPv4
+  registers.Write32(kFlowFields, kFlowMatchProtocol);  // Matches every UDP frame over IPv4.
   registers.Write32(kFlowProtocol, 4 << 8 | 17);
   registers.Write32(kFlowAction, kFlowActionMark);
   registers.Write32(kFlowMark, 0xbeef);
@@ -172,9 +171,9 @@ class HostileWriteBack : public ::testing::TestWithParam<RxBurst> {};
 TEST_P(HostileWriteBack, IsCountedAndTheFramesAroundItArrive) {
   CheckedPool pool(1024);
   QueuePair pair(pool.get(), 64);
-  const uint64_t lies[] = {kDone | kRxEndOfPacket,                        // no bytes
-                           kDone | kRxEndOfPacket | (pair.rx->room + 1),  // more than posted
-                           kDone | kRxEndOfPacket | 0xffff, kDone | 60};  // no end of packet
+  const uint64_t lies[] = {kDone | kRxEndOfPacket,                        // No bytes.
+                           kDone | kRxEndOfPacket | (pair.rx->room + 1),  // More than posted.
+                           kDone | kRxEndOfPacket | 0xffff, kDone | 60};  // No end of packet.
   for (uint32_t i = 0; i < 24; ++i) pair.rx->ring[i] = {0, kDone | kRxEndOfPacket | 60};
   for (uint32_t i = 0; i < 4; ++i) pair.rx->ring[2 + 5 * i].high = lies[i];
   rte_mbuf* packets[64];
@@ -189,7 +188,7 @@ TEST_P(HostileWriteBack, IsCountedAndTheFramesAroundItArrive) {
 TEST_P(HostileWriteBack, NothingBeyondThePostedDescriptorsIsTaken) {
   CheckedPool pool(1024);
   QueuePair pair(pool.get(), 64);
-  pair.rx->tail -= 32;  // as if half the ring had found no buffers
+  pair.rx->tail -= 32;  // As if no buffers had been available for half of the ring.
   for (uint32_t i = 0; i < 64; ++i) pair.rx->ring[i] = {0, kDone | kRxEndOfPacket | 60};
   rte_mempool_put_bulk(pool.get(), reinterpret_cast<void**>(pair.rx->mbufs + 32), 32);
   rte_mbuf* packets[64];
@@ -405,7 +404,7 @@ TEST(Receive, AnEmptyPoolCostsFramesAndRecovers) {
   EXPECT_GT(pair.rx->no_mbuf, 0u);
   EXPECT_EQ(held.size(), 96u);
   rte_pktmbuf_free_bulk(held.data(), static_cast<unsigned>(held.size()));
-  EXPECT_EQ(RxBurstVector(pair.rx, packets, 64), 0u);  // refills
+  EXPECT_EQ(RxBurstVector(pair.rx, packets, 64), 0u);  // The burst refills the ring.
   pair.Step();
   pair.Offer(Numbered(3));
   ASSERT_EQ(RxBurstVector(pair.rx, packets, 64), 1u);

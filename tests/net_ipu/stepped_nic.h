@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A model NIC and a pool without threads: registers are served and frames moved
-// only when the test says so. Needs EAL (--no-huge is enough).
+// A model NIC and a pool without threads: registers are served and frames moved only when the test
+// steps the NIC. Requires EAL (--no-huge is sufficient).
 #pragma once
 
 #include <rte_mbuf.h>
@@ -19,7 +18,7 @@
 
 namespace sluice::net_ipu::test {
 
-/// Returns what the NIC transmits to its receive side, as a loopback plug does.
+/// Returns the NIC's transmitted frames to its receive side, like a loopback plug.
 class LoopbackSink final : public device::FrameSink {
  public:
   explicit LoopbackSink(device::ipu::IpuNic& nic) : nic_(nic) {}
@@ -36,7 +35,7 @@ class LoopbackSink final : public device::FrameSink {
 class SteppedNic {
  public:
   SteppedNic() : posted_(std::make_unique<bar::PostedQueue>()), nic_(dma_, {}) {
-    // DPDK's memory, piece by piece; adjacent pieces in one range.
+    // Adds DPDK's memory piece by piece, with adjacent pieces in one range.
     rte_memseg_list_walk(&SteppedNic::AddList, &dma_);
   }
 
@@ -44,7 +43,7 @@ class SteppedNic {
   bar::DmaSpace& dma() { return dma_; }
   device::ipu::IpuNic& device() { return nic_; }
 
-  /// Lets the device see every register store so far.
+  /// Lets the device process all register stores so far.
   void Drain() {
     while (posted_->Drain(
                1024, [&](bar::RegisterAccess a) { nic_.WriteRegister(a.offset, a.bytes, a.value); },
@@ -52,7 +51,7 @@ class SteppedNic {
     }
   }
 
-  /// Runs control-path code, which reads registers, against the device.
+  /// Runs control-path code, which reads registers, while a thread serves the device.
   template <typename Function>
   auto Control(Function&& function) {
     std::atomic<bool> done{false};
@@ -71,7 +70,7 @@ class SteppedNic {
 
  private:
   static int AddList(const rte_memseg_list* list, void* dma) {
-    // Whole virtual areas: the unmapped parts are never named by the driver.
+    // Whole virtual areas, because the driver never uses the unmapped parts.
     static_cast<bar::DmaSpace*>(dma)->Add(reinterpret_cast<uint64_t>(list->base_va), list->base_va,
                                           list->len);
     return 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The NIC's side of a window, in a process of its own: answers swaps at the window in the
-// file that it inherited until its standard input ends.
+// The NIC's side of a window, in a separate process: answers swaps at the window in the inherited
+// file until its standard input ends.
 //
 // usage: net_ipu_window_peer FD LINES
 #include <poll.h>
@@ -41,7 +40,7 @@ int main(int argc, char** argv) {
   pollfd input = {STDIN_FILENO, POLLIN, 0};
   while (poll(&input, 1, 0) == 0) {
     port.Poll(resource);
-    sched_yield();  // the other end may share this processor
+    sched_yield();  // The other end may share this processor.
   }
   rte_pmd_ipu_window_close(window);
   return 0;

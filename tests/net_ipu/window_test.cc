@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Windows through rte_pmd_ipu.h: each back end carries lines and swaps, says what it can
-// do, and tells what it did.
+// Windows through rte_pmd_ipu.h: each back end transfers lines and swaps, reports its capabilities,
+// and traces its operations.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rte_bus_vdev.h>
@@ -28,7 +27,7 @@ extern char** environ;
 namespace sluice::net_ipu::test {
 namespace {
 
-/// A port of net_ipu; which one makes no difference to a window.
+/// A net_ipu port; the window does not depend on the kind of port.
 class WindowTest : public ::testing::Test {
  protected:
   WindowTest() {
@@ -73,7 +72,7 @@ class Window {
   uint32_t lines;
 };
 
-/// A file that a device's BAR would be; the NIC's side of it is this test's.
+/// A file in place of a device's BAR; the test simulates the NIC's side.
 class BarFile {
  public:
   explicit BarFile(size_t bytes) : bytes_(bytes) {
@@ -210,7 +209,7 @@ TEST_F(WindowTest, TheTraceHoldsTheNewestOperations) {
   EXPECT_EQ(rte_pmd_ipu_window_trace_count(host.handle), 4u);
 }
 
-/// Both ends in this thread.
+/// Runs both ends in this thread.
 uint64_t SwapInOneThread(Window& host, Window& nic, uint64_t swaps) {
   CWindow host_end = host.End();
   CWindow nic_end = nic.End();
@@ -247,7 +246,7 @@ TEST_F(WindowTest, ASwapInVirtualTimeIsOneLineEachWay) {
   };
   const auto offers = posts(down, rte_pmd_ipu_window_trace_count(host.handle));
   const auto answers = posts(up, rte_pmd_ipu_window_trace_count(nic.handle));
-  // Beside ten offers and ten answers: the lines by which the ends met.
+  // The trace also contains the lines of the initial handshake.
   ASSERT_GE(offers.size(), 10u);
   ASSERT_GE(answers.size(), 10u);
   for (size_t i = 1; i <= 10; ++i) {
@@ -264,7 +263,7 @@ TEST_F(WindowTest, ASwapInVirtualTimeIsOneLineEachWay) {
 TEST_F(WindowTest, SwapsRunWithAnotherProcess) {
   constexpr uint32_t kLines = 2;
   Window host(id, Conf(RTE_PMD_IPU_SHM, kLines));
-  const int inherited = dup(rte_pmd_ipu_window_fd(host.handle));  // without close-on-exec
+  const int inherited = dup(rte_pmd_ipu_window_fd(host.handle));  // Without close-on-exec.
   ASSERT_GE(inherited, 0);
   int input[2];
   ASSERT_EQ(pipe2(input, O_CLOEXEC), 0);
@@ -288,7 +287,7 @@ TEST_F(WindowTest, SwapsRunWithAnotherProcess) {
     return rte_get_timer_cycles() < deadline;
   };
   EXPECT_EQ(Initiate(end, 1000, between), 1000u);
-  close(input[1]);  // it ends
+  close(input[1]);  // Ends the peer.
   int status = 0;
   ASSERT_EQ(waitpid(peer, &status, 0), peer);
   EXPECT_EQ(status, 0);

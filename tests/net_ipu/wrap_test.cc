@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// net_ipu around another port: it owns it, passes everything through, and costs nothing
-// per packet. Over net_ring, net_null, and models of both kinds.
+// net_ipu as a wrapper of another port: it owns the port, passes all operations through, and has no
+// cost per packet. Tested over net_ring, net_null, and models of both kinds.
 #include <gtest/gtest.h>
 #include <rte_flow.h>
 #include <rte_interrupts.h>
@@ -17,7 +16,7 @@
 namespace sluice::net_ipu::test {
 namespace {
 
-/// The port to be wrapped.
+/// The port to wrap.
 class Inner {
  public:
   explicit Inner(const char* name, const char* arguments = "") : name_(name) {
@@ -142,7 +141,7 @@ void ExpectEchoKeepsEveryFrame(const char* name, uint16_t inner_id) {
   port.Start();
   EXPECT_EQ(port.Echo(10000), 10000u);
   ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
-  port.Start();  // and once more
+  port.Start();  // A second start.
   ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
   const auto stats = port.Xstats();
   EXPECT_EQ(stats.at("wire_returned"), 10000u);
