@@ -145,8 +145,8 @@ class Reader {
   bool Set(const std::string& name, const std::string& value) {
     if (name == "model") return SetModel(value);
     if (IsSetting(name)) {
-      settings_.emplace_back(
-          name, value);  // Checked after all flags are read, because --model may come last.
+      // Checked after all flags are read, because --model may come last.
+      settings_.emplace_back(name, value);
       return true;
     }
     if (name == "socket") {

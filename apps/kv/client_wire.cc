@@ -24,8 +24,8 @@ using packet::Datagram;
 
 constexpr packet::MacAddress kClientMac{0x02, 0, 0, 0, 0, 1};
 constexpr uint16_t kClientPort = 40000;
-constexpr uint64_t kMaxItems = uint64_t{1}
-                               << 28;  // Limit because verification stores 16 bytes per item.
+// Limit because verification stores 16 bytes per item.
+constexpr uint64_t kMaxItems = uint64_t{1} << 28;
 
 bool ReadOption(std::string_view key, std::string_view value, ClientWireOptions* options) {
   using emulator::ReadNumber;

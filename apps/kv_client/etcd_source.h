@@ -25,13 +25,13 @@ class EtcdSource : public MemberSource {
   void Complain(const std::string& trouble);
 
   const ServerRules rules_;
-  std::vector<std::string>
-      published_;  // Last servers passed to Poll; used by the watcher's thread.
+  // Last servers passed to Poll; used by the watcher's thread.
+  std::vector<std::string> published_;
   std::mutex mutex_;
   std::optional<Servers> news_;  // Protected by mutex_, like trouble_.
   std::string trouble_;
-  etcd::Watcher
-      watcher_;  // Declared last: its thread calls the methods above, so it must end first.
+  // Declared last: its thread calls the methods above, so it must end first.
+  etcd::Watcher watcher_;
 };
 
 }  // namespace sluice::kv_client

@@ -15,9 +15,9 @@ namespace sluice::kv_client {
 
 struct Settings : runtime::RunSettings {
   engine::kv::client::ClientOptions client;
-  engine::kv::client::Servers
-      servers;               ///< Constant servers; empty if one of the next two members is used.
-  std::string servers_file;  ///< Empty: none.
+  /// Constant servers; empty if one of the next two members is used.
+  engine::kv::client::Servers servers;
+  std::string servers_file;                   ///< Empty: none.
   std::optional<etcd::Address> servers_etcd;  ///< Excludes servers_file.
   engine::kv::client::ServerRules rules;
   engine::kv::client::Ring::Kind ring = engine::kv::client::Ring::Kind::kWeighted;

@@ -53,8 +53,8 @@ class Sockets {
 
   int socket_ = -1;
   sa_family_t family_ = AF_UNSPEC;
-  std::vector<sockaddr_in6>
-      endpoints_;                // sin6_family is the actual family; AF_UNSPEC: unknown host.
+  // sin6_family is the actual family; AF_UNSPEC: unknown host.
+  std::vector<sockaddr_in6> endpoints_;
   std::vector<Sender> senders_;  // Sorted.
 
   uint32_t queued_ = 0;

@@ -12,8 +12,8 @@ namespace sluice::logmon {
 /// Events of a filter that name the same host.
 struct AlertEvent {
   size_t filter = 0;
-  std::string_view
-      host;  ///< Maximum kMaxHostBytes. Empty: an alert for all hosts, or no host is named.
+  /// Maximum kMaxHostBytes. Empty: an alert for all hosts, or no host is named.
+  std::string_view host;
   std::string_view line;  ///< First kMaxLineBytes bytes of the last line; arbitrary bytes.
   uint64_t count = 0;
 };

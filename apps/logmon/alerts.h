@@ -59,8 +59,8 @@ class Alerts {
 
   const Config& config_;
   std::string program_;
-  std::vector<absl::flat_hash_map<std::string, HostAlert>>
-      hosts_;  ///< Indexed by filter, then by host.
+  /// Indexed by filter, then by host.
+  std::vector<absl::flat_hash_map<std::string, HostAlert>> hosts_;
   LinesFile file_;
   std::vector<pid_t> running_;
   uint64_t fired_ = 0;

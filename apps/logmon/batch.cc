@@ -5,8 +5,8 @@ namespace sluice::logmon {
 
 Batch::Batch(const Config& config) : alerts(config.about.size()) {
   for (size_t i = 0; i < config.about.size(); ++i) {
-    metrics.emplace_back(
-        engine::logmon::TallyOptions{});  // Without defaults, which the collector adds.
+    // Without defaults, which the collector adds.
+    metrics.emplace_back(engine::logmon::TallyOptions{});
   }
 }
 

@@ -37,8 +37,8 @@ struct Batch {
   explicit Batch(const Config& config);
 
   std::vector<MinuteCounts> counts;  ///< The last element is the current minute.
-  std::deque<engine::logmon::Tally>
-      metrics;  ///< Indexed by filter; unused for filters without a metric.
+  /// Indexed by filter; unused for filters without a metric.
+  std::deque<engine::logmon::Tally> metrics;
   AlertEvents alerts;
   ShownLines shown;
   WorkerFigures figures;

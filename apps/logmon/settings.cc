@@ -193,8 +193,8 @@ bool MakeSample(const Settings& settings, CommandLine* line,
       return false;
     }
     text = *std::move(read);
-    if (text.back() != '\n')
-      text += '\n';  // The text may be repeated, so it must end with a line end.
+    // The text may be repeated, so it must end with a line end.
+    if (text.back() != '\n') text += '\n';
   }
   const auto write = [&](const std::string& path, std::string* why) {
     return WriteSample(text, sample, path, why);

@@ -25,8 +25,8 @@ using engine::maglev::VipSetup;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kNamedOnLine = 8;  // Maximum backends per VIP, and VIPs, on a line.
-constexpr size_t kPerAnswer =
-    80;  // Maximum backends per telemetry answer, which has at most 16 KiB.
+// Maximum backends per telemetry answer, which has at most 16 KiB.
+constexpr size_t kPerAnswer = 80;
 
 double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);

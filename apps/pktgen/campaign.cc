@@ -21,8 +21,8 @@ using engine::pktgen::Phase;
 using engine::pktgen::StreamSpec;
 using Test = Rfc2544::Test;
 
-constexpr uint32_t kTrialsOnBadLink =
-    5;  // Consecutive trials with a failing link, after which the test ends without a verdict.
+// Consecutive trials with a failing link, after which the test ends without a verdict.
+constexpr uint32_t kTrialsOnBadLink = 5;
 
 // Returns whether pauses of workers explain the frames that a trial lost or did not send. Frames
 // that were due in a pause were sent as a burst, which is not the requested trial. A trial that

@@ -23,8 +23,8 @@ namespace sluice::pktgen {
 struct Found {
   double line_pps = 0;             ///< Frames per second of the line, for this mix of frames.
   engine::pktgen::FoundRate rate;  ///< For the tests of throughput and latency.
-  std::vector<engine::workload::Histogram>
-      latencies;  ///< Latencies in ns of each trial at the rate found.
+  /// Latencies in ns of each trial at the rate found.
+  std::vector<engine::workload::Histogram> latencies;
   std::vector<engine::pktgen::LossAtRate> losses;
   engine::pktgen::BackToBack bursts;
   uint64_t foreign = 0;  ///< Received frames that belong to no trial.

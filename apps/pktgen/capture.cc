@@ -36,8 +36,8 @@ constexpr uint64_t kMostMemory = uint64_t{1} << 30;
 void RepairChecksum(uint8_t* frame, const packet::Headers& headers) {
   const uint32_t at = headers.L4ChecksumOffset();
   const bool udp = headers.protocol == packet::kProtocolUdp;
-  if (at == 0 || (udp && packet::Load<uint16_t>(frame + at) == 0))
-    return;  // The frame has no checksum.
+  // The frame has no checksum.
+  if (at == 0 || (udp && packet::Load<uint16_t>(frame + at) == 0)) return;
   packet::Store<uint16_t>(frame + at, 0);
   const uint32_t bytes = headers.payload + headers.payload_bytes - headers.l4;
   const uint8_t* const ip = frame + headers.l3;

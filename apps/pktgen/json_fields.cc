@@ -49,8 +49,8 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
   }
   if (!value.is_string()) return std::nullopt;
   const std::string text = value.get<std::string>();
-  if (text.find('\0') != std::string::npos)
-    return std::nullopt;  // C functions would end the text there.
+  // C functions would end the text there.
+  if (text.find('\0') != std::string::npos) return std::nullopt;
   if (kind == FieldKind::kMac) {
     rte_ether_addr mac{};
     if (rte_ether_unformat_addr(text.c_str(), &mac) != 0) return std::nullopt;

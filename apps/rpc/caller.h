@@ -64,8 +64,8 @@ class Caller {
   Callees::Found callee_;
   std::vector<uint8_t> xdr_;
   uint32_t xdr_bytes_ = 0;
-  std::vector<uint64_t>
-      room_;  ///< As large as a line's buffer; used to check that the arguments fit.
+  /// As large as a line's buffer; used to check that the arguments fit.
+  std::vector<uint64_t> room_;
 };
 
 }  // namespace sluice::rpc_app

@@ -69,8 +69,8 @@ class AgentThread {
   std::atomic<uint64_t> agents_{0};
   mutable std::mutex mutex_;
   engine::sched::AgentCounters published_;
-  engine::sched::AgentCounters
-      gone_;  ///< Sum over agents that have ended; used by the thread only.
+  /// Sum over agents that have ended; used by the thread only.
+  engine::sched::AgentCounters gone_;
   pthread_t thread_{};
 };
 

@@ -28,8 +28,8 @@ struct Figures {
   uint64_t preemptions = 0;  ///< Tasks replaced by decision, whether they paused or were cut.
   uint64_t cuts = 0;         ///< Tasks interrupted by a signal.
   uint64_t busy_cycles = 0;  ///< TSC cycles in which tasks ran.
-  std::array<Histogram, 2>
-      latency;         ///< Latency in ns in the host, from due to answered: short and long.
+  /// Latency in ns in the host, from due to answered: short and long.
+  std::array<Histogram, 2> latency;
   Histogram decision;  ///< Time in ns from a processor's request for a task to the task's start.
 
   void Add(const Figures& more);

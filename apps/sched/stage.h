@@ -63,12 +63,12 @@ class Stage {
   TaskPool& pool_;
   uint32_t on_cpu_ = 0;
   std::unique_ptr<Scheduler> scheduler_;
-  std::optional<AgentThread>
-      agent_;  ///< Empty in modes without agents. Destroyed before the other members.
+  /// Empty in modes without agents. Destroyed before the other members.
+  std::optional<AgentThread> agent_;
   std::chrono::steady_clock::time_point begin_;
   Disturbance before_;
-  std::atomic<std::chrono::steady_clock::time_point>
-      end_{};  ///< The epoch if End() was not called yet.
+  /// The epoch if End() was not called yet.
+  std::atomic<std::chrono::steady_clock::time_point> end_{};
 };
 
 /// A policy in a mode.

@@ -22,8 +22,8 @@ using engine::telemetry::IpfixEncoder;
 
 // Maximum packet if the path's MTU is unknown (RFC 7011, section 10.3.3).
 constexpr int kUnknownMtu = 512;
-constexpr int kMostMtu =
-    9000;  // Limit, because the 64 KiB of a loopback interface do not hold for collectors.
+// Limit, because the 64 KiB of a loopback interface do not hold for collectors.
+constexpr int kMostMtu = 9000;
 
 struct Address {
   sockaddr_storage bytes{};

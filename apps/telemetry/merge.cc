@@ -25,8 +25,8 @@ using engine::telemetry::Epoch;
 using engine::telemetry::EpochReport;
 
 constexpr size_t kMaxFileBytes = size_t{8} << 30;
-constexpr uint64_t kNsPerSecond =
-    1'000'000'000;  // Clock frequency for files, whose times are in ns.
+// Clock frequency for files, whose times are in ns.
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
 // Flags have the names of their members, with these exceptions.
 std::string FlagOf(std::string_view member) {

@@ -251,8 +251,8 @@ TEST(HostileDevice, SilenceIsWaitedForABoundedTime) {
   const std::string error = AttachTo([&](Channel& channel) {
     Request more;
     File none;
-    channel.Receive(&more, sizeof(more), &none,
-                    2 * kMessagePatience);  // Waits until the host closes the connection.
+    // Waits until the host closes the connection.
+    channel.Receive(&more, sizeof(more), &none, 2 * kMessagePatience);
   });
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 4 * kMessagePatience);
   EXPECT_NE(error.find("does not answer"), std::string::npos) << error;

@@ -64,8 +64,8 @@ class Gaps {
   uint64_t seen() const { return seen_; }
 
  private:
-  std::map<uint32_t, uint64_t>
-      unseen_;  ///< Per flow: frames kept since the last one that returned.
+  /// Per flow: frames kept since the last one that returned.
+  std::map<uint32_t, uint64_t> unseen_;
   uint64_t seen_ = 0;
 };
 

@@ -77,8 +77,8 @@ TEST(EndpointTraffic, RssKeepsEachFlowAtOneEndpointAndUsesAll) {
     for (const auto& endpoint : endpoints) {
       endpoint->Echo([&](const uint8_t* frame, uint32_t) {
         std::array<uint8_t, 12> tuple;
-        std::memcpy(tuple.data(), frame + 26,
-                    tuple.size());  // Addresses and ports of IPv4 and UDP.
+        // Addresses and ports of IPv4 and UDP.
+        std::memcpy(tuple.data(), frame + 26, tuple.size());
         EXPECT_EQ(endpoint_of.emplace(tuple, endpoint.get()).first->second, endpoint.get());
       });
     }
@@ -121,9 +121,8 @@ TEST(EndpointClose, FramesThatNobodyLookedAtAreCounted) {
   {
     Endpoint endpoint(port.id, 0);
     port.Up();
-    rte_pmd_ipu_endpoint_wait(
-        endpoint.handle,
-        endpoint.frames);  // Loads a line; the received frames are never answered.
+    // Loads a line; the received frames are never answered.
+    rte_pmd_ipu_endpoint_wait(endpoint.handle, endpoint.frames);
     EXPECT_TRUE(Eventually([&] { return port.Xstats().at("model_rx_frames") > 0; }));
     port.Down();
   }

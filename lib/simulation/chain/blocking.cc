@@ -41,8 +41,8 @@ class TwoStreams final : public Endpoint {
     Tlp tlp;
     for (bool sent = true; sent;) {
       sent = false;
-      for (size_t i = 0; i < writers_.size() && !sent;
-           ++i) {  // Sends one TLP per stream, round-robin.
+      // Sends one TLP per stream, round-robin.
+      for (size_t i = 0; i < writers_.size() && !sent; ++i) {
         StreamWriter& writer = writers_[(turn_ + i) % writers_.size()];
         if (!node_->MaySend(kSource) || !writer.Next(tlp)) continue;
         node_->Send(kSource, tlp);

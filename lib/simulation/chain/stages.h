@@ -22,8 +22,8 @@ inline constexpr uint64_t kBarBytes = 1ull << 32;
 inline constexpr uint64_t kStreamBuffer = 0;  ///< Offsets in the BAR for the port's first node.
 inline constexpr uint64_t kControl = 1u << 28;
 inline constexpr uint64_t kDoorbell = kControl + 64;
-inline constexpr uint32_t kNodeShift =
-    24;  ///< Further nodes of a device follow at multiples of 1 << kNodeShift bytes.
+/// Further nodes of a device follow at multiples of 1 << kNodeShift bytes.
+inline constexpr uint32_t kNodeShift = 24;
 
 /// A device with the streaming interface. It consumes a message only when its writer has no waiting
 /// data.

@@ -11,8 +11,8 @@ inline constexpr uint32_t kFrame = 60;  // 64 bytes on the wire; the FCS is not 
 inline constexpr double kWireBytes = 64 + 20;  // Bytes per frame, including preamble and gap.
 inline constexpr double kWireBits = 100e9;     // Bits per second.
 inline constexpr uint32_t kRegister = 4;
-inline constexpr uint32_t kLine =
-    64;  // Bytes of a flit, of a notification and of a swap's message.
+// Bytes of a flit, of a notification and of a swap's message.
+inline constexpr uint32_t kLine = 64;
 inline constexpr uint32_t kReadRequest = 512;  // Maximum bytes of a read request.
 
 /// Descriptor rings of a packetized NIC. Every field is at least 1; `fetch` is a multiple of both

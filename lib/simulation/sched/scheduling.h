@@ -75,8 +75,8 @@ struct SchedulingResults {
   uint64_t arrived = 0;
   uint64_t completed = 0;
   Picoseconds elapsed = 0;  ///< Time in which the measured requests were completed.
-  std::vector<Picoseconds>
-      latencies;  ///< Latencies of the measured requests, from arrival to completion; sorted.
+  /// Latencies of the measured requests, from arrival to completion; sorted.
+  std::vector<Picoseconds> latencies;
 
   uint64_t switches = 0;  ///< Measured switches from one task on a CPU to the next.
   /// CPU time between tasks in those switches, and in looks at decisions while a task is on the

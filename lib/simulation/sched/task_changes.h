@@ -52,8 +52,8 @@ class TaskChanges {
   StalenessLog* log_;
   std::function<void()> forward_;
   Random random_;
-  std::vector<std::optional<Picoseconds>>
-      frozen_;  ///< Since when the worker's change is frozen; empty if none is.
+  /// Since when the worker's change is frozen; empty if none is.
+  std::vector<std::optional<Picoseconds>> frozen_;
   engine::sched::CpuMask affinity_ = ~engine::sched::CpuMask{0};
   bool stopped_ = false;
   uint64_t deferred_ = 0;

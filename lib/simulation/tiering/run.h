@@ -46,8 +46,8 @@ struct TieringResult {
   engine::tiering::HostCounters host;
   engine::tiering::AgentCounters agent;
   engine::tiering::LearnerCounters learner;
-  std::vector<uint32_t>
-      arms;  ///< Number of regions by the index of their learned best arm, at the end.
+  /// Number of regions by the index of their learned best arm, at the end.
+  std::vector<uint32_t> arms;
   const char* violation = nullptr;
 };
 

@@ -195,8 +195,8 @@ TEST(EnsoWedge, HeadTriggersBeyond124WaitingOnesAreLostAndCounted) {
   Host host;
   host.OpenFallback(1, 0);
   host.Write64(PipePage(0) + kRxMemLo, 0);
-  host.ReceiveAll(
-      std::vector<Bytes>(1 + 1024, MakeFrame(65)));  // The engine is blocked from here on.
+  // The engine is blocked from here on.
+  host.ReceiveAll(std::vector<Bytes>(1 + 1024, MakeFrame(65)));
   for (int i = 0; i < 124; ++i) host.StoreHead(0, 0);
   EXPECT_EQ(host.Count("rx_head_triggers_lost"), 0u);
   for (int i = 0; i < 7; ++i) host.StoreHead(0, 0);

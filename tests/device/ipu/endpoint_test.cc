@@ -294,13 +294,13 @@ TEST(IpuEndpoint, AHostThatBreaksTheProtocolLosesItsEndpointAlone) {
 TEST(IpuEndpoint, RecordsThatDescribeNoFrameAreCountedAndTheRestOfTheLineIsSkipped) {
   const uint64_t kLies[] = {
       0,  // No stride.
-      coherent::Record{.stride = 12, .offset = 8, .length = 0}
-          .Word(),  // Not a multiple of 8 bytes.
+      // Not a multiple of 8 bytes.
+      coherent::Record{.stride = 12, .offset = 8, .length = 0}.Word(),
       coherent::Record{.stride = 72, .offset = 8, .length = 65}.Word(),  // Beyond its record.
-      coherent::Record{.stride = 72, .offset = 4, .length = 60}
-          .Word(),  // Overlaps the record's head.
-      coherent::Record{.stride = 72, .offset = 8, .length = 13}
-          .Word(),  // Shorter than an Ethernet header.
+      // Overlaps the record's head.
+      coherent::Record{.stride = 72, .offset = 4, .length = 60}.Word(),
+      // Shorter than an Ethernet header.
+      coherent::Record{.stride = 72, .offset = 8, .length = 13}.Word(),
       coherent::Record{.stride = 65528, .offset = 8, .length = 60}.Word()};  // Beyond the line.
   for (const uint64_t lie : kLies) {
     auto host = std::make_unique<EndpointHost>();
@@ -388,8 +388,8 @@ TEST(IpuEndpoint, WhatADeadHostHadHandedBackAndHasNotLeftIsCounted) {
   host.Start();
   host.Receive(PlainFrame(60, 0));
   ASSERT_EQ(host.Wait().size(), 1u);
-  for (const int frame : {1, 2, 3})
-    host.Receive(PlainFrame(60, frame));  // These go into the other line.
+  // These go into the other line.
+  for (const int frame : {1, 2, 3}) host.Receive(PlainFrame(60, frame));
   host.end->Answer(host.frames, host.held);
   host.Step();
   ASSERT_EQ(host.Wait().size(), 3u);

@@ -98,8 +98,8 @@ class HostileRun {
     const uint8_t how = bytes_.Byte();
     Words arguments;
     for (uint32_t i = how % 4; i != 0; --i) arguments.push_back(bytes_.Byte());
-    if (how / 4 % 16 == 1)
-      arguments.resize(1 + bytes_.Word16() % 2100);  // Fits into lines, or needs a buffer.
+    // Fits into lines, or needs a buffer.
+    if (how / 4 % 16 == 1) arguments.resize(1 + bytes_.Word16() % 2100);
     const bool other = how / 64 % 2 != 0;
     std::vector<uint8_t> frame = RpcHost::Frame(RpcHost::Call(
         frames_, bytes_.Byte() % 5, arguments, other ? 1 : 2, other ? kOtherProgram : kProgram));

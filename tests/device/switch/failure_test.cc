@@ -43,8 +43,8 @@ TEST(Failure, BypassedMessagesGoStraightToTheNextNode) {
   rig.sw.Fail(1);
   const auto got = Numbers(rig.Drain(opened.stream, 2));
   EXPECT_EQ(got, (std::vector<uint32_t>{4, 5}));
-  EXPECT_EQ(rig.sw.dropped(Drop::kStageDead),
-            1u);  // The partial message; the three complete ones died with the node.
+  // The partial message; the three complete ones died with the node.
+  EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 1u);
   EXPECT_EQ(rig.sw.MessagesTo(opened.stream, 1), 3u);
   // The device is restored and used again.
   rig.sw.Restore(1);
