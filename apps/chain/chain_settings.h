@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Chain flags, common to both programs of sluice-chain.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The CPU that mediates the chains of a graph, with one Mediator per chain, and applies changes of
 // the graph. Unchanged chains continue. Changed chains get new rings; the old rings accept no new
 // messages and are freed when the messages in flight have ended.

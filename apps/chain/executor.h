@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A kind of stage: its name and its factory. The stage processes messages in an Executor
 // (device/stage/work.h), which gets the bytes, the command and the state, and produces a result;
 // the path of the message does not matter. Both headers include only the standard library, so a

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Statistics of a run at one moment.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The source of one flow's messages and the receiver of their answers, as the NIC of a chain sees
 // them.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Counts the instructions of one thread, if kernel and machine support it.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-chain: messages pass accelerators that push to each other through a programmable PCIe
 // switch or, for comparison, a CPU that moves every message. Start reading at system.h (the
 // components), push_control.h and cpu_control.h (the two data paths), and device/stage/stage.h (a

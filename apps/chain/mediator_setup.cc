@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Setup of a chain before its first message and teardown after its last: sizes and layout of rings
 // and buffers, and the setup messages to devices.
 #include <algorithm>

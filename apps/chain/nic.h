@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The NIC of a chain: messages of flows enter and leave the chain here. Flows provide the messages
 // (flow.h). For PCIe, the NIC is a device like the stages, with either interface.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The roles of a graph's devices in sluice-chain: one NIC, at which all messages enter; the CPU;
 // and stages, each with an executor.
 #pragma once

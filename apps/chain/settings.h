@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Flags of sluice-chain without frames, where messages arrive at the switch's port.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Allocates the node slots of devices. Each device has a fixed number of slots.
 #pragma once
 

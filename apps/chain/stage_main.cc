@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-chain-stage: the process of one stage, started by sluice-chain --processes. It can access
 // its link, but no other part of the switch or of other stages.
 #include <signal.h>

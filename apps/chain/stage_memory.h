@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Memory that sluice-chain shares with one stage: the link, counters, and the result of the start.
 // It is a sealed file without a name, so that a stage can be a process; either end may die at any
 // time.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A thread that steps one object until it is destroyed, and runs commands between two steps.
 #pragma once
 

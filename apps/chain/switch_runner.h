@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Runs the programmable switch in real time; TLPs are exchanged over the links of its ports. The
 // root complex is at one port: devices read and write host memory there, and the CPU's posted
 // writes enter there. Every byte that PCIe would move is moved; there are no artificial delays.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A running chain: the switch, the NIC, the stages and the CPU, each stepped by a separate thread
 // or process, and their supervision.
 #pragma once

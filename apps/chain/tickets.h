@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The numbers that messages have while they are in chains. Stages see these numbers and can change
 // them, so the NIC accepts a number only from the chain that it gave the number to.
 #pragma once

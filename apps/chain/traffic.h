@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Messages that arrive at a chain's NIC, and their expected answers. Messages have numbers, from 0
 // on, which every stage preserves. Message and answer depend only on the number, so messages are
 // not stored.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Makes the model of a run available to hosts.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-device: a model NIC and its wire in a separate process, for one host process at a time.
 // The model is lib/emulator/running_model.h, its interface to hosts lib/emulator/front.h; this file
 // handles EAL, signals and the report.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The models that sluice-device can run. A new model needs an entry here.
 #pragma once
 

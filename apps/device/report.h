@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Reports of sluice-device about a run. Converts statistics to text.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A small EAL for a process that is a device; it does not interfere with hosts.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-echo: returns every frame. The engine is lib/engine/echo, preceded by lib/engine/neighbor
 // if the program has IP addresses; everything else is lib/runtime. Start reading here, then follow
 // Session::Run.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A client of sluice-kv as the wire of a model NIC: wire=library:libsluice_kv_wire.so+OPTIONS. Its
 // requests arrive in frames, and it receives the server's answers. Its counters and latencies are
 // statistics of the wire. It uses the time of the stepping thread, so latencies include the model's

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Telemetry commands of a running server: /sluice/kv/….
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Sums of counters for reports and telemetry.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Handoffs between workers: one inbox per worker, and one ring of free handoffs, all rte_rings.
 #pragma once
 

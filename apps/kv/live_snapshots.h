@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Snapshots while the workers serve. A thread writes one on each request, and reports it on
 // standard error. It runs on the CPUs of the thread that created it, main's.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-kv: a key-value store. The engine is lib/engine/kv; settings.h describes the flags;
 // everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>

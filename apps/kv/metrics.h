@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Metrics of the store for --metrics: sluice_kv_….
 #pragma once
 

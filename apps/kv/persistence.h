@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Stores the contents in a file between runs. For the main thread, while no worker runs.
 #pragma once
 

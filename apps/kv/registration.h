@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The server's entry in etcd, where clients find it (--register).
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The checked flags of sluice-kv: the store, the services, and the client at the embedded NIC.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Rules of the port (rte_flow) for MICA's ports: the NIC steers a datagram for partition p to the
 // worker that owns p (MICA, NSDI'14, section 4.2.2). Rules exist for all partitions or for none.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Counters of the workers and partitions of sluice-kv, for the main thread and telemetry.
 #pragma once
 

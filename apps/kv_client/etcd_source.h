@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Servers from etcd: one key per server below a prefix; the value has the format of a line of a
 // file.
 #pragma once

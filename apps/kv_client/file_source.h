@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Servers from a file with one per line; it is read again after each change. Blank lines and text
 // after # are ignored.
 #pragma once

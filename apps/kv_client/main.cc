@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-kv-client: loads key-value servers over UDP and verifies every value. Start reading at
 // run.h; the client itself is lib/engine/kv/client.
 #include <csignal>

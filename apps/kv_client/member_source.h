@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A source for a list of servers that may change during its use.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Maps items to servers while servers join and leave. A server keeps the number of its first join.
 #pragma once
 

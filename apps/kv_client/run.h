@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // One run against servers: preload, measurement, lines of statistics.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Datagrams to and from numbered endpoints, many per system call.
 #pragma once
 

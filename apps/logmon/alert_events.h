@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Events of filters with alerts, by host, for the transfer from a worker; in bounded memory.
 #pragma once
 

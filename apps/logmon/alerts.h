@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Reports too many events of a filter to users, to a file, and to a program.
 #pragma once
 

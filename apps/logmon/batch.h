@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Data that a worker passes to the collector: counts since the last batch, and the lines to show.
 #pragma once
 

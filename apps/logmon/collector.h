@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The thread that receives the workers' counts, and produces minutes, lines and alerts.
 #pragma once
 

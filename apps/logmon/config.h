@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The filters of sluice-logmon, from a file or from a single pattern.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Counts of all workers, by filter and minute.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Lines of filters with "show" as JSON, one object per line. Every line is printable ASCII for any
 // input: all other characters are escaped, and invalid UTF-8 becomes U+FFFD.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-logmon: matches the lines of logs on their way through the network. The engine is
 // lib/engine/logmon; settings.h describes the flags, collector.h the processing of matches;
 // everything else is lib/runtime. Start reading here.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A worker's processing of matching lines: counts them, and stores the lines to show. A sink of
 // engine::logmon::Monitor.
 #pragma once

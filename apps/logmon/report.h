@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Reports of a run: the line of a period, the JSON report, telemetry answers, and metrics. Pure.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Traffic for the embedded NIC: log text as a capture that the NIC's wire replays repeatedly.
 #pragma once
 

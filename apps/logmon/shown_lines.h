@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Lines to show and their senders, for the transfer from a worker; in bounded memory.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // --test_filter: matches lines of standard input with a pattern; the answer has the format of
 // CloudWatch's test-metric-filter.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Converts the workers' clock to the time of day without a system call. It follows the system's
 // clock as read at the start, and never steps.
 #pragma once

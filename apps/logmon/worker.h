@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The engine of a worker lcore: a monitor, preceded by the responder for neighbor requests.
 #pragma once
 

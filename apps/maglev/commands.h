@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Commands of operators to a running balancer: /sluice/maglev/… of telemetry, and SIGHUP.
 #pragma once
 

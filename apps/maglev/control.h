@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The current configuration, and all sources of changes while workers run: the file, etcd's
 // additions to it, drains by an operator, and health checks. Each change builds new tables and
 // publishes them as a whole.

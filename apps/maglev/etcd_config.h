@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // etcd's additions to the configuration file: the keys below a prefix (config.h, Additions), and
 // their changes.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Explains the path of a flow, given as `tcp 1.2.3.4:5 10.0.0.1:80`; IPv6 as [fc00::1]:80.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The workers' balancers as seen by control threads: sums of their counters and connections.
 #pragma once
 

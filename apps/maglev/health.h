@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Active health checks. A thread sends requests to the backends of VIPs with `health` over kernel
 // sockets, and marks backends that do not answer as unhealthy. It follows reloads automatically.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Health state of a backend: `fall` consecutive failures make it unhealthy, `rise` consecutive
 // successes make it healthy. The initial state is healthy. Pure.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Distinguishes socket errors of this host from answers of the network or of a backend.
 #pragma once
 

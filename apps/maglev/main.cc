@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-maglev: a load balancer. The engine is lib/engine/maglev; the current configuration and
 // its changes are in control.h; everything else is lib/runtime. Start reading here.
 #include <gflags/gflags.h>

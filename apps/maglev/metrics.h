@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Metrics of VIPs and backends for --metrics: sluice_maglev_….
 #pragma once
 

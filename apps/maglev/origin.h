@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The initial configuration of a run, from --config and --config_etcd.
 #pragma once
 

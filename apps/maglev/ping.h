@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // ICMP echo over a non-blocking ping socket of the kernel. It needs no privilege if
 // net.ipv4.ping_group_range includes the process's group.
 #pragma once

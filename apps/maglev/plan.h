@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Predicts the effect of a new configuration on traffic.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Reports of sluice-maglev about its traffic: shares of backends on the line, and all data in the
 // JSON report and in telemetry. For control threads.
 #pragma once

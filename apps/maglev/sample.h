@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The text of configs/maglev-sample.json at build time, used without --config.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // An address and a port in the format of kernel sockets.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Rules of the port (rte_flow) for VIPs: the NIC steers frames to a VIP to the workers' queues,
 // also if the port has other users. Rules exist for all VIPs or for none: if the port cannot
 // express one of them, it keeps its default behavior, and Apply returns the reason. For the main

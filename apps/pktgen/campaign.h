@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The tests of RFC 2544 on a generator: one trial after the other, on a separate thread, while
 // workers poll. lib/engine/pktgen selects the trials.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Shared state of the workers and the main thread: the current round, and the workers that use it.
 #pragma once
 

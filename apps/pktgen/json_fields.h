@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Header fields in JSON: a value, a list [values] used in turn, {"from", "to", "step"}, or {"from",
 // "to", "random": true, "seed"}. Numbers are JSON numbers; addresses are strings.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-pktgen: sends streams of frames, and checks the received ones. lib/engine/pktgen schedules
 // the frames and evaluates the results; worker.h runs it on a queue, generator.h controls it from
 // the main thread. Start reading here.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Output for a finished test of RFC 2544.
 #pragma once
 

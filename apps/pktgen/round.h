@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // One trial in progress: its traffic, the workers' shared state, its start and its end.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The checked flags of sluice-pktgen: streams of a file, or one stream of flags.
 #pragma once
 

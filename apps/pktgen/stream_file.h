@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The file of --streams: JSON, comments allowed; streams.schema.json and README.md define its
 // format. Every error names the location, such as `streams[1].ipv4.source`.
 #pragma once

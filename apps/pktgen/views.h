@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Output of a run about its generator: one line per period, totals, JSON, latency files, telemetry.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The port mapper's data: the address of each version of each program.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Calls that a service's functions make (sluice_rpc.h). The request of a function becomes a call in
 // the line that contained the function's call (device/rpc/nested_call.h).
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Handles addresses of the NIC that the kernel also has, on the interface that is the NIC's wire.
 // The kernel then answers ARP, ping and TCP for them. The NIC's UDP ports are bound to sockets that
 // drop all datagrams, so that the kernel does not answer with "port unreachable".

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The clients of sluice-rpc as the wire of a model NIC: wire=library:libsluice_rpc_wire.so+OPTIONS.
 // Their counters are statistics of the wire.
 //

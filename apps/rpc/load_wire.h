@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Clients as the wire of the embedded NIC. They keep a fixed number of calls in flight (closed
 // loop), and call the services in turn, `run_calls` calls each. They check every answer. They use
 // the time of the stepping thread, so latencies include the device's work.

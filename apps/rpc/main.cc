@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-rpc: serves ONC-RPC programs, each in a separate process, on a NIC that is part of the
 // operating system. Start reading at nic_thread.h (the NIC), kernel_core.h (the operating system)
 // and service_main.cc (a service). frames/main.cc handles the other interfaces.

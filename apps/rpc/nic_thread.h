@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The embedded NIC: a thread that steps the device and its wire, and performs operations for the
 // device that require an operating system.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A Linux network interface as the wire of the embedded NIC, for external clients. The NIC then has
 // addresses, and answers neighbor requests as any host (engine/neighbor). Datagrams longer than the
 // interface's MTU are sent in fragments. Requires CAP_NET_RAW.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Memory that sluice-rpc shares with the process of one service: a page of words, followed by an
 // endpoint for each core. It is a sealed file without a name. Either end may die at any time, and
 // neither trusts the data of the other.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The current processes, by number. Callable from any thread.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Reports of sluice-rpc about a run.
 #pragma once
 

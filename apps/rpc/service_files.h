@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Services as named on the command line: their files, their compiled `.x` files, and the procedures
 // that the load generator calls.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The functions of a service: a shared object, and the `.x` file that declares them. A procedure
 // ADD of version 1 is the C function that `rpcgen -M` declares for it,
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // One incarnation of a service's process, as seen by its supervisor: memory that is never shared
 // with another process, and a pidfd.
 #pragma once

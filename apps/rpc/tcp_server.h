@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Serves a service over TCP, with kernel sockets. The number of connections and the memory per
 // connection are bounded for any behavior of peers. A peer that does not read its replies is not
 // read from. Slow peers are disconnected; with too many connections, the one that has been silent

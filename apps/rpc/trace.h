@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The twelve steps from a packet to a function (Xu and Roscoe, "The NIC should be part of the OS",
 // HOTOS '25, section 2), and the component that performed each step of one call.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The NIC core of the agent: a thread, on a separate CPU if there is one. Also simulates faults of
 // an agent, for demonstrations and tests.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Clients of sluice-sched as the wire of a model NIC: wire=library:libsluice_sched_wire.so+OPTIONS.
 // Requests are sent when they are due, independent of the server's answers (open loop). Latencies
 // count from the due time, so that a stalled server is charged for the stall. The counters are

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Converts between TSC cycles and the nanoseconds that kernels, agents and reports use.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A function with a separate stack. It can be paused at any point and resumed later by any thread.
 // A switch is Boost.Context's: about ten instructions and no system call. The low-level interface
 // (fcontext) is used, because a coroutine that was interrupted by a signal cannot be unwound. A

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Processor time that was lost to other programs. It shows how far percentiles of the same interval
 // can be trusted.
 #pragma once

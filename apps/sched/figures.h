@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Counters and measurements of one policy in one mode.
 #pragma once
 

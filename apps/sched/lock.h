@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Serializes the workers' access to the shared kernel. Critical sections are a few hundred
 // nanoseconds long, so waiting workers spin.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-sched: runs requests as tasks that an agent on a NIC core schedules. The mechanism and the
 // policies are in lib/engine/sched, the channels for decisions in lib/offload; worker.h is the code
 // of an lcore; everything else is in lib/runtime. Start reading here.

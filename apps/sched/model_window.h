@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The window between the host and its agent: a model of a NIC's window in memory that two cores
 // share. An interrupt ends the time of the task on the target processor, at the task's next safe
 // point. It is as fast as a cache line, unlike an MSI-X message.

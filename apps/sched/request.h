@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Requests and replies of sluice-sched: 24 bytes of a UDP datagram, in network order.
 //
 //   request                               reply

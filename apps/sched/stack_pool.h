@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Stacks of coroutines in a single mapping, so that requests do not allocate. Pages that no task
 // has touched use no memory.
 #pragma once

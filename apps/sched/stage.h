@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The shared state of a run's workers for one policy in one mode: the kernel and the host's end,
 // under one lock; the tasks; and the agent. There is one kernel for all workers, because a policy
 // that serves all processors from one queue needs to see a single host. With one worker the lock

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Tasks: one per request, from its arrival to its answer. All tasks and their stacks are allocated
 // at the start and reused.
 #pragma once

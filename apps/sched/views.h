@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The output of a run for users and programs: lines, totals, report and telemetry.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A worker lcore: reads requests from its queue, creates tasks, and is a CPU that runs the tasks
 // that are scheduled on it. It polls its queue again after a bounded time, even if a task runs.
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Writes epochs with all their counters to files in a folder (--export_epochs), one file each, for
 // --merge. Deletes the oldest of its files beyond a limit.
 #pragma once

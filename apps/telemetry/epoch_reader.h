@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The thread that reads closed epochs from the workers' meters and publishes the reports. It runs
 // on the CPUs of the thread that created it, main's, and never blocks a worker.
 #pragma once

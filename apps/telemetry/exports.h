@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // All destinations of reports: IPFIX, CSV, lines of JSON, and files with all counters of an epoch.
 #pragma once
 

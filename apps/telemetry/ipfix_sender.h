@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Sends reports to an IPFIX collector over a kernel UDP socket. For one thread; never blocks.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The last epoch's report and totals over all epochs, for threads other than the reader's.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-telemetry: counts packets by flow, and forwards all of them. The engine is
 // lib/engine/telemetry; epoch_reader.h reads its epochs, exports.h writes the reports; everything
 // else is lib/runtime. Start reading here.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // --merge: combines epoch files of several nodes to one epoch, instead of a run.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The checked flags of sluice-telemetry.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Traffic for the embedded NIC by Zipf's law: few flows with most of the packets and many small
 // ones, as a capture that the NIC's wire replays repeatedly. The NIC's generator has only flows of
 // equal size.

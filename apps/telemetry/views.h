@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Data of a run for programs: /sluice/telemetry/… of EAL's telemetry, metrics, and members of the
 // final report.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The engine of a worker lcore: a meter that other threads read. The meter outlives the worker, so
 // that its last epoch can be read after all workers have stopped.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The host's end of a window for code that several processors share, such as a kernel in shared
 // memory. Each call operates the window with the clock, the buffers and the caches of the processor
 // that calls, and is recorded.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A processor of virtual time as a fibre. Its program is straight-line code over a window with
 // blocking operations, and sees all memories exactly at the time of its clock. While it waits, the
 // other processors run.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Random times that are equal on every machine. The standard library's distributions differ between
 // implementations.
 #pragma once

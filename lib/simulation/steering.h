@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Processor time per RPC that a host saves if the NIC chooses the core, computed operation by
 // operation from the table of costs. It is not a measurement, and it is not comparable to the 8
 // cores of Wave's abstract, which include the rest of Wave's RPC stack.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Maps nodes to engines, and graphs to the engines' workers.
 #pragma once
 

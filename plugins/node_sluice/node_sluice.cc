@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // One rte_graph node per kind of engine: mbufs in, one edge per verdict. Allocates only when a
 // graph is created, and for frames that the engine originates.
 #include <rte_common.h>

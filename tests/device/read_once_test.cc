@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Data that a host can change at any time is read once: a change after the first read has no
 // effect, and no word is read twice.
 #include <gtest/gtest.h>

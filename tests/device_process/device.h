@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-device without its process: a model and its server on a thread of this process. Host and
 // device nevertheless share data only through the socket and its files.
 #pragma once

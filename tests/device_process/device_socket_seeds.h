@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Seeds for the fuzzer of the device's socket: deeds of hostile_messages.h, each of kind, file,
 // bus, area, bytes, offset, lies and after.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Pages that their file cannot supply, and all other SIGBUS signals. main() installs the previous
 // handler.
 #include "emulator/guarded_range.h"

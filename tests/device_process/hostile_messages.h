@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A host whose messages, files and register accesses are derived from given bytes, and a server
 // whose device accesses all reachable memory. Used by a fuzzer and by a test.
 #pragma once

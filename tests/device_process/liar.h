@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A host that sends requests as the test specifies, with registers and memory for them.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Memory that one side removes from the other, and resources that a process lacks: one link ends,
 // and the next peer is served.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Starts an EAL with little memory and without devices for all tests of this binary. Its arguments
 // are the path of sluice-device, and the rounds of attacks.
 #include <gtest/gtest.h>

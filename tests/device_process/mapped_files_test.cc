@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Memory of this process that another process can map, and errors for memory that it cannot map.
 #include "emulator/mapped_files.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The memory of a host as mapped by the device's process.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The sluice-device process is killed, frozen and reset while a host uses it.
 #include "process.h"
 

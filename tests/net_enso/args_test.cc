@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Device arguments: parsed ones, arguments passed on, and one-line errors that name the key and the
 // fix.
 #include <gtest/gtest.h>

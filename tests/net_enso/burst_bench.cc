@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The streaming interface over the Ensō model, with device and worker stepped alternately in one
 // thread: the worker's cost without cross-core traffic. Under callgrind with
 // --toggle-collect='Worker*' it counts the worker's instructions; alone it prints TSC cycles.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Checksums that the driver inserts in software equal those that DPDK computes.
 #include <netinet/in.h>
 #include <rte_eth_ring.h>

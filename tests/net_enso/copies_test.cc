@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Frames that outgrow their place leave a pipe as copies, in order with frames that are sent in
 // place: through StreamingQueue, EnsoPipes, the driver and the model, compared byte by byte on the
 // wire.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The driver's software description of a frame: checksums that DPDK computed, packet types of
 // rte_mbuf_ptype.h, and the hash of the vectors in docs/enso-hardware.md.
 #include <netinet/in.h>

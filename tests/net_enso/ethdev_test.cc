@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The ethdev interface end to end over the model NIC: every frame has an ending, and every ending a
 // counter.
 #include <rte_eth_ring.h>

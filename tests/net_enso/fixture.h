@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A net_enso port per test, frames to send, and counters to check.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The mirror of the flow table, compared with docs/enso-hardware.md, "Steering": hash vectors, four
 // rows per key, no eviction, no deletion.
 #include <gtest/gtest.h>

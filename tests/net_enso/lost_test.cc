@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A device in another process loses its power while a port uses it: the link is down, and stop and
 // start, or a reset, make the port usable again.
 #include <cerrno>

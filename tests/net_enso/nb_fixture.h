@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A notification buffer with a NIC simulated by the test, slot by slot: registers are memory, and
 // the test writes the rings in place of the NIC.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A notification buffer with a NIC that the test simulates slot by slot: the order and values of
 // register stores, and that hostile values have no effect.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Simulates a driver's plugin for register_once_test.cc.
 #include "register_once.h"
 

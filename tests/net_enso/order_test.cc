@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The order of the driver's register stores, checked store by store: the NIC has hazards that its
 // responses do not reveal (docs/enso-hardware.md, "Traps").
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Probes and maps the FPGA with a fake sysfs tree whose BAR is a file. If huge pages are available,
 // the registers of an opened buffer are checked in that file too.
 #include <fcntl.h>

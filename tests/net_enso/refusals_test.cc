@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Features without hardware in the Ensō NIC are refused, and its registers can be read.
 #include <gtest/gtest.h>
 #include <rte_dev_info.h>

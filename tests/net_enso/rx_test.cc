@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The receive burst over data and notifications that the test writes: the end of a burst, and the
 // mbufs of a frame.
 #include <rte_mbuf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The driver's device without a thread: an Ensō model that runs only when the test steps it, and
 // the back end that probing would create for it.
 #pragma once

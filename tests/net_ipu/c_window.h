@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A window of rte_pmd_ipu.h as a bar::WindowEnd, so that the swap protocol runs over the C
 // interface.
 #pragma once

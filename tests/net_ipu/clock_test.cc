@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The clock of a port, timestamps of PTP frames and of all frames, and other information that the
 // device reports.
 #include <gtest/gtest.h>

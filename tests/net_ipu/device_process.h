@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-device as a separate process that a test can kill and restart. The environment variable
 // SLUICE_DEVICE contains its path.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A port on a device in another process that loses its power: the links' thread sets the device up
 // again, including filters, RSS and flow rules, and continues.
 #include <rte_bus_vdev.h>

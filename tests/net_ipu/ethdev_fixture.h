@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A net_ipu port through ethdev only, as an application uses it.
 #pragma once
 

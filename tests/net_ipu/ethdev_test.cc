@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // net_ipu as an application uses it: probe, traffic, RSS, flow rules, restart, statistics. The
 // model runs in a separate thread.
 #include <gtest/gtest.h>

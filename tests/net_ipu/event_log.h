@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Events of a port as an application receives them, on EAL's interrupt thread.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Notifications of a port: link changes, receive interrupts, aged rules. Also tests with many
 // rules.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A pool of mbufs in memory that EAL did not allocate.
 #pragma once
 

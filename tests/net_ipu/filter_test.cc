@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Addresses, groups and VLANs of a port: frames that its filter accepts, and VLAN tags in mbufs.
 // All sent frames are looped back.
 #include <gtest/gtest.h>

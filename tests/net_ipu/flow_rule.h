@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A flow rule that tests fill in.
 #pragma once
 

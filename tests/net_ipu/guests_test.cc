@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Allocation of numbers of secondary processes.
 #include <gtest/gtest.h>
 

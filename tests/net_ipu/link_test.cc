@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Links of regions through rte_pmd_ipu.h, on ports that ethdev never configured: opening, traffic,
 // steering, revoking, closing. The model runs in a separate thread.
 #include <rte_ether.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Memory provided by an application: reachable from rte_dev_dma_map until rte_dev_dma_unmap.
 #include <rte_errno.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A queue pair of the driver on a stepped model NIC.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The driver's rings with a stepped model: every ring size and burst size, both receive paths,
 // hostile write-backs, and no mbuf leaks.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A large TCP frame through ethdev, segmented by the port's device.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>

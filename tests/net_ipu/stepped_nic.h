@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A model NIC and a pool without threads: registers are served and frames moved only when the test
 // steps the NIC. Requires EAL (--no-huge is sufficient).
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The NIC's side of a window, in a separate process: answers swaps at the window in the inherited
 // file until its standard input ends.
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Windows through rte_pmd_ipu.h: each back end transfers lines and swaps, reports its capabilities,
 // and traces its operations.
 #include <fcntl.h>

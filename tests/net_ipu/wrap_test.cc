@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // net_ipu as a wrapper of another port: it owns the port, passes all operations through, and has no
 // cost per packet. Tested over net_ring, net_null, and models of both kinds.
 #include <gtest/gtest.h>

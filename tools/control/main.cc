@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-control [cpu cpu]: measures the current costs of this host's memory system, without a NIC.
 // scripts/throughput runs it before, between and after its samples.
 //

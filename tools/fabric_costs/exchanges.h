@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Exchanges between a host and a NIC, simulated operation by operation on a window in virtual time:
 // swaps of two and of four messages, and the one-way queues of Wave (an event down, a decision
 // fetched). The model's link yields bytes and times.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-fabric-costs: prints a Markdown table of the costs of exchanges between a host and a NIC
 // on the model of a PCIe link. Virtual time; docs/fabric.md contains the output.
 #include <cstdio>

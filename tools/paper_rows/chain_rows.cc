@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Rows of chains of accelerators: through the CPU, and pushed by a programmable switch. Latencies
 // are simulated operation by operation, and given in round trips of the interconnect.
 #include <algorithm>

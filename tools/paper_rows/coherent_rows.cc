@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Rows of requests that are delivered in cache lines. The protocol's properties (its bound, its
 // lines) are measured on the implementation; times are modelled.
 #include <algorithm>

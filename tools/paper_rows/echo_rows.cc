@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Rows and curves of an echo of 64-byte frames for each interface, including processors and
 // latencies, all of them modelled: packet rate against workers, and round trips against load.
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Named inputs of the reproduction table: costs of the model, and sizes of the experiments. All of
 // them can be set on the command line.
 #pragma once

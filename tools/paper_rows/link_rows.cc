@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Rows of single operations and exchanges, each simulated on the window and timed by its clock.
 #include <algorithm>
 #include <stdexcept>

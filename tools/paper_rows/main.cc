@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-paper-rows [--set name=value ...] [--rows prefix,...] [--plots | --plot name]
 // [--progress]: computes this project's side of the reproduction table and prints it as JSON.
 // Virtual time: equal inputs give equal output. SIGINT and SIGTERM end it after the current group

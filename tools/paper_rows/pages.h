@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Memory for both ends of a link or an endpoint in one process.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The rows of the reproduction table that this project computes: values, and the inputs that they
 // depend on. The papers' values are in scripts/paper/values.json.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-rpc-kernel SECONDS: measures the round trip of a null call over the kernel's UDP on the
 // loopback interface, to a server of libtirpc on a separate CPU, with the service and the clients
 // of sluice-rpc. The client polls, as a model NIC does, so that the values include only the

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-tiering-run: simulates a trace of page accesses, or Zipf's law with a moving hot set, on a
 // host with two tiers of memory and an agent, in virtual time. Prints JSON.
 #include <gflags/gflags.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // An example of a custom stage: it redacts numbers in text with at least the number of digits that
 // the option gives.
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Stages whose library was not available at build time. A graph that uses one gets an error.
 #include <memory>
 #include <string>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // AES-GCM by a software cryptodev. An encrypted message is the IV, ciphertext and tag of SP
 // 800-38D, in this order. Its ciphertext is that of AES-CTR with the first counter block IV ||
 // 00000002, so `openssl enc -d -aes-256-ctr` can decrypt it; only the tag requires GCM.

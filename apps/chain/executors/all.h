@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The built-in stages and traffic of sluice-chain. A new one needs its file and a line in all.cc.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A software cryptodev that runs AES-GCM on batches of messages in place: it does not copy data,
 // and allocates nothing per message.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Recognizes the digit in an image with the network of digit_network.h, computed by oneDNN.
 #pragma once
 

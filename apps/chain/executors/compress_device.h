@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A software compressdev that deflates and inflates (RFC 1951) in place: it does not copy data, and
 // allocates nothing per message.
 #pragma once

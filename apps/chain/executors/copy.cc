@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The smallest stage: it copies the message to the result.
 #include "copy.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Compression by a software compressdev. A compressed message is one gzip member: its checksum can
 // be verified, and gzip can read it.
 #pragma once

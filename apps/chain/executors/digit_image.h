@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Images of digits that look handwritten: slanted, shifted, thick or thin, on a noisy background.
 // They are drawn with integers only, so they are equal on every machine.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A small convolutional network that recognizes digits: eight 3 x 3 filters for edges of eight
 // directions, rectification, the maximum of each 4 x 4 block, and a weighted sum of these per
 // digit.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Traffic of the example: encrypted images of digits, and the network's scores of the plain images.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The header and trailer of a gzip member around deflated bytes (RFC 1952, 2.3).
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Matches the lines of messages with regular expressions and the other patterns of CloudWatch Logs,
 // by the log monitor's engine.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The network of digit_network.h as oneDNN primitives, for a fixed number of images.
 #pragma once
 

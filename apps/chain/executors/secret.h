@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Memory for keys on separate pages, which are excluded from core dumps and zeroed at the end.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A DPDK software device, created for one stage and removed with it.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Clients of a chain as wire=library:libsluice_chain_wire.so+OPTIONS. Their counters are statistics
 // of the wire.
 //

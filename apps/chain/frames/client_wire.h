@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Clients of a chain as the wire of a model NIC. They send the messages of a traffic in frames
 // (engine/messages/part.h), and compare each answer with the expected one. They use the time of the
 // stepping thread, so latencies include the NIC's work.

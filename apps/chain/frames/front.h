@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The engine of a worker. It assembles frames to messages of flows, which the chain's NIC reads,
 // and sends the NIC's answers as frames. The worker also runs the NIC.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-chain on interfaces that carry frames. Messages come in datagrams; the worker passes them
 // to the chain as the chain's NIC, and sends the answers (front.h). The rest of the chain is in
 // system.h. sluice-chain executes this program if it is given such an interface.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Reports on messages that came in frames: the worker's counters, and the counters of the built-in
 // clients, if they are used.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // sluice-rpc on interfaces that carry frames: the host decodes calls from frames, and calls the
 // services' functions in this process. The engine is lib/engine/rpc; everything else is
 // lib/runtime. sluice-rpc executes this program if it is given such an interface.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Flags of sluice-rpc on interfaces that carry frames, in addition to the common flags of all
 // applications.
 #pragma once

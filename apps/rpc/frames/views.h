@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Reports of sluice-rpc about calls that came in frames: the counters of the built-in clients, if
 // they are used, and those of the workers.
 #pragma once

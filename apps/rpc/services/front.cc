@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A front service without data: LOOK_UP asks the store for a value; KEEP stores a value and then
 // reads it, with two consecutive calls.
 #include <cstdint>

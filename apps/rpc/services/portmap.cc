@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The port mapper and rpcbind: returns the address of a program. sluice-rpc passes the bindings in
 // SLUICE_RPC_PROGRAMS (bindings.h); clients cannot register programs. The network comes from a
 // call's arguments if they contain it; RFC 1833 would derive it from the transport of the call.

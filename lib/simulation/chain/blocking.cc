@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Simulates whether a slow accelerator delays the stream of another accelerator.
 #include <array>
 #include <cstdint>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A chain NIC -> accelerators -> NIC in virtual time. Data moves through the CPU, as with today's
 // devices, or the programmable switch pushes it from device to device (Nagare's proposal, Sadok
 // 2024).

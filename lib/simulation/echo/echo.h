@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // An echo of 64-byte frames by each kind of NIC interface, in virtual time. Frames arrive evenly
 // from a wire of 100 Gb/s. Every TLP between NIC and workers is simulated on both directions of the
 // link. The latency of a frame is the time from its last bit received to its last bit sent.

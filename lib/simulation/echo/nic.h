@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Common parts of both kinds of NIC of an echo: a wire, buffers in front of the link, and workers.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A packetized NIC and its workers. The NIC prefetches receive descriptors, so that no frame waits
 // for a descriptor; each is written back separately. A worker processes a burst of packets, sends
 // them with one doorbell and returns their buffers with another.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A NIC with pipes and its workers, by the rules of Ensō's hardware. The NIC notifies about the
 // next frame of a pipe with nothing pending. It then stays silent until the worker stores the
 // pipe's head, and notifies again if frames follow that head. A worker echoes all frames that it

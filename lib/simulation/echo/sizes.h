@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Sizes of transfers over the link for 64-byte frames. Those of pipes are Ensō's hardware's; those
 // of a packetized NIC come from the papers' measurements.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A NIC that delivers calls in cache lines; its dispatcher schedules the cores. Cores only load
 // lines, run handlers, and switch to the process that the NIC names.
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A service's process sleeps until it has calls. After a wake-up any idle core runs it until it has
 // no more calls or its slice is over. With sockets, the kernel wakes it after an interrupt. With
 // reallocated cores, a dedicated core, which polls the queues of all services, wakes it (Shenango,

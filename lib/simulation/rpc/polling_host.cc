@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // One process per service, which polls a dedicated queue without the kernel. Every process always
 // looks busy, so a core that several processes share rotates among them in slices, with or without
 // calls. A process stays on its core, and accesses its NIC queue by DMA.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Services that share the cores of a host, in virtual time: how long calls wait, depending on how
 // they reach a process. The coherent NIC's decisions are made by the RPC dispatcher (device/rpc)
 // itself; the other hosts work without a coherent NIC. Calls come at random times, most of them to

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Common base of all hosts: a NIC delivers calls to them and sends their replies.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The machine that scheduling.cc simulates: host processors that run CPUs, one host processor that
 // accepts requests and ticks, and one NIC processor that runs the agent. Templates over the
 // channels and the policy, both of which are the code that runs in real time.

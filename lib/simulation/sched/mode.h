@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // How a host and its scheduling agent are connected: the stages of Wave's optimisations
 // (docs/wave.md, "Stages"), swaps, or an agent on the host.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Channels of lib/offload with an observer. They record messages and decisions for the staleness
 // statistics and add the agent's computing time. They do not change any decision.
 #pragma once

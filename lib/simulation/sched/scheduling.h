@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A host with many CPUs and a scheduling agent on the other end of a window, in virtual time. The
 // kernel, the channels, the agent and its policy are the code that runs in real time
 // (lib/engine/sched, lib/offload); only processors and their costs are simulated. Each request that

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Measures the age of the state on which a decision is based when the host rules on the decision.
 // The age is the time from the last host state that the agent knew to the ruling. The agent knew
 // the state of the later of two moments: the host's last message about the task (an event, or the

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Changes waiting workers, so that decisions made for them become stale. The changes are one
 // Poisson process for all workers; each change hits one of them. A change can be frozen: it is then
 // delayed until the worker is on a CPU.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The requests of a simulated host, from arrival to completion. Workers are tasks that serve one
 // request at a time.
 #pragma once

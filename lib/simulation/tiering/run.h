@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Memory tiering in virtual time: a trace of accesses, a host with two tiers, and an agent over
 // either channel. A tick is far longer than a channel's latency, so the agent's answers to a tick
 // are enforced before the next accesses.

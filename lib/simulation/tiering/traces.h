@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Accesses to pages over time: by Zipf's law with a moving hot set, or recorded from a program.
 #pragma once
 

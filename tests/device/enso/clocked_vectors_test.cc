@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Rate limiter and timestamps: expected values from a simulation of the Ensō RTL (v0.4.6,
 // github.com/crossroadsfpga/enso). A cycle is 5 ns.
 #include "host.h"

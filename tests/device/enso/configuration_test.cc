@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // docs/enso-hardware.md, "Formats": configuration commands; "Timestamp and rate limiter": effects
 // of the clocked commands.
 #include "host.h"

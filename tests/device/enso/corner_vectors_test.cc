@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Corner cases of the Ensō NIC found in a simulation of its RTL (v0.4.6,
 // github.com/crossroadsfpga/enso): behavior that a driver must not rely on, and actions that it
 // must not perform. Where the hardware's order is undefined, the tests assume the order that hurts

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The host's side of the Ensō NIC for tests: memory with bus addresses that differ from pointers,
 // rings, and the bring-up order of docs/enso-hardware.md, "Bring-up and tear-down". Uses only
 // regs/enso.h.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A host with arbitrary behavior: it converts a string of bytes to register accesses, slot contents
 // and frames. Used by the seeded test and by the fuzz target. It checks the properties that must
 // hold for any input.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // For any stores of a host to registers and slots, and any frames from the wire: no access outside
 // registered memory (AddressSanitizer checks), no hang, and every frame in exactly one counter.
 #include <gtest/gtest.h>

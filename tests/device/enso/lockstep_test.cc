@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Compares the receive and transmit paths with simple reference implementations (plain_nic.h): two
 // hosts perform the same random actions, and all state visible to software or on the wire is equal
 // after every step.

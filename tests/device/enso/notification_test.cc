@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // docs/enso-hardware.md, "Receiving": reactive notifications; cases in addition to the table of
 // receive vectors.
 #include "host.h"

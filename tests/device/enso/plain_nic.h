@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The Ensō NIC with simple receive and transmit paths: one frame and one flit at a time, with every
 // condition checked for each (docs/enso-hardware.md, "Receiving", "Transmitting"). The model's fast
 // paths must be equal to it in all observable state. All other code is the model's.

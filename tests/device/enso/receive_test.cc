@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // docs/enso-hardware.md, "Receiving": handling of received frames; cases in addition to the table
 // of receive vectors.
 #include <numeric>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // docs/enso-hardware.md, "Steering": flow table, fallback, round robin; cases in addition to the
 // table of steering vectors.
 #include <random>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Steering vectors from a simulation of the Ensō RTL (v0.4.6, github.com/crossroadsfpga/enso): the
 // pipe for a packet and tables, and the 32-bit hash of the key before the fallback mask.
 #include "host.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // docs/enso-hardware.md, "Transmitting": descriptors, framing, completions; cases in addition to
 // the table of transmit vectors.
 #include "host.h"

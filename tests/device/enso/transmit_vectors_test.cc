@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Transmission: stimuli and responses from a simulation of the Ensō RTL (v0.4.6,
 // github.com/crossroadsfpga/enso). Rings have their default sizes unless a test sets others.
 #include <sstream>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Formats the NIC's response to a stimulus as one line of text: all writes to host memory, then all
 // sent frames.
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Batches of frames: a card's handling of a batch where the CPU's model handles a packet
 // (docs/gpu.md).
 #include <gtest/gtest.h>

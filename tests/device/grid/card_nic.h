@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The Ensō NIC as blocks of a card (lib/device/grid). A test runs the blocks' turns one at a time,
 // so that every test of the CPU's model can run on it. The card's memory belongs to the test.
 // Register stores pass a bar::PostedQueue; a batch is one frame.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Compares the blocks of a card with the CPU's model: two hosts perform the same random actions,
 // and all state visible to software or on the wire is equal. Features that the card lacks
 // (docs/gpu.md) are not used.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Runs one block between any two instructions of another block, with x86's trap flag.
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The packetized NIC as blocks of a card (lib/device/grid). A test runs the blocks' turns one at a
 // time, so that tests of the CPU's model can run on it. The card's memory belongs to the test;
 // register stores pass a bar::PostedQueue. The tags that a card writes to the frames of its wire

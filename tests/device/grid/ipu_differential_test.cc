@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Compares the packetized NIC on a card with the CPU's model (device/ipu), with random settings,
 // frames, rings and hostile descriptors: both get the same register stores and frames, and all
 // state visible to the host is equal.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A pipe shared by the register block, to which a driver stores its head, and a receiving block.
 #pragma once
 

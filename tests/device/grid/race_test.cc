@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Blocks run concurrently with each other and with a driver, each on a thread. Runs under
 // ThreadSanitizer, without EAL.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The device's classification of frames: RSS with the vectors of Microsoft's RSS specification,
 // packet class, checksums, flow rules.
 #include <gtest/gtest.h>

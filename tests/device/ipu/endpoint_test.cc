@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Endpoints of cache lines instead of rings: registers, frames in lines, time-outs, and hosts that
 // violate the protocol.
 #include <gtest/gtest.h>

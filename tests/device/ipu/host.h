@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A host for the packetized NIC model: rings and buffers in normal memory, controlled descriptor by
 // descriptor through the registers of regs/ipu.h.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Hosts with invalid links: for any content of the memory, the device neither crashes nor accesses
 // a byte outside it (the sanitizers check), and it counts every rejection.
 #include <gtest/gtest.h>

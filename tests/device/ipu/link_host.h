@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A host with links of regions instead of rings: the host's end of lib/swap on normal memory,
 // announced to the model through the registers of regs/ipu.h.
 #pragma once

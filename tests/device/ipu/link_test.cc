@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Links of regions instead of rings: registers, receive, transmit, steering.
 #include <gtest/gtest.h>
 

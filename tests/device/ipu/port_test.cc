@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Functions of the port other than rings: interrupts, clock and timestamps, filters, tags, ages of
 // rules.
 #include <gtest/gtest.h>

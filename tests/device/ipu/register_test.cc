@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The register file, and hosts with wrong addresses, doorbells and ring sizes.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The dispatcher with random calls, on hosts whose processes hang, die, make nested calls, and load
 // lines of others: every call has one ending; none starts twice or continues without a suspension;
 // none reaches another process; and no process holds more than MaxCalls.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A policy for tests: first come, first served; a core is preempted after a slice.
 #pragma once
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The NIC of RpcHost with clients that send arbitrary frames and a process that stores arbitrary
 // data in its memory, both controlled by bytes: for the property test and for the fuzzer. The other
 // process, the kernel and the supervisor are honest: they get only their calls, every frame is

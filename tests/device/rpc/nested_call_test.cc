@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Calls that services make: their destination, the input of their continuations, and their endings
 // if a process dies or does not answer. Process 1 serves the CALCULATOR, process 2 calls it.
 // Expected messages follow RFC 5531 section 9, expected structures rpcgen's declarations.

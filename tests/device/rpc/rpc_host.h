@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A host with one core and two processes for RpcNic, in one thread and with a simulated clock:
 // process 1 serves kX on port kPort, process 2 kOtherX.
 #pragma once

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Frames to lines and back. Expected messages follow RFC 5531 section 9, expected structures
 // rpcgen's declarations.
 #include "device/rpc/rpc_nic.h"

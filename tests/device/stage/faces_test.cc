@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The two interfaces of a stage with messages of a switch or a CPU, honest or not. Tests of whole
 // chains are in chain_app.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A stage with nodes of either interface that are set up and fed by an arbitrary script, and one
 // honest node. The honest node's messages are executed and answered, once and in order. All TLPs
 // and executions of the stage are within the limits of a device.

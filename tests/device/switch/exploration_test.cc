@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Explores every order in which TLPs enter, leave and are consumed, with the minimum of credits:
 // every message arrives once, complete and in order; there is no deadlock; and a stalled stage
 // stalls only its stream. Without credits it stalls others too, which the last test verifies.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A device dies: messages for it are drained, bypass it, or end the stream, depending on its
 // policy. No message arrives partially or twice.
 #include <gtest/gtest.h>

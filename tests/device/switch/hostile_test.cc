@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Runs the fuzzer's scripts from a seed.
 #include "device/switch/hostile.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // A switch with devices at its ports. A device consists of the nodes that streams have at its port.
 #pragma once
 

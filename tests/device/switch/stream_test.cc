@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Streams through the switch: data that a device writes to its window arrives at the next device,
 // with command and state, by the policy. Invalid writes are dropped and counted by reason.
 #include <gtest/gtest.h>
