@@ -20,8 +20,8 @@ struct Geometry {
   uint32_t pipe_flits;  ///< A power of two.
   uint32_t nb_entries;  ///< A power of two: slots of the RX ring and of the TX ring.
   bool notify_per_packet;
-  bool prefetches =
-      false;  ///< The driver requests a pipe's next notification when it returns the pipe.
+  /// The driver requests a pipe's next notification when it returns the pipe.
+  bool prefetches = false;
 
   uint32_t pipe_bytes() const { return pipe_flits * 64; }
 };

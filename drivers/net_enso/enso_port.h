@@ -86,8 +86,8 @@ struct RxQueue {
   uint16_t span_count = 0;
   uint16_t next_span = 0;
   std::array<CountedRule, kRules> rules;
-  std::atomic<uint32_t> counted_rules{
-      0};  ///< Number of active rules; written by the control thread.
+  /// Number of active rules; written by the control thread.
+  std::atomic<uint32_t> counted_rules{0};
 
   uint16_t id = 0;
   uint16_t descriptors = 0;

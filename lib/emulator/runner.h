@@ -101,8 +101,8 @@ class Runner {
   alignas(64) std::atomic<uint32_t> turns_of_others_{0};
   // Written by the stepping thread.
   alignas(64) std::atomic<uint32_t> served_{0};  ///< Release: effects and `values_` are visible.
-  std::atomic<bool> stepping_{
-      false};  ///< Set by at most one thread, which then owns the step state.
+  /// Set by at most one thread, which then owns the step state.
+  std::atomic<bool> stepping_{false};
   std::atomic<bool> link_up_{true};
   std::atomic<bool> at_rest_{false};  ///< Stepper::AtRest after the last step without work.
   std::vector<std::atomic<uint64_t>> values_;

@@ -33,8 +33,8 @@ inline constexpr uint32_t kRxTail = 0x00;  ///< Written by the NIC; software zer
 /// Written by software. On a pipe page every store is a trigger. On the page of a disabled pipe
 /// (rx_mem 0) a store that differs from rx_tail skips a slot of notification buffer 0.
 inline constexpr uint32_t kRxHead = 0x04;
-inline constexpr uint32_t kRxMemLo =
-    0x08;  ///< Pipe: base address with the NB id in the low 10 bits.
+/// Pipe: base address with the NB id in the low 10 bits.
+inline constexpr uint32_t kRxMemLo = 0x08;
 inline constexpr uint32_t kRxMemHi = 0x0c;
 inline constexpr uint32_t kTxTail = 0x10;   ///< NB page only. A store starts the descriptor fetch.
 inline constexpr uint32_t kTxHead = 0x14;   ///< NB page only. Set to tail when the NIC *fetches*.
@@ -56,9 +56,9 @@ inline constexpr uint32_t kPointerMask = kMaxPipeFlits - 1;
 /// Device limits.
 inline constexpr uint32_t kPacketBuffers = 1024;  ///< 2 KiB each, between MAC and DMA.
 inline constexpr uint32_t kMaxRxFlits = 24;       ///< Design limit of a received frame, 1536 bytes.
-inline constexpr uint32_t kHeadTriggerDepth =
-    124;                                      ///< Head-store triggers queued before they are lost.
-inline constexpr uint32_t kTxFetchMax = 256;  ///< Descriptors per DMA read.
+/// Head-store triggers queued before they are lost.
+inline constexpr uint32_t kHeadTriggerDepth = 124;
+inline constexpr uint32_t kTxFetchMax = 256;              ///< Descriptors per DMA read.
 inline constexpr uint32_t kMaxTransferBytes = 1'048'512;  ///< Largest length of one TX slot.
 inline constexpr uint32_t kMaxTxFrameFlits = 64;   ///< A longer claimed frame deadlocks the FIFO.
 inline constexpr uint64_t kClockHz = 200'000'000;  ///< Timestamps, rate limiter, round robin: 5 ns.

@@ -19,19 +19,19 @@ inline constexpr uint32_t kBarBytes = 32 * kPageBytes;
 inline constexpr uint32_t kDeviceId = 0x000;  ///< RO: kDeviceIdValue.
 inline constexpr uint32_t kDeviceIdValue = 0x19d0'0001;
 inline constexpr uint32_t kQueuePairs = 0x004;  ///< RO: number of queue pairs.
-inline constexpr uint32_t kReset =
-    0x008;  ///< WO: kResetMagic resets everything except the statistics to the power-on state.
+/// WO: kResetMagic resets everything except the statistics to the power-on state.
+inline constexpr uint32_t kReset = 0x008;
 inline constexpr uint32_t kResetMagic = 0x7265'7365;
 inline constexpr uint32_t kPortControl = 0x00c;  ///< kPort… bits.
 inline constexpr uint32_t kMaxFrame = 0x010;     ///< Longest received frame, bytes without FCS.
 inline constexpr uint32_t kRssFields = 0x014;    ///< kRss… bits: the hashed fields.
-inline constexpr uint32_t kStationAddress =
-    0x018;  ///< 8 bytes; the first octet of the MAC address is in the lowest byte.
-inline constexpr uint32_t kRssKey =
-    0x040;  ///< kRssKeyBytes, first octet lowest; effective with the last word.
+/// 8 bytes; the first octet of the MAC address is in the lowest byte.
+inline constexpr uint32_t kStationAddress = 0x018;
+/// kRssKeyBytes, first octet lowest; effective with the last word.
+inline constexpr uint32_t kRssKey = 0x040;
 inline constexpr uint32_t kRssKeyBytes = 40;
-inline constexpr uint32_t kReta =
-    0x080;  ///< kRetaEntries bytes, each a queue; indexed by the hash's low bits.
+/// kRetaEntries bytes, each a queue; indexed by the hash's low bits.
+inline constexpr uint32_t kReta = 0x080;
 inline constexpr uint32_t kRetaEntries = 128;
 
 /// Fields that a flow rule may match in addition to the 5-tuple; see kFlowFields.
@@ -80,8 +80,8 @@ inline constexpr uint32_t kRssIpv6Udp = 1u << 5;
 /// with the most selected fields applies, and among these the one with the higher kFlowFields
 /// value.
 inline constexpr uint32_t kFlowFields = 0x140;  ///< kFlow… bits below: the compared fields.
-inline constexpr uint32_t kFlowProtocol =
-    0x144;  ///< IP version (4, 6) << 8 | IP protocol (17, 6; 0 any).
+/// IP version (4, 6) << 8 | IP protocol (17, 6; 0 any).
+inline constexpr uint32_t kFlowProtocol = 0x144;
 inline constexpr uint32_t kFlowPorts = 0x148;   ///< Source << 16 | destination, host order.
 inline constexpr uint32_t kFlowSource = 0x150;  ///< 16 bytes in wire order; IPv4 uses the first 4.
 inline constexpr uint32_t kFlowDestination = 0x160;
@@ -192,8 +192,8 @@ inline constexpr uint32_t kEndpointBlock = 0x300;
 inline constexpr uint32_t kRingBase = 0x00;     ///< 8 bytes: bus address, 64-byte aligned.
 inline constexpr uint32_t kRingEntries = 0x08;  ///< Power of two, kMinRing … kMaxRing.
 inline constexpr uint32_t kRingBuffer = 0x0c;   ///< RX: bytes of every posted buffer.
-inline constexpr uint32_t kRingControl =
-    0x10;  ///< kRing… bits. Disabling is effective before the next read.
+/// kRing… bits. Disabling is effective before the next read.
+inline constexpr uint32_t kRingControl = 0x10;
 inline constexpr uint32_t kRingStatus = 0x14;  ///< RO: 1 enabled; 0 disabled, or rejected.
 inline constexpr uint32_t kRingHead = 0x18;    ///< RO: descriptors completed by the device.
 inline constexpr uint32_t kRingTail = 0x20;    ///< Doorbell: descriptors posted by software.

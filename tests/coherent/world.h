@@ -99,8 +99,8 @@ class World {
   static constexpr size_t kMemoryBytes = kGeometry.Bytes();
   static constexpr uint64_t kStallNs = 1000;
   static constexpr uint64_t kLeaveNs = 10;
-  static constexpr size_t kQueue =
-      1;  ///< Capacity of the dispatcher's queue; more requests are dropped.
+  /// Capacity of the dispatcher's queue; more requests are dropped.
+  static constexpr size_t kQueue = 1;
   static constexpr size_t kMaxRequests = 4;
 
   enum class Ending : uint8_t {

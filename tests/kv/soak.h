@@ -26,8 +26,8 @@ struct SoakPlan {
   uint32_t keys = 30'000;
   uint64_t hash_mask = ~uint64_t{0};  ///< Fewer bits cause collisions of keys.
   uint32_t long_one_in = 50;          ///< One in this many values is long.
-  uint32_t long_value_bytes =
-      5000;  ///< Bound of the long values; one in 20,000 values may exceed it.
+  /// Bound of the long values; one in 20,000 values may exceed it.
+  uint32_t long_value_bytes = 5000;
 };
 
 class Soak {

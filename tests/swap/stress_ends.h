@@ -17,8 +17,8 @@ namespace sluice::swap::test {
 
 /// Events per 65536 opportunities.
 struct FaultRates {
-  uint32_t lose =
-      1500;  ///< Losses per post; the line is posted again later if it is still the last one.
+  /// Losses per post; the line is posted again later if it is still the last one.
+  uint32_t lose = 1500;
   uint32_t stale = 3000;  ///< Stale reads per read.
   uint32_t cancel = 200;  ///< Cancels per poll for an outcome.
   uint32_t expire = 200;

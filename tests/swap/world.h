@@ -117,8 +117,8 @@ class SwapWorld {
   bool condition_ = true;
   bool resumed_ = false;  ///< The initiator may report its last transaction again.
   bool memory_lost_ = false;
-  uint8_t serial_ =
-      0;  ///< Serial of the last offer; part of its payload, so that both ends carry it.
+  /// Serial of the last offer; part of its payload, so that both ends carry it.
+  uint8_t serial_ = 0;
   uint8_t held_ = 0;  ///< Four messages: the serial that the responder holds.
   uint8_t initiator_cell_ = 1;
   uint8_t responder_cell_ = 2;

@@ -90,8 +90,8 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   Lines* lines_ = nullptr;
   std::unique_ptr<std::byte[], void (*)(std::byte*)> image_memory_{nullptr, nullptr};
   device::grid::Card* image_ = nullptr;  ///< The card's structure for the next start.
-  device::grid::Card* card_ =
-      nullptr;  ///< Address in the card's memory; must not be dereferenced here.
+  /// Address in the card's memory; must not be dereferenced here.
+  device::grid::Card* card_ = nullptr;
   uint8_t* staging_ = nullptr;
   std::unique_ptr<HostPages> pages_;
   const bar::DmaSpace* dma_ = nullptr;

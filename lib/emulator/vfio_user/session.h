@@ -100,8 +100,8 @@ class Session {
   bool waits_ = true;  ///< This process waits for the client.
   cpu::ProcessPatience patience_{kMessagePatience};
   ClientSocket socket_;
-  bool hears_ =
-      true;  ///< False after the client is gone or `wrong_` is set; no more data is received.
+  /// False after the client is gone or `wrong_` is set; no more data is received.
+  bool hears_ = true;
   const char* wrong_ = nullptr;
   Agreement agreement_;
   LossAlarm alarm_;

@@ -59,8 +59,8 @@ enum class MessageType : uint16_t {
 
 /// Flags of messages.
 inline constexpr uint8_t kRunnable = 1u << 0;  ///< NEW: the task is runnable.
-inline constexpr uint8_t kWasLatched =
-    1u << 1;  ///< PREEMPT, BLOCKED, YIELD: it did not get onto the CPU.
+/// PREEMPT, BLOCKED, YIELD: it did not get onto the CPU.
+inline constexpr uint8_t kWasLatched = 1u << 1;
 inline constexpr uint8_t kDeferrable = 1u << 2;  ///< WAKEUP: the task tolerates delay.
 inline constexpr uint8_t kWasCurrent = 1u << 3;  ///< DEPARTED: it was on the CPU.
 /// PREEMPT: by the host for a reason unrelated to agents.
