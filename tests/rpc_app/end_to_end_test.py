@@ -81,7 +81,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(report["missing"], 0, report)
         self.assertEqual(report["corrupted"], 0, report)
         self.assertEqual(report["unknown"], 0, report)
-        self.assertGreater(report["answered"], 5, report)
+        self.assertGreater(report["answered"], 0, report)
 
     def test_without_a_fault_every_call_is_answered(self):
         report, lines = run("--duration_s=0.5", "--outstanding=4", "--run_calls=7",
@@ -113,7 +113,8 @@ class Runs(unittest.TestCase):
                                                               "nic_drops")], [0] * 4, report)
                     if "--nested=1" not in flags:
                         self.assertEqual(report["refused"], 0, report)
-                    happened = all(report["device"][counter] > 0 for counter in counters)
+                    happened = report["answered"] > 5 and all(
+                        report["device"][counter] > 0 for counter in counters)
                     if happened:
                         break
                 self.assertTrue(happened, (counters, lines))
