@@ -61,7 +61,7 @@ def judge(paper, row, inputs):
         law = row["law"]
         off = abs(row["value"] - law["expected"]) / law["deviation"] if law["deviation"] else 0
         word = WORDS["check"][off > DEVIATIONS]
-        return (f"{word}, {off:.1f} deviations, of {law['trials']}", f"{DEVIATIONS} deviations",
+        return (f"{word}, {off:.1f} deviations in {law['trials']} trials", f"{DEVIATIONS} deviations",
                 word)
     if kind is None:
         return "", "", "without a paper's value"

@@ -45,9 +45,9 @@ PLOTS = {
                    ("99th percentile of latency, us", "stale decisions, %"), log_x=True),
     "rtt": Plot("Gb/s of 64-byte frames", "round trip of an echo by one worker, p50 / p99 in us",
                 ("median of the round trip, us", "99th percentile of the round trip, us")),
-    "workers": Plot("workers", "echo: Mpps of a full wire / ns of a worker for a frame, each "
-                    "offered a sixteenth",
-                    ("Mpps of a full wire", "time of a worker for a frame, ns"), log_x=True),
+    "workers": Plot("workers", "echo: Mpps with a full wire / worker's ns per frame with a "
+                    "sixteenth of the wire per worker",
+                    ("Mpps with a full wire", "worker's time per frame, ns"), log_x=True),
 }
 
 
@@ -189,7 +189,7 @@ def counts(rows):
 
 
 def print_table(rows, data, out):
-    print("| row | what | paper | ours | kind | tolerance | verdict | stands for | source | inputs |",
+    print("| row | quantity | paper | ours | kind | tolerance | verdict | range | source | inputs |",
           file=out)
     print("|---|---|---|---|---|---|---|---|---|---|", file=out)
     for row in rows:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kEstimate = "estimate";
 constexpr std::string_view kCritique = "Borrill 2026, quoting Wave (ASPLOS'25)";
-constexpr std::string_view kGhost = "ghOSt, SOSP'21, remembered";
+constexpr std::string_view kGhost = "ghOSt, SOSP'21, cited from memory";
 constexpr std::string_view kEnso = "Ensō, OSDI'23";
 constexpr std::string_view kNagare = "Nagare's proposal, 2024: its example";
 constexpr std::string_view kLauberhorn = "Lauberhorn's authors, measured on Enzian";
@@ -103,7 +103,8 @@ std::vector<NamedInput> NamesOf(Inputs& i) {
       {"rpc_jump", "calls", &i.rpc_jump, kEstimate, "", "10ns to 40ns"},
       {"switch_process", "calls", &i.switch_process, kEstimate, "", "600ns to 2400ns"},
       {"kernel_call", "calls", &i.kernel_call, kEstimate, "", "2us to 8us"},
-      {"reallocate", "calls", &i.reallocate, "Shenango, NSDI'19, remembered", "", "1us to 20us"},
+      {"reallocate", "calls", &i.reallocate, "Shenango, NSDI'19, cited from memory", "",
+       "1us to 20us"},
       {"poll_slice", "calls", &i.poll_slice, "Linux, eight CPUs", "", "750us to 6ms"},
       {"handler", "calls", &i.handler, kExperiment, "", "1us to 50us"},
       {"hot_for", "calls", &i.hot_for, kExperiment, "", "100us to 10ms"},
