@@ -39,11 +39,12 @@ std::map<std::string, const Vip*> VipsByName(const Tables& tables) {
   return vips;
 }
 
-// Returns for each backend index of `now` whether the same backend has the index in `next`. A freed
+// Returns for each backend index of `now` or `next` whether the same backend has it in both. A freed
 // index may have a new owner.
 std::vector<uint8_t> KeptOwners(const Tables& now, const Tables& next) {
-  std::vector<uint8_t> kept(now.backends().size());
-  for (size_t i = 0; i < std::min(kept.size(), next.backends().size()); ++i) {
+  const auto [fewer, more] = std::minmax({now.backends().size(), next.backends().size()});
+  std::vector<uint8_t> kept(more);
+  for (size_t i = 0; i < fewer; ++i) {
     const auto index = static_cast<uint16_t>(i);
     kept[i] = now.BackendName(index) == next.BackendName(index) &&
               now.VipName(now.backends()[i].vip) == next.VipName(next.backends()[i].vip);
@@ -58,21 +59,19 @@ Json RingJson(const char* change, size_t slots, uint64_t gone, uint64_t others) 
 // `next`: null if the VIP is removed. `kept`: the result of KeptOwners.
 Json CompareRings(const Vip& now, const Vip* next, const std::vector<uint8_t>& kept) {
   if (next == nullptr) return RingJson("removed", now.ring.size(), now.ring.size(), 0);
+  // No branch depends on a slot: none could be predicted.
   std::vector<uint8_t> stays(kept.size());
-  for (const uint16_t owner : next->ring) {
-    if (owner < kept.size() && kept[owner]) stays[owner] = 1;
-  }
+  for (const uint16_t owner : next->ring) stays[owner] = kept[owner];
   const bool comparable =
       next->ring.size() == now.ring.size() && next->rule.profile == now.rule.profile;
-  uint64_t gone = 0;
-  uint64_t others = 0;
-  for (size_t slot = 0; slot < now.ring.size(); ++slot) {
-    if (!stays[now.ring[slot]]) {
-      ++gone;
-    } else if (!comparable || next->ring[slot] != now.ring[slot]) {
-      ++others;
-    }
+  uint64_t stay = 0;
+  uint64_t same = 0;
+  for (const uint16_t owner : now.ring) stay += stays[owner];
+  for (size_t slot = 0; comparable && slot < now.ring.size(); ++slot) {
+    same += stays[now.ring[slot]] & (next->ring[slot] == now.ring[slot]);
   }
+  const uint64_t gone = now.ring.size() - stay;
+  const uint64_t others = stay - same;
   const bool changed = gone + others > 0 || now.ring.empty() != next->ring.empty();
   return RingJson(changed ? "changed" : "same", now.ring.size(), gone, others);
 }

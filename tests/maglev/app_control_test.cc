@@ -419,7 +419,9 @@ TEST(Plan, OfVipsWithEqualPoolsCostsLessThanARingEach) {
     json now = ManyVips(128);
     for (json& vip : now["vips"]) {
       if (equal_pools) vip["backends"][0]["name"] = "a";
-      vip["backends"].push_back({{"name", "y"}, {"address", "10.1.0.3"}});
+      for (int i = 0; i < 30; ++i) {
+        vip["backends"].push_back({{"name", "y" + std::to_string(i)}, {"address", "10.1.0.3"}});
+      }
     }
     json next = now;
     for (json& vip : next["vips"]) vip["backends"].erase(1);

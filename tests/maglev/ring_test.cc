@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -231,6 +233,59 @@ TEST(Ring, OfMoreThan65536SlotsIsThatOf64BitArithmetic) {
   // The largest possible steps.
   ExpectOraclesRing({{kLargeRing - 1, kLargeRing - 1}, {0, kLargeRing - 1}, {5, kLargeRing - 2}},
                     kLargeRing, kProportional);
+}
+
+TEST(Ring, OfAnyNumberOfSeatsIsThatOfThePapersPseudocode) {
+  // From a single walk that looks far ahead to more walks than slots.
+  std::mt19937 random(13);
+  for (const uint32_t seats : {1u, 2u, 7u, 31u, 129u, 513u, 2049u, 8193u, 16381u, 20000u}) {
+    ExpectOraclesRing(RandomSeats(random, seats, 16381), 16381, kProportional);
+    ExpectOraclesRing(RandomSeats(random, seats, 16381, 9), 16381, kFirstRound);
+  }
+}
+
+/// The least CPU time of `run` in some rounds.
+template <typename Run>
+std::clock_t LeastTime(Run run) {
+  std::clock_t least = std::numeric_limits<std::clock_t>::max();
+  for (int round = 0; round < 20; ++round) {
+    const std::clock_t start = std::clock();
+    run();
+    least = std::min(least, std::clock() - start);
+  }
+  return least;
+}
+
+TEST(Ring, CostsLessThanTwoThirdsOfAWalkSlotBySlot) {
+#if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
+  GTEST_SKIP() << "needs an optimized build";
+#endif
+  // Without the last turns, which need half of all steps.
+  std::mt19937 random(14);
+  const std::vector<Seat> seats = RandomSeats(random, 30, kSmallRing);
+  const auto walk = [&] {
+    std::vector<uint64_t> taken(kSmallRing / 64 + 1);
+    Ring ring(kSmallRing);
+    std::vector<Seat> walkers = seats;
+    for (uint32_t turn = 0; turn < kSmallRing - 128; ++turn) {
+      const size_t index = turn % walkers.size();
+      Seat& walker = walkers[index];
+      uint32_t slot;
+      do {
+        slot = walker.offset;
+        const uint32_t beyond = slot + walker.skip;
+        walker.offset = beyond < kSmallRing ? beyond : beyond - kSmallRing;
+      } while (taken[slot / 64] >> slot % 64 & 1);
+      taken[slot / 64] |= uint64_t{1} << slot % 64;
+      ring[slot] = static_cast<uint16_t>(index);
+    }
+    return ring;
+  };
+  Ring walked, filled;
+  const std::clock_t slot_by_slot = LeastTime([&] { walked = walk(); });
+  const std::clock_t ours = LeastTime([&] { filled = FillRing(seats, kSmallRing, kProportional); });
+  EXPECT_LT(3 * ours, 2 * slot_by_slot);
+  EXPECT_EQ(filled.size(), walked.size());
 }
 
 TEST(Ring, HasAnOwnerForEverySlotAndEqualSharesForEqualWeights) {

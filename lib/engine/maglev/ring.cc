@@ -2,13 +2,15 @@
 #include "engine/maglev/ring.h"
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 
 namespace sluice::engine::maglev {
 namespace {
 
-/// A seat that has weight, on its walk.
+/// A seat that has weight.
 struct Walker {
-  uint32_t position;  ///< The slot that it looks at next.
+  uint32_t offset;
   uint32_t skip;
   uint32_t weight;
   uint16_t seat;
@@ -19,10 +21,12 @@ using Turns = std::vector<uint16_t>;
 
 Turns TakeTurns(size_t walkers, uint32_t slots) {
   Turns turns(slots);
-  uint32_t walker = 0;
-  for (uint16_t& turn : turns) {
-    turn = static_cast<uint16_t>(walker);
-    if (++walker == walkers) walker = 0;
+  size_t filled = std::min<size_t>(walkers, slots);
+  std::iota(turns.begin(), turns.begin() + static_cast<ptrdiff_t>(filled), uint16_t{0});
+  while (filled < slots) {  // The first `filled` turns are whole rounds.
+    const size_t more = std::min<size_t>(filled, slots - filled);
+    std::copy_n(turns.begin(), more, turns.begin() + static_cast<ptrdiff_t>(filled));
+    filled += more;
   }
   return turns;
 }
@@ -123,6 +127,117 @@ Turns MakeTurns(std::span<const Walker> walkers, uint32_t slots, WeightRule rule
   return TakeTurns(walkers.size(), slots);
 }
 
+/// The free slots, one bit each: the set stays in the cache where the ring would not.
+class FreeSlots {
+ public:
+  explicit FreeSlots(uint32_t slots) : words_(slots / 64 + 1, ~uint64_t{0}) {
+    words_.back() = (uint64_t{1} << slots % 64) - 1;
+  }
+
+  bool Has(uint32_t slot) const { return words_[slot / 64] >> slot % 64 & 1; }
+  /// The slot must be free.
+  void Remove(uint32_t slot) { words_[slot / 64] ^= uint64_t{1} << slot % 64; }
+  std::vector<uint32_t> List() const {
+    std::vector<uint32_t> list;
+    for (uint32_t i = 0; i < words_.size(); ++i) {
+      for (uint64_t word = words_[i]; word != 0; word &= word - 1) {
+        list.push_back(i * 64 + static_cast<uint32_t>(std::countr_zero(word)));
+      }
+    }
+    return list;
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+/// The walks of all walkers. A walk looks at many slots at once and notes the free ones, without a
+/// branch per slot: whether a slot is free cannot be predicted, and one misprediction costs more
+/// than the rest of a claim.
+class Walks {
+ public:
+  Walks(std::span<const Walker> walkers, uint32_t slots)
+      : slots_(slots), ahead_(SlotsAhead(walkers.size(), slots)), notes_(walkers.size() * ahead_) {
+    walks_.reserve(walkers.size());
+    for (const Walker& walker : walkers) {
+      walks_.push_back({walker.offset, walker.skip, notes_.data(), notes_.data()});
+    }
+  }
+
+  /// The first free slot on the rest of the walk. There must be one, and the caller claims it.
+  uint32_t Next(uint16_t walker, const FreeSlots& free) {
+    Walk& walk = walks_[walker];
+    for (;;) {
+      while (walk.next == walk.end) LookAhead(walker, free);
+      const uint32_t slot = *walk.next++;
+      // Another walker may have claimed it since it was noted.
+      if (free.Has(slot)) [[likely]]
+        return slot;
+    }
+  }
+
+ private:
+  static constexpr size_t kMinAhead = 4;
+  static constexpr size_t kMaxAhead = 128;
+  struct Walk {
+    uint32_t position;  ///< The slot to look at next.
+    uint32_t skip;
+    const uint32_t* next;  ///< Notes from here to `end` are unused.
+    const uint32_t* end;
+  };
+
+  /// All notes together are a quarter of the ring at most, unless walkers are very many: the more
+  /// are kept, the more slots are claimed by others meanwhile.
+  static uint32_t SlotsAhead(size_t walkers, uint32_t slots) {
+    const size_t share = std::clamp<size_t>(slots / walkers / 4, kMinAhead, kMaxAhead);
+    return static_cast<uint32_t>(std::bit_floor(share));
+  }
+
+  /// Replaces the notes of a walk, all of which were used. Not inlined: Next needs the registers.
+  [[gnu::noinline]] void LookAhead(uint16_t walker, const FreeSlots& free) {
+    Walk& walk = walks_[walker];
+    const uint32_t slots = slots_;
+    const uint32_t ahead = ahead_;
+    // (from + by) mod slots: of the two, one is not below `slots`, or wrapped around.
+    const auto step = [slots](uint32_t from, uint32_t by) {
+      return std::min(from + by, from + by - slots);
+    };
+    uint32_t path[kMaxAhead];
+    path[0] = walk.position;
+    uint32_t stride = walk.skip;  // From the first slot of the path to the one behind its last.
+    for (uint32_t length = 1; length < ahead; length *= 2) {
+      for (uint32_t i = 0; i < length; ++i) path[length + i] = step(path[i], stride);
+      stride = step(stride, stride);
+    }
+    walk.position = step(walk.position, stride);
+    uint32_t* const notes = &notes_[size_t{walker} * ahead];
+    uint32_t* end = notes;
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < ahead; ++i) {
+      *end = path[i];
+      end += free.Has(path[i]);
+    }
+    walk.next = notes;
+    walk.end = end;
+  }
+
+  uint32_t slots_;
+  uint32_t ahead_;               ///< Slots that a walk looks at together; a power of two.
+  std::vector<uint32_t> notes_;  ///< `ahead_` of each walk.
+  std::vector<Walk> walks_;
+};
+
+/// All turns but the last.
+void ClaimFirst(std::span<const Walker> walkers, std::span<const uint16_t> turns, FreeSlots& free,
+                std::vector<uint16_t>& ring) {
+  Walks walks(walkers, static_cast<uint32_t>(ring.size()));
+  for (const uint16_t turn : turns) {
+    const uint32_t slot = walks.Next(turn, free);
+    free.Remove(slot);
+    ring[slot] = walkers[turn].seat;
+  }
+}
+
 /// 1 / number modulo a prime: number^(prime - 2), by Fermat's little theorem.
 uint64_t Inverse(uint64_t number, uint64_t prime) {
   uint64_t result = 1;
@@ -133,49 +248,43 @@ uint64_t Inverse(uint64_t number, uint64_t prime) {
   return result;
 }
 
-/// The last turns, where a walk would pass slots / free.size() taken ones before it finds a
-/// free one: computes instead how far each free one is.
+/// The last turns, where a walk would pass slots / free.size() taken slots before it finds a free
+/// one: computes the rank of each free slot in the walker's permutation, which is (slot - offset) /
+/// skip modulo the slots. All slots of lower ranks than the next claim's are taken.
 void ClaimLast(std::span<const Walker> walkers, std::span<const uint16_t> turns,
                std::vector<uint32_t> free, std::vector<uint16_t>& ring) {
   const auto slots = static_cast<uint32_t>(ring.size());
+  std::vector<uint32_t> inverses(walkers.size());  // 1 / skip; 0: not computed yet.
   for (const uint16_t turn : turns) {
     const Walker& walker = walkers[turn];
-    const uint64_t inverse = Inverse(walker.skip, slots);
-    const auto steps = [&](uint32_t slot) {
-      return (slot + slots - walker.position) * inverse % slots;
-    };
-    const auto nearest = std::ranges::min_element(free, {}, steps);
-    ring[*nearest] = walker.seat;
-    *nearest = free.back();
+    uint32_t& inverse = inverses[turn];
+    if (inverse == 0) inverse = static_cast<uint32_t>(Inverse(walker.skip, slots));
+    // Multiplied by a distance below 2^25, its upper half is the quotient or one less (Shoup's
+    // modular multiplication).
+    const auto ratio = static_cast<uint32_t>((uint64_t{inverse} << 32) / slots);
+    uint32_t lowest = slots;
+    for (const uint32_t slot : free) {
+      const uint32_t distance = slot + slots - walker.offset;
+      const auto quotient = static_cast<uint32_t>(uint64_t{distance} * ratio >> 32);
+      const uint32_t rest = distance * inverse - quotient * slots;
+      lowest = std::min(lowest, std::min(rest, rest - slots));
+    }
+    const uint64_t next = (walker.offset + uint64_t{lowest} * walker.skip) % slots;
+    ring[next] = walker.seat;
+    *std::ranges::find(free, next) = free.back();
     free.pop_back();
   }
 }
 
-std::vector<uint16_t> Claim(std::vector<Walker>& walkers, std::span<const uint16_t> turns,
+std::vector<uint16_t> Claim(std::span<const Walker> walkers, std::span<const uint16_t> turns,
                             uint32_t slots) {
   std::vector<uint16_t> ring(slots);
-  // A bit a slot stays in the cache where the ring would not.
-  std::vector<uint64_t> is_taken(slots / 64 + 1);
-  // Where a walk begins to cost more than computing distances: slots / n steps or n distances.
+  FreeSlots free(slots);
+  // Where a walk begins to cost more than computing ranks: slots / n steps or n ranks.
   size_t last = 1;
-  while (last * last * 4 < slots) ++last;
-  for (const uint16_t turn : turns.first(slots - last)) {
-    Walker& walker = walkers[turn];
-    uint32_t slot = walker.position;
-    const auto next = [&] {
-      const uint32_t beyond = slot + walker.skip;
-      return beyond < slots ? beyond : beyond - slots;
-    };
-    while (is_taken[slot / 64] >> slot % 64 & 1) slot = next();
-    is_taken[slot / 64] |= uint64_t{1} << slot % 64;
-    ring[slot] = walker.seat;
-    walker.position = next();
-  }
-  std::vector<uint32_t> free;
-  for (uint32_t slot = 0; slot < slots; ++slot) {
-    if ((is_taken[slot / 64] >> slot % 64 & 1) == 0) free.push_back(slot);
-  }
-  ClaimLast(walkers, turns.subspan(slots - last), std::move(free), ring);
+  while (last * last < slots) ++last;
+  ClaimFirst(walkers, turns.first(slots - last), free, ring);
+  ClaimLast(walkers, turns.subspan(slots - last), free.List(), ring);
   return ring;
 }
 
