@@ -10,6 +10,7 @@
 #include "packet/ethernet.h"
 #include "packet/flow_key.h"
 #include "packet/frame_length.h"
+#include "packet/parse.h"
 
 namespace sluice::packet {
 
@@ -37,6 +38,26 @@ inline bool IsPlainUdpOrTcp(const uint8_t* frame, uint32_t length) {
   const uint32_t header = uint32_t{frame[kTcpDataOffset]} >> 4 << 2;
   return frame[kPlainProtocol] == kProtocolTcp && header >= kTcpMinHeaderBytes &&
          header + kIpv4MinHeaderBytes <= total;
+}
+
+/// Returns the same headers as packet::Parse for a plain frame.
+inline Headers PlainHeaders(const uint8_t* frame) {
+  const uint32_t total = LeadingWord::Of(frame).TotalLength();
+  Headers headers;
+  headers.network = Network::kIpv4;
+  headers.protocol = frame[kPlainProtocol];
+  headers.ethertype = kEtherTypeIpv4;
+  headers.l3 = kPlainL3;
+  headers.l4 = kPlainL4;
+  headers.end = kPlainL3 + total;
+  if (headers.protocol == kProtocolUdp) {
+    headers.payload = kPlainL4 + kUdpHeaderBytes;
+    headers.payload_bytes = LoadBe16(frame + kPlainL4 + 4) - kUdpHeaderBytes;
+  } else {
+    headers.payload = kPlainL4 + (uint32_t{frame[kPlainL4 + 12]} >> 4 << 2);
+    headers.payload_bytes = headers.end - headers.payload;
+  }
+  return headers;
 }
 
 /// Returns the flow of a plain frame. Reads bytes up to the ports.

@@ -61,10 +61,10 @@ class Balancer {
   template <packet::Burst Burst>
   [[gnu::always_inline]] void ProcessBurst(Burst& burst, uint64_t /*now*/) {
     PlainPath(*tables_, tags_, now_.seconds, connections_, counters_, buffer_.get())
-        .Process(burst, [&](uint32_t number) {
+        .Process(burst, [&](uint32_t number, const uint64_t& tag) {
           const packet::Frame frame = burst.At(number);
           const Ending ending =
-              ProcessOther(frame.data, frame.length, frame.headroom, burst.spare());
+              ProcessOther(frame.data, frame.length, frame.headroom, burst.spare(), tag);
           burst.Answer(number, {ending.data, ending.length, 0, 0}, ending.verdict);
         });
   }
@@ -96,9 +96,13 @@ class Balancer {
     bool fin_or_rst = false;
   };
 
-  /// Handles the frames that PlainPath does not handle.
+  /// Handles the frames that PlainPath does not handle. `tag` is the tag of a plain frame's flow, else
+  /// 0. It is passed by reference because a value would be loaded, and kept in a register, for every
+  /// frame of a burst.
   [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom,
-                                        uint8_t* spare);
+                                        uint8_t* spare, const uint64_t& tag);
+  /// Does the same as Decide for a plain frame whose flow has `tag`.
+  packet::Verdict DecidePlain(packet::Frame& frame, uint64_t tag);
   packet::Verdict Decide(packet::Frame& frame);
   packet::Verdict ProcessIp(packet::Frame& frame, const packet::Headers& headers, bool redirected);
   packet::Verdict ProcessIcmp(packet::Frame& frame, const packet::Headers& headers);
@@ -121,7 +125,7 @@ class Balancer {
   std::optional<packet::Verdict> ReceiveRedirected(packet::Frame& frame,
                                                    const packet::Headers& headers);
   packet::Verdict ForwardFlow(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,
-                              const packet::FlowKey& flow);
+                              const packet::FlowKey& flow, uint64_t tag);
   packet::Verdict ForwardError(packet::Frame& frame, const packet::Headers& headers, const Vip& vip,
                                const packet::FlowKey& flow);
   /// Sends a packet of `flow` to a backend: lowers the TTL, checks the MTU, then encapsulates or

@@ -75,10 +75,21 @@ uint32_t FragmentId(const uint8_t* frame, const Headers& headers) {
 }  // namespace
 
 Balancer::Ending Balancer::ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom,
-                                        uint8_t* spare) {
+                                        uint8_t* spare, const uint64_t& tag) {
   packet::Frame frame{data, length, headroom, /*tailroom=*/0, spare};
-  const packet::Verdict verdict = Decide(frame);
+  const packet::Verdict verdict = tag != 0 ? DecidePlain(frame, tag) : Decide(frame);
   return {frame.data, frame.length, verdict};
+}
+
+packet::Verdict Balancer::DecidePlain(packet::Frame& frame, uint64_t tag) {
+  // Checked once more: others may have written to the frame since.
+  if (!packet::IsPlainUdpOrTcp(frame.data, frame.length)) [[unlikely]]
+    return Decide(frame);
+  const Headers headers = packet::PlainHeaders(frame.data);
+  const Vip* const vip = tables_->index().FindIpv4(VipIndex::Ipv4Key(
+      packet::Load<uint64_t>(frame.data + packet::kPlainL3 + 16), headers.protocol));
+  if (vip == nullptr) return ProcessIp(frame, headers, /*redirected=*/false);
+  return ForwardFlow(frame, headers, *vip, packet::PlainFlowKey(frame.data), tag);
 }
 
 packet::Verdict Balancer::Decide(packet::Frame& frame) {
@@ -111,7 +122,10 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
   if (headers.HasPorts() && !headers.IsFragment()) {
     const Vip* const vip = index.Find(
         destination, packet::Load<uint16_t>(frame.data + headers.l4 + 2), headers.protocol);
-    if (vip != nullptr) return ForwardFlow(frame, headers, *vip, FlowOf(frame.data, headers));
+    if (vip != nullptr) {
+      const packet::FlowKey flow = FlowOf(frame.data, headers);
+      return ForwardFlow(frame, headers, *vip, flow, tags_.Of(flow));
+    }
   }
   if (!index.Covers(destination)) {
     if (!redirected) {
@@ -131,9 +145,8 @@ packet::Verdict Balancer::ProcessIp(packet::Frame& frame, const Headers& headers
 }
 
 packet::Verdict Balancer::ForwardFlow(packet::Frame& frame, const Headers& headers, const Vip& vip,
-                                      const packet::FlowKey& flow) {
+                                      const packet::FlowKey& flow, uint64_t tag) {
   uint16_t backend = kNobody;
-  const uint64_t tag = tags_.Of(flow);
   if (vip.quic) {
     backend = ChooseByQuic(vip, frame, headers);
     if (backend != kNobody && tables_->backends()[backend].generation == 0) {
@@ -235,7 +248,7 @@ packet::Verdict Balancer::ProcessFragment(packet::Frame& frame, const Headers& h
         headers.protocol);
     if (vip == nullptr) return packet::Drop(kUnknownProtocol);
     counters_.Count(Event::kFragmentFirst);
-    return ForwardFlow(frame, headers, *vip, flow);
+    return ForwardFlow(frame, headers, *vip, flow, tags_.Of(flow));
   }
   const auto found = fragments_.Find(FragmentTag(frame.data, headers), now_.seconds);
   if (!found || !tables_->Serves(found->backend, found->vip)) {
