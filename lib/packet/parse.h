@@ -77,6 +77,7 @@ struct Headers {
   uint32_t L4ChecksumOffset() const;
   /// Returns true if the upper-layer checksum covers the IP addresses.
   bool HasPseudoHeader() const { return l4 != 0 && !(network == Network::kIpv4 && protocol == 1); }
+  bool operator==(const Headers&) const = default;
 };
 
 /// Parses the headers of the `length` bytes at `frame` and reads no other bytes. Checksums are not

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "fixtures.h"
 #include "oracle.h"
 #include "packet/ethernet.h"
+#include "packet/plain.h"
 
 namespace sluice::packet {
 namespace {
@@ -258,6 +260,28 @@ TEST(Parse, EveryErrorHasItsOwnName) {
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
   EXPECT_EQ(std::count(names.begin(), names.end(), "unknown"), 0);
+}
+
+TEST(PlainHeaders, EqualThoseOfParseForEveryPlainFrame) {
+  // Bytes that decide whether a frame is plain: EtherType, version and header length, total length,
+  // fragment bits, protocol, and the length fields of UDP and TCP.
+  constexpr size_t kDeciding[] = {12, 13, 14, 16, 17, 20, 21, 23, 38, 39, 46};
+  std::mt19937 random(1);
+  uint32_t plain[2] = {};
+  for (int round = 0; round < 100'000; ++round) {
+    const bool tcp = round % 2 != 0;
+    Bytes frame = tcp ? test::kTcp4Options : test::kUdp4;
+    for (uint32_t changes = random() % 3; changes > 0; --changes) {
+      frame.at(kDeciding[random() % std::size(kDeciding)]) = static_cast<uint8_t>(random() % 80);
+    }
+    frame.resize(frame.size() - random() % 4);
+    const test::ExactBuffer buffer(frame);
+    if (!IsPlainUdpOrTcp(buffer.data(), buffer.size())) continue;
+    ++plain[tcp];
+    ASSERT_EQ(PlainHeaders(buffer.data()), Parse(buffer.data(), buffer.size())) << round;
+  }
+  EXPECT_GT(plain[0], 1000u);
+  EXPECT_GT(plain[1], 1000u);
 }
 
 }  // namespace
