@@ -4,7 +4,7 @@
 // thread: the worker's cost without cross-core traffic. Under callgrind with
 // --toggle-collect='Worker*' it counts the worker's instructions; alone it prints TSC cycles.
 //
-//   net_enso_burst_bench [frame_size] [burst] [packets] [pipes] [grow|copy] [cold]
+//   net_enso_burst_bench [frame_size|imix|random] [burst] [packets] [pipes] [grow|copy] [cold]
 //
 // `grow`: each frame gets 20 bytes more, and is therefore sent as a copy. `copy`: sends an
 // unchanged copy. `cold`: frames and notifications are not in any cache when the worker reads them.
@@ -24,6 +24,7 @@
 
 #include "../cold_caches.h"
 #include "../eal_run.h"
+#include "../frame_sizes.h"
 #include "device/enso/enso_nic.h"
 #include "engine/echo/echo.h"
 #include "net_enso/enso_port.h"
@@ -82,10 +83,12 @@ using net_enso::SteppedNic;
 
 constexpr char kName[] = "stepped";
 
-/// Returns UDP/IPv4 frames of `size` bytes each; the destination port spreads them over pipes.
-std::vector<std::vector<uint8_t>> MakeFrames(uint32_t count, uint32_t size) {
-  std::vector<std::vector<uint8_t>> frames(count, std::vector<uint8_t>(size, 0));
-  for (uint32_t i = 0; i < count; ++i) {
+/// Returns UDP/IPv4 frames of the given sizes; the destination port spreads them over pipes.
+std::vector<std::vector<uint8_t>> MakeFrames(const std::vector<uint32_t>& sizes) {
+  std::vector<std::vector<uint8_t>> frames(sizes.size());
+  for (uint32_t i = 0; i < sizes.size(); ++i) {
+    const uint32_t size = sizes[i];
+    frames[i].resize(size);
     frames[i][12] = 0x08;
     frames[i][14] = 0x45;
     frames[i][16] = static_cast<uint8_t>((size - 14) >> 8);
@@ -128,7 +131,7 @@ extern "C" __attribute__((noinline)) uint32_t WorkerCopy(EchoQueue* queue, Copyi
 }
 
 int main(int argc, char** argv) {
-  const uint32_t size = argc > 1 ? std::atoi(argv[1]) : 60;
+  const char* const sizes = argc > 1 ? argv[1] : "60";
   const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 64;
   const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 10'000'000;
   const uint32_t pipes = argc > 4 ? std::atoi(argv[4]) : 1;
@@ -164,9 +167,10 @@ int main(int argc, char** argv) {
   Growing growing;
   Copying copying;
 
-  const auto bytes = MakeFrames(burst, size);
+  const auto bytes = MakeFrames(FrameSizes(sizes, burst));
   std::vector<device::WireFrame> frames;
-  for (const auto& frame : bytes) frames.push_back({frame.data(), size});
+  for (const auto& frame : bytes)
+    frames.push_back({frame.data(), static_cast<uint32_t>(frame.size())});
   // The NIC always holds `burst` frames. It notifies when a pipe's rx_head is stored, which Poll
   // does once the transmission of the previous batch is complete. Therefore every second poll finds
   // the whole burst; the polls between are counted too.
@@ -190,9 +194,9 @@ int main(int argc, char** argv) {
   }
   const uint64_t all = rte_rdtsc() - begin;
   std::printf(
-      "frame %u burst %u pipes %u: %lu packets, worker %.2f cycles, device %.2f cycles a "
+      "frame %s burst %u pipes %u: %lu packets, worker %.2f cycles, device %.2f cycles a "
       "packet\n",
-      size, burst, pipes, echoed, static_cast<double>(worker_cycles) / echoed,
+      sizes, burst, pipes, echoed, static_cast<double>(worker_cycles) / echoed,
       static_cast<double>(all - worker_cycles) / echoed);
   const bool whole = echoed >= packets && nic.transmitted() == echoed;
   nic.Control([&] {

@@ -4,7 +4,7 @@
 // traffic. Under callgrind with --toggle-collect='Worker*' it counts the worker's instructions;
 // alone it prints TSC cycles.
 //
-//   net_ipu_burst_bench [frame_size] [burst] [packets] [huge|cold]
+//   net_ipu_burst_bench [frame_size|imix|random] [burst] [packets] [huge|cold]
 //
 // `cold`: frames and descriptors are not in any cache when the worker reads them.
 #include <rte_cycles.h>
@@ -18,6 +18,7 @@
 
 #include "../cold_caches.h"
 #include "../eal_run.h"
+#include "../frame_sizes.h"
 #include "stepped_nic.h"
 
 using namespace sluice;           // NOLINT
@@ -38,7 +39,7 @@ extern "C" __attribute__((noinline)) uint32_t WorkerEcho(RxQueue* rx, TxQueue* t
 }
 
 int main(int argc, char** argv) {
-  const uint32_t size = argc > 1 ? std::atoi(argv[1]) : 60;
+  const char* const sizes = argc > 1 ? argv[1] : "60";
   const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 32;
   const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 20'000'000;
   const std::string mode = argc > 4 ? argv[4] : "";
@@ -60,13 +61,19 @@ int main(int argc, char** argv) {
   registers.Write32(regs::ipu::kMaxFrame, regs::ipu::kMaxFrameBytes);
   nic.Drain();
 
-  std::vector<uint8_t> bytes(size, 0);
-  bytes[12] = 0x08;
-  bytes[14] = 0x45;
-  bytes[16] = static_cast<uint8_t>((size - 14) >> 8);
-  bytes[17] = static_cast<uint8_t>(size - 14);
-  bytes[23] = 17;
-  const std::vector<device::WireFrame> frames(burst, {bytes.data(), size});
+  std::vector<std::vector<uint8_t>> bytes;
+  for (const uint32_t size : FrameSizes(sizes, burst)) {
+    std::vector<uint8_t>& frame = bytes.emplace_back(size, 0);
+    frame[12] = 0x08;
+    frame[14] = 0x45;
+    frame[16] = static_cast<uint8_t>((size - 14) >> 8);
+    frame[17] = static_cast<uint8_t>(size - 14);
+    frame[23] = 17;
+  }
+  std::vector<device::WireFrame> frames;
+  for (const auto& frame : bytes) {
+    frames.push_back({frame.data(), static_cast<uint32_t>(frame.size())});
+  }
   struct Count final : device::FrameSink {
     void Deliver(std::span<const device::WireFrame> f) override { frames += f.size(); }
     uint64_t frames = 0;
@@ -84,8 +91,8 @@ int main(int argc, char** argv) {
     nic.device().Transmit(count, 256);
   }
   const uint64_t all = rte_rdtsc() - begin;
-  std::printf("frame %u burst %u: %lu packets, worker %.2f cycles, device %.2f cycles a packet\n",
-              size, burst, echoed, static_cast<double>(worker_cycles) / echoed,
+  std::printf("frame %s burst %u: %lu packets, worker %.2f cycles, device %.2f cycles a packet\n",
+              sizes, burst, echoed, static_cast<double>(worker_cycles) / echoed,
               static_cast<double>(all - worker_cycles) / echoed);
   return count.frames == echoed ? 0 : 1;
 }

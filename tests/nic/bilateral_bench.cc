@@ -4,12 +4,14 @@
 // which excludes cross-core traffic. Under callgrind with --toggle-collect='Worker*', it counts the
 // worker's instructions; alone it prints TSC cycles.
 //
-//   nic_bilateral_bench [frame_size] [burst] [packets]
+//   nic_bilateral_bench [frame_size|imix|random] [burst] [packets]
 #include <rte_cycles.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
+#include "../frame_sizes.h"
 #include "engine/echo/echo.h"
 #include "frames.h"
 #include "link_pair.h"
@@ -30,11 +32,15 @@ extern "C" __attribute__((noinline)) uint32_t WorkerPoll(EchoQueue* queue) {
 }
 
 int main(int argc, char** argv) {
-  const uint32_t size = argc > 1 ? std::atoi(argv[1]) : 60;
+  const char* const sizes = argc > 1 ? argv[1] : "60";
   const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 64;
   const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 20'000'000;
-  if (size < 42 || size > 1514 || burst < 1) return 2;
-  const nic_test::Bytes frame = nic_test::Ipv4Frame(size);
+  if (burst < 1) return 2;
+  std::vector<nic_test::Bytes> frames;
+  for (const uint32_t size : FrameSizes(sizes, burst)) {
+    if (size < 42 || size > 1514) return 2;
+    frames.push_back(nic_test::Ipv4Frame(size));
+  }
   nic_test::LinkPair link;
   EchoQueue queue(link);
   link.answers = false;
@@ -43,7 +49,7 @@ int main(int argc, char** argv) {
   uint64_t worker_cycles = 0;
   const uint64_t begin = rte_rdtsc();
   while (echoed < packets) {
-    for (uint32_t i = 0; i < burst; ++i) {
+    for (const nic_test::Bytes& frame : frames) {
       if (!link.Receive(frame)) return 1;
     }
     link.nic().Serve();
@@ -56,8 +62,8 @@ int main(int argc, char** argv) {
   link.nic().Serve();
   sent += link.SkipToSend();
   const uint64_t all = rte_rdtsc() - begin;
-  std::printf("frame %u burst %u: %lu packets, worker %.2f cycles, NIC %.2f cycles a packet\n",
-              size, burst, echoed, static_cast<double>(worker_cycles) / echoed,
+  std::printf("frame %s burst %u: %lu packets, worker %.2f cycles, NIC %.2f cycles a packet\n",
+              sizes, burst, echoed, static_cast<double>(worker_cycles) / echoed,
               static_cast<double>(all - worker_cycles) / echoed);
   return sent == echoed ? 0 : 1;
 }

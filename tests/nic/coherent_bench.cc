@@ -5,12 +5,14 @@
 // worker's instructions; alone it prints TSC cycles. An application needs one more call to the
 // driver's plugin per line.
 //
-//   nic_coherent_bench [frame_size] [burst] [packets]
+//   nic_coherent_bench [frame_size|imix|random] [burst] [packets]
 #include <rte_cycles.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
+#include "../frame_sizes.h"
 #include "engine/echo/echo.h"
 #include "frames.h"
 #include "line_pair.h"
@@ -31,11 +33,15 @@ extern "C" __attribute__((noinline)) uint32_t WorkerPoll(EchoQueue* queue) {
 }
 
 int main(int argc, char** argv) {
-  const uint32_t size = argc > 1 ? std::atoi(argv[1]) : 60;
+  const char* const sizes = argc > 1 ? argv[1] : "60";
   const uint32_t burst = argc > 2 ? std::atoi(argv[2]) : 64;
   const uint64_t packets = argc > 3 ? std::atoll(argv[3]) : 20'000'000;
-  if (size < 42 || size > 1514 || burst < 1 || burst > nic_test::LinePair::kMaxFrames) return 2;
-  const nic_test::Bytes frame = nic_test::Ipv4Frame(size);
+  if (burst < 1 || burst > nic_test::LinePair::kMaxFrames) return 2;
+  std::vector<nic_test::Bytes> frames;
+  for (const uint32_t size : FrameSizes(sizes, burst)) {
+    if (size < 42 || size > 1514) return 2;
+    frames.push_back(nic_test::Ipv4Frame(size));
+  }
   nic_test::LinePair lines;
   EchoQueue queue(lines);
   lines.answers = false;
@@ -46,7 +52,7 @@ int main(int argc, char** argv) {
   const uint64_t begin = rte_rdtsc();
   while (echoed < packets) {
     sent += lines.SkipSent();
-    for (uint32_t i = 0; i < burst; ++i) lines.Write(frame);
+    for (const nic_test::Bytes& frame : frames) lines.Write(frame);
     lines.Serve();
     const uint64_t start = rte_rdtsc();
     const uint32_t handled = WorkerPoll(&queue);
@@ -56,8 +62,8 @@ int main(int argc, char** argv) {
   }
   sent += lines.SkipSent();
   const uint64_t all = rte_rdtsc() - begin;
-  std::printf("frame %u burst %u: %lu packets, worker %.2f cycles, NIC %.2f cycles a packet\n",
-              size, burst, echoed, static_cast<double>(worker_cycles) / echoed,
+  std::printf("frame %s burst %u: %lu packets, worker %.2f cycles, NIC %.2f cycles a packet\n",
+              sizes, burst, echoed, static_cast<double>(worker_cycles) / echoed,
               static_cast<double>(all - worker_cycles) / echoed);
   return sent == echoed ? 0 : 1;
 }
