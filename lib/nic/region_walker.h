@@ -15,6 +15,7 @@
 #include "nic/exception_path.h"
 #include "nic/frame_queue.h"
 #include "nic/held_region.h"
+#include "nic/region_row.h"
 #include "nic/region_writer.h"
 #include "swap/region.h"
 
@@ -44,14 +45,20 @@ class RegionWalker {
       for (swap::Entry* at = region.entries; at < end; at += kBurstFrames) {
         bytes += WalkBurst(region, at, std::min(at + kBurstFrames, end), engine, now);
       }
+    } else if (region.received < RegionRow::kGroup) {
+      bytes = WalkFew(region, engine, now);
     } else {
-      bytes = WalkFrames(region, region.entries, end, engine, now);
+      const RegionRow row = RegionRow::Find(region);
+      if (row.frames > 0) bytes = WalkRow(region, row, engine, now);
+      swap::Entry* const rest = region.entries + row.frames;
+      if (rest < end) bytes += WalkFrames(region, rest, end, engine, now);
     }
     const FrameTotals leaving{region.received - kept_back_.pkts, bytes - kept_back_.bytes};
-    QueueCounters::Add(counters_.rx_pkts, region.received);
-    QueueCounters::Add(counters_.rx_bytes, bytes);
-    QueueCounters::Add(counters_.tx_pkts, leaving.pkts);
-    QueueCounters::Add(counters_.tx_bytes, leaving.bytes);
+    QueueCounters& counters = counters_;  // Loaded once.
+    QueueCounters::Add(counters.rx_pkts, region.received);
+    QueueCounters::Add(counters.rx_bytes, bytes);
+    QueueCounters::Add(counters.tx_pkts, leaving.pkts);
+    QueueCounters::Add(counters.tx_bytes, leaving.bytes);
     return leaving;
   }
 
@@ -69,39 +76,113 @@ class RegionWalker {
   /// cache.
   static constexpr uint32_t kBurstFrames = 128;
 
-  /// The hot loop. The NIC writes the entries, so each entry is read once and validated. Totals are
-  /// kept per region; only frames that are not forwarded unchanged need separate accounting.
-  /// `region` is passed by value to stay in registers. Returns the bytes received.
+  /// Handles the frames of a row. Returns the bytes received.
+  template <FrameEngine Engine>
+  [[gnu::noinline]] uint64_t WalkRow(const HeldRegion region, const RegionRow row, Engine& engine,
+                                     uint64_t now) {
+    const uint32_t length = swap::EntryLength(row.first);
+    const uint64_t step = row.step;
+    uint8_t* data = region.base + swap::EntryOffset(row.first);
+    uint8_t* const last = data + (row.frames - 1) * step;
+    const uint32_t tail = std::min(row.frames, kFramesAhead);  // A multiple of kGroup.
+    static_assert(kFramesAhead % RegionRow::kGroup == 0);
+    for (uint8_t* group = data; group < data + tail * step; group += RegionRow::kGroup * step) {
+#pragma GCC unroll 8
+      for (uint32_t i = 0; i < RegionRow::kGroup; ++i) __builtin_prefetch(group + i * step, 1);
+    }
+    uint64_t ahead = kFramesAhead * step;
+    swap::Entry* end = region.entries;
+    for (uint32_t left = row.frames - tail;; left = tail) {
+      end += left;
+      for (; left > 0; --left) {
+        __builtin_prefetch(data + ahead, 1);
+        if constexpr (PreparingEngine<Engine>) {
+          engine.Prepare(std::min(data + kPrepareAhead * step, last), length);
+        }
+        packet::Frame frame = View(region, data, length);
+        if constexpr (packet::Sender<Engine>) at_work_ = end - left;
+        const packet::Verdict verdict = engine.Process(frame, now);
+        Settle(*(end - left), data, length, frame, verdict);
+        data += step;
+      }
+      if (ahead == 0) break;
+      ahead = 0;  // No frame follows the tail, so it prefetches its own frames.
+    }
+    return uint64_t{row.frames} * length;
+  }
+
+  /// The loop for all other frames. The NIC writes the entries, so each entry is read once and
+  /// validated. Totals are kept per region; only frames that are not forwarded unchanged need
+  /// separate accounting. `region` is passed by value to stay in registers. Returns the bytes
+  /// received.
   template <QueueEngine Engine>
-  uint64_t WalkFrames(const HeldRegion region, swap::Entry* const first, swap::Entry* const end,
-                      Engine& engine, uint64_t now) {
+  [[gnu::noinline]] uint64_t WalkFrames(const HeldRegion region, swap::Entry* const first,
+                                        swap::Entry* const end, Engine& engine, uint64_t now) {
     const swap::Geometry bounds = RegionWriter::Bounds(region);
-    swap::Entry* const last = end - 1;
+    [[maybe_unused]] swap::Entry* const last = end - 1;
     uint64_t bytes = 0;
-    for (swap::Entry* at = first; at <= std::min(last, first + kFramesAhead - 1); ++at) {
+    const auto tail = std::min<ptrdiff_t>(end - first, kFramesAhead);
+    for (swap::Entry* at = first; at < first + tail; ++at) {
       Prefetch(region.base, RegionWriter::Load(*at));
     }
-    for (swap::Entry* at = first; at <= last; ++at) {
-      __builtin_prefetch(at + kEntriesAhead);
-      Prefetch(region.base, RegionWriter::Load(*std::min(at + kFramesAhead, last)));
-      if constexpr (PreparingEngine<Engine>) {
-        const swap::Entry ahead = RegionWriter::Load(*std::min(at + kPrepareAhead, last));
-        if (swap::EntryIsSound(ahead, bounds)) {
-          engine.Prepare(region.base + swap::EntryOffset(ahead), swap::EntryLength(ahead));
+    ptrdiff_t ahead = kFramesAhead;
+    swap::Entry* at = first;
+    for (swap::Entry* stop = end - tail;; stop = end) {
+      for (; at < stop; ++at) {
+        __builtin_prefetch(at + kEntriesAhead);
+        Prefetch(region.base, RegionWriter::Load(at[ahead]));
+        if constexpr (PreparingEngine<Engine>) {
+          const swap::Entry next = RegionWriter::Load(*std::min(at + kPrepareAhead, last));
+          if (swap::EntryIsSound(next, bounds)) {
+            engine.Prepare(region.base + swap::EntryOffset(next), swap::EntryLength(next));
+          }
         }
+        bytes += HandleEntry(region, bounds, at, engine, now);
       }
-      const swap::Entry entry = RegionWriter::Load(*at);
-      if (!swap::EntryIsSound(entry, bounds)) [[unlikely]] {
-        Refuse(*at);
-        continue;
-      }
-      packet::Frame frame = View(region.base, region.data, entry);
-      if constexpr (packet::Sender<Engine>) at_work_ = at;
-      const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
-      bytes += swap::EntryLength(entry);
-      Settle(*at, entry, region.base, frame, verdict);
+      if (stop == end) break;
+      ahead = 0;  // No frame follows the tail, so it prefetches its own frames.
     }
     return bytes;
+  }
+
+  /// The same for a region of few frames, where the distances of WalkFrames cost more than they
+  /// hide.
+  template <FrameEngine Engine>
+  uint64_t WalkFew(const HeldRegion& region, Engine& engine, uint64_t now) {
+    const swap::Geometry bounds = RegionWriter::Bounds(region);
+    swap::Entry* const end = region.entries + region.received;
+    for (swap::Entry* at = region.entries + 1; at < end; ++at) {
+      Prefetch(region.base, RegionWriter::Load(*at));
+    }
+    if constexpr (PreparingEngine<Engine>) {
+      for (swap::Entry* at = region.entries; at < end; ++at) {
+        const swap::Entry entry = RegionWriter::Load(*at);
+        if (!swap::EntryIsSound(entry, bounds)) continue;
+        engine.Prepare(region.base + swap::EntryOffset(entry), swap::EntryLength(entry));
+      }
+    }
+    uint64_t bytes = 0;
+    for (swap::Entry* at = region.entries; at < end; ++at) {
+      bytes += HandleEntry(region, bounds, at, engine, now);
+    }
+    return bytes;
+  }
+
+  /// Validates an entry and gives its frame to the engine. Returns the bytes received.
+  template <QueueEngine Engine>
+  uint32_t HandleEntry(const HeldRegion& region, const swap::Geometry& bounds, swap::Entry* at,
+                       Engine& engine, uint64_t now) {
+    const swap::Entry entry = RegionWriter::Load(*at);
+    if (!swap::EntryIsSound(entry, bounds)) [[unlikely]] {
+      Refuse(*at);
+      return 0;
+    }
+    packet::Frame frame = View(region, entry);
+    const uint8_t* const data = frame.data;
+    if constexpr (packet::Sender<Engine>) at_work_ = at;
+    const packet::Verdict verdict = packet::ProcessFrame(engine, frame, now);
+    Settle(*at, data, swap::EntryLength(entry), frame, verdict);
+    return swap::EntryLength(entry);
   }
 
   /// Processes a burst of frames in one call. For a frame that the engine does not read, only the
@@ -126,9 +207,11 @@ class RegionWalker {
     }
     packet::FoundBurst burst(
         frames, packet::BurstTotals{bytes, longest},
-        [&](uint32_t number) { return View(region.base, region.data, entries[number]); },
+        [&](uint32_t number) { return View(region, entries[number]); },
         [&](uint32_t number, const packet::Frame& frame, packet::Verdict verdict) {
-          Settle(first[number], entries[number], region.base, frame, verdict);
+          const swap::Entry entry = entries[number];
+          Settle(first[number], region.base + swap::EntryOffset(entry), swap::EntryLength(entry),
+                 frame, verdict);
           if constexpr (packet::Sender<Engine>) at_work_ = first + number + 1;
         });
     if constexpr (packet::Sender<Engine>) at_work_ = first;
@@ -142,28 +225,30 @@ class RegionWalker {
     __builtin_prefetch(base + swap::EntryOffset(entry), 1);
   }
 
-  /// Returns the frame that a valid entry describes. `data` is the offset at which the region's
-  /// entries end.
-  packet::Frame View(uint8_t* base, uint32_t data, swap::Entry entry) const {
-    return {base + swap::EntryOffset(entry), swap::EntryLength(entry), Headroom(data, entry),
-            RegionWriter::Tailroom(entry)};
+  /// Returns the frame of a valid entry: `length` bytes at `data`.
+  packet::Frame View(const HeldRegion& region, uint8_t* data, uint32_t length) const {
+    const auto offset = static_cast<uint32_t>(data - region.base);
+    return {data, length, Headroom(region.data, offset), RegionWriter::Tailroom(offset + length)};
   }
-  /// Returns the room before a frame, which never overlaps the entries.
-  uint32_t Headroom(uint32_t data, swap::Entry entry) const {
-    return std::min(headroom_, swap::EntryOffset(entry) - data);
+  packet::Frame View(const HeldRegion& region, swap::Entry entry) const {
+    return View(region, region.base + swap::EntryOffset(entry), swap::EntryLength(entry));
+  }
+  /// Returns the room before the frame at `offset`, which never overlaps the entries. `data` is the
+  /// offset at which the region's entries end.
+  uint32_t Headroom(uint32_t data, uint32_t offset) const {
+    return std::min(headroom_, offset - data);
   }
 
-  /// Applies the verdict for the frame that `arrived` describes.
-  void Settle(swap::Entry& entry, swap::Entry arrived, const uint8_t* base,
-              const packet::Frame& frame, packet::Verdict verdict) {
-    const uint32_t length = swap::EntryLength(arrived);
+  /// Applies the verdict for the frame that arrived as `length` bytes at `data`.
+  void Settle(swap::Entry& entry, const uint8_t* data, uint32_t length, const packet::Frame& frame,
+              packet::Verdict verdict) {
     if (verdict.action != packet::Action::kForward) [[unlikely]] {
       if (verdict.action == packet::Action::kPass) {
         exception_.Pass(frame.data, frame.length, counters_);
       }
       End(entry, length, verdict);
-    } else if (frame.data != base + swap::EntryOffset(arrived) || frame.length != length) {
-      Resize(entry, arrived, frame.data, frame.length);
+    } else if (frame.data != data || frame.length != length) {
+      Resize(entry, data, length, frame.data, frame.length);
     }
   }
 
@@ -186,13 +271,15 @@ class RegionWalker {
     }
   }
 
-  /// Applies an answer of `length` bytes at `data` to the frame that `arrived` describes.
-  /// Parameters are values because a Frame would be stored in memory for every frame.
-  [[gnu::noinline]] void Resize(swap::Entry& entry, swap::Entry arrived, const uint8_t* data,
-                                uint32_t length) {
-    kept_back_.bytes += swap::EntryLength(arrived);
-    const auto placed =
-        writer_.Replace(entry, arrived, data, length, Headroom(writer_.region().data, arrived));
+  /// Applies an answer of `length` bytes at `data` to the frame that arrived as `arrived_bytes` at
+  /// `arrived`. Parameters are values because a Frame would be stored in memory for every frame.
+  [[gnu::noinline]] void Resize(swap::Entry& entry, const uint8_t* arrived, uint32_t arrived_bytes,
+                                const uint8_t* data, uint32_t length) {
+    const HeldRegion& region = writer_.region();
+    const auto offset = static_cast<uint32_t>(arrived - region.base);
+    kept_back_.bytes += arrived_bytes;
+    const auto placed = writer_.Replace(entry, swap::MakeEntry(offset, arrived_bytes), data, length,
+                                        Headroom(region.data, offset));
     if (placed == RegionWriter::Placed::kPlaced) {
       kept_back_.bytes -= length;
       return;

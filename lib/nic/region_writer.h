@@ -54,11 +54,9 @@ class RegionWriter {
   static swap::Geometry Bounds(const HeldRegion& region) {
     return {.regions = 0, .region_bytes = region.bytes, .max_frames = region.capacity};
   }
-  /// Returns the room between the end of a valid entry's frame and the end of its slot, which is in
-  /// the region.
-  static uint32_t Tailroom(swap::Entry entry) {
-    return -(swap::EntryOffset(entry) + swap::EntryLength(entry)) & (swap::kSlotBytes - 1);
-  }
+  /// Returns the room between `end`, the end of a valid entry's frame, and the end of its slot,
+  /// which is in the region.
+  static uint32_t Tailroom(uint32_t end) { return -end & (swap::kSlotBytes - 1); }
   static bool LengthIsSound(uint32_t length) {
     return length - swap::kMinFrameBytes <= swap::kMaxFrameBytes - swap::kMinFrameBytes;
   }
@@ -163,7 +161,8 @@ class RegionWriter {
   Placed Locate(swap::Entry arrived, const uint8_t* data, uint32_t length, uint32_t headroom,
                 uint32_t& offset) {
     const uint32_t arrived_at = swap::EntryOffset(arrived);
-    const uint32_t room = swap::EntryLength(arrived) + Tailroom(arrived);
+    const uint32_t arrived_bytes = swap::EntryLength(arrived);
+    const uint32_t room = arrived_bytes + Tailroom(arrived_at + arrived_bytes);
     // Modulo 2^64: an address before the region yields a large value.
     const uint64_t at =
         reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(region_.base);

@@ -19,6 +19,11 @@ bool IsGroupIpv6(const uint8_t* address) { return address[0] == 0xff; }
 }  // namespace
 
 void IncrementEcho::IncrementOther(uint8_t* frame, uint32_t length) {
+  // Process has found that the datagram has no payload.
+  if (length > kUdpPayload && packet::LeadingWord::Of(frame).IsPlainIpv4() &&
+      frame[kProtocolOffset] == packet::kProtocolUdp) {
+    return;
+  }
   // TCP over plain IPv4 is half of real traffic, so it avoids the parser.
   constexpr uint32_t kTcp = packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
   constexpr uint32_t kMinPayload = kTcp + packet::kTcpMinHeaderBytes;

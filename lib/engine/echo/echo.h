@@ -29,17 +29,13 @@ class IncrementEcho {
   static constexpr std::array<std::string_view, 0> kDropReasons{};
 
   packet::Verdict Process(packet::Frame& frame, uint64_t /*now*/) const {
-    using packet::LeadingWord;
-    constexpr uint32_t kPayload =
-        packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes;
-    if (frame.length > kPayload) [[likely]] {
-      const LeadingWord word = LeadingWord::Of(frame.data);
-      if (word.IsPlainIpv4() && frame.data[kProtocolOffset] == packet::kProtocolUdp) [[likely]] {
-        if (word.TotalLength() > kPayload - packet::kEthernetHeaderBytes) [[likely]] {
-          ++frame.data[kPayload];
-        }
-        return packet::kForward;
-      }
+    constexpr uint32_t kMinTotal = kUdpPayload - packet::kEthernetHeaderBytes + 1;
+    constexpr uint32_t kMaxTotal = 0xffff;
+    if (frame.length > kUdpPayload &&
+        packet::LeadingWord::Of(frame.data).IsPlainIpv4Within(kMinTotal, kMaxTotal) &&
+        frame.data[kProtocolOffset] == packet::kProtocolUdp) [[likely]] {
+      ++frame.data[kUdpPayload];
+      return packet::kForward;
     }
     IncrementOther(frame.data, frame.length);
     return packet::kForward;
@@ -47,6 +43,8 @@ class IncrementEcho {
 
  private:
   static constexpr uint32_t kProtocolOffset = 23;
+  static constexpr uint32_t kUdpPayload =
+      packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes + packet::kUdpHeaderBytes;
 
   /// The parameters replace a Frame: a Frame passed by address would be in memory instead
   /// of registers.

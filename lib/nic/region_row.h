@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A row: the first frames of a region if they have one length and lie at equal distances. A NIC
+// that receives frames of one size writes such regions. The entries of a row need no checks and no
+// loads of their own: the first entry and the distance describe all of them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "cpu/vector.h"
+#include "nic/held_region.h"
+#include "nic/region_writer.h"
+#include "swap/region.h"
+
+namespace sluice::nic {
+
+/// Entry i of the row is first + i * step, and is valid.
+struct RegionRow {
+  /// Number of entries that are compared at once. Every row is a multiple of it.
+  static constexpr uint32_t kGroup = 8;
+
+  swap::Entry first = 0;
+  swap::Entry step = 0;  ///< Distance in bytes.
+  uint32_t frames = 0;
+
+  /// Returns the longest row at the start of `region`, which has received at least kGroup frames;
+  /// it may be empty. A row does not refer to the entries, so the NIC cannot change one that was
+  /// found.
+  static RegionRow Find(const HeldRegion& region) {
+    RegionRow row{.first = RegionWriter::Load(region.entries[0])};
+    row.step = RegionWriter::Load(region.entries[1]) - row.first;
+    row.frames = CountAlike(region.entries, region.received, row.first, row.step);
+    return row.frames > 0 && row.IsSound(RegionWriter::Bounds(region)) ? row : RegionRow{};
+  }
+
+ private:
+  /// Returns how many leading entries, in whole groups, have the values of the row.
+  static uint32_t CountAlike(const swap::Entry* entries, uint32_t received, swap::Entry first,
+                             swap::Entry step) {
+    cpu::Words low = cpu::AllOf(first) + cpu::AllOf(step) * cpu::Words{0, 1, 2, 3};
+    cpu::Words high = low + cpu::AllOf(4 * step);
+    const cpu::Words further = cpu::AllOf(kGroup * step);
+    const swap::Entry* const end = entries + received / kGroup * kGroup;
+    const swap::Entry* at = entries;
+    for (; at < end; at += kGroup) {
+      const cpu::Words differs = (cpu::Load(at) ^ low) | (cpu::Load(at + kGroup / 2) ^ high);
+      if (cpu::AnyInCommon(differs, differs)) break;
+      low += further;
+      high += further;
+    }
+    return static_cast<uint32_t>(at - entries);
+  }
+
+  /// Offsets increase and a sum does not carry into the lengths if the last entry has the length of
+  /// the first. All entries are valid then if the first and the last are.
+  bool IsSound(const swap::Geometry& bounds) const {
+    const swap::Entry last = first + (frames - 1) * step;
+    const uint64_t end = swap::EntryOffset(first) + uint64_t{frames - 1} * step;
+    return step > 0 && end == swap::EntryOffset(last) &&
+           swap::EntryLength(last) == swap::EntryLength(first) &&
+           swap::EntryIsSound(first, bounds) && swap::EntryIsSound(last, bounds);
+  }
+};
+
+}  // namespace sluice::nic
