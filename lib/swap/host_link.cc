@@ -72,7 +72,9 @@ void HostLink::Give(uint32_t frames, bool wait_for_frames) {
   header.cursor = 0;
   header.count = frames;
   header.kind = frames == 0 ? RegionKind::kFree : RegionKind::kToSend;
-  offer_ = {wait_for_frames ? kWantsFrames : kAnyRegion, {Given{region_.id, frames}.Word()}, true};
+  offer_.key = wait_for_frames ? kWantsFrames : kAnyRegion;
+  offer_.payload = {Given{region_.id, frames}.Word()};
+  offer_.standing = true;
   holding_ = false;
   offer_due_ = true;
   MakeOffer();
