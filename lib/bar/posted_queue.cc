@@ -58,8 +58,13 @@ class ThreadLane {
   uint64_t used_;
 };
 
+/// The calling thread's lane; null before ThisThread() was called. Without a constructor, so that
+/// an access costs no guard.
+constinit thread_local const ThreadLane* this_thread = nullptr;
+
 const ThreadLane& ThisThread() {
   static thread_local const ThreadLane lane;
+  this_thread = &lane;
   return lane;
 }
 
@@ -140,15 +145,19 @@ void PostedQueue::GiveUp(uint32_t epoch) {
   return true;
 }
 
-/// Inlined, because it has more arguments than there are argument registers.
-[[gnu::always_inline]] inline bool PostedQueue::Push(Lane& lane, uint32_t epoch,
-                                                     RegisterAccess access, bool is_read,
-                                                     const Waiting& waiting) {
+bool PostedQueue::Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read,
+                       const Waiting& waiting) {
   const uint32_t tail = lane.tail.load(std::memory_order_relaxed);
   if (tail - lane.cached_head == kDepth) {
     lane.cached_head = lane.head.load(std::memory_order_acquire);
     if (tail - lane.cached_head == kDepth && !AwaitRoom(lane, epoch, waiting)) return false;
   }
+  Store(lane, tail, epoch, access, is_read);
+  return true;
+}
+
+inline void PostedQueue::Store(Lane& lane, uint32_t tail, uint32_t epoch, RegisterAccess access,
+                               bool is_read) {
   Entry& entry = lane.entries[tail % kDepth];
   const uint64_t kind = uint64_t{tail / kDepth + 1} << 1 | (is_read ? 1 : 0);
   const uint64_t word = access.offset | uint64_t{static_cast<uint16_t>(epoch)} << 32 |
@@ -158,12 +167,24 @@ void PostedQueue::GiveUp(uint32_t epoch) {
   // Release order: the thread's earlier stores to memory are visible to a device that has loaded
   // the entry.
   lane.tail.store(tail + 1, std::memory_order_release);
-  return true;
 }
 
 void PostedQueue::Post(RegisterAccess access, const Waiting& waiting) {
   const uint32_t epoch = link_.load(std::memory_order_acquire);
   if (epoch == 0) return;
+  const ThreadLane* const thread = this_thread;
+  if (thread != nullptr && !thread->shared() &&
+      (lanes_used_.load(std::memory_order_relaxed) & thread->used()) != 0) [[likely]] {
+    Lane& lane = lanes_[thread->lane()];
+    const uint32_t tail = lane.tail.load(std::memory_order_relaxed);
+    if (tail - lane.cached_head != kDepth) [[likely]]
+      return Store(lane, tail, epoch, access, false);
+  }
+  PostInTurn(access, epoch, waiting);
+}
+
+[[gnu::noinline]] void PostedQueue::PostInTurn(RegisterAccess access, uint32_t epoch,
+                                               const Waiting& waiting) {
   LaneGuard lane(*this);
   Push(*lane, epoch, access, false, waiting);
 }

@@ -146,6 +146,9 @@ class PostedQueue {
   };
 
   class LaneGuard;  // The calling thread's lane, locked if it is shared.
+  /// Does the work of Post for a thread that posts for the first time or whose lane is shared or full.
+  void PostInTurn(RegisterAccess access, uint32_t epoch, const Waiting& waiting);
+  static void Store(Lane& lane, uint32_t tail, uint32_t epoch, RegisterAccess access, bool is_read);
   /// Returns false if the link has left `epoch`.
   bool Push(Lane& lane, uint32_t epoch, RegisterAccess access, bool is_read,
             const Waiting& waiting);
