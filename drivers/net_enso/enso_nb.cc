@@ -143,6 +143,15 @@ void rte_pmd_enso_nb::Release(Pipe* pipe, uint32_t bytes) {
   }
 }
 
+inline void rte_pmd_enso_nb::PostSlot(const SentSlot& sent) {
+  TxNotification& slot = tx_ring_[tx_tail_ & mask_];
+  slot.address = sent.word1;
+  slot.length = sent.word2;
+  StoreSignal(slot.signal, kSignalData);
+  sent_[tx_tail_ & mask_] = sent;
+  ++tx_tail_;
+}
+
 /// Splits the transfer into slots at the end of the ring, since bus addresses do not wrap, and at
 /// kMaxTransferBytes.
 int rte_pmd_enso_nb::Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes) {
@@ -179,15 +188,6 @@ int rte_pmd_enso_nb::Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint3
   if (!pipe->receives()) pipe->tx_tail += bytes / kFlitBytes;
   pending_bytes_ += bytes;
   return 0;
-}
-
-void rte_pmd_enso_nb::PostSlot(const SentSlot& sent) {
-  TxNotification& slot = tx_ring_[tx_tail_ & mask_];
-  slot.address = sent.word1;
-  slot.length = sent.word2;
-  StoreSignal(slot.signal, kSignalData);
-  sent_[tx_tail_ & mask_] = sent;
-  ++tx_tail_;
 }
 
 /// One store publishes all slots of a frame. The NIC's framing state is global, so a frame split

@@ -76,7 +76,7 @@ struct rte_pmd_enso_nb {
     ReapCompletions();
     Flush();
     ReadNotifications();
-    return TakeSpans(spans, max, max_bytes);
+    return ready_ == nullptr ? 0 : TakeSpans(spans, max, max_bytes);
   }
   void ReapCompletions();
   void ReadNotifications();

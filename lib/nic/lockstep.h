@@ -67,6 +67,38 @@ class Lockstep {
     }
   }
 
+  /// Handles the frames at the lane's cursor that have the length of the first one and that end at
+  /// `lane.stop` or before it. Their addresses do not depend on loads, so one chain is enough.
+  /// Engines that prepare frames need the exact positions of the frames ahead, so they use Run.
+  template <FrameEngine Engine>
+  requires(!PreparingEngine<Engine>)
+      [[gnu::noinline]] void RunRow(Lane& lane, Engine& engine, uint64_t now) {
+    uint8_t* const first = lane.cursor;
+    const packet::LeadingWord shape = packet::LeadingWord::Of(first);
+    if (!shape.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) return;
+    const uint32_t length = shape.TotalLength() + packet::kEthernetHeaderBytes;
+    const uint64_t step = packet::FlitSpan(length);
+    const uint8_t* const last = lane.stop - step;
+    uint64_t resized_bytes = 0;
+    uint8_t* at = first;
+    for (; at <= last && shape.HasShapeOf(at); at += step) {
+      const packet::LeadingWord word = packet::LeadingWord::Of(at);
+      if (!word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) __builtin_unreachable();
+      PrefetchForWriting(at + 2 * step);
+      packet::Frame frame = View(at, length, runs_.spare());
+      if constexpr (packet::Sender<Engine>) at_work_ = at;
+      const packet::Verdict verdict = engine.Process(frame, now);
+      resized_bytes += Settle(lane, at, length, word, frame, verdict);
+    }
+    if constexpr (packet::Sender<Engine>) at_work_ = nullptr;
+    lane.cursor = at;
+    const uint64_t bytes = static_cast<uint64_t>(at - first);
+    const uint64_t frames = bytes / step;
+    walked_.pkts += frames;
+    walked_.bytes += frames * length;
+    runs_.Grew(resized_bytes);
+  }
+
   /// Gives the frame of `length` bytes at the lane's cursor to the engine and advances the cursor.
   template <QueueEngine Engine>
   void Step(Lane& lane, uint32_t length, Engine& engine, uint64_t now) {
@@ -100,7 +132,7 @@ class Lockstep {
   /// Returns that lane's index. Cursors stay in registers: their address is never used, so stores
   /// to frames do not force reloads.
   template <uint32_t kCount, FrameEngine Engine>
-  uint32_t RunFrames(Engine& engine, uint64_t now) {
+  [[gnu::noinline]] uint32_t RunFrames(Engine& engine, uint64_t now) {
     // Fewer lanes hide less latency, so frames are prepared further ahead.
     constexpr uint32_t kAhead = kLanes / kCount;
     uint8_t* cursor[kCount];
@@ -145,14 +177,7 @@ class Lockstep {
           packet::Frame frame = View(at, length, runs_.spare());
           if constexpr (packet::Sender<Engine>) at_work_ = at;
           const packet::Verdict verdict = engine.Process(frame, now);
-          const bool leaves =
-              StaysInPlace(at, length, word, frame, verdict) ||
-              runs_.TakeBuilt(lanes_[i], at, length, frame.data, frame.length, verdict);
-          if (leaves) [[likely]] {
-            resized_bytes += static_cast<uint64_t>(frame.length) - length;
-          } else {
-            runs_.Divert(lanes_[i], at, length, frame.data, frame.length, verdict);
-          }
+          resized_bytes += Settle(lanes_[i], at, length, word, frame, verdict);
           bytes += length;
           cursor[i] = next;
         }
@@ -248,6 +273,20 @@ class Lockstep {
     walked_.bytes += length;
   }
 
+  /// Applies the verdict for a frame that arrived as `length` bytes at `at` with `word`. Returns
+  /// the bytes by which it grew, for SpanRuns::Grew.
+  uint64_t Settle(Lane& lane, uint8_t* at, uint32_t length, packet::LeadingWord word,
+                  const packet::Frame& frame, packet::Verdict verdict) {
+    // An answer that was built elsewhere is not where the frame was.
+    const bool leaves = StaysWhereItWas(at, length, frame, verdict)
+                            ? StaysWhole(at, word, frame.length)
+                            : runs_.TakeBuilt(lane, at, length, frame.data, frame.length, verdict);
+    if (leaves) [[likely]]
+      return static_cast<uint64_t>(frame.length) - length;
+    runs_.Divert(lane, at, length, frame.data, frame.length, verdict);
+    return 0;
+  }
+
   /// Applies the verdict for a frame that arrived as `length` bytes at `at`.
   void Finish(bool stays, Lane& lane, uint8_t* at, uint32_t length, const packet::Frame& frame,
               packet::Verdict verdict) {
@@ -295,9 +334,11 @@ class Lockstep {
   /// word on arrival. If the engine has not changed it, no further check is needed.
   static bool StaysInPlace(const uint8_t* at, uint32_t length, packet::LeadingWord word,
                            const packet::Frame& frame, packet::Verdict verdict) {
-    if (!StaysWhereItWas(at, length, frame, verdict)) return false;
+    return StaysWhereItWas(at, length, frame, verdict) && StaysWhole(at, word, frame.length);
+  }
+  static bool StaysWhole(const uint8_t* at, packet::LeadingWord word, uint32_t length) {
     const bool untouched = packet::LeadingWord::Of(at).bits == word.bits;
-    return (untouched && word.IsPlainIpv4()) || CutsWell(at, frame.length);
+    return (untouched && word.IsPlainIpv4()) || CutsWell(at, length);
   }
   static bool StaysWhereItWas(const uint8_t* at, uint32_t length, const packet::Frame& frame,
                               packet::Verdict verdict) {

@@ -42,16 +42,20 @@ class SpanWalker {
     waiting_ = spans;
     active_ = 0;
     lanes_.Begin();
-    while (active_ < kLanes && !waiting_.empty()) lanes_.lane(active_++) = NextLane();
-    WalkLanes<8>(engine, now);
-    WalkLanes<4>(engine, now);
-    WalkLanes<2>(engine, now);
-    WalkLanes<1>(engine, now);
+    while (active_ < kLanes && StartLane(lanes_.lane(active_), engine, now)) ++active_;
+    if (active_ > 0) {
+      WalkLanes<8>(engine, now);
+      WalkLanes<4>(engine, now);
+      WalkLanes<2>(engine, now);
+      WalkLanes<1>(engine, now);
+    }
     const FrameTotals walked = lanes_.walked();
-    QueueCounters::Add(counters_.rx_pkts, walked.pkts);
-    QueueCounters::Add(counters_.rx_bytes, walked.bytes);
-    QueueCounters::Add(counters_.tx_pkts, walked.pkts - lanes_.runs().kept_back().pkts);
-    QueueCounters::Add(counters_.tx_bytes, walked.bytes - lanes_.runs().kept_back().bytes);
+    const FrameTotals kept_back = lanes_.runs().kept_back();
+    QueueCounters& counters = counters_;  // Loaded once.
+    QueueCounters::Add(counters.rx_pkts, walked.pkts);
+    QueueCounters::Add(counters.rx_bytes, walked.bytes);
+    QueueCounters::Add(counters.tx_pkts, walked.pkts - kept_back.pkts);
+    QueueCounters::Add(counters.tx_bytes, walked.bytes - kept_back.bytes);
     return static_cast<uint32_t>(walked.pkts);
   }
 
@@ -66,14 +70,29 @@ class SpanWalker {
  private:
   static_assert(kLanes == 8, "Walk names the lane counts");
 
-  Lane NextLane() {
-    const Span span = waiting_.front();
-    waiting_ = waiting_.subspan(1);
-    uint8_t* const end = span.data + span.bytes;
-    return {span.data, span.data + std::min(span.bytes, kRunBytes),
-            end,       span.data,
-            span.data, span.pipe,
-            span.data};
+  /// Assigns the next span to a lane. Frames at its start that have one length are handled at once.
+  /// Returns false if no span is left.
+  template <QueueEngine Engine>
+  bool StartLane(Lane& lane, Engine& engine, uint64_t now) {
+    while (!waiting_.empty()) {
+      const Span span = waiting_.front();
+      waiting_ = waiting_.subspan(1);
+      lane = {.cursor = span.data,
+              .stop = span.data + std::min(span.bytes, kRunBytes),
+              .end = span.data + span.bytes,
+              .run = span.data,
+              .owed = span.data,
+              .pipe = span.pipe,
+              .ahead = span.data};
+      if constexpr (BurstEngine<Engine> || PreparingEngine<Engine>) {
+        return true;
+      } else {
+        do lanes_.RunRow(lane, engine, now);
+        while (lane.cursor == lane.stop && Continue(lane));
+        if (lane.cursor < lane.end) return true;
+      }
+    }
+    return false;
   }
 
   /// Walks while at least `kCount` lanes have bytes.
@@ -81,8 +100,8 @@ class SpanWalker {
   void WalkLanes(Engine& engine, uint64_t now) {
     while (active_ >= kCount) {
       Lane& lane = lanes_.lane(lanes_.template Run<kCount>(engine, now));
-      if (StepLane(lane, engine, now)) continue;
-      lane = waiting_.empty() ? lanes_.lane(--active_) : NextLane();
+      if (StepLane(lane, engine, now) || StartLane(lane, engine, now)) continue;
+      lane = lanes_.lane(--active_);
     }
   }
 
@@ -99,10 +118,14 @@ class SpanWalker {
     } else {
       lanes_.Step(lane, length, engine, now);
     }
-    if (lane.cursor >= lane.stop) {
-      lanes_.runs().GiveBack(lane, lane.cursor);
-      lane.stop = lane.cursor + std::min<ptrdiff_t>(lane.end - lane.cursor, kRunBytes);
-    }
+    return lane.cursor < lane.stop || Continue(lane);
+  }
+
+  /// Gives back all bytes before the cursor, which has reached the stop, and moves the stop.
+  /// Returns false at the end of the span.
+  bool Continue(Lane& lane) {
+    lanes_.runs().GiveBack(lane, lane.cursor);
+    lane.stop = lane.cursor + std::min<ptrdiff_t>(lane.end - lane.cursor, kRunBytes);
     return lane.cursor < lane.end;
   }
 

@@ -214,13 +214,20 @@ uint32_t WalkBy(Contract contract, Walker& walker, const std::vector<Span>& span
   return By(contract, engine, [&](auto& worker) { return walker.Walk(spans, worker, 0); });
 }
 
+// Walks frames of one length without looking ahead.
+struct Unprepared : Scripted {
+  void Prepare(const uint8_t* frame, uint32_t length) = delete;
+};
+static_assert(!PreparingEngine<Unprepared>);
+
 // Walks `spans` and compares everything with the naive walk.
+template <typename Engine>
 void Check(Contract contract, const std::vector<Bytes>& spans) {
   RecordingPipes pipes;
   QueueCounters counters;
   ExceptionPath no_exception;
   SpanWalker walker(pipes, no_exception, counters);
-  Scripted engine;
+  Engine engine;
   std::vector<Span> arrived;
   std::map<std::string, int> frames;
   uint64_t bytes = 0, count = 0, desync = 0;
@@ -261,8 +268,9 @@ void Check(Contract contract, const std::vector<Bytes>& spans) {
 }
 void Check(const std::vector<Bytes>& spans) {
   for (const Contract contract : {Contract::kFrames, Contract::kBursts, Contract::kSparing}) {
-    Check(contract, spans);
+    Check<Scripted>(contract, spans);
   }
+  Check<Unprepared>(Contract::kFrames, spans);
 }
 
 TEST(SpanWalker, AgreesWithTheNaiveWalkOnHonestTraffic) {
@@ -275,6 +283,27 @@ TEST(SpanWalker, AgreesWithTheNaiveWalkOnHonestTraffic) {
       }
       Check(spans);
     }
+  }
+}
+
+TEST(SpanWalker, AgreesWithTheNaiveWalkOnFramesOfOneSize) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Bytes> spans(1 + random() % 10);
+    for (Bytes& span : spans) {
+      for (uint32_t rows = 1 + random() % 3; rows > 0; --rows) {
+        const uint32_t length = 60 + random() % 1455, frames = 1 + random() % 100;
+        for (uint32_t i = 0; i < frames; ++i) {
+          Bytes frame = Ipv4Frame(length);
+          frame[0] = static_cast<uint8_t>(random() % 8 == 0 ? random() % kOrders : 0);  // Or kPass.
+          frame[15] = static_cast<uint8_t>(random());  // Type of service.
+          PutBe16(frame, 18, random() & 0xffff);       // Identification.
+          Append(span, frame);
+        }
+      }
+      if (round % 4 == 0) span.resize(span.size() - 64);
+    }
+    Check(spans);
   }
 }
 
