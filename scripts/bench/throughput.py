@@ -188,8 +188,8 @@ def main():
 
 def measure_rows(args, manifest, folder):
     # Count before the samples, so that a failure does not lose any.
-    counts = {iface: instructions.count(bench, instructions.BURST)
-              for iface, bench in instructions.BENCHES.items()
+    counts = {iface: instructions.count("build/release", iface, instructions.BURST)
+              for iface in instructions.BENCHES
               if counts_instructions(args) and iface in args.ifaces}
     if "logmon" in args.apps:
         run.write_log_texts(folder)

@@ -212,7 +212,7 @@ class Interrupts(unittest.TestCase):
             for target, name, stub in (
                     (run, "app_sample", app_sample),
                     (run, "control", lambda: {"ping_pong_cycles": 1.0, "stream_cycles": 1.0}),
-                    (instructions, "count", lambda bench, burst: 50.0),
+                    (instructions, "count", lambda *row: 50.0),
                     (report, "measured_files", lambda: [])):
                 stack.enter_context(unittest.mock.patch.object(target, name, stub))
             said = [stack.enter_context(redirect(io.StringIO())) for redirect in

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rows of scripts/instructions: instructions of a worker per packet, counted by callgrind.
+
+The figures are recorded for g++ 12 and x86-64-v3. tests/bench/worker_instructions_test.py fails if
+a row grows by more than GROWTH. A change that reaches a smaller figure records it.
+"""
+import dataclasses
+import re
+import subprocess
+import sys
+
+GROWTH = 0.02
+COMPILER, MARCH = "gcc 12", "x86-64-v3"
+FRAME_BYTES = 60  # 64 on the wire, including the FCS, which is not in memory.
+BATCHES = 200  # Counted for each row.
+
+BENCHES = {  # interface: bench, called with <frame size> <burst> <packets>; prints "<n> packets"
+    "packetized": "tests/net_ipu/net_ipu_burst_bench",
+    "streaming": "tests/net_enso/net_enso_burst_bench",
+    "bilateral": "tests/nic/nic_bilateral_bench",
+    "coherent": "tests/nic/nic_coherent_bench",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    iface: str
+    burst: int
+    recorded: float = 0  # 0: not recorded.
+    target: float = 0  # 0: no target.
+    size: str = str(FRAME_BYTES)  # Or a mix of sizes, "imix" or "random".
+
+
+ROWS = (
+    Row("packetized", 1, 341.84, 300),
+    Row("packetized", 32, 57.95, 50),
+    Row("packetized", 64, 50.16, 44),
+    Row("streaming", 1, 1109.49, 1000),
+    Row("streaming", 32, 46.46, 40),
+    Row("streaming", 64, 29.23, 30),
+    Row("streaming", 1024, 13.08, 14),
+    Row("streaming", 32, 61.82, size="imix"),
+    Row("streaming", 1024, 25.99, size="imix"),
+    Row("streaming", 64, 42.44, size="random"),
+    Row("bilateral", 1, 490.06, 450),
+    Row("bilateral", 32, 34.10, 35),
+    Row("bilateral", 64, 24.17, 28),
+    Row("bilateral", 256, 16.73, 20),
+    Row("bilateral", 32, 58.47, size="imix"),
+    Row("bilateral", 256, 39.68, size="imix"),
+    Row("coherent", 1, 385.46),
+    Row("coherent", 32, 98.26, 60),
+)
+
+
+def collect(bench, size, burst, packets, arguments=(), options=()):
+    """Returns the count per packet of each event of callgrind."""
+    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+                           "--toggle-collect=Worker*", *options, bench,
+                           str(size), str(burst), str(packets), *arguments],
+                          capture_output=True, text=True, check=False)
+    echoed = re.search(r"(\d+) packets", done.stdout)
+    events = re.search(r"Events +: (.+)", done.stderr)
+    collected = re.search(r"Collected : (.+)", done.stderr)
+    if done.returncode != 0 or not echoed or not events or not collected:
+        sys.exit(f"instructions: {bench} failed\n{(done.stdout + done.stderr)[-2000:]}")
+    return {event: int(number) / int(echoed[1])
+            for event, number in zip(events[1].split(), collected[1].split())}
+
+
+def count(build, iface, burst, size=str(FRAME_BYTES)):
+    """Returns the instructions per packet."""
+    return collect(f"{build}/{BENCHES[iface]}", size, burst, burst * BATCHES)["Ir"]

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Counts a worker's instructions per packet on all interfaces; no row may cost more than recorded,
+apart from the growth that is allowed. Arguments: scripts/bench, the compiler, the instruction set,
+the build folder."""
+import sys
+import unittest
+
+SCRIPTS, COMPILER, MARCH, BUILD = sys.argv[1:5]
+del sys.argv[1:5]
+sys.path.insert(0, SCRIPTS)
+import instruction_rows  # pylint: disable=wrong-import-position
+
+
+class Rows(unittest.TestCase):
+    def test_none_has_grown(self):
+        if not COMPILER.startswith(instruction_rows.COMPILER + "."):
+            self.skipTest(f"the figures are recorded for {instruction_rows.COMPILER}, not {COMPILER}")
+        if MARCH != instruction_rows.MARCH:
+            self.skipTest(f"the figures are recorded for {instruction_rows.MARCH}, not {MARCH}")
+        for row in instruction_rows.ROWS:
+            with self.subTest(iface=row.iface, size=row.size, burst=row.burst):
+                found = instruction_rows.count(BUILD, row.iface, row.burst, row.size)
+                print(f"{row.iface} {row.size} {row.burst}: {found:.2f}", file=sys.stderr)
+                self.assertLessEqual(found, row.recorded * (1 + instruction_rows.GROWTH))
+
+
+if __name__ == "__main__":
+    unittest.main()
