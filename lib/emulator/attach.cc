@@ -55,8 +55,8 @@ class Instance final : public Attachment {
     host_memory_ = std::make_unique<HostMemory>(name, dma_);
     if (!host_memory_->complete()) {
       *error =
-          "DPDK's memory is in more pieces than a device can map; start with larger "
-          "hugepages, or with --legacy-mem";
+          "DPDK's memory has more segments than a device can map; use larger hugepages or "
+          "--legacy-mem";
       return false;
     }
     model_ = MakeModel(name, model, std::move(arguments), error);
@@ -149,15 +149,14 @@ std::unique_ptr<Attachment> Attach(std::string_view name, const ModelInfo& model
   const auto device = find(kDeviceKey);
   const auto uid = find(kDeviceUidKey);
   if (uid != arguments.end() && device == arguments.end()) {
-    *error = "device_uid=" + uid->second +
-             ": says whose device to trust: give device=SOCKET as well, or omit it";
+    *error = "device_uid=" + uid->second + ": requires device=SOCKET: add it, or omit device_uid";
     return nullptr;
   }
   if (device != arguments.end()) {
     for (const Argument& other : arguments) {
       if (&other == &*device || &other == &*uid) continue;
       *error = other.first + "=" + other.second + " with device=" + device->second +
-               ": the model runs in that process: give it there, as --" + other.first + "=" +
+               ": the model runs in that process: set it there with --" + other.first + "=" +
                other.second;
       return nullptr;
     }

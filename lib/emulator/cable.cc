@@ -108,7 +108,7 @@ void CableWire::Turn(uint64_t now_ns) {
     return;
   }
   if (link_.joined() && (ends_->sender.lied_to() || ends_->receiver.lied_to())) {
-    link_.Cut("its ring holds what cannot be");
+    link_.Cut("its ring contains impossible values");
   } else {
     link_.Turn(now_ns);
   }

@@ -27,10 +27,10 @@ short Events(const Channel& channel, milliseconds patience = milliseconds(0)) {
 
 /// Returns null, or the reason why a message of that size is invalid.
 const char* WhyNotAMessage(const CableMessage& message, std::optional<size_t> bytes) {
-  if (!bytes || *bytes != sizeof(message)) return "it says nothing, or something of another length";
-  if (message.magic != CableMessage{}.magic) return "it is no end of a cable";
+  if (!bytes || *bytes != sizeof(message)) return "empty message or wrong message length";
+  if (message.magic != CableMessage{}.magic) return "not a cable endpoint";
   if (message.version != CableMessage{}.version) {
-    return "it speaks another version of the protocol; use the same build at both ends";
+    return "protocol version mismatch; use the same build at both ends";
   }
   return nullptr;
 }
@@ -54,7 +54,10 @@ bool CableLink::Start(milliseconds patience, std::string* error) {
       return true;
     }
   }
-  if (error->empty()) *error = "who listens at " + path_ + " hangs up: give another name";
+  if (error->empty())
+    *error = "the listener at " + path_ +
+             " closed the connection: use another "
+             "name";
   return false;
 }
 
@@ -159,7 +162,7 @@ void CableLink::Turn(uint64_t now_ns) {
       if (Events(channel_) != 0) {
         Cut("");
       } else if (shared_->alarm.Rung()) {
-        Cut("it took away memory that both ends use");
+        Cut("it truncated the shared memory");
       }
       break;
     case State::kCut:

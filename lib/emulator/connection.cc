@@ -31,7 +31,7 @@ bool Connection::Exchange(Request& request, int file, File* received, std::strin
   std::memcpy(&reply, buffer_.data(), sizeof(reply));
   std::string_view text;
   if (reply.magic != kMessageMagic || reply.version != kProtocolVersion) {
-    *error = "the peer speaks another protocol; use a sluice-device of this build";
+    *error = "protocol mismatch; use the sluice-device of this build";
   } else if (reply.sequence != request.sequence || reply.count > kMaxStatistics ||
              *bytes != sizeof(reply) + reply.count * sizeof(StatisticEntry) ||
              !GetText(reply.text, &text)) {

@@ -13,9 +13,9 @@ enum Setting : size_t { kPipeFlits, kNbEntries, kNotify, kSettings };
 
 constexpr std::string_view kNotifyWords[] = {"host", "packet"};
 constexpr ModelSetting kEnsoSettings[kSettings] = {
-    {"pipe_flits", "64-byte flits in a pipe (0, the default: as the host asks)", {}, false},
-    {"nb_entries", "slots in a notification ring (0: as the host asks)", {}, false},
-    {"notify", "packet: insist on one notification per packet; host: as it asks", kNotifyWords,
+    {"pipe_flits", "64-byte flits per pipe (0, the default: the host's value)", {}, false},
+    {"nb_entries", "slots per notification ring (0: the host's value)", {}, false},
+    {"notify", "packet: require one notification per packet; host: the host's choice", kNotifyWords,
      true}};
 
 std::unique_ptr<device::Device> MakeEnso(const SettingValues& values, const bar::DmaSpace& memory,

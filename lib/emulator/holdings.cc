@@ -60,8 +60,8 @@ bool Holdings::AddMemory(Connection* connection, const rte_memseg_list& list, ui
       });
   if (!complete) {
     *error =
-        "some of DPDK's memory is not in a file that the device can map; start with hugepages "
-        "or with --no-huge, without external heaps";
+        "some of DPDK's memory is not backed by a file that the device can map; use hugepages or "
+        "--no-huge, without external heaps";
   }
   return sent && complete;
 }

@@ -18,7 +18,7 @@ constexpr uint64_t kPage = 4096;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
 constexpr const char* kTooManyPieces =
-    "memory is in too many pieces; start with larger hugepages, or with --legacy-mem";
+    "memory has too many segments; use larger hugepages or --legacy-mem";
 
 /// Returns whether the range is valid for a ring. Bus address 0 means "none" in messages.
 bool IsRingRange(uint64_t bus, uint64_t bytes) {
@@ -35,7 +35,7 @@ const char* WhyNoPart(int file, uint64_t offset, uint64_t bytes, int seals, uint
   struct stat info {};
   struct statfs system {};
   if (fstat(file, &info) != 0 || fstatfs(file, &system) != 0) return "the file cannot be examined";
-  if ((offset | bytes) % kPage != 0) return "memory is no whole pages";
+  if ((offset | bytes) % kPage != 0) return "memory is not page-aligned";
   *page = system.f_type == HUGETLBFS_MAGIC ? static_cast<uint64_t>(system.f_bsize) : kPage;
   const auto size = static_cast<uint64_t>(info.st_size);
   const bool inside =

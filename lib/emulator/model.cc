@@ -30,7 +30,7 @@ std::string ModelSetting::Text(uint32_t value) const {
 std::string ModelSetting::Choices() const {
   if (words.empty()) {
     return "give a power of two, 2 to " + std::to_string(kMostNumber) +
-           ", or 0 for what the host asks for";
+           ", or 0 for the host's value";
   }
   std::string choices = "give ";
   for (size_t i = 0; i < words.size(); ++i) {

@@ -65,7 +65,7 @@ bool ReadOptions(std::string_view text, Read read, std::string* error) {
   return ReadList(text, '+', [&](std::string_view option) {
     const auto [key, value] = Cut(option, '=');
     if (read(key, value)) return true;
-    if (error->empty()) *error = std::string(option) + ": no such option, or not such a value";
+    if (error->empty()) *error = std::string(option) + ": unknown option or invalid value";
     return false;
   });
 }

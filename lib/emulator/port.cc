@@ -34,7 +34,7 @@ std::unique_ptr<PortWire> PortWire::Create(const std::string& port, std::string_
   auto owned = dpdk::OwnedPort::Take(port_id, "wire of " + std::string(name), &other);
   if (owned == nullptr) {
     *error = Complaint(port, other.empty() ? "no ethdev owner id left"
-                                           : "taken by \"" + other + "\"; give another port");
+                                           : "owned by \"" + other + "\"; give another port");
     return nullptr;
   }
   std::unique_ptr<PortWire> wire(new PortWire(std::move(owned)));
@@ -55,7 +55,7 @@ bool PortWire::Open(const std::string& port, std::string_view name, std::string*
   if (pool_ == nullptr) return fail("creating its mbuf pool", rte_errno);
   rte_eth_dev_info info = {};
   if (const int code = rte_eth_dev_info_get(port_id_, &info); code != 0) {
-    return fail("asking what it is", code);
+    return fail("querying its capabilities", code);
   }
   partial_checksums_ = packet::HidesPartialChecksums(info.driver_name);
   const rte_eth_conf config = {};
@@ -68,12 +68,12 @@ bool PortWire::Open(const std::string& port, std::string_view name, std::string*
   if (const int code = rte_eth_rx_queue_setup(port_id_, 0, rx_descriptors,
                                               static_cast<unsigned>(socket), nullptr, pool_);
       code != 0) {
-    return fail("its receive queue", code);
+    return fail("setting up its receive queue", code);
   }
   if (const int code = rte_eth_tx_queue_setup(port_id_, 0, tx_descriptors,
                                               static_cast<unsigned>(socket), nullptr);
       code != 0) {
-    return fail("its transmit queue", code);
+    return fail("setting up its transmit queue", code);
   }
   rte_ether_addr address = {};
   rte_eth_macaddr_get(port_id_, &address);

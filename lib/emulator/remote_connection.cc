@@ -115,8 +115,8 @@ bool Remote::AwaitEnd() {
     connection_.reset();
     if (lost) {
       Log(RTE_LOG_ERR, name_ + ": the device at " + socket_.path +
-                           " took away memory that it shares with this process; the link stays "
-                           "down until the port is attached again");
+                           " truncated shared memory; the link stays down until the port is "
+                           "attached again");
     }
     return !lost;
   }

@@ -39,7 +39,7 @@ bool ReplayOptions::Read(std::string_view text, std::string* error) {
       if (!ReadCount(value, &count)) return Refuse("wire=pcap: count", value, kCountFix, error);
     } else if (key == "loop") {
       if (!ReadNumber(value, &loop)) {
-        return Refuse("wire=pcap: loop", value, "give a number of times, 0 for ever", error);
+        return Refuse("wire=pcap: loop", value, "must be a number of passes, 0 for endless", error);
       }
     } else {
       break;

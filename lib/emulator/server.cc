@@ -25,11 +25,11 @@ using std::chrono::steady_clock;
 /// reason.
 bool IsRequest(const Request& request, size_t bytes, std::string_view* name, const char** wrong) {
   if (bytes != sizeof(request)) {
-    *wrong = "a message has another length than a request";
+    *wrong = "a message does not have the length of a request";
   } else if (request.magic != kMessageMagic) {
     *wrong = "a message is not a request";
   } else if (request.version != kProtocolVersion) {
-    *wrong = "the host speaks another version of the protocol; use a driver of this build";
+    *wrong = "protocol version mismatch; use the driver of this build";
   } else if (!GetText(request.name, name)) {
     *wrong = "a name does not end, or is unprintable";
   } else {
@@ -91,7 +91,7 @@ bool Server::Turn(int wake, milliseconds patience) {
   if (wait[0].revents != 0) return false;
   // Handles the current host first: a newcomer may have connected because that host is gone.
   if (wait[4].revents != 0) {
-    EndLink("it took away memory that the device uses");
+    EndLink("it truncated memory that the device uses");
   } else if (wait[1].revents != 0) {
     Attempt(&Server::Answer);
   }
@@ -106,7 +106,7 @@ void Server::Attempt(void (Server::*step)()) {
     (this->*step)();
   } catch (const std::bad_alloc&) {
     newcomer_.reset();
-    if (host_ != nullptr) EndLink("this process has no memory for it");
+    if (host_ != nullptr) EndLink("out of memory");
   }
 }
 
@@ -140,7 +140,7 @@ void Server::Greet() {
   } else if (IsRequest(hello, *bytes, &name, &wrong)) {
     if (host_ != nullptr) {
       refusal = "serves process " + std::to_string(host_->pid) +
-                " already; end that, or start another sluice-device with --socket";
+                " already; end it, or start another sluice-device with --socket";
       wrong = refusal.c_str();
     } else {
       host_ = std::make_unique<Host>();
@@ -163,8 +163,7 @@ void Server::Greet() {
 }
 
 const char* Server::Admit(const Request& hello, File queue, std::string* refusal, Reply* reply) {
-  if (hello.kind != Kind::kHello || hello.sequence != 1)
-    return "the first message is not a greeting";
+  if (hello.kind != Kind::kHello || hello.sequence != 1) return "the first message is not a hello";
   std::string_view model;
   if (!GetText(hello.model, &model)) return "the name of the model does not end";
   if (model != options_.model->name) {
@@ -187,7 +186,9 @@ const char* Server::Admit(const Request& hello, File queue, std::string* refusal
     *refusal += "or none of these flags";
     return refusal->c_str();
   }
-  if (hello.bytes != QueueBytes()) return "the register queue has another size than in this build";
+  if (hello.bytes != QueueBytes())
+    return "the size of the register queue differs from this "
+           "build's";
   host_->queue_memory = bar::RingMemory::FromFile(queue.Release(), hello.bytes, false);
   if (!host_->queue_memory) return "the register queue's file cannot be mapped";
   host_->queue_guard = GuardedRange(host_->queue_memory.data(), host_->queue_memory.bytes(),
@@ -237,7 +238,7 @@ void Server::Answer() {
       reply.bytes = named->bytes;
       if (named->mirrored) reply.flags |= kMirrored;
     }
-    wrong = kept < 0 ? "nothing is kept under that name" : nullptr;
+    wrong = kept < 0 ? "no memory has that name" : nullptr;
   } else {
     wrong = Handle(request, std::move(file), &reply);
   }

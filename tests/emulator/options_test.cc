@@ -56,7 +56,7 @@ TEST(Options, OptionsAreTakenOneByOneAndTheFirstWrongOneIsNamed) {
   EXPECT_TRUE(ReadOptions("a=1+b=two=2+flag", read, &error));
   EXPECT_EQ(seen, (std::map<std::string, std::string>{{"a", "1"}, {"b", "two=2"}, {"flag", ""}}));
   EXPECT_FALSE(ReadOptions("a=1+bad=3+c=4", read, &error));
-  EXPECT_EQ(error, "bad=3: no such option, or not such a value");
+  EXPECT_EQ(error, "bad=3: unknown option or invalid value");
   EXPECT_FALSE(seen.contains("c"));
 }
 
@@ -69,7 +69,7 @@ TEST(Options, AnOptionMayBeWrongInWordsOfItsOwnAndNoneIsEmpty) {
   EXPECT_EQ(error, "wire=x: size=63: give 64");
   for (const char* text : {"a++b", "a+", "+a"}) {
     EXPECT_FALSE(ReadOptions(text, read, &error)) << text;
-    EXPECT_EQ(error, ": no such option, or not such a value") << text;
+    EXPECT_EQ(error, ": unknown option or invalid value") << text;
   }
 }
 

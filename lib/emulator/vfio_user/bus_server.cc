@@ -23,7 +23,7 @@ std::unique_ptr<BusServer> BusServer::Create(const std::string& path, const Mode
                                              std::string* error, bool interrupts) {
   const PciFunction* const function = FunctionOf(info, interrupts);
   if (function == nullptr) {
-    *error = std::string(info.title) + " is no PCI function: use --socket instead";
+    *error = std::string(info.title) + " is not a PCI function: use --socket";
     return nullptr;
   }
   std::unique_ptr<Listener> listener = Listener::Create(path, error, SOCK_STREAM);
@@ -58,14 +58,14 @@ bool BusServer::Turn(int wake, milliseconds patience) {
   if (wait[0].revents != 0) return false;
   // Handles the current client first: a newcomer may have connected because that client is gone.
   if (wait[3].revents != 0) {
-    End("it took away memory that the device uses");
+    End("it truncated memory that the device uses");
   } else if (wait[1].revents != 0 || wait[4].revents != 0 || pending) {
     Hear();
   }
   // Checks the deadline after Hear, because this process may have slept past it although the client
   // sent its message in time.
   if (client_ != nullptr && client_->TriesPatience()) {
-    End(client_->attached() ? "it does not read answers" : "it does not greet");
+    End(client_->attached() ? "it does not read answers" : "it does not send its version");
   }
   if (wait[2].revents != 0) Accept();
   return true;
@@ -83,7 +83,7 @@ void BusServer::Accept() {
   } else if (client_ != nullptr) {
     Log(RTE_LOG_ERR, "refused process " + std::to_string(peer->pid) + ": serves process " +
                          std::to_string(client_->peer().pid) +
-                         " already; end that, or start another sluice-device");
+                         " already; end it, or start another sluice-device");
   } else {
     try {
       client_ = std::make_unique<Session>(std::move(socket), *peer, parts_);
@@ -103,7 +103,7 @@ void BusServer::Hear() {
     }
     if (!stays) End(reason);
   } catch (const std::bad_alloc&) {
-    End("this process has no memory for it");
+    End("out of memory");
   }
 }
 

@@ -22,7 +22,7 @@ bool ClientSocket::Receive(const char** wrong) {
   Received received = ReceiveWithFiles(socket_.fd(), piece_.data(), piece_.size());
   if (received.bytes < 0) return errno == EAGAIN || errno == EINTR;
   if (received.bytes == 0) return false;
-  *wrong = received.cut ? "a message has too many files, or this process has no room for them"
+  *wrong = received.cut ? "a message has too many files, or this process is out of descriptors"
                         : reader_.Take({piece_.data(), static_cast<size_t>(received.bytes)},
                                        std::move(received.files));
   return *wrong == nullptr;
@@ -45,7 +45,7 @@ bool ClientSocket::Send(const Header& header, std::span<const uint8_t> payload, 
   std::array<uint8_t, sizeof(Header)> head;
   std::memcpy(head.data(), &header, sizeof(header));
   if (waiting_bytes() + head.size() + payload.size() > kMaxWaitingBytes) {
-    *wrong = "more than 16 MiB wait for it to read them";
+    *wrong = "it does not read: more than 16 MiB are queued";
     return false;
   }
   if (!waiting()) {
@@ -58,7 +58,7 @@ bool ClientSocket::Send(const Header& header, std::span<const uint8_t> payload, 
   // A file is attached to the first byte of its message, which must therefore not be queued. A
   // client does not request a file before it has read earlier replies.
   if (file >= 0 && begin != sent_) {
-    *wrong = "it asks for a file and does not read what comes before";
+    *wrong = "it requests a file without reading earlier replies";
     return false;
   }
   if (file < 0 && begin != sent_) return true;

@@ -41,7 +41,7 @@ const char* GuestMemory::Map(const DmaMap& map, const File& file) {
       copies_ = File(memfd_create("sluice-guest", MFD_CLOEXEC | MFD_ALLOW_SEALING));
       if (ftruncate(copies_.fd(), static_cast<off_t>(HostMappings::kMaxBus)) != 0) {
         copies_ = File();
-        return "there is no room for memory without a file";
+        return "too much memory without a file";
       }
     }
     DmaMap copy = map;

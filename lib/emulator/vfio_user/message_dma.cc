@@ -189,16 +189,16 @@ bool MessageDma::Next(Outgoing* outgoing) {
 const char* MessageDma::Answered(const Message& message) {
   const std::scoped_lock lock(mutex_);
   const auto found = under_way_.find(message.header.id);
-  if (found == under_way_.end()) return "it answers what it was not asked";
+  if (found == under_way_.end()) return "reply without a request";
   const UnderWay asked = found->second;
   const Command command = asked.written != 0 ? Command::kDmaWrite : Command::kDmaRead;
   if (message.header.command != static_cast<uint16_t>(command)) {
-    return "its answer is to another command";
+    return "reply to another command";
   }
   const bool refused = (message.header.flags & kErrorFlag) != 0;
   if (asked.written == 0 && !refused &&
       message.payload.size() != sizeof(DmaAccess) + asked.wanted.bytes) {
-    return "its memory has another length than was asked for";
+    return "reply with a wrong length";
   }
   under_way_.erase(found);
   if (!tasks_.empty()) Wake();

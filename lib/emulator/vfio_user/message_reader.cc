@@ -24,7 +24,7 @@ const char* MessageReader::Take(std::span<const uint8_t> bytes, std::vector<File
     Header header;
     std::memcpy(&header, buffer_.data(), sizeof(header));
     if (header.size < sizeof(Header) || header.size > kMaxMessageBytes) {
-      return wrong_ = "a message's size makes no sense";
+      return wrong_ = "a message's size is invalid";
     }
     add(header.size);
     if (buffer_.size() < header.size) break;

@@ -93,7 +93,7 @@ bool Session::Handle(Message& message, std::string* reason) {
   const Header& asked = message.header;
   const auto command = static_cast<Command>(asked.command);
   if (!message.files.empty() && command != Command::kDmaMap && command != Command::kSetIrqs) {
-    *reason = "files that nobody asked for";
+    *reason = "unexpected files";
     return false;
   }
   if ((asked.flags & kTypeMask) != 0) {
@@ -139,8 +139,8 @@ bool Session::SendDma(std::string* reason) {
     if (!std::exchange(told_of_messages_, true)) {
       Log(RTE_LOG_WARNING,
           "memory of process " + std::to_string(peer_.pid) +
-              " is in no file: every access is a message, and links and endpoints find no room "
-              "there; -object memory-backend-memfd,share=on makes QEMU faster");
+              " is not backed by a file: each access is a message, and links and endpoints are "
+              "unavailable; use QEMU with -object memory-backend-memfd,share=on");
     }
     if (!Send(outgoing.header, outgoing.payload, -1, reason)) return false;
   }
@@ -152,21 +152,21 @@ const char* Session::TakeAnswer(const Message& message) {
   interrupts_.WritesArrived();
   if (messages_.refusals() != 0 && !std::exchange(told_of_refusals_, true)) {
     Log(RTE_LOG_ERR,
-        "process " + std::to_string(peer_.pid) + " refuses the device memory that it has mapped");
+        "process " + std::to_string(peer_.pid) + " rejects accesses to memory that it has mapped");
   }
   return nullptr;
 }
 
 Session::Outcome Session::Refuse(int error, const char* why) {
   if (++refusals_ <= kMaxToldRefusals) {
-    Log(RTE_LOG_ERR, "refused process " + std::to_string(peer_.pid) + " something: " + why);
+    Log(RTE_LOG_ERR, "refused process " + std::to_string(peer_.pid) + " a request: " + why);
   }
   return {.error = error};
 }
 
 Session::Outcome Session::Greet(const Message& message) {
   if (message.header.command != static_cast<uint16_t>(Command::kVersion)) {
-    return {.fatal = "the first message is not its version"};
+    return {.fatal = "the first message is not a version message"};
   }
   if (const char* const wrong = ReadVersion(message.payload, &agreement_)) {
     return {.fatal = wrong};
@@ -203,9 +203,9 @@ Session::Outcome Session::Answer(Message& message) {
       host_->Reset();
       return {};
     case Command::kVersion:
-      return {.fatal = "it greets twice"};
+      return {.fatal = "it sends its version twice"};
     default:
-      return Refuse(ENOTSUP, "a command that this device does not have");
+      return Refuse(ENOTSUP, "unsupported command");
   }
 }
 
@@ -243,14 +243,14 @@ Session::Outcome Session::SetIrqs(Message& message) {
   const uint32_t vectors = set.index == kMsixIrq ? parts_.function.msix.vectors : 0;
   const bool disables = set.flags == (kIrqDataNone | kIrqActionTrigger) && set.count == 0;
   if (set.index >= kIrqs || (set.flags & kIrqActionTrigger) == 0) {
-    return Refuse(EINVAL, "interrupts that this device does not have, or does not mask");
+    return Refuse(EINVAL, "interrupts that this device does not support, or does not mask");
   }
   if (disables) {
     if (vectors != 0) interrupts_.Disable();
     return {};
   }
   if (set.start >= vectors || set.count > vectors - set.start) {
-    return Refuse(EINVAL, "an interrupt that this device does not have");
+    return Refuse(EINVAL, "an interrupt that this device does not support");
   }
   switch (set.flags & ~kIrqActionTrigger) {
     case kIrqDataEventfd:
@@ -311,9 +311,9 @@ bool Session::HasBytes(uint32_t region, uint64_t offset, uint64_t count) const {
 Session::Outcome Session::ReadRegion(const Message& message) {
   RegionAccess access;
   if (!Get(message, &access)) return {.fatal = kCutOff};
-  if (access.count > kMaxTransferBytes) return {.fatal = "it reads more than a message holds"};
+  if (access.count > kMaxTransferBytes) return {.fatal = "a read is longer than a message"};
   // The time spent on these reads would be unlimited.
-  if ((message.header.flags & kNoReplyFlag) != 0) return {.fatal = "it reads and wants no answer"};
+  if ((message.header.flags & kNoReplyFlag) != 0) return {.fatal = "a read without a reply"};
   if (!HasBytes(access.region, access.offset, access.count)) {
     return Refuse(EINVAL, "an access beyond its region");
   }
@@ -330,7 +330,7 @@ Session::Outcome Session::WriteRegion(const Message& message) {
   RegionAccess access;
   if (!Get(message, &access)) return {.fatal = kCutOff};
   if (message.payload.size() - sizeof(access) != access.count) {
-    return {.fatal = "a write has another length than it says"};
+    return {.fatal = "a write's length differs from its header"};
   }
   if (!HasBytes(access.region, access.offset, access.count)) {
     return Refuse(EINVAL, "an access beyond its region");
@@ -341,17 +341,17 @@ Session::Outcome Session::WriteRegion(const Message& message) {
 
 Session::Outcome Session::WriteMultiple(const Message& message) {
   uint64_t count;
-  if (!agreement_.write_multiple) return {.fatal = "several writes were not agreed on"};
+  if (!agreement_.write_multiple) return {.fatal = "multiple writes were not negotiated"};
   if (!Get(message, &count)) return {.fatal = kCutOff};
   const std::span<const uint8_t> writes = std::span(message.payload).subspan(sizeof(count));
   if (count != writes.size() / sizeof(SingleWrite) || writes.size() % sizeof(SingleWrite) != 0) {
-    return {.fatal = "writes have another length than they say"};
+    return {.fatal = "the length of writes differs from the header"};
   }
   for (size_t i = 0; i < count; ++i) {
     SingleWrite write;
     std::memcpy(&write, &writes[i * sizeof(write)], sizeof(write));
     if (write.count == 0 || write.count > sizeof(write.value)) {
-      return {.fatal = "a single write has no size of a register"};
+      return {.fatal = "a write does not have the size of a register"};
     }
     if (!HasBytes(write.region, write.offset, write.count)) {
       return Refuse(EINVAL, "an access beyond its region");

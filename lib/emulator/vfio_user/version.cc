@@ -29,7 +29,7 @@ const char* ReadVersion(std::span<const uint8_t> payload, Agreement* agreement) 
   VersionMessage version;
   if (payload.size() < sizeof(version)) return "its version is cut off";
   std::memcpy(&version, payload.data(), sizeof(version));
-  if (version.major != 0) return "it speaks another version of the protocol than 0";
+  if (version.major != 0) return "its protocol version is not 0";
   *agreement = {.max_transfer_bytes = kMaxTransferBytes, .write_multiple = false};
   payload = payload.subspan(sizeof(version));
   if (payload.empty()) return nullptr;
@@ -37,7 +37,7 @@ const char* ReadVersion(std::span<const uint8_t> payload, Agreement* agreement) 
   if (payload.back() != 0) return "its capabilities do not end with a NUL";
   const std::string_view text(reinterpret_cast<const char*>(payload.data()), payload.size() - 1);
   const json said = json::parse(text.begin(), text.end(), nullptr, false);
-  if (said.is_discarded()) return "its capabilities are no JSON";
+  if (said.is_discarded()) return "its capabilities are not JSON";
   if (!said.is_object()) return nullptr;
   const auto found = said.find("capabilities");
   if (found == said.end() || !found->is_object()) return nullptr;
