@@ -360,7 +360,7 @@ class Runs(unittest.TestCase):
             ("[]", "", "the file: []: give an object"),
             (no_executor, "", 'device "a": give it an "executor": see --list=stages'),
             (no_nic, "", "devices: give one NIC, and no more"),
-            (circle, "", "messages could go around in a circle: n0 -> n1 -> n0"),
+            (circle, "", "the nodes form a cycle: n0 -> n1 -> n0"),
             (graph([chain("c", "udp:1", ["a"])], a="streaming fly"), "",
              'device "a": "fly": no such stage; use one of copy'),
             (graph([chain("c", "udp:1", ["a"])], a=f"streaming {self.folder}/empty.so"), "",

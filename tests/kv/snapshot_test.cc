@@ -143,9 +143,9 @@ TEST_F(KvSnapshot, RefusesAFileThatIsCutAnywhere) {
   WriteSmall();
   const std::string whole = FileBytes();
   for (size_t size = 0; size < whole.size(); ++size) {
-    ExpectRefused(whole.substr(0, size), "ends too early");
+    ExpectRefused(whole.substr(0, size), "truncated");
   }
-  ExpectRefused(whole + '\0', "bytes behind the end");
+  ExpectRefused(whole + '\0', "trailing bytes");
 }
 
 TEST_F(KvSnapshot, RefusesAFileOfWhichAnyByteIsChanged) {
@@ -192,7 +192,7 @@ TEST_F(KvSnapshot, RefusesALastUniqueThatLeavesNoneOrIsBelowAnItems) {
     // The end is block 1: its checksum precedes its 16 bytes.
     const uint64_t checksum = XXH3_64bits_withSeed(file.data() + file.size() - 16, 16, 1);
     std::memcpy(file.data() + file.size() - 24, &checksum, sizeof checksum);
-    ExpectRefused(file, "its last unique is impossible");
+    ExpectRefused(file, "its last unique is invalid");
     WriteSmall();
   }
 }

@@ -314,26 +314,26 @@ TEST(Patterns, AreRefusedWithThePlaceOfTheError) {
   EXPECT_EQ(ErrorOf("a -"), "at byte 4: a term is missing");
   EXPECT_EQ(ErrorOf("%a"), "at byte 1: no closing percent sign");
   EXPECT_EQ(ErrorOf("%%"), "at byte 1: an empty regular expression");
-  EXPECT_EQ(ErrorOf("%a\\q%"), "at byte 3: no such escape in a regular expression");
+  EXPECT_EQ(ErrorOf("%a\\q%"), "at byte 3: unknown escape in a regular expression");
   EXPECT_EQ(ErrorOf("{ $.a = 1 "), "at byte 1: no closing brace");
   EXPECT_EQ(ErrorOf("{ $.a ! 1 }"), "at byte 7: one of = != < <= > >= is missing");
   EXPECT_EQ(ErrorOf("{ $.a = }"), "at byte 9: a value is missing");
   EXPECT_EQ(ErrorOf("{ $.a > x }"), "at byte 9: a number is missing");
-  EXPECT_EQ(ErrorOf("{ $.a > \"1\" }"), "at byte 9: only numbers are less or greater");
+  EXPECT_EQ(ErrorOf("{ $.a > \"1\" }"), "at byte 9: < and > require a number");
   EXPECT_EQ(ErrorOf("{ a = 1 }"), "at byte 3: a selector is missing: it begins with $.");
   EXPECT_EQ(ErrorOf("{ $. = 1 }"), "at byte 5: a name is missing: letters, digits, _ and -");
   EXPECT_EQ(ErrorOf("{ $.a[x] = 1 }"), "at byte 7: an index is missing: a number or * in brackets");
   EXPECT_EQ(ErrorOf("{ $.a[**] = 1 }"),
             "at byte 8: an index is missing: a number or * in brackets");
-  EXPECT_EQ(ErrorOf("{ $.a IS 1 }"), "at byte 10: NULL, TRUE or FALSE is missing behind IS");
+  EXPECT_EQ(ErrorOf("{ $.a IS 1 }"), "at byte 10: NULL, TRUE or FALSE expected after IS");
   EXPECT_EQ(ErrorOf("{ ($.a = 1 }"), "at byte 3: no closing parenthesis");
   EXPECT_EQ(ErrorOf("{ $.a = 1 $.b = 2 }"), "at byte 11: &&, || or a closing brace is missing");
-  EXPECT_EQ(ErrorOf("{ $.a = 1 } x"), "at byte 13: something behind the closing brace");
+  EXPECT_EQ(ErrorOf("{ $.a = 1 } x"), "at byte 13: unexpected text after the closing brace");
   EXPECT_EQ(ErrorOf("[a"), "at byte 1: no closing bracket");
   EXPECT_EQ(ErrorOf("[a = 1 && b = 2]"),
-            "at byte 11: a condition on another field than the one before it");
-  EXPECT_EQ(ErrorOf("[..., a, ...]"), "at byte 10: three dots for the second time");
-  EXPECT_EQ(ErrorOf("[a] b"), "at byte 5: something behind the closing bracket");
+            "at byte 11: a condition must be on the same field as the one before it");
+  EXPECT_EQ(ErrorOf("[..., a, ...]"), "at byte 10: three dots may appear only once");
+  EXPECT_EQ(ErrorOf("[a] b"), "at byte 5: unexpected text after the closing bracket");
   EXPECT_EQ(ErrorOf("{ $.a = %a% || $.a = %b% || $.a = %c% }"),
             "at byte 35: a pattern has at most two regular expressions");
   EXPECT_EQ(ErrorOf(std::string(1025, 'a')), "a pattern has at most 1024 bytes");

@@ -230,7 +230,7 @@ TEST(Dimensions, AreAtMostThreeWithNames) {
   EXPECT_EQ(error, "a metric has at most three dimensions");
   EXPECT_FALSE(Dimensions::Compile(List(2, {"x", "$a"}), *filter, &error));
   EXPECT_FALSE(Dimensions::Compile(List{{"", "$a"}}, *filter, &error));
-  EXPECT_EQ(error, "a dimension needs a name of its own");
+  EXPECT_EQ(error, "a dimension needs a unique name");
   EXPECT_FALSE(Dimensions::Compile(List{{"x", "$c"}}, *filter, &error));
 }
 

@@ -60,11 +60,11 @@ TEST(MetricValues, FitTheirPattern) {
     return MetricValue::Compile(value, Compile(pattern), &error) ? "accepted" : error;
   };
   EXPECT_EQ(error_of("x", "a"), "a metric value is a number, $.property or $field");
-  EXPECT_EQ(error_of("$.a", "a"), "only JSON and space-delimited patterns name values");
+  EXPECT_EQ(error_of("$.a", "a"), "only JSON and space-delimited patterns support values");
   EXPECT_EQ(error_of("$a", "{ $.a = 1 }"), "at byte 1: a selector is missing: it begins with $.");
-  EXPECT_EQ(error_of("$.a b", "{ $.a = 1 }"), "at byte 4: something behind the selector");
+  EXPECT_EQ(error_of("$.a b", "{ $.a = 1 }"), "at byte 4: unexpected text after the selector");
   EXPECT_EQ(error_of("$.a[*].b", "{ $.a[*].b = 1 }"),
-            "at byte 1: a value has one place: give an index instead of *");
+            "at byte 1: a value needs one element: use an index instead of *");
   for (const auto& [value, pattern] : {std::pair("$c", "[a, b]"),
                                        {"$", "[a, ]"},
                                        {"$0", "[a, b]"},

@@ -361,26 +361,24 @@ TEST_F(RegexFiles, OfFail2banNameRulesThatDoNotRun) {
   EXPECT_EQ(filter.rules(), 1u);
   ASSERT_EQ(left_out_.size(), 2u);
   EXPECT_TRUE(left_out_[0].starts_with("rule 2: missing closing parenthesis")) << left_out_[0];
-  EXPECT_EQ(left_out_[1], "rule 3: names no host, as <HOST> would");
+  EXPECT_EQ(left_out_[1], "rule 3: has no <HOST>");
 }
 
 TEST_F(RegexFiles, ThatRefuseSayWhy) {
   const std::string definition = "[Definition]\nfailregex = ";
   EXPECT_EQ(FaultOf(folder_ / "none"), "cannot be read as a file");
   EXPECT_EQ(FaultOf(folder_), "cannot be read as a file");
-  EXPECT_EQ(FaultOf(Write("a", definition + "%(none)s\n")), "no option none");
+  EXPECT_EQ(FaultOf(Write("a", definition + "%(none)s\n")), "unknown option none");
   EXPECT_EQ(FaultOf(Write("b", definition + "%(b)s\nb = %(c)s\nc = %(b)s\n")),
-            "options refer to each other in a circle");
-  EXPECT_EQ(FaultOf(Write("c", definition + "<b>\nb = x<c>\nc = <b>\n")),
-            "tags refer to each other in a circle");
+            "options form a cycle");
+  EXPECT_EQ(FaultOf(Write("c", definition + "<b>\nb = x<c>\nc = <b>\n")), "tags form a cycle");
   EXPECT_TRUE(FaultOf(Write("d", definition + "x\n[INCLUDES]\nbefore = d\n"))
                   .ends_with("includes too many files"));
   EXPECT_TRUE(FaultOf(Write("e", definition + "x\n[INCLUDES]\nbefore = none\n"))
                   .ends_with("cannot be read as a file"));
   EXPECT_EQ(FaultOf(Write("f", std::string((1 << 20) + 1, 'a'))), "more than a MiB");
   EXPECT_EQ(FaultOf(Write("h", "[Definition]\n")), "no failregex");
-  EXPECT_EQ(FaultOf(Write("i", definition + "x\n")),
-            "no rule that runs: rule 1: names no host, as <HOST> would");
+  EXPECT_EQ(FaultOf(Write("i", definition + "x\n")), "no usable rule: rule 1: has no <HOST>");
   EXPECT_EQ(FaultOf(Write("j", definition + "<HOST>\nmaxlines = 0\n")), "maxlines: give 1 to 100");
   EXPECT_TRUE(
       FaultOf(Write("k", definition + "<HOST>\nignoreregex = (\n")).starts_with("ignoreregex: "));
@@ -394,7 +392,7 @@ TEST_F(RegexFiles, ThatRefuseSayWhy) {
     for (int j = 0; j < 8; ++j) doubling += "%(x" + std::to_string(i - 1) + ")s";
     doubling += "\n";
   }
-  EXPECT_EQ(FaultOf(Write("g", doubling)), "an option that is too long");
+  EXPECT_EQ(FaultOf(Write("g", doubling)), "an option is too long");
 }
 
 TEST_F(RegexFiles, BearAnyText) {

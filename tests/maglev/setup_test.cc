@@ -88,9 +88,9 @@ TEST(Check, AllowsWhatOnlyLooksLikeAConflict) {
 
 TEST(Check, WantsAPrimeNumberOfSlots) {
   EXPECT_THAT(After([](auto& setup) { setup.slots = 65536; }),
-              ElementsAre("65536 slots are not prime: take 65537"));
+              ElementsAre("65536 slots are not prime: use 65537"));
   EXPECT_THAT(After([](auto& setup) { setup.slots = 1; }),
-              ElementsAre("1 slots are not prime: take 2"));
+              ElementsAre("1 slots are not prime: use 2"));
   EXPECT_THAT(After([](auto& setup) { setup.slots = 1 << 24; }),
               ElementsAre(HasSubstr("16777216 slots are too many")));
   EXPECT_THAT(After([](auto& setup) { setup.slots = 0xffffffff; }),
@@ -195,7 +195,7 @@ TEST(Check, WantsThisBalancerAmongAllAndAWayToTheOthers) {
                 with_balancers(setup);
                 setup.own_address.reset();
               }),
-              ElementsAre(HasSubstr("not which of them this one is")));
+              ElementsAre(HasSubstr("not this balancer's name")));
   EXPECT_THAT(After([&](auto& setup) {
                 with_balancers(setup);
                 setup.balancers.push_back(setup.balancers[1]);
@@ -238,7 +238,7 @@ TEST(Check, LimitsVipsAndBackends) {
 
 TEST(Check, WantsVipsThatDiffer) {
   EXPECT_THAT(After([](auto& setup) { setup.vips[1].name = "web"; }),
-              ElementsAre("vip \"web\": another VIP has this name"));
+              ElementsAre("vip \"web\": duplicate VIP name"));
   EXPECT_THAT(After([](auto& setup) { setup.vips.push_back(WebVip("other", "192.0.2.80")); }),
               ElementsAre("vip \"other\": vip \"web\" serves TCP 192.0.2.80:80 already"));
   EXPECT_THAT(After([](auto& setup) {
@@ -286,11 +286,10 @@ TEST(Check, WantsPrefixesOfHosts) {
   }
   EXPECT_THAT(with_prefix("10.0.0.0/24"),
               ElementsAre("vip \"web\": backend \"a\": address 10.0.0.1 is a VIP: packets would "
-                          "come back",
+                          "loop",
                           HasSubstr("backend \"b\": address 10.0.0.2 is a VIP")));
   EXPECT_THAT(with_prefix("192.0.2.0/24", Encapsulation::kNat),
-              ElementsAre("vip \"web\": nat needs one address, not 192.0.2.0/24: answers could "
-                          "come from any of it"));
+              ElementsAre("vip \"web\": nat needs one address, not 192.0.2.0/24"));
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].host_bits = 8; }),
               ElementsAre("vip \"web\": address 192.0.2.80 is not the first of its prefix"));
   // A prefix within another prefix is a different VIP. The same prefix is a duplicate.
@@ -330,7 +329,7 @@ TEST(Check, WantsBackendsThatDiffer) {
                 setup.vips[0].backends[1].address = setup.vips[0].backends[0].address;
               }),
               ElementsAre("vip \"web\": backend \"b\": backend \"a\" has this address too; "
-                          "Katran's ring knows backends by address"));
+                          "Katran's ring identifies backends by address"));
   EXPECT_THAT(After([](auto& setup) {
                 for (BackendSetup& backend : setup.vips[0].backends) backend.quic_ids = {7};
               }),
@@ -351,7 +350,7 @@ TEST(Check, WantsQuicServerIdsThatNameOneBackend) {
               }),
               ElementsAre("vip \"web\": backend \"b\": backend \"a\" has the QUIC server id 2 "
                           "too",
-                          "vip \"web\": backend \"b\": 0 is no QUIC server id"));
+                          "vip \"web\": backend \"b\": 0 is not a valid QUIC server id"));
   EXPECT_THAT(After([](auto& setup) {
                 setup.vips[0].backends[0].quic_ids = {5, 5};
               }),
@@ -414,8 +413,8 @@ TEST(Check, WantsFamiliesThatCanMeet) {
                   setup.vips[1].encapsulation = encapsulation;
                   setup.vips[1].backends[0].address = Address("10.0.0.1");
                 }),
-                ElementsAre("vip \"web6\": backend \"a\": an IPv6 VIP cannot travel in IPv4: give "
-                            "the backend's IPv6 address"));
+                ElementsAre("vip \"web6\": backend \"a\": an IPv6 VIP cannot be tunneled over "
+                            "IPv4: use the backend's IPv6 address"));
     EXPECT_THAT(After([&](auto& setup) {
                   setup.vips[0].encapsulation = encapsulation;
                   setup.vips[0].backends[0].address = Address("fd00::1");
@@ -519,7 +518,7 @@ TEST(Check, WantsAWayBackForNatAnswers) {
 TEST(Check, WantsNatAnswersThatBelongToOneVip) {
   const auto conflict = [](const char* where) {
     return ElementsAre("vip \"two\": backend \"a\": vip \"one\" rewrites to TCP 10.0.0.1:" +
-                       std::string(where) + " too: answers could be either's");
+                       std::string(where) + " too: replies would be ambiguous");
   };
   EXPECT_THAT(AfterNat(80, 0, 81, 0), IsEmpty());
   EXPECT_THAT(AfterNat(80, 8080, 80, 8081), IsEmpty());

@@ -180,7 +180,7 @@ TEST(EpochFile, EndsNowhereElse) {
     if (size >= kHeaderBytes) Refused(Sealed(file.substr(0, size)));
   }
   EXPECT_EQ(Refused(file + '\0'), "too long");
-  EXPECT_EQ(Refused(Sealed(file + '\0')), "its counts are impossible");
+  EXPECT_EQ(Refused(Sealed(file + '\0')), "inconsistent counts");
 }
 
 TEST(EpochFile, NoByteCanBeAnother) {
@@ -238,7 +238,7 @@ TEST(EpochFile, KeysOfIpv4AreZeroBehindTheAddress) {
       changed[at + unused] = 1;
     }
     ASSERT_NE(changed, file);
-    EXPECT_EQ(Refused(Sealed(changed)), "its counts are impossible") << unused;
+    EXPECT_EQ(Refused(Sealed(changed)), "inconsistent counts") << unused;
   }
 }
 
@@ -252,7 +252,7 @@ TEST(EpochFile, OfAnotherKindOrVersionIsRefused) {
   // The number of columns follows the header, two keys, the kind of sketch and the rows.
   const uint32_t columns = Chosen::kMaxColumns;
   std::memcpy(file.data() + kHeaderBytes + 4 + 2 * 4 + 4 + 4, &columns, sizeof columns);
-  EXPECT_EQ(Refused(Sealed(file)), "its sketches are not all there");
+  EXPECT_EQ(Refused(Sealed(file)), "incomplete sketches");
 }
 
 TEST(EpochFile, TheMemberInWhichSetupsDifferIsNamed) {

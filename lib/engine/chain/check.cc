@@ -29,7 +29,7 @@ void TellDoubles(const std::vector<Named>& all, const std::string& path, Errors*
   for (size_t i = 0; i < all.size(); ++i) {
     if (!seen.insert(all[i].name).second)
       runtime::Tell(errors, path + "[" + std::to_string(i) + "].name: \"" + all[i].name +
-                                "\": another one has it");
+                                "\": duplicate name");
   }
 }
 
@@ -71,13 +71,13 @@ class ChainCheck {
            "\"" + node.device + "\": no such device; use one of " + NamesOf(graph_.devices));
     } else if (device->kind != DeviceKind::kLegacy &&
                device->buffer < (Granules(chain_.message) + 1) * device::pcie_switch::kGranule) {
-      Tell(NodePath(i) + ".device",
-           "\"" + node.device + "\": its buffer has " + std::to_string(device->buffer) +
-               " bytes, and a message of " + std::to_string(chain_.message) +
-               " needs 64 more than it has");
+      Tell(NodePath(i) + ".device", "\"" + node.device + "\": its buffer has " +
+                                        std::to_string(device->buffer) + " bytes; a message of " +
+                                        std::to_string(chain_.message) +
+                                        " needs at least 64 more than its length");
     } else if (device->kind == DeviceKind::kLegacy &&
                node.window < Granules(chain_.message + uint64_t{16})) {
-      Tell(NodePath(i) + ".window", "of a legacy device it holds a whole message: give at least " +
+      Tell(NodePath(i) + ".window", "must hold a whole message of a legacy device: at least " +
                                         std::to_string(Granules(chain_.message + uint64_t{16})));
     }
     if (!node.bypass.empty()) CheckName(NodePath(i) + ".bypass", node.bypass);
@@ -109,18 +109,16 @@ class ChainCheck {
       if (!reached.contains(i)) {
         entries += (entries.empty() ? "" : ", ") + node.name;
         if (!end)
-          Tell(NodePath(i), "nothing leads to \"" + node.name +
-                                "\", and flows enter only "
-                                "at a NIC or the host");
+          Tell(NodePath(i),
+               "no edge leads to \"" + node.name + "\"; flows must enter at a NIC or the host");
       }
       if (node.to.empty() && !end)
-        Tell(NodePath(i) + ".to", "is missing: a chain ends at a NIC or the host");
+        Tell(NodePath(i) + ".to", "is missing: a chain must end at a NIC or the host");
       if (!node.bypass.empty() && !reached.contains(IndexOf(node.bypass)))
-        Tell(NodePath(i) + ".bypass", "\"" + node.bypass + "\": nothing else leads to it");
+        Tell(NodePath(i) + ".bypass", "\"" + node.bypass + "\": no edge leads to it");
     }
-    if (entries.empty()) Tell(".nodes", "flows enter nowhere: something leads to every node");
-    if (entries.find(',') != entries.npos)
-      Tell(".nodes", "flows enter at one node, and nothing leads to " + entries);
+    if (entries.empty()) Tell(".nodes", "no entry node: every node has an incoming edge");
+    if (entries.find(',') != entries.npos) Tell(".nodes", "more than one entry node: " + entries);
   }
   /// Sorts nodes so that edges lead only to later nodes. Returns false if there is a cycle.
   bool Order() {
@@ -133,7 +131,7 @@ class ChainCheck {
         for (const size_t next : Next(i)) led_to.insert(next);
       const auto first = std::ranges::find_if(left, [&](size_t i) { return !led_to.contains(i); });
       if (first == left.end()) {
-        Tell(".nodes", "messages could go around in a circle: " + Circle(*left.begin(), left));
+        Tell(".nodes", "the nodes form a cycle: " + Circle(*left.begin(), left));
         return false;
       }
       order.push_back(*first);
@@ -195,7 +193,7 @@ bool CheckGraph(Graph* graph, Errors* errors) {
     for (size_t j = 0; j < i; ++j) {
       if (graph->devices[j].port == device.port)
         runtime::Tell(errors, path + ".port: " + std::to_string(device.port) + ": \"" +
-                                  graph->devices[j].name + "\" is there");
+                                  graph->devices[j].name + "\" uses it");
     }
     for (const std::string& name : device.from.value_or(std::vector<std::string>{})) {
       if (FindByName(graph->devices, name) == nullptr)
@@ -211,7 +209,7 @@ bool CheckGraph(Graph* graph, Errors* errors) {
       for (const FlowMatch& flow : chain.flows) {
         if (std::ranges::find(graph->chains[j].flows, flow) != graph->chains[j].flows.end())
           runtime::Tell(errors, path + ".flows: " + NameOf(flow) + ": \"" + graph->chains[j].name +
-                                    "\" has it");
+                                    "\" matches it");
       }
     }
   }

@@ -128,7 +128,7 @@ Way ReadWay(const nlohmann::json& json, const std::string& path, Errors* errors)
   uint64_t value = 0;
   if (reader.Whole("if", 0, ~0ull, &value)) way.value = value;
   if (reader.Whole("mask", 1, ~0ull, &way.mask) && !way.value)
-    reader.Complain("mask", "give \"if\", too");
+    reader.Complain("mask", "requires \"if\"");
   reader.Require("nodes");
   way.nodes = ReadNames(reader, "nodes", device::pcie_switch::kMaxNodes, errors);
   if (json.is_object() && json.contains("nodes") && json["nodes"].is_array() &&
@@ -151,7 +151,7 @@ Node ReadNode(const nlohmann::json& json, const std::string& path, Errors* error
   reader.Parsed("on_death", "drain, bypass or fail", OneOf(kDeaths), &node.on_death);
   const bool named = reader.Text("bypass", &node.bypass);
   if (named != (node.on_death == OnDeath::kBypass))
-    reader.Complain("bypass", named ? "give \"on_death\": \"bypass\", too" : "is missing");
+    reader.Complain("bypass", named ? "requires \"on_death\": \"bypass\"" : "is missing");
   reader.Parsed("choose", "key0, key1, round_robin or hash", OneOf(kChoices), &node.choose);
   const bool counted = reader.Whole("ways", 1, kMaxWays, &node.ways);
   const bool needs = node.choose == Select::kRoundRobin || node.choose == Select::kHash;
@@ -161,7 +161,7 @@ Node ReadNode(const nlohmann::json& json, const std::string& path, Errors* error
   reader.Array("to", kMaxWays, [&](const nlohmann::json& item, const std::string& at) {
     node.to.push_back(ReadWay(item, at, errors));
     if (node.to.back().value && node.choose == Select::kNothing)
-      runtime::Tell(errors, at + ".if: the node has to \"choose\" something");
+      runtime::Tell(errors, at + ".if: the node must set \"choose\"");
   });
   reader.Finish();
   return node;

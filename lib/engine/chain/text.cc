@@ -94,7 +94,7 @@ std::string Dot(const Graph& graph) {
 
 std::string Deployment::Explain(FlowMatch flow) const {
   const Chain* const chain = ChainOf(graph_, flow);
-  if (chain == nullptr) return NameOf(flow) + ": no chain has it; it goes to the host\n";
+  if (chain == nullptr) return NameOf(flow) + ": no chain matches; forwarded to the host\n";
   const Running& running = *Find(chain->name);
   const auto& pipeline = switch_->pipeline();
   std::string text = NameOf(flow) + ": chain " + chain->name + ", stream " +
@@ -110,7 +110,7 @@ std::string Deployment::Explain(FlowMatch flow) const {
     if (running.opened.registers[i] != 0) {
       const auto* const health =
           pipeline.table(device::pcie_switch::Stage::kHealth).Find({running.opened.stream, i, 0});
-      text += "  gets: " + std::to_string(switch_->MessagesTo(running.opened.stream, id)) +
+      text += "  receives: " + std::to_string(switch_->MessagesTo(running.opened.stream, id)) +
               " messages so far, with command " + std::to_string(node.command) + "; " +
               (device.from ? "from " + ListOf(*device.from) + " alone" : "from any device") +
               "; if it dies, " + OnDeathOf(node) + (health != nullptr ? ", as now" : "") + "\n";

@@ -66,8 +66,8 @@ bool WriteLiveSnapshot(const std::string& path, const LiveSource& source, LiveFi
       if (!copied) {
         if (!source.stopped()) {
           *error = absl::StrCat(path,
-                                ": long items change faster than they can be copied: try "
-                                "again when there is less to do");
+                                ": long items change faster than they can be copied: retry at a "
+                                "lower load");
         }
         return false;
       }

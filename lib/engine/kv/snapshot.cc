@@ -93,11 +93,11 @@ class Reader {
     }
     if (end->items != items) return Fail("blocks are missing");
     if (end->last_unique < newest || end->last_unique > kMaxUnique) {
-      return Fail("its last unique is impossible");
+      return Fail("its last unique is invalid");
     }
     uint8_t more;
     const auto got = file_.Read(&more, 1);
-    return (got && *got == 0) || Fail("bytes behind the end");
+    return (got && *got == 0) || Fail("trailing bytes");
   }
 
  private:
@@ -108,7 +108,7 @@ class Reader {
   bool Read(void* data, size_t bytes) {
     const auto got = file_.Read(data, bytes);
     if (!got) return Fail(std::strerror(errno));
-    return *got == bytes || Fail("ends too early");
+    return *got == bytes || Fail("truncated");
   }
   static Record RecordAt(Bytes bytes) {
     Record record;
@@ -197,7 +197,7 @@ bool ReadSnapshot(const std::string& path, std::span<Partition> partitions,
       },
       &end);
   if (whole && refused == 0) return true;
-  *error = absl::StrCat(whole ? absl::StrCat(path, ": too much for this store") : *error, "; ", set,
+  *error = absl::StrCat(whole ? absl::StrCat(path, ": too many for this store") : *error, "; ", set,
                         " of ", end.items, " items were set");
   return false;
 }

@@ -68,11 +68,13 @@ void PoolChecker::CheckBackends(const VipSetup& vip) {
     }
     const auto [same, is_new] = addresses.try_emplace(backend.address, backend.name);
     if (!is_new && setup_.profile == Profile::kKatran) {
-      complaints_.Add("backend %s has this address too; Katran's ring knows backends by address",
-                      Quoted(same->second));
+      complaints_.Add(
+          "backend %s has this address too; Katran's ring identifies backends by "
+          "address",
+          Quoted(same->second));
     }
     for (const uint32_t id : backend.quic_ids) {
-      if (id == 0) complaints_.Add("0 is no QUIC server id");
+      if (id == 0) complaints_.Add("0 is not a valid QUIC server id");
       const auto [twin, id_is_new] = quic_ids.try_emplace(id, backend.name);
       if (!id_is_new) {
         complaints_.Add("backend %s has the QUIC server id %d too", Quoted(twin->second), id);
@@ -108,7 +110,7 @@ void PoolChecker::CheckSources(const VipSetup& vip) {
 void PoolChecker::CheckBackend(const VipSetup& vip, const BackendSetup& backend) {
   if (!IsLoopback(backend.address)) complaints_.CheckHost("address", backend.address);
   if (const uint16_t* const same = vips_.Find(backend.address)) {
-    complaints_.AddConflict({.vip = *same}, "address %s is a VIP: packets would come back",
+    complaints_.AddConflict({.vip = *same}, "address %s is a VIP: packets would loop",
                             backend.address.ToString());
   }
   complaints_.CheckRange("weight", backend.weight, 0, 65535);
@@ -136,7 +138,7 @@ void PoolChecker::CheckFamilies(const VipSetup& vip, const BackendSetup& backend
                       FamilyName(outer_ipv6));
     }
   } else if (inner_ipv6 && !outer_ipv6 && vip.encapsulation != Encapsulation::kMac) {
-    complaints_.Add("an IPv6 VIP cannot travel in IPv4: give the backend's IPv6 address");
+    complaints_.Add("an IPv6 VIP cannot be tunneled over IPv4: use the backend's IPv6 address");
   }
   const uint32_t least =
       (inner_ipv6 ? kMinIpv6Mtu : kMinMtu) + OuterBytes(vip.encapsulation, outer_ipv6);
@@ -151,7 +153,7 @@ void PoolChecker::CheckFamilies(const VipSetup& vip, const BackendSetup& backend
 void PoolChecker::CheckNat(const VipSetup& vip, const BackendSetup& backend) {
   if (vip.port == 0 && backend.port != 0) {
     complaints_.Add(
-        "a VIP of any port cannot be rewritten to port %d: answers would not be restored",
+        "a VIP of any port cannot be rewritten to port %d: replies could not be restored",
         backend.port);
   }
   const uint16_t port = backend.port != 0 ? backend.port : vip.port;
@@ -159,7 +161,7 @@ void PoolChecker::CheckNat(const VipSetup& vip, const BackendSetup& backend) {
   for (const auto& taken :
        {by_port.find(port), by_port.find(0), port == 0 ? by_port.begin() : by_port.end()}) {
     if (taken == by_port.end() || taken->second.vip == complaints_.place().vip) continue;
-    complaints_.AddConflict(taken->second, "vip %s rewrites to %s too: answers could be either's",
+    complaints_.AddConflict(taken->second, "vip %s rewrites to %s too: replies would be ambiguous",
                             Quoted(setup_.vips[taken->second.vip].name),
                             EndpointText({backend.address, 0}, taken->first, vip.protocol));
     break;

@@ -63,11 +63,11 @@ class Checker {
   void CheckGlobals() {
     const uint32_t slots = setup_.slots;
     if (slots >= kMaxRingSlots) {
-      complaints_.Add("%d slots are too many: below %d", slots, kMaxRingSlots);
+      complaints_.Add("%d slots are too many: must be below %d", slots, kMaxRingSlots);
     } else if (slots != 0 && !IsPrime(slots)) {
       uint32_t next = slots;
       while (!IsPrime(next)) ++next;
-      complaints_.Add("%d slots are not prime: take %d", slots, next);
+      complaints_.Add("%d slots are not prime: use %d", slots, next);
     }
     complaints_.CheckRange("the MTU", MtuOf(setup_), kMinMtu, kMaxMtu);
     complaints_.CheckNextHop(setup_.next_hop);
@@ -97,7 +97,7 @@ class Checker {
     }
     if (seen.empty()) return;
     if (!setup_.own_address) {
-      complaints_.Add("balancers are listed, but not which of them this one is");
+      complaints_.Add("balancers are listed, but not this balancer's name");
     } else if (!seen.contains(*setup_.own_address)) {
       complaints_.Add("%s, this balancer, is not among the balancers",
                       setup_.own_address->ToString());
@@ -121,7 +121,7 @@ class Checker {
   void CheckVip(const VipSetup& vip) {
     complaints_.set_where(absl::StrCat("vip ", Quoted(vip.name), ": "));
     complaints_.CheckName(vip.name);
-    if (!vip_names_.insert(vip.name).second) complaints_.Add("another VIP has this name");
+    if (!vip_names_.insert(vip.name).second) complaints_.Add("duplicate VIP name");
     CheckVipPrefix(vip);
     if (vip.protocol != packet::kProtocolTcp && vip.protocol != packet::kProtocolUdp) {
       complaints_.Add("protocol %d is neither TCP (6) nor UDP (17)", vip.protocol);
@@ -151,8 +151,7 @@ class Checker {
     // host addresses.
     complaints_.CheckHost("the last address", vip.prefix().Last());
     if (vip.encapsulation == Encapsulation::kNat) {
-      complaints_.Add("nat needs one address, not %s: answers could come from any of it",
-                      vip.prefix().ToString());
+      complaints_.Add("nat needs one address, not %s", vip.prefix().ToString());
     }
   }
 

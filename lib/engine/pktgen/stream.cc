@@ -57,10 +57,9 @@ std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string*
   const auto most = static_cast<uint64_t>(spec.sizes.most());
   if (cycle > kMostFrames || cycle * ((most + 63) & ~uint64_t{63}) > kMostBytes) {
     *error =
-        "its fields repeat after " +
+        "its fields repeat only after " +
         (cycle > kMostFrames ? "more than " + std::to_string(kMostFrames) : std::to_string(cycle)) +
-        " frames, too many to keep: give fewer values, or numbers of values that divide "
-        "each other";
+        " frames, above the limit: use fewer values, or counts that divide each other";
     return nullptr;
   }
   auto frames = std::make_shared<FrameSet>();

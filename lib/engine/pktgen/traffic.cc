@@ -76,8 +76,8 @@ bool Traffic::FitsTheLine(const std::vector<StreamSpec>& specs, std::string* err
     const double bits = bits_at(ps);
     if (bits <= line * (1 + 1e-9)) return true;
     *error = "stream \"" + spec.name + "\": " + Giga(bits) +
-             " with all streams that send then, beyond the line's " + Giga(line) +
-             ": give a lower rate" + (spec.offsets == nullptr ? "" : ", or longer gaps");
+             " in total with concurrent streams, above the line rate of " + Giga(line) +
+             ": use a lower rate" + (spec.offsets == nullptr ? "" : " or longer gaps");
     return false;
   };
   return std::ranges::all_of(specs, [&](const StreamSpec& spec) {
@@ -123,7 +123,7 @@ bool Traffic::Add(const StreamSpec& spec, std::string* error) {
     std::vector<Departures::Part> parts;
     for (const Phase& phase : spec.phases) {
       if (phase.rate.unit == Rate::Unit::kPercent && options_.line_bps == 0) {
-        *error = "a percentage of a line whose rate the port does not tell: give --line_gbps";
+        *error = "the line rate is unknown: a percentage requires --line_gbps";
         return false;
       }
       const Gap whole(phase.rate, options_.line_bps);

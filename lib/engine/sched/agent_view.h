@@ -123,7 +123,7 @@ class AgentView {
     const char* violation = nullptr;
     uint32_t on_cpus = 0;
     tasks_.ForEach([&](KnownTask& task) {
-      if (tasks_.Find(task.gtid) != &task) violation = "a task is found by its name";
+      if (tasks_.Find(task.gtid) != &task) violation = "a task can be found by its name";
       if (task.queued != (task.where == Whereabouts::kQueued)) {
         violation = "a task is with the policy exactly when it is queued";
       }
@@ -131,17 +131,17 @@ class AgentView {
         violation = "a latched task is latched to its CPU";
       }
       if (task.where == Whereabouts::kOnCpu && cpus_[task.at].running.task != &task) {
-        violation = "a task on a CPU is who runs there";
+        violation = "a task on a CPU is the running task there";
       }
       on_cpus += task.where == Whereabouts::kLatched || task.where == Whereabouts::kOnCpu;
     });
     for (const CpuView& view : cpus_) {
       on_cpus -= (view.running.task != nullptr) + (view.latched != nullptr);
       if (view.running.task == nullptr && (view.leaving || view.latched != nullptr)) {
-        violation = "nobody waits for an idle CPU to be left";
+        violation = "no task waits while a CPU is idle";
       }
     }
-    if (on_cpus != 0) violation = "who runs or is latched on a CPU is a task that is there";
+    if (on_cpus != 0) violation = "the running or latched task of a CPU exists";
     return violation;
   }
 

@@ -8,11 +8,11 @@ using Place = TaskPlaces::Place;
 
 const char* ViolationOfTask(const Kernel& kernel, const Task& task) {
   if (task.state == TaskState::kOnCpu && kernel.cpu(task.cpu).current != task.gtid) {
-    return "a task is on a CPU that does not know of it";
+    return "a task is on a CPU that does not list it";
   }
-  if (task.latched && task.state != TaskState::kRunnable) return "a latched task does not wait";
+  if (task.latched && task.state != TaskState::kRunnable) return "a latched task is not waiting";
   if (task.latched && kernel.cpu(task.cpu).latched != task.gtid) {
-    return "a task is latched to a CPU that does not know of it";
+    return "a task is latched to a CPU that does not list it";
   }
   return nullptr;
 }
@@ -34,7 +34,7 @@ const char* ViolationOfCpu(const Kernel& kernel, CpuId cpu) {
     }
     if (!c.available()) return "a task is latched to a CPU that agents may not use";
     if ((task->affinity & MaskOf(cpu)) == 0) return "a task is latched where it must not be";
-    if (!c.must_switch) return "a CPU does not know that somebody is latched";
+    if (!c.must_switch) return "a CPU does not list a latched task";
   }
   return nullptr;
 }
@@ -43,16 +43,16 @@ const char* ViolationOfCpu(const Kernel& kernel, CpuId cpu) {
 const char* ViolationOfOrder(const TaskPlaces& places, uint32_t waiting) {
   const Place* previous = nullptr;
   for (const Place* at = places.FirstWaiting(); at != nullptr; at = places.NextWaiting(*at)) {
-    if (waiting-- == 0) return "the order of waiting holds too many";
+    if (waiting-- == 0) return "the wait order has too many tasks";
     if (at->task.state != TaskState::kRunnable) return "a waiting task is not runnable";
-    if (places.PreviousWaiting(*at) != previous) return "the order of waiting is broken";
+    if (places.PreviousWaiting(*at) != previous) return "the wait order is broken";
     if (previous != nullptr && previous->task.since > at->task.since) {
-      return "the order of waiting is not that of time";
+      return "the wait order is not by time";
     }
     previous = at;
   }
-  if (waiting != 0) return "a waiting task is not in the order of waiting";
-  if (places.LastWaiting() != previous) return "the order of waiting has a wrong end";
+  if (waiting != 0) return "a waiting task is not in the wait order";
+  if (places.LastWaiting() != previous) return "the wait order has a wrong end";
   return nullptr;
 }
 

@@ -36,7 +36,7 @@ std::string Setup::Error() const {
   for (size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].ipv4_bits > 32) return "keys: a prefix of IPv4 has at most 32 bits";
     if (keys[i].ipv6_bits > 128) return "keys: a prefix of IPv6 has at most 128 bits";
-    if (std::count(keys.begin(), keys.end(), keys[i]) != 1) return "keys: one is listed twice";
+    if (std::count(keys.begin(), keys.end(), keys[i]) != 1) return "keys: duplicate key";
   }
   if (!Within<uint32_t>(rows, 3, kMaxRows)) return "rows: 3 to " + std::to_string(kMaxRows);
   if (!std::has_single_bit(columns) || !Within<uint32_t>(columns, 16, kMaxColumns)) {

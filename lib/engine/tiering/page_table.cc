@@ -138,7 +138,7 @@ const char* PageTable::Violation() const {
     mapped += std::popcount(r.mapped);
   }
   if (fast != fast_used_ || mapped != mapped_) return "a count is wrong";
-  if (fast > fast_capacity_) return "the fast tier holds more than it can";
+  if (fast > fast_capacity_) return "the fast tier exceeds its capacity";
   return nullptr;
 }
 

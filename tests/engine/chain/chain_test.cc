@@ -123,7 +123,7 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": []}]})" + out),
        "chains[0].nodes[1].to[0].nodes: give at least one node"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"if": 1, "nodes": ["out"]}]})" + out),
-       "chains[0].nodes[1].to[0].if: the node has to \"choose\" something"},
+       "chains[0].nodes[1].to[0].if: the node must set \"choose\""},
       {GraphOf(in + R"({"name": "one", "device": "a", "choose": "hash",
                         "to": [{"nodes": ["out"]}]})" +
                out),
@@ -137,23 +137,23 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
                out),
        "chains[0].nodes[1].state: \"0x1\": give up to 64 hexadecimal digits, in pairs"},
       {GraphOf(in + R"({"name": "one", "device": "a"})" + out),
-       "chains[0].nodes[1].to: is missing: a chain ends at a NIC or the host"},
+       "chains[0].nodes[1].to: is missing: a chain must end at a NIC or the host"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["two"]}]},
                        {"name": "two", "device": "b", "to": [{"nodes": ["one", "out"]}]})" +
                out),
-       "chains[0].nodes: messages could go around in a circle: one -> two -> one"},
+       "chains[0].nodes: the nodes form a cycle: one -> two -> one"},
       {GraphOf(R"({"name": "in", "device": "nic", "to": [{"nodes": ["out"]}]},
                   {"name": "in2", "device": "nic", "to": [{"nodes": ["out"]}]})" +
                out),
-       "chains[0].nodes: flows enter at one node, and nothing leads to in, in2"},
+       "chains[0].nodes: more than one entry node: in, in2"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]},
                        {"name": "two", "device": "b", "to": [{"nodes": ["out"]}]})" +
                out),
-       "chains[0].nodes[2]: nothing leads to \"two\", and flows enter only at a NIC or the host"},
+       "chains[0].nodes[2]: no edge leads to \"two\"; flows must enter at a NIC or the host"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]},
                        {"name": "one", "device": "b", "to": [{"nodes": ["out"]}]})" +
                out),
-       "chains[0].nodes[2].name: \"one\": another one has it"},
+       "chains[0].nodes[2].name: \"one\": duplicate name"},
       {GraphOf(R"({"name": "in", "device": "nic", "to": [{"nodes": ["one", "out"]}]},
                   {"name": "one", "device": "a", "on_death": "bypass", "bypass": "out",
                    "to": [{"nodes": ["out"]}]})" +
@@ -161,11 +161,11 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
        "chains[0].nodes: \"in\" would send \"out\" a message twice when another node is bypassed"},
       {GraphOf(in + R"({"name": "one", "device": "old", "window": 8, "to": [{"nodes": ["out"]}]})" +
                out),
-       "chains[0].nodes[1].window: of a legacy device it holds a whole message: give at least 9"},
+       "chains[0].nodes[1].window: must hold a whole message of a legacy device: at least 9"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]})" + out,
                R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
                               {"name": "a", "kind": "streaming", "port": 0, "buffer": 512}])"),
-       "devices[1].port: 0: \"nic\" is there"},
+       "devices[1].port: 0: \"nic\" uses it"},
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]})" + out,
                R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
                               {"name": "a", "kind": "legacy", "port": 1, "slots": 12}])"),
@@ -173,8 +173,8 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
       {GraphOf(in + R"({"name": "one", "device": "a", "to": [{"nodes": ["out"]}]})" + out,
                R"("devices": [{"name": "nic", "kind": "nic", "port": 0},
                               {"name": "a", "kind": "streaming", "port": 1, "buffer": 512}])"),
-       "chains[0].nodes[1].device: \"a\": its buffer has 512 bytes, and a message of 512 needs 64 "
-       "more than it has"},
+       "chains[0].nodes[1].device: \"a\": its buffer has 512 bytes; a message of 512 needs at "
+       "least 64 more than its length"},
   };
   for (const auto& [text, line] : cases) {
     runtime::Errors errors;
@@ -193,7 +193,7 @@ TEST(Reader, EachMistakeIsALineThatNamesItsPlace) {
   EXPECT_FALSE(ReadGraph("{" + std::string(kDevices) + R"(, "chains": [{"name": "x", )" + chain +
                              R"(, {"name": "y", )" + chain + "]}",
                          &errors));
-  EXPECT_EQ(errors, (runtime::Errors{"chains[1].flows: udp:1: \"x\" has it"}));
+  EXPECT_EQ(errors, (runtime::Errors{"chains[1].flows: udp:1: \"x\" matches it"}));
 }
 
 TEST(Reader, TheSchemaHasTheMembersThatTheReaderKnows) {
@@ -438,7 +438,7 @@ TEST(Deployment, AFlowIsExplainedHopByHop) {
             "  gets: 0 messages so far, with command 0; from any device; if it dies, its messages "
             "are dropped\n"
             "  sends nothing: the chain ends here\n");
-  EXPECT_EQ(bench.deployment.Explain({6, 1}), "tcp:1: no chain has it; it goes to the host\n");
+  EXPECT_EQ(bench.deployment.Explain({6, 1}), "tcp:1: no chain matches; forwarded to the host\n");
 }
 
 }  // namespace

@@ -43,9 +43,9 @@ TEST(Checker, FindsEveryFalseEntry) {
     std::string_view rule;
     std::function<void(Books&)> falsify;
   } kCases[] = {
-      {"a task is on a CPU that does not know of it", [](Books& b) { b.task(1).cpu = 3; }},
-      {"a latched task does not wait", [](Books& b) { b.task(5).latched = true; }},
-      {"a task is latched to a CPU that does not know of it", [](Books& b) { b.task(2).cpu = 3; }},
+      {"a task is on a CPU that does not list it", [](Books& b) { b.task(1).cpu = 3; }},
+      {"a latched task is not waiting", [](Books& b) { b.task(5).latched = true; }},
+      {"a task is latched to a CPU that does not list it", [](Books& b) { b.task(2).cpu = 3; }},
       {"live_tasks() is wrong", [](Books& b) { b.task(5).state = TaskState::kDead; }},
       {"a CPU has a task that is not on it", [](Books& b) { b.cpu(3).current = b.task(5).gtid; }},
       {"a task is on a CPU that agents may not use", [](Books& b) { b.cpu(0).online = false; }},
@@ -55,18 +55,17 @@ TEST(Checker, FindsEveryFalseEntry) {
       {"a task is latched to a CPU that agents may not use",
        [](Books& b) { b.cpu(1).busy_elsewhere = true; }},
       {"a task is latched where it must not be", [](Books& b) { b.task(2).affinity = 0b01; }},
-      {"a CPU does not know that somebody is latched",
-       [](Books& b) { b.cpu(1).must_switch = false; }},
+      {"a CPU does not list a latched task", [](Books& b) { b.cpu(1).must_switch = false; }},
       {"a waiting task is not runnable",
        [](Books& b) {
          b.task(4).state = TaskState::kBlocked;
          b.task(5).state = TaskState::kRunnable;
        }},
-      {"the order of waiting holds too many",
+      {"the wait order has too many tasks",
        [](Books& b) { b.task(4).state = TaskState::kBlocked; }},
-      {"a waiting task is not in the order of waiting",
+      {"a waiting task is not in the wait order",
        [](Books& b) { b.task(5).state = TaskState::kRunnable; }},
-      {"the order of waiting is not that of time", [](Books& b) { b.task(3).since = 99; }},
+      {"the wait order is not by time", [](Books& b) { b.task(3).since = 99; }},
   };
   for (const auto& [rule, falsify] : kCases) {
     Books falsified;

@@ -55,15 +55,15 @@ TEST(AgentView, ItsCheckFindsEveryFalseEntry) {
     std::string_view rule;
     std::function<void(Knowledge&)> falsify;
   } kCases[] = {
-      {"a task is found by its name", [](Knowledge& k) { k.task(4).gtid = 9; }},
+      {"a task can be found by its name", [](Knowledge& k) { k.task(4).gtid = 9; }},
       {"a task is with the policy exactly when it is queued",
        [](Knowledge& k) { k.task(3).queued = false; }},
       {"a task is with the policy exactly when it is queued",
        [](Knowledge& k) { k.task(4).queued = true; }},
       {"a latched task is latched to its CPU", [](Knowledge& k) { k.task(2).at = 1; }},
-      {"a task on a CPU is who runs there", [](Knowledge& k) { k.task(1).at = 1; }},
-      {"nobody waits for an idle CPU to be left", [](Knowledge& k) { k.cpu(1).leaving = true; }},
-      {"who runs or is latched on a CPU is a task that is there",
+      {"a task on a CPU is the running task there", [](Knowledge& k) { k.task(1).at = 1; }},
+      {"no task waits while a CPU is idle", [](Knowledge& k) { k.cpu(1).leaving = true; }},
+      {"the running or latched task of a CPU exists",
        [](Knowledge& k) { k.cpu(1).running.task = &k.task(3); }},
   };
   for (const auto& [rule, falsify] : kCases) {

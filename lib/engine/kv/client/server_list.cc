@@ -68,7 +68,9 @@ std::optional<Servers> ReadServers(const std::vector<std::string>& words, const 
   for (const std::string& word : words) {
     RingServer server;
     if (!ReadServer(word, rules.default_port, &server)) {
-      *error = Shown(word) + ": not a server: write host:port or [ipv6]:port, followed by /?weight";
+      *error = Shown(word) +
+               ": not a server: must be host:port or [ipv6]:port, optionally "
+               "followed by /?weight";
       return std::nullopt;
     }
     if (server.port + rules.ports - 1 > UINT16_MAX) {

@@ -51,8 +51,7 @@ class Reader {
     reader.Finish();
     if (given != 1) return;
     if (!file.empty()) {
-      if (metric != nullptr)
-        reader.Complain("metric", "a regular expression has no fields: omit it");
+      if (metric != nullptr) reader.Complain("metric", "invalid for a regular expression: omit it");
       AddFile(file, std::move(about), reader);
       return;
     }
@@ -179,7 +178,7 @@ class Reader {
     if (about.alert) {
       about.alert_by_host = by_host_.value_or(filter.names_host());
       if (about.alert_by_host && !filter.names_host()) {
-        reader.Complain("alert", "its expression names no host, as <HOST> would: omit by_host");
+        reader.Complain("alert", "its expression has no <HOST>: omit by_host");
       }
     }
     config_.filters.push_back(std::move(filter));

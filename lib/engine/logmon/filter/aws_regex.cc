@@ -61,9 +61,9 @@ std::optional<AwsRegex> AwsRegex::Take(Cursor& cursor) {
   if (const size_t foreign = FindForeign(*text); foreign != std::string_view::npos) {
     cursor.FailAt(begin + 1 + foreign,
                   (*text)[foreign] == '\\'
-                      ? "no such escape in a regular expression"
-                      : "a regular expression has only letters, digits, : _ # = @ / ; , - and "
-                        "^ $ ? [ ] { } | \\ * + . (others as \\xhh)");
+                      ? "unknown escape in a regular expression"
+                      : "invalid character in a regular expression: allowed are letters, digits, "
+                        ": _ # = @ / ; , - and ^ $ ? [ ] { } | \\ * + . (others as \\xhh)");
     return std::nullopt;
   }
   AwsRegex regex;

@@ -65,7 +65,7 @@ std::optional<Comparison> Comparison::Take(Cursor& cursor, int* regexes) {
   const size_t begin = cursor.position();
   const bool is_ordered = *given != Operator::kEqual && *given != Operator::kNotEqual;
   if (is_ordered && (cursor.Peek() == '%' || cursor.Peek() == '"')) {
-    cursor.Fail("only numbers are less or greater");
+    cursor.Fail("< and > require a number");
     return std::nullopt;
   }
   if (cursor.Peek() == '%') {

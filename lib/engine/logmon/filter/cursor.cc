@@ -64,7 +64,7 @@ bool Cursor::TakeClosing(std::string_view sign, size_t begin, std::string_view n
                : Fail(std::string(instead) + " or a closing " + std::string(name) + " is missing");
   }
   SkipSpace();
-  return AtEnd() || Fail("something behind the closing " + std::string(name));
+  return AtEnd() || Fail("unexpected text after the closing " + std::string(name));
 }
 
 bool Cursor::FailAt(size_t position, std::string_view what) {

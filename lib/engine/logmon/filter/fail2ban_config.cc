@@ -161,12 +161,12 @@ const std::string* Fail2banConfig::Find(std::string_view section, std::string_vi
 bool Fail2banConfig::Interpolate(std::string_view value, std::string_view section, int depth,
                                  std::string* out, std::string* error) const {
   if (depth > kMaxDepth) {
-    *error = "options refer to each other in a circle";
+    *error = "options form a cycle";
     return false;
   }
   for (size_t at = 0; at < value.size(); ++at) {
     if (out->size() > kMaxBytes) {
-      *error = "an option that is too long";
+      *error = "an option is too long";
       return false;
     }
     const std::string_view rest = value.substr(at);
@@ -184,7 +184,7 @@ bool Fail2banConfig::Interpolate(std::string_view value, std::string_view sectio
       }
       const std::string* found = Find(place, absl::AsciiStrToLower(ToAbsl(name)));
       if (found == nullptr) {
-        *error = absl::StrCat("no option ", ToAbsl(name));
+        *error = absl::StrCat("unknown option ", ToAbsl(name));
         return false;
       }
       if (!Interpolate(*found, place, depth + 1, out, error)) return false;
@@ -210,7 +210,7 @@ bool Fail2banConfig::ReplaceTags(std::string* value, std::string* error) const {
     std::string replacement;
     if (!Interpolate(*found, section, 0, &replacement, error)) return false;
     if (++replaced > kMaxReplacements || value->size() + replacement.size() > kMaxBytes) {
-      *error = "tags refer to each other in a circle";
+      *error = "tags form a cycle";
       return false;
     }
     value->replace(open, close - open + 1, replacement);

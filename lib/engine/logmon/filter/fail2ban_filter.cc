@@ -54,8 +54,8 @@ std::string Fail2banFilter::WhyNot(const Rule& rule) const {
   const bool names_somebody =
       rule.tags.names_host() || rule.tags.names_session() ||
       (prefix_ && (prefix_->tags.names_host() || prefix_->tags.names_session()));
-  if (!names_somebody) return "names no host, as <HOST> would";
-  if (max_lines_ > 1 && prefix_) return "spans several lines, which a prefregex does not";
+  if (!names_somebody) return "has no <HOST>";
+  if (max_lines_ > 1 && prefix_) return "spans several lines, unsupported in a prefregex";
   return "";
 }
 
@@ -74,7 +74,7 @@ bool Fail2banFilter::AddRules(const std::string& texts, std::vector<std::string>
     }
   }
   if (!rules_.empty()) return true;
-  *error = number == 0 ? "no failregex" : "no rule that runs: " + left_out->front();
+  *error = number == 0 ? "no failregex" : "no usable rule: " + left_out->front();
   return false;
 }
 

@@ -32,7 +32,7 @@ std::optional<Comparison> TakeComparison(Cursor& cursor, std::string* name, int*
   }
   if (name->empty()) name->assign(given);
   if (*name != given) {
-    cursor.FailAt(begin, "a condition on another field than the one before it");
+    cursor.FailAt(begin, "a condition must be on the same field as the one before it");
     return std::nullopt;
   }
   cursor.SkipSpace();
@@ -76,7 +76,7 @@ bool FieldPattern::TakeFields(Cursor& cursor) {
     cursor.SkipSpace();
     const size_t at = cursor.position();
     if (cursor.Take("...")) {
-      if (dots_) return cursor.FailAt(at, "three dots for the second time");
+      if (dots_) return cursor.FailAt(at, "three dots may appear only once");
       dots_ = fields_.size();
       cursor.SkipSpace();
     } else {

@@ -43,13 +43,13 @@ std::optional<JsonPattern::Leaf> JsonPattern::TakeLeaf(Cursor& cursor, int* rege
     } else if (cursor.TakeWord("FALSE")) {
       leaf.test = Test::kIsFalse;
     } else {
-      cursor.Fail("NULL, TRUE or FALSE is missing behind IS");
+      cursor.Fail("NULL, TRUE or FALSE expected after IS");
       return std::nullopt;
     }
   } else if (cursor.TakeWord("NOT")) {
     cursor.SkipSpace();
     if (!cursor.TakeWord("EXISTS")) {
-      cursor.Fail("EXISTS is missing behind NOT");
+      cursor.Fail("EXISTS expected after NOT");
       return std::nullopt;
     }
     leaf.test = Test::kNotExists;

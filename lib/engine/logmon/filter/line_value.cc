@@ -29,9 +29,9 @@ std::optional<LineValue> LineValue::Compile(std::string_view selector, const Fil
   if (std::holds_alternative<JsonPattern>(pattern)) {
     Cursor cursor(selector);
     value.selector_ = JsonSelector::Take(cursor);
-    if (value.selector_ && !cursor.AtEnd()) cursor.Fail("something behind the selector");
+    if (value.selector_ && !cursor.AtEnd()) cursor.Fail("unexpected text after the selector");
     if (value.selector_ && value.selector_->has_wildcard()) {
-      cursor.FailAt(0, "a value has one place: give an index instead of *");
+      cursor.FailAt(0, "a value needs one element: use an index instead of *");
     }
     if (cursor.failed()) {
       *error = cursor.error();
@@ -41,7 +41,7 @@ std::optional<LineValue> LineValue::Compile(std::string_view selector, const Fil
   }
   const auto* fields = std::get_if<FieldPattern>(&pattern);
   if (fields == nullptr) {
-    *error = "only JSON and space-delimited patterns name values";
+    *error = "only JSON and space-delimited patterns support values";
     return std::nullopt;
   }
   const std::string_view name = selector.substr(selector.starts_with('$') ? 1 : 0);

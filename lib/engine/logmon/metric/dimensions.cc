@@ -16,7 +16,7 @@ std::optional<Dimensions> Dimensions::Compile(const std::vector<Named>& named, c
   for (const Named& one : named) {
     const auto& names = dimensions.names_;
     if (one.name.empty() || std::find(names.begin(), names.end(), one.name) != names.end()) {
-      *error = "a dimension needs a name of its own";
+      *error = "a dimension needs a unique name";
       return std::nullopt;
     }
     auto selector = LineValue::Compile(one.selector, filter, error);

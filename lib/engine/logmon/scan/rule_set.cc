@@ -90,7 +90,7 @@ class RuleSet::Builder {
 
   static std::optional<bool> MayBeEmpty(const std::string& expression, std::string* error) {
     if (expression.size() > kMaxExpressionBytes || expression.find('\0') != std::string::npos) {
-      *error = "its expression is too long, or has a zero byte";
+      *error = "its expression is too long or contains a zero byte";
       return std::nullopt;
     }
     if (expression.empty()) return true;
@@ -100,7 +100,7 @@ class RuleSet::Builder {
         hs_expression_info(expression.c_str(), kHyperscanFlags, &info, &wrong);
     const CompileError owned(wrong);
     if (result != HS_SUCCESS) {
-      *error = absl::StrCat("Hyperscan refuses it: ", wrong ? wrong->message : "no memory");
+      *error = absl::StrCat("rejected by Hyperscan: ", wrong ? wrong->message : "no memory");
       return std::nullopt;
     }
     const bool may_be_empty = info->min_width == 0;
@@ -161,7 +161,7 @@ std::unique_ptr<const RuleSet> RuleSet::Compile(std::vector<Filter> filters, std
     *error = absl::StrCat(
         known ? absl::StrCat("filter ", rules->uses(wrong->expression).front().filter + 1)
               : "the filters together",
-        ": Hyperscan refuses it: ", wrong ? wrong->message : "no memory");
+        ": rejected by Hyperscan: ", wrong ? wrong->message : "no memory");
     return nullptr;
   }
   if (rules->database_bytes() > kMaxDatabaseBytes) {

@@ -167,7 +167,7 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
     health = ReadHealth(*member, at, errors);
     // TCP and HTTP checks need a port: the check's or the VIP's.
     if (health->kind != HealthCheck::Kind::kIcmp && health->port == 0 && vip.port == 0) {
-      runtime::Tell(errors, at + ".port: give the port to check: the VIP has none");
+      runtime::Tell(errors, at + ".port: required, since the VIP has no port");
     }
   }
   reader.Finish();
@@ -286,7 +286,7 @@ class Adder {
     const bool within = vips().size() < kMaxVips &&
                         backends_count_ + more.backends.size() <= kMaxBackends &&
                         sources_count_ + more.sources.size() <= kMaxSources;
-    if (!within) Skip(key, key + ": there are too many VIPs, backends or sources already");
+    if (!within) Skip(key, key + ": too many VIPs, backends or sources");
     return within;
   }
 
@@ -321,14 +321,14 @@ class Adder {
 
   void AddBackend(const std::string& key, const std::string& name, const std::string& value) {
     const auto vip = by_name_.find(name);
-    if (vip == by_name_.end()) return Skip(key, key + ": there is no such VIP");
+    if (vip == by_name_.end()) return Skip(key, key + ": unknown VIP");
     const std::optional<json> object = Read(key, value);
     if (!object) return;
     Errors wrong;
     BackendSetup backend = ReadBackend(*object, key, &wrong);
     if (!wrong.empty()) return Skip(key, wrong.front());
     if (backends_count_ == kMaxBackends) {
-      return Skip(key, key + ": there are too many backends already");
+      return Skip(key, key + ": too many backends");
     }
     ++backends_count_;
     vips()[vip->second].backends.push_back(std::move(backend));

@@ -340,21 +340,21 @@ std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error) {
   const auto zero = in.Take<uint32_t>();
   const auto body_bytes = in.Take<uint64_t>();
   const auto checksum = in.Take<uint64_t>();
-  if (!in.good()) return fail("ends too early");
+  if (!in.good()) return fail("truncated");
   if (version != kVersion || zero != 0) {
     return fail("version " + std::to_string(version) + ", not " + std::to_string(kVersion));
   }
-  if (body_bytes != in.left()) return fail(body_bytes > in.left() ? "ends too early" : "too long");
+  if (body_bytes != in.left()) return fail(body_bytes > in.left() ? "truncated" : "too long");
   const std::string_view body = file.substr(kHeaderBytes);
   if (XXH3_64bits(body.data(), body.size()) != checksum) return fail("corrupt");
 
   const Setup setup = TakeSetup(in);
-  if (!in.good()) return fail("its setup is impossible");
+  if (!in.good()) return fail("invalid setup");
   if (const std::string wrong = setup.Error(); !wrong.empty()) {
-    return fail("its setup is impossible: " + wrong);
+    return fail("invalid setup: " + wrong);
   }
   // Do not allocate memory for sketches that the file does not contain.
-  if (CellsOf(setup) > in.left() / sizeof(Cell)) return fail("its sketches are not all there");
+  if (CellsOf(setup) > in.left() / sizeof(Cell)) return fail("incomplete sketches");
   auto epoch = std::make_unique<Epoch>(setup);
   TakeEpoch(in, epoch.get());
   for (FlowCounter& counter : epoch->counters) {
@@ -364,7 +364,7 @@ std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error) {
     }
     TakeOracle(in, &counter);
   }
-  if (!in.good() || in.left() != 0) return fail("its counts are impossible");
+  if (!in.good() || in.left() != 0) return fail("inconsistent counts");
   return epoch;
 }
 
