@@ -11,7 +11,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif !defined(__aarch64__)
-#error "say here how this processor orders accesses to a device"
+#error "no device fences for this architecture: define them here"
 #endif
 
 namespace sluice::bar {

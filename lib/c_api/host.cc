@@ -14,7 +14,7 @@ engine::Neighbor ReadHost(runtime::ObjectReader& reader) {
   engine::Neighbor neighbor(mac);
   std::string list, error;
   if (!reader.Text("ip", &list)) return neighbor;
-  if (!has_mac) reader.Complain("mac", "give the port's, whose addresses \"ip\" lists");
+  if (!has_mac) reader.Complain("mac", "missing: \"ip\" requires the port's MAC address");
   if (!neighbor.AddAddresses(list, &error)) reader.Complain("ip", error);
   return neighbor;
 }

@@ -57,16 +57,16 @@ void ReadStore(runtime::ObjectReader& reader, uint32_t workers, Settings* settin
   const uint64_t least_mb = uint64_t{4} * settings->partitions;
   reader.Whole("memory_mb", least_mb, uint64_t{1} << 20, &memory_mb);
   reader.Whole("items", 1, uint64_t{1} << 36, &items);
-  if (memory_mb < least_mb) reader.Complain("memory_mb", "give 4 for each partition at least");
+  if (memory_mb < least_mb) reader.Complain("memory_mb", "must be at least 4 per partition");
   settings->partition.memory_bytes = (memory_mb << 20) / settings->partitions;
   settings->partition.items = (items + settings->partitions - 1) / settings->partitions;
   const uint64_t available = engine::kv::AvailableBytes();
   if (settings->partition.OccupiedBytes() > available / settings->partitions) {
     // The kernel would grant the memory and later kill a process.
     const bool memory = settings->partition.RoundedMemoryBytes() > available / settings->partitions;
-    reader.Complain(memory ? "memory_mb" : "items", "items and index take more than the " +
+    reader.Complain(memory ? "memory_mb" : "items", "items and index need more than the " +
                                                         std::to_string(available >> 20) +
-                                                        " MiB that are available here: give less");
+                                                        " MiB available: use less");
   }
   reader.Flag("trust_hashes", &settings->trust_hashes);
   reader.Flag("concurrent_read", &settings->concurrent_read);
@@ -79,7 +79,7 @@ void ReadService(runtime::ObjectReader& reader, Settings* settings) {
   reader.Whole("mica_port", 0, 65536 - settings->partitions, &service.mica_port);
   if (service.mica_port != 0 && service.memcached_port >= service.mica_port &&
       service.memcached_port < service.mica_port + settings->partitions) {
-    reader.Complain("memcached_port", "give one that is none of MICA's ports");
+    reader.Complain("memcached_port", "must differ from the MICA ports");
   }
   reader.Whole("max_reply_bytes", 1400, 2 << 20, &service.max_reply_bytes);
   uint64_t excess_kb_s = service.excess_bytes_per_s / 1000;
@@ -90,7 +90,7 @@ void ReadService(runtime::ObjectReader& reader, Settings* settings) {
   settings->host = ReadHost(reader);
   service.gate.own = settings->host.own();
   if (!service.gate.any_destination && settings->host.own().mac() == packet::MacAddress{}) {
-    reader.Complain("mac", "give the port's: requests for other hosts are not answered");
+    reader.Complain("mac", "must be the port's: requests for other hosts are not answered");
   }
 }
 

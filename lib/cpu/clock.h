@@ -9,7 +9,7 @@
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #elif !defined(__aarch64__)
-#error "say here what this processor counts time with"
+#error "no cycle counter for this architecture: define it here"
 #endif
 
 namespace sluice::cpu {

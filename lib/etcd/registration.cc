@@ -50,7 +50,7 @@ void Registration::Leave() {
   const std::string error =
       Ask(http, "/v3/lease/revoke", LeaseRequest(lease_), kLeaveTimeoutS, &answer);
   if (error.empty()) return;
-  say_(absl::StrCat(entry_.name, " could not be taken back: ", error, "; it goes within ",
+  say_(absl::StrCat(entry_.name, " could not be revoked: ", error, "; it expires within ",
                     entry_.lease_s, " s"));
 }
 

@@ -61,7 +61,7 @@ void Watcher::Main() {
 
 std::string Watcher::TooMany() const {
   return absl::StrCat("etcd has more than ", limits_.keys,
-                      " keys with this prefix: give one that nothing else has");
+                      " keys with this prefix: use a dedicated prefix");
 }
 
 // Returns an empty text, or the error.
@@ -117,7 +117,7 @@ bool Watcher::TakeLine(std::string_view line, std::string* trouble) {
   if (!watch) return false;
   if (watch->compacted != 0) return false;  // etcd has discarded the revision.
   if (watch->canceled) {
-    *trouble = "etcd refuses to watch these keys";
+    *trouble = "etcd rejected the watch of these keys";
     return false;
   }
   if (watch->created) since_ = Clock::now();

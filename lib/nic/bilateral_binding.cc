@@ -22,7 +22,8 @@ Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* erro
                                &links_, error);
   if (rc == -ENOTSUP || !native) {
     *error = "--iface=bilateral: " + PortText(options.port) +
-             " has no links: use --vdev=net_ipu0 with a wire= or a device=, or give no device";
+             " does not support links: use --vdev=net_ipu0 with wire= or device=, or omit the "
+             "device";
     return Opened::kBadArgument;
   }
   if (rc == 0) return Opened::kYes;
@@ -46,7 +47,7 @@ InterfaceFigures BilateralBinding::Figures() const {
     sum.faults += stats.faults;
   }
   return {.name = "links",
-          .help = "regions exchanged, and what happened to links: sums over them since the start",
+          .help = "regions exchanged and events of links: totals since the start",
           .values = {{"swaps", sum.swaps},
                      {"rejected", sum.rejected},
                      {"too_late", sum.too_late},

@@ -14,10 +14,9 @@ namespace sluice::nic {
 
 class BilateralBinding {
  public:
-  static constexpr InterfaceInfo kInfo{
-      .name = "bilateral",
-      .crosses = "a swap of regions: host and NIC exchange what they hold, or neither does",
-      .model = "net_ipu0"};
+  static constexpr InterfaceInfo kInfo{.name = "bilateral",
+                                       .crosses = "atomic swap of regions between host and NIC",
+                                       .model = "net_ipu0"};
 
   BilateralBinding() = default;
   ~BilateralBinding();

@@ -21,8 +21,8 @@ Opened CoherentBinding::Open(const InterfaceOptions& options, std::string* error
   if (rc == 0) return Opened::kYes;
   if (rc == -ENOTSUP || !native) {
     *error = "--iface=coherent: " + PortText(options.port) +
-             " offers no endpoints: use --vdev=net_ipu0 with a wire= or a device=, or give no "
-             "device";
+             " does not support endpoints: use --vdev=net_ipu0 with wire= or device=, or omit "
+             "the device";
     return Opened::kBadArgument;
   }
   *error = PortText(options.port) + " " + *error;
@@ -42,7 +42,7 @@ InterfaceFigures CoherentBinding::Figures() const {
     sum.faults += stats.faults;
   }
   return {.name = "lines",
-          .help = "loads that a NIC answered, and what happened to lines: sums since the start",
+          .help = "loads that the NIC answered and events of lines: totals since the start",
           .values = {{"requests", sum.requests},
                      {"tryagains", sum.tryagains},
                      {"grants", sum.grants},

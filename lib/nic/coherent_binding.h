@@ -16,8 +16,8 @@ class CoherentBinding {
  public:
   static constexpr InterfaceInfo kInfo{.name = "coherent",
                                        .crosses =
-                                           "cache lines: a load waits until it is answered with "
-                                           "frames, the next one hands them back",
+                                           "cache lines: a load waits until the NIC answers with "
+                                           "frames; the next load returns them",
                                        .model = "net_ipu0"};
 
   CoherentBinding() = default;

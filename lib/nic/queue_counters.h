@@ -92,16 +92,16 @@ struct QueueCounter {
 inline constexpr std::array kQueueCounters{
     QueueCounter{"rx_pkts", "Frames received by the workers.", &QueueCounters::rx_pkts},
     QueueCounter{"sent_pkts",
-                 "Frames that the application sent, or tried to, beyond one answer per frame.",
+                 "Frames that the application sent or tried to send, beyond one answer per frame.",
                  &QueueCounters::sent_pkts},
-    QueueCounter{"tx_pkts", "Frames sent: answers, and what the application sent by itself.",
+    QueueCounter{"tx_pkts", "Frames sent: answers and frames that the application originated.",
                  &QueueCounters::tx_pkts},
     QueueCounter{"consumed_pkts", "Frames that the application kept.",
                  &QueueCounters::consumed_pkts},
     QueueCounter{"passed_pkts", "Of those consumed: frames that left through the exception port.",
                  &QueueCounters::passed_pkts},
     QueueCounter{"reassembled_pkts",
-                 "Datagrams put together; all their fragments but the last are consumed.",
+                 "Datagrams reassembled; all their fragments except the last are consumed.",
                  &QueueCounters::reassembled_pkts},
     QueueCounter{"rx_bytes", "Received, without FCS; streaming: also without Ethernet padding.",
                  &QueueCounters::rx_bytes},
@@ -111,9 +111,9 @@ inline constexpr std::array kQueueCounters{
                  &QueueCounters::rx_scattered, true},
     QueueCounter{"rx_bad_entry", "Bilateral: entries of a region that describe no frame in it.",
                  &QueueCounters::rx_bad_entry, true},
-    QueueCounter{"tx_full", "Not sent: the transmit side had no room, or gave it back.",
+    QueueCounter{"tx_full", "Not sent: the transmit queue was full, or returned the frame.",
                  &QueueCounters::tx_full, true},
-    QueueCounter{"tx_unframeable", "Not sent: this NIC cannot be told where the frame ends.",
+    QueueCounter{"tx_unframeable", "Not sent: this NIC has no way to delimit the frame.",
                  &QueueCounters::tx_unframeable, true},
     QueueCounter{"no_exception_port", "Passed on by the engine, and there is no exception port.",
                  &QueueCounters::no_exception_port, true},
@@ -122,6 +122,6 @@ inline constexpr std::array kQueueCounters{
                  &QueueCounters::rx_desync}};
 static_assert(sizeof(QueueCounters) ==
                   (QueueCounters::kMaxReasons + kQueueCounters.size()) * sizeof(uint64_t),
-              "every member has its row");
+              "every member has a row");
 
 }  // namespace sluice::nic

@@ -74,7 +74,7 @@ Status PcapngReader::ReadBlock(std::string* error) {
   if (section) {
     if (!read(&order, sizeof(order))) return fail("truncated pcapng file");
     if (order != kByteOrder && order != Swap(kByteOrder))
-      return fail("pcapng section without order");
+      return fail("pcapng section with an invalid byte-order magic");
     swapped_ = order != kByteOrder;
     interfaces_.clear();
   }
@@ -86,7 +86,7 @@ Status PcapngReader::ReadBlock(std::string* error) {
   }
   body_.resize(length - least + 4);
   if (!read(body_.data(), body_.size())) return fail("truncated pcapng file");
-  if (Word(body_.size() - 4) != length) return fail("pcapng block with two lengths");
+  if (Word(body_.size() - 4) != length) return fail("pcapng block whose two lengths differ");
   body_.resize(body_.size() - 4);
   return Status::kRecord;
 }
@@ -138,7 +138,7 @@ bool PcapngReader::ReadPacket(CaptureRecord* record, uint32_t* fcs_bytes,
   uint32_t captured = simple ? length : Word(12);
   if (simple && interface.snap_bytes > 0) captured = std::min(captured, interface.snap_bytes);
   if (captured > body_.size() - header) {
-    *error = "pcapng packet of " + std::to_string(captured) + " bytes, more than its block has";
+    *error = "pcapng packet of " + std::to_string(captured) + " bytes, longer than its block";
     return false;
   }
   uint64_t ns = 0;

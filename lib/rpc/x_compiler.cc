@@ -172,7 +172,7 @@ class Compiler {
       for (const CaseValue& value : arm.values) {
         if (value.value < least || value.value > most ||
             (names != nullptr && std::ranges::count(*names, value.value) == 0)) {
-          scanner_.Fail(value.position, std::to_string(value.value) + " is no value of '" +
+          scanner_.Fail(value.position, std::to_string(value.value) + " is not a value of '" +
                                             definition.fields[0].name + "'");
         }
         const auto word = static_cast<uint32_t>(value.value);
@@ -229,7 +229,7 @@ class Compiler {
       }
     }
     scanner_.Fail(definition.fields[0].position,
-                  "a union is chosen by an int, unsigned, bool or enum");
+                  "a union's discriminant must be int, unsigned, bool or enum");
     return {INT32_MIN, UINT32_MAX, nullptr};
   }
 

@@ -28,7 +28,7 @@ uint32_t Layouts::Named(const Declaration& declaration) {
   const auto found = syntax_.by_name.find(declaration.type);
   if (found != syntax_.by_name.end()) return found->second;
   scanner_.Fail(declaration.position,
-                "no type is called '" + declaration.type + "'" + scanner_.IncludeHint());
+                "undefined type '" + declaration.type + "'" + scanner_.IncludeHint());
   return 0;
 }
 
@@ -144,7 +144,7 @@ Layout Layouts::Of(uint32_t index) {
   const Definition& definition = syntax_.definitions[index];
   if (known.state == Known::State::kYes || scanner_.failed()) return known.layout;
   if (depth_ == kMaxNesting) {
-    scanner_.Fail(definition.position, "'" + definition.name + "' lies more than " +
+    scanner_.Fail(definition.position, "'" + definition.name + "' is nested more than " +
                                            std::to_string(kMaxNesting) + " definitions deep");
     return {};
   }

@@ -150,7 +150,7 @@ class Parser : XReader {
     Expect("(");
     definition.fields.push_back(ParseDeclaration(false));
     if (definition.fields[0].shape != Shape::kPlain) {
-      FailAt(definition.fields[0].position, "a union is chosen by a single value");
+      FailAt(definition.fields[0].position, "a union's discriminant must be a single value");
     }
     Expect(")");
     Expect("{");

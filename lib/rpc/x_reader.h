@@ -78,9 +78,8 @@ class XReader {
     } else if (at.kind == Token::Kind::kWord && !IsKeyword(at.text)) {
       const std::optional<int64_t> known = ValueOf(at.text);
       if (!known) {
-        Fail("no constant is called '" + std::string(at.text) + "' so far" +
-             scanner_.IncludeHint() + " (--define=" + std::string(at.text) +
-             "=NUMBER gives it one)");
+        Fail("undefined constant '" + std::string(at.text) + "'" + scanner_.IncludeHint() +
+             " (--define=" + std::string(at.text) + "=NUMBER defines it)");
         return 0;
       }
       value = *known;

@@ -38,7 +38,7 @@ class Scanner {
   /// Returns a hint for errors about an unknown name: that C headers in earlier % lines are not
   /// read. Empty if no line includes a header.
   std::string IncludeHint() const {
-    return includes_.empty() ? "" : ": what " + includes_ + " declares is for C alone";
+    return includes_.empty() ? "" : ": declarations of " + includes_ + " apply to C only";
   }
   bool failed() const { return !error_.empty(); }
   const std::string& error() const { return error_; }

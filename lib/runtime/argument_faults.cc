@@ -72,7 +72,7 @@ std::string OutputFileFault(const std::string& path) {
   if (stat(folder.c_str(), &status) != 0) {
     return folder + ": " + Why() + ": create that folder, or name a file in another";
   }
-  if (!S_ISDIR(status.st_mode)) return folder + " is no folder: name a file in another";
+  if (!S_ISDIR(status.st_mode)) return folder + " is not a folder: name a file in another";
   if (May(folder, W_OK | X_OK)) return "";
   return "cannot be created in " + folder + ": " + Why() + ": name a file in another folder";
 }
@@ -80,7 +80,7 @@ std::string OutputFileFault(const std::string& path) {
 std::string ReplacedFileFault(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-    return "is no regular file: name one that may be replaced, or a new one";
+    return "is not a regular file: name one that may be replaced, or a new one";
   }
   return OutputFileFault(path);
 }
@@ -92,16 +92,16 @@ std::string OutputFault(const std::string& path) {
 std::string InputFileFault(const std::string& path) {
   if (path.empty()) return "";
   struct stat status;
-  if (stat(path.c_str(), &status) != 0) return Why() + ": name a file that is there";
+  if (stat(path.c_str(), &status) != 0) return Why() + ": name an existing file";
   if (S_ISDIR(status.st_mode)) return "is a folder: name a file";
   if (May(path, R_OK)) return "";
-  return Why() + ": name a file that can be read";
+  return Why() + ": name a readable file";
 }
 
 std::string ProgramFault(const std::string& program) {
   if (program.empty()) return "";
   if (program.find('/') != std::string::npos) {
-    return IsProgram(program) ? "" : "no program that can be run: name an executable file";
+    return IsProgram(program) ? "" : "not an executable program: name an executable file";
   }
   const char* const path = std::getenv("PATH");
   // The folders that execvp searches if PATH is unset.
@@ -114,7 +114,7 @@ std::string ProgramFault(const std::string& program) {
     if (end == std::string_view::npos) break;
     folders.remove_prefix(end + 1);
   }
-  return "no such program in PATH: give its path";
+  return "not found in PATH: use its path";
 }
 
 std::string CpuFault(int64_t cpu) {
@@ -122,7 +122,7 @@ std::string CpuFault(int64_t cpu) {
   CPU_ZERO(&cpus);
   if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0) return "";  // Too many CPUs for cpu_set_t.
   if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &cpus)) return "";
-  return "this process cannot run there: give one of the CPUs " + Ranges(cpus);
+  return "this process cannot run there: must be one of the CPUs " + Ranges(cpus);
 }
 
 }  // namespace sluice::runtime

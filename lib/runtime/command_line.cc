@@ -18,7 +18,7 @@
 #include "runtime/listing.h"
 #include "runtime/standard_streams.h"
 
-DEFINE_string(list, "", "Print what the build has, as JSON, and exit: interfaces");
+DEFINE_string(list, "", "Print the features of this build as JSON and exit: interfaces");
 
 namespace sluice::runtime {
 

@@ -46,9 +46,8 @@ void PlanCpus(const CommandLine& line, const HostResources& host, EalPlan* plan)
   const uint32_t workers = line.options.workers;
   plan->arguments.push_back("--lcores=" + LcoreMap(host, workers));
   if (workers >= host.cpus.size()) {
-    plan->warning =
-        absl::StrFormat("%d worker(s) on %d CPU(s): they share CPUs, so do not trust the rates",
-                        workers, host.cpus.size());
+    plan->warning = absl::StrFormat("%d worker(s) share %d CPU(s): rates are unreliable", workers,
+                                    host.cpus.size());
   }
 }
 

@@ -48,7 +48,7 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
     if (keys_.back().insert(name).second) return true;
-    wrong_ = Shown(name) + ": twice in the same object";
+    wrong_ = Shown(name) + ": duplicate member";
     return false;
   }
   bool parse_error(std::size_t, const std::string&,
@@ -60,7 +60,7 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
  private:
   bool Open() {
     if (keys_.size() == kMaxDepth) {
-      wrong_ = "objects and arrays are nested too deeply";
+      wrong_ = "nested too deeply";
       return false;
     }
     keys_.emplace_back();
@@ -158,7 +158,7 @@ bool ObjectReader::Text(std::string_view key, std::string* value) {
   const JsonValue* const member = Take(key);
   if (member == nullptr) return false;
   if (!member->is_string()) {
-    Complain(key, Shown(*member) + ": give a text, \"...\"");
+    Complain(key, Shown(*member) + ": must be a string, \"...\"");
     return false;
   }
   *value = member->get<std::string>();

@@ -55,7 +55,7 @@ std::string MetricName(std::string_view counter) {
 
 MetricFamilies BuildInfo(const std::string& app, const std::string& iface) {
   return {{"sluice_build_info",
-           "1, for this program.",
+           "Build information; always 1.",
            MetricType::Gauge,
            {GaugeValue(1, {{"app", app}, {"version", SLUICE_VERSION}, {"iface", iface}})}}};
 }
@@ -84,7 +84,7 @@ MetricFamilies MetricsOf(const Sample& sample, std::span<const std::string_view>
   by_reason("sluice_dropped_packets_total", "Frames discarded, by reason.",
             DropsOf(sample.counters, reasons));
   by_reason("sluice_nic_dropped_packets_total",
-            "Frames that the port or the wire behind it dropped, by reason.", sample.nic.by_name);
+            "Frames dropped by the port or its wire, by reason.", sample.nic.by_name);
   return families;
 }
 

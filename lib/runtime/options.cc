@@ -42,14 +42,13 @@ DEFINE_string(pcap, "", "Traffic: replay the frames of this capture");
 DEFINE_string(frame_size, "64", "Traffic: bytes with FCS, 64 to 1518, or imix, or random");
 DEFINE_uint32(flows, 1000, "Traffic: number of distinct flows");
 DEFINE_string(rate, "", "Traffic: packets per second, e.g. 500k or 10M; empty: as fast as it can");
-DEFINE_string(wire, "",
-              "Embedded NIC: everything about its wire, instead of the traffic flags above");
+DEFINE_string(wire, "", "Embedded NIC: its wire, instead of the traffic flags above");
 DEFINE_uint64(seed, 0, "Traffic: seed; 0: its default");
 DEFINE_string(port, "", "Name or number of the port to use; empty: the first free one");
 DEFINE_bool(promiscuous, false,
             "Accept frames for other stations, too (echo, logmon, telemetry and pktgen always do)");
 DEFINE_string(exception_port, "",
-              "Port for frames that are not the application's, or that the NIC cannot send");
+              "Port for frames that the application does not handle or the NIC cannot send");
 DEFINE_uint32(workers, 1, "Worker lcores, each with one queue (or set of pipes, or link)");
 DEFINE_uint32(pipes, 8, "Streaming on an Enso NIC: pipes of each worker; 8 are walked at once");
 DEFINE_uint32(burst, 64, "Packetized: most packets in one receive burst");
@@ -62,8 +61,8 @@ DEFINE_string(metrics, "",
               "Serve figures to Prometheus at http://ADDRESS:PORT/metrics; PORT alone: this host "
               "only; 0: any free port");
 DEFINE_uint32(reassemble, 0,
-              "Datagrams to addresses of --ip that each worker puts together at a time, up to "
-              "16384; 0: fragments stay fragments");
+              "Datagrams to addresses of --ip that each worker reassembles at a time, up to "
+              "16384; 0: no reassembly");
 DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discovery and ping for");
 
 namespace sluice::runtime {
@@ -92,7 +91,7 @@ bool ReadTraffic(Options* options, std::string* error) {
   if (!FLAGS_wire.empty()) {
     for (const char* other : {"pcap", "frame_size", "flows", "rate"}) {
       if (IsDefault(other)) continue;
-      *error = FlagComplaint(other, "put it into --wire, or omit --wire");
+      *error = FlagComplaint(other, "set it in --wire, or omit --wire");
       return false;
     }
     options->wire = options->traffic = FLAGS_wire;
@@ -142,7 +141,7 @@ bool ReadCapture(Options* options, std::string* error) {
     return false;
   }
   if (IsSameFile(options->capture, FLAGS_pcap)) {
-    *error = FlagComplaint("capture", "is what --pcap replays: name another file");
+    *error = FlagComplaint("capture", "is the file that --pcap replays: name another file");
     return false;
   }
   return Accept(OutputFileFault(options->capture), "capture", error);
@@ -167,8 +166,8 @@ bool CheckReassembly(std::string* error) {
     return false;
   }
   if (FLAGS_reassemble == 0 || !FLAGS_ip.empty()) return true;
-  *error = FlagComplaint("reassemble",
-                         "only datagrams to addresses of --ip are put together: give some");
+  *error =
+      FlagComplaint("reassemble", "only datagrams to addresses of --ip are reassembled: set --ip");
   return false;
 }
 

@@ -49,11 +49,11 @@ ReplayFiles::ReplayFiles(const CommandLine& line, packet::CaptureReader reader)
 std::unique_ptr<ReplayFiles> ReplayFiles::Open(const CommandLine& line, int* exit_code) {
   *exit_code = 2;
   if (FLAGS_out_pcap.empty()) {
-    BadFlag("pass_pcap", "needs --out_pcap=FILE, too");
+    BadFlag("pass_pcap", "requires --out_pcap=FILE");
     return nullptr;
   }
   if (FLAGS_pcap.empty()) {
-    BadFlag("out_pcap", "needs --pcap=FILE, the frames to read");
+    BadFlag("out_pcap", "requires --pcap=FILE");
     return nullptr;
   }
   std::string error;
@@ -64,11 +64,11 @@ std::unique_ptr<ReplayFiles> ReplayFiles::Open(const CommandLine& line, int* exi
   }
   std::unique_ptr<ReplayFiles> files(new ReplayFiles(line, *std::move(reader)));
   if (IsSameFile(FLAGS_out_pcap, FLAGS_pcap)) {
-    BadFlag("out_pcap", "give another file than --pcap");
+    BadFlag("out_pcap", "must differ from --pcap");
     return nullptr;
   }
   if (IsSameFile(FLAGS_pass_pcap, FLAGS_pcap)) {
-    BadFlag("pass_pcap", "give another file than --pcap");
+    BadFlag("pass_pcap", "must differ from --pcap");
     return nullptr;
   }
   if (!OpenWriter(FLAGS_out_pcap, &files->out_, &error)) {
@@ -76,7 +76,7 @@ std::unique_ptr<ReplayFiles> ReplayFiles::Open(const CommandLine& line, int* exi
     return nullptr;
   }
   if (IsSameFile(FLAGS_pass_pcap, FLAGS_out_pcap)) {
-    BadFlag("pass_pcap", "give another file than --out_pcap");
+    BadFlag("pass_pcap", "must differ from --out_pcap");
     return nullptr;
   }
   if (!FLAGS_pass_pcap.empty() && !OpenWriter(FLAGS_pass_pcap, &files->passed_, &error)) {

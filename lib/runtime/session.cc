@@ -96,7 +96,7 @@ int Session::StartEal(std::string* error) {
   const uint32_t workers = rte_lcore_count() - 1;
   if (workers >= line_.options.workers) return 0;
   *error =
-      absl::StrFormat("--workers=%d: EAL has %d worker lcore(s) besides main: give more with -l",
+      absl::StrFormat("--workers=%d: EAL has %d worker lcore(s) besides main: add lcores with -l",
                       line_.options.workers, workers);
   return 2;
 }
@@ -142,7 +142,7 @@ bool Session::FindPorts(const std::string& why, std::string* error) {
     return true;
   }
   *error = exception_
-               ? FlagComplaint("exception_port", "no port is left: create one with --vdev or -a")
+               ? FlagComplaint("exception_port", "no free port: create one with --vdev or -a")
                : NoPort(EalDevices(line_.eal), why);
   return false;
 }
@@ -209,7 +209,7 @@ bool Session::MakeDefragmenters(std::string* error) {
                                   seed);
     }
   } catch (const std::bad_alloc&) {
-    *error = FlagComplaint("reassemble", "there is too little memory for that many: give fewer");
+    *error = FlagComplaint("reassemble", "not enough memory for that many: use fewer");
     return false;
   }
   return true;

@@ -86,7 +86,7 @@ std::string StartLog::WhyNotStarted() const {
   if (!first_error_.empty()) {
     return first_error_.substr(first_error_.starts_with(kOwn) ? kOwn.size() : 0);
   }
-  return rte_errno != 0 ? rte_strerror(rte_errno) : "it does not say why";
+  return rte_errno != 0 ? rte_strerror(rte_errno) : "unknown error";
 }
 
 }  // namespace sluice::runtime

@@ -209,7 +209,7 @@ class Answers(unittest.TestCase):
                 wait_until(lambda g=gateway: len(g.requests) >= said + 1, server.text)
                 server.wait_to_serve()
                 self.assertEqual(server.end()[0], 0, server.text())
-                about = [line for line in server.said() if "could not be taken back" in line]
+                about = [line for line in server.said() if "could not be revoked" in line]
                 self.assertEqual(len(about), "revokes" in silent, server.said())
 
 

@@ -138,8 +138,8 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
       {"typedef a b; typedef b a;", "1:22: 'b' contains itself: use a pointer"},
       {"union u switch (u x) { default: void; };", "1:24: 'case' expected, not 'default'"},
       {"union u switch (u x) { case 1: void; };", "1:17: 'u' contains itself: use a pointer"},
-      {"struct s { t x; };", "1:12: no type is called 't'"},
-      {"struct s { t *x; };", "1:12: no type is called 't'"},
+      {"struct s { t x; };", "1:12: undefined type 't'"},
+      {"struct s { t *x; };", "1:12: undefined type 't'"},
       {"typedef int t; struct t { int x; };", "1:23: 't' is defined already, in line 1"},
       {"enum e { A, A };", "1:13: 'A' is defined already, in line 1"},
       {"enum e { A = 2147483647, B };", "1:26: 'B' is beyond 32 bits"},
@@ -149,14 +149,14 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
       {"const c = 99999999999999999999;", "1:11: this number is too large"},
       {"const c = 08;", "1:11: '08' is not a number"},
       {"const c = 1x;", "1:11: '1x' is not a number"},
-      {"const c = d;", "1:11: no constant is called 'd' so far (--define=d=NUMBER gives it one)"},
+      {"const c = d;", "1:11: undefined constant 'd' (--define=d=NUMBER defines it)"},
       {"%#include <a.h>\n%# include \"b.h\" // x\n%#include\n%int x;\nconst c = d;",
-       "5:11: no constant is called 'd' so far: what <a.h>, \"b.h\" declares is for C alone "
-       "(--define=d=NUMBER gives it one)"},
+       "5:11: undefined constant 'd': declarations of <a.h>, \"b.h\" apply to C only "
+       "(--define=d=NUMBER defines it)"},
       {"%#include <a.h>\nstruct s { t x; };",
-       "2:12: no type is called 't': what <a.h> declares is for C alone"},
+       "2:12: undefined type 't': declarations of <a.h> apply to C only"},
       {"const c = \"abc\"; struct s { int x[c]; };",
-       "1:35: no constant is called 'c' so far (--define=c=NUMBER gives it one)"},
+       "1:35: undefined constant 'c' (--define=c=NUMBER defines it)"},
       {"const c = \"abc\n\";", "1:11: this text has no end"},
       {"struct a { int x; }; typedef a a[3];", "1:33: ';' expected, not '['"},
       {"struct s { int x[0]; };", "1:18: a value from 1 to 4294967295 expected, not 0"},
@@ -173,11 +173,14 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
       {"struct s { struct { int x; } y; };",
        "1:19: a definition inside another: give it a name before"},
       {"union u switch (float f) { case 1: void; };",
-       "1:17: a union is chosen by an int, unsigned, bool or enum"},
-      {"union u switch (int f<>) { case 1: void; };", "1:17: a union is chosen by a single value"},
-      {"union u switch (bool b) { case 2: void; };", "1:32: 2 is no value of 'b'"},
-      {"union u switch (unsigned b) { case -1: void; };", "1:36: -1 is no value of 'b'"},
-      {"enum e { A = 1 }; union u switch (e b) { case 2: void; };", "1:47: 2 is no value of 'b'"},
+       "1:17: a union's discriminant must be int, unsigned, bool or enum"},
+      {"union u switch (int f<>) { case 1: void; };",
+       "1:17: a union's discriminant must be a "
+       "single value"},
+      {"union u switch (bool b) { case 2: void; };", "1:32: 2 is not a value of 'b'"},
+      {"union u switch (unsigned b) { case -1: void; };", "1:36: -1 is not a value of 'b'"},
+      {"enum e { A = 1 }; union u switch (e b) { case 2: void; };",
+       "1:47: 2 is not a value of 'b'"},
       {"union u switch (int b) { case 2: void; case 2: int x; };",
        "1:45: there is a case 2 already"},
       {"union u switch (int b) { case 2: int x; default: int x; };",
@@ -280,7 +283,7 @@ TEST(XCompiler, SizesOfFilesHaveLimits) {
     backwards.insert(0, "struct r" + std::to_string(i) + " { r" + std::to_string(i - 1) + " x; };");
   }
   EXPECT_EQ(ErrorOf(backwards).substr(ErrorOf(backwards).find(": ")),
-            ": 'r5' lies more than 64 definitions deep");
+            ": 'r5' is nested more than 64 definitions deep");
   std::string doubling = "struct d0 { int a; hyper b; };";
   for (int i = 1; i < 16; ++i) {
     const std::string before = "d" + std::to_string(i - 1);

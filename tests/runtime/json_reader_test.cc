@@ -82,8 +82,8 @@ TEST(ParseJson, SaysInOneLineWhatIsWrong) {
   for (const auto& [text, begin] : std::initializer_list<std::pair<std::string, std::string>>{
            {"{\"a\": 1,}", "not JSON: "},
            {"{\"a\": 1} 2", "not JSON: "},
-           {"{\"a\": 1, \"a\": 2}", "\"a\": twice in the same object"},
-           {std::string(100, '['), "objects and arrays are nested too deeply"}}) {
+           {"{\"a\": 1, \"a\": 2}", "\"a\": duplicate member"},
+           {std::string(100, '['), "nested too deeply"}}) {
     Errors errors;
     EXPECT_FALSE(ParseJson(text, &errors, kMax)) << text;
     ASSERT_EQ(errors.size(), 1u) << text;

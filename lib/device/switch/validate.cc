@@ -34,7 +34,7 @@ std::string At(NodeId node, const std::string& what) {
 std::string InvalidPolicy(const Policy& policy, size_t nodes) {
   if (policy.ways == 0) return "round robin and hash need at least one way";
   for (const Edge& edge : policy.edges) {
-    if (edge.targets == 0) return "an edge leads nowhere";
+    if (edge.targets == 0) return "an edge has no target";
     if (edge.targets >> nodes != 0) return "an edge leads to a node that does not exist";
   }
   return "";
@@ -58,21 +58,21 @@ std::string Switch::InvalidNode(const StreamSpec& spec, NodeId node, NodeMask re
   if ((receivers & Bit(node)) == 0) return "";
   if (about.on_death == OnDeath::kBypass &&
       (about.bypass >= spec.nodes.size() || about.bypass <= node))
-    return At(node, "it is bypassed to a node that is not behind it");
+    return At(node, "its bypass node must come after it");
   if (about.on_death == OnDeath::kBypass && (receivers & Bit(about.bypass)) == 0)
-    return At(node, "it is bypassed to a node that nothing else leads to");
+    return At(node, "its bypass node has no other incoming edge");
   if (about.kind == NodeKind::kLegacy) {
-    if (!std::has_single_bit(about.slots)) return At(node, "its slots are no power of two");
+    if (!std::has_single_bit(about.slots)) return At(node, "its slots must be a power of two");
     if (about.slots * (message + kGranule) > (1ull << kGlueShift))
       return At(node, "its slots do not fit into the switch");
     const uint32_t result = Granules(sizeof(LegacyRecord) + spec.max_message);
     if (!about.out.edges.empty() && about.window_granules < result)
-      return At(node, "its window has no room for the longest result");
+      return At(node, "its window is smaller than the longest result");
     return "";
   }
-  if (about.control == 0) return At(node, "it has no address for what the switch tells it");
+  if (about.control == 0) return At(node, "it has no address for the switch's control writes");
   if (about.buffer_bytes % kGranule != 0 || about.buffer_bytes < message)
-    return At(node, "its buffer has no room for the longest message, in whole lines of 64 bytes");
+    return At(node, "its buffer is smaller than the longest message in whole 64-byte lines");
   return "";
 }
 
@@ -109,7 +109,7 @@ std::string Switch::Invalid(const StreamSpec& spec) const {
   for (NodeId node = 0; node < spec.nodes.size(); ++node) {
     if (std::string wrong = InvalidNode(spec, node, receivers); !wrong.empty()) return wrong;
     if ((receivers & Bit(node)) == 0 && spec.nodes[node].out.edges.empty())
-      return At(node, "nothing leads to it, and it leads nowhere");
+      return At(node, "it has neither incoming nor outgoing edges");
   }
   for (NodeId node = 0; node < spec.nodes.size(); ++node) {
     for (const Edge& edge : spec.nodes[node].out.edges)
@@ -127,15 +127,17 @@ std::string Switch::Rewire(StreamId stream, NodeId node, const Policy& policy) {
   if (lane == kNone) return "the node sends nothing";
   for (NodeId target = 0; target < about.hops.size(); ++target) {
     if ((TargetsOf(policy) & Bit(target)) == 0) continue;
-    if (about.hops[target] == kNone) return At(target, "nothing led to it when it was opened");
-    if (target <= node) return At(target, "a new edge leads only to nodes behind it");
+    if (about.hops[target] == kNone)
+      return At(target,
+                "it had no incoming edge when it was "
+                "opened");
+    if (target <= node) return At(target, "a new edge must lead to a later node");
   }
   const auto& table = pipeline_.table(Stage::kPolicy);
   const auto mine = std::ranges::count_if(table.entries(), [&](const Entry& entry) {
     return entry.value[0] == stream && entry.value[1] == node;
   });
-  if (policy.edges.size() > table.room() + static_cast<size_t>(mine))
-    return "table policy has no room";
+  if (policy.edges.size() > table.room() + static_cast<size_t>(mine)) return "table policy is full";
   SetPolicy(stream, node, lane, policy);
   return "";
 }

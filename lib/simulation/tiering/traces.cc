@@ -113,7 +113,7 @@ RecordedTrace OpenTrace(const std::string& path, double seconds) {
   std::ifstream file(path, std::ios::binary);
   char bytes[8];
   if (!file.read(bytes, sizeof bytes) || Little(bytes) != kTraceMagic) {
-    trace.error = path + " is no trace";
+    trace.error = path + " is not a trace";
     return trace;
   }
   trace.pages = Little(bytes + 4);
@@ -123,13 +123,13 @@ RecordedTrace OpenTrace(const std::string& path, double seconds) {
   }
   while (file.read(bytes, sizeof bytes)) {
     if (Little(bytes) >= trace.pages || Little(bytes + 4) == 0) {
-      trace.error = path + " names a page that it has not, or accesses it never";
+      trace.error = path + " refers to a page outside its range, or to one without accesses";
       return trace;
     }
     trace.accesses += Little(bytes + 4);
   }
   if (file.gcount() != 0 || trace.accesses == 0) {
-    trace.error = path + " was cut off";
+    trace.error = path + " is truncated";
     return trace;
   }
   file.clear();

@@ -100,8 +100,8 @@ TEST(Glue, NoDescriptorIsGivenWhoseResultHasNoPlace) {
   rig.Pump();
   EXPECT_EQ(rig.others.size(), 1u);
   EXPECT_EQ(rig.sw.Open(Chain(8, 15)).error,
-            "node 1: its window has no room for the longest result");
-  EXPECT_EQ(rig.sw.Open(Chain(6)).error, "node 1: its slots are no power of two");
+            "node 1: its window is smaller than the longest result");
+  EXPECT_EQ(rig.sw.Open(Chain(6)).error, "node 1: its slots must be a power of two");
 }
 
 TEST(Glue, ARefusedResultIsCountedAndNothingIsForwarded) {

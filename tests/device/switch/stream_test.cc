@@ -325,7 +325,7 @@ TEST(Setup, SaysWhatIsWrongAndChangesNothing) {
   EXPECT_EQ(error([](StreamSpec& s) { s.max_message = 1u << 24; }),
             "messages have 1 to 16777152 bytes, a window's");
   EXPECT_EQ(error([](StreamSpec& s) { s.nodes[1].buffer_bytes = 1024; }),
-            "node 1: its buffer has no room for the longest message, in whole lines of 64 bytes");
+            "node 1: its buffer is smaller than the longest message in whole 64-byte lines");
   EXPECT_EQ(error([](StreamSpec& s) { s.nodes[0].out.edges.assign(4, Always(2)); }),
             "table policy has room for 3 more entries, and 4 are needed");
   ASSERT_EQ(rig.sw.Open(Pair()).error, "");
