@@ -78,7 +78,7 @@ static struct sluice_engine *give_engine(const char *node, const char *kind, con
 	engine = path != NULL ? sluice_engine_open(kind, path, &options, error, sizeof(error))
 			      : sluice_engine_create(kind, "{}", 2, &options, error, sizeof(error));
 	check(engine != NULL, error);
-	check(rte_node_sluice_engine_set(node, engine) == 0, "the node does not take its engine");
+	check(rte_node_sluice_engine_set(node, engine) == 0, "the node does not accept its engine");
 	return engine;
 }
 
@@ -127,7 +127,7 @@ static struct rte_graph *make_graph(struct rte_mempool *pool)
 	struct rte_node_ethdev_config ports = {
 		.port_id = PORT, .num_rx_queues = 1, .num_tx_queues = 1, .mp = &pool, .mp_count = 1};
 
-	check(rte_node_eth_config(&ports, 1, 1) == 0, "DPDK's nodes do not take the port");
+	check(rte_node_eth_config(&ports, 1, 1) == 0, "DPDK's nodes do not accept the port");
 	lead("ethdev_rx-0-0", "pkt_cls", "sluice_telemetry");
 	rte_node_edge_update(rte_node_from_name("sluice_telemetry"), RTE_NODE_SLUICE_NEXT_FORWARD,
 			     &balancer, 1);
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
 	int eal = rte_eal_init(argc, argv);
 
 	check(eal >= 0, "EAL does not start");
-	check(argc - eal == 3, "give CONFIG.json FRAMES behind --");
+	check(argc - eal == 3, "specify CONFIG.json FRAMES after --");
 	frames = strtoull(argv[eal + 2], NULL, 10);
 	signal(SIGINT, stop);
 	signal(SIGTERM, stop);

@@ -29,7 +29,7 @@ int CheckTable(const Port& port, const rte_flow& rule, rte_flow_error* error) {
                 "share an entry");
   }
   if (result == -ENOSPC)
-    return Fail(error, ENOSPC, "all four rows of this flow in the NIC's table are taken");
+    return Fail(error, ENOSPC, "all four rows of this flow in the NIC's table are in use");
   const auto counts_there = [&](const auto& other) {
     return other->counted && other->queue == rule.queue;
   };

@@ -153,7 +153,7 @@ struct Parser {
                  action->conf != nullptr) {
         rule->queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
         queue_given = true;
-        if (rule->queue >= queues) message = "there is no such receive queue";
+        if (rule->queue >= queues) message = "no such receive queue";
       } else {
         message = "the NIC can steer a flow to one queue and count it, nothing else";
       }

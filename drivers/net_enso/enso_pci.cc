@@ -68,9 +68,8 @@ class PciBackend final : public Backend {
       return;
     }
     ENSO_LOG(ERR,
-             "%s: a ring of %zu bytes must be contiguous, as its bus address is a physical one: it "
-             "takes a hugepage of 2 MB of its own beside EAL's (and root, to know its address); "
-             "with vfio-pci and an IOMMU it does not",
+             "%s: a ring of %zu bytes must be physically contiguous: reserve one more 2 MB "
+             "hugepage beside EAL's and run as root, or use vfio-pci with an IOMMU",
              name, bytes);
   }
   void Unmap(const bar::RingMemory& memory, uint64_t bus) override {

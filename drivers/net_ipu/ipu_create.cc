@@ -50,7 +50,7 @@ void ListenTo(rte_eth_dev* dev) {
   } else {
     Log(failure == -ENOTSUP ? RTE_LOG_NOTICE : RTE_LOG_WARNING, "%s: has no events: %s",
         dev->data->name,
-        failure == -ENOTSUP ? "its kernel driver passes no interrupts on; vfio-pci does"
+        failure == -ENOTSUP ? "its kernel driver does not deliver interrupts; use vfio-pci"
                             : rte_strerror(-failure));
   }
 }

@@ -223,8 +223,8 @@ int Start(rte_eth_dev* dev) {
   if (error != 0) {
     Log(RTE_LOG_ERR, "%s: cannot start: %s", dev->data->name,
         error == -ENOMEM ? "the mbuf pool is too small for the receive rings"
-                         : "the device does not enable its queues: it does not reach their memory. "
-                           "In a virtual machine the log of the device's program says why");
+                         : "the device does not enable its queues: it cannot reach their memory; "
+                           "in a virtual machine, see the log of sluice-device");
     Stop(dev);
     return error;
   }

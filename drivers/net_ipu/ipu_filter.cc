@@ -62,8 +62,8 @@ int SetGroups(rte_eth_dev* dev, rte_ether_addr* groups, uint32_t count) {
   Adapter& adapter = AdapterOf(dev);
   if (count > kGroups) {
     Log(RTE_LOG_ERR,
-        "%s: %u groups, and the device has room for %u: give fewer, or receive all "
-        "groups (allmulticast)",
+        "%s: %u groups exceed the device's limit of %u: use fewer, or receive all groups "
+        "(allmulticast)",
         dev->data->name, count, kGroups);
     return -ENOSPC;
   }

@@ -144,7 +144,7 @@ int Query(rte_eth_dev* dev, rte_flow* flow, const rte_flow_action* action, void*
   }
   if (action->type != RTE_FLOW_ACTION_TYPE_COUNT || !flow->count) {
     return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION, action,
-                              "only what a rule counts, and whether it aged, can be queried");
+                              "only the count and age actions can be queried");
   }
   auto* const count = static_cast<rte_flow_query_count*>(data);
   count->hits = count->bytes = 0;

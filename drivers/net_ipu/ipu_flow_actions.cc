@@ -48,9 +48,8 @@ int TakeRss(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow_erro
   const bool all = rss.queue_num == 0 || (rss.queue_num == dev->data->nb_rx_queues &&
                                           named == (1u << dev->data->nb_rx_queues) - 1);
   if (plain && all) return 0;
-  return rte_flow_error_set(
-      error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
-      "a rule spreads as the port does: name each of its queues, no key, no other types");
+  return rte_flow_error_set(error, ENOTSUP, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
+                            "rss must match the port's: all its queues, no key, no other types");
 }
 
 int TakeCounter(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* flow,
@@ -70,7 +69,7 @@ int TakeAge(const rte_flow_action* action, rte_flow* flow, rte_flow_error* error
   const auto& age = *static_cast<const rte_flow_action_age*>(action->conf);
   if (age.timeout == 0 || age.reserved != 0) {
     return rte_flow_error_set(error, EINVAL, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
-                              "a rule ages after a second or more");
+                              "the timeout must be at least 1 s");
   }
   flow->age_s = age.timeout;
   flow->context = age.context;

@@ -102,7 +102,7 @@ int TakeEth(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_f
       (mask.has_vlan && !spec.has_vlan) || (follower->type_given && !IsTag(follower->type));
   if (untagged) DemandTags(flow, 0);
   if (mask.has_vlan && spec.has_vlan && item[1].type != RTE_FLOW_ITEM_TYPE_VLAN) {
-    return RefuseItem(error, item, "has_vlan needs a vlan item behind it");
+    return RefuseItem(error, item, "has_vlan requires a following vlan item");
   }
   return 0;
 }
@@ -119,10 +119,10 @@ int TakeVlan(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_
   const uint16_t tci_mask = rte_be_to_cpu_16(mask.hdr.vlan_tci);
   if ((tci_mask != 0 && tci_mask != kFlowShapeVlan) ||
       !follower->Take(spec.hdr.eth_proto, mask.hdr.eth_proto)) {
-    return RefuseItem(error, item, "of a tag the whole id and the type behind it are matched");
+    return RefuseItem(error, item, "only the whole VLAN id and the inner type are matched");
   }
   if (mask.has_more_vlan && spec.has_more_vlan) {
-    return RefuseItem(error, item, "one tag is matched, no second one");
+    return RefuseItem(error, item, "only one tag is matched");
   }
   if (tci_mask != 0) {
     flow->fields |= kFlowMatchVlan;
@@ -145,7 +145,7 @@ int TakeIpv4(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   }
   if (!drivers::IsZero(rest)) {
     return RefuseItem(error, item,
-                      "of IPv4 addresses, protocol, and fragment_offset spec 0 mask 0x3fff are "
+                      "only IPv4 addresses, protocol, and fragment_offset spec 0 mask 0x3fff are "
                       "matched");
   }
   // Uses offsets because the header is packed.
@@ -175,7 +175,7 @@ int TakeIpv6(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   }
   mask_item.hdr = {};
   if (!drivers::IsZero(mask_item)) {
-    return RefuseItem(error, item, "of extension headers only the lack of a fragment's is matched");
+    return RefuseItem(error, item, "only the absence of a fragment header is matched");
   }
   rte_ipv6_hdr rest = mask;
   std::memset(&rest.src_addr, 0, sizeof(rest.src_addr));

@@ -124,7 +124,7 @@ const char* MapRegisters(const char* name, bar::RingMemory* memory) {
     usleep(10'000);
     registers = RequestOnce(name, &file);
   }
-  if (registers.error == -ENOTSUP) return "poll the port that it is around, by its own name";
+  if (registers.error == -ENOTSUP) return "poll the wrapped port by its name";
   if (registers.error == -EUSERS) return "15 secondary processes have rings already";
   if (registers.error != 0 || file < 0) return "the primary process does not share its registers";
   *memory = bar::RingMemory::FromFile(file, registers.bytes, false,
