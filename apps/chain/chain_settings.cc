@@ -18,19 +18,21 @@ DEFINE_string(graph, "",
               "Policy graph: which stages messages pass, and by what rules; empty: images are "
               "decrypted and classified. SIGHUP reads it again");
 DEFINE_string(through, "switch",
-              "Who moves messages from device to device: switch (they push), or cpu (it mediates)");
+              "Transport between devices: switch (devices push) or cpu (the CPU mediates)");
 DEFINE_string(traffic, "",
-              "What arrives: KIND[:OPTIONS], see --list=traffic; empty: images for "
-              "the example, else pattern");
+              "Traffic: KIND[:OPTIONS], see --list=traffic; empty: images for the example, else "
+              "pattern");
 DEFINE_string(flow, "",
               "Flows of the messages, by commas, such as udp:5000; empty: the first one "
               "of each chain");
-DEFINE_uint32(outstanding, 64, "Messages of each flow that are under way at most");
+DEFINE_uint32(outstanding, 64, "Maximum messages of each flow in flight");
 DEFINE_uint64(messages, 0, "Messages to send of each flow; then the run ends (0: no end)");
 DEFINE_double(timeout_ms, 2000, "A message without an answer after this time is lost");
-DEFINE_bool(processes, false, "Each stage is a process of its own, and started again when it dies");
+DEFINE_bool(processes, false, "Run each stage as a separate process and restart it when it dies");
 DEFINE_string(kill, "", "DEVICE:MS: with --processes, kill this stage every so many milliseconds");
-DEFINE_double(hang_ms, 0, "With --processes: kill a stage that hangs for so long (0: never)");
+DEFINE_double(hang_ms, 0,
+              "With --processes: kill a stage after a hang of this many milliseconds "
+              "(0: never)");
 
 namespace sluice::chain_app {
 namespace {
@@ -48,7 +50,7 @@ std::string ReadFlows(ChainSettings* settings) {
     if (!flow || flow->protocol == 0 || flow->port == 0)
       return "give flows by commas, such as udp:5000";
     if (engine::chain::ChainOf(settings->graph, *flow) == nullptr)
-      return word + ": no chain of the graph has it";
+      return word + ": no chain of the graph matches";
     settings->flows.push_back(*flow);
     at = comma + 1;
   }
@@ -68,7 +70,7 @@ std::string ReadKill(ChainSettings* settings) {
     if (fault != std::errc() || stop != end) ms = 0;
   }
   if (ms == 0 || ms > 3'600'000) return "give DEVICE:MS, with 1 to 3600000 milliseconds";
-  if (!FLAGS_processes) return "give --processes, too: threads cannot be killed";
+  if (!FLAGS_processes) return "requires --processes: threads cannot be killed";
   for (const StageSpec& stage : settings->roles.stages) {
     if (stage.device != device) continue;
     settings->kill = device;
@@ -98,7 +100,7 @@ std::string CheckNumbers() {
   within(FLAGS_timeout_ms, 1, 60'000, "timeout_ms", "give 1 to 60000");
   within(FLAGS_hang_ms, 0, 60'000, "hang_ms", "give milliseconds up to 60000, or 0");
   within(FLAGS_hang_ms, 0, FLAGS_processes ? 60'000 : 0, "hang_ms",
-         "give --processes, too: threads cannot be killed");
+         "requires --processes: threads cannot be killed");
   return complaint;
 }
 

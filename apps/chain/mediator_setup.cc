@@ -32,8 +32,8 @@ std::unique_ptr<Mediator> Mediator::Make(const Plan& plan, MediatorCounters& cou
   mediator->address_ = plan.address;
   mediator->incarnation_ = plan.incarnation;
   if (!mediator->Allocate(plan.outstanding)) {
-    *error = std::string("no memory for messages under way: ") + std::strerror(errno) +
-             ": let fewer be, by --outstanding";
+    *error = std::string("no memory for messages in flight: ") + std::strerror(errno) +
+             ": lower --outstanding";
     return nullptr;
   }
   for (const Queue& queue : mediator->queues_) mediator->Tell(queue, SetupAction::kOpen);

@@ -134,7 +134,7 @@ std::string ChainTotals(const ChainSettings& settings, const std::vector<const S
     text += '\n';
   }
   if (run.foreign != 0)
-    absl::StrAppendFormat(&text, "  answers by a chain that was not given the message: %d\n",
+    absl::StrAppendFormat(&text, "  answers by a chain that did not receive the message: %d\n",
                           run.foreign);
   const ordered_json drops = DropsOf(run);
   for (const auto& [name, count] : drops.items())
@@ -162,9 +162,8 @@ std::string Totals(const Settings& settings, const std::vector<const StageSpec*>
                    const Figures& run) {
   const Endings& endings = run.endings;
   std::string text = absl::StrFormat(
-      "through the %s: %d messages of %s in %.1f s, %.4f Mmessages/s; %s\n"
-      "  answered right %d, wrong %d, refused as they must be %d, lost %d, missing %d; "
-      "doubled %d, late %d; restarts %d\n",
+      "through the %s: %d messages of %s in %.1f s, %.4f Mmessages/s; %s\n  answered right %d, "
+      "wrong %d, refused as expected %d, lost %d, missing %d; doubled %d, late %d; restarts %d\n",
       Way(settings), endings.sent, settings.traffic->name, run.seconds,
       PerSecond(endings.right, run.seconds) / 1e6, LatencyText(run.latency), endings.right,
       endings.wrong, endings.silent, endings.lost, run.missing(), endings.doubled, endings.late,
@@ -204,7 +203,7 @@ std::string Json(const Settings& settings, const std::vector<const StageSpec*>& 
                       {"seed", settings.seed}};
   report["unit_notes"] =
       "NIC, switch, stages and PCIe are models in software, which share this host's CPUs: rates "
-      "and latencies are theirs. host: the thread that has a part in messages, setup excluded.";
+      "and latencies are theirs. host: the thread that handles messages, without setup.";
   report["version"] = SLUICE_VERSION;
   report["report_version"] = runtime::kReportVersion;
   return report.dump(2) + "\n";
@@ -213,10 +212,10 @@ std::string Json(const Settings& settings, const std::vector<const StageSpec*>& 
 std::string Fault(const Figures& run) {
   const Endings& endings = run.endings;
   if (endings.wrong != 0) return absl::StrCat(endings.wrong, " wrong answers");
-  if (endings.doubled != 0) return absl::StrCat(endings.doubled, " answers came twice");
-  if (run.missing() != 0) return absl::StrCat(run.missing(), " messages without an ending");
+  if (endings.doubled != 0) return absl::StrCat(endings.doubled, " duplicate answers");
+  if (run.missing() != 0) return absl::StrCat(run.missing(), " messages without an outcome");
   if (endings.lost != 0 && run.restarts == 0)
-    return absl::StrCat(endings.lost, " messages lost, and no stage had died");
+    return absl::StrCat(endings.lost, " messages lost although no stage died");
   if (endings.ended() == 0) return "no message arrived";
   return DownFault(run);
 }

@@ -27,9 +27,9 @@ std::string WrongWay(const Graph& graph, const Chain& chain) {
     const Device& device = *FindByName(graph.devices, node.device);
     const std::string at = "chain \"" + chain.name + "\": node \"" + node.name + "\": ";
     if (i == 0 && device.kind != DeviceKind::kNic)
-      return at + "messages arrive on a NIC: let the chain begin there";
+      return at + "messages arrive on a NIC: the chain must begin there";
     if (i != 0 && !IsStage(device) && !node.to.empty())
-      return at + "a NIC or the host in the middle of a chain: let ways end there";
+      return at + "a NIC or the host in the middle of a chain: it must be at the end";
   }
   return "";
 }
@@ -46,14 +46,13 @@ std::string SetPorts(const Graph& graph, Roles* roles) {
       ++hosts;
     }
   }
-  if (nics != 1) return "devices: give one NIC, and no more";
-  if (hosts > 1) return "devices: give one host at most";
+  if (nics != 1) return "devices: must contain exactly one NIC";
+  if (hosts > 1) return "devices: must contain at most one host";
   if (hosts == 1) return "";
   roles->root = static_cast<uint8_t>(std::countr_one(used));
   return roles->root < device::pcie_switch::kMaxPorts
              ? ""
-             : "devices: leave a port to the host, or give "
-               "it one";
+             : "devices: all ports are used: free one for the host, or add a host device";
 }
 
 }  // namespace
@@ -76,7 +75,7 @@ std::optional<Roles> RolesOf(const Graph& graph, std::string* error) {
     if (!IsStage(device) || longest == 0) continue;
     const std::string at = "device \"" + device.name + "\": ";
     if (device.executor.empty()) {
-      *error = at + "give it an \"executor\": see --list=stages";
+      *error = at + "requires an \"executor\": see --list=stages";
       return std::nullopt;
     }
     const StageKind* const kind = FindStage(device.executor, error);
@@ -100,7 +99,7 @@ std::string Incompatible(const Roles& before, const Roles& after) {
     return "the NIC and the host keep their ports while messages are under way";
   if (after.longest > before.longest)
     return "messages of more than " + std::to_string(before.longest) +
-           " bytes need a start with the new graph";
+           " bytes require a restart with the new graph";
   for (const StageSpec& stage : after.stages) {
     for (const StageSpec& old : before.stages) {
       if (old.device != stage.device && old.port != stage.port) continue;

@@ -11,11 +11,11 @@
 #include "stage_kinds.h"
 
 DEFINE_string(iface, "",
-              "packetized, streaming, bilateral or coherent: messages come and go in frames, with "
-              "EAL arguments and flags of another program's: see --iface=packetized --help");
+              "packetized, streaming, bilateral or coherent: messages in frames, by another "
+              "program with EAL arguments and its flags: see --iface=packetized --help");
 DEFINE_bool(dot, false, "Print the graph for Graphviz, and exit");
-DEFINE_string(explain, "", "Print what happens to this flow, such as udp:5000, and exit");
-DEFINE_string(list, "", "Print what there is as JSON, and exit: stages, traffic or interfaces");
+DEFINE_string(explain, "", "Print the path of this flow, such as udp:5000, and exit");
+DEFINE_string(list, "", "Print this list as JSON and exit: stages, traffic or interfaces");
 DEFINE_uint64(seed, 1, "Seed of the messages");
 DEFINE_double(duration_s, 0, "Seconds to run (0: until SIGINT or SIGTERM, or --messages)");
 DEFINE_double(stats_period_s, 1, "Seconds between statistics lines (0: none)");

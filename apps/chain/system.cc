@@ -213,8 +213,8 @@ std::string System::TendStage(Watched& stage, uint64_t now) {
   const bool hangs = Hangs(stage, now);
   const bool wanted = host.spec().device == settings_.kill && now > stage.next_kill_ns;
   if (hangs || wanted || broken) Kill(stage, now);
-  if (hangs) return host.spec().device + " hangs, and is killed\n";
-  if (broken) return host.spec().device + " broke its link, and is killed\n";
+  if (hangs) return host.spec().device + " hangs: killed\n";
+  if (broken) return host.spec().device + " broke its link: killed\n";
   return "";
 }
 
@@ -325,7 +325,7 @@ std::string System::Reload(const engine::chain::Graph& graph) {
   error = Incompatible(running, *roles);
   if (!error.empty()) return "not changed: " + error;
   if (control_ != nullptr && roles->to_host && host_end_ == nullptr)
-    return "not changed: chains that end at the host need a start with such a graph";
+    return "not changed: chains that end at the host require a restart with such a graph";
   const size_t before = stages_.size();
   std::vector<engine::chain::Changed> changes;
   if (StartMissing(*roles, &error)) error = Apply(graph, &changes);

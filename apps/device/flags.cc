@@ -28,14 +28,13 @@ constexpr std::array kHelp = {
     FlagHelp{"vfio_user", "Listen here for virtual machines instead: the NIC is a PCI function"},
     FlagHelp{"interrupts", "on, or off: with --vfio_user, a function without MSI-X"},
     FlagHelp{"wire",
-             "What the NIC is wired to: loopback (default), gen:…, pcap:FILE, port:ETHDEV, "
-             "cable:NAME"},
+             "Wire of the NIC: loopback (default), gen:…, pcap:FILE, port:ETHDEV, cable:NAME"},
     FlagHelp{"faults", "Faults on the wire, such as drop:0.01+delay:50us"},
     FlagHelp{"verify", "How returning frames are compared: full, sampled or off"},
-    FlagHelp{"pause", "on: the wire waits where the device has no room; off: frames are dropped"},
+    FlagHelp{"pause", "on: the wire waits while the device is full; off: frames are dropped"},
     FlagHelp{"seed", "Seed of traffic and faults"},
     FlagHelp{"on",
-             "What executes the model: cpu (default), gpu or gpu:index=N (an NVIDIA GPU, across "
+             "Executor of the model: cpu (default), gpu or gpu:index=N (an NVIDIA GPU, across "
              "PCIe), threads (the GPU's code, for tests)"},
     FlagHelp{"device_cpu", "CPU of the thread that steps the model"},
     FlagHelp{"duration_s", "Seconds to run (0, the default: until SIGINT or SIGTERM)"},
@@ -190,7 +189,7 @@ class Reader {
     const std::optional<size_t> place = FindSetting(model, name);
     if (!place) {
       error_ = "--" + name + "=" + value + ": --model=" + std::string(model.name) +
-               " has no such setting: omit it";
+               " does not support this setting: omit it";
       return false;
     }
     const emulator::ModelSetting& setting = model.settings[*place];

@@ -26,8 +26,8 @@ LiveSnapshots::LiveSnapshots(const engine::kv::Store& store, std::string path,
 
 std::string LiveSnapshots::Begin() {
   const std::lock_guard lock(mutex_);
-  if (path_.empty()) return "there is no file: start with --snapshot=FILE";
-  if (wanted_ || under_way_) return "one is under way";
+  if (path_.empty()) return "no snapshot file: start with --snapshot=FILE";
+  if (wanted_ || under_way_) return "a snapshot is in progress";
   wanted_ = true;
   asked_.notify_one();
   return "";

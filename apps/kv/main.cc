@@ -31,8 +31,8 @@
 
 DECLARE_string(ip);
 DEFINE_string(snapshot, "",
-              "File that the store is read from at the start, if it is there, and written to at a "
-              "clean end, or whenever SIGHUP comes");
+              "Snapshot file: read at the start if it exists, written at a clean end and on "
+              "SIGHUP");
 
 namespace {
 
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   // Created before the port opens: allocating the pages lasts a while, and clients would have to
   // wait.
   auto made = sluice::kv::MakeStore(*settings, line->options.workers);
-  if (!made) return Unavailable("memory_mb", "the kernel does not give as much: give less");
+  if (!made) return Unavailable("memory_mb", "the kernel cannot allocate that much: use less");
   auto& store = *made;
   line->options.hangup = !FLAGS_snapshot.empty();
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;

@@ -29,24 +29,20 @@ void AddMetrics(const engine::kv::Store& store, const LiveSnapshots& snapshots,
            Number(items.items));
   AddGauge(families, "sluice_kv_item_bytes", "Memory of these items, with their headers.",
            Number(items.item_bytes));
-  AddCounter(families, "sluice_kv_evicted_items_total", "Items that made room for others.",
+  AddCounter(families, "sluice_kv_evicted_items_total", "Items evicted for others.",
              Number(items.evicted));
-  AddCounter(families, "sluice_kv_expired_items_total", "Items whose time had come.",
+  AddCounter(families, "sluice_kv_expired_items_total", "Items that expired.",
              Number(items.expired));
   AddCounter(families, "sluice_kv_refused_items_total",
-             "Items that were too large, or for which there was no memory.", Number(items.refused));
+             "Items rejected as too large or for lack of memory.", Number(items.refused));
   AddCounter(families, "sluice_kv_withheld_answers_total",
-             "Answers that were more than their source may be sent.", Number(traffic.withheld));
+             "Answers suppressed by the limit of their source.", Number(traffic.withheld));
   MetricFamily requests{
       "sluice_kv_requests_total", "Requests, by protocol.", MetricType::Counter, {}};
-  MetricFamily gets{"sluice_kv_gets_total",
-                    "Gets, by protocol and whether there was an item.",
-                    MetricType::Counter,
-                    {}};
-  MetricFamily errors{"sluice_kv_errors_total",
-                      "Requests answered as an error of the client's.",
-                      MetricType::Counter,
-                      {}};
+  MetricFamily gets{
+      "sluice_kv_gets_total", "Gets, by protocol and result.", MetricType::Counter, {}};
+  MetricFamily errors{
+      "sluice_kv_errors_total", "Requests answered with a client error.", MetricType::Counter, {}};
   for (const auto& [name, counters] :
        {std::pair("mica", &traffic.mica), std::pair("memcached", &traffic.memcached)}) {
     const runtime::MetricLabels protocol{{"protocol", name}};

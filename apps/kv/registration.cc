@@ -13,13 +13,13 @@ DECLARE_uint32(mica_port);
 DECLARE_uint32(memcached_port);
 
 DEFINE_string(register, "",
-              "Have an entry in etcd, HOST:PORT/PREFIX, while this server serves: where "
-              "--servers_etcd of its clients looks");
+              "Register this server in etcd, HOST:PORT/PREFIX, while it serves; clients find it "
+              "with --servers_etcd");
 DEFINE_string(register_as, "",
-              "What the entry says: host:port, followed by /?weight if weights differ; empty: the "
+              "Value of the entry: host:port, followed by /?weight if weights differ; empty: the "
               "first of --ip, and MICA's port, or memcached's if MICA's is not served");
 DEFINE_uint32(register_lease_s, 10,
-              "Seconds after which the entry goes if this process has died, 2 to 3600");
+              "Seconds after which the entry expires if this process dies, 2 to 3600");
 
 namespace sluice::kv {
 
@@ -44,13 +44,14 @@ bool ReadRegistration(std::optional<Registration::Entry>* entry, std::string* fl
   const auto address = etcd::Address::Read(FLAGS_register);
   if (!complaint.Check(!wanted || address.has_value(), "register", etcd::kAddressFix) ||
       !complaint.Check(wanted || FLAGS_register_as.empty(), "register_as",
-                       "nothing is registered: give --register, too, or omit it") ||
+                       "requires --register: add it, or omit this flag") ||
       !complaint.Check(FLAGS_register_lease_s >= Registration::kLeastLeaseS &&
                            FLAGS_register_lease_s <= Registration::kMostLeaseS,
                        "register_lease_s", "give 2 to 3600") ||
       !complaint.Check(!wanted || !FLAGS_register_as.empty() || (!FLAGS_ip.empty() && port != 0),
                        "register",
-                       "say what clients are to find: --register_as, or --ip and a port")) {
+                       "the address of the entry is unknown: use --register_as, or --ip and a "
+                       "port")) {
     return false;
   }
   if (!wanted) return true;

@@ -14,15 +14,14 @@
 DECLARE_string(ip);
 
 DEFINE_string(mode, "cache",
-              "cache: the oldest items make room; store: nothing is lost, and what does not fit is "
-              "refused");
+              "cache: evicts the oldest items; store: rejects items that do not fit");
 DEFINE_uint64(memory_mb, 256, "Memory of all items, in MiB");
 DEFINE_uint64(items, 1 << 20, "Expected number of items in all partitions");
 DEFINE_uint32(partitions, 0, "Partitions of the store, one worker each; 0: as many as workers");
 DEFINE_uint32(memcached_port, 11211, "UDP port of memcached's protocols; 0: not served");
 DEFINE_uint32(mica_port, 1024, "UDP port of partition 0 in MICA's protocol; 0: not served");
 DEFINE_uint32(max_reply_bytes, 2048,
-              "Longest answer to one memcached datagram; a forged sender can be sent that much");
+              "Longest answer to one memcached datagram, even to a forged sender");
 DEFINE_uint64(excess_kb_s, 64'000,
               "kB per second by which answers to one source may exceed three times its requests; "
               "0: no limit");
@@ -33,7 +32,7 @@ DEFINE_bool(any_source_port, false,
 DEFINE_bool(trust_hashes, false, "Trust the key hashes that MICA's clients send");
 DEFINE_bool(concurrent_read, true, "Let workers read each other's partitions");
 DEFINE_string(client, "items=1000000+get=0.95+zipf=0.99+outstanding=1024",
-              "What the client behind the embedded NIC does: see client_wire.h or the README");
+              "Options of the embedded NIC's client: see the README");
 DEFINE_bool(allow_flush, false, "Let memcached's flush_all empty the store");
 
 namespace sluice::kv {
@@ -52,7 +51,7 @@ bool FindServer(std::string* option, std::string* fix) {
   engine::OwnAddresses own{packet::MacAddress{}};
   if (!own.Add(FLAGS_ip, fix)) return false;
   if (own.ipv4().empty() || own.Owns(kClientWireAddress)) {
-    *fix = "the client behind the embedded NIC is 10.0.0.1: give another IPv4 address";
+    *fix = "the embedded NIC's client is 10.0.0.1: use another IPv4 address";
     return false;
   }
   const packet::Ipv4Address& to = own.ipv4().front();
@@ -80,15 +79,15 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
       complaint.Check(partitions >= workers && partitions <= kMaxPartitions, "partitions",
                       "give at least as many as workers, and at most 1024") &&
       complaint.Check(FLAGS_memory_mb >= 4 * partitions && FLAGS_memory_mb <= kMaxMemoryMb,
-                      "memory_mb", "give 4 for each partition at least, 1048576 at most") &&
+                      "memory_mb", "must be at least 4 per partition, at most 1048576") &&
       complaint.Check(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
                       "give 1 ... 68719476736") &&
       complaint.Check(FLAGS_memcached_port <= 65535, "memcached_port", "give 0 ... 65535") &&
       complaint.Check(uint64_t{FLAGS_mica_port} + partitions <= 65536, "mica_port",
-                      "give one that leaves room for a port a partition below 65536") &&
+                      "one port per partition must fit below 65536") &&
       complaint.Check(FLAGS_mica_port == 0 || FLAGS_memcached_port < FLAGS_mica_port ||
                           FLAGS_memcached_port >= FLAGS_mica_port + partitions,
-                      "memcached_port", "give one that is none of MICA's ports") &&
+                      "memcached_port", "must differ from the MICA ports") &&
       complaint.Check(
           FLAGS_max_reply_bytes >= kMinReplyBytes && FLAGS_max_reply_bytes <= kMaxReplyBytes,
           "max_reply_bytes", "give 1400 ... 2097152") &&
@@ -141,8 +140,7 @@ bool FitsMachine(const Settings& settings, std::string* flag, std::string* fix) 
   const bool memory = partition.RoundedMemoryBytes() * settings.partitions > available;
   return runtime::Complaint{flag, fix}.Check(
       bytes <= available, memory ? "memory_mb" : "items",
-      absl::StrFormat("items and index take %d MiB%s, and %d are available here: give less",
-                      bytes >> 20,
+      absl::StrFormat("items and index need %d MiB%s; %d are available: use less", bytes >> 20,
                       FLAGS_mode == "cache" ? " (cache mode rounds up to powers of two)" : "",
                       available >> 20));
 }

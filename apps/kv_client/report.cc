@@ -73,7 +73,7 @@ std::string Totals(const Settings& settings, const Figures& run) {
            {"unsent", c.unsent},
            {"late answers", c.late},
            {"malformed answers", c.malformed},
-           {"from strangers", run.strangers},
+           {"from unknown senders", run.strangers},
            {"send errors", run.send_errors},
            {"preloading refused", c.preload_refused},
            {"preloading lost", c.preload_timeouts},

@@ -23,7 +23,7 @@ DEFINE_string(servers_etcd, "",
               "Read the servers from etcd, HOST:PORT/PREFIX: the values of all keys that begin "
               "with PREFIX, whenever they change");
 DEFINE_string(sharding, "ketama",
-              "Which of several servers has a key: ketama (libmemcached's KETAMA_WEIGHTED) or "
+              "Distribution of keys over servers: ketama (libmemcached's KETAMA_WEIGHTED) or "
               "ketama-plain (its KETAMA with MD5)");
 DEFINE_string(protocol, "mica", "mica, memcached-ascii or memcached-binary; all over UDP");
 DEFINE_uint32(workers, 1, "mica: consecutive ports of a server, one per worker");
@@ -33,8 +33,8 @@ DEFINE_uint64(first_item, 0,
               "Number of the first item; clients that run at the same time must not share items");
 DEFINE_string(size, "tiny",
               "Bytes of keys and values: tiny (8, 8), small (16, 64), large (128, 1024)");
-DEFINE_uint32(key_bytes, 0, "1 … 250 (0: as --size says)");
-DEFINE_uint32(value_bytes, 0, "8 or more (0: as --size says)");
+DEFINE_uint32(key_bytes, 0, "1 … 250 (0: by --size)");
+DEFINE_uint32(value_bytes, 0, "8 or more (0: by --size)");
 DEFINE_double(mix, 0.5, "Share of gets, 0 … 1; the others are sets");
 DEFINE_string(distribution, "uniform", "Popularity of items: uniform or zipf:EXPONENT (zipf:0.99)");
 DEFINE_double(rate, 0,
@@ -102,10 +102,10 @@ void CheckSizes(Checker& check, ClientOptions& client) {
       "max_datagram_bytes", absl::StrCat("give 64 to ", client.MaxDatagram()));
   if (!check.error().empty()) return;
   const char* const culprit = FLAGS_value_bytes != 0 ? "value_bytes" : "size";
-  check.Require(client.LongestMessage() <= client.max_datagram_bytes, culprit,
-                absl::StrCat("a request or its reply would take ", client.LongestMessage(),
-                             " bytes: make keys and values shorter, so that it takes at most ",
-                             client.max_datagram_bytes));
+  check.Require(
+      client.LongestMessage() <= client.max_datagram_bytes, culprit,
+      absl::StrCat("a request or its reply would need ", client.LongestMessage(),
+                   " bytes: use shorter keys and values, for at most ", client.max_datagram_bytes));
   check.Require(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
                 absl::StrCat("give 1 to ", kMaxItems));
   check.Require(FLAGS_items <= sizes.MaxItems(), "items",
@@ -133,7 +133,7 @@ void CheckLoad(Checker& check, ClientOptions& client) {
                 "give 1 to 32768");
   check.Require(FLAGS_batch >= 1 && FLAGS_batch <= 255, "batch", "give 1 to 255");
   check.Require(client.protocol == Protocol::kMica || FLAGS_batch == 1, "batch",
-                "memcached takes one request per datagram: omit it, or use --protocol=mica");
+                "memcached accepts one request per datagram: omit it, or use --protocol=mica");
   check.Require(FLAGS_batch_wait_us >= 0 && FLAGS_batch_wait_us <= 1e6, "batch_wait_us",
                 "give 0 to 1e6");
   check.Require(FLAGS_timeout_ms >= 0.001 && FLAGS_timeout_ms <= 60'000, "timeout_ms",

@@ -94,7 +94,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
          }
          return answer;
        }},
-      {"/sluice/logmon/sources", "What happened to sources' text. No parameters.",
+      {"/sluice/logmon/sources", "Counters of the sources' text. No parameters.",
        [&](std::string_view) { return FiguresJson(collector.Take(), config)["sources"]; }}};
   return hooks;
 }

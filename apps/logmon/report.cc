@@ -142,7 +142,7 @@ void AddMetrics(const Figures& figures, const Config& config, runtime::MetricFam
     }
   }
   MetricFamily sources{"sluice_logmon_source_events_total",
-                       "What happened to text on its way.",
+                       "Events of text on its way to the filters.",
                        MetricType::Counter,
                        {}};
   for (size_t i = 0; i < SourceCounters::kEvents; ++i) {

@@ -15,7 +15,7 @@
 #include "sample.h"
 
 DEFINE_string(filters, "", "JSON file of filters, see the README; empty: a sample");
-DEFINE_string(filter, "", "Instead: one filter in CloudWatch's syntax, whose lines are shown");
+DEFINE_string(filter, "", "One filter in CloudWatch syntax, instead of --filters; shows its lines");
 DEFINE_string(syslog_ports, "514",
               "UDP ports of syslog, one message per datagram; comma-separated");
 DEFINE_string(line_ports, "5140", "UDP ports of lines, which datagrams may cut anywhere");
@@ -23,7 +23,7 @@ DEFINE_string(tcp_ports, "", "TCP ports whose streams are observed, in the direc
 DEFINE_string(syslog_tcp_ports, "",
               "TCP ports whose streams hold messages of syslog (RFC 6587), observed alike");
 DEFINE_bool(pass_on, false, "Forward every frame: a bump in the wire");
-DEFINE_uint32(sources, 100'000, "Maximum number of sources; the one idle longest makes room");
+DEFINE_uint32(sources, 100'000, "Maximum number of sources; the longest idle one is evicted");
 DEFINE_uint32(line_bytes, 65'536, "Longest line; only the beginning of a longer one is matched");
 DEFINE_double(idle_s, 300, "Seconds of silence after which a source is forgotten; 0: never");
 DEFINE_string(lines, "",
@@ -151,7 +151,7 @@ std::optional<Settings> ReadSettings(const CommandLine& line, std::string* flag,
                                       : FLAGS_log_as == "lines" ? &monitor.line_ports
                                                                 : &monitor.syslog_ports;
   if (used->empty()) {
-    if (!complaint.Check(FLAGS_log_as == "tcp", "log_as", "give one that has ports to send to")) {
+    if (!complaint.Check(FLAGS_log_as == "tcp", "log_as", "no ports are set for this kind")) {
       return std::nullopt;
     }
     used->push_back(kSampleTcpPort);

@@ -38,7 +38,7 @@ void Operator::TakeUp(const Additions& additions) {
   if (error.empty()) {
     size_t skipped = 0;
     control_.View([&](const Config& config, const Tables&) { skipped = config.skipped.size(); });
-    std::fprintf(stderr, "etcd: taken up, %zu VIPs and backends\n", additions.size() - skipped);
+    std::fprintf(stderr, "etcd: applied %zu VIPs and backends\n", additions.size() - skipped);
     TellConfig();
     if (steering_ != nullptr) std::fprintf(stderr, "%s\n", Steer().c_str());
   } else {
@@ -160,16 +160,16 @@ std::vector<runtime::TelemetryCommand> Operator::Commands() {
        "Backends of a VIP: state, traffic, connections. Parameters: vip[,first].",
        [this](std::string_view parameters) { return Backends(std::string(parameters)); }},
       {"/sluice/maglev/explain",
-       "Why a flow goes where it goes. Parameters: tcp|udp address:port address:port.",
+       "Verdict on a flow, and its reason. Parameters: tcp|udp address:port address:port.",
        [this](std::string_view parameters) { return ExplainFlow(parameters); }},
-      {"/sluice/maglev/plan", "What another configuration would move. Parameters: file.",
+      {"/sluice/maglev/plan", "Flows that another configuration would move. Parameters: file.",
        [this](std::string_view parameters) { return PlanFile(std::string(parameters)); }},
       {"/sluice/maglev/skipped",
        "Keys of etcd that are wrong and not part of the configuration. No parameters.",
        [this](std::string_view) { return Skipped(); }},
       {"/sluice/maglev/reload", "Reads the configuration again. No parameters.",
        [this, done](std::string_view) { return done(Reload()); }},
-      {"/sluice/maglev/drain", "Gives a backend no new flows. Parameters: vip/backend.",
+      {"/sluice/maglev/drain", "Stops new flows to a backend. Parameters: vip/backend.",
        with_backend(&Control::Drain)},
       {"/sluice/maglev/restore", "Ends a drain. Parameters: vip/backend.",
        with_backend(&Control::Restore)},

@@ -32,7 +32,7 @@
 DEFINE_bool(check, false, "Check the configuration: print ok or every error, and exit");
 DEFINE_string(explain, "",
               "Print where a flow goes and why, and exit: 'tcp 1.2.3.4:5 10.0.0.1:80'");
-DEFINE_string(plan, "", "Print what this configuration would move, and exit");
+DEFINE_string(plan, "", "Print the flows that this configuration would move, and exit");
 DEFINE_string(instance, "", "With --plan: ask the running instance with this --file-prefix");
 DECLARE_string(ip);
 DECLARE_uint32(flows);
@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
   if (!line) return exit_code;
   if (!FLAGS_ip.empty()) {
     return BadFlag("ip",
-                   "what is for a VIP is balanced, all else passes to --exception_port: omit it");
+                   "frames for a VIP are balanced, all others pass to --exception_port: omit it");
   }
   Trouble trouble;
   std::optional<Origin> origin = ReadOrigin(&trouble);

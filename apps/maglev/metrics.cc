@@ -47,7 +47,7 @@ void AddTraffic(const Tables& tables, const BalancerTotals& totals,
                      {{"vip", tables.VipName(tables.backends()[i].vip)}, {"backend", name}}));
   }
   MetricFamily events{"sluice_maglev_events_total",
-                      "What decided about packets, and what else.",
+                      "Packets by the rule that decided, and other events.",
                       MetricType::Counter,
                       {}};
   for (size_t i = 0; i < totals.events.size(); ++i) {

@@ -166,13 +166,13 @@ bool LoadCapture(const std::string& path, std::optional<double> factor, Captured
     *error = captured->notes.oversize > 0
                  ? "all its frames have more than " + std::to_string(kMaxBytes) +
                        " bytes, as a host's do that segments on its NIC: give another capture"
-                 : "it has no frame: give another capture";
+                 : "no frames: use another capture";
     return false;
   }
   if (factor) {
     captured->offsets = times.Scaled(*factor);
     if (captured->offsets == nullptr) {
-      *error = "all its frames have one time, so that it has no gaps: give a rate instead";
+      *error = "all frames have the same timestamp: use a rate instead";
       return false;
     }
   }

@@ -126,7 +126,7 @@ int Conclude(const Campaign& campaign, std::FILE* text) {
 int main(int argc, char** argv) {
   int exit_code = 0;
   auto line = sluice::runtime::ReadCommandLine(
-      "pktgen", "sends streams of frames, and checks what comes back", argc, argv, &exit_code,
+      "pktgen", "sends streams of frames and checks the returned frames", argc, argv, &exit_code,
       sluice::runtime::TrafficFlags::kOfApplication, sluice::pktgen::OwnHelp());
   if (!line) return exit_code;
   std::string flag, fix;
@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
   };
   if (settings->rfc2544) {
     if (generator.line_bps() == 0) {
-      return BadFlag("line_gbps", "the port does not tell the rate of its line: give it");
+      return BadFlag("line_gbps", "the port does not report its line rate: set it");
     }
     Campaign campaign(generator);
     exit_code = session->Run(make_engine, HooksOf(campaign, generator, settings->traffic));

@@ -44,8 +44,7 @@ constexpr std::array<std::pair<std::string_view, Test>, 4> kTests{
 bool CheckAlone(const runtime::Complaint& complaint) {
   for (const char* other :
        {"trial_s", "probe_s", "loss_percent", "precision_percent", "repeats", "generator_mpps"}) {
-    if (!complaint.Check(runtime::IsDefault(other), other,
-                         "a test has this: give --rfc2544 as well")) {
+    if (!complaint.Check(runtime::IsDefault(other), other, "requires --rfc2544")) {
       return false;
     }
   }
@@ -91,7 +90,7 @@ bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings) {
   }
   for (const char* other : {"rate", "schedule", "arrivals", "gaps", "loops", "duration_s"}) {
     if (!complaint.Check(runtime::IsDefault(other), other,
-                         "--rfc2544 says what is offered when: omit it")) {
+                         "--rfc2544 controls the offered load: omit it")) {
       return false;
     }
   }
@@ -101,8 +100,8 @@ bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings) {
                         stream.phases[0].rate.unit == engine::pktgen::Rate::Unit::kPackets;
     if (!complaint.Check(steady, "streams",
                          "stream \"" + stream.name +
-                             "\": with --rfc2544 give one rate in "
-                             "packets/s, its part of what is offered")) {
+                             "\": --rfc2544 requires one rate in packets/s, its share of the "
+                             "offered load")) {
       return false;
     }
   }

@@ -21,15 +21,14 @@
 
 DEFINE_string(streams, "",
               "Streams of this file (README.md), instead of the flags that describe one");
-DEFINE_string(schedule, "",
-              "Rates one behind the other, instead of --rate: 10Mpps:10s,pause:1s,20Mpps:10s");
+DEFINE_string(schedule, "", "Consecutive rates, instead of --rate: 10Mpps:10s,pause:1s,20Mpps:10s");
 DEFINE_string(arrivals, "constant", "constant, or poisson: independent gaps of the same mean");
 DEFINE_uint64(loops, 0, "With --pcap: times to send the capture; 0: without end");
 DEFINE_string(gaps, "none",
               "With --pcap: none, original (as captured) or original:FACTOR (2: half as fast)");
 DEFINE_string(dst_mac, "", "MAC address that frames are sent to; empty: 02:00:00:00:00:01");
 DEFINE_double(line_gbps, 0,
-              "Rate of the line in 10^9 bits/s, for percentages; 0: as the port tells it");
+              "Rate of the line in 10^9 bits/s, for percentages; 0: as the port reports it");
 DEFINE_double(late_ms, 10, "A frame that has not left so many ms after it was due is given up");
 DEFINE_double(settle_s, 2, "At the end: seconds without a frame before those missing are lost");
 DEFINE_string(verify, "bytes", "bytes: compare the payload of every frame; tags: only its tag");
@@ -59,7 +58,7 @@ bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
   if (!FLAGS_schedule.empty()) {
     auto phases = engine::pktgen::ParseSchedule(FLAGS_schedule, &fix);
     if (!complaint.Check(phases.has_value(), "schedule", fix) ||
-        !complaint.Check(FLAGS_rate.empty(), "rate", "--schedule has the rates: omit one")) {
+        !complaint.Check(FLAGS_rate.empty(), "rate", "conflicts with --schedule: omit one")) {
       return false;
     }
     stream->phases = *std::move(phases);
@@ -77,21 +76,21 @@ bool ReadTimes(const runtime::Complaint& complaint, StreamSpec* stream) {
 
 bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, StreamSpec* stream) {
   for (const char* other : {"frame_size", "flows", "dst_mac"}) {
-    if (!complaint.Check(runtime::IsDefault(other), other, "the capture has this: omit it"))
+    if (!complaint.Check(runtime::IsDefault(other), other, "set by the capture: omit it"))
       return false;
   }
   const bool original = FLAGS_gaps != "none";
   const std::optional<double> factor = ParseGaps(FLAGS_gaps);
   for (const char* other : {"rate", "schedule"}) {
     if (!complaint.Check(!original || runtime::IsDefault(other), other,
-                         "--gaps says when: omit one")) {
+                         "conflicts with --gaps: omit one")) {
       return false;
     }
   }
   if (!complaint.Check(!original || factor, "gaps",
                        "give none, original or original:FACTOR, as in original:2") ||
       !complaint.Check(!original || FLAGS_arrivals == "constant", "arrivals",
-                       "--gaps says when: omit one") ||
+                       "conflicts with --gaps: omit one") ||
       !complaint.Accept(runtime::InputFileFault(FLAGS_pcap), "pcap")) {
     return false;
   }
@@ -113,8 +112,7 @@ bool ReadCapture(const runtime::Complaint& complaint, Settings* settings, Stream
 bool ReadHeaders(const runtime::Complaint& complaint, uint64_t seed, Settings* settings,
                  StreamSpec* stream) {
   for (const char* other : {"loops", "gaps"}) {
-    if (!complaint.Check(runtime::IsDefault(other), other,
-                         "only captures have this: give --pcap as well")) {
+    if (!complaint.Check(runtime::IsDefault(other), other, "requires --pcap")) {
       return false;
     }
   }
@@ -177,8 +175,8 @@ std::span<const runtime::OwnHelp> OwnHelp() {
       {"ip", "Refused: frames are sent and checked, and none is answered"},
       {"pcap", "Frames of this capture instead of sizes, flows and addresses"},
       {"rate",
-       "500k or 10Mpps: frames/s; 5Gbps: layer-1 bits/s; 80%: of the line; max: as fast as frames "
-       "are taken; empty: 1Mpps"},
+       "500k or 10Mpps: frames/s; 5Gbps: layer-1 bits/s; 80%: of the line; max: as fast as "
+       "frames are accepted; empty: 1Mpps"},
       {"reassemble", "Refused: no datagram is put together"},
       {"seed", "Seed of payload, random sizes and arrivals; 0: 1"},
   };

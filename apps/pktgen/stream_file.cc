@@ -101,14 +101,15 @@ void ReadHeaders(ObjectReader& reader, Errors* errors, HeaderSpec* headers) {
   const json* const ipv4 = reader.Member("ipv4", &at);
   if (ipv4 != nullptr) ReadIp(*ipv4, at, errors, 4, headers);
   if (const json* const ipv6 = reader.Member("ipv6", &at)) {
-    if (ipv4 != nullptr) reader.Complain("ipv6", "there is ipv4, too: omit one");
+    if (ipv4 != nullptr) reader.Complain("ipv6", "conflicts with ipv4: omit one");
     ReadIp(*ipv6, at, errors, 6, headers);
   }
   std::string_view found;
   for (const auto& [name, protocol] : kUpper) {
     const json* const upper = reader.Member(name, &at);
     if (upper == nullptr) continue;
-    if (!found.empty()) reader.Complain(name, "there is " + std::string(found) + ", too: omit one");
+    if (!found.empty())
+      reader.Complain(name, "conflicts with " + std::string(found) + ": omit one");
     found = name;
     ReadUpper(*upper, at, errors, protocol, headers);
   }
@@ -154,7 +155,7 @@ bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
   if (has_rate) stream->phases = {Phase{0, engine::pktgen::kNever, rate}};
   const json* const schedule = reader.Member("schedule", &at);
   if (schedule == nullptr) return has_rate;
-  if (has_rate) reader.Complain("schedule", "there is a rate, too: omit one");
+  if (has_rate) reader.Complain("schedule", "conflicts with rate: omit one");
   std::vector<Phase> phases;
   std::string fix;
   if (schedule->is_string()) {
@@ -167,7 +168,10 @@ bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
     });
     fix = engine::pktgen::OrderPhases(&phases);
     if (phases.empty() && errors->size() == before) fix = "give phases, or a text of them";
-    if (!fix.empty() && !phases.empty()) fix += ": give each a start_s behind the end of the last";
+    if (!fix.empty() && !phases.empty())
+      fix +=
+          ": each start_s must be after the end of the "
+          "previous phase";
   }
   if (!fix.empty()) reader.Complain("schedule", fix);
   stream->phases = std::move(phases);
@@ -185,7 +189,7 @@ void ReadCaptured(const std::string& file, bool has_times, ObjectReader& reader,
   if (gaps != "none") {
     factor = ParseGaps(gaps);
     if (!factor) reader.Complain("gaps", "give none, original or original:FACTOR");
-    if (has_times) reader.Complain("gaps", "there is a rate or schedule, too: omit one");
+    if (has_times) reader.Complain("gaps", "conflicts with rate or schedule: omit one");
   }
   Captured captured;
   std::string fix;
@@ -257,7 +261,7 @@ std::optional<std::vector<StreamSpec>> ParseStreams(std::string_view text, Error
       if (streams[i].name != streams[j].name) continue;
       runtime::Tell(errors, "streams[" + std::to_string(i) + "].name: \"" + streams[i].name +
                                 "\" is streams[" + std::to_string(j) +
-                                "], too: give each a name of its own");
+                                "], too: names must be unique");
     }
   }
   if (errors->size() != before) return std::nullopt;

@@ -76,8 +76,8 @@ std::optional<KernelPorts> KernelPorts::Take(const std::string& addresses,
                                              std::string* error) {
   KernelPorts taken;
   const auto fail = [&](const std::string& address, uint16_t port, const char* protocol) {
-    *error = address + ": the kernel has this address, and " + protocol + " port " +
-             std::to_string(port) + " of it cannot be had: " + std::strerror(errno);
+    *error = address + ": the kernel has this address, but " + protocol + " port " +
+             std::to_string(port) + " cannot be bound: " + std::strerror(errno);
     return std::nullopt;
   };
   size_t foreign = 0;
@@ -102,7 +102,7 @@ std::optional<KernelPorts> KernelPorts::Take(const std::string& addresses,
     taken.listeners_.push_back(std::move(listener));
   }
   if (foreign != 0 && taken.any()) {
-    *error = "the kernel has some of these addresses: give it all or none";
+    *error = "the kernel has only some of these addresses: assign all or none to it";
     return std::nullopt;
   }
   return taken;

@@ -64,7 +64,7 @@ std::string ServicesFault(const std::vector<ServiceFiles>& services) {
       std::error_code error;
       if (std::filesystem::is_regular_file(path, error)) continue;
       return path +
-             " is no file: give nothing, echo, add, store, front, portmap or OBJECT.so:FILE.x";
+             " is not a file: must be empty, echo, add, store, front, portmap or OBJECT.so:FILE.x";
     }
   }
   return "";

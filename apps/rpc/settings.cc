@@ -16,24 +16,24 @@ DEFINE_string(services, "nothing,echo,add",
               "OBJECT.so:FILE.x");
 DEFINE_string(define, "", "Constants that .x files use and do not define: NAME=NUMBER, by commas");
 DEFINE_string(iface, "coherent",
-              "coherent, or packetized, streaming or bilateral, which are another program's, with "
-              "EAL arguments and flags of its own: see --iface=packetized --help");
+              "coherent, or packetized, streaming or bilateral by another program with EAL "
+              "arguments and its flags: see --iface=packetized --help");
 DEFINE_uint32(cores, 1, "Cores that run services; the NIC has one more for itself");
 DEFINE_uint32(service_cores, 1, "Cores that one service may have at a time");
 DEFINE_string(policy, "shinjuku", "Which service gets which core: a policy of sluice-sched");
 DEFINE_double(slice_us, 0, "Slice of the policy, where it has one (0: the policy's own)");
-DEFINE_double(preempt_ms, 100, "How long a handler may go on once its core is wanted");
-DEFINE_double(handler_ms, 1000, "How long any handler may take (0: for ever)");
+DEFINE_double(preempt_ms, 100, "Time limit of a handler whose core is requested");
+DEFINE_double(handler_ms, 1000, "Time limit of any handler (0: unlimited)");
 DEFINE_double(retire_ms, 0,
-              "Idle time after which a service's core is taken back, and after which it is retired "
-              "(0: never)");
+              "Idle time after which a service's core is reclaimed, and after which it is "
+              "retired (0: never)");
 DEFINE_uint32(nested, 32, "Calls that one service may have under way to others");
 DEFINE_uint32(nested_depth, 8, "Calls in calls: how deep");
-DEFINE_double(nested_ms, 1000, "How long a call of one service to another may take");
+DEFINE_double(nested_ms, 1000, "Time limit of a call of one service to another");
 DEFINE_uint32(queue, 32, "Calls that may wait for one service");
 DEFINE_uint32(dma_bytes, 4096, "Longer arguments go through a buffer instead of lines");
 DEFINE_string(wire, "clients",
-              "What is behind the NIC: clients, or a network interface of Linux, which needs root");
+              "Wire of the NIC: clients, or a Linux network interface, which needs root");
 DEFINE_string(ip, "", "With a network interface: the NIC's addresses, by commas");
 DEFINE_uint32(port, 20049, "UDP port of all services but portmap's");
 DEFINE_uint32(outstanding, 1, "Calls that the load generator has under way");
@@ -41,7 +41,7 @@ DEFINE_uint32(run_calls, 100, "Calls that the load generator makes to one servic
 DEFINE_uint32(echo_bytes, 64, "Bytes of each call to echo, and of each value to front");
 DEFINE_uint32(store_mib, 64, "Memory of the service store for items, in MiB");
 DEFINE_double(timeout_ms, 1000, "A call without an answer after this time is lost");
-DEFINE_uint32(trace, 0, "Print who did each of the twelve steps of this many calls");
+DEFINE_uint32(trace, 0, "Print the executor of each of the twelve steps of this many calls");
 DEFINE_uint64(seed, 1, "Seed of the calls");
 DEFINE_double(duration_s, 10, "Seconds to run (0: until SIGINT or SIGTERM)");
 DEFINE_double(stats_period_s, 1, "Seconds between statistics lines (0: none)");
@@ -77,7 +77,7 @@ std::string Check(Settings* settings) {
   within(FLAGS_port, 1, 65535, "port", "give 1 to 65535");
   const bool real = FLAGS_wire != "clients";
   require(!real || !FLAGS_ip.empty(), "ip", "give the NIC's addresses on " + FLAGS_wire);
-  require(real || FLAGS_ip.empty(), "ip", "give a network interface, too: --wire=NAME");
+  require(real || FLAGS_ip.empty(), "ip", "requires a network interface: --wire=NAME");
   within(FLAGS_outstanding, 1, 4096, "outstanding", "give 1 to 4096");
   within(FLAGS_run_calls, 1, 1e9, "run_calls", "give 1 to 1000000000");
   within(FLAGS_echo_bytes, 0, LoadOptions::kMaxEchoBytes, "echo_bytes", "give 0 to 8192");

@@ -46,7 +46,7 @@ bool Supervision::Admit(ProcessId id, std::string* error) {
         });
       }
       if (!good) {
-        *error = settings_.services[id].object + ": its process is not what its .x file says";
+        *error = settings_.services[id].object + ": its process does not match its .x file";
         return false;
       }
       service.state = Service::State::kUp;
@@ -58,7 +58,7 @@ bool Supervision::Admit(ProcessId id, std::string* error) {
       return false;
     default:
       if (!process.Ended() && Clock::now() - service.since < kPatience) return true;
-      *error = settings_.services[id].object + ": its process does not come up";
+      *error = settings_.services[id].object + ": its process does not start";
       return false;
   }
 }
@@ -87,7 +87,7 @@ bool Supervision::Start(std::string* error) {
                              {settings_.services[i].port, compiled_[i].table, {}});
     });
     if (!known) {
-      *error = settings_.services[i].x + ": a program of it is another service's";
+      *error = settings_.services[i].x + ": another service provides the same program";
       return false;
     }
     if (!Launch(id, error)) return false;

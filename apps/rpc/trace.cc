@@ -19,7 +19,7 @@ const char* Name(Doer doer) {
     case Doer::kHost:
       return "host";
     case Doer::kNobody:
-      return "nobody";
+      return "none";
   }
   return "";
 }
@@ -54,7 +54,7 @@ std::array<TraceStep, 12> StepsOf(const CallTrace& trace) {
       {"process the RPC header", Doer::kNic, absl::StrCat("xid ", trace.xid)},
       {"identify the process", Doer::kNic, absl::StrCat("process ", trace.process)},
       {"find a core", Doer::kNic, core},
-      {"schedule the process", os, switched ? core + " was told to run it" : there},
+      {"schedule the process", os, switched ? core + " was notified to run it" : there},
       {"switch to it", os, switched ? "handed over by futex" : there},
       {"unmarshal the arguments", Doer::kNic,
        absl::StrCat(trace.argument_bytes, " bytes, in ", trace.buffer ? "a buffer" : "lines")},

@@ -27,7 +27,7 @@ std::string Policies() {
 
 // Static, because gflags stores the pointer.
 const char* PolicyHelp() {
-  static const std::string help = "Who runs where: one of " + Policies() +
+  static const std::string help = "Scheduling policy: one of " + Policies() +
                                   "; empty: each of them in turn, unless --mode is given";
   return help.c_str();
 }
@@ -39,14 +39,11 @@ DEFINE_string(
     mode, "",
     "How decisions travel: wave, wave-prestage, swap, swap-standing, or local (no agent); "
     "empty: each of them in turn, unless --policy is given");
-DEFINE_uint32(
-    replays, 1,
-    "Times that a policy and mode of several is played again if others took processors away");
+DEFINE_uint32(replays, 1, "Maximum reruns of a policy and mode if other processes used its CPUs");
 DEFINE_double(cell_s, 1, "Seconds for each policy and mode, where there are several");
 DEFINE_string(requests, "",
               "network: they arrive at the port; self: workers generate them, and the port is "
-              "idle; empty: self if there are several policies or modes and nothing is said of the "
-              "port");
+              "idle; empty: self if there are several policies or modes and no flags of the port");
 DEFINE_double(short_us, 5, "Generated requests: service time of most");
 DEFINE_double(long_us, 500, "Generated requests: service time of the others");
 DEFINE_double(long_share, 0.005, "Generated requests: share of the others");
@@ -63,8 +60,8 @@ DEFINE_double(watchdog_ms, 20,
               "Wait for a valid decision after which the agent counts as dead; 0: never");
 DEFINE_int32(agent_cpu, -1, "CPU of the agent; -1: one without a worker, if possible");
 DEFINE_string(agent_fault, "",
-              "kill@SECONDS, freeze@SECONDS or replace@SECONDS: what happens to the agent");
-DEFINE_double(agent_down_ms, 200, "How long a killed agent is gone, or a frozen one stops");
+              "kill@SECONDS, freeze@SECONDS or replace@SECONDS: fault injected into the agent");
+DEFINE_double(agent_down_ms, 200, "Time that a killed agent is absent, or a frozen one is stopped");
 
 namespace sluice::sched {
 namespace {

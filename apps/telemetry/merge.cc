@@ -93,12 +93,12 @@ int RunMerge(const std::vector<std::string>& files, const runtime::CommandLine& 
   if (files.size() > engine::telemetry::kMaxMergedEpochs) {
     return runtime::BadFlag("merge",
                             absl::StrCat("give at most ", engine::telemetry::kMaxMergedEpochs,
-                                         " files, and merge what comes out"));
+                                         " files, and merge the results"));
   }
   if (!settings.exports.epochs.empty() && HasOneOf(files, settings.exports.epochs)) {
     return runtime::BadFlag(
         "export_epochs",
-        settings.exports.epochs + ": has a file that is to be merged: give another folder");
+        settings.exports.epochs + ": contains an input of the merge: use another folder");
   }
   const std::unique_ptr<Epoch> merged = Merged(files, &fix);
   if (merged == nullptr) return runtime::BadFlag("merge", fix);

@@ -24,7 +24,7 @@ DEFINE_uint32(levels, 16,
 DEFINE_uint32(level_columns, 1 << 8, "Columns of each level's sketch, a power of two");
 DEFINE_uint32(level_top_k, 250, "Flows that each level tracks");
 DEFINE_string(pace, "correct",
-              "Who sets the probability of updates: fixed (--probability from the first packet "
+              "Control of the update probability: fixed (--probability from the first packet "
               "on), correct (1 until an epoch has seen enough, then --probability) or line_rate "
               "(by load, down to 1/128)");
 DEFINE_double(probability, 0.01, "Probability that a packet updates a row of a sketch");
@@ -35,7 +35,7 @@ DEFINE_double(heavy_hitter_share, 0.0005,
               "Smallest share of all packets that makes a flow a heavy hitter");
 DEFINE_double(change_share, 0.0005,
               "Smallest change between epochs that is reported, as a share of all packets");
-DEFINE_double(confidence, 0.95, "Probability that the truth lies within a bound");
+DEFINE_double(confidence, 0.95, "Probability that the true value is within a bound");
 DEFINE_bool(oracle, false, "Count some flows exactly, and print measured errors beside bounds");
 DEFINE_uint32(oracle_one_in, 1000, "With --oracle: count one flow in this many");
 DEFINE_uint32(oracle_flows, 1 << 14, "With --oracle: most flows counted for each key");
@@ -49,8 +49,7 @@ DEFINE_string(export_json, "", "Write reports to this file, one JSON object per 
 DEFINE_string(export_epochs, "",
               "Write each epoch with all its counters to a file of this folder, for --merge; with "
               "the seed, which lets flows collide");
-DEFINE_uint32(epochs_kept, 60,
-              "Files that --export_epochs leaves there of a run, the latest; 0: all");
+DEFINE_uint32(epochs_kept, 60, "Latest files of a run that --export_epochs keeps; 0: all");
 DEFINE_uint64(sketch_seed, 0,
               "Seed of hashes and samples, a secret: the same on all nodes whose epochs are "
               "merged; 0: --seed, or a random one");

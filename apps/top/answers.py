@@ -40,7 +40,7 @@ def read(message):
     try:
         return clean(json.loads(message))
     except (ValueError, RecursionError, OverflowError) as error:
-        raise BadAnswer("no JSON") from error
+        raise BadAnswer("not JSON") from error
 
 
 def number(value):

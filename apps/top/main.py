@@ -47,7 +47,7 @@ def parse():
 def main():
     args = parse()
     if not 0.1 <= args.period_s <= 60:
-        return fail(f"--period_s={args.period_s:g}: give 0.1 to 60")
+        return fail(f"--period_s={args.period_s:g}: must be 0.1 to 60")
     if args.list:
         print("".join(f"{name}  {about}\n" for name, about in listing()), end="")
         return 0

@@ -132,7 +132,7 @@ class Runs(unittest.TestCase):
             stage = int(children.read_text().split()[0])
             os.kill(stage, signal.SIGSTOP)
             for line in process.stderr:
-                if line == "a hangs, and is killed\n":
+                if line == "a hangs: killed\n":
                     break
             harness.wait_until(lambda: (now := children.read_text().split()) and
                                int(now[0]) != stage, "another process")
@@ -344,12 +344,12 @@ class Runs(unittest.TestCase):
             (good, "--outstanding=0", "--outstanding=0: give 1 to 4096"),
             (good, "--timeout_ms=0", "--timeout_ms=0: give 1 to 60000"),
             (good, "--duration_s=-1", "--duration_s=-1: give seconds, or 0 for no end"),
-            (good, "--kill=a:100", "--kill=a:100: give --processes, too"),
-            (good, "--hang_ms=5", "--hang_ms=5: give --processes, too"),
+            (good, "--kill=a:100", "--kill=a:100: requires --processes"),
+            (good, "--hang_ms=5", "--hang_ms=5: requires --processes"),
             (good, "--kill=a", "--kill=a: give DEVICE:MS"),
             (good, "--kill=x:5 --processes", "--kill=x:5: x: no such stage in the graph"),
             (good, "--flow=udp", "--flow=udp: give flows by commas, such as udp:5000"),
-            (good, "--flow=udp:2", "--flow=udp:2: udp:2: no chain of the graph has it"),
+            (good, "--flow=udp:2", "--flow=udp:2: udp:2: no chain of the graph matches"),
             (good, "--traffic=films", '--traffic=films: "films": no such traffic; use one of '),
             (good, "--traffic=pattern:bytes=513", "--traffic=pattern:bytes=513: give bytes=N, up to the chain's 512"),
             (good, "--explain=me", "--explain=me: give a flow, such as udp:5000"),
@@ -358,8 +358,8 @@ class Runs(unittest.TestCase):
             (good, "--colour=red", "--colour=red: unknown flag: see --help"),
             (good, "fast", "fast: not a flag: see --help"),
             ("[]", "", "the file: []: give an object"),
-            (no_executor, "", 'device "a": give it an "executor": see --list=stages'),
-            (no_nic, "", "devices: give one NIC, and no more"),
+            (no_executor, "", 'device "a": requires an "executor": see --list=stages'),
+            (no_nic, "", "devices: must contain exactly one NIC"),
             (circle, "", "the nodes form a cycle: n0 -> n1 -> n0"),
             (graph([chain("c", "udp:1", ["a"])], a="streaming fly"), "",
              'device "a": "fly": no such stage; use one of copy'),

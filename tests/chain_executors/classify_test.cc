@@ -95,7 +95,7 @@ TEST(Classify, RefusesWhatIsNoImageAndLeavesItsNeighboursAlone) {
     if (ended[i].how != "done") continue;
     EXPECT_EQ(ReadAnswer(ended[i].result)->scores, PlainScores(image));
   }
-  EXPECT_EQ(Stage(kClassifyStage, "level=3").error(), "no option level: omit it");
+  EXPECT_EQ(Stage(kClassifyStage, "level=3").error(), "unknown option level: omit it");
 }
 
 class Example : public testing::Test {

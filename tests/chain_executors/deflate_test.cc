@@ -160,7 +160,7 @@ TEST_F(Deflate, SaysWhatIsWrong) {
   EXPECT_EQ(Stage(kDeflateStage, "level=0").error(), "level: give 1 to 9");
   EXPECT_EQ(Stage(kDeflateStage, "level=10").error(), "level: give 1 to 9");
   EXPECT_EQ(Stage(kDeflateStage, "level=6x").error(), "level: give 1 to 9");
-  EXPECT_EQ(Stage(kDeflateStage, "window=9").error(), "no option window: give level");
+  EXPECT_EQ(Stage(kDeflateStage, "window=9").error(), "unknown option window: give level");
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class Telemetry(unittest.TestCase):
     def test_without_a_file_there_is_no_snapshot(self):
         with server(f"--client=items={ITEMS}+get=0.5") as ask:
             self.assertEqual(ask("snapshot"),
-                             {"error": "there is no file: start with --snapshot=FILE"})
+                             {"error": "no snapshot file: start with --snapshot=FILE"})
 
     def partitions(self, mode, memory_of_each):
         # The hash seed is fixed, so a cache that evicts nothing in one run never does.

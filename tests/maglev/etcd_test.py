@@ -98,7 +98,7 @@ class Etcd(unittest.TestCase):
             self.assertGreater(float(balancer.ask("backends", "web")["web6"]["slots"]), 0)
             skipped = balancer.ask("skipped")
             self.assertEqual(skipped["keys"], 2)
-            self.assertIn("backends/nobody/1: there is no", skipped["lines"][0])
+            self.assertIn("backends/nobody/1: unknown VIP", skipped["lines"][0])
             self.assertEqual(balancer.ask("reload")["result"], "done")
             self.put("backends/web/5", {**heavy, "weight": 2})
             wait_until(lambda: "web5" in balancer.ask("backends", "web"), balancer.said)

@@ -284,12 +284,13 @@ class Runs(unittest.TestCase):
                 "--echo_bytes=8193": "--echo_bytes=8193: give 0 to 8192",
                 "--define=SIDE": "--define=SIDE: give NAME=NUMBER, by commas",
                 "--iface=packetized --define=3=3": "--define=3=3: give NAME=NUMBER, by commas",
-                "--services=sort": "services/libsluice_rpc_sort.so is no file: give nothing, ",
+                "--services=sort": "services/libsluice_rpc_sort.so is not a file: must be empty, ",
                 f"--services={sample}:{__file__}": "end_to_end_test.py:1:",
-                f"--services=add,{sample}:{SERVICES}/add.x": "a program of it is another service's",
+                f"--services=add,{sample}:{SERVICES}/add.x":
+                    "another service provides the same program",
                 f"--services={sample}:{SERVICES}/echo.x": "has no function echo_1_svc",
                 "--json=/nowhere/report": "--json=/nowhere/report: ",
-                "--ip=10.0.0.1": "--ip=10.0.0.1: give a network interface, too: --wire=NAME",
+                "--ip=10.0.0.1": "--ip=10.0.0.1: requires a network interface: --wire=NAME",
                 "--wire=nowhere": "--ip=: give the NIC's addresses on nowhere",
                 "--colour=red": "--colour=red: unknown flag: see --help",
                 "fast": "fast: not a flag: see --help",
@@ -301,11 +302,12 @@ class Runs(unittest.TestCase):
                 "--iface=packetized --echo_bytes=1401": "--echo_bytes=1401: give 0 to 1400",
                 "--iface=bilateral --timeout_ms=0": "--timeout_ms=0: give milliseconds up to 60000",
                 "--iface=packetized --ip=ten": "--ip=ten: ",
-                "--iface=packetized --services=sort": "services/libsluice_rpc_sort.so is no file",
+                "--iface=packetized --services=sort":
+                    "services/libsluice_rpc_sort.so is not a file",
                 f"--iface=packetized --services={sample}:{SERVICES}/echo.x":
                     "has no function echo_1_svc",
                 f"--iface=packetized --services=add,{sample}:{SERVICES}/add.x":
-                    "a program of it is another service's",
+                    "another service provides the same program",
                 "--iface=packetized --policy=fifo": "policy"}.items():
             with self.subTest(argument):
                 done = subprocess.run([RPC, *argument.split()], capture_output=True, text=True,

@@ -259,9 +259,9 @@ class Pyte(unittest.TestCase):
         self.assertRegex(terminal.raw, b"^" + ALLOWED.pattern + b"$")
 
     def test_answers_that_are_none(self):
-        for name, answer, said in (("garbage", b"\xff\x00{", "bad answer: no JSON"),
+        for name, answer, said in (("garbage", b"\xff\x00{", "bad answer: not JSON"),
                                    ("huge", b"x" * 150_000, "bad answer: a message is too long"),
-                                   ("deep", b"[" * 100_000, "bad answer: no JSON")):
+                                   ("deep", b"[" * 100_000, "bad answer: not JSON")):
             self.app(name, usual(**{"/ethdev/list": answer}))
             terminal = self.start(f"--file-prefix={name}")
             terminal.wait_for(said)
@@ -330,7 +330,7 @@ class CommandLine(unittest.TestCase):
 
     def test_bad_arguments_end_with_2_and_one_line(self):
         with tempfile.TemporaryDirectory() as folder:
-            for arguments, words in ((["--period_s=0"], "--period_s=0: give 0.1 to 60"),
+            for arguments, words in ((["--period_s=0"], "--period_s=0: must be 0.1 to 60"),
                                      (["--period_s=nan"], "--period_s=nan"),
                                      (["--page=Nope"], "--page=Nope: give one of Overview"),
                                      ([], "this is not a terminal: give --once"),

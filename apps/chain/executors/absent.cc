@@ -14,7 +14,7 @@ namespace sluice::chain_app {
 #ifndef SLUICE_HAS_CRYPTODEV
 const StageKind kAesGcmStage = {
     .name = "aes_gcm",
-    .what = "AES-GCM; not in this build: it wants DPDK with cryptodev",
+    .what = "AES-GCM; not in this build: requires DPDK with cryptodev",
     .make = [](const StageOptions&, std::string* error) -> std::unique_ptr<Executor> {
       *error = "aes_gcm is not in this build: install DPDK with cryptodev and build again";
       return nullptr;
@@ -24,7 +24,7 @@ const StageKind kAesGcmStage = {
 #ifndef SLUICE_HAS_COMPRESSDEV
 const StageKind kDeflateStage = {
     .name = "deflate",
-    .what = "gzip; not in this build: it wants DPDK with compressdev",
+    .what = "gzip; not in this build: requires DPDK with compressdev",
     .make = [](const StageOptions&, std::string* error) -> std::unique_ptr<Executor> {
       *error = "deflate is not in this build: install DPDK with compressdev and build again";
       return nullptr;
@@ -34,7 +34,7 @@ const StageKind kDeflateStage = {
 #ifndef SLUICE_HAS_ONEDNN
 const StageKind kClassifyStage = {
     .name = "classify",
-    .what = "says which digit an image shows; not in this build: it wants oneDNN 2",
+    .what = "classifies digits in images; not in this build: requires oneDNN 2",
     .make = [](const StageOptions&, std::string* error) -> std::unique_ptr<Executor> {
       *error = "classify is not in this build: install libdnnl-dev and build again";
       return nullptr;
@@ -44,7 +44,7 @@ const StageKind kClassifyStage = {
 #ifndef SLUICE_HAS_HYPERSCAN
 const StageKind kRegexStage = {
     .name = "regex",
-    .what = "keeps lines that match; not in this build: it wants Hyperscan",
+    .what = "keeps lines that match; not in this build: requires Hyperscan",
     .make = [](const StageOptions&, std::string* error) -> std::unique_ptr<Executor> {
       *error = "regex is not in this build: install libhyperscan-dev and build again";
       return nullptr;

@@ -114,7 +114,7 @@ bool CipherDevice::SetKey(uint32_t slot, std::span<const uint8_t> key, std::stri
   encrypting_[slot] = Session(true, key);
   decrypting_[slot] = Session(false, key);
   if (encrypting_[slot] != nullptr && decrypting_[slot] != nullptr) return true;
-  *error = device_->name() + " takes no key of " + std::to_string(key.size()) + " bytes";
+  *error = device_->name() + " does not support a key of " + std::to_string(key.size()) + " bytes";
   return false;
 }
 

@@ -91,7 +91,7 @@ std::unique_ptr<Executor> MakeClassify(const StageOptions& options, std::string*
   try {
     made = std::make_unique<Classify>();
   } catch (const dnnl::error& fault) {
-    *error = std::string("oneDNN does not compute the network: ") + fault.what();
+    *error = std::string("oneDNN cannot create the network: ") + fault.what();
   }
   omp_set_num_threads(threads);
   return made;
@@ -102,8 +102,8 @@ std::unique_ptr<Executor> MakeClassify(const StageOptions& options, std::string*
 const StageKind kClassifyStage = {
     .name = "classify",
     .what =
-        "says which digit an image of 28 x 28 pixels shows; the command is by how many percent "
-        "it must be ahead to be sure (key0 is odd then)",
+        "classifies digits in images of 28 x 28 pixels; command: lead in percent required for a "
+        "certain result (key0 is odd then)",
     .make = MakeClassify,
     .refusals = {"bad_image", "too_long", "bad_command"}};
 

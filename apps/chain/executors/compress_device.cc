@@ -97,7 +97,7 @@ bool CompressDevice::SetLevel(int level, std::string* error) {
   if (rte_compressdev_private_xform_create(id_, &deflate, &compressing_) == 0 &&
       rte_compressdev_private_xform_create(id_, &inflate, &decompressing_) == 0)
     return true;
-  *error = device_->name() + " takes no level " + std::to_string(level);
+  *error = device_->name() + " does not support level " + std::to_string(level);
   return false;
 }
 

@@ -16,7 +16,7 @@ std::optional<OptionText> OptionText::Read(std::string_view text,
     const std::string key(one.substr(0, one.find('=')));
     const std::string value(one.substr(std::min(one.size(), key.size() + 1)));
     if (std::ranges::find(keys, key) == keys.end()) {
-      *error = "no option " + key + ": ";
+      *error = "unknown option " + key + ": ";
       if (keys.empty()) *error += "omit it";
       for (const std::string_view known : keys)
         error->append(known == keys.front() ? "give " : " or ").append(known);

@@ -71,6 +71,8 @@ std::unique_ptr<Traffic> Make(const TrafficOptions& options, std::string* error)
 }  // namespace
 
 const TrafficKind kPatternTraffic = {
-    .name = "pattern", .what = "bytes made of the number; they come back unchanged", .make = Make};
+    .name = "pattern",
+    .what = "bytes derived from the message number; returned unchanged",
+    .make = Make};
 
 }  // namespace sluice::chain_app

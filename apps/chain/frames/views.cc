@@ -44,11 +44,11 @@ std::string ClientFault(const PortStats& port, const Figures& run) {
   if (const uint64_t wrong = port.Get("wire_client_wrong"); wrong != 0)
     return absl::StrCat(wrong, " wrong answers");
   if (const uint64_t doubled = port.Get("wire_client_doubled"); doubled != 0)
-    return absl::StrCat(doubled, " answers came twice");
+    return absl::StrCat(doubled, " duplicate answers");
   if (OpenMessages(port) != 0)
-    return absl::StrCat(OpenMessages(port), " messages without an ending");
+    return absl::StrCat(OpenMessages(port), " messages without an outcome");
   if (lost != 0 && run.restarts == 0)
-    return absl::StrCat(lost, " messages lost, and no stage had died");
+    return absl::StrCat(lost, " messages lost although no stage died");
   if (port.Get("wire_client_right") + port.Get("wire_client_refused") + lost == 0)
     return "no message arrived";
   return "";

@@ -48,7 +48,7 @@ bool Load(const FrameSettings& settings, Services* services,
     auto functions = ServiceFunctions::Load(files.object, files.x, error, files.define);
     if (functions == nullptr) return false;
     if (!services->Add(static_cast<ProcessId>(loaded->size()), functions->At(files.port))) {
-      *error = files.name + ": a program of it is another service's";
+      *error = files.name + ": another service provides the same program";
       return false;
     }
     loaded->push_back(std::move(functions));
@@ -92,7 +92,7 @@ int Run(Session& session, const FrameSettings& settings, const Services& service
 
 int main(int argc, char** argv) {
   int exit_code = 0;
-  auto line = sluice::runtime::ReadCommandLine("rpc", "serves ONC-RPC programs out of frames", argc,
+  auto line = sluice::runtime::ReadCommandLine("rpc", "serves ONC-RPC programs in frames", argc,
                                                argv, &exit_code);
   if (!line) return exit_code;
   std::string flag, fix;
