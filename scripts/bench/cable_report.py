@@ -28,7 +28,7 @@ def lines(samples):
     paths = list(dict.fromkeys(s["path"] for s in samples))
     form = "{:<12}" + "{:>26}{:>20}" * len(sizes)
     heads = [part for size in sizes for part in (f"{size} B, Mpps", "over net_memif")]
-    out = ["frames that two processes throw at each other, each on one CPU, models on those too:",
+    out = ["frames exchanged by two processes, each on one CPU that also runs the model:",
            form.format("", *heads)]
     for path in paths:
         cells = []

@@ -39,7 +39,7 @@ def ended(program, args, job):
     """Returns the exit code of a run; prints a message if it ended early or found nothing."""
     if not job.stopped:
         if not job.concluded:
-            print(f"{program}: no verdict at all: {args.json} names the reasons", file=sys.stderr)
+            print(f"{program}: no verdict: see the reasons in {args.json}", file=sys.stderr)
         return 0 if job.concluded else 1
     kept = f"the results so far are in {args.json}" if job.measured else "nothing was measured"
     print(f"{program}: {job.stopped}; {kept}", file=sys.stderr)

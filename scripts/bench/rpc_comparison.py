@@ -72,7 +72,7 @@ def instructions(path):
 def measure(rounds, seconds, step):
     """Returns samples of every path, round by round; calls `step` after each."""
     if len(os.sched_getaffinity(0)) < 2:
-        raise run.RunError("a NIC and a core that both look again and again need two CPUs")
+        raise run.RunError("a polling NIC and a polling core need two CPUs")
     found = []
     for number in range(rounds):
         for path in PATHS:

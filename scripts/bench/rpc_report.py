@@ -43,8 +43,8 @@ def lines(samples, counts, line):
         count = f"{counts[path]:.0f}" if path in counts else ""
         out.append((form.format(path, p50, p99, text, count)
                     + ("  noisy" if is_noisy(samples, path) else "")).rstrip())
-    return out + ["instructions: of the host for each call, without waiting; of the kernel's part "
-                  "none are counted"]
+    return out + ["instructions: of the host for each call, without waiting; the kernel's part is "
+                  "not counted"]
 
 
 def verdicts(samples, counts):

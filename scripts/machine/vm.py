@@ -65,11 +65,11 @@ def parse(arguments):
                          help="enso or ipu, and flags of its sluice-device; once or twice, default "
                          "neither")
         sub.add_argument("--wire", action="append", default=[],
-                         help="of each NIC in turn, the last one of those that are left; default "
+                         help="of each NIC in turn; the last one applies to the rest; default "
                          "loopback")
         sub.add_argument("--bind", default="vfio",
-                         help="vfio (default), uio or none: which driver of the guest's kernel "
-                         "holds the NICs")
+                         help="vfio (default), uio or none: driver of the guest's kernel that "
+                         "binds the NICs")
         sub.add_argument("--accel", default="",
                          help="kvm or tcg; default: kvm where guests boot on it")
         sub.add_argument("--memory", type=int, default=512, metavar="MB",

@@ -24,7 +24,7 @@ RUNS = tree.WORK / "runs"
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="mutate", description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=1, help="which mutants; default: 1")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the selection; default: 1")
     parser.add_argument("--mutants", type=int, default=20,
                         help="how many that a test could kill: those that do not compile or are "
                         "the same object code are drawn besides; default: 20")

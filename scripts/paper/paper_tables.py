@@ -66,7 +66,8 @@ def parse_arguments():
                         "and workers.png: latency and rate of an echo")
     parser.add_argument("--page", metavar="FILE",
                         help="write the table into this page, docs/paper_tables.md")
-    parser.add_argument("--program", metavar="FILE", help="use this sluice-paper-rows; build none")
+    parser.add_argument("--program", metavar="FILE",
+                        help="use this sluice-paper-rows instead of building it")
     return parser.parse_args()
 
 
@@ -143,7 +144,7 @@ def join(data, computed, stands):
         if row is None and "elsewhere" not in paper:
             if "stopped" in computed:
                 continue
-            sys.exit(f"sluice-paper-rows computes no {paper['id']}")
+            sys.exit(f"sluice-paper-rows does not compute {paper['id']}")
         verdict, tolerance, counted = judge(paper, row, inputs)
         said = paper.get("paper", "")
         if row and row.get("law"):
@@ -171,7 +172,7 @@ def join(data, computed, stands):
             "counted": counted,
         })
     if rows:
-        sys.exit(f"values.json does not know {', '.join(rows)}")
+        sys.exit(f"values.json does not contain {', '.join(rows)}")
     return joined
 
 

@@ -53,7 +53,7 @@ def need(thing, members, where):
             need(item, members[0], f"{where} {number}")
     elif isinstance(members, tuple) and isinstance(members[0], str):
         if thing not in members:
-            raise BadInput(f"{where} is none of {', '.join(members)}")
+            raise BadInput(f"{where} is not one of {', '.join(members)}")
     elif isinstance(thing, bool) and bool not in (members if isinstance(members, tuple)
                                                   else (members,)) \
             or not isinstance(thing, members):

@@ -54,7 +54,7 @@ def make(paths):
         made, said = page.comparison_page(pairs)
         return made, COMPARISON, said
     except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
-        raise BadInput(f"{', '.join(paths)}: not as scripts/throughput writes it: "
+        raise BadInput(f"{', '.join(paths)}: not in the format of scripts/throughput: "
                        f"{type(error).__name__}: {error}") from error
 
 

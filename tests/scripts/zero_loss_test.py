@@ -163,7 +163,7 @@ class Searches(unittest.TestCase):
             ended, said = self.ended(answers)
             self.assertEqual(ended, code, answers)
             self.assertEqual(said.count("\n"), 0 if code == 0 else 1, said)
-        self.assertIn("no verdict at all: out.json names the reasons", self.ended([noise])[1])
+        self.assertIn("no verdict: see the reasons in out.json", self.ended([noise])[1])
 
 
 class Frames(unittest.TestCase):
