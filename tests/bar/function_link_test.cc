@@ -33,7 +33,7 @@ TEST(FunctionLink, OnesEverywhereAreTheEndForEveryCopyAndForGood) {
   Function function;
   const Bar copy = function.bar;
   function.registers.fill(~0u);
-  EXPECT_TRUE(copy.LinkUp()) << "nobody has read yet";
+  EXPECT_TRUE(copy.LinkUp()) << "not read yet";
   EXPECT_EQ(function.bar.Read32(16), ~0u);
   EXPECT_FALSE(copy.LinkUp());
   function.registers.fill(0);

@@ -62,7 +62,7 @@ TEST(RingMemory, LiesWhereItIsWantedOrNowhere) {
   EXPECT_FALSE(RingMemory::FromFile(dup(memory.fd()), kPage, false, memory.data()));
   EXPECT_EQ(errno, EEXIST);
   memory.data()[3] = 7;
-  EXPECT_EQ(memory.data()[3], 7) << "what was there stays";
+  EXPECT_EQ(memory.data()[3], 7) << "the old content is kept";
   const int file = dup(memory.fd());
   memory = RingMemory();
   const RingMemory again = RingMemory::FromFile(file, 2 * kPage, false, at);
@@ -143,7 +143,7 @@ TEST(RingMemory, NobodyElseResizesOrSealsIt) {
 
 TEST(RingMemory, RefusesAFileThatIsTooShortOrMayBecomeSo) {
   const auto ring = RingMemory::Create(8192, false, RingMemory::Pages::kPreferHuge);
-  EXPECT_NE(ftruncate(ring.fd(), 0), 0) << "nobody can cut it off";
+  EXPECT_NE(ftruncate(ring.fd(), 0), 0) << "it cannot be truncated";
   EXPECT_FALSE(RingMemory::FromFile(dup(ring.fd()), 12288, false));
   EXPECT_FALSE(RingMemory::FromFile(dup(ring.fd()), 100, false));
   EXPECT_FALSE(RingMemory::FromFile(dup(ring.fd()), 0, false));

@@ -183,7 +183,7 @@ class Rig {
   void Settle() {
     uint32_t still = 0;
     for (uint32_t i = 0; i < kPatience && still < 4; ++i) still = Step() ? 0 : still + 1;
-    EXPECT_EQ(still, 4u) << "it never comes to rest";
+    EXPECT_EQ(still, 4u) << "it does not become idle";
   }
 
   /// Removes the stage at a port with all its state, as if it had died.

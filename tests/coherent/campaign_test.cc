@@ -354,8 +354,8 @@ class Campaign {
       unended += seen.delivered[serial] != 0 && seen.ended[serial] == 0;
     }
     std::printf(
-        "%u rounds: %llu requests, %llu executed, %llu answered; %llu twice, %u torn, "
-        "%llu without an ending (%u NIC kills); left %u, closed at the bound %u, faults %u\n",
+        "%u rounds: %llu requests, %llu executed, %llu answered; %llu twice, %u torn, %llu "
+        "without an outcome (%u NIC kills); left %u, closed at the bound %u, faults %u\n",
         rounds_, static_cast<unsigned long long>(delivered),
         static_cast<unsigned long long>(executed), static_cast<unsigned long long>(answered),
         static_cast<unsigned long long>(twice), seen.torn, static_cast<unsigned long long>(unended),
@@ -364,7 +364,7 @@ class Campaign {
     const bool right = alive && twice == 0 && seen.torn == 0 && seen.faults == 0 &&
                        unended <= nic_kills_ + 1 && answered > rounds_ && seen.left > 0 &&
                        seen.overdue > 0;
-    if (!right) std::fprintf(stderr, "wrong%s\n", alive ? "" : ": nothing moves at the end");
+    if (!right) std::fprintf(stderr, "wrong%s\n", alive ? "" : ": no progress at the end");
     return right ? 0 : 1;
   }
 

@@ -153,7 +153,7 @@ TEST(Exchange, AnEmptyAnswerChangesTheLineToo) {
   EXPECT_EQ(couple.nic.number(Pair::kReceive), 1u);
   EXPECT_EQ(couple.nic.Look(Pair::kReceive, 14'999'999), Seen::kNothing);
   EXPECT_EQ(couple.nic.Look(Pair::kReceive, 15'000'000), Seen::kTriedAgain) << "after 15 ms";
-  EXPECT_FALSE(couple.Deliver(1)) << "nobody waits";
+  EXPECT_FALSE(couple.Deliver(1)) << "no load waits";
   EXPECT_EQ(couple.host.Wait(0), Got::kTryAgain);
   couple.Load();
   EXPECT_EQ(couple.nic.number(Pair::kReceive), 2u);
@@ -323,7 +323,7 @@ TEST(Preemption, AHostThatWaitsForALineToFillIsLetGo) {
 TEST(Kernel, AnEndpointThatIsNotNeededRetires) {
   Couple couple({.mode = Mode::kKernel, .overflow_lines = 0});
   EXPECT_EQ(couple.nic.mode(), Mode::kKernel);
-  EXPECT_FALSE(couple.nic.Retire()) << "nobody waits";
+  EXPECT_FALSE(couple.nic.Retire()) << "no load waits";
   couple.Load();
   EXPECT_TRUE(couple.nic.Retire());
   EXPECT_EQ(couple.host.Wait(0), Got::kRetire);
@@ -408,7 +408,7 @@ TEST(Restart, ANicGoesOnWhereTheMemorySays) {
   EXPECT_FALSE(couple.Deliver(2)) << "the line is lent";
   couple.host.Wait(0);
   ASSERT_EQ(couple.nic.Look(Pair::kReceive, 0), Seen::kReturned);
-  EXPECT_EQ(couple.nic.returned(Pair::kReceive).tag, std::nullopt) << "nobody knows for whom";
+  EXPECT_EQ(couple.nic.returned(Pair::kReceive).tag, std::nullopt) << "the owner is unknown";
   EXPECT_EQ(couple.nic.counters(Pair::kReceive).orphaned, 1u);
   couple.nic.Preempt(0);
   restart();
@@ -450,7 +450,7 @@ TEST(Hostile, EndsKeepTheirPromisesWhateverIsStored) {
     contents[0] += nic.contents;
     contents[1] += host.contents;
   }
-  EXPECT_GT(contents[0], 1000u) << "what is stored must mean something, too";
+  EXPECT_GT(contents[0], 1000u) << "stored values must also be valid";
   EXPECT_GT(contents[1], 1000u);
 }
 

@@ -89,11 +89,11 @@ constexpr auto kN = Role::kNic;
 constexpr auto kH = Role::kHost;
 
 const Mutation kMutations[] = {
-    {"the reply is not taken before the next answer",
+    {"the reply is not consumed before the next answer",
      {kN, State::kLent, Input::kLoad, State::kLoading, Action::kNote},
      {},
      kExclusion},
-    {"the reply is not taken from a host that is asked to leave",
+    {"the reply is not consumed from a host that is asked to leave",
      {kN, State::kAskedLent, Input::kLoad, State::kAskedAway, Action::kNoteYield},
      {.preempts = 1},
      kStuck},
@@ -149,7 +149,7 @@ const Mutation kMutations[] = {
      {kN, State::kLent, Input::kKill, State::kClosed, Action::kIgnore},
      {.deaths = 1},
      kEnding},
-    {"the host takes TRYAGAIN for content",
+    {"the host treats TRYAGAIN as content",
      {kH, State::kWaiting, Input::kTryAgain, State::kHolding, Action::kReportEmpty},
      {},
      kExclusion},
@@ -201,7 +201,7 @@ void ExpectBroken(const std::string& name, const Config& config, Property proper
 TEST(UnsafeUse, IsCaught) {
   ExpectBroken("a dispatcher that does not look whose a request is",
                {.processes = 2, .requests = 1, .stalls = 0, .any_process = true}, kIsolation);
-  ExpectBroken("what was lost with a process is delivered again",
+  ExpectBroken("a call lost with a process is delivered again",
                {.processes = 2,
                 .requests = 1,
                 .stalls = 0,
@@ -209,7 +209,7 @@ TEST(UnsafeUse, IsCaught) {
                 .any_process = true,
                 .deliver_again = true},
                kExecution);
-  ExpectBroken("a NIC that starts again forgets what is lent",
+  ExpectBroken("a restarted NIC forgets lent lines",
                {.requests = 2, .stalls = 0, .nic_restarts = 1, .resume_early = true}, kExclusion);
 }
 

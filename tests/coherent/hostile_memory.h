@@ -78,7 +78,7 @@ inline void Walk(std::span<uint8_t> payload, uint8_t count, const GuardedEndpoin
                  Driven& driven) {
   FrameWalker walker(payload, count);
   while (walker.Next()) {
-    if (!endpoint.Holds(walker.frame())) driven.broken = "a frame lies elsewhere";
+    if (!endpoint.Holds(walker.frame())) driven.broken = "a frame is outside its memory";
     walker.Set(kRecordBytes, 0);
   }
 }
@@ -146,7 +146,7 @@ inline Driven DriveNic(const uint8_t* data, size_t size) {
       if (nic.Look(each, now) != Seen::kReturned) continue;
       const Returned& back = nic.returned(each);
       ++driven.contents;
-      if (!endpoint.Holds(back.payload)) driven.broken = "a payload lies elsewhere";
+      if (!endpoint.Holds(back.payload)) driven.broken = "a payload is outside its memory";
       if (each == Pair::kReceive && back.tag.value_or(0) != lent) driven.broken = "the wrong tag";
       if (each == Pair::kReceive) lent = 0;
       if (back.kind == Kind::kFrames) Walk(back.payload, back.count, endpoint, driven);
@@ -164,7 +164,7 @@ inline Driven DriveNic(const uint8_t* data, size_t size) {
       driven.broken = "a closed endpoint answers";
     }
   }
-  if (!endpoint.Intact()) driven.broken = "it wrote elsewhere";
+  if (!endpoint.Intact()) driven.broken = "it wrote outside its memory";
   return driven;
 }
 
@@ -204,12 +204,12 @@ inline Driven DriveHost(const uint8_t* data, size_t size) {
     if (before == State::kStopped && got != Got::kClosed) driven.broken = "open again";
     if (got != Got::kContent || pair == Pair::kTransmit) continue;
     ++driven.contents;
-    if (!endpoint.Holds(host.payload())) driven.broken = "a payload lies elsewhere";
+    if (!endpoint.Holds(host.payload())) driven.broken = "a payload is outside its memory";
     if (host.content().kind == Kind::kFrames) {
       Walk(host.payload(), host.content().count, endpoint, driven);
     }
   }
-  if (!endpoint.Intact()) driven.broken = "it wrote elsewhere";
+  if (!endpoint.Intact()) driven.broken = "it wrote outside its memory";
   return driven;
 }
 

@@ -74,7 +74,7 @@ TEST(GuardedRange, ALostRangeIsZeroesThroughout) {
   EXPECT_EQ(torn.bytes[kPage], 9);
   EXPECT_EQ(torn.bytes[0], 0);
   EXPECT_TRUE(first.Rung());
-  EXPECT_TRUE(second.Rung()) << "nobody knows whose fault it is";
+  EXPECT_TRUE(second.Rung()) << "the owner of the fault is unknown";
 }
 
 TEST(GuardedRange, OfAnyThreadAndErrnoStays) {

@@ -121,7 +121,7 @@ class HostileMessages {
   /// must serve an honest host.
   const char* Hear(const uint8_t* data, size_t bytes) {
     Host host(path_);
-    if (!host.channel) return "nobody listens";
+    if (!host.channel) return "the connection is refused";
     server_->Turn(-1, kAtOnce);
     for (; bytes >= sizeof(Deed); data += sizeof(Deed), bytes -= sizeof(Deed)) {
       Deed deed;
@@ -235,7 +235,7 @@ class HostileMessages {
   const char* ServesAnHonestHost() {
     std::string error;
     Channel honest(Connect(path_, {}, &error));
-    if (!honest) return "nobody listens";
+    if (!honest) return "the connection is refused";
     Request hello;
     hello.kind = Kind::kHello;
     hello.sequence = 1;

@@ -178,7 +178,7 @@ TEST_F(Mappings, AFileThatCannotBeMappedLeavesZeroesAndNoHole) {
   const uint8_t* const seen = At(0, 4);
   ASSERT_EQ(mappings_.RemoveMemory(kArea, 4 * kMappedPage), nullptr);
   EXPECT_NE(mappings_.AddMemory({kArea, kHugePage, 0, kArea, kHugePage}, huge.fd()), nullptr);
-  EXPECT_EQ(seen[3 * kMappedPage], 0) << "a device that was not told yet";
+  EXPECT_EQ(seen[3 * kMappedPage], 0) << "a device that was not notified yet";
 
   constexpr uint64_t kBus = uint64_t{9} << 32;
   const auto ring =

@@ -73,7 +73,7 @@ TEST_F(DeviceProcess, FrozenBeyondTheTimeOutOfARegisterReadComesBackThroughARese
   std::this_thread::sleep_for(milliseconds(500));  // Lets attempts to reach the device accumulate.
   process_->Signal(SIGCONT);
   ASSERT_TRUE(IsBack(2));
-  EXPECT_NE(registers().Read32(regs::ipu::kMaxFrame), 3333u) << "a reset loses what was posted";
+  EXPECT_NE(registers().Read32(regs::ipu::kMaxFrame), 3333u) << "a reset loses posted writes";
   registers().Write32(regs::ipu::kMaxFrame, 4444);
   EXPECT_EQ(registers().Read32(regs::ipu::kMaxFrame), 4444u);
 }

@@ -260,7 +260,7 @@ TEST(Remote, CountersGoOnWhereADeviceThatIsGoneHadThem) {
   EXPECT_GE(second, first);
   device.reset();
   ASSERT_TRUE(Eventually([&] { return !IsUp(*host); }));
-  EXPECT_GE(Value(*host, kSteps), second) << "nobody answers";
+  EXPECT_GE(Value(*host, kSteps), second) << "no device answers";
   device = std::make_unique<DeviceThread>(kIpuModel);
   ASSERT_TRUE(Eventually([&] { return host->Generation() == 3 && IsUp(*host); }));
   EXPECT_GE(Value(*host, kSteps), second) << "and another one begins at 0";

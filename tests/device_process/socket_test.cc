@@ -109,7 +109,7 @@ TEST(Socket, AFolderOfItsOwnIsThisUsersAlone) {
   ASSERT_EQ(stat(own.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700u);
   chmod(own.c_str(), 0755);
-  EXPECT_FALSE(OwnFolder(shared, &error)) << "somebody may look inside";
+  EXPECT_FALSE(OwnFolder(shared, &error)) << "the folder may be readable by others";
   EXPECT_NE(error.find(own), std::string::npos) << error;
   rmdir(own.c_str());
   const std::string elsewhere = std::string(shared) + "/elsewhere";

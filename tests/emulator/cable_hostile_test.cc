@@ -132,7 +132,7 @@ TEST(HostileCable, WhatAJoinedEndDoesCostsItTheLinkAndNobodyElse) {
          liar.lanes->from_connecting.written.bytes = 4096;
          EXPECT_TRUE(wire.Pull(0, 256).empty());
        }},
-      {"it took what was not sent",
+      {"it accepted frames that were not sent",
        [](Liar& liar, CableWire& wire) {
          liar.lanes->from_listening.taken.bytes = 1 << 20;
          SendNumbered(wire, 0, CableLane::kBytes / CableLane::kLine + 1);

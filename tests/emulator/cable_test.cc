@@ -42,7 +42,7 @@ TEST(Cable, WithoutAnotherEndThereIsNoCarrierAndFramesAreDropped) {
   const auto alone = ends.Open();
   ends.Pass(*alone, 1'000'000'000);
   EXPECT_FALSE(alone->LinkUp(ends.now_ns));
-  EXPECT_TRUE(alone->Ready()) << "nobody makes it wait";
+  EXPECT_TRUE(alone->Ready()) << "it does not wait";
   SendNumbered(*alone, 0, 7);
   EXPECT_TRUE(alone->Pull(0, 256).empty());
   EXPECT_EQ(Count(*alone, "cable_down"), 7u);

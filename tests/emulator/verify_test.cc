@@ -163,7 +163,7 @@ TEST(Verify, FramesOfTheRunBeforeARestartAreForeignWhereverTheyComeIn) {
       rig.StopAndDrain();
       EXPECT_EQ(rig["wire_foreign"], 40u);
       EXPECT_EQ(rig["wire_returned"], 400u);
-      EXPECT_EQ(rig["wire_outstanding"], 40u) << "a foreign frame is nobody's return";
+      EXPECT_EQ(rig["wire_outstanding"], 40u) << "a foreign frame is not a return";
       for (const char* wrong :
            {"wire_duplicated", "wire_reordered", "wire_late", "wire_corrupted"}) {
         EXPECT_EQ(rig[wrong], 0u) << wrong;

@@ -65,7 +65,7 @@ TEST_F(AvailableMemory, IsWhatTheGroupHasLeft) {
   Group("sys/fs/cgroup/user/one", Mib(500), 200);
   EXPECT_EQ(AvailableBytes(root_), 300 * kMib);
   Group("sys/fs/cgroup/user/one", Mib(500), 200, /*cached=*/150);
-  EXPECT_EQ(AvailableBytes(root_), 450 * kMib) << "what is cached is given back";
+  EXPECT_EQ(AvailableBytes(root_), 450 * kMib) << "cached memory is reclaimable";
   Group("sys/fs/cgroup/user/one", Mib(500), 600);
   EXPECT_EQ(AvailableBytes(root_), 0u) << "a limit that was lowered";
   Group("sys/fs/cgroup/user/one", Mib(5000), 200);

@@ -43,7 +43,7 @@ TEST(Mapping, TakesItsPagesWhenItIsTold) {
   mapping.Take(4 * kMiB);
   EXPECT_EQ(ResidentBytes(mapping, 4 * kMiB), 4 * kMiB);
   EXPECT_EQ(ResidentBytes(mapping, 8 * kMiB), 4 * kMiB) << "huge pages or not";
-  EXPECT_EQ(mapping.data()[kMiB], 7) << "what was there stays";
+  EXPECT_EQ(mapping.data()[kMiB], 7) << "the old content is kept";
   EXPECT_EQ(std::count(mapping.data(), mapping.data() + 8 * kMiB, 0), 8 * kMiB - 1);
 }
 

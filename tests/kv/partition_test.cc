@@ -143,7 +143,7 @@ TEST_P(KvPartition, ExtendsAValueUpToTheLongestAndNoFurther) {
       ASSERT_EQ(lab_.Set("key", old), Result::kOk);
       EXPECT_EQ(extend(Letters(more + 1)), Result::kTooLarge);
       EXPECT_EQ(lab_.partition.counters().refused, ++refused);
-      EXPECT_TRUE(lab_.Get("key") == old) << "what fails changes nothing";
+      EXPECT_TRUE(lab_.Get("key") == old) << "a failed request changes nothing";
       EXPECT_EQ(extend(added), Result::kOk) << more;
       EXPECT_TRUE(lab_.Get("key") == (behind ? old + added : added + old)) << more;
       EXPECT_EQ(extend(""), Result::kOk);

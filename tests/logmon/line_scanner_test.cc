@@ -261,7 +261,7 @@ TEST(LineScanner, MatchesNothingAcrossAGap) {
   scanner.Gap(state);
   Feed(scanner, state, "oo\nfoo 3\nfoo", &matches);
   EXPECT_EQ(matches, (Matches{{"foo 1", "0 "}, {"foo 3", "0 "}}));
-  EXPECT_EQ(scanner.counters().torn_lines, 2u) << "the piece before, and the one behind";
+  EXPECT_EQ(scanner.counters().torn_lines, 2u) << "the previous piece and the next one";
   EXPECT_EQ(scanner.counters().lines, 2u);
   scanner.Forget(state);
 }
@@ -356,7 +356,7 @@ TEST(LineScanner, GivesLinesUpWhenTheirMemoryIsFullAndGoesOnBehindThem) {
   EXPECT_LE(scanner.unfinished_bytes(), 4096u);
   const uint64_t given_up = scanner.counters().no_memory_lines;
   EXPECT_GT(given_up, 100u);
-  EXPECT_LT(given_up, 200u) << "the first ones found room";
+  EXPECT_LT(given_up, 200u) << "the first ones fit";
   for (LineState& state : states) Feed(scanner, state, " 1\nfoo 2\n", &matches);
   EXPECT_EQ(matches.size(), 200 - given_up + 200);
   EXPECT_EQ(scanner.unfinished_bytes(), 0u);

@@ -295,7 +295,7 @@ TEST(Alerts, AreAtRestWhenNoEventCounts) {
     EXPECT_TRUE(alert->IsAtRest(15));
     alert->OnEvent(16);
     EXPECT_EQ(alert->OnEvent(17), Edge::kFired);
-    EXPECT_FALSE(alert->IsAtRest(50)) << "nobody has been told that it cleared";
+    EXPECT_FALSE(alert->IsAtRest(50)) << "the clear has not been reported";
     EXPECT_EQ(alert->OnTime(50), Edge::kCleared);
     EXPECT_TRUE(alert->IsAtRest(50));
   }

@@ -164,7 +164,7 @@ TEST(Control, FailingOpenIsNoWayAroundFileAndOperator) {
   config["vips"][0]["backends"][1].update({{"state", "up"}, {"weight", 0}});
   Control weightless(ParseText(config.dump()), "", 1);
   weightless.SetHealthy({{{"web", "a"}, false}});
-  EXPECT_TRUE(FailedOpen(weightless)) << "who has no weight takes no new flows";
+  EXPECT_TRUE(FailedOpen(weightless)) << "a backend without weight gets no new flows";
 }
 
 TEST(Control, AReloadTakesUpTheFileAndKeepsDrains) {

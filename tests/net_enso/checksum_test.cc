@@ -88,7 +88,7 @@ TEST(FillChecksums, WhatIsNotInTheFrameIsRefused) {
       {"far behind the end", Udp(), kUdp4, 127, 511},
       {"another version", Udp(), kUdp6, 14, 40},
       {"no IP there", Udp(), kUdp4, 18, 20},
-      {"a length that lies", WithTotalLength(Udp(), 200), kUdp4, 14, 20},
+      {"a wrong length", WithTotalLength(Udp(), 200), kUdp4, 14, 20},
       {"a length below the header's", WithTotalLength(Udp(), 19), kUdp4, 14, 20},
       {"no room for UDP", WithTotalLength(Udp(), 27), kUdp4, 14, 20},
       {"no room for TCP", WithTotalLength(Tcp(), 39), kTcp4, 14, 20},
@@ -142,7 +142,7 @@ TEST(TxChecksums, AreFilledInWhereThePortIsConfiguredForIt) {
     if (!asked) continue;
     Send(vdev, pool, Udp(), kUdp4, 200);
     Send(vdev, pool, Tcp(), kTcp4, 20);
-    EXPECT_EQ(Receive(vdev), Tcp()) << "what asks for nonsense is in nobody's way";
+    EXPECT_EQ(Receive(vdev), Tcp()) << "a nonsensical request does not affect others";
     EXPECT_EQ(vdev.Xstat("tx_bad_packet"), 1u);
     EXPECT_EQ(vdev.Stats().oerrors, 1u);
     EXPECT_EQ(vdev.Stats().opackets, 7u);

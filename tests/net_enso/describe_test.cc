@@ -68,7 +68,7 @@ TEST(Describe, ChecksumsAreVerifiedAsDpdkComputesThem) {
       {"padded", Changed(Udp(), [](Bytes& f) { f.resize(120, 0x55); }), kIpGood | kL4Good},
       {"ARP", ArpFrame(), 0},
       {"UDP cut off", WithChecksums(Ipv4Frame({.length = 60})), kIpGood | kL4Good},
-      {"a length that lies", WithTotalLength(Udp(), 2000), 0},
+      {"a wrong length", WithTotalLength(Udp(), 2000), 0},
   };
   for (const auto& c : kCases) {
     EXPECT_EQ(Described(all, c.frame).ol_flags, c.flags) << c.what;

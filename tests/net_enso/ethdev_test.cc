@@ -499,7 +499,7 @@ TEST(Ethdev, ALinkThatWasSetDownStaysDownUntilItIsSetUp) {
   EXPECT_EQ(vdev.Xstat("wire_offered"), offered);
   ASSERT_EQ(rte_eth_dev_stop(vdev.port()), 0);
   ASSERT_EQ(rte_eth_dev_set_link_up(vdev.port()), 0);
-  EXPECT_FALSE(up()) << "nobody would take the frames";
+  EXPECT_FALSE(up()) << "no queue would receive the frames";
   EXPECT_EQ(vdev.Xstat("wire_offered"), offered);
   ASSERT_EQ(rte_eth_dev_start(vdev.port()), 0);
   EXPECT_TRUE(up());

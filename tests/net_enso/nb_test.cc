@@ -18,7 +18,7 @@ namespace {
 TEST_F(NbTest, BringUpContinuesFromTheNicsTransmitTail) {
   Open(77);
   EXPECT_EQ(bar_.Read32(NbPage(kNb) + kTxHead), 77u);
-  EXPECT_EQ(TxTail(), 77u) << "resetting it would complete slots that nobody sent";
+  EXPECT_EQ(TxTail(), 77u) << "resetting it would complete slots that were not sent";
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_TX);
   ASSERT_EQ(rte_pmd_enso_send(pipe, pipe->memory, 64, 0), 0);
   rte_pmd_enso_flush(nb_);
@@ -188,7 +188,7 @@ TEST_F(NbTest, SendRefusesWhatTheNicCannotTransfer) {
   EXPECT_EQ(rte_pmd_enso_send(both, both->memory + 2 * kPipeBytes, 64, 0), -EINVAL) << "behind it";
   EXPECT_EQ(rte_pmd_enso_send(both, both->memory, kPipeBytes + 64, 0), -EINVAL) << "more than it";
   EXPECT_EQ(rte_pmd_enso_send(both, both->memory, 64, 64), -EINVAL)
-      << "releases what was not received";
+      << "releases bytes that were not received";
   rte_pmd_enso_flush(nb_);
   EXPECT_EQ(TxTail(), 0u);
 }

@@ -585,7 +585,7 @@ TEST(Link, ThatWasSetDownStaysDownUntilItIsSetUp) {
   EXPECT_EQ(offered(), before);
   ASSERT_EQ(rte_eth_dev_stop(port.id), 0);
   ASSERT_EQ(rte_eth_dev_set_link_up(port.id), 0);
-  EXPECT_FALSE(up()) << "nobody would take the frames";
+  EXPECT_FALSE(up()) << "no queue would receive the frames";
   EXPECT_EQ(offered(), before);
   ASSERT_EQ(rte_eth_dev_start(port.id), 0);
   EXPECT_TRUE(up());

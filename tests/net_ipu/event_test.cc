@@ -146,7 +146,7 @@ TEST(Ages, TellRulesThatHitNothing) {
   EXPECT_TRUE(port.ReceiveUntil(
       [&] { return rte_flow_get_aged_flows(port.id, nullptr, 0, &busy.error) == 2; },
       [](uint16_t, rte_mbuf*) {}));
-  EXPECT_TRUE(log.WaitFor(1)) << "the rules are listed before the event is told";
+  EXPECT_TRUE(log.WaitFor(1)) << "the rules are listed before the event is reported";
   EXPECT_LE(log.count(), 2u);
   void* contexts[3] = {};
   ASSERT_EQ(rte_flow_get_aged_flows(port.id, contexts, 3, &busy.error), 2);

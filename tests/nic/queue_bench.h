@@ -119,7 +119,7 @@ class QueueBench {
     if (options_.iface == "packetized") return OnPackets();
     if (options_.iface == "streaming") return OnPipes();
     if (options_.iface == "bilateral") return OnLink();
-    std::fprintf(stderr, "give packetized, streaming or bilateral\n");
+    std::fprintf(stderr, "argument 1: must be packetized, streaming or bilateral\n");
     return 2;
   }
 

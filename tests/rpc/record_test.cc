@@ -67,7 +67,7 @@ TEST(Record, IsPutTogetherHoweverItsBytesCome) {
        "000000083031323334353637"
        "80000009",
        {"?"}},
-      {"a length that lies", "ffffffff", {"?"}},
+      {"a wrong length", "ffffffff", {"?"}},
       {"one that is none", "7fffffff", {"?"}},
       {"half of one",
        "80000003"

@@ -111,7 +111,7 @@ ANSWERS = [
     ("PROG_MISMATCH", call(version=7), accepted(2, 1, 1)),
     ("PROC_UNAVAIL", call(procedure=77), accepted(3)),
     ("GARBAGE_ARGS: no arguments", call(procedure=5), accepted(4)),
-    ("GARBAGE_ARGS: a length that lies", call(procedure=5, arguments=words(5, 4, 1)), accepted(4)),
+    ("GARBAGE_ARGS: a wrong length", call(procedure=5, arguments=words(5, 4, 1)), accepted(4)),
     ("SYSTEM_ERR", call(procedure=3), accepted(5)),
     ("RPC_MISMATCH", call(rpc=3), denied(0, 2, 2)),
     ("AUTH_BADCRED", call(credential=sys_credential(name_bytes=256)), denied(1, 1)),

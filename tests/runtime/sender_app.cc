@@ -104,8 +104,8 @@ class Sender {
 int main(int argc, char** argv) {
   using sluice::runtime::Session;
   int exit_code = 0;
-  auto line = sluice::runtime::ReadCommandLine("sender", "sends frames nobody asked for", argc,
-                                               argv, &exit_code);
+  auto line = sluice::runtime::ReadCommandLine("sender", "sends unsolicited frames", argc, argv,
+                                               &exit_code);
   if (!line) return exit_code;
   line->options.promiscuous = true;  // Returned frames have no valid destination address.
   const auto session = Session::Start(*std::move(line), &exit_code);

@@ -18,8 +18,8 @@
 #include "runtime/session.h"
 #include "udp_headers.h"
 
-DEFINE_uint32(serve, 0, "Frames to begin with, 0: the other process begins");
-DEFINE_uint32(bytes, 64, "Of each of these frames, FCS included: 64 to 1518");
+DEFINE_uint32(serve, 0, "Frames to send first; 0: the other process starts");
+DEFINE_uint32(bytes, 64, "Size of these frames in bytes, with FCS: 64 to 1518");
 
 namespace {
 

@@ -158,7 +158,7 @@ class Soak(unittest.TestCase):
                        if process.samples[-1].memory - process.samples[0].memory >= GROWTH_BYTES]
             if not growing:
                 return
-            self.assertLess(time.monotonic(), deadline, f"{growing}: memory does not come to rest")
+            self.assertLess(time.monotonic(), deadline, f"{growing}: memory keeps growing")
 
     def run_for(self, processes, seconds):
         """Runs for this many seconds, and keeps only their samples."""

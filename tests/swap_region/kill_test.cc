@@ -141,7 +141,7 @@ std::string Recover(World<Links>& world, bool host_killed, Restart restart,
   uint32_t room = 0;
   while (world.Receive()) ++room;
   if (room != (kGeometry.regions - 1) * kGeometry.max_frames) {
-    return "there is room for " + std::to_string(room) + " frames";
+    return "free space for " + std::to_string(room) + " frames";
   }
   world.Quiesce();
   return CheckJournal(world.journal(), may_be_lost);

@@ -339,7 +339,7 @@ TEST_P(LinkInPhase, AHostThatStartsFromMemoryLosesTheRegionItWorkedInAndCountsIt
       break;
     case Phase::kOffered:
     case Phase::kCommitted:
-      EXPECT_EQ(host->counters().discarded_pkts, 0u) << "nobody worked in a region";
+      EXPECT_EQ(host->counters().discarded_pkts, 0u) << "no worker used a region";
       EXPECT_EQ(received, Frames{Frame('a')});
       EXPECT_EQ(sent, Unsent());
       break;

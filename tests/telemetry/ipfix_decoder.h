@@ -33,7 +33,7 @@ class IpfixDecoder {
   std::string Read(std::span<const uint8_t> message, std::vector<Record>* records) {
     if (message.size() < 16) return "shorter than a header";
     if (U16(message, 0) != 10) return "not version 10";
-    if (U16(message, 2) != message.size()) return "another length than it says";
+    if (U16(message, 2) != message.size()) return "its length differs from the header";
     if (message.size() == 16) return "no set";
     domain_ = U32(message, 12);
     export_time_s = U32(message, 4);
@@ -41,7 +41,7 @@ class IpfixDecoder {
     if (U32(message, 8) != sequences_[domain_]) return "out of sequence";
     for (size_t at = 16; at < message.size();) {
       const auto rest = message.subspan(at);
-      if (rest.size() < 4) return "bytes behind the last set";
+      if (rest.size() < 4) return "trailing bytes after the last set";
       const uint16_t id = U16(rest, 0), bytes = U16(rest, 2);
       if (bytes <= 4 || bytes > rest.size()) return "a set with a bad length";
       const auto set = rest.subspan(4, bytes - 4u);
@@ -84,7 +84,7 @@ class IpfixDecoder {
     const size_t head = options ? 6 : 4;
     size_t at = 0;
     while (at < set.size()) {
-      if (set.size() - at < head) return "bytes behind the last template";
+      if (set.size() - at < head) return "trailing bytes after the last template";
       const uint16_t id = U16(set, at), count = U16(set, at + 2);
       if (id < 256) return "a template with a reserved id";
       Template made;

@@ -35,7 +35,7 @@ class HostileClient {
   /// Returns null, or the violated invariant.
   const char* Say(const uint8_t* data, size_t bytes, bool greets) {
     Client client(path_);
-    if (client.fd() < 0) return "nobody listens";
+    if (client.fd() < 0) return "the connection is refused";
     Turns(1);
     if (greets) {
       client.Send(MakeMessage(Command::kVersion, VersionPayload()));

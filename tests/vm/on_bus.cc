@@ -48,7 +48,7 @@ void Check(int result, const char* what) {
 void WaitUntil(const std::function<bool()>& condition, const char* what) {
   const auto end = Clock::now() + kPatience;
   while (!condition()) {
-    if (Clock::now() > end) Fail("waited in vain: %s", what);
+    if (Clock::now() > end) Fail("timeout: %s", what);
   }
 }
 
@@ -78,7 +78,7 @@ uint16_t Echo() {
     sent = static_cast<uint16_t>(sent + rte_eth_tx_burst(kPort, 0, frames.data() + sent,
                                                          static_cast<uint16_t>(received - sent)));
   }
-  if (sent < received) Fail("the port takes no frame");
+  if (sent < received) Fail("the port does not accept frames");
   return received;
 }
 
@@ -99,7 +99,7 @@ void Faults() {
   rte_pktmbuf_append(wild, 60);
   const rte_iova_t sound = wild->buf_iova;
   wild->buf_iova = rte_iova_t{1} << 45;
-  if (rte_eth_tx_burst(kPort, 0, &wild, 1) != 1) Fail("the frame is not taken");
+  if (rte_eth_tx_burst(kPort, 0, &wild, 1) != 1) Fail("the port does not accept the frame");
   WaitUntil([&] { return Xstat("model_tx_dma_faults") == before + 1; }, "a counted fault");
   wild->buf_iova = sound;  // The driver frees it when its ring is released.
   uint64_t frames = 0;

@@ -122,7 +122,7 @@ TEST(EnsoReceiveAddress, TheLowTenBitsOfAPipesAddressNameItsNotificationBuffer) 
   host.Fallback(1, 0, 0);
   const Bytes frame = MakeFrame(64);
   ASSERT_TRUE(host.Receive(frame));
-  EXPECT_EQ(std::memcmp(host.Flit(0, 0), frame.data(), 64), 0) << "the id is no part of the base";
+  EXPECT_EQ(std::memcmp(host.Flit(0, 0), frame.data(), 64), 0) << "the id is not part of the base";
   EXPECT_EQ(host.NbTail(1023), 1u);
   EXPECT_EQ(host.NbTail(0), 0u);
   ExpectNotification(host.Slot(1023, 0), 0, 1);

@@ -95,7 +95,7 @@ TEST_F(EnsoSteering, WithoutFallbackPipesAMissIsDropped) {
 }
 
 TEST_F(EnsoSteering, AFrameShorterThanTheHeaderIsSteeredByItsPadding) {
-  EXPECT_GE(PipeOfFrame(Bytes(20, 0)), 0) << "taken, somewhere";
+  EXPECT_GE(PipeOfFrame(Bytes(20, 0)), 0) << "accepted by some pipe";
   EXPECT_EQ(host.Count("rx_frames"), 1u);
 }
 

@@ -183,7 +183,7 @@ TEST_F(Classified, VerifiesChecksumsOnlyWhenAsked) {
   frame[22] ^= 1;
   EXPECT_EQ(Flags(Receive(frame)), kRxIpBad | kRxL4Bad);
   frame[40] = frame[41] = 0;
-  EXPECT_EQ(Flags(Receive(frame)), kRxIpBad) << "a UDP checksum of zero says nothing";
+  EXPECT_EQ(Flags(Receive(frame)), kRxIpBad) << "a UDP checksum of zero is not verified";
 }
 
 TEST_F(Classified, AnUpperHeaderThatIsNotWholeIsBadWhateverItSumsTo) {

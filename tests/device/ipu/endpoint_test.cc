@@ -141,7 +141,7 @@ TEST(IpuEndpoint, WithoutMasteringItsMemoryStays) {
   host->nic.WriteRegister(kReset, 4, kResetMagic);
   EXPECT_EQ(memory(), before);
   host->nic.SetMastering(true);
-  EXPECT_EQ(host->Enable(), 1u) << "nobody closed it";
+  EXPECT_EQ(host->Enable(), 1u) << "it was not closed";
 }
 
 TEST(IpuEndpoint, AQueuePairHasRingsOrALinkOrAnEndpoint) {

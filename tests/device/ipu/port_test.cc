@@ -154,7 +154,7 @@ TEST(IpuClock, StampsEveryFrameOfARingThatAsksForIt) {
   EXPECT_EQ(bytes(0), udp);
   EXPECT_EQ(stamp(1), 0x0102'0304'0506'0708u);
   EXPECT_EQ(bytes(1) + bytes(2) + bytes(3), longer);
-  EXPECT_EQ(static_cast<uint16_t>(host.Rx(1).high), 256) << "room is behind the stamp";
+  EXPECT_EQ(static_cast<uint16_t>(host.Rx(1).high), 256) << "the free space follows the stamp";
 }
 
 std::string Tagged(uint16_t tag, uint16_t type = 0x8100) {
@@ -352,7 +352,7 @@ class IpuAges : public ::testing::Test {
       if (host.nic.ReadRegister(kFlowStatus, 4) != static_cast<uint32_t>(FlowStatus::kOk)) {
         return cookies;
       }
-      EXPECT_TRUE(cookies.insert(Read64(host, kFlowHits)).second) << "told twice";
+      EXPECT_TRUE(cookies.insert(Read64(host, kFlowHits)).second) << "reported twice";
     }
   }
   Host host;
@@ -417,7 +417,7 @@ TEST_F(IpuAges, ManyRulesAgeInOneRoundOfManySteps) {
   }
   host.nic.SetTime(1'300'000'000);
   for (int step = 0; step < 64; ++step) host.nic.Transmit(sink, 8);
-  EXPECT_EQ(interrupts.Take(), Vectors{regs::kPortVector}) << "told once until they are asked for";
+  EXPECT_EQ(interrupts.Take(), Vectors{regs::kPortVector}) << "reported once until queried";
   EXPECT_EQ(Aged().size(), kRules);
 }
 

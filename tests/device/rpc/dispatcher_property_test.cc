@@ -221,7 +221,7 @@ class World {
     using At = HostCore::At;
     switch (action.kind) {
       case Kind::kRequest:
-        EXPECT_EQ(core.at, At::kUserLoads) << "nobody loads";
+        EXPECT_EQ(core.at, At::kUserLoads) << "no host loads";
         EXPECT_EQ(core.process, action.process);
         EXPECT_EQ(calls_[action.call].process, action.process) << "another's call";
         EXPECT_FALSE(calls_[action.call].suspended);

@@ -158,7 +158,7 @@ class HostileRun {
     if (owner_ == kHonest) return ActInProcess();
     if (owner_ != 0 || host_.kernel.Wait(0) != coherent::Got::kContent) return;
     owner_ = static_cast<ProcessId>(host_.kernel.content().code);
-    if (owner_ != kHostile && owner_ != kHonest) Break("the kernel is told of nobody");
+    if (owner_ != kHostile && owner_ != kHonest) Break("the kernel got an unknown process");
     host_.kernel.Return({.kind = coherent::Kind::kNoReply});
   }
   void ActInProcess() {
@@ -170,7 +170,7 @@ class HostileRun {
         // Same values as set by RpcHost::Start.
         if (content.kind != coherent::Kind::kRequest || content.data != 7 ||
             content.code / 0x1000 != kHonest || content.length != 0) {
-          Break("a process gets what is another's");
+          Break("a process got another process's call");
         }
         host_.Return(kHonest, {});
         break;
@@ -204,8 +204,8 @@ class HostileRun {
   void Count() {
     for (const Words& reply : host_.TakeReplies()) {
       ++driven_.replies;
-      if (reply.size() < 5 || reply[1] != 1) return Break("what is sent is no reply");
-      if (++answered_[reply[0]] > asked_[reply[0]]) Break("answered twice, or nobody");
+      if (reply.size() < 5 || reply[1] != 1) return Break("a sent frame is not a reply");
+      if (++answered_[reply[0]] > asked_[reply[0]]) Break("duplicate or unsolicited reply");
     }
   }
   uint64_t Endings() {

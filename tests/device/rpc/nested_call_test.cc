@@ -63,7 +63,7 @@ Got Calls(RpcHost& host, uint32_t xid, const CallHead& head, const Words& argume
 TEST(NestedCalls, TheCallGoesToItsServiceAndTheResultToTheContinuation) {
   RpcHost host;
   ASSERT_EQ(Calls(host, 1, kAdd, {7, 5}), Got::kYieldNow) << "the core is wanted by process 1";
-  EXPECT_EQ(host.TakeReplies(), Messages{}) << "nobody is answered yet";
+  EXPECT_EQ(host.TakeReplies(), Messages{}) << "no caller is answered yet";
   ASSERT_TRUE(host.Switch(1));
   std::array<uint32_t, 2> pair;
   ASSERT_EQ(host.processes[1]->end.payload().size(), 8u);
@@ -205,8 +205,7 @@ TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
              NestedStatus::kProgUnavail},
         Case{"it does not answer",
              [](RpcHost& host) {
-               host.Step(
-                   1'000'000);  // Until the call is late, and the process has lost the core.
+               host.Step(1'000'000);  // Until the call is late, and the process has lost the core.
                host.Step(1'000'000);
                ASSERT_EQ(host.killed, std::vector<ProcessId>{1});
                host.End(1);
@@ -230,7 +229,7 @@ TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
 TEST(NestedCalls, ACallThatWaitsForAProcessThatStartsAgainIsAnswered) {
   RpcHost host;
   host.End(1);
-  ASSERT_EQ(Calls(host, 1, kAdd, {7, 5}), Got::kNothing) << "nobody wants the core";
+  ASSERT_EQ(Calls(host, 1, kAdd, {7, 5}), Got::kNothing) << "no process requests the core";
   ASSERT_TRUE(host.Start(1));
   ASSERT_EQ(host.processes[2]->end.Wait(0), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(1));
@@ -266,7 +265,7 @@ TEST(NestedCalls, AQueueThatIsFullIsToldAndALateReplyIsForNobody) {
   ASSERT_EQ(end.Wait(0), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(1));
   host.ReturnWord(1, 2);
-  ASSERT_EQ(host.UserLoads(1), Got::kNothing) << "nobody waits for it";
+  ASSERT_EQ(host.UserLoads(1), Got::kNothing) << "no caller waits for it";
   EXPECT_EQ(host.TakeReplies(), Messages{});
   EXPECT_EQ(host.Count("rpc_nested_orphans"), 1u);
 }

@@ -46,7 +46,7 @@ TEST(RpcNic, ArgumentsStandDecodedInTheLineAndTheResultBecomesTheReply) {
   std::memcpy(pair.data(), end.payload().data(), 8);
   EXPECT_EQ(pair, (std::array<uint32_t, 2>{7, 5}));
   host.ReturnWord(1, 12);
-  EXPECT_EQ(host.TakeReplies(), Replies{}) << "the next load says that it is done";
+  EXPECT_EQ(host.TakeReplies(), Replies{}) << "the next load completes it";
   EXPECT_EQ(host.UserLoads(1), Got::kNothing);
   EXPECT_EQ(host.TakeReplies(), Replies{Success(0x51, {12})});
 
@@ -92,7 +92,7 @@ TEST(RpcNic, TheNicAnswersWhatIsForNobody) {
        "rpc_prog_mismatch"},
       {"procedure", RpcHost::Call(3, 9), Accepted(3, kProcUnavail), "rpc_proc_unavail"},
       {"arguments", RpcHost::Call(4, 1, {7}), Accepted(4, kGarbageArgs), "rpc_garbage_args"},
-      {"a length that lies", RpcHost::Call(5, 2, {100, 1}), Accepted(5, kGarbageArgs),
+      {"a wrong length", RpcHost::Call(5, 2, {100, 1}), Accepted(5, kGarbageArgs),
        "rpc_garbage_args"},
       {"a length beyond the declaration", RpcHost::Call(6, 2, {8001}), Accepted(6, kGarbageArgs),
        "rpc_garbage_args"},

@@ -400,7 +400,7 @@ TEST_F(Streaming, SendsNothingBeforeItKnowsWhatAPredecessorSent) {
   Open(/*granules=*/4);
   Message(1, 10, 0);
   stage_.Step();
-  EXPECT_TRUE(Sent().empty()) << "it takes no message whose answer it could not put";
+  EXPECT_TRUE(Sent().empty()) << "it rejects a message whose answer would not fit";
   // A predecessor had sent 9 granules, 7 of which had left: 2 of the 4 credits are used.
   Report({.messages = 2, .received = 9, .freed = 7});
   stage_.Step();

@@ -57,10 +57,10 @@ class HostileRun {
   class Increment final : public Executor {
    public:
     void Run(std::span<Work> batch) override {
-      if (batch.empty() || batch.size() > kMaxBatch) broken = "a batch of no size that may be";
+      if (batch.empty() || batch.size() > kMaxBatch) broken = "invalid batch size";
       for (Work& work : batch) {
         if (work.input.size() > kMostSetUp || work.output.size() > kMostSetUp)
-          broken = "a message that is longer than any that was set up";
+          broken = "a message longer than the longest set up";
         const size_t bytes = std::min(work.input.size(), work.output.size());
         std::transform(work.input.begin(), work.input.begin() + static_cast<ptrdiff_t>(bytes),
                        work.output.begin(),
@@ -245,10 +245,10 @@ class HostileRun {
   }
 
   void See(const Tlp& tlp) {
-    if (tlp.requester != kPort) broken_ = "it speaks for another device";
-    if (tlp.kind == TlpKind::kCompletion) broken_ = "it completes what nobody asked for";
+    if (tlp.requester != kPort) broken_ = "wrong requester";
+    if (tlp.kind == TlpKind::kCompletion) broken_ = "unsolicited completion";
     if (tlp.kind == TlpKind::kRead) {
-      if (tlp.length == 0 || tlp.length > kMaxReadRequest) broken_ = "a read of no length";
+      if (tlp.length == 0 || tlp.length > kMaxReadRequest) broken_ = "invalid read length";
       if (tlp.address >= kTheirs) reads_.push_back(tlp);
       return;
     }

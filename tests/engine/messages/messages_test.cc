@@ -303,7 +303,7 @@ TEST_F(Messages, AsManyAsMayBeHereAndHalfOfThemInParts) {
   EXPECT_EQ(counts.incomplete, kMessages / 2);
   EXPECT_EQ(counts.unanswered, kMessages / 2);
   EXPECT_EQ(counts.answered, 1u);
-  EXPECT_FALSE(server_.HasMessage(0)) << "what has expired is not begun any more";
+  EXPECT_FALSE(server_.HasMessage(0)) << "an expired message is not started";
   for (uint32_t i = 0; i < kMessages; ++i) SendAll(i, data, 20);
 }
 

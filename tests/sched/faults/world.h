@@ -424,7 +424,7 @@ class World {
       if (task->state != expected) return "a task is not in the state that its life led to";
       if (account.cpu != kNowhere && task->cpu != account.cpu) return "a task is on another CPU";
     }
-    if (live != kernel_.live_tasks()) return "there are tasks that nobody made";
+    if (live != kernel_.live_tasks()) return "unknown tasks exist";
     return nullptr;
   }
 

@@ -139,8 +139,8 @@ TEST(Shinjuku, AHigherClassIsNeverBehindALowerOne) {
     }
     for (const Job& job : cpus.jobs()) {
       if (!job.task.queued) continue;
-      ASSERT_FALSE(idle) << "somebody waits beside an idle CPU";
-      ASSERT_GE(job.task.task_class, worst_running) << "somebody more urgent waits";
+      ASSERT_FALSE(idle) << "a task waits while a CPU is idle";
+      ASSERT_GE(job.task.task_class, worst_running) << "a more urgent task waits";
     }
   });
 }
