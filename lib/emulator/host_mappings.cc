@@ -94,7 +94,7 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
       piece.area_bytes > kMaxAreaBytes || piece.bus < piece.area_bus ||
       piece.bytes > piece.area_bytes ||
       piece.bus - piece.area_bus > piece.area_bytes - piece.bytes) {
-    return "memory lies outside its area";
+    return "memory is outside its area";
   }
   uint64_t page = 0;
   if (const char* const wrong = WhyNoPart(file, piece.offset, piece.bytes, 0, &page)) return wrong;

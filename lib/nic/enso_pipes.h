@@ -25,7 +25,9 @@ class EnsoPipes {
  public:
   /// The NIC's design limit: 24 flits.
   static constexpr uint32_t kMaxFrameBytes = 24 * RTE_PMD_ENSO_FLIT_BYTES;
-  static_assert(packet::Frame::kSpareBytes <= kMaxFrameBytes, "what fits there can be sent");
+  static_assert(packet::Frame::kSpareBytes <= kMaxFrameBytes,
+                "a frame that fits there can be "
+                "sent");
 
   /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames that the NIC would cut
   /// at the wrong length are sent through `exception`, if there is one. On failure returns

@@ -119,13 +119,12 @@ std::string MissingDevice(std::span<const EalDevice> devices, const std::string&
                           const std::string& interfaces) {
   for (const EalDevice& device : devices) {
     if (const auto missing = MissingInterface(device, interfaces)) {
-      return device.argument + ": there is no network interface " + *missing +
-             ": ip link lists yours";
+      return device.argument + ": no such network interface: " + *missing + ": see ip link";
     }
     if (!device.pci) continue;
     std::error_code ignored;
     if (std::filesystem::exists(bus + "/" + *PciName(device.value), ignored)) continue;
-    return device.argument + ": there is no such PCI device: dpdk-devbind.py --status lists yours";
+    return device.argument + ": no such PCI device: see dpdk-devbind.py --status";
   }
   return "";
 }

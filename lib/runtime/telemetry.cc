@@ -160,7 +160,9 @@ TelemetryScope::TelemetryScope(std::function<Sample()> take,
   }
   static const bool registered = [] {
     rte_telemetry_register_cmd("/sluice/stats", Stats, "Totals of all workers. No parameters.");
-    rte_telemetry_register_cmd("/sluice/map", Map, "Which lcore polls what. No parameters.");
+    rte_telemetry_register_cmd("/sluice/map", Map,
+                               "Lcores and the queues that they poll. No "
+                               "parameters.");
     return true;
   }();
   (void)registered;

@@ -309,11 +309,11 @@ BAD = {
 
 # Devices and primary processes that may exist when a service restarts.
 ABSENT = (
-    ("-a 0000:fe:1f.7", "-a 0000:fe:1f.7: there is no such PCI device"),
-    ("--allow=fe:1f.7 --", "--allow=fe:1f.7: there is no such PCI device"),
+    ("-a 0000:fe:1f.7", "-a 0000:fe:1f.7: no such PCI device"),
+    ("--allow=fe:1f.7 --", "--allow=fe:1f.7: no such PCI device"),
     (f"--no-pci --proc-type=secondary --file-prefix=nobody_{os.getpid()}", "EAL does not start: "),
     ("--no-pci --no-huge -m 64 --vdev=net_af_packet0,iface=nobody",
-     "--vdev=net_af_packet0,iface=nobody: there is no network interface nobody: "),
+     "--vdev=net_af_packet0,iface=nobody: no such network interface: nobody: "),
     (f"--no-pci --no-huge -m 64 --vdev=net_ipu0,device={NOWHERE}",
      f"--vdev=net_ipu0,device={NOWHERE}: EAL made no port of it: "),
 )

@@ -74,8 +74,8 @@ TEST(EalDevices, WhoseNetworkInterfaceIsNotThereAreNamed) {
   for (const char* const absent :
        {"net_af_packet0,iface=eth1", "net_pcap0,rx_iface=eth0,tx_iface=eth1",
         "net_tap0,iface=t0,remote=eth1", "net_af_xdp0,start_queue=1,iface=eth1"}) {
-    EXPECT_EQ(missing(absent), "--vdev=" + std::string(absent) +
-                                   ": there is no network interface eth1: ip link lists yours");
+    EXPECT_EQ(missing(absent),
+              "--vdev=" + std::string(absent) + ": no such network interface: eth1: see ip link");
   }
   fs::remove_all(interfaces);
 }

@@ -118,7 +118,7 @@ RecordedTrace OpenTrace(const std::string& path, double seconds) {
   }
   trace.pages = Little(bytes + 4);
   if (trace.pages == 0 || trace.pages > engine::tiering::kMaxPages || !(seconds > 0)) {
-    trace.error = path + " has no pages, too many, or no time";
+    trace.error = path + " has an invalid number of pages, or no duration";
     return trace;
   }
   while (file.read(bytes, sizeof bytes)) {
