@@ -15,8 +15,8 @@
 #include "stage_kinds.h"
 
 DEFINE_string(graph, "",
-              "Policy graph: which stages messages pass, and by what rules; empty: images are "
-              "decrypted and classified. SIGHUP reads it again");
+              "Policy graph: stages of messages and routing rules; empty: images are decrypted "
+              "and classified. SIGHUP reads it again");
 DEFINE_string(through, "switch",
               "Transport between devices: switch (devices push) or cpu (the CPU mediates)");
 DEFINE_string(traffic, "",

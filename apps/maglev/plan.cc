@@ -39,8 +39,8 @@ std::map<std::string, const Vip*> VipsByName(const Tables& tables) {
   return vips;
 }
 
-// Returns for each backend index of `now` or `next` whether the same backend has it in both. A freed
-// index may have a new owner.
+// Returns for each backend index of `now` or `next` whether the same backend has it in both. A
+// freed index may have a new owner.
 std::vector<uint8_t> KeptOwners(const Tables& now, const Tables& next) {
   const auto [fewer, more] = std::minmax({now.backends().size(), next.backends().size()});
   std::vector<uint8_t> kept(more);
@@ -199,8 +199,8 @@ std::string PlanText(const Json& plan) {
     const uint64_t gone = vip.value("gone", uint64_t{0});
     const uint64_t others = vip.value("others", uint64_t{0});
     absl::StrAppendFormat(&text,
-                          "%s: %s; of %d slots %s move: %s of backends that take no new flows, %s "
-                          "of others; ",
+                          "%s: %s; of %d slots %s move: %s of backends without new flows, %s of "
+                          "others; ",
                           name, vip.value("change", ""), slots, Percent(gone + others, slots),
                           Percent(gone, slots), Percent(others, slots));
     if (vip.contains("flows")) {

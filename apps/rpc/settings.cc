@@ -21,7 +21,7 @@ DEFINE_string(iface, "coherent",
 DEFINE_uint32(cores, 1, "Cores that run services; the NIC has one more for itself");
 DEFINE_uint32(service_cores, 1, "Cores that one service may have at a time");
 DEFINE_string(policy, "shinjuku", "Which service gets which core: a policy of sluice-sched");
-DEFINE_double(slice_us, 0, "Slice of the policy, where it has one (0: the policy's own)");
+DEFINE_double(slice_us, 0, "Time slice of the policy, if it uses one (0: its default)");
 DEFINE_double(preempt_ms, 100, "Time limit of a handler whose core is requested");
 DEFINE_double(handler_ms, 1000, "Time limit of any handler (0: unlimited)");
 DEFINE_double(retire_ms, 0,

@@ -49,7 +49,7 @@ DEFINE_double(long_us, 500, "Generated requests: service time of the others");
 DEFINE_double(long_share, 0.005, "Generated requests: share of the others");
 DEFINE_double(runaway_share, 0, "Generated requests: share of the long ones without safe points");
 DEFINE_uint32(request_port, 1025, "UDP port of requests");
-DEFINE_double(slice_us, 0, "Time slice or quantum of the policy; 0: its own");
+DEFINE_double(slice_us, 0, "Time slice or quantum of the policy; 0: its default");
 DEFINE_double(poll_us, 10, "Longest time between two polls of a worker's queue");
 DEFINE_double(
     runaway_us, 1000,

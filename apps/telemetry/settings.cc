@@ -42,7 +42,7 @@ DEFINE_uint32(oracle_flows, 1 << 14, "With --oracle: most flows counted for each
 DEFINE_uint32(top, 5, "Flows printed for each key");
 DEFINE_double(zipf, 1, "Embedded NIC: Zipf exponent of the flows' popularity; 0: all equal");
 DEFINE_string(export_ipfix, "", "Send reports as IPFIX over UDP to this ADDRESS:PORT");
-DEFINE_uint32(ipfix_domain, 1, "Observation domain of the first key; each key has one of its own");
+DEFINE_uint32(ipfix_domain, 1, "Observation domain of the first key; each key has a separate one");
 DEFINE_uint32(ipfix_template_s, 10, "Seconds between repetitions of IPFIX templates");
 DEFINE_string(export_csv, "", "Write reports to this CSV file, one number per row");
 DEFINE_string(export_json, "", "Write reports to this file, one JSON object per line");

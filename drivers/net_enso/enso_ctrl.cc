@@ -241,8 +241,8 @@ int SetMacAddress(rte_eth_dev*, rte_ether_addr*) { return 0; }
 /// The receive burst drops and counts longer frames. Its limit is set at start.
 int SetMtu(rte_eth_dev* dev, uint16_t mtu) {
   if (dev->data->dev_started == 0) return 0;
-  ENSO_LOG(ERR, "%s: MTU %u takes effect at a start only: stop the port first", dev->data->name,
-           mtu);
+  ENSO_LOG(ERR, "%s: MTU %u becomes effective only at a start: stop the port first",
+           dev->data->name, mtu);
   return -EBUSY;
 }
 
