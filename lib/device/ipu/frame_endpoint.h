@@ -75,7 +75,8 @@ class FrameEndpoint {
   void Take(coherent::Pair pair, Statistics& statistics);
   /// Begins to fill a line. Returns false if none is free.
   bool Begin();
-  /// Returns room for a frame, or null.
+  /// Returns the address for a frame of `length` bytes in the current line, or null if no line has
+  /// room.
   uint8_t* Reserve(uint32_t length, Statistics& statistics);
 
   uint64_t base_ = 0;  ///< Bus address of memory_.

@@ -81,7 +81,7 @@ class IpuNic final : public Device {
   void DisableEndpoint(uint32_t queue);
   /// Returns whether the queue pair has rings or a link.
   bool HasRingOrLink(uint32_t queue) const;
-  /// Registers of page 0 from kPortTables on.
+  /// Access the registers of page 0 from kPortTables on.
   void WritePortTables(uint32_t offset, uint32_t value);
   uint32_t ReadPortTables(uint32_t offset) const;
   void WriteClock(uint32_t offset, uint64_t value);
@@ -151,7 +151,8 @@ class IpuNic final : public Device {
   bool classify_ = false;  ///< Result of NeedsClassify().
   Filter filter_;
   uint32_t clock_low_ = 0;  ///< Low half of a clock register whose high half is not yet written.
-  std::array<uint8_t, regs::ipu::kMaxFrameBytes> untagged_;  ///< A frame without its tag.
+  std::array<uint8_t, regs::ipu::kMaxFrameBytes>
+      untagged_;  ///< Scratch space for a frame whose VLAN tag is removed.
   std::array<RxQueue, regs::ipu::kMaxQueues> rx_;
   std::array<TxQueue, regs::ipu::kMaxQueues> tx_;
   std::array<LinkQueue, regs::ipu::kMaxQueues> links_;

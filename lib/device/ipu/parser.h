@@ -54,7 +54,7 @@ inline uint16_t PlainClass(const WireFrame& frame) {
   return protocol == 6 ? kIpv4 | regs::ipu::kClassTcp : 0;
 }
 
-/// Equals ParseAny, but is faster for plain frames.
+/// Returns the result of ParseAny, but is faster for plain frames.
 inline Headers Parse(const WireFrame& frame) {
   const uint16_t packet_class = PlainClass(frame);
   if (packet_class == 0) [[unlikely]]
@@ -76,8 +76,8 @@ inline Headers Parse(const WireFrame& frame) {
 /// incomplete source route have no result for TCP and UDP.
 uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers);
 
-/// Returns the RFC 1071 sum of `bytes` bytes, not complemented, folded to 16 bits, as read in wire
-/// order.
+/// Returns the RFC 1071 sum of `initial` and `bytes` bytes, not complemented, folded to 16 bits, as
+/// read in wire order.
 uint16_t OnesComplementSum(const uint8_t* data, uint32_t bytes, uint32_t initial);
 
 }  // namespace sluice::device::ipu

@@ -27,7 +27,7 @@ class TxQueue {
   bool pending() const { return ring_ != nullptr && head_ != tail_; }
   uint32_t head() const { return head_; }
 
-  /// Handles a doorbell; see RxQueue.
+  /// Handles a doorbell; see RxQueue::SetTail.
   bool SetTail(uint32_t tail);
 
   /// Copies up to `budget` frames into `staging` and completes their descriptors. Returns the
