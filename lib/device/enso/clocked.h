@@ -55,7 +55,7 @@ class Timestamper {
 class RoundRobin {
  public:
   void SetMask(uint32_t mask, uint64_t cycle);
-  /// Returns the counter in `cycle`, which is not before the last SetMask's.
+  /// Returns the counter's value in `cycle`, which must not precede the cycle of the last SetMask.
   uint32_t At(uint64_t cycle) const;
 
  private:
@@ -72,7 +72,8 @@ class RateLimiter {
 
   void Configure(bool enabled, uint16_t numerator, uint16_t denominator, uint64_t cycles);
 
-  /// Adds the passing cycles since the last call and returns the number of flits that may pass.
+  /// Adds one flit for each passing cycle since the last call. Returns the number of flits that may
+  /// pass now.
   uint64_t Allowance(uint64_t cycles);
   void Pass(uint64_t flits) {
     if (limited_) allowance_ -= flits;

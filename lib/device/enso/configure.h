@@ -13,8 +13,8 @@
 
 namespace sluice::device::enso {
 
-/// The words of a configuration slot: 0 signal, 1 command, from 2 on the fields. No format has
-/// fields after word 4.
+/// The words of a configuration slot: word 0 is the signal, word 1 the command, and the fields
+/// begin at word 2. No format has fields after word 4.
 using ConfigWords = std::array<uint64_t, 5>;
 
 class Configurator {

@@ -23,7 +23,7 @@ struct EnsoConfig {
   /// Flits of payload that may be read ahead, 256 … 1000. Only checked: the model reads payload at
   /// the time at which it would leave the read FIFO.
   uint32_t tx_credits = regs::enso::kDefaultTxCredits;
-  bool notify_per_packet = false;  ///< Writes a notification for every accepted packet.
+  bool notify_per_packet = false;  ///< A notification is written for every accepted packet.
 
   /// Returns null if the values are allowed, else one line that names the wrong value and its range
   /// (static storage).
@@ -64,9 +64,9 @@ class EnsoNic final : public Device {
   /// rx_frames + Σ rx drop counters + rx_stuck.
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
 
-  /// Frames have the length that the NIC passes to its MAC, without padding to the Ethernet
-  /// minimum, which the wire side adds. Returns less than `budget` if the NIC is idle, if the rate
-  /// limiter or a wedge holds the data, or after a bounded number of slots without a frame.
+  /// Delivers frames with the length that the NIC passes to its MAC; the wire side adds the padding
+  /// to the Ethernet minimum. Returns less than `budget` if the NIC is idle, if the rate limiter or
+  /// a wedge holds the data, or after a bounded number of slots without a frame.
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
 
   std::span<const Counter> Counters() override;

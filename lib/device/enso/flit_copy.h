@@ -91,7 +91,7 @@ inline void CopyFrame(uint8_t* to, const uint8_t* from, uint32_t bytes) {
   PrefetchForWrite(reinterpret_cast<uintptr_t>(last) + kAheadBytes);
   *reinterpret_cast<HalfFlit*>(last) = kZero;
   *reinterpret_cast<HalfFlit*>(last + kHalf) = kZero;
-  // Overlaps the flit before it if the last one is partial.
+  // Copies the frame's last 64 bytes; they overlap the previous flit if the last flit is partial.
   CopyFlit(to + bytes - kFlit, from + bytes - kFlit);
 }
 

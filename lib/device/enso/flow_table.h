@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The flow table (docs/enso-hardware.md, "Steering"): four sub-tables of 2048 rows. A key can be
-// stored in one row of each. Entries cannot be deleted or evicted.
+// The flow table (docs/enso-hardware.md, "Steering"): four sub-tables of 2048 rows. Each key has
+// one possible row in each sub-table. Entries cannot be deleted or evicted.
 #pragma once
 
 #include <array>

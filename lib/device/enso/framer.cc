@@ -86,7 +86,7 @@ void Framer::CutFrames(Source& source, uint32_t most) {
     do {
       CopyFlitTakingAhead<HostSide::kFrom>(to, from, ahead);
       length = ClaimedLength(to);
-      // The predicted branch lets the next address not depend on the length.
+      // The branch is predicted, so the next address does not depend on the length.
       if (length > kFlitBytes) break;
       *cut++ = {to, length};
       bytes += length;

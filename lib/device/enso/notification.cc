@@ -37,8 +37,9 @@ void Notifier::ServeHeadTrigger(uint32_t id) {
   SetStatus(pipe);
   NotificationBuffer& nb = registers_.nb_of(pipe);
   if (pipe.rx_mem == 0) {
-    // An address of zero selects buffer 0. Its tail advances although no notification is written:
-    // software that polls the buffer waits at the hole forever.
+    // The address register of a disabled pipe is zero and thus selects buffer 0. The buffer's tail
+    // advances although no notification is written: software that polls the buffer waits at the
+    // hole forever.
     if (nb.rx_mem == 0 || Full(nb)) return;
     AdvanceTail(nb);
     ++tally_[Event::kRxNotificationHoles];

@@ -87,7 +87,8 @@ class RegisterFile {
   SideEffect StorePipe(uint32_t id, uint32_t reg, uint32_t value);
   SideEffect StoreNb(uint32_t id, uint32_t reg, uint32_t value);
   uint32_t Load(uint32_t offset) const;
-  /// Called when a ring's address changes: data of remote memory is read again.
+  /// Discards the local copies of remote memory, so that it is read again. Called when a ring's
+  /// address changes.
   void ForgetRemote() const;
   /// Returns a ring whose bytes can all be read and written at any time, or null.
   uint8_t* FindRing(uint64_t bus, uint64_t bytes) const;
