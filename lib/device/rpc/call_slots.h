@@ -38,7 +38,7 @@ struct CallSlot {
   /// The call continues: its process gets the continuation next, not the arguments.
   bool continues = false;
   uint32_t depth = 0;  ///< Nesting depth: number of calls above it; 0 for a call from a frame.
-  /// Call that waits for its reply. kNone of a nested call: its parent has ended.
+  /// Call that waits for the reply to this one. A nested call with kNone has lost its parent.
   CallId parent = kNone;
   CallId child = kNone;  ///< Call whose reply it waits for.
   Continuation continuation;
@@ -76,12 +76,12 @@ class CallSlots {
   uint32_t& xid(CallId id) { return xids_[id]; }
   uint32_t xid(CallId id) const { return xids_[id]; }
   uint32_t size() const { return static_cast<uint32_t>(slots_.size()); }
-  /// Stores at most kArgumentBytes.
+  /// Stores the arguments of a call, at most kArgumentBytes.
   void Keep(CallId id, std::span<const uint8_t> arguments) {
     std::memcpy(Arguments(id), arguments.data(), arguments.size());
     slots_[id].wire_bytes = static_cast<uint32_t>(arguments.size());
   }
-  /// Returns room for XDR that the caller writes; the caller sets wire_bytes.
+  /// Returns the call's memory for XDR, which the caller writes; the caller also sets wire_bytes.
   std::span<uint8_t> Room(CallId id) { return {Arguments(id), kArgumentBytes}; }
   std::span<const uint8_t> Kept(CallId id) const {
     return {arguments_.get() + size_t{id} * kArgumentBytes, slots_[id].wire_bytes};

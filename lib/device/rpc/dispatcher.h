@@ -164,8 +164,8 @@ class Dispatcher {
   Actions Reclaim(CoreId core, uint64_t now_ns);
   /// Reports that the process violated the protocol and must be killed.
   Actions Condemn(ProcessId process, uint64_t now_ns);
-  /// Returns for how many nanoseconds, since any fixed time, `process` and the thread that serves
-  /// `core` were runnable without a CPU; nothing if the host does not know.
+  /// Returns how many nanoseconds `process` and the thread that serves `core` have been runnable
+  /// without a CPU, counted from any fixed time; nothing if the host does not know.
   using Starved = std::function<std::optional<uint64_t>(CoreId core, ProcessId process)>;
   /// Checks limits, time slices and idle cores. With `starved`, a process that exceeded a limit is
   /// observed first, and killed once it had a CPU for another half of the limit.
@@ -176,8 +176,8 @@ class Dispatcher {
   ProcessId process(CoreId core) const { return cores_[core].process; }
   /// Returns whether a process has the core, or it is being switched to or from one.
   bool InUse(CoreId core) const { return InUse(cores_[core]); }
-  /// Returns the core to which the process's next call goes at once. Nothing: the call will wait,
-  /// or the queue is full.
+  /// Returns the core to which the process's next call goes at once, or nothing if the call must
+  /// wait or the queue is full.
   std::optional<CoreId> WaitingCore(ProcessId process) const {
     const uint32_t waiting = processes_[process].waiting;
     if (waiting == 0) return {};
@@ -225,7 +225,7 @@ class Dispatcher {
   struct Process {
     bool known = false;
     bool present = false;
-    bool condemned = false;  ///< Must be killed; gets no more calls.
+    bool condemned = false;  ///< The process must be killed and gets no more calls.
     bool wants = false;      ///< Value last reported to Placement.
     bool preempted = false;
     uint32_t max_cores = 0;
@@ -233,9 +233,9 @@ class Dispatcher {
     uint32_t idle_switches = 0;  ///< Consecutive switches without a load.
     uint64_t idle_since = 0;     ///< Time of the first of these switches.
     uint32_t cores = 0;          ///< Cores that it has, by bit.
-    uint32_t waiting = 0;        ///< Cores of it that wait, by bit. If not 0, no call waits.
-    CallQueue queue;             ///< Calls that wait to begin.
-    CallQueue resumed;           ///< Resumed calls that wait to continue.
+    uint32_t waiting = 0;  ///< Its cores that wait for a call, by bit. If not 0, no call waits.
+    CallQueue queue;       ///< Calls that wait to begin.
+    CallQueue resumed;     ///< Resumed calls that wait to continue.
     std::vector<Suspended> suspended{};  ///< Sorted by deadline; has room for all.
 
     uint32_t Waits() const { return queue.size() + resumed.size(); }

@@ -153,7 +153,7 @@ void RpcNic::Do(const Action& action) {
       return Switch(action);
     case Kind::kYieldNow: {
       End& end = User(action.process, action.core);
-      // A host that was already asked to leave has its answer.
+      // A core that was already asked to leave does not need another answer.
       const bool asked = end.nic->state(Pair::kReceive) != coherent::State::kAway;
       if (!end.nic->YieldNow() && !asked) end.pending = Pending::kYieldNow;
       return;

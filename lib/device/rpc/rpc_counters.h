@@ -25,7 +25,8 @@ enum class RpcCounter : uint8_t {
   kNotOurPort,  ///< No service uses the port.
   kNoSlot,      ///< All slots of the device are in use.
   kDuplicate,   ///< Repetition of a call that still waits.
-  // Calls that are answered with an error, which ends the frame unless the call was begun.
+  // Calls that are answered with an error. This is the end of their frames, unless the calls were
+  // begun and thus count as kReceived.
   kRpcMismatch,
   kAuthError,
   kProgUnavail,

@@ -2,10 +2,10 @@
 //
 // A NIC that is part of the operating system, after Lauberhorn: frames become calls, calls are
 // unmarshalled into the line that a core of their process loads, and the handler's results in the
-// line become the reply. The NIC knows where each core waits (dispatcher.h). It answers calls that
-// cannot be executed itself: unknown programs, garbage, dead services. A handler may write a call
-// to another service to the line instead of its result (nested_call.h); the device makes the call
-// and delivers the answer to the handler's continuation.
+// line become the reply. The NIC knows where each core waits (dispatcher.h). Calls that cannot be
+// executed (unknown programs, garbage, dead services) are answered by the NIC. A handler may write
+// a call to another service to the line instead of its result (nested_call.h); the device makes the
+// call and delivers the answer to the handler's continuation.
 //
 // Calls and replies are whole datagrams here, up to the maximum of IP. The link layer that the
 // device is connected to fragments and reassembles them (packet/fragmenter.h).
@@ -68,7 +68,7 @@ class RpcNic final : public Device {
   /// Sets the kernel endpoint of a core whose kernel has not loaded yet. Returns false if the core
   /// does not exist or the memory contains no endpoint.
   bool AttachKernel(CoreId core, const Endpoint& endpoint);
-  /// Adds a service. Returns false as Services::Add and Dispatcher::AddProcess do.
+  /// Adds a service. Returns false if Services::Add or Dispatcher::AddProcess would.
   bool AddService(ProcessId process, uint32_t max_cores, Service service);
   /// Reports that the service's process has started. `entries` has one entry per procedure,
   /// `endpoints` one unused endpoint per core; returns false if they do not. `incarnation` is the
@@ -102,10 +102,11 @@ class RpcNic final : public Device {
     uint8_t* memory = nullptr;
     uint64_t base = 0;
     Pending pending = Pending::kNone;
-    bool switched = false;   ///< The core was switched here and has had no call since.
-    bool interrupt = false;  ///< Interrupts the core once the pending request is delivered.
-    CallId call = 0;         ///< Valid for kRequest.
-    ProcessId process = 0;   ///< Valid for kSwitch.
+    bool switched = false;  ///< The core was switched here and has had no call since.
+    bool interrupt =
+        false;              ///< The core must be interrupted once the pending request is delivered.
+    CallId call = 0;        ///< Valid for kRequest.
+    ProcessId process = 0;  ///< Valid for kSwitch.
   };
   using Ends = std::array<End, kMaxCores>;
   /// A value in a line, or the error of its preparation.
@@ -166,7 +167,7 @@ class RpcNic final : public Device {
   void ReplyToParent(const End& end, CallId call);
   /// Ends a nested call; its parent continues.
   void EndNested(CallId call, NestedStatus status);
-  /// Ends a call's wait for its child.
+  /// Separates a call from its child, so that the child's result is discarded.
   void Orphan(CallId call);
   coherent::Content PrepareContinuation(CallId call, const End& end);
   /// Discards results of a process that is gone, because they can no longer be interpreted.
