@@ -236,7 +236,8 @@ void Switch::TakeCredits(PortId port, const Tlp& tlp) {
   Count(Drop::kBadCredit);
 }
 
-/// A port that does not accept its completions gets no more of them.
+/// Answers a read as unsupported. The read gets no answer if the port already has the maximum
+/// number of waiting completions.
 void Switch::Refuse(PortId port, const Tlp& tlp) {
   if (ports_[port].first.size() >= parameters_.port_tlps) return;
   ports_[port].first.push_back({.kind = TlpKind::kCompletion,

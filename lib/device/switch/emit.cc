@@ -61,7 +61,8 @@ bool Switch::Next(PortId port, Tlp& out) {
   return false;
 }
 
-/// Returns credits: all of them if the lane is empty, else once they are worth a TLP.
+/// Writes the returned credits for the lane's sender to `out`: all of them if the lane is empty,
+/// else once they are worth a TLP (kTellShare). Returns false if there is nothing to send.
 bool Switch::TellSender(Lane& lane, Tlp& out) {
   if (lane.control == 0 || lane.legacy || parameters_.flow_control == FlowControl::kPort)
     return false;

@@ -10,7 +10,7 @@
 
 namespace sluice::device::pcie_switch {
 
-/// Returns the slot of a pending descriptor, which becomes answered, or null.
+/// Marks the descriptor of a record as answered and returns its slot, or null if it is not pending.
 const Slot* Switch::Answered(Hop& hop, const LegacyRecord& record) {
   Slot& slot = hop.slots[record.sequence % hop.slots.size()];
   if (!slot.used || slot.sequence != record.sequence) return nullptr;

@@ -125,12 +125,12 @@ enum class Drop : uint8_t {
   kNoEdge,      ///< No edge of the policy matches.
   kTooLong,     ///< The length in the header exceeds the stream's maximum.
   kBadHeader,   ///< The first TLP has an incomplete header, or more bytes than the header's length.
-  kCut,         ///< Another message began before its end.
+  kCut,         ///< Another message began before this one ended.
   kGap,         ///< TLP: not contiguous with the previous bytes.
   kOverrun,     ///< The sender had no credits.
   kClosed,      ///< TLP: its stream is closed or has failed, or its device is dead.
   kStageDead,   ///< The receiving device is dead.
-  kSenderDied,  ///< The sending device died before its end.
+  kSenderDied,  ///< The sending device died before the message ended.
   kStreamFailed,  ///< It was in the switch when its stream failed.
   kBadCredit,     ///< TLP: invalid credits, more than were sent or less than before.
   kBadRecord,     ///< A legacy device's result without a pending descriptor.

@@ -27,7 +27,7 @@ struct Message {
 /// Sends messages as writes to a window. Used by one thread.
 class StreamWriter {
  public:
-  /// `granules` is NodeSpec::window_granules; `port` is the device's.
+  /// `granules` is NodeSpec::window_granules; `port` is the device's port.
   StreamWriter(uint64_t window, uint32_t granules, PortId port)
       : window_(window), granules_(granules), port_(port) {}
 
@@ -44,7 +44,7 @@ class StreamWriter {
     std::copy(data.begin(), data.end(), bytes.begin() + sizeof header);
     waiting_.push_back(std::move(bytes));
   }
-  /// Returns the next write. Returns false if the queue is empty or credits are missing.
+  /// Copies the next write to `out`. Returns false if the queue is empty or credits are missing.
   bool Next(Tlp& out) {
     if (waiting_.empty()) return false;
     const std::vector<uint8_t>& bytes = waiting_.front();
@@ -149,8 +149,7 @@ class StreamReader {
     return true;
   }
   MessageHeader Front() const { return HeaderAt(begin_); }
-  /// Writes a TLP with the credits that the switch does not know yet. Returns false if it knows
-  /// all.
+  /// Writes a TLP with the consumed bytes to `out`. Returns false if the switch already knows them.
   bool Credits(Tlp& out) {
     if (begin_ == told_) return false;
     told_ = begin_;

@@ -44,7 +44,8 @@ struct Range {
   uint64_t bytes = 0;
   PortId port = 0;
   PortMask allowed = kAllPorts;  ///< Ports that may read and write there.
-  /// Writes to it overtake messages, so that a device is configured as a node before it gets any.
+  /// Writes to the range overtake messages, so that a device is configured as a node before it gets
+  /// any message.
   bool registers = false;
 };
 
@@ -89,7 +90,7 @@ class Switch {
   /// Accepts a TLP from the device at `port`. Returns false if waiting TLPs must leave the switch
   /// first; the port is blocked until then.
   bool Accept(PortId port, const Tlp& tlp);
-  /// Returns the next TLP that leaves by `port`. Returns false if none waits.
+  /// Copies the next TLP that leaves by `port` to `out`. Returns false if none waits.
   bool Next(PortId port, Tlp& out);
 
   const Drops& drops() const { return drops_; }
@@ -97,7 +98,8 @@ class Switch {
   /// Return the number of complete messages that a node sent, or that were sent to it.
   uint64_t MessagesFrom(StreamId stream, NodeId node) const;
   uint64_t MessagesTo(StreamId stream, NodeId node) const;
-  /// Returns each node's state for the next message. No counted state among them was sent before.
+  /// Returns each node's state for the next message. A counted state (StateRule::kCount) was not
+  /// sent before.
   std::vector<State> States(StreamId stream) const;
   const Pipeline& pipeline() const { return pipeline_; }
   uint32_t ports() const { return parameters_.ports; }
