@@ -50,9 +50,9 @@ class DescriptorQueue {
   }
   /// Returns the number of unanswered jobs whose data has arrived.
   uint32_t Ready() const;
-  /// Returns the i-th of these jobs.
+  /// Returns the i-th unanswered job; its data has arrived if i < Ready().
   Job& job(uint32_t i) { return jobs_[(answered_ + i) % kDepth]; }
-  /// Answers the oldest of these jobs. `length` is the size of the result in job(0).room().
+  /// Answers job(0). `length` is the size of the result in job(0).room().
   void Answer(Outcome outcome, uint32_t length, uint32_t key);
 
   /// Sends results and reads. Returns false if none could be sent.

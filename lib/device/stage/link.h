@@ -33,7 +33,7 @@ struct LinkMemory {
   LinkDirection to_device;
 };
 
-/// Returns the size of its payload in bytes.
+/// Returns the size of the TLP's payload in bytes.
 inline uint32_t PayloadBytes(const pcie_switch::Tlp& tlp) {
   return tlp.kind == pcie_switch::TlpKind::kRead ? 0
                                                  : std::min(tlp.length, pcie_switch::kMaxPayload);
@@ -43,7 +43,7 @@ class LinkWriter {
  public:
   explicit LinkWriter(LinkDirection& direction) : direction_(&direction) {}
 
-  /// Returns the room for the next TLP, or null if the ring is full.
+  /// Returns the ring slot for the next TLP, or null if the ring is full.
   pcie_switch::Tlp* Place() {
     if (written_ - read_ == kLinkTlps) {
       const uint32_t read = std::atomic_ref(direction_->read.value).load(std::memory_order_acquire);
@@ -71,7 +71,7 @@ class LinkWriter {
   LinkDirection* direction_;
   uint32_t written_ = 0;
   uint32_t published_ = 0;
-  uint32_t read_ = 0;  ///< Last value read.
+  uint32_t read_ = 0;  ///< Last value read of the reader's count.
 };
 
 class LinkReader {
@@ -112,7 +112,7 @@ class LinkReader {
   LinkDirection* direction_;
   uint32_t read_ = 0;
   uint32_t released_ = 0;
-  uint32_t written_ = 0;  ///< Last value read.
+  uint32_t written_ = 0;  ///< Last value read of the writer's count.
   bool broken_ = false;
 };
 

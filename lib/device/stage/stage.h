@@ -35,7 +35,7 @@ class Stage {
   Stage(LinkMemory& link, pcie_switch::PortId port, Executor& executor, StageCounters& counters)
       : device_(link, port), executor_(&executor), counters_(&counters) {}
 
-  /// Returns false if there was nothing to do.
+  /// Does the pending work. Returns false if there was none.
   bool Step();
 
  private:
