@@ -54,9 +54,9 @@ inline constexpr uint32_t kCrossings = static_cast<uint32_t>(Crossing::kCount);
 /// Phases of the blocks' turns. The card counts the cycles spent in each.
 enum class Phase : uint32_t {
   kReceiveSteer,
-  kReceiveReserve,  ///< Batches run in order from here to the reservation of room.
+  kReceiveReserve,  ///< Waits for the batch's ticket, then reserves room.
   kReceiveCopy,
-  kReceivePublish,  ///< Batches run in order.
+  kReceivePublish,  ///< Waits for the batch's ticket, then publishes the frames.
   kSendSlots,       ///< Reads slots or descriptors.
   kSendBytes,
   kSendCut,
@@ -158,7 +158,7 @@ inline constexpr uint32_t kTurnsBetweenLooks = 16;
 struct Card {
   Control* control = nullptr;
   Report* report = nullptr;
-  uint8_t* queue = nullptr;  ///< Null if no host is attached.
+  uint8_t* queue = nullptr;  ///< The posted-write queue; null if no host is attached.
   QueueLayout layout{};
   uint64_t address = 0;  ///< Permanent MAC address, first octet lowest.
 
@@ -168,7 +168,7 @@ struct Card {
   uint32_t heartbeat = 0;
   uint64_t heartbeat_ns = 0;
 
-  uint32_t link = 0;  ///< The queue's epoch.
+  uint32_t link = 0;  ///< Epoch of the posted-write queue.
   uint64_t lanes_used = 0;
   uint32_t heads[kLanes] = {};
 

@@ -34,8 +34,8 @@ class EnsoFramer {
   EnsoFramer(EnsoCard& card, const Team& team, EnsoFrameMemory& memory)
       : card_(card), wire_(card.wire), shape_(memory.shape), team_(team), memory_(memory) {}
 
-  /// Checks the next chunk of a buffer of block `block` among `blocks`. Returns false if no chunk
-  /// is ready.
+  /// Checks the next chunk of one of the buffers that block `block` of `blocks` serves. Returns
+  /// false if no chunk is ready.
   bool Turn(uint32_t block, uint32_t blocks) {
     const auto found = static_cast<uint32_t>(team_.Agree([&] { return Find(block, blocks); }));
     if (found == 0) return false;

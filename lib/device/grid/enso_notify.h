@@ -94,7 +94,8 @@ void HeadStored(EnsoCard& card, uint32_t id, uint32_t head, Writes& writes) {
   EnsoBuffer& buffer = card.BufferOf(pipe.memory);
   uint32_t slot;
   if (pipe.memory == 0) {
-    // An address of zero selects buffer 0: its tail advances, but no notification is written.
+    // The address register of a disabled pipe is zero and thus selects buffer 0: the buffer's tail
+    // advances, but no notification is written.
     if (Load(&buffer.rx_memory) != 0 && ClaimSlot(card, buffer, &slot)) {
       card.Count(Event::kRxNotificationHoles);
     }

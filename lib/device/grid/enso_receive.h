@@ -23,8 +23,8 @@ struct EnsoReceiveMemory {
   uint8_t* rings[kBatchFrames];
   /// Pipe and index in the batch. Sorted by pipe, so that frames of a pipe stay in order.
   uint32_t keys[kBatchFrames];
-  uint32_t places[kBatchFrames];  ///< First flit of each frame in its pipe, with kSkipped if set;
-                                  ///< or kDropped.
+  /// First flit of each frame in its pipe, possibly with the flag kSkipped; or kDropped.
+  uint32_t places[kBatchFrames];
   uint32_t slots[kBatchFrames];  ///< Valid for the first frame of each pipe: see Place and Publish.
   uint32_t sources[kBatchFrames];  ///< RingFrame::flit of each frame, in order of arrival.
   uint16_t lengths[kBatchFrames];  ///< Indexed by arrival.
@@ -70,8 +70,8 @@ class EnsoReceiver {
 
  private:
   static constexpr uint32_t kDropped = ~0u;
-  /// Flag of a place whose data is not written although the tail advances over it. kDropped
-  /// contains it.
+  /// Flag in `places`: the frame's data is not written although the tail advances over it. kDropped
+  /// contains the flag.
   static constexpr uint32_t kSkipped = 1u << 31;
   static constexpr uint32_t kNone = ~0u;
   /// Number of checks for room before a batch is put back.
@@ -160,8 +160,8 @@ class EnsoReceiver {
     return fits;
   }
 
-  /// Checks the room of each pipe. slots[] of its first frame becomes the reserved flit if all of
-  /// the pipe's frames fit, else kNone. Returns false if frames have to wait.
+  /// Checks the room of each pipe. If all frames of a pipe fit, stores the pipe's reserved flit in
+  /// slots[] of its first frame, else kNone. Returns false if frames have to wait.
   bool Fits() {
     const uint64_t full = team_.Sum(batch_.count, [&](uint32_t i) -> uint64_t {
       if (!IsFirst(i)) return 0;
@@ -268,7 +268,7 @@ class EnsoReceiver {
     team_.ForEach(kTeamThreads, [&](uint32_t) { FenceSystem(); });
   }
 
-  /// Returns a flit of a ring that may be only partly reachable.
+  /// Returns the address of a flit in a ring that may be only partly reachable, or null.
   static uint8_t* Reach(const EnsoCard& card, uint32_t pipe, uint64_t offset) {
     const uint64_t bus = Load(&card.pipes[pipe].memory) & ~regs::enso::kPipeNbMask;
     return card.dma.Translate(bus + offset, kFlitBytes);

@@ -178,7 +178,7 @@ class EnsoReader {
       // The length is in bytes 16 and 17 of a flit.
       if (part % kParts == 1) chunk.lengths[part / kParts] = LengthOf(quad);
     };
-    // Returns the offset in its slot of part `part` of this turn's bytes.
+    // Returns the offset within slot `slot` of part `part` of this turn's bytes.
     const auto offset_in = [&](uint32_t slot, uint32_t part) {
       const uint32_t begin = slot == 0 ? 0 : memory_.ends[slot - 1];
       return (memory_.skips[slot] + part / kParts - begin) * kFlitBytes + part % kParts * 16;

@@ -23,7 +23,7 @@ struct IpuReceiveMemory {
   // Indexed by queue.
   uint32_t starts[kIpuQueues + 2];  ///< First sorted frame.
   uint32_t bases[kIpuQueues];       ///< First descriptor of this batch.
-  uint32_t rooms[kIpuQueues];       ///< Number of posted descriptors from there on.
+  uint32_t rooms[kIpuQueues];       ///< Number of posted descriptors from bases[] on.
   uint32_t taken[kIpuQueues];       ///< Number of descriptors that this batch uses.
   // Indexed by arrival.
   uint32_t hashes[kBatchFrames];

@@ -86,7 +86,7 @@ struct IpuCard : Card {
   /// Incremented at the begin and end of each change of `settings`; odd during it.
   uint32_t config = 2;
   IpuSettings settings{};
-  uint32_t most_frames = 0;  ///< Limit of a batch, independent of ring sizes.
+  uint32_t most_frames = 0;  ///< Maximum number of frames per batch, before small rings reduce it.
   uint8_t* staging = nullptr;
 
   IpuRing rx[kIpuQueues] = {};
@@ -95,7 +95,7 @@ struct IpuCard : Card {
   // Used only by the register block.
   uint32_t address_low = 0;  ///< Low half of an entry whose high half is not yet written.
   uint32_t clock_low = 0;
-  uint64_t clock_offset = 0;  ///< Added to the card's clock for the port's clock.
+  uint64_t clock_offset = 0;  ///< Added to the card's clock to compute the port's clock.
   uint32_t flow_status = 0;
 
   void Count(regs::ipu::Statistic statistic, uint64_t amount = 1) {

@@ -64,7 +64,7 @@ class IpuReceiver {
   static constexpr uint8_t kLeft = kIpuDropped + 1;  ///< The frame was put back.
   static constexpr uint8_t kFault = 0x80;
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
-  /// Checks for room before frames without room are put back.
+  /// Number of checks for room before frames without room are put back.
   static constexpr uint32_t kPatience = 64;
 
   uint32_t QueueOf(uint32_t arrival) const { return memory_.queues[arrival] & ~uint32_t{kFault}; }
@@ -74,7 +74,7 @@ class IpuReceiver {
     return length <= room ? 1 : (length + room - 1) / room;
   }
   RingPlace Ring(uint32_t queue) const { return RingPlace(settings_.rings[queue].place); }
-  /// Returns the number of sorted frames for queues.
+  /// Returns the number of frames that are not dropped; they come first in sorted order.
   uint32_t ForQueues() const { return memory_.starts[kIpuDropped]; }
 
   /// Returns whether frames are processed now, even if only counted as drops.
@@ -180,7 +180,7 @@ class IpuReceiver {
     return FirstOf(queue, [&](uint32_t i) { return memory_.needs[i + 1] > end; });
   }
 
-  /// Reads the room of all queues.
+  /// Reads the number of posted descriptors of each queue and finds the first frame without room.
   void Look() {
     team_.One([&] { memory_.left = 0; });
     team_.ForEach(kIpuQueues + 1, [&](uint32_t queue) {

@@ -132,7 +132,8 @@ class IpuTransmitter {
   }
 
   /// Reads descriptors and marks the queue busy. The register block waits for `busy` to clear
-  /// before it reports a ring as disabled. Conversely, a ring disabled earlier is seen here.
+  /// before it reports a ring as disabled. Conversely, a ring that was disabled before `busy` was
+  /// set is detected here.
   void ReadDescriptors(uint32_t queue, RingPlace ring, uint32_t count) {
     const uint32_t head = memory_.heads[queue];
     team_.ForEach(count + 1, [&](uint32_t i) {
@@ -234,7 +235,7 @@ class IpuTransmitter {
         });
   }
 
-  /// Loads 16 bytes of a frame, or the rest of it.
+  /// Loads 16 bytes of a frame, or fewer at its end.
   Quad LoadPart(uint32_t frame, uint32_t offset) const {
     uint32_t segment = memory_.firsts[frame];
     while (offset >= InfoOf(segment).length()) offset -= InfoOf(segment++).length();

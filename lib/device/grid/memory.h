@@ -96,7 +96,7 @@ template <typename T>
 inline void Store(T* to, T value) {
   __atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
-/// Loads the low half first. StoreQuad stores it last, because it is the word that marks the quad
+/// Loads the low half first, because StoreQuad stores it last: it is the word that marks the quad
 /// valid.
 inline Quad LoadQuad(const void* from) {
   const auto* const words = static_cast<const uint64_t*>(from);

@@ -105,7 +105,7 @@ class Team {
       memory_->words[Thread() / kWarpThreads] = upto;
     }
     Sync();
-    // Packs the sum of all warps, and the sum of the warps before this one in the upper half.
+    // The low half is the sum of all warps, the high half the sum of the warps before this one.
     const auto words = static_cast<uint32_t>(memory_->words[Thread() % kWarpThreads]);
     const bool earlier = Thread() % kWarpThreads < Thread() / kWarpThreads;
     const uint64_t both = AllLanes(words | (earlier ? uint64_t{words} << 32 : 0));

@@ -17,7 +17,7 @@ namespace sluice::device::grid {
 /// A batch of consecutive frames of the ring.
 struct Batch {
   uint64_t ticket;
-  uint64_t position;  ///< Position of its first frame since the upload.
+  uint64_t position;  ///< Number of frames fetched before this batch, since the upload of the ring.
   uint32_t entry;     ///< Ring index of its first frame.
   uint32_t lap;
   uint32_t count;  ///< 0: no frame is due.
@@ -85,7 +85,7 @@ inline Batch TakeBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t 
 }
 
 /// Puts back a batch and all batches that were fetched after it. Called by one thread between
-/// AwaitTurn and EndTurn of the first point.
+/// AwaitTurn and EndTurn of the reservation.
 inline void PutBack(Wire& wire, const Batch& batch) {
   Store(&wire.back_position, batch.position);
   Store(&wire.back_entry, batch.entry);

@@ -54,15 +54,15 @@ struct Wire {
   uint32_t entry = 0;                 ///< position modulo the number of ring entries.
   uint32_t lap = 0;                   ///< position divided by the number of ring entries.
   uint64_t start_ns = 0;              ///< Time when the source was switched on; 0: off.
-  uint64_t base = 0;                  ///< Position at that time, minus frames given up since.
+  uint64_t base = 0;                  ///< Position at start_ns, minus the frames given up since.
   uint32_t epoch = 0;
 
-  alignas(64) uint64_t taken = 0;      ///< Tickets of the batches that were fetched.
-  alignas(64) uint64_t reserved = 0;   ///< Tickets that have passed the first point.
-  alignas(64) uint64_t published = 0;  ///< Tickets that have passed the second one.
+  alignas(64) uint64_t taken = 0;      ///< Number of batches that were fetched.
+  alignas(64) uint64_t reserved = 0;   ///< Number of tickets that have passed the reservation.
+  alignas(64) uint64_t published = 0;  ///< Number of tickets that have passed the publication.
 
-  // Owned by the block whose turn it is at the first point; written when a batch is put back.
-  alignas(64) uint32_t back_epoch = 0;  ///< Incremented; stored after the others.
+  // Owned by the block whose turn it is to reserve room; written when a batch is put back.
+  alignas(64) uint32_t back_epoch = 0;  ///< Incremented each time, after the other back_ members.
   uint32_t back_entry = 0;
   uint32_t back_lap = 0;
   uint64_t back_position = 0;
