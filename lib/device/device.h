@@ -68,8 +68,8 @@ class Device {
   virtual void SetCarrier(bool up) { static_cast<void>(up); }
 
   /// Sets whether the device may access host memory (bus mastering of a PCI function); enabled at
-  /// start. While it is disabled, Receive and Transmit are not called, and register stores do not
-  /// write host memory: their writes are lost.
+  /// start. While it is disabled, Receive and Transmit are not called, and the writes to host
+  /// memory that register stores cause are discarded.
   virtual void SetMastering(bool on) { static_cast<void>(on); }
 
   /// Called after the host removed part of its DMA memory. The device translates the bus addresses
@@ -87,8 +87,8 @@ class Device {
   /// if there is nothing to do.
   virtual uint32_t Transmit(FrameSink& sink, uint32_t budget) = 0;
 
-  /// Called when the host's process has died. Counts the frames that it held without accessing its
-  /// memory. The only call that may follow is Counters.
+  /// Called when the host's process has died. Counts the frames in the host's queues without
+  /// accessing the host's memory. Afterwards only Counters may be called.
   virtual void HostDied() {}
 
   /// Returns all counters, always in the same order. Only the stepping thread may read the values.

@@ -24,7 +24,7 @@ class FrameStaging {
   struct Cursor {
     uint8_t* bytes;
     WireFrame* frame;
-    const uint8_t* last_bytes;  ///< A frame of kMaxFrameBytes does not fit beyond it.
+    const uint8_t* last_bytes;  ///< Last position at which a frame of kMaxFrameBytes fits.
     const WireFrame* frame_end;
 
     bool full() const { return frame == frame_end || bytes > last_bytes; }
