@@ -43,10 +43,10 @@ class Deployment {
   Deployment(device::pcie_switch::Switch& programmable, Placement placement)
       : switch_(&programmable), placement_(std::move(placement)) {}
 
-  /// Applies a checked graph to the switch. Returns a line and changes nothing on failure.
+  /// Applies a checked graph to the switch. On failure, returns the reason in one line and changes
+  /// nothing; on success, returns an empty string.
   std::string Apply(Graph graph, std::vector<Changed>* changes);
-  /// Opens a new stream for a chain of the graph whose stream has failed. Returns a line and
-  /// changes nothing on failure.
+  /// Opens a new stream for a chain of the graph whose stream has failed. Results are as for Apply.
   std::string Reopen(std::string_view chain);
   /// Frees streams that have drained. Returns the number of streams that still drain.
   size_t Reap();
