@@ -22,8 +22,9 @@ namespace sluice::engine {
 /// ICMP header, after the IP header for other protocols, or after the EtherType of a frame that is
 /// not IP. A frame without this byte or with invalid headers is forwarded unchanged. Ethernet
 /// padding does not count as payload.
-/// To save branches, UDP over plain IPv4 depends only on the IP total length: the UDP length is
-/// ignored, and the ninth data byte of later fragments, which is payload, too, is incremented.
+/// To save branches, the path for UDP over plain IPv4 reads only the IP total length: the UDP
+/// length is ignored, and later fragments get their ninth data byte incremented, which is also
+/// payload.
 class IncrementEcho {
  public:
   static constexpr std::array<std::string_view, 0> kDropReasons{};
