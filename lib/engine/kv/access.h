@@ -124,7 +124,7 @@ class Access {
     return Read(key, home, now_s);
   }
 
-  // The same functions by hash.
+  // Overloads that find the location from the key's hash.
   bool MayWrite(const KeyHash& hash) const { return MayWrite(HomeOf(hash)); }
   bool MayRead(const KeyHash& hash) const { return MayRead(HomeOf(hash)); }
   std::optional<ItemView> Get(Bytes key, const KeyHash& hash, uint32_t now_s) {

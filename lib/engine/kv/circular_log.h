@@ -20,7 +20,7 @@ class CircularLog {
   /// Reserves `bytes`, rounded up to a power of two, at least kMinBytes. Throws std::bad_alloc.
   explicit CircularLog(uint64_t bytes);
 
-  /// See Mapping::Take.
+  /// Allocates the pages of the whole log; see Mapping::Take.
   void TakePages() { mapping_.Take(bytes()); }
 
   uint64_t bytes() const { return mask_ + 1; }
@@ -89,7 +89,7 @@ class CircularLog {
   uint64_t mask_;
   uint64_t max_item_bytes_;
   Mapping mapping_;
-  uint64_t tail_ = 0;     ///< Up to bytes().
+  uint64_t tail_ = 0;     ///< Offset of the end of the newest item; at most bytes().
   uint64_t used_ = 0;     ///< Bytes before tail_, including dead items. Below bytes().
   uint64_t end_ = kNone;  ///< End of the items of the last round while some of them are live.
 };

@@ -14,7 +14,7 @@ namespace sluice::engine::kv {
 
 /// Owned by the worker that allocated or received it until it sends or frees it.
 struct Handoff {
-  /// Also for reassembled datagrams.
+  /// Maximum size of a frame; also applies to reassembled datagrams.
   static constexpr uint32_t kMaxFrameBytes = 16384;
   static constexpr uint32_t kMaxReplyBytes = 16384;
 

@@ -55,8 +55,9 @@ class Index {
   /// Creates `heads` chains and `extra` buckets to extend them. Throws std::bad_alloc.
   Index(uint32_t heads, uint32_t extra);
 
-  /// Allocates the pages of all heads now, see Mapping::Take. Extra buckets get pages when they are
-  /// first used: their number is that for the smallest items, which hardly any store needs.
+  /// Allocates the pages of all heads now; see Mapping::Take. Extra buckets get pages when they are
+  /// first used: there are enough for a store of the smallest items, but most stores use few of
+  /// them.
   void TakePages() { mapping_.Take(uint64_t{heads_} * sizeof(Bucket)); }
 
   uint32_t heads() const { return heads_; }
@@ -72,7 +73,7 @@ class Index {
 
   // Operations on chains, in which all buckets except the last are full. Call them within a Change.
 
-  /// Returns false if no bucket is free.
+  /// Adds `slot` to the chain of `head`. Returns false if no bucket is free.
   bool Add(Bucket& head, Slot slot);
   /// Removes `slot`, which must be in the chain. The last slot of the chain moves to its position.
   void Remove(Bucket& head, Slot& slot);

@@ -39,7 +39,8 @@ struct LiveFigures {
   uint64_t by_owner = 0;  ///< Chains that owners copied.
 };
 
-/// Maximum that an owner copies at a time. Copying a longer chain is retried for kLongestTryS.
+/// Maximum number of bytes that an owner copies at a time. Copying a longer chain is retried for
+/// kLongestTryS.
 inline constexpr size_t kMostByOwnerBytes = size_t{256} << 10;
 inline constexpr uint32_t kLongestTryS = 10;
 

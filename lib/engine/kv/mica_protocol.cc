@@ -156,10 +156,11 @@ void ItemsAhead::FetchUpTo(const MicaStep* upto) {
 
 namespace {
 
-// Gets between two fetches of items. Two short loops are faster than one loop that does both.
+// Number of gets between two fetches of items. Two short loops, to fetch and to serve, are faster
+// than one loop that does both.
 constexpr std::ptrdiff_t kAtOnce = 16;
 
-// How much of a datagram was served.
+// Progress of ServeGets in a datagram.
 struct Served {
   const MicaStep* step;
   uint8_t* to;
@@ -192,7 +193,7 @@ struct Served {
     if (value_bytes > padded_key) break;
     WriteMicaAnswer(message, MicaResult::kSuccess, value_bytes, to);
     to += kMicaMessageBytes;
-    // The padding of items is zeros, too.
+    // Items are padded with zeros like messages, so whole words are copied.
     const uint64_t* const value = item->words() + padded_key / 8;
     const size_t padded = MicaPadded(value_bytes);
     if (padded == 8) [[likely]] {

@@ -242,7 +242,7 @@ Result Partition::Put(Bytes key, uint64_t hash, Bytes value, Attributes attribut
     const Bytes parts[3] = {value, Bytes(), Bytes()};
     if (Replace(head, hash, slot, key, parts, attributes, unique, now_s)) return Result::kOk;
   }
-  // Overwrites in place: if the size is equal, or if the heap is full and the new item is shorter.
+  // Overwrites in place if the size is equal, or if the heap is full and the new item is shorter.
   Slot* const there = same_size ? slot : FindLive(head, hash, key, now_s);
   if (there == nullptr || ItemAt(*there)->size() < bytes) return Refuse(Result::kNoMemory);
   Item& item = *ItemAt(*there);

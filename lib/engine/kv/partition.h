@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One partition of the key-value store (MICA, NSDI'14, sections 4.3 and 4.4): an index of 64-byte
-// buckets for items in one contiguous memory area. Only one thread, the owner, calls all functions.
-// Any thread may call Read (CREW), which detects concurrent changes by the bucket's version.
+// buckets for items in one contiguous memory area. One thread, the owner, may call all functions.
+// Other threads may only read (CREW); their functions detect concurrent changes by the bucket's
+// version.
 //
 //   cache   items are in a circular log; new ones overwrite the oldest, and a full bucket drops its
 //           oldest item. An item that is read in the last quarter of its life becomes the newest,
@@ -12,8 +13,8 @@
 //
 // Unlike in MICA, no slot outlives its item: each item of the log refers to its bucket, and an item
 // that is about to be overwritten leaves the index first. So no slot has to be checked against the
-// end of the log, offsets cannot wrap, and a reader's check of the bucket's version covers the log,
-// too. An item is changed in place only if the new one needs the same number of words.
+// end of the log, offsets cannot wrap, and a reader's check of the bucket's version also covers the
+// log. An item is changed in place only if the new one needs the same number of words.
 #pragma once
 
 #include <cstdint>
@@ -81,12 +82,12 @@ struct ItemCopy {
 enum class Copied : uint8_t {
   kWhole,     ///< All items of the chain as of one moment.
   kChanged,   ///< The owner changed the chain meanwhile.
-  kTooShort,  ///< `to` is too short; the size that was returned is that of one moment.
+  kTooShort,  ///< `to` is too short; the returned size was right at one moment.
 };
 
 /// Totals of one partition. The owner writes them; other threads load them relaxed.
 struct PartitionCounters {
-  uint64_t items = 0;       ///< Items in the index; expired ones until they are found.
+  uint64_t items = 0;       ///< Items in the index, including expired ones that are not yet found.
   uint64_t item_bytes = 0;  ///< Bytes of these items with headers and padding.
   uint64_t evicted = 0;     ///< Cache mode: dropped before expiry from log or index.
   uint64_t expired = 0;
@@ -134,8 +135,8 @@ class Partition {
     }
     return GetItem(key, hash, now_s);
   }
-  /// `unique` is the expected unique with kIfUnchanged; if not null, it receives the new one. A
-  /// call that fails changes nothing.
+  /// Stores a value if `condition` holds. `unique` is the expected unique with kIfUnchanged; if not
+  /// null, it receives the new one. A call that fails changes nothing.
   Result Set(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
              uint32_t now_s, uint64_t* unique = nullptr) {
     // Inline fast path: the size does not change.
@@ -221,7 +222,8 @@ class Partition {
   uint32_t max_value_bytes() const { return max_value_bytes_; }
 
  private:
-  /// Header, key and value of a tiny item, which starts at any word.
+  /// Number of bytes of an item to prefetch: header, key and value of a tiny item, which starts at
+  /// any word.
   static constexpr uint64_t kPrefetchedBytes = Item::SizeOf(8, 8);
 
   struct Found {

@@ -131,7 +131,7 @@ class Responder {
   /// Result of Plan for a frame.
   struct Planned {
     packet::Datagram datagram;
-    Outcome outcome = Outcome::kOther;  ///< Not kServed: there is nothing to serve.
+    Outcome outcome = Outcome::kOther;  ///< If not kServed, nothing is to be served.
     Refusal refusal = Refusal::kNone;
     Protocol protocol = Protocol::kNone;
     uint32_t first = 0;  ///< Index of the first step.
@@ -152,8 +152,8 @@ class Responder {
                    Protocol protocol, std::span<const MicaStep> steps);
   /// Stores the state of the exchange for another worker.
   void PackProgress(Handoff& handoff);
-  /// Serve the remaining requests with one protocol. `payload` is UDP's. Afterwards the reply has
-  /// replied_ bytes.
+  /// Serve the remaining requests with one protocol. `payload` is the UDP payload. Afterwards the
+  /// reply has replied_ bytes.
   Progress ContinueMica(Bytes payload, uint32_t replied, std::span<uint8_t> in_place,
                         std::span<const MicaStep> steps);
   [[gnu::noinline]] Progress ContinueMemcached(Bytes payload, uint32_t replied);

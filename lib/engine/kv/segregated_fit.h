@@ -25,7 +25,7 @@ class SegregatedFit {
   /// Reserves `bytes`, rounded down to a multiple of 8, at least 4096. Throws std::bad_alloc.
   explicit SegregatedFit(uint64_t bytes);
 
-  /// See Mapping::Take.
+  /// Allocates the pages of the whole heap; see Mapping::Take.
   void TakePages() { mapping_.Take(bytes_); }
 
   uint8_t* data() const { return mapping_.data(); }

@@ -27,7 +27,7 @@ class Server {
     kBadChecksum,  ///< Wrong UDP checksum; over IPv6 also a missing one.
     kRefused,      ///< Not a request of the port's protocol.
     kNoHandoff,    ///< For another worker, but no handoff is free.
-    kNotOurs,      ///< These three are Refusal's values.
+    kNotOurs,      ///< This value and the next two are those of Refusal.
     kBadSource,
     kBadPort,
     kWithheld,  ///< Served, but the answer exceeds the limit of its source.
@@ -85,7 +85,8 @@ class Server {
   const Responder& responder() const { return responder_; }
 
  private:
-  /// As many as a burst has, so that handoffs do not delay frames for long.
+  /// Number of handoffs served per AtRest: as many as a burst has frames, so that handoffs do not
+  /// delay frames for long.
   static constexpr uint32_t kHandoffsAtRest = 64;
   static constexpr uint32_t kLineBytes = 64;
   /// Cache lines of frames to prefetch before they are planned: about the number of loads that a

@@ -106,7 +106,7 @@ std::optional<Pending> Client::Generate(uint64_t now_ns) {
     if (!preload_again_.empty()) {
       pending.item = preload_again_.back();
       preload_again_.pop_back();
-      // The version of the first attempt: either of the two may arrive.
+      // A repeated set has the version of the first attempt, because either of the two may arrive.
       pending.version = options_.verify ? versions_.Newest(pending.item) : 0;
     } else if (next_preload_ < options_.items) {
       pending.item = next_preload_++;

@@ -110,7 +110,7 @@ class Client {
   uint64_t Place(std::vector<uint16_t> server_of_item, uint32_t servers);
 
   const ClientCounters& counters() const { return counters_; }
-  /// Latency of all answers to gets and to sets since the last ClearLatency.
+  /// Return the latencies of all answers to gets and to sets since the last ClearLatency.
   const workload::Histogram& get_latency() const { return latency_[0]; }
   const workload::Histogram& set_latency() const { return latency_[1]; }
   void ClearLatency() { latency_ = {}; }

@@ -41,7 +41,7 @@ enum class DeltaOutcome : uint8_t { kOk, kNotFound, kExists, kNonNumeric, kNoMem
 struct DeltaAnswer {
   uint64_t value = 0;
   uint64_t unique = 0;
-  uint32_t expires_s = 0;  ///< Unchanged.
+  uint32_t expires_s = 0;  ///< The item's expiry, which does not change.
 };
 
 /// Changes a decimal number and counts the result. As in memcached, the value keeps its length and

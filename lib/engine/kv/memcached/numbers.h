@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Parses numbers as memcached, which uses C's strtol: leading white space, a sign, digits, and then
+// Parses numbers as memcached does with C's strtol: leading white space, a sign, digits, and then
 // the end of the text, white space or a NUL; the rest is ignored.
 #pragma once
 
