@@ -102,11 +102,10 @@ class RpcNic final : public Device {
     uint8_t* memory = nullptr;
     uint64_t base = 0;
     Pending pending = Pending::kNone;
-    bool switched = false;  ///< The core was switched here and has had no call since.
-    bool interrupt =
-        false;              ///< The core must be interrupted once the pending request is delivered.
-    CallId call = 0;        ///< Valid for kRequest.
-    ProcessId process = 0;  ///< Valid for kSwitch.
+    bool switched = false;   ///< The core was switched here and has had no call since.
+    bool interrupt = false;  ///< Interrupt the core after the pending request.
+    CallId call = 0;         ///< Valid for kRequest.
+    ProcessId process = 0;   ///< Valid for kSwitch.
   };
   using Ends = std::array<End, kMaxCores>;
   /// A value in a line, or the error of its preparation.
