@@ -42,14 +42,16 @@ struct MonitorOptions {
   std::vector<uint16_t> line_ports;         ///< UDP destination ports.
   std::vector<uint16_t> tcp_ports;          ///< Destination ports of the observed direction.
   std::vector<uint16_t> syslog_tcp_ports;   ///< As tcp_ports, for streams of syslog messages.
-  /// True: forwards all frames. False: consumes log text to us, passes the rest.
+  /// True: forwards all frames. False: consumes frames with log text for this host and forwards the
+  /// rest.
   bool pass_on = false;
   uint32_t max_sources = 100000;
   uint64_t out_of_order_bytes = 16 << 20;  ///< Memory for TCP segments that wait for earlier ones.
-  uint32_t out_of_order_window = 65536;    ///< Bytes ahead of a stream's position to keep.
-  /// Age at which missing TCP bytes are skipped; 0: only for want of room.
+  uint32_t out_of_order_window = 65536;    ///< Maximum distance ahead of the stream.
+  /// Age at which missing TCP bytes are skipped; 0: they are skipped only when memory is needed.
   uint64_t gap_cycles = 0;
-  uint64_t idle_cycles = 0;  ///< Age at which an idle source is removed; 0: only for want of room.
+  /// Age at which an idle source is removed; 0: only when room is needed.
+  uint64_t idle_cycles = 0;
   uint64_t session_cycles = 0;  ///< Maximum distance between lines of a session; 0: unlimited.
   ScanLimits scan;
 };
@@ -62,7 +64,7 @@ class Monitor {
   enum Reason : uint8_t {
     kMalformed,    ///< A header does not fit or contradicts another.
     kFragment,     ///< UDP or TCP fragment; fragments are not reassembled.
-    kBadChecksum,  ///< Log text; over IPv6 also UDP without a checksum.
+    kBadChecksum,  ///< Log text with a wrong checksum; over IPv6 also UDP without a checksum.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{"malformed", "fragment",

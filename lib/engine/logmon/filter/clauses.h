@@ -14,7 +14,7 @@ namespace sluice::engine::logmon {
 /// Alternative needles, of which a line must contain at least one.
 struct Clause {
   std::vector<Needle> any;
-  /// Length of the shortest in bytes; longer needles occur in fewer lines by chance.
+  /// Length of the shortest needle in bytes; longer needles occur in fewer lines by chance.
   size_t strength = 0;
 };
 

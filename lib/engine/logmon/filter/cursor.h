@@ -27,7 +27,8 @@ class Cursor {
   void SkipSpace();
   /// If `token` is next, skips it and returns true.
   bool Take(std::string_view token);
-  /// As Take for a keyword in any case. `word` is in capitals; a letter or digit must not follow.
+  /// Like Take, but for a keyword in any case. `word` is in capitals; a letter or digit must not
+  /// follow.
   bool TakeWord(std::string_view word);
 
   /// Reads a quoted text; the next byte must be the opening quote. Replaces \" and \\; before other

@@ -107,7 +107,8 @@ std::optional<Fail2banFilter> Fail2banFilter::Read(const std::filesystem::path& 
       return false;
     }
     for (const std::string& one : Rules(*ignored)) {
-      // Not optional: without it, the filter would count lines that it must ignore.
+      // An ignore rule is not optional: without it, the filter would count lines that it must
+      // ignore.
       auto rule = CompileRule(one, multi_line, why);
       if (!rule) return *why = "ignoreregex: " + *why, false;
       filter.ignored_.push_back(std::move(rule->regex));
@@ -195,8 +196,8 @@ Needles Fail2banFilter::GetNeedles() const {
   Clauses rules = of(rules_[0].regex);
   for (size_t i = 1; i < rules_.size(); ++i) rules = Either(rules, of(rules_[i].regex));
   if (prefix_) rules = Both(of(prefix_->regex), std::move(rules));
-  // One needle is sufficient: needles may be in the header instead of its line, so all of them
-  // cannot be required.
+  // A needle may be in the header instead of the line, so the filter cannot require all needles of
+  // a rule.
   return ToOneOf(rules);
 }
 

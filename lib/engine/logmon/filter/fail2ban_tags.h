@@ -26,9 +26,9 @@ std::optional<std::string> ReplaceTags(std::string_view expression, bool multi_l
 struct TaggedLine {
   std::string_view content;  ///< The part that the prefix selects for the rules.
   std::string_view session;  ///< F-MLFID: common to the lines of one connection.
-  std::string_view no_fail;  ///< F-NOFAIL: not a failure unless empty.
-  std::string_view gained;   ///< F-MLFGAINED: logged in.
-  std::string_view forget;   ///< F-MLFFORGET: the session ends.
+  std::string_view no_fail;  ///< F-NOFAIL: if not empty, the line is not a failure.
+  std::string_view gained;   ///< F-MLFGAINED: if not empty, a login succeeded.
+  std::string_view forget;   ///< F-MLFFORGET: if not empty, the session ends.
   std::string_view user;
   std::string_view ip4, ip6, dns, id;  ///< The host that failed: the first of these with a value.
 
@@ -50,7 +50,7 @@ class TagGroups {
  private:
   struct Group {
     std::string_view TaggedLine::*value;
-    int number;                  ///< -1: only alternatives exist.
+    int number;                  ///< Number of the group; -1 if only alternatives exist.
     std::vector<int> stand_ins;  ///< Groups to use if group `number` has no value.
   };
   bool Has(std::string_view TaggedLine::*value) const;

@@ -24,7 +24,7 @@ class FieldPattern {
   /// error if it is invalid.
   static std::optional<FieldPattern> Parse(Cursor& cursor);
 
-  /// `fields` is scratch memory.
+  /// Returns whether `line` matches. `fields` is scratch memory.
   bool Matches(std::string_view line, std::vector<std::string_view>& fields) const;
   Needles GetNeedles() const;
   std::vector<std::string> names() const;

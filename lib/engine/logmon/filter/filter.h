@@ -113,7 +113,7 @@ class Filter {
   bool Matches(std::string_view line, Scratch& scratch) const;
   /// Returns whether the filter is one of fail2ban's, which depends on Scratch::speaker.
   bool wants_speaker() const;
-  /// Returns whether its expressions name a host: <HOST>, <F-ID/>.
+  /// Returns whether the filter's expressions name a host: <HOST>, <F-ID/>.
   bool names_host() const;
   /// Returns the host in the last line that the filter matched with this scratch; empty if the line
   /// names none.

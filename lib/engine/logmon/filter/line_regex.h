@@ -23,7 +23,7 @@ struct RegexMemory {
   /// Groups of the last successful Search; group 0 is the whole match. Groups that did not
   /// participate are without data.
   std::vector<std::string_view> groups;
-  std::vector<re2::StringPiece> pieces;  ///< The same in RE2's type.
+  std::vector<re2::StringPiece> pieces;  ///< The groups in RE2's type.
 
   /// Returns the match of group `number`; without data if `number` is negative.
   std::string_view group(int number) const {
@@ -40,7 +40,7 @@ class LineRegex {
 
   /// Returns whether the expression matches anywhere in `text`.
   bool Matches(std::string_view text, RegexMemory& memory) const;
-  /// As Matches, and stores the groups of the first match in `memory`.
+  /// Like Matches, and stores the groups of the first match in `memory`.
   bool Search(std::string_view text, RegexMemory& memory) const;
 
   /// Returns the number of the group, or -1 if the name is unknown.

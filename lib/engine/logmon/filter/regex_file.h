@@ -13,7 +13,8 @@ namespace sluice::engine::logmon {
 struct RegexFile {
   /// The file contains a line [Definition] and is for Filter::Fail2ban.
   bool is_fail2ban = false;
-  /// Otherwise: expressions for Filter::Regex. Empty lines and lines that start with # are ignored.
+  /// If not is_fail2ban: expressions for Filter::Regex. Empty lines and lines that start with # are
+  /// ignored.
   std::vector<std::string> expressions;
 };
 

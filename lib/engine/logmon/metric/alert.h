@@ -47,7 +47,7 @@ class Alert {
   AlertOptions options_;
   std::vector<uint64_t> times_;  // Times of the last `threshold` events, a ring.
   uint64_t events_ = 0;          // Sliding: since the clock last stepped back. Else: in the window.
-  uint64_t last_window_events_ = 0;  // Those of the previous window, unless sliding.
+  uint64_t last_window_events_ = 0;  // Events of the previous window, unless sliding.
   uint64_t now_ = 0;
   bool is_firing_ = false;
 };

@@ -34,8 +34,8 @@ struct TextPart {
 /// For one thread. Allocates only at construction.
 class GatheredText {
  public:
-  /// Maximum length of several parts. Hyperscan then reads text that is still in the first-level
-  /// cache from the copy.
+  /// Maximum length of several parts. The copy is then still in the first-level cache when
+  /// Hyperscan reads it.
   static constexpr uint32_t kBytes = 16384;
   /// Bytes after the room returned by Place that may be read and written.
   static constexpr uint32_t kSpareBytes = 128;

@@ -44,13 +44,13 @@ class LineMatcher {
   uint64_t matched_lines() const { return matched_lines_; }
   /// Number of filter evaluations, summed over lines.
   uint64_t asked() const { return asked_; }
-  /// Searches in lines that were aborted after too many steps.
+  /// Number of searches that were aborted after too many steps.
   uint64_t given_up() const { return scratch_.given_up(); }
-  /// Lines that a JSON filter was evaluated for but that are not valid JSON.
+  /// Number of lines that a JSON filter was evaluated for but that are not valid JSON.
   uint64_t unread_json() const { return scratch_.unread_json(); }
 
  private:
-  /// A line with needles: bytes of the text being scanned.
+  /// A line with needles, as a range of the text being scanned.
   struct Hit {
     uint32_t begin, end;  ///< Without the line end.
     FilterSet matches, to_ask;

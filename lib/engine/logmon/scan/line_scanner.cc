@@ -43,7 +43,7 @@ void ForEachPiece(std::string_view bytes, size_t most, Take take) {
 
 LineScanner::LineScanner(const RuleSet& rules, const ScanLimits& limits)
     : line_bytes_(std::clamp(limits.line_bytes, kMinLineBytes, kMaxLineBytes)),
-      // A part of several lines of this size contains no line above the limit.
+      // No line in a part of this size exceeds the limit.
       part_bytes_(std::min(line_bytes_, GatheredText::kBytes)),
       matcher_(rules),
       unfinished_(limits.unfinished_bytes),

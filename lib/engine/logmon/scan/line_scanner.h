@@ -24,7 +24,7 @@ namespace sluice::engine::logmon {
 /// Position of a source within a line; all 0: at the start of a line. A handle: the scanner stores
 /// the bytes of the unfinished line. Call Forget() or Finish() before dropping the state.
 struct LineState {
-  uint32_t unfinished = 0;  ///< Number of the memory that contains the bytes; 0: none.
+  uint32_t unfinished = 0;  ///< Number of the line in UnfinishedLines; 0: none.
   uint16_t flags = 0;       ///< Bits in line_scanner.cc: skipping, after CR.
 };
 

@@ -25,7 +25,7 @@ struct hs_scratch;
 namespace sluice::engine::logmon {
 
 inline constexpr size_t kMaxFilters = 256;
-/// Indexed by position in the rule set.
+/// Set of filters, indexed by their position in the rule set.
 using FilterSet = std::bitset<kMaxFilters>;
 
 /// The effect of a needle in a line on a filter.
@@ -66,7 +66,7 @@ class RuleSet {
   /// Filters that need the writer of a line (Filter::wants_speaker).
   const FilterSet& want_speaker() const { return want_speaker_; }
   size_t database_bytes() const;
-  /// Null if all filters are in asked_always().
+  /// The compiled needles; null if all filters are in asked_always().
   const hs_database* database() const { return database_; }
 
   /// Returns the uses of a needle, by the number that Hyperscan reports.

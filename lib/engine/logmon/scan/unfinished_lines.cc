@@ -77,7 +77,7 @@ bool UnfinishedLines::Append(uint32_t& line, std::string_view bytes) {
 }
 
 void UnfinishedLines::Copy(uint32_t line, char* to) const {
-  // Copies whole blocks for the same reason.
+  // Copies whole blocks, because the compiler knows their size.
   std::memcpy(to, blocks_[line].first.bytes, kFirstBytes);
   const uint32_t length = Length(line);
   uint32_t block = line;

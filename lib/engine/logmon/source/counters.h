@@ -22,9 +22,9 @@ struct SourceCounters {
     kOther,            ///< Frames without log text.
     kMalformed,        ///< Frames with a header that does not fit or contradicts another.
     kFragments,        ///< UDP or TCP fragments; their source is unknown.
-    kBadChecksum,      ///< Log text; over IPv6 also UDP without a checksum.
+    kBadChecksum,      ///< Wrong checksum of log text; over IPv6 also UDP without one.
     kNewSources,
-    kEvictedSources,     ///< Replaced by a new source, together with an unfinished line.
+    kEvictedSources,     ///< Replaced by a new source; unfinished lines are lost.
     kIdleSources,        ///< Removed after the idle time.
     kStreams,            ///< TCP: seen from their SYN on.
     kJoinedStreams,      ///< TCP: first seen in the middle, or lost and resumed.

@@ -50,7 +50,7 @@ struct TcpStream {
     kEndingByReset,  ///< As kEnding after a RST ahead; later text shows that the RST was not valid.
     kClosed,         ///< Everything up to `end` was delivered.
   };
-  /// Whether the last distrusted segment would continue at `doubt`.
+  /// Kind of the last distrusted segment; the stream would continue at `doubt`.
   enum class Doubt : uint8_t {
     kNone,
     kText,

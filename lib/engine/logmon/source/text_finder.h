@@ -23,7 +23,7 @@ namespace sluice::engine::logmon {
 struct FoundText {
   enum class Kind : uint8_t {
     kText,
-    kOther,      ///< Not log text for us, or a packet to forward to another destination.
+    kOther,      ///< Not log text for this host, or a packet to forward to another destination.
     kWindow,     ///< Segment of the receiver of a TCP text stream with its window.
     kMalformed,  ///< A header does not fit or contradicts another.
     kFragment,   ///< UDP or TCP fragment; fragments are not reassembled.
