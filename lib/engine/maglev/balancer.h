@@ -27,16 +27,18 @@ namespace sluice::engine::maglev {
 class Balancer {
  public:
   enum Reason : uint8_t {
-    kMalformed,        ///< A header does not fit into the frame or contradicts another header.
-    kNoBackend,        ///< Every backend of the VIP is down, drained or has weight 0.
-    kTooLong,          ///< Exceeds the MTU once encapsulated, and an error must not be sent.
-    kNoHeadroom,       ///< The buffer has not enough headroom.
-    kTtlExpired,       ///< The TTL or hop limit expires here.
-    kFragment,         ///< Later fragment whose first one is unknown, also of NAT; `katran`: all.
-    kIpOptions,        ///< `katran`: IPv4 options.
-    kQuicNoServer,     ///< `katran`: the server id names a removed backend.
+    kMalformed,   ///< A header does not fit into the frame or contradicts another header.
+    kNoBackend,   ///< Every backend of the VIP is down, drained or has weight 0.
+    kTooLong,     ///< Exceeds the MTU once encapsulated, and an error must not be sent.
+    kNoHeadroom,  ///< The buffer has not enough headroom.
+    kTtlExpired,  ///< The TTL or hop limit expires here.
+    kFragment,    ///< Later fragment whose first one is unknown, also of NAT; profile `katran`: any
+                  ///< fragment.
+    kIpOptions,   ///< IPv4 options (profile `katran`).
+    kQuicNoServer,     ///< The server id names a removed backend (profile `katran`).
     kIcmpOther,        ///< Echo request to a VIP that must not be answered.
-    kUnknownProtocol,  ///< A VIP's address without a service; `katran` passes it.
+    kUnknownProtocol,  ///< To a VIP's address, but to none of its services; profile `katran` passes
+                       ///< it.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
@@ -70,7 +72,8 @@ class Balancer {
   }
 
   const BalancerCounters& counters() const { return counters_; }
-  /// Call only from the worker, or while the worker is at rest.
+  /// Returns this worker's connections. Call it only from the worker, or while the worker is at
+  /// rest.
   const ConnectionTable& connections() const { return connections_; }
   uint32_t seconds() const { return now_.seconds; }
   /// Epoch of the tables in use.
