@@ -55,7 +55,7 @@ bool BetweenHosts(const uint8_t* frame, const Address& source, const Address& de
          packet::IsHost(destination) && source != destination;
 }
 
-/// Returns the same for a packet that Parse accepted as IP.
+/// Overload for a packet that Parse accepted as IP.
 bool BetweenHosts(const uint8_t* frame, const Headers& headers) {
   const uint8_t* ip = frame + headers.l3;
   return headers.network == Network::kIpv4
@@ -71,7 +71,8 @@ bool IsIcmp(const Headers& headers) {
          (headers.network == Network::kIpv4 ? packet::kProtocolIcmp : packet::kProtocolIcmpv6);
 }
 
-/// ICMP types: destination unreachable, source quench, redirect, time exceeded, parameter problem.
+/// Returns whether an ICMP type is an error: destination unreachable, source quench, redirect, time
+/// exceeded or parameter problem.
 bool IsErrorType(uint8_t type) {
   return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
 }

@@ -33,7 +33,7 @@ inline constexpr uint8_t kTtl = 64;          ///< TTL of outer headers.
 inline constexpr uint16_t kPrivatePrefix = 0xac10;
 /// Longest outer header: IPv6 and UDP.
 inline constexpr uint32_t kMaxOuterBytes = 48;
-/// Longest frame that is built outside its buffer for want of headroom: a jumbo frame.
+/// Longest frame that is built outside its buffer because the buffer lacks headroom: a jumbo frame.
 inline constexpr uint32_t kMaxBuiltBytes = 9728;
 
 struct Outer {
@@ -59,13 +59,13 @@ struct Entropy {
   uint16_t port = 0;    ///< Source port; 0 if the packet has no ports.
 
   static Entropy Of(const packet::FlowKey& flow);
-  /// Lower half of an outer IPv4 source; also GUE's source port over IPv4.
+  /// Returns the lower half of an outer IPv4 source, which is also GUE's source port over IPv4.
   uint16_t Half() const {
     return static_cast<uint16_t>(__builtin_bswap32(port) >> 16 ^ source >> 16);
   }
-  /// Last word of an outer IPv6 source.
+  /// Returns the last word of an outer IPv6 source.
   uint32_t Word() const { return source ^ port; }
-  /// GUE's source port over IPv6.
+  /// Returns GUE's source port over IPv6.
   uint16_t PortInIpv6(bool inner_ipv6) const {
     return static_cast<uint16_t>((inner_ipv6 ? source : source >> 16) ^ port);
   }

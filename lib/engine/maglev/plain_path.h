@@ -67,8 +67,8 @@ class PlainPath {
   }
 
  private:
-  /// Enough cache lines for all outstanding loads of a core. The data of two pieces fits into a
-  /// first-level cache.
+  /// Frames per piece: enough cache lines for all outstanding loads of a core. The data of two
+  /// pieces fits into a first-level cache.
   static constexpr uint32_t kPieceFrames = 16;
 
   /// The header fields that decide about a frame. They are read only once: on some interfaces the

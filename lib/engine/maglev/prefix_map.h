@@ -19,7 +19,7 @@ namespace sluice::engine::maglev {
 
 class PrefixMap {
  public:
-  /// Returns false without a change if the map contains this prefix already.
+  /// Adds a prefix. Returns false without a change if the map contains it already.
   bool Add(const IpPrefix& prefix, uint16_t value) {
     if (!values_.try_emplace(prefix, value).second) return false;
     std::vector<uint8_t>& lengths = host_bits_[prefix.address.ipv6];
@@ -45,7 +45,8 @@ class PrefixMap {
   };
 
   absl::flat_hash_map<IpPrefix, uint16_t, Hash> values_;
-  std::array<std::vector<uint8_t>, 2> host_bits_;  ///< In use, ascending; IPv4, IPv6.
+  /// Host bits of the prefixes in use, ascending; IPv4, IPv6.
+  std::array<std::vector<uint8_t>, 2> host_bits_;
 };
 
 }  // namespace sluice::engine::maglev

@@ -32,7 +32,7 @@ constexpr uint64_t kCiliumSeed = 0x24b7ef82;
 
 /// Sort key and permutation of a member.
 struct Ranked {
-  uint64_t rank = 0;  ///< Sorts before the name.
+  uint64_t rank = 0;  ///< Compared before the name.
   uint16_t member = 0;
   Seat seat{};
 };

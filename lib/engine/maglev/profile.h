@@ -77,8 +77,8 @@ inline uint32_t Scale(uint32_t hash, uint32_t range) {
   return static_cast<uint32_t>(uint64_t{hash} * range >> 32);
 }
 
-/// The slot of kSluice: hashes addresses and ports. The protocol is omitted because a VIP has only
-/// one.
+/// Computes the slot of profile kSluice from addresses and ports. The protocol is omitted because a
+/// VIP has only one.
 inline uint32_t SluiceSlot(const packet::FlowKey& flow, uint32_t slots) {
   using packet::FoldProduct;
   using packet::Load;

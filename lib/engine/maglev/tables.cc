@@ -47,7 +47,8 @@ bool SamePool(const VipSetup& one, const VipSetup& other) {
   });
 }
 
-// `members` contains the indices of the backends.
+// Maps the source prefixes of a VIP to backend indices. `members` contains the indices of the VIP's
+// backends.
 PrefixMap SourcesOf(const VipSetup& vip, const std::vector<uint16_t>& members) {
   PrefixMap sources;
   if (vip.sources.empty()) return sources;

@@ -132,7 +132,7 @@ class Tables {
   std::vector<std::string> backend_keys_;  ///< Names of VIP and backend, by index.
   std::vector<uint16_t> last_generation_;  ///< Indexed by backend, unused indices included.
   uint32_t mtu_ = 0;                       ///< MTU of the path.
-  uint32_t max_inner_ = 0;                 ///< Limit for any outer header.
+  uint32_t max_inner_ = 0;                 ///< Limit of inner packets for any outer header.
   VipIndex index_;
 };
 

@@ -23,7 +23,7 @@ struct Vip;
 /// Immutable once built; for any number of threads.
 class VipIndex {
  public:
-  /// An empty index.
+  /// Creates an empty index.
   VipIndex() = default;
   /// Indexes the VIPs in use and the NAT backends whose generation is not 0. `vips` and `backends`
   /// must outlive the index and must not move.
@@ -130,7 +130,7 @@ class VipIndex {
 
   std::vector<Ipv4Place> ipv4_places_ = std::vector<Ipv4Place>(2);
   size_t ipv4_mask_ = 1;                ///< Number of places minus 1.
-  bool ipv4_any_port_ = false;          ///< A VIP with a single address has port 0.
+  bool ipv4_any_port_ = false;          ///< Set if a VIP with a single address has port 0.
   std::vector<Ipv4Scope> ipv4_scopes_;  ///< One per prefix length.
   PlaceMap ipv6_places_;
   std::vector<Scope> ipv6_scopes_;
