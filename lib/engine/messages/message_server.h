@@ -41,7 +41,7 @@ struct MessageCounts {
 /// For one thread; others may call counts() and latency().
 class MessageServer {
  public:
-  /// Frames that are not UDP or not for a flow are passed on.
+  /// Reasons to drop a frame. Frames that are not UDP or not for a flow are passed on instead.
   enum Reason : uint8_t {
     kMalformed,
     kBadChecksum,
