@@ -100,7 +100,7 @@ Neighbor::Outcome Neighbor::AnswerArp(uint8_t* frame, uint32_t length,
   const auto asker_mac = Load<MacAddress>(arp + 8);
   const auto asker = Load<Ipv4Address>(arp + 14);
   // A probe (RFC 5227) has sender 0.0.0.0 and is answered. A request with our address as sender is
-  // an announcement and is not.
+  // an announcement and is not answered.
   if (!packet::IsHostMac(asker_mac.data()) || !packet::IsHostMac(frame + 6) || own_.Owns(asker) ||
       (asker != kUnspecifiedIpv4 && !packet::IsHost(asker))) {
     return {packet::Drop(kBadSource), true, length};
