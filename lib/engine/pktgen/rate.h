@@ -54,7 +54,7 @@ inline constexpr std::string_view kRateFix =
 /// rate.
 class Gap {
  public:
-  /// No gap: frames follow immediately.
+  /// Creates a gap of 0: frames follow immediately.
   Gap() = default;
   /// `line_bps` is the line rate in bits per second, for percentages; above 0.
   Gap(const Rate& rate, uint64_t line_bps);
@@ -65,7 +65,7 @@ class Gap {
   Ticks Behind(uint32_t length) const { return per_frame_ + per_bit_ * LayerOneBits(length); }
 
  private:
-  Ticks per_frame_ = 0;  ///< per_frame_ or per_bit_ is 0.
+  Ticks per_frame_ = 0;  ///< Either this or per_bit_ is 0.
   Ticks per_bit_ = 0;
 };
 

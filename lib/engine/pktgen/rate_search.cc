@@ -11,7 +11,7 @@ namespace sluice::engine::pktgen {
 namespace {
 
 constexpr double kFirstShare = 1.0 / 1024;
-// Minimum; a device that fails there carries nothing.
+// Minimum rate as a share of the ceiling. A device that fails there carries nothing.
 constexpr double kLastShare = 1.0 / (1 << 20);
 // A rate is decided when the full trials that passed and failed differ by this number.
 constexpr int kLead = 3;
@@ -78,8 +78,8 @@ class Searcher {
     void Move() { *this = {.bets = {}, .tried = tried + 1, .starved = 0}; }
   };
 
-  // Returns whether the rate passed. Returns nothing from the time on at which the search has
-  // ended.
+  // Runs trials until one is undisturbed, and returns whether the rate passed; nothing if the
+  // search has ended.
   std::optional<bool> RunTrial(double rate, double duration_s) {
     for (int disturbed = 0; !stopped_ && !exhausted_; ++disturbed) {
       if (disturbed == kMostDisturbed || found_.trials.size() >= search_.max_trials) {

@@ -42,7 +42,7 @@ struct Outcome {
 using Measure = absl::FunctionRef<std::optional<Outcome>(const Offer&)>;
 
 struct RateSearch {
-  /// Maximum of the line. > 0.
+  /// Maximum rate of the line; > 0.
   double max_pps;
   /// Rate at which the generator sent and counted on a loopback; higher rates are not offered. > 0.
   double generator_pps;

@@ -40,7 +40,7 @@ std::optional<Outcome> Try(const Offer& offer, double tolerated, Measure measure
 // Finds the longest burst that passes: gallops away from `guess`, then bisects.
 std::optional<uint64_t> LongestBurst(uint64_t guess, uint64_t longest, double max_pps,
                                      Measure measure, Refusal* refusal) {
-  // Largest passed and smallest failed; the initial values are not offered.
+  // Largest burst that passed and smallest burst that failed; the initial values are not offered.
   uint64_t low = 0, high = longest + 1;
   const auto offer = [&](uint64_t frames) {
     const auto outcome = Try({max_pps, static_cast<double>(frames) / max_pps}, 0, measure, refusal);

@@ -31,7 +31,7 @@ struct Spread {
   double maximum = 0;
   double deviation = 0;  ///< Sample standard deviation; 0 for a single value.
 };
-/// Returns all 0 for no values.
+/// Returns the spread of `values`; all members are 0 if it is empty.
 Spread SpreadOf(std::span<const double> values);
 
 /// A rate in percent of the line, and the loss at that rate.
@@ -56,8 +56,8 @@ struct BackToBack {
   Refusal refusal = Refusal::kNone;
 };
 
-/// Finds the longest bursts at `max_pps` of at most `longest_s` seconds (RFC 2544 requires 2), with
-/// a precision of one part in 200, `repeats` times (50).
+/// Finds the longest bursts at `max_pps`, with a precision of one part in 200. RFC 2544 requires
+/// that `longest_s`, the limit of a burst in seconds, is 2 and that `repeats` is 50.
 BackToBack LongestBursts(double max_pps, double longest_s, uint32_t repeats, Measure measure);
 
 }  // namespace sluice::engine::pktgen

@@ -113,7 +113,7 @@ class Sender {
   const uint64_t patience_ps_;
   std::vector<Stream> streams_;
   std::vector<SentCounters> counters_;  ///< Indexed by stream.
-  uint64_t next_due_ps_ = kNever;       ///< Earliest due time of all streams; that of next_.
+  uint64_t next_due_ps_ = kNever;       ///< Earliest due time of all streams: that of stream next_.
   uint32_t next_ = 0;
   uint32_t planned_ = 0;
   std::array<Planned, kMostPlanned> plan_;

@@ -79,14 +79,14 @@ class SequenceWindow {
   void Reach(uint64_t next) {
     const uint64_t now = next_.load(std::memory_order_relaxed);
     if (next <= now) return;
-    // Words that are not used up to `next` - 1 yet still contain an earlier round.
+    // Each word that comes into use with this call still contains the numbers of an earlier round.
     for (uint64_t word = (now + 63) / 64; word < (next + 63) / 64; ++word) Retire(word);
     next_.store(next, std::memory_order_release);
   }
   uint64_t next() const { return next_.load(std::memory_order_acquire); }
 
-  /// Called by a receiver: marks the number with the low bits `low` as arrived and returns all of
-  /// it in `number`, except for kUnsent.
+  /// Called by a receiver: marks the number with the low bits `low` as arrived. Stores the whole
+  /// number in `number`, except for kUnsent.
   Marked Mark(uint32_t low, uint64_t* number) {
     const uint64_t next = this->next();
     const auto behind = static_cast<uint32_t>(static_cast<uint32_t>(next) - 1 - low);
