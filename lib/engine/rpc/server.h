@@ -40,7 +40,7 @@ class Server {
 
   static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
 
-  /// Maximum frame size of a reply; the NIC's.
+  /// Maximum frame size of a reply; the same as the NIC's.
   static constexpr uint32_t kMaxFrame = packet::kLongestDatagramFrame;
 
   /// `services`, in which each entry's code is a Function of this process, and `counts` outlive the
@@ -73,10 +73,10 @@ class Server {
                           const device::rpc::Service& service, uint32_t procedure);
   /// Sends a reply that exceeds the port's MTU.
   packet::Verdict SendInFragments(const packet::Frame& frame, const wire::CallFrame& read);
-  /// Returns the room from a frame's first byte on.
+  /// Returns the number of bytes that are available from a frame's first byte on.
   static uint32_t RoomOf(const packet::Frame& frame);
-  /// Returns memory for a reply that outgrows its frame, best first: where the interface would copy
-  /// it to.
+  /// Returns memory for a reply that outgrows its frame, in order of preference: first the memory
+  /// to which the interface would copy the frame.
   std::array<Place, 2> OtherPlaces(const packet::Frame& frame) const;
   /// Updates `frame` and `read` after the frame, with the call's headers, moved to `data`.
   static void MoveTo(uint8_t* data, packet::Frame& frame, const wire::CallFrame& read);
