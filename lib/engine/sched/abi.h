@@ -59,11 +59,12 @@ enum class MessageType : uint16_t {
 
 /// Flags of messages.
 inline constexpr uint8_t kRunnable = 1u << 0;  ///< NEW: the task is runnable.
-/// PREEMPT, BLOCKED, YIELD: it did not get onto the CPU.
+/// PREEMPT, BLOCKED, YIELD: the task was latched and had not started on the CPU. ON_CPU: the task
+/// is latched to the CPU but not on it yet.
 inline constexpr uint8_t kWasLatched = 1u << 1;
 inline constexpr uint8_t kDeferrable = 1u << 2;  ///< WAKEUP: the task tolerates delay.
-inline constexpr uint8_t kWasCurrent = 1u << 3;  ///< DEPARTED: it was on the CPU.
-/// PREEMPT: by the host for a reason unrelated to agents.
+inline constexpr uint8_t kWasCurrent = 1u << 3;  ///< DEPARTED: the task was on the CPU.
+/// PREEMPT: the host preempted the task for a reason unrelated to agents.
 inline constexpr uint8_t kBoostPriority = 1u << 4;
 
 /// An event at the host.
@@ -87,6 +88,7 @@ inline constexpr uint16_t kNeedCpuNotIdle = 1u << 0;  ///< Report when the CPU s
 inline constexpr uint16_t kDoNotPreempt = 1u << 1;    ///< Refuse if a task is on the CPU.
 inline constexpr uint16_t kRunFlags = kNeedCpuNotIdle | kDoNotPreempt;
 /// Commit flags of transactions. Without flags, a transaction is enforced at the first opportunity.
+
 /// Prestaged: enforce when the CPU next schedules.
 inline constexpr uint16_t kCommitAtSchedule = 1u << 0;
 inline constexpr uint16_t kAllowTaskOnCpu = 1u << 1;  ///< The task may already be on this CPU.
@@ -101,7 +103,8 @@ struct Transaction {
   Gtid gtid = kNoTask;
   uint32_t task_barrier = 0;   ///< The task's seqnum known to the agent.
   uint32_t agent_barrier = 0;  ///< Compared only if an agent decides for the CPU on which it runs.
-  /// Slots that are enforced together or not, by bit, including this transaction's slot. 0: single.
+  /// Slots that are enforced together or not, by bit; includes the slot of this transaction. 0:
+  /// this transaction alone.
   CpuMask sync_group = 0;
 
   friend bool operator==(const Transaction&, const Transaction&) = default;

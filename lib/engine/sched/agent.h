@@ -122,7 +122,7 @@ class Agent {
         Resolve(cpu, DecodeOutcome(item), how == offload::Decided::kEnforced, now);
         ++resolved;
       } else if (given_up) {
-        // The host lost its memory, including this decision.
+        // The host lost its state, including this decision.
         Close(cpu);
       }
     }

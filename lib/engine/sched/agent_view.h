@@ -21,7 +21,7 @@ struct CpuView {
   Running running;
   KnownTask* latched = nullptr;  ///< Runs next, once the current task is off.
   bool leaving = false;          ///< The current task must leave, and no task is latched.
-  bool busy = false;             ///< Another scheduler of the host has it.
+  bool busy = false;             ///< Another scheduler of the host uses the CPU.
   Nanoseconds rests_until = 0;   ///< No decisions until then, because the CPU refused all tasks.
 };
 
@@ -65,8 +65,8 @@ class AgentView {
     return task;
   }
 
-  /// The decision for `gtid` (kNoTask: the current task leaves), made at the task's barrier
-  /// `barrier`, was enforced on `cpu`.
+  /// Records that the decision for `gtid` (kNoTask: the current task leaves), made at the task's
+  /// barrier `barrier`, was enforced on `cpu`.
   void Enforced(CpuId cpu, Gtid gtid, uint32_t barrier, Nanoseconds now) {
     CpuView& view = cpus_[cpu];
     if (gtid == kNoTask) {
@@ -80,8 +80,8 @@ class AgentView {
     Latch(*task, cpu, now);
   }
 
-  /// The decision was refused. `barrier` and `flags` (StatusFlag) are the host's state of the task.
-  /// `blameless` means that the reason is not the task.
+  /// Records that the decision was refused. `barrier` and `flags` (StatusFlag) are the host's state
+  /// of the task. `blameless` means that the reason is not the task.
   void Refused(CpuId cpu, Gtid gtid, uint32_t decided_at, uint32_t barrier, uint32_t flags,
                bool blameless, Nanoseconds now) {
     KnownTask* const task = tasks_.Find(gtid);
@@ -106,7 +106,7 @@ class AgentView {
 
   void Rest(CpuId cpu, Nanoseconds until) { cpus_[cpu].rests_until = until; }
 
-  /// The host does not know the task.
+  /// Removes a task that the host does not know.
   void NotFound(Gtid gtid, Nanoseconds now) {
     KnownTask* const task = tasks_.Find(gtid);
     if (task != nullptr) Forget(*task, now);
@@ -161,7 +161,7 @@ class AgentView {
     return true;
   }
 
-  /// A known task is reset to the state in the message.
+  /// Adds the task. Resets a known task to the state in the message.
   bool HearOfNew(const Message& m, KnownTask* task, Nanoseconds now) {
     if (task == nullptr) {
       task = tasks_.Insert(m.gtid);
@@ -226,7 +226,8 @@ class AgentView {
     }
   }
 
-  /// Requeues the task, because a policy may choose queues by class and affinity.
+  /// Changes the class or affinity of a task. Requeues the task, because a policy may choose queues
+  /// by both.
   void HearOfNature(const Message& m, KnownTask& task, Nanoseconds now) {
     const bool queue = task.where == Whereabouts::kQueued || task.where == Whereabouts::kRefused;
     if (queue) TakeOut(task, now);
@@ -283,15 +284,15 @@ class AgentView {
     view.latched = &task;
   }
 
-  /// Requires that the task's CPU has no current task.
+  /// Makes the task the current one of its CPU, which must not have a current task.
   void Run(KnownTask& task, Nanoseconds now) {
     task.where = Whereabouts::kOnCpu;
     task.cpu = task.at;
     cpus_[task.at].running = {.cpu = task.at, .task = &task, .since = now};
   }
 
-  /// The task is on `cpu`, independently of the view. The task that was assumed there may still
-  /// run; the outcome of the next decision for it will report that.
+  /// Records that the task is on `cpu`, regardless of the view. The task that the view assumed
+  /// there may still run; the outcome of the next decision for it will report that.
   void GetOn(KnownTask& task, CpuId cpu, Nanoseconds now) {
     CpuView& view = cpus_[cpu];
     if (view.running.task == &task) return;

@@ -77,10 +77,10 @@ class SchedHost {
   /// their tasks wait.
   bool Look(CpuId cpu, Nanoseconds now);
 
-  /// Called about every millisecond (a tick): handles the watchdog and agents that are new or lost
-  /// events. When the watchdog expires, the agent is considered dead (SetAgent(false)) until one
-  /// requests a restart. Time in which the host did not tick is not counted, because a host without
-  /// a CPU sees no decisions. While the host has no agent, Look() checks for one, too.
+  /// Called about every millisecond (a tick): handles the watchdog, new agents, and agents that
+  /// lost events. When the watchdog expires, the agent is considered dead (SetAgent(false)) until
+  /// one requests a restart. Time in which the host did not tick is not counted, because a host
+  /// without a CPU sees no decisions. While the host has no agent, Look() also checks for one.
   void Tick(Nanoseconds now);
 
   const HostCounters& counters() const { return counters_; }

@@ -42,14 +42,14 @@ struct Cpu {
   Gtid latched = kNoTask;  ///< Task that runs next.
   uint32_t seqnum = 0;
   bool online = true;
-  bool busy_elsewhere = false;  ///< A higher scheduling class of the host has it.
+  bool busy_elsewhere = false;  ///< A higher scheduling class of the host uses the CPU.
   /// The CPU must schedule: `current` must leave or was removed, or a task is latched.
   bool must_switch = false;
-  bool tell_not_idle = false;  ///< kNeedCpuNotIdle.
+  bool tell_not_idle = false;  ///< kNeedCpuNotIdle was requested.
   bool idles = true;           ///< The last Switch() found no task, and no task ran since.
-  Nanoseconds idle_since = 0;  ///< If the CPU has no current task: since when.
+  Nanoseconds idle_since = 0;  ///< Time since which the CPU has no current task, if it has none.
 
-  /// Returns whether agents may use it.
+  /// Returns whether agents may use the CPU.
   bool available() const { return online && !busy_elsewhere; }
 };
 
@@ -81,7 +81,8 @@ class Kernel {
   // Events of the current task of a CPU. Return false if the CPU has none.
   bool Block(CpuId cpu, Nanoseconds now);
   bool Yield(CpuId cpu, Nanoseconds now);
-  /// Removes the task. `boost`: the host had another reason; the task should run next.
+  /// Removes the task. `boost` means that the reason is unrelated to agents and that the task
+  /// should run next.
   bool Preempt(CpuId cpu, bool boost, Nanoseconds now);
 
   // Events of CPUs. Agents receive CPU_BUSY when a CPU becomes unavailable, for either of the two

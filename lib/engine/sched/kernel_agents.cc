@@ -6,7 +6,7 @@
 namespace sluice::engine::sched {
 namespace {
 
-/// Returns 0 if `since` is later than the caller's `now`.
+/// Returns the time from `since` to `now`; 0 if `since` is later than the caller's `now`.
 Nanoseconds Age(Nanoseconds since, Nanoseconds now) { return now > since ? now - since : 0; }
 
 }  // namespace

@@ -39,7 +39,7 @@ const char* ViolationOfCpu(const Kernel& kernel, CpuId cpu) {
   return nullptr;
 }
 
-/// `waiting` is the number of tasks whose state is waiting.
+/// Checks the list of waiting tasks. `waiting` is the number of tasks whose state is waiting.
 const char* ViolationOfOrder(const TaskPlaces& places, uint32_t waiting) {
   const Place* previous = nullptr;
   for (const Place* at = places.FirstWaiting(); at != nullptr; at = places.NextWaiting(*at)) {

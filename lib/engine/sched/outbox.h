@@ -26,7 +26,7 @@ class Outbox {
     kAtOnce,
     kAsRoomAllows,  ///< A discovery is in progress: send only as fast as the channel has room.
   };
-  /// `asker` is the CPU that requests a decision with the message, or kNobody.
+  /// A message to send. `asker` is the CPU that requests a decision with the message, or kNobody.
   struct Outgoing {
     Message message;
     CpuId asker;

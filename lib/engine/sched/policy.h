@@ -94,20 +94,22 @@ concept SharesTasks = requires(const P policy, const AgentTask& task, CpuId cpu)
   { policy.Serves(task, cpu) } -> std::same_as<bool>;
 };
 
-/// A policy that preempts. A prestaged task waits, too, although it is in no queue.
+/// A policy that preempts. A prestaged task also counts as waiting, although it is in no queue.
 template <typename P>
 concept PreemptsForOne = requires(P policy, const AgentTask& task, const Running& running,
                                   Nanoseconds now) {
-  /// Returns whether the running task should yield to `task` if that waited.
+  /// Returns whether the running task should yield to `task` if `task` waited.
   { policy.PreemptsFor(running, task, now) } -> std::same_as<bool>;
 };
 
 /// A policy that tracks which tasks are on a CPU or committed to it.
 template <typename P>
 concept WatchesCpus = requires(P policy, AgentTask& task, CpuId cpu, Nanoseconds now) {
-  /// Next returned the task for `cpu`, or it was found there. It is on no other CPU.
+  /// Reports that Next returned the task for `cpu`, or that the task was found there. It is on no
+  /// other CPU.
   {policy.Entered(task, cpu, now)};
-  /// The task is neither on the CPU nor committed to it any more. Called once per Entered.
+  /// Reports that the task is neither on the CPU nor committed to it any more. Called once per
+  /// Entered.
   {policy.Left(task, cpu, now)};
 };
 

@@ -32,7 +32,7 @@ class SlotJudge {
 
   offload::Ruling Check(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
   void Apply(offload::Slot slot, const offload::Item& decision);
-  /// The decision was recalled before it was enforced.
+  /// Sets `outcome` for a decision that was recalled before it was enforced.
   void Recalled(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
 
   Nanoseconds now() const { return now_; }

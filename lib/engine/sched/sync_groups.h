@@ -16,7 +16,7 @@ namespace sluice::engine::sched {
 
 class SyncGroups {
  public:
-  /// `kernel` outlives it.
+  /// `kernel` outlives the object.
   explicit SyncGroups(Kernel& kernel) : kernel_(&kernel) {}
 
   bool HasVerdict(CpuId cpu) const { return verdicts_[cpu].has_value(); }

@@ -14,7 +14,7 @@
 
 namespace sluice::engine::sched {
 
-/// The place of a task as far as the agent knows; exactly one.
+/// The place of a task as far as the agent knows. Each task has exactly one.
 enum class Whereabouts : uint8_t {
   kWaiting,    ///< Blocked, or a message about its state is still to come.
   kRefused,    ///< Runnable, but refused; a message about its attributes may give the reason.
@@ -44,7 +44,7 @@ class TaskTable {
     return number == 0 ? nullptr : &tasks_[number - 1];
   }
 
-  /// Requires that `gtid` is not in the table. Returns null if the table is full.
+  /// Adds a task; `gtid` must not be in the table. Returns null if the table is full.
   KnownTask* Insert(Gtid gtid) {
     if (free_.empty()) return nullptr;
     const uint32_t number = free_.back();
@@ -56,7 +56,7 @@ class TaskTable {
     return &task;
   }
 
-  /// Requires that `task` is in the table and not in use elsewhere.
+  /// Removes `task`, which must be in the table and not in use elsewhere.
   void Erase(KnownTask& task) {
     size_t hole = PositionOf(task.gtid);
     free_.push_back(index_[hole]);

@@ -62,7 +62,7 @@ class FairShare {
     return task;
   }
 
-  /// If it returns true in favour of another group, the core starts draining.
+  /// If it returns true because of another group, the core also starts draining.
   bool Preempts(const Running& running, Nanoseconds now) {
     Core& core = cores_[running.cpu / 2];
     if (core.draining) return true;
@@ -117,7 +117,7 @@ class FairShare {
     /// Time on CPUs that it no longer holds, including time lost while away.
     Nanoseconds used = 0;
     uint32_t cpus = 0;        ///< Number of CPUs it holds.
-    Nanoseconds since = 0;    ///< Sum of the times since when it holds them; modulo 2^64.
+    Nanoseconds since = 0;    ///< Sum of the times at which it began to hold them, modulo 2^64.
     uint32_t waiting_at = 0;  ///< Index in waiting_.
 
     Nanoseconds Used(Nanoseconds now) const { return used + cpus * now - since; }

@@ -44,9 +44,9 @@ class Shinjuku {
     const AgentTask* const first = First(running.cpu);
     return first != nullptr && PreemptsFor(running, *first, now);
   }
-  /// Returns true if (a) the task's class is more urgent; or (b) its class is the same and the
-  /// slice is over; or (c) its class is the same, and the running task is deferrable, but it is
-  /// not.
+  /// Returns true if (a) the class of `task` is more urgent than that of the running task; or (b)
+  /// both classes are the same and the slice is over; or (c) both classes are the same, the running
+  /// task is deferrable, and `task` is not.
   bool PreemptsFor(const Running& running, const AgentTask& task, Nanoseconds now) const {
     const uint8_t runs = ClassOf(*running.task);
     if (ClassOf(task) != runs) return ClassOf(task) < runs;
