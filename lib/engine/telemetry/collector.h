@@ -22,7 +22,8 @@ class Collector {
   /// `merged` contains the counters of the report; valid until the function returns.
   using Publish = std::function<void(const EpochReport& report, const Epoch& merged)>;
 
-  /// `meters` have that setup. They and the references of `publish` outlive the collector.
+  /// `meters` must have been created with `setup`. They and the references of `publish` outlive the
+  /// collector.
   Collector(const Setup& setup, uint64_t cycles_per_second, Meters& meters, Publish publish);
 
   /// Publishes an epoch that all workers have closed. Returns false if none is closed.

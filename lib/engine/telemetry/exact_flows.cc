@@ -100,7 +100,8 @@ void ExactFlows::AddTo(const Flow& more) {
   flow.bytes += more.bytes;
 }
 
-/// `staying` are hashes of its flows. Afterwards the table is read-only.
+/// Ends a restore or merge; afterwards the table is read-only. `staying` are the hashes of the
+/// flows that a closed table still counts.
 void ExactFlows::SetState(bool open, std::span<const uint64_t> staying) {
   open_ = open;
   threshold_ = kNever;

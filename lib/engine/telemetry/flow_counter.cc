@@ -34,7 +34,8 @@ uint32_t ExactIn(const Setup& setup) {
   return setup.pace == Pace::kAlwaysCorrect ? setup.exact_flows : 0;
 }
 
-/// Several times the reported flows, because the largest ones are not known yet.
+/// Number of flows that stay in a closed table: several times the reported flows, because the
+/// largest ones are not known yet.
 uint32_t MostHeavy(const Setup& setup) { return std::max(512u, 4 * setup.top_k); }
 
 /// Returns the estimate in units of KnownFlows::Flow: the sum over all rows.
@@ -144,7 +145,7 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
   }
 }
 
-/// The flow is not in exact().
+/// Counts a packet of a flow that is not in exact().
 void FlowCounter::CountUnknown(const packet::FlowKey& key, uint64_t hash, uint32_t bytes,
                                bool whole) {
   if (!exact_.CountNew(key, hash, bytes) && whole) CountWhole(key, hash, bytes);

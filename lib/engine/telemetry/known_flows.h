@@ -23,7 +23,7 @@ class KnownFlows {
     /// Sum of the weights (at least kUnit) of sampled rows: rows · kUnit per packet on average.
     /// Includes the estimate of packets before the flow was known.
     int64_t count = 0;
-    int64_t bytes = 0;     ///< The same sum, weighted by bytes.
+    int64_t bytes = 0;     ///< Like `count`, weighted by bytes.
     uint32_t samples = 0;  ///< Sampled rows since it is known.
     uint32_t whole = 0;    ///< 1: known from its first sample on, so that no part is estimated.
   };

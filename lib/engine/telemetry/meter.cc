@@ -143,7 +143,8 @@ void Meter::CountKeys(FlowCounter* counter, std::span<const Seen> frames) {
   }
 }
 
-/// Returns the number of frames to the next one with a sampled row.
+/// Counts the sampled rows of a frame. Returns the number of frames to the next one with a sampled
+/// row.
 uint64_t Meter::CountSamplesOf(const Seen& frame) {
   for (;;) {
     const Sampled sampled{frame.frame, frame.length, slot_};

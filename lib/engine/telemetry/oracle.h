@@ -16,7 +16,7 @@ class Oracle {
  public:
   using Counts = absl::flat_hash_map<packet::FlowKey, Traffic>;
 
-  /// Chooses one flow of `one_in`; 0 disables it. Has room for `capacity` flows.
+  /// Chooses one flow of `one_in`; 0 disables the oracle. Has room for `capacity` flows.
   Oracle(uint32_t one_in, uint32_t capacity, uint64_t seed);
 
   bool enabled() const { return one_in_ != 0; }

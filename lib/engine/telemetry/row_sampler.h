@@ -18,7 +18,7 @@ class RowSampler {
     uint32_t row;
   };
 
-  /// `rows` per frame, 1 … 128.
+  /// `rows` is the number of rows per frame, 1 … 128.
   RowSampler(uint32_t rows, uint64_t seed) : rows_(rows), gaps_(seed) {}
 
   /// See GapSampler. The first sample's frames are counted from the frame before the next one.

@@ -25,9 +25,9 @@ enum class Pace : uint8_t {
   kAlwaysLineRate,  ///< 1 up to Setup::full_rate_pps, 2^-1 … 2^-7 beyond; chosen every 100 ms.
 };
 
-/// Accepts "count_sketch" and "count_min".
+/// Returns the kind named "count_sketch" or "count_min"; nothing for other names.
 std::optional<SketchKind> SketchByName(std::string_view name);
-/// Accepts "fixed", "correct" and "line_rate".
+/// Returns the pace named "fixed", "correct" or "line_rate"; nothing for other names.
 std::optional<Pace> PaceByName(std::string_view name);
 
 struct Setup {

@@ -16,7 +16,7 @@
 
 namespace sluice::engine::telemetry {
 
-/// Units of 1/kUnit packets and bytes. An epoch of an hour at 80 Tb/s fits.
+/// A counter, in units of 1/kUnit packets and bytes. An epoch of an hour at 80 Tb/s fits.
 struct Cell {
   int64_t packets = 0;
   int64_t bytes = 0;

@@ -11,7 +11,7 @@
 
 namespace sluice::engine::telemetry {
 
-/// "10.0.0.1", "fd00::1" (RFC 5952). `ip_version` 4 or 6.
+/// Returns an address such as "10.0.0.1" or "fd00::1" (RFC 5952). `ip_version` is 4 or 6.
 std::string AddressText(const packet::Ipv6Address& address, uint8_t ip_version);
 
 /// Returns the address by which `spec` distinguishes flows, with a length if it is a prefix
