@@ -21,7 +21,7 @@ using Region = uint32_t;  ///< Number of kRegionPages adjacent pages, from 0.
 /// page stores the value of its last change, so `page <= seen` means that it has not changed since.
 using Generation = uint64_t;
 
-/// Allows a region's bits of one kind to be one word.
+/// Pages per region; a region's bits of one kind thus fit into one word.
 inline constexpr uint32_t kRegionPages = 64;
 inline constexpr uint32_t kMaxPages = 1u << 30;
 
@@ -43,7 +43,7 @@ struct ScanRecord {
   uint64_t accessed = 0;
   uint64_t mapped = 0;
   uint64_t fast = 0;
-  uint64_t fresh = 0;  ///< Replaced by another page since the previous scan.
+  uint64_t fresh = 0;  ///< Pages that replaced another one since the previous scan.
 
   friend bool operator==(const ScanRecord&, const ScanRecord&) = default;
 };
@@ -97,7 +97,8 @@ struct Event {
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-/// Agent to host: the piece with the slot's number contains `elements` elements.
+/// A decision, from agent to host. The piece with the slot's number contains its `elements`
+/// elements.
 struct Decision {
   uint16_t version = kAbiVersion;
   uint16_t elements = 0;

@@ -32,7 +32,8 @@ struct AgentCounters {
   uint64_t losses = 0;
 };
 
-/// `channel` outlives the agent. `down` and `up` are the host's. Used by one thread.
+/// `channel` outlives the agent. `down` and `up` refer to the same memory as the host's. Used by
+/// one thread.
 template <offload::NicChannel C>
 class Agent {
  public:

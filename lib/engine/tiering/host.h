@@ -30,7 +30,7 @@ struct HostOptions {
 
 struct HostCounters {
   uint64_t scanned_regions = 0;
-  /// Due, but deferred to the next tick because the agent is too slow.
+  /// Regions that were due but deferred to the next tick because the agent is too slow.
   uint64_t deferred_regions = 0;
   uint64_t decisions = 0;
   std::array<uint64_t, kVerdicts> verdicts{};         ///< Verdicts on decisions.

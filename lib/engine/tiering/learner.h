@@ -40,7 +40,7 @@ struct LearnerOptions {
   uint32_t warm_up_epochs = 4;  ///< Epochs of a region before its model is validated.
   double max_invalid = 0.25;    ///< Maximum share of invalid records per round.
   float keep = 0.9f;            ///< Share of learned evidence about periods that is kept per epoch.
-  uint32_t max_moves = 4096;    ///< Pages per round.
+  uint32_t max_moves = 4096;    ///< Maximum number of pages moved per round.
   uint64_t seed = 1;
 };
 
@@ -91,7 +91,7 @@ class Learner {
     Generation generation = 0;  ///< Generation of the last scan.
     uint64_t mapped = 0;
     uint64_t fast = 0;
-    uint64_t moved = 0;    ///< Migrated by this agent since the last scan.
+    uint64_t moved = 0;    ///< Pages that this agent migrated since the last scan.
     uint8_t host_arm = 0;  ///< Arm in use by the host.
     bool seen = false;
   };

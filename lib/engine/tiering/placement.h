@@ -37,7 +37,7 @@ struct Moves {
   std::vector<Vpn> promote;
 };
 
-/// Sorts `pages`.
+/// Selects the pages to move. Sorts `pages`.
 Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal);
 
 }  // namespace sluice::engine::tiering
