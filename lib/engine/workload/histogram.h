@@ -35,7 +35,7 @@ class Histogram {
     copy.max_ = Load(max_);
     return copy;
   }
-  /// As count(), for any thread.
+  /// Like count(), but callable from any thread.
   uint64_t recorded() const { return Load(count_); }
   /// Subtracts an earlier snapshot of the same histogram. Minimum and maximum stay.
   void Subtract(const Histogram& earlier) {
