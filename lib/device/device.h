@@ -31,7 +31,8 @@ class InterruptSink {
   virtual void Raise(uint32_t vector) = 0;
 };
 
-/// One named counter of a device. Every frame that the device does not forward is in one of them.
+/// A named counter of a device. Each frame that the device does not forward is counted in one of
+/// its counters.
 struct Counter {
   std::string_view name;  ///< Static storage; snake_case, used as an xstats suffix.
   uint64_t value;

@@ -35,7 +35,7 @@ class Clock {
 /// writes the cycle counter; receive replaces it by the frame's age in cycles.
 class Timestamper {
  public:
-  /// Only the low 6 bits of `offset` are wired; bytes beyond the flit are lost.
+  /// Only the low 6 bits of `offset` are used. Timestamp bytes beyond the flit are lost.
   void Configure(bool enabled, uint64_t offset) {
     enabled_ = enabled;
     offset_ = static_cast<uint32_t>(offset % regs::enso::kFlitBytes);

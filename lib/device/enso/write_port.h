@@ -36,7 +36,7 @@ class WritePort {
     ++tally_[Event::kRxStuck];
     return true;
   }
-  /// Returns whether all packet buffers are held, so that tails stop too.
+  /// Returns whether all packet buffers are held; tails then also stop.
   bool stalled() const { return held_ == regs::enso::kPacketBuffers; }
 
   /// Writes all 64 bytes of slot `index` of a ring. `bus` is the ring's bus address, `ring` its

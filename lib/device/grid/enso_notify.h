@@ -3,7 +3,8 @@
 // Reactive notifications (docs/enso-hardware.md, "Receiving") where receive blocks and the register
 // block act concurrently. A batch is handled like one packet: all its bytes are written before the
 // tail is stored, and the tail is stored before the status is read. A head store clears the status
-// and then reads the tail again. Therefore at least one of the two sees the other's store.
+// and then reads the tail again. Therefore the receive block sees the cleared status, or the
+// register block sees the new tail.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +50,11 @@ inline bool IsEmpty(const EnsoPipe& pipe, uint32_t head) {
   return ((head ^ Load(&pipe.tail)) & regs::enso::kPointerMask) == 0;
 }
 
+/// Result of FramesAccepted: there is nothing to notify.
+inline constexpr uint32_t kNoSlot = ~0u;
+
 /// Publishes frames that were appended to pipe `id`, up to `tail`. Returns the slot of buffer
 /// `number` to which the caller writes a notification, or kNoSlot. Called by one thread per pipe.
-inline constexpr uint32_t kNoSlot = ~0u;
 inline uint32_t FramesAccepted(EnsoCard& card, uint32_t id, uint32_t tail, uint32_t number) {
   EnsoPipe& pipe = card.pipes[id];
   Store(&pipe.tail, tail);

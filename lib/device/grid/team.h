@@ -61,7 +61,7 @@ class Team {
     Sync();
   }
 
-  /// Calls f on one thread, without a barrier: no other thread may read what f writes.
+  /// Calls f on one thread, without a barrier: no other thread may read the data that f writes.
   template <typename F>
   void Lead(F f) const {
     if (Thread() == 0) f();

@@ -27,7 +27,8 @@ class FlowAges {
   void Remove(FlowUse& use);
   void Clear();
 
-  /// Checks some of the rules. Returns true if an aged rule is unreported now and none was before.
+  /// Checks some of the rules. Returns true if there are unreported aged rules now and there were
+  /// none before the call.
   bool Look(uint64_t now_ns);
   /// Returns the cookie of an aged rule that was not reported yet, or nothing.
   std::optional<uint64_t> Pop();

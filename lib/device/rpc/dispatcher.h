@@ -43,7 +43,7 @@ struct DispatcherConfig {
   /// Interval at which the interrupt of a running handler is repeated, because an interrupt that
   /// arrives before the handler waits has no effect.
   uint64_t interrupt_every = 1'000'000;
-  uint64_t handler_bound = 0;             ///< Limit from a call's delivery to its end; 0: none.
+  uint64_t handler_bound = 0;             ///< Limit from a call's delivery to its end; 0: no limit.
   uint64_t nested_bound = 1'000'000'000;  ///< Limit from a call's suspension to Resume.
   /// Idle time after which a process loses a core, and after which the core is retired; 0: never.
   uint64_t retire_after = 0;
@@ -118,10 +118,10 @@ class Dispatcher {
 
   /// State of a core as far as the device knows.
   enum class CoreState : uint8_t {
-    kAway,       ///< The kernel uses it itself.
-    kRetired,    ///< The kernel uses it itself, but the device may request it.
-    kWaking,     ///< The device has requested it.
-    kFreed,      ///< Its process is gone; the kernel's load will follow.
+    kAway,       ///< The kernel uses the core.
+    kRetired,    ///< The kernel uses the core, but the device may request it.
+    kWaking,     ///< The device has requested the core.
+    kFreed,      ///< The core's process is gone; the kernel's load will follow.
     kKernel,     ///< Waits at its kernel endpoint.
     kSwitching,  ///< Is being switched to its process.
     kRunning,    ///< Runs a handler.

@@ -160,7 +160,7 @@ struct Opened {
 struct WindowReport {
   uint64_t messages = 0;  ///< Messages received completely since the stream was opened.
   uint64_t received = 0;  ///< Granules, cumulative, including dropped ones.
-  uint64_t freed = 0;     ///< Granules of these that have left the switch.
+  uint64_t freed = 0;     ///< Granules of `received` that have left the switch.
 };
 
 }  // namespace sluice::device::pcie_switch

@@ -19,7 +19,7 @@ enum class TlpKind : uint8_t { kWrite, kRead, kCompletion };
 
 struct Tlp {
   TlpKind kind = TlpKind::kWrite;
-  bool refused = false;  ///< Completion: the request is not supported; there is no data.
+  bool refused = false;  ///< Completion: unsupported request, without data.
   PortId requester = 0;  ///< Port that sent the request; completions return there.
   uint8_t tag = 0;       ///< Tag of a read and its completions.
   uint32_t length = 0;   ///< Bytes of the payload, or requested bytes.
