@@ -38,7 +38,7 @@ struct Way {
   /// Compared with the chosen value in the bits of `mask`. Unset: always matches.
   std::optional<uint64_t> value;
   uint64_t mask = ~0ull;
-  std::vector<std::string> nodes;  ///< Each gets a copy.
+  std::vector<std::string> nodes;  ///< Each node gets a copy.
   friend bool operator==(const Way&, const Way&) = default;
 };
 

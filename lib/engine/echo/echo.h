@@ -64,7 +64,7 @@ class ReflectEcho {
     kMalformed,         ///< A header does not fit or contradicts another.
     kGroupDestination,  ///< The reply would have a multicast or broadcast source.
     kGroupSource,       ///< The reply would go to a multicast or broadcast address.
-    kSourceRouted,      ///< The source route has remaining stops, so the packet is not for us.
+    kSourceRouted,      ///< The source route has remaining stops: this host is not the destination.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{

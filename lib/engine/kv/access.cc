@@ -12,7 +12,7 @@ std::optional<ItemView> Access::Read(Bytes key, const Home& home, uint32_t now_s
     if (result == Result::kOk) {
       return ItemView{Bytes(copy_).first(copy.value_bytes), copy.attributes, copy.unique};
     }
-    // Grows to the longest value read so far; rarely needed.
+    // The buffer grows to the longest value read so far; this is rarely needed.
     if (result != Result::kTooLarge) return std::nullopt;
     copy_.resize(std::max<size_t>(copy.value_bytes, 2 * copy_.size()));
   }

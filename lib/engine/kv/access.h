@@ -54,7 +54,7 @@ struct Home {
   uint32_t owner;  ///< Worker that owns `partition`.
 };
 
-/// Computes locations of keys. A value, so that loops can keep it in registers.
+/// Computes locations of keys. A value type, so that loops can keep it in registers.
 class Homes {
  public:
   /// `store` must already contain its partitions and its secret.

@@ -17,8 +17,8 @@
 
 namespace sluice::engine::kv {
 
-/// The answer to one datagram, appended to memory that the server lends. Bytes that do not fit set
-/// overflowed(), and the reply does not grow.
+/// The answer to one datagram, appended to memory of the server. Bytes that do not fit are not
+/// appended and set overflowed().
 class Reply {
  public:
   explicit Reply(std::span<uint8_t> room, size_t used = 0) : room_(room), used_(used) {}

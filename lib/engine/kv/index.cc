@@ -48,7 +48,8 @@ void Index::Remove(Bucket& head, Slot& slot) {
   while (last->slots[at] == 0) --at;
   StoreWord(slot, last->slots[at]);
   StoreWord(last->slots[at], Slot{0});
-  // The bucket may contain other slots, below or (after a Remove there) above this one.
+  // The bucket may contain other slots: before this one or, after a Remove in the bucket, also
+  // after it.
   for (const Slot other : last->slots) {
     if (other != 0) return;
   }

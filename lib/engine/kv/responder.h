@@ -131,7 +131,7 @@ class Responder {
   /// Result of Plan for a frame.
   struct Planned {
     packet::Datagram datagram;
-    Outcome outcome = Outcome::kOther;  ///< If not kServed, nothing is to be served.
+    Outcome outcome = Outcome::kOther;  ///< kServed if there are requests to serve.
     Refusal refusal = Refusal::kNone;
     Protocol protocol = Protocol::kNone;
     uint32_t first = 0;  ///< Index of the first step.
@@ -147,7 +147,7 @@ class Responder {
     ahead_.Begin(steps_.data());
   }
   /// Serves the remaining requests of `exchange_`, whose reply has `replied` bytes at front().
-  /// `steps` are those of MICA's requests.
+  /// `steps` are the planned steps of MICA requests.
   Service Continue(const uint8_t* frame, uint32_t replied, std::span<uint8_t> in_place,
                    Protocol protocol, std::span<const MicaStep> steps);
   /// Stores the state of the exchange for another worker.

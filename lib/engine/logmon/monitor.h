@@ -302,8 +302,8 @@ class Monitor {
     if (is_known && part) sources_.Touch(place, now_);
   }
 
-  /// Uses the window in a frame from a stream's receiver. The frame is for others and counts as
-  /// kOther. It neither refreshes nor creates a source.
+  /// Uses the window in a frame from a stream's receiver. The frame itself has no text for this
+  /// host and counts as kOther. It neither refreshes nor creates a source.
   [[gnu::noinline]] void TakeWindow(const FoundText& found) {
     const uint32_t place = sources_.Find(found.flow);
     if (place != kNoPlace) tcp_.TakeWindow(sources_.state(place).tcp, found.window);

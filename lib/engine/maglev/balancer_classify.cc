@@ -32,8 +32,7 @@ IpAddress Destination(const uint8_t* frame, const Headers& headers) {
   return AddressAt(frame + headers.l3 + (headers.IsIpv6() ? 24 : 16), headers.IsIpv6());
 }
 
-// Returns the flow of a packet. A first fragment has ports; the ports are 0 where the packet has
-// none.
+// Returns the flow of a packet. The ports are 0 if the packet has none; a first fragment has ports.
 packet::FlowKey FlowOf(const uint8_t* frame, const Headers& headers) {
   packet::FlowKey flow;
   flow.source = Source(frame, headers).bytes;
@@ -201,7 +200,7 @@ std::optional<packet::Verdict> Balancer::ProcessNatReturn(packet::Frame& frame,
     const Backend* const host = tables_->index().FindNatHost(Source(frame.data, headers));
     if (host != nullptr) {
       // A backend's datagram that does not come from a NAT port is passed on. It is recorded with
-      // kNobody as its VIP so that its later fragments pass, too.
+      // kNobody as its VIP so that its later fragments also pass.
       const Backend& somebody = backend != nullptr ? *backend : *host;
       const auto number = static_cast<uint16_t>(&somebody - tables_->backends().data());
       fragments_.Put(FragmentTag(frame.data, headers), {number, somebody.generation},

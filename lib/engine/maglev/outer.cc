@@ -19,8 +19,8 @@ constexpr uint32_t kGreBytes = 4;
 
 // Returns the sum of the inner packet, from which the outer UDP checksum is computed without
 // reading the payload. An intact IPv4 header sums to 0, and an intact upper layer sums to the
-// complement of its pseudo-header. If the inner packet is corrupt, the outer checksum is wrong,
-// too. UDP without a checksum, fragments and other protocols are summed completely.
+// complement of its pseudo-header. If the inner packet is corrupt, the outer checksum is also
+// wrong. UDP without a checksum, fragments and other protocols are summed completely.
 uint64_t SumOfInner(const uint8_t* frame, const packet::Headers& headers) {
   const uint8_t* const ip = frame + headers.l3;
   const uint32_t offset = headers.L4ChecksumOffset();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Receives messages in frames and sends answers that are computed elsewhere: reassembles the parts
-// (part.h), lends messages to workers by flow, and sends each answer in parts, in order, to the
+// (part.h), passes messages to workers by flow, and sends each answer in parts, in order, to the
 // sender of the message. The memory is limited by the number of messages. A nic::FrameEngine.
 #pragma once
 

@@ -71,8 +71,9 @@ class Kernel {
   bool Exit(Gtid gtid, Nanoseconds now);
   /// Removes a task from the agents' control. It keeps its place until it exits.
   bool Depart(Gtid gtid, Nanoseconds now);
-  /// Reports that the agent has received the departure and does not control the task any more. For
-  /// channels that know this; otherwise it holds from the next discovery on.
+  /// Reports that the agent has received the departure and does not control the task any more.
+  /// Called by channels that can detect this; otherwise the departure counts as received from the
+  /// next discovery on.
   void DepartureSeen(Gtid gtid);
   /// May remove the task from a CPU, or unlatch it, if the CPU is not allowed any more (PREEMPT
   /// after AFFINITY_CHANGED). Also returns false if the affinity contains no CPU.

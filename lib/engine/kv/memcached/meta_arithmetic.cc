@@ -21,7 +21,7 @@ class NumberAnswer {
     for (size_t i = 0; i < flags_.words.count; ++i) {
       Apply(flags_.words.at[i], request.exchange, line);
     }
-    // A quiet request is answered, too, if it created the number.
+    // A quiet request is also answered if it created the number.
     if (flags_.quiet && !created_) return Step::kNext;
     request.Say(line.text());
     return flags_.value ? request.Say(digits.text()) : Step::kNext;

@@ -30,13 +30,13 @@ struct MetaFlags {
   std::string_view key_text() const { return {key_chars.data(), key_text_size}; }
 
   WordList<kMaxWords> words;
-  bool quiet = false;       ///< q
-  bool value = false;       ///< v
-  bool binary_key = false;  ///< b: the key came in base64.
-  bool has_ttl = false;     ///< T
-  bool creates = false;     ///< N
-  bool compares = false;    ///< C
-  char mode = 0;            ///< M
+  bool quiet = false;       ///< Flag q.
+  bool value = false;       ///< Flag v.
+  bool binary_key = false;  ///< Flag b: the key came in base64.
+  bool has_ttl = false;     ///< Flag T.
+  bool creates = false;     ///< Flag N.
+  bool compares = false;    ///< Flag C.
+  char mode = 0;            ///< Token of flag M.
   uint32_t client_flags = 0;
   int64_t ttl = 0;
   int64_t created_ttl = 0;

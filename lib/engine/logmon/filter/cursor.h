@@ -27,7 +27,7 @@ class Cursor {
   void SkipSpace();
   /// If `token` is next, skips it and returns true.
   bool Take(std::string_view token);
-  /// Like Take, but for a keyword in any case. `word` is in capitals; a letter or digit must not
+  /// Like Take, for a keyword in any case. `word` is in capitals; a letter or digit must not
   /// follow.
   bool TakeWord(std::string_view word);
 

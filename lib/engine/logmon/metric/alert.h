@@ -20,8 +20,8 @@ struct AlertOptions {
 
 inline constexpr uint64_t kMaxAlertThreshold = 1 << 20;
 
-/// Exact. If the clock steps back by less than a window, time stands still until it catches up; if
-/// by more, all events are dropped.
+/// Exact. If the clock steps back by less than a window, the alert's time does not change until the
+/// clock catches up. If it steps back by more, all events are dropped.
 class Alert {
  public:
   enum class Edge : uint8_t { kNone, kFired, kCleared };

@@ -44,7 +44,7 @@ struct NeedleUse {
 /// Requirements of a filter with needles of the roles kAll, kAny and kNone.
 struct FilterNeeds {
   uint16_t all = 0;  ///< Number of different kAll needles that must be present.
-  bool any = false;  ///< A kAny needle must be present, too.
+  bool any = false;  ///< A kAny needle must also be present.
   bool decide = false;
 };
 

@@ -232,8 +232,8 @@ bool ReadRfc3164(Reader reader, SyslogMessage& message) {
   return true;
 }
 
-/// Returns a message without the length before it (RFC 6587 section 3.4.1), which some senders
-/// write into datagrams, too.
+/// Returns a message without the length before it (RFC 6587 section 3.4.1), which some senders also
+/// write into datagrams.
 std::string_view WithoutCount(std::string_view datagram) {
   Reader reader(datagram);
   const std::string_view digits = reader.Digits(5);

@@ -188,7 +188,7 @@ class TcpAssembler {
     stream.DoubtAt(sequence, kind);
   }
 
-  /// A segment at `sequence` confirms the doubted one: continues the stream there.
+  /// Continues the stream at `sequence`: a segment there has confirmed the distrusted one.
   template <typename Receiver>
   void TakeUp(Stream& stream, uint32_t sequence, Receiver& receiver) {
     const bool by_syn = stream.doubted == Doubt::kSyn;

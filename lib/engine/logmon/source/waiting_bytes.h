@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Bytes of TCP streams that arrived before earlier ones. They are stored by sequence number in
-// blocks of a pool that is allocated at construction, with a bit per byte that is present. However
-// segments are cut, repeated or overlapped, a stream uses no more blocks than its window spans, and
-// the bytes received first are kept.
+// blocks of a pool that is allocated at construction, with a bit per byte that is present. A stream
+// uses no more blocks than its window spans, regardless of how segments are divided, repeated or
+// overlapped, and the bytes received first are kept.
 #pragma once
 
 #include <array>

@@ -236,7 +236,7 @@ class Adder {
     }
   }
 
-  // Adds VIPs before backends, because a backend may belong to a VIP that is added, too.
+  // Adds VIPs before backends, because an added backend may belong to an added VIP.
   void Add(const Additions& additions) {
     constexpr std::string_view kVips = "vips/", kBackends = "backends/";
     for (const auto& [key, value] : additions) {

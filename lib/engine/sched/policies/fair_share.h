@@ -37,7 +37,7 @@ class FairShare {
   void Enqueue(AgentTask& task, Place place, Nanoseconds now) {
     Group& group = groups_[task.group];
     if (group.queue.empty()) {
-      // A group does not gain time while it has no task. A preempted task was not away.
+      // A group does not gain time while it has no task. A preempted task does not count as absent.
       if (group.cpus == 0 && place == Place::kBack) group.used = std::max(group.used, Floor(now));
       group.waiting_at = static_cast<uint32_t>(waiting_.size());
       waiting_.push_back(task.group);
@@ -114,7 +114,8 @@ class FairShare {
 
   struct Group {
     TaskQueue queue;
-    /// Time on CPUs that it no longer holds, including time lost while away.
+    /// Time on CPUs that it no longer holds, plus the time added when it returned after it had no
+    /// task.
     Nanoseconds used = 0;
     uint32_t cpus = 0;        ///< Number of CPUs it holds.
     Nanoseconds since = 0;    ///< Sum of the times at which it began to hold them, modulo 2^64.
