@@ -7,9 +7,9 @@
 
 namespace sluice::device {
 
-/// 32 bytes at any address; the compiler copies one with a single instruction if the target has
-/// 32-byte vectors. The packed struct removes the alignment requirement for gcc and clang; clang
-/// ignores an attribute on the vector type itself.
+/// A block of 32 bytes at any address. The compiler copies it with a single instruction if the
+/// target has 32-byte vectors. The packed struct removes the alignment requirement for gcc and
+/// clang; clang ignores an attribute on the vector type itself.
 struct [[gnu::packed, gnu::may_alias]] Block {
   using Vector __attribute__((vector_size(32))) = uint8_t;
   Vector bytes;

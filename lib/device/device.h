@@ -23,8 +23,8 @@ class FrameSink {
   virtual void Deliver(std::span<const WireFrame> frames) = 0;
 };
 
-/// Receives a device's interrupts by number (regs/vectors.h). The stepping thread calls it; it
-/// never waits.
+/// Receives a device's interrupts by number (regs/vectors.h). The stepping thread calls Raise,
+/// which must not block.
 class InterruptSink {
  public:
   virtual ~InterruptSink() = default;
@@ -88,8 +88,8 @@ class Device {
   /// if there is nothing to do.
   virtual uint32_t Transmit(FrameSink& sink, uint32_t budget) = 0;
 
-  /// Called when the host's process has died. Counts the frames in the host's queues without
-  /// accessing the host's memory. Afterwards only Counters may be called.
+  /// Called when the host's process has died. Counts the frames that the device still holds for the
+  /// host, without accessing the host's memory. Afterwards only Counters may be called.
   virtual void HostDied() {}
 
   /// Returns all counters, always in the same order. Only the stepping thread may read the values.

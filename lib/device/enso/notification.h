@@ -31,7 +31,7 @@ class Notifier {
   void HeadStored(uint32_t id);
 
  private:
-  /// Packets ignore the bit in per-packet mode, where it stays clear.
+  /// The bit is ignored and stays clear in per-packet mode.
   void SetStatus(Pipe& pipe) { pipe.status = !per_packet_; }
   [[gnu::noinline]] void NotifyPacket(uint32_t id, Pipe& pipe, NotificationBuffer& nb);
   void ServeHeadTrigger(uint32_t id);

@@ -24,7 +24,7 @@ class WritePort {
     wedged_ = silent_ = true;
     tally_[Event::kWedged] = 1;
   }
-  /// A NIC without bus mastering emits no writes.
+  /// Sets whether the NIC may write to host memory (bus mastering).
   void SetMastering(bool on) { silent_ = wedged_ || !on; }
   /// Returns whether writes are discarded.
   bool silent() const { return silent_; }

@@ -40,7 +40,7 @@ class RingPlace {
 
 /// Indices are free-running counts of descriptors.
 struct alignas(64) IpuRing {
-  // One 16-byte access reads these three.
+  // One 16-byte access reads the next three members.
   uint32_t tail;   ///< End of the descriptors posted by software.
   uint32_t epoch;  ///< TX: odd while the ring is enabled; incremented with each change.
   uint64_t place;  ///< A RingPlace.

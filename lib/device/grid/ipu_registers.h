@@ -227,7 +227,7 @@ class IpuRegisters {
     Store(&ring.tail, tail);
   }
 
-  /// Called within Change.
+  /// Handles a store of a receive ring's control register. Called within Change.
   void ControlRx(uint32_t queue, uint32_t control) {
     using namespace regs::ipu;
     IpuRing& ring = card_.rx[queue];
@@ -264,7 +264,7 @@ class IpuRegisters {
     Store(&card_.settings.batch_frames, frames == 0 ? 1u : frames);
   }
 
-  /// Called with the control lock held.
+  /// Enables or disables a transmit ring. Called with the control lock held.
   void ControlTx(IpuRing& ring, bool enable) {
     const uint32_t off = (Load(&ring.epoch) | 1) + 1;
     Exchange(&ring.epoch, off);

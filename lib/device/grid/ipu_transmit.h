@@ -36,7 +36,7 @@ struct IpuTransmitMemory {
   uint32_t infos[kIpuSendWindow];  ///< See Info.
   // Indexed by frame.
   uint16_t firsts[kIpuSendWindow + 1];  ///< Its first descriptor.
-  uint16_t lengths[kIpuSendWindow];     ///< 0: the frame is not sent.
+  uint16_t lengths[kIpuSendWindow];     ///< Length of the frame; 0: it is not sent.
   uint32_t before[kIpuSendWindow];      ///< Flits of the frames before this one.
   uint32_t orders[kIpuSendWindow];
   uint32_t scratch[kIpuSendWindow];

@@ -14,7 +14,7 @@ namespace sluice::device::grid {
 
 struct SlotWrite {
   uint8_t* slot;
-  uint64_t words[3];  ///< The other five words are zero.
+  uint64_t words[3];  ///< The first three words of the slot; the others are zero.
 };
 
 inline constexpr uint32_t kSlotBytes = 64;

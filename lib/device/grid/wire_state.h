@@ -30,7 +30,7 @@ struct RingFrame {
 struct WireShape {
   const RingFrame* frames = nullptr;
   uint8_t* data = nullptr;    ///< The bytes of the ring's frames.
-  uint32_t entries = 0;       ///< Minimum: twice the sum of all receive blocks' batches.
+  uint32_t entries = 0;       ///< Frames in the ring; minimum: twice all blocks' batches.
   uint32_t per_lap = 0;       ///< Frames of each flow in a lap.
   uint32_t nonce = 0;         ///< Nonce in all tags.
   uint32_t invariant = 0;     ///< Offset from which applications do not change bytes.

@@ -57,7 +57,7 @@ class IpuNic final : public Device {
   std::span<const Counter> Counters() override;
 
  private:
-  /// Destination of one frame and its write-back.
+  /// Destination of one frame and the contents of its write-back.
   struct Route {
     uint32_t queue;
     bool drop;

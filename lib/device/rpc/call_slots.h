@@ -49,7 +49,7 @@ struct CallSlot {
   std::array<uint8_t, 72> headers{};
 };
 
-/// A fixed number of slots.
+/// The slots of all calls; their number is fixed.
 class CallSlots {
  public:
   /// Maximum size of arguments on the wire: a datagram's message with the shortest header.

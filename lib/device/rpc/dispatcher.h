@@ -172,7 +172,7 @@ class Dispatcher {
   Actions Tick(uint64_t now_ns, const Starved& starved = {});
 
   CoreState state(CoreId core) const { return cores_[core].state; }
-  /// Valid for a core that is switching, running, waiting or leaving.
+  /// Returns the process of a core that is switching, running, waiting or leaving.
   ProcessId process(CoreId core) const { return cores_[core].process; }
   /// Returns whether a process has the core, or it is being switched to or from one.
   bool InUse(CoreId core) const { return InUse(cores_[core]); }

@@ -111,7 +111,7 @@ class RpcNic final : public Device {
   /// A value in a line, or the error of its preparation.
   struct Prepared {
     wire::UnmarshalError error;
-    coherent::Content content;  ///< Without code and data.
+    coherent::Content content;  ///< Content of the line, without code and data.
   };
   /// An event that results from an action; passed to the dispatcher after the current actions.
   struct Later {
@@ -202,7 +202,7 @@ class RpcNic final : public Device {
   CallSlots slots_;
   FrameStaging<128, 512 * 1024, kMaxFrame> replies_;
   CallQueue errors_;  ///< Calls whose errors wait for room. If not empty, `replies_` is full.
-  std::vector<uint8_t> scratch_;  ///< Size of the largest payload.
+  std::vector<uint8_t> scratch_;  ///< Memory of the size of the largest payload.
   std::vector<Later> later_;      ///< Processed in order.
   /// Call whose arguments are already in the line, with the content below.
   std::optional<CallId> prepared_;

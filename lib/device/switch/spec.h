@@ -107,7 +107,7 @@ struct NodeSpec {
 /// A chain of accelerators. Edges lead only to later nodes.
 struct StreamSpec {
   std::vector<NodeSpec> nodes;
-  uint32_t max_message = 0;  ///< Bytes after the header, at every node.
+  uint32_t max_message = 0;  ///< Maximum bytes after the header, at every node.
 };
 /// Returns the nodes that are targets of an edge.
 inline NodeMask Receivers(const StreamSpec& spec) {

@@ -78,7 +78,8 @@ class StreamWriter {
   /// Disables credits, so that only the port's flow control applies.
   void IgnoreCredits() { granules_ = ~0u; }
   size_t waiting() const { return waiting_.size(); }
-  /// Returns at least 0, even if the switch reports more than was sent.
+  /// Returns the granules that were sent and have not left the switch; at least 0, even if the
+  /// switch reports more than was sent.
   uint64_t outstanding() const { return sent_ - std::min(sent_, freed_); }
 
  private:
@@ -171,7 +172,8 @@ class StreamReader {
     uint64_t to;
   };
 
-  /// A message that exceeds the buffer is never complete.
+  /// Returns whether the message at `position` is complete. A message that exceeds the buffer is
+  /// never complete.
   bool WholeAt(uint64_t position) const {
     return received_ >= position + sizeof(MessageHeader) &&
            received_ - position - sizeof(MessageHeader) >= HeaderAt(position).length &&
