@@ -20,7 +20,8 @@ const Device& DeviceOf(const Graph& graph, const Node& node) {
   return *FindByName(graph.devices, node.device);
 }
 
-/// Ignores access rights, which can change without a new stream.
+/// Returns whether two devices are equal except for access rights, which can change without a new
+/// stream.
 bool SameDevice(Device a, const Device& b) {
   a.from = b.from;
   return a == b;

@@ -10,14 +10,14 @@ namespace sluice::engine {
 
 class WholeFile {
  public:
-  /// Writes to path + ".new", readable only by its owner.
+  /// Opens path + ".new" for writing, readable only by its owner.
   explicit WholeFile(const std::string& path);
   /// Removes the temporary file unless Finish renamed it.
   ~WholeFile();
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
 
-  /// Does nothing after a write has failed.
+  /// Appends bytes to the file. Does nothing after a write has failed.
   void Write(const void* data, size_t bytes);
   /// Returns whether all writes so far succeeded.
   bool good() const { return errno_ == 0; }

@@ -70,7 +70,8 @@ inline KeyHash HashOf(Bytes key, uint64_t secret) {
 /// Uses the hash of a client that is trusted to hash its keys well.
 inline KeyHash Trusted(uint64_t client_hash) { return {client_hash, client_hash}; }
 
-/// MICA's rule: the upper 16 bits, modulo `partitions`, which is at most 65535.
+/// Returns the partition by MICA's rule: the upper 16 bits, modulo `partitions`, which is at most
+/// 65535.
 constexpr uint32_t PartitionOf(uint64_t route, uint32_t partitions) {
   return static_cast<uint32_t>(route >> 48) % partitions;
 }

@@ -23,7 +23,7 @@ Mapping::Mapping(size_t bytes) {
   data_ = start + skipped;
   bytes_ = bytes;
   munmap(data_ + bytes, kPage - skipped);
-  madvise(data_, bytes, MADV_HUGEPAGE);  // Optional: hosts without huge pages use others.
+  madvise(data_, bytes, MADV_HUGEPAGE);  // Optional: a host without huge pages uses normal pages.
 }
 
 void Mapping::Take(size_t bytes) {

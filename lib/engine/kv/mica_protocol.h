@@ -60,7 +60,7 @@ class ItemsAhead {
   void Begin(MicaStep* first) { next_ = end_ = first; }
   /// Sets the end of the steps.
   void set_end(MicaStep* end) { end_ = end; }
-  /// Call it before `step` is served.
+  /// Prefetches the items of the next kSteps steps. Call it before `step` is served.
   void Fetch(const MicaStep* step) {
     const MicaStep* const upto = end_ - step > std::ptrdiff_t{kSteps} ? step + kSteps : end_;
     if (next_ < upto) FetchUpTo(upto);

@@ -127,7 +127,7 @@ class Partition {
   /// PrefetchLikely for this key, however old.
   [[gnu::always_inline]] const Item* GetLikely(const Slot* likely, Bytes key, uint64_t hash,
                                                uint32_t now_s) {
-    // An item with this key in this bucket is the item.
+    // A bucket has at most one item per key, so an item with this key is the one to return.
     if (const Slot slot = *likely; slot != 0) [[likely]] {
       const Item* const item = ItemAt(slot);
       if (Holds(*item, key) && !item->IsExpired(now_s) && !IsDue(slot)) [[likely]]
@@ -265,7 +265,7 @@ class Partition {
   const Item* GetItem(Bytes key, uint64_t hash, uint32_t now_s);
   /// Searches the chain once. Returns false if the owner changed it meanwhile.
   bool TryFind(const Bucket& head, uint32_t version, uint64_t hash, Bytes key, Found* found) const;
-  /// Tries once. Returns nullopt if the owner changed the chain meanwhile.
+  /// Reads the value once. Returns nullopt if the owner changed the chain meanwhile.
   std::optional<Result> TryRead(const Bucket& head, Bytes key, uint64_t hash, uint32_t now_s,
                                 std::span<uint8_t> to, ItemCopy* copy) const;
 

@@ -271,7 +271,7 @@ class Monitor {
     }
   }
 
-  /// Returns the number of bytes of the message's text.
+  /// Handles a message. Returns the number of bytes of its text.
   size_t TakeMessage(const packet::FlowKey& flow, std::string_view bytes) {
     const SyslogMessage message = ReadSyslog(bytes);
     counters_.Count(SourceCounters::kSyslogMessages);

@@ -51,9 +51,9 @@ class Complaints {
     if (!IsFull()) faults_.push_back({where_ + absl::StrFormat(format, args...), place_, other});
   }
   void CheckRange(const char* what, uint32_t value, uint32_t least, uint32_t most);
-  /// Requires a printable name of at most kMaxNameBytes.
+  /// Adds a fault unless the name is printable and has at most kMaxNameBytes.
   void CheckName(std::string_view name);
-  /// Requires a host address as packet/host_address.h defines it.
+  /// Adds a fault unless the address is a host address as packet/host_address.h defines it.
   void CheckHost(const char* what, const IpAddress& address);
   void CheckNextHop(const std::optional<packet::MacAddress>& mac);
 

@@ -83,7 +83,7 @@ void Encapsulate(packet::Frame& frame, const packet::Headers& headers, const Out
 /// stay with this backend (Tables::Serves) and how to send its packets.
 struct alignas(16) PlainOuter {
   packet::MacAddress next_hop{};
-  uint16_t generation = 0;   ///< The backend's; 0: unused, or not plain.
+  uint16_t generation = 0;   ///< Generation of the backend; 0: unused, or not plain.
   uint32_t destination = 0;  ///< Address in network order.
   uint16_t sum_or_port = 0;  ///< Outer::ipv4_sum; kNat: the port in network order, 0: unchanged.
   uint16_t vip = 0;          ///< Index of the backend's VIP.

@@ -88,7 +88,7 @@ class Tables {
   /// Backends by index; unused indices have generation 0.
   const std::vector<Backend>& backends() const { return backends_; }
   const std::vector<Vip>& vips() const { return vips_; }
-  /// Indexed by backend.
+  /// Compact outer headers, indexed by backend.
   const std::vector<PlainOuter>& plain_outers() const { return plain_outers_; }
   /// All balancers in the same order on each of them; empty if fragments are not redirected.
   const std::vector<Peer>& peers() const { return peers_; }

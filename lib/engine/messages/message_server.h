@@ -125,7 +125,7 @@ class MessageServer {
   struct Slot {
     enum class State : uint8_t { kFree, kFilling, kWhole, kTaken } state = State::kFree;
     uint32_t generation = 0;
-    uint64_t since = 0;   ///< TSC cycles of its last part.
+    uint64_t since = 0;   ///< TSC cycles at the message's last part.
     uint32_t number = 0;  ///< Chosen by the sender.
     uint32_t length = 0;
     std::vector<uint8_t> data;  ///< Bytes received so far; a claimed length allocates no memory.

@@ -34,7 +34,7 @@ class Departures {
     bool unlimited = false;
   };
 
-  /// Phases are sorted and do not overlap.
+  /// `parts` are sorted and do not overlap.
   Departures(std::vector<Part> parts, workload::Arrivals arrivals, uint64_t seed)
       : parts_(std::move(parts)),
         mode_(arrivals == workload::Arrivals::kPoisson ? Mode::kPoisson : Mode::kConstant),

@@ -63,7 +63,7 @@ class Searcher {
   // An end of the interval, and the bets on it.
   struct End {
     Bets bets;
-    int tried = 1;    // Number of rates, including this one.
+    int tried = 1;    // Number of rates that this end has had so far.
     int starved = 0;  // Bets in which the generator could not send.
 
     // The n-th rate may use a share of 1 / (n (n + 1)) of this end's error probability; all shares

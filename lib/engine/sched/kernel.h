@@ -75,8 +75,9 @@ class Kernel {
   /// Called by channels that can detect this; otherwise the departure counts as received from the
   /// next discovery on.
   void DepartureSeen(Gtid gtid);
-  /// May remove the task from a CPU, or unlatch it, if the CPU is not allowed any more (PREEMPT
-  /// after AFFINITY_CHANGED). Also returns false if the affinity contains no CPU.
+  /// Sets the CPUs on which a task may run. May remove the task from a CPU, or unlatch it, if the
+  /// CPU is not allowed any more (PREEMPT after AFFINITY_CHANGED). Also returns false if the
+  /// affinity contains no CPU.
   bool SetAffinity(Gtid gtid, CpuMask affinity, Nanoseconds now);
 
   // Events of the current task of a CPU. Return false if the CPU has none.
@@ -89,7 +90,8 @@ class Kernel {
   // Events of CPUs. Agents receive CPU_BUSY when a CPU becomes unavailable, for either of the two
   // reasons, then messages about the tasks that had to leave it; and CPU_AVAILABLE when it is
   // available again.
-  /// If offline, preempts the CPU's current and latched tasks, both with a boost.
+  /// Sets whether the CPU is online. If not, preempts its current and latched tasks, both with a
+  /// boost.
   void SetOnline(CpuId cpu, bool online, Nanoseconds now);
   /// Sets whether another scheduler of the host has the CPU (preempts its task with a boost,
   /// CPU_BUSY) or has returned it (CPU_AVAILABLE).

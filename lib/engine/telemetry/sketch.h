@@ -49,7 +49,8 @@ class Sketch {
     Cell Read() const { return {Flipped(cell->packets), Flipped(cell->bytes)}; }
     int64_t Flipped(int64_t value) const { return (value ^ flip) - flip; }
   };
-  /// `hash` of the flow is 64 well-mixed bits, from which each row computes a separate hash.
+  /// Returns the flow's counter in a row. `hash` consists of 64 well-mixed bits, from which each
+  /// row computes a separate hash.
   Place PlaceOf(uint32_t row, uint64_t hash) const {
     const uint64_t mixed = packet::FoldProduct(hash ^ salts_[row].addend, salts_[row].factor);
     const size_t column = mixed & (shape_.columns - 1);

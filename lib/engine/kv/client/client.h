@@ -37,7 +37,7 @@ struct ClientOptions {
   uint32_t partitions = 1;  ///< Partitions per server, 1 … 65535.
 
   uint64_t items = 1 << 20;  ///< Minimum: 1.
-  uint64_t first_item = 0;   ///< Concurrent clients must not share items.
+  uint64_t first_item = 0;   ///< Number of the first item. Concurrent clients must not share items.
   ItemSizes sizes;           ///< Must allow at least first_item + items keys.
   double get_share = 0.5;    ///< Fraction of gets among requests; the rest are sets.
   double zipf_exponent = 0;  ///< 0: uniform.

@@ -31,7 +31,7 @@ class Ring {
     kPlain,
   };
 
-  /// Requires 1 … 65535 servers.
+  /// Creates the ring of 1 … 65535 servers.
   Ring(std::span<const RingServer> servers, Kind kind);
 
   /// Returns the index of the server in the list.

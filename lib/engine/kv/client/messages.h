@@ -12,7 +12,7 @@ namespace sluice::engine::kv::client {
 enum class Protocol : uint8_t { kMica, kMemcachedAscii, kMemcachedBinary };
 
 struct Request {
-  bool set = false;    ///< False: get.
+  bool set = false;    ///< True: a set; false: a get.
   uint32_t id = 0;     ///< Returned in the answer; kMemcachedAscii returns only the lower 16 bits.
   uint64_t route = 0;  ///< RouteHash of the key.
   Bytes key = {};

@@ -16,7 +16,7 @@ Step ServeVersion(AsciiRequest& request) {
   return request.Say(version);
 }
 
-// The server has no log level that the command could change.
+// Accepts the command without effect, because the server has no log level.
 Step ServeVerbosity(AsciiRequest& request, Words words) {
   const WordList<2> list(words);
   if (!list.Within(1, 2)) return ServeUnknown(request);

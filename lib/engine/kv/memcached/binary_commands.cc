@@ -39,7 +39,7 @@ Ending Hit(BinaryRequest& request, const ItemView& item, bool with_key, bool wit
                          item.unique, Status::kOk);
 }
 
-// Answers with the old item, whose view is not valid after Touch.
+// Answers with the old item before Touch makes the view of the item invalid.
 Ending TouchItem(BinaryRequest& request, bool quiet, bool with_key, bool with_value) {
   if (request.extras.size() != 4 || request.key.empty() || !request.value.empty()) {
     return request.Refuse(Status::kInvalid);

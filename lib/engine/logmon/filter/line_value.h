@@ -37,7 +37,7 @@ class LineValue {
 
   std::optional<JsonSelector> selector_;  // Either this or condition_ is set.
   std::shared_ptr<const Condition> condition_;
-  size_t field_ = 0;  ///< Index in the pattern; in the line if by_number_.
+  size_t field_ = 0;  ///< Index of the field in the pattern, or in the line if by_number_.
   bool by_number_ = false;
 };
 

@@ -66,7 +66,8 @@ class Printer {
  public:
   Printer(RegexNeedleOptions options, bool counted) : options_(options), counted_(counted) {}
 
-  /// `is_first` and `is_last`: the node is at the start or the end of the expression.
+  /// Appends the needle of a node. `is_first` and `is_last` mean that the node is at the start or
+  /// the end of the expression.
   void Print(const RegexNode& node, bool is_first, bool is_last) {
     switch (node.kind) {
       case Kind::kSet:

@@ -28,7 +28,7 @@ class TermPattern {
  private:
   struct Term {
     std::string text;
-    std::optional<AwsRegex> regex;  ///< Replaces the text.
+    std::optional<AwsRegex> regex;  ///< If set, used instead of the text.
     bool IsIn(std::string_view line) const;
     /// Returns nullopt if the term may match a line without any needle.
     std::optional<RegexNeedle> GetNeedle() const;

@@ -62,7 +62,7 @@ class Tally {
   /// Removes and returns a minute that is over: before `now`, or so far ahead that a clock must
   /// have been wrong. Returns nullopt after the last one.
   std::optional<MinuteReport> Take(int64_t now) { return TakeFirst(now); }
-  /// Also removes open minutes; for shutdown.
+  /// Like Take, and also removes open minutes; for shutdown.
   std::optional<MinuteReport> TakeAny() { return TakeFirst(std::nullopt); }
 
   /// Number of events and lines whose minute could not be opened because a newer one uses its slot.

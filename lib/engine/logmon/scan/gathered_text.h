@@ -64,7 +64,7 @@ class GatheredText {
 
   /// All parts and the gaps between them.
   std::string_view text() const { return {text_, end_}; }
-  /// Sorted by position.
+  /// Returns the parts, sorted by position.
   std::span<const TextPart> parts() const { return parts_; }
 
  private:

@@ -29,7 +29,7 @@ class RuleSet::Builder {
  public:
   explicit Builder(RuleSet* rules) : rules_(*rules) {}
 
-  /// Returns false with the reason in `error`.
+  /// Adds the needles of a filter. Returns false with the reason in `error` on failure.
   bool Add(size_t filter, std::string* error) {
     const Needles& asked = rules_.filters_[filter].needles();
     Expressions all, any, none;

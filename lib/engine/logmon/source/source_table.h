@@ -128,7 +128,8 @@ class SourceTable {
   const packet::FlowKey& flow(uint32_t place) const { return entries_[place].flow; }
   uint32_t size() const { return size_; }
   uint32_t capacity() const { return static_cast<uint32_t>(entries_.size()) - kLists; }
-  /// Places are numbered from here to here + capacity(). The state of a free place is State().
+  /// Returns the first place; places are numbered consecutively, and there are capacity() of them.
+  /// The state of a free place is State().
   static constexpr uint32_t first_place() { return kLists; }
   /// Returns the number of bytes that the table allocated; constant.
   uint64_t memory_bytes() const {

@@ -55,7 +55,7 @@ class Rows {
   const std::string head_;
 };
 
-/// Returns source, destination, protocol, source and destination port.
+/// Returns the columns of a flow: source, destination, protocol, source and destination port.
 std::string FlowColumns(const KeySpec& spec, const packet::FlowKey& key) {
   switch (spec.kind) {
     case KeyKind::kSource:

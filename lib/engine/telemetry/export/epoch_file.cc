@@ -227,7 +227,7 @@ packet::FlowKey TakeKey(Input& in, const FlowCounter& counter, const packet::Flo
   return key;
 }
 
-/// Merged tables may have more flows than the setup's number.
+/// Reads a counter's table. Merged tables may have more flows than the setup's number.
 void TakeTable(Input& in, FlowCounter* counter) {
   const bool any = counter->exact().open();  // The constructor opens the table if it has capacity.
   const auto open = in.Take<uint32_t>();
