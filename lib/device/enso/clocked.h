@@ -78,7 +78,7 @@ class RateLimiter {
   void Pass(uint64_t flits) {
     if (limited_) allowance_ -= flits;
   }
-  /// Called when no data waits: unused allowance expires.
+  /// Discards unused allowance. Called when no data waits.
   void Idle() { allowance_ = 0; }
 
  private:

@@ -31,7 +31,7 @@ enum class Event : uint32_t {
   kTxBytes,                   ///< Bytes of these frames, without MAC padding.
   kTxSlots,                   ///< Slots fetched, data and configuration.
   kTxConfigs,                 ///< Configuration commands executed.
-  kTxConfigsUnknown,          ///< Unknown commands among them.
+  kTxConfigsUnknown,          ///< Unknown configuration commands.
   kTxZeroLength,              ///< Slots of length 0, which wedge transmission.
   kTxOversize,                ///< Frames whose header gives more than kMaxTxFrameFlits: deadlock.
   kFlowInsertsLost,           ///< Flow entries whose four rows were all in use.

@@ -281,7 +281,7 @@ class IpuRegisters {
     Store(&ring.epoch, off + 1);
   }
 
-  /// Called within Change.
+  /// Resets all rings and settings. Called within Change.
   void Reset() {
     for (uint32_t i = 0; i < kIpuQueues; ++i) {
       for (IpuRing* const ring : {&card_.rx[i], &card_.tx[i]}) {

@@ -18,11 +18,11 @@ namespace sluice::device::grid {
 struct Batch {
   uint64_t ticket;
   uint64_t position;  ///< Number of frames fetched before this batch, since the upload of the ring.
-  uint32_t entry;     ///< Ring index of its first frame.
+  uint32_t entry;     ///< Ring index of the batch's first frame.
   uint32_t lap;
   uint32_t count;  ///< 0: no frame is due.
   uint32_t epoch;
-  uint64_t now_ns;  ///< Time at which it was fetched.
+  uint64_t now_ns;  ///< Time at which the batch was fetched.
 };
 
 /// Returns how many frames may be sent now (emulator/pacer.h).

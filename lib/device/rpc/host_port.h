@@ -24,7 +24,7 @@ struct CallTrace {
   ProcessId process = 0;
   CoreId core = 0;
   Path path = Path::kDirect;
-  bool buffer = false;          ///< Its arguments were in a buffer instead of lines.
+  bool buffer = false;          ///< The arguments were in a buffer instead of lines.
   uint64_t code = 0;            ///< Address of the procedure.
   uint32_t argument_bytes = 0;  ///< Bytes of the unmarshalled arguments.
   uint32_t result_bytes = 0;    ///< Bytes of the results before marshalling.

@@ -85,7 +85,7 @@ bool Switch::AcceptStream(PortId port, const Tlp& tlp) {
   const bool fits = rings_[lane.ring].Fits(granules);
   if (!fits && !lane.closed && parameters_.flow_control == FlowControl::kPort) return false;
   lane.received += granules;
-  lane.freed += granules;  // Hold subtracts it again.
+  lane.freed += granules;  // Hold subtracts the granules again.
   const auto offset = static_cast<uint32_t>(tlp.address & ((1u << kWindowShift) - 1));
   const bool follows = lane.coming && offset == lane.offset && tlp.length <= lane.end - lane.offset;
   if (lane.closed) {

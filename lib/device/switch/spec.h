@@ -65,14 +65,14 @@ enum class NodeKind : uint8_t {
 };
 /// Handling of messages for a node whose device is dead.
 enum class OnDeath : uint8_t {
-  kDrain,   ///< They are dropped; the rest of the stream continues.
-  kBypass,  ///< They are sent to another node.
+  kDrain,   ///< Messages are dropped; the rest of the stream continues.
+  kBypass,  ///< Messages are sent to another node.
   kFail,    ///< The stream fails.
 };
 /// Change of a node's state from message to message.
 enum class StateRule : uint8_t {
   kFixed,
-  kCount,  ///< Its first 8 bytes, a number, are incremented for each message.
+  kCount,  ///< The first 8 bytes, a number, are incremented for each message.
 };
 
 struct NodeSpec {
