@@ -28,7 +28,7 @@ struct Device {
   /// that runs the graph.
   std::string executor;
   std::string options;
-  /// Names of the devices that may write to it; unset: all may.
+  /// Names of the devices that may write to this device; unset: all may.
   std::optional<std::vector<std::string>> from;
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -38,7 +38,7 @@ constexpr uint8_t kErrorTypeOfService = 0xc0;
 constexpr uint16_t kDoNotFragment = 0x4000;
 /// Longest errors: RFC 1812 section 4.3.2.3; RFC 4443 section 2.4 (c).
 constexpr uint32_t kMaxErrorBytesIpv4 = 576;
-/// Also the minimum MTU of IPv6 links, RFC 8200 section 5.
+/// Longest ICMPv6 error; also the minimum MTU of IPv6 links (RFC 8200 section 5).
 constexpr uint32_t kMinMtuIpv6 = 1280;
 constexpr uint32_t kErrorHeaderBytesIpv4 = packet::kIpv4MinHeaderBytes + packet::kIcmpHeaderBytes;
 constexpr uint32_t kErrorHeaderBytesIpv6 = packet::kIpv6HeaderBytes + packet::kIcmpHeaderBytes;

@@ -55,7 +55,8 @@ void Sender::PlanDue(uint64_t now_ps) {
   }
 }
 
-/// If several streams are due at the same time, selects the next one round robin.
+/// Finds the stream that is due next. If several streams are due at the same time, selects one
+/// round robin.
 void Sender::FindNext() {
   const auto count = static_cast<uint32_t>(streams_.size());
   const uint32_t last = next_;

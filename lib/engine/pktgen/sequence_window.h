@@ -117,7 +117,7 @@ class SequenceWindow {
   }
 
  private:
-  /// Greater distances are ambiguous with future numbers.
+  /// Maximum distance; greater distances cannot be distinguished from future numbers.
   static constexpr uint32_t kMostBehind = 0x7fffffff;
 
   /// Clears the word for the numbers from 64 × `word` on, and records the numbers missing in the

@@ -109,7 +109,7 @@ TrialResult Trial::Result(bool at_rest, uint64_t taken_back) const {
 uint64_t Trial::DuePs() const {
   uint64_t due_ps = 0;
   for (size_t stream = 0; stream < traffic_.streams(); ++stream) {
-    // If workers send in turn, the end is the next worker's turn.
+    // If workers send in turn, the stream ends when the next worker would send.
     uint64_t until_ps = traffic_.end_ps();
     for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
       if (traffic_.share(stream, worker).departures.due_ps() == kNever)

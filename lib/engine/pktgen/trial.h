@@ -19,7 +19,7 @@ namespace sluice::engine::pktgen {
 
 /// A range of missing frames.
 struct LostRange {
-  uint32_t worker = 0;  ///< Worker whose sequence it is.
+  uint32_t worker = 0;  ///< Worker that sent the frames.
   Gone gone;
 };
 

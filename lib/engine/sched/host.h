@@ -24,7 +24,7 @@ namespace sluice::engine::sched {
 /// Reason for which a CPU schedules.
 enum class Reason : uint8_t {
   kIdle,   ///< The CPU is idle; there may be new decisions.
-  kBlock,  ///< The task on it waits for something.
+  kBlock,  ///< The current task waits for an event.
   kYield,
   kExit,
   kPreempt,  ///< The agent or the time slice preempts the task.

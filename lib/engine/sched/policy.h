@@ -19,7 +19,7 @@ struct AgentTask {
   uint32_t seqnum = 0;  ///< The newest seqnum from a message or an outcome.
   uint8_t task_class = 0;
   uint16_t group = 0;
-  CpuId cpu = 0;  ///< CPU where it last was; one of the agent's.
+  CpuId cpu = 0;  ///< CPU on which it last ran; one of the agent's CPUs.
   CpuMask affinity = 0;
   Nanoseconds runtime = 0;  ///< Last value reported by the host.
   /// The agent's clock when it was last created, woken, or had yielded; not changed by a

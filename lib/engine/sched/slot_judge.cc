@@ -31,7 +31,7 @@ void SlotJudge::Apply(offload::Slot slot, const offload::Item& decision) {
   const auto cpu = static_cast<CpuId>(slot);
   const Transaction transaction = DecodeTransaction(decision);
   if (groups_->VerdictOn(cpu, transaction)) {
-    groups_->Drop(cpu);  // It was enforced with its group.
+    groups_->Drop(cpu);  // The decision was enforced with its group.
   } else {
     kernel_->Apply(transaction, now_);
   }

@@ -28,8 +28,8 @@ uint32_t KnownIn(const Setup& setup, uint32_t level) {
   return setup.levels > 1 ? std::max(reported, setup.level_top_k) : reported;
 }
 
-/// Only kAlwaysCorrect has a table, because other paces bound the cost per packet and do not read
-/// every packet.
+/// Returns the capacity of the table. Only kAlwaysCorrect has a table, because other paces bound
+/// the cost per packet and do not read every packet.
 uint32_t ExactIn(const Setup& setup) {
   return setup.pace == Pace::kAlwaysCorrect ? setup.exact_flows : 0;
 }

@@ -16,7 +16,8 @@ class GapSampler {
  public:
   explicit GapSampler(uint64_t seed) : random_(seed) {}
 
-  /// `probability` is in [2^-16, 1]. Discards the gaps drawn for the previous probability.
+  /// Sets the probability, which must be in [2^-16, 1]. Discards the gaps drawn for the previous
+  /// one.
   void SetProbability(double probability);
 
   /// Returns the weight of one sample: kUnit / probability(), an integer.

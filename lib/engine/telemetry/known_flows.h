@@ -24,8 +24,8 @@ class KnownFlows {
     /// Includes the estimate of packets before the flow was known.
     int64_t count = 0;
     int64_t bytes = 0;     ///< Like `count`, weighted by bytes.
-    uint32_t samples = 0;  ///< Sampled rows since it is known.
-    uint32_t whole = 0;    ///< 1: known from its first sample on, so that no part is estimated.
+    uint32_t samples = 0;  ///< Sampled rows since the flow is known.
+    uint32_t whole = 0;    ///< 1: known from the first sample on, so that no part is estimated.
   };
 
   /// Creates a container for `capacity` flows, at most kMaxCapacity.

@@ -61,7 +61,7 @@ class Meter {
   /// clock steps back, no epoch ends.
   void AtRest(uint64_t now);
   /// Called by the worker after its last frame: ends the epoch, however short. Returns false if the
-  /// reader still has the last one; it must release it before the next try.
+  /// reader has not released the previous epoch; the next try must follow the release.
   bool Finish(uint64_t now);
 
   /// Called by the reader: returns the epoch that was closed but not released yet, or nullptr.

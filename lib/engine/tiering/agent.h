@@ -18,7 +18,7 @@
 namespace sluice::engine::tiering {
 
 struct AgentOptions {
-  uint32_t slots = 4;              ///< Must equal the host's.
+  uint32_t slots = 4;              ///< Must equal the host's number of slots.
   uint32_t max_pages = kMaxPages;  ///< Hosts with more pages are not served.
   LearnerOptions learner;
 };

@@ -31,8 +31,8 @@ namespace sluice::engine::tiering {
 
 struct LearnerOptions {
   double target = 0.8;   ///< Target share of accesses to the fast tier.
-  double margin = 0.02;  ///< No page needs to move if the share exceeds the target by this.
-  double slack = 0.02;   ///< The actuator safeguard acts if the share is below the target by this.
+  double margin = 0.02;  ///< No page needs to move if the share is this much above the target.
+  double slack = 0.02;  ///< The actuator safeguard acts if the share is this much below the target.
   GoodScan good_scan = {};
   double validated = 0.1;  ///< Share of regions that are scanned at the full rate.
   /// Maximum mean regret of the validated regions; above it the model has failed.

@@ -24,8 +24,8 @@ struct PlacementGoal {
   /// from the coldest on, because estimates of rare accesses are the most accurate; the remaining
   /// hotter pages belong into the fast tier.
   double slow_rate = 0;
-  bool fill = true;    ///< Promote pages; false if the fast tier's contents suffice.
-  bool shrink = true;  ///< Demote cold pages even if there is room.
+  bool fill = true;    ///< Pages may be promoted; false if the fast tier's contents suffice.
+  bool shrink = true;  ///< Cold pages are demoted even if there is room.
   /// A page replaces another one only if it is hotter by this factor.
   float advantage = 1.25f;
   uint32_t max_moves = 0;  ///< Unit: pages.

@@ -109,7 +109,7 @@ void TellSettings(const Exchange& exchange, const Store& store, Teller& teller) 
       .TellFlag("track_sizes", false);
 }
 
-/// As memcached, reports only classes that contain items.
+/// Reports statistics by class. As in memcached, these are only classes that contain items.
 void TellClasses(StatisticsList list, const Store& store, Teller& teller) {
   uint64_t active = 0, bytes = 0;
   for (size_t i = 0; i < store.partitions.size() && teller.taken(); ++i) {

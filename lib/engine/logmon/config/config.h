@@ -35,7 +35,7 @@ struct FilterConfig {
   bool alert_by_host = false;           ///< Counts events separately for each host.
   std::optional<size_t> rules;          ///< For one of fail2ban's files: number of active rules.
   bool has_metric() const { return value.has_value() || !dimensions.names().empty(); }
-  bool show = false;  ///< Reports the lines, not only their number.
+  bool show = false;  ///< The lines are reported, not only their number.
 };
 
 /// Filters and their options, in the same order.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An alert for "at least N events within a window". It fires once, and again only after there were
-// fewer.
+// An alert for "at least N events within a window". It fires once, and fires again only after the
+// number of events was below N.
 #pragma once
 
 #include <cstdint>

@@ -88,8 +88,8 @@ uint64_t AnyMarkedIn64(const char* at) {
   return AnyMarked<Vector>(at) | uint64_t{AnyMarked<Vector>(at + Vector::kBytes)} << 32;
 }
 
-/// As BehindLastIn for a text of at least 128 bytes. Most lines end in the last 128 bytes, so the
-/// half with the line end is selected without a branch.
+/// Like BehindLastIn, for a text of at least 128 bytes. Most lines end in the last 128 bytes, so
+/// the half with the line end is selected without a branch.
 const char* BehindLastInLong(const char* begin, const char* end) {
   const uint64_t near = AnyMarkedIn64(end - 64), far = AnyMarkedIn64(end - 128);
   const uint64_t found = near != 0 ? near : far;

@@ -9,14 +9,14 @@
 //     If window, room or time is exceeded, the missing bytes are skipped: a gap. The window is the
 //     one that the receiver advertises, if its segments are seen from its SYN on, and not less than
 //     the configured one.
-//   - A segment more than two windows ahead or more than kMaxBehind behind is distrusted, because a
-//     single segment may be forged (RFC 5961). If the next segment continues it, the stream was
-//     lost and resumes there, after a gap.
+//   - A segment that is more than two windows ahead of the stream or more than kMaxBehind before
+//     its position is distrusted, because a single segment may be forged (RFC 5961). If the next
+//     segment continues it, the stream was lost and resumes there, after a gap.
 //   - A SYN with another sequence number on an open stream is distrusted until a segment follows
 //     it; then the ports were reused.
-//   - FIN ends the stream once the bytes before it are delivered. So does RST; if it is not exactly
-//     at the stream's position, only while no later text arrives. An ended stream stays known, so
-//     that retransmissions do not count as new data.
+//   - FIN ends the stream once the bytes before it are delivered. RST also does; an RST that is not
+//     exactly at the stream's position loses its effect if later text arrives. An ended stream
+//     stays known, so that retransmissions do not count as new data.
 #pragma once
 
 #include <algorithm>
@@ -288,7 +288,7 @@ class TcpAssembler {
           return;
         }
         counters_.Count(Event::kNoRoomSegments);
-        // The part that is waiting precedes the rest.
+        // Skips only up to the first byte that is present, in this segment or in the waiting bytes.
       }
       uint32_t target = sequence;
       if (!stream.waiting.empty() && SequenceDistance(FirstWaiting(stream), sequence) < 0) {
@@ -310,7 +310,7 @@ class TcpAssembler {
     if (!bytes.empty()) receiver.Text(bytes);
   }
 
-  /// Delivers the bytes that waited for the bytes up to here.
+  /// Delivers the waiting bytes that follow the delivered ones without a gap.
   template <typename Receiver>
   void DeliverWaiting(Stream& stream, Receiver& receiver) {
     for (;;) {

@@ -27,8 +27,8 @@ struct HealthCheck {
   uint32_t fall = 3;       ///< Failures in a row after which a backend is down.
   uint16_t port = 0;       ///< Port to check; 0: the backend's port, else the VIP's.
   std::string path = "/";  ///< Path of the request (kHttp).
-  /// If no backend that accepts new flows passes its check: true uses all of them as if they
-  /// passed, false uses none.
+  /// Behaviour if no backend that accepts new flows passes its check. True: all of them are used as
+  /// if they passed. False: no backend is used.
   bool fail_open = false;
 
   friend bool operator==(const HealthCheck&, const HealthCheck&) = default;

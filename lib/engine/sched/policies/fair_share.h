@@ -130,7 +130,7 @@ class FairShare {
     Nanoseconds since = 0;
   };
   struct Core {
-    uint32_t tasks = 0;  ///< Sum over its CPUs.
+    uint32_t tasks = 0;  ///< Sum of the tasks of its CPUs.
     uint16_t group = 0;
     bool draining = false;
   };
