@@ -55,7 +55,7 @@ class RegisterFile {
  public:
   static constexpr uint32_t kBar2Bytes = 1u << 30;
 
-  /// Sizes are powers of two.
+  /// `pipe_flits` and `nb_entries` are powers of two.
   RegisterFile(const bar::DmaSpace& dma, uint32_t pipe_flits, uint32_t nb_entries);
 
   /// See EnsoNic::WriteRegister. A store has at most one side effect, because no two adjacent

@@ -76,7 +76,7 @@ struct EnsoCard : Card {
 
   uint32_t pipe_mask = regs::enso::kDefaultPipeFlits - 1;
   uint32_t nb_mask = regs::enso::kDefaultNbEntries - 1;
-  uint32_t per_packet = 0;  ///< Writes a notification for every batch, regardless of the status.
+  uint32_t per_packet = 0;  ///< 1: every batch is notified, regardless of the status.
 
   uint32_t fallback_count = 0;
   uint32_t fallback_mask = 0;

@@ -28,8 +28,9 @@ namespace sluice::device::ipu {
 
 /// Properties of the hardware that software cannot change.
 struct IpuConfig {
-  uint32_t queue_pairs = regs::ipu::kMaxQueues;  ///< 1 … kMaxQueues; clamped.
-  uint32_t endpoints = regs::ipu::kMaxQueues;    ///< Format of kEndpoints; at most queue_pairs.
+  /// Number of queue pairs; clamped to 1 … kMaxQueues.
+  uint32_t queue_pairs = regs::ipu::kMaxQueues;
+  uint32_t endpoints = regs::ipu::kMaxQueues;  ///< Format of kEndpoints; at most queue_pairs.
 };
 
 /// See Device. Accesses all host memory through `dma`, which outlives the model. Invalid addresses,

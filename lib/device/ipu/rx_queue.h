@@ -96,7 +96,7 @@ class RxQueue {
   void Fetch(const bar::DmaSpace& dma);
   /// Reports to remote memory the bytes that were written from `first` on.
   void Tell(bar::RemoteMemory& remote, uint32_t first);
-  /// Writes any frame.
+  /// Writes a frame of any length.
   RxOutcome WriteSegments(const bar::DmaSpace& dma, const WireFrame& frame,
                           const RxMetadata& metadata);
 

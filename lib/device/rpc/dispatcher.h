@@ -236,7 +236,7 @@ class Dispatcher {
     uint32_t waiting = 0;  ///< Its cores that wait for a call, by bit. If not 0, no call waits.
     CallQueue queue;       ///< Calls that wait to begin.
     CallQueue resumed;     ///< Resumed calls that wait to continue.
-    std::vector<Suspended> suspended{};  ///< Sorted by deadline; has room for all.
+    std::vector<Suspended> suspended{};  ///< Sorted by deadline.
 
     uint32_t Waits() const { return queue.size() + resumed.size(); }
     CallId Pop() { return resumed.empty() ? queue.Pop() : resumed.Pop(); }

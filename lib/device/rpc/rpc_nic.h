@@ -137,7 +137,7 @@ class RpcNic final : public Device {
   /// size, after `head` reserved bytes.
   Prepared Prepare(const wire::Table& table, uint32_t type, std::span<const uint8_t> xdr,
                    const End* end, uint32_t head = 0);
-  /// Unmarshals arguments like Prepare.
+  /// Unmarshals the arguments of a call like Prepare.
   Prepared PrepareCall(const Service& service, uint32_t procedure, std::span<const uint8_t> xdr,
                        const End* end);
 

@@ -72,10 +72,10 @@ class DescriptorQueue {
   uint8_t owner_;
   // Cumulative counts of descriptors; none exceeds the one before it.
   uint32_t rung_ = 0;
-  uint32_t fetched_ = 0;   ///< Requested.
-  uint32_t arrived_ = 0;   ///< Arrived in jobs_.
+  uint32_t fetched_ = 0;   ///< Descriptors requested.
+  uint32_t arrived_ = 0;   ///< Descriptors arrived in jobs_.
   uint32_t asked_ = 0;     ///< All reads of their data were sent.
-  uint32_t answered_ = 0;  ///< Answered by the executor.
+  uint32_t answered_ = 0;  ///< Jobs answered by the executor.
   uint32_t written_ = 0;   ///< Results written.
   uint32_t recorded_ = 0;  ///< Records written.
   Fetch descriptors_fetch_;

@@ -32,7 +32,7 @@ struct Lane {
   Held about{};             ///< Description of that message, without data.
 
   uint64_t messages = 0;  ///< Messages received completely.
-  uint64_t received = 0;  ///< Granules.
+  uint64_t received = 0;  ///< Granules received.
   uint64_t freed = 0;
   uint64_t told = 0;  ///< Value of `freed` last reported to the sender.
 };
