@@ -29,7 +29,7 @@ void* AllocateLines(size_t bytes) {
       bytes >= kHugePage;  // `bytes` is a power of two, thus a multiple of a huge page.
   void* lines = std::aligned_alloc(large ? kHugePage : kLine, bytes);
   if (lines == nullptr) throw std::bad_alloc();
-  if (large) madvise(lines, bytes, MADV_HUGEPAGE);  // A hint.
+  if (large) madvise(lines, bytes, MADV_HUGEPAGE);  // Only a hint.
   std::memset(lines, 0, bytes);
   return lines;
 }

@@ -36,9 +36,10 @@ constexpr uint8_t kRedirectIpv6 = 137;
 /// Precedence "internetwork control" (RFC 1812 section 4.3.2.5: 6 or 7).
 constexpr uint8_t kErrorTypeOfService = 0xc0;
 constexpr uint16_t kDoNotFragment = 0x4000;
-/// Longest errors: RFC 1812 section 4.3.2.3; RFC 4443 section 2.4 (c).
+/// Longest ICMP error (RFC 1812 section 4.3.2.3).
 constexpr uint32_t kMaxErrorBytesIpv4 = 576;
-/// Longest ICMPv6 error; also the minimum MTU of IPv6 links (RFC 8200 section 5).
+/// Longest ICMPv6 error (RFC 4443 section 2.4 (c)); also the minimum MTU of IPv6 links (RFC 8200
+/// section 5).
 constexpr uint32_t kMinMtuIpv6 = 1280;
 constexpr uint32_t kErrorHeaderBytesIpv4 = packet::kIpv4MinHeaderBytes + packet::kIcmpHeaderBytes;
 constexpr uint32_t kErrorHeaderBytesIpv6 = packet::kIpv6HeaderBytes + packet::kIcmpHeaderBytes;

@@ -31,7 +31,7 @@ struct MessageCounts {
   uint64_t received_bytes = 0;
   uint64_t answered = 0;
   uint64_t answered_bytes = 0;
-  uint64_t unanswered = 0;  ///< There was no answer in time.
+  uint64_t unanswered = 0;  ///< Messages without an answer in time.
   // Additional counts:
   uint64_t incomplete = 0;  ///< Messages with parts that did not come in time or were restarted.
   uint64_t late = 0;        ///< Answers to messages that had ended: answered twice or too late.

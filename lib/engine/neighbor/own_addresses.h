@@ -16,7 +16,7 @@ namespace sluice::engine {
 /// A value type. Add the addresses first; then any thread may read them.
 class OwnAddresses {
  public:
-  /// Limit per address family.
+  /// Maximum number of addresses per family.
   static constexpr uint32_t kMaxAddresses = 16;
 
   explicit OwnAddresses(const packet::MacAddress& mac) : mac_(mac) {}

@@ -85,8 +85,8 @@ struct FoundRate {
   RateLimit limit = RateLimit::kNoise;
   /// The highest rate that passed; 0 if none did.
   double low_pps = 0;
-  /// The lowest rate above it that failed; equal to `low_pps` if the line or the generator is the
-  /// limit.
+  /// The lowest rate above `low_pps` that failed; equal to `low_pps` if the line or the generator
+  /// is the limit.
   double high_pps = 0;
   /// Minimum probability that the interval contains the rate at which half of all trials fail: 0.95
   /// for devices whose trials are independent and fail more often at higher rates. 0 without a

@@ -43,7 +43,7 @@ struct StreamResult {
   uint64_t late = 0;
   /// Valid after all workers stopped; includes frames with unreadable tags.
   std::vector<LostRange> ranges;
-  workload::Histogram latency;  ///< Unit: ns.
+  workload::Histogram latency;  ///< Latency in ns.
   /// Mean difference between latencies of consecutive frames at one worker (RFC 3393). Only for
   /// single streams; 0 in sums.
   double delay_variation_mean_ns = 0;

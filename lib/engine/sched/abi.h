@@ -57,7 +57,8 @@ enum class MessageType : uint16_t {
   kDiscovery = 192,
 };
 
-/// Flags of messages.
+// Flags of messages.
+
 inline constexpr uint8_t kRunnable = 1u << 0;  ///< NEW: the task is runnable.
 /// PREEMPT, BLOCKED, YIELD: the task was latched and had not started on the CPU. ON_CPU: the task
 /// is latched to the CPU but not on it yet.
@@ -83,11 +84,12 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// Run flags of transactions.
+// Run flags of transactions.
+
 inline constexpr uint16_t kNeedCpuNotIdle = 1u << 0;  ///< Report when the CPU stops idling.
 inline constexpr uint16_t kDoNotPreempt = 1u << 1;    ///< Refuse if a task is on the CPU.
 inline constexpr uint16_t kRunFlags = kNeedCpuNotIdle | kDoNotPreempt;
-/// Commit flags of transactions. Without flags, a transaction is enforced at the first opportunity.
+// Commit flags of transactions. Without flags, a transaction is enforced at the first opportunity.
 
 /// Prestaged: enforce when the CPU next schedules.
 inline constexpr uint16_t kCommitAtSchedule = 1u << 0;

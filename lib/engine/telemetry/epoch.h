@@ -14,7 +14,7 @@ namespace sluice::engine::telemetry {
 
 class Epoch {
  public:
-  /// Throws std::bad_alloc.
+  /// Allocates the counters. Throws std::bad_alloc.
   explicit Epoch(const Setup& setup);
 
   const Setup setup;

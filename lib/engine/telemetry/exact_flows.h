@@ -48,7 +48,7 @@ class FlowIndex {
 
 class ExactFlows {
  public:
-  /// One cache line.
+  /// The counts of one flow, in one cache line.
   struct Flow {
     packet::FlowKey key;
     uint64_t hash = 0;
@@ -75,7 +75,8 @@ class ExactFlows {
     CountIn(number, bytes);
     return true;
   }
-  /// Counts a packet of a flow for which CountKnown returned false. Returns false as Count does.
+  /// Counts a packet of a flow for which CountKnown returned false. Returns false under the same
+  /// condition as Count.
   bool CountNew(const packet::FlowKey& key, uint64_t hash, uint32_t bytes) {
     const uint32_t number = open_ ? Add(key, hash) : 0;
     if (number != 0) CountIn(number, bytes);

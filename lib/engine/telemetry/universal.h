@@ -10,7 +10,7 @@ namespace sluice::engine::telemetry {
 
 struct Universal {
   Range distinct_flows;
-  Range entropy;  ///< Unit: bits.
+  Range entropy;  ///< Entropy in bits.
 };
 
 /// Returns the estimates of `epoch.counters[key]`, with any number of levels.

@@ -38,7 +38,7 @@ struct HostCounters {
   uint64_t watchdog_expired = 0;
   uint64_t introductions = 0;  ///< Number of restarts of agents.
   uint64_t default_actions = 0;
-  uint64_t default_moves = 0;  ///< Unit: pages.
+  uint64_t default_moves = 0;  ///< Pages that default actions moved.
 };
 
 /// `table` and `channel` outlive the host. `down` contains scan results; piece i of `up` contains

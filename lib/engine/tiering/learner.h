@@ -55,7 +55,7 @@ struct LearnerCounters {
   uint64_t failed_validations = 0;
   uint64_t default_epochs = 0;
   uint64_t actuator_trips = 0;
-  uint64_t elements = 0;  ///< Elements of decisions.
+  uint64_t elements = 0;  ///< Number of elements in decisions.
   uint64_t elements_done = 0;
   uint64_t elements_refused = 0;  ///< Refused by the host, e.g. because a page changed.
 };

@@ -28,7 +28,7 @@ struct PlacementGoal {
   bool shrink = true;  ///< Cold pages are demoted even if there is room.
   /// A page replaces another one only if it is hotter by this factor.
   float advantage = 1.25f;
-  uint32_t max_moves = 0;  ///< Unit: pages.
+  uint32_t max_moves = 0;  ///< Maximum number of pages to move.
 };
 
 /// Pages to move, each list sorted by page number. Demotions must come first to make room.

@@ -32,11 +32,11 @@ struct ClientOptions {
   Protocol protocol = Protocol::kMica;
   /// Each server has `workers` workers. A worker listens on a separate endpoint with the number
   /// server * workers + worker, and serves the partitions p with p % workers == worker.
-  uint32_t servers = 1;  ///< Maximum: 65535.
+  uint32_t servers = 1;  ///< Number of servers; at most 65535.
   uint32_t workers = 1;
   uint32_t partitions = 1;  ///< Partitions per server, 1 … 65535.
 
-  uint64_t items = 1 << 20;  ///< Minimum: 1.
+  uint64_t items = 1 << 20;  ///< Number of items; at least 1.
   uint64_t first_item = 0;   ///< Number of the first item. Concurrent clients must not share items.
   ItemSizes sizes;           ///< Must allow at least first_item + items keys.
   double get_share = 0.5;    ///< Fraction of gets among requests; the rest are sets.
@@ -64,7 +64,7 @@ struct ClientCounters {
   uint64_t requests = 0;  ///< Requests sent.
   uint64_t unsent = 0;    ///< Open loop: requests that were due but not sent before Stop.
   uint64_t hits = 0, misses = 0, stored = 0;
-  uint64_t refused = 0;   ///< Answered with an error.
+  uint64_t refused = 0;   ///< Requests answered with an error.
   uint64_t timeouts = 0;  ///< Requests without an answer in time.
   uint64_t wrong = 0;     ///< Gets that returned a value that the item cannot have.
   uint64_t preloaded = 0, preload_refused = 0, preload_timeouts = 0;

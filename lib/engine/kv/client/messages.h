@@ -29,7 +29,7 @@ enum class Outcome : uint8_t {
 struct Answer {
   uint32_t id = 0;
   Outcome outcome = Outcome::kError;
-  Bytes value = {};  ///< kHit only.
+  Bytes value = {};  ///< Only for kHit.
 };
 
 }  // namespace sluice::engine::kv::client

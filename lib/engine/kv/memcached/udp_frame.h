@@ -35,7 +35,7 @@ inline std::optional<UdpFrame> ReadUdpFrame(Bytes payload) {
   return frame;
 }
 
-/// Writes kUdpFrameBytes.
+/// Writes the kUdpFrameBytes bytes of a frame.
 inline void WriteUdpFrame(uint8_t* to, const UdpFrame& frame) {
   packet::StoreBe16(to, frame.request_id);
   packet::StoreBe16(to + 2, frame.sequence);

@@ -21,7 +21,7 @@ class Dimensions {
     std::string name;
     std::string selector;  ///< `$.a.b` or `$field`.
   };
-  /// No dimensions.
+  /// Creates an empty list of dimensions.
   Dimensions() = default;
   /// Returns nullopt and one line in `error` if there are too many dimensions, a name is empty or
   /// duplicate, or a selector does not fit the filter.

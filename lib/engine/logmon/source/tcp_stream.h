@@ -81,8 +81,8 @@ struct TcpStream {
   uint32_t next = 0;   ///< First byte that was not delivered.
   uint32_t first = 0;  ///< First byte of the stream, if from_syn.
   uint32_t doubt = 0;
-  uint32_t end = 0;   ///< After the last byte.
-  uint32_t edge = 0;  ///< After the last byte that the receiver accepts, if has_edge.
+  uint32_t end = 0;   ///< Number after the last byte.
+  uint32_t edge = 0;  ///< Number after the last byte that the receiver accepts, if has_edge.
   Waiting waiting;
   uint64_t waiting_since = 0;
   State state = State::kUnknown;

@@ -37,7 +37,7 @@ struct FoundText {
   uint32_t payload_bytes = 0;
   uint64_t sum = 0;      ///< Sum (packet::SumBytes) of the checksummed bytes except the payload.
   bool summed = true;    ///< The packet has a checksum.
-  TcpWindow window;      ///< kWindow only.
+  TcpWindow window;      ///< Only for kWindow.
   packet::FlowKey flow;  ///< kWindow: the stream's flow, opposite to that of the frame.
 
   /// Returns whether the checksum is correct, given the sum of the payload modulo 0xffff. It is

@@ -19,7 +19,7 @@ class FifoPerCpu {
 
   static FifoPerCpu Make(const PolicyOptions& options) { return FifoPerCpu(options.cpus); }
 
-  /// 1 … kMaxCpus.
+  /// `cpus` is 1 … kMaxCpus.
   explicit FifoPerCpu(CpuId cpus)
       : queues_(cpus),
         all_(~CpuMask{0} >> (kMaxCpus - cpus)),

@@ -27,7 +27,7 @@ class JoinShortestQueue {
     return JoinShortestQueue(options.cpus);
   }
 
-  /// 1 … kMaxCpus. Without `steals`, a CPU with an empty queue idles.
+  /// `cpus` is 1 … kMaxCpus. Without `steals`, a CPU with an empty queue idles.
   explicit JoinShortestQueue(CpuId cpus, bool steals = true)
       : cpus_(cpus),
         all_(~CpuMask{0} >> (kMaxCpus - cpus)),
