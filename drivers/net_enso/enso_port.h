@@ -177,6 +177,7 @@ void UnbindRules(Port& port);
 int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info);
 
 // enso_stats.cc
+
 /// Must be called once before the first statistics request, because other threads read the names at
 /// any time.
 void NameModelStatistics(Port& port);

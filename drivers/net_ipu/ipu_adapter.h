@@ -202,6 +202,7 @@ int RssHashUpdate(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 
 // ipu_filter.cc
+
 /// Writes the address and VLAN tables to a device after power-on. Requires `configuration`.
 void WriteFilters(Adapter& adapter);
 /// Reads the filter's switches from ethdev's data. Requires `configuration`.
@@ -213,6 +214,7 @@ int VlanFilterSet(rte_eth_dev* dev, uint16_t vlan, int on);
 int VlanOffloadSet(rte_eth_dev* dev, int mask);
 
 // ipu_interrupt.cc
+
 /// Starts delivery of port events in EAL's interrupt thread. Returns 0 or a negative errno.
 int WatchPort(rte_eth_dev* dev);
 void UnwatchPort(rte_eth_dev* dev);
@@ -241,12 +243,14 @@ int FirmwareVersion(rte_eth_dev* dev, char* text, size_t bytes);
 int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info);
 
 // ipu_bursts.cc
+
 /// Chooses the bursts for the port's configuration. Called just before the port is started.
 void ChooseBursts(rte_eth_dev* dev);
 int RxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 int TxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 
 // ipu_memory.cc
+
 /// Implement rte_dev_dma_map and its inverse for memory registered with rte_extmem_register. Return
 /// 0, or −1 with rte_errno set and the reason logged.
 int DmaMap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes);
@@ -273,6 +277,7 @@ void FlowClear(rte_eth_dev* dev);
 void FlowReplay(Adapter& adapter);
 
 // ipu_flow_age.cc
+
 /// Reads the aged rules from the device and raises RTE_ETH_EVENT_FLOW_AGED.
 void CollectAged(rte_eth_dev* dev);
 int GetAgedFlows(rte_eth_dev* dev, void** contexts, uint32_t count, rte_flow_error* error);

@@ -36,6 +36,7 @@ inline Wrapper& WrapperOf(const rte_eth_dev* dev) {
 inline uint16_t InnerOf(const rte_eth_dev* dev) { return WrapperOf(dev).inner; }
 
 // ipu_wrap_ops.cc
+
 /// Returns the operations of a port around one that has `inner`, without dev_close.
 eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner);
 rte_flow_ops MakeWrapperFlowOps();

@@ -2,8 +2,8 @@
 //
 // Detects whether a PCI function still responds. Reads of a removed function, or of one that does
 // not complete them in time, return all ones (PCI Express Base Specification, "Completion Timeout
-// Mechanism"). A register may also contain all ones. Therefore such a read is verified by a read of
-// a register that never does.
+// Mechanism"). A register may also contain all ones. Therefore a read of all ones is verified by a
+// read of another register that never contains all ones.
 #pragma once
 
 #include <atomic>

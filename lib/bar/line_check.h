@@ -12,13 +12,13 @@
 
 namespace sluice::bar {
 
-/// Returns the upper half of word 7 of an intact line.
+/// Returns the CRC that the upper half of word 7 of an intact line contains.
 inline uint32_t LineCrc(const Line& line) {
   static_assert(std::endian::native == std::endian::little);
   return cpu::Crc32c(line.word.data(), kLineBytes - sizeof(uint32_t));
 }
 
-/// Returns the line with its CRC.
+/// Returns a copy of the line with its CRC in the upper half of word 7.
 inline Line SealLine(const Line& line) {
   Line sealed = line;
   sealed.word[7] = (line.word[7] & 0xffff'ffff) | uint64_t{LineCrc(line)} << 32;

@@ -88,7 +88,7 @@ class LineQueueProducer {
   LineQueuePlace place_;
   uint64_t start_;
   uint64_t sent_;   ///< Sequence number of the last item.
-  uint64_t taken_;  ///< Last item that was reported as consumed.
+  uint64_t taken_;  ///< Sequence number of the last item that the consumer reported as consumed.
   uint64_t overflows_ = 0;
   uint64_t faults_ = 0;
 };
@@ -119,7 +119,8 @@ class LineQueueConsumer {
   }
 
   uint64_t taken() const { return taken_ - start_; }
-  /// Returns the number of lines with a number that was neither the next nor the replaced one.
+  /// Returns the number of reads that found a sequence number that was neither the expected one nor
+  /// that of the overwritten item.
   uint64_t faults() const { return faults_; }
 
  private:

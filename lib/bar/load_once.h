@@ -13,7 +13,7 @@ namespace sluice::bar {
 template <typename T>
 T LoadOnce(const T& shared, std::memory_order order = std::memory_order_relaxed) {
   static_assert(std::atomic_ref<T>::is_always_lock_free);
-  // atomic_ref of a const object is C++26. The object is not modified.
+  // std::atomic_ref of a const type requires C++26, hence the cast. The object is not modified.
   return std::atomic_ref<T>(const_cast<T&>(shared)).load(order);
 }
 

@@ -87,8 +87,8 @@ class PciWindow {
     torn_lines_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  /// Reads this side's line in the BAR if NIC lines are in host memory. The answer cannot pass the
-  /// device's earlier stores (PCIe ordering), so memory is up to date afterwards.
+  /// Reads this side's line in the BAR if NIC lines are in host memory. The completion cannot pass
+  /// the device's earlier stores (PCIe ordering), so host memory is up to date afterwards.
   uint64_t ReadUncached(uint32_t index, uint32_t word) {
     if (dead()) return ~uint64_t{0};
     if (nic_memory_ == nullptr) return BarRead(nic_words_ + index * kWords + word);
@@ -106,7 +106,8 @@ class PciWindow {
   explicit PciWindow(const PciWindowPlace& place);
   static void StoreWhole(volatile uint64_t* to, const Line& line);
 
-  /// Reads the BAR. All ones may be payload, except in word 0, which is read to decide.
+  /// Reads a word in the BAR. All ones may be payload in words 1 … 7, but never in word 0, so word
+  /// 0 is then read to detect a dead link.
   uint64_t BarRead(const volatile uint64_t* from) {
     const uint64_t value = *from;
     if (value == ~uint64_t{0} && *WordZero(from) == ~uint64_t{0})

@@ -25,12 +25,13 @@ struct RegisterAccess {
   uint64_t value;
 };
 
-/// Function for a host thread that waits for a model. It is not in the queue, which contains no
-/// pointers.
+/// The function that a host thread calls repeatedly while it waits for a model. Passed with each
+/// call, because the queue contains no pointers.
 struct Waiting {
   void (*step)(void* context) = nullptr;  ///< Null: yields the CPU.
   void* context = nullptr;
-  pid_t process = 0;  ///< Process of the pointers; others with a copy yield the CPU.
+  /// Process in which the pointers are valid; other processes with a copy yield the CPU.
+  pid_t process = 0;
 };
 
 /// A queue of fixed size without pointers, so that it may be in shared memory, which one side
@@ -99,14 +100,17 @@ class PostedQueue {
     return handled;
   }
 
-  /// Offsets in a lane.
+  /// Offsets of the parts of a queue in bytes, for a device that does not run this code: it
+  /// recognizes new entries by their laps and stores `head` and the reply (device/grid/posted.h).
+  /// The first 16 bytes of a queue are link_, the newest epoch and lanes_used_.
   struct Layout {
     uint32_t lanes;
     uint32_t lane_bytes;
-    uint32_t entries, head, reply_sequence, reply_value;  ///< Offsets in a lane.
+    uint32_t entries, head, reply_sequence, reply_value;  ///< Offsets within a lane.
   };
   static Layout GetLayout();
-  /// Makes the queue discard stores and return all ones for reads. Either side.
+  /// Returns the number of entries of a lane that its device has processed; free-running. Device
+  /// side.
   uint32_t Head(uint32_t lane) const { return lanes_[lane].head.load(std::memory_order_acquire); }
 
   /// Makes the queue discard stores and return all ones for reads. Either side.

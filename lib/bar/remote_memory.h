@@ -30,7 +30,8 @@ class RemoteMemory {
   virtual void Stored(const void* at, size_t bytes) = 0;
   /// Returns true if so many bytes are in flight to the host that the device must not write more.
   virtual bool congested() const = 0;
-  /// Returns whether the memory is remote: stores of one side are not visible to the other at once.
+  /// Returns whether the memory at `at` is remote: stores of one side are not visible to the other
+  /// at once.
   virtual bool Holds(const void* at) const = 0;
 };
 

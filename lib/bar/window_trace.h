@@ -22,7 +22,8 @@ enum class WindowOperation : uint8_t {
   kReadUncached,
   kFlush,
   kInterrupt,
-  kPrefetch,  ///< Only for windows that have it in addition to window.h.
+  /// PreparePost(), which window.h does not require; recorded only for windows that implement it.
+  kPrefetch,
 };
 inline constexpr size_t kWindowOperations = 7;
 
@@ -39,7 +40,8 @@ struct WindowEvent {
 
 /// Returns the link bytes of one operation of `side` at a window with these capabilities. Reads of
 /// local memory cost none. Each read of a write-through line counts as a transfer, because only the
-/// window knows about cache hits; a window that does counts itself (TracedWindow).
+/// window knows about cache hits; a window that knows them counts its own link bytes
+/// (CountsLinkBytes).
 constexpr LinkBytes WindowBytes(WindowOperation operation, uint32_t capabilities, WindowSide side) {
   constexpr uint32_t kMps = 128;
   constexpr uint64_t kWords = kLineBytes / sizeof(uint64_t);

@@ -186,7 +186,8 @@ class FrameHost {
     answered_ = {};
     if (got_ == Got::kTryAgain) Count(counters_.try_agains);
   }
-  /// Outstanding frames remain outstanding.
+  /// Handles a closed endpoint, which is a fault unless Withdraw() was called. Outstanding frames
+  /// remain outstanding.
   void HearClosed() {
     if (!withdrawn_) Fault();
   }
@@ -229,7 +230,7 @@ class FrameHost {
       bytes += record.length;
     }
     lent_totals_ = {lent, bytes};
-    // After the payload, but within the line's capacity.
+    // Grown answers start after the payload, within the line's capacity.
     grown_end_ = std::min<uint32_t>((content.length + 7) / 8 * 8, end_.Room().size() / 8 * 8);
     if (walker.bad()) [[unlikely]]
       Fault();

@@ -45,6 +45,7 @@ class HostEnd {
         lines_{Line(memory, Pair::kReceive, machine), Line(memory, Pair::kTransmit, machine)} {}
 
   // Functions for the receive pair.
+
   /// Issues the next load, unless one is pending, and waits for its answer up to `patience_cycles`
   /// (cpu::Cycles(); 0: polls once). If the previous content was not answered with Return, the
   /// answer is kNoReply.
@@ -93,6 +94,7 @@ class HostEnd {
   }
 
   // Functions for the transmit pair.
+
   /// Returns kContent if there is a line to fill, SendRoom(); else the same values as Wait().
   Got Grant(uint64_t patience_cycles) {
     Line& line = At(Pair::kTransmit);
@@ -155,7 +157,7 @@ class HostEnd {
 
   // The fast path of each request. All other cases are in host_end.cc.
 
-  /// LoadAndWait for the first row of kHostWay.
+  /// LoadAndWait() for the first row of kHostWay.
   Got LoadNext(Line& line, uint64_t patience_cycles) {
     const uint64_t number = line.number_ + 1;
     line.number_ = number;
@@ -233,7 +235,7 @@ class HostEnd {
 
   EndpointMemory memory_;
   WaitMethod wait_;
-  bool inside_ = false;  ///< BUSY is set.
+  bool inside_ = false;  ///< BUSY is set: the host may access lines.
   bool has_way_;         ///< The table contains kHostWay.
   bool on_way_ = false;  ///< inside_ and has_way_.
   std::array<Line, kPairs> lines_;

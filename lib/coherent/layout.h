@@ -47,7 +47,7 @@ inline constexpr uint32_t kPairs = 2;
 /// Kind of process that waits at an endpoint; the NIC derives it from the loaded address.
 enum class Mode : uint32_t {
   kUser,    ///< The loop of one process, for requests to that process.
-  kKernel,  ///< A scheduler of processes: is notified for which process a request waits.
+  kKernel,  ///< A scheduler of processes; its content names the process for which a request waits.
 };
 
 /// Content type of a control line.

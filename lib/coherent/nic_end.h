@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The NIC's end of an endpoint: detects loads of the host, answers them, reads returned lines,
-// preempts the host, and closes the endpoint. Step functions that never wait, read a clock,
-// allocate or make a system call. Used by one thread. Nothing that the host writes is trusted.
+// preempts the host, and closes the endpoint. No function waits, reads a clock, allocates or makes
+// a system call. Used by one thread. Nothing that the host writes is trusted.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ struct NicCounters {
   /// Returned, but delivered by an earlier NIC end. A reply then has no receiver; frames may still
   /// be sent.
   uint64_t orphaned = 0;
-  uint64_t try_again = 0;  ///< Other answers.
+  uint64_t try_again = 0;  ///< Loads answered without content, by answer.
   uint64_t yield_now = 0;
   uint64_t retire = 0;
   uint64_t left = 0;     ///< Times that the host left on request.
@@ -95,7 +95,8 @@ class NicEnd {
   /// `process` does not own this endpoint, or if the payload does not fit. `tag` is returned in
   /// Returned or by TakeLost().
   bool Deliver(Pair pair, const Content& content, uint64_t process, uint64_t tag);
-  /// Answer the pending load of the receive pair. Return false if no load is pending.
+  /// Answer the pending load of the receive pair without content. Return false if no load is
+  /// pending.
   bool YieldNow();
   bool Retire();
 

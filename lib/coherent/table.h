@@ -7,10 +7,10 @@
 // A transmit pair uses only the rows for loads and answers: preemption applies to a process, which
 // is asked for its core at its receive pair.
 //
-// Sources: Lauberhorn (Xu and Roscoe, HOTOS '25) sections 5 and 6, and its authors' public
-// implementation (enzian-pio-nic) for two rules. The parity changes with every answer, including an
-// empty one. The host publishes whether it is accessing the lines (BUSY), and the NIC whether it
-// may (READY).
+// Sources: Lauberhorn (Xu and Roscoe, HOTOS '25) sections 5 and 6. Two rules are from its authors'
+// public implementation (enzian-pio-nic): the parity changes with every answer, including an empty
+// one; the host publishes whether it is accessing the lines (BUSY), and the NIC publishes whether
+// the host may access them (READY).
 #pragma once
 
 #include <array>

@@ -167,7 +167,8 @@ class BilateralQueue {
 
  private:
   static constexpr uint64_t kDrainMs = 200;
-  /// Limit for frames that are sent while a region is walked and that do not fit into it.
+  /// Maximum total size of frames that are sent while a region is walked and that do not fit into
+  /// it.
   static constexpr uint32_t kMostLateBytes = swap::kMaxRegionBytes;
   /// Distance from a written frame to the line that is prefetched for a later frame.
   static constexpr uint32_t kTakenAheadBytes = 16 * swap::kSlotBytes;

@@ -330,7 +330,8 @@ class CoherentQueue {
     QueueCounters::Add(reason, 1);
     KeepBack(held);
   }
-  /// Returns the distance modulo 2^64: large for addresses before `first`.
+  /// Returns the distance from `first` to `data` modulo 2^64, which is very large for addresses
+  /// before `first`.
   static uint64_t Distance(const uint8_t* first, const uint8_t* data) {
     return reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(first);
   }
@@ -365,12 +366,12 @@ class CoherentQueue {
   ExceptionPath exception_;
   FrameTap tap_;
   QueueCounters counters_;
-  bool changed_ = false;      ///< A frame of this burst was changed or not forwarded.
-  FrameTotals kept_back_;     ///< Received minus forwarded of this burst; modulo 2^64.
-  bool ahead_ = false;        ///< Frames were sent that the NIC must read before the next answer.
-  uint32_t at_work_ = 0;      ///< Index of the frame being handled, if the engine is a Sender.
-  Patience patience_;         ///< Limits waits for lines for frames to send.
-  LateAnswers late_;          ///< Late answers of this burst.
+  bool changed_ = false;   ///< A frame of this burst was changed or not forwarded.
+  FrameTotals kept_back_;  ///< Totals received minus totals forwarded in this burst; modulo 2^64.
+  bool ahead_ = false;     ///< Frames were sent that the NIC must read before the next answer.
+  uint32_t at_work_ = 0;   ///< Index of the frame being handled, if the engine is a Sender.
+  Patience patience_;      ///< Limits waits for lines for frames to send.
+  LateAnswers late_;       ///< Late answers of this burst.
   uint8_t* spare_ = nullptr;  ///< Room for the next grown answer, while an engine runs.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };

@@ -101,8 +101,8 @@ SendResult EnsoPipes::SendCopy(const uint8_t* frame, uint32_t length) {
   const uint32_t step = packet::FlitSpan(length);
   if (frame != spare_) {
     if (composed_bytes_ + step > room_bytes_ && !MakeRoom(step)) return SendResult::kFull;
-    // The source may overlap: a frame built at spare_ is in this memory, and frames before it may
-    // have been given up since.
+    // Source and destination may overlap: a frame built at spare_ is in this memory, and frames
+    // before it may have been dropped since.
     std::memmove(room_ + composed_bytes_, frame, length);
   }
   Compose(step);
@@ -132,7 +132,8 @@ bool EnsoPipes::MakeRoom(uint32_t step) {
   return true;
 }
 
-/// Asks once for many copies. Room that comes free later is found when this room is used up.
+/// Requests room for many copies in one call. Room that comes free later is found when this room is
+/// used up.
 uint32_t EnsoPipes::AskForRoom() {
   room_bytes_ = std::min(rte_pmd_enso_tx_room(composer_.get(), &room_), kComposedBytes);
   FindSpare();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The pipes of one worker on an Ensō NIC, through the native API of net_enso. Frames are received
-// and sent in place, without mbufs. PipeSet of StreamingQueue.
+// and sent in place, without mbufs. Implements the concept PipeSet (pipe_set.h), which
+// StreamingQueue uses.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,9 @@ class EnsoPipes {
                 "a frame that fits there can be "
                 "sent");
 
-  /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames that the NIC would cut
-  /// at the wrong length are sent through `exception`, if there is one. On failure returns
-  /// std::nullopt and sets `error` to one line.
+  /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames from whose headers the
+  /// NIC would derive a wrong length are sent through `exception`, if there is one. On failure
+  /// returns std::nullopt and sets `error` to one line.
   static std::optional<EnsoPipes> Open(uint16_t port, uint32_t pipes,
                                        std::optional<MbufTransmitter> exception,
                                        std::string* error);
@@ -110,7 +111,8 @@ class EnsoPipes {
   uint8_t* spare_ = nullptr;     ///< End of the unsent bytes, if a whole frame fits there.
   Patience patience_;            ///< Limits waits for NB slots and composer room.
   std::optional<MbufTransmitter> exception_;
-  FrameTotals unsent_;  ///< Accepted but not sent, since the last Send or Flush.
+  /// Totals of frames that were accepted since the last Send or Flush but could not be sent.
+  FrameTotals unsent_;
   SpanTap tap_;
 };
 

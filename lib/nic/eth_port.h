@@ -42,7 +42,8 @@ class EthPort {
     uint16_t tx_queues = 1;
     /// Number of entries of each ring. 0 selects the driver's preference or else 1024.
     uint16_t descriptors = 0;
-    bool promiscuous = true;                    ///< For SetPromiscuous, if the driver can.
+    /// Argument of SetPromiscuous; ignored if the driver does not support it.
+    bool promiscuous = true;
     uint32_t packet_bytes = kUsualPacketBytes;  ///< Longest IP packet to receive.
     /// Called after the port and its queues are set up and before the start, the first state in
     /// which all drivers return their statistics. May be empty.

@@ -77,8 +77,8 @@ struct AnyBurstEngine {
   void ProcessBurst(Burst& burst, uint64_t now);
 };
 
-/// Frames that a generator has ready. A queue that emits them passes the address for each. `index`
-/// counts from 0.
+/// Frames that a generator is ready to send. A queue that emits them passes the address to which
+/// each is written. `index` counts from 0.
 template <typename S>
 concept FrameSource = requires(const S& source, uint32_t index, uint8_t* to) {
   /// Returns the frame's length in bytes, without FCS.

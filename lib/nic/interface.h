@@ -88,7 +88,7 @@ concept Binding = requires(B binding, const B& constant, const InterfaceOptions&
   /// Returns the size in bytes of the longest IP packet that workers receive: the value of
   /// InterfaceOptions or less.
   { constant.packet_bytes() } -> std::same_as<uint32_t>;
-  /// May be called at any time after Open.
+  /// Returns the counters of the interface. May be called at any time after Open.
   { constant.Figures() } -> std::same_as<InterfaceFigures>;
 };
 

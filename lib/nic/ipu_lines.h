@@ -15,8 +15,8 @@
 
 namespace sluice::nic {
 
-/// FrameLines of CoherentQueue. The main thread opens and closes it while no worker uses it;
-/// otherwise one worker uses it.
+/// Implements the concept FrameLines (coherent.h), which CoherentQueue uses. The main thread opens
+/// and closes it while no worker uses it; otherwise one worker uses it.
 class IpuLines {
  public:
   using Frame = rte_pmd_ipu_line_frame;

@@ -14,8 +14,8 @@
 
 namespace sluice::nic {
 
-/// SwapLink of BilateralQueue. The main thread opens and closes it while no worker uses it;
-/// otherwise one worker uses it.
+/// Implements the concept SwapLink (bilateral.h), which BilateralQueue uses. The main thread opens
+/// and closes it while no worker uses it; otherwise one worker uses it.
 class IpuLink {
  public:
   struct Options {

@@ -346,7 +346,8 @@ class Lockstep {
            packet::FlitSpan(frame.length) == packet::FlitSpan(length);
   }
 
-  /// CutsWell for callers that have not kept the word that arrived.
+  /// Calls CutsWell() with the leading word loaded from `at`, for callers that have not kept the
+  /// word.
   static bool LeavesWhole(const uint8_t* at, uint32_t length) {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
     const bool as_it_says = word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength) &&

@@ -2,7 +2,8 @@
 //
 // Pipes over any ethdev. Packets are copied into one contiguous buffer and answers are copied back
 // into mbufs, so that a streaming application runs on every NIC at the cost of two copies.
-// EnsoPipes are the native pipes. PipeSet of StreamingQueue.
+// EnsoPipes are the native pipes. Implements the concept PipeSet (pipe_set.h), which StreamingQueue
+// uses.
 #pragma once
 
 #include <array>

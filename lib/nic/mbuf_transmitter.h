@@ -41,7 +41,7 @@ class MbufTransmitter {
 
   uint16_t port() const { return port_; }
   uint64_t waited_cycles() const { return patience_.waited_cycles(); }
-  /// For other code that transmits through this queue.
+  /// Returns the limit for waits on this queue, for other code that transmits through it.
   Patience& patience() { return patience_; }
   /// Waits, for a bounded time, until the port has returned the mbufs, if it reports that.
   void Drain();
@@ -66,7 +66,7 @@ FrameTotals MbufTransmitter::Emit(const Source& source, uint32_t count) {
   std::array<rte_mbuf*, kMost> mbufs;
   count = std::min(count, emit_);
   if (pool_ == nullptr || rte_pktmbuf_alloc_bulk(pool_, mbufs.data(), count) != 0) return {};
-  // These buffers were last read on other cores or by the NIC.
+  // Prefetch for writing: these buffers were last accessed on other cores or by the NIC.
   for (uint32_t i = 0; i < std::min(count, kTakenAhead); ++i) TakeAhead(mbufs[i]);
   for (uint32_t i = 0; i < count; ++i) {
     if (i + kTakenAhead < count) TakeAhead(mbufs[i + kTakenAhead]);

@@ -33,7 +33,7 @@ namespace sluice::nic {
 template <QueueEngine Engine>
 class OwnFrames : public EngineLayer<Engine> {
  public:
-  /// The engine's reasons, followed by one for frames to other stations. Its name is that in
+  /// The engine's reasons, followed by one for frames to other stations, which is named as in
   /// Linux's rtnl_link_stats64.
   static constexpr auto kDropReasons = [] {
     constexpr size_t kOwn = Engine::kDropReasons.size();

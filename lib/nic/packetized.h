@@ -21,7 +21,7 @@
 
 namespace sluice::nic {
 
-/// FrameQueue over (port, queue). Used by one worker.
+/// A FrameQueue over one receive queue and one transmit queue of a port. Used by one worker.
 class PacketizedQueue {
  public:
   static constexpr uint32_t kMaxBurst = 64;
@@ -284,7 +284,7 @@ class PacketizedQueue {
   ExceptionPath exception_;
   QueueCounters counters_;
   AtWork at_work_;
-  uint64_t tx_bytes_ = 0;  ///< Sent minus received in this burst, modulo 2^64.
+  uint64_t tx_bytes_ = 0;  ///< Bytes sent minus bytes received in this burst, modulo 2^64.
   uint32_t freed_count_ = 0;
   std::array<rte_mbuf*, kMaxBurst> freed_;
   MbufTransmitter sender_;  ///< Sends the engine's frames. Its patience applies to the whole queue.

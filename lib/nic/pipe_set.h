@@ -24,7 +24,8 @@ struct Span {
 enum class SendResult : uint8_t {
   kSent,
   kFull,         ///< No room came free in time.
-  kUnframeable,  ///< The NIC would cut the frame at a wrong length; no exception port.
+  kUnframeable,  ///< The NIC would derive a wrong length from the frame's header, and there is no
+                 ///< exception port.
 };
 
 /// The operations that a walk needs on its pipes.
@@ -49,7 +50,7 @@ concept PipeSet = requires(P pipes, uint32_t pipe, const uint8_t* data, uint32_t
   { pipes.SendBuilt(/*length=*/bytes) } -> std::same_as<bool>;
 };
 
-/// Counts the frames of a run as the transmitter cuts it.
+/// Counts the frames of a run, split as the transmitter splits it: by the lengths in the headers.
 inline FrameTotals CountFrames(const uint8_t* data, uint32_t bytes) {
   FrameTotals totals;
   for (uint32_t at = 0; at < bytes;) {

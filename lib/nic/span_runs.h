@@ -61,11 +61,11 @@ class SpanRuns {
     return result == SendResult::kSent;
   }
 
-  /// Frame::spare of the next frame.
+  /// Returns the value of Frame::spare for the next frame.
   uint8_t* spare() const { return pipes_.spare(); }
 
-  /// Ends a frame of `arrived_bytes` at `at` if its answer was built at spare(): sends the answer,
-  /// and the caller counts it as sent in place (Grew). Returns false if the answer is elsewhere or
+  /// Sends the answer to the frame of `arrived_bytes` at `at` if the answer was built at spare();
+  /// the caller counts it as sent in place (Grew). Returns false if the answer is elsewhere or
   /// cannot be sent; the caller must then call Divert.
   bool TakeBuilt(Lane& lane, uint8_t* at, uint32_t arrived_bytes, const uint8_t* data,
                  uint32_t length, packet::Verdict verdict) {

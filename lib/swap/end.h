@@ -42,8 +42,9 @@ class End {
     own_.peer_incarnation = self_.peer;
     own_.binding = self_.binding;
     own_.phase = phase;
-    // Not posted if the end was resumed from a line that was cut during a meeting: the next meeting
-    // posts it.
+    // A line without a known peer is posted only in kSync. An end can have no known peer in other
+    // states if it was resumed from a line whose last store was interrupted (message.h); the line
+    // is then posted when the peer's incarnation is known.
     publish_ = self_.peer != 0 || phase == Phase::kSync;
   }
   /// Restores this end from its line in a memory that survived.

@@ -36,8 +36,8 @@ std::unique_ptr<HostLink> HostLink::Open(LinkMemory memory, uint64_t window_cycl
   return link;
 }
 
-// Continues an earlier process's offer, if its line contains one. Otherwise the host holds the
-// recorded region.
+// Continues the offer of an earlier process if the host's line contains one. Otherwise the host
+// holds the recorded region.
 void HostLink::Resume(const Message& own, const Message& nic) {
   const uint64_t owners = memory_.RecordedOwners();
   if (!IsOneRegion(owners, geometry())) {

@@ -21,7 +21,7 @@ struct Identity {
   uint32_t incarnation = 1;
   /// Incarnation of the peer; 0 until its first line.
   uint32_t peer = 0;
-  /// Changes with each change of the two incarnations. Modulo 16.
+  /// Counts the changes of the two incarnations, modulo 16; starts at `incarnation` modulo 16.
   uint8_t binding = static_cast<uint8_t>(incarnation & 0xf);
 
   void Meet(uint32_t incarnation_met) {

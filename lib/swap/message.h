@@ -60,8 +60,8 @@ struct Message {
   uint16_t epoch = 0;
   Phase phase = Phase::kNone;
   uint8_t flags = 0;
-  uint32_t peer_incarnation = 0;  ///< 0: no peer was met.
-  uint8_t binding = 0;            ///< Modulo 16.
+  uint32_t peer_incarnation = 0;  ///< 0: no peer is known yet.
+  uint8_t binding = 0;            ///< Counter of changes of word 1, modulo 16; see above.
   uint64_t key = 0;
   Payload payload{};
   uint32_t incarnation = 0;
@@ -86,8 +86,9 @@ inline bar::Line Encode(const Message& message) {
 }
 
 /// Decodes a line. Lines that no end posts decode as kNone, which every end ignores: an unknown
-/// phase, and a phase that requires a peer in a line with peer 0. A line that was cut during a
-/// meeting decodes with its earlier content and a peer of 0, so that no end accepts it.
+/// phase, and a phase that requires a peer in a line with peer 0. A line whose two bindings differ,
+/// because its writer died while it stored a new word 1, decodes with its earlier content and a
+/// peer of 0, so that no end accepts it.
 inline Message Decode(const bar::Line& line) {
   Message message;
   message.txid = static_cast<uint32_t>(line.word[0]);

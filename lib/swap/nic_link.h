@@ -32,6 +32,7 @@ class NicLink {
   static std::unique_ptr<NicLink> Open(std::span<uint8_t> memory, uint16_t epoch);
 
   // Receive: reserve space for one frame, copy it there, then publish it.
+
   /// Returns null if no region has space: all are waiting for the host, or being sent. `length` ≤
   /// MaxFrame().
   uint8_t* Reserve(uint32_t length) {
@@ -46,6 +47,7 @@ class NicLink {
   void SetFiller(const Filler& filler) { filler_ = filler; }
 
   // Transmit.
+
   /// Returns the number of next frames to send, at most `max` > 0. They are marked as sent, and
   /// remain valid until the next call. Invalid entries are skipped and counted. Returns 0 if no
   /// frames remain.
@@ -61,7 +63,7 @@ class NicLink {
   uint64_t bad_entries() const { return bad_entries_; }
   uint64_t bad_offers() const { return bad_offers_; }
 
-  /// Implements swap::Resource for the port.
+  /// Implements swap::Resource, which the port calls.
   Answer Evaluate(const Message& offer, Reply& reply);
 
  private:

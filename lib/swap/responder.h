@@ -17,7 +17,8 @@ namespace sluice::swap {
 enum class Answer : uint8_t {
   kTrue,   ///< The condition holds.
   kFalse,  ///< The condition does not hold.
-  kLater,  ///< Does not hold yet. Equals kFalse if the offer is not standing.
+  kLater,  ///< The condition does not hold yet. Treated as kFalse unless the offer may wait
+           ///< (kStanding).
 };
 
 /// The responder's data in its line, in addition to the outcome.
@@ -36,11 +37,13 @@ concept Resource = requires(R resource, const Message& offer, Reply& reply) {
 /// Result of processing a line.
 enum class Event : uint8_t {
   kNothing,
-  kCommitted,  ///< Post line(), then exchange the offer's payload for the line's.
-  kRejected,   ///< No change.
-  kHeld,       ///< Four messages: as kCommitted, but apply it only on a later kCommitted event.
-  kReleased,   ///< Four messages: the held exchange is rejected.
-  kOrphaned,   ///< Four messages: as kReleased, because the peer lost its memory.
+  /// Post line() first; then apply the exchange: the offer's payload replaces the line's in the
+  /// resource.
+  kCommitted,
+  kRejected,  ///< No change.
+  kHeld,      ///< Four messages: as kCommitted, but apply it only on a later kCommitted event.
+  kReleased,  ///< Four messages: the held exchange is rejected.
+  kOrphaned,  ///< Four messages: as kReleased, because the peer lost its memory.
 };
 
 class Responder : public End {
