@@ -37,7 +37,7 @@ struct Complaint {
   std::string* flag;
   std::string* fix;
 
-  /// Returns `right`. If it is false, stores that flag `name` needs `how`.
+  /// Returns `right`. If it is false, stores flag `name` and the fix `how`.
   bool Check(bool right, std::string_view name, std::string_view how) const {
     if (right) return true;
     *flag = name;

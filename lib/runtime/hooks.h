@@ -42,7 +42,7 @@ struct AppHooks {
   ///   and all frames in flight have arrived or are lost.
   std::function<void()> started;
   std::function<bool()> over;
-  /// Called with the link state each time that the main thread reads it, while workers poll.
+  /// Called with the link state whenever the main thread has read it, while workers poll.
   std::function<void(bool up)> link_seen;
   std::function<void()> settle;
   /// Replaces the wire's findings in totals and report. Called while no worker runs.

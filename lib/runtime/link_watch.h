@@ -57,7 +57,7 @@ class LinkWatch {
   }
 
   bool up() const { return !down_since_s_; }
-  /// Periods that have ended; all periods after End.
+  /// Returns the periods that have ended; after End, all periods.
   const std::vector<LinkDown>& downs() const { return downs_; }
   uint64_t count() const { return count_; }
   double seconds() const { return seconds_; }

@@ -68,7 +68,7 @@ class Published {
 
   Published(uint32_t readers, std::unique_ptr<const T> first)
       : readers_(readers), current_(first.release()) {}
-  /// No reader may be online.
+  /// No reader may be online during destruction.
   ~Published() { delete current_.load(); }
   Published(const Published&) = delete;
   Published& operator=(const Published&) = delete;

@@ -59,7 +59,7 @@ class ReplayFiles {
   packet::CaptureReader reader_;
   std::optional<packet::CaptureWriter> out_;
   std::optional<packet::CaptureWriter> passed_;
-  std::vector<uint8_t> room_;  ///< The frame, with headroom and tailroom.
+  std::vector<uint8_t> room_;  ///< Buffer for the current frame with its headroom and tailroom.
   /// Frames that the engine has sent since the last FlushSent.
   std::vector<std::vector<uint8_t>> sent_;
   uint64_t first_ns_ = 0;

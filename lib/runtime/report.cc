@@ -53,7 +53,7 @@ Json NonZero(const PortStats& stats, std::string_view prefix) {
   return values;
 }
 
-/// Returns the application's findings, or else those of the wire's verification.
+/// Returns the application's findings if it reports any, else those of the wire's verification.
 Findings FindingsOf(const RunFigures& run) {
   if (run.findings) return *run.findings;
   return {.lost = Lost(run),

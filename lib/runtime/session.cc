@@ -162,7 +162,7 @@ int Session::OpenPorts(std::string* error) {
   wanted.workers = workers;
   wanted.promiscuous = IsPromiscuous();
   wanted.exception = exception_port_.get();
-  // A model's source starts before the workers poll.
+  // Read before the port is started, because a model's source starts before the workers poll.
   wanted.before_start = [this] { opened_ = PortStats::Read(port_); };
   nic::Emplace(*options.iface, binding_);
   const nic::Opened opened =

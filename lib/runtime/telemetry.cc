@@ -61,7 +61,7 @@ int Map(const char* /*command*/, const char* /*parameters*/, rte_tel_data* data)
   return 0;
 }
 
-// DPDK's limit of a container.
+// Maximum number of entries of one of DPDK's telemetry containers.
 constexpr size_t kMaxEntries = 250;
 using Json = nlohmann::ordered_json;
 using Data = std::unique_ptr<rte_tel_data, decltype(&rte_tel_data_free)>;
