@@ -21,7 +21,8 @@ struct ChainSettings {
   bool through_cpu = false;
   const TrafficKind* traffic = nullptr;
   std::string traffic_options;
-  std::vector<engine::chain::FlowMatch> flows;  ///< Flows of the messages, used in turn.
+  /// Flows that the traffic uses; the NIC serves them round-robin.
+  std::vector<engine::chain::FlowMatch> flows;
   uint32_t outstanding = 0;
   uint64_t messages = 0;  ///< Messages per flow; 0: unlimited.
   uint64_t timeout_ns = 0;

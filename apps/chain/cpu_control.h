@@ -22,11 +22,12 @@
 
 namespace sluice::chain_app {
 
-/// For the main thread, except the state that Step and `on_cpu` use.
+/// For the main thread, except the functions for the CPU's thread and the state that they use.
 class CpuControl {
  public:
   using PortId = device::pcie_switch::PortId;
-  /// Runs a function between two steps of the CPU or of the switch, and returns when it is done.
+  /// Runs a function on the thread of the CPU or of the switch, between two of its steps. Returns
+  /// when the function has returned.
   using Do = std::function<void(const std::function<void()>&)>;
   /// Sets the memory that devices see in a region of host memory from now on; empty: none. Called
   /// on the switch's thread.

@@ -28,15 +28,15 @@ struct Figures {
   // Work of the host on messages, without the setup of chains.
   MediatorCounters cpu;                  ///< Includes polls of chains that end at the host.
   uint64_t busy_cycles = 0;              ///< TSC cycles of the steps that found work.
-  uint64_t cpu_ns = 0;                   ///< CPU time of the thread that steps this work.
+  uint64_t cpu_ns = 0;                   ///< CPU time of the thread that does this work.
   std::optional<uint64_t> instructions;  ///< Instructions of this thread in user mode.
-  /// Answers from a chain that had not been given the message; they belong to no flow.
+  /// Answers that came from a chain which was not given the message; they are counted in no flow.
   uint64_t foreign = 0;
   uint64_t restarts = 0;
   std::vector<std::string> down;  ///< Stages that could not be restarted, with reasons.
   uint64_t reloads = 0;
 
-  /// Returns the number of messages without an ending.
+  /// Returns the number of messages that have no ending yet (ledger.h).
   uint64_t missing() const { return endings.sent - endings.ended(); }
   double PerMessage(uint64_t count) const {
     return endings.sent == 0 ? 0 : static_cast<double>(count) / static_cast<double>(endings.sent);

@@ -109,7 +109,7 @@ class Mediator {
     device::pcie_switch::OnDeath on_death{};
     uint32_t bypass = kNone;
     device::pcie_switch::Policy out;
-    uint32_t turn = 0;    ///< Round-robin counter.
+    uint32_t turn = 0;    ///< Round-robin counter that selects the next one of several targets.
     uint32_t visits = 0;  ///< Maximum copies of a message at this node.
     bool dead = false;
 

@@ -115,7 +115,7 @@ void Mediator::Start() {
   for (uint32_t token = 0; token < tokens_.size(); ++token) Receive(token);
 }
 
-/// Empties the rings. The records' value ~0 is not a sequence number that can come first.
+/// Empties the rings. Sets the records to ~0, which is not a valid first sequence number.
 void Mediator::Clear(Queue& queue) {
   queue.posted = queue.rung = queue.done = 0;
   for (uint32_t i = 0; i < 2 * queue.slots; ++i)

@@ -38,8 +38,8 @@ bool Nic::Step() {
   return device_.Send() || any;
 }
 
-/// The answer belongs to a flow only if the chain by which it arrived was given the ticket. The
-/// last stage wrote the ticket, so the ticket alone proves nothing.
+/// Handles an answer. Passes it to a flow only if the ticket was given to the chain by which the
+/// answer arrived. The last stage wrote the ticket, so a valid ticket alone proves nothing.
 void Nic::Arrived(uint32_t ticket, uint32_t where, std::span<const uint8_t> data,
                   const std::array<uint32_t, 2>& key) {
   if (const auto* const given = tickets_.Find(ticket, device_.slots()[where].setup.chain)) {
@@ -65,8 +65,9 @@ bool Nic::Take() {
   return any;
 }
 
-/// A descriptor with room is a buffer for an incoming message: it waits, and is returned empty when
-/// the node drains. A descriptor without room contains a message that leaves.
+/// Handles the descriptors of one slot. A descriptor with an output buffer is for an incoming
+/// message: it waits, and is returned empty when the node drains. A descriptor without an output
+/// buffer contains a message that leaves the chain.
 bool Nic::TakeQueue(uint32_t where, NodeSlot& slot) {
   DescriptorQueue& queue = *slot.queue;
   bool any = false;

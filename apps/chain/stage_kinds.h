@@ -15,7 +15,8 @@ namespace sluice::chain_app {
 /// Returns a kind that lives as long as the process. Returns null, with one line in `error`, if
 /// there is none.
 const StageKind* FindStage(const std::string& executor, std::string* error);
-/// Does the same for traffic. `text`: KIND or KIND:OPTIONS. Sets `options`.
+/// Returns the kind of traffic that `text` (KIND or KIND:OPTIONS) selects, and sets `options`.
+/// Returns null like FindStage.
 const TrafficKind* FindTraffic(const std::string& text, std::string* options, std::string* error);
 
 /// Returns the names of a kind's refusals, at least one.

@@ -27,9 +27,9 @@ inline uint64_t NowNs() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-/// Backoff after steps without work: first it pauses, then it yields, then it sleeps for some
-/// microseconds, longer each time. There are more pollers than most machines have CPUs. A thread
-/// that only yields on a busy machine waits for a time slice of each other thread; a thread that
+/// Backoff after steps without work: a number of CPU pauses, then yields, then sleeps of some
+/// microseconds that grow. Sleeping matters because there are more pollers than most machines have
+/// CPUs: a thread that only yields waits for a time slice of each other thread, while a thread that
 /// sleeps is woken immediately.
 class Idle {
  public:
@@ -72,14 +72,15 @@ class StepThread {
   StepThread(const StepThread&) = delete;
   StepThread& operator=(const StepThread&) = delete;
 
-  /// Runs `command` between two steps, and returns when it is done. Callable from any other thread.
+  /// Runs `command` between two steps, and returns when it is done. Only one thread at a time may
+  /// call it, and not the stepping thread.
   void Do(const std::function<void()>& command) {
     std::unique_lock lock(mutex_);
     command_ = &command;
     waiting_.store(true, std::memory_order_release);
     done_.wait(lock, [&] { return command_ == nullptr; });
   }
-  /// Returns the CPU time that the thread has used.
+  /// Returns the CPU time in ns that the thread has used.
   uint64_t CpuNs() {
     clockid_t clock;
     timespec used{};

@@ -38,7 +38,7 @@ class Tickets {
     given_[place] = {ticket, flow, number, chain};
     return ticket;
   }
-  /// Returns the message with this ticket that came by `chain`. Returns null if the ticket was not
+  /// Returns the message that entered `chain` with this ticket. Returns null if the ticket was not
   /// given to that chain, or is forgotten.
   const Given* Find(uint32_t ticket, uint32_t chain) const {
     const Given& given = given_[ticket % kMemory];

@@ -12,8 +12,8 @@
 
 namespace sluice::kv {
 
-/// Returns commands that refer to all arguments except `sizes`, which are the sizes of each
-/// partition.
+/// Returns commands that keep references to all arguments except `sizes`: the sizes of each
+/// partition, which are copied.
 std::vector<runtime::TelemetryCommand> Commands(const Workers& workers,
                                                 const engine::kv::Store& store,
                                                 const engine::kv::PartitionOptions& sizes,

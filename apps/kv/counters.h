@@ -10,7 +10,7 @@
 
 namespace sluice::kv {
 
-/// Adds "mica", "memcached" and "workers".
+/// Adds the members "mica", "memcached" and "workers" to `report`.
 void Tell(const engine::kv::ResponderCounters& sum, nlohmann::ordered_json* report);
 nlohmann::ordered_json ToJson(const engine::kv::PartitionCounters& sum);
 

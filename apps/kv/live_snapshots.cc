@@ -12,7 +12,8 @@ namespace {
 using engine::kv::ChainRequest;
 using engine::kv::Copied;
 
-// Interval between checks for a worker's answer; workers rest some ten thousand times per second.
+// Interval between checks for a worker's answer; workers call AtRest some ten thousand times per
+// second.
 constexpr std::chrono::microseconds kLook{20};
 
 }  // namespace

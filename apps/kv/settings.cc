@@ -45,7 +45,8 @@ constexpr uint32_t kMinReplyBytes = 1400;
 constexpr uint32_t kMaxReplyBytes = 2 << 20;  // The longest value and its framing.
 constexpr uint64_t kMaxExcessKb = 1'000'000'000;
 
-// Selects the address of --ip that the client of the embedded NIC uses, as an option of the client.
+// Sets the client's option for the server's address: the address of --ip that the client of the
+// embedded NIC uses.
 bool FindServer(std::string* option, std::string* fix) {
   if (FLAGS_ip.empty()) return true;
   engine::OwnAddresses own{packet::MacAddress{}};

@@ -46,8 +46,8 @@ int main(int argc, char** argv) {
   if (!settings) return exit_code;
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
 
-  // A bad argument has exit code 2. A fault of etcd is not an error of the command line, so it has
-  // 1.
+  // The exit code is 2 for a bad argument, but 1 for a fault of etcd, which is not an error of the
+  // command line.
   const int no_servers = settings->servers_etcd ? 1 : 2;
   std::string error;
   const std::unique_ptr<MemberSource> source = SourceOf(*settings);

@@ -40,7 +40,7 @@ class Sockets {
   /// Returns received datagrams from endpoints, at most kBurst; valid until the next call.
   /// Datagrams from other senders are dropped and counted.
   std::span<const std::span<const uint8_t>> Receive();
-  /// Sleeps until a datagram arrives, or for `ns`.
+  /// Sleeps until a datagram arrives, but at most for `ns` nanoseconds.
   void Wait(uint64_t ns);
 
   uint64_t send_errors() const { return send_errors_; }

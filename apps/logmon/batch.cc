@@ -5,7 +5,7 @@ namespace sluice::logmon {
 
 Batch::Batch(const Config& config) : alerts(config.about.size()) {
   for (size_t i = 0; i < config.about.size(); ++i) {
-    // Without defaults, which the collector adds.
+    // Without defaults; the collector adds them.
     metrics.emplace_back(engine::logmon::TallyOptions{});
   }
 }

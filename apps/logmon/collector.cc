@@ -13,7 +13,7 @@ namespace sluice::logmon {
 namespace {
 
 constexpr std::chrono::milliseconds kPeriod{100};
-constexpr size_t kMinutesKept = 1000;  // Maximum minutes stored, of all filters together.
+constexpr size_t kMinutesKept = 1000;  // Maximum number of stored minutes, summed over all filters.
 
 WorkerFigures Plus(WorkerFigures sum, const WorkerFigures& more) {
   using engine::logmon::ScanCounters;

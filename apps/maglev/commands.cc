@@ -105,7 +105,8 @@ Json Operator::ExplainFlow(std::string_view parameters) const {
 }
 
 Json Operator::Skipped() const {
-  constexpr size_t kPerAnswer = 80;  // Limit because a telemetry answer has at most 16 KiB.
+  // Maximum entries per answer, because a telemetry answer has at most 16 KiB.
+  constexpr size_t kPerAnswer = 80;
   Json answer = Json::object();
   control_.View([&](const Config& config, const Tables&) {
     answer["keys"] = config.skipped.size();

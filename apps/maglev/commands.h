@@ -17,7 +17,7 @@ namespace sluice::maglev {
 
 class Operator {
  public:
-  /// `steering`: null if rules of the port are of no use.
+  /// `steering`: null if rules of the port are not used.
   Operator(Control& control, const Fleet& fleet, Steering* steering)
       : control_(control), fleet_(fleet), steering_(steering) {}
 

@@ -36,8 +36,8 @@ struct Sources {
 };
 
 /// Returns one line if a port cannot receive packets of the length that `setup` forwards; otherwise
-/// an empty string. `port_packet_bytes`: maximum packet that the port receives, as
-/// Session::packet_bytes.
+/// an empty string. `port_packet_bytes`: length of the longest packet that the port receives
+/// (Session::packet_bytes).
 std::string MtuFault(const engine::maglev::Setup& setup, uint32_t port_packet_bytes);
 
 /// Names of a VIP and of one of its backends.
@@ -77,7 +77,7 @@ class Control {
 
   // Operations for operators. They return "" on success, else one line with the reason.
 
-  /// Reloads the file. Drains persist.
+  /// Reloads the file. Drains of backends stay in effect.
   std::string Reload();
   /// Applies etcd's current additions to the last text of the file. Invalid keys are skipped
   /// (Config::skipped), and parsed again with the next change of either source.

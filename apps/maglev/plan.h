@@ -24,7 +24,8 @@ namespace sluice::maglev {
 nlohmann::ordered_json Plan(const engine::maglev::Tables& now, const engine::maglev::Setup& next,
                             const std::optional<std::span<const uint32_t>>& connections);
 
-/// Does the same without connections. Builds only the rings of VIPs that differ.
+/// Returns the same objects without `flows` and `flows_lost`. Builds only the rings of VIPs that
+/// differ.
 nlohmann::ordered_json Plan(const engine::maglev::Setup& now, const engine::maglev::Setup& next);
 
 /// Returns one line per VIP.

@@ -14,8 +14,9 @@ namespace sluice::maglev {
 struct TrafficOptions {
   uint32_t flows = 1000;    ///< Number of clients; they use the VIPs in turn.
   std::string size = "64";  ///< Frame size with FCS: a number, "imix" or "random", as --frame_size.
-  bool ipv4_only = false;  ///< Only IPv4 VIPs with IPv4 backends, because the NIC cannot send IPv6.
-  uint64_t seed = 1;       ///< Seed for "random".
+  bool ipv4_only =
+      false;  ///< Only IPv4 VIPs with IPv4 backends are used, because the NIC cannot send IPv6.
+  uint64_t seed = 1;  ///< Seed for "random".
 };
 
 /// Writes the capture to `path`. Returns false, with one line in `error`, if this fails or no VIP

@@ -21,7 +21,7 @@ using engine::pktgen::Phase;
 using engine::pktgen::StreamSpec;
 using Test = Rfc2544::Test;
 
-// Consecutive trials with a failing link, after which the test ends without a verdict.
+// Number of consecutive trials with a failing link after which the test ends without a verdict.
 constexpr uint32_t kTrialsOnBadLink = 5;
 
 // Returns whether pauses of workers explain the frames that a trial lost or did not send. Frames

@@ -20,7 +20,7 @@
 
 namespace sluice::pktgen {
 
-/// Results of a test, complete or as far as it went.
+/// Results of a test; of an incomplete test, those found until its end.
 struct Found {
   double line_pps = 0;             ///< Frames per second of the line, for this mix of frames.
   engine::pktgen::FoundRate rate;  ///< For the tests of throughput and latency.
@@ -53,7 +53,7 @@ class Campaign {
   /// Returns the progress of the test. Callable from any thread.
   std::string Line() const;
   const Rfc2544& test() const { return test_; }
-  /// Valid after Cancel.
+  /// Returns the results. Call it after Cancel.
   const Found& found() const { return found_; }
 
  private:

@@ -17,7 +17,7 @@ namespace sluice::pktgen {
 
 struct Captured {
   std::shared_ptr<const engine::pktgen::FrameSet> frames;
-  /// Scaled by the requested factor; null without a factor.
+  /// Captured times, multiplied by the requested factor; null if no factor was requested.
   std::shared_ptr<const engine::pktgen::Offsets> offsets;
   engine::pktgen::CaptureNotes notes;
 
@@ -26,12 +26,13 @@ struct Captured {
   void SetFramesOf(engine::pktgen::StreamSpec* stream, uint64_t loops) const;
 };
 
-/// Loads a capture and multiplies its times by `factor`, if there is one. Time stamps of several
-/// queues may step back by up to a second. A larger step back, or a day without a frame, means that
-/// the clock was set: the frame then leaves together with its predecessor, and later frames keep
-/// their distance from it. Frames longer than 1518 bytes with FCS are skipped. Returns false, with
-/// the fault and its fix in `error`, if the file cannot be read to its end, contains no frame that
-/// can be sent or a frame without an Ethernet header, or if there is a factor but no gap.
+/// Loads a capture and multiplies its times by `factor`, if there is one. Frames longer than 1518
+/// bytes with FCS are skipped. Frames of several queues may have time stamps up to a second out of
+/// order. A larger step back, or a day without a frame, means that the clock was set: the frame is
+/// then sent together with its predecessor, and later frames keep their distance from it. Returns
+/// false, with the fault and its fix in `error`, if the file cannot be read to its end, contains no
+/// frame that can be sent, contains a frame without an Ethernet header, or if there is a factor but
+/// all times are equal.
 bool LoadCapture(const std::string& path, std::optional<double> factor, Captured* captured,
                  std::string* error);
 

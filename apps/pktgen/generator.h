@@ -40,8 +40,8 @@ class Generator {
   void Gather();
   /// Removes the round after Gather; returns once no worker uses it.
   void End();
-  /// Returns the frames of the round that queues turned out not to have sent. Call it when no
-  /// worker uses the round.
+  /// Returns the number of frames of the round that queues accepted but later turned out not to
+  /// have sent. Call it when no worker uses the round.
   uint64_t TakenBack() const { return RefusedByQueues() - refused_before_; }
 
   /// Maximum wait for the link at the start and before each trial; equal to that of DPDK's

@@ -18,7 +18,7 @@ namespace sluice::pktgen {
 std::optional<std::vector<engine::pktgen::StreamSpec>> ParseStreams(
     std::string_view text, std::vector<std::string>* errors);
 
-/// Does the same for a file.
+/// Reads the file at `path`, and parses it like ParseStreams.
 std::optional<std::vector<engine::pktgen::StreamSpec>> ReadStreams(
     const std::string& path, std::vector<std::string>* errors);
 

@@ -89,7 +89,8 @@ class AesGcm final : public Executor {
   Nonces nonces_;
 };
 
-/// Keys by number. They exist until they are loaded into the device.
+/// The keys from the options, indexed by slot. The object is destroyed after the device has loaded
+/// them.
 class GcmKeys {
  public:
   /// Reads keys from options, or from a file with one key per line. Returns false, with a line in

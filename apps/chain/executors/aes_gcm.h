@@ -28,8 +28,8 @@ inline constexpr uint32_t kGcmKeys = 4;
 /// StageKind::refusals, by number.
 enum class GcmRefusal : uint8_t {
   kTooShort,    ///< Shorter than nonce and tag.
-  kTooLong,     ///< Longer than the room for the result.
-  kBadCommand,  ///< No valid operation, or no such key.
+  kTooLong,     ///< Longer than the output buffer.
+  kBadCommand,  ///< Invalid operation, or an empty key slot.
   kForged,      ///< The tag does not match these bytes.
 };
 

@@ -20,7 +20,7 @@ extern const StageKind kClassifyStage;
 /// StageKind::refusals, by number.
 enum class ClassifyRefusal : uint8_t {
   kBadImage,  ///< Length differs from kImageBytes.
-  kTooLong,   ///< No room for an answer.
+  kTooLong,   ///< The output buffer is too small for an answer.
   kBadCommand,
 };
 

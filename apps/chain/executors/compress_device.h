@@ -35,8 +35,8 @@ class CompressDevice {
   Result Compress(std::span<const uint8_t> from, std::span<uint8_t> to) {
     return Run(compressing_, from, to);
   }
-  /// Decompresses up to the end of the last block or of `from`; `consumed` does not show which of
-  /// the two.
+  /// Decompresses up to the end of the last block or of `from`; `consumed` does not distinguish the
+  /// two cases.
   Result Decompress(std::span<const uint8_t> from, std::span<uint8_t> to) {
     return Run(decompressing_, from, to);
   }

@@ -19,7 +19,7 @@ inline constexpr uint32_t kDeflateDecompress = 2;
 
 /// StageKind::refusals, by number.
 enum class DeflateRefusal : uint8_t {
-  kTooLong,  ///< Exceeds the room for the result or the maximum size of the device.
+  kTooLong,  ///< Exceeds the output buffer or the maximum size of the device.
   kBadCommand,
   kMalformed,  ///< Not exactly one member.
   kChecksum,   ///< The data does not match the trailer of the member.

@@ -21,7 +21,7 @@ inline constexpr uint32_t kRegexMark = 2;    ///< The result is the message.
 
 /// StageKind::refusals, by number.
 enum class RegexRefusal : uint8_t {
-  kTooLong,  ///< Longer than the room for the result.
+  kTooLong,  ///< Longer than the output buffer.
   kBadCommand,
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kDefaultBytes = 64;
 
-/// Words that depend on seed, message number and position, by SplitMix64 (Steele, Lea and Flood,
-/// 2014).
+/// Messages of pseudorandom words, computed from seed, message number and position by SplitMix64
+/// (Steele, Lea and Flood, 2014).
 class Pattern final : public Traffic {
  public:
   Pattern(uint64_t seed, uint32_t bytes) : seed_(seed), bytes_(bytes) {}

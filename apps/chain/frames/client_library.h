@@ -3,10 +3,10 @@
 // Clients of a chain as wire=library:libsluice_chain_wire.so+OPTIONS. Their counters are statistics
 // of the wire.
 //
-//   traffic=KIND        as of --traffic
-//   options=OPTIONS     its options, with ';' for ','
+//   traffic=KIND        as in --traffic
+//   options=OPTIONS     options of the traffic, with ';' for ','
 //   outstanding=N  messages=N (of each flow; 0: no end)  timeout_ns=N
-//   flow=PORT:LONGEST   one for each flow, in order: its UDP port, and bytes of a message
+//   flow=PORT:LONGEST   once per flow, in order: UDP port, and maximum bytes of a message
 #pragma once
 
 #include <cstdint>

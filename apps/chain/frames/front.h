@@ -68,8 +68,8 @@ class Front {
   Nic* nic_;
 };
 
-/// The engine of a worker lcore: Front, preceded by the responder for the NIC's addresses. It rests
-/// after every poll.
+/// The engine of a worker lcore: Front, preceded by the responder for the NIC's addresses. AtRest
+/// is called after every poll.
 class Lcore {
  public:
   static constexpr auto& kDropReasons = engine::WithNeighbor<Front>::kDropReasons;

@@ -14,7 +14,8 @@ using engine::messages::MessageServer;
 
 constexpr uint8_t kUdp = 17;
 
-/// Restricts the flows to UDP. A chain for any protocol is entered by UDP.
+/// Restricts the flows to UDP, also those that match any protocol. Returns an error line, or an
+/// empty string.
 std::string TakeUdp(FrameSettings* settings) {
   for (engine::chain::FlowMatch& flow : settings->flows) {
     if (flow.protocol == 0) flow.protocol = kUdp;

@@ -17,7 +17,7 @@ namespace sluice::chain_app {
 /// Returns the text below a line of statistics.
 std::string MessageLine(const engine::messages::MessageServer& server,
                         const runtime::PortStats& port);
-/// Returns the number of the built-in clients' messages without an ending.
+/// Returns the number of the built-in clients' messages that have no ending yet (ledger.h).
 uint64_t OpenMessages(const runtime::PortStats& port);
 runtime::Findings FindingsOf(const runtime::PortStats& port);
 /// Returns the reason why a run with the built-in clients was not clean; empty if it was.
