@@ -24,7 +24,7 @@ class Exports {
   static std::unique_ptr<Exports> Open(const Settings& settings, uint64_t clock_unix_ns,
                                        std::string* flag, std::string* fix);
 
-  /// One thread at a time.
+  /// Only one thread at a time may call it.
   void Write(const engine::telemetry::EpochReport& report, const engine::telemetry::Epoch& epoch);
   /// Call it after the last Write. Returns false, with one line in `error`, if a file is
   /// incomplete.

@@ -22,7 +22,8 @@ using engine::telemetry::IpfixEncoder;
 
 // Maximum packet if the path's MTU is unknown (RFC 7011, section 10.3.3).
 constexpr int kUnknownMtu = 512;
-// Limit, because the 64 KiB of a loopback interface do not hold for collectors.
+// Upper limit of the message size: the 64 KiB of a loopback interface are more than collectors
+// accept.
 constexpr int kMostMtu = 9000;
 
 struct Address {
@@ -109,7 +110,8 @@ void IpfixSender::Send(const EpochReport& report, uint64_t unix_ns) {
 
 void IpfixSender::SendMessage(std::span<const uint8_t> message) {
   ssize_t sent = send(socket_, message.data(), message.size(), MSG_DONTWAIT);
-  // ECONNREFUSED is an ICMP error for an earlier message; this one was not sent, so it is repeated.
+  // An ICMP error for an earlier message is reported as ECONNREFUSED; this message was not sent, so
+  // the call is repeated.
   if (sent < 0 && errno == ECONNREFUSED) {
     ++counters_.failed;
     sent = send(socket_, message.data(), message.size(), MSG_DONTWAIT);

@@ -23,7 +23,7 @@ class IpfixSender {
 
   /// Returns whether `where` is ADDRESS:PORT, with an IPv6 address in brackets.
   static bool IsAddress(const std::string& where);
-  /// The fix for other texts.
+  /// The fix that is reported for texts that IsAddress rejects.
   static constexpr char kAddressFix[] =
       "give ADDRESS:PORT, an IPv6 address in brackets; IANA's port is 4739";
 

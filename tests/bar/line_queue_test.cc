@@ -120,8 +120,8 @@ TEST_F(LineQueue, EveryDepthEmptiesAndFillsUp) {
   }
 }
 
-// Checks the PCIe traffic of Wave's event queue: one line per item and one progress report per
-// quarter of the ring.
+// Checks the PCIe traffic of Wave's event queue: one line per item, and one write of the consumer's
+// progress per quarter of the ring.
 TEST_F(LineQueue, PostsOneLineAnItem) {
   WindowTrace trace({});
   TracedWindow host(host_, trace, WindowSide::kHost);
@@ -234,7 +234,7 @@ TEST(LineQueueConcurrent, TwoThreadsLoseAndRepeatNothing) {
   ShmWindow host = ShmWindow::Create(16, WindowSide::kHost);
   ShmWindow nic = host.Peer();
   const LineQueuePlace place{0, 16};
-  std::vector<uint64_t> plain(kItems + 1);  // Only the queue orders these accesses.
+  std::vector<uint64_t> plain(kItems + 1);  // Plain memory: only the queue orders accesses to it.
   std::thread sender([&] {
     LineQueueProducer producer(host, place);
     for (uint64_t n = 1; n <= kItems; ++n) {

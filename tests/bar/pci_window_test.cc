@@ -190,7 +190,7 @@ TEST(PciWindow, AllOnesBesideWordZeroIsPayload) {
   EXPECT_FALSE(window->dead());
 }
 
-// If the NIC lines are in host memory, only a read of the device shows that it is gone.
+// If the NIC's lines are in host memory, only a register read shows that the device is gone.
 TEST(PciWindow, AProbeFindsTheDeadDeviceBehindHostMemory) {
   EmulatedBar bar;
   std::array<Line, kLines> memory{};

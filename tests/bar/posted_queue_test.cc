@@ -144,7 +144,7 @@ TEST(PostedQueue, WhatWasPostedBeforeTheLinkWentDownNeverArrives) {
   EXPECT_EQ(device.writes[0].value, 3u);
 }
 
-// Returns whether a read from a silent device ended with the link, before the timeout of a read.
+// Returns whether the loss of the link ended a read from a silent device before the read's timeout.
 bool ReadEndsWithTheLink() {
   const auto queue = std::make_unique<PostedQueue>();
   Bar bar(queue.get(), 4096);
@@ -228,8 +228,8 @@ TEST(PostedQueue, AProcessIsAGuestFromTheFirstStoreOnOrNever) {
 }
 
 TEST(PostedQueue, ADeviceThatWritesAllOverTheQueueHoldsNoThreadUp) {
-  // Sets locks, counts and indices to all ones, to other patterns, and to zeroes except for the
-  // link state.
+  // Overwrites locks, counts and indices with all ones, with other patterns, and with zeroes,
+  // except for the link state.
   const auto queue = std::make_unique<PostedQueue>();
   uint8_t* const bytes = reinterpret_cast<uint8_t*>(queue.get());
   for (const int pattern : {0xff, 0x01, 0x80}) {

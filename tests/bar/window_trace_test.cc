@@ -17,9 +17,9 @@ namespace {
 
 using Op = WindowOperation;
 
-// A line has 64 bytes. A write transfers 64 + 24 bytes; a read transfers 24 bytes in the request
-// and 64 + 20 in the completion. A word has 8 bytes: 8 + 24 for a write, 24 and 8 + 20 for a read.
-// MSI-X is a write of 4 bytes.
+// A write of a 64-byte line transfers 64 + 24 bytes; a read of it transfers 24 bytes for the
+// request and 64 + 20 for the completion. A word has 8 bytes: 8 + 24 for a write, 24 and 8 + 20 for
+// a read. MSI-X is a write of 4 bytes.
 TEST(WindowBytes, OfEveryOperationAndKindOfWindow) {
   constexpr auto kHost = WindowSide::kHost;
   constexpr auto kNic = WindowSide::kNic;

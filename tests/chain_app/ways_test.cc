@@ -317,7 +317,8 @@ TEST(Failures, OneChainThatStaysClosedKeepsNoOtherClosed) {
   EXPECT_EQ(AtTheEnd(rig).sent, 4000u);
 }
 
-// The NIC uses 24 of its 32 node slots, so new streams wait for the slots of the old ones.
+// The NIC uses 24 of its 32 node slots, so new streams must wait until the old ones free their
+// slots.
 TEST(Failures, StreamsComeBackThoughNotAllHaveRoomAtOnce) {
   Rig rig(Read(TwoChains(ElevenChains())), {.bytes = 300, .outstanding = 40, .messages = 500});
   for (uint32_t i = 0; i < 20; ++i) rig.Step();

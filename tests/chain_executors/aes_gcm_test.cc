@@ -74,7 +74,7 @@ TEST_P(AesGcmDrivers, DecryptThePublishedVectors) {
     ASSERT_TRUE(stage.made()) << stage.error();
     const Bytes nonce = FromHex(vector.nonce), plain = FromHex(vector.plain);
     const Bytes sealed = Join({nonce, FromHex(vector.cipher), FromHex(vector.tag)});
-    // The room has exactly the required size.
+    // The output buffer has exactly the required size.
     const Ended decrypted =
         stage.Run({.input = sealed, .command = kGcmDecrypt, .room = plain.size()});
     EXPECT_EQ(decrypted.how, "done");

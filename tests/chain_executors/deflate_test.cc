@@ -133,7 +133,7 @@ TEST_F(Deflate, WhatItCompressesComesBack) {
       const Ended small = Compress(plain, 65535 + kHeader + kTrailer);
       ASSERT_EQ(small.how, "done") << size;
       EXPECT_EQ(Inflate(small.result, size).result, plain);
-      // A room of exactly the result's size suffices; a smaller one does not.
+      // An output buffer of exactly the result's size suffices; a smaller one does not.
       EXPECT_EQ(Compress(plain, small.result.size()).result, small.result);
       EXPECT_EQ(Compress(plain, small.result.size() - 1).how, "too_long");
     }

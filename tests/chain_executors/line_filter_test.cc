@@ -71,8 +71,8 @@ TEST_F(Regex, KeepsTheLinesThatMatchOrMarksTheMessage) {
 
 TEST_F(Regex, KeepsMessagesOfABatchApart) {
   ASSERT_TRUE(stage_.made()) << stage_.error();
-  // The text exceeds that of one scan. A message without a line end is directly followed by the
-  // next one.
+  // The messages together are longer than the text of one scan. The end of a message ends its last
+  // line, even if the line has no line end.
   std::vector<Stage::Message> batch;
   for (uint32_t i = 0; i < kMaxBatch; ++i) {
     const std::string filler(i % 3 * 1000, '-');

@@ -35,16 +35,17 @@ constexpr uint64_t kLeaveNs = 20'000'000;
 /// Commands of the coordinator to the NIC. The NIC resets the word to kNone when it is done.
 enum Command : uint32_t { kNone, kPreempt, kKill };
 
-/// Lives in shared memory, so that it survives a killed process. The process that observes an event
-/// writes the byte of the request.
+/// Is in shared memory, so that it survives a killed process. The process that observes an event
+/// for a request sets that request's byte.
 struct Journal {
   uint64_t serial;    ///< Serial of the last request.
   uint32_t endpoint;  ///< Endpoint of the current host.
   uint32_t served;    ///< Endpoint that the NIC serves.
   uint32_t command;
   uint32_t closed;   ///< 1 if the served endpoint is closed.
-  uint32_t left;     ///< Preemptions after which the host left in time.
-  uint32_t overdue;  ///< Preemptions that closed the endpoint at the bound.
+  uint32_t left;     ///< Number of preemptions that the host answered in time.
+  uint32_t overdue;  ///< Number of preemptions that closed the endpoint because the host did not
+                     ///< answer before the bound.
   uint32_t faults;
   uint32_t torn;   ///< Torn requests and replies.
   uint32_t twice;  ///< Requests that ended twice.
@@ -187,7 +188,8 @@ class Nic {
     Set(journal_.closed, uint32_t{end_->closed()});
     if (command != kNone) Set(journal_.command, uint32_t{kNone});
   }
-  /// Moves on from a closed endpoint. The next host process has separate memory.
+  /// Continues with the next endpoint if this one is closed: the next host process has separate
+  /// memory.
   void GoToNext() {
     if (!end_->closed()) return;
     if (const std::optional<uint64_t> lost = end_->TakeLost(Pair::kReceive)) End(*lost);
@@ -271,7 +273,7 @@ class Campaign {
         return Freeze(nic_, [&] { Sleep(random_() % 3000); });
       case 4:  // Freezes the host for a while.
         return Freeze(host_, [&] { Sleep(random_() % 3000); });
-      default:  // Preempts a running host, which leaves.
+      default:  // Preempts a running host, which leaves the endpoint in time.
         Command(kPreempt);
         return;
     }

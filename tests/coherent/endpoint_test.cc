@@ -29,7 +29,7 @@ struct Couple {
         nic(memory, options, 0),
         host(EndpointMemory::Find({base, geometry.Bytes()}), WaitMethod::kPause) {}
 
-  /// The host posts a load and the NIC sees it.
+  /// The host waits in a load, and the NIC observes the load.
   void Load() {
     EXPECT_EQ(host.Wait(0), Got::kNothing);
     EXPECT_EQ(nic.Look(Pair::kReceive, 0), Seen::kLoad);
@@ -60,7 +60,8 @@ TEST(Layout, PlacesAreThoseOfTheDescription) {
   EXPECT_EQ(geometry.BufferOffset(Pair::kTransmit, 1), 4096u + 3 * 8192);
   EXPECT_EQ(geometry.Bytes(), 4096u + 4 * 8192);
   EXPECT_EQ((Geometry{.overflow_lines = 2}.Bytes()), 2048u);
-  // The public implementation uses MTU 9618 and 76 overflow lines; the frame must fit.
+  // An endpoint must fit the frames of the public implementation, which uses MTU 9618 and 76
+  // overflow lines.
   EXPECT_GE(Geometry{}.LineCapacity(), 9618u);
 }
 

@@ -71,7 +71,7 @@ class GuardedEndpoint {
 /// Result of a run.
 struct Driven {
   const char* broken = nullptr;  ///< The violated invariant, or null.
-  uint32_t contents = 0;         ///< Contents that the host received or the NIC got back.
+  uint32_t contents = 0;  ///< Number of payloads that the host received or that the NIC got back.
 };
 
 inline void Walk(std::span<uint8_t> payload, uint8_t count, const GuardedEndpoint& endpoint,

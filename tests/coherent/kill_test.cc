@@ -83,7 +83,7 @@ class Scene {
     return nic_.closed();
   }
   void RestartNic() { nic_ = NicEnd(memory_, {}, 0); }
-  /// Returns whether requests still complete.
+  /// Sends another request. Returns whether it completes.
   bool GoesOn() {
     const uint64_t before = Answered();
     for (int i = 0; i < 40; ++i) {

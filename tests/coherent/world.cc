@@ -239,7 +239,8 @@ void World::Look(Endpoint& endpoint, Pair pair, uint64_t now_ns) {
 }
 
 void World::PassBound(Endpoint& endpoint) {
-  // A load that the host made before its time was up counts.
+  // Lets the time of a load pass: a load that the host made before its time was up counts as a
+  // load.
   for (int looks = 0; looks < 3; ++looks) Look(endpoint, Pair::kReceive, kLeaveNs);
   if (endpoint.asked) Violate(kPreemption);
 }

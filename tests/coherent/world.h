@@ -27,7 +27,8 @@ enum Property : uint8_t {
   kExecution,   ///< A request is executed more than once.
   kAnswer,      ///< A request is answered twice, with a wrong reply, or without a reply.
   kIsolation,   ///< A process sees a request of another process.
-  kPreemption,  ///< The NIC treats a host that is inside as gone, or keeps it open past the bound.
+  kPreemption,  ///< The NIC treats a host that is using the endpoint as gone, or leaves the
+                ///< endpoint open past the bound.
   kEnding,      ///< A request ends twice, or is counted under the wrong ending.
   kSound,       ///< An end reports a fault of an honest peer.
 };
@@ -39,13 +40,13 @@ struct Config {
   const Machine* machine = &kMachine;
   int processes = 1;  ///< Number of processes; each has one endpoint.
   int requests = 2;   ///< Requests, assigned to the processes in rotation.
-  int stalls = 1;     ///< Loads that wait too long.
+  int stalls = 1;     ///< Maximum number of loads that wait until the NIC answers TRYAGAIN.
   int preempts = 0;
-  int yields = 0;  ///< YIELDNOW and RETIRE without preemption.
+  int yields = 0;  ///< Maximum number of YIELDNOW and RETIRE answers without preemption.
   int nic_restarts = 0;
-  int deaths = 0;  ///< Process deaths.
-  int kills = 0;   ///< Kills of endpoints while their process lives.
-  int losses = 0;  ///< Lost lines.
+  int deaths = 0;  ///< Maximum number of process deaths.
+  int kills = 0;   ///< Maximum number of kills of endpoints whose process lives.
+  int losses = 0;  ///< Maximum number of lost lines.
   int frames = 0;  ///< Frames that each host sends.
   // Unsafe settings.
   bool any_process = false;    ///< The dispatcher omits the process of a request.

@@ -134,7 +134,7 @@ TEST(ProcessPatience, LastsLongerForAProcessThatStarves) {
   EXPECT_GE(BoundsOf(child.process()), ProcessPatience::kMostBounds);
 }
 
-// A busy machine may starve the process at times.
+// The process sleeps, but a busy machine may also starve it at times.
 TEST(ProcessPatience, IsHalfABoundMoreForAProcessThatSleeps) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares this processor's vectors and the portable ones with scalar loops.
+// Compares this processor's vectors, and the portable ones, with scalar loops.
 #include "cpu/vector.h"
 
 #include <gtest/gtest.h>

@@ -20,7 +20,7 @@ using coherent::Pair;
 double Microseconds(Picoseconds time) { return static_cast<double>(time) * 1e-6; }
 uint64_t Pieces(uint64_t bytes, uint32_t size) { return (bytes + size - 1) / size; }
 
-/// Sufficient pairs of lines for one core at any duration of calls.
+/// Pairs of lines that suffice for one core, independent of the duration of calls.
 constexpr uint32_t kManyPairs = 16;
 
 /// Both ends of an endpoint.
@@ -41,7 +41,7 @@ class Couple {
   coherent::HostEnd host;
 };
 
-/// Returns the time after which the NIC answers a load that has no other answer.
+/// Returns the time after which the NIC answers a load with TRYAGAIN if it has no request.
 double TryAgainMs(Picoseconds try_again) {
   Couple couple({.try_again_ns = static_cast<uint64_t>(try_again / 1000)});
   couple.host.Wait(0);
@@ -126,7 +126,7 @@ std::vector<Row> Experiments::CoherentRows() const {
   const auto median = [&](ServingHost host, double load, uint32_t pairs = 1) {
     return Microseconds(play(host, 1, 1, 0, load, pairs).Percentile(0.5));
   };
-  // Calls per second of one pair of lines; loads are fractions of this rate.
+  // Calls per second that one pair of lines can carry; loads are fractions of this rate.
   const double pair_carries = 1e12 / (2 * static_cast<double>(inputs_.interconnect_rtt));
   const auto polling_carries = [&] {
     const Picoseconds work = inputs_.costs.host_cached_line + inputs_.rpc_decode +

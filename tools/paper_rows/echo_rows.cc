@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows and curves of an echo of 64-byte frames for each interface, including processors and
-// latencies, all of them modelled: packet rate against workers, and round trips against load.
+// Rows and curves of an echo of 64-byte frames for each interface: packet rate against workers, and
+// round trips against load. Links, processors and latencies are all modelled.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -73,7 +73,8 @@ std::vector<Row> Experiments::EchoRows() const {
   const double prefetched = GbpsOf(full(kPrefetch));
   // Both interfaces use the same table; they differ in the other costs of a frame.
   const Names mica = {"mica_request"};
-  constexpr double kAmple = 0.1;  // Fraction of the wire; more than a worker can serve.
+  // Offered fraction of the wire's rate; more than a worker can serve.
+  constexpr double kAmple = 0.1;
   const auto serve = [&](NicInterface interface, double load) {
     EchoParameters parameters = Echo(interface, load);
     parameters.request_time = inputs_.mica_request;

@@ -18,14 +18,14 @@ namespace sluice::simulation {
 
 using fabric::Picoseconds;
 
-/// Minimum for which frames remain to be measured after the warm-up.
+/// Minimum of echo_frames: fewer would leave no frames to measure after the warm-up.
 inline constexpr uint32_t kLeastEchoFrames = 30;
-/// Minimum for which calls remain to be measured after the warm-up.
+/// Minimum of rpc_calls: fewer would leave no calls to measure after the warm-up.
 inline constexpr uint32_t kLeastRpcCalls = 100;
-/// Limit because the dispatcher has room for eight services per core.
+/// Maximum number of cores, because the dispatcher supports at most eight services per core.
 inline constexpr uint32_t kMostRpcCores = 8;
 
-/// Limit so that a message and its header fit into one TLP.
+/// Maximum message bytes, so that a message and its header fit into one TLP.
 inline constexpr uint32_t kMostChainMessage = 192;
 
 struct Inputs {
@@ -41,8 +41,9 @@ struct Inputs {
   Picoseconds line_time = 5'000;  ///< Time of a worker per frame of a pipe or per notification.
   Picoseconds mica_request = 157'700;  ///< Time of a worker per request to MICA.
   uint32_t pipes_per_worker = 2;
-  uint32_t echo_frames = 120'000;           ///< Frames offered in each run.
-  Picoseconds offerer_validates = 200'000;  ///< Time of the initiator of a swap of four messages.
+  uint32_t echo_frames = 120'000;  ///< Frames offered in each run.
+  Picoseconds offerer_validates =
+      200'000;  ///< Time that the initiator of a swap of four messages computes before it commits.
 
   // A chain of accelerators at a programmable switch:
   uint32_t switch_stages = 10;
@@ -68,8 +69,8 @@ struct Inputs {
 
   // Calls delivered in cache lines, and the methods compared with them:
   Picoseconds try_again = 15'000'000'000;   ///< Time after which an unanswered load ends.
-  Picoseconds interconnect_rtt = 808'000;   ///< Round trip of a line that a NIC holds.
-  Picoseconds pcie_rtt = 1'292'000;         ///< Round trip on the same machine.
+  Picoseconds interconnect_rtt = 808'000;   ///< Round trip of a cache line whose home is the NIC.
+  Picoseconds pcie_rtt = 1'292'000;         ///< Round trip over PCIe on the same machine.
   Picoseconds lines_in_first = 1'220'000;   ///< A core reads a message in lines: fixed time.
   Picoseconds lines_in_each = 468'000;      ///< A core reads a message: time per line of 128 bytes.
   Picoseconds lines_out_first = 1'930'000;  ///< A core writes a message in lines: fixed time.
@@ -77,7 +78,7 @@ struct Inputs {
   Picoseconds stores_out_first = 310'000;  ///< Stores across PCIe: fixed time.
   Picoseconds stores_out_each = 64'000;    ///< Stores across PCIe: time per 64 bytes.
   Picoseconds loads_in_each = 2'960'000;   ///< Loads across PCIe: time per 64 bytes.
-  /// A message by DMA: fixed time, plus the link's time for its bytes.
+  /// Fixed time to receive a message by DMA; the link's time for its bytes is added.
   Picoseconds dma_in_first = 16'400'000;
   Picoseconds rpc_decode = 100'000;  ///< Decoding of a small call and its reply.
   Picoseconds rpc_jump = 20'000;     ///< Time of a core: 60 instructions.

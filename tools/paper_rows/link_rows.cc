@@ -117,7 +117,7 @@ LastMessageLost LoseLastMessage(const Inputs& inputs) {
   throw std::runtime_error("a swap was not resolved after its link came back");
 }
 
-/// Returns the time until the host's link suspects a NIC that dies after a swap; the host looks
+/// Returns the time until the host's link suspects a NIC that dies after a swap; the host polls
 /// every microsecond.
 double SuspectedMs(Picoseconds window) {
   constexpr swap::Geometry kSmall = {

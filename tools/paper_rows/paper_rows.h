@@ -39,7 +39,7 @@ struct Row {
     uint64_t trials = 0;
   };
   std::optional<Law> law;
-  bool capped = false;  ///< The wire limits the value; the model could do more.
+  bool capped = false;  ///< The value is limited by the wire; the model could do more.
 };
 
 /// A point of a plot's line.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// docs/enso-hardware.md, "Formats": configuration commands; "Timestamp and rate limiter": effects
-// of the clocked commands.
+// Tests configuration commands (docs/enso-hardware.md, "Formats") and the effects of the clocked
+// commands ("Timestamp and rate limiter").
 #include "host.h"
 
 namespace sluice::device::enso {

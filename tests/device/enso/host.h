@@ -171,7 +171,7 @@ class Host {
     const WireFrame wire = {frame.data(), static_cast<uint32_t>(frame.size())};
     return nic->Receive({&wire, 1}, pause) == 1;
   }
-  /// Does the same for several frames in one burst.
+  /// Sends several frames from the wire in one burst. Returns the number that the NIC accepted.
   uint32_t ReceiveAll(const std::vector<Bytes>& frames, bool pause = false) {
     std::vector<WireFrame> wire;
     for (const Bytes& f : frames) wire.push_back({f.data(), static_cast<uint32_t>(f.size())});

@@ -26,7 +26,7 @@ struct Case {
   const char* name;
   EnsoConfig config;
   uint64_t frames;  ///< Minimum number of frames that must reach a pipe.
-  bool faults;      ///< Also disables pipes and buffers, so the engine wedges eventually.
+  bool faults;      ///< The run also disables pipes and buffers, so the engine wedges eventually.
 };
 std::ostream& operator<<(std::ostream& out, const Case& which) { return out << which.name; }
 

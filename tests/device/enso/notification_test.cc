@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// docs/enso-hardware.md, "Receiving": reactive notifications; cases in addition to the table of
-// receive vectors.
+// Tests reactive notifications (docs/enso-hardware.md, "Receiving") beyond the table of receive
+// vectors.
 #include "host.h"
 
 namespace sluice::device::enso {
@@ -40,7 +40,7 @@ TEST_F(EnsoNotification, APacketDroppedByAFullPipeSetsTheStatusAndIsNotNotified)
   ASSERT_TRUE(host.Receive(MakeFrame(64)));
   ASSERT_EQ(host.Count("rx_pipe_full"), 1u);
   EXPECT_EQ(Notifications(), 0u);
-  host.Write32(PipePage(0) + kRxTail, 0);  // Has room again; no trigger.
+  host.Write32(PipePage(0) + kRxTail, 0);  // The ring has free slots again; no trigger.
   ASSERT_TRUE(host.Receive(MakeFrame(64)));
   EXPECT_EQ(Notifications(), 0u) << "mute until its head is stored";
   host.StoreHead(0, 0);

@@ -68,7 +68,7 @@ class PlainNic final : public Device {
   }
 
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override {
-    // Frames of a call that must wait are steered again when they are offered again.
+    // Frames that had to wait are steered again when the next call offers them again.
     constexpr size_t kSteeredAhead = 32;
     std::array<uint32_t, kSteeredAhead> targets;
     for (uint32_t i = 0; i < frames.size(); ++i) {

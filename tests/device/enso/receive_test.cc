@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// docs/enso-hardware.md, "Receiving": handling of received frames; cases in addition to the table
-// of receive vectors.
+// Tests the handling of received frames (docs/enso-hardware.md, "Receiving") beyond the table of
+// receive vectors.
 #include <numeric>
 
 #include "host.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// docs/enso-hardware.md, "Identity and registers": the register window.
+// Tests the register window (docs/enso-hardware.md, "Identity and registers").
 #include "host.h"
 
 namespace sluice::device::enso {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// docs/enso-hardware.md, "Steering": flow table, fallback, round robin; cases in addition to the
+// Tests the flow table, the fallback and round robin (docs/enso-hardware.md, "Steering") beyond the
 // table of steering vectors.
 #include <random>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// docs/enso-hardware.md, "Transmitting": descriptors, framing, completions; cases in addition to
-// the table of transmit vectors.
+// Tests descriptors, framing and completions (docs/enso-hardware.md, "Transmitting") beyond the
+// table of transmit vectors.
 #include "host.h"
 
 namespace sluice::device::enso {

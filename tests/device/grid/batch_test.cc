@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Batches of frames: a card's handling of a batch where the CPU's model handles a packet
-// (docs/gpu.md).
+// Tests the cases in which a card handles a batch of frames differently from single packets of the
+// CPU's model (docs/gpu.md).
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -31,8 +31,8 @@ Sending sending;
 
 void SetCardClock(uint64_t ns) { now_ns = ns; }
 
-/// A card reads the clock after it has cut bytes into frames. The bytes are copied here, because
-/// the card overwrites them later.
+/// Called when a card reads the clock, which it does after it has split the bytes into frames. The
+/// bytes are copied here, because the card overwrites them later.
 uint64_t NowNs() {
   if (sending.memory != nullptr && sending.stream.empty()) {
     const uint8_t* const begin = sending.memory->stream;
@@ -181,7 +181,7 @@ uint32_t CardNic::Transmit(FrameSink& sink, uint32_t budget) {
   return static_cast<uint32_t>(sent);
 }
 
-/// Cuts the bytes that the card read into frames, and compares them with the card's results.
+/// Splits the bytes that the card read into frames, and compares them with the card's results.
 void CardNic::Deliver(uint64_t frames, uint64_t bytes, FrameSink& sink) {
   const std::vector<uint8_t> stream = std::exchange(sending.stream, {});
   uint64_t cut = 0, cut_bytes = 0;

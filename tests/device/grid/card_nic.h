@@ -45,7 +45,8 @@ class CardNic final : public Device, private bar::DmaObserver {
   void SetBatch(uint32_t frames) { batch_ = frames; }
 
  private:
-  /// Enough for two blocks per listed buffer: one reads, one cuts.
+  /// Enough for two blocks per listed buffer: one reads the bytes, the other splits them into
+  /// frames.
   static constexpr Roles kRoles = {.receivers = 1,
                                    .senders = 2 * regs::enso::kMaxNotificationBuffers};
   struct Block {

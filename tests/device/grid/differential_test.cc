@@ -25,7 +25,7 @@ struct Case {
   EnsoConfig config;
   uint32_t operations;
   uint64_t frames;  ///< Minimum number of frames that must reach a pipe in total.
-  bool faults;      ///< Also disables pipes and buffers, until the engine wedges.
+  bool faults;      ///< The run also disables pipes and buffers, until the engine wedges.
 };
 std::ostream& operator<<(std::ostream& out, const Case& which) { return out << which.name; }
 
@@ -188,7 +188,7 @@ class Session {
     ++operations_;
     for (Host* host : {&model_, &card_}) host->PutData(nb, bus, length);
   }
-  /// Sends a slot with an invalid address, or with bytes at an odd address.
+  /// Sends a slot with an invalid or unaligned address.
   void Odd(uint32_t nb) {
     if (Below(2) != 0) return Put(nb, 0xdead'0000'0000, 64 + Below(1000));
     const uint32_t odd = 1 + Below(40);

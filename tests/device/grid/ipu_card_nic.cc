@@ -27,8 +27,8 @@ uint32_t Flits(uint32_t length) { return (length + kFlitBytes - 1) / kFlitBytes;
 
 }  // namespace
 
-/// A card reads the clock between the phases of a turn: after it has written the tags of frames,
-/// and before it copies them.
+/// Called when a card reads the clock, between the phases of a turn: after it has written the tags
+/// of frames, and before it copies them. Restores the bytes that the tags replaced.
 uint64_t NowNs() {
   for (const Untagged& one : untagged) std::memcpy(one.card, one.frame->data, one.frame->length);
   return now_ns;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device's classification of frames: RSS with the vectors of Microsoft's RSS specification,
-// packet class, checksums, flow rules.
+// Tests the device's classification of frames: RSS with the vectors of Microsoft's RSS
+// specification, packet class, checksums, flow rules.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace sluice::device::ipu::test {
 namespace {
 
-/// "Verifying the RSS Hash Calculation", Windows driver documentation.
+/// Key from "Verifying the RSS Hash Calculation" in the Windows driver documentation.
 constexpr uint8_t kKey[kRssKeyBytes] = {0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,
                                         0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb,
                                         0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,
