@@ -64,9 +64,10 @@ inline std::vector<uint8_t> UdpBehindSourceRoute() {
   return frame;
 }
 
-/// Sums by RFC 1071: the complement of 8154 (the addresses; 3 for IPv6) + 17 + a length, of ports
-/// and length (3 + a length), and of the payload (c4c6, or 6162 for half of it). Where the two
-/// lengths differ, the first one is that of the IP packet, except where the second one is right.
+/// The sums follow RFC 1071. Each checksum is the complement of the sum of: 8154 (the addresses; 3
+/// for IPv6), 17, the length in the pseudo-header, 3 + the UDP length (ports and length), and c4c6
+/// (the payload; 6162 for half of it). The length in the pseudo-header is that of the IP packet,
+/// except in the cases in which the UDP length is right there.
 inline std::vector<UdpLengthCase> UdpLengths() {
   return {
       {"whole", UdpOver4(12, 0xb9b8), true, Verdict::kGood},

@@ -21,7 +21,7 @@ using exhaustive::Exploration;
 using exhaustive::Explorer;
 using exhaustive::Move;
 
-/// Bits of World::violated().
+/// Bit numbers in World::violated().
 enum Property : uint8_t {
   kExclusion,   ///< An end writes to a line that the peer owns, or the host owns both lines.
   kExecution,   ///< A request is executed more than once.

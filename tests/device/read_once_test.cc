@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Data that a host can change at any time is read once: a change after the first read has no
-// effect, and no word is read twice.
+// Tests that data which a host can change at any time is read once: a change after the first read
+// has no effect, and no word is read twice.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -90,7 +90,8 @@ struct IpuHost {
 TEST(ReadOnce, IpuTransmitDescriptor) {
   IpuHost host;
   host.Start(regs::ipu::kTxBlock);
-  // 60 bytes at the end of the host's mapping; then the length changes to 9000.
+  // A frame of 60 bytes at the end of the host's mapping. Its length changes to 9000 after the
+  // first read.
   host.Post(regs::ipu::kTxBlock, {kBus + host.memory.bytes() - 60, 60 | regs::ipu::kTxEndOfPacket});
   LengthSink sink;
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Attacks on sluice-device and on its hosts, while an honest host of another device continues
+// Tests attacks on sluice-device and on its hosts, while an honest host of another device continues
 // undisturbed. After each attack, the attacked process serves an honest peer.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pages that their file cannot supply, and all other SIGBUS signals. main() installs the previous
-// handler.
+// Tests faults on pages that their file cannot supply, and all other SIGBUS signals. main()
+// installs the previous handler.
 #include "emulator/guarded_range.h"
 
 #include <gtest/gtest.h>

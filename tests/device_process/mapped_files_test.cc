@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of this process that another process can map, and errors for memory that it cannot map.
+// Tests memory of this process that another process can map, and the errors for memory that it
+// cannot map.
 #include "emulator/mapped_files.h"
 
 #include <gtest/gtest.h>

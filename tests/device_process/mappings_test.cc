@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The memory of a host as mapped by the device's process.
+// Tests the memory of a host as mapped by the device's process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>

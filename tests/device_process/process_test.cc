@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The sluice-device process is killed, frozen and reset while a host uses it.
+// Kills, freezes and resets the sluice-device process while a host uses it.
 #include "process.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The socket at which a device listens, and the peers that each side accepts.
+// Tests the socket at which a device listens, and the peers that each side accepts.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the registrations with a card after arbitrary changes of the host's shared memory: each
-// shared page is registered once, and no other page.
+// shared page is registered once, and no other page is registered.
 #include "emulator/grid/host_pages.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests how wires parse their options: complete numbers within a range.
+// Tests how wires parse their options: only complete numbers within their range are accepted.
 #include "emulator/options.h"
 
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@ class Replay : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove(path_); }
 
-  /// Writes a capture of `frames`, each cut to `snap_bytes`.
+  /// Writes a capture of `frames`, each truncated to `snap_bytes`.
   void Write(const std::vector<Bytes>& frames, uint32_t snap_bytes = 65535) {
     std::string error;
     auto writer = packet::CaptureWriter::Open(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the 64 bytes of a line, and that lines which no honest peer posts have no effect.
+// Tests the format of a line, 64 bytes, and that lines which an honest peer never posts have no
+// effect.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -179,7 +180,7 @@ TEST(Ends, NoHostileLineResolvesAnythingWrongly) {
   uint64_t results = 0, answers = 0;
   for (int round = 0; round < 20'000; ++round) {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-    // Mostly small changes, since pure noise fails at the phase.
+    // Most changes are small, because random noise fails already at the phase.
     if (round % 2 == 0) {
       for (size_t i = 0; i < bytes.size(); i += 4) bytes[i] &= 7;
     }

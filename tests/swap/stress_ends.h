@@ -17,7 +17,8 @@ namespace sluice::swap::test {
 
 /// Events per 65536 opportunities.
 struct FaultRates {
-  /// Losses per post; the line is posted again later if it is still the last one.
+  /// Number of losses per 65536 posts; a lost line is posted again later if it is still the last
+  /// one.
   uint32_t lose = 1500;
   uint32_t stale = 3000;  ///< Stale reads per read.
   uint32_t cancel = 200;  ///< Cancels per poll for an outcome.
@@ -36,7 +37,7 @@ class Chance {
   std::minstd_rand random_;
 };
 
-/// A register on which a post may arrive late or never, and a read may return an old value.
+/// A register through which a post may arrive late or never, and a read may return an old value.
 class FaultyWindow {
  public:
   FaultyWindow(bar::ShmWindow& window, Chance& chance, const FaultRates& rates)

@@ -37,8 +37,8 @@ std::string JudgeInitiator(const Log& log, std::unordered_map<uint64_t, Entry>& 
   return {};
 }
 
-/// Checks the responder alone: each transaction has one outcome, in order. It gives the token that
-/// it received last.
+/// Checks the responder alone: each transaction has one outcome, in order. A commit gives the token
+/// that the responder received last.
 std::string JudgeResponder(const Log& log, std::unordered_map<uint64_t, Entry>& outcomes) {
   uint64_t cell = 0;
   uint64_t last = 0;
@@ -67,7 +67,8 @@ std::string Judge(const Log& initiator, const Log& responder, bool four_messages
   for (const auto& [serial, result] : results) {
     const auto outcome = outcomes.find(serial);
     if (result.did == Did::kGot) {
-      // Four messages: a responder that restarted without state, or was orphaned, never confirmed.
+      // Two messages: a missing record is a violation. Four messages: the responder never confirmed
+      // because it restarted without state or was orphaned.
       if (outcome == outcomes.end()) {
         if (!four_messages) return Broken("S2: committed without a record", serial);
         continue;

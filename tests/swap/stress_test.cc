@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Runs two threads with two half-links in opposite directions over shared memory, and faults of
-// every kind. The logs of each half-link are checked afterwards. A million swaps with two messages,
-// a quarter of that with four; a fifth of both under a sanitizer.
+// every kind. The logs of each half-link are checked afterwards. Runs a million swaps with two
+// messages and a quarter million with four; a fifth of these under a sanitizer.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -23,7 +23,7 @@ constexpr uint64_t kSlowdown = 1;
 
 struct Shared {
   std::atomic<uint16_t> epoch{1};
-  std::atomic<int> offering{2};  ///< Ends that have not finished their offers.
+  std::atomic<int> offering{2};  ///< Number of ends that have not finished their offers.
 };
 
 /// One thread: offers on one half-link, answers on the other.

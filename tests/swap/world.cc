@@ -34,7 +34,8 @@ void SwapWorld::Push(std::vector<Message>& channel, const Message& line) {
   channel.push_back(Torn(line, line));
 }
 
-// Each line is encoded to its 64 bytes.
+// Returns a line of which word 0 is from `before` or `after` and the rest from the other one, as
+// bytes of both encoded lines.
 Message SwapWorld::Torn(const Message& before, const Message& after) const {
   bar::Line line = Encode(after);
   line.word[0] = Encode(before).word[0];

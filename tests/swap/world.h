@@ -20,7 +20,7 @@ using exhaustive::Exploration;
 using exhaustive::Explorer;
 using exhaustive::Move;
 
-/// Bits of SwapWorld::violated().
+/// Bit numbers in SwapWorld::violated().
 enum Property : uint8_t {
   kAgreement,   ///< S1: one end commits (C) and the other rejects (X).
   kValidity,    ///< S2: the owner commits without the condition, or the initiator without a record.
@@ -42,8 +42,8 @@ struct Config {
   /// times, or never; a depth of 1 is a register.
   bool in_order = false;
   uint8_t depth = 1;
-  int resets = 0;              ///< Link resets; all lines in flight are lost.
-  int initiator_restarts = 0;  ///< Restarts without state.
+  int resets = 0;              ///< Maximum number of link resets; each loses all lines in flight.
+  int initiator_restarts = 0;  ///< Maximum number of restarts without state; also of the responder.
   int responder_restarts = 0;
   bool resume = false;  ///< Any number of restarts with state.
   bool expire = true;   ///< Windows may expire at any time.
@@ -57,9 +57,9 @@ struct Config {
   /// (`depth` 2). With on_demand and resume, ends may also be killed at that moment, and resume
   /// from the resulting line.
   bool torn = false;
-  /// Lines do not bind word 0 to word 1. Unsafe.
+  /// Unsafe: lines do not bind word 0 to word 1.
   bool unbound = false;
-  /// The responder forgets its record when the link is reset. Unsafe.
+  /// Unsafe: the responder forgets its record when the link is reset.
   bool forget_at_reset = false;
 };
 
@@ -119,7 +119,8 @@ class SwapWorld {
   bool memory_lost_ = false;
   /// Serial of the last offer; part of its payload, so that both ends carry it.
   uint8_t serial_ = 0;
-  uint8_t held_ = 0;  ///< Four messages: the serial that the responder holds.
+  /// Serial of the transaction that the responder holds; used only with four messages.
+  uint8_t held_ = 0;
   uint8_t initiator_cell_ = 1;
   uint8_t responder_cell_ = 2;
   uint8_t held_cell_ = 0;

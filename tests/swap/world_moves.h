@@ -10,9 +10,9 @@ namespace sluice::swap::test {
 enum Kind : uint8_t {
   kPostInitiator,
   kPostResponder,
-  kHearResponder,  ///< The initiator hears line `index`; a queue removes its first line.
+  kHearResponder,  ///< The initiator receives line `index`; a queue removes its first line.
   kHearInitiator,
-  kHearResponderTwice,  ///< A queue delivers its first line and keeps it.
+  kHearResponderTwice,  ///< The initiator receives the first line of a queue, which is not removed.
   kHearInitiatorTwice,
   kLoseToInitiator,  ///< A queue loses its first line.
   kLoseToResponder,
@@ -30,9 +30,10 @@ enum Kind : uint8_t {
   kRestartResponder,
   kResumeInitiator,
   kResumeResponder,
-  kHearResponderTorn,  ///< Word 0 of line `index` with the rest of the next line.
+  /// The initiator receives word 0 of line `index` with the rest of the next line.
+  kHearResponderTorn,
   kHearInitiatorTorn,
-  kKillInitiator,  ///< Killed while it posts its reaction to line `index`.
+  kKillInitiator,  ///< The initiator is killed while it posts its reaction to line `index`.
   kKillResponder,
   kKillOffering,
 };

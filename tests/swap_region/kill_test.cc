@@ -30,7 +30,8 @@ constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
 constexpr bool kThreadSanitizer = false;
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-/// The sanitizer's instrumentation is also single-stepped, so a store needs ten times as long.
+/// Smaller numbers: the sanitizer's instrumentation is also single-stepped, so a store needs ten
+/// times as long.
 constexpr uint32_t kScripts = 1;
 constexpr uint32_t kRounds = 3;
 #else
@@ -38,7 +39,7 @@ constexpr uint32_t kScripts = 3;
 constexpr uint32_t kRounds = 7;
 #endif
 
-/// The ends that restart after a kill.
+/// Selects the ends that restart after a kill.
 enum class Restart { kKilled, kKilledLater, kBoth };
 
 struct Findings {
@@ -136,7 +137,7 @@ std::string Recover(World<Links>& world, bool host_killed, Restart restart,
   world.Take(reset_only ? Turn::kReset : Turn::kRestart);
   if (Links::InDoubt(world.host()) > doubts + 1) return "more than one swap is in doubt";
   world.Quiesce();
-  // Every region must still accept its share while the host gives none away.
+  // Every region must still accept its number of frames while the host gives no region away.
   constexpr Geometry kGeometry = World<Links>::kGeometry;
   uint32_t room = 0;
   while (world.Receive()) ++room;

@@ -89,7 +89,8 @@ struct Wires {
 struct NicSide {
   Tally sent;
   uint64_t opened = 0;
-  uint64_t opened_alone = 0;  ///< Opened while the host's end continued.
+  /// Number of times that the NIC's end was opened while the host's end continued.
+  uint64_t opened_alone = 0;
   bool faulted = false;
 
   void Run(const Memory& memory, Wires& wires) {
@@ -134,7 +135,8 @@ struct NicSide {
 struct HostSide {
   Tally delivered;
   uint64_t given = 0;
-  uint64_t forgotten = 0;  ///< Delivered and then discarded before they were given.
+  /// Number of frames that were delivered and then discarded before they were given back.
+  uint64_t forgotten = 0;
   HostLinkCounters total;
   uint64_t opened = 0;
   bool faulted = false;
@@ -149,7 +151,7 @@ struct HostSide {
         const uint32_t dice = random_() % 256;
         if (dice == 0 && !cancelled) Open(memory, wires);
         if (dice == 1) Reset(wires);
-        // Sometimes cancels, because no more frames may arrive.
+        // Sometimes cancels the offer, because no more frames may arrive.
         if (dice == 2) cancelled |= link_->Cancel();
         sched_yield();
         continue;
@@ -219,13 +221,13 @@ struct HostSide {
     resumed_ = !link_->holding();
     if (link_->holding()) Forget();
   }
-  /// A new process finds a region of its predecessor and discards its frames.
+  /// Called by a new process that finds a region of its predecessor: discards its frames.
   void Forget() { forgotten += std::exchange(away_, 0); }
 
   std::unique_ptr<HostLink> link_;
-  uint32_t away_ = 0;  ///< Frames that were given and may not have arrived.
+  uint32_t away_ = 0;  ///< Number of frames that were given and may not have arrived.
   uint64_t rejected_ = 0;
-  bool resumed_ = false;  ///< An earlier process gave them.
+  bool resumed_ = false;  ///< The frames counted by away_ were given by an earlier process.
   std::mt19937 random_{11};
   uint32_t enables_ = 0;
 };

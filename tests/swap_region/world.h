@@ -30,7 +30,7 @@ struct Journal {
   std::array<uint8_t, kMaxTags> sent;       ///< Times that the frame was sent to the wire.
   uint32_t last_delivered;
   uint32_t last_sent;
-  uint32_t disordered;  ///< Frames after a later one, at either end.
+  uint32_t disordered;  ///< Number of frames that arrived after a later one, at either end.
   uint32_t torn;        ///< Torn frames at either end.
   uint32_t epoch;       ///< The device's register.
   uint32_t enables;     ///< Number of writes to it.
@@ -60,8 +60,8 @@ enum class Turn : uint8_t {
   kPoll,
   kWork,
   kCancel,
-  kReset,    ///< It detects that the device has been powered on.
-  kRestart,  ///< It restarts from memory.
+  kReset,    ///< The host detects that the device has been powered on.
+  kRestart,  ///< The host restarts from memory.
   // Steps of the NIC.
   kReceive,
   kServe,
@@ -104,7 +104,7 @@ class World {
     }
   }
 
-  /// Offers one frame. Returns false without room for it.
+  /// Offers one frame. Returns false if the NIC has no space for it.
   bool Receive() {
     const uint32_t tag = journal().offered + 1;
     if (tag >= kMaxTags || nic_ == nullptr) return false;
@@ -145,7 +145,7 @@ class World {
     ++journal().enables;
   }
 
-  // The device first reads its register.
+  // Performs a step of the NIC. Except when it is powered on, the device first reads its register.
   void TakeNics(Turn turn) {
     if (turn == Turn::kPowerOn) {
       nic_.reset();

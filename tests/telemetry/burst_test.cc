@@ -90,8 +90,8 @@ TEST(MeterBursts, CountTheSameHoweverFramesAreDivided) {
   }
 }
 
-// Each frame has `rows` rows, one after another. The gaps over all rows determine the sampled ones.
-// A sampled row is incremented by 1/p packets.
+// All rows of all frames form one sequence. Gaps in this sequence determine the sampled rows. A
+// sampled row is incremented by 1/p packets.
 TEST(MeterBursts, CountTheSampledRowsAndLookAtNoOtherFrame) {
   const test::MixedFrames traffic(50'000, 400, 5);
   const Choice setup = Fixed(0.01);

@@ -68,7 +68,7 @@ std::string Refused(std::string_view file) {
   return error;
 }
 
-/// Returns the file with a header that matches its body.
+/// Returns the file with a header (length, checksum) that is recomputed for its body.
 std::string Sealed(std::string file) {
   const uint64_t bytes = file.size() - kHeaderBytes;
   const uint64_t checksum = XXH3_64bits(file.data() + kHeaderBytes, bytes);
@@ -119,7 +119,8 @@ TEST(EpochFile, HalvesMergeToTheWhole) {
   }
 }
 
-// The lists of known flows are full, so their contents may depend on the order. Sketches are sums.
+// The lists of known flows are full, so their contents may depend on the order of the frames.
+// Sketches are sums and do not.
 TEST(EpochFile, SketchesOfHalvesAreSumsEvenWhereFlowsAreForgotten) {
   const Chosen setup = SmallSetup();
   const test::MixedFrames frames(20'000, 3000, 4);

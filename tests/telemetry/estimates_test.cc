@@ -68,8 +68,8 @@ TEST(Estimates, AreExactWithManyColumnsThoughFewFlowsAreKnown) {
   }
 }
 
-/// Runs traffic with Zipf's distribution and with equal flows. Returns the number of reported flows
-/// beyond their bounds, and of all reported flows.
+/// Runs traffic with Zipf's distribution or with equal flows. Returns the number of reported flows
+/// whose true counts are beyond their bounds, and the number of all reported flows.
 std::pair<int, int> BeyondBounds(Choice setup, bool equal) {
   int beyond = 0, all = 0;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
@@ -206,7 +206,7 @@ TEST(Changes, BetweenEpochsAreFoundAndNothingElse) {
   EXPECT_NEAR(changes[1].difference.value, 12'000, changes[1].difference.bound);
   EXPECT_EQ(test::NumberOf(changes[2].key), 7u);
   EXPECT_NEAR(changes[2].difference.value, -4000, changes[2].difference.bound);
-  // An epoch of half the length is not a reference for the next one.
+  // An epoch of half the length is not used as a reference for the next one.
   lab.Send(1, 100);
   lab.now += test::kEpoch / 2;
   ASSERT_TRUE(lab.meter.Finish(lab.now));
@@ -271,8 +271,8 @@ TEST(Universal, CountsDistinctFlowsAndEntropyWithinBounds) {
       entropy_within += bits.low <= entropy && entropy <= bits.high;
       EXPECT_LE(distinct.low, distinct.value);
       EXPECT_LE(distinct.value, distinct.high);
-      // The estimates are useful: 125 to 250 flows of the last level yield an error of about a
-      // tenth.
+      // Checks that the estimates are useful: 125 to 250 flows of the last level yield an error of
+      // about a tenth.
       EXPECT_NEAR(bits.value, entropy, 0.4) << p;
       if (p == 1) {
         EXPECT_NEAR(distinct.value / flows, 1, 0.4);

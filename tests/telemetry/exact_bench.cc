@@ -215,7 +215,7 @@ class SpaceSaving : public Counter {
   absl::flat_hash_map<packet::FlowKey, uint32_t> places_;
 };
 
-/// 5 rows by 2^18 columns of 32 bits, without keys.
+/// A count-min sketch of 5 rows by 2^18 columns of 32 bits, without keys.
 class CountMin : public Counter {
  public:
   explicit CountMin(const Setup& setup) : hashes_(setup, 0) {}
@@ -277,7 +277,8 @@ struct Truth {
   }
 };
 
-/// A flow as large as the smallest of the largest flows counts as one of them.
+/// Returns the fraction of the largest flows that is reported. A flow as large as the smallest of
+/// the largest flows counts as one of them.
 double Recall(const Truth& truth, const std::vector<packet::FlowKey>& reported) {
   std::unordered_map<packet::FlowKey, int> found;
   for (const packet::FlowKey& key : reported) found[key] = 1;

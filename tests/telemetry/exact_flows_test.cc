@@ -26,7 +26,7 @@ using test::KeyOf;
 using test::Lab;
 using Choice = Setup;  // Setup is a method of gtest's fixtures.
 
-/// A table of 100 flows before a small sketch.
+/// A setup with a table of 100 flows in front of a small sketch.
 Choice SmallTable() {
   Choice setup;
   setup.columns = 1 << 10;
@@ -221,7 +221,7 @@ TEST(Table, HandsOverWithinAnEpochAndKeepsWhatItCounted) {
   EXPECT_LE(beyond, estimated / 20);
 }
 
-// Before the sketch is sampled, its pace also considers the counts of the table.
+// Before the sketch is sampled, the choice of its rate also considers the counts of the table.
 TEST(Table, LetsTheSketchBeSampledAtOnceIfEnoughWasSeen) {
   Choice setup = SmallTable();
   setup.probability = 0.5;  // One flow of 1500 packets converges it, as without a table.

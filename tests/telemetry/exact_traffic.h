@@ -24,7 +24,7 @@ struct EpochOptions {
   uint64_t seed = 1;
 };
 
-/// Flows are numbers below kFlows.
+/// Generates the traffic. Flows are numbers below kFlows.
 class EpochTraffic {
  public:
   static constexpr uint32_t kFlows = 1 << 24;

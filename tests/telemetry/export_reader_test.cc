@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the reader's thread with concurrent workers: no packet is lost or counted twice, at any
-// time at which a worker ends an epoch.
+// Tests the reader's thread with concurrent workers: no packet is lost or counted twice, whenever a
+// worker ends an epoch.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A strict collector, written from RFC 7011 alone: it rejects every violation. It supports fields
-// of fixed length and IANA's elements, which suffices for Sluice's exporter.
+// A strict IPFIX collector, written from RFC 7011 alone: it rejects every violation. It supports
+// fields of fixed length and IANA's elements, which suffices for Sluice's exporter.
 #pragma once
 
 #include <cstdint>

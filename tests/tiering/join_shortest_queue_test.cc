@@ -151,7 +151,7 @@ TEST(JoinShortestQueue, ARemovedTaskIsNotNamedAndTheOthersKeepTheirOrder) {
 
 // --- Comparison with other kinds of steering, with exponential times.
 
-/// Steers at random; otherwise the same.
+/// Steers at random, with the same queues.
 class AtRandom {
  public:
   explicit AtRandom(CpuId cpus) : queues_(cpus) {}

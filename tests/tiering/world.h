@@ -31,7 +31,8 @@ struct Swap {
   static offload::SwapLayout Layout(uint32_t slots) { return {.slots = slots, .asks = false}; }
 };
 
-/// The host's half. Without StartAgent(), the test is the agent and uses `nic`.
+/// The host's half, and optionally an agent. Without StartAgent(), the test itself acts as the
+/// agent through `nic`.
 template <typename C>
 struct World {
   static constexpr uint32_t kUpBytes = kMaxElements * sizeof(Element);

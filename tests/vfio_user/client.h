@@ -64,7 +64,7 @@ class Client {
 
   static constexpr int kPatience_ms = 30'000;
 
-  /// Number of DMA messages so far.
+  /// Number of DMA requests from the device so far.
   struct Questions {
     uint64_t reads = 0;
     uint64_t writes = 0;
@@ -183,7 +183,7 @@ class Client {
   void Enable(bool master = true) { Write(kConfigRegion, 4, 2, master ? 6 : 2); }
 
  private:
-  /// Waits for data of the stream and reads it. Returns false if none arrives.
+  /// Waits for data from the socket and reads it. Returns false if none arrives.
   bool Take(int patience_ms) {
     pollfd wait = {socket_.fd(), POLLIN, 0};
     if (poll(&wait, 1, patience_ms) != 1) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Actions of a client as bytes that a fuzzer can change: each is a Deed followed by the payload of
+// Actions of a client as bytes that a fuzzer can change: each is a Deed, followed by the payload of
 // its message.
 #pragma once
 

@@ -179,7 +179,8 @@ TEST(BusFunction, NetIpuReachesMemoryWithoutAFileByMessages) {
 
 TEST(BusFunction, MemoryOfTheSizeOfABarIsMemoryUntilTheBarIsPlaced) {
   Rig rig(kIpuModel);
-  // As many bytes as BAR 0 has, at the address that BARs have before software sets it.
+  // A map of as many bytes as BAR 0 has, at address 0, which BARs have before software sets their
+  // address.
   SharedMemory memory(128 << 10);
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());

@@ -38,7 +38,7 @@ bool PollsUntil(Guest& guest, Condition&& condition) {
   return true;
 }
 
-/// Drives queue 0 of net_ipu: regs/ipu.h.
+/// Drives queue 0 of net_ipu (regs/ipu.h).
 class IpuGuest {
  public:
   static constexpr uint32_t kBar = regs::pci::kIpuRegisterBar;
@@ -118,7 +118,7 @@ class IpuGuest {
   uint32_t received_ = 0;
 };
 
-/// Drives pipe 0 and notification buffer 0 of Ensō: docs/enso-hardware.md.
+/// Drives pipe 0 and notification buffer 0 of Ensō (docs/enso-hardware.md).
 class EnsoGuest {
  public:
   static constexpr uint32_t kBar = regs::enso::kPciBar;

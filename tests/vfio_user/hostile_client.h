@@ -32,7 +32,8 @@ class HostileClient {
     if (server_ == nullptr) std::abort();
   }
 
-  /// Returns null, or the violated invariant.
+  /// Executes the actions as a client that first negotiates the version if `greets`. Returns null,
+  /// or the violated invariant.
   const char* Say(const uint8_t* data, size_t bytes, bool greets) {
     Client client(path_);
     if (client.fd() < 0) return "the connection is refused";

@@ -22,7 +22,8 @@ namespace {
 
 std::string HostilePath() { return TestSocket() + ".hostile"; }
 
-/// Each step is a session with a newly powered-on device. Coprime to the sizes of all fields.
+/// Step between tested values, because each is a session with a newly powered-on device. Coprime to
+/// the sizes of all fields.
 constexpr size_t kStride = 13;
 
 TEST(HostileClients, AreOutlivedWhereverTheirMessagesEnd) {
@@ -183,7 +184,7 @@ TEST(Newcomers, ForWhomThereIsNoDescriptorWaitAndCostNothing) {
   ASSERT_NE(server, nullptr) << error;
   Client client(HostilePath());
   ASSERT_TRUE(client.Send(MakeMessage(Command::kVersion, VersionPayload())));
-  // The number that poll needs, all of them in use.
+  // The number of descriptors that poll needs, all of them in use.
   constexpr rlim_t kDescriptors = 64;
   std::vector<File> taken;
   do {

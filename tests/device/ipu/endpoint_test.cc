@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Endpoints of cache lines instead of rings: registers, frames in lines, time-outs, and hosts that
-// violate the protocol.
+// Tests endpoints of cache lines, which replace rings: registers, frames in lines, time-outs, and
+// hosts that violate the protocol.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace {
 
 using Frames = std::vector<std::string>;
 
-/// coherent/layout.h: Lauberhorn's machine has 76 overflow lines. 8 KiB are filled quickly.
+/// A small endpoint: the machine of Lauberhorn has 76 overflow lines (coherent/layout.h); 64 lines,
+/// 8 KiB, are filled quickly.
 constexpr coherent::Geometry kSmall{.overflow_lines = 64};
 
 struct Frame {
@@ -57,7 +58,7 @@ class EndpointHost : public Host {
   void Step() { nic.Transmit(sink, 64); }
   void After(uint64_t ns) { nic.SetTime(now_ns += ns); }
 
-  /// Looks once. Returns the received frames.
+  /// Polls the endpoint once. Returns the received frames.
   Frames Wait() {
     held = end->Wait(frames);
     Frames came;
@@ -359,8 +360,8 @@ TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
 }
 
 TEST(IpuEndpoint, WhatADeadHostHeldIsCounted) {
-  // There are frames in the line that the host has, in the line that it would load next, and in a
-  // returned line that waits for the wire.
+  // Frames are in the line that the host owns, in the line that it loads next, and in a returned
+  // line that waits for the wire.
   EndpointHost host;
   host.Start();
   for (const int frame : {1, 2}) host.Receive(PlainFrame(60, frame));
@@ -389,7 +390,7 @@ TEST(IpuEndpoint, WhatADeadHostHadHandedBackAndHasNotLeftIsCounted) {
   host.Start();
   host.Receive(PlainFrame(60, 0));
   ASSERT_EQ(host.Wait().size(), 1u);
-  // These go into the other line.
+  // These frames are delivered in the other line.
   for (const int frame : {1, 2, 3}) host.Receive(PlainFrame(60, frame));
   host.end->Answer(host.frames, host.held);
   host.Step();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hosts with invalid links: for any content of the memory, the device neither crashes nor accesses
-// a byte outside it (the sanitizers check), and it counts every rejection.
+// Tests hosts with invalid links: for any content of the memory, the device neither crashes nor
+// accesses a byte outside it (the sanitizers check this), and it counts every rejection.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// For any stores of a host to registers, descriptors and links, and any frames from the wire: no
-// access outside registered memory (AddressSanitizer checks), no hang, and every frame in exactly
-// one counter.
+// Tests arbitrary stores of a host to registers, descriptors and links, and arbitrary frames from
+// the wire: no access outside registered memory (AddressSanitizer checks this), no hang, and every
+// frame in exactly one counter.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Links of regions instead of rings: registers, receive, transmit, steering.
+// Tests links of regions, which replace rings: registers, receive, transmit, steering.
 #include <gtest/gtest.h>
 
 #include "link_host.h"
@@ -172,7 +172,7 @@ TEST(IpuLink, RssAndFlowRulesSteerToLinksAsTheyDoToQueues) {
   for (uint32_t queue = 0; queue < 3; ++queue) host.StartLink(kSmallLink, queue);
   const std::string to_rule = Ipv4Frame({{10, 0, 0, 1}, {10, 0, 0, 2}, 7, 9});
   const std::string to_reta = Ipv4Frame({{10, 0, 0, 1}, {10, 0, 0, 2}, 7, 10});
-  host.nic.WriteRegister(kReta, 4, 0x01010101);  // Without RSS all frames use entry 0.
+  host.nic.WriteRegister(kReta, 4, 0x01010101);  // Without RSS, all frames use entry 0.
   host.nic.WriteRegister(kFlowFields, 4, kFlowMatchDestinationPort | kFlowMatchProtocol);
   host.nic.WriteRegister(kFlowProtocol, 4, 4 << 8 | 17);
   host.nic.WriteRegister(kFlowPorts, 4, 9);

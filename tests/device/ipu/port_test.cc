@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Functions of the port other than rings: interrupts, clock and timestamps, filters, tags, ages of
-// rules.
+// Tests functions of the port other than rings: interrupts, clock and timestamps, filters, tags,
+// ages of rules.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -177,7 +177,7 @@ TEST(IpuTags, AreStrippedAndEveryBitIsReported) {
     EXPECT_EQ(host.Received(0), plain);
     const uint64_t high = host.Rx(0).high;
     EXPECT_EQ(high >> kRxFlagsShift & 0xffff & (kRxTag | kRxTagStripped), kRxTag | kRxTagStripped);
-    // 14 bits from bit 48 on, two from bit 27 on: ipu.h.
+    // The tag has 14 bits from bit 48 on and 2 bits from bit 27 on (regs/ipu.h).
     EXPECT_EQ((high >> 48 & 0x3fff) | (high >> 27 & 3) << 14, tag);
     EXPECT_EQ(high >> kRxClassShift & kClassMask, kClassEther | kClassIpv4 | kClassUdp);
     EXPECT_EQ(high & (kDone | kRxEndOfPacket), kDone | kRxEndOfPacket);
@@ -336,7 +336,7 @@ class IpuAges : public ::testing::Test {
     host.nic.SetInterrupts(&interrupts);
     host.StartRx(64, 2048, 64);
   }
-  /// Steps the device to time `ms`, at the interval that a round over few rules needs.
+  /// Steps the device until time `ms`, in intervals that suffice for a pass over few rules.
   void At(uint64_t ms) {
     for (uint64_t step = ms - 100; step <= ms; step += 25) {
       host.nic.SetTime(step * 1'000'000);

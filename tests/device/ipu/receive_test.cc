@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receive rings: write-back, scatter, filters, drops.
+// Tests receive rings: write-back, scatter, filters, drops.
 #include <gtest/gtest.h>
 
 #include "host.h"

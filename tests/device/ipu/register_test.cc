@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The register file, and hosts with wrong addresses, doorbells and ring sizes.
+// Tests the register file, and hosts with wrong addresses, doorbells and ring sizes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -180,8 +180,9 @@ void MisconfigureEverything(Host& host) {
   EXPECT_EQ(host.nic.ReadRegister(kBlock + kLinkStatus, 4), kHasLinks ? 1u : 0u);
 }
 
-/// Random stores to all registers, with rings full of random words. The device must respond at any
-/// time, count every frame, not access memory that it was not granted, and work after a reset.
+/// Tests random stores to all registers, with rings full of random words. The device must respond
+/// at any time, count every frame, not access memory that it was not granted, and work after a
+/// reset.
 TEST(IpuHostileHost, RandomRegistersAndRingsDoNoHarm) {
   std::mt19937_64 random(20261);
   uint64_t written = 0, faults = 0;
@@ -215,7 +216,7 @@ TEST(IpuHostileHost, RandomRegistersAndRingsDoNoHarm) {
       const auto queue = static_cast<uint32_t>(random() % 5);
       host.Write(queue, random() % 2 ? kRxBlock : kTxBlock, kRingTail, random() % 300);
       if (random() % 4 == 0) {
-        // Mostly at offsets with registers.
+        // Three of four offsets are those of registers.
         const uint32_t page = static_cast<uint32_t>(random() % 6) * kPageBytes;
         const uint64_t at = random() % 4 == 0 ? random() % kBarBytes : page + random() % 0x220;
         host.nic.WriteRegister(static_cast<uint32_t>(at) & ~3u, 4, random() >> random() % 64);

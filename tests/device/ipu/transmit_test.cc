@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transmit rings: gathering, reports, checksums, bad chains.
+// Tests transmit rings: gathering, reports, checksums, bad chains.
 #include <gtest/gtest.h>
 
 #include "host.h"
@@ -87,8 +87,8 @@ TEST_F(Transmit, QueuesTakeTurns) {
 }
 
 TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
-  // The frame of the receive test (RFC 1071 by hand), checksums blank; the UDP field contains the
-  // pseudo-header's sum: c0a8 + 0001 + c0a8 + 0002 + 0011 + 000c = 8171 + carry.
+  // The frame of the receive test with blank checksums. The UDP checksum field contains the sum of
+  // the pseudo-header (RFC 1071): c0a8 + 0001 + c0a8 + 0002 + 0011 + 000c = 8171 with the carry.
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0,    0,    192, 168, 0,    1,    192,  168,
                            0, 2,  0, 1, 0, 2, 0,  12, 0x81, 0x71, 'a', 'b', 'c',  'd'};
@@ -103,7 +103,7 @@ TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
 }
 
 TEST_F(Transmit, AUdpChecksumOfZeroLeavesAsAllOnes) {
-  // The frame above with a first word that is greater by b9b8: 6162 + b9b8 = 1b1b, with the carry.
+  // The frame above with a first word that is greater by b9b8: 6162 + b9b8 = 1b1b with the carry.
   // All words now sum to ffff. RFC 768: a computed 0 is sent as all ones, because 0 means "no
   // checksum".
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,    0,    0x08, 0x00, 0x45, 0,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The dispatcher with random calls, on hosts whose processes hang, die, make nested calls, and load
-// lines of others: every call has one ending; none starts twice or continues without a suspension;
-// none reaches another process; and no process holds more than MaxCalls.
+// Tests the dispatcher with random calls, on hosts whose processes hang, die, make nested calls,
+// and load lines of others: every call has one ending; no call starts twice or continues without a
+// suspension; no call reaches another process; and no process holds more than MaxCalls.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ struct HostCore {
   enum class At : uint8_t { kKernel, kKernelLoads, kUser, kUserLoads, kLeaves };
   At at = At::kKernel;
   ProcessId process = 0;
-  bool asked = false;     // Was interrupted.
-  uint64_t asked_at = 0;  // Start of the time for the last request.
+  bool asked = false;     // The core was interrupted, that is, asked to leave the process.
+  uint64_t asked_at = 0;  // Time from which the bound of the last request counts.
 };
 
 struct HostProcess {
@@ -50,8 +50,9 @@ struct Call {
   uint32_t ended = 0;
   bool begun = false;
   bool suspended = false;
-  bool goes_on = false;  // May be delivered although it has started.
-  uint64_t since = 0;    // Start of the suspension.
+  // The call may be delivered although it has started, because it was suspended.
+  bool goes_on = false;
+  uint64_t since = 0;  // Start of the suspension.
 };
 
 class World {
@@ -150,7 +151,7 @@ class World {
     Take(dispatcher_.Arrive(process, call, now_));
   }
 
-  // Answers the nested call of a call, which may not wait any more.
+  // Answers the nested call of a random call, which may not wait for it any more.
   void ResumeOne() {
     if (next_call_ == 0) return;
     const CallId number = next_call_ - 1 - Below(std::min(next_call_, 40u));
@@ -165,7 +166,7 @@ class World {
     Take(actions);
   }
 
-  // Returns the number of a process's calls that have started and do not run.
+  // Returns the number of calls of a process that have started and are not running.
   uint32_t NotGoingOn(ProcessId process) const {
     return static_cast<uint32_t>(std::ranges::count_if(calls_, [&](const auto& one) {
       return one.second.process == process && (one.second.suspended || one.second.goes_on);
@@ -318,7 +319,7 @@ class World {
   std::array<HostProcess, kProcesses> processes_{};
   std::map<CallId, Call> calls_;
   std::array<uint32_t, kProcesses> held_{};  // Calls that have not ended.
-  uint32_t most_held_ = 0;                   // Maximum of one process.
+  uint32_t most_held_ = 0;                   // Maximum of held_ of one process so far.
 };
 
 TEST(DispatcherProperties, EveryCallEndsOnceAndReachesItsOwnProcessOnly) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The dispatcher, event by event. Expected actions follow the dispatch that Lauberhorn (HOTOS '25,
-// sections 5 and 6) describes.
+// Tests the dispatcher, event by event. Expected actions follow the dispatch that Lauberhorn (HOTOS
+// '25, sections 5 and 6) describes.
 #include "device/rpc/dispatcher.h"
 
 #include <gtest/gtest.h>
@@ -288,12 +288,13 @@ TEST_F(Dispatching, AProcessThatNeverComesOrNeverLeavesIsKilled) {
         {15, "call 2 #2", "yield 0 from 1"},
         {34, "tick", ""},
         {35, "tick", "kill 1"},
-        {36, "kernel 0", "switch 0 to 2"},  // The kernel got the core back before it reported the end.
+        {36, "kernel 0",
+         "switch 0 to 2"},  // The kernel got the core back before it reported the end.
         {37, "gone 1", ""}});
 }
 
-// Bounds are 100. Starvation is checked at the deadline, and the process then has 50 in which it
-// was not starved.
+// Bounds are 100 ns. At a deadline the starved time is checked, and the process then has 50 ns more
+// in which it is not starved.
 TEST_F(Dispatching, TimeWithoutACpuCountsForNoBound) {
   Play({.switch_bound = 100, .preempt_bound = 100, .interrupt_every = 10'000}, 10,
        {{0, "start 1 1", ""},
@@ -366,7 +367,7 @@ TEST_F(Dispatching, IdleCoresAreRetiredAndWokenWhenTheyAreNeeded) {
         {50, "kernel 1", ""},
         {99, "tick", ""},
         {100, "tick", "retire 0"},
-        {200, "tick", ""},  // One core stays.
+        {200, "tick", ""},  // One core stays with the process.
         {201, "call 1 #1", "switch 1 to 1"},
         {202, "call 1 #2", "wake 0"},
         {203, "call 1 #3", ""},
@@ -388,7 +389,8 @@ TEST_F(Dispatching, AnIdleCoreIsTakenBackFromItsProcessAndThenRetired) {
         {109, "tick", ""},
         {110, "tick", "yield 0 from 1"},
         {111, "kernel 0", ""},
-        {210, "tick", ""},  // One core stays, and the next call finds it.
+        // One core stays with the process, and the next call is delivered to it.
+        {210, "tick", ""},
         {211, "tick", "retire 0"},
         {500, "call 1 #3", "#3 to 1 on 1"},
         {501, "call 1 #4", "wake 0"},
@@ -443,7 +445,8 @@ TEST_F(Dispatching, BeyondItsBoundACallGoesOnAtOnce) {
         {2, "user 0 1", "#1 to 1 on 0"},
         {2, "user 1 1", "#2 to 1 on 1"},
         {3, "calls 0 1", "#1 suspended"},
-        {4, "calls 1 1", "#2 too many, #2 to 1 on 0"},  // On any waiting core.
+        // The nested call is delivered to any waiting core.
+        {4, "calls 1 1", "#2 too many, #2 to 1 on 0"},
         {5, "calls 0 1", "#2 too many, #2 to 1 on 1"},
         {6, "resume 1 #1", "#1 to 1 on 0"},
         {7, "calls 1 1", "#2 suspended"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A policy for tests: first come, first served; a core is preempted after a slice.
+// A placement policy for tests: first come, first served; a core is preempted after a slice.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace sluice::device::rpc::test {
 
-/// Checks the guarantees of Placement to its implementations.
+/// Also checks the guarantees that the dispatcher gives to implementations of Placement.
 class FifoPlacement final : public Placement {
  public:
   /// `slice`: in ns; the default is unlimited.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The NIC of RpcHost with clients that send arbitrary frames and a process that stores arbitrary
-// data in its memory, both controlled by bytes: for the property test and for the fuzzer. The other
-// process, the kernel and the supervisor are honest: they get only their calls, every frame is
-// counted once, and no client gets more answers than it has sent calls.
+// The NIC of RpcHost with clients that send arbitrary frames, and a process that stores arbitrary
+// data in its memory. Both are controlled by bytes, for the property test and for the fuzzer. The
+// other process, the kernel and the supervisor are honest. The guarantees: the honest process gets
+// only calls to it, every frame is counted once, and no client gets more answers than it has sent
+// calls.
 #pragma once
 
 #include <algorithm>
@@ -99,7 +100,7 @@ class HostileRun {
     const uint8_t how = bytes_.Byte();
     Words arguments;
     for (uint32_t i = how % 4; i != 0; --i) arguments.push_back(bytes_.Byte());
-    // Fits into lines, or needs a buffer.
+    // The call fits into lines, or needs a buffer.
     if (how / 4 % 16 == 1) arguments.resize(1 + bytes_.Word16() % 2100);
     const bool other = how / 64 % 2 != 0;
     std::vector<uint8_t> frame = RpcHost::Frame(RpcHost::Call(
@@ -145,7 +146,7 @@ class HostileRun {
     if (!memory) return;
     memory.host(coherent::Pair::kReceive).load += what / 12 % 16 == 1 ? bytes_.Byte() : 1;
   }
-  /// Sets busy or not; sometimes returns the core to the kernel.
+  /// Sets or clears the busy flag; sometimes returns the core to the kernel.
   void LeaveOrEnter(uint8_t what) {
     if (const coherent::EndpointMemory memory = Memory()) {
       memory.host(coherent::Pair::kReceive).busy = what / 12 % 2;
@@ -153,7 +154,7 @@ class HostileRun {
     if (owner_ == kHostile && what / 24 % 2 != 0) owner_ = 0;
   }
 
-  // Acts for the honest party that has the core.
+  // Acts for the honest process or the kernel if it has the core.
   void Act() {
     if (owner_ == kHonest) return ActInProcess();
     if (owner_ != 0 || host_.kernel.Wait(0) != coherent::Got::kContent) return;

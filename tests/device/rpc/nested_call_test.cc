@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Calls that services make: their destination, the input of their continuations, and their endings
-// if a process dies or does not answer. Process 1 serves the CALCULATOR, process 2 calls it.
-// Expected messages follow RFC 5531 section 9, expected structures rpcgen's declarations.
+// Tests calls that services make: their destination, the input of their continuations, and their
+// endings if a process dies or does not answer. Process 1 serves the CALCULATOR, process 2 calls
+// it. Expected messages follow RFC 5531 section 9, expected structures rpcgen's declarations.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -414,7 +414,7 @@ struct AnyCore {
       if (host.kernel.Wait(0) != Got::kContent) return;
       const coherent::Content told = host.kernel.content();
       host.kernel.Return({.kind = coherent::Kind::kNoReply});
-      // For a dead incarnation the kernel loads again.
+      // The message is for an ended incarnation, so the kernel loads again.
       if (told.data == host.incarnations[told.code]) owner = static_cast<ProcessId>(told.code);
       return;
     }

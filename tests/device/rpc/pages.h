@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory for endpoints.
+// Allocates memory for endpoints.
 #pragma once
 
 #include <cstddef>

@@ -111,7 +111,7 @@ class RpcHost : public HostPort, private FrameSink {
     nic.Receive({&sent, 1}, false);
     Step();
   }
-  /// Advances the time, and lets the device look at its endpoints.
+  /// Advances the time, and lets the device poll its endpoints.
   void Step(uint64_t ns = 100) {
     now_ns += ns;
     nic.SetTime(now_ns);
@@ -143,7 +143,7 @@ class RpcHost : public HostPort, private FrameSink {
   void ReturnWord(ProcessId id, uint32_t word) {
     Return(id, {reinterpret_cast<const uint8_t*>(&word), 4});
   }
-  /// Returns a nested call instead, with words as arguments.
+  /// Returns a nested call, with words as arguments, instead of a result.
   void ReturnCall(ProcessId id, const CallHead& head, const Words& arguments = {}) {
     coherent::HostEnd& end = processes[id]->end;
     const size_t bytes = 4 * arguments.size();

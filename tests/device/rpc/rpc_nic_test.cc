@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames to lines and back. Expected messages follow RFC 5531 section 9, expected structures
-// rpcgen's declarations.
+// Tests the conversion of frames to lines and back. Expected messages follow RFC 5531 section 9,
+// expected structures rpcgen's declarations.
 #include "device/rpc/rpc_nic.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(RpcNic, ArgumentsStandDecodedInTheLineAndTheResultBecomesTheReply) {
   EXPECT_EQ(host.UserLoads(1), Got::kNothing);
   EXPECT_EQ(host.TakeReplies(), Replies{Success(0x51, {12})});
 
-  // The core waits, so the next call goes there without the kernel.
+  // The core still waits in the process, so the next call is delivered there without the kernel.
   const uint64_t switches = host.Count("rpc_switches");
   host.Send(RpcHost::Call(0x52, 1, {1, 2}));
   ASSERT_EQ(end.Wait(0), Got::kContent);
@@ -153,7 +153,7 @@ TEST(RpcNic, WhatIsNoCallIsDroppedUnderAName) {
 }
 
 TEST(RpcNic, LongArgumentsContinueInOverflowLinesAndLongerOnesInABuffer) {
-  // There is room for 512 bytes in lines (RpcHost), 16 of which are the structure of an opaque<>.
+  // Lines hold 512 bytes (RpcHost), 16 of which are the structure of an opaque<>.
   struct Case {
     uint32_t bytes;
     bool in_buffer;
@@ -178,7 +178,7 @@ TEST(RpcNic, LongArgumentsContinueInOverflowLinesAndLongerOnesInABuffer) {
     for (uint32_t i = 0; i < test.bytes; i += 4) {
       ASSERT_EQ(packet::LoadBe32(blob.value + i), 0x01020304u * (i / 4));
     }
-    // Returned in place.
+    // The result is the payload itself, unmoved.
     end.Return({.kind = coherent::Kind::kReply,
                 .length = static_cast<uint32_t>(end.payload().size()),
                 .in_buffer = test.in_buffer});
@@ -372,7 +372,7 @@ TEST(RpcNic, ALongQueueOfAServiceThatIsDownKeepsOutNoOther) {
   ExpectOtherServes(host);
 }
 
-// A client that waits long repeats its call (RFC 5531 section 4).
+// A client that waits for a long time repeats its call (RFC 5531 section 4).
 TEST(RpcNic, ACallThatStillWaitsIsNotTakenTwice) {
   RpcHost host;
   host.Send(RpcHost::Call(1, 3));
@@ -447,7 +447,7 @@ TEST(RpcNic, EveryFrameHasAnEnding) {
       frame[random() % frame.size()] ^= static_cast<uint8_t>(1u << random() % 8);
     }
     host.SendFrame(frame);
-    // The host acts sometimes; `owner` has the core, 0 is the kernel.
+    // The host acts in half of the rounds. `owner` has the core; 0 is the kernel.
     if (random() % 2 == 0) continue;
     if (owner == 0) {
       if (host.kernel.Wait(0) != Got::kContent) continue;

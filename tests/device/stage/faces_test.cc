@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two interfaces of a stage with messages of a switch or a CPU, honest or not. Tests of whole
-// chains are in chain_app.
+// Tests the two interfaces of a stage with messages of a switch or a CPU, honest or not. Tests of
+// whole chains are in tests/chain_app.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -170,7 +170,7 @@ class Face : public testing::Test {
     to_.Commit();
     to_.Publish();
   }
-  /// Steps, and answers the single read with these descriptors.
+  /// Steps the stage, and completes its single read with these descriptors.
   void Give(const std::vector<LegacyDescriptor>& descriptors) {
     stage_.Step();
     const std::vector<Tlp> sent = Sent();
@@ -203,7 +203,7 @@ TEST_F(Face, LegacyFetchesSeveralDescriptorsWorksOnThemAtOnceAndWritesRecordsBeh
   SetUpQueue();
   Ring(3);
   Give({Descriptor(0, 2), Descriptor(1, 600), Descriptor(2, 1)});
-  // Reads of their data; 600 bytes need two reads.
+  // The stage reads the data of both descriptors; 600 bytes need two reads.
   std::vector<Tlp> reads = Sent();
   ASSERT_EQ(reads.size(), 4u);
   EXPECT_EQ(reads[2].length, 600 - kMaxReadRequest);

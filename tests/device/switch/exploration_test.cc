@@ -2,7 +2,8 @@
 //
 // Explores every order in which TLPs enter, leave and are consumed, with the minimum of credits:
 // every message arrives once, complete and in order; there is no deadlock; and a stalled stage
-// stalls only its stream. Without credits it stalls others too, which the last test verifies.
+// stalls only its stream. The last test verifies that without credits a stalled stage stalls other
+// streams too.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -36,7 +37,7 @@ struct Stage {
   uint32_t written = 0;  ///< Cumulative count of TLPs.
   uint64_t freed = 0;
   uint32_t next = 0;  ///< Number of the message that is sent next, or expected next at a sink.
-  std::array<uint32_t, 4> numbers{};  ///< Numbers of the messages to send.
+  std::array<uint32_t, 4> numbers{};  ///< Numbers of the messages to send, in order.
 };
 
 struct Plan {
@@ -194,7 +195,8 @@ class World {
   bool CanSendOn(const Stage& stage) const {
     return stage.sink || (stage.to_send == 0 && HasCredit(stage, kLines));
   }
-  /// Without credits: returns whether the stage has room for the front of the device's FIFO.
+  /// Returns whether the stage can accept the TLP at the front of the device's FIFO. Used only
+  /// without credits.
   bool CanTake(const Tlp& tlp) const {
     for (const Stage& stage : stages_) {
       if (stage.reader.empty() || !stage.reader[0].Owns(tlp.address)) continue;
@@ -316,7 +318,7 @@ TEST(Exploration, AStageThatStopsStopsItsStreamAlone) {
         {.streams = {{0, 1}, {0, 2}}, .messages = 2, .buffer_lines = lines, .stalled_stream = 0});
     EXPECT_EQ(found.unresolvable, 0u) << found.trace;
   }
-  // This holds even at the same port.
+  // A stalled stage does not stall another stream even at the same port.
   const Exploration same = Explore({.streams = {{0, 1}, {0, 1}}, .stalled_stream = 0});
   EXPECT_EQ(same.unresolvable, 0u) << same.trace;
 }

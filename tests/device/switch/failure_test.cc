@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device dies: messages for it are drained, bypass it, or end the stream, depending on its
-// policy. No message arrives partially or twice.
+// Tests the death of a device: messages for it are drained, bypass it, or end the stream, depending
+// on its policy. No message arrives partially or twice.
 #include <gtest/gtest.h>
 
 #include "rig.h"
@@ -44,7 +44,7 @@ TEST(Failure, BypassedMessagesGoStraightToTheNextNode) {
   rig.sw.Fail(1);
   const auto got = Numbers(rig.Drain(opened.stream, 2));
   EXPECT_EQ(got, (std::vector<uint32_t>{4, 5}));
-  // The partial message; the three complete ones died with the node.
+  // Counts the partial message; the three complete ones were delivered and died with the node.
   EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 1u);
   EXPECT_EQ(rig.sw.MessagesTo(opened.stream, 1), 3u);
   // The device is restored and used again.
@@ -73,7 +73,8 @@ TEST(Failure, WhatTheSwitchHeldForADrainedNodeIsCounted) {
   for (uint32_t i = 0; i < 6; ++i) rig.Put(opened.stream, 0, i, 1000);
   rig.Pump();
   rig.sw.Fail(1);
-  // Three died with the node. The fourth was partially delivered, and two waited in the switch.
+  // Three messages died with the node. The fourth was partially delivered, and two waited in the
+  // switch; these three count as dropped.
   EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 3u);
   EXPECT_TRUE(rig.Drain(opened.stream, 2).empty());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A device that knows only descriptors, driven by the switch: doorbell, descriptor, data, record.
+// Tests a device that knows only descriptors, driven by the switch: doorbell, descriptor, data,
+// record.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,7 +11,7 @@
 namespace sluice::device::pcie_switch::test {
 namespace {
 
-/// 0 -> 1 (legacy) -> 2.
+/// A chain of three nodes, 0 -> 1 -> 2; node 1 has the legacy interface.
 StreamSpec Chain(uint32_t slots, uint32_t window_granules = 64) {
   StreamSpec spec{
       .nodes = {Node(0, 0, 0, {Always(0b010)}), Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},

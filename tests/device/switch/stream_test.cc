@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Streams through the switch: data that a device writes to its window arrives at the next device,
-// with command and state, by the policy. Invalid writes are dropped and counted by reason.
+// Tests streams through the switch: data that a device writes to its window arrives at the next
+// device, with command and state, according to the policy. Invalid writes are dropped and counted
+// by reason.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,7 +12,7 @@
 namespace sluice::device::pcie_switch::test {
 namespace {
 
-/// 0 at port 0 -> 1 at port 1.
+/// A stream from node 0 at port 0 to node 1 at port 1.
 StreamSpec Pair(uint32_t max_message = 1024) {
   return {.nodes = {Node(0, 0, 0, {Always(0b10)}), Node(1, 0, 1)}, .max_message = max_message};
 }
@@ -110,7 +111,8 @@ TEST(Policy, PredicatesRoundRobinAndHashChooseTheWay) {
       Select::kKey0, 1, {If(1, 0b0010), {.value = 2, .mask = 2, .targets = 0b1100}}};
   const Opened opened = rig.Open(spec);
   ASSERT_EQ(opened.error, "");
-  // Key 1: node 1. Keys 2 and 3 (bit 1): nodes 2 and 3, a copy each. Key 4: no edge.
+  // Key 1 selects node 1. Keys 2 and 3 (bit 1) select nodes 2 and 3, which get a copy each. Key 4
+  // selects no edge.
   for (const uint32_t key : {1, 2, 3, 4}) rig.Put(opened.stream, 0, key, 16, key);
   EXPECT_EQ(rig.Drain(opened.stream, 1).size(), 1u);
   EXPECT_EQ(rig.Drain(opened.stream, 2).size(), 2u);

@@ -24,7 +24,7 @@ using test::Bytes;
 constexpr uint64_t kTimeout = 1000;
 constexpr uint32_t kLongest = 4000;
 
-/// A fake interface that records sent frames.
+/// A fake interface that records sent frames; it may refuse them.
 struct Wire {
   bool Send(const uint8_t* frame, uint32_t length) {
     if (full) return false;
