@@ -187,8 +187,8 @@ TEST(Tally, LosesNoEventToAClockThatStepsForthAndBack) {
   while (auto report = tally.TakeAny()) {
     for (const Series& series : report->series) seen += series.events;
   }
-  // After each step of the clock, the events of one minute may be late until the wrong minute is
-  // dequeued.
+  // After each step of the clock, the events of a minute may count as late until the minute of the
+  // wrong time is dequeued.
   EXPECT_EQ(seen + tally.late(), events);
   EXPECT_LE(tally.late(), 5u * 3);
   EXPECT_EQ(tally.lost_minutes(), 0u);

@@ -160,8 +160,8 @@ struct Outcome {
   ScanCounters scan;
 };
 
-/// `rests` contains the frames after which the monitor rests; a burst ends there. `most` is the
-/// maximum size of a burst.
+/// Processes the frames. `rests` contains the numbers of frames after which AtRest is called; a
+/// burst ends there. `most` is the maximum size of a burst.
 Outcome OutcomeOf(const RuleSet& rules, const MonitorOptions& options,
                   std::span<const Bytes> frames, std::span<const size_t> rests, uint32_t most,
                   uint32_t seed) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests complete monitors, from frames to matches, on all transports. Other tests cover filters:
-// here they are plain terms, and the oracle searches for them line by line.
+// Tests complete monitors, from frames to matches, on all transports. Other tests cover the filter
+// syntax: here filters are plain terms, and the test searches for them line by line to get the
+// expected result.
 #include "engine/logmon/monitor.h"
 
 #include <gtest/gtest.h>
@@ -297,7 +298,8 @@ TEST_F(MonitorTest, MatchesNoTextThatWasCorrupted) {
       }
       EXPECT_EQ(Seen(), Counts());
       EXPECT_EQ(Process(whole), packet::kConsume);
-      EXPECT_EQ(Seen(), tcp ? Counts() : (Counts{1, 0, 1}));  // A stream is joined within a line.
+      // The monitor joins a stream in the middle of a line.
+      EXPECT_EQ(Seen(), tcp ? Counts() : (Counts{1, 0, 1}));
     }
   }
 }
@@ -372,8 +374,8 @@ TEST_F(MonitorTest, JoinsNothingAcrossAGapAndSkipsTheTornLine) {
   EXPECT_EQ(monitor_->tcp().pool().used_blocks(), 0u);
 }
 
-// RFC 9293 section 3.1 and RFC 7323 section 2.2: the receiver accepts 512 << 9 bytes, and a segment
-// that completes them arrives last.
+// RFC 9293 section 3.1 and RFC 7323 section 2.2: the receiver accepts 512 << 9 bytes. A segment up
+// to the end of this window arrives before the missing one.
 TEST_F(MonitorTest, WaitsForLateSegmentsAsFarAsTheReceiverAccepts) {
   using namespace std::string_view_literals;
   constexpr uint32_t kSegments = 200;

@@ -294,7 +294,7 @@ const char kSessions[] =
 
 TEST_F(RegexFiles, OfFail2banPutLinesOfASessionTogether) {
   const Filter filter = Read(Write("s.conf", kSessions));
-  // fail2ban 1.0.2's findFailure and _mergeFailure, evaluated by hand.
+  // Expected results of fail2ban 1.0.2's findFailure and _mergeFailure, evaluated by hand.
   EXPECT_EQ(Failures(filter, {"s[1]: failed a from 192.0.2.1"}), "192.0.2.1 ");
   EXPECT_EQ(Failures(filter, {"s[1]: perhaps a from 192.0.2.1"}), "- ");
   EXPECT_EQ(Failures(filter, {"s[1]: accepted a from 192.0.2.1"}), "- ");

@@ -13,7 +13,8 @@
 
 namespace sluice::test {
 
-/// A text that begins with '/' is an expression; any other text is a CloudWatch pattern.
+/// Compiles `texts`. A text that begins with '/' is an expression; any other text is a CloudWatch
+/// pattern.
 inline std::unique_ptr<const engine::logmon::RuleSet> Rules(const std::vector<std::string>& texts) {
   std::vector<engine::logmon::Filter> filters;
   std::string error;

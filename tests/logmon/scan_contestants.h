@@ -82,7 +82,7 @@ class BareStream {
   hs_scratch_t* scratch_ = nullptr;
 };
 
-/// Runs the scanner with one source in memory and the same chunks. Gathered text is matched as
+/// Runs the scanner with one source in memory and the same chunks. Collected text is matched as
 /// often as with an interface.
 inline void ScanLines(engine::logmon::LineScanner& scanner, std::string_view text,
                       size_t chunk_bytes) {
@@ -99,8 +99,8 @@ inline void ScanLines(engine::logmon::LineScanner& scanner, std::string_view tex
 }
 
 /// Runs a monitor that receives the text in UDP datagrams, as `--log_as=lines` sends it:
-/// distributed line by line to 16 senders and cut where a datagram is full. The frames are
-/// contiguous in memory, as in a pipe, and are not rewritten between rounds.
+/// distributed line by line to 16 senders, whose text is split where a datagram is full. The frames
+/// are contiguous in memory, as in a pipe, and are not rewritten between rounds.
 class FramesInMemory {
  public:
   FramesInMemory(const engine::logmon::RuleSet& rules, std::string_view text, size_t chunk_bytes)

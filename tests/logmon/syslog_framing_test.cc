@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Expected values: RFC 6587 section 3.4, and the output of rsyslogd 8.2302 for the same streams.
-// fail2ban_test.py also compares with rsyslogd.
+// Tests the framing of syslog streams. Expected values: RFC 6587 section 3.4, and the output of
+// rsyslogd 8.2302 for the same streams. fail2ban_test.py also compares with rsyslogd.
 #include "engine/logmon/source/syslog_framing.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Expected values: the examples of RFC 5424 section 6.5 and RFC 3164 section 5.4, and datagrams in
-// the formats of util-linux logger 2.38 and of rsyslog 8's forwarding.
+// Tests the parsing of syslog messages. Expected values: the examples of RFC 5424 section 6.5 and
+// RFC 3164 section 5.4, and datagrams in the formats of util-linux logger 2.38 and of rsyslog 8's
+// forwarding.
 #include "engine/logmon/source/syslog.h"
 
 #include <gtest/gtest.h>
@@ -249,7 +250,7 @@ TEST(Syslog, ReadsEveryTruncationWithoutLosingBytesBehindThePriority) {
       const SyslogMessage& message = read.message;
       const size_t priority = cut.find('>');
       ASSERT_EQ(message.has_priority, priority != cut.npos);
-      // The text is the end of the datagram. Only a valid header may precede it.
+      // The text must be the end of the datagram, and only a valid header may precede it.
       ASSERT_TRUE(cut.ends_with(message.text));
       if (!message.has_priority) {
         EXPECT_EQ(message.text, cut);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Expected values: RFC 9293 (order, wrap; SYN and FIN consume one number each), RFC 5961 (resets),
-// and the contract in the header.
+// Tests the reassembly of TCP streams. Expected values: RFC 9293 (order, wrap; SYN and FIN consume
+// one number each), RFC 5961 (resets), and the contract in the header.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -99,10 +99,11 @@ TEST_F(TcpStreamTest, IgnoresRetransmissionsKeepAlivesAndWindowProbes) {
   Take(0, "", kSyn);
   Take(1, "text");
   Take(3, "xt");
-  EXPECT_TRUE(Take(4, ""));      // Keep-alives: one before the next number,
-  EXPECT_TRUE(Take(4, "\xff"));  // without a byte or with any byte (RFC 9293 section 3.8.4).
-  EXPECT_TRUE(Take(5, ""));      // Pure acknowledgements, as with a zero window.
-  Take(5, "!");                  // A probe of a zero window contains the next byte.
+  EXPECT_TRUE(Take(4, ""));  // Keep-alives: one before the next number,
+  // the next keep-alive with a byte of any value (RFC 9293 section 3.8.4).
+  EXPECT_TRUE(Take(4, "\xff"));
+  EXPECT_TRUE(Take(5, ""));  // Pure acknowledgements, as with a zero window.
+  Take(5, "!");              // A probe of a zero window contains the next byte.
   Take(5, "!?");
   EXPECT_EQ(Out(), "text!?");
   EXPECT_EQ(Count(Counter::kStreams), 1u);
@@ -248,8 +249,8 @@ TEST_F(TcpStreamTest, BelievesOneSegmentFarAwayNothing) {
   EXPECT_EQ(Out(), "c");
 }
 
-// The last accepted number and the first rejected one. A whole window may be missing before a
-// number, and another one before the segment.
+// Tests the last accepted number and the first rejected one. A whole window may be missing before a
+// number, and another window before the segment.
 TEST_F(TcpStreamTest, DrawsItsLinesWhereTheHeaderSaysTo) {
   constexpr int32_t kAhead = kWindow, kFar = 2 * kWindow;
   const struct {
@@ -331,7 +332,7 @@ TEST_F(TcpStreamTest, BeginsAnewByASynOnAnOpenStreamOnceASegmentFollowsIt) {
   Take(0x70000000, "", kSyn);
   Take(0x70000001, "two");
   EXPECT_EQ(Out(), "{restart}two");
-  // The same within the window of the previous stream.
+  // The same, with a SYN whose number is within the window of the previous stream.
   Take(0x70000010, "", kSyn);
   Take(0x70000011, "three");
   EXPECT_EQ(Out(), "{restart}three");
@@ -359,13 +360,13 @@ TEST_F(TcpStreamTest, KeepsWhatTheReceiverAcceptsUpToHalfOfThePool) {
   EXPECT_EQ(stream_.edge, 5100u);
   tell({100, 512});
   EXPECT_EQ(stream_.edge, 100u + 65536);
-  tell({100, 1});  // An accepted edge never moves back.
+  tell({100, 1});  // The edge of the accepted numbers never moves back.
   EXPECT_EQ(stream_.edge, 100u + 65536);
   tell({100u - (20u << 20), 0xffff});  // Far from the stream.
   tell({100u + 200'000, 0xffff});
   EXPECT_EQ(stream_.edge, 100u + 65536);
   const std::string late(60'000, 'a'), ahead(5536, 'b');
-  Take(60'100, ahead);  // Up to the edge.
+  Take(60'100, ahead);  // A segment up to the edge.
   EXPECT_EQ(Out(), "");
   Take(100, late);
   EXPECT_EQ(Out(), late + ahead);
@@ -422,8 +423,8 @@ struct Cut {
   uint64_t arrives;
 };
 
-/// Returns segments of `bytes` bytes: cut at random, some sent again with other boundaries, each at
-/// most `jitter` bytes late.
+/// Returns segments of `bytes` bytes, split at random. Some are sent again with other boundaries,
+/// and each is at most `jitter` bytes late.
 std::vector<Cut> Cuts(std::mt19937& random, uint32_t bytes, uint32_t jitter, uint32_t longest) {
   std::vector<Cut> cuts;
   for (uint32_t begin = 0; begin < bytes;) {

@@ -133,7 +133,7 @@ std::set<std::string> SkippedOf(const json& file, const Additions& additions) {
 
 TEST(Config, AnAdditionThatContradictsTheFileOrAnEarlierOneIsSkipped) {
   using Keys = std::set<std::string>;
-  // A VIP with the address of a backend of the file, although the backend is checked later.
+  // The VIP has the address of a backend of the file, although that backend is checked later.
   EXPECT_EQ(SkippedOf(Good(), {{"vips/c", R"({"address": "10.1.0.2"})"}}), Keys{"vips/c"});
   // Backends of a skipped VIP are skipped too.
   EXPECT_EQ(SkippedOf(Good(), {{"vips/c", R"({"address": "10.0.0.1", "port": 80})"},

@@ -315,8 +315,8 @@ TEST(ParseFlow, RefusesEverythingElse) {
   }
 }
 
-// The slot is from docs/maglev-peers.md, "Katran: the slot of a flow": 192.168.1.1:31337 to port 80
-// is 48717.
+// The expected slot is from docs/maglev-peers.md, "Katran: the slot of a flow": 48717 for
+// 192.168.1.1:31337 to port 80.
 TEST(Explain, NamesSlotAndBackend) {
   const Config config = ParseText(Text({"a"}, R"({"profile": "katran"})"));
   const auto tables = Tables::Build(config.setup, nullptr);
@@ -446,7 +446,7 @@ TEST(RingWarnings, NameVipsWithMoreBackendsThanSlots) {
       "vip \"web\": 3 backends share 2 slots: at least 1 of them get no new flows"));
 }
 
-// 65537 slots: two equal backends own 32768 and 32769 of them.
+// Two equal backends own 32768 and 32769 of the 65537 slots.
 TEST(Plan, WhatARemovedBackendHadMovesAndNothingElseOfTwo) {
   const auto tables = Tables::Build(ParseText(Text({"a", "b"})).setup, nullptr);
   const auto plan = Plan(*tables, ParseText(Text({"a"})).setup, std::nullopt);

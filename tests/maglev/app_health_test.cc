@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the events that change a backend's health and those that do not. Backends are sockets of
-// this process.
+// Tests which events change a backend's health. Backends are sockets of this process.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -225,7 +224,8 @@ TEST(HealthMonitor, AReloadOfItsPaceKeepsWhatItFoundOut) {
   Control control(ParseOrFail(config), path, 1);
   const HealthMonitor monitor(control);
   ASSERT_TRUE(Eventually([&] { return !IsUp(control, "bad"); }));
-  // A new state with this `fall` would stay up for more than a minute.
+  // If the check started with a new state, the backend would stay up for more than a minute with
+  // this `fall`.
   for (json& vip : config["vips"]) {
     vip["health"].update({{"interval_s", 0.06}, {"timeout_s", 59}, {"fall", 1000}});
   }
@@ -247,7 +247,7 @@ TEST(HealthMonitor, AHostWithoutDescriptorsDecidesNothing) {
   Control control(ParseOrFail(Checked({{"tcp", listener.port()}}, kQuick)), "", 1);
   const HealthMonitor monitor(control);
   ASSERT_TRUE(Eventually([&] { return listener.served() > 0; }));
-  // All descriptors below the limit are in use. A finished check returns one.
+  // Uses all descriptors below the limit. A check that ends frees one.
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   const rlimit few{64, limit.rlim_max};

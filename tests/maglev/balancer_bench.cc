@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Measures the complete engine per packet, without an interface: parsing, VIP, connection, and
-// encapsulation or rewriting of 60-byte UDP frames in memory, in bursts. To count instructions, run
-// it under valgrind --tool=callgrind --toggle-collect=WorkerBursts.
+// encapsulation or rewriting of 60-byte UDP frames in memory, in bursts. Run it under valgrind
+// --tool=callgrind --toggle-collect=WorkerBursts to count instructions.
 #include <benchmark/benchmark.h>
 
 #include <atomic>

@@ -163,8 +163,8 @@ TEST(Balancer, AFloodOfSynsNeverTakesAnEstablishedFlow) {
   }
 }
 
-// New connections while packets of unknown flows fill the table four times. Each of these packets
-// lacks SYN and is sent twice, back to back.
+// Opens new connections while packets of unknown flows fill the table four times. Each of these
+// packets lacks SYN and is sent twice, back to back.
 TEST(Balancer, AFloodWithoutSynMovesNoConnection) {
   for (const bool tcp : {true, false}) {
     const auto frame = [&](uint32_t flow, uint8_t flags) {
@@ -327,7 +327,7 @@ TEST(Balancer, StrangersCannotUseItAsADecapsulator) {
   Bytes out;
   ASSERT_EQ(lab.Send(UdpFrame(1), &out), kForward);
   out[30] = 192, out[31] = 0, out[32] = 2,
-  out[33] = 1;  // Addressed to the balancer, with a source in 172.16/16.
+  out[33] = 1;  // A packet to the balancer, with an outer source in 172.16/16.
   packet::Store<uint16_t>(out.data() + 24, 0);
   packet::Store(out.data() + 24, packet::FinishChecksum(packet::SumBytes(out.data() + 14, 20)));
   EXPECT_EQ(lab.Send(out), kPass);

@@ -138,7 +138,8 @@ class Sender {
   /// Returns a burst: mostly plain packets of one VIP, or packets of all kinds.
   std::vector<Bytes> Burst() {
     std::vector<Bytes> frames(1 + Below(Below(2) == 0 ? 8 : 100));
-    const uint32_t others = Below(3) == 0 ? 0 : Below(100);  // Percentage.
+    // Percentage of packets of other kinds.
+    const uint32_t others = Below(3) == 0 ? 0 : Below(100);
     const bool tcp = Below(2) == 0;
     for (Bytes& frame : frames) {
       frame = Below(100) < others ? Any() : tcp ? TcpFrame(Below(300), kAck) : Udp(1, 80);
@@ -216,7 +217,7 @@ class Sender {
         return Resized(frame, 28 + Below(60));
       case 13:
         frame[24] ^= 1;
-        return frame;  // A wrong checksum.
+        return frame;  // A frame with a wrong checksum.
       case 14:
         frame[33] = 99;
         break;  // Not a VIP.

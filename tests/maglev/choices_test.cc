@@ -28,8 +28,8 @@ using test::TcpFrame;
 using test::TcpSetup;
 using test::UdpFrame;
 
-/// Returns a frame with a short header. Its id has version 1: 01 and 16 bits of server
-/// (docs/maglev-peers.md, "Katran: QUIC").
+/// Returns a frame with a QUIC short header. Its connection id has version 1: 01 and 16 bits of
+/// server id (docs/maglev-peers.md, "Katran: QUIC").
 Bytes QuicFrame(uint32_t flow, uint16_t server) {
   Bytes frame = UdpFrame(flow);
   const Bytes header{0x40, static_cast<uint8_t>(0x40 | server >> 10),
@@ -76,7 +76,8 @@ TEST(QuicFlows, AreKeptByPacketsWithAnId) {
   for (uint32_t flow = 0; flow < 32; ++flow) EXPECT_EQ(lab.BackendOf(UdpFrame(flow)), ring[flow]);
 }
 
-// docs/maglev-peers.md, "Katran: QUIC": an id changes the backend of an entry but not its age.
+// docs/maglev-peers.md, "Katran: QUIC": an id changes the backend of an entry in the connection
+// table but does not refresh the entry.
 TEST(QuicFlows, OfKatranAreKeptByPacketsWithoutAnIdAlone) {
   maglev::Setup setup = QuicSetup(4);
   setup.profile = Profile::kKatran;

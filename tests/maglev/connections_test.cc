@@ -389,7 +389,7 @@ TEST(ConnectionTable, EightFlowsOfTheSameBucketsFitAndTheNinthIsRefused) {
 }
 
 TEST(ConnectionTable, AnIdleFlowMakesRoomBeforeOneThatIsOpening) {
-  for (uint64_t idle = 0; idle < 8; ++idle) {  // Tests each position in the bucket.
+  for (uint64_t idle = 0; idle < 8; ++idle) {  // Leaves each position in the bucket idle in turn.
     Table table(1 << 12, TestTimeouts());
     const uint64_t opening = (idle + 4) % 8;
     for (uint64_t i = 0; i < 8; ++i) {
@@ -448,7 +448,7 @@ TEST(ConnectionTable, OpeningFlowsGiveWayAndEstablishedOnesStay) {
   EXPECT_TRUE(table.Find(Crowd(100), kOwner, kNow));
 }
 
-/// Its first bucket is that of Crowd(); its second one is not.
+/// A tag whose first bucket is that of Crowd(), and whose second bucket is not.
 constexpr uint64_t kNeighbour = 0xabcd'ee01'0000'0123;
 
 // Moving a settled flow reads eight more lines, which is too expensive for flows of a flood.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Expected bytes, including checksums, come from scapy. Long frames are compared with the quoted
-// input and with naive checksums.
+// Tests answers to pings and the handling of ICMP errors. Expected bytes, including checksums, come
+// from scapy. Long frames are compared with the quoted input and with naive checksums.
 #include "engine/maglev/icmp.h"
 
 #include <gtest/gtest.h>
@@ -172,8 +172,8 @@ TEST(MaglevEcho, FramesCutAnywhereAreNotAnswered) {
   }
 }
 
-// An error about a TCP packet from 10.0.0.2:443 (the VIP) to 10.0.0.1:40000, cut after 8 bytes of
-// TCP as in RFC 792, sent by the router 192.0.2.9.
+// An error about a TCP packet from 10.0.0.2:443 (the VIP) to 10.0.0.1:40000, truncated after 8
+// bytes of TCP as in RFC 792, sent by the router 192.0.2.9.
 const Bytes kError4 = FromHex(
     "0200000000020200000000030800"
     "45000038000500003e01b0b5c00002090a000002"  // IPv4

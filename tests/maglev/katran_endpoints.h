@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Seats computed from an endpoint's hash, as by Katran's Maglev hash functions.
+// Computes the ring's offset and skip of an endpoint from its hash, like Katran's Maglev hash
+// functions.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests PlainPath, the separate path of packets of settled connections: its results must not
-// differ. A flow's first packet never uses it, and the same packet uses it afterwards. Both must
-// leave with an outer header that is built here according to RFC 791, 1071 and 2003.
+// Tests PlainPath, the separate path of packets of settled connections. A flow's first packet never
+// uses it, and an equal packet uses it afterwards. Both must leave with the same frame, whose outer
+// header is built here according to RFC 791, 1071 and 2003.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -227,7 +227,7 @@ TEST(PlainPath, ARewriteInPlaceChangesWhatItMustAndNothingElse) {
   for (const auto& [encapsulation, backend_port] :
        {std::pair{Encapsulation::kMac, uint16_t{0}}, std::pair{Encapsulation::kNat, uint16_t{0}},
         std::pair{Encapsulation::kNat, uint16_t{8080}}}) {
-    // A VIP for any port keeps the packet's port.
+    // If the VIP is for any port, the packet's port does not change.
     const auto vip_port = static_cast<uint16_t>(backend_port == 0 ? 0 : 80);
     Lab lab(InPlaceSetup(encapsulation, vip_port, backend_port));
     std::mt19937 random(7);
@@ -365,7 +365,7 @@ TEST(PlainPath, AFrameWithoutHeadroomIsBuiltInSpareRoomIfItFits) {
                          0, spare.data()};
       ASSERT_EQ(packet::ProcessFrame(lab.balancer(), view, 0), kForward);
       EXPECT_EQ(Bytes(view.data, view.data + view.length), InIp(frame)) << total;
-      // 34 bytes of Ethernet and outer header.
+      // The new headers have 34 bytes: Ethernet and outer IPv4.
       EXPECT_EQ(view.data == spare.data(), headroom < 20 && total + 34 <= 1536) << total;
       EXPECT_EQ(view.data == arrived.data(), headroom == 20) << total;
     }
@@ -377,7 +377,7 @@ TEST(PlainPath, AJumboFrameWithoutHeadroomIsBuiltElsewhereAsFarAsThereIsRoom) {
   setup.mtu = 65535;
   Lab lab(setup);
   std::mt19937 random(2);
-  // The limits: 9728 bytes of outer packet, and of frame.
+  // Tests the limits, 9728 bytes of outer packet and of frame.
   for (const uint32_t total : {9000, 9707, 9708, 9709, 9713, 9714}) {
     const Bytes frame = Packet{.total_bytes = total}.Frame(&random);
     ExpectForwarded(&lab, frame, InIp(frame));
@@ -512,7 +512,7 @@ TEST(PlainPath, AQuicServerIdCountsMoreThanWhatIsKnownOfTheFlow) {
   setup.vips[0].backends[0].quic_ids = {0x1234};
   Lab lab(setup);
   for (uint32_t flow = 0; flow < 8; ++flow) {
-    lab.BackendOf(UdpFrame(flow));  // Without a connection id that names a server.
+    lab.BackendOf(UdpFrame(flow));  // A packet without a connection id that names a server.
     Bytes named = UdpFrame(flow);
     // A short header; an id of version 1 with 16 bits of server, as in frames of Katran's tests.
     const Bytes quic{0x40, 0x44, 0x8d, 0, 0, 0, 0, 0, 0};

@@ -232,7 +232,7 @@ TEST(Rings, OfTheSluiceProfileKeepSharesInProportionToWeights) {
   }
 }
 
-/// Returns the share of slots with a changed owner although the old owner stays, as a mean over
+/// Returns the share of slots whose owner changes although the old owner stays: the mean over
 /// random choices of the leaving members.
 double Disruption(Profile profile, uint32_t slots, uint32_t count, uint32_t failures) {
   constexpr int kDraws = 8;

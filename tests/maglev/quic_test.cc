@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Headers follow RFC 8999 (invariants), RFC 9000 section 17 and RFC 9369 section 3.2; ids follow
-// docs/maglev-peers.md, "Katran: QUIC". Two packets are examples of the RFCs.
+// Tests the parsing of QUIC headers. Headers follow RFC 8999 (invariants), RFC 9000 section 17 and
+// RFC 9369 section 3.2; ids follow docs/maglev-peers.md, "Katran: QUIC". Two packets are examples
+// of the RFCs.
 #include "engine/maglev/quic.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +47,8 @@ Bytes Short(const Bytes& id, uint8_t flags = 0x40) {
   return packet;
 }
 
-/// `type` contains the two bits after the fixed bit. An empty source id and some payload follow.
+/// Returns a packet with a long header. `type` contains the two bits after the fixed bit. An empty
+/// source id and some payload follow.
 Bytes Long(uint32_t version, uint8_t type, const Bytes& id, uint8_t more_flags = 0) {
   Bytes packet{static_cast<uint8_t>(0xc0 | type << 4 | more_flags)};
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -60,7 +62,7 @@ Bytes Long(uint32_t version, uint8_t type, const Bytes& id, uint8_t more_flags =
 }
 
 TEST(MaglevQuic, AnIdOfVersion1Has16Bits) {
-  // (b0 & 0x3f) << 10 | b1 << 2 | b2 >> 6
+  // The expected server ids are (b0 & 0x3f) << 10 | b1 << 2 | b2 >> 6.
   EXPECT_EQ(Read(Short(kId1)), Server(0x1234));
   EXPECT_EQ(Read(Short(FromHex("7fffc00000000000"))), Server(0xffff));
   EXPECT_EQ(Read(Short(FromHex("4000400000000000"))), Server(1));

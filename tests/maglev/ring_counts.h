@@ -11,7 +11,7 @@ namespace sluice::engine::maglev::test {
 
 using Ring = std::vector<uint16_t>;
 
-/// All entries are below `numbers`.
+/// Returns the counts by number. All entries of the ring must be below `numbers`.
 inline std::vector<uint32_t> Counts(const Ring& ring, size_t numbers) {
   std::vector<uint32_t> counts(numbers);
   for (const uint16_t number : ring) ++counts.at(number);

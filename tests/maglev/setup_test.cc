@@ -121,7 +121,7 @@ TEST(Check, WantsNumbersWithinTheirLimits) {
 }
 
 TEST(Check, WantsRoomForTheSmallestPacketsInTheMtu) {
-  // RFC 8200: 1280 bytes within 40 more.
+  // RFC 8200: an IPv6 packet of 1280 bytes must fit, within 40 bytes of outer header.
   EXPECT_THAT(After([](auto& setup) { setup.mtu = 1320; }), IsEmpty());
   EXPECT_THAT(After([](auto& setup) {
                 setup.mtu = 1319;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests prefixes and the VIP of a destination. Compares the tables with a linear search in this
-// test.
+// Tests prefixes, and the lookup of the VIP for a destination. Compares the tables with a linear
+// search in this test.
 #include "engine/maglev/vip_index.h"
 
 #include <gtest/gtest.h>

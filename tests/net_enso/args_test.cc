@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Device arguments: parsed ones, arguments passed on, and one-line errors that name the key and the
-// fix.
+// Tests device arguments: parsed ones, arguments that are passed on, and one-line errors that name
+// the key and the fix.
 #include <gtest/gtest.h>
 
 #include <string>

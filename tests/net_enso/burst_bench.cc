@@ -173,7 +173,7 @@ int main(int argc, char** argv) {
     frames.push_back({frame.data(), static_cast<uint32_t>(frame.size())});
   // The NIC always holds `burst` frames. It notifies when a pipe's rx_head is stored, which Poll
   // does once the transmission of the previous batch is complete. Therefore every second poll finds
-  // the whole burst; the polls between are counted too.
+  // the whole burst; the polls in between are counted too.
   constexpr uint32_t kMaxIdlePolls = 16;
   uint64_t echoed = 0;
   uint64_t worker_cycles = 0;

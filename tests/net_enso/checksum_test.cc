@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checksums that the driver inserts in software equal those that DPDK computes.
+// Tests that the checksums which the driver inserts in software equal those that DPDK computes.
 #include <netinet/in.h>
 #include <rte_eth_ring.h>
 #include <rte_ip.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames that outgrow their place leave a pipe as copies, in order with frames that are sent in
-// place: through StreamingQueue, EnsoPipes, the driver and the model, compared byte by byte on the
-// wire.
+// Tests that frames which outgrow their space in a pipe leave as copies, in order with frames that
+// are sent in place: through StreamingQueue, EnsoPipes, the driver and the model, compared byte by
+// byte on the wire.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 #include <sched.h>
@@ -168,7 +168,8 @@ TEST_P(Copies, AndFramesThatStayLeaveInOneOrder) {
   EXPECT_EQ(worker.counters().tx_pkts, expected.size());
   EXPECT_EQ(worker.counters().engine_drops[1], dropped);
   EXPECT_TRUE(worker.counters().Conserved());
-  // All except the first frame, before any request, and those for which the ring had no room.
+  // Spares are used by all frames except the first one, which precedes any request, and those for
+  // which the ring had no space.
   EXPECT_GT(engine.spares, grow / 2);
 }
 

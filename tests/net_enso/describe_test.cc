@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The driver's software description of a frame: checksums that DPDK computed, packet types of
+// Tests the driver's software description of a frame: checksums that DPDK computed, packet types of
 // rte_mbuf_ptype.h, and the hash of the vectors in docs/enso-hardware.md.
 #include <netinet/in.h>
 #include <rte_ip.h>

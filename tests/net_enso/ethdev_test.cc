@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ethdev interface end to end over the model NIC: every frame has an ending, and every ending a
-// counter.
+// Tests the ethdev interface end to end over the model NIC: every frame has exactly one outcome,
+// and every outcome a counter.
 #include <rte_eth_ring.h>
 #include <rte_ring.h>
 
@@ -244,7 +244,7 @@ TEST(Ethdev, RefusesToSendWhatTheNicWouldCutWrongly) {
       Ipv6Frame(100, 2),
       WithTotalLength(good, 600),                       // Claims flits that do not exist.
       WithTotalLength(Ipv4Frame({.length = 300}), 28),  // Does not cover all flits.
-      Ipv4Frame({.length = 65 * 64}),                   // Longer than the NIC's FIFO.
+      Ipv4Frame({.length = 65 * 64}),                   // The frame is longer than the NIC's FIFO.
       Bytes(20),
   };
   for (const Bytes& frame : refused) SendFrame(vdev, pool, frame, 1000);
@@ -311,7 +311,7 @@ TEST(Ethdev, WhatTheNicCannotSendLeavesThroughTheExceptionPort) {
     SendFrame(vdev, pool, ArpFrame());
     EXPECT_EQ(rte_ring_count(ring), 0u) << "is sent nothing";
     EXPECT_EQ(vdev.Stats().oerrors, 1u);
-    // A free ring of that name is used from the next start on.
+    // A free ring with that name is used from the next start on.
     EXPECT_EQ(rte_eth_dev_stop(static_cast<uint16_t>(other)), 0);
     EXPECT_EQ(rte_eth_dev_stop(vdev.port()), 0);
     EXPECT_EQ(rte_eth_dev_start(vdev.port()), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The mirror of the flow table, compared with docs/enso-hardware.md, "Steering": hash vectors, four
-// rows per key, no eviction, no deletion.
+// Compares the driver's mirror of the flow table with docs/enso-hardware.md, "Steering": hash
+// vectors, four rows per key, no eviction, no deletion.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rte_flow on the port: rules that the NIC's table supports are steered and counted; others are
-// refused with a message and steer nothing.
+// Tests rte_flow on the port: rules that the NIC's table supports are steered and counted; others
+// are refused with a message and steer nothing.
 #include <netinet/in.h>
 #include <rte_byteorder.h>
 #include <rte_flow.h>

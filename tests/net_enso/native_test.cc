@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Native pipes end to end over the model NIC and its wire.
+// Tests native pipes end to end over the model NIC and its wire.
 #include <netinet/in.h>
 
 #include <cerrno>
@@ -238,7 +238,7 @@ TEST(Native, FallbackPipesCloseInAnyOrderUnderTraffic) {
       EXPECT_TRUE(receive_some()) << "pipes 0 and 1 go on";
     }
   }
-  // A new pipe fills the hole at 0, and is again a set of two with pipe 1.
+  // The new pipe gets the free index 0, so that the pipes 0 and 1 are a set of two again.
   nb.Open(RTE_PMD_ENSO_RX, RTE_PMD_ENSO_FALLBACK);
   EXPECT_TRUE(receive_some());
   EXPECT_EQ(vdev.Xstat("model_wedged"), 0u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A notification buffer with a NIC that the test simulates slot by slot: the order and values of
-// register stores, and that hostile values have no effect.
+// Tests a notification buffer with a NIC that the test simulates slot by slot: the order and values
+// of register stores, and that hostile values have no effect.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -217,7 +217,7 @@ TEST_F(NbTest, HostileNotificationsAreCountedAndNotObeyed) {
   Notify(tx->id, 5);        // A pipe without an id in the NIC.
   Notify(8192, 5);          // A number beyond the last pipe.
   Notify(~uint64_t{0}, 5);
-  Notify(pipe->id, 1024);  // tail = size
+  Notify(pipe->id, 1024);  // The tail equals the size of the ring.
   Notify(pipe->id, ~uint64_t{0});
   Notify(pipe->id, 5, 7);  // A signal that is not a notification's.
   EXPECT_TRUE(Poll().empty());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The order of the driver's register stores, checked store by store: the NIC has hazards that its
+// Checks the order of the driver's register stores, store by store: the NIC has hazards that its
 // responses do not reveal (docs/enso-hardware.md, "Traps").
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class Referee {
   }
 
   uint32_t heads_of_disabled_pipes = 0;
-  uint32_t halves = 0;  ///< Addresses stored in two halves.
+  uint32_t halves = 0;  ///< Number of addresses that were stored in two halves.
   /// Time from the last head store of a pipe to its end.
   steady_clock::duration shortest = steady_clock::duration::max();
 
@@ -149,7 +149,7 @@ TEST_F(OrderTest, AHeadIsStoredOnlyWhileItsPipeIsEnabled) {
   EXPECT_EQ(Count("rx_frames"), 9u);
 }
 
-/// The store may wait in the NIC; if it is served after the end of its pipe, it leaves a hole.
+/// A head store may wait in the NIC; if it is served after the pipe was disabled, it leaves a hole.
 TEST_F(OrderTest, ThePipeIsDisabledOnlyWhenItsLastHeadStoreIsServed) {
   NotificationBuffer* nb = OpenNb();
   Pipe* pipe = OpenPipe(nb, FallbackOwner::kNative);

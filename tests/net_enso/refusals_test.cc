@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Features without hardware in the Ensō NIC are refused, and its registers can be read.
+// Tests that features without hardware in the Ensō NIC are refused, and that its registers can be
+// read.
 #include <gtest/gtest.h>
 #include <rte_dev_info.h>
 #include <rte_ethdev.h>

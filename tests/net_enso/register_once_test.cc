@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Several copies of a plugin in one process: only the first loaded one registers.
+// Tests several copies of a plugin in one process: only the first loaded one registers.
 #include "register_once.h"
 
 #include <dlfcn.h>

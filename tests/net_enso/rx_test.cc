@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receive burst over data and notifications that the test writes: the end of a burst, and the
-// mbufs of a frame.
+// Tests the receive burst over data and notifications that the test writes: the end of a burst, and
+// the mbufs of a frame.
 #include <rte_mbuf.h>
 
 #include <cstring>
@@ -86,7 +86,7 @@ TEST_F(RxTest, WhatArrivedOnAnyPipeIsDiscarded) {
   }
 }
 
-// Exact to the byte, and to the last mbuf of the pool.
+// Tests frame lengths exact to the byte, and pools exact to the last mbuf.
 TEST_F(RxTest, AFrameTakesAsManyMbufsAsItNeedsAndNoMore) {
   const struct {
     uint16_t room;  // Size of an mbuf: whole flits, or not.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The clock of a port, timestamps of PTP frames and of all frames, and other information that the
-// device reports.
+// Tests the clock of a port, timestamps of PTP frames and of all frames, and other information that
+// the device reports.
 #include <gtest/gtest.h>
 #include <rte_dev_info.h>
 #include <rte_ethdev.h>

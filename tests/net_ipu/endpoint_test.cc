@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Endpoints of cache lines through rte_pmd_ipu.h, on ports that ethdev never configured: opening,
-// traffic, steering, frames sent by the host, closing. The model runs in a separate thread.
+// Tests endpoints of cache lines through rte_pmd_ipu.h, on ports that ethdev never configured:
+// opening, traffic, steering, frames sent by the host, closing. The model runs in a separate
+// thread.
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// net_ipu as an application uses it: probe, traffic, RSS, flow rules, restart, statistics. The
-// model runs in a separate thread.
+// Tests net_ipu as an application uses it: probe, traffic, RSS, flow rules, restart, statistics.
+// The model runs in a separate thread.
 #include <gtest/gtest.h>
 #include <rte_flow.h>
 #include <rte_thash.h>
@@ -80,8 +80,7 @@ TEST(Traffic, FramesLongerThanTheMtuAreCounted) {
 }
 
 TEST(Traffic, AnMtuThatTheBuffersHoldNoFrameOfIsRefusedWhileRunning) {
-  // After the headroom there is room for 1500 bytes; a frame is 14 bytes longer than the MTU, plus
-  // tags.
+  // The mbuf has 1500 bytes after the headroom; a frame is 14 bytes longer than the MTU, plus tags.
   Port port("wire=gen:size=1400+count=100", {.mtu = 1400, .room = 1500});
   port.Start();
   EXPECT_EQ(rte_eth_dev_set_mtu(port.id, 1478), 0);
@@ -402,7 +401,8 @@ TEST(Flow, ItemsBelowIpMustAgree) {
       result([&](Rule& r) { with_ipv6(r), ip6_mask.has_frag_ext = ip6_spec.has_frag_ext = 1; }),
       -ENOTSUP);
   EXPECT_EQ(result([&](Rule& r) { with_ipv6(r), ip6_mask.has_esp_ext = 1; }), -ENOTSUP);
-  // Only the port can spread frames.
+  // The driver does not support RSS over some queues only: the port spreads frames over all of
+  // them.
   rss.queue_num = 1, rss.queue = one;
   EXPECT_EQ(result([&](Rule& r) { r.actions[0] = {RTE_FLOW_ACTION_TYPE_RSS, &rss}; }), -ENOTSUP);
   rss.queue_num = 0, rss.level = 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Notifications of a port: link changes, receive interrupts, aged rules. Also tests with many
-// rules.
+// Tests notifications of a port: link changes, receive interrupts, aged rules. Also tests ports
+// with many rules.
 #include <gtest/gtest.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -169,8 +169,8 @@ TEST(Ages, AreSecondsAndThereIsOne) {
             -EINVAL);
 }
 
-/// Frames that a rule claimed before the flush are marked, later ones are not: the marks show the
-/// expected count.
+/// Frames that matched the rule before the flush are marked, later ones are not. The number of
+/// marks is therefore the expected count.
 TEST(Flush, LosesNoHitOfASharedCounter) {
   Port port("wire=gen:size=64+flows=10");
   const rte_flow_indir_action_conf conf{.ingress = 1, .egress = 0, .transfer = 0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Ports on a device in another process report the device's end, and wake threads that wait for
-// frames. DPDK's bonding and failsafe drivers then switch to another port.
+// Tests that ports on a device in another process report the device's end, and wake threads that
+// wait for frames. DPDK's bonding and failsafe drivers must then switch to another port.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 #include <rte_interrupts.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Addresses, groups and VLANs of a port: frames that its filter accepts, and VLAN tags in mbufs.
-// All sent frames are looped back.
+// Tests addresses, groups and VLANs of a port: the frames that its filter accepts, and VLAN tags in
+// mbufs. All sent frames are looped back.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 
@@ -130,7 +130,8 @@ TEST(Vlan, TagsAreInsertedAndStrippedWhileThePortRuns) {
     const char* bursts;
     uint16_t room, mtu, count;
   };
-  // Vector, scalar (less than a group), and frames in several buffers.
+  // The three receive paths: vector, scalar (fewer frames than a group), and frames in several
+  // buffers.
   for (const Case& c : {Case{"vector", 2048, 1500, 8}, Case{"scalar", 2048, 1500, 1},
                         Case{"scattered", 192, 1500, 8}}) {
     SCOPED_TRACE(c.bursts);

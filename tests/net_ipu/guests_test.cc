@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Allocation of numbers of secondary processes.
+// Tests the allocation of numbers to secondary processes.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Links of regions through rte_pmd_ipu.h, on ports that ethdev never configured: opening, traffic,
-// steering, revoking, closing. The model runs in a separate thread.
+// Tests links of regions through rte_pmd_ipu.h, on ports that ethdev never configured: opening,
+// traffic, steering, revoking, closing. The model runs in a separate thread.
 #include <rte_ether.h>
 #include <rte_flow.h>
 #include <rte_ip.h>

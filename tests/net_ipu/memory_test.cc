@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory provided by an application: reachable from rte_dev_dma_map until rte_dev_dma_unmap.
+// Tests memory provided by an application, which the device can access from rte_dev_dma_map until
+// rte_dev_dma_unmap.
 #include <rte_errno.h>
 
 #include "ethdev_fixture.h"

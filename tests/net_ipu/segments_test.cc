@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A large TCP frame through ethdev, segmented by the port's device.
+// Tests a large TCP frame through ethdev, segmented by the port's device.
 #include <gtest/gtest.h>
 #include <rte_ethdev.h>
 #include <rte_ip.h>

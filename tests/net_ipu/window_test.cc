@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Windows through rte_pmd_ipu.h: each back end transfers lines and swaps, reports its capabilities,
-// and traces its operations.
+// Tests windows through rte_pmd_ipu.h: each back end transfers lines and swaps, reports its
+// capabilities, and traces its operations.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rte_bus_vdev.h>

@@ -74,7 +74,7 @@ struct Rig {
   std::vector<Bytes> left;
 };
 
-// Runs with and without enough room in the region, and also with bursts.
+// Runs with and without enough free space in the region, and also with bursts.
 TEST(BilateralOutbox, SentFramesLeaveBeforeTheAnswerToTheFrameAtWork) {
   for (const uint32_t region_bytes : {1u << 18, 16'384u}) {
     for (const bool bursts : {false, true}) {
@@ -359,16 +359,16 @@ TEST(BilateralRelocation, EntriesThatLieLeaveNoRoomOutsideTheRegion) {
   };
   uint32_t sent = 0;
   QueueCounters counters;
-  // Valid entries up to the region's end, in no particular order: no room remains after them.
+  // Valid entries up to the region's end, in no particular order: no free space remains after them.
   run({swap::MakeEntry(bytes - 128, 128), swap::MakeEntry(data, 60)}, &sent, &counters);
   EXPECT_EQ(counters.tx_full, 2u) << "answers of 700 bytes";
   EXPECT_EQ(sent, 2u) << "they wait for the next region";
   EXPECT_EQ(counters.tx_pkts, 2u);
-  // One byte before the end.
+  // The entry ends one byte before the end of the region.
   sent = 0;
   run({swap::MakeEntry(bytes - 61, 60)}, &sent, &counters);
   EXPECT_EQ(counters.tx_full, 1u);
-  // Invalid entries use no room, and the engine does not see them.
+  // Invalid entries use no space, and the engine does not see them.
   sent = 0;
   run({swap::MakeEntry(data, 60), swap::MakeEntry(bytes - 99, 100), swap::MakeEntry(0, 9728)},
       &sent, &counters);

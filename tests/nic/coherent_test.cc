@@ -64,7 +64,7 @@ struct ByFirstByte {
         break;
       case 11:
         Elsewhere(frame, own, 700);
-        break;  // Larger than the frame's room in the line.
+        break;  // Larger than the space of the frame in its line.
       case 12:
         Elsewhere(frame, frame.spare, 800);
         break;
@@ -167,9 +167,10 @@ TEST_P(Coherent, EveryEndingIsCountedAndWhatDoesNotLeaveStays) {
 }
 
 TEST_P(Coherent, GrownAnswersForWhichTheLineHasNoRoomLeaveToo) {
-  LinePair lines(
-      0,
-      80);  // 10344 bytes: 100 requests of 100 bytes leave too little room for 100 answers of 700.
+  LinePair lines(0,
+                 // The line has 10344 bytes: 100 requests of 100 bytes leave too little space for
+                 // 100 answers of 700 bytes.
+                 80);
   Queue queue(lines);
   ByFirstByte engine;
   Poll(queue, engine);
@@ -197,8 +198,8 @@ struct EveryThirdGrows {
 };
 
 TEST_P(Coherent, AnswersKeepTheOrderOfTheirFramesWhereverTheyLeaveFrom) {
-  // A line has 10344 bytes: neither the line nor a line to send has room for all the answers of
-  // 1400.
+  // A line has 10344 bytes. All answers of 1400 bytes fit neither into the received line nor into a
+  // line to send.
   LinePair lines(0, 80);
   Queue queue(lines);
   EveryThirdGrows engine;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests frames of a generator through each kind of queue: they leave in order and are written in
-// place. Frames without room are neither sent nor counted.
+// place. Frames for which the queue has no space are neither sent nor counted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,7 +107,7 @@ TEST_F(EmitTest, PacketizedEmitsWhatAnMbufHolds) {
   EXPECT_FALSE(queue.CanEmit(nullptr, RTE_MBUF_DEFAULT_DATAROOM + 1));
 }
 
-/// Emits frames up to `most` as long as there is room. Records received frames.
+/// Emits frames up to number `most` as long as the queue accepts them. Records received frames.
 struct Generator {
   template <typename Queue>
   uint32_t Generate(Queue& queue, uint64_t) {

@@ -20,7 +20,7 @@
 
 namespace sluice::nic_test {
 
-/// The FrameLines of a CoherentQueue.
+/// Implements the concept FrameLines (nic/coherent.h) for a CoherentQueue.
 class LinePair : private device::FrameSink {
  public:
   struct Frame {

@@ -18,7 +18,7 @@
 
 namespace sluice::nic_test {
 
-/// The SwapLink of a BilateralQueue.
+/// Implements the concept SwapLink (nic/bilateral.h) for a BilateralQueue.
 class LinkPair {
  public:
   explicit LinkPair(const swap::Geometry& geometry = {})
@@ -93,9 +93,9 @@ class LinkPair {
     bool wait_for_frames;
     friend bool operator==(const Gift&, const Gift&) = default;
   };
-  std::vector<Gift> given;  ///< Regions that the host gave, in order.
+  std::vector<Gift> given;  ///< Regions that the host gave to the NIC, in order.
   bool answers = true;
-  bool answers_cancel = true;  ///< Answers again once the host has cancelled.
+  bool answers_cancel = true;  ///< If set, the NIC answers again once the host has cancelled.
 
  private:
   struct Free {

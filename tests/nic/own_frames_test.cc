@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests the address filter: the frames that reach its engine, one by one and in bursts, and the
-// verdicts of all others.
+// verdicts of all other frames.
 #include "nic/own_frames.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct Watcher {
   std::vector<Bytes>* seen;
 };
 
-/// The same for bursts.
+/// Records and consumes the frames of a burst.
 struct BurstWatcher {
   static constexpr auto& kDropReasons = Watcher::kDropReasons;
 

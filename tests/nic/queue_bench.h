@@ -107,7 +107,8 @@ template <typename Queue, typename Engine>
   return queue.Poll(engine, 0);
 }
 
-/// `frames()` returns the next frame, of options.size bytes; the engine must forward all frames.
+/// Measures an engine. `frames()` returns the next frame, of options.size bytes; the engine must
+/// forward all frames.
 template <typename Engine, typename Frames>
 class QueueBench {
  public:

@@ -330,7 +330,8 @@ struct Range {
   bool more;
 };
 struct Misfit {
-  uint64_t overlap;  ///< Fragments dropped up to the first inconsistent one.
+  /// Number of fragments dropped, up to and including the first inconsistent one.
+  uint64_t overlap;
   std::vector<Range> ranges;
 };
 

@@ -19,7 +19,7 @@
 
 namespace sluice::nic_test {
 
-inline constexpr uint32_t kTransmitRing = 256;  ///< Capacity is one less.
+inline constexpr uint32_t kTransmitRing = 256;  ///< Number of entries; one of them is always free.
 
 /// A port made of two rings, and a pool for frames of the test.
 class RingPort : public testing::Test {

@@ -77,7 +77,8 @@ class RecordingPipes {
   struct Pipe {
     Bytes memory;
     uint32_t given_back = 0;
-    std::vector<Bytes> sent;  // Frames, split as an IPv4-cutting transmitter splits the runs.
+    // Sent frames, split like the runs are split by a transmitter that follows the IPv4 length.
+    std::vector<Bytes> sent;
   };
 
   Span Arrive(Bytes bytes) {

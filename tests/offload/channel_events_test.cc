@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the contract of both channels for events, and on a dead link (lib/offload/item.h).
+// Tests the contract of both channels for events, and their behavior on a dead link
+// (lib/offload/item.h).
 #include <gtest/gtest.h>
 
 #include <cstdint>

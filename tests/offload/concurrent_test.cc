@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs a host and an agent on two threads, which both record a log. The logs are checked at the
+// Runs a host and an agent on two threads, each of which records a log. The logs are checked at the
 // end: each event occurs once and in order, each decision ends once and equally at both ends, and
 // it is enforced only as it was committed.
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ struct AgentLog {
   std::vector<uint64_t> enforced;
   uint64_t refused = 0;
   uint64_t committed = 0;
-  uint64_t wrong = 0;  ///< Items that the peer did not send.
+  uint64_t wrong = 0;  ///< Number of received items that the peer did not send.
   uint64_t faults = 0;
 };
 

@@ -70,8 +70,8 @@ struct Trail {
 };
 
 struct World {
-  std::array<Direction, 2> directions;  ///< Down, up.
-  std::array<Trail, 2> trails;          ///< Host, agent.
+  std::array<Direction, 2> directions;  ///< Indexed by direction: down, up.
+  std::array<Trail, 2> trails;          ///< Indexed by end: host, agent.
 };
 
 /// The world of the ends in use. It is copied together with them.
@@ -143,7 +143,8 @@ struct State {
   uint32_t asks = 0;
   uint32_t received = 0;
   uint32_t committed = 0;
-  uint32_t void_decisions = 0;  ///< Committed by an agent that has been replaced.
+  /// Number of decisions committed by an agent that has been replaced.
+  uint32_t void_decisions = 0;
   bool replaced = false;
   std::array<Record, kDecisions + 1> records{};
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Capture files composed byte by byte from the pcap file format (draft-ietf-opsawg-pcap), in either
-// byte order and resolution.
+// Capture files composed byte by byte in two formats: pcap (draft-ietf-opsawg-pcap), in either byte
+// order and resolution, and pcapng (draft-ietf-opsawg-pcapng).
 #pragma once
 
 #include <sys/mman.h>
@@ -43,7 +43,7 @@ struct CaptureFormat {
   bool nanoseconds = false;
 };
 
-/// Composes a capture file.
+/// Composes a pcap file.
 class CaptureFile {
  public:
   explicit CaptureFile(CaptureFormat format, uint32_t snap_bytes = 65535, uint32_t link = 1)

@@ -75,8 +75,8 @@ TEST(IncrementalChecksum, UdpLeavesNoChecksumAlone) {
 const uint16_t kWords[] = {0x0000, 0x0001, 0x00ff, 0x0100, 0x7fff, 0x8000,
                            0x8001, 0xff00, 0xfffe, 0xffff, 0x5555, 0x3285};
 
-/// Data of two words, the second of which is edited. If the first word is not 0, the incremental
-/// result equals the recomputed one bit for bit.
+/// Updates data of two words, the second of which changes. If the first word is not 0, the
+/// incremental result equals the recomputed one bit for bit.
 TEST(IncrementalChecksum, EqualsRecomputationAtTheCorners) {
   for (uint16_t fixed : kWords) {
     for (uint16_t before : kWords) {

@@ -64,7 +64,7 @@ TEST(Datagram, IsFoundWhereverItLiesOrSaysWhatElseThereIs) {
   EXPECT_EQ(In(Changed(Changed(test::kUdp6, 60, 0), 61, 0)).kind, Kind::kBadChecksum);
 }
 
-// The answer has the length of the question, with addresses and ports swapped, so its sum equals
+// The answer has the length of the request, with addresses and ports swapped, so its sum equals
 // that of the fixture until its payload changes.
 TEST(Datagram, AnswersWithAChecksumIfItCameWithOne) {
   const struct {

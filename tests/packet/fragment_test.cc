@@ -140,7 +140,7 @@ TEST(Defragmenter, EveryFragmentEndsUnderAName) {
   defragmenter.Expire(5 + kTimeout);
   EXPECT_EQ(defragmenter.waiting(), 0u);
   EXPECT_EQ(defragmenter.ended(Defragmenter::kTimedOut), 2u);
-  // A last fragment that ends before another fragment, and a fragment beyond the last one.
+  // Tests a last fragment that ends before another fragment, and a fragment beyond the last one.
   Bytes last = pieces[0];
   last[20] = 0;
   StoreBe16(&last[24], 0);
@@ -153,7 +153,7 @@ TEST(Defragmenter, EveryFragmentEndsUnderAName) {
   Take(defragmenter, beyond, 200);
   Take(defragmenter, last, 201);
   EXPECT_EQ(defragmenter.ended(Defragmenter::kOverlap), 4u);
-  // A header with a wrong checksum; an empty fragment.
+  // Tests a header with a wrong checksum, and an empty fragment.
   Bytes bent = pieces[0];
   bent[22] ^= 1;
   Take(defragmenter, bent, 300);

@@ -12,8 +12,8 @@ namespace {
 
 using test::Bytes;
 
-/// Calls FrameLength with the first flit of a frame, on the heap without room after it. Bytes after
-/// the frame are arbitrary, as in a pipe.
+/// Calls FrameLength with the first flit of a frame, in an allocation of exactly this size. Bytes
+/// after the frame are arbitrary, as in a pipe.
 uint32_t LengthOf(Bytes frame) {
   frame.resize(kFlitBytes, 0xa5);
   return FrameLength(test::ExactBuffer(frame).data());

@@ -41,7 +41,7 @@ inline uint16_t NaiveUpperSum(const uint8_t* frame, const packet::Headers& heade
   return NaiveSum({frame + headers.l4, upper_bytes}, sum);
 }
 
-/// Returns whether all checksums that this frame alone can prove are right.
+/// Returns whether all checksums that can be verified from this frame alone are right.
 inline bool ChecksumsHold(const uint8_t* frame, const packet::Headers& headers) {
   if (headers.network == packet::Network::kIpv4) {
     const uint32_t header_bytes = (frame[headers.l3] & 0xf) * 4u;

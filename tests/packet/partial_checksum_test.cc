@@ -72,7 +72,7 @@ TEST(PartialChecksum, OfUdpIsNeverZero) {
 }
 
 TEST(PartialChecksum, OfAnythingElseIsLeftAlone) {
-  // Fields with the same values in frames without a UDP or TCP checksum to complete.
+  // Fields with the same values, in frames that have no UDP or TCP checksum to complete.
   const Bytes fragment = WithField(test::kUdp4FirstFragment, 40, 0x1444);
   const Bytes routed = WithField(test::kUdp6Routed, 84, 0xfa2f);
   for (const Bytes& frame : {fragment, routed, test::kUdp4LaterFragment, test::kPing4, test::kPing6,

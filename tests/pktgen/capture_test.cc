@@ -140,8 +140,8 @@ TEST_F(PktgenCapture, TimesAreMultiplied) {
   EXPECT_EQ(captured_.offsets->period_ps, 10'000'000u);  // Adds a mean gap after the last frame.
 }
 
-// Jumps of the capture's clock do not cause waiting: a frame stamped an hour ahead, one without a
-// timestamp, and short steps back, as in a capture of several queues.
+// Jumps of the capture's clock do not make the stream wait: a frame stamped an hour ahead, one
+// without a timestamp, and short steps back, as in a capture of several queues.
 TEST_F(PktgenCapture, ClocksThatWereSetMakeNoGaps) {
   constexpr uint64_t kMs = 1'000'000;
   constexpr uint64_t kSecond = 1000 * kMs;
@@ -158,7 +158,7 @@ TEST_F(PktgenCapture, ClocksThatWereSetMakeNoGaps) {
       {{kFirst, kFirst + 86'000 * kSecond},
        {0, 86'000'000},
        0,
-       0},  // A plausible pause, for example at night.
+       0},  // A pause of a plausible length, for example at night.
   };
   for (const Case& test : cases) {
     std::vector<Record> records;

@@ -32,7 +32,7 @@ StreamSpec SpecOf(uint32_t flows, double pps, uint64_t frames) {
 /// The injected faults.
 struct Injected {
   uint64_t lost = 0, duplicated = 0, reordered = 0, damaged_payload = 0, damaged_tag = 0;
-  uint64_t extents = 0, most_extent = 0;  // Extents of the reordered frames.
+  uint64_t extents = 0, most_extent = 0;  // Reorder extents: their sum, and the maximum.
   std::set<uint64_t> missing;  ///< Numbers of missing frames, including those with unreadable tags.
 };
 

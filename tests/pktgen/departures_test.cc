@@ -248,8 +248,8 @@ TEST(PktgenDepartures, SkipWhatIsDueBeforeATime) {
   }
 }
 
-// Skipping preserves the distribution of the number of independent arrivals per second and of the
-// first time after it: mean and variance of the Poisson and exponential distributions.
+// If independent arrivals are skipped, the number of arrivals per second and the first time
+// afterwards still have the Poisson and the exponential distribution: compares mean and variance.
 TEST(PktgenDepartures, SkipIndependentArrivalsAsTheyAre) {
   constexpr int kRuns = 20'000;
   double sum = 0, squares = 0, wait_ps = 0;

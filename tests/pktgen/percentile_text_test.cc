@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the layout of HdrHistogram and the text format of its tools against values computed by hand
+// Compares the layout of HdrHistogram and the text format of its tools with values computed by hand
 // from their published definitions.
 #include "engine/pktgen/percentile_text.h"
 

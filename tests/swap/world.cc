@@ -34,8 +34,7 @@ void SwapWorld::Push(std::vector<Message>& channel, const Message& line) {
   channel.push_back(Torn(line, line));
 }
 
-// Returns a line of which word 0 is from `before` or `after` and the rest from the other one, as
-// bytes of both encoded lines.
+// Returns a torn line: word 0 of `before` with the other words of `after`.
 Message SwapWorld::Torn(const Message& before, const Message& after) const {
   bar::Line line = Encode(after);
   line.word[0] = Encode(before).word[0];
