@@ -32,9 +32,10 @@ class Views {
   /// Adds the generator's members to the report of a finished run.
   static void Extend(const engine::pktgen::TrialResult& result, double seconds,
                      const Settings& settings, nlohmann::ordered_json& report);
-  /// Returns the findings that replace the wire's in the report.
+  /// Returns the findings of the generator's checks, which replace those of the wire in the report.
   static runtime::Findings FindingsOf(const engine::pktgen::TrialResult& result);
-  /// Returns "/sluice/pktgen/streams" and "/sluice/pktgen/latency". Callable from any thread.
+  /// Returns the commands "/sluice/pktgen/streams" and "/sluice/pktgen/latency". Callable from any
+  /// thread.
   std::vector<runtime::TelemetryCommand> Commands();
 
   /// Writes latencies of every stream to `prefix` + its name + ".hgrm". On failure returns false,

@@ -49,7 +49,7 @@ void KernelCore::Run() {
       case coherent::Got::kContent: {
         const coherent::Content told = end.content();
         end.Return({.kind = coherent::Kind::kNoReply});
-        // The incarnation that the device means may have ended, and the device may not know its
+        // The device may mean an incarnation of the process that has ended, and not know its
         // successor yet.
         const auto incarnation = processes_.Get(told.code);
         if (incarnation != nullptr && incarnation->number() == told.data) {

@@ -23,11 +23,11 @@ constexpr uint32_t kCallBytes = 40;
 constexpr uint32_t kReplyBytes = 24;
 /// Size of a key in XDR: its length, and four bytes.
 constexpr uint32_t kKeyBytes = 8;
-/// An xid is the turn in the upper bits and the slot in the lower 12 bits. The turn distinguishes
-/// calls of the same slot.
+/// The upper bits of an xid are its slot's turn, the lower 12 bits the slot. The turn differs
+/// between successive calls in the same slot.
 constexpr uint32_t kTurnShift = 12;
 constexpr uint32_t kMaxSlots = 1u << kTurnShift;
-/// Slots checked for lost calls per step.
+/// Number of slots that each step checks for lost calls.
 constexpr uint32_t kExpirePerStep = 4;
 
 constexpr packet::MacAddress kClientMac = {{0x02, 0, 0, 0, 0, 1}};

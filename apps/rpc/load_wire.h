@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Clients as the wire of the embedded NIC. They keep a fixed number of calls in flight (closed
-// loop), and call the services in turn, `run_calls` calls each. They check every answer. They use
-// the time of the stepping thread, so latencies include the device's work.
+// loop), and call the services round-robin, `run_calls` calls each. They check every answer. They
+// use the time of the stepping thread, so latencies include the device's work.
 #pragma once
 
 #include <atomic>
@@ -80,7 +80,8 @@ class LoadWire : public emulator::Wire {
     uint32_t xid = 0;
     uint32_t target = 0;
     uint64_t sent_ns = 0;  ///< Time by the stepping thread's clock.
-    /// Time by a clock that is read at that moment and when the answer arrives.
+    /// Start time by a clock that is read when the call is made; the same clock is read when the
+    /// answer arrives.
     uint64_t begun_ns = 0;
     bool waits = false;
   };

@@ -158,7 +158,7 @@ int Serve(Settings settings) {
     return 1;
   }
   if (network != nullptr) return 0;
-  // A run that was stopped before its first call has not failed.
+  // A run without a time limit that was stopped before its first call has not failed.
   const bool served =
       figures.load.answered > 0 || (settings.duration_s == 0 && figures.load.calls == 0);
   return served && figures.load.wrong == 0 && figures.missing() == 0 ? 0 : 1;

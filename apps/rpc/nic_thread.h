@@ -33,8 +33,8 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
             std::span<const std::unique_ptr<KernelCore>> cores, uint32_t traces);
   ~NicThread();
 
-  /// Runs `command` between two steps on the NIC's thread, and returns when it is done. Callable
-  /// from any other thread.
+  /// Runs `command` between two steps on the NIC's thread, and returns when it is done. Only one
+  /// thread at a time may call it, and not the NIC's thread.
   void Do(const std::function<void(device::rpc::RpcNic&)>& command);
   /// Call it only within Do.
   std::span<const device::Counter> WireCounters() { return wire_.Counters(); }
@@ -52,7 +52,7 @@ class NicThread final : public device::rpc::HostPort, private device::FrameSink 
 
  private:
   static constexpr uint32_t kBurst = 32;
-  /// Steps without work after which the thread yields its CPU.
+  /// Number of steps without work after which the thread yields its CPU.
   static constexpr uint32_t kIdleSteps = 1000;
 
   void Run();

@@ -49,7 +49,7 @@ class PacketWire final : public emulator::Wire {
     kUnsent,       ///< Not accepted by the interface.
     kReassembled,  ///< Reassembled datagrams.
     kBadFragment,  ///< After unsupported IPv6 headers.
-    kKernel,       ///< Left to the kernel.
+    kKernel,       ///< The kernel handles these frames.
     kCounters
   };
 
@@ -57,8 +57,8 @@ class PacketWire final : public emulator::Wire {
   /// Returns the length of the frame for the device in buffer `number`, which contains a received
   /// frame of `length` bytes; 0 if there is none.
   uint32_t TakeFrame(uint32_t number, uint32_t length, uint32_t status);
-  /// Does the same for a frame to this NIC. A fragment that completes a datagram is replaced by the
-  /// datagram.
+  /// Returns the same for a frame to this NIC. A fragment that completes a datagram is replaced by
+  /// the datagram.
   uint32_t Reassemble(uint32_t number, uint32_t length);
   bool IsToUs(const uint8_t* frame, uint32_t length) const;
   static bool IsUdp(const uint8_t* frame, uint32_t length);
@@ -75,7 +75,7 @@ class PacketWire final : public emulator::Wire {
   std::vector<device::WireFrame> frames_;
   uint32_t first_frame_ = 0;
   std::array<uint64_t, kCounters> counts_{};
-  /// Includes fragments by the reason of their end, and those that wait.
+  /// Includes a counter per outcome of a fragment (Defragmenter), and one for those that wait.
   static constexpr uint32_t kAllCounters = uint32_t{kCounters} + packet::Defragmenter::kReasons;
   std::array<device::Counter, kAllCounters> counters_{};
   emulator::WireTotals totals_;

@@ -18,8 +18,8 @@ namespace {
 
 /// Maximum result in XDR, which fits into a datagram.
 constexpr uint32_t kMaxXdr = 65536;
-/// Maximum size of results that use the fast path: with the head of a line, half of it
-/// (coherent/layout.h).
+/// Maximum size of results that use the fast path: together with the head, they fit into the first
+/// half of a line (coherent/layout.h).
 constexpr uint32_t kSmallBytes = 32;
 static_assert(kSmallBytes <= coherent::kInlineBytes);
 

@@ -28,7 +28,7 @@ struct Settings : runtime::RunSettings {
   uint32_t run_calls = 100;
   uint32_t echo_bytes = 64;
   uint32_t dma_bytes = 4096;
-  uint32_t store_mib = 64;  ///< Memory of the service store.
+  uint32_t store_mib = 64;  ///< Memory of the service "store" in MiB.
   uint64_t slice_ns = 0;
   uint64_t preempt_ns = 0;
   uint64_t handler_ns = 0;

@@ -68,7 +68,7 @@ void Supervision::TakeDown(ProcessId id) {
   if (!service.process->Ended()) service.process->Signal(SIGKILL);
   nic_.Do([&](RpcNic& nic) { nic.Gone(id); });
   processes_.Set(id, nullptr);
-  // A process that lived long is restarted immediately.
+  // A process that ran for longer than the longest pause is restarted immediately.
   const bool lived =
       service.state == Service::State::kUp && Clock::now() - service.since > kLongestPause;
   service.pause = lived ? std::chrono::milliseconds(0)

@@ -66,7 +66,9 @@ bool ClientWire::MakeFrame(uint64_t now_ns) {
   if (frames_.size() == kSlots || workload_->due_ns() > now_ns) return false;
   if (options_.count != 0 && next_id_ == options_.count) return false;
   Pending& pending = pending_[next_id_ % kPending];
-  if (pending.waits) return false;  // kPending requests have no answer yet, so this one is delayed.
+  // This slot's earlier request has no answer yet: kPending requests wait, so this request is
+  // delayed.
+  if (pending.waits) return false;
   pending.due_ns = workload_->due_ns();
   const Request request = workload_->Take();
   pending.id = request.id;

@@ -27,7 +27,8 @@ struct Figures {
   uint64_t answered = 0;
   uint64_t switches = 0;     ///< Tasks that started on this processor and were not on it before.
   uint64_t preemptions = 0;  ///< Tasks replaced by decision, whether they paused or were cut.
-  uint64_t cuts = 0;         ///< Tasks interrupted by a signal.
+  uint64_t cuts =
+      0;  ///< Tasks that a signal interrupted because they did not stop at a safe point.
   uint64_t busy_cycles = 0;  ///< TSC cycles in which tasks ran.
   /// Latency in ns in the host, from due to answered: short and long.
   std::array<Histogram, 2> latency;
@@ -39,7 +40,7 @@ struct Figures {
 /// Figures of the host's end, which all workers share.
 struct HostFigures {
   engine::sched::HostCounters counters;
-  uint64_t overflows = 0;   ///< Events for which the channel had no room.
+  uint64_t overflows = 0;   ///< Events that the channel rejected because it was full.
   uint64_t faults = 0;      ///< Number of invalid values written by a peer.
   uint64_t unfinished = 0;  ///< Tasks that have not ended.
 };
@@ -84,7 +85,8 @@ class Board {
   /// Returns the sum of the last published figures.
   void Sum(Figures* figures, HostFigures* host) const;
 
-  /// Stores the result of a finished policy and mode, and resets the workers' figures.
+  /// Stores the result of a finished policy and mode, and resets the workers' figures for the next
+  /// one.
   void Finish(Result result);
   /// Resets the figures for a repetition of the current policy and mode.
   void Restart();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A thread as a CPU that runs tasks. It regains control in two ways. A task checks at its safe
-// points whether its time is over, which costs a read of the TSC. A task that never checks is cut
-// by a signal at any instruction.
+// points whether its time is over, which costs a read of the TSC. A task that never checks is
+// interrupted by a signal at any instruction: it is "cut".
 #pragma once
 
 #include <rte_cycles.h>
@@ -70,7 +70,7 @@ class Fiber {
   Processor* processor_ = nullptr;  ///< The current or the last processor.
   Coroutine::Body body_ = nullptr;
   void* argument_ = nullptr;
-  bool in_handler_ = false;  ///< Was cut, and has not run since.
+  bool in_handler_ = false;  ///< The fiber was cut and has not run since.
   // Atomic because of signal handlers on the same thread.
   std::atomic<uint32_t> uncut_{0};
   std::atomic<uint64_t> away_cycles_{0};

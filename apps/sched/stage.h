@@ -51,7 +51,8 @@ class Stage {
   }
 
   // Functions for any thread:
-  /// Returns the result so far, or until End(). `figures`: those of the workers.
+  /// Returns the result until now, or until End() if it was called. `figures`: those of the
+  /// workers.
   Result Take(Figures figures, const HostFigures& host) const;
   /// Sets the end time; call it after the last answer.
   void End() { end_.store(std::chrono::steady_clock::now()); }
@@ -68,7 +69,7 @@ class Stage {
   std::optional<AgentThread> agent_;
   std::chrono::steady_clock::time_point begin_;
   Disturbance before_;
-  /// The epoch if End() was not called yet.
+  /// Value of End(); the epoch if End() was not called yet.
   std::atomic<std::chrono::steady_clock::time_point> end_{};
 };
 

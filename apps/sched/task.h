@@ -25,7 +25,7 @@ using engine::sched::Gtid;
 /// The headers of a request, for the reply to its sender.
 class ReturnPath {
  public:
-  /// Ethernet with two VLAN tags, IPv6, UDP.
+  /// Maximum headers: Ethernet with two VLAN tags, IPv6, UDP.
   static constexpr uint32_t kMaxHeaders = 14 + 2 * 4 + 40 + 8;
   static constexpr uint32_t kMaxFrame = kMaxHeaders + kReplyBytes;
 
@@ -90,7 +90,8 @@ class TaskPool {
  private:
   StackPool stacks_;
   std::deque<Task> tasks_;
-  std::vector<Task*> free_;  ///< A LIFO, because the last stack may still be cached.
+  /// Used as a stack, because the memory of the task that was freed last may still be cached.
+  std::vector<Task*> free_;
   absl::flat_hash_map<Gtid, Task*> by_gtid_;
 };
 

@@ -39,7 +39,7 @@ void Extend(const Board& board, nlohmann::ordered_json& report);
 std::string Totals(const Board& board);
 uint64_t Unfinished(const Board& board);
 
-/// /sluice/sched/stats, /sluice/sched/latency and /sluice/sched/results.
+/// Returns the commands /sluice/sched/stats, /sluice/sched/latency and /sluice/sched/results.
 std::vector<runtime::TelemetryCommand> Commands(Play& play);
 
 }  // namespace sluice::sched

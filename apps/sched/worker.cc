@@ -162,7 +162,7 @@ void Worker::Turn() {
       if (submitted_) stage_->host().Forward();
       submitted_ = false;
       wanted = stage_->host().Look(cpu_, NowNs());
-      // Other CPUs have got all the tasks that this CPU waited for.
+      // Other CPUs have received all the tasks that this CPU waited for.
       if (current_ == nullptr && stage_->waiting() == 0) wished_ = 0;
     }
     if (wanted) Switch(current_ == nullptr ? Reason::kIdle : Reason::kPreempt);
@@ -225,7 +225,7 @@ void Worker::Answer(Task& task) {
        .flags = static_cast<uint16_t>(task.request.flags | (task.cut ? kCut : 0)),
        .task_class = task.request.task_class},
       frame);
-  outbox_.Send(frame.data(), length);  // If there is no room, the interface counts the drop.
+  outbox_.Send(frame.data(), length);  // If the outbox is full, the interface counts the drop.
 }
 
 void Worker::Tick(uint64_t now) {

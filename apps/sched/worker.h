@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A worker lcore: reads requests from its queue, creates tasks, and is a CPU that runs the tasks
-// that are scheduled on it. It polls its queue again after a bounded time, even if a task runs.
-//
-// An engine of the loop in runtime/worker.h. Tasks run at rest, after every poll.
+// that are scheduled on it. It polls its queue again after a bounded time, even if a task runs. It
+// is an engine of the loop in runtime/worker.h, and runs tasks in AtRest, after every poll.
 #pragma once
 
 #include <array>
@@ -67,7 +66,8 @@ class Worker {
  private:
   /// Returns a task for a request; null if no task is free.
   Task* Accept(const Request& request, uint64_t due_ns);
-  /// Hands the task to the host. Returns false if the kernel has no room.
+  /// Hands the task to the host. Returns false if the kernel already has the maximum number of
+  /// tasks.
   bool Submit(Task& task);
   /// Creates tasks for generated requests that are due.
   void MakeRequests();
@@ -99,7 +99,7 @@ class Worker {
   packet::Outbox outbox_;
   std::optional<Workload> workload_;
   Task* current_ = nullptr;  ///< The task on this CPU, running or paused.
-  bool submitted_ = false;   ///< Events must be forwarded.
+  bool submitted_ = false;   ///< Events were submitted that must be forwarded to the agent.
   uint64_t wished_ = 0;  ///< TSC time since when this CPU waits for a task; 0: it does not wait.
   uint64_t next_tick_ = 0;
   uint64_t next_publish_ = 0;

@@ -41,8 +41,8 @@ std::string Transitions(const char* name, const char* const (&states)[States],
   return text + "  :: else -> next = state; action = A_" + actions[0] + "\n  fi\n}\n";
 }
 
-/// Returns the hand-written part of a model. Prints an error and returns an empty string if the
-/// file cannot be read.
+/// Returns the text of the template, the hand-written part of a model. Prints an error and returns
+/// an empty string if the file cannot be read.
 inline std::string ReadTemplate(const char* path) {
   std::ifstream file(path);
   std::string model{std::istreambuf_iterator<char>(file), {}};

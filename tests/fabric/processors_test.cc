@@ -105,7 +105,7 @@ TEST(FabricNic, ItsOwnMemoryUncachedCostsAnAccessForEveryEightBytes) {
   EXPECT_EQ(times(parameters), (std::vector<Picoseconds>{30_ns, 30_ns, 30_ns}));
   parameters.nic_mapping = NicMapping::kUncached;
   EXPECT_EQ(times(parameters), (std::vector<Picoseconds>{100_ns, 800_ns, 800_ns}));
-  // A push across the link does not count as an access to the line.
+  // A line that is pushed across the link is not counted as an access.
   parameters.host_stores = HostStores::kWholeLine;
   parameters.nic_lines = NicLines::kPushed;
   EXPECT_EQ(times(parameters), (std::vector<Picoseconds>{100_ns, 800_ns, 80_ns}));

@@ -11,7 +11,8 @@
 namespace sluice::bar {
 namespace {
 
-constexpr uint32_t kNoCut = 4096;  // Completions may be as long as the maximum payload.
+// Completion boundary that never splits: completions may be as long as the maximum payload.
+constexpr uint32_t kNoCut = 4096;
 
 double Gbps(uint64_t bits_per_second) { return static_cast<double>(bits_per_second) / 1e9; }
 

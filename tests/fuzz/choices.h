@@ -26,7 +26,7 @@ class Choices {
     const auto byte = Take(1);
     return byte.empty() ? 0 : byte[0];
   }
-  /// Big-endian.
+  /// Returns the next 16 bits, in big-endian order.
   uint32_t Word16() {
     const uint32_t high = Byte();
     return high << 8 | Byte();

@@ -49,7 +49,7 @@ class MessagePlay {
       Step(choices_.Byte());
       CheckCounts();
     }
-    // Finally each message has ended, and the full number of messages fits again.
+    // At the end, each message has ended, and the maximum number of messages is accepted again.
     now_ += 2 * kTimeout;
     for (uint32_t i = 0; i < kMessages; ++i) server_.Expire(now_);
     FUZZ_CHECK(server_.open() == 0);

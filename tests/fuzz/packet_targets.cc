@@ -63,7 +63,7 @@ void FrameLengthWalk(const uint8_t* data, size_t size) {
     // The parser and the length walk must agree on the end of a frame that the parser understands.
     const Headers headers = packet::Parse(flit, length);
     if (headers.error == ParseError::kNone && headers.IsIp()) FUZZ_CHECK(headers.end == length);
-    // The transmitter and the receiver must cut frames at the same length.
+    // The transmitter and the receiver must split frames at the same length.
     FUZZ_CHECK(packet::TotalLengthCutsWell(flit, length) == packet::LeadingWord::Of(flit).IsIpv4());
     at += span;
   }

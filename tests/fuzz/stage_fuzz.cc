@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fuzzes a stage with both faces, with arbitrary actions of switch and host, next to an honest
+// Fuzzes a stage with both interfaces, with arbitrary actions of switch and host, next to an honest
 // sender.
 #include "../device/stage/hostile.h"
 #include "check.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The fuzz targets, one function per boundary where hostile bytes enter. libFuzzer calls them with
-// generated inputs. The test `fuzz_targets` calls them with cut and modified frames, so that the
-// builds of all compilers run them. A failed check aborts. Each input is first copied to memory of
-// exactly its size.
+// generated inputs. The test `fuzz_targets` calls them with truncated and modified frames, so that
+// the builds of all compilers run them. A failed check aborts. Each input is first copied to memory
+// of exactly its size.
 #pragma once
 
 #include <cstddef>
@@ -81,7 +81,7 @@ void LogmonSyslog(const uint8_t* data, size_t size);
 void LogmonTcp(const uint8_t* data, size_t size);
 
 /// Encodes a report made of the input as IPFIX and reads the result with a strict decoder. It must
-/// be well-formed, complete, and within its room.
+/// be well-formed, complete, and not longer than its buffer.
 void TelemetryIpfix(const uint8_t* data, size_t size);
 
 /// Reads an epoch's file. An accepted file must be written again with the same bytes, merged and

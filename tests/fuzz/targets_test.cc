@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs the fuzz targets without a fuzzer: every fixture whole, cut at every byte, with every byte
-// changed in turn, and spliced at random (fixed seed).
+// Runs the fuzz targets without a fuzzer: every fixture whole, truncated at every byte, with every
+// byte changed in turn, and spliced at random (fixed seed).
 #include "targets.h"
 
 #include <gtest/gtest.h>
@@ -79,12 +79,14 @@ TEST(FuzzTargets, Parser) { BendAndSplice(Parser); }
 TEST(FuzzTargets, FrameLengthWalk) { BendAndSplice(FrameLengthWalk); }
 TEST(FuzzTargets, EchoEngines) { BendAndSplice(EchoEngines); }
 TEST(FuzzTargets, NeighborEngine) {
-  // Tailroom and correct checksums; no tailroom and correct ones; no tailroom and unchanged ones.
+  // Each control byte selects a combination: tailroom and correct checksums; no tailroom and
+  // correct checksums; no tailroom and unchanged checksums.
   for (const uint8_t control : {0x08, 0x00, 0x80}) BendAndSplice(NeighborEngine, {control});
 }
 
 TEST(FuzzTargets, MaglevMessages) {
-  // Sufficient headroom or none; correct checksums or unchanged ones.
+  // Each control byte selects a combination: sufficient headroom or none; correct or unchanged
+  // checksums.
   for (const uint8_t control : {0x08, 0x00, 0x86}) BendAndSplice(MaglevMessages, {control});
   // Exceeds IPv6's smallest MTU: UDP of 1400 bytes.
   Bytes big = test::kUdp6;
@@ -107,7 +109,8 @@ TEST(FuzzTargets, MaglevQuic) {
 }
 
 TEST(FuzzTargets, KvMica) {
-  // Room for all values or for some; hashes trusted or not; reads across workers or not.
+  // Each control byte selects a combination: a buffer for all values or for some; hashes trusted or
+  // not; reads across workers or not.
   for (const uint8_t control : {0xfc, 0xfd, 0x2c, 0x2d, 0xfe}) {
     Bend(KvMica, test::kMicaBatch, {control});
   }

@@ -401,7 +401,7 @@ std::string ValueIn(const Frame& frame) {
   return {message.value.begin(), message.value.end()};
 }
 
-// One key, set and read alternately by both protocols. The requests and frames exceed one planning
+// Sets and reads one key alternately by both protocols. The requests and frames exceed one planning
 // batch, so that some lookups happen long before the set that they must see.
 TEST(KvBursts, AGetSeesWhatTheLastSetOfItsBurstLeft) {
   Rig rig;

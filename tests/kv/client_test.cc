@@ -55,7 +55,7 @@ class Lab {
   /// Called for each answer before the client receives it; false drops the answer.
   std::function<bool(Buffer&)> disturb = [](Buffer&) { return true; };
   std::vector<uint32_t> batches;  // Requests per datagram.
-  uint64_t frozen_until_ns = 0;   // The server is idle until this time.
+  uint64_t frozen_until_ns = 0;   // The server processes nothing until this time.
 
  private:
   void Step() {
@@ -111,7 +111,7 @@ TEST(ClientTest, PreloadsEveryItemAndFindsEachOfThem) {
     lab.RunFor(50 * kMillisecond);
     const ClientCounters& counters = lab.client.counters();
     EXPECT_EQ(counters.requests, counters.hits + counters.stored);
-    // 16 at a time, 20 µs each.
+    // 16 requests are in flight at a time, for 20 µs each.
     EXPECT_NEAR(40'000, static_cast<double>(counters.requests), 4000);
     EXPECT_NEAR(0.5, static_cast<double>(counters.hits) / static_cast<double>(counters.requests),
                 0.02);
@@ -362,7 +362,7 @@ TEST(ClientTest, TellsWhenToCallAgain) {
   EXPECT_FALSE(client.Next(5 * kMillisecond, room));
   EXPECT_EQ(6 * kMillisecond, client.NextWakeNs());
   client.Stop(5 * kMillisecond);
-  EXPECT_EQ(6 * kMillisecond, client.NextWakeNs());  // The timeout.
+  EXPECT_EQ(6 * kMillisecond, client.NextWakeNs());  // The next wake-up is the timeout.
   EXPECT_FALSE(client.Next(6 * kMillisecond, room));
   EXPECT_EQ(1u, client.counters().timeouts);
   EXPECT_EQ(UINT64_MAX, client.NextWakeNs());
@@ -384,7 +384,8 @@ Buffer Written(Protocol protocol, const Request& request) {
 
 TEST(ClientTest, CountsAnswersThatComeTwiceWhereTheirIdsSayNoUse) {
   ClientOptions options = Small();
-  options.protocol = Protocol::kMemcachedAscii;  // Answers return 16 bits of an id.
+  // Answers of this protocol return 16 bits of an id.
+  options.protocol = Protocol::kMemcachedAscii;
   options.max_datagram_bytes = 1400;
   options.outstanding = 1;
   options.get_share = 1;

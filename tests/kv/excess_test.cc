@@ -92,7 +92,7 @@ TEST(Excess, OfASourceIsBounded) {
       const std::vector<Frame> requests(workers, Get(host.KeyOf(0)));
       uint64_t in = 0;
       const uint64_t out = Press(host, 0, 10, requests, &in);
-      // 10 s, and one second of saved credit.
+      // The credit is that of 10 s and one second of saved credit.
       EXPECT_LE(out, 3 * in + 11 * kRate);
       EXPECT_GE(out, 5 * kRate) << "what it may have, it gets";
       uint64_t withheld = 0;
@@ -185,7 +185,7 @@ TEST(LargeAnswers, AreNotGivenUnlessAskedFor) {
   uint64_t bytes = 0;
   for (const Frame& frame : host.Sent()) bytes += frame.size() - 50;
   EXPECT_GT(bytes, 1441u);
-  // A get of twice that size is cut.
+  // The answer to a get of twice that size is truncated.
   EXPECT_EQ(host.Give(Get("a a")), packet::kForward);
   EXPECT_EQ(host.counters().memcached.cut_replies, 1u);
 }

@@ -185,7 +185,7 @@ TEST_P(KvLiveSnapshot, EveryItemWasCurrentMeanwhile) {
 INSTANTIATE_TEST_SUITE_P(Plans, KvLiveSnapshot, testing::ValuesIn(kPlans),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// One item that is being written nearly all the time.
+// Tests an item that is being written nearly all the time.
 TEST(KvLiveSnapshotOwner, CopiesWhatIsNeverLeftAlone) {
   std::vector<Partition> partitions;
   partitions.emplace_back(PartitionOptions{Mode::kStore, uint64_t{4} << 20, 16});

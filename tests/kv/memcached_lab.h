@@ -75,7 +75,7 @@ class MemcachedLab {
   size_t reply_room = 65536;
   const ServerFacts* server = nullptr;
   Progress progress = Progress::kDone;
-  int hops = 0;  ///< Handovers of the last datagram.
+  int hops = 0;  ///< Number of times that the last datagram was handed to another worker.
 
  private:
   std::shared_ptr<ResponderCounters> traffic_ = std::make_shared<ResponderCounters>();

@@ -71,7 +71,7 @@ double BestMops(const Requests& requests, int rounds, const std::function<size_t
     const double start = CpuSeconds();
     const size_t found = work();
     const double took = CpuSeconds() - start;
-    // A cache evicts some items.
+    // A cache evicts some items, but at most a tenth.
     if (found < requests.size() * 9 / 10) {
       std::fprintf(stderr, "only %zu were found\n", found);
       std::exit(1);

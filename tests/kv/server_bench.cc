@@ -159,7 +159,7 @@ class Bench {
     std::nth_element(cycles.begin(), middle, cycles.end());
     return static_cast<double>(*middle);
   }
-  // A cache evicts some items.
+  // A cache evicts some items, but at most one percent.
   static void Check(size_t found, size_t of) {
     if (found >= of / 100 * 99) return;
     std::fprintf(stderr, "only %zu of %zu were found\n", found, of);

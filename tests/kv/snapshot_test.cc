@@ -189,7 +189,7 @@ TEST_F(KvSnapshot, RefusesALastUniqueThatLeavesNoneOrIsBelowAnItems) {
   for (const uint64_t unique : {uint64_t{0}, ~uint64_t{0}, (uint64_t{1} << 63) + 1}) {
     std::string file = FileBytes();
     std::memcpy(file.data() + file.size() - 8, &unique, sizeof unique);
-    // The end is block 1: its checksum precedes its 16 bytes.
+    // The end marker is block 1: its checksum precedes its 16 bytes.
     const uint64_t checksum = XXH3_64bits_withSeed(file.data() + file.size() - 16, 16, 1);
     std::memcpy(file.data() + file.size() - 24, &checksum, sizeof checksum);
     ExpectRefused(file, "its last unique is invalid");

@@ -70,7 +70,8 @@ TEST(Library, SaysWhatIsWrongWithOptionsAndFiles) {
   std::array<char, 16> small{};
   EXPECT_EQ(sluice_engine_open("maglev", "/nonexistent", nullptr, small.data(), small.size()),
             nullptr);
-  EXPECT_STREQ(small.data(), "/nonexistent: N");  // The text is cut to the size of the buffer.
+  // The text is truncated to the size of the buffer.
+  EXPECT_STREQ(small.data(), "/nonexistent: N");
   EXPECT_EQ(sluice_engine_open("maglev", nullptr, nullptr, nullptr, 0), nullptr);
   sluice_options options{};
   EXPECT_EQ(sluice_engine_create("telemetry", "{}", 2, &options, nullptr, 0), nullptr);
@@ -132,7 +133,7 @@ TEST(Library, CallsWithoutFramesAreAllowed) {
   }
 }
 
-/// Uses every fixture cut at every length, then all fixtures with random bytes changed. Each
+/// Uses every fixture truncated at every length, then all fixtures with random bytes changed. Each
 /// frame's memory has exactly its length.
 TEST(Library, FramesOfStrangersEndAndHarmNobody) {
   std::vector<Bytes> cut, bent;

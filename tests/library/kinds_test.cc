@@ -232,7 +232,7 @@ TEST(KvOfLibrary, KeepsValues) {
   const FramesOfCall call = Handle(engine, Datagram(2000, Ascii("get a\r\n")));
   EXPECT_EQ(call[0].verdict, SLUICE_FORWARD);
   EXPECT_TRUE(TextOf(call).starts_with("VALUE a 5 3\r\nabc\r\nEND\r\n"));
-  EXPECT_EQ(Part(call.bytes(0), 0, 6), Part(kUdp4, 6, 6));  // Back to the sender.
+  EXPECT_EQ(Part(call.bytes(0), 0, 6), Part(kUdp4, 6, 6));  // The answer goes back to the sender.
   EXPECT_EQ(CounterOf(engine, "memcached_get_hits"), 1u);
   EXPECT_EQ(ReportOf(engine)["items"], 1);
   EXPECT_EQ(Handle(engine, kTcp4Syn)[0].verdict, SLUICE_PASS);

@@ -25,14 +25,14 @@ using test::Match;
 using test::Rules;
 
 using Matches = std::vector<Match>;
-/// Returns the size of the next chunk.
+/// A function that returns the size of the next chunk.
 using Cut = std::function<size_t()>;
 
 Cut Always(size_t bytes) {
   return [bytes] { return bytes; };
 }
 
-/// Returns mostly small sizes, and some that exceed a text that is scanned at once.
+/// Returns a Cut of mostly small sizes, and some that exceed a text that is scanned at once.
 Cut AtRandom(uint64_t seed) {
   return [random = std::mt19937_64(seed)]() mutable {
     return 1 + random() % (random() % 4 ? 200 : random() % 8 ? 5000 : 60000);

@@ -401,8 +401,7 @@ TEST(Flow, ItemsBelowIpMustAgree) {
       result([&](Rule& r) { with_ipv6(r), ip6_mask.has_frag_ext = ip6_spec.has_frag_ext = 1; }),
       -ENOTSUP);
   EXPECT_EQ(result([&](Rule& r) { with_ipv6(r), ip6_mask.has_esp_ext = 1; }), -ENOTSUP);
-  // The driver does not support RSS over some queues only: the port spreads frames over all of
-  // them.
+  // A rule's RSS action cannot select queues or a level: the RSS of the port spreads the frames.
   rss.queue_num = 1, rss.queue = one;
   EXPECT_EQ(result([&](Rule& r) { r.actions[0] = {RTE_FLOW_ACTION_TYPE_RSS, &rss}; }), -ENOTSUP);
   rss.queue_num = 0, rss.level = 2;

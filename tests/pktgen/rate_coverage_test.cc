@@ -51,9 +51,9 @@ struct Trial {
 struct Device {
   std::string name;
   std::function<bool(const Trial&, Random&)> loses;
-  // Largest share of searches without a verdict, largest mean width of intervals in percent, and
-  // largest mean number of trials. Widths and 1.5 times the trials are those of the search that
-  // pooled its error rate over all trials, on the same devices and seeds.
+  // Limits: the largest share of searches without a verdict, the largest mean width of intervals in
+  // percent, and the largest mean number of trials. Widths and 1.5 times the trials are those of an
+  // earlier search that pooled its error rate over all trials, on the same devices and seeds.
   double refused, width, trials;
   // Returns the rate at which half of all full trials fail, after `trials` trials.
   std::function<double(double cap, int trials)> truth = [](double cap, int) { return cap; };

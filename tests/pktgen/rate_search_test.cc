@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the search with devices in virtual time with caps that the search does not know.
+// Tests the search with devices in virtual time, whose caps the search does not know.
 #include "engine/pktgen/rate_search.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ TEST(RateSearch, FindsCapsOfEverySeedWithinOnePercent) {
     switch (static_cast<Loss>(seed % 3)) {
       case Loss::kAtOnce:
         break;
-      // Full after 8 s of a trial that exceeds the cap by half a percent.
+      // The buffer is full after 8 s of a trial that exceeds the cap by half a percent.
       case Loss::kLate:
         device.buffer = 0.005 * 8 * device.cap;
         break;
@@ -102,7 +102,7 @@ TEST(RateSearch, ToleratedLossFindsAHigherRate) {
   RateSearch search = Search();
   search.tolerated_loss = 0.01;
   const FoundRate found = FindRate(search, device);
-  // (rate - cap) / rate = 0.01.
+  // The expected rate follows from (rate - cap) / rate = 0.01.
   EXPECT_NEAR(found.low_pps, 1'000'000 / 0.99, 0.006 * 1'000'000);
 }
 

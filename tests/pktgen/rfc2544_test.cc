@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Tests loss rates and bursts of RFC 2544 with devices in virtual time, and the results of trials
-// that were not offered.
+// in which the generator did not offer all frames.
 #include "engine/pktgen/rfc2544.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(Rfc2544, StoppedTestsReportWholeTrialsAlone) {
   EXPECT_EQ(found.refusal, Refusal::kStopped);
   EXPECT_EQ(bursts.refused, 1u);
 
-  // Stopped during the search for the first burst.
+  // The test is stopped during the search for the first burst.
   const Capped search{.cap = kTenGigPps / 2, .buffer = 100, .stopped_after = 4};
   EXPECT_TRUE(LongestBursts(kTenGigPps, 2, 5, search).bursts.empty());
   EXPECT_EQ(search.refused, 1u);
@@ -74,13 +74,14 @@ TEST(Rfc2544, StoppedTestsReportWholeTrialsAlone) {
 TEST(Rfc2544, FrameLossRateEndsAfterTwoCleanRates) {
   const Capped device{.cap = 0.75 * kTenGigPps};
   const std::vector<LossAtRate> rates = FrameLossRate(kTenGigPps, 1, 4, device);
-  ASSERT_EQ(rates.size(), 5u);  // 100, 90, 80, then 70 and 60 without loss.
+  // The trials at 100, 90 and 80 % have loss; those at 70 and 60 % do not.
+  ASSERT_EQ(rates.size(), 5u);
   for (size_t i = 0; i < rates.size(); ++i) {
     EXPECT_EQ(rates[i].percent, 100 - 10 * i);
     EXPECT_EQ(rates[i].refusal, Refusal::kNone);
     EXPECT_EQ(rates[i].losses.size(), 4u);
     EXPECT_EQ(rates[i].trials.size(), 4u);
-    // (rate - cap) / rate.
+    // The expected loss is (rate - cap) / rate.
     const double rate = 1.0 - 0.1 * static_cast<double>(i);
     const double expected = std::max(100 * (rate - 0.75) / rate, 0.0);
     const Spread spread = SpreadOf(rates[i].losses);

@@ -104,7 +104,7 @@ TEST(PktgenSender, OffersWhatNobodyMissesForEver) {
 // A worker without CPU time from 100 ms until after its end: all due frames count as sent or
 // unsent.
 TEST(PktgenSender, StopsWithAllThatWasDueSentOrUnsent) {
-  StreamSpec phases = Stream("phases", kMegahertz);  // 50,000, a pause, 200,000.
+  StreamSpec phases = Stream("phases", kMegahertz);  // 50,000 frames, a pause, and 200,000 frames.
   phases.phases = {{0, 50 * kMs, kMegahertz}, {500 * kMs, 700 * kMs, kMegahertz}};
   StreamSpec few = Stream("few", kMegahertz);
   few.frames = 123'456;

@@ -33,7 +33,7 @@ TEST(Client, ReadsEveryReplyAndNothingBeyond) {
     const char* name;
     std::string hex;
     Reply reply;
-    uint32_t needed;  ///< A shorter message is truncated.
+    uint32_t needed;  ///< Number of bytes that the reader needs; a shorter message is truncated.
   } kCases[] = {
       {"success", accepted + "0000000000000007", with([](Reply& r) { r.result_bytes = 4; }), 24},
       {"a verifier",

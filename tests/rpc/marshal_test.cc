@@ -18,7 +18,7 @@ namespace {
 using test::Bytes;
 using test::FromHex;
 
-/// One type named `t`.
+/// Marshals and unmarshals values of the type named `t`.
 class Codec {
  public:
   explicit Codec(std::string_view text, const char* name = "t")

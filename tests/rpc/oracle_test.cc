@@ -38,7 +38,7 @@ struct Subject {
                                                                                     sizeof(type), \
                                                                                     alignof(type) \
   }
-/// C passes an array as a pointer.
+/// A Subject for an array type, which C passes as a pointer.
 #define ARRAY_SUBJECT(type)                                                                        \
   Subject {                                                                                        \
 #type,                                                                                         \
@@ -131,7 +131,7 @@ bool Compare(const Subject& subject, uint32_t type, const Bytes& wire) {
   return true;
 }
 
-/// Returns `wire` with a word changed or the end cut off.
+/// Returns `wire` with a word changed, or truncated.
 Bytes Bent(Bytes wire, std::mt19937_64& random) {
   if (wire.empty()) return wire;
   if (random() % 4 == 0) {

@@ -195,7 +195,7 @@ class Calls {
     whole.resize(8 + rpc::Padded(said));
     return whole;
   }
-  /// Changes a word or cuts off the end.
+  /// Changes a word of the message or truncates it.
   void Bend(Bytes& message) {
     if (OneIn(4)) return message.resize(Below(message.size()));
     // Excludes 2^32 - 1, which libtirpc rejects as the length of a string (docs/rpc.md).

@@ -26,7 +26,7 @@ namespace sluice::rpc_app::test {
 
 class LibtirpcServer {
  public:
-  /// Returns its answer, or nothing if it does not answer.
+  /// Returns the server's answer, or nothing if it does not answer.
   std::optional<sluice::test::Bytes> Answer(const sluice::test::Bytes& message) {
     if (server_ < 0 && !Open()) return std::nullopt;
     sluice::test::Bytes record(4);
@@ -38,7 +38,7 @@ class LibtirpcServer {
     svc_getreq_common(server_);
     static uint8_t reply[1 << 16];
     const ssize_t bytes = recv(client_.get(), reply, sizeof(reply), MSG_DONTWAIT);
-    // It closes the connection after invalid input.
+    // The server closes the connection after invalid input.
     if (bytes == 0) server_ = -1;
     if (bytes <= 4) return std::nullopt;
     return sluice::test::Bytes(reply + 4, reply + bytes);

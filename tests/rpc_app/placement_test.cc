@@ -78,7 +78,7 @@ TEST_P(EveryPolicy, GivesEveryServiceItsCores) {
     move(static_cast<CoreId>(random() % kCores));
     if (i % 10 == 0) take(dispatcher.Tick(now));
   }
-  // No more calls arrive. All waiting ones are answered.
+  // No more calls arrive. All waiting calls must be answered.
   for (uint32_t i = 0; i < 2'000; ++i) {
     now += 100;
     move(static_cast<CoreId>(i % kCores));

@@ -29,7 +29,7 @@
 
 using namespace sluice;  // NOLINT
 
-/// One step of a core: answers a pending call and loads the next line.
+/// Performs one step of a core: answers a pending call and loads the next line.
 extern "C" [[gnu::noinline]] bool WorkerServe(coherent::HostEnd* end, rpc_app::Answerer* answerer) {
   if (end->Wait(0) != coherent::Got::kContent) return false;
   answerer->Answer(*end);

@@ -26,7 +26,8 @@ OwnedFd Inheritable(const std::string& text) {
   return file;
 }
 
-/// Returns the output of `script` to descriptor 3, which is the first one passed to it.
+/// Runs `script` in a shell, and returns the bytes that it writes to descriptor 3: the first
+/// descriptor that is passed to it.
 std::string WrittenBy(const std::string& script, std::vector<int> given = {},
                       std::vector<std::string> environment = {}) {
   const OwnedFd output = Inheritable("");
@@ -47,7 +48,7 @@ std::string WrittenBy(const std::string& script, std::vector<int> given = {},
   return text;
 }
 
-/// Writes the numbers of the shell's open descriptors below 100.
+/// A script that writes the numbers of the shell's open descriptors below 100.
 constexpr char kOpen[] =
     "for fd in $(seq 0 99); do if [ -e /proc/$$/fd/$fd ]; then echo -n \"$fd \" >&3; fi; done";
 

@@ -30,7 +30,7 @@ TEST(Handover, GivesWhenAskedAndAtRest) {
   handover.AtRest();
   EXPECT_EQ(TakeAll(handover), Numbers{});  // There was no request before AtRest.
   handover.filling().push_back(3);
-  EXPECT_EQ(TakeAll(handover), Numbers{});  // The worker has not rested since the request.
+  EXPECT_EQ(TakeAll(handover), Numbers{});  // The worker has not called AtRest since the request.
   handover.AtRest();
   handover.filling().push_back(4);
   EXPECT_EQ(TakeAll(handover), (Numbers{1, 2, 3}));

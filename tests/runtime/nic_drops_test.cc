@@ -61,7 +61,8 @@ TEST(NicDrops, EveryCounterOfAModelIsAnEndingOrIsNot) {
     ASSERT_EQ(drops.by_name.size(), 1u) << name;
     EXPECT_EQ(drops.by_name[0], std::pair(name, uint64_t{3}));
     EXPECT_EQ(drops.Sum(), 3u) << name;
-    // The workers have counted received frames and frames to be sent.
+    // Frames to be sent have already been counted by the workers when the NIC drops them; received
+    // frames have not.
     EXPECT_EQ(drops.in_host, name.starts_with("rx_") ? 0u : 3u) << name;
     const bool rule = name == "rx_filtered" || name == "rx_flow_drop";
     EXPECT_EQ(drops.on_the_way, name.starts_with("rx_") && !rule ? 3u : 0u) << name;
@@ -75,8 +76,8 @@ TEST(NicDrops, OfAModelsDriver) {
         "rx_stop_drops", "tx_unframeable"}) {
     EXPECT_EQ(When(ending).in_host, 3u) << ending;
   }
-  // Failed allocations, frames returned to the caller, sums of the statistics above, and states of
-  // links.
+  // These statistics are not drops: failed allocations, frames returned to the caller, sums of the
+  // statistics above, and states of links.
   for (const char* none :
        {"rx_no_mbuf", "rx_nombuf", "tx_full", "rx_missed_errors", "rx_errors", "tx_errors",
         "rx_desync", "link_rejected", "link_too_late", "nb_wakeups"}) {
@@ -108,7 +109,7 @@ TEST(NicDrops, OfAnyOtherPortAreEthdevsOwn) {
     ASSERT_EQ(drops.by_name.size(), 1u) << xstat;
     EXPECT_EQ(drops.by_name[0], std::pair(std::string_view(name), uint64_t{3}));
   }
-  // A driver's details of drops that imissed already includes.
+  // These are a driver's details of drops that imissed already includes.
   EXPECT_EQ(When("rx_out_of_buffer", false).Sum(), 0u);
   EXPECT_EQ(When("rx_mbuf_allocation_errors", false).Sum(), 0u);
   EXPECT_EQ(When("rx_mbuf_allocation_errors", false).no_mbuf, 3u);

@@ -25,7 +25,7 @@ namespace {
 using namespace fabric::literals;  // NOLINT
 using device::pcie_switch::FlowControl;
 
-constexpr Picoseconds kHalf = 379_ns;  // PCIe RTT / 2.
+constexpr Picoseconds kHalf = 379_ns;  // Half of the PCIe round trip.
 constexpr Picoseconds kFull = 2 * kHalf;
 
 ChainParameters Example(ChainVia via) {
@@ -181,8 +181,8 @@ TEST(Chain, TheCpuPushesThroughTheRootPortInHalfARoundTrip) {
   Sink host(queue), sink(queue);
   node.Attach(0, host);
   node.Attach(1, sink);
-  // The header and 64 bytes, as write-combined lines. A doorbell and two reads would need two and a
-  // half round trips.
+  // Writes the header and 64 bytes as write-combined lines. A doorbell and two reads would need two
+  // and a half round trips.
   for (uint32_t line = 0; line < 2; ++line) {
     Tlp tlp;
     tlp.address = opened.windows[0] + line * 64;

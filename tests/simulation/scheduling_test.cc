@@ -92,7 +92,7 @@ TEST_P(EveryMode, NothingIsStaleIfTasksThatWaitDoNotChange) {
   const SchedulingResults results = Simulate(parameters);
   EXPECT_EQ(results.violation, "");
   EXPECT_EQ(results.staleness.stale, 0u);
-  // The cost: tasks that requested a change waited for it.
+  // The cost of deferring: tasks that requested a change waited for it.
   EXPECT_GT(results.deferred_changes, 0u);
   EXPECT_GT(results.deferred_time, results.deferred_changes * 379'000);
 }

@@ -118,7 +118,7 @@ TEST(Serving, ANicThatKnowsWhoWaitsSwitchesWhereCallsAre) {
     shared.calls = 4000;
     const ServingResults results = PlayServing(shared);
     EXPECT_EQ(results.latencies.size(), 2000u);
-    // A switch costs 1.2 us and two ways there; calls do not wait for the end of a slice.
+    // A switch costs 1.2 us and two one-way transfers; calls do not wait for the end of a slice.
     EXPECT_LT(results.Percentile(0.9), 20_us) << services;
     EXPECT_LT(results.idle_looks, 1) << services;
   }

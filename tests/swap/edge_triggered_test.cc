@@ -32,7 +32,7 @@ struct RingEnd {
   enum class State : uint8_t { kNil, kOffered, kPrepared, kAcknowledged };  // NIL, Ra, Rb, Rp
   State state = State::kNil;
   Fate fate = Fate::kNone;
-  bool heard = false;  ///< The peer's ring was heard since this end's last packet.
+  bool heard = false;  ///< This end has heard the peer's ring since it sent its last packet.
   uint8_t silent_rounds = 0;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Explores the real ends against every adversary within the bounds, and checks that the same search
-// finds the fault in each variant that is known to be wrong. The expectations come from the
-// analysis of the atomic bilateral swap; the properties that may be violated are fixed before the
-// search begins.
+// Explores the real ends against every behavior of the adversary within the bounds, and checks that
+// the same search finds the fault in each variant that is known to be wrong. The expectations come
+// from the analysis of the atomic bilateral swap; the properties that may be violated are fixed
+// before the search begins.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -20,7 +20,7 @@ DEFINE_double(timeout_ms, 1000, "Embedded NIC: a call without an answer after th
 namespace sluice::rpc_app {
 namespace {
 
-/// Fits a call to echo into a frame of 1514 bytes.
+/// Maximum data of a call to echo, so that the call fits into a frame of 1514 bytes.
 constexpr uint32_t kMaxEchoBytes = 1400;
 
 /// Number of datagrams reassembled concurrently if the program has IP addresses.

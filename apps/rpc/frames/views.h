@@ -16,7 +16,7 @@ namespace sluice::rpc_app {
 
 /// Returns the text below a line of statistics; empty without built-in clients.
 std::string ClientLine(const runtime::PortStats& port);
-/// Returns the number of the built-in clients' calls without an ending.
+/// Returns the number of the built-in clients' calls that have no ending yet.
 uint64_t Missing(const runtime::PortStats& port);
 runtime::Findings FindingsOf(const runtime::PortStats& port);
 

@@ -84,7 +84,7 @@ class World {
       kernel_.SetBusyElsewhere(cpu, false, now_);
     }
     finishing_ = true;
-    // The host may still give up the agent before the agent knows all tasks and CPUs.
+    // The host may still declare the agent dead before the agent knows all tasks and CPUs.
     const uint64_t discoveries = host_->counters().discoveries;
     uint64_t given_up = 0;
     for (int i = 0; i < 300'000 && kernel_.live_tasks() != 0; ++i) {
@@ -265,7 +265,7 @@ class World {
     if (move < 70) return AsHost([this] { host_->Tick(now_); });
     if (move < 95) {
       Happen();
-      // The host may learn of it later.
+      // The host may forward the event later.
       if (Chance(800)) AsHost([this] { host_->Forward(); });
       return;
     }
@@ -273,7 +273,7 @@ class World {
     if (options_.window_faults && Chance(200)) return HurtWindow();
   }
 
-  /// An event that no agent decides.
+  /// Makes an event that does not depend on an agent's decision.
   void Happen() {
     const Gtid gtid = AnyTask();
     const CpuId cpu = AnyCpu();
@@ -362,7 +362,7 @@ class World {
         return;
       case 1:
         ++counts_.agent_deaths;
-        agent_.reset();  // Until it is replaced.
+        agent_.reset();  // The agent is dead until it is replaced.
         return;
       default:
         ++counts_.agent_deaths;

@@ -57,7 +57,7 @@ TEST(AgentLoss, WhatIsStillHeardOfTheTimeBeforeADiscoveryDoesNotMixWithIt) {
   bed.channel.loss = true;
   bed.New(1);
   bed.Tell(MessageType::kTaskOnCpu, 1, 1, 0);
-  // The message that 1 ended was lost.
+  // The message that task 1 ended was lost.
   bed.Tell(MessageType::kDiscovery, 0, 0);
   bed.New(2);
   bed.Step();

@@ -21,7 +21,7 @@ TEST(AgentPrestage, OneDecisionACpuIsMadeBeforehandAndRefilledWhenItWasUsed) {
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 2);
   EXPECT_TRUE(bed.channel.Prestaged(0)) << "the host is not interrupted";
-  // The host enforced it when 1 blocked.
+  // The host enforced the prestaged decision when task 1 blocked.
   bed.Tell(MessageType::kTaskBlocked, 1, 2);
   bed.channel.Enforce(0);
   bed.Step();
@@ -74,7 +74,7 @@ TEST(AgentPrestage, AMoreUrgentTaskHasAStagedOneRecalledInTime) {
   EXPECT_EQ(bed.agent.counters().recalled_in_time, 1u);
   EXPECT_EQ(bed.agent.counters().recalled_too_late, 0u);
   EXPECT_EQ(bed.Refusals(Status::kAborted), 1u);
-  // 2 follows it.
+  // Task 2 follows task 1.
   bed.channel.Enforce(0);
   bed.Tell(MessageType::kTaskBlocked, 1, 2);
   bed.Step();

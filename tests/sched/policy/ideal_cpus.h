@@ -138,7 +138,7 @@ class IdealCpus {
   std::deque<Job> jobs_;
   std::vector<Gtid> starts_;
   size_t next_ = 0;
-  Nanoseconds now_ = kTick;  ///< 0 means never.
+  Nanoseconds now_ = kTick;  ///< Starts after 0, because a time of 0 means never.
 };
 
 }  // namespace sluice::engine::sched::test

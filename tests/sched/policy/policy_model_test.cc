@@ -96,8 +96,8 @@ class MultiQueueModel : public Model {
   }
 
  private:
-  /// Exact, because the default targets are powers of ten and the last one is a multiple of all
-  /// others.
+  /// Returns the share of the target for which the task has waited, as an exact integer: the
+  /// default targets are powers of ten, and the last one is a multiple of all others.
   static unsigned __int128 Part(const AgentTask& task, Nanoseconds now) {
     unsigned __int128 multiple = 10'000'000;
     for (int i = 0; i < std::min<int>(task.task_class, 7); ++i) multiple /= 10;

@@ -240,11 +240,11 @@ TEST(MultiQueue, TheHeadThatWaitedForTheLargestPartOfItsTargetIsNext) {
   };
   // Shares of the targets in percent: 50, 60, 55.
   EXPECT_EQ(next(5 * kMicrosecond, 60 * kMicrosecond, 550 * kMicrosecond), 2);
-  // 70, 60, 55.
+  // Shares of 70, 60 and 55 percent.
   EXPECT_EQ(next(7 * kMicrosecond, 60 * kMicrosecond, 550 * kMicrosecond), 1);
-  // 60, 60, 61.
+  // Shares of 60, 60 and 61 percent.
   EXPECT_EQ(next(6 * kMicrosecond, 60 * kMicrosecond, 610 * kMicrosecond), 3);
-  // All equal: the most urgent.
+  // All shares are equal: the most urgent class is selected.
   EXPECT_EQ(next(6 * kMicrosecond, 60 * kMicrosecond, 600 * kMicrosecond), 1);
 }
 
