@@ -71,7 +71,7 @@ class CableWire final : public Wire {
   void Turn(uint64_t now_ns);
   /// Called after the link was joined.
   void Begin();
-  /// Called after the link was cut: counts the frames that are lost.
+  /// Called after the connection has ended: counts the frames that are lost.
   void Finish();
 
   CableLink link_;

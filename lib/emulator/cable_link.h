@@ -67,7 +67,8 @@ class CableLink {
 
   /// Returns whether both ends are connected.
   bool joined() const { return state_ == State::kJoined; }
-  /// Returns whether the ends were joined and the memory is still mapped, until Release.
+  /// Returns whether the connection has ended and its memory is still mapped. Release() ends this
+  /// state.
   bool cut() const { return state_ == State::kCut; }
   /// Ends the connection. `why` describes the fault of the other end.
   void Cut(std::string_view why);

@@ -24,7 +24,7 @@ class FrameFifo {
   uint8_t* Push(const device::WireFrame& frame, uint64_t leave_ns);
 
   /// Returns the frames that may depart at `now_ns`, oldest first, at most `max`; valid until they
-  /// are popped. A frame blocks all later frames.
+  /// are popped. A frame that may not depart yet blocks all later frames.
   std::span<const device::WireFrame> Front(uint64_t now_ns, uint32_t max) const;
   void Pop(uint32_t count);
 

@@ -127,7 +127,8 @@ void FrameRing::Lay(const GeneratorOptions& options, std::span<const uint32_t> s
     for (uint32_t at = invariant_offset_ - 1; at < length; ++at) {
       frame[at] = static_cast<uint8_t>(random());
     }
-    // One lap less, so that the first stamp gives the frame's rank.
+    // The tag starts one lap early: the first stamp then sets the sequence number to the frame's
+    // rank.
     const uint32_t before = rank[order[i]]++ - per_lap_;
     uint8_t* tag = frame + length - kTagBytes;
     StampTag(tag, before);

@@ -86,7 +86,7 @@ class HostMappings {
       return reinterpret_cast<uint8_t*>(bus + ranges.distance());
     }
   };
-  /// Memory mapped at any free address of PlaceSpace.
+  /// Memory mapped at a free address in PlaceSpace.
   struct Place {
     uint64_t bytes;  ///< Bytes that the device can reach.
     uint8_t* host;   ///< First byte of the address space.

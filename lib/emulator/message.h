@@ -54,9 +54,10 @@ struct Request {
   uint32_t flags = 0;
   uint64_t bus = 0;
   uint64_t bytes = 0;
-  uint64_t offset = 0;      ///< kMemory, kExternal: offset in the file.
-  uint64_t area_bus = 0;    ///< kMemory: range of bus addresses that may become
-  uint64_t area_bytes = 0;  ///< contiguous memory; contains [bus, bus + bytes).
+  uint64_t offset = 0;  ///< kMemory, kExternal: offset in the file.
+  uint64_t area_bus =
+      0;  ///< kMemory: start of the range of bus addresses that may become contiguous memory.
+  uint64_t area_bytes = 0;  ///< kMemory: size of that range, which contains [bus, bus + bytes).
   char model[16] = {};      ///< kHello: the model's name; its settings follow.
   uint32_t settings[kMaxModelSettings] = {};
   char name[kNameBytes] = {};

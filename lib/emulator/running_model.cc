@@ -111,8 +111,9 @@ std::unique_ptr<RunningModel> RunningModel::Create(std::string_view name, const 
   options.thread_name = "model-" + running->name_;
   options.tsc_hz = rte_get_tsc_hz();
   if (arguments.wire == Arguments::WireKind::kPort) {
-    // Only this wire allocates mbufs; an lcore id gives the thread a mempool cache. Other wires do
-    // not register, because that prevents secondary processes from attaching later.
+    // Only a port wire allocates mbufs. Registration gives the thread an lcore id and thereby a
+    // mempool cache. Other wires do not register, because that prevents secondary processes from
+    // attaching later.
     options.on_start = [] { rte_thread_register(); };
     options.on_end = [] { rte_thread_unregister(); };
   }

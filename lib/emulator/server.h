@@ -85,12 +85,12 @@ class Server final : public Front {
   void Greet();
   /// Reads and answers one request of the host.
   void Answer();
-  /// Calls one of these functions. Disconnects the peer if memory is exhausted.
+  /// Calls `step`, which is Greet or Answer. Disconnects the peer if memory is exhausted.
   void Attempt(void (Server::*step)());
   /// Disconnects the host; allocates no memory. An empty reason means that the host has closed the
   /// connection.
   void EndLink(std::string_view reason);
-  /// Ends a host that did not receive an answer: it is gone or does not read.
+  /// Disconnects a host to which an answer could not be sent: it is gone or does not read.
   void EndDeaf();
 
   /// Each function fills `reply` and returns null, or returns the reason for the rejection in one

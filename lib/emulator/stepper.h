@@ -31,7 +31,8 @@ class Stepper final : public device::FrameSink {
   void SetInterrupts(device::InterruptSink* sink);
   /// Reports the wire's carrier to the device and its host.
   void CarrierChanged(bool up);
-  /// Sets whether the device does more than answer register accesses. Enabled after Connect.
+  /// Sets whether the device may start transfers. Without mastering it only answers register
+  /// accesses. Enabled after Connect.
   void SetMastering(bool on);
   /// Returns whether the device is unused: no host is attached, or the host does not allow
   /// transfers. The host may still read registers.

@@ -312,7 +312,8 @@ Session::Outcome Session::ReadRegion(const Message& message) {
   RegionAccess access;
   if (!Get(message, &access)) return {.fatal = kCutOff};
   if (access.count > kMaxTransferBytes) return {.fatal = "a read is longer than a message"};
-  // The time spent on these reads would be unlimited.
+  // Reads without a reply are rejected, because they would occupy this process for an unlimited
+  // time.
   if ((message.header.flags & kNoReplyFlag) != 0) return {.fatal = "a read without a reply"};
   if (!HasBytes(access.region, access.offset, access.count)) {
     return Refuse(EINVAL, "an access beyond its region");
