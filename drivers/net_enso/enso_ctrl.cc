@@ -177,8 +177,8 @@ int SetLinkDown(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Restores the driver's state after probing. ethdev has stopped the port. The FPGA can only be
-/// reset over JTAG.
+/// Restores the driver to its state after probing. ethdev has stopped the port. The FPGA can only
+/// be reset over JTAG.
 int Reset(rte_eth_dev* dev) {
   Port& port = Port::Of(dev);
   const std::scoped_lock lock(port.device->mutex());
@@ -227,7 +227,7 @@ int GetInfo(rte_eth_dev* dev, rte_eth_dev_info* info) {
 
 const uint32_t* GetSupportedPtypes(rte_eth_dev*) { return kPacketTypes; }
 
-/// Applies from the next start on.
+/// Selects the packet types that received mbufs report, from the next start on.
 int SetPtypes(rte_eth_dev* dev, uint32_t mask) {
   Port::Of(dev).packet_types = mask & kPacketTypeMask;
   return 0;

@@ -158,11 +158,11 @@ class Device {
   NotificationBuffer* control_nb_ = nullptr;  ///< Used only for configuration.
   FlowTable flows_;
   FallbackOwner fallback_owner_ = FallbackOwner::kNone;
-  uint32_t fallback_count_ = 0;  ///< The number configured in the NIC.
+  uint32_t fallback_count_ = 0;  ///< Number of fallback pipes that is configured in the NIC.
   bool round_robin_ = false;
   std::vector<std::unique_ptr<NotificationBuffer>> nbs_;
   std::vector<std::unique_ptr<Pipe>> open_pipes_;
-  std::vector<DmaRing> stuck_rings_;  ///< The NIC may still access them.
+  std::vector<DmaRing> stuck_rings_;  ///< Rings that the NIC did not release and may still access.
   std::array<std::atomic<uint64_t>, static_cast<uint32_t>(Event::kCount)> events_{};
 };
 

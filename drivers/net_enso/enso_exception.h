@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The port for frames that the NIC cannot send (exception=). The NIC cuts the byte stream by IPv4's
-// total length, so it can send only IPv4 frames.
+// The port for frames that the NIC cannot send (exception=). The NIC divides the byte stream into
+// frames by IPv4's total length, so it can send only IPv4 frames.
 #pragma once
 
 #include <rte_ethdev.h>
@@ -24,7 +24,7 @@ class ExceptionPort {
   /// `owner` is a display name of at most 63 characters.
   static std::unique_ptr<ExceptionPort> Own(const std::string& name, const char* owner,
                                             std::string* error);
-  /// The port stays, stopped, for its next user.
+  /// Stops and releases the port, so that another owner can use it.
   ~ExceptionPort();
   ExceptionPort(const ExceptionPort&) = delete;
   ExceptionPort& operator=(const ExceptionPort&) = delete;

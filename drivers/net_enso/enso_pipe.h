@@ -25,8 +25,8 @@ struct rte_pmd_enso_pipe {
   uint32_t released = 0;                    ///< Given back by the caller.
   uint32_t head = 0;                        ///< Given back and no longer in transmission.
   uint32_t stored_head = 0;                 ///< Value of rx_head.
-  rte_pmd_enso_pipe* next_ready = nullptr;  ///< List of pipes with tail ≠ returned.
-  rte_pmd_enso_pipe* next_dirty = nullptr;  ///< List of pipes with head ≠ stored_head.
+  rte_pmd_enso_pipe* next_ready = nullptr;  ///< Next in the list of pipes with tail ≠ returned.
+  rte_pmd_enso_pipe* next_dirty = nullptr;  ///< Next in the list of pipes with head ≠ stored_head.
   bool ready = false;
   bool dirty = false;
 

@@ -145,7 +145,7 @@ int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> ba
 /// locally.
 int RemovePort(const char* name);
 
-// enso_secondary.cc
+// Implemented in enso_secondary.cc:
 inline constexpr const char* kSecondaryChannel = "net_enso_ports";
 /// Attaches the primary's port of that name in a secondary process. Returns 0 or a negative errno.
 int AttachSecondaryPort(rte_device* device, const char* name);
@@ -173,10 +173,10 @@ int GetRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int BindRules(Port& port);
 void UnbindRules(Port& port);
 
-// enso_registers.cc
+// Implemented in enso_registers.cc:
 int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info);
 
-// enso_stats.cc
+// Implemented in enso_stats.cc:
 
 /// Must be called once before the first statistics request, because other threads read the names at
 /// any time.
@@ -186,7 +186,7 @@ int ResetStats(rte_eth_dev* dev);
 int GetXstats(rte_eth_dev* dev, rte_eth_xstat* xstats, unsigned size);
 int GetXstatNames(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned size);
 
-// enso_queue.cc
+// Implemented in enso_queue.cc:
 int SetupRxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned socket,
                  const rte_eth_rxconf* conf, rte_mempool* pool);
 int SetupTxQueue(rte_eth_dev* dev, uint16_t id, uint16_t descriptors, unsigned socket,

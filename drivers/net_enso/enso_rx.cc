@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receive burst of the ethdev port: cuts the bytes of a pipe into frames and copies each into an
+// Receive burst of the ethdev port: divides the bytes of a pipe into frames and copies each into an
 // mbuf. A pipe carries no lengths; they come from the frames' headers or, with notify=packet, from
 // the notifications (docs/enso-hardware.md, "Receiving"). Each burst function has two variants:
 // plain, and with the fields that software computes (enso_describe.h).

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Transmit burst of the ethdev port: copies mbufs back to back into a TX pipe, each from a flit
-// boundary, and sends the whole burst as one transfer. The NIC cuts the byte stream only by IPv4
-// total length. A wrong cut would also affect all later frames, so frames that the NIC would cut
-// wrongly are rejected here (docs/enso-hardware.md, "Transmitting"). The burst function has two
-// variants: plain, and with checksums computed in software.
+// boundary, and sends the whole burst as one transfer. The NIC divides the byte stream into frames
+// only by IPv4 total length. A wrong length would also affect all later frames, so frames from
+// whose headers the NIC would derive a wrong length are rejected here (docs/enso-hardware.md,
+// "Transmitting"). The burst function has two variants: plain, and with checksums computed in
+// software.
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
 

@@ -125,8 +125,9 @@ inline Adapter& AdapterOf(const rte_eth_dev* dev) {
 
 /// Bytes of a received frame in addition to the MTU: Ethernet header and two VLAN tags.
 inline constexpr uint32_t kFrameOverhead = RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN;
-/// Number of descriptors in use before transmitted mbufs are reclaimed: few enough to stay in the
-/// cache, enough that the report to read is old.
+/// Number of descriptors in use before transmitted mbufs are reclaimed: small enough that the mbufs
+/// stay in the cache, large enough that the device wrote the completion report long before the
+/// driver reads it.
 inline constexpr uint32_t kTxInUse = 4 * kBatch;
 
 /// Partition of the device's table of addresses. The first entries are the port's addresses; entry
@@ -159,7 +160,7 @@ int RemovePort(const char* name);
 extern const eth_dev_ops kEthdevOps;
 void SetOps(rte_eth_dev* dev);
 
-// ipu_queue_state.cc
+// Implemented in ipu_queue_state.cc:
 void RxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_rxq_info* info);
 void TxQueueInfo(rte_eth_dev* dev, uint16_t id, rte_eth_txq_info* info);
 int TxDoneCleanup(void* queue, uint32_t limit);
@@ -201,7 +202,7 @@ int RetaQuery(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size
 int RssHashUpdate(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 
-// ipu_filter.cc
+// Implemented in ipu_filter.cc:
 
 /// Writes the address and VLAN tables to a device after power-on. Requires `configuration`.
 void WriteFilters(Adapter& adapter);
@@ -213,7 +214,7 @@ int SetGroups(rte_eth_dev* dev, rte_ether_addr* groups, uint32_t count);
 int VlanFilterSet(rte_eth_dev* dev, uint16_t vlan, int on);
 int VlanOffloadSet(rte_eth_dev* dev, int mask);
 
-// ipu_interrupt.cc
+// Implemented in ipu_interrupt.cc:
 
 /// Starts delivery of port events in EAL's interrupt thread. Returns 0 or a negative errno.
 int WatchPort(rte_eth_dev* dev);
@@ -227,7 +228,7 @@ void CloseRxInterrupts(rte_eth_dev* dev);
 int RxInterruptEnable(rte_eth_dev* dev, uint16_t queue);
 int RxInterruptDisable(rte_eth_dev* dev, uint16_t queue);
 
-// ipu_clock.cc
+// Implemented in ipu_clock.cc:
 int TimesyncEnable(rte_eth_dev* dev);
 int TimesyncDisable(rte_eth_dev* dev);
 int TimesyncReadRx(rte_eth_dev* dev, timespec* time, uint32_t flags);
@@ -237,19 +238,19 @@ int TimesyncRead(rte_eth_dev* dev, timespec* time);
 int TimesyncWrite(rte_eth_dev* dev, const timespec* time);
 int ReadClock(rte_eth_dev* dev, uint64_t* now_ns);
 
-// ipu_registers.cc
+// Implemented in ipu_registers.cc:
 const uint32_t* SupportedPacketTypes(rte_eth_dev* dev);
 int FirmwareVersion(rte_eth_dev* dev, char* text, size_t bytes);
 int DumpRegisters(rte_eth_dev* dev, rte_dev_reg_info* info);
 
-// ipu_bursts.cc
+// Implemented in ipu_bursts.cc:
 
 /// Chooses the bursts for the port's configuration. Called just before the port is started.
 void ChooseBursts(rte_eth_dev* dev);
 int RxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 int TxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 
-// ipu_memory.cc
+// Implemented in ipu_memory.cc:
 
 /// Implement rte_dev_dma_map and its inverse for memory registered with rte_extmem_register. Return
 /// 0, or −1 with rte_errno set and the reason logged.
@@ -262,26 +263,27 @@ bool MapPool(rte_eth_dev* dev, rte_mempool* pool);
 void WatchPools(Adapter& adapter);
 void ForgetPools(Adapter& adapter);
 
-// ipu_stats.cc
+// Implemented in ipu_stats.cc:
 int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues);
 int StatsReset(rte_eth_dev* dev);
 int XstatsGet(rte_eth_dev* dev, rte_eth_xstat* stats, unsigned int count);
 int XstatsGetNames(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned int size);
 int XstatsReset(rte_eth_dev* dev);
 
-// ipu_flow.cc
+// Implemented in ipu_flow.cc:
 int FlowOpsGet(rte_eth_dev* dev, const rte_flow_ops** ops);
 /// Removes all rules from the driver and the device.
 void FlowClear(rte_eth_dev* dev);
 /// Programs all rules into a device without rules. Requires `configuration`.
 void FlowReplay(Adapter& adapter);
 
-// ipu_flow_age.cc
+// Implemented in ipu_flow_age.cc:
 
 /// Reads the aged rules from the device and raises RTE_ETH_EVENT_FLOW_AGED.
 void CollectAged(rte_eth_dev* dev);
 int GetAgedFlows(rte_eth_dev* dev, void** contexts, uint32_t count, rte_flow_error* error);
-/// Called before the rule is removed. Requires `configuration`.
+/// Removes the rule from Adapter::aged. Called before the rule is removed. Requires
+/// `configuration`.
 void ForgetAge(Adapter& adapter, rte_flow& flow);
 
 }  // namespace sluice::net_ipu

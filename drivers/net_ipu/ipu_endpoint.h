@@ -69,7 +69,7 @@ LineTotals CountersOf(const rte_pmd_ipu_endpoint& endpoint);
 
 /// Disables the endpoint in the device. Afterwards only the host accesses the memory.
 void WithdrawEndpoint(rte_pmd_ipu_endpoint& endpoint);
-/// Does for an endpoint the work of RepairLink.
+/// As RepairLink, for an endpoint.
 void RepairEndpoint(rte_pmd_ipu_endpoint& endpoint);
 
 }  // namespace sluice::net_ipu

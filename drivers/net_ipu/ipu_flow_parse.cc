@@ -79,7 +79,7 @@ struct Follower {
   bool type_given = false;
   rte_be16_t type = 0;
 
-  /// Returns false if the type is partly masked.
+  /// Stores the type, if the item specifies one. Returns false if it is partly masked.
   bool Take(rte_be16_t spec, rte_be16_t mask) {
     *this = {mask != 0, spec};
     return mask == 0 || mask == 0xffff;

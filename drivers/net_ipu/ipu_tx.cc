@@ -231,7 +231,9 @@ uint16_t TxBurstFull(void* opaque, rte_mbuf** packets, uint16_t count) {
       continue;
     }
     if (Free(queue) < packet->nb_segs) [[unlikely]] {
-      Clean(queue);  // The threshold keeps fewer descriptors free.
+      // Reclaims more descriptors: the regular threshold may keep fewer of them free than this
+      // frame needs.
+      Clean(queue);
       if (Free(queue) < packet->nb_segs) break;
     }
     uint64_t command = Command(packet);

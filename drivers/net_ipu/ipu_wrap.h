@@ -35,9 +35,10 @@ inline Wrapper& WrapperOf(const rte_eth_dev* dev) {
 }
 inline uint16_t InnerOf(const rte_eth_dev* dev) { return WrapperOf(dev).inner; }
 
-// ipu_wrap_ops.cc
+// Implemented in ipu_wrap_ops.cc:
 
-/// Returns the operations of a port around one that has `inner`, without dev_close.
+/// Returns the operations of a port that wraps a port with the operations `inner`; dev_close is not
+/// set.
 eth_dev_ops MakeWrapperOps(const eth_dev_ops& inner);
 rte_flow_ops MakeWrapperFlowOps();
 

@@ -24,14 +24,15 @@ rte_eth_dev* InnerDevice(const rte_eth_dev* dev) {
   return rte_eth_dev_is_valid_port(inner) != 0 ? &rte_eth_devices[inner] : nullptr;
 }
 
-/// Implements an operation by ethdev's function `kPublic` for the wrapped port.
+/// Implements an operation: calls ethdev's function `kPublic` for the wrapped port.
 template <auto kPublic, typename... Arguments>
 std::invoke_result_t<decltype(kPublic), uint16_t, Arguments...> Forward(rte_eth_dev* dev,
                                                                         Arguments... arguments) {
   return kPublic(InnerOf(dev), arguments...);
 }
 
-/// Implements an operation without state in ethdev by the wrapped driver's operation.
+/// Implements an operation for which ethdev keeps no state: calls the wrapped driver's operation
+/// directly.
 template <auto kOperation, typename... Arguments>
 auto Hand(rte_eth_dev* dev, Arguments... arguments) {
   rte_eth_dev* const inner = InnerDevice(dev);
@@ -52,7 +53,7 @@ int InfosGet(rte_eth_dev* dev, rte_eth_dev_info* info) {
   return error;
 }
 
-/// Does first the work that ethdev does in rte_eth_stats_get.
+/// Sets rx_nombuf, as rte_eth_stats_get does, then calls the wrapped driver's operation.
 int StatsGet(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
   rte_eth_dev* const inner = InnerDevice(dev);
   if (inner == nullptr) return -ENODEV;

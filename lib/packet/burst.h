@@ -44,7 +44,7 @@ concept Burst = requires(B burst, const B& constant, uint32_t number, const Fram
   {burst.Answer(number, frame, verdict)};
 };
 
-/// For an interface with headroom and tailroom in its frames, or one that does not know the
+/// The `spare` of an interface whose frames have headroom and tailroom, or that does not know the
 /// destination of copies.
 struct NoSpare {
   uint8_t* operator()() const { return nullptr; }
@@ -144,13 +144,15 @@ class PartOfBurst {
 };
 static_assert(Burst<PartOfBurst<OneFrame>>);
 
-/// For a layer in front of an engine that processes bursts. `is_mine(frame)` is called for each
-/// frame in order and returns whether the layer handles the frame. If so, `handle(frame)` may
-/// change the frame and returns its verdict. Runs of other frames go to `rest(part)` before the
+/// Divides a burst between a layer and the burst engine that it wraps. `is_mine(frame)` is called
+/// for each frame in order and returns whether the layer handles the frame. If so, `handle(frame)`
+/// may change the frame and returns its verdict. Runs of other frames go to `rest(part)` before the
 /// next frame that the layer handles.
 template <Burst Whole, typename IsMine, typename Handle, typename Rest>
 void DivideBurst(Whole& burst, IsMine is_mine, Handle handle, Rest rest) {
-  constexpr uint32_t kHeadersAhead = 8;  // The view may be all that was loaded of a frame.
+  // Prefetch distance in frames. A burst may have loaded only the view of a frame and none of its
+  // bytes.
+  constexpr uint32_t kHeadersAhead = 8;
   const uint32_t size = burst.size();
   uint32_t first = 0;
   const auto give_rest = [&](uint32_t end) {

@@ -28,7 +28,7 @@ struct Datagram {
 
   Kind kind = Kind::kOther;
   bool ipv6 = false;
-  bool summed = false;  ///< It contains a UDP checksum; then the answer gets one, too.
+  bool summed = false;  ///< The datagram has a UDP checksum, so the answer gets one, too.
   uint16_t port = 0;    ///< Destination port.
   uint32_t l3 = 0;      ///< Offsets in the frame.
   uint32_t payload = 0;

@@ -115,7 +115,7 @@ inline uint64_t HashFlowKey(const FlowKey& key, uint64_t seed = 0) {
   return hash ^ hash >> 32;
 }
 
-/// For Abseil's containers, which use a seed per process.
+/// Hashes a key for Abseil's containers, which use a seed per process.
 template <typename H>
 H AbslHashValue(H state, const FlowKey& key) {
   return H::combine_contiguous(std::move(state), reinterpret_cast<const unsigned char*>(&key),

@@ -6,11 +6,12 @@ namespace {
 
 using packet::LoadBe32;
 
-/// xid, type, RPC version, program, version, procedure; flavor and length of the credential.
+/// Bytes of the first fields: xid, type, RPC version, program, version and procedure, then flavor
+/// and length of the credential.
 constexpr uint32_t kUpToCredential = 32;
-/// Flavor and length of the verifier.
+/// Bytes of the flavor and length of the verifier.
 constexpr uint32_t kVerifierHead = 8;
-/// Stamp, name's length, uid, gid and number of groups.
+/// Bytes of the stamp, the name's length, uid, gid and number of groups.
 constexpr uint32_t kMinSysBytes = 20;
 
 /// Reads the body of an AUTH_SYS credential of `bytes` bytes. Returns false if it is malformed.

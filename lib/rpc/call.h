@@ -31,7 +31,7 @@ struct Call {
   uint32_t version = 0;
   uint32_t procedure = 0;
   AuthFlavor flavor = AuthFlavor::kNone;
-  SysCredential sys;  ///< If the flavor is kSys.
+  SysCredential sys;  ///< Valid if the flavor is kSys.
   /// The arguments, in XDR: all bytes after the header. Trailing bytes that a procedure does not
   /// use are not an error, as in libtirpc.
   const uint8_t* arguments = nullptr;

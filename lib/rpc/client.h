@@ -22,11 +22,11 @@ uint32_t WriteCall(uint8_t* to, uint32_t xid, uint32_t program, uint32_t version
 struct Reply {
   uint32_t xid = 0;
   ReplyStat stat = ReplyStat::kAccepted;
-  AcceptStat accept = AcceptStat::kSuccess;      ///< If accepted.
-  RejectStat reject = RejectStat::kRpcMismatch;  ///< If denied.
-  AuthStat auth = AuthStat::kOk;                 ///< If denied with kAuthError; may be any number.
-  uint32_t low = 0, high = 0;                    ///< After a mismatch: range of supported versions.
-  const uint8_t* results = nullptr;              ///< After success: all following bytes, in XDR.
+  AcceptStat accept = AcceptStat::kSuccess;      ///< Valid if the call was accepted.
+  RejectStat reject = RejectStat::kRpcMismatch;  ///< Valid if the call was denied.
+  AuthStat auth = AuthStat::kOk;     ///< Valid if denied with kAuthError; may be any number.
+  uint32_t low = 0, high = 0;        ///< After a mismatch: range of supported versions.
+  const uint8_t* results = nullptr;  ///< After success: all following bytes, in XDR.
   uint32_t result_bytes = 0;
 };
 

@@ -34,7 +34,8 @@ inline uint32_t WriteAccepted(uint8_t* to, uint32_t xid, AcceptStat stat) {
 /// versions.
 uint32_t WriteNotFound(uint8_t* to, uint32_t xid, const Lookup& found);
 
-/// Only kRpcVersion is supported.
+/// Writes the rejection of a call with another RPC version; it names kRpcVersion as the only
+/// supported one.
 uint32_t WriteRpcMismatch(uint8_t* to, uint32_t xid);
 
 uint32_t WriteAuthError(uint8_t* to, uint32_t xid, AuthStat stat);

@@ -77,7 +77,7 @@ struct Procedure {
   uint32_t program = 0;
   uint32_t version = 0;
   uint32_t number = 0;
-  /// Types. Several arguments form one structure, in order.
+  /// Index of the type of the arguments. Several arguments form one structure, in order.
   uint32_t arguments = kVoidType;
   uint32_t result = kVoidType;
 };

@@ -130,7 +130,8 @@ class Unmarshaller {
     packet::Store(field, count);
     StorePointer(field + kPointerAt, elements);
     if (element.words == 0) return Enter(walk, step.type, elements, count);
-    SwapWords(elements, wire_, count * element.words);  // All elements are on the wire.
+    // The count check has verified that all elements are on the wire.
+    SwapWords(elements, wire_, count * element.words);
     wire_ += uint64_t{count} * element.wire_bytes;
     return UnmarshalError::kNone;
   }

@@ -61,7 +61,7 @@ class Parser : XReader {
     const std::string name = ExpectNewName();
     Expect("=");
     if (token().kind == Token::Kind::kText) {
-      Advance();  // A text constant for C, which has no number.
+      Advance();  // Skips a text constant, which has no number and is only for C.
     } else {
       AddConstant(name, ExpectConstant());
     }
@@ -197,7 +197,7 @@ class Parser : XReader {
     return field;
   }
 
-  /// RFC 4506 section 6.3, "declaration", except void.
+  /// Parses a "declaration" of RFC 4506 section 6.3, except void.
   Declaration ParseDeclaration(bool defines) {
     Declaration declaration = ParseType();
     if (declaration.base == Base::kVoid) FailAt(declaration.position, "void declares nothing");
@@ -221,7 +221,7 @@ class Parser : XReader {
     return declaration;
   }
 
-  /// RFC 4506 section 6.3, "type-specifier", and also void, string and opaque.
+  /// Parses a "type-specifier" of RFC 4506 section 6.3, and also void, string and opaque.
   Declaration ParseType() {
     static const std::map<std::string_view, Base> kBases = {
         {"void", Base::kVoid},

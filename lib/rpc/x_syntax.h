@@ -13,7 +13,7 @@
 
 namespace sluice::rpc {
 
-/// Type of a declaration without its shape. kNamed: that of a definition.
+/// Type of a declaration without its shape. kNamed means the type of a definition in the file.
 enum class Base : uint8_t {
   kVoid,
   kInt,
