@@ -62,7 +62,7 @@ void ReadStore(runtime::ObjectReader& reader, uint32_t workers, Settings* settin
   settings->partition.items = (items + settings->partitions - 1) / settings->partitions;
   const uint64_t available = engine::kv::AvailableBytes();
   if (settings->partition.OccupiedBytes() > available / settings->partitions) {
-    // The kernel would grant the memory and later kill a process.
+    // Rejected here, because the kernel would grant the memory and later kill a process.
     const bool memory = settings->partition.RoundedMemoryBytes() > available / settings->partitions;
     reader.Complain(memory ? "memory_mb" : "items", "items and index need more than the " +
                                                         std::to_string(available >> 20) +

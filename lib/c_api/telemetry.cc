@@ -40,7 +40,7 @@ std::optional<Setup> ReadSetup(std::string_view text, uint64_t seed, Errors* err
   reader.Parsed("sketch", "count_sketch or count_min", engine::telemetry::SketchByName,
                 &setup.sketch);
   reader.Parsed("pace", "fixed, correct or line_rate", engine::telemetry::PaceByName, &setup.pace);
-  // Setup::Error checks their limits.
+  // Setup::Error checks the limits of these numbers.
   for (const auto& [name, member] : {std::pair{"rows", &Setup::rows},
                                      {"columns", &Setup::columns},
                                      {"top_k", &Setup::top_k},

@@ -54,8 +54,8 @@ struct sluice_worker {
   virtual ~sluice_worker() = default;
   sluice_worker(const sluice_worker&) = delete;
 
-  /// Implements sluice_worker_process. The worker's thread. If an engine runs out of memory inside
-  /// this call, its state is not recoverable and the program ends.
+  /// Implements sluice_worker_process. Called by the worker's thread. If an engine runs out of
+  /// memory inside this call, its state is not recoverable and the program ends.
   void Process(std::span<sluice_frame> frames, uint64_t now) noexcept;
   std::span<const sluice_frame> sent() const { return sent_; }
   std::span<const sluice_line> lines() const { return lines_; }
@@ -67,7 +67,7 @@ struct sluice_worker {
   /// replaced before, because each call starts with a fence.
   void AwaitEndOfCall() const;
 
-  /// Called by the outbox. The worker's thread.
+  /// Called by the outbox, on the worker's thread.
   bool Send(const uint8_t* frame, uint32_t length);
 
  protected:

@@ -27,7 +27,7 @@ class ProcessPatience {
   /// Limit of the wait for a process without CPU, as a multiple of the bound.
   static constexpr int kMostBounds = 5;
 
-  /// The bound starts now.
+  /// Starts the bound now.
   explicit ProcessPatience(Clock::duration bound) : bound_(bound) { Begin(); }
 
   /// Restarts the bound, because the process has made progress.

@@ -32,7 +32,7 @@ LinkDirection::LinkDirection(const LinkParameters& parameters, Picoseconds onewa
 }
 
 Picoseconds LinkDirection::ServiceTime(uint64_t bytes) const {
-  // Exact up to 2 MiB.
+  // The product does not overflow for transfers of up to 2 MiB.
   const uint64_t bit_picoseconds = bytes * 8 * 1'000'000'000'000;
   return (bit_picoseconds + bits_per_second_ - 1) / bits_per_second_;
 }

@@ -80,7 +80,8 @@ class WindowPair {
   /// the vector with its number; processor 0 gets all interrupts of other vectors.
   HostEnd& AddHost();
   uint32_t hosts() const { return static_cast<uint32_t>(hosts_.size()); }
-  /// Makes the arrival of NIC line `index`, pushed, wake processor `host`; initially 0.
+  /// Selects the processor that is woken by the arrival of pushed NIC line `index`; initially
+  /// processor 0.
   void AssignLine(uint32_t index, uint32_t host) { readers_[index] = host; }
   NicEnd& nic() { return *nic_; }
   EventQueue& queue() { return *queue_; }

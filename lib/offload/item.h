@@ -27,13 +27,13 @@ using Slot = uint32_t;
 enum class Ruling : uint8_t {
   kEnforce,  ///< The decision is valid and is enforced now.
   kRefuse,   ///< The state on which the decision is based has changed.
-  kLater,    ///< Possibly valid, but not at this time (prestaged: not at schedule()).
+  kLater,    ///< Not decidable yet; for example, a prestaged decision before schedule() is called.
 };
 
 /// Result of a decision, or kNone while it is pending.
 enum class Decided : uint8_t { kNone, kEnforced, kRefused };
 
-/// The host's state, which decides about decisions.
+/// The host's state, which accepts or rejects decisions.
 template <typename J>
 concept Judge = requires(J judge, Slot slot, const Item& decision, Item& outcome) {
   /// Returns the ruling and fills in `outcome` with the current state. Changes nothing. May be
@@ -62,15 +62,15 @@ enum class Urgency : uint8_t {
   kInterrupt,  ///< The host is interrupted and reads it at once.
 };
 
-/// The host's end of a channel. One thread at a time. It meets agents only in TakeRestart(): until
-/// that function has returned true once, Send fails and no decisions exist.
+/// The host's end of a channel. One thread at a time. It detects agents only in TakeRestart():
+/// until that function has returned true once, Send fails and no decisions exist.
 template <typename C>
 concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out) {
   /// Sends an event. Events are delivered in order. Returns false if space is lacking; the loss is
   /// counted, and the agent must then obtain the state again (NicChannel::TakeLoss).
   { channel.Send(item) } -> std::same_as<bool>;
-  /// Sends an event after which the host wants a decision for `slot`. As Send; on a channel of
-  /// swaps it is a swap of `slot`, if the last one is resolved.
+  /// Sends an event that requests a decision for `slot`. Returns as Send. On a channel of swaps the
+  /// event is a swap of `slot`, unless the slot's previous swap is unresolved.
   { channel.Ask(slot, item) } -> std::same_as<bool>;
   /// Returns the number of events that Send accepts now (Ask may use one of them). May read the
   /// agent's progress.

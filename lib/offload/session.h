@@ -39,7 +39,8 @@ void Prefetch(W& window, uint32_t line) {
   }
 }
 
-/// Incarnations are greater than 0; each restart of an end increments its incarnation.
+/// The incarnations of both ends of a session. 0 means that the end is not known; each restart of
+/// an end increments its incarnation.
 struct AgentSession {
   uint32_t host = 0;
   uint32_t agent = 0;
@@ -191,7 +192,8 @@ class NicControl : public ControlEnd<W> {
   NicControl(W& window, uint32_t index, uint32_t incarnation)
       : ControlEnd<W>(window, index, incarnation, {0, incarnation}) {}
 
-  /// Polls the host's line. Returns true if the session has changed or ended (then met() is false).
+  /// Polls the host's line. Returns true if the session has changed, or has ended (then met() is
+  /// false).
   bool Look() {
     ControlLine host;
     if (!reader_.Read(host)) return false;

@@ -120,7 +120,8 @@ class SwapHost {
 
   /// Begins the session with another agent and restarts every half-link.
   void Join();
-  /// Continues to meet the agent's ends. Returns true if all are met.
+  /// Continues to connect the half-links to the agent's ends. Returns true once every half-link
+  /// knows its peer's incarnation.
   bool Meet();
   void PollAsk(ItemInitiator<W>& ask) {
     if (!ask.end().Unresolved() || ask.end().state() == swap::State::kValidate) return;
@@ -144,7 +145,7 @@ class SwapHost {
   HostControl<W> control_;
   HalfLinks<ItemInitiator<W>, ItemResponder<W>, ItemInitiator<W>> links_;
   std::vector<uint8_t> waits_;  ///< The offer of a slot was read and must be evaluated again.
-  bool up_ = false;             ///< Every half-link has met its peer.
+  bool up_ = false;             ///< Every half-link knows its peer's incarnation.
   uint32_t number_ = 0;         ///< Number of the next ask or event.
   uint64_t sent_ = 0;           ///< Number of events, without asks.
   uint64_t faults_ = 0;

@@ -61,7 +61,7 @@ class ItemInitiator : public swap::InitiatorPort<W> {
     if (this->end_.TakePublish()) Post(closing, 0);
   }
   void Prepare() { this->PreparePost(); }
-  /// Returns whether it has met the peer of this incarnation, so that it can offer.
+  /// Returns whether this end knows the peer of this incarnation, so that it can offer.
   bool HasMet(uint32_t incarnation) const {
     return this->end_.identity().peer == incarnation && this->end_.state() != swap::State::kSync;
   }
@@ -131,7 +131,8 @@ struct HalfLinks {
       events.emplace_back(window, layout.EventLine(link), event);
     }
   }
-  /// Continues to meet the ends of the peer with this incarnation. Returns true if all are met.
+  /// Continues to connect the half-links to the peer with this incarnation. Returns true once all
+  /// of them know it.
   bool Meet(uint32_t peer) {
     const bool offers_met = Meet(offers, peer);
     const bool asks_met = Meet(asks, peer);

@@ -88,7 +88,8 @@ class SwapNic {
     const Item* item;
   };
 
-  /// Polls the control pair and meets the host's ends. Returns whether all are met.
+  /// Polls the control pair and connects the half-links to the host's ends. Returns whether all are
+  /// connected.
   bool Look();
   void Join();
   /// Receives the next message if it is an ask with a known number.
@@ -101,8 +102,8 @@ class SwapNic {
   NicControl<W> control_;
   HalfLinks<ItemResponder<W>, ItemInitiator<W>, ItemResponder<W>> links_;
   std::vector<SlotState> slots_;
-  std::vector<uint32_t> asked_;  ///< Slot of the ask with a number, by number modulo the size.
-  bool up_ = false;              ///< Every half-link has met its peer.
+  std::vector<uint32_t> asked_;  ///< Slots of numbered asks, indexed by number modulo the size.
+  bool up_ = false;              ///< Every half-link knows its peer's incarnation.
   /// The ring's next event has arrived, but an ask with a lower number is missing.
   bool head_heard_ = false;
   uint32_t next_ = 0;   ///< Number of the next ask or event.

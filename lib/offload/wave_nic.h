@@ -19,8 +19,8 @@ template <bar::WindowEnd W>
 class WaveNic {
  public:
   /// `window` must outlive this object. `incarnation` is greater than 0 and than that of every
-  /// earlier agent's end on this window. Once the host has met this end, decisions of earlier ends
-  /// are void.
+  /// earlier agent's end on this window. Once the host has detected this end, decisions of earlier
+  /// ends are void.
   WaveNic(W& window, const WaveLayout& layout, uint32_t incarnation)
       : window_(&window),
         layout_(layout),
@@ -28,7 +28,7 @@ class WaveNic {
         events_(window, layout.Queue()),
         slots_(layout.slots) {}
 
-  // Functions of NicChannel. Until the host has met this end, Receive returns no events, and
+  // Functions of NicChannel. Until the host has detected this end, Receive returns no events, and
   // nothing can be committed.
   bool Receive(Item& out) {
     if (!control_.session().met() && !Look()) return false;
@@ -70,7 +70,7 @@ class WaveNic {
     uint64_t faulty = 0;  ///< The last word 0 that was counted as a fault.
   };
 
-  /// Polls the control pair. Returns whether a host is met.
+  /// Polls the control pair. Returns whether a host is known.
   bool Look() {
     if (control_.Look()) {
       queue_faults_ += events_.faults();

@@ -53,8 +53,8 @@ class HostWindow {
   uint32_t current_ = 0;
 };
 
-/// The NIC's end, including its software: the software delay before an interrupt is sent. Without
-/// interrupts the host polls.
+/// The NIC's end, with the delay of its software before an interrupt is sent. Without interrupts
+/// the host polls.
 class NicWindow {
  public:
   NicWindow(fabric::WindowPair& pair, bool interrupts)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A NIC with pipes and its workers, by the rules of Ensō's hardware. The NIC notifies about the
-// next frame of a pipe with nothing pending. It then stays silent until the worker stores the
+// A NIC with pipes and its workers, by the rules of Ensō's hardware. If nothing is pending in a
+// pipe, the NIC notifies about its next frame. It then stays silent until the worker stores the
 // pipe's head, and notifies again if frames follow that head. A worker echoes all frames that it
 // knows of in place, as one transfer per pipe, and stores the head when the NIC reports that it has
 // read the transfer.

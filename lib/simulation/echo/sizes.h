@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sizes of transfers over the link for 64-byte frames. Those of pipes are Ensō's hardware's; those
-// of a packetized NIC come from the papers' measurements.
+// Sizes of transfers over the link for 64-byte frames. The sizes for pipes are those of the Ensō
+// hardware; the sizes for a packetized NIC come from the papers' measurements.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,8 @@ struct ServingCosts {
   fabric::Picoseconds host_line = 0;  ///< Read of a line that a NIC has written.
   fabric::Picoseconds store = 0;      ///< Store to a NIC register.
   fabric::Picoseconds decode = 0;  ///< Decoding of a call and its reply, in software or hardware.
-  /// Time from arguments in a core to the look for the next call, without the handler.
+  /// Time from the arrival of the arguments in a core to the poll for the next call, without the
+  /// handler.
   fabric::Picoseconds jump = 0;
   fabric::Picoseconds switch_process = 0;
   fabric::Picoseconds kernel_call = 0;  ///< The kernel's work per call and reply.

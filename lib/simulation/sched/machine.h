@@ -132,9 +132,9 @@ class Machine {
     }
   }
 
-  /// Waits for a decision. A message that arrives during a look is a signal already. A prestaged
-  /// decision that arrives after the look sends no interrupt, so an idle CPU looks once more, and
-  /// then periodically.
+  /// Waits for a decision. If a message arrives during a poll, the signal is already pending. A
+  /// prestaged decision that arrives after the poll sends no interrupt, so an idle CPU polls once
+  /// more, and then periodically.
   void Idle(uint16_t cpu, Processor& processor) {
     const bool pushed = traits_.nic_lines == fabric::NicLines::kPushed;
     const bool polls = !parameters_.interrupts && !pushed;
@@ -228,7 +228,7 @@ class Machine {
     host_->Forward();
     processor.CatchUp();
   }
-  /// Without an agent the kernel schedules by itself, and idle CPUs have to look.
+  /// Without an agent the kernel schedules by itself, so idle CPUs must be woken to poll for tasks.
   void WakeIdle() {
     for (uint16_t cpu = 0; cpu < parameters_.cpus; ++cpu) {
       if (kernel_.cpu(cpu).current == engine::sched::kNoTask) processors_[cpu]->Signal();

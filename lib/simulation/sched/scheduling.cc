@@ -34,7 +34,7 @@ struct SwapChannels {
   using HostEnd = offload::SwapHost<HostWindow>;
   using NicEnd = offload::SwapNic<NicWindow>;
   using Layout = offload::SwapLayout;
-  /// Standing offers do not answer asks, so prestaging layouts have none.
+  /// Standing offers do not answer asks, so layouts for prestaged decisions have no links for asks.
   static Layout LayoutOf(const SchedulingParameters& parameters) {
     return {.first = 0,
             .slots = parameters.cpus,

@@ -94,7 +94,7 @@ struct SchedulingResults {
   Picoseconds deferred_time = 0;  ///< `freeze`: total delay of the changes.
   uint64_t overflows = 0;         ///< Dropped events.
   uint64_t faults = 0;            ///< Protocol errors that a channel has seen.
-  Picoseconds watchdog_at = 0;    ///< When the host dropped its agent; 0: never.
+  Picoseconds watchdog_at = 0;    ///< Time at which the host dropped its agent; 0: never.
 
   std::array<uint64_t, bar::kWindowOperations> host_operations{};  ///< Over the whole run.
   std::array<uint64_t, bar::kWindowOperations> nic_operations{};

@@ -53,7 +53,7 @@ class TaskChanges {
   StalenessLog* log_;
   std::function<void()> forward_;
   Random random_;
-  /// Since when the worker's change is frozen; empty if none is.
+  /// Time at which each worker's change was frozen; empty if no change is frozen.
   std::vector<std::optional<Picoseconds>> frozen_;
   engine::sched::CpuMask affinity_ = ~engine::sched::CpuMask{0};
   bool stopped_ = false;

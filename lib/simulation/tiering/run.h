@@ -41,7 +41,8 @@ struct TieringResult {
   uint32_t most_fast_pages = 0;  ///< Maximum pages in use at the end of a tick.
   double mean_fast_pages = 0;    ///< Mean after the warm-up.
   uint64_t promoted = 0, demoted = 0;
-  uint64_t full_rate_scans = 0;  ///< Region scans if all regions were scanned at the fastest rate.
+  /// Number of region scans that would result if all regions were scanned at the fastest rate.
+  uint64_t full_rate_scans = 0;
   uint64_t bulk_bytes = 0, scan_bytes = 0;
   bar::LinkBytes link;  ///< Link bytes of items.
   engine::tiering::HostCounters host;
