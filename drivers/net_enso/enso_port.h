@@ -62,7 +62,7 @@ struct RxQueue {
   Pipe* pipe = nullptr;
   const uint8_t* position = nullptr;
   const uint8_t* end = nullptr;
-  const uint8_t* released = nullptr;  ///< Earlier bytes were given back.
+  const uint8_t* released = nullptr;  ///< Bytes before this address were given back to the NIC.
 
   NotificationBuffer* nb = nullptr;
   rte_mempool* pool = nullptr;

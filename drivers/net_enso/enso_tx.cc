@@ -2,8 +2,8 @@
 //
 // Transmit burst of the ethdev port: copies mbufs back to back into a TX pipe, each from a flit
 // boundary, and sends the whole burst as one transfer. The NIC divides the byte stream into frames
-// only by IPv4 total length. A wrong length would also affect all later frames, so frames from
-// whose headers the NIC would derive a wrong length are rejected here (docs/enso-hardware.md,
+// only by IPv4 total length. A wrong length would also affect all later frames, so frames are
+// rejected here if the NIC would derive a wrong length from their headers (docs/enso-hardware.md,
 // "Transmitting"). The burst function has two variants: plain, and with checksums computed in
 // software.
 #include <rte_mbuf.h>

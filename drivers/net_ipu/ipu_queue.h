@@ -95,7 +95,8 @@ struct alignas(RTE_CACHE_LINE_SIZE) TxQueue {
   bar::Bar registers;
   uint32_t page;
   uint64_t bad_packet;     ///< Packets with too many segments or too long headers.
-  uint64_t stop_discards;  ///< Not transmitted at a stop; included in `packets`.
+  uint64_t stop_discards;  ///< Frames that were not transmitted when the queue was stopped;
+                           ///< included in `packets`.
 
   const rte_memzone* zone;
   Addresses addresses;

@@ -39,7 +39,7 @@ constexpr rte_eth_event_type kEvents[] = {RTE_ETH_EVENT_INTR_LSC, RTE_ETH_EVENT_
 /// Operations of a closed port, since its operations table was in dev_private.
 constinit const eth_dev_ops kClosedOps{};
 
-/// Closes the wrapping port. The wrapped port stays, stopped, for its next user.
+/// Closes the wrapping port and stops the wrapped port, which its next owner can use.
 int Close(rte_eth_dev* dev) {
   const Wrapper& wrapper = WrapperOf(dev);
   for (const rte_eth_event_type event : kEvents) {

@@ -123,8 +123,8 @@ class PciWindow {
   }
 
   volatile uint64_t* host_words_;
-  const volatile uint64_t* nic_words_ = nullptr;  ///< If in the BAR.
-  Line* nic_memory_;                              ///< If in host memory.
+  const volatile uint64_t* nic_words_ = nullptr;  ///< NIC lines, if they are in the BAR.
+  Line* nic_memory_;                              ///< NIC lines, if they are in host memory.
   uint32_t lines_;
   uint32_t capabilities_;
   bool has_movdir64b_;

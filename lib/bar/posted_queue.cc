@@ -76,8 +76,9 @@ void Wait(const Waiting& waiting) {
 }
 
 /// Returns the lock of the lane that threads of this process share. It is not in the queue, where a
-/// device could hold it forever. Queues are longer than a megabyte, so few share a lock; those wait
-/// for each other.
+/// device could hold it forever. The address of the queue selects one of 256 locks. A queue is
+/// longer than a megabyte, so queues rarely share a lock; threads of such queues wait for each
+/// other.
 std::mutex& SharedLaneMutex(const PostedQueue& queue) {
   static std::array<std::mutex, 256> mutexes;
   return mutexes[(reinterpret_cast<uintptr_t>(&queue) >> 20) % mutexes.size()];

@@ -49,8 +49,8 @@ extern const Kind kKv, kLogmon, kMaglev, kNeighbor, kTelemetry;
 
 }  // namespace sluice::c_api
 
-/// C's incomplete type. Any thread may call its functions, unless stated otherwise; a mutex
-/// serializes them.
+/// The incomplete type of the C interface. Any thread may call its functions, unless stated
+/// otherwise; a mutex serializes them.
 struct sluice_engine {
  public:
   using VisitCounter = std::function<void(std::string_view name, uint64_t value)>;

@@ -46,7 +46,7 @@ struct WorkerTotals {
 
 }  // namespace sluice::c_api
 
-/// C's incomplete type.
+/// The incomplete type of the C interface.
 struct sluice_worker {
  public:
   /// `no_memory` is the drop reason for lack of memory.

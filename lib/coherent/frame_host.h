@@ -119,14 +119,15 @@ class FrameHost {
   /// Notes that the NIC has closed the endpoint on request. Only Outstanding and Unseen may follow.
   void Withdraw() { withdrawn_ = true; }
   bool withdrawn() const { return withdrawn_; }
-  /// Returns the number of received frames that Wait has not lent.
+  /// Returns the number of received frames that Wait has not returned to the caller yet.
   uint32_t Unseen() const { return got_ == Got::kContent ? end_.content().count : 0; }
 
   const FrameHostCounters& counters() const { return counters_; }
   bool faulted() const { return bar::LoadOnce(counters_.faults) != 0; }
 
  private:
-  /// A lent frame: the address of its record, and a copy of the record.
+  /// A frame that the caller may access until Answer: the address of its record, and a copy of the
+  /// record.
   struct Lent {
     uint8_t* head;
     Record record;

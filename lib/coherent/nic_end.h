@@ -37,8 +37,8 @@ struct Returned {
   std::optional<uint64_t> tag{};
 };
 
-/// Results of the contents delivered to a pair. `delivered` is the sum of the next four counters
-/// and of the currently lent line.
+/// Results of the contents delivered to a pair. `delivered` equals the sum of the next four
+/// counters, plus 1 while content is lent, that is, delivered and not returned yet.
 struct NicCounters {
   uint64_t delivered = 0;  ///< Loads answered with content; transmit pair: grants.
   uint64_t replied = 0;    ///< Returned with a reply, frames or a call.
@@ -109,7 +109,8 @@ class NicEnd {
   /// Closes the endpoint. This end never accesses its memory afterwards.
   void Kill();
   bool closed() const { return At(Pair::kReceive).state() == State::kClosed; }
-  /// Returns once the tag of the content that was lent when the endpoint was closed.
+  /// Returns the tag of the content that the host had not returned when the endpoint was closed.
+  /// Returns it only once.
   std::optional<uint64_t> TakeLost(Pair pair);
 
   const NicCounters& counters(Pair pair) const { return At(pair).counters; }
@@ -127,9 +128,9 @@ class NicEnd {
 
     Returned returned;
     NicCounters counters;
-    std::optional<uint64_t> tag;  ///< Tag of the lent content.
-    bool lent = false;            ///< Lent by this object and not returned.
-    uint64_t since_ns = 0;        ///< Start time of the pending load.
+    std::optional<uint64_t> tag;  ///< Tag of the content that the host has not returned yet.
+    bool lent = false;      ///< Content was delivered by this object and has not been returned.
+    uint64_t since_ns = 0;  ///< Start time of the pending load.
 
    private:
     friend class NicEnd;

@@ -46,10 +46,10 @@ struct Arguments {
 
   WireKind wire = WireKind::kLoopback;
   GeneratorOptions generator;  ///< kGenerator; without the destination.
-  ReplayOptions replay;        ///< For kReplay.
-  std::string port;            ///< For kPort.
-  std::string cable;           ///< For kCable: its name.
-  LibraryOptions library;      ///< For kLibrary.
+  ReplayOptions replay;        ///< Only for kReplay.
+  std::string port;            ///< Name of the ethdev; only for kPort.
+  std::string cable;           ///< Name of the cable; only for kCable.
+  LibraryOptions library;      ///< Only for kLibrary.
   FaultOptions faults;
   VerifyMode verify = VerifyMode::kSampled;
   bool pause = true;

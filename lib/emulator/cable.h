@@ -44,7 +44,7 @@ class CableWire final : public Wire {
   /// Frames that exceed the ring's room wait if possible; see Ready.
   void Deliver(uint64_t now_ns, std::span<const device::WireFrame> frames) override;
   bool Ready() override;
-  /// Also checks for the other end from time to time.
+  /// Returns the carrier. Also checks periodically whether the other end has connected or is gone.
   bool LinkUp(uint64_t now_ns) override;
   const WireTotals& totals() const override { return totals_; }
   std::span<const device::Counter> Counters() override;

@@ -10,7 +10,8 @@
 namespace sluice::emulator {
 namespace {
 
-/// Distance at which the sender prefetches lines for writing; the receiver's processor has them.
+/// Distance at which the sender prefetches lines for writing, because the receiver's processor has
+/// them in its cache.
 constexpr uint64_t kPrefetchBytes = uint64_t{16} * CableLane::kLine;
 
 constexpr uint64_t Offset(uint64_t position) { return position & (CableLane::kBytes - 1); }

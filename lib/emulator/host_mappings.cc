@@ -111,7 +111,7 @@ const char* HostMappings::AddMemory(const Piece& piece, int file) {
   // A piece in the middle of former memory splits that memory in two.
   if (Mappings() + 2 > kMaxMappings) return kTooManyPieces;
   if (!area->space.MapFile(area->Host(piece.bus), piece.bytes, file, piece.offset)) {
-    area->former.Merge(piece.bus, end);  // The remains count as a mapping, too.
+    area->former.Merge(piece.bus, end);  // Memory whose mapping failed counts as a mapping, too.
     return "memory cannot be mapped";
   }
   area->pieces.Add(piece.bus, end);

@@ -68,7 +68,7 @@ class Runner {
   /// Number of steps without work after which the thread yields its CPU.
   static constexpr uint32_t kIdleSteps = 1000;
   static constexpr std::chrono::milliseconds kRest{20};
-  /// Interval between checks of the registers of a model at rest.
+  /// Interval between checks of the registers of a model that is at rest (Stepper::AtRest).
   static constexpr std::chrono::milliseconds kLook{1};
 
   void Run();

@@ -156,7 +156,7 @@ void RunningModel::TakeMemory(const std::function<void()>& change) {
   try {
     change();
   } catch (...) {
-    tell();  // Memory may have been removed partly.
+    tell();  // Also after an error, because part of the memory may have been removed.
     throw;
   }
   tell();

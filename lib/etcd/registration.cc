@@ -18,9 +18,9 @@ using std::chrono::milliseconds;
 constexpr int kLeaveTimeoutS = 2;
 constexpr size_t kMaxAnswerBytes = 1 << 16;
 
-// Returns the time limit of a request. The time from one renewal to the end of the next must be
-// less than a lease even if etcd does not answer one of them: a third of the lease, plus this
-// limit.
+// Returns the time limit of a request. A renewal begins a third of the lease after the previous
+// one. Even if it gets no answer within this limit, enough of the lease remains for another
+// attempt.
 int AnswerTimeoutS(uint32_t lease_s) {
   return std::clamp(static_cast<int>(lease_s / 2), 1, kAnswerTimeoutS);
 }

@@ -16,7 +16,7 @@ constexpr Picoseconds operator""_ns(unsigned long long value) { return value * 1
 constexpr Picoseconds operator""_us(unsigned long long value) { return value * 1'000'000; }
 }  // namespace literals
 
-/// For printing only.
+/// Converts a time to nanoseconds, for printing only.
 constexpr double ToNanoseconds(Picoseconds time) { return static_cast<double>(time) / 1000; }
 
 }  // namespace sluice::fabric

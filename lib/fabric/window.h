@@ -26,7 +26,7 @@
 
 namespace sluice::fabric {
 
-/// How the host writes its lines.
+/// Method by which the host writes its lines.
 enum class HostStores : uint8_t {
   kWholeLine,       ///< MOVDIR64B: one write of 64 bytes, never torn.
   kWriteCombining,  ///< One write if the buffer was full, else words in any order.
@@ -40,7 +40,7 @@ enum class NicLines : uint8_t {
   kWriteThrough,  ///< The NIC's memory; a line stays cached after a read until Flush().
 };
 
-/// How the NIC's processor maps the NIC's memory.
+/// Mapping of the NIC's memory in the NIC's processor.
 enum class NicMapping : uint8_t {
   kCached,    ///< Write-back: a read costs one line of its cache.
   kUncached,  ///< Each 8 bytes cost a memory access: Wave's starting point.

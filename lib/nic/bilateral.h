@@ -286,9 +286,9 @@ class BilateralQueue {
     given_ = {};
   }
 
-  /// Gives the held region back with `leaving` of its received frames and with all appended frames.
-  /// The NIC answers at once if there are frames to send; otherwise it may wait for received
-  /// frames.
+  /// Gives the region back to the NIC. `leaving` contains the totals of its received frames that
+  /// are to be sent; appended frames are sent, too. The NIC answers at once if there are frames to
+  /// send; otherwise it may wait for received frames.
   void Give(FrameTotals leaving) {
     if (tap_.see != nullptr) [[unlikely]]
       Show(TapDirection::kSent);

@@ -30,9 +30,9 @@ class EnsoPipes {
                 "a frame that fits there can be "
                 "sent");
 
-  /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames from whose headers the
-  /// NIC would derive a wrong length are sent through `exception`, if there is one. On failure
-  /// returns std::nullopt and sets `error` to one line.
+  /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames with headers from
+  /// which the NIC would derive a wrong length are sent through `exception`, if there is one. On
+  /// failure returns std::nullopt and sets `error` to one line.
   static std::optional<EnsoPipes> Open(uint16_t port, uint32_t pipes,
                                        std::optional<MbufTransmitter> exception,
                                        std::string* error);

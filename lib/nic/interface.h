@@ -40,7 +40,8 @@ struct InterfaceInfo {
 struct InterfaceOptions {
   uint16_t port = 0;  ///< A stopped port.
   uint16_t workers = 1;
-  bool promiscuous = true;  ///< For SetPromiscuous. A native Enso port is always promiscuous.
+  /// Argument of SetPromiscuous. A native Enso port is always promiscuous.
+  bool promiscuous = true;
   /// Size in bytes of the longest IP packet to receive. A native Enso port has a fixed limit.
   uint32_t packet_bytes = kUsualPacketBytes;
   uint32_t burst = 64;           ///< Packetized: maximum packets per receive burst.

@@ -24,11 +24,11 @@ struct Span {
 enum class SendResult : uint8_t {
   kSent,
   kFull,         ///< No room came free in time.
-  kUnframeable,  ///< The NIC would derive a wrong length from the frame's header, and there is no
-                 ///< exception port.
+  kUnframeable,  ///< The NIC would derive a wrong length from the frame's header, and no exception
+                 ///< port exists.
 };
 
-/// The operations that a walk needs on its pipes.
+/// Operations of the streaming interface on the pipes of one worker.
 template <typename P>
 concept PipeSet = requires(P pipes, uint32_t pipe, const uint8_t* data, uint32_t bytes) {
   /// Longest frame that the NIC delivers. A header with a longer length is invalid.

@@ -101,7 +101,7 @@ class Reassembling : public EngineLayer<Engine> {
   static constexpr uint32_t kLeastBytes =
       packet::kEthernetHeaderBytes + packet::kIpv4MinHeaderBytes;
 
-  /// Returned by value, so that the caller's Frame stays in registers.
+  /// Result for one frame. Returned by value, so that the caller's Frame stays in registers.
   struct Front {
     packet::Verdict verdict = packet::kConsume;
     bool ended = false;

@@ -22,14 +22,14 @@
 
 namespace sluice::nic {
 
-/// A walk in progress. owed ≤ run ≤ cursor ≤ end and cursor < stop + one frame; all on flit
-/// boundaries of the span.
+/// Progress of the walk through one span. owed ≤ run ≤ cursor ≤ end and cursor < stop + one frame;
+/// all are on flit boundaries of the span.
 struct Lane {
   uint8_t* cursor;  ///< The next frame.
   uint8_t* stop;    ///< The lockstep handles only frames that end before this address.
   uint8_t* end;     ///< End of the span.
   uint8_t* run;     ///< First byte of the run that ends at the cursor.
-  uint8_t* owed;    ///< Oldest byte not given back.
+  uint8_t* owed;    ///< Oldest byte that has not been given back to the NIC.
   uint32_t pipe;
   uint8_t* ahead;  ///< The next frame to prepare; may be before the cursor.
 };

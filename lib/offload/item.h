@@ -56,7 +56,7 @@ Ruling RuleRecalled(J& judge, Slot slot, const Item& decision, Item& outcome) {
   return Ruling::kRefuse;
 }
 
-/// When the host reads a decision.
+/// Time at which the host reads a decision.
 enum class Urgency : uint8_t {
   kPrestaged,  ///< The host reads it at its next poll.
   kInterrupt,  ///< The host is interrupted and reads it at once.

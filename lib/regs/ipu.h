@@ -162,7 +162,8 @@ enum Statistic : uint32_t {
   kStatLineRxDiscards,  ///< Frames in a line that was not loaded before the endpoint's end.
   kStatLineTxDiscards,  ///< Frames of a returned line that were not sent before the endpoint's end.
   kStatLineLost,        ///< Frames in a host's line when its process ended.
-  kStatLineOrphans,     ///< Frames lent before a power-on and returned after it; never sent.
+  kStatLineOrphans,     ///< Frames passed to a host before a power-on and returned after it; never
+                        ///< sent.
   kStatLineFaults,      ///< Loads that violate the protocol, and memory without a valid endpoint.
   kStatisticCount,
 };

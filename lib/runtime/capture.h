@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // `--capture=FILE`: copies the frames of all queues into a pcapng file, written by a separate
-// thread. It serves where dpdk-dumpcap cannot attach, for example without hugepages. Packetized
-// queues are captured through ethdev callbacks, other queues through their taps. A full ring loses
-// copies, never traffic, and the loss is reported. After a failed write the capture writes nothing
-// more.
+// thread. It also works where dpdk-dumpcap cannot attach, for example without hugepages. Packetized
+// queues are captured through ethdev callbacks, other queues through their taps. If the ring is
+// full, copies are lost and reported, but no traffic. After a failed write the capture writes
+// nothing more.
 #pragma once
 
 #include <rte_ethdev.h>

@@ -22,7 +22,7 @@ struct ChildProgram {
   /// Variables, as NAME=VALUE, that are added to this process's environment or replace variables of
   /// the same name.
   std::vector<std::string> environment = {};
-  /// Open descriptors, borrowed: the child has the i-th as ChildDescriptor(i).
+  /// Open descriptors, which the caller owns. The i-th is ChildDescriptor(i) in the child.
   std::vector<int> descriptors = {};
   /// Whether the child leads a new process group, which the terminal's SIGINT does not reach.
   bool own_group = false;

@@ -17,7 +17,8 @@ inline double PerSecond(uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
-/// `histogram` contains nanoseconds (engine/workload/histogram.h).
+/// Returns the median and the 99th percentile of `histogram` as text, in microseconds. `histogram`
+/// contains nanoseconds (engine/workload/histogram.h).
 template <typename Histogram>
 std::string LatencyText(const Histogram& histogram) {
   return absl::StrFormat("p50 %.2f  p99 %.2f us", Us(histogram.Percentile(0.5)),

@@ -8,7 +8,7 @@ namespace sluice::runtime {
 
 namespace {
 
-/// Where a frame was dropped.
+/// Location at which a frame was dropped.
 enum class At {
   kNic,   ///< Dropped before the host, for lack of space or because the frame does not fit.
   kRule,  ///< Dropped before the host by a filter or a flow rule.

@@ -15,8 +15,8 @@ namespace sluice::runtime {
 
 struct Options {
   const nic::InterfaceInfo* iface = &nic::kInterfaces[0];  ///< Element of nic::kInterfaces.
-  /// Options that the interface's binding opens with; Session sets the port, the exception port and
-  /// the workers.
+  /// Options for opening the interface's binding. Session sets the port, the exception port and the
+  /// workers.
   nic::InterfaceOptions interface;
   double duration_s = 0;      ///< 0: until a signal.
   double stats_period_s = 1;  ///< 0: no lines.

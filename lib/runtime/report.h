@@ -41,8 +41,8 @@ struct RunFigures {
   std::string memory;
   std::vector<std::string> map;               ///< One line per worker.
   std::span<const std::string_view> reasons;  ///< Names of the engine's drop reasons.
-  Sample measured;                            ///< When the traffic was stopped; input of rates.
-  Sample final;                               ///< After the drain; input of totals.
+  Sample measured;  ///< Sampled when the traffic was stopped; rates are computed from it.
+  Sample final;     ///< Sampled after the drain; totals are computed from it.
   PortStats port_begin;
   PortStats port_measured;
   PortStats port_final;

@@ -42,9 +42,9 @@ class End {
     own_.peer_incarnation = self_.peer;
     own_.binding = self_.binding;
     own_.phase = phase;
-    // A line without a known peer is posted only in kSync. An end can have no known peer in other
-    // states if it was resumed from a line whose last store was interrupted (message.h); the line
-    // is then posted when the peer's incarnation is known.
+    // A line without a known peer is posted only in kSync. In other states the peer is unknown if
+    // the end was resumed from a line that an earlier process had stored only in part (message.h);
+    // the line is then posted when the peer's incarnation is known.
     publish_ = self_.peer != 0 || phase == Phase::kSync;
   }
   /// Restores this end from its line in a memory that survived.

@@ -86,9 +86,9 @@ inline bar::Line Encode(const Message& message) {
 }
 
 /// Decodes a line. Lines that no end posts decode as kNone, which every end ignores: an unknown
-/// phase, and a phase that requires a peer in a line with peer 0. A line whose two bindings differ,
-/// because its writer died while it stored a new word 1, decodes with its earlier content and a
-/// peer of 0, so that no end accepts it.
+/// phase, and a phase that requires a peer in a line with peer 0. If the two bindings of a line
+/// differ, its writer died while it stored a new word 1. The line then decodes with its earlier
+/// content and a peer of 0, so that no end accepts it.
 inline Message Decode(const bar::Line& line) {
   Message message;
   message.txid = static_cast<uint32_t>(line.word[0]);

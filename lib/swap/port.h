@@ -61,8 +61,8 @@ class Port {
   void PreparePost() {
     if constexpr (requires { window_->PreparePost(index_); }) window_->PreparePost(index_);
   }
-  /// Processes line_ with `hear`, returns its result, and posts. An end that was without memory, or
-  /// has met a new peer, will read the same line again.
+  /// Processes line_ with `hear`, returns its result, and posts. If this end was without memory
+  /// before, or its peer has changed, the next Poll processes the same line again.
   template <typename Hear>
   auto HearLine(Hear hear) {
     const bool without_memory = end_.state() == State::kSync;
@@ -126,8 +126,8 @@ class ResponderPort : public Port<W, Responder> {
       : Port<W, Responder>(window, index, std::move(end)) {}
 
   /// Polls the peer's line and answers. After Event::kCommitted the answer is already posted, and
-  /// the caller must apply the offer() to the resource. `again` evaluates a standing offer again,
-  /// when its condition may have become true.
+  /// the caller must apply the offer() to the resource. If `again` is true, an offer that waits for
+  /// its condition (kStanding) is evaluated again.
   template <Resource R>
   Event Poll(R& resource, bool again = false) {
     const uint64_t word0 = this->window_->Peek(this->index_);

@@ -161,7 +161,8 @@ void MessageDma::Wake() { eventfd_write(wake_.fd(), 1); }
 bool MessageDma::Next(Outgoing* outgoing) {
   const std::scoped_lock lock(mutex_);
   eventfd_t ignored;
-  if (tasks_.empty() || under_way_.size() >= kMaxUnderWay) {  // An answer also wakes.
+  // The descriptor is also readable after an answer.
+  if (tasks_.empty() || under_way_.size() >= kMaxUnderWay) {
     eventfd_read(wake_.fd(), &ignored);
     return false;
   }

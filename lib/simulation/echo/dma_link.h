@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The link of a NIC that reads and writes host memory. Each transfer is cut into TLPs and sent
+// The link of a NIC that reads and writes host memory. Each transfer is split into TLPs and sent
 // through its direction; an action runs at the time of its last byte. Memory answers reads without
 // delay.
 #pragma once

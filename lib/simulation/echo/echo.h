@@ -19,7 +19,7 @@
 
 namespace sluice::simulation {
 
-/// How frames and their notifications reach a worker.
+/// Method by which frames and their notifications reach a worker.
 enum class NicInterface : uint8_t {
   kPacketized,    ///< Descriptors, each written back separately.
   kNotifyPacket,  ///< Pipes, and one notification per frame.

@@ -17,7 +17,7 @@
 
 namespace sluice::simulation {
 
-/// How calls reach a process.
+/// Method by which calls reach a process.
 enum class ServingHost : uint8_t {
   kCoherent,  ///< Cores wait for cache lines; the NIC knows where each waits, and schedules.
   kPolling,   ///< Each process polls dedicated queues; processes share cores in time slices.

@@ -52,7 +52,7 @@ struct SchedulingParameters {
   /// Computing time of the agent per decision, in addition to the costs of its window.
   Picoseconds agent_compute = 1'000'000;
   bool interrupts = true;  ///< If false, idle CPUs poll.
-  /// Maximum interval between looks of an idle CPU for prestaged decisions, which send no
+  /// Maximum interval between polls of an idle CPU for prestaged decisions, which send no
   /// interrupt.
   Picoseconds idle_look = 5'000'000;
 
@@ -80,7 +80,7 @@ struct SchedulingResults {
   std::vector<Picoseconds> latencies;
 
   uint64_t switches = 0;  ///< Measured switches from one task on a CPU to the next.
-  /// CPU time between tasks in those switches, and in looks at decisions while a task is on the
+  /// CPU time between tasks in those switches, and in polls for decisions while a task is on the
   /// CPU.
   Picoseconds off_task = 0;
   uint64_t direct_switches = 0;     ///< Switches whose decision was ready at schedule().

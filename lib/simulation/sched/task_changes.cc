@@ -67,8 +67,8 @@ void TaskChanges::Thaw(uint32_t number) {
   if (!since) return;
   ++deferred_;
   deferred_time_ += queue_->now() - *since;
-  // An exit here would end the request too. To agents, an affinity change of a running task looks
-  // the same.
+  // Replaces even a frozen exit by a change of affinity, because an exit would also end the
+  // request. For agents, both changes of a running task look the same.
   ChangeAffinity(number);
   forward_();
 }

@@ -21,7 +21,8 @@ namespace sluice::simulation {
 
 class TaskChanges {
  public:
-  /// All arguments must outlive the object. `forward` sends pending events to the agent later.
+  /// All arguments must outlive the object. `forward` causes pending events to be sent to the
+  /// agent.
   TaskChanges(const SchedulingParameters& parameters, fabric::EventQueue& queue,
               engine::sched::Kernel& kernel, Workload& workload, StalenessLog& log,
               std::function<void()> forward);
