@@ -152,11 +152,12 @@ int AttachSecondaryPort(rte_device* device, const char* name);
 extern const eth_dev_ops kEthdevOps;
 extern const rte_flow_ops kFlowOps;
 
-// enso_queue.cc: start and stop the queues; require the device's lock.
+// Implemented in enso_queue.cc: start and stop of the queues. These functions require the device's
+// lock.
 int StartQueues(Port& port);
 void StopQueues(Port& port);
 
-// enso_rss.cc: select the queue of a frame that matches no rule.
+// Implemented in enso_rss.cc: selection of the queue of a frame that matches no rule.
 inline constexpr uint64_t kRssTypes = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_TCP |
                                       RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV4_OTHER;
 /// Returns the number of fallback pipes of all queues: a power of two, because the NIC spreads by a
@@ -169,7 +170,8 @@ int QueryReta(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size
 int UpdateRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 int GetRssHash(rte_eth_dev* dev, rte_eth_rss_conf* conf);
 
-// enso_flow.cc: while the port is stopped, its rules are not in the NIC's table.
+// Implemented in enso_flow.cc: insertion of the port's rules into the NIC's table, and their
+// removal while the port is stopped.
 int BindRules(Port& port);
 void UnbindRules(Port& port);
 

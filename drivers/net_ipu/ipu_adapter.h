@@ -167,7 +167,8 @@ int TxDoneCleanup(void* queue, uint32_t limit);
 /// Sets the operations that access only rings, which any process can execute.
 void SetRingOps(rte_eth_dev* dev);
 
-// ipu_port.cc: the port page. Posted writes only; require `configuration`.
+// Implemented in ipu_port.cc: writes of the port page. These functions use only posted writes and
+// require `configuration`.
 void WritePortControl(Adapter& adapter);
 void WriteStation(Adapter& adapter);
 /// Programs RSS key, fields and table from the adapter.
@@ -177,7 +178,7 @@ void Reapply(Adapter& adapter);
 /// Calls Reapply if the device's generation differs from that of the written configuration.
 void ReapplyIfNew(Adapter& adapter, uint32_t generation);
 
-// ipu_port.cc: control path; the caller must not hold the lock.
+// Implemented in ipu_port.cc: control path. The caller must not hold `configuration`.
 void SetReceiving(Adapter& adapter, bool receiving);
 /// Starts or stops the port's wire and updates ethdev's link status.
 void EnableWire(rte_eth_dev* dev, bool enabled);

@@ -106,8 +106,8 @@ Run ReceiveRun(const RxQueue& queue, uint32_t at, uint32_t count, rte_mbuf** pac
   const cpu::Words rare = cpu::AllOf(kRareFlags);
   cpu::Words bytes = {};
   Run run{0, 0, RunEnd::kLimit};
-  // Prefetches for the refill, which writes these descriptors. Only if one is complete: fetching
-  // lines that the device is about to write would delay both.
+  // Prefetches these descriptors for the refill, which writes them, but only if one is complete:
+  // fetching lines that the device is about to write would delay both.
   if (Done(bar::LoadOnce(ring->high))) {
     for (uint32_t i = kGroup; i < count; i += kGroup) __builtin_prefetch(ring + i, 1);
   }

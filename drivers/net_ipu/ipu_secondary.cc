@@ -234,7 +234,7 @@ int Attach(rte_device* device, const char* name, const char* refusal, bar::RingM
 
 void ServeSecondaries() {
   drivers::AnswerSecondaries(kSecondaryChannel);
-  // Has no effect after the first call or without secondary processes.
+  // Both registrations have no effect after the first call or without secondary processes.
   rte_mp_action_register(kRegistersChannel, OnRequest);
 }
 

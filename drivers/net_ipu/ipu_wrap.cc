@@ -36,7 +36,8 @@ constexpr rte_eth_event_type kEvents[] = {RTE_ETH_EVENT_INTR_LSC, RTE_ETH_EVENT_
                                           RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_FLOW_AGED,
                                           RTE_ETH_EVENT_DESTROY};
 
-/// Operations of a closed port, since its operations table was in dev_private.
+/// Operations table of a closed port. The previous table was in dev_private, which no longer
+/// exists.
 constinit const eth_dev_ops kClosedOps{};
 
 /// Closes the wrapping port and stops the wrapped port, which its next owner can use.

@@ -129,7 +129,7 @@ int Start(rte_eth_dev* dev) {
   dev->rx_descriptor_status = inner.rx_descriptor_status;
   dev->tx_descriptor_status = inner.tx_descriptor_status;
   dev->intr_handle = inner.intr_handle;
-  // Some drivers recreate their queues at start.
+  // Copied at each start, because some drivers recreate their queues then.
   std::copy_n(inner.data->rx_queues, dev->data->nb_rx_queues, dev->data->rx_queues);
   std::copy_n(inner.data->tx_queues, dev->data->nb_tx_queues, dev->data->tx_queues);
   dev->data->scattered_rx = inner.data->scattered_rx;

@@ -38,8 +38,8 @@ class DmaObserver {
 /// ordered to stop using it.
 class DmaSpace {
  public:
-  /// Enough for every pipe and notification buffer of the largest device, and for the host's
-  /// ranges.
+  /// Maximum number of ranges: enough for every pipe and notification buffer of the largest device,
+  /// and for the host's ranges.
   static constexpr uint32_t kMaxRanges = 10240;
 
   using Mapping = DmaMapping;

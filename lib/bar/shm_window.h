@@ -60,7 +60,8 @@ class ShmWindow {
   /// between the cores overlaps with the work before the Post.
   void PreparePost(uint32_t index) { __builtin_prefetch(&own_[index], 1); }
   uint64_t Peek(uint32_t index) const { return PeekLine(other_[index].line); }
-  /// Also returns false for a word 0 of all ones, which is not valid in any line.
+  /// Reads the peer's line (window.h). Also returns false for a word 0 of all ones, which is not
+  /// valid in any line.
   bool Poll(uint32_t index, Line& out) const {
     return ReadLine(other_[index].line, out) && out.word[0] != ~uint64_t{0};
   }

@@ -82,7 +82,7 @@ struct sluice_worker {
   void Count(std::span<const sluice_frame> frames);
 
   const uint8_t no_memory_;
-  /// Odd during a call.
+  /// Counts the starts and ends of calls, so it is odd during a call.
   std::atomic<uint64_t> calls_{0};
   sluice::c_api::Arena arena_;
   std::vector<sluice_frame> sent_;

@@ -112,9 +112,10 @@ static_assert(sizeof(ControlLine) == kLineBytes && offsetof(ControlLine, payload
 /// Sizes that the creator chooses.
 struct Geometry {
   Mode mode = Mode::kUser;
-  uint32_t overflow_lines = 76;  ///< Per control line; at most kMaxOverflowLines.
-  uint32_t buffer_bytes = 0;     ///< Per buffer, of four; a multiple of 4096.
-  uint32_t headroom_bytes = 0;   ///< Before every received frame; a multiple of 8, at most 256.
+  /// Number of overflow lines per control line; at most kMaxOverflowLines.
+  uint32_t overflow_lines = 76;
+  uint32_t buffer_bytes = 0;    ///< Size of each of the four buffers; a multiple of 4096.
+  uint32_t headroom_bytes = 0;  ///< Headroom of received frames; a multiple of 8, at most 256.
 
   friend bool operator==(const Geometry&, const Geometry&) = default;
 
@@ -134,7 +135,7 @@ struct Geometry {
 
 /// Start of an endpoint's memory.
 struct EndpointHeader {
-  // Constants.
+  // Constants, written only at the creation.
   alignas(kLineBytes) uint64_t magic;
   Geometry geometry;
   // Words that the host writes, each in a separate line. `load` is the number of a pair's last

@@ -37,7 +37,7 @@ struct CableMemory {
 };
 static_assert(sizeof(CableMemory) <= CableMemory::kBytes);
 
-/// One message in each direction: the connecting end's with the file, and the answer.
+/// The message of the connecting end, with the file attached, and the answer to it.
 struct CableMessage {
   uint32_t magic = 0x6c62'6163;  ///< "cabl".
   uint16_t version = 1;          ///< Raised with every change of this struct or of CableMemory.

@@ -21,8 +21,9 @@ namespace sluice::emulator {
 struct FaultOptions {
   double drop = 0;
   double duplicate = 0;
-  double reorder = 0;           ///< Delayed until a later frame of its flow has passed.
-  double corrupt = 0;           ///< Flips one bit in the last quarter, where the payload is.
+  /// Probability that a frame is delayed until a later frame of its flow has passed.
+  double reorder = 0;
+  double corrupt = 0;           ///< Probability of one flipped bit in the last quarter (payload).
   uint64_t delay_ns = 0;        ///< Delay of every frame.
   uint64_t down_period_ns = 0;  ///< Period in which the carrier is lost once; 0 for never.
   uint64_t down_length_ns = 0;  ///< Duration of the loss, at the end of the period.

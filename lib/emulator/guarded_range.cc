@@ -18,7 +18,8 @@
 namespace sluice::emulator {
 namespace {
 
-/// Read by the signal handler. `end` is 0 while the slot is free or is being changed.
+/// A guarded range, read by the signal handler. `end` is 0 while the slot is free or is being
+/// changed.
 struct Slot {
   std::atomic<uint64_t> begin{0};
   std::atomic<uint64_t> end{0};

@@ -55,10 +55,11 @@ struct Request {
   uint64_t bus = 0;
   uint64_t bytes = 0;
   uint64_t offset = 0;  ///< kMemory, kExternal: offset in the file.
-  uint64_t area_bus =
-      0;  ///< kMemory: start of the range of bus addresses that may become contiguous memory.
-  uint64_t area_bytes = 0;  ///< kMemory: size of that range, which contains [bus, bus + bytes).
-  char model[16] = {};      ///< kHello: the model's name; its settings follow.
+  /// kMemory: range of bus addresses that may become contiguous memory; it contains
+  /// [bus, bus + bytes).
+  uint64_t area_bus = 0;
+  uint64_t area_bytes = 0;
+  char model[16] = {};  ///< kHello: the model's name; its settings follow.
   uint32_t settings[kMaxModelSettings] = {};
   char name[kNameBytes] = {};
 };

@@ -104,7 +104,8 @@ class Runner {
   /// Set by at most one thread, which then owns the step state.
   std::atomic<bool> stepping_{false};
   std::atomic<bool> link_up_{true};
-  std::atomic<bool> at_rest_{false};  ///< Stepper::AtRest after the last step without work.
+  /// Value of Stepper::AtRest() after the last step without work.
+  std::atomic<bool> at_rest_{false};
   std::vector<std::atomic<uint64_t>> values_;
 
   std::thread thread_;

@@ -50,7 +50,7 @@ class Stepper final : public device::FrameSink {
   std::vector<std::string> Names();
   void Read(std::vector<uint64_t>& values);
 
-  /// Called by the device within Step.
+  /// Passes frames from the device to the wire. Called by the device within Step.
   void Deliver(std::span<const device::WireFrame> frames) override;
 
  private:
@@ -78,7 +78,7 @@ class Stepper final : public device::FrameSink {
   uint64_t now_ns_ = 0;
   uint64_t taken_ = 0;          ///< Frames that the device accepted, including dropped ones.
   std::vector<uint64_t> base_;  ///< Counters of the previous devices.
-  uint64_t abandoned_ = 0;      ///< Frames that hosts held when they were disconnected.
+  uint64_t abandoned_ = 0;      ///< Frames that hosts had not returned when they were disconnected.
   uint64_t returned_ = 0;
   uint64_t returned_bytes_ = 0;
 };

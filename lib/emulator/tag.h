@@ -34,11 +34,12 @@ struct Tag {
     std::memcpy(&tag, bytes, sizeof(tag));
     return tag;
   }
-  /// Returns 0 iff the tag is as the run with this nonce stamped it.
+  /// Returns 0 if and only if the tag is unchanged since the run with this nonce stamped it.
   uint32_t Damage(uint32_t nonce) const {
     return (sequence ^ complement ^ 0xffff'ffffu) | (check ^ index ^ nonce);
   }
-  /// Returns true iff the tag is as a run with another nonce stamped it.
+  /// Returns true if and only if a run with another nonce stamped the tag and the tag is unchanged
+  /// since.
   bool IsForeign(uint32_t nonce) const {
     const uint32_t theirs = check ^ index;
     return theirs != nonce && Damage(Nonce(static_cast<uint16_t>(theirs))) == 0;

@@ -64,7 +64,7 @@ class Registration {
   int64_t lease_ = 0;  // Used by the thread while it runs. 0: none.
   bool left_ = false;
 
-  std::mutex mutex_;  // Mutex of `stopping_`.
+  std::mutex mutex_;  // Mutex for waits on `stopping_`.
   std::condition_variable stopping_;
   std::thread thread_;
 };

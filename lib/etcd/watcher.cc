@@ -111,7 +111,7 @@ std::string Watcher::Watch() {
   return error.empty() ? "etcd ended the connection" : error;
 }
 
-// Returns false if the watch has ended.
+// Processes one line of the answer. Returns false if the watch has ended.
 bool Watcher::TakeLine(std::string_view line, std::string* trouble) {
   auto watch = ReadWatch(line, address_.prefix, trouble);
   if (!watch) return false;

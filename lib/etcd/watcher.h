@@ -37,7 +37,7 @@ class Watcher {
   using OnTrouble = std::function<void(const std::string& trouble)>;
 
   Watcher(Address address, const Limits& limits, OnKeys on_keys, OnTrouble on_trouble);
-  /// After the destructor, no function is called any more.
+  /// Stops the thread. No function is called afterwards.
   ~Watcher();
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -69,7 +69,7 @@ class Watcher {
   int64_t revision_ = 0;                    // Revision of keys_.
   std::optional<Clock::time_point> since_;  // Start time of the watch.
 
-  std::mutex mutex_;  // Mutex of `stopping_`.
+  std::mutex mutex_;  // Mutex for waits on `stopping_`.
   std::condition_variable stopping_;
   std::thread thread_;
 };

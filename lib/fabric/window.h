@@ -159,7 +159,7 @@ class HostEnd : public FabricEnd {
   /// buffer is sent as one write; Flush() or a read sends a partial buffer as words in any order.
   /// Only with kWriteCombining.
   void StoreWords(uint32_t index, const bar::Line& line, uint32_t mask);
-  /// Starts to read a write-through line without waiting. Only with kWriteThrough.
+  /// Starts to read a write-through line without waiting. Requires kWriteThrough.
   void Prefetch(uint32_t index);
 
  private:

@@ -306,7 +306,8 @@ class BilateralQueue {
     });
   }
 
-  /// Polls for the answer to the last Give, at most kDrainMs. Returns whether it came.
+  /// Polls for the answer to the last Give, at most kDrainMs. Returns whether the answer has
+  /// arrived.
   bool Await(HeldRegion& region) {
     const uint64_t deadline = rte_get_tsc_cycles() + rte_get_tsc_hz() * kDrainMs / 1000;
     for (uint64_t now = 0; now < deadline; rte_pause()) {

@@ -267,7 +267,8 @@ class CoherentQueue {
     held.length = 0;
   }
 
-  /// Places an answer of `length` bytes at `data`, which is in the frame's room or elsewhere.
+  /// Applies an answer of `length` bytes at `data`, which is in the frame's room or in other
+  /// memory.
   [[gnu::noinline]] void Resize(Frame& held, uint8_t* data, uint32_t length) {
     if (!LengthIsSound(length)) return Refuse(held, counters_.tx_unframeable);
     uint8_t* const begin = held.data - held.headroom;

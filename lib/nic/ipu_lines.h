@@ -27,8 +27,8 @@ class IpuLines {
   struct Options {
     uint32_t headroom_bytes = 0;
     bool promiscuous = true;  ///< Argument of SetPromiscuous.
-    uint32_t packet_bytes =
-        kUsualPacketBytes;  ///< Longest IP packet in bytes; a result of FitPacketBytes.
+    /// Longest IP packet in bytes; a result of FitPacketBytes.
+    uint32_t packet_bytes = kUsualPacketBytes;
   };
 
   /// Opens the endpoints of queues 0 … count − 1 of a stopped port. RSS spreads frames over them.

@@ -24,8 +24,8 @@ class IpuLink {
     uint32_t max_frames = 0;
     uint32_t headroom_bytes = 0;
     bool promiscuous = true;  ///< Argument of SetPromiscuous.
-    uint32_t packet_bytes =
-        kUsualPacketBytes;  ///< Longest IP packet in bytes; a result of FitPacketBytes.
+    /// Longest IP packet in bytes; a result of FitPacketBytes.
+    uint32_t packet_bytes = kUsualPacketBytes;
   };
 
   /// Opens links 0 … count − 1 of a stopped port. RSS spreads frames over them. Returns 0, or a

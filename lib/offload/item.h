@@ -92,8 +92,9 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
   /// Returns the number of invalid writes of the peer, all of which were ignored.
   { channel.faults() } -> std::convertible_to<uint64_t>;
 };
-// Also `template <Judge J> Decided Decide(Slot slot, J& judge)`: rules on the pending decision of
-// `slot`, enforces it, and sends the outcome to the agent. A concept cannot contain templates.
+// A HostChannel also has `template <Judge J> Decided Decide(Slot slot, J& judge)`, which rules on
+// the pending decision of `slot`, enforces it, and sends the outcome to the agent. A concept cannot
+// contain templates.
 
 /// The NIC's end of a channel. One thread.
 template <typename C>
@@ -107,7 +108,7 @@ concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out,
   {channel.RequestRestart()};
   /// Returns whether a decision for `slot` may be committed: the previous one has ended.
   { channel.CanCommit(slot) } -> std::same_as<bool>;
-  /// Publishes a decision. Only if CanCommit(slot).
+  /// Publishes a decision. Requires CanCommit(slot).
   {channel.Commit(slot, item, Urgency::kInterrupt)};
   /// Requests the decision back, with an interrupt. The outcome shows whether the request was in
   /// time. Returns false if the decision does not exist or cannot be recalled (swap_nic.h: the

@@ -45,7 +45,7 @@ class ItemInitiator : public swap::InitiatorPort<W> {
  public:
   using swap::InitiatorPort<W>::InitiatorPort;
 
-  /// Offers `item`; the answer may wait (swap::kStanding). Only if end().CanOffer().
+  /// Offers `item`; the answer may wait (swap::kStanding). Requires end().CanOffer().
   void Offer(const Item& item, uint32_t number) {
     this->PreparePost();
     this->end_.MakeOffer({item.word[0], PayloadOf(item), /*standing=*/true});

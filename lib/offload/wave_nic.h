@@ -66,7 +66,7 @@ class WaveNic {
 
  private:
   struct SlotState {
-    SlotLine own;         ///< kNone: the transaction has ended.
+    SlotLine own;         ///< The agent's line; kNone means that the transaction has ended.
     uint64_t faulty = 0;  ///< The last word 0 that was counted as a fault.
   };
 

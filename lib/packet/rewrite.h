@@ -51,7 +51,7 @@ inline void SwapPorts(uint8_t* l4) { Store<uint32_t>(l4, std::rotl(Load<uint32_t
 /// Updates the upper-layer checksum after one covered word changed. Does nothing if the frame has
 /// no such checksum (`L4ChecksumOffset() == 0`) or a UDP checksum of 0. ICMP over IPv4 has no
 /// pseudo-header, so all its words may be 0: if the update yields 0, the message is summed again. A
-/// fragment is not, because the other words are in other frames.
+/// fragment is not summed again, because its other words are in other frames.
 inline void RepairL4Checksum(uint8_t* frame, const Headers& headers, uint16_t old_word,
                              uint16_t new_word) {
   const uint32_t offset = headers.L4ChecksumOffset();

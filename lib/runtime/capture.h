@@ -3,8 +3,8 @@
 // `--capture=FILE`: copies the frames of all queues into a pcapng file, written by a separate
 // thread. It also works where dpdk-dumpcap cannot attach, for example without hugepages. Packetized
 // queues are captured through ethdev callbacks, other queues through their taps. If the ring is
-// full, copies are lost and reported, but no traffic. After a failed write the capture writes
-// nothing more.
+// full, copies are lost and the loss is reported; the traffic is not affected. After a failed write
+// the capture writes nothing more.
 #pragma once
 
 #include <rte_ethdev.h>

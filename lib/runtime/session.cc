@@ -183,7 +183,8 @@ bool Session::AwaitLink(int seconds) const {
     rte_eth_link link{};
     {
       const std::scoped_lock lock(PortCalls());
-      if (rte_eth_link_get_nowait(port_, &link) != 0) return true;  // No driver support.
+      // The driver does not report the link.
+      if (rte_eth_link_get_nowait(port_, &link) != 0) return true;
     }
     if (link.link_status == RTE_ETH_LINK_UP) return true;
     if (look == seconds * kLooksPerSecond || StopAsked()) return false;

@@ -71,10 +71,9 @@ class Processor {
   fabric::EventQueue* queue_;
   fabric::Cpu* cpu_;
   std::function<void()> on_resume_;
-  boost::context::fiber fiber_;  ///< The program while it is suspended.
-  boost::context::fiber
-      caller_;          ///< The context that resumed the program; valid while the program runs.
-  uint64_t waits_ = 0;  ///< Number of waits. Identifies time-outs of earlier waits.
+  boost::context::fiber fiber_;   ///< The program while it is suspended.
+  boost::context::fiber caller_;  ///< The context that resumed the program.
+  uint64_t waits_ = 0;            ///< Number of waits. Identifies time-outs of earlier waits.
   bool signalled_ = false;
   bool arrived_ = false;
   bool watching_ = false;  ///< The current wait also ends at arrivals.

@@ -31,7 +31,7 @@ class Filler {
   bool Fits(uint32_t length) const {
     return count_ != max_frames_ && SlotBytes(length) <= end_ - at_;
   }
-  /// Returns the destination of the next frame. Only if it Fits.
+  /// Returns the destination of the next frame, for which Fits() must be true.
   uint8_t* Next() const { return region_.base + at_ + headroom_; }
   /// Adds the complete frame at Next() to the region. A reader of the count (acquire), or a process
   /// that recovers the region after this one died, sees the complete frame.

@@ -45,7 +45,7 @@ class HostLink {
   uint32_t received() const { return received_; }
 
   /// Gives region() away with its first `frames` entries to send (0: none). With `wait_for_frames`
-  /// the NIC answers when it has received frames, else at once. Only while holding().
+  /// the NIC answers when it has received frames, else at once. Requires holding().
   void Give(uint32_t frames, bool wait_for_frames);
   /// Polls for the answer; one shared load if it has not arrived. Returns true when holding() is
   /// true again and region() is the region from the swap. `now_cycles`: TSC.
@@ -59,7 +59,8 @@ class HostLink {
   uint16_t epoch() const { return port_.end().identity().epoch; }
   bool suspect() const { return port_.end().suspect(); }
   bool faulted() const { return faulted_ || port_.end().faulted(); }
-  /// Returns whether the outcome of a swap is unknown here; at most one is.
+  /// Returns whether the outcome of a swap is unknown at this end. This applies to at most one
+  /// swap.
   bool InDoubt() const { return port_.end().Unresolved(); }
   const HostLinkCounters& counters() const { return counters_; }
 

@@ -52,7 +52,7 @@ class Initiator : public End {
 
   /// Returns whether MakeOffer is allowed now.
   bool CanOffer() const { return state_ == State::kIdle && !suspect_ && self_.peer != 0; }
-  /// Offers the next transaction. Only if CanOffer().
+  /// Offers the next transaction. Requires CanOffer().
   void MakeOffer(const Offer& offer);
   /// Requests a rejection. The outcome may still be kCommitted. Returns false if there is nothing
   /// to cancel.

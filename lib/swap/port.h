@@ -88,7 +88,7 @@ class InitiatorPort : public Port<W, Initiator> {
   InitiatorPort(W& window, uint32_t index, Initiator end)
       : Port<W, Initiator>(window, index, std::move(end)) {}
 
-  /// Only if end().CanOffer().
+  /// Offers the next transaction. Requires end().CanOffer().
   void MakeOffer(const Offer& offer) {
     this->PreparePost();
     this->end_.MakeOffer(offer);

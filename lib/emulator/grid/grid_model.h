@@ -29,7 +29,7 @@
 
 namespace sluice::emulator {
 
-/// Used like RunningModel.
+/// The rules for its use are those of RunningModel.
 class GridModel final : public HostedModel, private bar::DmaObserver {
  public:
   /// Creates a model; its blocks do not run before Connect. If `arguments` cannot be satisfied,

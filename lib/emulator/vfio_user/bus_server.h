@@ -20,8 +20,8 @@ namespace sluice::emulator::vfio_user {
 
 class BusServer final : public Front {
  public:
-  /// Listens at `path`. All arguments must outlive the server. On failure, or if the model is not a
-  /// PCI function, returns null and sets `error`. `interrupts` is that of FunctionOf.
+  /// Listens at `path`. All arguments must outlive the server. `interrupts` is passed to
+  /// FunctionOf. On failure, or if the model is not a PCI function, returns null and sets `error`.
   static std::unique_ptr<BusServer> Create(const std::string& path, const ModelInfo& info,
                                            const SettingValues& settings, HostedModel& model,
                                            std::string* error, bool interrupts = true);
