@@ -109,7 +109,7 @@ int rte_pmd_enso_pipe_unbind(struct rte_pmd_enso_pipe* pipe, const struct rte_pm
  * succession, so that twice the size is readable. */
 uint8_t* rte_pmd_enso_pipe_memory(const struct rte_pmd_enso_pipe* pipe);
 uint32_t rte_pmd_enso_pipe_bytes(const struct rte_pmd_enso_pipe* pipe);
-/** A pointer for use by the caller; initially null. */
+/** Set and return a pointer for use by the caller; initially null. */
 void rte_pmd_enso_pipe_set_context(struct rte_pmd_enso_pipe* pipe, void* context);
 void* rte_pmd_enso_pipe_context(const struct rte_pmd_enso_pipe* pipe);
 

@@ -38,7 +38,7 @@ struct rte_pmd_ipu_link_conf {
   uint32_t regions;        /**< 3 to 64; default 8. */
   uint32_t region_bytes;   /**< Multiple of 4096 up to 262144, which is the default. */
   uint32_t max_frames;     /**< Maximum frames per region, a multiple of 16; default 512. */
-  uint32_t headroom_bytes; /**< Before each received frame: 0, 64, 128, 192 or 256. */
+  uint32_t headroom_bytes; /**< Bytes before each received frame: 0, 64, 128, 192 or 256. */
   uint32_t suspect_us; /**< Time without progress after which the link is suspect; default 10000. */
 };
 
@@ -144,7 +144,7 @@ struct rte_pmd_ipu_endpoint_conf {
   uint32_t
       overflow_lines; /**< Lines of 128 bytes after each control line; default 512, at most 1024,
                        at least the longest frame with its headroom: 76 without headroom. */
-  uint32_t headroom_bytes; /**< Before each received frame: 0, 64, 128, 192 or 256. */
+  uint32_t headroom_bytes; /**< Bytes before each received frame: 0, 64, 128, 192 or 256. */
 };
 
 /** A frame in a line. The host owns it until it answers the frame. */
@@ -206,13 +206,13 @@ void rte_pmd_ipu_endpoint_answer(struct rte_pmd_ipu_endpoint* endpoint,
 /** Returns room for an answer of `length` bytes that exceeds its frame's room, after all frames of
  * the line, or null if the line is full. Must be called before answer. */
 uint8_t* rte_pmd_ipu_endpoint_grown_room(struct rte_pmd_ipu_endpoint* endpoint, uint32_t length);
-/** Reserves the written bytes; `data` and `length` of the frame must describe them. The answer is
- * forwarded in the order of its frame. */
+/** Reserves `length` bytes that were written to rte_pmd_ipu_endpoint_grown_room; `data` and
+ * `length` of the frame must describe them. The answer is forwarded in the order of its frame. */
 void rte_pmd_ipu_endpoint_take_grown(struct rte_pmd_ipu_endpoint* endpoint, uint32_t length);
 /** Returns the address for the next frame to send, of `length` bytes, or null if the line is full
  * or the device owns it. */
 uint8_t* rte_pmd_ipu_endpoint_room(struct rte_pmd_ipu_endpoint* endpoint, uint32_t length);
-/** Queues the frame written there for the next flush. */
+/** Queues the frame that was written to that address for the next flush. */
 void rte_pmd_ipu_endpoint_send(struct rte_pmd_ipu_endpoint* endpoint, uint32_t length);
 /** Hands over the queued frames by loading the second line. */
 void rte_pmd_ipu_endpoint_flush(struct rte_pmd_ipu_endpoint* endpoint);
@@ -241,7 +241,7 @@ void rte_pmd_ipu_endpoint_stats_get(const struct rte_pmd_ipu_endpoint* endpoint,
 #define RTE_PMD_IPU_CAP_LINE_ATOMIC (1u << 2)     /**< A line is written atomically. */
 #define RTE_PMD_IPU_CAP_NIC_STORES_HOST (1u << 3) /**< NIC lines are in host memory. */
 #define RTE_PMD_IPU_CAP_INTERRUPT (1u << 4)       /**< interrupt() wakes the other side. */
-#define RTE_PMD_IPU_CAP_COHERENT (1u << 5)        /**< One coherent memory. */
+#define RTE_PMD_IPU_CAP_COHERENT (1u << 5)        /**< Both sides share coherent memory. */
 #define RTE_PMD_IPU_CAP_STALLED_LOAD (1u << 6)    /**< The device may delay the answer to a load. */
 #define RTE_PMD_IPU_CAP_MODELLED (1u << 7)        /**< Not hardware. */
 
@@ -257,7 +257,7 @@ struct rte_pmd_ipu_window_conf {
   enum rte_pmd_ipu_backend backend;
   uint32_t lines;  /**< Pairs of lines, 1 to 4096. */
   bool nic_side;   /**< Opens the NIC's end; SHM and VIRTUAL only. */
-  int fd;          /**< SHM: a window created by another process, or -1. The caller keeps it. */
+  int fd;          /**< SHM: a window created by another process, or -1. The caller owns it. */
   const char* bar; /**< BAR: the file to map (a sysfs resourceN or resourceN_wc). */
   uint64_t offset; /**< BAR: offset of the window's first byte. */
 };
