@@ -100,7 +100,7 @@ class DmaSpace {
   }
 
   bool Holds(const Range& range, std::span<const uint64_t> buses) const;
-  /// Requires the mutex.
+  /// Reports the ranges to the observer, if one is set. Requires the mutex.
   void TellObserver() const;
   uint8_t* Search(uint64_t bus, uint64_t bytes) const;
 

@@ -51,7 +51,8 @@ class Handoffs {
   HandoffList free_;
 };
 
-/// Access of one worker, an engine::kv::HandoffQueue. `handoffs` must outlive it.
+/// The access of one worker to the handoffs; implements engine::kv::HandoffQueue. `handoffs` must
+/// outlive it.
 class HandoffsOfWorker {
  public:
   HandoffsOfWorker(Handoffs& handoffs, uint32_t worker) : handoffs_(&handoffs), worker_(worker) {}

@@ -29,7 +29,7 @@ class Watcher {
   /// remains valid.
   struct Limits {
     size_t keys;   ///< Number of keys.
-    size_t bytes;  ///< All keys and values in etcd's JSON, or one message of a watch.
+    size_t bytes;  ///< Bytes of all keys and values in etcd's JSON, and of one message of a watch.
   };
   /// Called with all keys at one moment: initially, after each change, and after each new read.
   using OnKeys = std::function<void(const Keys& keys)>;

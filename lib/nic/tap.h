@@ -9,15 +9,16 @@ namespace sluice::nic {
 
 enum class TapDirection : uint8_t { kReceived, kSent };
 
-/// Sees the bytes that pass a streaming queue. Called once per span before the engine and once per
-/// run before its transmission, never per frame. Frames start on flit boundaries, as in a pipe.
+/// Receives the bytes that pass through a streaming queue. Called once per span before the engine
+/// and once per run before its transmission, never per frame. Frames start on flit boundaries, as
+/// in a pipe.
 struct SpanTap {
   void (*see)(void* context, TapDirection direction, const uint8_t* data, uint32_t bytes) = nullptr;
   void* context = nullptr;
 };
 
-/// Sees the frames of a bilateral or coherent queue one by one: each before the engine, and each
-/// that is given to the NIC.
+/// Receives the frames of a bilateral or coherent queue one by one: each before the engine, and
+/// each that is given to the NIC.
 struct FrameTap {
   void (*see)(void* context, TapDirection direction, const uint8_t* frame,
               uint32_t length) = nullptr;

@@ -133,7 +133,7 @@ class SwapHost {
     ItemInitiator<W>& link = links_.events[number % layout_.queue_depth];
     if (link.end().CanOffer()) return true;
     const auto result = link.Poll();
-    // An agent accepts every event.
+    // Counted as a fault, because an agent accepts every event.
     if (result && result->outcome != swap::Outcome::kCommitted) ++faults_;
     Forget(*window_);
     return link.end().CanOffer();

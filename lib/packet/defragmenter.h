@@ -81,7 +81,7 @@ class Defragmenter {
 
  private:
   static constexpr uint32_t kMostBytes = 65536;
-  /// Ethernet with two tags, and IPv4 with options.
+  /// Maximum bytes of headers: Ethernet with two tags, and IPv4 with options.
   static constexpr uint32_t kMostHeaders = kEthernetHeaderBytes + 8 + 60;
   /// Payload offset in the memory of a datagram.
   static constexpr uint32_t kPayloadAt = kRoomBytes + kMostHeaders;

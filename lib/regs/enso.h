@@ -56,7 +56,7 @@ inline constexpr uint32_t kPointerMask = kMaxPipeFlits - 1;
 /// Device limits.
 inline constexpr uint32_t kPacketBuffers = 1024;  ///< 2 KiB each, between MAC and DMA.
 inline constexpr uint32_t kMaxRxFlits = 24;       ///< Design limit of a received frame, 1536 bytes.
-/// Head-store triggers queued before they are lost.
+/// Maximum number of queued head-store triggers; further ones are lost.
 inline constexpr uint32_t kHeadTriggerDepth = 124;
 inline constexpr uint32_t kTxFetchMax = 256;              ///< Descriptors per DMA read.
 inline constexpr uint32_t kMaxTransferBytes = 1'048'512;  ///< Largest length of one TX slot.

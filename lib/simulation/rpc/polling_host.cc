@@ -45,8 +45,8 @@ class PollingHost : public HostOfServices {
     std::deque<Picoseconds> waiting;  ///< Completion time of each accepted call.
   };
 
-  /// Returns when a service finishes `work` that starts at `from` and runs only in the service's
-  /// slices.
+  /// Returns the time at which a service finishes `work` that starts at `from` and runs only in the
+  /// service's slices.
   Picoseconds Finish(uint32_t service, Picoseconds from, Picoseconds work) const {
     const uint32_t core = service % parameters_.cores;
     const uint32_t sharing =

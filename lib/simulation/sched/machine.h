@@ -81,7 +81,7 @@ class Machine {
   using Gtid = engine::sched::Gtid;
   using Reason = engine::sched::Reason;
   static constexpr Picoseconds kNever = Processor::kForever;
-  /// Maximum sleep of an idle agent, which has retries to do.
+  /// Maximum sleep of an idle agent, because it may have to retry decisions.
   static constexpr Picoseconds kAgentRest = 100'000'000;
   /// Time resolution of an agent that counts slices.
   static constexpr Picoseconds kAgentPoll = 500'000;

@@ -70,7 +70,8 @@ struct SchedulingParameters {
 };
 
 struct SchedulingResults {
-  /// Empty, or a broken invariant: a kernel rule, or a lost request.
+  /// Description of a broken invariant (a kernel rule, or a lost request); empty if all invariants
+  /// held.
   std::string violation;
 
   uint64_t arrived = 0;
