@@ -21,7 +21,7 @@ inline constexpr const char* kExceptionKey = "exception";
 struct Arguments {
   uint32_t pipes = 1;  ///< Fallback pipes per receive queue.
   bool notify_per_packet = false;
-  bool notify_prefetched = false;  ///< Excludes notify_per_packet.
+  bool notify_prefetched = false;  ///< Cannot be combined with notify_per_packet.
   uint32_t pipe_flits = 0;         ///< Size of a model's pipes, a power of two; 0 is the default.
   std::string exception;           ///< Port for frames that the NIC cannot send; may be empty.
   std::vector<emulator::Argument> passed_on;

@@ -13,10 +13,10 @@ namespace sluice::net_enso {
 /// The fields that an application requests for each frame in addition to its bytes.
 struct Wanted {
   uint32_t packet_types = 0;  ///< RTE_PTYPE_…_MASK of the layers to classify.
-  bool ip_checksum = false;   ///< Verify IPv4 header checksums.
-  bool udp_checksum = false;  ///< Verify UDP checksums.
-  bool tcp_checksum = false;  ///< Verify TCP checksums.
-  bool hash = false;          ///< Compute the hash of the NIC's fallback.
+  bool ip_checksum = false;   ///< IPv4 header checksums must be verified.
+  bool udp_checksum = false;  ///< UDP checksums must be verified.
+  bool tcp_checksum = false;  ///< TCP checksums must be verified.
+  bool hash = false;          ///< The hash of the NIC's fallback must be computed.
 
   bool NeedsHeaders() const {
     return packet_types != 0 || ip_checksum || udp_checksum || tcp_checksum;

@@ -24,7 +24,8 @@ uint64_t EntryOf(const rte_ether_addr* address) {
   return entry | kAddressValid;
 }
 
-/// Requires `configuration`.
+/// Stores an entry of the address table and writes it to the device if it has changed. Requires
+/// `configuration`.
 void SetEntry(Adapter& adapter, uint32_t index, uint64_t entry) {
   if (adapter.addresses[index] == entry) return;
   adapter.addresses[index] = entry;

@@ -45,7 +45,7 @@ void Post(bar::Bar& registers, const rte_flow& flow, FlowCommand command) {
   registers.Write32(kFlowCommand, static_cast<uint32_t>(command));
 }
 
-/// Requires `configuration`.
+/// Executes a command for a rule. Returns the device's status. Requires `configuration`.
 FlowStatus Command(Adapter& adapter, const rte_flow& flow, FlowCommand command) {
   Post(adapter.registers, flow, command);
   return static_cast<FlowStatus>(adapter.registers.Read32(kFlowStatus));

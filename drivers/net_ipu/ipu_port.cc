@@ -52,7 +52,7 @@ void WriteBlock(bar::Bar& registers, uint32_t offset, const uint8_t* data, uint3
 struct Targets {
   std::array<uint8_t, kMaxQueues> queues{};
   uint32_t count = 0;
-  bool links = false;  ///< No ethdev queue is configured.
+  bool links = false;  ///< The queues are links, because no ethdev queue is configured.
 };
 
 Targets ReceiveTargets(const rte_eth_dev* dev) {

@@ -61,7 +61,7 @@ class LineQueueProducer {
   }
 
   uint64_t sent() const { return sent_ - start_; }
-  uint64_t overflows() const { return overflows_; }  ///< Rejected items.
+  uint64_t overflows() const { return overflows_; }  ///< Number of rejected items.
   /// Returns the number of impossible progress reports of the consumer.
   uint64_t faults() const { return faults_; }
 

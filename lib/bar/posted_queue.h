@@ -28,7 +28,7 @@ struct RegisterAccess {
 /// The function that a host thread calls repeatedly while it waits for a model. Passed with each
 /// call, because the queue contains no pointers.
 struct Waiting {
-  void (*step)(void* context) = nullptr;  ///< Null: yields the CPU.
+  void (*step)(void* context) = nullptr;  ///< Null: the thread yields the CPU.
   void* context = nullptr;
   /// Process in which the pointers are valid; other processes with a copy yield the CPU.
   pid_t process = 0;

@@ -118,7 +118,7 @@ class TelemetryEngine final : public sluice_engine {
   const double confidence_;
   Collector::Meters meters_;
   std::optional<Collector> collector_;
-  std::deque<std::string> reports_;  ///< Unread; several only after Finish.
+  std::deque<std::string> reports_;  ///< Unread reports; more than one only after Finish.
   uint64_t epochs_ = 0;
 };
 

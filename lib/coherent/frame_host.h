@@ -157,7 +157,7 @@ class FrameHost {
         continue;
       record.length = static_cast<uint16_t>(frame.length);
       record.offset = static_cast<uint16_t>(offset);
-      if (frame.length != 0 && offset >= record.stride) {  // Built in GrownRoom().
+      if (frame.length != 0 && offset >= record.stride) {  // The answer was built in GrownRoom().
         const auto place = static_cast<uint64_t>(frame.data - end_.Room().data()) - kRecordBytes;
         record = {.stride = record.stride,
                   .offset = kRecordBytes,

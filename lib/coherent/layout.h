@@ -80,7 +80,8 @@ struct Control {
 
   static constexpr uint32_t kMaxLength = (1u << 20) - 1;
   static constexpr uint32_t kMaxCount = 127;
-  static constexpr uint32_t kBuffer = 1u << 27;  ///< Bit of the upper half.
+  /// In the upper half: the payload is in the line's buffer.
+  static constexpr uint32_t kBuffer = 1u << 27;
   static constexpr int kLengthShift = 32, kCountShift = 52, kKindShift = 60;
 
   constexpr uint64_t Word() const {

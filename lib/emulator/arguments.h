@@ -45,7 +45,7 @@ struct Arguments {
   enum class WireKind { kLoopback, kGenerator, kReplay, kPort, kCable, kLibrary };
 
   WireKind wire = WireKind::kLoopback;
-  GeneratorOptions generator;  ///< kGenerator; without the destination.
+  GeneratorOptions generator;  ///< Only for kGenerator; without the destination.
   ReplayOptions replay;        ///< Only for kReplay.
   std::string port;            ///< Name of the ethdev; only for kPort.
   std::string cable;           ///< Name of the cable; only for kCable.

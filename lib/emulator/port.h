@@ -58,7 +58,8 @@ class PortWire final : public Wire {
   const uint16_t port_id_;
   rte_mempool* pool_ = nullptr;
   bool started_ = false;
-  bool partial_checksums_ = false;  ///< Frames may have them (packet/partial_checksum.h).
+  /// Frames may have partial checksums (packet/partial_checksum.h).
+  bool partial_checksums_ = false;
   MacAddress mac_ = {};
   std::array<rte_mbuf*, kBurst> received_ = {};
   std::array<device::WireFrame, kBurst> frames_ = {};

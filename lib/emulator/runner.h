@@ -95,7 +95,7 @@ class Runner {
   alignas(64) std::atomic<uint32_t> requested_{0};  ///< Release: the request's parameters are set.
   std::atomic<bool> wire_enabled_{false};
   std::atomic<bool> stop_{false};
-  std::atomic<bool> held_{false};  ///< Sequentially consistent with `stepping_`.
+  std::atomic<bool> held_{false};  ///< A Hold exists. Sequentially consistent with `stepping_`.
   /// Written occasionally by calling threads; on a separate line from the stepping thread's
   /// members.
   alignas(64) std::atomic<uint32_t> turns_of_others_{0};

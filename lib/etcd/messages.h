@@ -38,10 +38,10 @@ struct WatchEvent {
 };
 struct WatchAnswer {
   bool created = false;   ///< The first answer: the watch is active.
-  bool canceled = false;  ///< The last answer.
+  bool canceled = false;  ///< The last answer: the watch has ended.
   /// If not 0, etcd has discarded revisions up to this one, including the requested one.
   int64_t compacted = 0;
-  std::vector<WatchEvent> events;  ///< Ordered by occurrence.
+  std::vector<WatchEvent> events;  ///< In order of occurrence.
 };
 /// Parses one line of the answer to WatchRequest(prefix).
 std::optional<WatchAnswer> ReadWatch(std::string_view json, const std::string& prefix,

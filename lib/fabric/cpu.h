@@ -45,7 +45,7 @@ class Cpu {
     resume_ = std::move(resume);
   }
 
-  // Called by the window.
+  // Called by the window when a line or an interrupt has arrived.
   void Arrived();
   void Interrupted(uint32_t vector);
   /// Advances the clock to `time` if it is earlier.

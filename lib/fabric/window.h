@@ -117,7 +117,7 @@ class WindowPair {
   bool link_up_ = true;
   uint32_t epoch_ = 0;
   std::vector<bar::Line> nic_memory_;    ///< Host lines.
-  std::vector<bar::Line> device_lines_;  ///< NIC lines in the NIC.
+  std::vector<bar::Line> device_lines_;  ///< NIC lines that remain in the NIC's memory.
   std::vector<bar::Line> host_memory_;   ///< NIC lines pushed to the host.
   std::vector<uint32_t> readers_;  ///< For each NIC line, the processor of the host that reads it.
   std::vector<std::unique_ptr<HostEnd>> hosts_;

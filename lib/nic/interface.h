@@ -66,7 +66,7 @@ enum class Opened {
 struct InterfaceFigures {
   std::string_view name;  ///< Name of the object in reports.
   std::string_view help;  ///< One line for readers of the report.
-  std::vector<std::pair<std::string_view, uint64_t>> values;  ///< May be empty.
+  std::vector<std::pair<std::string_view, uint64_t>> values;  ///< Names and values; may be empty.
 };
 
 /// A binding closes the port when it is destroyed, after its queues. A binding must also define

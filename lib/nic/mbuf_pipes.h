@@ -31,9 +31,10 @@ class MbufPipes {
 
   uint32_t Receive(std::span<Span> spans, QueueCounters& counters);
   FrameTotals Send(uint32_t pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
-  void Release(uint32_t /*pipe*/, uint32_t /*bytes*/) {}  // Receive overwrites earlier frames.
+  // No effect: Receive overwrites earlier frames.
+  void Release(uint32_t /*pipe*/, uint32_t /*bytes*/) {}
   SendResult SendCopy(const uint8_t* frame, uint32_t length);
-  uint8_t* spare() const { return nullptr; }  // Copies are in mbufs.
+  uint8_t* spare() const { return nullptr; }  // Null, because copies are in mbufs.
   bool SendBuilt(uint32_t /*length*/) { return false; }
   template <FrameSource Source>
   FrameTotals Emit(const Source& source, uint32_t count) {

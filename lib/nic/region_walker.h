@@ -294,7 +294,7 @@ class RegionWalker {
   QueueCounters& counters_;
   uint32_t headroom_ = 0;
   const swap::Entry* at_work_ = nullptr;  ///< Entry being handled, if the engine is a Sender.
-  FrameTotals kept_back_;                 ///< Received minus forwarded; modulo 2^64.
+  FrameTotals kept_back_;                 ///< Totals received minus totals forwarded; modulo 2^64.
 };
 
 }  // namespace sluice::nic

@@ -22,8 +22,8 @@ namespace sluice::offload {
 enum class SlotPhase : uint8_t {
   kNone,  ///< Never posted.
   // Phases of the agent:
-  kReady,   ///< A decision.
-  kCancel,  ///< The same decision; the agent requests it back.
+  kReady,   ///< The line contains a decision.
+  kCancel,  ///< As kReady, and the agent requests the decision back.
   // Phases of the host, authoritative:
   kEnforced,
   kRefused,

@@ -20,11 +20,11 @@ enum class ParseError : uint8_t {
   kIpv4Truncated,      ///< The frame ends inside the IPv4 header.
   kIpv4Version,        ///< EtherType is IPv4, version is not 4.
   kIpv4HeaderLength,   ///< Below 20 bytes, or beyond the total length.
-  kIpv4TotalLength,    ///< Beyond the frame.
+  kIpv4TotalLength,    ///< The total length exceeds the frame.
   kIpv4Options,        ///< An option exceeds the header.
   kIpv6Truncated,      ///< The frame ends inside the IPv6 header.
   kIpv6Version,        ///< EtherType is IPv6, version is not 6.
-  kIpv6PayloadLength,  ///< Beyond the frame.
+  kIpv6PayloadLength,  ///< The payload length exceeds the frame.
   kIpv6Extension,      ///< An extension header exceeds the packet, or more than eight of them.
   kFragmentRange,      ///< A fragment that reaches beyond 65535 bytes.
   kUdpTruncated,       ///< Shorter than a UDP header.

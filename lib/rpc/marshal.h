@@ -57,7 +57,7 @@ enum class MarshalError : uint8_t {
   kBadPointer,  ///< Null where a target is required, or out of bounds.
   kTooLong,     ///< More elements than declared, or an unterminated string.
   kNoArm,       ///< The union has no arm for the discriminant.
-  kTooDeep,     ///< Beyond Limits::kMaxDepth.
+  kTooDeep,     ///< The nesting exceeds Limits::kMaxDepth.
 };
 
 struct Marshalled {

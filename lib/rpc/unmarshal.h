@@ -15,7 +15,7 @@ namespace sluice::rpc {
 
 /// Destination of a prepared structure; its first byte is that of the root structure.
 struct Room {
-  uint8_t* memory = nullptr;  ///< Borrowed.
+  uint8_t* memory = nullptr;  ///< Owned by the caller.
   uint32_t bytes = 0;
   /// Address of `memory` in the process that uses the structure, to which its pointers are
   /// relative. Divisible by 8. With 0, pointers are offsets; only null pointers are then 0.
@@ -31,7 +31,7 @@ enum class UnmarshalError : uint8_t {
   kNone,
   kGarbage,  ///< Answer GARBAGE_ARGS: truncated, or exceeds a declared limit.
   kNoRoom,   ///< Well-formed so far, but exceeds the room.
-  kTooDeep,  ///< Beyond Limits::kMaxDepth.
+  kTooDeep,  ///< The nesting exceeds Limits::kMaxDepth.
 };
 
 /// Converts the result of unmarshalling a call's arguments to the status of its reply. After

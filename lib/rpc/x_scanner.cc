@@ -76,7 +76,7 @@ bool Scanner::SkipComment() {
   return true;
 }
 
-/// Returns false after an error.
+/// Skips blanks, comments and lines for C. Returns false after an error.
 bool Scanner::SkipBlanks() {
   while (!AtEnd()) {
     const char c = At();

@@ -86,8 +86,8 @@ class Capture {
   rte_mempool* pool_ = nullptr;
   rte_ring* ring_ = nullptr;  ///< Producers: any worker. Consumer: the writer.
   uint64_t max_pkts_ = 0;
-  std::atomic<uint64_t> taken_{0};  ///< Copies requested.
-  std::atomic<uint64_t> lost_{0};   ///< Copies lost for lack of a buffer or of ring space.
+  std::atomic<uint64_t> taken_{0};  ///< Number of requested copies.
+  std::atomic<uint64_t> lost_{0};  ///< Number of copies lost for lack of a buffer or of ring space.
   std::atomic<bool> stop_{false};
   int failure_ = 0;          ///< An errno; only the writer accesses it until the writer ends.
   std::list<Point> points_;  ///< A list, because elements need stable addresses.

@@ -244,7 +244,7 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
       error = MissingDevice(devices);
       if (error.empty()) return line;
       Fail(error);
-      *exit_code = 1;  // The device may appear later.
+      *exit_code = 1;  // Exit code 1, because the device may appear later.
       return std::nullopt;
     }
   }

@@ -49,7 +49,8 @@ std::optional<uint16_t> PortByName(const std::string& name) {
 // output.
 std::FILE* TextFile(const Options& options) { return options.json == "-" ? stderr : stdout; }
 
-// NO_COLOR: https://no-color.org.
+// Returns whether `file` is a terminal that may show colors; NO_COLOR (https://no-color.org)
+// disables them.
 bool TakesColor(std::FILE* file) {
   const char* const refused = std::getenv("NO_COLOR");
   return isatty(fileno(file)) == 1 && (refused == nullptr || *refused == '\0');

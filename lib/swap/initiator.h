@@ -34,7 +34,7 @@ struct Result {
   uint32_t txid;
   Outcome outcome;
   bool too_late;    ///< Committed although Cancel was called.
-  uint8_t flags;    ///< Rejection: kBusy, kConflict.
+  uint8_t flags;    ///< If rejected: kBusy, kConflict.
   uint64_t key;     ///< The responder's state; current if rejected.
   Payload payload;  ///< The responder's part of the exchange; its current state if rejected.
 };

@@ -96,7 +96,7 @@ class LinkMemory {
   uint64_t Owners() const;
   /// Returns the owners word only.
   uint64_t RecordedOwners() const;
-  /// Host only.
+  /// Stores the owners word. Host only.
   void RecordOwners(uint64_t owners);
 
  private:

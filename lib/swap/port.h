@@ -78,7 +78,7 @@ class Port {
   uint32_t index_;
   Attention attention_;
   E end_;
-  bar::Line line_;  ///< Buffer of Poll.
+  bar::Line line_;  ///< The line that Poll has read.
 };
 
 template <bar::WindowEnd W>

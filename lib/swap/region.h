@@ -46,7 +46,7 @@ struct alignas(kRegionLineBytes) RegionHeader {
   /// Stored before the frames are passed to the wire, so that no frame is sent twice.
   uint32_t cursor;
   uint32_t reserved;
-  uint64_t sequence;  ///< Order of received regions.
+  uint64_t sequence;  ///< Sequence number of a received region.
 };
 static_assert(sizeof(RegionHeader) == kRegionLineBytes);
 

@@ -23,7 +23,7 @@ enum class Answer : uint8_t {
 
 /// The responder's data in its line, in addition to the outcome.
 struct Reply {
-  uint8_t flags = 0;  ///< Rejection: kBusy, kConflict.
+  uint8_t flags = 0;  ///< If rejected: kBusy, kConflict.
   uint64_t key = 0;   ///< The current state of the resource.
   Payload payload{};  ///< kTrue: the responder's part of the exchange; else the current state.
 };

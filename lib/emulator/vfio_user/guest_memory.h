@@ -60,7 +60,7 @@ class GuestMemory {
   struct Entry {
     uint64_t bytes;
     bool reachable;
-    bool copied;  ///< Accessed through messages.
+    bool copied;  ///< The map is accessed through messages.
   };
   using Maps = std::map<uint64_t, Entry>;
 

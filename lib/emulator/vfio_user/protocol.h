@@ -15,7 +15,7 @@ namespace sluice::emulator::vfio_user {
 enum class Command : uint16_t {
   kVersion = 1,   ///< First message. VersionMessage, then JSON terminated by a NUL.
   kDmaMap = 2,    ///< DmaMap and optionally a file; the reply is empty.
-  kDmaUnmap = 3,  ///< DmaUnmap; the reply is equal.
+  kDmaUnmap = 3,  ///< DmaUnmap; the reply repeats it.
   kGetInfo = 4,
   kGetRegionInfo = 5,  ///< RegionInfo; the reply has a file if the client may map the region.
   kGetRegionIoFds = 6,
@@ -36,7 +36,7 @@ struct Header {
   uint32_t flags;
   uint32_t error;  ///< An errno in a reply with kErrorFlag.
 };
-inline constexpr uint32_t kTypeMask = 0xf;  ///< 0 is a request.
+inline constexpr uint32_t kTypeMask = 0xf;  ///< Type 0 is a request.
 inline constexpr uint32_t kReplyType = 1;
 inline constexpr uint32_t kNoReplyFlag = 1u << 4;
 inline constexpr uint32_t kErrorFlag = 1u << 5;

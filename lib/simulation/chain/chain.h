@@ -54,11 +54,10 @@ struct Operation {
 };
 
 struct ChainResults {
-  std::vector<Operation> operations;  ///< Operations of the first message, without credit writes.
-  std::vector<Picoseconds>
-      latencies;  ///< Time of each message from its departure from the NIC to its return.
-  uint64_t credit_writes = 0;    ///< Number of flow-control TLPs.
-  uint64_t root_port_bytes = 0;  ///< Bytes in both directions, including framing.
+  std::vector<Operation> operations;   ///< Operations of the first message, without credit writes.
+  std::vector<Picoseconds> latencies;  ///< Times of the messages from NIC to NIC.
+  uint64_t credit_writes = 0;          ///< Number of flow-control TLPs.
+  uint64_t root_port_bytes = 0;        ///< Bytes in both directions, including framing.
 };
 ChainResults PlayChain(const ChainParameters& parameters);
 

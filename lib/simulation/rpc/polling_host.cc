@@ -55,7 +55,8 @@ class PollingHost : public HostOfServices {
     const Picoseconds lost = parameters_.costs.switch_process;
     const Picoseconds slice = std::max(parameters_.costs.slice, 2 * lost);
     const Picoseconds round = slice * sharing;
-    const Picoseconds turn = slice * (service / parameters_.cores) + lost;  // Start within a round.
+    // Start of the slice within a round.
+    const Picoseconds turn = slice * (service / parameters_.cores) + lost;
     const Picoseconds length = slice - lost;
     // The service's slices end at turn + length + n * round.
     Picoseconds end = turn + length;

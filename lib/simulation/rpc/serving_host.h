@@ -18,7 +18,7 @@ struct ServedCall {
   uint32_t service = 0;
   Picoseconds came = 0;
   Picoseconds handler = 0;
-  Picoseconds answered = 0;  ///< 0: not answered yet.
+  Picoseconds answered = 0;  ///< Time of the answer; 0 if not answered yet.
 };
 
 /// The calls of a run and their results.

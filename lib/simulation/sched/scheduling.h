@@ -97,7 +97,8 @@ struct SchedulingResults {
   uint64_t faults = 0;            ///< Protocol errors that a channel has seen.
   Picoseconds watchdog_at = 0;    ///< Time at which the host dropped its agent; 0: never.
 
-  std::array<uint64_t, bar::kWindowOperations> host_operations{};  ///< Over the whole run.
+  /// Operations of the host over the whole run.
+  std::array<uint64_t, bar::kWindowOperations> host_operations{};
   std::array<uint64_t, bar::kWindowOperations> nic_operations{};
   bar::LinkBytes bytes;
 

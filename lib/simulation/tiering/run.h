@@ -31,7 +31,7 @@ struct TieringRun {
 
 struct TieringResult {
   std::vector<double> share;  ///< Fraction of accesses in the fast tier, per round of 9.6 s.
-  double measured_share = 0;  ///< Fraction after the warm-up.
+  double measured_share = 0;  ///< Fraction of accesses in the fast tier after the warm-up.
   double lru_share = 0;
   double oracle_share = 0;
   uint64_t accesses = 0;
@@ -39,7 +39,7 @@ struct TieringResult {
   uint32_t mapped_pages = 0;
   uint32_t fast_capacity = 0;
   uint32_t most_fast_pages = 0;  ///< Maximum pages in use at the end of a tick.
-  double mean_fast_pages = 0;    ///< Mean after the warm-up.
+  double mean_fast_pages = 0;    ///< Mean number of pages in use after the warm-up.
   uint64_t promoted = 0, demoted = 0;
   /// Number of region scans that would result if all regions were scanned at the fastest rate.
   uint64_t full_rate_scans = 0;

@@ -22,7 +22,7 @@ using AccessSource = std::function<bool(std::vector<Access>&)>;
 
 struct ZipfTrace {
   uint32_t pages = 16384;
-  double exponent = 0.99;  ///< YCSB's exponent.
+  double exponent = 0.99;  ///< Exponent of Zipf's law; the default is YCSB's.
   double accesses_per_second = 25'000;
   double seconds = 600;
   /// Number of consecutive ranks whose pages are adjacent. The clusters themselves are placed at
