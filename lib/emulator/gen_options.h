@@ -26,7 +26,7 @@ struct GeneratorOptions {
   uint32_t flows = 1000;
   double rate_pps = 0;        ///< 0: as fast as the device accepts frames.
   uint64_t count = 0;         ///< 0: unlimited.
-  bool random_order = false;  ///< Shuffles sizes and flows.
+  bool random_order = false;  ///< Sizes and flows are shuffled.
   bool tcp = false;
   uint64_t seed = 1;
   uint16_t run = 0;  ///< Stored in all tags, to detect frames of another run.

@@ -29,7 +29,7 @@ struct InterfaceInfo {
   std::string_view name;     ///< Value of --iface and name in reports.
   std::string_view crosses;  ///< One line: the units that cross the boundary between host and NIC.
   std::string_view model;    ///< Vdev that an application creates if no device is given.
-  bool ipv4_only = false;    ///< That device sends only IPv4 frames.
+  bool ipv4_only = false;    ///< The `model` device sends only IPv4 frames.
   /// Returns arguments for that device, each with a leading comma. Null if it has none.
   /// `wire_waits` means that the wire waits while the device has no room, so that rings need not
   /// exceed the cache.

@@ -185,7 +185,7 @@ void SwapNic<W>::LookForAsks() {
     const uint32_t number = links_.asks[slot].number();
     uint32_t& asked = asked_[number & (asked_.size() - 1)];
     if (((number - next_) & kNumberMask) >= asked_.size() || asked != kNobody) {
-      ++faults_;  // Such an ask is never received.
+      ++faults_;  // An ask with an invalid or a used number is never received.
       continue;
     }
     asked = slot;

@@ -18,8 +18,8 @@ inline constexpr uint32_t kSuccessBytes = 24;
 /// Maximum bytes of a reply without results.
 inline constexpr uint32_t kMaxReplyBytes = 32;
 
-/// Each function writes a reply to the call `xid` at `to`, and returns its length in bytes. Not for
-/// kProgMismatch, which has a body: use WriteNotFound.
+/// Writes a reply to the call `xid` at `to` and returns its length in bytes, like all functions
+/// here. Not for kProgMismatch, which has a body: use WriteNotFound.
 inline uint32_t WriteAccepted(uint8_t* to, uint32_t xid, AcceptStat stat) {
   packet::StoreBe32(to, xid);
   packet::StoreBe32(to + 4, static_cast<uint32_t>(MessageType::kReply));

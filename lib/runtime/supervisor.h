@@ -41,7 +41,7 @@ class Supervisor {
   struct Plan {
     double duration_s;      ///< 0: until a signal.
     double stats_period_s;  ///< 0: no lines.
-    uint16_t port;          ///< Its source is started and stopped if it is a model.
+    uint16_t port;          ///< The port. Its source is started and stopped if it is a model.
     std::FILE* text;        ///< Stream for lines and totals.
     const AppHooks* hooks;
     MetricsServer* metrics;  ///< Null for none.

@@ -21,8 +21,8 @@ struct Offer {
 };
 
 enum class Outcome : uint8_t {
-  kCommitted,  ///< Both ends exchanged.
-  kRejected,   ///< Neither end exchanged.
+  kCommitted,  ///< Both ends made the exchange.
+  kRejected,   ///< Neither end made the exchange.
   /// The peer lost its memory, so its outcome is unknown. Not counted as kCommitted or kRejected.
   /// Four messages: after kCommitted of the same transaction it means that the peer, which had
   /// tentatively accepted, never confirmed.

@@ -58,7 +58,7 @@ struct SchedulingParameters {
 
   double changes_per_second = 0;  ///< Poisson rate per waiting task.
   Change change = Change::kAffinity;
-  /// Delays each change of a waiting task until the task is on a CPU.
+  /// Each change of a waiting task is delayed until the task is on a CPU.
   bool freeze = false;
 
   Picoseconds agent_hangs_at = ~Picoseconds{0};
