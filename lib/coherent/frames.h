@@ -111,7 +111,8 @@ class FrameWalker {
   uint32_t left() const { return left_; }  ///< Records after the current one.
   /// Returns the frame; empty if the record has none.
   std::span<uint8_t> frame() const { return rest_.subspan(record_.offset, record_.length); }
-  /// Writes a changed position of the frame to the record; it must be valid, or length 0.
+  /// Writes a changed position of the frame to the record. The position must be valid, or `length`
+  /// must be 0.
   void Set(uint16_t offset, uint16_t length) {
     const uint64_t word = Record{record_.stride, offset, length, record_.flags}.Word();
     std::memcpy(rest_.data(), &word, sizeof(word));

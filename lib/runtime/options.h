@@ -35,7 +35,8 @@ struct Options {
   uint64_t capture_pkts = 0;  ///< Packets to capture; 0: all.
 
   // Set by the application before Session::Start, like interface.headroom_bytes.
-  bool promiscuous = false;  ///< Accept frames for other stations; --promiscuous also sets it.
+  /// Frames for other stations are accepted; --promiscuous also sets it.
+  bool promiscuous = false;
   /// The application returns received frames; if false, a model does not verify transmitted frames.
   bool answers = true;
   bool hangup = false;  ///< The application handles SIGHUP (hooks.h).

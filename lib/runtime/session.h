@@ -109,7 +109,7 @@ class Session {
   int StartEal(std::string* error);
   /// `why` is EAL's first error line, for the message about a missing port.
   bool FindPorts(const std::string& why, std::string* error);
-  /// Returns 0, or the exit code.
+  /// Opens the ports and the binding. Returns 0, or the exit code.
   int OpenPorts(std::string* error);
 
   /// Creates a worker's engine. If the engine answers for IP addresses, wraps it in the

@@ -30,7 +30,7 @@ struct Pipe {
   // State of the worker.
   uint64_t told = 0;  ///< The newest tail of which the NIC notified the worker.
   uint64_t taken = 0;
-  uint64_t freed = 0;  ///< Reported by the NIC as read.
+  uint64_t freed = 0;  ///< Position up to which the NIC has reported frames as read.
 };
 
 struct Notification {
