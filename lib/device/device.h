@@ -48,8 +48,8 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  /// Register accesses as they arrive at the BAR; `bytes` is 1, 2, 4 or 8. Reads beyond the decoded
-  /// region return all ones. The effect of stores there is defined by the device.
+  /// Handle register accesses as they arrive at the BAR; `bytes` is 1, 2, 4 or 8. Reads beyond the
+  /// decoded region return all ones. The effect of stores there is defined by the device.
   virtual void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) = 0;
   virtual uint64_t ReadRegister(uint32_t offset, uint32_t bytes) = 0;
 

@@ -18,7 +18,7 @@ class Clock {
   static constexpr uint64_t kNsPerCycle = 1'000'000'000 / regs::enso::kClockHz;
   static constexpr uint64_t kWirePsPerByte = 80;
 
-  /// Ignores a time before the current one.
+  /// Sets the time. Ignores a time before the current one.
   void Set(uint64_t now_ns);
   uint64_t Cycles() const { return cycles_; }
 
@@ -35,7 +35,7 @@ class Clock {
 /// writes the cycle counter; receive replaces it by the frame's age in cycles.
 class Timestamper {
  public:
-  /// Only the low 6 bits of `offset` are used. Timestamp bytes beyond the flit are lost.
+  /// Only the low 6 bits of `offset` are used. The bytes of a timestamp beyond the flit are lost.
   void Configure(bool enabled, uint64_t offset) {
     enabled_ = enabled;
     offset_ = static_cast<uint32_t>(offset % regs::enso::kFlitBytes);

@@ -17,7 +17,7 @@ Format As(const ConfigWords& slot) {
   return format;
 }
 
-/// The hardware evaluates only the top bit of enable fields.
+/// Returns whether an enable field is set. The hardware evaluates only the top bit.
 bool Enabled(uint64_t field) { return field >> 63 != 0; }
 bool Enabled(uint32_t field) { return field >> 31 != 0; }
 

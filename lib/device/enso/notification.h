@@ -23,7 +23,8 @@ class Notifier {
     if (!pipe.status) NotifyPacket(id, pipe, nb);
   }
 
-  /// A drop suppresses the pipe's notifications until its head is stored.
+  /// Called when a packet was dropped. Suppresses the pipe's notifications until its head is
+  /// stored.
   void PacketDropped(Pipe& pipe) { SetStatus(pipe); }
 
   /// Handles an rx_head store at once, before all later packets. While the port is stalled,
@@ -31,7 +32,7 @@ class Notifier {
   void HeadStored(uint32_t id);
 
  private:
-  /// The bit is ignored and stays clear in per-packet mode.
+  /// Sets the status bit. In per-packet mode, the bit is ignored and stays clear.
   void SetStatus(Pipe& pipe) { pipe.status = !per_packet_; }
   [[gnu::noinline]] void NotifyPacket(uint32_t id, Pipe& pipe, NotificationBuffer& nb);
   void ServeHeadTrigger(uint32_t id);

@@ -65,7 +65,7 @@ uint32_t Receiver::Receive(std::span<const WireFrame> frames, bool pause) {
   return taken;
 }
 
-// Ends early if a frame must wait (`pause`) or wedges the engine.
+// Receives one burst. Ends early if a frame must wait (`pause`) or wedges the engine.
 uint32_t Receiver::ReceiveBurst(std::span<const WireFrame> frames, bool pause, bool stamped,
                                 bool all_plain) {
   const uint32_t count = static_cast<uint32_t>(frames.size());
@@ -226,8 +226,8 @@ void Receiver::Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits) {
   if (flits > 1) parts_.port.Wedge();
 }
 
-// During a wedge, the MAC fills the packet buffers, then drops without back pressure. Tails
-// and status bits advance as if the frames were written.
+// Handles frames during a wedge: the MAC fills the packet buffers, then drops without back
+// pressure. Tails and status bits advance as if the frames were written.
 void Receiver::HoldForEver(std::span<const WireFrame> frames) {
   for (const WireFrame& frame : frames) {
     if (!parts_.port.Hold()) {

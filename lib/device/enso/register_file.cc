@@ -15,7 +15,8 @@ void SetHigh(uint64_t& word, uint32_t value) {
   word = (word & 0xffff'ffff) | (uint64_t{value} << 32);
 }
 
-/// Pages beyond the pipes alias onto the notification buffers.
+/// Returns the notification buffer of a page. Pages beyond the pipes alias onto the notification
+/// buffers.
 uint32_t NbOfPage(uint32_t page) { return (page - kMaxPipes) % kMaxNotificationBuffers; }
 
 }  // namespace
@@ -150,7 +151,7 @@ void RegisterFile::FindRings() {
   ForgetLimits();
 }
 
-// The limit is before the ring's end, so that rx_tail does not wrap in the hot loop.
+// Sets the limit, which is before the ring's end, so that rx_tail does not wrap in the hot loop.
 void RegisterFile::UpdateLimit(Pipe& pipe) const {
   const bool plain = pipe.status && pipe.ring != nullptr && pipe.rx_tail <= pipe_mask_ &&
                      nbs_[pipe.rx_mem & kPipeNbMask].rx_mem != 0;

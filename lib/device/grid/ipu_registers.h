@@ -96,7 +96,8 @@ class IpuRegisters {
     }
   }
 
-  /// Bit b of the input contributes the 32 key bits from bit b on (Microsoft RSS specification).
+  /// Computes the hash contributions of the key: bit b of the input contributes the 32 key bits
+  /// from bit b on (Microsoft RSS specification).
   void SetKey() {
     const auto key_byte = [&](uint32_t at) -> uint64_t {
       if (at >= regs::ipu::kRssKeyBytes) return 0;

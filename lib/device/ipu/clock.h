@@ -8,7 +8,7 @@
 
 namespace sluice::device::ipu {
 
-/// Times are in nanoseconds and change only between steps of the model.
+/// The device's clock. Times are in nanoseconds and change only between steps of the model.
 class Clock {
  public:
   void SetTime(uint64_t now_ns) { elapsed_ns_ = now_ns; }

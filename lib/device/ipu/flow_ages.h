@@ -17,7 +17,7 @@ struct FlowUse {
   uint32_t age = kAgeless;  ///< Index in FlowAges, or kAgeless.
 };
 
-/// A rule must not move in memory while it is in this container.
+/// The rules that age. A rule must not move in memory while it is in this container.
 class FlowAges {
  public:
   bool empty() const { return rules_.empty(); }

@@ -16,7 +16,7 @@
 
 namespace sluice::device::ipu {
 
-/// Fields that a key does not select are zero.
+/// The key of a rule. Fields that it does not select are zero.
 struct FlowKey {
   uint32_t fields;    ///< regs::ipu::kFlowMatch… bits.
   uint32_t protocol;  ///< Format of kFlowProtocol.
