@@ -302,8 +302,8 @@ class Partition {
   Result Put(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
              uint64_t expected, uint64_t unique, uint32_t now_s);
   /// Stores an item whose value is the concatenation of the three parts in new memory. It replaces
-  /// the item of `slot`, if not null. The caller has checked the lengths. Returns false if there is
-  /// no memory.
+  /// the item of `slot`, if not null. The caller has checked the lengths. Returns false if memory
+  /// is exhausted.
   bool Replace(Bucket& head, uint64_t hash, Slot* slot, Bytes key, const Bytes (&parts)[3],
                Attributes attributes, uint64_t unique, uint32_t now_s);
   Result Extend(Bytes key, uint64_t hash, Bytes front, Bytes back, uint32_t now_s,

@@ -37,7 +37,7 @@ class Balancer {
     kIpOptions,   ///< IPv4 options (profile `katran`).
     kQuicNoServer,     ///< The server id names a removed backend (profile `katran`).
     kIcmpOther,        ///< Echo request to a VIP that must not be answered.
-    kUnknownProtocol,  ///< To a VIP's address, but to no service; `katran` passes it.
+    kUnknownProtocol,  ///< A VIP's address, but none of its services; `katran` passes it.
     kReasons
   };
   static constexpr std::array<std::string_view, kReasons> kDropReasons{

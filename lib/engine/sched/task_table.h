@@ -84,7 +84,7 @@ class TaskTable {
 
  private:
   size_t Following(size_t position) const { return (position + 1) & (index_.size() - 1); }
-  /// Fibonacci hashing spreads consecutive identifiers.
+  /// Returns the first position for a task. Fibonacci hashing spreads consecutive identifiers.
   size_t HomeOf(Gtid gtid) const {
     const uint64_t hash = static_cast<uint64_t>(gtid) * 0x9e3779b97f4a7c15;
     return (hash >> 32) & (index_.size() - 1);

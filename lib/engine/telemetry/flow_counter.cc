@@ -128,7 +128,7 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
   const uint64_t hash = update.hash;
   const bool known = level.known.AddIfKnown(hash, update.weight, bytes);
   // Negative if the flow is not known and its reading is above the floor. Combining both conditions
-  // yields one predictable branch, since that is rare.
+  // yields one predictable branch, because they rarely hold together.
   const int64_t distance = level.known.floor() - reading * level.sketch.shape().rows;
   if ((distance & (int64_t{known} - 1)) < 0) [[unlikely]] {
     if (!level.known.full()) {

@@ -55,7 +55,8 @@ struct Setup {
   uint32_t level_top_k = 250;  ///< Known flows per level; 16 … kMaxTopK.
 
   Pace pace = Pace::kAlwaysCorrect;
-  /// (0, 1], at least 2^-16. Rounded to the nearest value whose inverse is a multiple of 1/256.
+  /// Probability of updates: (0, 1], at least 2^-16. Rounded to the nearest value whose inverse is
+  /// a multiple of 1/256.
   double probability = 0.01;
   /// kAlwaysLineRate: maximum rate per worker at which all packets are counted.
   double full_rate_pps = 1e6;

@@ -22,7 +22,7 @@ struct Cell {
   int64_t bytes = 0;
 };
 
-/// Sketches with equal shapes can be added.
+/// Kind and size of a sketch. Sketches with equal shapes can be added.
 struct Shape {
   SketchKind kind = SketchKind::kCountSketch;
   uint32_t rows = 0;

@@ -109,7 +109,8 @@ class TieringHost {
     uint8_t arm = 0;
   };
 
-  /// Check copies the elements, because a peer may overwrite them, and Apply enforces the copy.
+  /// Checks and enforces decisions. Check copies the elements, because a peer may overwrite them,
+  /// and Apply enforces the copy.
   struct Judge {
     offload::Ruling Check(offload::Slot slot, const offload::Item& item, offload::Item& outcome) {
       const Decision decision = DecodeDecision(item);

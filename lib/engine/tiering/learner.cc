@@ -122,7 +122,8 @@ double Learner::RoundShare() const {
   return all == 0 ? 1 : static_cast<double>(round_fast_) / static_cast<double>(all);
 }
 
-// After a trip, the safeguard acts until the target is reached.
+// Returns the share below which the safeguard acts. After a trip, the safeguard acts until the
+// target is reached.
 double Learner::Limit() const { return options_.target - (mitigating_ ? 0 : options_.slack); }
 
 void Learner::EndRound() {

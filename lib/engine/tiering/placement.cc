@@ -40,7 +40,7 @@ Moves Place(std::vector<PageRate>& pages, const PlacementGoal& goal) {
     moves.promote.push_back(page.page);
     left -= left != 0;
   }
-  // Gradually: the next round shows whether it was right.
+  // Demotes gradually: the next round shows whether this was right.
   if (goal.shrink) left = std::min(left, goal.fast_used / 8);
   while (goal.shrink && left != 0) {
     const PageRate* leaving = coldest();

@@ -7,7 +7,7 @@
 
 namespace sluice::engine::workload {
 
-/// A bijection of 64-bit numbers in which each input bit affects all output bits.
+/// Permutes the 64-bit numbers so that each input bit affects all output bits.
 constexpr uint64_t Mix(uint64_t x) {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
   x = (x ^ x >> 27) * 0x94d049bb133111eb;

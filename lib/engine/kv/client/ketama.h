@@ -17,7 +17,7 @@ namespace sluice::engine::kv::client {
 struct RingServer {
   std::string host;  ///< Name that clients use; it is the input of the hash.
   uint16_t port = 11211;
-  uint32_t weight = 1;  ///< At least 1.
+  uint32_t weight = 1;  ///< A positive number.
 };
 
 class Ring {

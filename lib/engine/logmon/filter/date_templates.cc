@@ -86,7 +86,7 @@ constexpr std::string_view kLongEpoch = R"(\d{10,11}(?:\d{3}(?:\.\d{1,6}|\d{3})?
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
-/// Returns the first match of `expression` in `text`, or a view without data if there is none.
+/// Returns the first match of `expression` in `text`, or a view without data if nothing matches.
 std::string_view Found(const char* expression, std::string_view text) {
   std::string error;
   Pcre2Memory memory;

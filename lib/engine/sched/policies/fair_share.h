@@ -62,7 +62,8 @@ class FairShare {
     return task;
   }
 
-  /// If it returns true because of another group, the core also starts draining.
+  /// Returns whether the running task should leave. If it should leave for another group, the core
+  /// also starts draining.
   bool Preempts(const Running& running, Nanoseconds now) {
     Core& core = cores_[running.cpu / 2];
     if (core.draining) return true;

@@ -53,7 +53,7 @@ class IpfixRecord {
 
 class IpfixMessage {
  public:
-  /// A message has at most kIpfixMaxMessageBytes, even if `room` is larger.
+  /// Creates a message in `room`, of at most kIpfixMaxMessageBytes even if `room` is larger.
   explicit IpfixMessage(std::span<uint8_t> room)
       : room_(room.first(std::min(room.size(), kIpfixMaxMessageBytes))) {}
 
