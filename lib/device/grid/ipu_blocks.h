@@ -37,7 +37,7 @@ void CallRole(const Roles& roles, uint32_t block, F f) {
   }
 }
 
-/// Called once by all threads of a block before its first turn.
+/// Initializes a block's memory. Called once by all threads of the block before its first turn.
 template <IpuRole kRole>
 [[gnu::always_inline]] inline void BeginTurns(IpuCard& card, const Team& team, IpuMemory& memory) {
   team.ForEach(sizeof(IpuMemory) / sizeof(uint32_t),

@@ -104,7 +104,7 @@ class IpuNic final : public Device {
   std::optional<regs::ipu::Statistic> Place(const WireFrame& frame, bool pause);
   std::optional<regs::ipu::Statistic> PlaceAt(const Route& route, const WireFrame& frame,
                                               bool pause);
-  /// PlaceAt for frames that may need VLAN stripping or timestamps.
+  /// Like PlaceAt, for frames that may need VLAN stripping or timestamps.
   std::optional<regs::ipu::Statistic> PlaceTreated(Route route, const WireFrame& frame, bool pause);
   std::optional<regs::ipu::Statistic> PlaceInLink(LinkQueue& link, const WireFrame& frame,
                                                   bool pause);

@@ -157,7 +157,7 @@ bool Switch::Send(Hop& hop, Tlp& out) {
   return true;
 }
 
-/// Called when a whole TLP was sent to a node.
+/// Updates the state after a whole TLP was sent to a node.
 void Switch::Sent(Hop& hop, Held& held) {
   held.targets &= static_cast<NodeMask>(~(1u << hop.node));
   hop.done = 0;

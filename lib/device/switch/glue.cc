@@ -18,8 +18,8 @@ const Slot* Switch::Answered(Hop& hop, const LegacyRecord& record) {
   return &slot;
 }
 
-/// Legacy devices do not use credits, so a descriptor is posted only if there is room for its
-/// result.
+/// Returns whether there is room for the result of one more descriptor. Legacy devices do not use
+/// credits, so a descriptor is posted only if there is.
 bool Switch::HasRoomForResult(const Hop& hop) const {
   const Stream& stream = streams_[hop.stream];
   const uint16_t index = stream.lanes[hop.node];
