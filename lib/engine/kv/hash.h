@@ -61,7 +61,7 @@ class Xxh3 {
   uint64_t flip_;
 };
 
-/// Hash without a seed, as clients compute it.
+/// Returns the hash of a key without a seed, as clients compute it.
 inline uint64_t RouteHash(Bytes key) { return Xxh3(0).Of(key); }
 inline uint64_t IndexHash(Bytes key, uint64_t secret) { return Xxh3(secret).Of(key); }
 inline KeyHash HashOf(Bytes key, uint64_t secret) {

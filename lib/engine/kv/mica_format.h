@@ -204,7 +204,7 @@ class MicaBatch {
 /// Reads the messages of a server's datagram one by one.
 class MicaAnswers {
  public:
-  /// An invalid datagram yields no messages.
+  /// Reads `datagram`. An invalid datagram yields no messages.
   explicit MicaAnswers(Bytes datagram) : datagram_(datagram) {
     if (CountMica(datagram, kMicaAnswers) != 0) next_ = kMicaHeaderBytes;
   }

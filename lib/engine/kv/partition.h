@@ -189,7 +189,8 @@ class Partition {
   /// set nevertheless). Never returns a mixture of two values; retries while the owner writes.
   Result Read(Bytes key, uint64_t hash, uint32_t now_s, std::span<uint8_t> to,
               ItemCopy* copy) const;
-  /// Number of chains in the index; constant. Each item is in exactly one chain.
+  /// Returns the number of chains in the index, which is constant. Each item is in exactly one
+  /// chain.
   uint32_t chains() const { return index_.heads(); }
   /// Copies the items of a chain, including expired ones, in the format of chain_copy.h. Tries only
   /// once. `bytes` receives the size of the copy, or the size that it needs. A call from the owner
@@ -218,7 +219,7 @@ class Partition {
   uint64_t reserved_bytes() const {
     return index_.bytes() + (log_ ? log_->bytes() : heap_->reserved_bytes());
   }
-  /// Longest value that Set can store.
+  /// Returns the length of the longest value that Set can store.
   uint32_t max_value_bytes() const { return max_value_bytes_; }
 
  private:

@@ -75,7 +75,7 @@ class Balancer {
   /// rest.
   const ConnectionTable& connections() const { return connections_; }
   uint32_t seconds() const { return now_.seconds; }
-  /// Epoch of the tables in use.
+  /// Returns the epoch of the tables in use.
   uint64_t epoch() const { return tables_->epoch(); }
 
  private:

@@ -163,7 +163,7 @@ class ConnectionTable {
   // For any thread at any time. Entries are two words that are loaded and stored relaxed, so the
   // results are statistics: an entry that changes meanwhile may be missed or counted twice.
 
-  /// Number of entries.
+  /// Returns the number of entries.
   uint32_t capacity() const { return (mask_ + 1) * kSlots; }
   /// Adds the number of live entries of each backend index below counts.size(), regardless of the
   /// generation, to `counts`. Returns the number of live entries.

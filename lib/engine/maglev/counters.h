@@ -68,11 +68,11 @@ struct BalancerCounters {
   std::vector<Traffic> by_vip = std::vector<Traffic>(kMaxVips);          ///< Indexed by VIP.
   std::vector<Traffic> by_backend = std::vector<Traffic>(kMaxBackends);  ///< Indexed by backend.
 
-  /// Only for the owning worker.
+  /// Add to counters. Only for the owning worker.
   void Count(Event event, uint64_t times = 1) { Add(events[event], times); }
   void CountVip(uint16_t vip, Traffic more) { AddTo(by_vip[vip], more); }
   void CountBackend(uint16_t backend, Traffic more) { AddTo(by_backend[backend], more); }
-  /// For any thread.
+  /// Loads a counter. For any thread.
   static uint64_t Load(const uint64_t& total) {
     return std::atomic_ref(const_cast<uint64_t&>(total)).load(std::memory_order_relaxed);
   }

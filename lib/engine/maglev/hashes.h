@@ -11,7 +11,7 @@
 
 namespace sluice::engine::maglev {
 
-/// Bob Jenkins' lookup3, as in the Linux kernel's jhash_2words().
+/// Computes Bob Jenkins' lookup3, as in the Linux kernel's jhash_2words().
 uint32_t Jhash2Words(uint32_t a, uint32_t b, uint32_t seed);
 /// Computes the Linux kernel's jhash().
 uint32_t Jhash(std::span<const uint8_t> bytes, uint32_t seed);

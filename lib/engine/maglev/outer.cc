@@ -53,7 +53,7 @@ void FinishIpv6(uint8_t* ip, const Outer& outer, uint16_t payload, uint8_t tos, 
   if (!outer.fixed_source) Store(ip + 20, entropy.Word());
 }
 
-// `source_port` is in network order.
+// Completes the outer UDP header. `source_port` is in network order.
 void FinishUdp(uint8_t* udp, const uint8_t* ip, const Outer& outer, uint16_t bytes,
                uint64_t inner_sum, uint16_t source_port) {
   StoreBe16(udp + 4, bytes);

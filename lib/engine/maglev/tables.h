@@ -88,9 +88,10 @@ class Tables {
   /// Backends by index; unused indices have generation 0.
   const std::vector<Backend>& backends() const { return backends_; }
   const std::vector<Vip>& vips() const { return vips_; }
-  /// Compact outer headers, indexed by backend.
+  /// Returns the compact outer headers, indexed by backend.
   const std::vector<PlainOuter>& plain_outers() const { return plain_outers_; }
-  /// All balancers in the same order on each of them; empty if fragments are not redirected.
+  /// Returns all balancers, in the same order on each of them; empty if fragments are not
+  /// redirected.
   const std::vector<Peer>& peers() const { return peers_; }
   /// Returns whether a connection of the VIP at index `vip` may stay with `ref`, a backend of this
   /// or an earlier epoch: the backend still has this generation, is not down, and belongs to this

@@ -99,7 +99,7 @@ class MessageServer {
         counts();  // Loads the ends first, because no message ends before it is received.
     return counts().received - before.answered - before.unanswered;
   }
-  /// Time in ns from a message's last frame to its answer.
+  /// Returns the distribution of the time in ns from a message's last frame to its answer.
   const workload::Histogram& latency() const { return latency_; }
 
  private:

@@ -155,7 +155,7 @@ class Kernel {
   CpuId cpus() const { return static_cast<CpuId>(cpus_.size()); }
   /// Returns null if the task is unknown, or was dead so long that its place was reused.
   const Task* Find(Gtid gtid) const;
-  /// Number of tasks that are neither dead nor departed.
+  /// Returns the number of tasks that are neither dead nor departed.
   uint32_t live_tasks() const { return live_; }
   uint32_t agent_barrier() const { return agent_barrier_; }
 

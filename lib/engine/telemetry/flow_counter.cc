@@ -34,8 +34,8 @@ uint32_t ExactIn(const Setup& setup) {
   return setup.pace == Pace::kAlwaysCorrect ? setup.exact_flows : 0;
 }
 
-/// Number of flows that stay in a closed table: several times the reported flows, because the
-/// largest ones are not known yet.
+/// Returns the number of flows that stay in a closed table: several times the reported flows,
+/// because the largest ones are not known yet.
 uint32_t MostHeavy(const Setup& setup) { return std::max(512u, 4 * setup.top_k); }
 
 /// Returns the estimate in units of KnownFlows::Flow: the sum over all rows.

@@ -55,7 +55,8 @@ class TieringHost {
         regions_(table.regions()),
         records_(down.piece_bytes() / sizeof(ScanRecord)) {}
 
-  /// Called at the end of a tick (kTickNanoseconds).
+  /// Scans the regions that are due and reports the tick. Called at the end of a tick
+  /// (kTickNanoseconds).
   void Tick() {
     ++tick_;
     const uint64_t fast = table_->accesses(Tier::kFast) - told_[0];

@@ -64,7 +64,7 @@ class Learner {
  public:
   explicit Learner(const LearnerOptions& options) : options_(options), random_(options.seed) {}
 
-  /// Called for a new host; discards all state. `pages` is at most kMaxPages, in whole regions.
+  /// Discards all state. Called for a new host. `pages` is at most kMaxPages, in whole regions.
   void Reset(uint32_t pages, uint32_t fast_capacity);
 
   void OnScan(const ScanRecord& record);

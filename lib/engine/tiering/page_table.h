@@ -39,7 +39,7 @@ class PageTable {
   uint32_t fast_used() const { return fast_used_; }
   uint32_t mapped() const { return mapped_; }
   Generation generation() const { return clock_; }
-  /// Total number of pages moved to the fast and to the slow tier.
+  /// Return the total number of pages moved to the fast and to the slow tier.
   uint64_t promoted() const { return moved_[0]; }
   uint64_t demoted() const { return moved_[1]; }
 

@@ -114,7 +114,7 @@ class Client {
   const workload::Histogram& get_latency() const { return latency_[0]; }
   const workload::Histogram& set_latency() const { return latency_[1]; }
   void ClearLatency() { latency_ = {}; }
-  /// Number of requests in a full datagram.
+  /// Returns the number of requests in a full datagram.
   uint32_t batch() const { return batch_; }
 
  private:

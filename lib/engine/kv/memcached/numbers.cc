@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMaxRelative = 60 * 60 * 24 * 30;
 
-// Same as C's isspace in the "C" locale.
+// Returns the result of C's isspace in the "C" locale.
 constexpr bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 struct Magnitude {

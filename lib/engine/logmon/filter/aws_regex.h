@@ -26,9 +26,9 @@ class AwsRegex {
 
   bool Matches(std::string_view text) const;
 
-  /// Needle for searching a whole line.
+  /// Returns the needle for searching a whole line.
   const std::optional<RegexNeedle>& line_needle() const { return line_needle_; }
-  /// Needle for searching a part of a line.
+  /// Returns the needle for searching a part of a line.
   const std::optional<RegexNeedle>& part_needle() const { return part_needle_; }
 
  private:

@@ -58,14 +58,14 @@ class Scratch {
   Scratch(Scratch&&) noexcept;
   ~Scratch();
   JsonLine& json() { return *json_; }
-  /// Scratch memory for the fields of a line.
+  /// Returns scratch memory for the fields of a line.
   std::vector<std::string_view>& fields() { return fields_; }
-  /// Scratch memory for searches. Allocated by the first call.
+  /// Returns scratch memory for searches, which the first call allocates.
   RegexMemory& regex();
-  /// State of `filter`, which combines up to `max_lines` lines. Allocated by the first call for the
-  /// filter.
+  /// Returns the state of `filter`, which combines up to `max_lines` lines. The first call for the
+  /// filter allocates it.
   Fail2banMemory& fail2ban(const Condition& filter, size_t max_lines);
-  /// Number of aborted searches. The result of an aborted search is "no match".
+  /// Returns the number of aborted searches. The result of an aborted search is "no match".
   uint64_t given_up() const;
   /// See JsonLine::unread.
   uint64_t unread_json() const;

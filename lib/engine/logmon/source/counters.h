@@ -65,11 +65,11 @@ struct SourceCounters {
 
   std::array<uint64_t, kEvents> events{};
 
-  /// Only for the owning worker.
+  /// Adds to a counter. Only for the owning worker.
   void Count(Event event, uint64_t amount = 1) {
     std::atomic_ref(events[event]).store(events[event] + amount, std::memory_order_relaxed);
   }
-  /// For any thread.
+  /// Loads a counter. For any thread.
   uint64_t Load(Event event) const {
     return std::atomic_ref(const_cast<uint64_t&>(events[event])).load(std::memory_order_relaxed);
   }

@@ -62,7 +62,7 @@ class JoinShortestQueue {
   void Entered(AgentTask&, CpuId cpu, Nanoseconds) { ++cpus_[cpu].present; }
   void Left(AgentTask&, CpuId cpu, Nanoseconds) { --cpus_[cpu].present; }
 
-  /// Number of tasks in the queue of `cpu`.
+  /// Returns the number of tasks in the queue of `cpu`.
   uint32_t waiting(CpuId cpu) const { return cpus_[cpu].waiting; }
 
  private:
