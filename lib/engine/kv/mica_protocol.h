@@ -39,13 +39,13 @@ struct MicaStep {
   uint32_t position;     ///< Offset of the message in the datagram.
   MicaLengths lengths;
 
-  /// First of two prefetch stages of a lookup: prefetches the bucket.
+  /// First prefetch stage of a lookup: prefetches the bucket.
   static MicaStep Of(const Home& home, uint32_t position = 0, MicaLengths lengths = {}) {
     const Bucket* const bucket = &home.partition->BucketOf(home.index);
     __builtin_prefetch(bucket);
     return {home, bucket, nullptr, position, lengths};
   }
-  /// Second stage: prefetches the item.
+  /// Second prefetch stage: prefetches the item.
   void FetchItem() { likely = home.partition->PrefetchLikely(*bucket, home.index); }
 };
 

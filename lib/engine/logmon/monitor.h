@@ -133,10 +133,11 @@ class Monitor {
   ScanCounters scan_counters() const { return scanner().counters(); }
   const LineScanner& scanner() const { return lines_.scanner(); }
   const TcpAssembler& tcp() const { return tcp_; }
-  /// Number of sources in the table.
+  /// Returns the number of sources in the table.
   uint32_t sources() const { return sources_.size(); }
   Sink& sink() { return lines_.sink(); }
-  /// Bytes allocated at construction for source states and waiting segments, without the scanner's.
+  /// Returns the bytes allocated at construction for source states and waiting segments, without
+  /// the scanner's memory.
   uint64_t memory_bytes() const { return sources_.memory_bytes() + tcp_.pool().memory_bytes(); }
 
  private:
@@ -167,8 +168,8 @@ class Monitor {
       monitor.lines_.Gap(line);
       framing.state = SyslogFraming::State::kLost;
     }
-    /// A message that ends with LF is complete at the end of the stream; a counted one with missing
-    /// bytes is torn.
+    /// Handles the end of a stream. A message that ends with LF is complete then; a counted one
+    /// with missing bytes is torn.
     void End() {
       if (!IsSyslog()) return monitor.lines_.Finish(flow, TransportOf(flow), line);
       if (framing.state == SyslogFraming::State::kLine) Messages{monitor, flow, line}.Whole({});

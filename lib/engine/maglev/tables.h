@@ -85,7 +85,7 @@ class Tables {
   /// Returns the size in bytes of the longest inner packet after an outer header of `outer_bytes`.
   uint32_t MaxInner(uint32_t outer_bytes) const { return std::min(mtu_ - outer_bytes, max_inner_); }
 
-  /// Backends by index; unused indices have generation 0.
+  /// Returns the backends by index; unused indices have generation 0.
   const std::vector<Backend>& backends() const { return backends_; }
   const std::vector<Vip>& vips() const { return vips_; }
   /// Returns the compact outer headers, indexed by backend.

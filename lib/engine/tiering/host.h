@@ -55,8 +55,8 @@ class TieringHost {
         regions_(table.regions()),
         records_(down.piece_bytes() / sizeof(ScanRecord)) {}
 
-  /// Scans the regions that are due and reports the tick. Called at the end of a tick
-  /// (kTickNanoseconds).
+  /// Ends a tick (kTickNanoseconds): reports due scans and the tick to the agent, or runs the
+  /// default action if no agent decides.
   void Tick() {
     ++tick_;
     const uint64_t fast = table_->accesses(Tier::kFast) - told_[0];

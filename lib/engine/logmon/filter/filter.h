@@ -121,7 +121,7 @@ class Filter {
   const Needles& needles() const { return needles_; }
   /// Returns the number of active rules of a fail2ban file.
   size_t rules() const;
-  /// Names of the fields of a space-delimited pattern; empty for other patterns.
+  /// Returns the names of the fields of a space-delimited pattern; empty for other patterns.
   const std::vector<std::string>& fields() const { return fields_; }
   /// Returns the fields of a line that a space-delimited pattern matches, in order. Each has a name
   /// ("$" with the field's name, or else its number in the line, from 1) and a value. Empty for

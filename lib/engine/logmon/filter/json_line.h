@@ -20,7 +20,7 @@ class JsonLine {
   /// that simdjson cannot read are replaced by RepairJson. If a name occurs twice in an object,
   /// lookups return the first.
   const simdjson::dom::object* Parse(std::string_view line);
-  /// Number of lines that start with `{`, after white space, but are not valid objects.
+  /// Returns the number of lines that start with `{`, after white space, but are not valid objects.
   uint64_t unread() const { return unread_; }
 
  private:

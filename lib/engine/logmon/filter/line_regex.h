@@ -47,7 +47,7 @@ class LineRegex {
   int GroupOf(std::string_view name) const;
   /// Returns the names of the groups in alphabetical order.
   std::vector<std::string> names() const;
-  /// Not set if ParseRegex does not support the syntax.
+  /// Returns the expression's tree, if ParseRegex supports the syntax.
   const std::optional<RegexTree>& tree() const { return tree_; }
   bool is_linear() const { return re2_ != nullptr; }
 

@@ -23,7 +23,8 @@ class Pcre2Memory {
  public:
   Pcre2Memory();
 
-  /// Number of searches that were aborted because they exceeded the limit of steps or memory.
+  /// Returns the number of searches that were aborted because they exceeded the limit of steps or
+  /// memory.
   uint64_t given_up() const { return given_up_; }
 
  private:

@@ -97,7 +97,7 @@ class Translator {
     Replace(end + 1, "(?" + flags + rest_[end]);
   }
 
-  /// A brace that does not start a repetition count is a normal character.
+  /// Translates a brace, which is a normal character unless it starts a repetition count.
   void Brace() {
     const size_t end = rest_.find('}');
     const std::string_view counts = rest_.substr(1, end == rest_.npos ? 0 : end - 1);

@@ -16,7 +16,7 @@ class Wildcard {
   /// Returns whether all of `text` matches, in time linear in `text` per piece.
   bool Matches(std::string_view text) const;
   bool has_star() const { return pieces_.size() > 1; }
-  /// The texts before, between and after the stars; may be empty.
+  /// Returns the texts before, between and after the stars, which may be empty.
   const std::vector<std::string>& pieces() const { return pieces_; }
 
  private:

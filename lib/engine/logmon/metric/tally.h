@@ -65,9 +65,10 @@ class Tally {
   /// Like Take, and also removes open minutes; for shutdown.
   std::optional<MinuteReport> TakeAny() { return TakeFirst(std::nullopt); }
 
-  /// Number of events and lines whose minute could not be opened because a newer one uses its slot.
+  /// Returns the number of events and lines whose minute could not be opened because a newer one
+  /// uses its slot.
   uint64_t late() const { return late_; }
-  /// Number of closed minutes that were dropped before the caller read them.
+  /// Returns the number of closed minutes that were dropped before the caller read them.
   uint64_t lost_minutes() const { return lost_minutes_; }
 
  private:

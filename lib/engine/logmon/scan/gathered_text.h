@@ -62,7 +62,7 @@ class GatheredText {
     parts_.clear();
   }
 
-  /// All parts and the gaps between them.
+  /// Returns all parts with the gaps between them.
   std::string_view text() const { return {text_, end_}; }
   /// Returns the parts, sorted by position.
   std::span<const TextPart> parts() const { return parts_; }

@@ -42,11 +42,12 @@ class LineMatcher {
   void Match(const GatheredText& text, LineSink sink);
 
   uint64_t matched_lines() const { return matched_lines_; }
-  /// Number of filter evaluations, summed over lines.
+  /// Returns the number of filter evaluations, summed over lines.
   uint64_t asked() const { return asked_; }
-  /// Number of searches that were aborted after too many steps.
+  /// Returns the number of searches that were aborted after too many steps.
   uint64_t given_up() const { return scratch_.given_up(); }
-  /// Number of lines that a JSON filter was evaluated for but that are not valid JSON.
+  /// Returns the number of lines for which a JSON filter was evaluated but which are not valid
+  /// JSON.
   uint64_t unread_json() const { return scratch_.unread_json(); }
 
  private:

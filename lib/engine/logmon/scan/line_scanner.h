@@ -88,7 +88,7 @@ class LineScanner {
   void Flush(LineSink sink);
 
   ScanCounters counters() const;
-  /// Memory in use by unfinished lines.
+  /// Returns the memory in use by unfinished lines, in bytes.
   uint64_t unfinished_bytes() const { return unfinished_.bytes_in_use(); }
 
  private:

@@ -61,12 +61,13 @@ class RuleSet {
   ~RuleSet();
 
   const std::vector<Filter>& filters() const { return filters_; }
-  /// Filters that can match lines without any needle; they are evaluated for every line.
+  /// Returns the filters that can match lines without any needle; they are evaluated for every
+  /// line.
   const FilterSet& asked_always() const { return asked_always_; }
-  /// Filters that need the writer of a line (Filter::wants_speaker).
+  /// Returns the filters that need the writer of a line (Filter::wants_speaker).
   const FilterSet& want_speaker() const { return want_speaker_; }
   size_t database_bytes() const;
-  /// The compiled needles; null if all filters are in asked_always().
+  /// Returns the compiled needles; null if all filters are in asked_always().
   const hs_database* database() const { return database_; }
 
   /// Returns the uses of a needle, by the number that Hyperscan reports.
@@ -74,7 +75,7 @@ class RuleSet {
     return {&uses_[first_use_[needle]], first_use_[needle + 1] - first_use_[needle]};
   }
   const FilterNeeds& needs(size_t filter) const { return needs_[filter]; }
-  /// Expressions that Hyperscan searches, by needle number.
+  /// Returns the expressions that Hyperscan searches, by needle number.
   const std::vector<std::string>& expressions() const { return expressions_; }
 
   /// Flags of all needles: `^` and `$` match at LF, `.` does not match LF.

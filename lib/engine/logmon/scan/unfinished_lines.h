@@ -29,7 +29,7 @@ class UnfinishedLines {
   void Copy(uint32_t line, char* to) const;
   void Drop(uint32_t& line);
 
-  /// Memory in use by lines.
+  /// Returns the memory in use by lines, in bytes.
   uint64_t bytes_in_use() const { return uint64_t{in_use_} * sizeof(Block); }
 
  private:
