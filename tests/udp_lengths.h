@@ -54,7 +54,7 @@ inline std::vector<uint8_t> UdpOver6(uint16_t length, uint16_t sum, int stops = 
   return WithUdp(std::move(frame), l4, length, sum);
 }
 
-/// UdpOver4(12, 0xb9b8) after a loose source route with one stop ahead.
+/// Returns UdpOver4(12, 0xb9b8) with a loose source route in which one stop is left.
 inline std::vector<uint8_t> UdpBehindSourceRoute() {
   std::vector<uint8_t> frame = UdpOver4(12, 0xb9b8);
   const uint8_t route[] = {131, 7, 4, 10, 0, 0, 9, 0};

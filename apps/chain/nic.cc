@@ -135,7 +135,7 @@ bool Nic::SendQueue(uint32_t flow, NodeSlot& slot) {
       queue.Answer(Outcome::kFailed, 0, 0);
       continue;
     }
-    // A changed chain may have less room than the flow was started with.
+    // The buffers of a changed chain may be smaller than those for which the flow was started.
     const bool fits = job.room().size() >= flows_[flow]->longest();
     const std::span<uint8_t> to = fits ? job.room() : std::span(room_);
     uint32_t ticket;

@@ -35,7 +35,7 @@ class PushControl {
   size_t Tend();
   /// Sets up the device at a port again after it has restarted without state.
   void SetUpAgain(PortId port);
-  /// Replaces failed streams of chains once their devices live and have room. Returns true if
+  /// Replaces failed streams of chains once their devices live and have free slots. Returns true if
   /// FirstSlot has changed.
   bool Reopen();
 

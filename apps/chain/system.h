@@ -24,7 +24,7 @@
 
 namespace sluice::chain_app {
 
-/// For one thread: the process's first.
+/// Used only by the process's main thread.
 class System {
  public:
   /// Selects whether the NIC is stepped by a dedicated thread or by the user of nic().

@@ -13,7 +13,7 @@
 
 namespace sluice::chain_app {
 
-/// For one thread: the NIC's.
+/// Used only by the NIC's thread.
 class Traffic {
  public:
   virtual ~Traffic() = default;

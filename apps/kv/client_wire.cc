@@ -117,7 +117,7 @@ uint32_t ClientWire::Finish(uint8_t* frame, const engine::kv::client::Outgoing& 
                              options_.to,
                              static_cast<uint16_t>(kClientPort + outgoing.endpoint),
                              PortOf(outgoing.endpoint)};
-  Datagram::WritePlain(frame, path, bytes);  // Same headers as MICA's clients.
+  Datagram::WritePlain(frame, path, bytes);  // The headers are those of MICA's clients.
   const uint32_t length = kPayload + bytes;
   if (length >= emulator::kMinFrameBytes) return length;
   std::memset(frame + length, 0, emulator::kMinFrameBytes - length);

@@ -28,7 +28,8 @@ class AlertEvents {
 
   explicit AlertEvents(size_t filters);
 
-  /// Copies the texts, truncated. Returns false if there is no room for another host.
+  /// Copies the texts, truncated. Returns false if kMaxHosts are in use and `host` is not one of
+  /// them.
   bool Add(size_t filter, std::string_view host, std::string_view line);
 
   /// Calls `each(const AlertEvent&)` for all entries, and clears them. The views are valid during

@@ -33,7 +33,8 @@ class Alerts {
   std::vector<std::string> Update(uint64_t now_ms);
 
   uint64_t fired() const { return fired_; }
-  /// Returns the events of hosts for which an alert had no room.
+  /// Returns the number of events that no alert counted, because the alert already had its maximum
+  /// number of hosts.
   uint64_t lost_hosts() const { return lost_hosts_; }
   uint64_t failed_programs() const { return failed_programs_; }
 

@@ -31,7 +31,8 @@ struct WorkerFigures {
   uint64_t state_bytes = 0;  ///< Memory of sources, waiting segments and unfinished lines.
   uint64_t shown_lines = 0;
   uint64_t lost_lines = 0;  ///< Lines not shown because the collector was too slow.
-  uint64_t lost_hosts = 0;  ///< Events for which the alert had no room for another host.
+  uint64_t lost_hosts = 0;  ///< Events that the worker could not pass on, because AlertEvents
+                            ///< already had kMaxHosts hosts.
 };
 
 struct Batch {

@@ -30,7 +30,8 @@ struct Figures {
   std::vector<FilterTotals> filters;
   WorkerFigures workers;  ///< Sum over all workers.
   uint64_t alerts = 0;
-  /// Events that no alert counted because it had no room for another host.
+  /// Events that no alert counted, because the alert or a worker's AlertEvents already had its
+  /// maximum number of hosts.
   uint64_t lost_hosts = 0;
   uint64_t failed_programs = 0;
 };

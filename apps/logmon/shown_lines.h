@@ -31,7 +31,7 @@ class ShownLines {
     texts_.reserve(kMaxBytes);
   }
 
-  /// Copies the texts. Returns false if there is no room.
+  /// Copies the texts. Returns false if the lines or the bytes exceed their limit.
   bool Add(const ShownLine& line) {
     const std::string_view parts[] = {line.header.hostname, line.header.app, line.text};
     const size_t bytes = parts[0].size() + parts[1].size() + parts[2].size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The frames of a capture as a stream: with tags if there is room, with their times, and padded to
+// The frames of a capture as a stream: with tags where they fit, with their times, and padded to
 // their original length if they were truncated by the snap length.
 #pragma once
 

@@ -29,7 +29,7 @@ std::string Latency(const Histogram& latency) {
                          Us(latency.Percentile(0.99)), Us(latency.Percentile(0.999)));
 }
 
-/// Only scalars, for telemetry.
+/// Returns only scalars, which telemetry can represent.
 Json Figures(const StreamResult& stream) {
   return {{"name", stream.name},
           {"sent_pkts", stream.sent},

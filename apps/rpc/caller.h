@@ -65,7 +65,7 @@ class Caller {
   Callees::Found callee_;
   std::vector<uint8_t> xdr_;
   uint32_t xdr_bytes_ = 0;
-  /// As large as a line's buffer; used to check that the arguments fit.
+  /// Buffer as large as a line's; used to check that the arguments fit.
   std::vector<uint64_t> room_;
 };
 

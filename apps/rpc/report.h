@@ -18,7 +18,7 @@ namespace sluice::rpc_app {
 /// Statistics of a run at one moment.
 struct Figures {
   double seconds = 0;                   ///< Seconds since the wire was enabled.
-  LoadFigures load;                     ///< Only with built-in clients.
+  LoadFigures load;                     ///< Figures of the built-in clients; zero without them.
   engine::workload::Histogram latency;  ///< Latencies of the built-in clients in ns.
   /// Counters of the device and of the wire.
   std::vector<std::pair<std::string, uint64_t>> device;

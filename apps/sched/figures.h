@@ -26,7 +26,8 @@ struct Figures {
   uint64_t refused = 0;   ///< Requests rejected because every task was in use.
   uint64_t answered = 0;
   uint64_t switches = 0;     ///< Tasks that started on this processor and were not on it before.
-  uint64_t preemptions = 0;  ///< Tasks replaced by decision, whether they paused or were cut.
+  uint64_t preemptions = 0;  ///< Tasks replaced by a decision, whether they paused at a safe point
+                             ///< or were cut by a signal.
   uint64_t cuts =
       0;  ///< Tasks that a signal interrupted because they did not stop at a safe point.
   uint64_t busy_cycles = 0;  ///< TSC cycles in which tasks ran.

@@ -49,7 +49,7 @@ TEST_F(LedgerTest, CountsEachMessageOnce) {
   Answer(0, 0);     // Doubled.
   Answer(0, 0, 2);  // Another node of its chain answers.
   Answer(1, 7);     // Wrong.
-  Answer(9, 9);     // This message had to be refused.
+  Answer(9, 9);     // An answer to a message that had to be refused counts as wrong.
   Answer(77, 77);   // Answers a message that was never sent.
   ledger_.Expire(99);
   EXPECT_EQ(ledger_.Now().lost, 0u);
@@ -75,7 +75,7 @@ TEST_F(LedgerTest, AWrongAnswerBesideARightOneEndsTheMessageWrongAndOnce) {
   Answer(0, 0);
   Answer(0, 7, 2);  // Another node answers.
   Answer(0, 8, 3);
-  Answer(9, 9);  // This message had to be refused.
+  Answer(9, 9);  // An answer to a message that had to be refused counts as wrong.
   Answer(9, 8, 2);
   const Endings endings = ledger_.Now();
   EXPECT_EQ(endings.right, 0u);

@@ -35,7 +35,7 @@ struct Deed {
   uint8_t kind;    ///< Kind of the request; 15: a register access instead.
   uint8_t file;    ///< Index of the file sent with the message.
   uint8_t bus;     ///< Low bits: a base; high bits: pages.
-  uint8_t area;    ///< Same format as `bus`.
+  uint8_t area;    ///< Encoded like `bus`.
   uint8_t bytes;   ///< Low bits: a power of two; high bits are added.
   uint8_t offset;  ///< Offset in the file, in pages.
   uint8_t lies;    ///< Selects wrong fields: see Say.

@@ -23,7 +23,7 @@
 namespace sluice::emulator {
 namespace {
 
-constexpr uint64_t kTscHz = 2'000'000'000;  // Only paces the model's clock.
+constexpr uint64_t kTscHz = 2'000'000'000;  // Affects only the pace of the model's clock.
 
 std::unique_ptr<Rig> Source(double rate_pps = 0, uint64_t count = 0) {
   GeneratorOptions options;

@@ -49,7 +49,8 @@ class MessagePlay {
       Step(choices_.Byte());
       CheckCounts();
     }
-    // At the end, each message has ended, and the maximum number of messages is accepted again.
+    // Expires all messages: each must have ended, and the maximum number of messages must be
+    // accepted again.
     now_ += 2 * kTimeout;
     for (uint32_t i = 0; i < kMessages; ++i) server_.Expire(now_);
     FUZZ_CHECK(server_.open() == 0);

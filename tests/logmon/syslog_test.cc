@@ -79,7 +79,7 @@ TEST(Syslog, ReadsTheExamplesOfRfc3164) {
       {0, 0, "", "",
        "1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org 10.1.2.3 "
        "sched[0]: That's All Folks!"});
-  // The same message as forwarded by a relay.
+  // The previous message as forwarded by a relay.
   ExpectRead(
       "<0>Oct 22 10:52:12 scapegoat 1990 Oct 22 10:52:01 TZ-6 scapegoat.dmz.example.org "
       "10.1.2.3 sched[0]: That's All Folks!",

@@ -332,7 +332,7 @@ TEST_F(TcpStreamTest, BeginsAnewByASynOnAnOpenStreamOnceASegmentFollowsIt) {
   Take(0x70000000, "", kSyn);
   Take(0x70000001, "two");
   EXPECT_EQ(Out(), "{restart}two");
-  // The same, with a SYN whose number is within the window of the previous stream.
+  // A SYN whose number is within the window of the previous stream also starts a new stream.
   Take(0x70000010, "", kSyn);
   Take(0x70000011, "three");
   EXPECT_EQ(Out(), "{restart}three");

@@ -151,7 +151,8 @@ TEST_P(Copies, AndFramesThatStayLeaveInOneOrder) {
   uint32_t dropped = 0, grow = 0;
   for (uint32_t round = 0; round < 300; ++round) {
     std::vector<Bytes> frames;
-    // Half of the pipe at most, because the space of the last round may not be released yet.
+    // A round fills at most half of the pipe, because the space of the last round may not be
+    // released yet.
     for (uint32_t i = 0; i < 1 + random() % 5; ++i) {
       Bytes frame = Numbered(60 + random() % (random() % 3 == 0 ? 1400 : 100), round * 8 + i);
       frame[0] = round % 3 == 0 ? uint8_t{kGrows} : static_cast<uint8_t>(random() % kOrders);

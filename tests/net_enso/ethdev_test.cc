@@ -288,7 +288,7 @@ TEST(Ethdev, WhatTheNicCannotSendLeavesThroughTheExceptionPort) {
     const rte_eth_stats stats = vdev.Stats();
     EXPECT_EQ(stats.opackets, 4u);
     EXPECT_EQ(stats.oerrors, 0u);
-    // A ring of 64 entries holds 63; frames without room are counted and dropped.
+    // A ring of 64 entries holds 63 frames; further frames are counted and dropped.
     for (int i = 0; i < 65; ++i) SendFrame(vdev, pool, ArpFrame());
     EXPECT_EQ(vdev.Xstat("tx_exceptions"), 3u + 63u);
     EXPECT_EQ(vdev.Stats().oerrors, 2u);

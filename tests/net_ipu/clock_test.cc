@@ -60,7 +60,8 @@ std::string EtherFrame(uint16_t type) {
 }
 
 TEST(Clock, TellsWhenAPtpFrameLeftAndWhenItCame) {
-  // Without offloads, so that the burst function in use before timesync is enabled ignores flags.
+  // The port starts without offloads, so that the burst function in use before timesync is enabled
+  // ignores flags.
   Port port("wire=loopback");
   port.Start();
   ASSERT_EQ(rte_eth_timesync_enable(port.id), 0);

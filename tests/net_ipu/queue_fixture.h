@@ -71,7 +71,8 @@ struct QueuePair {
       return 0;
     });
   }
-  /// Offers one frame to the NIC. Returns false, and counts nothing, if there is no room.
+  /// Offers one frame to the NIC. Returns false, and counts nothing, if the NIC has no buffer for
+  /// it.
   bool Offer(const std::string& bytes) {
     const device::WireFrame frame{reinterpret_cast<const uint8_t*>(bytes.data()),
                                   static_cast<uint32_t>(bytes.size())};

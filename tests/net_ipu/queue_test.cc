@@ -189,7 +189,7 @@ TEST_P(HostileWriteBack, IsCountedAndTheFramesAroundItArrive) {
 TEST_P(HostileWriteBack, NothingBeyondThePostedDescriptorsIsTaken) {
   CheckedPool pool(1024);
   QueuePair pair(pool.get(), 64);
-  pair.rx->tail -= 32;  // As if no buffers had been available for half of the ring.
+  pair.rx->tail -= 32;  // Simulates that no buffers were available for half of the ring.
   for (uint32_t i = 0; i < 64; ++i) pair.rx->ring[i] = {0, kDone | kRxEndOfPacket | 60};
   rte_mempool_put_bulk(pool.get(), reinterpret_cast<void**>(pair.rx->mbufs + 32), 32);
   rte_mbuf* packets[64];

@@ -179,7 +179,7 @@ TEST_P(Bilateral, ANicThatLiesAboutFramesCostsThoseFramesAlone) {
                               swap::MakeEntry(0, 100),           // Inside the header.
                               swap::MakeEntry(bytes - 99, 100),  // Ends one byte after the region.
                               swap::MakeEntry(swap::kMaxRegionBytes - 1, 9728)};
-  // Valid frames at the edges, with less room than a slot has.
+  // Valid frames at the edges of the region, with less space than a slot.
   const swap::Entry edges[] = {swap::MakeEntry(data, 100), swap::MakeEntry(data + 3, 14),
                                swap::MakeEntry(bytes - 100, 100)};
   for (uint32_t i = 0; i < std::size(lies) + std::size(edges); ++i) {

@@ -187,7 +187,7 @@ struct FromElsewhere {
 TEST_P(OutboxTest, PacketizedAnswersFromElsewhereAreWholeOrDropped) {
   PacketizedQueue queue(port_->id(), 0);
   FromElsewhere engine;
-  const uint32_t most = RTE_MBUF_DEFAULT_BUF_SIZE;  // The headroom and the data room.
+  const uint32_t most = RTE_MBUF_DEFAULT_BUF_SIZE;  // Sum of headroom and data buffer.
   for (uint32_t length : {60u, 1514u, most, most + 1, 9000u}) Receive(Numbered(0, length));
   EXPECT_EQ(Poll(queue, engine), 5u);
   const auto first = [&](uint32_t length) {

@@ -398,7 +398,7 @@ TEST_P(SpanWalkerBy, FramesOfOnePipeReachTheEngineInOrder) {
   }
 }
 
-// Records how far ahead each frame was prepared.
+// Records for each frame how many frames in advance it was prepared.
 class Foresight {
  public:
   void Prepare(const uint8_t* frame, uint32_t length) { prepared_[frame] = length; }
@@ -468,7 +468,7 @@ TEST_P(SpanWalkerBy, AFrameMayBeBuiltWhereItsCopyWillLie) {
   EXPECT_EQ(pipes.copies, expected);
   // Every other copy, except those that the pipes reject (one in six).
   EXPECT_EQ(pipes.built, 13u);
-  // Every seventh of the rest does not fit.
+  // One in seven of the remaining frames does not fit.
   uint64_t bytes = 0;
   for (const Bytes& frame : expected) bytes += frame.size();
   for (const size_t full : {6, 13, 27}) bytes -= expected[full].size();

@@ -180,7 +180,7 @@ TEST(PktgenTrial, LatencyCountsFromTheSchedule) {
   EXPECT_NEAR(found.latency.mean(), (500 * 501 / 2 * 1000.0 + 500 * 1000) / 1000, 600);
 }
 
-/// Holds every other frame for four microseconds, the rest for one.
+/// Holds every other frame for four microseconds, and all others for one.
 struct UnsteadyDevice : StallingDevice {
   void Send(const uint8_t* frame, uint32_t length, uint64_t now_ps) {
     const uint64_t held = ++sent % 2 == 0 ? 4 * kUs : kUs;

@@ -81,7 +81,8 @@ TEST(PktgenRate, OverlapsAreFound) {
 TEST(PktgenDepartures, DoNotDrift) {
   struct {
     double pps;
-    uint64_t per_second, seconds;  // The same rate as a fraction.
+    // The same rate as a fraction: `per_second` packets in `seconds` seconds.
+    uint64_t per_second, seconds;
   } const rates[] = {{1e3, 1000, 1},
                      {3e6, 3'000'000, 1},
                      {14'880'952, 14'880'952, 1},

@@ -249,7 +249,7 @@ TEST(PktgenSender, WorkersShareACapture) {
   EXPECT_EQ(due_us, (std::vector<uint64_t>{0, 1, 4, 9, 16, 25, 30, 31, 34, 39, 46, 55}));
 }
 
-// This holds for any number of workers; those without frames send none.
+// The result is the same for any number of workers; those without frames send none.
 TEST(PktgenSender, FramesTakeAGapEach) {
   for (const uint32_t workers : {1u, 2u, 3u}) {
     for (const uint64_t frames : {1u, 5u, 7u, 1000u}) {

@@ -46,7 +46,7 @@ using engine::rpc::Server;
 using nic_test::Bytes;
 using Words = std::vector<uint32_t>;
 
-constexpr uint16_t kPort = 2000;  // As in rpc/frames.h.
+constexpr uint16_t kPort = 2000;  // Equal to the port in rpc/frames.h.
 constexpr uint32_t kMtu = 1500;
 constexpr uint32_t kAdd = 0x20000103;
 constexpr uint32_t kEcho = 0x20000102;
@@ -374,7 +374,7 @@ TEST_F(Interfaces, CountUnderTheSameNames) {
   LineHost host(*functions);
   Counts counts{};
   Server server(services, counts, engine::OwnAddresses({}));
-  Bytes summed = test::kCall4;  // It has a UDP checksum, which is now wrong.
+  Bytes summed = test::kCall4;  // The frame has a UDP checksum, which is now wrong.
   summed.back() ^= 1;
   Bytes fragment = FrameOf(Call(1, kAdd, 1, 1, {1, 2}));
   packet::StoreBe16(&fragment[20], 0x2000);

@@ -126,7 +126,8 @@ struct SilentQueue {
   nic::QueueCounters none{};
   uint32_t waiting = 0;  // Frames that the engine sent and that were not flushed.
   std::vector<uint64_t> flushed_at_poll{};  // For each frame, the number of polls before its flush.
-  std::vector<uint64_t> emitted_at_poll{};  // The same for frames that a generator had ready.
+  std::vector<uint64_t> emitted_at_poll{};  // For each frame that a generator had ready, the number
+                                            // of polls before it was emitted.
 };
 
 TEST(Worker, LeavesWhenItIsToldAndNotBecauseOfSilence) {

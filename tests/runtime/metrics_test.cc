@@ -120,7 +120,7 @@ TEST(Metrics, AreServedBesideConnectionsThatNeverAsk) {
   for (int i = 0; i < 200; ++i) {
     held.push_back(Connect(server->url()));
     ASSERT_GE(held.back(), 0) << i;
-    // Half of them send an incomplete request.
+    // Half of the connections send an incomplete request.
     if (i % 2 == 0) {
       send(held.back(), "GET /metrics HTTP/1.1\r\nHost:", 28, MSG_NOSIGNAL);
     }

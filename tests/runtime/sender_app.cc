@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // An application that sends frames on its initiative to a NIC that returns them (--wire=loopback).
-// It sends seeds at rest. It answers each returned seed once, every fourth time from another
+// It sends seeds in AtRest. It answers each returned seed once, every fourth time from another
 // buffer, and sends three additional replies. It checks the order and bytes of returned answers and
 // replies. One worker. Driven by sender_test.py.
 #include <array>

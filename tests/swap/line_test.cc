@@ -53,7 +53,7 @@ TEST(Line, WhatNoEndPostsIsNoLine) {
   for (uint64_t phase = kLastPhase + 1; phase < 256; ++phase) {
     EXPECT_EQ(Decode({{phase << 48, 1, 0, 0, 0, 0, 0, 1}}).phase, Phase::kNone);
   }
-  // Only an end that lost its state may know no peer.
+  // A line without a known peer is valid only from an end that lost its state.
   EXPECT_EQ(Decode({{3ull << 48, 0, 0, 0, 0, 0, 0, 1}}).phase, Phase::kNone);
 }
 

@@ -126,7 +126,7 @@ void SwapWorld::ResponderDid(Event event, const Message& line) {
   const bool was_held = held_ != 0;
   const uint8_t serial = was_held ? held_ : offered;
   if (!was_held) {
-    // This overwrites the outcomes of all earlier transactions.
+    // The new outcome overwrites the outcomes of all earlier transactions.
     for (uint8_t earlier = 1; earlier < serial; ++earlier) {
       const Ghost& ghost = ghost_[earlier];
       if (ghost.responder != Fate::kNone && ghost.reported == Fate::kNone) Violate(kNoSilentDrop);

@@ -49,7 +49,8 @@ struct Config {
   bool expire = true;   ///< Windows may expire at any time.
   bool cancel = true;
   bool conditional = true;  ///< Some offers have a condition, which may change at any time.
-  bool standing = false;    ///< Some conditional offers are standing.
+  bool standing = false;    ///< Some conditional offers are standing: the answer may wait until the
+                            ///< condition holds.
   bool abort = true;        ///< Validation may fail (four messages only).
   /// Ends post only when TakePublish() returns true, and posts are not lost.
   bool on_demand = false;

@@ -177,7 +177,7 @@ TEST(EpochFile, EndsNowhereElse) {
   const std::string file = FileOf(setup, frames.frames());
   for (size_t size = 0; size < file.size(); ++size) {
     Refused(std::string_view(file).substr(0, size));
-    // Also with a header that matches the truncated body.
+    // The truncated file is rejected even if its header matches the truncated body.
     if (size >= kHeaderBytes) Refused(Sealed(file.substr(0, size)));
   }
   EXPECT_EQ(Refused(file + '\0'), "too long");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests the table of exact counts, alone and in a meter. While it has room, all counts are exact.
+// Tests the table of exact counts, alone and in a meter. Until it is full, all counts are exact.
 // When it is full, the heavy flows stay exact, and the counts of the others become part of their
 // estimates.
 #include "engine/telemetry/exact_flows.h"
@@ -288,8 +288,8 @@ TEST(Table, CountsTheSameHoweverFramesAreDividedIntoBursts) {
   }
 }
 
-// Worker a has room for all of its flows, worker b does not. A flow is exact if both counted it
-// exactly.
+// All flows fit into the table of worker a, but not into that of worker b. A flow is exact if both
+// counted it exactly.
 TEST(Table, OfSeveralWorkersIsExactWhereAllOfThemAre) {
   Choice setup = SmallTable();
   setup.top_k = 200;

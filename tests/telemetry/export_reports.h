@@ -71,7 +71,7 @@ inline engine::telemetry::EpochReport SmallReport() {
   return report;
 }
 
-/// Only 5-tuples, enough for several messages.
+/// A report with only 5-tuples, enough for several messages.
 inline engine::telemetry::EpochReport LargeReport(uint32_t flows) {
   engine::telemetry::EpochReport report = SmallReport();
   report.keys.resize(1);

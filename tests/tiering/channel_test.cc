@@ -117,7 +117,7 @@ TYPED_TEST(Tiering, AnAgentThatDiesIsMissedWithinItsTimeAndTheNextOneLearnsEvery
   EXPECT_EQ(world.host.counters().introductions, introductions + 1);
   EXPECT_EQ(world.host.counters().watchdog_expired, 1u);
   EXPECT_GT(ShareOver(world, programs, kSlowestTicks), 0.8);
-  // It learns the tiers from the scans and requests no move that is already done.
+  // The agent learns the tiers from the scans and requests no move that is already done.
   EXPECT_EQ(world.host.counters().elements[static_cast<size_t>(ElementStatus::kAlready)], 0u);
 }
 

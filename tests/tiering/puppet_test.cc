@@ -202,7 +202,7 @@ TYPED_TEST(Tiering, AnAgentThatGivesNothingBackIsShownNoMoreThanThereArePieces) 
   for (int i = 0; i < 9; ++i) {
     world.host.Tick();
     puppet.Hear();
-    // It is alive but has not read any scan.
+    // The agent is alive but has not read any scan.
     Decision decision = puppet.Write({});
     decision.scans_seen = 0;
     puppet.Commit(decision);

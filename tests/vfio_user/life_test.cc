@@ -53,7 +53,7 @@ TEST(BusFunction, WithoutBusMasteringStoresOfHeadsTouchNothing) {
   guest.Start();
   ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > 100; }));
   client.Enable(false);
-  // It has space for a notification, and an event to notify.
+  // The buffer has space for a notification, and the pipe has an event to notify.
   guest.Store(NbPage(0) + kRxHead, guest.Load(NbPage(0) + kRxTail));
   const uint32_t head = guest.Load(PipePage(0) + kRxTail) ^ 1;
   const Bytes before(memory.At(0), memory.At(0) + memory.bytes());

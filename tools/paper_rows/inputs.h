@@ -54,8 +54,9 @@ struct Inputs {
 
   // Requests of one kind, on CPUs that always have work:
   Picoseconds service = 10'000'000;
-  uint32_t gap_cpus = 8;           ///< Few enough that the agent keeps up.
-  uint32_t agent_bound_cpus = 16;  ///< So many that the agent is the limit.
+  /// Number of CPUs that the agent can serve without becoming the limit.
+  uint32_t gap_cpus = 8;
+  uint32_t agent_bound_cpus = 16;  ///< Number of CPUs at which the agent is the limit.
   uint32_t workers_per_cpu = 4;
 
   // RocksDB-like requests for Shinjuku:

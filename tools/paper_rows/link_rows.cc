@@ -274,7 +274,7 @@ std::vector<Row> Experiments::BreakEvenRows() {
   const auto with = [&](const Names& more) { return all + more; };
   const Names ratio_msix = {"pcie_oneway",  "agent_decision", "msix_send",
                             "msix_receive", "msix_dispatch",  "mmio_read_cached"};
-  // The same comparison for whole systems, where the host's part continues during a swap.
+  // The same fraction for whole systems, where the host's part continues during a swap.
   const SchedulingResults staged = Run(Busy(Mode::kPrestaged, 1));
   const SchedulingResults swapped = Run(Busy(Mode::kSwap, 1));
   const SchedulingResults missed = Run(Busy(Mode::kMapped, 1));

@@ -61,8 +61,8 @@ class Deflate final : public Executor {
     if (work.output.size() < kGzipHeaderBytes + kGzipTrailerBytes ||
         work.input.size() > CompressDevice::kLongest)
       return Refuse(work, DeflateRefusal::kTooLong);
-    // Includes the room for the trailer, because zlib reports a buffer that it fills completely as
-    // too small.
+    // The output buffer includes the space for the trailer, because zlib reports a buffer that it
+    // fills completely as too small.
     const CompressDevice::Result result =
         device_->Compress(work.input, Room(work.output.subspan(kGzipHeaderBytes)));
     const size_t behind = kGzipHeaderBytes + result.produced;
@@ -81,8 +81,8 @@ class Deflate final : public Executor {
     const auto begin = BehindGzipHeader(work.input);
     if (!begin || work.input.size() - *begin <= kGzipTrailerBytes)
       return Refuse(work, DeflateRefusal::kMalformed);
-    // Includes the trailer, so that data without a last block continues into the trailer and is
-    // detected.
+    // The input includes the trailer, so that data without a last block continues into the trailer
+    // and is detected.
     const auto rest = work.input.subspan(*begin);
     if (rest.size() > CompressDevice::kLongest) return Refuse(work, DeflateRefusal::kTooLong);
     const CompressDevice::Result result = device_->Decompress(rest, Room(work.output));

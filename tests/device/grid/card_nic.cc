@@ -114,7 +114,7 @@ uint64_t CardNic::ReadRegister(uint32_t offset, uint32_t bytes) {
 
 uint32_t CardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   Wire& wire = card_->wire;
-  // Frames start at flit boundaries, with zeros after them and room before them.
+  // Frames start at flit boundaries, with zeros after them and free space before them.
   std::vector<RingFrame> ring;
   std::vector<uint64_t> sent_ns(frames.size());
   size_t bytes = kFlitBytes;

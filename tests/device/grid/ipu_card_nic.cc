@@ -102,7 +102,7 @@ uint64_t IpuCardNic::ReadRegister(uint32_t offset, uint32_t bytes) {
 
 uint32_t IpuCardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   Wire& wire = card_->wire;
-  // Frames start at flit boundaries, with zeros after them and room before them.
+  // Frames start at flit boundaries, with zeros after them and free space before them.
   size_t flits = 1;
   for (const WireFrame& frame : frames) flits += Flits(frame.length) + 1;
   const std::unique_ptr<uint8_t[], void (*)(uint8_t*)> memory(

@@ -377,9 +377,9 @@ class Rings : public Pair {
     std::vector<std::string> frames(1 + Below(random, 100));
     std::vector<WireFrame> wire;
     for (std::string& frame : frames) {
-      // If `pause` is set, the model waits for room even for a frame that it then drops.
+      // If `pause` is set, the model waits for buffers even for a frame that it then drops.
       frame = RandomFrame(random, 80, pause ? 128 : OneIn(random, 20) ? 9800 : 500);
-      // Same tag as the generator's, so that the card's write does not change the frame.
+      // The tag has the generator's value, so that the card's write does not change the frame.
       char* const tag = frame.data() + frame.size() - 16;
       for (uint32_t i = 0; i < 4; ++i) tag[4 + i] = static_cast<char>(~tag[i]);
       wire.push_back(Wire(frame));

@@ -292,7 +292,7 @@ TEST(NestedCalls, ACallerThatDiesIsNotContinued) {
 }
 
 TEST(NestedCalls, EveryCallerOfAProcessThatEndsIsTold) {
-  constexpr uint32_t kCalls = 400;  // Exceeds the number of replies that the device has room for.
+  constexpr uint32_t kCalls = 400;  // Exceeds the number of replies that the device can store.
   struct Case {
     const char* name;
     std::function<void(RpcNic&)> ends;  // Ends process 2 between two steps.
