@@ -15,13 +15,13 @@
 #include "stage_kinds.h"
 
 DEFINE_string(graph, "",
-              "Policy graph: stages of messages and routing rules; empty: images are decrypted "
-              "and classified. SIGHUP reads it again");
+              "Policy graph: stages of messages and routing rules; empty: images are decrypted and "
+              "classified. SIGHUP reads it again");
 DEFINE_string(through, "switch",
               "Transport between devices: switch (devices push) or cpu (the CPU mediates)");
-DEFINE_string(traffic, "",
-              "Traffic: KIND[:OPTIONS], see --list=traffic; empty: images for the example, else "
-              "pattern");
+DEFINE_string(
+    traffic, "",
+    "Traffic: KIND[:OPTIONS], see --list=traffic; empty: images for the example, else pattern");
 DEFINE_string(flow, "",
               "Flows of the messages, by commas, such as udp:5000; empty: the first one "
               "of each chain");
@@ -31,8 +31,7 @@ DEFINE_double(timeout_ms, 2000, "A message without an answer after this time is 
 DEFINE_bool(processes, false, "Run each stage as a separate process and restart it when it dies");
 DEFINE_string(kill, "", "DEVICE:MS: with --processes, kill this stage every so many milliseconds");
 DEFINE_double(hang_ms, 0,
-              "With --processes: kill a stage after a hang of this many milliseconds "
-              "(0: never)");
+              "With --processes: kill a stage after a hang of this many milliseconds (0: never)");
 
 namespace sluice::chain_app {
 namespace {

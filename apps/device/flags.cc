@@ -210,9 +210,8 @@ class Reader {
 
 void PrintHelp() {
   std::printf(
-      "sluice-device: runs a model NIC and its wire in a separate process\n\nUsage: "
-      "sluice-device [EAL arguments] -- [flags]\n\nFlags (without EAL arguments they need no "
-      "--):\n");
+      "sluice-device: runs a model NIC and its wire in a separate process\n\nUsage: sluice-device "
+      "[EAL arguments] -- [flags]\n\nFlags (without EAL arguments they need no --):\n");
   const auto print = [](std::string_view name, const std::string& help) {
     std::printf("  --%-16s %s\n", std::string(name).c_str(), help.c_str());
   };

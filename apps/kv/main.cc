@@ -30,9 +30,9 @@
 #include "workers.h"
 
 DECLARE_string(ip);
-DEFINE_string(snapshot, "",
-              "Snapshot file: read at the start if it exists, written at a clean end and on "
-              "SIGHUP");
+DEFINE_string(
+    snapshot, "",
+    "Snapshot file: read at the start if it exists, written at a clean end and on SIGHUP");
 
 namespace {
 

@@ -48,10 +48,9 @@ bool ReadRegistration(std::optional<Registration::Entry>* entry, std::string* fl
       !complaint.Check(FLAGS_register_lease_s >= Registration::kLeastLeaseS &&
                            FLAGS_register_lease_s <= Registration::kMostLeaseS,
                        "register_lease_s", "give 2 to 3600") ||
-      !complaint.Check(!wanted || !FLAGS_register_as.empty() || (!FLAGS_ip.empty() && port != 0),
-                       "register",
-                       "the address of the entry is unknown: use --register_as, or --ip and a "
-                       "port")) {
+      !complaint.Check(
+          !wanted || !FLAGS_register_as.empty() || (!FLAGS_ip.empty() && port != 0), "register",
+          "the address of the entry is unknown: use --register_as, or --ip and a port")) {
     return false;
   }
   if (!wanted) return true;

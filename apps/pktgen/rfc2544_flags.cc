@@ -98,10 +98,10 @@ bool ReadRfc2544(const runtime::Complaint& complaint, Settings* settings) {
     const bool steady = stream.phases.size() == 1 && stream.frames == 0 &&
                         stream.arrivals == engine::workload::Arrivals::kConstant &&
                         stream.phases[0].rate.unit == engine::pktgen::Rate::Unit::kPackets;
-    if (!complaint.Check(steady, "streams",
-                         "stream \"" + stream.name +
-                             "\": --rfc2544 requires one rate in packets/s, its share of the "
-                             "offered load")) {
+    if (!complaint.Check(
+            steady, "streams",
+            "stream \"" + stream.name +
+                "\": --rfc2544 requires one rate in packets/s, its share of the offered load")) {
       return false;
     }
   }

@@ -175,8 +175,8 @@ std::span<const runtime::OwnHelp> OwnHelp() {
       {"ip", "Refused: frames are sent and checked, and none is answered"},
       {"pcap", "Frames of this capture instead of sizes, flows and addresses"},
       {"rate",
-       "500k or 10Mpps: frames/s; 5Gbps: layer-1 bits/s; 80%: of the line; max: as fast as "
-       "frames are accepted; empty: 1Mpps"},
+       "500k or 10Mpps: frames/s; 5Gbps: layer-1 bits/s; 80%: of the line; max: as fast as frames "
+       "are accepted; empty: 1Mpps"},
       {"reassemble", "Refused: no datagram is put together"},
       {"seed", "Seed of payload, random sizes and arrivals; 0: 1"},
   };

@@ -169,9 +169,7 @@ bool ReadTimes(ObjectReader& reader, Errors* errors, StreamSpec* stream) {
     fix = engine::pktgen::OrderPhases(&phases);
     if (phases.empty() && errors->size() == before) fix = "give phases, or a text of them";
     if (!fix.empty() && !phases.empty())
-      fix +=
-          ": each start_s must be after the end of the "
-          "previous phase";
+      fix += ": each start_s must be after the end of the previous phase";
   }
   if (!fix.empty()) reader.Complain("schedule", fix);
   stream->phases = std::move(phases);

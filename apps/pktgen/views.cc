@@ -165,8 +165,7 @@ runtime::Findings Views::FindingsOf(const TrialResult& result) {
 std::vector<runtime::TelemetryCommand> Views::Commands() {
   return {
       {"/sluice/pktgen/streams",
-       "Returns the sent and returned frames of each stream. No "
-       "parameters.",
+       "Returns the sent and returned frames of each stream. No parameters.",
        [this](std::string_view) {
          Json streams = Json::array();
          for (const StreamResult& stream : round_.trial().Result(false).streams) {

@@ -25,8 +25,8 @@ DEFINE_double(slice_us, 0, "Time slice of the policy, if it uses one (0: its def
 DEFINE_double(preempt_ms, 100, "Time limit of a handler whose core is requested");
 DEFINE_double(handler_ms, 1000, "Time limit of any handler (0: unlimited)");
 DEFINE_double(retire_ms, 0,
-              "Idle time after which a service's core is reclaimed, and after which it is "
-              "retired (0: never)");
+              "Idle time after which a service's core is reclaimed, and after which it is retired "
+              "(0: never)");
 DEFINE_uint32(nested, 32, "Calls that one service may have under way to others");
 DEFINE_uint32(nested_depth, 8, "Calls in calls: how deep");
 DEFINE_double(nested_ms, 1000, "Time limit of a call of one service to another");

@@ -23,10 +23,10 @@ DEFINE_uint32(levels, 16,
               "Levels of sketches, for distinct flows and entropy (UnivMon); 1: neither");
 DEFINE_uint32(level_columns, 1 << 8, "Columns of each level's sketch, a power of two");
 DEFINE_uint32(level_top_k, 250, "Flows that each level tracks");
-DEFINE_string(pace, "correct",
-              "Control of the update probability: fixed (--probability from the first packet "
-              "on), correct (1 until an epoch has seen enough, then --probability) or line_rate "
-              "(by load, down to 1/128)");
+DEFINE_string(
+    pace, "correct",
+    "Control of the update probability: fixed (--probability from the first packet on), correct (1 "
+    "until an epoch has seen enough, then --probability) or line_rate (by load, down to 1/128)");
 DEFINE_double(probability, 0.01, "Probability that a packet updates a row of a sketch");
 DEFINE_double(full_rate_pps, 1e6,
               "With --pace=line_rate: rate up to which a worker counts all packets");

@@ -144,9 +144,9 @@ int TakeIpv4(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
     rest.fragment_offset = 0;
   }
   if (!drivers::IsZero(rest)) {
-    return RefuseItem(error, item,
-                      "only IPv4 addresses, protocol, and fragment_offset spec 0 mask 0x3fff are "
-                      "matched");
+    return RefuseItem(
+        error, item,
+        "only IPv4 addresses, protocol, and fragment_offset spec 0 mask 0x3fff are matched");
   }
   // Uses offsets because the header is packed.
   constexpr size_t kSource = offsetof(rte_ipv4_hdr, src_addr);

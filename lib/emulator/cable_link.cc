@@ -55,9 +55,7 @@ bool CableLink::Start(milliseconds patience, std::string* error) {
     }
   }
   if (error->empty())
-    *error = "the listener at " + path_ +
-             " closed the connection: use another "
-             "name";
+    *error = "the listener at " + path_ + " closed the connection: use another name";
   return false;
 }
 

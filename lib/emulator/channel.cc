@@ -205,8 +205,7 @@ File Connect(const std::string& path, std::optional<uid_t> trusted, std::string*
   if (peer && (IsOwnOrRoot(peer->uid) || peer->uid == trusted)) return socket;
   const std::string user = peer ? std::to_string(peer->uid) : "unknown";
   *error = "user " + user +
-           " owns the device there, which would get access to all memory of "
-           "this process: start " +
+           " owns the device there, which would get access to all memory of this process: start " +
            "sluice-device as this user or root, or trust that user with device_uid=" + user;
   return {};
 }

@@ -114,9 +114,9 @@ bool Remote::AwaitEnd() {
     queue_->TakeLinkDown();
     connection_.reset();
     if (lost) {
-      Log(RTE_LOG_ERR, name_ + ": the device at " + socket_.path +
-                           " truncated shared memory; the link stays down until the port is "
-                           "attached again");
+      Log(RTE_LOG_ERR,
+          name_ + ": the device at " + socket_.path +
+              " truncated shared memory; the link stays down until the port is attached again");
     }
     return !lost;
   }

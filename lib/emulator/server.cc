@@ -187,8 +187,7 @@ const char* Server::Admit(const Request& hello, File queue, std::string* refusal
     return refusal->c_str();
   }
   if (hello.bytes != QueueBytes())
-    return "the size of the register queue differs from this "
-           "build's";
+    return "the size of the register queue differs from this build's";
   host_->queue_memory = bar::RingMemory::FromFile(queue.Release(), hello.bytes, false);
   if (!host_->queue_memory) return "the register queue's file cannot be mapped";
   host_->queue_guard = GuardedRange(host_->queue_memory.data(), host_->queue_memory.bytes(),

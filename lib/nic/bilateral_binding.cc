@@ -21,9 +21,9 @@ Opened BilateralBinding::Open(const InterfaceOptions& options, std::string* erro
                                 .packet_bytes = options_.packet_bytes},
                                &links_, error);
   if (rc == -ENOTSUP || !native) {
-    *error = "--iface=bilateral: " + PortText(options.port) +
-             " does not support links: use --vdev=net_ipu0 with wire= or device=, or omit the "
-             "device";
+    *error =
+        "--iface=bilateral: " + PortText(options.port) +
+        " does not support links: use --vdev=net_ipu0 with wire= or device=, or omit the device";
     return Opened::kBadArgument;
   }
   if (rc == 0) return Opened::kYes;

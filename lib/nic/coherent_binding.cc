@@ -21,8 +21,8 @@ Opened CoherentBinding::Open(const InterfaceOptions& options, std::string* error
   if (rc == 0) return Opened::kYes;
   if (rc == -ENOTSUP || !native) {
     *error = "--iface=coherent: " + PortText(options.port) +
-             " does not support endpoints: use --vdev=net_ipu0 with wire= or device=, or omit "
-             "the device";
+             " does not support endpoints: use --vdev=net_ipu0 with wire= or device=, or omit the "
+             "device";
     return Opened::kBadArgument;
   }
   *error = PortText(options.port) + " " + *error;

@@ -14,11 +14,11 @@ namespace sluice::nic {
 
 class CoherentBinding {
  public:
-  static constexpr InterfaceInfo kInfo{.name = "coherent",
-                                       .crosses =
-                                           "cache lines: a load waits until the NIC answers with "
-                                           "frames; the next load returns them",
-                                       .model = "net_ipu0"};
+  static constexpr InterfaceInfo kInfo{
+      .name = "coherent",
+      .crosses =
+          "cache lines: a load waits until the NIC answers with frames; the next load returns them",
+      .model = "net_ipu0"};
 
   CoherentBinding() = default;
   ~CoherentBinding();

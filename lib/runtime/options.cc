@@ -61,8 +61,8 @@ DEFINE_string(metrics, "",
               "Serve figures to Prometheus at http://ADDRESS:PORT/metrics; PORT alone: this host "
               "only; 0: any free port");
 DEFINE_uint32(reassemble, 0,
-              "Datagrams to addresses of --ip that each worker reassembles at a time, up to "
-              "16384; 0: no reassembly");
+              "Datagrams to addresses of --ip that each worker reassembles at a time, up to 16384; "
+              "0: no reassembly");
 DEFINE_string(ip, "", "Comma-separated addresses to answer ARP, neighbour discovery and ping for");
 
 namespace sluice::runtime {

@@ -109,9 +109,7 @@ std::string Verdict(const RunFigures& run) {
   if (!run.link_up) return "the link was down at the end of the run";
   if (run.drained && Lost(run) > 0) {
     return absl::StrFormat(
-        "%d frames reached the host and were neither returned nor counted as "
-        "drops",
-        Lost(run));
+        "%d frames reached the host and were neither returned nor counted as drops", Lost(run));
   }
   const NicDrops& nic = run.final.nic;
   if (run.port_final.HasSource() && c.rx_pkts == 0 && nic.on_the_way > 0) {
@@ -234,8 +232,7 @@ std::string JsonReport(const RunFigures& run, const std::function<void(Json&)>& 
       {"cycles_per_pkt", "TSC cycles of polls that handled frames, per frame received"},
       {"busy", "share of the time, 0 to 1"},
       {"sent_pkts",
-       "frames that the application sent, or tried to send, beyond one answer per "
-       "frame"},
+       "frames that the application sent, or tried to send, beyond one answer per frame"},
       {"drops", "frames; rx_pkts + sent_pkts = tx_pkts + consumed_pkts + their sum"},
       {"nic_drops", "frames that the port or the wire dropped; not in that sum"},
       {"rx_nombuf", "failed buffer allocations; their frames wait, or are missed"},

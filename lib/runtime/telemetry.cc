@@ -161,8 +161,7 @@ TelemetryScope::TelemetryScope(std::function<Sample()> take,
   static const bool registered = [] {
     rte_telemetry_register_cmd("/sluice/stats", Stats, "Totals of all workers. No parameters.");
     rte_telemetry_register_cmd("/sluice/map", Map,
-                               "Lcores and the queues that they poll. No "
-                               "parameters.");
+                               "Lcores and the queues that they poll. No parameters.");
     return true;
   }();
   (void)registered;

@@ -281,8 +281,8 @@ TEST_P(Changes, ThatDevicesHaveNoRoomForChangeNothing) {
   // 32.
   Rig rig(Read(TwoChains(kOneNode)), {.through_cpu = GetParam(), .bytes = 300, .messages = 500});
   ASSERT_EQ(rig.Apply(Read(TwoChains(chains)), nullptr), "");
-  ASSERT_EQ(rig.Apply(Read(TwoChains(chains)), nullptr), "") << "unchanged nodes need no free "
-                                                                "entries";
+  ASSERT_EQ(rig.Apply(Read(TwoChains(chains)), nullptr), "")
+      << "unchanged nodes need no free entries";
   std::string others = chains;  // Changes each chain, so that all of them need new slots.
   for (size_t at = 0; (at = others.find("\"window\": 32", at)) != others.npos; ++at)
     others.replace(at, 12, "\"window\": 16");

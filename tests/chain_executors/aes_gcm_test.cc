@@ -211,8 +211,7 @@ TEST(AesGcm, SaysWhatIsWrongWithOptions) {
            {"key0=00", "key0: give 32, 48 or 64 hexadecimal digits"},
            {"key2=0000000000000000000000000000000g", "key2: give 32"},
            {"key4=00000000000000000000000000000000",
-            "unknown option key4: give driver or file "
-            "or key0"},
+            "unknown option key4: give driver or file or key0"},
            {"key0=00000000000000000000000000000000,driver=crypto_null", "driver: give crypto_open"},
            {"key0=00000000000000000000000000000000,key0=00000000000000000000000000000000",
             "give key0=value, once"}}) {

@@ -356,8 +356,8 @@ class Campaign {
       unended += seen.delivered[serial] != 0 && seen.ended[serial] == 0;
     }
     std::printf(
-        "%u rounds: %llu requests, %llu executed, %llu answered; %llu twice, %u torn, %llu "
-        "without an outcome (%u NIC kills); left %u, closed at the bound %u, faults %u\n",
+        "%u rounds: %llu requests, %llu executed, %llu answered; %llu twice, %u torn, %llu without "
+        "an outcome (%u NIC kills); left %u, closed at the bound %u, faults %u\n",
         rounds_, static_cast<unsigned long long>(delivered),
         static_cast<unsigned long long>(executed), static_cast<unsigned long long>(answered),
         static_cast<unsigned long long>(twice), seen.torn, static_cast<unsigned long long>(unended),

@@ -205,8 +205,8 @@ TEST(Runner, WhileItIsHeldTheDeviceMayBeReplacedAndCountersGoOn) {
     }
     const uint64_t now = Value(runner, "wire_returned");
     EXPECT_GE(now, returned + 1000);
-    EXPECT_EQ(Value(runner, "wire_outstanding"), 0u) << "frames held by the old device are "
-                                                        "abandoned";
+    EXPECT_EQ(Value(runner, "wire_outstanding"), 0u)
+        << "frames held by the old device are abandoned";
     EXPECT_EQ(Value(runner, "wire_accepted"), now + Value(runner, "wire_abandoned"));
     EXPECT_EQ(Value(runner, "model_rx_frames"), Value(runner, "wire_accepted"));
     returned = now;

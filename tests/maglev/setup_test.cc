@@ -284,10 +284,10 @@ TEST(Check, WantsPrefixesOfHosts) {
                                  "224.0.0.0/4", "::/0", "::/96", "8000::/1", "ff00::/8"}) {
     EXPECT_THAT(with_prefix(text), Contains(HasSubstr("is not a host's address"))) << text;
   }
-  EXPECT_THAT(with_prefix("10.0.0.0/24"),
-              ElementsAre("vip \"web\": backend \"a\": address 10.0.0.1 is a VIP: packets would "
-                          "loop",
-                          HasSubstr("backend \"b\": address 10.0.0.2 is a VIP")));
+  EXPECT_THAT(
+      with_prefix("10.0.0.0/24"),
+      ElementsAre("vip \"web\": backend \"a\": address 10.0.0.1 is a VIP: packets would loop",
+                  HasSubstr("backend \"b\": address 10.0.0.2 is a VIP")));
   EXPECT_THAT(with_prefix("192.0.2.0/24", Encapsulation::kNat),
               ElementsAre("vip \"web\": nat needs one address, not 192.0.2.0/24"));
   EXPECT_THAT(After([](auto& setup) { setup.vips[0].host_bits = 8; }),

@@ -175,8 +175,7 @@ TEST(XCompiler, ErrorsSayWhereAndWhat) {
       {"union u switch (float f) { case 1: void; };",
        "1:17: a union's discriminant must be int, unsigned, bool or enum"},
       {"union u switch (int f<>) { case 1: void; };",
-       "1:17: a union's discriminant must be a "
-       "single value"},
+       "1:17: a union's discriminant must be a single value"},
       {"union u switch (bool b) { case 2: void; };", "1:32: 2 is not a value of 'b'"},
       {"union u switch (unsigned b) { case -1: void; };", "1:36: -1 is not a value of 'b'"},
       {"enum e { A = 1 }; union u switch (e b) { case 2: void; };",

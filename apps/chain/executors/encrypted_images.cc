@@ -110,9 +110,9 @@ std::unique_ptr<Traffic> MakeEncryptedImages(const TrafficOptions& options, std:
 const TrafficKind kImagesTraffic = {
     .name = "images",
     .what =
-        "encrypted images of digits for aes_gcm and classify; options images: number of "
-        "different images; forged: one in this many has a wrong tag; key (hexadecimal) or file "
-        "(its first line), driver: as of aes_gcm",
+        "encrypted images of digits for aes_gcm and classify; options images: number of different "
+        "images; forged: one in this many has a wrong tag; key (hexadecimal) or file (its first "
+        "line), driver: as of aes_gcm",
     .make = MakeEncryptedImages};
 
 }  // namespace sluice::chain_app

@@ -128,9 +128,7 @@ std::string Switch::Rewire(StreamId stream, NodeId node, const Policy& policy) {
   for (NodeId target = 0; target < about.hops.size(); ++target) {
     if ((TargetsOf(policy) & Bit(target)) == 0) continue;
     if (about.hops[target] == kNone)
-      return At(target,
-                "it had no incoming edge when it was "
-                "opened");
+      return At(target, "it had no incoming edge when it was opened");
     if (target <= node) return At(target, "a new edge must lead to a later node");
   }
   const auto& table = pipeline_.table(Stage::kPolicy);

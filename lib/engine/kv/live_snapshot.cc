@@ -65,9 +65,8 @@ bool WriteLiveSnapshot(const std::string& path, const LiveSource& source, LiveFi
       const std::optional<Bytes> copied = copier.Copy(partition, chain);
       if (!copied) {
         if (!source.stopped()) {
-          *error = absl::StrCat(path,
-                                ": long items change faster than they can be copied: retry at a "
-                                "lower load");
+          *error = absl::StrCat(
+              path, ": long items change faster than they can be copied: retry at a lower load");
         }
         return false;
       }

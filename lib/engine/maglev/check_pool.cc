@@ -69,8 +69,7 @@ void PoolChecker::CheckBackends(const VipSetup& vip) {
     const auto [same, is_new] = addresses.try_emplace(backend.address, backend.name);
     if (!is_new && setup_.profile == Profile::kKatran) {
       complaints_.Add(
-          "backend %s has this address too; Katran's ring identifies backends by "
-          "address",
+          "backend %s has this address too; Katran's ring identifies backends by address",
           Quoted(same->second));
     }
     for (const uint32_t id : backend.quic_ids) {

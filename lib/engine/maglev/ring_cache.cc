@@ -9,8 +9,7 @@ namespace sluice::engine::maglev {
 const std::vector<uint16_t>& RingCache::Fill(std::span<const Seat> seats, uint32_t slots,
                                              WeightRule rule) {
   static_assert(std::has_unique_object_representations_v<Seat>,
-                "equal seats must have equal "
-                "bytes");
+                "equal seats must have equal bytes");
   std::string key(reinterpret_cast<const char*>(seats.data()), seats.size_bytes());
   key.append(reinterpret_cast<const char*>(&slots), sizeof(slots));
   key.push_back(static_cast<char>(rule));

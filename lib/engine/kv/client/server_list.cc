@@ -69,8 +69,7 @@ std::optional<Servers> ReadServers(const std::vector<std::string>& words, const 
     RingServer server;
     if (!ReadServer(word, rules.default_port, &server)) {
       *error = Shown(word) +
-               ": not a server: must be host:port or [ipv6]:port, optionally "
-               "followed by /?weight";
+               ": not a server: must be host:port or [ipv6]:port, optionally followed by /?weight";
       return std::nullopt;
     }
     if (server.port + rules.ports - 1 > UINT16_MAX) {

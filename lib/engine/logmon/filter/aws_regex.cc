@@ -62,8 +62,8 @@ std::optional<AwsRegex> AwsRegex::Take(Cursor& cursor) {
     cursor.FailAt(begin + 1 + foreign,
                   (*text)[foreign] == '\\'
                       ? "unknown escape in a regular expression"
-                      : "invalid character in a regular expression: allowed are letters, digits, "
-                        ": _ # = @ / ; , - and ^ $ ? [ ] { } | \\ * + . (others as \\xhh)");
+                      : "invalid character in a regular expression: allowed are letters, digits, : "
+                        "_ # = @ / ; , - and ^ $ ? [ ] { } | \\ * + . (others as \\xhh)");
     return std::nullopt;
   }
   AwsRegex regex;
