@@ -258,7 +258,7 @@ int GetStats(rte_eth_dev* dev, rte_eth_stats* stats, dpdk::QueueStats* queues) {
 
 /// Requests an operation without a return value other than its result.
 template <Subject kSubject>
-int Tell(rte_eth_dev* dev) {
+int Request(rte_eth_dev* dev) {
   return Ask(dev, kSubject);
 }
 
@@ -309,12 +309,12 @@ eth_dev_ops SecondaryOps() {
   ops.dev_infos_get = GetInfo;
   ops.link_update = [](rte_eth_dev* dev, int) { return Ask(dev, Subject::kLink); };
   ops.stats_get = dpdk::kStatsGet<GetStats>;
-  ops.stats_reset = Tell<Subject::kResetStats>;
-  ops.xstats_reset = Tell<Subject::kResetXstats>;
-  ops.promiscuous_enable = Tell<Subject::kPromiscuousOn>;
-  ops.promiscuous_disable = Tell<Subject::kPromiscuousOff>;
-  ops.allmulticast_enable = Tell<Subject::kAllMulticastOn>;
-  ops.allmulticast_disable = Tell<Subject::kAllMulticastOff>;
+  ops.stats_reset = Request<Subject::kResetStats>;
+  ops.xstats_reset = Request<Subject::kResetXstats>;
+  ops.promiscuous_enable = Request<Subject::kPromiscuousOn>;
+  ops.promiscuous_disable = Request<Subject::kPromiscuousOff>;
+  ops.allmulticast_enable = Request<Subject::kAllMulticastOn>;
+  ops.allmulticast_disable = Request<Subject::kAllMulticastOff>;
   ops.xstats_get = [](rte_eth_dev* dev, rte_eth_xstat* values, unsigned capacity) {
     return AskForList(dev, Subject::kXstats, values, capacity);
   };

@@ -107,7 +107,7 @@ bool CpuControl::Make(const Graph& graph, const engine::chain::Chain& chain, con
   if (before != nullptr) plan.states = before->mediator->states();
   for (const Node& node : chain.nodes) {
     const Device& device = DeviceOf(graph, node);
-    plan.slots.push_back(device.kind == DeviceKind::kHost ? 0 : slots_.Take(device.port));
+    plan.slots.push_back(device.kind == DeviceKind::kHost ? 0 : slots_.Allocate(device.port));
   }
   made->mediator = Mediator::Make(plan, counters_, error);
   if (made->mediator == nullptr) {

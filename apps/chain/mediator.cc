@@ -39,9 +39,9 @@ bool Mediator::Step(LinkWriter& link) {
   }
   if (phase_ == Phase::kDrains && Idle()) [[unlikely]] {
     phase_ = Phase::kFrees;
-    for (const Queue& queue : queues_) Tell(queue, SetupAction::kFree);
+    for (const Queue& queue : queues_) EnqueueSetup(queue, SetupAction::kFree);
   }
-  if (!TellDevices(link)) return any;
+  if (!SendSetups(link)) return any;
   for (Queue& queue : queues_) any |= Ring(queue, link);
   return any;
 }

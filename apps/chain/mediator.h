@@ -83,7 +83,7 @@ class Mediator {
   /// Stops accepting messages; messages in flight continue to their end.
   void Drain();
   /// Returns whether all messages have ended and all free requests to devices are sent.
-  bool over() const { return phase_ == Phase::kFrees && to_tell_.empty(); }
+  bool over() const { return phase_ == Phase::kFrees && to_send_.empty(); }
 
  private:
   enum class Role : uint8_t { kSource, kStage, kSink, kHost };
@@ -121,7 +121,7 @@ class Mediator {
     uint32_t rung = 0;
     uint32_t done = 0;
   };
-  struct Telling {
+  struct Pending {
     uint64_t address;
     device::stage::NodeSetup setup;
   };
@@ -130,8 +130,8 @@ class Mediator {
   void AddNodes(const Plan& plan);
   bool Allocate(uint32_t outstanding);
   static void Clear(Queue& queue);
-  void Tell(const Queue& queue, device::stage::SetupAction action);
-  bool TellDevices(device::stage::LinkWriter& link);
+  void EnqueueSetup(const Queue& queue, device::stage::SetupAction action);
+  bool SendSetups(device::stage::LinkWriter& link);
   bool Idle() const;
   Queue* Alive(uint32_t index);
   void Complete(Queue& queue, const device::pcie_switch::LegacyRecord& record);
@@ -158,7 +158,7 @@ class Mediator {
   /// Per token (a message that can be in flight): number of its copies in flight. An idle token's
   /// receive buffer is posted and counts as one copy; 0 occurs only while the chain drains.
   std::vector<uint16_t> tokens_;
-  std::deque<Telling> to_tell_;  ///< Pending setups, in order. They are sent before any doorbell.
+  std::deque<Pending> to_send_;  ///< Pending setups, in order. They are sent before any doorbell.
   Phase phase_ = Phase::kRuns;
 };
 

@@ -36,7 +36,7 @@ std::unique_ptr<Mediator> Mediator::Make(const Plan& plan, MediatorCounters& cou
              ": lower --outstanding";
     return nullptr;
   }
-  for (const Queue& queue : mediator->queues_) mediator->Tell(queue, SetupAction::kOpen);
+  for (const Queue& queue : mediator->queues_) mediator->EnqueueSetup(queue, SetupAction::kOpen);
   return mediator;
 }
 
@@ -139,9 +139,9 @@ std::vector<Mediator::Place> Mediator::places() const {
   return places;
 }
 
-void Mediator::Tell(const Queue& queue, SetupAction action) {
+void Mediator::EnqueueSetup(const Queue& queue, SetupAction action) {
   if (queue.role == Role::kHost) return;
-  to_tell_.push_back({SlotOf(queue.port, queue.slot) + kSetupOffset,
+  to_send_.push_back({SlotOf(queue.port, queue.slot) + kSetupOffset,
                       {.ring = Address(queue.ring),
                        .completions = Address(queue.records),
                        .slots = queue.slots,
@@ -151,15 +151,15 @@ void Mediator::Tell(const Queue& queue, SetupAction action) {
 }
 
 /// Returns false if setups are still pending.
-bool Mediator::TellDevices(LinkWriter& link) {
-  for (; !to_tell_.empty(); to_tell_.pop_front()) {
+bool Mediator::SendSetups(LinkWriter& link) {
+  for (; !to_send_.empty(); to_send_.pop_front()) {
     Tlp* const tlp = link.Place();
     if (tlp == nullptr) return false;
     tlp->kind = TlpKind::kWrite;
     tlp->refused = false;
-    tlp->address = to_tell_.front().address;
+    tlp->address = to_send_.front().address;
     tlp->length = sizeof(NodeSetup);
-    StoreTo(tlp->payload.data(), to_tell_.front().setup);
+    StoreTo(tlp->payload.data(), to_send_.front().setup);
     link.Commit();
   }
   return true;
@@ -169,14 +169,14 @@ void Mediator::Restore(PortId port) {
   for (Queue& queue : queues_) {
     if (queue.port != port) continue;
     queue.dead = false;
-    if (phase_ != Phase::kFrees) Tell(queue, SetupAction::kOpen);
+    if (phase_ != Phase::kFrees) EnqueueSetup(queue, SetupAction::kOpen);
   }
 }
 
 void Mediator::Drain() {
   if (phase_ != Phase::kRuns) return;
   phase_ = Phase::kDrains;
-  Tell(queues_.front(), SetupAction::kDrain);
+  EnqueueSetup(queues_.front(), SetupAction::kDrain);
 }
 
 /// Returns whether no descriptor is at a device.

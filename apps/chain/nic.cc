@@ -33,7 +33,7 @@ Nic::Nic(device::stage::LinkMemory& link, device::pcie_switch::PortId port,
 bool Nic::Step() {
   steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   bool any = device_.Receive();
-  any |= Take();
+  any |= ReceiveMessages();
   any |= Send();
   return device_.Send() || any;
 }
@@ -50,7 +50,7 @@ void Nic::Arrived(uint32_t ticket, uint32_t where, std::span<const uint8_t> data
 }
 
 /// Receives the messages that end at this NIC.
-bool Nic::Take() {
+bool Nic::ReceiveMessages() {
   bool any = false;
   const std::span<NodeSlot> slots = device_.slots();
   for (uint32_t where = 0; where < slots.size(); ++where) {
@@ -59,7 +59,7 @@ bool Nic::Take() {
       for (; slot.reader->Pop(message_); any = true)
         Arrived(message_.header.message, where, message_.data, message_.header.key);
     } else if (slot.queue) {
-      any |= TakeQueue(where, slot);
+      any |= ReceiveFromQueue(where, slot);
     }
   }
   return any;
@@ -68,7 +68,7 @@ bool Nic::Take() {
 /// Handles the descriptors of one slot. A descriptor with an output buffer is for an incoming
 /// message: it waits, and is returned empty when the node drains. A descriptor without an output
 /// buffer contains a message that leaves the chain.
-bool Nic::TakeQueue(uint32_t where, NodeSlot& slot) {
+bool Nic::ReceiveFromQueue(uint32_t where, NodeSlot& slot) {
   DescriptorQueue& queue = *slot.queue;
   bool any = false;
   for (uint32_t ready = queue.Ready(); ready != 0; --ready) {

@@ -36,9 +36,9 @@ class Nic {
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
 
  private:
-  bool Take();
+  bool ReceiveMessages();
   bool Send();
-  bool TakeQueue(uint32_t where, device::stage::NodeSlot& slot);
+  bool ReceiveFromQueue(uint32_t where, device::stage::NodeSlot& slot);
   uint32_t Begin(uint32_t flow, const device::stage::NodeSlot& slot, std::span<uint8_t> room,
                  uint32_t* ticket);
   bool SendStream(uint32_t flow, device::stage::NodeSlot& slot);

@@ -22,12 +22,12 @@ PushControl::PushControl(SwitchRunner& runner)
     : runner_(runner),
       deployment_(runner.programmable(),
                   [this](const Device& device, const Chain& chain, const engine::chain::Node&) {
-                    return Take(device, chain);
+                    return AllocatePlace(device, chain);
                   }) {}
 
-Place PushControl::Take(const Device& device, const Chain& chain) {
-  const uint32_t slot = slots_.Take(device.port);
-  taken_.push_back({chain.name, device.port, slot});
+Place PushControl::AllocatePlace(const Device& device, const Chain& chain) {
+  const uint32_t slot = slots_.Allocate(device.port);
+  allocated_.push_back({chain.name, device.port, slot});
   const uint64_t base = SlotOf(device.port, slot);
   return {.buffer = base, .control = base + kControlOffset, .doorbell = base + kDoorbellOffset};
 }
@@ -38,7 +38,7 @@ std::string PushControl::Apply(const Graph& graph, std::vector<engine::chain::Ch
     if (!deployment_.Stays(graph, chain)) anew.push_back(&chain);
   std::string error = slots_.Fault(graph, anew);
   if (!error.empty()) return error;
-  taken_.clear();
+  allocated_.clear();
   std::vector<engine::chain::Changed> made;
   error = deployment_.Apply(graph, &made);
   if (!error.empty()) {
@@ -53,7 +53,7 @@ std::string PushControl::Apply(const Graph& graph, std::vector<engine::chain::Ch
 
 /// Frees the slots that were allocated for a stream that failed to open.
 void PushControl::GiveBack() {
-  for (const Taken& taken : taken_) slots_.Free(taken.port, taken.slot);
+  for (const AllocatedSlot& taken : allocated_) slots_.Free(taken.port, taken.slot);
 }
 
 /// Sends the devices of a new stream the setups of their nodes.
@@ -62,7 +62,7 @@ void PushControl::SetUp(const Running& running) {
   std::vector<Wire>& wires = wires_[running.opened.stream];
   wires.clear();
   ++opened_;
-  for (const Taken& taken : taken_)
+  for (const AllocatedSlot& taken : allocated_)
     if (taken.chain == chain.name) wires.push_back({taken.port, taken.slot, {}, false});
   for (size_t i = 0; i < wires.size(); ++i) {
     const Device& device = *FindByName(deployment_.graph().devices, chain.nodes[i].device);
@@ -92,9 +92,9 @@ void PushControl::Drain(const Running& running) {
   std::vector<Wire>& wires = wires_[running.opened.stream];
   for (NodeId node = 0; node < wires.size(); ++node) {
     Wire& wire = wires[node];
-    if (wire.told || wire.setup.window == 0) continue;
+    if (wire.drain_sent || wire.setup.window == 0) continue;
     if (!runner_.programmable().Quiet(running.opened.stream, node)) return;
-    wire.told = true;
+    wire.drain_sent = true;
     wire.setup.action = SetupAction::kDrain;
     Write(wire);
   }
@@ -132,7 +132,7 @@ bool PushControl::Reopen() {
   for (const Chain& chain : graph.chains) {
     const Chain* const anew = &chain;
     if (deployment_.Stays(graph, chain) || !slots_.Fault(graph, {&anew, 1}).empty()) continue;
-    taken_.clear();
+    allocated_.clear();
     if (deployment_.Reopen(chain.name).empty()) {
       SetUp(*deployment_.Find(chain.name));
       any = true;

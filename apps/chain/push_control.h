@@ -49,15 +49,16 @@ class PushControl {
     PortId port = 0;
     uint32_t slot = 0;
     device::stage::NodeSetup setup;
-    bool told = false;  ///< The drain request has been sent.
+    bool drain_sent = false;  ///< The drain request has been sent.
   };
-  struct Taken {
+  struct AllocatedSlot {
     std::string chain;
     PortId port;
     uint32_t slot;
   };
 
-  engine::chain::Place Take(const engine::chain::Device& device, const engine::chain::Chain& chain);
+  engine::chain::Place AllocatePlace(const engine::chain::Device& device,
+                                     const engine::chain::Chain& chain);
   void GiveBack();
   void SetUp(const engine::chain::Running& running);
   void Write(const Wire& wire);
@@ -66,8 +67,8 @@ class PushControl {
   SwitchRunner& runner_;
   engine::chain::Deployment deployment_;
   Slots slots_;
-  uint32_t opened_ = 0;       ///< Number of chains opened so far: the incarnation of the last one.
-  std::vector<Taken> taken_;  ///< Slots allocated for the chain that is being opened.
+  uint32_t opened_ = 0;  ///< Number of chains opened so far: the incarnation of the last one.
+  std::vector<AllocatedSlot> allocated_;  ///< Slots allocated for the chain that is being opened.
   std::map<device::pcie_switch::StreamId, std::vector<Wire>> wires_;  ///< Indexed by node.
 };
 

@@ -18,19 +18,19 @@ std::string Reload(const Settings& settings, System& system) {
   std::vector<std::string> errors;
   const auto graph = ReadGraphFile(settings.graph_file, &errors);
   if (graph) return system.Reload(*graph) + "\n";
-  std::string said;
-  for (const std::string& error : errors) said += "not changed: " + error + "\n";
-  return said;
+  std::string text;
+  for (const std::string& error : errors) text += "not changed: " + error + "\n";
+  return text;
 }
 
-void Say(const Settings& settings, const std::string& text) {
+void Print(const Settings& settings, const std::string& text) {
   if (text.empty()) return;
   std::fputs(text.c_str(), settings.Text());
   std::fflush(settings.Text());
 }
 
 Figures Look(const Ledgers& ledgers, System& system) {
-  Figures figures = system.Take();
+  Figures figures = system.ReadFigures();
   for (const auto& ledger : ledgers) {
     figures.endings += ledger->Now();
     figures.latency.Add(ledger->latency().Snapshot());
@@ -71,11 +71,11 @@ Figures Run(const Settings& settings, const sigset_t& signals, const Ledgers& le
   while (now.seconds < end_s && (most == 0 || now.endings.ended() != most)) {
     const int signal = sigtimedwait(&signals, nullptr, &kLook);
     if (signal == SIGINT || signal == SIGTERM) break;
-    if (signal == SIGHUP) Say(settings, Reload(settings, system));
-    Say(settings, system.Tend());
+    if (signal == SIGHUP) Print(settings, Reload(settings, system));
+    Print(settings, system.Tend());
     now = Look(ledgers, system);
     if (now.seconds < next_s) continue;
-    Say(settings, PeriodLine(last, now) + "\n");
+    Print(settings, PeriodLine(last, now) + "\n");
     last = now;
     while (now.seconds >= next_s) next_s += settings.stats_period_s;
   }
@@ -88,7 +88,7 @@ Figures Run(const Settings& settings, const sigset_t& signals, const Ledgers& le
                                     Look(ledgers, system).seconds < patience_s;) {
     sent = now.endings.sent;
     nanosleep(&kLook, nullptr);
-    Say(settings, system.Tend());
+    Print(settings, system.Tend());
     now = Look(ledgers, system);
   }
   now.seconds = ran_s;

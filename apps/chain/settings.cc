@@ -71,7 +71,7 @@ bool ShowList(int* exit_code) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
-  if (!runtime::TakeFlags(
+  if (!runtime::ParseFlags(
           argc, argv,
           "sluice-chain: accelerators that push messages to each other through a programmable "
           "switch",

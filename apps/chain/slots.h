@@ -20,12 +20,12 @@ class Slots {
   using PortId = device::pcie_switch::PortId;
 
   /// Allocates a free slot of a device. One must exist; check with Fault.
-  uint32_t Take(PortId port) {
-    const auto slot = static_cast<uint32_t>(std::countr_one(taken_[port]));
-    taken_[port] |= 1u << slot;
+  uint32_t Allocate(PortId port) {
+    const auto slot = static_cast<uint32_t>(std::countr_one(allocated_[port]));
+    allocated_[port] |= 1u << slot;
     return slot;
   }
-  void Free(PortId port, uint32_t slot) { taken_[port] &= ~(1u << slot); }
+  void Free(PortId port, uint32_t slot) { allocated_[port] &= ~(1u << slot); }
 
   /// Returns an error line if a device does not have enough slots for all nodes of these chains;
   /// otherwise an empty string.
@@ -37,7 +37,7 @@ class Slots {
         nodes += static_cast<uint32_t>(
             std::ranges::count(chain->nodes, device.name, &engine::chain::Node::device));
       const auto free =
-          device::stage::kNodeSlots - static_cast<uint32_t>(std::popcount(taken_[device.port]));
+          device::stage::kNodeSlots - static_cast<uint32_t>(std::popcount(allocated_[device.port]));
       if (nodes > free)
         return "device \"" + device.name + "\" has room for " + std::to_string(free) +
                " more nodes, and " + std::to_string(nodes) + " are needed";
@@ -47,7 +47,7 @@ class Slots {
 
  private:
   static_assert(device::stage::kNodeSlots == 32);
-  std::array<uint32_t, device::pcie_switch::kMaxPorts> taken_{};  ///< One bit per slot.
+  std::array<uint32_t, device::pcie_switch::kMaxPorts> allocated_{};  ///< One bit per slot.
 };
 
 }  // namespace sluice::chain_app

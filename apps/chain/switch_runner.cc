@@ -116,7 +116,7 @@ bool SwitchRunner::LeaveRoot() {
     if (links_[root_].writer && links_[root_].writer->Place() == nullptr) break;
     if (!switch_.Next(root_, leaving_)) break;
     Count(root_, leaving_);
-    TakeByRoot(leaving_);
+    DeliverToRoot(leaving_);
     any = true;
   }
   if (links_[root_].writer) links_[root_].writer->Publish();
@@ -132,7 +132,7 @@ uint8_t* SwitchRunner::At(uint64_t address, uint32_t bytes) const {
   return inside ? memory.data() + offset : nullptr;
 }
 
-void SwitchRunner::TakeByRoot(const Tlp& tlp) {
+void SwitchRunner::DeliverToRoot(const Tlp& tlp) {
   uint8_t* const to = At(tlp.address, tlp.length);
   if (tlp.kind == TlpKind::kRead) {
     Answer(tlp);

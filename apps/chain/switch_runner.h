@@ -94,7 +94,7 @@ class SwitchRunner {
   bool LeaveRoot();
   /// Returns host memory at `address`; null if `bytes` bytes are not mapped there.
   uint8_t* At(uint64_t address, uint32_t bytes) const;
-  void TakeByRoot(const Tlp& tlp);
+  void DeliverToRoot(const Tlp& tlp);
   static void WriteMemory(uint8_t* to, const Tlp& tlp);
   void Answer(const Tlp& read);
   void Send(PortId to, const Tlp& tlp);

@@ -177,10 +177,10 @@ void System::StartTraffic() {
 }
 
 std::string System::Tend() {
-  std::string said;
+  std::string text;
   const uint64_t now = NowNs();
   if (!settings_.stage_program.empty())
-    for (Watched& stage : stages_) said += TendStage(stage, now);
+    for (Watched& stage : stages_) text += TendStage(stage, now);
   if (cpu_ != nullptr) {
     cpu_->Tend(OnCpu(), OnSwitch());
   } else {
@@ -191,7 +191,7 @@ std::string System::Tend() {
     });
     if (reopened) AimTraffic();
   }
-  return said;
+  return text;
 }
 
 std::string System::TendStage(Watched& stage, uint64_t now) {
@@ -270,7 +270,7 @@ std::string System::Wait(Watched& stage, const std::string& error) {
   stage.state = Watched::State::kDown;
   stage.pause_ns = std::clamp(2 * stage.pause_ns, kFirstPauseNs, kLongestPauseNs);
   stage.next_start_ns = NowNs() + stage.pause_ns;
-  if (std::exchange(stage.said, error) == error) return "";
+  if (std::exchange(stage.text, error) == error) return "";
   return stage.host->spec().device + " cannot be started now: " + error + "\n";
 }
 
@@ -286,7 +286,7 @@ void System::Up(Watched& stage) {
   });
   if (cpu_ != nullptr) cpu_thread_->Do([&] { cpu_->Restore(port); });
   stage.state = Watched::State::kUp;
-  stage.said.clear();
+  stage.text.clear();
   stage.pause_ns = 0;
   stage.steps = host.steps();
   stage.steps_ns = NowNs();
@@ -336,21 +336,21 @@ std::string System::Reload(const engine::chain::Graph& graph) {
   settings_.graph = graph;
   AimTraffic();
   ++reloads_;
-  std::string said = "changed:";
+  std::string text = "changed:";
   constexpr std::array kChanges = {"kept", "rewired", "opened", "closed"};
   for (const auto& [chain, change] : changes)
-    said += " " + chain + " " + kChanges[static_cast<size_t>(change)];
-  return said;
+    text += " " + chain + " " + kChanges[static_cast<size_t>(change)];
+  return text;
 }
 
-Figures System::Take() {
+Figures System::ReadFigures() {
   Figures figures;
   figures.seconds = static_cast<double>(NowNs() - begin_ns_) / 1e9;
   for (const Watched& stage : stages_) {
     figures.stages.push_back(stage.host->figures());
     figures.restarts += figures.stages.back().restarts;
     if (stage.state == Watched::State::kDown)
-      figures.down.push_back(stage.host->spec().device + ": " + stage.said);
+      figures.down.push_back(stage.host->spec().device + ": " + stage.text);
   }
   figures.reloads = reloads_;
   figures.foreign = nic_->received();

@@ -46,7 +46,7 @@ class System {
   /// Replaces the running graph. Returns one line: the changes, or the reason for a rejection.
   std::string Reload(const engine::chain::Graph& graph);
   /// Returns statistics since StartTraffic, without the endings of messages, which flows count.
-  Figures Take();
+  Figures ReadFigures();
   /// Returns the stages in the order of Figures::stages.
   std::vector<const StageSpec*> stages() const;
 
@@ -64,7 +64,7 @@ class System {
     /// Time of the last change of `steps`; before the stage is ready: time of its start.
     uint64_t steps_ns = 0;
     uint64_t next_kill_ns = 0;
-    std::string said = {};  ///< Reason of the last failed start.
+    std::string text = {};  ///< Reason of the last failed start.
   };
 
   explicit System(const ChainSettings& settings);

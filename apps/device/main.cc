@@ -111,9 +111,9 @@ int Serve(const Flags& flags, int signals) {
                Hint(flags).c_str());
   std::fflush(text);
   const auto begin = Clock::now();
-  sluice::runtime::TellServiceManager(sluice::runtime::kServiceReady);
+  sluice::runtime::NotifyServiceManager(sluice::runtime::kServiceReady);
   Run(flags, *model, *front, signals, text);
-  sluice::runtime::TellServiceManager(sluice::runtime::kServiceStopping);
+  sluice::runtime::NotifyServiceManager(sluice::runtime::kServiceStopping);
   const std::chrono::duration<double> ran = Clock::now() - begin;
   front->Reset();  // Frames that the host still has count as abandoned.
   const std::vector<Statistic> totals = model->Statistics();

@@ -31,11 +31,11 @@ Json Partitions(const Store& store, const PartitionOptions& sizes, std::string_v
   for (size_t p = first; p < store.partitions.size(); ++p) {
     PartitionCounters counters;
     Add(&counters, store.partitions[p].counters());
-    Json told = {{"worker", p % store.workers}};
-    told.update(ToJson(counters));
-    told["index_load_percent"] = counters.items * 100 / sizes.items;
-    told["memory_load_percent"] = counters.item_bytes * 100 / sizes.RoundedMemoryBytes();
-    answer[std::to_string(p)] = told;
+    Json partition = {{"worker", p % store.workers}};
+    partition.update(ToJson(counters));
+    partition["index_load_percent"] = counters.items * 100 / sizes.items;
+    partition["memory_load_percent"] = counters.item_bytes * 100 / sizes.RoundedMemoryBytes();
+    answer[std::to_string(p)] = partition;
   }
   return answer;
 }

@@ -7,16 +7,16 @@ namespace sluice::kv {
 namespace {
 
 nlohmann::ordered_json ToJson(const engine::kv::ProtocolCounters& sum) {
-  nlohmann::ordered_json told;
+  nlohmann::ordered_json json;
   for (const auto& [name, member] : engine::kv::kProtocolCounters) {
-    told[std::string(name)] = sum.*member;
+    json[std::string(name)] = sum.*member;
   }
-  return told;
+  return json;
 }
 
 }  // namespace
 
-void Tell(const engine::kv::ResponderCounters& sum, nlohmann::ordered_json* report) {
+void AppendCounters(const engine::kv::ResponderCounters& sum, nlohmann::ordered_json* report) {
   (*report)["mica"] = ToJson(sum.mica);
   (*report)["memcached"] = ToJson(sum.memcached);
   (*report)["workers"] = {{"handed_over", sum.handed_over},

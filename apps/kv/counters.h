@@ -11,7 +11,7 @@
 namespace sluice::kv {
 
 /// Adds the members "mica", "memcached" and "workers" to `report`.
-void Tell(const engine::kv::ResponderCounters& sum, nlohmann::ordered_json* report);
+void AppendCounters(const engine::kv::ResponderCounters& sum, nlohmann::ordered_json* report);
 nlohmann::ordered_json ToJson(const engine::kv::PartitionCounters& sum);
 
 }  // namespace sluice::kv

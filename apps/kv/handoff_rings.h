@@ -40,15 +40,15 @@ class RingHandoffQueue {
   RingHandoffQueue(HandoffRings& handoffs, uint32_t worker)
       : handoffs_(&handoffs), worker_(worker) {}
 
-  engine::kv::Handoff* Allocate() { return Take(handoffs_->free_.get()); }
-  engine::kv::Handoff* Receive() { return Take(handoffs_->inboxes_[worker_].get()); }
+  engine::kv::Handoff* Allocate() { return Dequeue(handoffs_->free_.get()); }
+  engine::kv::Handoff* Receive() { return Dequeue(handoffs_->inboxes_[worker_].get()); }
   void Send(uint32_t worker, engine::kv::Handoff* handoff) {
     rte_ring_enqueue(handoffs_->inboxes_[worker].get(), handoff);
   }
   void Free(engine::kv::Handoff* handoff) { rte_ring_enqueue(handoffs_->free_.get(), handoff); }
 
  private:
-  static engine::kv::Handoff* Take(rte_ring* ring) {
+  static engine::kv::Handoff* Dequeue(rte_ring* ring) {
     void* handoff = nullptr;
     return rte_ring_dequeue(ring, &handoff) == 0 ? static_cast<engine::kv::Handoff*>(handoff)
                                                  : nullptr;

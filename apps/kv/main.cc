@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
     if (!entry) return;
     registration.emplace(
         *entry,
-        [](const std::string& said) { std::fprintf(stderr, "register: %s\n", said.c_str()); },
+        [](const std::string& line) { std::fprintf(stderr, "register: %s\n", line.c_str()); },
         &registered);
   };
   hooks.settle = [&] { registration.reset(); };

@@ -155,7 +155,7 @@ std::optional<engine::kv::Store> MakeStore(const Settings& settings, uint32_t wo
   store.allow_flush = settings.allow_flush;
   try {
     for (uint32_t i = 0; i < settings.partitions; ++i) {
-      store.partitions.emplace_back(settings.partition).TakePages();
+      store.partitions.emplace_back(settings.partition).PopulatePages();
     }
   } catch (const std::bad_alloc&) {
     return std::nullopt;

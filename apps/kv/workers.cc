@@ -52,7 +52,7 @@ std::string Workers::NextLine(const runtime::PortStats& port) {
 
 void Workers::Extend(nlohmann::ordered_json& report) const {
   report["store"] = ToJson(ItemsOf(store_));
-  Tell(TrafficOf(store_), &report);
+  AppendCounters(TrafficOf(store_), &report);
 }
 
 }  // namespace sluice::kv

@@ -202,7 +202,7 @@ std::string Check(Settings& settings) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
-  if (!runtime::TakeFlags(
+  if (!runtime::ParseFlags(
           argc, argv, "sluice-kv-client: loads key-value servers over UDP and checks every value",
           SLUICE_VERSION, exit_code)) {
     return std::nullopt;

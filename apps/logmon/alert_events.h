@@ -35,7 +35,7 @@ class AlertEvents {
   /// Calls `each(const AlertEvent&)` for all entries, and clears them. The views are valid during
   /// the call.
   template <typename Each>
-  void TakeAll(Each each) {
+  void Drain(Each each) {
     for (const Entry& entry : entries_) {
       each(AlertEvent{.filter = entry.filter,
                       .host = {entry.host, entry.host_bytes},

@@ -59,8 +59,8 @@ void Alerts::Add(const AlertEvent& event) {
 }
 
 /// Counts new events. Returns whether the alert changes its state, which must be reported.
-bool Alerts::Count(HostAlert& one, uint64_t now_ms, Telling* telling) {
-  const uint64_t threshold = config_.about[telling->filter].alert->threshold;
+bool Alerts::Count(HostAlert& one, uint64_t now_ms, Transition* transition) {
+  const uint64_t threshold = config_.about[transition->filter].alert->threshold;
   const uint64_t events = std::exchange(one.new_events, 0);
   Alert::Edge edge = one.alert.OnTime(now_ms);
   // Simultaneous events beyond the threshold have no effect.
@@ -69,8 +69,8 @@ bool Alerts::Count(HostAlert& one, uint64_t now_ms, Telling* telling) {
     edge = one.alert.OnEvent(now_ms);
     ++counted;
   }
-  telling->fired = edge == Alert::Edge::kFired;
-  telling->count = threshold + (events - counted);
+  transition->fired = edge == Alert::Edge::kFired;
+  transition->count = threshold + (events - counted);
   return edge != Alert::Edge::kNone;
 }
 
@@ -80,10 +80,11 @@ std::vector<std::string> Alerts::Update(uint64_t now_ms) {
   for (size_t i = 0; i < hosts_.size(); ++i) {
     for (auto at = hosts_[i].begin(); at != hosts_[i].end();) {
       auto& [host, one] = *at;
-      Telling telling{.filter = i, .host = host, .line = one.line, .fired = false, .count = 0};
-      if (Count(one, now_ms, &telling)) {
-        lines.push_back(LineFor(telling));
-        Tell(telling, now_ms);
+      Transition transition{
+          .filter = i, .host = host, .line = one.line, .fired = false, .count = 0};
+      if (Count(one, now_ms, &transition)) {
+        lines.push_back(LineFor(transition));
+        Publish(transition, now_ms);
       }
       if (one.alert.IsAtRest(now_ms)) {
         hosts_[i].erase(at++);
@@ -95,52 +96,52 @@ std::vector<std::string> Alerts::Update(uint64_t now_ms) {
   return lines;
 }
 
-std::string Alerts::LineFor(const Telling& telling) const {
-  const FilterConfig& about = config_.about[telling.filter];
+std::string Alerts::LineFor(const Transition& transition) const {
+  const FilterConfig& about = config_.about[transition.filter];
   const std::string host =
-      telling.host.empty() ? "" : absl::StrCat(" ", absl::CHexEscape(telling.host));
+      transition.host.empty() ? "" : absl::StrCat(" ", absl::CHexEscape(transition.host));
   // Names come from the operator, so they are not escaped.
-  return absl::StrFormat("%s: \"%s\"%s, %d events in %d s", telling.fired ? "ALERT" : "normal",
+  return absl::StrFormat("%s: \"%s\"%s, %d events in %d s", transition.fired ? "ALERT" : "normal",
                          about.name, host, about.alert->threshold, about.alert->window / 1000);
 }
 
-void Alerts::Tell(const Telling& telling, uint64_t now_ms) {
-  fired_ += telling.fired;
-  const FilterConfig& about = config_.about[telling.filter];
+void Alerts::Publish(const Transition& transition, uint64_t now_ms) {
+  fired_ += transition.fired;
+  const FilterConfig& about = config_.about[transition.filter];
   if (file_.is_open()) {
     nlohmann::ordered_json json;
     json["time"] =
         absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(static_cast<int64_t>(now_ms)),
                          absl::UTCTimeZone());
     json["filter"] = about.name;
-    json["firing"] = telling.fired;
+    json["firing"] = transition.fired;
     json["threshold"] = about.alert->threshold;
     json["window_s"] = about.alert->window / 1000;
-    if (!telling.host.empty()) json["host"] = telling.host;
-    if (telling.fired) {
-      json["count"] = telling.count;
-      json["line"] = telling.line;
+    if (!transition.host.empty()) json["host"] = transition.host;
+    if (transition.fired) {
+      json["count"] = transition.count;
+      json["line"] = transition.line;
     }
     file_.Write(AsciiLine(json));
     file_.Flush();
   }
-  if (telling.fired && !program_.empty()) Run(telling);
+  if (transition.fired && !program_.empty()) Run(transition);
 }
 
 // Runs the program with the alert in its environment. Log text is escaped to printable ASCII.
-void Alerts::Run(const Telling& telling) {
+void Alerts::Run(const Transition& transition) {
   if (running_.size() >= kMaxPrograms) {
     ++failed_programs_;
     return;
   }
-  const FilterConfig& about = config_.about[telling.filter];
+  const FilterConfig& about = config_.about[transition.filter];
   pid_t pid = 0;
   const int failed = runtime::Spawn(
       {.program = program_,
        .environment = {"SLUICE_FILTER=" + about.name,
-                       absl::StrCat("SLUICE_HOST=", absl::CHexEscape(telling.host)),
-                       "SLUICE_COUNT=" + std::to_string(telling.count),
-                       absl::StrCat("SLUICE_LINE=", absl::CHexEscape(telling.line)),
+                       absl::StrCat("SLUICE_HOST=", absl::CHexEscape(transition.host)),
+                       "SLUICE_COUNT=" + std::to_string(transition.count),
+                       absl::StrCat("SLUICE_LINE=", absl::CHexEscape(transition.line)),
                        "SLUICE_THRESHOLD=" + std::to_string(about.alert->threshold),
                        "SLUICE_WINDOW_S=" + std::to_string(about.alert->window / 1000)}},
       &pid);

@@ -46,17 +46,17 @@ class Alerts {
     std::string line;  ///< Line of the last event.
   };
   /// The data of a report about an alert's change.
-  struct Telling {
+  struct Transition {
     size_t filter;
     const std::string& host;
     const std::string& line;
     bool fired;
     uint64_t count;  ///< Number of events in the window.
   };
-  bool Count(HostAlert& one, uint64_t now_ms, Telling* telling);
-  std::string LineFor(const Telling& telling) const;
-  void Tell(const Telling& telling, uint64_t now_ms);
-  void Run(const Telling& telling);
+  bool Count(HostAlert& one, uint64_t now_ms, Transition* transition);
+  std::string LineFor(const Transition& transition) const;
+  void Publish(const Transition& transition, uint64_t now_ms);
+  void Run(const Transition& transition);
   void Reap();
 
   const Config& config_;

@@ -68,7 +68,7 @@ void Collector::Stop() {
   thread_.join();
   Collect();
   const std::scoped_lock lock(mutex_);
-  Close(ledger_.TakeAll());
+  Close(ledger_.RemoveAll());
 }
 
 void Collector::Loop() {
@@ -81,9 +81,9 @@ void Collector::Loop() {
 void Collector::Collect() {
   const std::scoped_lock lock(mutex_);
   for (size_t worker = 0; worker < batches_.size(); ++worker) {
-    batches_[worker]->Take([&](Batch& batch) {
+    batches_[worker]->Consume([&](Batch& batch) {
       ledger_.Add(batch);
-      batch.alerts.TakeAll([this](const AlertEvent& event) { alerts_.Add(event); });
+      batch.alerts.Drain([this](const AlertEvent& event) { alerts_.Add(event); });
       // After a worker has left there are two batches; the older one may come last.
       if (batch.figures.scan.lines >= figures_[worker].scan.lines) figures_[worker] = batch.figures;
       ShowLines(batch.shown);
@@ -94,7 +94,7 @@ void Collector::Collect() {
     std::fprintf(text_, "%s\n", line.c_str());
     std::fflush(text_);
   }
-  Close(ledger_.TakeOver(static_cast<int64_t>((now_ns - kGraceNs) / 60'000'000'000)));
+  Close(ledger_.RemoveBefore(static_cast<int64_t>((now_ns - kGraceNs) / 60'000'000'000)));
 }
 
 void Collector::Close(const std::vector<FilterMinute>& minutes) {
@@ -110,12 +110,12 @@ void Collector::Close(const std::vector<FilterMinute>& minutes) {
 
 void Collector::ShowLines(ShownLines& lines) {
   if (!lines_.is_open()) return;
-  lines.TakeAll(
+  lines.Drain(
       [this](const ShownLine& line) { lines_.Write(ShownLineText(line, settings_.config)); });
   lines_.Flush();
 }
 
-Figures Collector::Take() const {
+Figures Collector::ReadFigures() const {
   const std::scoped_lock lock(mutex_);
   Figures figures{.lines = ledger_.lines(),
                   .filters = {},

@@ -58,7 +58,7 @@ class Collector {
 
   // Functions for any thread:
 
-  Figures Take() const;
+  Figures ReadFigures() const;
   /// Returns the latest closed minutes, oldest first.
   nlohmann::ordered_json Minutes() const;
 

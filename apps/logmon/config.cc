@@ -11,7 +11,7 @@ std::optional<Config> SingleFilter(const std::string& pattern, std::vector<std::
   std::string error;
   auto filter = engine::logmon::Filter::CloudWatch(pattern, &error);
   if (!filter) {
-    runtime::Tell(errors, error);
+    runtime::AddError(errors, error);
     return std::nullopt;
   }
   Config config;

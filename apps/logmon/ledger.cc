@@ -31,7 +31,7 @@ void Ledger::Add(Batch& batch) {
   }
   batch.counts.clear();
   for (size_t i = 0; i < tallies_.size(); ++i) {
-    while (const std::optional<MinuteReport> report = batch.metrics[i].TakeAny()) {
+    while (const std::optional<MinuteReport> report = batch.metrics[i].PopAny()) {
       tallies_[i].Merge(*report);
       for (const engine::logmon::Series& series : report->series) {
         totals_[i].metric.Merge(series);
@@ -41,23 +41,23 @@ void Ledger::Add(Batch& batch) {
   }
 }
 
-template <typename TakeOne>
-std::vector<FilterMinute> Ledger::TakeEach(TakeOne take) {
+template <typename RemoveOne>
+std::vector<FilterMinute> Ledger::RemoveEach(RemoveOne remove) {
   std::vector<FilterMinute> minutes;
   for (size_t i = 0; i < tallies_.size(); ++i) {
-    while (std::optional<MinuteReport> report = take(tallies_[i])) {
+    while (std::optional<MinuteReport> report = remove(tallies_[i])) {
       minutes.push_back({i, *std::move(report)});
     }
   }
   return minutes;
 }
 
-std::vector<FilterMinute> Ledger::TakeOver(int64_t minute) {
-  return TakeEach([minute](Tally& tally) { return tally.Take(minute); });
+std::vector<FilterMinute> Ledger::RemoveBefore(int64_t minute) {
+  return RemoveEach([minute](Tally& tally) { return tally.PopEnded(minute); });
 }
 
-std::vector<FilterMinute> Ledger::TakeAll() {
-  return TakeEach([](Tally& tally) { return tally.TakeAny(); });
+std::vector<FilterMinute> Ledger::RemoveAll() {
+  return RemoveEach([](Tally& tally) { return tally.PopAny(); });
 }
 
 }  // namespace sluice::logmon

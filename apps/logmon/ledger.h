@@ -34,15 +34,15 @@ class Ledger {
   /// Adds the counts of a batch, and clears them there.
   void Add(Batch& batch);
   /// Remove and return minutes before `minute`, or all minutes at the end.
-  std::vector<FilterMinute> TakeOver(int64_t minute);
-  std::vector<FilterMinute> TakeAll();
+  std::vector<FilterMinute> RemoveBefore(int64_t minute);
+  std::vector<FilterMinute> RemoveAll();
 
   uint64_t lines() const { return lines_; }
   const std::vector<FilterTotals>& totals() const { return totals_; }
 
  private:
-  template <typename TakeOne>
-  std::vector<FilterMinute> TakeEach(TakeOne take);
+  template <typename RemoveOne>
+  std::vector<FilterMinute> RemoveEach(RemoveOne remove);
 
   const Config& config_;
   std::deque<engine::logmon::Tally> tallies_;  ///< Indexed by filter.

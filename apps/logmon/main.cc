@@ -67,7 +67,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
   const auto& config = settings.config;
   AppHooks hooks;
   hooks.line = [&, last = std::make_shared<Figures>(), then = UnixNs()]() mutable {
-    Figures figures = collector.Take();
+    Figures figures = collector.ReadFigures();
     const uint64_t before = std::exchange(then, UnixNs());
     const double seconds = static_cast<double>(then - before) * 1e-9;
     std::string line = PeriodLine(*last, figures, seconds, config);
@@ -76,18 +76,18 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
   };
   hooks.report = [&](nlohmann::ordered_json& report) {
     collector.Stop();
-    report["logmon"] = FiguresJson(collector.Take(), config);
+    report["logmon"] = FiguresJson(collector.ReadFigures(), config);
     report["logmon"]["minutes"] = collector.Minutes();
   };
   hooks.metrics = [&](sluice::runtime::MetricFamilies& families) {
-    AddMetrics(collector.Take(), config, families);
+    AddMetrics(collector.ReadFigures(), config, families);
   };
   hooks.commands = {
       {"/sluice/logmon/filters", "Every filter and its events. No parameters.",
        [&](std::string_view) {
          // Indexed by number, because telemetry's names are too short for names of filters.
          nlohmann::ordered_json answer;
-         const Figures figures = collector.Take();
+         const Figures figures = collector.ReadFigures();
          for (size_t i = 0; i < config.about.size(); ++i) {
            answer[std::to_string(i)] = {{"name", config.about[i].name},
                                         {"events", figures.filters[i].events}};
@@ -95,7 +95,7 @@ AppHooks MakeHooks(Collector& collector, const Settings& settings) {
          return answer;
        }},
       {"/sluice/logmon/sources", "Counters of the sources' text. No parameters.",
-       [&](std::string_view) { return FiguresJson(collector.Take(), config)["sources"]; }}};
+       [&](std::string_view) { return FiguresJson(collector.ReadFigures(), config)["sources"]; }}};
   return hooks;
 }
 
@@ -130,8 +130,8 @@ int main(int argc, char** argv) {
   const auto session = Session::Start(*std::move(line), &exit_code);
   capture.reset();
   if (session == nullptr) return exit_code;
-  for (const std::string& left_out : settings->config.left_out) {
-    std::fprintf(stderr, "skipped: %s\n", left_out.c_str());
+  for (const std::string& skipped_rules : settings->config.skipped_rules) {
+    std::fprintf(stderr, "skipped: %s\n", skipped_rules.c_str());
   }
 
   const uint64_t hz = rte_get_tsc_hz();

@@ -119,7 +119,7 @@ ordered_json FiguresJson(const Figures& figures, const Config& config) {
   json["alerts"] = figures.alerts;
   json["lost_alert_hosts"] = figures.lost_hosts;
   json["failed_alert_programs"] = figures.failed_programs;
-  if (!config.left_out.empty()) json["left_out"] = config.left_out;
+  if (!config.skipped_rules.empty()) json["left_out"] = config.skipped_rules;
   return json;
 }
 

@@ -43,7 +43,7 @@ class ShownLines {
 
   /// Calls `each(const ShownLine&)` for all lines in order, and clears them.
   template <typename Each>
-  void TakeAll(Each each) {
+  void Drain(Each each) {
     std::string_view rest = texts_;
     for (ShownLine& line : lines_) {
       for (std::string_view* part : {&line.header.hostname, &line.header.app, &line.text}) {

@@ -28,40 +28,40 @@ Json Error(const std::string& why) { return {{"error", why}}; }
 std::string Operator::Reload() {
   std::string error = control_.Reload();
   std::fprintf(stderr, "reload: %s\n", error.empty() ? "done" : error.c_str());
-  if (error.empty()) TellConfig();
+  if (error.empty()) PrintWarnings();
   if (error.empty() && steering_ != nullptr) std::fprintf(stderr, "%s\n", Steer().c_str());
   return error;
 }
 
-void Operator::TakeUp(const Additions& additions) {
+void Operator::ApplyAdditions(const Additions& additions) {
   const std::string error = control_.Add(additions);
   if (error.empty()) {
     size_t skipped = 0;
     control_.View([&](const Config& config, const Tables&) { skipped = config.skipped.size(); });
     std::fprintf(stderr, "etcd: applied %zu VIPs and backends\n", additions.size() - skipped);
-    TellConfig();
+    PrintWarnings();
     if (steering_ != nullptr) std::fprintf(stderr, "%s\n", Steer().c_str());
   } else {
     std::fprintf(stderr, "etcd: %s (keeping the configuration)\n", error.c_str());
   }
 }
 
-void Operator::TellConfig() {
+void Operator::PrintWarnings() {
   engine::maglev::Setup setup;
   control_.View([&](const Config& config, const Tables&) { setup = config.setup; });
   PrintRingWarnings(setup);
-  TellSkipped();
+  PrintSkipped();
 }
 
-void Operator::TellSkipped() {
+void Operator::PrintSkipped() {
   const std::scoped_lock lock(skipped_mutex_);
   engine::maglev::SkippedKeys skipped;
   control_.View([&](const Config& config, const Tables&) { skipped = config.skipped; });
   size_t more = 0;
   size_t lines = 0;
   for (const auto& [key, line] : skipped) {
-    const auto told = told_.find(key);
-    if (told != told_.end() && told->second == line) continue;
+    const auto printed = printed_.find(key);
+    if (printed != printed_.end() && printed->second == line) continue;
     if (++lines <= runtime::kMaxErrors) {
       std::fprintf(stderr, "etcd: skipped %s\n", line.c_str());
     } else {
@@ -69,7 +69,7 @@ void Operator::TellSkipped() {
     }
   }
   if (more != 0) std::fprintf(stderr, "etcd: skipped %zu more keys\n", more);
-  told_ = std::move(skipped);
+  printed_ = std::move(skipped);
 }
 
 std::string Operator::Steer() {

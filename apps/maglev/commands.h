@@ -25,9 +25,9 @@ class Operator {
   /// an error.
   std::string Reload();
   /// Applies etcd's additions to the file, and prints the result on standard error.
-  void TakeUp(const Additions& additions);
+  void ApplyAdditions(const Additions& additions);
   /// Prints the skipped keys of etcd, once per key and reason.
-  void TellSkipped();
+  void PrintSkipped();
   /// Updates the port's rules for the VIPs. Returns a line for the user.
   std::string Steer();
   /// Returns commands that refer to this object.
@@ -39,7 +39,7 @@ class Operator {
   Json Backends(const std::string& parameters) const;
   Json ExplainFlow(std::string_view parameters) const;
   /// Prints warnings about a configuration that was just applied.
-  void TellConfig();
+  void PrintWarnings();
   Json Skipped() const;
   Json PlanFile(const std::string& path) const;
   /// Parses "<vip>/<backend>"; either name may contain slashes.
@@ -50,7 +50,7 @@ class Operator {
   Steering* steering_;
   std::mutex steering_mutex_;
   std::mutex skipped_mutex_;
-  engine::maglev::SkippedKeys told_;  // Keys that are skipped now and were printed.
+  engine::maglev::SkippedKeys printed_;  // Keys that are skipped now and were printed.
 };
 
 }  // namespace sluice::maglev

@@ -24,7 +24,7 @@ using engine::maglev::VipSetup;
 namespace {
 
 // Prints the VIPs that start or stop failing open.
-void TellOpened(const Setup& before, const Setup& now) {
+void ReportOpened(const Setup& before, const Setup& now) {
   std::set<std::string_view> opened;
   for (const VipSetup& vip : before.vips) {
     if (vip.failed_open) opened.insert(vip.name);
@@ -106,7 +106,7 @@ const BackendSetup* Control::Find(const BackendId& id) const {
 void Control::Publish() {
   const Tables& before = published_.current();
   std::unique_ptr<const Tables> next = Tables::Build(Apply(config_), &before);
-  TellOpened(before.setup(), next->setup());
+  ReportOpened(before.setup(), next->setup());
   const auto owners = engine::maglev::NewOwners::Of(before, *next);
   published_.Publish(std::move(next));
   if (on_new_owners_ && !owners.empty()) on_new_owners_(owners);
@@ -129,16 +129,16 @@ std::string Control::Reload() {
   const std::optional<std::string> text = runtime::ReadFile(path_, &errors);
   if (!text) return errors.front();
   const std::scoped_lock lock(sources_mutex_);
-  const std::string error = Take(*text, sources_.additions);
+  const std::string error = Reconfigure(*text, sources_.additions);
   return error.empty() ? "" : path_ + ": " + error;
 }
 
 std::string Control::Add(const Additions& additions) {
   const std::scoped_lock lock(sources_mutex_);
-  return additions == sources_.additions ? "" : Take(sources_.text, additions);
+  return additions == sources_.additions ? "" : Reconfigure(sources_.text, additions);
 }
 
-std::string Control::Take(const std::string& text, const Additions& additions) {
+std::string Control::Reconfigure(const std::string& text, const Additions& additions) {
   std::vector<std::string> errors;
   std::optional<Config> next = ParseConfig(text, &errors, additions);
   if (!next) return absl::StrJoin(errors, "; ");

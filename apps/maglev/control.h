@@ -73,7 +73,7 @@ class Control {
   /// Call it before workers run.
   void set_port_packet_bytes(uint32_t bytes) { port_packet_bytes_ = bytes; }
   /// Call it before workers run.
-  void set_on_new_owners(OnNewOwners told) { on_new_owners_ = std::move(told); }
+  void set_on_new_owners(OnNewOwners on_new_owners) { on_new_owners_ = std::move(on_new_owners); }
 
   // Operations for operators. They return "" on success, else one line with the reason.
 
@@ -95,7 +95,7 @@ class Control {
   uint64_t no_results() const { return no_results_.load(); }
 
  private:
-  std::string Take(const std::string& text, const Additions& additions);
+  std::string Reconfigure(const std::string& text, const Additions& additions);
   engine::maglev::Setup Apply(const Config& config) const;
   const engine::maglev::BackendSetup* Find(const BackendId& backend) const;
   void Publish();

@@ -18,8 +18,8 @@ constexpr etcd::Watcher::Limits kLimits{
 EtcdConfig::EtcdConfig(etcd::Address address)
     : prefix_(address.prefix),
       watcher_(
-          std::move(address), kLimits, [this](const etcd::Keys& keys) { Take(keys); },
-          [this](const std::string& trouble) { tell_(trouble); }) {}
+          std::move(address), kLimits, [this](const etcd::Keys& keys) { Accept(keys); },
+          [this](const std::string& trouble) { on_trouble_(trouble); }) {}
 
 std::string EtcdConfig::Open(Additions* additions) {
   std::string error = watcher_.Open();
@@ -27,19 +27,19 @@ std::string EtcdConfig::Open(Additions* additions) {
   return error;
 }
 
-void EtcdConfig::Follow(std::function<void(const Additions&)> take,
-                        std::function<void(const std::string&)> tell) {
-  take_ = std::move(take);
-  tell_ = std::move(tell);
+void EtcdConfig::Follow(std::function<void(const Additions&)> on_additions,
+                        std::function<void(const std::string&)> on_trouble) {
+  on_additions_ = std::move(on_additions);
+  on_trouble_ = std::move(on_trouble);
   watcher_.Follow();
 }
 
-void EtcdConfig::Take(const etcd::Keys& keys) {
+void EtcdConfig::Accept(const etcd::Keys& keys) {
   Additions additions;
   for (const auto& [key, value] : keys) additions.emplace(key.substr(prefix_.size()), value);
   if (additions == last_) return;
   last_ = std::move(additions);
-  if (take_) take_(last_);
+  if (on_additions_) on_additions_(last_);
 }
 
 }  // namespace sluice::maglev

@@ -21,19 +21,19 @@ class EtcdConfig {
   /// Waits for the current additions. Returns an empty string, or an error. Call it once, before
   /// Follow.
   std::string Open(Additions* additions);
-  /// Starts a thread that calls `take` with all additions after each change since Open, and `tell`
-  /// once per etcd outage.
-  void Follow(std::function<void(const Additions&)> take,
-              std::function<void(const std::string&)> tell);
+  /// Starts a thread that calls `on_additions` with all additions after each change since Open, and
+  /// `on_trouble` once per etcd outage.
+  void Follow(std::function<void(const Additions&)> on_additions,
+              std::function<void(const std::string&)> on_trouble);
 
  private:
-  void Take(const etcd::Keys& keys);
+  void Accept(const etcd::Keys& keys);
 
   const std::string prefix_;
   Additions last_;
-  std::function<void(const Additions&)> take_;
-  std::function<void(const std::string&)> tell_;
-  etcd::Watcher watcher_;  // Declared last: its thread calls Take, so it must end first.
+  std::function<void(const Additions&)> on_additions_;
+  std::function<void(const std::string&)> on_trouble_;
+  etcd::Watcher watcher_;  // Declared last: its thread calls Accept, so it must end first.
 };
 
 }  // namespace sluice::maglev

@@ -139,10 +139,10 @@ int RunLive(CommandLine line, Origin origin) {
   hooks.commands = commands.Commands();
   std::fprintf(text, "%s\n", commands.Steer().c_str());
   std::fflush(text);
-  commands.TellSkipped();
+  commands.PrintSkipped();
   const HealthMonitor health(control);
   if (origin.etcd != nullptr) {
-    origin.etcd->Follow([&](const Additions& additions) { commands.TakeUp(additions); },
+    origin.etcd->Follow([&](const Additions& additions) { commands.ApplyAdditions(additions); },
                         [](const std::string& trouble) {
                           std::fprintf(stderr, "etcd: %s (keeping the configuration)\n",
                                        trouble.c_str());

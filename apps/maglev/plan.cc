@@ -41,7 +41,7 @@ std::map<std::string, const Vip*> VipsByName(const Tables& tables) {
 
 // Returns for each backend index of `now` or `next` whether the same backend has it in both. A
 // freed index may have a new owner.
-std::vector<uint8_t> KeptOwners(const Tables& now, const Tables& next) {
+std::vector<uint8_t> RetainedOwners(const Tables& now, const Tables& next) {
   const auto [fewer, more] = std::minmax({now.backends().size(), next.backends().size()});
   std::vector<uint8_t> kept(more);
   for (size_t i = 0; i < fewer; ++i) {
@@ -56,7 +56,7 @@ Json RingJson(const char* change, size_t slots, uint64_t gone, uint64_t others) 
   return {{"change", change}, {"slots", slots}, {"gone", gone}, {"others", others}};
 }
 
-// `next`: null if the VIP is removed. `kept`: the result of KeptOwners.
+// `next`: null if the VIP is removed. `kept`: the result of RetainedOwners.
 Json CompareRings(const Vip& now, const Vip* next, const std::vector<uint8_t>& kept) {
   if (next == nullptr) return RingJson("removed", now.ring.size(), now.ring.size(), 0);
   // No branch depends on a slot: none could be predicted.
@@ -121,7 +121,7 @@ Json Compare(const Tables& now, const Setup& setup,
              const std::optional<std::span<const uint32_t>>& connections, RingCache* rings) {
   const std::unique_ptr<const Tables> next = Tables::Build(setup, &now, rings);
   const auto vips_after = VipsByName(*next);
-  const std::vector<uint8_t> kept = KeptOwners(now, *next);
+  const std::vector<uint8_t> kept = RetainedOwners(now, *next);
   std::vector<Flows> flows(now.vips().size());
   for (size_t i = 0; connections && i < std::min(now.backends().size(), connections->size()); ++i) {
     const Backend& backend = now.backends()[i];

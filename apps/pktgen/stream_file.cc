@@ -79,7 +79,7 @@ void ReadUpper(const json& value, const std::string& path, Errors* errors, uint8
             &headers->destination_port);
   if (protocol == packet::kProtocolTcp) reader.Whole("flags", 0, 255, &headers->tcp_flags);
   if (headers->source_port.most() > kMax16 || headers->destination_port.most() > kMax16) {
-    runtime::Tell(errors, path + ": give numbers of 0 ... 65535");
+    runtime::AddError(errors, path + ": give numbers of 0 ... 65535");
   }
   reader.Finish();
 }
@@ -123,7 +123,7 @@ VxlanSpec ReadVxlan(const json& value, const std::string& path, Errors* errors) 
   if (vxlan.network.most() >> 24 != 0) reader.Complain("network", "give 0 ... 16777215");
   ReadHeaders(reader, errors, &vxlan.outer);
   if (vxlan.outer.ip_version != 4 || vxlan.outer.protocol != packet::kProtocolUdp) {
-    runtime::Tell(errors, path + ": its outer headers are ipv4 and udp: omit others");
+    runtime::AddError(errors, path + ": its outer headers are ipv4 and udp: omit others");
   }
   reader.Finish();
   return vxlan;
@@ -257,9 +257,9 @@ std::optional<std::vector<StreamSpec>> ParseStreams(std::string_view text, Error
   for (size_t i = 0; i < streams.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (streams[i].name != streams[j].name) continue;
-      runtime::Tell(errors, "streams[" + std::to_string(i) + "].name: \"" + streams[i].name +
-                                "\" is streams[" + std::to_string(j) +
-                                "], too: names must be unique");
+      runtime::AddError(errors, "streams[" + std::to_string(i) + "].name: \"" + streams[i].name +
+                                    "\" is streams[" + std::to_string(j) +
+                                    "], too: names must be unique");
     }
   }
   if (errors->size() != before) return std::nullopt;

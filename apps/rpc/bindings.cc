@@ -30,8 +30,8 @@ Addresses AddressesOf(std::string_view list) {
 
 }  // namespace
 
-void TellPortMapper(const std::string& list, const std::vector<ServiceFiles>& services,
-                    const std::vector<rpc::CompiledX>& compiled, bool tcp) {
+void PublishToPortMapper(const std::string& list, const std::vector<ServiceFiles>& services,
+                         const std::vector<rpc::CompiledX>& compiled, bool tcp) {
   const Addresses addresses = AddressesOf(list);
   std::string text;
   for (size_t i = 0; i < compiled.size(); ++i) {

@@ -15,7 +15,7 @@ namespace sluice::rpc_app {
 /// separated by spaces. Networks are named as in /etc/netconfig. `addresses` is a comma-separated
 /// list; the first address of each network is used. Universal addresses are those of RFC 5665
 /// section 5.2.3. `tcp`: the port mapper also serves TCP.
-void TellPortMapper(const std::string& addresses, const std::vector<ServiceFiles>& services,
-                    const std::vector<rpc::CompiledX>& compiled, bool tcp);
+void PublishToPortMapper(const std::string& addresses, const std::vector<ServiceFiles>& services,
+                         const std::vector<rpc::CompiledX>& compiled, bool tcp);
 
 }  // namespace sluice::rpc_app

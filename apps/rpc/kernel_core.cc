@@ -47,12 +47,12 @@ void KernelCore::Run() {
                                               // only after it has answered a load with RETIRE.
     switch (end.Wait(kPatienceCycles)) {
       case coherent::Got::kContent: {
-        const coherent::Content told = end.content();
+        const coherent::Content content = end.content();
         end.Return({.kind = coherent::Kind::kNoReply});
         // The device may mean an incarnation of the process that has ended, and not know its
         // successor yet.
-        const auto incarnation = processes_.Get(told.code);
-        if (incarnation != nullptr && incarnation->number() == told.data) {
+        const auto incarnation = processes_.Get(content.code);
+        if (incarnation != nullptr && incarnation->number() == content.data) {
           incarnation->HandOver(core_, stop_);
         }
         break;

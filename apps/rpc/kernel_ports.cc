@@ -71,7 +71,7 @@ std::vector<std::string> Split(const std::string& list) {
 
 }  // namespace
 
-std::optional<KernelPorts> KernelPorts::Take(const std::string& addresses,
+std::optional<KernelPorts> KernelPorts::Bind(const std::string& addresses,
                                              const std::set<uint16_t>& ports, uint16_t tcp_port,
                                              std::string* error) {
   KernelPorts taken;

@@ -50,7 +50,7 @@ sigset_t StopSignals() {
 }
 
 // Binds the ports of the NIC's addresses that the kernel also has. The port mapper listens there.
-std::optional<sluice::rpc_app::KernelPorts> TakePorts(Settings* settings, std::string* error) {
+std::optional<sluice::rpc_app::KernelPorts> BindPorts(Settings* settings, std::string* error) {
   std::set<uint16_t> ports;
   sluice::rpc_app::ServiceFiles* mapper = nullptr;
   for (auto& files : settings->services) {
@@ -58,7 +58,7 @@ std::optional<sluice::rpc_app::KernelPorts> TakePorts(Settings* settings, std::s
     if (sluice::rpc_app::IsPortMapper(files)) mapper = &files;
   }
   const uint16_t tcp = mapper != nullptr ? mapper->port : uint16_t{0};
-  auto kernel = sluice::rpc_app::KernelPorts::Take(settings->addresses, ports, tcp, error);
+  auto kernel = sluice::rpc_app::KernelPorts::Bind(settings->addresses, ports, tcp, error);
   if (!kernel || mapper == nullptr) return kernel;
   for (const auto& listener : kernel->listeners()) mapper->listeners.push_back(listener.get());
   return kernel;
@@ -80,10 +80,10 @@ int Serve(Settings settings) {
     return 2;
   }
   const auto kernel =
-      settings.interface.empty() ? sluice::rpc_app::KernelPorts() : TakePorts(&settings, &error);
+      settings.interface.empty() ? sluice::rpc_app::KernelPorts() : BindPorts(&settings, &error);
   if (!kernel) return Complain(settings, error);
-  sluice::rpc_app::TellPortMapper(settings.addresses, settings.services, *compiled,
-                                  !kernel->listeners().empty());
+  sluice::rpc_app::PublishToPortMapper(settings.addresses, settings.services, *compiled,
+                                       !kernel->listeners().empty());
   setenv("SLUICE_RPC_STORE_MIB", std::to_string(settings.store_mib).c_str(), 1);
   const auto wait = sluice::coherent::BestWaitMethod();
   sluice::rpc_app::ProcessTable processes;

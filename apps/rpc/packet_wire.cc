@@ -100,7 +100,7 @@ std::span<const device::WireFrame> PacketWire::Pull(uint64_t now_ns, uint32_t ma
         status = data.tp_status;
       }
       ++totals_.offered;
-      const uint32_t bytes = TakeFrame(number, static_cast<uint32_t>(length), status);
+      const uint32_t bytes = AcceptFrame(number, static_cast<uint32_t>(length), status);
       if (bytes == 0) continue;
       frames_.push_back({buffers_[number].data(), bytes});
       ++number;
@@ -112,7 +112,7 @@ std::span<const device::WireFrame> PacketWire::Pull(uint64_t now_ns, uint32_t ma
 
 void PacketWire::Consumed(uint32_t count) { first_frame_ += count; }
 
-uint32_t PacketWire::TakeFrame(uint32_t number, uint32_t length, uint32_t status) {
+uint32_t PacketWire::AcceptFrame(uint32_t number, uint32_t length, uint32_t status) {
   uint8_t* const data = buffers_[number].data();
   if ((status & TP_STATUS_VLAN_VALID) != 0) return ++counts_[kTagged], 0;
   if ((status & TP_STATUS_CSUMNOTREADY) != 0) packet::CompletePartialChecksum(data, length);
@@ -131,8 +131,8 @@ uint32_t PacketWire::Reassemble(uint32_t number, uint32_t length) {
   uint8_t* const data = buffers_[number].data();
   const packet::Headers headers = packet::Parse(data, length);
   if (headers.error != packet::ParseError::kNone || !headers.IsFragment()) return length;
-  if (!packet::Defragmenter::Takes(headers)) return ++counts_[kBadFragment], 0;
-  const packet::Defragmenter::Taken taken = defragmenter_.Take(data, headers, now_ns_);
+  if (!packet::Defragmenter::Accepts(headers)) return ++counts_[kBadFragment], 0;
+  const packet::Defragmenter::Result taken = defragmenter_.Accept(data, headers, now_ns_);
   if (taken.outcome != packet::Defragmenter::Outcome::kWhole) return 0;
   ++counts_[kReassembled];
   std::copy_n(taken.frame, taken.length, data);

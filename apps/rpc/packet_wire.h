@@ -56,7 +56,7 @@ class PacketWire final : public emulator::Wire {
   PacketWire(runtime::OwnedFd socket, const packet::MacAddress& mac, uint32_t mtu, bool shared);
   /// Returns the length of the frame for the device in buffer `number`, which contains a received
   /// frame of `length` bytes; 0 if there is none.
-  uint32_t TakeFrame(uint32_t number, uint32_t length, uint32_t status);
+  uint32_t AcceptFrame(uint32_t number, uint32_t length, uint32_t status);
   /// Returns the same for a frame to this NIC. A fragment that completes a datagram is replaced by
   /// the datagram.
   uint32_t Reassemble(uint32_t number, uint32_t length);

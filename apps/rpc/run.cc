@@ -15,7 +15,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using device::rpc::RpcNic;
 
-Figures Take(Clock::time_point begin, const LoadWire* clients, NicThread& nic, uint64_t restarts) {
+Figures ReadFigures(Clock::time_point begin, const LoadWire* clients, NicThread& nic,
+                    uint64_t restarts) {
   Figures figures;
   if (clients != nullptr) {
     figures.load = clients->Figures();
@@ -42,31 +43,31 @@ Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients
   const double end_s = settings.duration_s > 0 ? settings.duration_s : INFINITY;
   double next_s = settings.stats_period_s > 0 ? settings.stats_period_s : INFINITY;
   nic.EnableWire(true);
-  runtime::TellServiceManager(runtime::kServiceReady);
-  Figures last = Take(begin, clients, nic, 0);
+  runtime::NotifyServiceManager(runtime::kServiceReady);
+  Figures last = ReadFigures(begin, clients, nic, 0);
   last.seconds = 0;
   const auto now_s = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   while (now_s() < end_s && sigtimedwait(&signals, nullptr, &kLook) < 0) {
     supervision.Look();
     if (now_s() < next_s) continue;
-    Figures now = Take(begin, clients, nic, supervision.restarts());
+    Figures now = ReadFigures(begin, clients, nic, supervision.restarts());
     std::fprintf(settings.Text(), "%s\n", PeriodLine(last, now).c_str());
     std::fflush(settings.Text());
     last = std::move(now);
     while (now_s() >= next_s) next_s += settings.stats_period_s;
   }
-  runtime::TellServiceManager(runtime::kServiceStopping);
+  runtime::NotifyServiceManager(runtime::kServiceStopping);
   const double ran_s = now_s();
   if (clients != nullptr) clients->Stop();
   nic.Do([](RpcNic&) {});  // Ensures that the clients have seen the stop.
   const auto patience = Clock::now() + std::chrono::nanoseconds(2 * settings.timeout_ns);
-  Figures figures = Take(begin, clients, nic, supervision.restarts());
+  Figures figures = ReadFigures(begin, clients, nic, supervision.restarts());
   for (uint64_t calls = ~uint64_t{0};
        (figures.missing() != 0 || figures.load.calls != calls) && Clock::now() < patience;) {
     calls = figures.load.calls;
     nanosleep(&kLook, nullptr);
     supervision.Look();
-    figures = Take(begin, clients, nic, supervision.restarts());
+    figures = ReadFigures(begin, clients, nic, supervision.restarts());
   }
   figures.seconds = ran_s;
   return figures;

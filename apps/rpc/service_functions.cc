@@ -99,8 +99,8 @@ void Answerer::Answer(coherent::HostEnd& end) {
   // 64 bytes.
   alignas(kSmallBytes) std::array<uint8_t, kSmallBytes> result{};
   const auto function = reinterpret_cast<engine::rpc::Function>(call.code);
-  const int said = function(end.payload().data(), result.data(), caller_.request());
-  if (said != 1 && AnswerWithoutResult(end, call, said)) [[unlikely]]
+  const int status = function(end.payload().data(), result.data(), caller_.request());
+  if (status != 1 && AnswerWithoutResult(end, call, status)) [[unlikely]]
     return;
   std::memcpy(end.Room().data(), result.data(), kSmallBytes);
   end.Return({.kind = coherent::Kind::kReply,
@@ -109,9 +109,9 @@ void Answerer::Answer(coherent::HostEnd& end) {
 }
 
 bool Answerer::AnswerWithoutResult(coherent::HostEnd& end, const coherent::Content& call,
-                                   int said) {
-  if (said == SLUICE_RPC_CALLED && caller_.Return(end, call.data)) return true;
-  if (said != SLUICE_RPC_CALLED && said != 0) return false;
+                                   int status) {
+  if (status == SLUICE_RPC_CALLED && caller_.Return(end, call.data)) return true;
+  if (status != SLUICE_RPC_CALLED && status != 0) return false;
   end.Return(
       {.kind = coherent::Kind::kReply, .code = static_cast<uint64_t>(rpc::AcceptStat::kSystemErr)});
   return true;
@@ -124,8 +124,8 @@ void Answerer::AnswerAny(coherent::HostEnd& end, const coherent::Content& call) 
                              .code = static_cast<uint64_t>(rpc::AcceptStat::kSuccess)};
   std::memset(result_.data(), 0, type.bytes);
   const auto function = reinterpret_cast<engine::rpc::Function>(call.code);
-  const int said = function(end.payload().data(), result_.data(), caller_.request());
-  if (AnswerWithoutResult(end, call, said)) return;
+  const int status = function(end.payload().data(), result_.data(), caller_.request());
+  if (AnswerWithoutResult(end, call, status)) return;
   if (type.straight && type.bytes <= end.Room().size()) {
     std::memcpy(end.Room().data(), result_.data(), type.bytes);
     reply.length = type.bytes;

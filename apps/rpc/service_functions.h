@@ -49,8 +49,8 @@ class Answerer {
  private:
   /// Handles results that are large or contain pointers.
   void AnswerAny(coherent::HostEnd& end, const coherent::Content& call);
-  /// Handles a function that failed or made a call. `said` is its return value.
-  bool AnswerWithoutResult(coherent::HostEnd& end, const coherent::Content& call, int said);
+  /// Handles a function that failed or made a call. `status` is its return value.
+  bool AnswerWithoutResult(coherent::HostEnd& end, const coherent::Content& call, int status);
 
   const rpc::Table& table_;
   Caller caller_;

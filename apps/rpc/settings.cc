@@ -104,7 +104,7 @@ std::string Check(Settings* settings) {
 }  // namespace
 
 std::optional<Settings> ReadSettings(int argc, char** argv, int* exit_code) {
-  if (!runtime::TakeFlags(
+  if (!runtime::ParseFlags(
           argc, argv,
           "sluice-rpc: serves ONC-RPC programs on a NIC that hands calls to cores in cache lines",
           SLUICE_VERSION, exit_code)) {

@@ -63,7 +63,7 @@ bool Supervision::Admit(ProcessId id, std::string* error) {
   }
 }
 
-void Supervision::TakeDown(ProcessId id) {
+void Supervision::TearDown(ProcessId id) {
   Service& service = services_[id];
   if (!service.process->Ended()) service.process->Signal(SIGKILL);
   nic_.Do([&](RpcNic& nic) { nic.Gone(id); });
@@ -115,10 +115,10 @@ void Supervision::Look() {
         }
         break;
       case Service::State::kStarting:
-        if (!Admit(id, &error)) TakeDown(id);
+        if (!Admit(id, &error)) TearDown(id);
         break;
       case Service::State::kUp:
-        if (service.process->Ended()) TakeDown(id);
+        if (service.process->Ended()) TearDown(id);
         break;
     }
   }

@@ -49,7 +49,7 @@ class Supervision {
   bool Launch(device::rpc::ProcessId id, std::string* error);
   /// Admits a starting process once it is ready. Returns false if it has failed.
   bool Admit(device::rpc::ProcessId id, std::string* error);
-  void TakeDown(device::rpc::ProcessId id);
+  void TearDown(device::rpc::ProcessId id);
 
   const Settings& settings_;
   const std::vector<rpc::CompiledX>& compiled_;

@@ -67,19 +67,19 @@ void TcpServer::Accept(int listener) {
 bool TcpServer::Serve(Connection& connection) {
   if (!connection.HasReply()) return ReadCalls(connection);
   if (!SendReply(connection)) return false;
-  return connection.HasReply() || Take(connection, std::exchange(connection.rest, {}));
+  return connection.HasReply() || ProcessCalls(connection, std::exchange(connection.rest, {}));
 }
 
 bool TcpServer::ReadCalls(Connection& connection) {
   const ssize_t bytes = recv(connection.socket.get(), input_.data(), input_.size(), 0);
   if (bytes <= 0) return WouldBlock(bytes);
-  return Take(connection, {input_.data(), static_cast<size_t>(bytes)});
+  return ProcessCalls(connection, {input_.data(), static_cast<size_t>(bytes)});
 }
 
-bool TcpServer::Take(Connection& connection, std::span<const uint8_t> bytes) {
+bool TcpServer::ProcessCalls(Connection& connection, std::span<const uint8_t> bytes) {
   using State = rpc::RecordReader::State;
   while (!bytes.empty()) {
-    const State state = connection.calls.Take(&bytes);
+    const State state = connection.calls.Consume(&bytes);
     if (state == State::kMore) return true;
     if (state == State::kTooLong) return false;
     const uint32_t reply =

@@ -62,7 +62,7 @@ class TcpServer {
   bool Serve(Connection& connection);
   bool ReadCalls(Connection& connection);
   /// Processes calls from `bytes` as long as replies can be sent without waiting.
-  bool Take(Connection& connection, std::span<const uint8_t> bytes);
+  bool ProcessCalls(Connection& connection, std::span<const uint8_t> bytes);
   bool SendReply(Connection& connection);
   void CloseSlow();
   /// Closes the connection that has been silent longest.

@@ -70,7 +70,7 @@ bool ClientWire::MakeFrame(uint64_t now_ns) {
   // delayed.
   if (pending.waits) return false;
   pending.due_ns = workload_->due_ns();
-  const Request request = workload_->Take();
+  const Request request = workload_->Pop();
   pending.id = request.id;
   pending.service_ns = request.service_ns;
   pending.flags = request.flags;

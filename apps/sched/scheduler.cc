@@ -36,7 +36,7 @@ struct NoChannel {
   void Prefetch(offload::Slot) {}
   bool Look(offload::Slot, offload::Item&) { return false; }
   void Lose() {}
-  bool TakeRestart() { return false; }
+  bool PollRestart() { return false; }
   template <offload::Judge J>
   offload::Decided Decide(offload::Slot, J&) {
     return offload::Decided::kNone;

@@ -102,7 +102,7 @@ std::vector<int> OwnCpus() {
 // Selects the agent's CPU. The main thread sleeps on the first CPU; the workers use the next ones,
 // and the model NIC the one after them. The agent gets a further CPU if there is one, else the
 // first.
-void PlaceAgent(const CommandLine& line, bool model, AgentThreadOptions* agent) {
+void ChooseAgentCpu(const CommandLine& line, bool model, AgentThreadOptions* agent) {
   const std::vector<int> cpus = OwnCpus();
   const size_t taken = 1 + line.options.workers + (model ? 1 : 0);
   agent->cpu = FLAGS_agent_cpu;
@@ -168,7 +168,7 @@ bool BringClients(const WorkloadOptions& workload, CommandLine* line, std::strin
 
 // Uses a port without traffic and without a thread, so that a machine with two CPUs has one for the
 // worker and one for the agent.
-void TakeIdlePort(CommandLine* line) {
+void UseIdlePort(CommandLine* line) {
   line->eal.insert(line->eal.end(),
                    {"--no-pci", "--vdev=net_null0,no-rx=1", "--log-level=lib.eal:warning"});
   line->own_port = true;
@@ -212,11 +212,11 @@ std::optional<Settings> ReadSettings(CommandLine* line, std::string* flag, std::
   PlayOptions& play = settings.play;
   play.agent.fault = ReadAgentFault(FLAGS_agent_fault);
   play.agent.down = Ns(FLAGS_agent_down_ms * 1e3);
-  PlaceAgent(*line, !self && !line->own_port, &play.agent);
+  ChooseAgentCpu(*line, !self && !line->own_port, &play.agent);
   if (self) {
     settings.worker.own = workload;
     settings.worker.own->rate /= line->options.workers;
-    if (!line->own_port) TakeIdlePort(line);
+    if (!line->own_port) UseIdlePort(line);
     line->options.traffic = "self";
   } else if (!line->own_port && !line->options.frame_size.empty()) {
     if (!BringClients(workload, line, fix)) {

@@ -27,7 +27,7 @@ void Stage::Dismiss() {
   kernel_.SetAgent(false, clock_.Nanoseconds(rte_rdtsc()));
 }
 
-Result Stage::Take(Figures figures, const HostFigures& host) const {
+Result Stage::ReadResult(Figures figures, const HostFigures& host) const {
   using Time = std::chrono::steady_clock::time_point;
   Result result;
   result.policy = options_.mode == "local" ? "-" : options_.policy;
@@ -65,17 +65,17 @@ void Play::Begin() {
   stage_ = std::make_unique<Stage>(scheduler, options_.agent, clock_, pool_, processors_);
 }
 
-Result Play::Take() const {
+Result Play::ReadResult() const {
   const std::scoped_lock lock(mutex_);
   Figures figures;
   HostFigures host;
   board_.Sum(&figures, &host);
-  return stage_->Take(std::move(figures), host);
+  return stage_->ReadResult(std::move(figures), host);
 }
 
 Play::Next Play::Advance() {
   stage_->End();
-  Result result = Take();
+  Result result = ReadResult();
   if (!best_ || result.disturbance < best_->disturbance) best_ = std::move(result);
   const bool again = best_->IsDisturbed() && replayed_ < options_.replays;
   if (again) {
@@ -94,7 +94,7 @@ Play::Next Play::Advance() {
 }
 
 void Play::Close() {
-  if (!closed_) board_.Finish(Take());
+  if (!closed_) board_.Finish(ReadResult());
   closed_ = true;
 }
 

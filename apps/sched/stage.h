@@ -53,7 +53,7 @@ class Stage {
   // Functions for any thread:
   /// Returns the result until now, or until End() if it was called. `figures`: those of the
   /// workers.
-  Result Take(Figures figures, const HostFigures& host) const;
+  Result ReadResult(Figures figures, const HostFigures& host) const;
   /// Sets the end time; call it after the last answer.
   void End() { end_.store(std::chrono::steady_clock::now()); }
 
@@ -115,7 +115,7 @@ class Play {
   Next Advance();
   /// Returns the result of the current cell as last published by its workers. Callable from any
   /// thread.
-  Result Take() const;
+  Result ReadResult() const;
   /// Called when a worker accepts no more requests.
   void Leave() { left_.fetch_add(1); }
   bool AllLeft() const { return left_.load() == options_.workers; }

@@ -63,7 +63,7 @@ class TaskPool {
   TaskPool(uint32_t count, size_t stack_bytes);
 
   /// Returns a free task; null if all are in use.
-  Task* Take() {
+  Task* Allocate() {
     if (free_.empty()) return nullptr;
     Task* const task = free_.back();
     free_.pop_back();

@@ -51,7 +51,7 @@ std::string Introduction(const Settings& settings) {
 }
 
 std::string Lines::Next(const runtime::PortStats& port) {
-  const Result now = play_.Take();
+  const Result now = play_.ReadResult();
   const double seconds = now.seconds - last_.seconds;
   if (now.policy != last_.policy || now.mode != last_.mode || seconds <= 0 ||
       now.figures.answered < last_.figures.answered) {
@@ -128,9 +128,9 @@ uint64_t Unfinished(const Board& board) {
 
 std::vector<runtime::TelemetryCommand> Commands(Play& play) {
   return {{"/sluice/sched/stats", "Figures of the current policy and mode",
-           [&play](std::string_view) { return Flat(play.Take()); }},
+           [&play](std::string_view) { return Flat(play.ReadResult()); }},
           {"/sluice/sched/latency", "Latencies of the current policy and mode, as histograms",
-           [&play](std::string_view) { return play.Take().LatencyJson(); }},
+           [&play](std::string_view) { return play.ReadResult().LatencyJson(); }},
           {"/sluice/sched/results", "Figures of finished policies and modes, one object each",
            [&play](std::string_view) {
              Json all = Json::array();

@@ -107,7 +107,7 @@ Task* Worker::Accept(const Request& request, uint64_t due_ns) {
   Task* task = nullptr;
   {
     const std::scoped_lock lock(stage_->lock());
-    task = stage_->pool().Take();
+    task = stage_->pool().Allocate();
   }
   if (task == nullptr) {
     ++figures_.refused;
@@ -141,7 +141,7 @@ void Worker::MakeRequests() {
   const uint64_t now_ns = NowNs();
   for (uint32_t i = 0; i < kMadeAtOnce && workload_->due_ns() <= now_ns; ++i) {
     const uint64_t due_ns = workload_->due_ns();
-    if (Task* const task = Accept(workload_->Take(), due_ns); task != nullptr) Submit(*task);
+    if (Task* const task = Accept(workload_->Pop(), due_ns); task != nullptr) Submit(*task);
   }
 }
 

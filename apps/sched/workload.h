@@ -43,7 +43,7 @@ class Workload {
 
   uint64_t due_ns() const { return schedule_.due_ns(); }
   /// Returns the due request, and advances to the next. Ids count from 0.
-  Request Take() {
+  Request Pop() {
     Request request{.id = next_id_++};
     const bool is_long = random_.Unit() < options_.long_share;
     const bool runaway = is_long && random_.Unit() < options_.runaway_share;

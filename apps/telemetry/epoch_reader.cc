@@ -18,7 +18,7 @@ void EpochReader::Main() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
-    const bool took = collector_.Take();
+    const bool took = collector_.PublishEpoch();
     lock.lock();
     if (!took) stop_asked_.wait_for(lock, pause_, [this] { return stop_; });
   }

@@ -38,7 +38,7 @@ class Backend {
   /// address. Returns false on failure.
   virtual bool Map(const bar::RingMemory& memory, uint64_t* bus) = 0;
   /// Logs the reason why a ring of that size could not be allocated or mapped.
-  virtual void TellNoRing(size_t) {}
+  virtual void LogNoRing(size_t) {}
   /// Unmaps `memory`. The device must have stopped using it.
   virtual void Unmap(const bar::RingMemory& memory, uint64_t bus) = 0;
   /// Returns the model of a vdev; null on hardware.
@@ -59,7 +59,7 @@ class DmaRing {
   DmaRing(Backend* backend, size_t bytes, bool mirrored)
       : backend_(backend), memory_(bar::RingMemory::Create(bytes, mirrored, backend->pages())) {
     if (memory_ && !backend_->Map(memory_, &bus_)) memory_ = bar::RingMemory();
-    if (!memory_) backend_->TellNoRing(bytes);
+    if (!memory_) backend_->LogNoRing(bytes);
   }
   DmaRing(DmaRing&&) = default;
   DmaRing& operator=(DmaRing&& other) noexcept {

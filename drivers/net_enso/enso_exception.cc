@@ -22,7 +22,7 @@ std::unique_ptr<ExceptionPort> ExceptionPort::Own(const std::string& name, const
     return nullptr;
   }
   std::string other;
-  auto owned = dpdk::OwnedPort::Take(port, owner, &other);
+  auto owned = dpdk::OwnedPort::Acquire(port, owner, &other);
   if (owned == nullptr) {
     *error = "exception=" + name + ": is owned by '" + other + "': give a port that is free";
     return nullptr;

@@ -73,7 +73,7 @@ void rte_pmd_enso_nb::AcceptNotification(uint64_t pipe_id, uint64_t tail) {
   ready_last_ = pipe;
 }
 
-uint16_t rte_pmd_enso_nb::TakeSpans(rte_pmd_enso_span* spans, uint16_t max, uint32_t max_bytes) {
+uint16_t rte_pmd_enso_nb::ReceiveSpans(rte_pmd_enso_span* spans, uint16_t max, uint32_t max_bytes) {
   const uint32_t max_flits = max_bytes == 0 ? ~0u : std::max(max_bytes / kFlitBytes, uint32_t{1});
   Pipe* first_limited = nullptr;
   Pipe* last_limited = nullptr;

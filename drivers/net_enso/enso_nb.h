@@ -76,7 +76,7 @@ struct rte_pmd_enso_nb {
     ReapCompletions();
     Flush();
     ReadNotifications();
-    return ready_ == nullptr ? 0 : TakeSpans(spans, max, max_bytes);
+    return ready_ == nullptr ? 0 : ReceiveSpans(spans, max, max_bytes);
   }
   void ReapCompletions();
   void ReadNotifications();
@@ -99,7 +99,7 @@ struct rte_pmd_enso_nb {
   const std::vector<Pipe*>& pipes() const { return pipes_; }
 
  private:
-  uint16_t TakeSpans(rte_pmd_enso_span* spans, uint16_t max, uint32_t max_bytes);
+  uint16_t ReceiveSpans(rte_pmd_enso_span* spans, uint16_t max, uint32_t max_bytes);
   void AcceptNotification(uint64_t pipe_id, uint64_t tail);
   void OnIdle();
   void CompleteSlot(const sluice::net_enso::SentSlot& sent);

@@ -60,7 +60,7 @@ class PciBackend final : public Backend {
     *bus = rte_mem_virt2phy(memory.data());
     return memory.bytes() == bar::RingMemory::kHugePageBytes && *bus != RTE_BAD_IOVA;
   }
-  void TellNoRing(size_t bytes) override {
+  void LogNoRing(size_t bytes) override {
     const char* const name = device_->device.name;
     if (Virtual()) {
       ENSO_LOG(ERR, "%s: no memory for a ring of %zu bytes, or VFIO does not map it: %s", name,

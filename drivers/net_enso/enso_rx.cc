@@ -55,7 +55,7 @@ inline Step StepByBoundary(RxQueue& queue) {
   return {packet::FlitSpan(length) == span ? length : span, span};
 }
 
-inline rte_mbuf* TakeMbuf(RxQueue& queue) {
+inline rte_mbuf* AllocateMbuf(RxQueue& queue) {
   if (queue.stocked == 0) [[unlikely]] {
     if (rte_mempool_get_bulk(queue.pool, reinterpret_cast<void**>(queue.stock.data()),
                              RxQueue::kStock) == 0) {
@@ -90,7 +90,7 @@ bool Scatter(RxQueue& queue, rte_mbuf* first, uint32_t length) {
     last->data_len = static_cast<uint16_t>(part);
     done += part;
     if (done == length) return true;
-    rte_mbuf* next = TakeMbuf(queue);
+    rte_mbuf* next = AllocateMbuf(queue);
     if (next == nullptr) {
       rte_pktmbuf_free(first);
       return false;
@@ -104,7 +104,7 @@ bool Scatter(RxQueue& queue, rte_mbuf* first, uint32_t length) {
 
 /// Returns an mbuf with the frame at the walk's position, or null if the pool is empty.
 inline rte_mbuf* CopyFrame(RxQueue& queue, const Step& step) {
-  rte_mbuf* mbuf = TakeMbuf(queue);
+  rte_mbuf* mbuf = AllocateMbuf(queue);
   if (mbuf == nullptr) [[unlikely]]
     return nullptr;
   InitMbuf(queue, mbuf, step.length);

@@ -95,7 +95,7 @@ struct Adapter {
   std::list<rte_flow> flows;
   std::unordered_map<const rte_flow*, std::list<rte_flow>::iterator> flow_places;
   std::vector<rte_flow*> aged;  ///< Aged rules that still exist, oldest first.
-  bool tell_aged = true;        ///< The next rule that ages raises an event.
+  bool notify_aged = true;      ///< The next rule that ages raises an event.
   std::list<rte_flow_action_handle> counters;
   /// Memory outside EAL that the device can reach, by address.
   std::map<uint64_t, ExternalRange> external;
@@ -221,7 +221,7 @@ int VlanOffloadSet(rte_eth_dev* dev, int mask);
 int WatchPort(rte_eth_dev* dev);
 void UnwatchPort(rte_eth_dev* dev);
 /// Reads the link's state and reports a change through RTE_ETH_EVENT_INTR_LSC if it is enabled.
-void TellLink(rte_eth_dev* dev);
+void ReportLink(rte_eth_dev* dev);
 /// Opens the queues' interrupt files if ethdev's configuration requests them. Returns 0 or a
 /// negative errno.
 int OpenRxInterrupts(rte_eth_dev* dev);

@@ -34,7 +34,7 @@ int Switch(rte_eth_dev* dev, bool on) {
 }
 
 /// Reads the timestamp of the first stamped frame and frees its register for the next.
-int TakeStamp(rte_eth_dev* dev, uint32_t offset, uint32_t taken, timespec* time) {
+int ReadStamp(rte_eth_dev* dev, uint32_t offset, uint32_t taken, timespec* time) {
   Adapter& adapter = AdapterOf(dev);
   const uint64_t stamp_ns = adapter.registers.Read64(offset);
   if (!adapter.timesync || stamp_ns == 0 || stamp_ns == UINT64_MAX) return -EINVAL;
@@ -60,10 +60,10 @@ int TimesyncEnable(rte_eth_dev* dev) {
 int TimesyncDisable(rte_eth_dev* dev) { return Switch(dev, false); }
 
 int TimesyncReadRx(rte_eth_dev* dev, timespec* time, uint32_t) {
-  return TakeStamp(dev, kRxStamp, kStampRx, time);
+  return ReadStamp(dev, kRxStamp, kStampRx, time);
 }
 int TimesyncReadTx(rte_eth_dev* dev, timespec* time) {
-  return TakeStamp(dev, kTxStampTime, kStampTx, time);
+  return ReadStamp(dev, kTxStampTime, kStampTx, time);
 }
 
 int TimesyncAdjust(rte_eth_dev* dev, int64_t by_ns) {

@@ -80,7 +80,7 @@ uint8_t* rte_pmd_ipu_endpoint_grown_room(rte_pmd_ipu_endpoint* endpoint, uint32_
 }
 
 void rte_pmd_ipu_endpoint_take_grown(rte_pmd_ipu_endpoint* endpoint, uint32_t length) {
-  endpoint->host.TakeGrown(length);
+  endpoint->host.CommitGrown(length);
 }
 
 uint8_t* rte_pmd_ipu_endpoint_room(rte_pmd_ipu_endpoint* endpoint, uint32_t length) {

@@ -21,8 +21,8 @@ bool IsLink(const rte_eth_dev* dev, uint16_t queue) {
   return queue < kMaxQueues && HasLink(AdapterOf(dev), queue);
 }
 
-int TakeQueue(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* flow,
-              rte_flow_error* error) {
+int ParseQueue(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* flow,
+               rte_flow_error* error) {
   if (action->conf == nullptr) return RefuseEmpty(error, action);
   const uint16_t queue = static_cast<const rte_flow_action_queue*>(action->conf)->index;
   if (queue >= dev->data->nb_rx_queues && !IsLink(dev, queue)) {
@@ -34,7 +34,7 @@ int TakeQueue(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* f
 }
 
 /// Accepts only the spreading that the port applies to frames that match no rule.
-int TakeRss(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow_error* error) {
+int ParseRss(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow_error* error) {
   if (action->conf == nullptr) return RefuseEmpty(error, action);
   const auto& rss = *static_cast<const rte_flow_action_rss*>(action->conf);
   const bool plain =
@@ -52,8 +52,8 @@ int TakeRss(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow_erro
                             "rss must match the port's: all its queues, no key, no other types");
 }
 
-int TakeCounter(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* flow,
-                rte_flow_error* error) {
+int ParseCounter(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow* flow,
+                 rte_flow_error* error) {
   for (rte_flow_action_handle& counter : AdapterOf(dev).counters) {
     if (&counter != action->conf) continue;
     flow->count = true;
@@ -64,7 +64,7 @@ int TakeCounter(const rte_eth_dev* dev, const rte_flow_action* action, rte_flow*
                             "the port has no such indirect counter");
 }
 
-int TakeAge(const rte_flow_action* action, rte_flow* flow, rte_flow_error* error) {
+int ParseAge(const rte_flow_action* action, rte_flow* flow, rte_flow_error* error) {
   if (action->conf == nullptr) return RefuseEmpty(error, action);
   const auto& age = *static_cast<const rte_flow_action_age*>(action->conf);
   if (age.timeout == 0 || age.reserved != 0) {
@@ -78,8 +78,8 @@ int TakeAge(const rte_flow_action* action, rte_flow* flow, rte_flow_error* error
 
 }  // namespace
 
-int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
-                rte_flow_error* error) {
+int ParseActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
+                 rte_flow_error* error) {
   uint32_t fates = 0;
   for (const rte_flow_action* action = actions; action->type != RTE_FLOW_ACTION_TYPE_END;
        ++action) {
@@ -92,11 +92,11 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
         ++fates;
         break;
       case RTE_FLOW_ACTION_TYPE_QUEUE:
-        result = TakeQueue(dev, action, flow, error);
+        result = ParseQueue(dev, action, flow, error);
         ++fates;
         break;
       case RTE_FLOW_ACTION_TYPE_RSS:
-        result = TakeRss(dev, action, error);
+        result = ParseRss(dev, action, error);
         ++fates;
         break;
       case RTE_FLOW_ACTION_TYPE_PASSTHRU:
@@ -114,10 +114,10 @@ int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow
         flow->count = true;
         break;
       case RTE_FLOW_ACTION_TYPE_AGE:
-        result = TakeAge(action, flow, error);
+        result = ParseAge(action, flow, error);
         break;
       case RTE_FLOW_ACTION_TYPE_INDIRECT:
-        result = TakeCounter(dev, action, flow, error);
+        result = ParseCounter(dev, action, flow, error);
         break;
       default:
         return rte_flow_error_set(

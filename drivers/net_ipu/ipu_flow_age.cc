@@ -29,9 +29,9 @@ void CollectAged(rte_eth_dev* dev) {
       if (known == adapter.flow_places.end() || known->second->aged) continue;
       known->second->aged = true;
       adapter.aged.push_back(&*known->second);
-      tell = adapter.tell_aged;
+      tell = adapter.notify_aged;
     }
-    if (tell) adapter.tell_aged = false;
+    if (tell) adapter.notify_aged = false;
   }
   // Called without the lock, because the callback may destroy rules.
   if (tell) rte_eth_dev_callback_process(dev, RTE_ETH_EVENT_FLOW_AGED, nullptr);
@@ -44,14 +44,14 @@ int GetAgedFlows(rte_eth_dev* dev, void** contexts, uint32_t count, rte_flow_err
   }
   Adapter& adapter = AdapterOf(dev);
   const std::scoped_lock lock(adapter.configuration);
-  adapter.tell_aged = true;
+  adapter.notify_aged = true;
   if (count == 0) return static_cast<int>(adapter.aged.size());
-  const size_t told = std::min<size_t>(count, adapter.aged.size());
-  for (size_t i = 0; i < told; ++i) {
+  const size_t copied = std::min<size_t>(count, adapter.aged.size());
+  for (size_t i = 0; i < copied; ++i) {
     rte_flow* const flow = adapter.aged[i];
     contexts[i] = flow->context != nullptr ? flow->context : flow;
   }
-  return static_cast<int>(told);
+  return static_cast<int>(copied);
 }
 
 void ForgetAge(Adapter& adapter, rte_flow& flow) {

@@ -34,8 +34,8 @@ const Item* MaskOf(const rte_flow_item* item, const Item* fallback) {
 }
 
 /// Adds one field to the rule if it is fully masked. Returns false if it is partly masked.
-bool TakeBytes(rte_flow* flow, uint32_t field, const void* spec, const void* mask, size_t size,
-               uint8_t* to) {
+bool ParseBytes(rte_flow* flow, uint32_t field, const void* spec, const void* mask, size_t size,
+                uint8_t* to) {
   const drivers::Match match = drivers::MatchOf(mask, size);
   if (match == drivers::Match::kPartial) return false;
   if (match == drivers::Match::kExact) {
@@ -44,7 +44,7 @@ bool TakeBytes(rte_flow* flow, uint32_t field, const void* spec, const void* mas
   }
   return true;
 }
-bool TakePort(rte_flow* flow, uint32_t field, rte_be16_t spec, rte_be16_t mask, uint32_t shift) {
+bool ParsePort(rte_flow* flow, uint32_t field, rte_be16_t spec, rte_be16_t mask, uint32_t shift) {
   if (mask != 0 && mask != 0xffff) return false;
   if (mask != 0) {
     flow->fields |= field;
@@ -52,7 +52,7 @@ bool TakePort(rte_flow* flow, uint32_t field, rte_be16_t spec, rte_be16_t mask, 
   }
   return true;
 }
-bool TakeProtocol(rte_flow* flow, uint8_t spec, uint8_t mask) {
+bool ParseProtocol(rte_flow* flow, uint8_t spec, uint8_t mask) {
   if (mask != 0 && mask != 0xff) return false;
   if (mask != 0) {
     flow->fields |= kFlowMatchProtocol;
@@ -80,22 +80,23 @@ struct Follower {
   rte_be16_t type = 0;
 
   /// Stores the type, if the item specifies one. Returns false if it is partly masked.
-  bool Take(rte_be16_t spec, rte_be16_t mask) {
+  bool SetType(rte_be16_t spec, rte_be16_t mask) {
     *this = {mask != 0, spec};
     return mask == 0 || mask == 0xffff;
   }
   bool Allows(rte_be16_t actual) const { return !type_given || type == actual; }
 };
 
-int TakeEth(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_flow_error* error) {
+int ParseEthItem(const rte_flow_item* item, rte_flow* flow, Follower* follower,
+                 rte_flow_error* error) {
   if (item->spec == nullptr) return 0;
   const auto& spec = *static_cast<const rte_flow_item_eth*>(item->spec);
   const auto& mask = *MaskOf(item, &drivers::kEthMask);
-  if (!TakeBytes(flow, kFlowMatchEtherSource, &spec.hdr.src_addr, &mask.hdr.src_addr, 6,
-                 flow->ether_source.data()) ||
-      !TakeBytes(flow, kFlowMatchEtherDestination, &spec.hdr.dst_addr, &mask.hdr.dst_addr, 6,
-                 flow->ether_destination.data()) ||
-      !follower->Take(spec.hdr.ether_type, mask.hdr.ether_type)) {
+  if (!ParseBytes(flow, kFlowMatchEtherSource, &spec.hdr.src_addr, &mask.hdr.src_addr, 6,
+                  flow->ether_source.data()) ||
+      !ParseBytes(flow, kFlowMatchEtherDestination, &spec.hdr.dst_addr, &mask.hdr.dst_addr, 6,
+                  flow->ether_destination.data()) ||
+      !follower->SetType(spec.hdr.ether_type, mask.hdr.ether_type)) {
     return RefuseItem(error, item, kPartialMask);
   }
   const bool untagged =
@@ -108,7 +109,8 @@ int TakeEth(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_f
 }
 
 /// Parses one VLAN tag, which must be followed by IP.
-int TakeVlan(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_flow_error* error) {
+int ParseVlanItem(const rte_flow_item* item, rte_flow* flow, Follower* follower,
+                  rte_flow_error* error) {
   if ((follower->type_given && !IsTag(follower->type)) || !DemandTags(flow, 1)) {
     return RefuseItem(error, item, "contradicts the eth item");
   }
@@ -118,7 +120,7 @@ int TakeVlan(const rte_flow_item* item, rte_flow* flow, Follower* follower, rte_
   const auto& mask = *MaskOf(item, &drivers::kVlanMask);
   const uint16_t tci_mask = rte_be_to_cpu_16(mask.hdr.vlan_tci);
   if ((tci_mask != 0 && tci_mask != kFlowShapeVlan) ||
-      !follower->Take(spec.hdr.eth_proto, mask.hdr.eth_proto)) {
+      !follower->SetType(spec.hdr.eth_proto, mask.hdr.eth_proto)) {
     return RefuseItem(error, item, "only the whole VLAN id and the inner type are matched");
   }
   if (mask.has_more_vlan && spec.has_more_vlan) {
@@ -153,10 +155,11 @@ int TakeIpv4(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   constexpr size_t kDestination = offsetof(rte_ipv4_hdr, dst_addr);
   const auto* const value = reinterpret_cast<const uint8_t*>(&spec);
   const auto* const bits = reinterpret_cast<const uint8_t*>(&mask);
-  if (!TakeBytes(flow, kFlowMatchSource, value + kSource, bits + kSource, 4, flow->source.data()) ||
-      !TakeBytes(flow, kFlowMatchDestination, value + kDestination, bits + kDestination, 4,
-                 flow->destination.data()) ||
-      !TakeProtocol(flow, spec.next_proto_id, mask.next_proto_id)) {
+  if (!ParseBytes(flow, kFlowMatchSource, value + kSource, bits + kSource, 4,
+                  flow->source.data()) ||
+      !ParseBytes(flow, kFlowMatchDestination, value + kDestination, bits + kDestination, 4,
+                  flow->destination.data()) ||
+      !ParseProtocol(flow, spec.next_proto_id, mask.next_proto_id)) {
     return RefuseItem(error, item, kPartialMask);
   }
   return 0;
@@ -184,17 +187,18 @@ int TakeIpv6(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   if (!drivers::IsZero(rest)) {
     return RefuseItem(error, item, "only addresses and protocol of IPv6 are matched");
   }
-  if (!TakeBytes(flow, kFlowMatchSource, &spec.src_addr, &mask.src_addr, 16, flow->source.data()) ||
-      !TakeBytes(flow, kFlowMatchDestination, &spec.dst_addr, &mask.dst_addr, 16,
-                 flow->destination.data()) ||
-      !TakeProtocol(flow, spec.proto, mask.proto)) {
+  if (!ParseBytes(flow, kFlowMatchSource, &spec.src_addr, &mask.src_addr, 16,
+                  flow->source.data()) ||
+      !ParseBytes(flow, kFlowMatchDestination, &spec.dst_addr, &mask.dst_addr, 16,
+                  flow->destination.data()) ||
+      !ParseProtocol(flow, spec.proto, mask.proto)) {
     return RefuseItem(error, item, kPartialMask);
   }
   return 0;
 }
 
 /// UDP and TCP headers begin with the same two ports.
-int TakeTransport(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
+int ParseTransportItem(const rte_flow_item* item, rte_flow* flow, rte_flow_error* error) {
   const bool udp = item->type == RTE_FLOW_ITEM_TYPE_UDP;
   const uint32_t protocol = udp ? IPPROTO_UDP : IPPROTO_TCP;
   if (flow->fields & kFlowMatchProtocol && (flow->protocol & 0xff) != protocol) {
@@ -212,14 +216,14 @@ int TakeTransport(const rte_flow_item* item, rte_flow* flow, rte_flow_error* err
   if (drivers::MatchOf(static_cast<const uint8_t*>(mask) + 4, size - 4) != drivers::Match::kAny) {
     return RefuseItem(error, item, "only ports of UDP and TCP are matched");
   }
-  if (!TakePort(flow, kFlowMatchSourcePort, ports->src_port, port_mask->src_port, 16) ||
-      !TakePort(flow, kFlowMatchDestinationPort, ports->dst_port, port_mask->dst_port, 0)) {
+  if (!ParsePort(flow, kFlowMatchSourcePort, ports->src_port, port_mask->src_port, 16) ||
+      !ParsePort(flow, kFlowMatchDestinationPort, ports->dst_port, port_mask->dst_port, 0)) {
     return RefuseItem(error, item, kPartialMask);
   }
   return 0;
 }
 
-int TakePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* error) {
+int ParsePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* error) {
   enum {
     kStart,
     kEther,
@@ -235,10 +239,10 @@ int TakePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* erro
     if (item->last != nullptr) return RefuseItem(error, item, "ranges are not matched");
     const bool ipv4 = type == RTE_FLOW_ITEM_TYPE_IPV4;
     if (type == RTE_FLOW_ITEM_TYPE_ETH && layer == kStart) {
-      result = TakeEth(item, flow, &follower, error);
+      result = ParseEthItem(item, flow, &follower, error);
       layer = kEther;
     } else if (type == RTE_FLOW_ITEM_TYPE_VLAN && layer == kEther) {
-      result = TakeVlan(item, flow, &follower, error);
+      result = ParseVlanItem(item, flow, &follower, error);
       layer = kTag;
     } else if ((ipv4 || type == RTE_FLOW_ITEM_TYPE_IPV6) && layer < kNetwork) {
       if (!follower.Allows(ipv4 ? RTE_BE16(RTE_ETHER_TYPE_IPV4) : RTE_BE16(RTE_ETHER_TYPE_IPV6))) {
@@ -248,7 +252,7 @@ int TakePattern(const rte_flow_item* items, rte_flow* flow, rte_flow_error* erro
       layer = kNetwork;
     } else if ((type == RTE_FLOW_ITEM_TYPE_UDP || type == RTE_FLOW_ITEM_TYPE_TCP) &&
                layer == kNetwork) {
-      result = TakeTransport(item, flow, error);
+      result = ParseTransportItem(item, flow, error);
       layer = kTransport;
     } else {
       return RefuseItem(error, item, "the pattern is eth / vlan / ipv4 or ipv6 / udp or tcp");
@@ -265,8 +269,8 @@ int Translate(const rte_eth_dev* dev, const rte_flow_attr* attributes, const rte
               const rte_flow_action* actions, rte_flow* flow, rte_flow_error* error) {
   *flow = {};
   if (const int result = drivers::CheckAttributes(*attributes, error); result != 0) return result;
-  if (const int result = TakePattern(items, flow, error); result != 0) return result;
-  return TakeActions(dev, actions, flow, error);
+  if (const int result = ParsePattern(items, flow, error); result != 0) return result;
+  return ParseActions(dev, actions, flow, error);
 }
 
 }  // namespace sluice::net_ipu

@@ -27,7 +27,7 @@ int Translate(const rte_eth_dev* dev, const rte_flow_attr* attributes, const rte
 void DumpFlow(const rte_flow& flow, FILE* file);
 
 /// Parses the actions for Translate (ipu_flow_actions.cc).
-int TakeActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
-                rte_flow_error* error);
+int ParseActions(const rte_eth_dev* dev, const rte_flow_action* actions, rte_flow* flow,
+                 rte_flow_error* error);
 
 }  // namespace sluice::net_ipu

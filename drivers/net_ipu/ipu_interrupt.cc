@@ -19,7 +19,7 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 namespace {
 
 /// Reports the loss of a device in another process as a removal, once per generation of the device.
-void TellRemoval(rte_eth_dev* dev) {
+void ReportRemoval(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   const uint32_t generation = adapter.attachment->Generation();  // Read before the link state.
   if (adapter.registers.LinkUp() || adapter.removal_told == generation) return;
@@ -36,8 +36,8 @@ void OnPortInterrupt(void* opaque) {
   // The callback may close the port.
   const auto is_open = [dev] { return dev->dev_ops == &kEthdevOps; };
   CollectAged(dev);
-  if (is_open()) TellLink(dev);
-  if (is_open()) TellRemoval(dev);
+  if (is_open()) ReportLink(dev);
+  if (is_open()) ReportRemoval(dev);
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ void UnwatchPort(rte_eth_dev* dev) {
   adapter.port_interrupt = nullptr;
 }
 
-void TellLink(rte_eth_dev* dev) {
+void ReportLink(rte_eth_dev* dev) {
   const bool changed = LinkUpdate(dev, 0) == 0;
   if (changed && dev->data->dev_conf.intr_conf.lsc != 0) {
     rte_eth_dev_callback_process(dev, RTE_ETH_EVENT_INTR_LSC, nullptr);

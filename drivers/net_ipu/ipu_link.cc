@@ -106,7 +106,7 @@ uint64_t CountFrames(const rte_pmd_ipu_link& link, RegionKind kind, uint64_t mas
 
 /// Cancels the offered region and waits until the device has sent the frames that it accepted.
 /// Returns the number of frames received in a swap that could not be cancelled in time.
-uint64_t TakeBack(rte_pmd_ipu_link& link) {
+uint64_t CancelRegion(rte_pmd_ipu_link& link) {
   swap::HostLink& host = *link.host;
   const bool held = host.holding();
   const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kDrainTimeoutMs / 1000;
@@ -170,7 +170,7 @@ void CloseLink(rte_eth_dev* dev, uint16_t queue) {
   const std::unique_ptr<rte_pmd_ipu_link> link = std::move(adapter.links[queue]);
   StopReceiving(dev);
 
-  const uint64_t fetched = TakeBack(*link);
+  const uint64_t fetched = CancelRegion(*link);
   Disable(*link);
   LinkTotals totals = CountersOf(*link->host);
   totals[kLinkRxStopDiscards] =

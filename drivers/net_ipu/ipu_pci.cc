@@ -46,7 +46,7 @@ class LinesBar {
   /// `begin` is its mapped address, or null if it is not mapped.
   explicit LinesBar(void* begin) : begin_(static_cast<uint8_t*>(begin)) {}
 
-  bar::RingMemory Take(size_t bytes) {
+  bar::RingMemory Allocate(size_t bytes) {
     const size_t units = (bytes + kUnit - 1) / kUnit;
     const std::scoped_lock lock(mutex_);
     size_t free = 0;
@@ -102,7 +102,7 @@ class PciFunction final : public emulator::Attachment {
 
   bool Map(const bar::RingMemory&, std::string_view) override { return registers_.LinkUp(); }
   void Unmap(const bar::RingMemory& memory) override { lines_.Return(memory); }
-  bar::RingMemory Allocate(size_t bytes) override { return lines_.Take(bytes); }
+  bar::RingMemory Allocate(size_t bytes) override { return lines_.Allocate(bytes); }
   uint64_t BusOf(const bar::RingMemory& memory) const override {
     return kIpuLinesBus + lines_.OffsetOf(memory);
   }

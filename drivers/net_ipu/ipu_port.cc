@@ -223,7 +223,7 @@ int SetLinkUp(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   adapter.link_allowed = true;
   if (dev->data->dev_started || AnyLinkOpen(adapter)) SwitchWire(adapter, true);
-  TellLink(dev);
+  ReportLink(dev);
   return 0;
 }
 
@@ -231,7 +231,7 @@ int SetLinkDown(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   adapter.link_allowed = false;
   SwitchWire(adapter, false);
-  TellLink(dev);
+  ReportLink(dev);
   return 0;
 }
 
@@ -277,7 +277,7 @@ int RssHashGet(rte_eth_dev* dev, rte_eth_rss_conf* conf) {
     conf->rss_key_len = kRssKeyBytes;
   }
   conf->rss_hf = adapter.rss_types;
-  dpdk::TellToeplitz(conf);
+  dpdk::ReportToeplitz(conf);
   return 0;
 }
 

@@ -94,9 +94,9 @@ void ForEachXstat(rte_eth_dev* dev, Function&& function) {
   for (uint32_t i = 0; i < kLineStats; ++i) {
     function(kLineStatNames[i], lines[i] - adapter.line_base[i]);
   }
-  const auto behind = adapter.attachment->Statistics();
-  for (size_t i = 0; i < behind.size(); ++i) {
-    function(behind[i].name.c_str(), behind[i].value - adapter.attachment_base[i]);
+  const auto statistics = adapter.attachment->Statistics();
+  for (size_t i = 0; i < statistics.size(); ++i) {
+    function(statistics[i].name.c_str(), statistics[i].value - adapter.attachment_base[i]);
   }
 }
 
@@ -189,8 +189,8 @@ int XstatsGetNames(rte_eth_dev* dev, rte_eth_xstat_name* names, unsigned int siz
 
 int XstatsReset(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
-  const auto behind = adapter.attachment->Statistics();
-  for (size_t i = 0; i < behind.size(); ++i) adapter.attachment_base[i] = behind[i].value;
+  const auto statistics = adapter.attachment->Statistics();
+  for (size_t i = 0; i < statistics.size(); ++i) adapter.attachment_base[i] = statistics[i].value;
   return StatsReset(dev);
 }
 

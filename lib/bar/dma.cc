@@ -19,7 +19,7 @@ bool DmaSpace::Holds(const Range& range, std::span<const uint64_t> buses) const 
              buses.end();
 }
 
-uint32_t DmaSpace::TakeSlot() {
+uint32_t DmaSpace::AllocateSlot() {
   const uint32_t used = used_.load(std::memory_order_relaxed);
   const uint32_t limit = std::clamp(used, kFewSlots, kMaxRanges);
   uint32_t slot = limit;
@@ -61,7 +61,7 @@ bool DmaSpace::Replace(std::span<const uint64_t> old_buses, std::span<const Mapp
   }
 
   for (const Mapping& mapping : added) {
-    Range& slot = ranges_[TakeSlot()];
+    Range& slot = ranges_[AllocateSlot()];
     slot.bus.store(mapping.bus, std::memory_order_relaxed);
     slot.host.store(static_cast<uint8_t*>(mapping.host), std::memory_order_relaxed);
     slot.bytes.store(mapping.bytes, std::memory_order_release);
@@ -69,17 +69,17 @@ bool DmaSpace::Replace(std::span<const uint64_t> old_buses, std::span<const Mapp
   for (uint32_t i = 0; i < used; ++i) {
     if (old[i]) ranges_[i].bytes.store(0, std::memory_order_release);
   }
-  TellObserver();
+  NotifyObserver();
   return true;
 }
 
 void DmaSpace::SetObserver(DmaObserver* observer) const {
   const std::scoped_lock lock(mutex_);
   observer_ = observer;
-  TellObserver();
+  NotifyObserver();
 }
 
-void DmaSpace::TellObserver() const {
+void DmaSpace::NotifyObserver() const {
   if (observer_ == nullptr) return;
   std::vector<Mapping> mappings;
   const uint32_t used = used_.load(std::memory_order_relaxed);

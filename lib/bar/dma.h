@@ -101,12 +101,12 @@ class DmaSpace {
 
   bool Holds(const Range& range, std::span<const uint64_t> buses) const;
   /// Reports the ranges to the observer, if one is set. Requires the mutex.
-  void TellObserver() const;
+  void NotifyObserver() const;
   uint8_t* Search(uint64_t bus, uint64_t bytes) const;
 
   /// Returns a free slot; one must exist. Slots are used in rotation, over at least kFewSlots,
   /// because the device may still be reading a slot that was just freed.
-  uint32_t TakeSlot();
+  uint32_t AllocateSlot();
   static constexpr uint32_t kFewSlots = 64;
 
   mutable std::mutex mutex_;  ///< Serializes writers.

@@ -38,11 +38,11 @@ class LineQueueProducer {
  public:
   /// Constructs the producer at the start of a queue. `window` must outlive it.
   LineQueueProducer(W& window, LineQueuePlace place, uint64_t start = 0)
-      : window_(&window), place_(place), start_(start), sent_(start), taken_(start) {}
+      : window_(&window), place_(place), start_(start), sent_(start), consumed_(start) {}
 
   /// Posts words 1 … 7 of `item`. Returns false, and counts an overflow, if the ring is full.
   bool Push(const Line& item) {
-    if (sent_ - taken_ == place_.depth && !Refresh()) {
+    if (sent_ - consumed_ == place_.depth && !Refresh()) {
       ++overflows_;
       return false;
     }
@@ -66,29 +66,29 @@ class LineQueueProducer {
   uint64_t faults() const { return faults_; }
 
  private:
-  uint32_t Free() const { return place_.depth - static_cast<uint32_t>(sent_ - taken_); }
+  uint32_t Free() const { return place_.depth - static_cast<uint32_t>(sent_ - consumed_); }
   /// Returns whether the consumer has freed space since the last read. In virtual time, other tasks
   /// may push while Peek waits, so the result is compared with the value before it.
   bool Refresh() {
-    const uint64_t known = taken_;
-    const uint64_t taken = window_->Peek(place_.first);
+    const uint64_t known = consumed_;
+    const uint64_t consumed = window_->Peek(place_.first);
     // A cached line would hide freed space forever (WT mappings).
     if ((window_->capabilities() & kWindowWriteThrough) != 0) window_->Flush();
-    const bool dead = taken == ~uint64_t{0};
-    if (dead || IsForeign(taken, sent_, start_)) return Free() != 0;
-    if (taken > sent_ || taken < known) {
+    const bool dead = consumed == ~uint64_t{0};
+    if (dead || IsForeign(consumed, sent_, start_)) return Free() != 0;
+    if (consumed > sent_ || consumed < known) {
       ++faults_;
       return false;
     }
-    if (taken > taken_) taken_ = taken;
+    if (consumed > consumed_) consumed_ = consumed;
     return Free() != 0;
   }
 
   W* window_;
   LineQueuePlace place_;
   uint64_t start_;
-  uint64_t sent_;   ///< Sequence number of the last item.
-  uint64_t taken_;  ///< Sequence number of the last item that the consumer reported as consumed.
+  uint64_t sent_;      ///< Sequence number of the last item.
+  uint64_t consumed_;  ///< Sequence number of the last item that the consumer reported as consumed.
   uint64_t overflows_ = 0;
   uint64_t faults_ = 0;
 };
@@ -101,24 +101,24 @@ class LineQueueConsumer {
         place_(place),
         report_every_((place.depth + 3) / 4),
         start_(start),
-        taken_(start),
+        consumed_(start),
         reported_(start) {}
 
   /// Stores the oldest item in `item` and returns true, if there is one. Word 0 is its number,
   /// which counts from start + 1.
   bool Pop(Line& item) {
-    const uint32_t index = place_.first + static_cast<uint32_t>(taken_ % place_.depth);
-    const uint64_t expected = taken_ + 1;
+    const uint32_t index = place_.first + static_cast<uint32_t>(consumed_ % place_.depth);
+    const uint64_t expected = consumed_ + 1;
     const uint64_t sequence = window_->Peek(index);
     if (sequence != expected) return Absent(sequence, expected);
     // The line was torn, or overwritten between the two reads: the next call reads it again.
     if (!window_->Poll(index, item) || item.word[0] != expected) return Absent(expected, expected);
-    taken_ = expected;
-    if (taken_ - reported_ >= report_every_) Report();
+    consumed_ = expected;
+    if (consumed_ - reported_ >= report_every_) Report();
     return true;
   }
 
-  uint64_t taken() const { return taken_ - start_; }
+  uint64_t consumed() const { return consumed_ - start_; }
   /// Returns the number of reads that found a sequence number that was neither the expected one nor
   /// that of the overwritten item.
   uint64_t faults() const { return faults_; }
@@ -136,7 +136,7 @@ class LineQueueConsumer {
   }
   void Report() {
     Line progress;
-    progress.word[0] = reported_ = taken_;
+    progress.word[0] = reported_ = consumed_;
     window_->Post(place_.first, progress);
   }
 
@@ -144,7 +144,7 @@ class LineQueueConsumer {
   LineQueuePlace place_;
   uint64_t report_every_;
   uint64_t start_;
-  uint64_t taken_;
+  uint64_t consumed_;
   uint64_t reported_;
   uint64_t faults_ = 0;
 };

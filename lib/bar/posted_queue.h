@@ -114,7 +114,7 @@ class PostedQueue {
   uint32_t Head(uint32_t lane) const { return lanes_[lane].head.load(std::memory_order_acquire); }
 
   /// Makes the queue discard stores and return all ones for reads. Either side.
-  void TakeLinkDown() { link_.store(0, std::memory_order_release); }
+  void MarkLinkDown() { link_.store(0, std::memory_order_release); }
   /// Sets the process in which the model runs; 0 if unknown. Host side, before the link comes up. A
   /// device could store another process here, which extends waits by at most
   /// ProcessPatience::kMostBounds.
@@ -150,7 +150,8 @@ class PostedQueue {
   };
 
   class LaneGuard;  // The calling thread's lane, locked if it is shared.
-  /// Does the work of Post for a thread that posts for the first time or whose lane is shared or full.
+  /// Does the work of Post for a thread that posts for the first time or whose lane is shared or
+  /// full.
   void PostInTurn(RegisterAccess access, uint32_t epoch, const Waiting& waiting);
   static void Store(Lane& lane, uint32_t tail, uint32_t epoch, RegisterAccess access, bool is_read);
   /// Returns false if the link has left `epoch`.

@@ -35,8 +35,8 @@ uint8_t* Reserve(size_t bytes) {
   const uintptr_t aligned =
       (start + RingMemory::kHugePageBytes - 1) & ~(RingMemory::kHugePageBytes - 1);
   if (aligned != start) munmap(area, aligned - start);
-  const size_t behind = start + padded - (aligned + bytes);
-  if (behind != 0) munmap(reinterpret_cast<void*>(aligned + bytes), behind);
+  const size_t tail = start + padded - (aligned + bytes);
+  if (tail != 0) munmap(reinterpret_cast<void*>(aligned + bytes), tail);
   return reinterpret_cast<uint8_t*>(aligned);
 }
 

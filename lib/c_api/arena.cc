@@ -13,7 +13,7 @@ void Arena::Clear() {
   chunk_ = used_ = 0;
 }
 
-uint8_t* Arena::Take(size_t bytes) {
+uint8_t* Arena::Allocate(size_t bytes) {
   for (; chunk_ < chunks_.size(); ++chunk_, used_ = 0) {
     Chunk& chunk = chunks_[chunk_];
     if (chunk.bytes - used_ < bytes) continue;
@@ -31,7 +31,7 @@ uint8_t* Arena::Take(size_t bytes) {
 }
 
 uint8_t* Arena::Copy(const void* from, size_t bytes) {
-  uint8_t* const to = Take(bytes);
+  uint8_t* const to = Allocate(bytes);
   if (to != nullptr && bytes != 0) std::memcpy(to, from, bytes);
   return to;
 }

@@ -17,8 +17,8 @@ class Arena {
   /// Invalidates all returned memory.
   void Clear();
   /// Returns `bytes` of memory, or null if none is available.
-  uint8_t* Take(size_t bytes);
-  /// As Take, filled with a copy of `from`.
+  uint8_t* Allocate(size_t bytes);
+  /// As Allocate, filled with a copy of `from`.
   uint8_t* Copy(const void* from, size_t bytes);
 
  private:

@@ -55,7 +55,7 @@ bool sluice_engine::Replace(const ConfigText& config, Errors* errors) {
 }
 
 bool sluice_engine::DoReplace(const ConfigText&, Errors* errors) {
-  sluice::runtime::Tell(errors, "the configuration cannot be swapped: make another engine");
+  sluice::runtime::AddError(errors, "the configuration cannot be swapped: make another engine");
   return false;
 }
 

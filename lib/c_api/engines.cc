@@ -34,19 +34,19 @@ constexpr std::array kKinds{&sluice::c_api::kKv, &sluice::c_api::kLogmon, &sluic
 class ErrorText {
  public:
   ErrorText(char* text, size_t bytes) : text_(text), bytes_(text == nullptr ? 0 : bytes) {
-    Tell("");
+    Write("");
   }
 
-  void Tell(std::string_view line) {
+  void Write(std::string_view line) {
     if (bytes_ == 0) return;
     const size_t length = std::min(line.size(), bytes_ - 1);
     std::copy_n(line.data(), length, text_);
     text_[length] = '\0';
   }
-  void Tell(const Errors& errors) {
+  void Write(const Errors& errors) {
     std::string line = errors.empty() ? "not a configuration" : errors.front();
     if (errors.size() > 1) line += " (and " + std::to_string(errors.size() - 1) + " more)";
-    Tell(line);
+    Write(line);
   }
 
  private:
@@ -60,9 +60,9 @@ Result Guard(ErrorText& error, Result failed, Function function) {
   try {
     return function();
   } catch (const std::bad_alloc&) {
-    error.Tell("too little memory");
+    error.Write("too little memory");
   } catch (const std::exception& what) {
-    error.Tell(what.what());
+    error.Write(what.what());
   }
   return failed;
 }
@@ -78,13 +78,13 @@ std::optional<Options> Read(const sluice_options* given, ErrorText& error) {
   sluice_options options{};
   if (given != nullptr) {
     if (given->size < sizeof(sluice_options)) {
-      error.Tell("options: give sizeof(struct sluice_options) as their size");
+      error.Write("options: give sizeof(struct sluice_options) as their size");
       return std::nullopt;
     }
     options = *given;
   }
   if (options.workers > SLUICE_MAX_WORKERS) {
-    error.Tell("options: give at most " + std::to_string(SLUICE_MAX_WORKERS) + " workers");
+    error.Write("options: give at most " + std::to_string(SLUICE_MAX_WORKERS) + " workers");
     return std::nullopt;
   }
   Options read;
@@ -99,7 +99,7 @@ std::optional<Options> Read(const sluice_options* given, ErrorText& error) {
 std::optional<std::string> ReadFile(const char* path, ErrorText& error) {
   Errors errors;
   auto text = sluice::runtime::ReadFile(path == nullptr ? "" : path, &errors);
-  if (!text) error.Tell(errors);
+  if (!text) error.Write(errors);
   return text;
 }
 
@@ -107,21 +107,21 @@ sluice_engine* Create(const char* name, const ConfigText& config, const sluice_o
                       ErrorText& error) {
   const Kind* const kind = Find(name);
   if (kind == nullptr) {
-    error.Tell("no such engine: give kv, logmon, maglev, neighbor or telemetry");
+    error.Write("no such engine: give kv, logmon, maglev, neighbor or telemetry");
     return nullptr;
   }
   const std::optional<Options> options = Read(given, error);
   if (!options) return nullptr;
   Errors errors;
   std::unique_ptr<sluice_engine> engine = kind->make(config, *options, &errors);
-  if (engine == nullptr) error.Tell(errors);
+  if (engine == nullptr) error.Write(errors);
   return engine.release();
 }
 
 int Replace(sluice_engine& engine, const ConfigText& config, ErrorText& error) {
   Errors errors;
   if (engine.Replace(config, &errors)) return 0;
-  error.Tell(errors);
+  error.Write(errors);
   return -1;
 }
 
@@ -149,18 +149,18 @@ const char* const* sluice_engine_kinds(void) {
 sluice_engine* sluice_engine_create(const char* kind, const char* configuration, size_t bytes,
                                     const sluice_options* options, char* error,
                                     size_t error_bytes) {
-  ErrorText told(error, error_bytes);
-  return Guard(told, static_cast<sluice_engine*>(nullptr), [&] {
-    return Create(kind, {TextOf(configuration, bytes), ""}, options, told);
+  ErrorText error_text(error, error_bytes);
+  return Guard(error_text, static_cast<sluice_engine*>(nullptr), [&] {
+    return Create(kind, {TextOf(configuration, bytes), ""}, options, error_text);
   });
 }
 
 sluice_engine* sluice_engine_open(const char* kind, const char* path, const sluice_options* options,
                                   char* error, size_t error_bytes) {
-  ErrorText told(error, error_bytes);
-  return Guard(told, static_cast<sluice_engine*>(nullptr), [&]() -> sluice_engine* {
-    const std::optional<std::string> text = ReadFile(path, told);
-    return text ? Create(kind, {*text, FolderOf(path)}, options, told) : nullptr;
+  ErrorText error_text(error, error_bytes);
+  return Guard(error_text, static_cast<sluice_engine*>(nullptr), [&]() -> sluice_engine* {
+    const std::optional<std::string> text = ReadFile(path, error_text);
+    return text ? Create(kind, {*text, FolderOf(path)}, options, error_text) : nullptr;
   });
 }
 
@@ -168,18 +168,18 @@ void sluice_engine_destroy(sluice_engine* engine) { delete engine; }
 
 int sluice_engine_replace(sluice_engine* engine, const char* configuration, size_t bytes,
                           char* error, size_t error_bytes) {
-  ErrorText told(error, error_bytes);
-  return Guard(told, -1, [&] {
-    return Replace(*engine, {TextOf(configuration, bytes), ""}, told);
+  ErrorText error_text(error, error_bytes);
+  return Guard(error_text, -1, [&] {
+    return Replace(*engine, {TextOf(configuration, bytes), ""}, error_text);
   });
 }
 
 int sluice_engine_replace_file(sluice_engine* engine, const char* path, char* error,
                                size_t error_bytes) {
-  ErrorText told(error, error_bytes);
-  return Guard(told, -1, [&] {
-    const std::optional<std::string> text = ReadFile(path, told);
-    return text ? Replace(*engine, {*text, FolderOf(path)}, told) : -1;
+  ErrorText error_text(error, error_bytes);
+  return Guard(error_text, -1, [&] {
+    const std::optional<std::string> text = ReadFile(path, error_text);
+    return text ? Replace(*engine, {*text, FolderOf(path)}, error_text) : -1;
   });
 }
 
@@ -201,15 +201,15 @@ const char* sluice_engine_reason(const sluice_engine* engine, uint32_t number) {
 
 uint32_t sluice_engine_counters(const sluice_engine* engine, sluice_counter* counters,
                                 uint32_t room) {
-  ErrorText told(nullptr, 0);
-  return Guard(told, uint32_t{0}, [&] {
+  ErrorText error_text(nullptr, 0);
+  return Guard(error_text, uint32_t{0}, [&] {
     return engine->Counters({counters, counters == nullptr ? 0 : size_t{room}});
   });
 }
 
 char* sluice_engine_report(sluice_engine* engine) {
-  ErrorText told(nullptr, 0);
-  return Guard(told, static_cast<char*>(nullptr), [&]() -> char* {
+  ErrorText error_text(nullptr, 0);
+  return Guard(error_text, static_cast<char*>(nullptr), [&]() -> char* {
     const std::optional<std::string> text = engine->Report();
     return text ? strdup(text->c_str()) : nullptr;
   });
@@ -218,8 +218,8 @@ char* sluice_engine_report(sluice_engine* engine) {
 void sluice_text_free(char* text) { std::free(text); }
 
 void sluice_engine_finish(sluice_engine* engine, uint64_t now) {
-  ErrorText told(nullptr, 0);
-  Guard(told, 0, [&] {
+  ErrorText error_text(nullptr, 0);
+  Guard(error_text, 0, [&] {
     engine->Finish(now);
     return 0;
   });

@@ -13,7 +13,7 @@ void HandoffList::Put(Handoff* handoff) {
   size_.store(handoffs_.size() - first_, std::memory_order_release);
 }
 
-HandoffList::Handoff* HandoffList::Take() {
+HandoffList::Handoff* HandoffList::Dequeue() {
   if (size_.load(std::memory_order_acquire) == 0) return nullptr;
   const std::scoped_lock lock(mutex_);
   if (first_ == handoffs_.size()) return nullptr;

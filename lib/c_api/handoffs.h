@@ -27,7 +27,7 @@ class HandoffList {
   void Put(Handoff* handoff);
   /// Removes and returns the oldest handoff, or returns null if the list is empty, which costs only
   /// a load.
-  Handoff* Take();
+  Handoff* Dequeue();
 
  private:
   std::atomic<size_t> size_{0};
@@ -57,8 +57,8 @@ class HandoffsOfWorker {
  public:
   HandoffsOfWorker(Handoffs& handoffs, uint32_t worker) : handoffs_(&handoffs), worker_(worker) {}
 
-  engine::kv::Handoff* Allocate() { return handoffs_->free_.Take(); }
-  engine::kv::Handoff* Receive() { return handoffs_->inboxes_[worker_].Take(); }
+  engine::kv::Handoff* Allocate() { return handoffs_->free_.Dequeue(); }
+  engine::kv::Handoff* Receive() { return handoffs_->inboxes_[worker_].Dequeue(); }
   void Send(uint32_t worker, engine::kv::Handoff* handoff) {
     handoffs_->inboxes_[worker].Put(handoff);
   }

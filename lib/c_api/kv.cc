@@ -136,7 +136,7 @@ class KvEngine final : public sluice_engine {
     store_.concurrent_read = settings.concurrent_read;
     store_.allow_flush = settings.allow_flush;
     for (uint32_t i = 0; i < settings.partitions; ++i) {
-      store_.partitions.emplace_back(settings.partition).TakePages();
+      store_.partitions.emplace_back(settings.partition).PopulatePages();
     }
     const auto unix_s = static_cast<uint32_t>(std::time(nullptr));
     ServiceOptions service = settings.service;

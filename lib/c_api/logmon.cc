@@ -184,7 +184,7 @@ class LogmonEngine final : public sluice_engine {
     std::string error;
     generation->rules = RuleSet::Compile(std::move(generation->settings.filters.filters), &error);
     if (generation->rules == nullptr) {
-      runtime::Tell(errors, "filters: " + error);
+      runtime::AddError(errors, "filters: " + error);
       return nullptr;
     }
     for (LogmonWorker* const watcher : watchers_) {
@@ -210,7 +210,7 @@ class LogmonEngine final : public sluice_engine {
 
   std::optional<std::string> DoReport() override {
     const Generation& now = generations_->current();
-    Json report = {{"filters", Json::array()}, {"left_out", now.settings.filters.left_out}};
+    Json report = {{"filters", Json::array()}, {"left_out", now.settings.filters.skipped_rules}};
     for (size_t i = 0; i < now.settings.filters.about.size(); ++i) {
       uint64_t events = 0;
       for (const auto& watch : now.watches) events += WorkerTotals::Load(watch->events[i]);

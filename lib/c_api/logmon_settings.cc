@@ -26,7 +26,7 @@ void ReadPorts(runtime::ObjectReader& reader, std::string_view key, runtime::Err
   const bool given = reader.Array(key, kMostPorts, [&](const json& item, const std::string& path) {
     const uint64_t port = item.is_number_unsigned() ? item.get<uint64_t>() : 0;
     if (port == 0 || port > UINT16_MAX) {
-      runtime::Tell(errors, path + ": give a port, 1 ... 65535");
+      runtime::AddError(errors, path + ": give a port, 1 ... 65535");
     } else {
       read.push_back(static_cast<uint16_t>(port));
     }

@@ -65,7 +65,7 @@ std::optional<Setup> ReadSetup(std::string_view text, uint64_t seed, Errors* err
   }
   reader.Finish();
   if (const std::string error = setup.Error(); errors->size() == before && !error.empty()) {
-    runtime::Tell(errors, error);
+    runtime::AddError(errors, error);
   }
   if (errors->size() != before) return std::nullopt;
   return setup;
@@ -101,7 +101,7 @@ class TelemetryEngine final : public sluice_engine {
   void VisitCounters(const VisitCounter& visit) const override { visit("epochs", epochs_); }
 
   std::optional<std::string> DoReport() override {
-    collector_->Take();
+    collector_->PublishEpoch();
     if (reports_.empty()) return std::nullopt;
     std::string oldest = std::move(reports_.front());
     reports_.pop_front();

@@ -78,7 +78,7 @@ class FrameHost {
                : nullptr;
   }
   /// Confirms that an answer was written to GrownRoom() and that its frame refers to it.
-  void TakeGrown(uint32_t length) {
+  void CommitGrown(uint32_t length) {
     const uint32_t stride = RecordBytes(length, 0);
     const uint64_t word =
         Record{static_cast<uint16_t>(stride), kRecordBytes, static_cast<uint16_t>(length)}.Word();
@@ -89,7 +89,7 @@ class FrameHost {
   /// Returns the destination for the next frame to send, of `length` bytes. Returns null if the
   /// line is full or not granted yet.
   uint8_t* Room(uint32_t length) {
-    if (!granted_ && !TakeGrant()) return nullptr;
+    if (!granted_ && !AcceptGrant()) return nullptr;
     const std::span<uint8_t> room = end_.SendRoom();
     const bool fits =
         writer_.count() < kMaxFrames && RecordBytes(length, 0) <= room.size() - writer_.length();
@@ -113,7 +113,7 @@ class FrameHost {
   /// because their load has no answer yet. Polls for answers without issuing loads.
   HandedOver Outstanding() {
     if (end_.state(Pair::kReceive) == State::kWaiting) Load();
-    if (end_.state(Pair::kTransmit) == State::kWaiting) TakeGrant();
+    if (end_.state(Pair::kTransmit) == State::kWaiting) AcceptGrant();
     return {answered_.frames + sent_.frames, answered_.bytes + sent_.bytes};
   }
   /// Notes that the NIC has closed the endpoint on request. Only Outstanding and Unseen may follow.
@@ -193,7 +193,7 @@ class FrameHost {
     if (!withdrawn_) Fault();
   }
 
-  bool TakeGrant() {
+  bool AcceptGrant() {
     const Got got = end_.Grant(0);
     if (got == Got::kClosed) HearClosed();
     if (got == Got::kNothing || got == Got::kClosed) return false;

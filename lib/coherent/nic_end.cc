@@ -68,7 +68,7 @@ Seen NicEnd::Load(Line& line, uint64_t number, uint64_t now_ns) {
   switch (action) {
     case Action::kTake:
     case Action::kTakeYield:
-      Take(line);
+      AcceptReturn(line);
       [[fallthrough]];
     case Action::kNote:
     case Action::kNoteYield:
@@ -89,7 +89,7 @@ Seen NicEnd::Load(Line& line, uint64_t number, uint64_t now_ns) {
 
 // Reads the answer in the line that was lent last. This end owns it again, because the host has
 // loaded the other line.
-void NicEnd::Take(Line& line) {
+void NicEnd::AcceptReturn(Line& line) {
   const ControlLine& shared = line.line();
   const Control control = Control::Of(bar::LoadOnce(shared.control));
   Returned& returned = line.returned;
@@ -202,7 +202,7 @@ void NicEnd::Kill() {
   if (At(Pair::kReceive).Move(Input::kKill) == Action::kClose) Close();
 }
 
-std::optional<uint64_t> NicEnd::TakeLost(Pair pair) {
+std::optional<uint64_t> NicEnd::ConsumeLost(Pair pair) {
   return closed() ? std::exchange(At(pair).tag, std::nullopt) : std::nullopt;
 }
 

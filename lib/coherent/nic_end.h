@@ -93,7 +93,7 @@ class NicEnd {
   }
   /// Answers the load with `content`. Returns false, without effect, if no load is pending, if
   /// `process` does not own this endpoint, or if the payload does not fit. `tag` is returned in
-  /// Returned or by TakeLost().
+  /// Returned or by ConsumeLost().
   bool Deliver(Pair pair, const Content& content, uint64_t process, uint64_t tag);
   /// Answer the pending load of the receive pair without content. Return false if no load is
   /// pending.
@@ -111,7 +111,7 @@ class NicEnd {
   bool closed() const { return At(Pair::kReceive).state() == State::kClosed; }
   /// Returns the tag of the content that the host had not returned when the endpoint was closed.
   /// Returns it only once.
-  std::optional<uint64_t> TakeLost(Pair pair);
+  std::optional<uint64_t> ConsumeLost(Pair pair);
 
   const NicCounters& counters(Pair pair) const { return At(pair).counters; }
   /// Continues with the same endpoint at another mapping.
@@ -142,7 +142,7 @@ class NicEnd {
   Seen Load(Line& line, uint64_t number, uint64_t now_ns);
   Seen LookAtClock(Line& line, uint64_t now_ns);
   Seen LookForLeaving(Line& line, uint64_t now_ns);
-  void Take(Line& line);
+  void AcceptReturn(Line& line);
   void Answer(Line& line, Kind kind);
   void Close();
 

@@ -20,8 +20,8 @@ class OwnedPort {
   /// Acquires the port. Returns null and stores the owner's name in `*other` if it has an owner;
   /// `*other` is empty if no owner id is available. Uses the first 63 characters of `owner`, a
   /// display name.
-  static std::unique_ptr<OwnedPort> Take(uint16_t port, std::string_view owner,
-                                         std::string* other) {
+  static std::unique_ptr<OwnedPort> Acquire(uint16_t port, std::string_view owner,
+                                            std::string* other) {
     rte_eth_dev_owner mine{};
     owner.substr(0, sizeof(mine.name) - 1).copy(mine.name, sizeof(mine.name) - 1);
     other->clear();

@@ -132,7 +132,7 @@ inline void OfferToeplitz([[maybe_unused]] rte_eth_dev_info* info) {
   info->rss_algo_capa |= RTE_ETH_HASH_ALGO_CAPA_MASK(TOEPLITZ);
 #endif
 }
-inline void TellToeplitz([[maybe_unused]] rte_eth_rss_conf* conf) {
+inline void ReportToeplitz([[maybe_unused]] rte_eth_rss_conf* conf) {
 #if SLUICE_DPDK_SINCE(24, 11)
   conf->algorithm = RTE_ETH_HASH_FUNCTION_TOEPLITZ;
 #endif

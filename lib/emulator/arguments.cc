@@ -110,13 +110,13 @@ std::optional<Arguments> ParseArguments(Given given, std::string* error) {
     const auto found = std::ranges::find(given, key, &Given::value_type::first);
     return found == given.end() || read(string_view(found->second));
   };
-  const auto take_or = [&](string_view key, string_view fix, auto read) {
+  const auto read_or = [&](string_view key, string_view fix, auto read) {
     return take(key,
                 [&](string_view value) { return read(value) || Refuse(key, value, fix, error); });
   };
   if (!ReadKeys(given, error)) return std::nullopt;
   uint64_t seed = 1;
-  if (!take_or("seed", kSeedFix, [&](string_view value) { return ReadNumber(value, &seed); })) {
+  if (!read_or("seed", kSeedFix, [&](string_view value) { return ReadNumber(value, &seed); })) {
     return std::nullopt;
   }
   out.generator.seed = out.faults.seed = out.library.seed = seed;
@@ -127,14 +127,14 @@ std::optional<Arguments> ParseArguments(Given given, std::string* error) {
   }
   SetDefaults(&out);
   const bool read =
-      take_or("verify", "give full, sampled or off",
+      read_or("verify", "give full, sampled or off",
               [&](string_view value) { return ReadVerify(value, &out.verify); }) &&
-      take_or("pause", "give on or off",
+      read_or("pause", "give on or off",
               [&](string_view value) {
                 out.pause = value == "on";
                 return value == "on" || value == "off";
               }) &&
-      take_or("device_cpu", "give the number of a CPU, or worker", [&](string_view value) {
+      read_or("device_cpu", "give the number of a CPU, or worker", [&](string_view value) {
         out.on_workers = value == "worker";
         return out.on_workers || ReadNumber(value, 0, 1023, &out.device_cpu.emplace());
       });

@@ -35,7 +35,7 @@ class Instance final : public Attachment {
  public:
   ~Instance() override {
     model_.reset();
-    if (queue_ != nullptr) queue_->TakeLinkDown();
+    if (queue_ != nullptr) queue_->MarkLinkDown();
   }
 
   bool Start(std::string_view name, const ModelInfo& model, const SettingValues& settings,

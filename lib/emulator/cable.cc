@@ -54,7 +54,7 @@ void CableWire::Begin() {
 }
 
 void CableWire::Finish() {
-  counters_[kOversize].value += ends_->sender.TakeOversize();
+  counters_[kOversize].value += ends_->sender.ReadAndClearOversize();
   counters_[kCutTx].value += ends_->sender.InFlight() + waiting_.size();
   counters_[kCutRx].value += ends_->receiver.InFlight();
   waiting_.Pop(waiting_.size());
@@ -117,7 +117,7 @@ void CableWire::Turn(uint64_t now_ns) {
 }
 
 std::span<const device::Counter> CableWire::Counters() {
-  if (ends_ != nullptr) counters_[kOversize].value += ends_->sender.TakeOversize();
+  if (ends_ != nullptr) counters_[kOversize].value += ends_->sender.ReadAndClearOversize();
   return counters_;
 }
 

@@ -27,15 +27,15 @@ void WriteRecord(uint8_t* record, const device::WireFrame& frame, uint32_t lengt
 }  // namespace
 
 bool CableSender::HasRoom(uint64_t bytes) {
-  if (position_ + bytes - taken_ <= CableLane::kBytes) [[likely]]
+  if (position_ + bytes - consumed_ <= CableLane::kBytes) [[likely]]
     return true;
-  const uint64_t taken = lane_.taken.bytes.load(std::memory_order_acquire);
-  if (taken < taken_ || taken > position_ || taken % CableLane::kLine != 0) {
+  const uint64_t consumed = lane_.consumed.bytes.load(std::memory_order_acquire);
+  if (consumed < consumed_ || consumed > position_ || consumed % CableLane::kLine != 0) {
     lied_to_ = true;
     return false;
   }
-  taken_ = taken;
-  return position_ + bytes - taken_ <= CableLane::kBytes;
+  consumed_ = consumed;
+  return position_ + bytes - consumed_ <= CableLane::kBytes;
 }
 
 uint32_t CableSender::Send(std::span<const device::WireFrame> frames) {
@@ -70,7 +70,7 @@ uint32_t CableSender::Send(std::span<const device::WireFrame> frames) {
 }
 
 uint64_t CableSender::InFlight() const {
-  return sent_ - std::min(lane_.taken.frames.load(std::memory_order_relaxed), sent_);
+  return sent_ - std::min(lane_.consumed.frames.load(std::memory_order_relaxed), sent_);
 }
 
 std::span<const device::WireFrame> CableReceiver::Pull(uint32_t max) {
@@ -97,9 +97,9 @@ void CableReceiver::Refill() {
     return;
   }
   position_ += found;
-  taken_ += last_;
-  lane_.taken.frames.store(taken_, std::memory_order_relaxed);
-  lane_.taken.bytes.store(position_, std::memory_order_release);
+  consumed_ += last_;
+  lane_.consumed.frames.store(consumed_, std::memory_order_relaxed);
+  lane_.consumed.bytes.store(position_, std::memory_order_release);
 }
 
 uint64_t CableReceiver::Find(uint64_t bytes, uint64_t published) {
@@ -122,7 +122,7 @@ uint64_t CableReceiver::Find(uint64_t bytes, uint64_t published) {
 
 uint64_t CableReceiver::InFlight() const {
   const uint64_t sent = lane_.written.frames.load(std::memory_order_relaxed);
-  const uint64_t in_ring = sent > taken_ ? sent - taken_ : 0;
+  const uint64_t in_ring = sent > consumed_ ? sent - consumed_ : 0;
   // Limits the value to the ring's capacity, because the sender's position is untrusted.
   return last_ - first_ + std::min(in_ring, CableLane::kBytes / CableLane::kLine);
 }

@@ -36,8 +36,8 @@ struct CableLane {
     std::atomic<uint64_t> frames;  ///< The position in frames; for statistics only.
   };
 
-  Position written;  ///< Written by the sender.
-  Position taken;    ///< Written by the receiver.
+  Position written;   ///< Written by the sender.
+  Position consumed;  ///< Written by the receiver.
   alignas(kLine) std::array<uint8_t, kBytes> records;
 
   /// Returns the size in bytes of the record of a frame.
@@ -60,7 +60,7 @@ class CableSender {
   /// Returns the number of frames sent that the receiver has not consumed yet.
   uint64_t InFlight() const;
   /// Returns the number of frames that were too long since the last call.
-  uint64_t TakeOversize() { return std::exchange(oversize_, 0); }
+  uint64_t ReadAndClearOversize() { return std::exchange(oversize_, 0); }
   /// Returns true after the receiver's position was invalid. No frames are sent from then on.
   bool lied_to() const { return lied_to_; }
 
@@ -71,8 +71,8 @@ class CableSender {
 
   CableLane& lane_;
   uint64_t position_ = 0;
-  uint64_t sent_ = 0;   ///< Number of frames sent.
-  uint64_t taken_ = 0;  ///< The receiver's position when it was last loaded.
+  uint64_t sent_ = 0;      ///< Number of frames sent.
+  uint64_t consumed_ = 0;  ///< The receiver's position when it was last loaded.
   uint64_t oversize_ = 0;
   bool lied_to_ = false;
 };
@@ -109,7 +109,7 @@ class CableReceiver {
   uint32_t first_ = 0;  ///< Frames [first_, last_) wait.
   uint32_t last_ = 0;
   uint64_t position_ = 0;
-  uint64_t taken_ = 0;  ///< Number of frames consumed.
+  uint64_t consumed_ = 0;  ///< Number of frames consumed.
   bool lied_to_ = false;
 };
 

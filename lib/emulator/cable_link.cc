@@ -37,7 +37,7 @@ const char* WhyNotAMessage(const CableMessage& message, std::optional<size_t> by
 
 }  // namespace
 
-void CableLink::Say(uint32_t level, std::string_view what) const {
+void CableLink::LogMessage(uint32_t level, std::string_view what) const {
   Log(level, std::string(who_).append(": ").append(what));
 }
 
@@ -117,20 +117,20 @@ void CableLink::Join(pid_t peer, const uint8_t mac[6]) {
   peer_ = peer;
   std::copy_n(mac, peer_mac_.size(), peer_mac_.begin());
   state_ = State::kJoined;
-  said_.clear();
-  Say(RTE_LOG_NOTICE, "joined with process " + std::to_string(peer_));
+  logged_.clear();
+  LogMessage(RTE_LOG_NOTICE, "joined with process " + std::to_string(peer_));
 }
 
 void CableLink::Cut(std::string_view why) {
   channel_ = Channel();
   state_ = State::kCut;
   if (why.empty()) {
-    Say(RTE_LOG_WARNING, "the other end is gone; the link is down until it is back");
+    LogMessage(RTE_LOG_WARNING, "the other end is gone; the link is down until it is back");
   } else {
-    Say(RTE_LOG_ERR, std::string("process ")
-                         .append(std::to_string(peer_))
-                         .append(" is disconnected: ")
-                         .append(why));
+    LogMessage(RTE_LOG_ERR, std::string("process ")
+                                .append(std::to_string(peer_))
+                                .append(" is disconnected: ")
+                                .append(why));
   }
 }
 
@@ -150,8 +150,8 @@ void CableLink::Turn(uint64_t now_ns) {
     case State::kAsking: {
       std::string error;
       if (HearAnswer(milliseconds(0), &error)) break;
-      if (error != said_) Say(RTE_LOG_ERR, error);
-      said_ = error;
+      if (error != logged_) LogMessage(RTE_LOG_ERR, error);
+      logged_ = error;
       next_seek_ns_ = now_ns + kPatience_ns;
       break;
     }
@@ -178,7 +178,7 @@ void CableLink::Seek(uint64_t now_ns) {
   if (now_ns < next_seek_ns_) return;
   std::string error;
   if (Ask(&error) || (error.empty() && BeginListening(&error))) return;
-  Say(RTE_LOG_INFO, error);
+  LogMessage(RTE_LOG_INFO, error);
   next_seek_ns_ = now_ns + kPatience_ns / 20;
 }
 
@@ -192,7 +192,7 @@ void CableLink::Accept(uint64_t now_ns) {
   if (!socket) return;
   const std::optional<Peer> peer = PeerOf(socket);
   if (!peer || !IsOwnOrRoot(peer->uid)) {
-    Say(RTE_LOG_ERR, "refused a process of another user");
+    LogMessage(RTE_LOG_ERR, "refused a process of another user");
     return;
   }
   newcomer_ = std::make_unique<Newcomer>(
@@ -221,10 +221,10 @@ void CableLink::Greet(uint64_t now_ns) {
     wrong = memory ? Share(std::move(memory)) : "its memory cannot be mapped";
   }
   if (wrong != nullptr) {
-    Say(RTE_LOG_ERR, std::string("refused process ")
-                         .append(std::to_string(newcomer->pid))
-                         .append(": ")
-                         .append(wrong));
+    LogMessage(RTE_LOG_ERR, std::string("refused process ")
+                                .append(std::to_string(newcomer->pid))
+                                .append(": ")
+                                .append(wrong));
     return Refuse(*newcomer, wrong);
   }
   CableMessage welcome;

@@ -117,7 +117,7 @@ class CableLink {
   void Greet(uint64_t now_ns);
   void Refuse(Newcomer& newcomer, const std::string& why);
   void Join(pid_t peer, const uint8_t mac[6]);
-  void Say(uint32_t level, std::string_view what) const;
+  void LogMessage(uint32_t level, std::string_view what) const;
 
   const std::string path_;
   const std::string who_;
@@ -130,7 +130,7 @@ class CableLink {
   pid_t peer_ = 0;
   MacAddress peer_mac_ = {};
   std::unique_ptr<Shared> shared_;
-  std::string said_;  ///< The last logged refusal, to avoid repetition.
+  std::string logged_;  ///< The last logged refusal, to avoid repetition.
   uint64_t next_seek_ns_ = 0;
 };
 

@@ -164,7 +164,7 @@ const char* HostMappings::ReservePlaces() {
   return nullptr;
 }
 
-uint8_t* HostMappings::TakePlaceSpace(uint64_t bytes) {
+uint8_t* HostMappings::AllocatePlaceSpace(uint64_t bytes) {
   for (const auto& [begin, end] : place_space_->free.map()) {
     if (end - begin < bytes) continue;
     const uint64_t host = begin;
@@ -198,7 +198,7 @@ const char* HostMappings::AddPlace(Places& places, uint64_t bus, uint64_t bytes,
   const uint64_t hull = Aligned(offset + bytes, page) - first;
   // Free ranges begin at a multiple of kHugePage. Larger pages need additional space for alignment.
   const uint64_t taken = Aligned(hull, kHugePage) + (page > kHugePage ? page : 0);
-  uint8_t* const space = TakePlaceSpace(taken);
+  uint8_t* const space = AllocatePlaceSpace(taken);
   if (space == nullptr) return "no address space for so much memory";
   auto* const host = reinterpret_cast<uint8_t*>(Aligned(reinterpret_cast<uint64_t>(space), page));
   const char* wrong = nullptr;

@@ -111,7 +111,7 @@ class HostMappings {
   Places::iterator RemovePlace(Places& places, Places::iterator place);
   void GiveSpaceBack(const Place& place);
   /// Returns null if no range is large enough.
-  uint8_t* TakePlaceSpace(uint64_t bytes);
+  uint8_t* AllocatePlaceSpace(uint64_t bytes);
 
   bar::DmaSpace& dma_;
   const LossAlarm& alarm_;

@@ -40,7 +40,7 @@ class HostedModel {
   virtual void SetMastering(bool on) = 0;
   /// Runs `change`, which may remove memory from the DmaSpace, while the device is stopped. A later
   /// access of the device to removed memory is a fault.
-  virtual void TakeMemory(const std::function<void()>& change) = 0;
+  virtual void ChangeMemory(const std::function<void()>& change) = 0;
   /// Disconnects the host, if any. Afterwards the model does not use the host's memory, queue or
   /// interrupts, and the wire's source is off. `died` means that the host will not return with its
   /// state. Allocates no memory.

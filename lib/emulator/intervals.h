@@ -21,8 +21,8 @@ class Intervals {
   size_t size() const { return map_.size(); }
 
   bool Overlaps(uint64_t begin, uint64_t end) const {
-    const auto behind = map_.lower_bound(end);
-    return behind != map_.begin() && std::prev(behind)->second > begin;
+    const auto above = map_.lower_bound(end);
+    return above != map_.begin() && std::prev(above)->second > begin;
   }
   /// Returns whether [begin, end) is exactly one range of the set.
   bool Has(uint64_t begin, uint64_t end) const {

@@ -15,10 +15,10 @@ const char* NamedMemory::WhyNot(std::string_view name) const {
 }
 
 void NamedMemory::Keep(std::string_view name, Entry entry) {
-  entry.kept_at = ++kept_;
+  entry.order = ++latest_;
   if (entries_.size() >= kMaxNames && Find(name) == nullptr) {
     // Entries of the attached host are replaced last.
-    const auto age = [](const auto& e) { return std::pair(e.second.bus != 0, e.second.kept_at); };
+    const auto age = [](const auto& e) { return std::pair(e.second.bus != 0, e.second.order); };
     entries_.erase(std::min_element(entries_.begin(), entries_.end(),
                                     [&](const auto& a, const auto& b) { return age(a) < age(b); }));
   }

@@ -21,8 +21,8 @@ class NamedMemory {
     File file;
     uint64_t bytes = 0;
     bool mirrored = false;
-    uint64_t bus = 0;      ///< Bus address in the attached host; 0: not mapped.
-    uint64_t kept_at = 0;  ///< Increases with each Keep.
+    uint64_t bus = 0;    ///< Bus address in the attached host; 0: not mapped.
+    uint64_t order = 0;  ///< Increases with each Keep.
   };
   static constexpr size_t kMaxNames = 64;
 
@@ -40,7 +40,7 @@ class NamedMemory {
 
  private:
   std::map<std::string, Entry, std::less<>> entries_;
-  uint64_t kept_ = 0;
+  uint64_t latest_ = 0;
 };
 
 }  // namespace sluice::emulator

@@ -31,7 +31,7 @@ std::unique_ptr<PortWire> PortWire::Create(const std::string& port, std::string_
     return nullptr;
   }
   std::string other;
-  auto owned = dpdk::OwnedPort::Take(port_id, "wire of " + std::string(name), &other);
+  auto owned = dpdk::OwnedPort::Acquire(port_id, "wire of " + std::string(name), &other);
   if (owned == nullptr) {
     *error = Complaint(port, other.empty() ? "no ethdev owner id left"
                                            : "owned by \"" + other + "\"; give another port");

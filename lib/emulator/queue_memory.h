@@ -31,7 +31,7 @@ static_assert(sizeof(bar::PostedQueue) <= kQueueSpacing);
 /// Allocates memory for a queue in one of the areas. If this process cannot use them, because its
 /// address space is smaller or no address is free, allocates it at any address, where other
 /// processes may be unable to map it.
-inline bar::RingMemory PlaceQueue() {
+inline bar::RingMemory AllocateQueueMemory() {
   constexpr auto kPages = bar::RingMemory::Pages::kPreferHuge;
   for (const uint64_t area : kQueueAreas) {
     for (uint64_t i = 0; i < kQueuePlaces; ++i) {
@@ -46,7 +46,7 @@ inline bar::RingMemory PlaceQueue() {
 
 /// Creates a queue. If memory cannot be allocated, `*queue` is null and errno is set.
 inline bar::RingMemory CreateQueue(bar::PostedQueue** queue) {
-  bar::RingMemory memory = PlaceQueue();
+  bar::RingMemory memory = AllocateQueueMemory();
   *queue = memory ? new (memory.data()) bar::PostedQueue() : nullptr;
   return memory;
 }

@@ -21,7 +21,7 @@ bool Remote::Start(std::string* error) {
     *error = std::string("no memory for the register queue: ") + std::strerror(errno);
     return false;
   }
-  queue_->TakeLinkDown();
+  queue_->MarkLinkDown();
   bar_ = bar::Bar(queue_, model_.bar_bytes);
   if (!Guard(queue_memory_.data(), queue_memory_.mapped_bytes(), error)) return false;
   DpdkMemory::Watch();
@@ -44,7 +44,7 @@ Remote::~Remote() {
     stopping_.notify_all();
     thread_.join();
   }
-  if (queue_ != nullptr) queue_->TakeLinkDown();
+  if (queue_ != nullptr) queue_->MarkLinkDown();
 }
 
 bool Remote::Guard(const void* begin, size_t bytes, std::string* error) {

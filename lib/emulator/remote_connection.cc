@@ -82,7 +82,7 @@ bool Remote::Reach(std::string* error) {
 
 void Remote::DropIfBad() {
   if (connection_ == nullptr || connection_->good()) return;
-  queue_->TakeLinkDown();
+  queue_->MarkLinkDown();
   connection_->Shutdown();
 }
 
@@ -111,7 +111,7 @@ bool Remote::AwaitEnd() {
     if (stop_) return false;
     const bool lost = alarm_.Rung();
     if (!gone && !lost && queue_->LinkUp()) continue;
-    queue_->TakeLinkDown();
+    queue_->MarkLinkDown();
     connection_.reset();
     if (lost) {
       Log(RTE_LOG_ERR,
@@ -130,21 +130,22 @@ void Remote::Watch() {
     const bool may_return = AwaitEnd();
     interrupts_.Raise(regs::kPortVector);
     if (!may_return) return;
-    std::string said;
+    std::string last_message;
     milliseconds pause = kLook;
     for (;;) {
       {
         std::unique_lock lock(mutex_);
-        if (said.empty() && !stop_) {
-          said = "the device at " + socket_.path + " is gone; the link is down until it is back";
-          Log(RTE_LOG_WARNING, name_ + ": " + said);
+        if (last_message.empty() && !stop_) {
+          last_message =
+              "the device at " + socket_.path + " is gone; the link is down until it is back";
+          Log(RTE_LOG_WARNING, name_ + ": " + last_message);
         }
         if (stopping_.wait_for(lock, pause, [this] { return stop_; })) return;
       }
       std::string error;
       if (Reach(&error)) break;
-      if (error != said) Log(RTE_LOG_INFO, name_ + ": " + error);
-      said = error;
+      if (error != last_message) Log(RTE_LOG_INFO, name_ + ": " + error);
+      last_message = error;
       pause = std::min(2 * pause, kMaxPause);
     }
     interrupts_.Raise(regs::kPortVector);

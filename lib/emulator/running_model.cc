@@ -148,7 +148,7 @@ void RunningModel::SetMastering(bool on) {
   stepper_->SetMastering(on);
 }
 
-void RunningModel::TakeMemory(const std::function<void()>& change) {
+void RunningModel::ChangeMemory(const std::function<void()>& change) {
   const Runner::Hold hold(*runner_);
   const auto tell = [this] {
     if (device_ != nullptr) device_->MemoryTaken();

@@ -42,7 +42,7 @@ class RunningModel final : public HostedModel {
                std::string* error) override;
   void SetInterrupts(device::InterruptSink* sink) override;
   void SetMastering(bool on) override;
-  void TakeMemory(const std::function<void()>& change) override;
+  void ChangeMemory(const std::function<void()>& change) override;
   void Disconnect(bool died) override;
   /// Runs a step if workers step the model.
   void AwaitedByHost() override;

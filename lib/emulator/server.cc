@@ -261,7 +261,7 @@ const char* Server::Handle(const Request& request, File file, Reply* reply) {
     case Kind::kUnmap:
       return Unmap(request, name);
     case Kind::kInterrupts:
-      return TakeInterrupts(std::move(file));
+      return AcceptInterruptSocket(std::move(file));
     case Kind::kEnableWire:
       model_.EnableWire((request.flags & kEnabled) != 0);
       return nullptr;
@@ -307,7 +307,7 @@ const char* Server::Unmap(const Request& request, std::string_view name) {
   return host_->mappings.RemoveRing(request.bus);
 }
 
-const char* Server::TakeInterrupts(File socket) {
+const char* Server::AcceptInterruptSocket(File socket) {
   if (!InterruptSocket::Is(socket)) return "interrupts go to a socket of messages";
   model_.SetInterrupts(nullptr);
   host_->interrupts = InterruptSocket(std::move(socket));
@@ -319,7 +319,7 @@ void Server::EndLink(std::string_view reason) {
   // The order matters: the device stops, the host is notified, its memory is unmapped.
   const pid_t pid = host_->pid;
   model_.Disconnect(reason.empty());
-  if (host_->queue_memory) FindQueue(host_->queue_memory)->TakeLinkDown();
+  if (host_->queue_memory) FindQueue(host_->queue_memory)->MarkLinkDown();
   host_.reset();
   names_.Detach();
   try {

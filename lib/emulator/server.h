@@ -99,7 +99,7 @@ class Server final : public Front {
   const char* Handle(const Request& request, File file, Reply* reply);
   const char* Map(const Request& request, std::string_view name, File file);
   const char* Unmap(const Request& request, std::string_view name);
-  const char* TakeInterrupts(File socket);
+  const char* AcceptInterruptSocket(File socket);
 
   const ServerOptions options_;
   HostedModel& model_;

@@ -22,7 +22,7 @@ struct Taking {
   bool enough = false;
 };
 
-size_t Take(char* data, size_t size, size_t count, void* user) {
+size_t AppendBody(char* data, size_t size, size_t count, void* user) {
   auto& taking = *static_cast<Taking*>(user);
   taking.enough = !taking.take({data, size * count});
   return taking.enough ? CURL_WRITEFUNC_ERROR : size * count;
@@ -71,7 +71,7 @@ std::string HttpPoster::Post(const std::string& url, const std::string& json, in
   curl_easy_setopt(easy.get(), CURLOPT_POSTFIELDSIZE, static_cast<long>(json.size()));
   curl_easy_setopt(easy.get(), CURLOPT_POSTFIELDS, json.c_str());
   curl_easy_setopt(easy.get(), CURLOPT_ERRORBUFFER, reason);
-  curl_easy_setopt(easy.get(), CURLOPT_WRITEFUNCTION, Take);
+  curl_easy_setopt(easy.get(), CURLOPT_WRITEFUNCTION, AppendBody);
   curl_easy_setopt(easy.get(), CURLOPT_WRITEDATA, &taking);
   curl_multi_add_handle(multi_, easy.get());
   std::string error = "interrupted";

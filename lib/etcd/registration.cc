@@ -27,9 +27,9 @@ int AnswerTimeoutS(uint32_t lease_s) {
 
 }  // namespace
 
-Registration::Registration(Entry entry, Say say, std::atomic<bool>* here)
+Registration::Registration(Entry entry, Log log, std::atomic<bool>* here)
     : entry_(std::move(entry)),
-      say_(std::move(say)),
+      log_(std::move(log)),
       here_(here),
       thread_(&Registration::Main, this) {}
 
@@ -50,7 +50,7 @@ void Registration::Leave() {
   const std::string error =
       Ask(http, "/v3/lease/revoke", LeaseRequest(lease_), kLeaveTimeoutS, &answer);
   if (error.empty()) return;
-  say_(absl::StrCat(entry_.name, " could not be revoked: ", error, "; it expires within ",
+  log_(absl::StrCat(entry_.name, " could not be revoked: ", error, "; it expires within ",
                     entry_.lease_s, " s"));
 }
 
@@ -64,7 +64,7 @@ void Registration::Main() {
     if (http_.interrupted()) return;
     here_->store(trouble.empty() && lease_ != 0, std::memory_order_relaxed);
     if (!trouble.empty()) {
-      if (!std::exchange(away, true)) say_(absl::StrCat(entry_.name, ": ", trouble));
+      if (!std::exchange(away, true)) log_(absl::StrCat(entry_.name, ": ", trouble));
       if (!Sleep(pause)) return;
       pause = std::min({2 * pause, kLongestPause, std::max(rest, kShortestPause)});
       continue;
@@ -75,9 +75,9 @@ void Registration::Main() {
       continue;
     }
     if (!std::exchange(before, true)) {
-      say_(absl::StrCat(entry_.name, " is registered"));
+      log_(absl::StrCat(entry_.name, " is registered"));
     } else if (away) {
-      say_(absl::StrCat(entry_.name, " is registered again"));
+      log_(absl::StrCat(entry_.name, " is registered again"));
     }
     away = false;
     if (!Sleep(rest)) return;

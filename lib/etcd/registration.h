@@ -35,11 +35,11 @@ class Registration {
   };
   /// Reports an event in one line, once each: the first registration, the loss of etcd, and the
   /// renewed registration. Called by the registration's thread and by Leave.
-  using Say = std::function<void(const std::string& line)>;
+  using Log = std::function<void(const std::string& line)>;
 
   /// Starts the thread. `here` must outlive this object. It is true while etcd keeps the lease of
   /// the key; another client may still have deleted the key.
-  Registration(Entry entry, Say say, std::atomic<bool>* here);
+  Registration(Entry entry, Log log, std::atomic<bool>* here);
   /// Calls Leave.
   ~Registration();
   Registration(const Registration&) = delete;
@@ -58,7 +58,7 @@ class Registration {
   bool Sleep(std::chrono::milliseconds time);
 
   const Entry entry_;
-  const Say say_;
+  const Log log_;
   std::atomic<bool>* const here_;
   HttpPoster http_;
   int64_t lease_ = 0;  // Used by the thread while it runs. 0: none.

@@ -41,14 +41,14 @@ void Watcher::Follow() { thread_ = std::thread(&Watcher::Main, this); }
 
 void Watcher::Main() {
   milliseconds pause = kShortestPause;
-  bool told = false;
+  bool reported = false;
   std::string trouble = Watch();
   while (!http_.interrupted()) {
     if (since_ && Clock::now() - *since_ > kLongestPause) {
       pause = kShortestPause;
-      told = false;
+      reported = false;
     }
-    if (!trouble.empty() && !std::exchange(told, true)) on_trouble_(trouble);
+    if (!trouble.empty() && !std::exchange(reported, true)) on_trouble_(trouble);
     if (!Sleep(pause)) return;
     pause = std::min(2 * pause, kLongestPause);
     since_.reset();
@@ -101,7 +101,7 @@ std::string Watcher::Watch() {
                        ended = true;
                      }
                      if (ended || end == std::string_view::npos) break;
-                     ended = !TakeLine(line, &trouble);
+                     ended = !ProcessLine(line, &trouble);
                      line.clear();
                      piece.remove_prefix(end + 1);
                    }
@@ -112,7 +112,7 @@ std::string Watcher::Watch() {
 }
 
 // Processes one line of the answer. Returns false if the watch has ended.
-bool Watcher::TakeLine(std::string_view line, std::string* trouble) {
+bool Watcher::ProcessLine(std::string_view line, std::string* trouble) {
   auto watch = ReadWatch(line, address_.prefix, trouble);
   if (!watch) return false;
   if (watch->compacted != 0) return false;  // etcd has discarded the revision.

@@ -54,7 +54,7 @@ class Watcher {
   void Main();
   std::string ReadKeys();
   std::string Watch();
-  bool TakeLine(std::string_view line, std::string* trouble);
+  bool ProcessLine(std::string_view line, std::string* trouble);
   bool Sleep(std::chrono::milliseconds time);
   std::string TooMany() const;
 

@@ -74,11 +74,11 @@ class BilateralQueue {
     Begin(region);
     if (tap_.see != nullptr) [[unlikely]]
       Show(TapDirection::kReceived);
-    if constexpr (packet::Sender<Engine>) PlaceWaiting();
+    if constexpr (packet::Sender<Engine>) AppendWaiting();
     FrameTotals leaving = walker_.Walk(region, link_.headroom_bytes(), engine, now);
     if constexpr (packet::Sender<Engine>) {
       if (!late_.empty() || !waiting_.empty()) [[unlikely]] {
-        PlaceLate(leaving);
+        AppendLate(leaving);
       } else {
         writer_.Order();
       }
@@ -125,7 +125,7 @@ class BilateralQueue {
     if (!link_.Region(region)) return 0;  // The swap was complete: Poll returns the new region.
     region.received = 0;
     Begin(region);
-    PlaceWaiting();
+    AppendWaiting();
     const uint32_t left = EmitInto(source, count);
     Give({});
     return left;
@@ -162,7 +162,7 @@ class BilateralQueue {
     }
     if (given_.frames.pkts == 0 || Await(region)) return;
     link_.Cancel();
-    if (!Await(region)) TakeBack();
+    if (!Await(region)) UncountGiven();
   }
 
  private:
@@ -171,7 +171,7 @@ class BilateralQueue {
   /// it.
   static constexpr uint32_t kMostLateBytes = swap::kMaxRegionBytes;
   /// Distance from a written frame to the line that is prefetched for a later frame.
-  static constexpr uint32_t kTakenAheadBytes = 16 * swap::kSlotBytes;
+  static constexpr uint32_t kPrefetchAheadBytes = 16 * swap::kSlotBytes;
 
   /// The region that was given to the NIC and for which the NIC has not answered yet.
   struct Given {
@@ -190,7 +190,7 @@ class BilateralQueue {
       const uint32_t length = source.length(index);
       uint8_t* const to = writer_.Add(length);
       if (to != nullptr) {
-        __builtin_prefetch(to + kTakenAheadBytes, 1);
+        __builtin_prefetch(to + kPrefetchAheadBytes, 1);
         source.Write(index, to);
         ++left.pkts;
         left.bytes += length;
@@ -204,7 +204,7 @@ class BilateralQueue {
   }
   /// Appends as many waiting frames as fit. Drops a frame that is too long for an empty region, so
   /// that it does not block the frames after it.
-  void PlaceWaiting() {
+  void AppendWaiting() {
     while (!waiting_.empty()) {
       const std::span<const uint8_t> frame = waiting_.Front();
       const auto length = static_cast<uint32_t>(frame.size());
@@ -231,7 +231,7 @@ class BilateralQueue {
   /// Called when every received frame of the region has been handled. Appends the frames that
   /// waited before this region, then the late frames with the answers that follow them. Frees the
   /// entries of frames that are not forwarded and the bytes after the last forwarded frame.
-  [[gnu::noinline]] void PlaceLate(FrameTotals& leaving) {
+  [[gnu::noinline]] void AppendLate(FrameTotals& leaving) {
     const uint32_t received = writer_.region().received;
     for (uint32_t i = waiting_.empty() ? late_.First() : 0; i < received; ++i) {
       const std::span<const uint8_t> answer = writer_.Remove(i);
@@ -242,7 +242,7 @@ class BilateralQueue {
     }
     writer_.Order();
     writer_.CloseHoles();
-    PlaceWaiting();
+    AppendWaiting();
     late_.Empty([this](const uint8_t* frame, uint32_t length) {
       if (waiting_.empty() && writer_.Append(frame, length)) return;
       if (!waiting_.Push(frame, length)) Lose(length, counters_.tx_full);
@@ -263,23 +263,23 @@ class BilateralQueue {
   void GiveWaiting(HeldRegion region) {
     region.received = 0;
     Begin(region);
-    PlaceWaiting();
+    AppendWaiting();
     Give({});
   }
 
   /// Starts work on a region that the link returned. If it is the region that was given back last,
   /// the NIC has not accepted its frames.
   void Begin(const HeldRegion& region) {
-    TakeUp(region);
+    AcceptRegion(region);
     writer_.Begin(region);
     working_ = true;
   }
-  void TakeUp(const HeldRegion& region) {
+  void AcceptRegion(const HeldRegion& region) {
     if (region.base == given_.region) [[unlikely]]
-      TakeBack();
+      UncountGiven();
     given_ = {};
   }
-  [[gnu::noinline]] void TakeBack() {
+  [[gnu::noinline]] void UncountGiven() {
     QueueCounters::Add(counters_.tx_pkts, -given_.frames.pkts);
     QueueCounters::Add(counters_.tx_bytes, -given_.frames.bytes);
     QueueCounters::Add(counters_.tx_full, given_.frames.pkts);
@@ -313,7 +313,7 @@ class BilateralQueue {
     for (uint64_t now = 0; now < deadline; rte_pause()) {
       now = rte_get_tsc_cycles();
       if (!link_.Poll(now, region)) continue;
-      TakeUp(region);
+      AcceptRegion(region);
       return true;
     }
     return false;

@@ -55,10 +55,10 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
   /// Answers all frames of the last Wait. A null `frames` forwards them unchanged.
   {lines.Answer(frames, count)};
   /// GrownRoom returns the address for an answer that exceeds its frame's room, after all frames of
-  /// the line; null if the line has no room. TakeGrown reserves the written bytes; the frame's data
-  /// and length must describe them.
+  /// the line; null if the line has no room. CommitGrown reserves the written bytes; the frame's
+  /// data and length must describe them.
   { lines.GrownRoom(/*length=*/count) } -> std::same_as<uint8_t*>;
-  {lines.TakeGrown(/*length=*/count)};
+  {lines.CommitGrown(/*length=*/count)};
   /// Returns the address where the next frame to send must be written; null until the NIC provides
   /// a line with room.
   { lines.Room(/*length=*/count) } -> std::same_as<uint8_t*>;
@@ -96,7 +96,7 @@ class CoherentQueue {
     if (received == 0) return 0;
     if (tap_.see != nullptr) [[unlikely]]
       Show(TapDirection::kReceived, received);
-    kept_back_ = {};
+    unforwarded_ = {};
     changed_ = false;
     spare_ = FindSpare();
     const uint64_t bytes = Handle(engine, received, now);
@@ -111,8 +111,8 @@ class CoherentQueue {
     lines_.Answer(changed_ ? frames_.data() : nullptr, received);
     QueueCounters::Add(counters_.rx_pkts, received);
     QueueCounters::Add(counters_.rx_bytes, bytes);
-    QueueCounters::Add(counters_.tx_pkts, received - kept_back_.pkts);
-    QueueCounters::Add(counters_.tx_bytes, bytes - kept_back_.bytes);
+    QueueCounters::Add(counters_.tx_pkts, received - unforwarded_.pkts);
+    QueueCounters::Add(counters_.tx_bytes, bytes - unforwarded_.bytes);
     if (!late_.empty()) [[unlikely]]
       SendLate();
     exception_.Flush(counters_);
@@ -262,8 +262,8 @@ class CoherentQueue {
     KeepBack(held);
   }
   void KeepBack(Frame& held) {
-    ++kept_back_.pkts;
-    kept_back_.bytes += held.length;
+    ++unforwarded_.pkts;
+    unforwarded_.bytes += held.length;
     held.length = 0;
   }
 
@@ -284,14 +284,14 @@ class CoherentQueue {
     if (!built && length <= room) {
       return Keep(held, static_cast<uint8_t*>(std::memcpy(begin, data, length)), length);
     }
-    if (uint8_t* const behind = built ? data : lines_.GrownRoom(length); behind != nullptr) {
-      if (!built) std::memcpy(behind, data, length);
-      lines_.TakeGrown(length);
+    if (uint8_t* const answer = built ? data : lines_.GrownRoom(length); answer != nullptr) {
+      if (!built) std::memcpy(answer, data, length);
+      lines_.CommitGrown(length);
       spare_ = FindSpare();
-      return Keep(held, behind, length);
+      return Keep(held, answer, length);
     }
     late_.Add(static_cast<uint32_t>(&held - frames_.data()), data, length);
-    kept_back_.bytes += uint64_t{held.length} - length;
+    unforwarded_.bytes += uint64_t{held.length} - length;
     held.length = 0;  // The line does not forward this frame.
   }
   /// Removes all answers after the first late one from the line, so that they are sent after it.
@@ -323,7 +323,7 @@ class CoherentQueue {
   }
   /// Records that the line forwards the frame as `length` bytes at `data`.
   void Keep(Frame& held, uint8_t* data, uint32_t length) {
-    kept_back_.bytes += uint64_t{held.length} - length;
+    unforwarded_.bytes += uint64_t{held.length} - length;
     held.data = data;
     held.length = length;
   }
@@ -367,12 +367,12 @@ class CoherentQueue {
   ExceptionPath exception_;
   FrameTap tap_;
   QueueCounters counters_;
-  bool changed_ = false;   ///< A frame of this burst was changed or not forwarded.
-  FrameTotals kept_back_;  ///< Totals received minus totals forwarded in this burst; modulo 2^64.
-  bool ahead_ = false;     ///< Frames were sent that the NIC must read before the next answer.
-  uint32_t at_work_ = 0;   ///< Index of the frame being handled, if the engine is a Sender.
-  Patience patience_;      ///< Limits waits for lines for frames to send.
-  LateAnswers late_;       ///< Late answers of this burst.
+  bool changed_ = false;     ///< A frame of this burst was changed or not forwarded.
+  FrameTotals unforwarded_;  ///< Totals received minus totals forwarded in this burst; modulo 2^64.
+  bool ahead_ = false;       ///< Frames were sent that the NIC must read before the next answer.
+  uint32_t at_work_ = 0;     ///< Index of the frame being handled, if the engine is a Sender.
+  Patience patience_;        ///< Limits waits for lines for frames to send.
+  LateAnswers late_;         ///< Late answers of this burst.
   uint8_t* spare_ = nullptr;  ///< Room for the next grown answer, while an engine runs.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };

@@ -81,13 +81,13 @@ class EnsoPipes {
   }
   /// Records that the next `step` bytes of room contain a frame.
   void Compose(uint32_t step) {
-    TakeAhead(room_ + composed_bytes_, step);
+    PrefetchAhead(room_ + composed_bytes_, step);
     composed_bytes_ += step;
     FindSpare();
   }
   /// Prefetches room ahead of the `step` bytes at `at`, which are about to be written.
-  static void TakeAhead(const uint8_t* at, uint32_t step) {
-    const uint8_t* ahead = at + kTakenAheadBytes;
+  static void PrefetchAhead(const uint8_t* at, uint32_t step) {
+    const uint8_t* ahead = at + kPrefetchAheadBytes;
     for (const uint8_t* const end = ahead + step; ahead != end; ahead += packet::kFlitBytes) {
       __builtin_prefetch(ahead, 1);
     }
@@ -102,7 +102,7 @@ class EnsoPipes {
 
   /// Distance at which the composer's lines are prefetched for writing. The NIC read them last;
   /// without the prefetch, a copy waits for the line.
-  static constexpr uint32_t kTakenAheadBytes = 16 * packet::kFlitBytes;
+  static constexpr uint32_t kPrefetchAheadBytes = 16 * packet::kFlitBytes;
 
   uint8_t* room_ = nullptr;      ///< Free room of the composer.
   uint32_t room_bytes_ = 0;      ///< Minimum size of room_; 0 if it must be requested.
@@ -125,7 +125,7 @@ FrameTotals EnsoPipes::Emit(const Source& source, uint32_t count) {
     const uint32_t length = source.length(i);
     const uint32_t step = packet::FlitSpan(length);
     if (at + step > room_bytes) break;
-    TakeAhead(room_ + at, step);
+    PrefetchAhead(room_ + at, step);
     source.Write(i, room_ + at);
     at += step;
     ++left.pkts;

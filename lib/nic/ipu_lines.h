@@ -43,7 +43,7 @@ class IpuLines {
   uint8_t* GrownRoom(uint32_t length) {
     return rte_pmd_ipu_endpoint_grown_room(lines_.get(), length);
   }
-  void TakeGrown(uint32_t length) { rte_pmd_ipu_endpoint_take_grown(lines_.get(), length); }
+  void CommitGrown(uint32_t length) { rte_pmd_ipu_endpoint_take_grown(lines_.get(), length); }
   uint8_t* Room(uint32_t length) { return rte_pmd_ipu_endpoint_room(lines_.get(), length); }
   void Send(uint32_t length) { rte_pmd_ipu_endpoint_send(lines_.get(), length); }
   void Flush() { rte_pmd_ipu_endpoint_flush(lines_.get()); }

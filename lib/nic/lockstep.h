@@ -280,7 +280,7 @@ class Lockstep {
     // An answer that was built elsewhere is not where the frame was.
     const bool leaves = StaysWhereItWas(at, length, frame, verdict)
                             ? StaysWhole(at, word, frame.length)
-                            : runs_.TakeBuilt(lane, at, length, frame.data, frame.length, verdict);
+                            : runs_.SendBuilt(lane, at, length, frame.data, frame.length, verdict);
     if (leaves) [[likely]]
       return static_cast<uint64_t>(frame.length) - length;
     runs_.Divert(lane, at, length, frame.data, frame.length, verdict);
@@ -290,7 +290,7 @@ class Lockstep {
   /// Applies the verdict for a frame that arrived as `length` bytes at `at`.
   void Finish(bool stays, Lane& lane, uint8_t* at, uint32_t length, const packet::Frame& frame,
               packet::Verdict verdict) {
-    if (stays || runs_.TakeBuilt(lane, at, length, frame.data, frame.length, verdict)) {
+    if (stays || runs_.SendBuilt(lane, at, length, frame.data, frame.length, verdict)) {
       runs_.Grew(static_cast<uint64_t>(frame.length) - length);
     } else {
       runs_.Divert(lane, at, length, frame.data, frame.length, verdict);

@@ -55,8 +55,10 @@ class MbufTransmitter {
   /// Maximum number of frames that Emit writes before the port accepts any; adapts to the port.
   uint32_t emit_ = kMost;
   static constexpr uint32_t kMost = 64;
-  static constexpr uint32_t kTakenAhead = 16;  ///< Distance in buffers of the prefetch.
-  static void TakeAhead(rte_mbuf* mbuf) { __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1); }
+  static constexpr uint32_t kPrefetchAhead = 16;  ///< Distance in buffers of the prefetch.
+  static void PrefetchAhead(rte_mbuf* mbuf) {
+    __builtin_prefetch(rte_pktmbuf_mtod(mbuf, void*), 1);
+  }
   std::array<rte_mbuf*, kMost> pending_;
 };
 
@@ -67,9 +69,9 @@ FrameTotals MbufTransmitter::Emit(const Source& source, uint32_t count) {
   count = std::min(count, emit_);
   if (pool_ == nullptr || rte_pktmbuf_alloc_bulk(pool_, mbufs.data(), count) != 0) return {};
   // Prefetch for writing: these buffers were last accessed on other cores or by the NIC.
-  for (uint32_t i = 0; i < std::min(count, kTakenAhead); ++i) TakeAhead(mbufs[i]);
+  for (uint32_t i = 0; i < std::min(count, kPrefetchAhead); ++i) PrefetchAhead(mbufs[i]);
   for (uint32_t i = 0; i < count; ++i) {
-    if (i + kTakenAhead < count) TakeAhead(mbufs[i + kTakenAhead]);
+    if (i + kPrefetchAhead < count) PrefetchAhead(mbufs[i + kPrefetchAhead]);
     const uint32_t length = source.length(i);
     rte_mbuf* const mbuf = mbufs[i];
     mbuf->data_len = static_cast<uint16_t>(length);

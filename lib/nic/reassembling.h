@@ -48,7 +48,7 @@ class Reassembling : public EngineLayer<Engine> {
 
   packet::Verdict Process(packet::Frame& frame, uint64_t now) {
     if (frame.length >= kLeastBytes && MayBeFragment(frame.data)) [[unlikely]] {
-      const Front front = Take(frame.data, frame.length, now);
+      const Front front = Reassemble(frame.data, frame.length, now);
       if (front.ended) return front.verdict;
       if (front.whole != nullptr) frame = front.Whole();
     }
@@ -68,7 +68,7 @@ class Reassembling : public EngineLayer<Engine> {
         [&](const packet::Frame& frame) {
           if (frame.length < kLeastBytes || !MayBeFragment(frame.data)) [[likely]]
             return false;
-          front = Take(frame.data, frame.length, now);
+          front = Reassemble(frame.data, frame.length, now);
           return front.ended || front.whole != nullptr;
         },
         [&](packet::Frame& frame) {
@@ -126,11 +126,11 @@ class Reassembling : public EngineLayer<Engine> {
     return word.bits >> 48 != packet::kEtherTypeIpv6 || frame[20] == packet::kProtocolFragment;
   }
 
-  [[gnu::noinline]] Front Take(const uint8_t* frame, uint32_t length, uint64_t now) {
+  [[gnu::noinline]] Front Reassemble(const uint8_t* frame, uint32_t length, uint64_t now) {
     if (!fragments_.on()) return {};
     const packet::Headers headers = packet::Parse(frame, length);
-    if (!packet::Defragmenter::Takes(headers) || !IsOurs(frame, headers)) return {};
-    const packet::Defragmenter::Taken taken = fragments_.Take(frame, headers, now);
+    if (!packet::Defragmenter::Accepts(headers) || !IsOurs(frame, headers)) return {};
+    const packet::Defragmenter::Result taken = fragments_.Accept(frame, headers, now);
     // The queue counts the drop of the current fragment.
     if (taken.outcome == Outcome::kDropped) ++counted_[taken.reason];
     Recount();

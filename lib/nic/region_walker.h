@@ -35,7 +35,7 @@ class RegionWalker {
   template <QueueEngine Engine>
   FrameTotals Walk(const HeldRegion& region, uint32_t headroom, Engine& engine, uint64_t now) {
     if (region.received == 0) return {};
-    kept_back_ = {};
+    unforwarded_ = {};
     headroom_ = headroom;
     __builtin_prefetch(region.base,
                        1);  // The header, which is written when the region is given back.
@@ -53,7 +53,7 @@ class RegionWalker {
       swap::Entry* const rest = region.entries + row.frames;
       if (rest < end) bytes += WalkFrames(region, rest, end, engine, now);
     }
-    const FrameTotals leaving{region.received - kept_back_.pkts, bytes - kept_back_.bytes};
+    const FrameTotals leaving{region.received - unforwarded_.pkts, bytes - unforwarded_.bytes};
     QueueCounters& counters = counters_;  // Loaded once.
     QueueCounters::Add(counters.rx_pkts, region.received);
     QueueCounters::Add(counters.rx_bytes, bytes);
@@ -254,15 +254,15 @@ class RegionWalker {
 
   [[gnu::noinline]] void Refuse(swap::Entry& entry) {
     RegionWriter::Store(entry, 0);
-    ++kept_back_.pkts;
+    ++unforwarded_.pkts;
     QueueCounters::Add(counters_.rx_bad_entry, 1);
   }
 
   /// Ends a frame that is not forwarded.
   [[gnu::noinline]] void End(swap::Entry& entry, uint32_t length, packet::Verdict verdict) {
     RegionWriter::Store(entry, 0);
-    ++kept_back_.pkts;
-    kept_back_.bytes += length;
+    ++unforwarded_.pkts;
+    unforwarded_.bytes += length;
     if (verdict.action == packet::Action::kConsume) {
       QueueCounters::Add(counters_.consumed_pkts, 1);
     } else if (verdict.action == packet::Action::kDrop) {
@@ -277,14 +277,14 @@ class RegionWalker {
                                 const uint8_t* data, uint32_t length) {
     const HeldRegion& region = writer_.region();
     const auto offset = static_cast<uint32_t>(arrived - region.base);
-    kept_back_.bytes += arrived_bytes;
+    unforwarded_.bytes += arrived_bytes;
     const auto placed = writer_.Replace(entry, swap::MakeEntry(offset, arrived_bytes), data, length,
                                         Headroom(region.data, offset));
     if (placed == RegionWriter::Placed::kPlaced) {
-      kept_back_.bytes -= length;
+      unforwarded_.bytes -= length;
       return;
     }
-    ++kept_back_.pkts;
+    ++unforwarded_.pkts;
     QueueCounters::Add(
         placed == RegionWriter::Placed::kNoRoom ? counters_.tx_full : counters_.tx_unframeable, 1);
   }
@@ -294,7 +294,7 @@ class RegionWalker {
   QueueCounters& counters_;
   uint32_t headroom_ = 0;
   const swap::Entry* at_work_ = nullptr;  ///< Entry being handled, if the engine is a Sender.
-  FrameTotals kept_back_;                 ///< Totals received minus totals forwarded; modulo 2^64.
+  FrameTotals unforwarded_;               ///< Totals received minus totals forwarded; modulo 2^64.
 };
 
 }  // namespace sluice::nic

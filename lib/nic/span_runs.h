@@ -67,7 +67,7 @@ class SpanRuns {
   /// Sends the answer to the frame of `arrived_bytes` at `at` if the answer was built at spare();
   /// the caller counts it as sent in place (Grew). Returns false if the answer is elsewhere or
   /// cannot be sent; the caller must then call Divert.
-  bool TakeBuilt(Lane& lane, uint8_t* at, uint32_t arrived_bytes, const uint8_t* data,
+  bool SendBuilt(Lane& lane, uint8_t* at, uint32_t arrived_bytes, const uint8_t* data,
                  uint32_t length, packet::Verdict verdict) {
     // A run before this frame must be sent first.
     if (verdict.action != packet::Action::kForward || data != pipes_.spare() || lane.run != at ||
@@ -83,8 +83,8 @@ class SpanRuns {
   [[gnu::noinline]] void Divert(Lane& lane, uint8_t* at, uint32_t arrived_bytes,
                                 const uint8_t* data, uint32_t length, packet::Verdict verdict) {
     EndRun(lane, at, packet::FlitSpan(arrived_bytes));
-    ++kept_back_.pkts;
-    kept_back_.bytes += arrived_bytes;
+    ++unforwarded_.pkts;
+    unforwarded_.bytes += arrived_bytes;
     switch (verdict.action) {
       case packet::Action::kConsume:
         QueueCounters::Add(counters_.consumed_pkts, 1);
@@ -124,11 +124,11 @@ class SpanRuns {
   }
 
   /// Resets the totals to 0.
-  void Begin() { kept_back_ = {}; }
+  void Begin() { unforwarded_ = {}; }
   /// Records that frames sent without Divert grew by `bytes`; modulo 2^64.
-  void Grew(uint64_t bytes) { kept_back_.bytes -= bytes; }
+  void Grew(uint64_t bytes) { unforwarded_.bytes -= bytes; }
   /// Returns the totals walked minus those sent in place; modulo 2^64.
-  const FrameTotals& kept_back() const { return kept_back_; }
+  const FrameTotals& unforwarded() const { return unforwarded_; }
 
  private:
   /// Sends the run up to `at` and starts a gap of `gap_bytes` there.
@@ -142,15 +142,15 @@ class SpanRuns {
         pipes_.Send(lane.pipe, lane.run, static_cast<uint32_t>(upto - lane.run),
                     static_cast<uint32_t>(upto - lane.owed));
     lane.owed = upto;
-    kept_back_.pkts += unsent.pkts;
-    kept_back_.bytes += unsent.bytes;
+    unforwarded_.pkts += unsent.pkts;
+    unforwarded_.bytes += unsent.bytes;
     QueueCounters::Add(counters_.tx_full, unsent.pkts);
   }
 
   Pipes& pipes_;
   ExceptionPath& exception_;
   QueueCounters& counters_;
-  FrameTotals kept_back_;
+  FrameTotals unforwarded_;
 };
 
 }  // namespace sluice::nic

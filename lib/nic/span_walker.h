@@ -50,12 +50,12 @@ class SpanWalker {
       WalkLanes<1>(engine, now);
     }
     const FrameTotals walked = lanes_.walked();
-    const FrameTotals kept_back = lanes_.runs().kept_back();
+    const FrameTotals unforwarded = lanes_.runs().unforwarded();
     QueueCounters& counters = counters_;  // Loaded once.
     QueueCounters::Add(counters.rx_pkts, walked.pkts);
     QueueCounters::Add(counters.rx_bytes, walked.bytes);
-    QueueCounters::Add(counters.tx_pkts, walked.pkts - kept_back.pkts);
-    QueueCounters::Add(counters.tx_bytes, walked.bytes - kept_back.bytes);
+    QueueCounters::Add(counters.tx_pkts, walked.pkts - unforwarded.pkts);
+    QueueCounters::Add(counters.tx_bytes, walked.bytes - unforwarded.bytes);
     return static_cast<uint32_t>(walked.pkts);
   }
 

@@ -62,12 +62,12 @@ enum class Urgency : uint8_t {
   kInterrupt,  ///< The host is interrupted and reads it at once.
 };
 
-/// The host's end of a channel. One thread at a time. It detects agents only in TakeRestart():
+/// The host's end of a channel. One thread at a time. It detects agents only in PollRestart():
 /// until that function has returned true once, Send fails and no decisions exist.
 template <typename C>
 concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out) {
   /// Sends an event. Events are delivered in order. Returns false if space is lacking; the loss is
-  /// counted, and the agent must then obtain the state again (NicChannel::TakeLoss).
+  /// counted, and the agent must then obtain the state again (NicChannel::PollLoss).
   { channel.Send(item) } -> std::same_as<bool>;
   /// Sends an event that requests a decision for `slot`. Returns as Send. On a channel of swaps the
   /// event is a swap of `slot`, unless the slot's previous swap is unresolved.
@@ -86,7 +86,7 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
   { channel.Look(slot, out) } -> std::same_as<bool>;
   /// Returns true once after a new agent appeared, or the agent requested a restart: the host must
   /// send it every live task.
-  { channel.TakeRestart() } -> std::same_as<bool>;
+  { channel.PollRestart() } -> std::same_as<bool>;
   /// Returns the number of events that were lost for lack of space, or by Lose().
   { channel.overflows() } -> std::convertible_to<uint64_t>;
   /// Returns the number of invalid writes of the peer, all of which were ignored.
@@ -103,8 +103,8 @@ concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out,
   { channel.Receive(out) } -> std::same_as<bool>;
   /// Returns true once after events or the host's memory were lost: the agent's knowledge may be
   /// wrong. If the host's memory was lost, earlier decisions get no outcome.
-  { channel.TakeLoss() } -> std::same_as<bool>;
-  /// Requests every live task from the host (HostChannel::TakeRestart).
+  { channel.PollLoss() } -> std::same_as<bool>;
+  /// Requests every live task from the host (HostChannel::PollRestart).
   {channel.RequestRestart()};
   /// Returns whether a decision for `slot` may be committed: the previous one has ended.
   { channel.CanCommit(slot) } -> std::same_as<bool>;
@@ -117,7 +117,7 @@ concept NicChannel = requires(C channel, Slot slot, const Item& item, Item& out,
   /// Returns the result of the last decision of `slot`, and the host's state at that time: exactly
   /// once for each Commit, unless the host lost its memory. Returns false while it is pending. A
   /// decision that was recalled before the host enforced it ends as kRefused.
-  { channel.TakeOutcome(slot, out, how) } -> std::same_as<bool>;
+  { channel.PollOutcome(slot, out, how) } -> std::same_as<bool>;
   { channel.faults() } -> std::convertible_to<uint64_t>;
 };
 

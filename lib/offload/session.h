@@ -163,11 +163,11 @@ class HostControl : public ControlEnd<W> {
     Post();
     return true;
   }
-  bool TakeRestart() { return std::exchange(restart_, false); }
-  /// Counts a lost event; Tell() publishes the count.
+  bool PollRestart() { return std::exchange(restart_, false); }
+  /// Counts a lost event; PublishLosses() publishes the count.
   void Lose() { ++own_.count, untold_ = true; }
   /// Publishes the count of lost events if it has changed.
-  void Tell() {
+  void PublishLosses() {
     if (std::exchange(untold_, false)) Post();
   }
   /// Returns the number of lost events.
@@ -209,7 +209,7 @@ class NicControl : public ControlEnd<W> {
     return true;
   }
   /// Returns true once after events or the host's memory were lost.
-  bool TakeLoss() { return std::exchange(loss_, false); }
+  bool PollLoss() { return std::exchange(loss_, false); }
   void RequestRestart() {
     ++own_.count;
     Post();

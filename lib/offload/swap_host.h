@@ -51,7 +51,7 @@ class SwapHost {
 
   // Functions of HostChannel.
   bool Send(const Item& item) {
-    control_.Tell();  // Report a loss before the next event.
+    control_.PublishLosses();  // Report a loss before the next event.
     if (!up_ || !IsFree(sent_)) {
       control_.Lose();
       return false;
@@ -64,15 +64,15 @@ class SwapHost {
     ItemInitiator<W>& ask = links_.asks[slot];
     if (!ask.end().CanOffer()) PollAsk(ask);
     if (!ask.end().CanOffer()) return Send(item);
-    control_.Tell();
+    control_.PublishLosses();
     ask.Offer(item, number_++);
     return true;
   }
   void Lose() {
     control_.Lose();
-    control_.Tell();
+    control_.PublishLosses();
   }
-  void Flush() { control_.Tell(); }
+  void Flush() { control_.PublishLosses(); }
   uint32_t room() {
     uint32_t free = 0;
     while (up_ && free < layout_.queue_depth && IsFree(sent_ + free)) ++free;
@@ -87,10 +87,10 @@ class SwapHost {
   bool Look(Slot slot, Item& out);
   template <Judge J>
   Decided Decide(Slot slot, J& judge);
-  bool TakeRestart() {
+  bool PollRestart() {
     if (control_.Look()) Join();
     if (!up_ && control_.session().met()) up_ = Meet();
-    return up_ && control_.TakeRestart();
+    return up_ && control_.PollRestart();
   }
   uint64_t overflows() const { return control_.lost(); }
   /// If a peer violated the protocol, its half-link stops until the next session and counts as one

@@ -49,7 +49,7 @@ class ItemInitiator : public swap::InitiatorPort<W> {
   void Offer(const Item& item, uint32_t number) {
     this->PreparePost();
     this->end_.MakeOffer({item.word[0], PayloadOf(item), /*standing=*/true});
-    if (this->end_.TakePublish()) Post(item, number);
+    if (this->end_.ConsumeUpdate()) Post(item, number);
   }
   /// Four messages: decides about end().answer() and sends `closing` with the decision.
   void Close(bool commit, const Item& closing) {
@@ -58,7 +58,7 @@ class ItemInitiator : public swap::InitiatorPort<W> {
     } else {
       this->end_.Abort();
     }
-    if (this->end_.TakePublish()) Post(closing, 0);
+    if (this->end_.ConsumeUpdate()) Post(closing, 0);
   }
   void Prepare() { this->PreparePost(); }
   /// Returns whether this end knows the peer of this incarnation, so that it can offer.

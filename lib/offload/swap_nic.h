@@ -33,9 +33,9 @@ class SwapNic {
 
   // Functions of NicChannel.
   bool Receive(Item& out);
-  bool TakeLoss() {
+  bool PollLoss() {
     Look();
-    return control_.TakeLoss();
+    return control_.PollLoss();
   }
   void RequestRestart() { control_.RequestRestart(); }
   bool CanCommit(Slot slot) const {
@@ -51,7 +51,7 @@ class SwapNic {
     window_->Interrupt(slot);
     return true;
   }
-  bool TakeOutcome(Slot slot, Item& out, Decided& how);
+  bool PollOutcome(Slot slot, Item& out, Decided& how);
   uint64_t faults() const { return faults_ + links_.Faults() + control_.faults(); }
 
   const SwapLayout& layout() const { return layout_; }
@@ -213,7 +213,7 @@ void SwapNic<W>::Commit(Slot slot, const Item& item, Urgency urgency) {
 }
 
 template <bar::WindowEnd W>
-bool SwapNic<W>::TakeOutcome(Slot slot, Item& out, Decided& how) {
+bool SwapNic<W>::PollOutcome(Slot slot, Item& out, Decided& how) {
   if (!up_) return false;
   SlotState& state = slots_[slot];
   if (state.decision == Decision::kOffered) {

@@ -39,10 +39,10 @@ class WaveHost {
         events_(window, layout.Queue(), control_.session().QueueStart()),
         slots_(layout.slots) {}
 
-  // Functions of HostChannel. Until TakeRestart() returns true the channel has no agent, and Send
+  // Functions of HostChannel. Until PollRestart() returns true the channel has no agent, and Send
   // fails.
   bool Send(const Item& item) {
-    control_.Tell();  // Report a loss before the next event.
+    control_.PublishLosses();  // Report a loss before the next event.
     bar::Line line;
     for (uint32_t i = 0; i < item.word.size(); ++i) line.word[1 + i] = item.word[i];
     if (control_.session().met() && events_.Push(line)) return true;
@@ -52,9 +52,9 @@ class WaveHost {
   bool Ask(Slot, const Item& item) { return Send(item); }
   void Lose() {
     control_.Lose();
-    control_.Tell();
+    control_.PublishLosses();
   }
-  void Flush() { control_.Tell(); }
+  void Flush() { control_.PublishLosses(); }
   uint32_t room() { return control_.session().met() ? events_.Room() : 0; }
   void Prefetch(Slot slot) { offload::Prefetch(*window_, layout_.LineOf(slot)); }
   bool Look(Slot slot, Item& out) {
@@ -65,13 +65,13 @@ class WaveHost {
   }
   template <Judge J>
   Decided Decide(Slot slot, J& judge);
-  bool TakeRestart() {
+  bool PollRestart() {
     if (control_.Look()) {
       queue_faults_ += events_.faults();
       events_ = {*window_, layout_.Queue(), control_.session().QueueStart()};
       for (SlotState& slot : slots_) slot = {};
     }
-    return control_.TakeRestart();
+    return control_.PollRestart();
   }
   uint64_t overflows() const { return control_.lost(); }
   uint64_t faults() const { return faults_ + queue_faults_ + events_.faults() + control_.faults(); }

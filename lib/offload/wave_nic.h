@@ -37,9 +37,9 @@ class WaveNic {
     for (uint32_t i = 0; i < out.word.size(); ++i) out.word[i] = line.word[1 + i];
     return true;
   }
-  bool TakeLoss() {
+  bool PollLoss() {
     Look();
-    return control_.TakeLoss();
+    return control_.PollLoss();
   }
   void RequestRestart() { control_.RequestRestart(); }
   bool CanCommit(Slot slot) const {
@@ -59,7 +59,7 @@ class WaveNic {
     window_->Interrupt(slot);
     return true;
   }
-  bool TakeOutcome(Slot slot, Item& out, Decided& how);
+  bool PollOutcome(Slot slot, Item& out, Decided& how);
   uint64_t faults() const { return faults_ + queue_faults_ + events_.faults() + control_.faults(); }
 
   const WaveLayout& layout() const { return layout_; }
@@ -94,7 +94,7 @@ class WaveNic {
 };
 
 template <bar::WindowEnd W>
-bool WaveNic<W>::TakeOutcome(Slot slot, Item& out, Decided& how) {
+bool WaveNic<W>::PollOutcome(Slot slot, Item& out, Decided& how) {
   SlotState& state = slots_[slot];
   if (state.own.phase == SlotPhase::kNone) return false;
   const uint32_t line = layout_.LineOf(slot);

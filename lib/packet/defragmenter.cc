@@ -45,7 +45,7 @@ Defragmenter::Defragmenter(uint32_t datagrams, uint64_t timeout, uint64_t seed)
   }
 }
 
-bool Defragmenter::Takes(const Headers& headers) {
+bool Defragmenter::Accepts(const Headers& headers) {
   return headers.error == ParseError::kNone && headers.IsFragment() &&
          (!headers.IsIpv6() ||
           PartOf(headers) == headers.l3 + kIpv6HeaderBytes + kFragmentHeaderBytes);
@@ -65,7 +65,8 @@ FlowKey Defragmenter::KeyOf(const uint8_t* frame, const Headers& headers) {
   return key;
 }
 
-Defragmenter::Taken Defragmenter::Take(const uint8_t* frame, const Headers& headers, uint64_t now) {
+Defragmenter::Result Defragmenter::Accept(const uint8_t* frame, const Headers& headers,
+                                          uint64_t now) {
   if (IsMalformed(frame, headers)) return Drop(kMalformed);
   Expire(now);
   Entry* const entry = Find(KeyOf(frame, headers), now);
@@ -89,7 +90,7 @@ Defragmenter::Taken Defragmenter::Take(const uint8_t* frame, const Headers& head
   return Finished(*entry);
 }
 
-Defragmenter::Taken Defragmenter::Finished(Entry& entry) {
+Defragmenter::Result Defragmenter::Finished(Entry& entry) {
   uint8_t* const whole = entry.payload - entry.headers;
   uint8_t* const ip = whole + entry.l3;
   const uint32_t ip_bytes = entry.headers - entry.l3;
@@ -137,7 +138,7 @@ uint32_t Defragmenter::Free(Entry& entry) {
   return entry.fragments;
 }
 
-Defragmenter::Taken Defragmenter::Drop(Entry& entry, Reason reason) {
+Defragmenter::Result Defragmenter::Drop(Entry& entry, Reason reason) {
   End(entry, reason);
   return {Outcome::kDropped, reason};
 }

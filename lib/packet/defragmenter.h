@@ -53,11 +53,11 @@ class Defragmenter {
   Defragmenter(uint32_t datagrams, uint64_t timeout, uint64_t seed);
 
   bool on() const { return memory_ != nullptr; }
-  /// Returns whether Take accepts a frame with these headers.
-  static bool Takes(const Headers& headers);
+  /// Returns whether Accept accepts a frame with these headers.
+  static bool Accepts(const Headers& headers);
 
   enum class Outcome : uint8_t { kWaits, kDropped, kWhole };
-  struct Taken {
+  struct Result {
     Outcome outcome;
     Reason reason = kReasons;  ///< Reason if kDropped.
     /// If kWhole: the frame of the datagram, with the Ethernet and IP headers of the first
@@ -67,8 +67,8 @@ class Defragmenter {
   };
   static constexpr uint32_t kRoomBytes = 128;
 
-  /// Copies a fragment for which Takes(headers) is true. `now` must not decrease.
-  Taken Take(const uint8_t* frame, const Headers& headers, uint64_t now);
+  /// Copies a fragment for which Accepts(headers) is true. `now` must not decrease.
+  Result Accept(const uint8_t* frame, const Headers& headers, uint64_t now);
   /// Drops datagrams that have waited longer than the timeout.
   void Expire(uint64_t now);
   /// Drops all datagrams, at the end of a run.
@@ -109,11 +109,11 @@ class Defragmenter {
   /// Frees the entry. Returns the number of its fragments.
   uint32_t Free(Entry& entry);
   void End(Entry& entry, Reason reason) { ended_[reason] += Free(entry); }
-  Taken Drop(Reason reason) { return ++ended_[reason], Taken{Outcome::kDropped, reason}; }
+  Result Drop(Reason reason) { return ++ended_[reason], Result{Outcome::kDropped, reason}; }
   /// Drops the fragment and all other fragments of its datagram.
-  Taken Drop(Entry& entry, Reason reason);
+  Result Drop(Entry& entry, Reason reason);
   static bool Add(Entry& entry, uint32_t offset, const uint8_t* part, uint32_t bytes, bool last);
-  Taken Finished(Entry& entry);
+  Result Finished(Entry& entry);
 
   uint64_t timeout_ = 0;
   uint64_t seed_ = 0;

@@ -13,7 +13,7 @@ class Words {
  public:
   Words(const uint8_t* bytes, uint32_t size) : at_(bytes), left_(size) {}
 
-  bool Take(uint32_t* word) {
+  bool Read(uint32_t* word) {
     if (left_ < 4) return false;
     *word = packet::LoadBe32(at_);
     Skip(4);
@@ -34,15 +34,15 @@ class Words {
 };
 
 ReplyError ReadMismatch(Words& words, Reply* reply) {
-  return words.Take(&reply->low) && words.Take(&reply->high) ? ReplyError::kNone
+  return words.Read(&reply->low) && words.Read(&reply->high) ? ReplyError::kNone
                                                              : ReplyError::kTruncated;
 }
 
 ReplyError ReadAccepted(Words& words, Reply* reply) {
   uint32_t flavor = 0, verifier_bytes = 0, stat = 0;
-  if (!words.Take(&flavor) || !words.Take(&verifier_bytes)) return ReplyError::kTruncated;
+  if (!words.Read(&flavor) || !words.Read(&verifier_bytes)) return ReplyError::kTruncated;
   if (verifier_bytes > kMaxAuthBytes) return ReplyError::kBadVerifier;
-  if (!words.Skip(Padded(verifier_bytes)) || !words.Take(&stat)) return ReplyError::kTruncated;
+  if (!words.Skip(Padded(verifier_bytes)) || !words.Read(&stat)) return ReplyError::kTruncated;
   if (stat > static_cast<uint32_t>(AcceptStat::kSystemErr)) return ReplyError::kUnknown;
   reply->accept = static_cast<AcceptStat>(stat);
   if (reply->accept == AcceptStat::kProgMismatch) return ReadMismatch(words, reply);
@@ -55,11 +55,11 @@ ReplyError ReadAccepted(Words& words, Reply* reply) {
 
 ReplyError ReadDenied(Words& words, Reply* reply) {
   uint32_t reject = 0, auth = 0;
-  if (!words.Take(&reject)) return ReplyError::kTruncated;
+  if (!words.Read(&reject)) return ReplyError::kTruncated;
   if (reject > static_cast<uint32_t>(RejectStat::kAuthError)) return ReplyError::kUnknown;
   reply->reject = static_cast<RejectStat>(reject);
   if (reply->reject == RejectStat::kRpcMismatch) return ReadMismatch(words, reply);
-  if (!words.Take(&auth)) return ReplyError::kTruncated;
+  if (!words.Read(&auth)) return ReplyError::kTruncated;
   reply->auth = static_cast<AuthStat>(auth);
   return ReplyError::kNone;
 }
@@ -79,9 +79,9 @@ ReplyError ReadReply(const uint8_t* message, uint32_t bytes, Reply* reply) {
   *reply = {};
   Words words(message, bytes);
   uint32_t type = 0, stat = 0;
-  if (!words.Take(&reply->xid) || !words.Take(&type)) return ReplyError::kTruncated;
+  if (!words.Read(&reply->xid) || !words.Read(&type)) return ReplyError::kTruncated;
   if (type != static_cast<uint32_t>(MessageType::kReply)) return ReplyError::kNotAReply;
-  if (!words.Take(&stat)) return ReplyError::kTruncated;
+  if (!words.Read(&stat)) return ReplyError::kTruncated;
   if (stat > static_cast<uint32_t>(ReplyStat::kDenied)) return ReplyError::kUnknown;
   reply->stat = static_cast<ReplyStat>(stat);
   return reply->stat == ReplyStat::kAccepted ? ReadAccepted(words, reply)

@@ -6,19 +6,19 @@
 
 namespace sluice::rpc {
 
-RecordReader::State RecordReader::Take(std::span<const uint8_t>* bytes) {
+RecordReader::State RecordReader::Consume(std::span<const uint8_t>* bytes) {
   if (whole_) {
     record_.clear();
     whole_ = false;
   }
-  const auto take = [bytes](size_t most) {
+  const auto consume = [bytes](size_t most) {
     const auto taken = bytes->first(std::min(most, bytes->size()));
     *bytes = bytes->subspan(taken.size());
     return taken;
   };
   for (;;) {
     if (mark_bytes_ < kMarkBytes) {
-      const auto taken = take(kMarkBytes - mark_bytes_);
+      const auto taken = consume(kMarkBytes - mark_bytes_);
       std::ranges::copy(taken, mark_ + mark_bytes_);
       mark_bytes_ += static_cast<uint32_t>(taken.size());
       if (mark_bytes_ < kMarkBytes) return State::kMore;
@@ -27,7 +27,7 @@ RecordReader::State RecordReader::Take(std::span<const uint8_t>* bytes) {
       last_ = (mark & kLastFragment) != 0;
       if (left_ > max_bytes_ - record_.size()) return State::kTooLong;
     }
-    const auto taken = take(left_);
+    const auto taken = consume(left_);
     record_.insert(record_.end(), taken.begin(), taken.end());
     left_ -= static_cast<uint32_t>(taken.size());
     if (left_ != 0) return State::kMore;

@@ -22,7 +22,7 @@ class RecordReader {
  public:
   enum class State : uint8_t {
     kMore,     ///< All bytes were consumed, and the record is incomplete.
-    kRecord,   ///< record() is complete. The next Take begins another one.
+    kRecord,   ///< record() is complete. The next Consume begins another one.
     kTooLong,  ///< The record exceeds `max_bytes`: the stream cannot be parsed any further.
   };
 
@@ -30,8 +30,8 @@ class RecordReader {
   explicit RecordReader(uint32_t max_bytes) : max_bytes_(max_bytes) { record_.reserve(max_bytes); }
 
   /// Consumes bytes from the front of `*bytes` until the returned state is reached.
-  State Take(std::span<const uint8_t>* bytes);
-  /// Returns the complete record; valid until the next Take.
+  State Consume(std::span<const uint8_t>* bytes);
+  /// Returns the complete record; valid until the next Consume.
   std::span<const uint8_t> record() const { return record_; }
 
  private:

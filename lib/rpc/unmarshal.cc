@@ -16,7 +16,7 @@ class Unmarshaller {
       : table_(table), wire_(wire), end_(wire + bytes), room_(room) {}
 
   UnmarshalError Run(uint32_t type) {
-    uint8_t* const root = TakeStructures(table_.types[type], 1);
+    uint8_t* const root = AllocateStructures(table_.types[type], 1);
     if (root == nullptr) return UnmarshalError::kNoRoom;
     Walk<uint8_t> walk(table_, type, root);
     while (const Step* const step = walk.Next()) {
@@ -26,7 +26,7 @@ class Unmarshaller {
     return UnmarshalError::kNone;
   }
 
-  uint32_t taken() const { return taken_; }
+  uint32_t used() const { return used_; }
   uint32_t Consumed(const uint8_t* begin) const { return static_cast<uint32_t>(wire_ - begin); }
 
  private:
@@ -34,17 +34,17 @@ class Unmarshaller {
 
   /// Allocates memory from the room; the caller writes all of it. Returns null if the room is too
   /// small.
-  uint8_t* Take(uint64_t bytes, uint32_t alignment) {
-    const uint64_t at = (uint64_t{taken_} + alignment - 1) & ~uint64_t{alignment - 1};
+  uint8_t* Allocate(uint64_t bytes, uint32_t alignment) {
+    const uint64_t at = (uint64_t{used_} + alignment - 1) & ~uint64_t{alignment - 1};
     if (at > room_.bytes || bytes > room_.bytes - at) return nullptr;
-    std::memset(room_.memory + taken_, 0, at - taken_);
-    taken_ = static_cast<uint32_t>(at + bytes);
+    std::memset(room_.memory + used_, 0, at - used_);
+    used_ = static_cast<uint32_t>(at + bytes);
     return room_.memory + at;
   }
   /// Allocates `count` structures, zeroed if their steps do not write every byte.
-  uint8_t* TakeStructures(const Type& type, uint32_t count) {
+  uint8_t* AllocateStructures(const Type& type, uint32_t count) {
     const uint64_t bytes = uint64_t{count} * type.bytes;
-    uint8_t* const structures = Take(bytes, type.alignment);
+    uint8_t* const structures = Allocate(bytes, type.alignment);
     if (structures != nullptr && !type.dense) std::memset(structures, 0, bytes);
     return structures;
   }
@@ -96,7 +96,7 @@ class Unmarshaller {
   UnmarshalError ReadString(const Step& step, uint8_t* field) {
     uint32_t bytes = 0;
     if (ReadCounted(step, &bytes) != UnmarshalError::kNone) return UnmarshalError::kGarbage;
-    uint8_t* const text = Take(uint64_t{bytes} + 1, 1);
+    uint8_t* const text = Allocate(uint64_t{bytes} + 1, 1);
     if (text == nullptr) return UnmarshalError::kNoRoom;
     std::memcpy(text, wire_, bytes);
     text[bytes] = 0;
@@ -109,7 +109,7 @@ class Unmarshaller {
     uint32_t bytes = 0;
     if (ReadCounted(step, &bytes) != UnmarshalError::kNone) return UnmarshalError::kGarbage;
     if (bytes == 0) return UnmarshalError::kNone;  // The field already contains 0 and null.
-    uint8_t* const data = Take(bytes, 1);
+    uint8_t* const data = Allocate(bytes, 1);
     if (data == nullptr) return UnmarshalError::kNoRoom;
     std::memcpy(data, wire_, bytes);
     wire_ += Padded(bytes);
@@ -125,7 +125,7 @@ class Unmarshaller {
       return UnmarshalError::kGarbage;
     }
     if (count == 0) return UnmarshalError::kNone;
-    uint8_t* const elements = TakeStructures(element, count);
+    uint8_t* const elements = AllocateStructures(element, count);
     if (elements == nullptr) return UnmarshalError::kNoRoom;
     packet::Store(field, count);
     StorePointer(field + kPointerAt, elements);
@@ -142,7 +142,7 @@ class Unmarshaller {
     if (there == 0) return UnmarshalError::kNone;
     const Type& target = table_.types[step.type];
     if (target.wire_bytes > Left()) return UnmarshalError::kGarbage;
-    uint8_t* const object = TakeStructures(target, 1);
+    uint8_t* const object = AllocateStructures(target, 1);
     if (object == nullptr) return UnmarshalError::kNoRoom;
     StorePointer(field, object);
     return Enter(walk, step.type, object, 1);
@@ -162,7 +162,7 @@ class Unmarshaller {
   const uint8_t* wire_;
   const uint8_t* const end_;
   const Room room_;
-  uint32_t taken_ = 0;
+  uint32_t used_ = 0;
 };
 
 /// Unmarshals a type with a wire format of fixed size.
@@ -183,7 +183,7 @@ Unmarshalled UnmarshalAny(const Table& table, uint32_t type, const uint8_t* wire
   if (root.straight) return UnmarshalStraight(table, root, wire, wire_bytes, room);
   Unmarshaller unmarshaller(table, wire, wire_bytes, room);
   const UnmarshalError error = unmarshaller.Run(type);
-  return {error, unmarshaller.taken(), unmarshaller.Consumed(wire)};
+  return {error, unmarshaller.used(), unmarshaller.Consumed(wire)};
 }
 
 }  // namespace sluice::rpc

@@ -58,8 +58,8 @@ std::string Information(std::span<char* const> arguments, std::string_view progr
   return {};
 }
 
-bool TakeFlags(int argc, char** argv, std::string_view program, std::string_view version,
-               int* exit_code) {
+bool ParseFlags(int argc, char** argv, std::string_view program, std::string_view version,
+                int* exit_code) {
   const int first = argc > 1 && std::string_view(argv[1]) == "--" ? 2 : 1;
   const std::span<char* const> arguments(argv + first, argv + argc);
   const std::string asked = Information(arguments, program, version);

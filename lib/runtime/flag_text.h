@@ -29,8 +29,8 @@ std::string Information(std::span<char* const> arguments, std::string_view progr
 /// For programs without EAL: prints the text for --help or --version, or sets the flags. A leading
 /// "--" is allowed, as after EAL's arguments. Returns false if the program must end with
 /// `exit_code`: 0, or 2 after a line on standard error.
-bool TakeFlags(int argc, char** argv, std::string_view program, std::string_view version,
-               int* exit_code);
+bool ParseFlags(int argc, char** argv, std::string_view program, std::string_view version,
+                int* exit_code);
 
 /// Returns whether the flag `name` has its default value. The flag must exist.
 inline bool IsDefault(const char* name) {

@@ -38,7 +38,7 @@ class Handover {
   /// Calls `use(T&)`, which must empty the half, if the worker has passed one, and requests the
   /// next half. After Leave, calls it with both halves.
   template <typename Use>
-  void Take(Use use) {
+  void Consume(Use use) {
     State state = state_.load(std::memory_order_acquire);
     if (state == State::kGiven || state == State::kWorking) {
       if (state == State::kGiven) use(halves_[filling_ ^ 1]);

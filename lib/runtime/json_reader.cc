@@ -77,7 +77,7 @@ class Watch final : public nlohmann::json_sax<JsonValue> {
 
 }  // namespace
 
-void Tell(Errors* errors, std::string line) {
+void AddError(Errors* errors, std::string line) {
   if (Full(*errors)) return;
   // The line may quote unprintable bytes of the file.
   std::ranges::replace_if(
@@ -87,7 +87,7 @@ void Tell(Errors* errors, std::string line) {
 
 std::optional<std::string> ReadFile(const std::string& path, Errors* errors, size_t max_bytes) {
   const auto fail = [&](const std::string& why) {
-    Tell(errors, path + ": " + why);
+    AddError(errors, path + ": " + why);
     return std::nullopt;
   };
   const auto close_it = [](std::FILE* file) { std::fclose(file); };
@@ -111,22 +111,22 @@ std::optional<std::string> ReadFile(const std::string& path, Errors* errors, siz
 
 std::optional<JsonValue> ParseJson(std::string_view text, Errors* errors, size_t max_bytes) {
   if (text.size() > max_bytes) {
-    Tell(errors, "the file has more than " + std::to_string(max_bytes) + " bytes");
+    AddError(errors, "the file has more than " + std::to_string(max_bytes) + " bytes");
     return std::nullopt;
   }
   Watch watch;
   if (JsonValue::sax_parse(text, &watch, JsonValue::input_format_t::json, true, true)) {
     return JsonValue::parse(text, nullptr, true, true);
   }
-  Tell(errors, watch.wrong());
+  AddError(errors, watch.wrong());
   return std::nullopt;
 }
 
 ObjectReader::ObjectReader(const JsonValue& json, std::string path, Errors* errors)
     : json_(json), path_(std::move(path)), errors_(errors) {
   if (json_.is_object()) return;
-  Tell(errors_,
-       (path_.empty() ? "the file" : path_) + ": " + Shown(json_) + ": give an object, { ... }");
+  AddError(errors_, (path_.empty() ? "the file" : path_) + ": " + Shown(json_) +
+                        ": give an object, { ... }");
 }
 
 std::string ObjectReader::PathOf(std::string_view key) const {
@@ -139,10 +139,10 @@ std::string ObjectReader::PathOf(std::string_view key) const {
 }
 
 void ObjectReader::Complain(std::string_view key, const std::string& what) {
-  Tell(errors_, PathOf(key) + ": " + what);
+  AddError(errors_, PathOf(key) + ": " + what);
 }
 
-const JsonValue* ObjectReader::Take(std::string_view key) {
+const JsonValue* ObjectReader::Find(std::string_view key) {
   asked_.emplace_back(key);
   if (!json_.is_object()) return nullptr;
   const auto it = json_.find(key);
@@ -151,11 +151,11 @@ const JsonValue* ObjectReader::Take(std::string_view key) {
 
 const JsonValue* ObjectReader::Member(std::string_view key, std::string* path) {
   *path = PathOf(key);
-  return Take(key);
+  return Find(key);
 }
 
 bool ObjectReader::Text(std::string_view key, std::string* value) {
-  const JsonValue* const member = Take(key);
+  const JsonValue* const member = Find(key);
   if (member == nullptr) return false;
   if (!member->is_string()) {
     Complain(key, Shown(*member) + ": must be a string, \"...\"");
@@ -166,7 +166,7 @@ bool ObjectReader::Text(std::string_view key, std::string* value) {
 }
 
 bool ObjectReader::Flag(std::string_view key, bool* value) {
-  const JsonValue* const member = Take(key);
+  const JsonValue* const member = Find(key);
   if (member == nullptr) return false;
   if (!member->is_boolean()) {
     Complain(key, Shown(*member) + ": give true or false");
@@ -178,7 +178,7 @@ bool ObjectReader::Flag(std::string_view key, bool* value) {
 
 bool ObjectReader::WholeNumber(std::string_view key, uint64_t least, uint64_t most,
                                uint64_t* value) {
-  const JsonValue* const member = Take(key);
+  const JsonValue* const member = Find(key);
   if (member == nullptr) return false;
   // nlohmann counts a negative number as an integer, but not as an unsigned one.
   const bool whole = member->is_number_unsigned();
@@ -192,7 +192,7 @@ bool ObjectReader::WholeNumber(std::string_view key, uint64_t least, uint64_t mo
 }
 
 bool ObjectReader::Real(std::string_view key, double least, double most, double* value) {
-  const JsonValue* const member = Take(key);
+  const JsonValue* const member = Find(key);
   if (member == nullptr) return false;
   if (!member->is_number() || member->get<double>() < least || member->get<double>() > most) {
     Complain(key, absl::StrFormat("%s: give a number, %g ... %g", Shown(*member), least, most));
@@ -204,7 +204,7 @@ bool ObjectReader::Real(std::string_view key, double least, double most, double*
 
 bool ObjectReader::Array(std::string_view key, size_t most,
                          const std::function<void(const JsonValue&, const std::string&)>& each) {
-  const JsonValue* const member = Take(key);
+  const JsonValue* const member = Find(key);
   if (member == nullptr) return false;
   if (!member->is_array()) {
     Complain(key, Shown(*member) + ": give an array, [ ... ]");

@@ -20,7 +20,7 @@ inline constexpr size_t kMaxErrors = 100;
 /// Returns whether the limit is exceeded, so that reading can stop.
 inline bool Full(const Errors& errors) { return errors.size() > kMaxErrors; }
 /// Adds a line with control characters replaced by '?', unless the list is full.
-void Tell(Errors* errors, std::string line);
+void AddError(Errors* errors, std::string line);
 
 /// Limit for any configuration file. The largest configuration within Maglev's limits fits.
 inline constexpr size_t kMaxConfigBytes = size_t{32} << 20;
@@ -81,7 +81,7 @@ class ObjectReader {
   void Complain(std::string_view key, const std::string& what);
 
  private:
-  const nlohmann::json* Take(std::string_view key);
+  const nlohmann::json* Find(std::string_view key);
   bool WholeNumber(std::string_view key, uint64_t least, uint64_t most, uint64_t* value);
   std::string PathOf(std::string_view key) const;
 

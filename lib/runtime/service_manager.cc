@@ -11,7 +11,7 @@
 
 namespace sluice::runtime {
 
-void TellServiceManager(std::string_view state) {
+void NotifyServiceManager(std::string_view state) {
   const char* const given = std::getenv("NOTIFY_SOCKET");
   const std::string_view name = given == nullptr ? "" : given;
   sockaddr_un manager{};

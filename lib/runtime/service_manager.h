@@ -15,6 +15,6 @@ inline constexpr std::string_view kServiceStopping = "STOPPING=1";
 
 /// Does nothing if $NOTIFY_SOCKET is unset. Errors are ignored: the manager's time-out detects a
 /// missing notification.
-void TellServiceManager(std::string_view state);
+void NotifyServiceManager(std::string_view state);
 
 }  // namespace sluice::runtime

@@ -78,7 +78,7 @@ Supervisor::Supervisor(const Plan& plan, std::span<const WorkerView> workers)
   }
 }
 
-Sample Supervisor::Take(PortStats* port) const {
+Sample Supervisor::ReadSample(PortStats* port) const {
   Sample sample;
   for (const WorkerView& worker : workers_) {
     sample.counters += worker.counters->Snapshot();
@@ -127,7 +127,7 @@ void Supervisor::Watch() {
       return;
     }
     if (Now() - begin_s_ < next_line) continue;
-    const Sample sample = Take();
+    const Sample sample = ReadSample();
     Print(StatsLine(last, sample));
     if (hooks.line && TakesText(plan_.text)) Print(hooks.line());
     last = sample;
@@ -139,12 +139,12 @@ void Supervisor::Drain(RunFigures* figures) const {
   DrainWatch watch(Now());
   do {
     nanosleep(&kLook, nullptr);  // Spinning would occupy a CPU that the device may need.
-    figures->final = Take(&figures->port_final);
+    figures->final = ReadSample(&figures->port_final);
   } while (!watch.Over(*figures, Now()));
 }
 
 void Supervisor::Stop(bool model, RunFigures* figures) {
-  figures->measured = Take(&figures->port_measured);
+  figures->measured = ReadSample(&figures->port_measured);
   LookAtLink();
   figures->link_up = link_.up();
   link_.End(Now() - begin_s_);
@@ -160,7 +160,7 @@ void Supervisor::Stop(bool model, RunFigures* figures) {
     worker.control->stop.store(true, std::memory_order_relaxed);
   }
   rte_eal_mp_wait_lcore();
-  figures->final = Take(&figures->port_final);
+  figures->final = ReadSample(&figures->port_final);
   for (const WorkerView& worker : workers_) {
     figures->ctx_switches += worker.control->ctx_switches.load(std::memory_order_relaxed);
   }
@@ -169,13 +169,13 @@ void Supervisor::Stop(bool model, RunFigures* figures) {
 void Supervisor::Run(RunFigures* figures) {
   figures->port_begin = PortStats::Read(plan_.port);
   const bool model = figures->port_begin.IsModel();
-  const TelemetryScope telemetry([this] { return Take(); }, figures->reasons, figures->map,
+  const TelemetryScope telemetry([this] { return ReadSample(); }, figures->reasons, figures->map,
                                  plan_.hooks->commands);
   begin_s_ = Now();
   if (plan_.metrics != nullptr) {
     plan_.metrics->Serve(
         [this, reasons = figures->reasons, about = BuildInfo(figures->app, figures->iface)] {
-          MetricFamilies families = MetricsOf(Take(), reasons);
+          MetricFamilies families = MetricsOf(ReadSample(), reasons);
           families.insert(families.begin(), about.begin(), about.end());
           if (plan_.hooks->metrics) plan_.hooks->metrics(families);
           return families;
@@ -186,9 +186,9 @@ void Supervisor::Run(RunFigures* figures) {
   }
   if (model) rte_eth_dev_set_link_up(plan_.port);
   if (plan_.hooks->started) plan_.hooks->started();
-  TellServiceManager(kServiceReady);
+  NotifyServiceManager(kServiceReady);
   Watch();
-  TellServiceManager(kServiceStopping);
+  NotifyServiceManager(kServiceStopping);
   Stop(model, figures);
   if (plan_.metrics != nullptr) plan_.metrics->Serve(nullptr);
 }

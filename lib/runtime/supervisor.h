@@ -61,7 +61,7 @@ class Supervisor {
   /// Reads all counters. Any thread. Stores in `port`, unless null, the statistics from which the
   /// NIC drops are computed. They are read after the workers' counters, so that a frame dropped in
   /// between counts as missing and not as accounted for.
-  Sample Take(PortStats* port = nullptr) const;
+  Sample ReadSample(PortStats* port = nullptr) const;
   void Print(const std::string& line) const;
   /// Prints changes of the link and calls the application's hook. Main thread, while workers poll.
   void LookAtLink();

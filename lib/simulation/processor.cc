@@ -81,7 +81,7 @@ void Processor::Compute(Picoseconds duration) {
   cpu_->CatchUp();
 }
 
-bool Processor::TakeNews() {
+bool Processor::PollNews() {
   const bool arrived = watching_ && std::exchange(arrived_, false);
   return std::exchange(signalled_, false) || arrived;
 }
@@ -93,7 +93,7 @@ bool Processor::WaitForSignal(Picoseconds until) { return WaitFor(false, until);
 bool Processor::WaitFor(bool arrivals, Picoseconds until) {
   CatchUp();
   watching_ = arrivals;
-  if (TakeNews()) return true;
+  if (PollNews()) return true;
   if (until <= queue_->now()) return false;
   waiting_ = true;
   if (until != kForever) {
@@ -104,7 +104,7 @@ bool Processor::WaitFor(bool arrivals, Picoseconds until) {
   Suspend();
   ++waits_;
   cpu_->StallUntil(queue_->now());
-  return TakeNews();
+  return PollNews();
 }
 
 void Processor::Signal() {

@@ -59,7 +59,7 @@ class Processor {
 
  private:
   void Arrived();
-  bool TakeNews();
+  bool PollNews();
   bool WaitFor(bool arrivals, Picoseconds until);
   void Wake();
   /// Thrown into a program to unwind it.

@@ -14,10 +14,10 @@ namespace sluice::swap {
 
 class End {
  public:
-  /// line() returns this end's line; TakePublish() returns whether it has changed since the last
+  /// line() returns this end's line; ConsumeUpdate() returns whether it has changed since the last
   /// call.
   const Message& line() const { return own_; }
-  bool TakePublish() {
+  bool ConsumeUpdate() {
     const bool publish = publish_;
     publish_ = false;
     return publish;

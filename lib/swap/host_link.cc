@@ -121,7 +121,7 @@ void HostLink::Receive(const Result& result) {
   switch (result.outcome) {
     case Outcome::kCommitted:
       ++counters_.swaps;
-      Take(result);
+      AcceptCommit(result);
       break;
     case Outcome::kRejected:
       ++counters_.rejected;
@@ -136,7 +136,7 @@ void HostLink::Receive(const Result& result) {
   resumed_ = false;
 }
 
-void HostLink::Take(const Result& result) {
+void HostLink::AcceptCommit(const Result& result) {
   const Given given = Given::Of(result.payload[kGivenWord]);
   const Given taken = Given::Of(result.payload[kTakenWord]);
   // An earlier process may have recorded this outcome, and then used the region.

@@ -68,7 +68,7 @@ class HostLink {
   HostLink(LinkMemory memory, Initiator end, uint64_t window_cycles);
   void Resume(const Message& own, const Message& nic);
   void Receive(const Result& result);
-  void Take(const Result& result);
+  void AcceptCommit(const Result& result);
   void Discard();
   void Hold(uint32_t received);
   void MakeOffer();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The end that offers. Pure: input and output are lines and results; no shared memory, clock or
-// allocation. The caller posts line() whenever TakePublish() returns true.
+// allocation. The caller posts line() whenever ConsumeUpdate() returns true.
 #pragma once
 
 #include <array>

@@ -83,7 +83,7 @@ bool NicLink::StartRegion() {
 
 // ---------------------------------------------------------------- transmit
 
-uint32_t NicLink::TakeFrames(FrameToSend* frames, uint32_t max) {
+uint32_t NicLink::DequeueFrames(FrameToSend* frames, uint32_t max) {
   uint32_t taken = 0;
   while (sending_ != kNone && taken == 0) {
     const Region region = memory_.region(sending_);

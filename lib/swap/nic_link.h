@@ -51,7 +51,7 @@ class NicLink {
   /// Returns the number of next frames to send, at most `max` > 0. They are marked as sent, and
   /// remain valid until the next call. Invalid entries are skipped and counted. Returns 0 if no
   /// frames remain.
-  uint32_t TakeFrames(FrameToSend* frames, uint32_t max);
+  uint32_t DequeueFrames(FrameToSend* frames, uint32_t max);
   bool Sending() const { return sending_ != kNone; }
 
   /// Answers the host; one shared load if its line has not changed. Returns whether a swap was

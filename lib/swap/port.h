@@ -54,7 +54,7 @@ class Port {
   }
 
   void Post() {
-    if (end_.TakePublish()) window_->Post(index_, Encode(end_.line()));
+    if (end_.ConsumeUpdate()) window_->Post(index_, Encode(end_.line()));
   }
   /// Announces a Post, so that a window with lines that move between caches can start the transfer
   /// early.

@@ -47,8 +47,8 @@ int Bindings::Set(const std::string& node, sluice_engine* engine) {
   return 0;
 }
 
-sluice_worker* Bindings::Take(const std::string& node, const std::string& graph,
-                              std::shared_ptr<void> state) {
+sluice_worker* Bindings::AssignWorker(const std::string& node, const std::string& graph,
+                                      std::shared_ptr<void> state) {
   const std::scoped_lock lock(mutex_);
   Binding& binding = bindings_[node];
   // DPDK does not know the current graph yet, and the graph contains the node only once.

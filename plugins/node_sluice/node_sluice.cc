@@ -164,7 +164,7 @@ uint16_t Process(rte_graph* graph, rte_node* node, void** objects, uint16_t coun
 /// Returns a state with a worker, or without one if none is free; null if memory is insufficient.
 std::shared_ptr<State> MakeState(const rte_graph* graph, const rte_node* node) try {
   auto state = std::make_shared<State>();
-  state->worker = Bindings::Get().Take(node->name, graph->name, state);
+  state->worker = Bindings::Get().AssignWorker(node->name, graph->name, state);
   return state;
 } catch (const std::bad_alloc&) {
   return nullptr;

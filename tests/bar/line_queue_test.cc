@@ -23,7 +23,7 @@ Line Item(uint64_t number) {
   return line;
 }
 /// Returns the line that the consumer pops for Item(number).
-Line ItemTaken(uint64_t number) {
+Line PoppedItem(uint64_t number) {
   Line line = Item(number);
   line.word[0] = number;
   return line;
@@ -44,7 +44,7 @@ TEST_F(LineQueue, ItemsComeOnceAndInOrder) {
   for (uint64_t n = 1; n <= 100; ++n) {
     ASSERT_TRUE(producer.Push(Item(n)));
     ASSERT_TRUE(consumer.Pop(item));
-    EXPECT_EQ(item, ItemTaken(n));
+    EXPECT_EQ(item, PoppedItem(n));
     EXPECT_FALSE(consumer.Pop(item)) << "once";
   }
   EXPECT_EQ(producer.overflows(), 0u);
@@ -58,7 +58,7 @@ TEST_F(LineQueue, RunsFromTheNicToTheHostToo) {
   for (uint64_t n = 1; n <= 20; ++n) {
     ASSERT_TRUE(producer.Push(Item(n)));
     ASSERT_TRUE(consumer.Pop(item));
-    EXPECT_EQ(item, ItemTaken(n));
+    EXPECT_EQ(item, PoppedItem(n));
   }
 }
 
@@ -96,7 +96,7 @@ TEST_F(LineQueue, AFullRingRefusesAndCounts) {
   EXPECT_FALSE(producer.Push(Item(11)));
   for (uint64_t n = 3; n <= 10; ++n) {
     ASSERT_TRUE(consumer.Pop(item));
-    EXPECT_EQ(item, ItemTaken(n));
+    EXPECT_EQ(item, PoppedItem(n));
   }
 }
 
@@ -111,7 +111,7 @@ TEST_F(LineQueue, EveryDepthEmptiesAndFillsUp) {
     for (int round = 0; round < 5; ++round) {
       while (producer.Push(Item(producer.sent() + 1))) {
       }
-      while (consumer.Pop(item)) EXPECT_EQ(item, ItemTaken(++popped));
+      while (consumer.Pop(item)) EXPECT_EQ(item, PoppedItem(++popped));
       EXPECT_EQ(popped, producer.sent()) << depth;
     }
     // The ring is full after each round. The consumer has not yet published less than a quarter of
@@ -139,12 +139,12 @@ TEST_F(LineQueue, PostsOneLineAnItem) {
 TEST_F(LineQueue, LinesMayArriveInAnyOrder) {
   LineQueueConsumer consumer(nic_, kPlace);
   Line item;
-  for (const uint64_t n : {3, 2}) host_.Post(kPlace.first + n - 1, ItemTaken(n));
+  for (const uint64_t n : {3, 2}) host_.Post(kPlace.first + n - 1, PoppedItem(n));
   EXPECT_FALSE(consumer.Pop(item));
-  host_.Post(kPlace.first, ItemTaken(1));
+  host_.Post(kPlace.first, PoppedItem(1));
   for (uint64_t n = 1; n <= 3; ++n) {
     ASSERT_TRUE(consumer.Pop(item));
-    EXPECT_EQ(item, ItemTaken(n));
+    EXPECT_EQ(item, PoppedItem(n));
   }
 }
 
@@ -173,9 +173,9 @@ TEST_F(LineQueue, NumbersThatCannotBeAreCountedAndNotBelieved) {
 
 /// A window that calls `meanwhile` after it has read a word and before it returns the word, as
 /// another thread may run during an access in virtual time.
-class Interrupted {
+class InterruptibleWindow {
  public:
-  explicit Interrupted(ShmWindow& window) : window_(&window) {}
+  explicit InterruptibleWindow(ShmWindow& window) : window_(&window) {}
   uint32_t lines() const { return window_->lines(); }
   uint32_t capabilities() const { return window_->capabilities(); }
   void Post(uint32_t index, const Line& line) { window_->Post(index, line); }
@@ -198,7 +198,7 @@ class Interrupted {
 };
 
 TEST_F(LineQueue, ProgressThatIsReadLateDoesNotTakeRoomBack) {
-  Interrupted host(host_);
+  InterruptibleWindow host(host_);
   LineQueueProducer producer(host, kPlace);
   LineQueueConsumer consumer(nic_, kPlace);
   Line item;
@@ -248,7 +248,7 @@ TEST(LineQueueConcurrent, TwoThreadsLoseAndRepeatNothing) {
   for (uint64_t n = 1; n <= kItems; ++n) {
     Line item;
     while (!consumer.Pop(item)) std::this_thread::yield();
-    wrong += item != ItemTaken(n) || plain[n] != n;
+    wrong += item != PoppedItem(n) || plain[n] != n;
   }
   sender.join();
   EXPECT_EQ(wrong, 0u);

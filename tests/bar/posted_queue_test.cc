@@ -135,7 +135,7 @@ TEST(PostedQueue, WhatWasPostedBeforeTheLinkWentDownNeverArrives) {
   Bar bar(queue.get(), 4096);
   Recorder device;
   bar.Write32(0, 1);
-  queue->TakeLinkDown();
+  queue->MarkLinkDown();
   bar.Write32(0, 2);
   queue->BringLinkUp();
   bar.Write32(0, 3);
@@ -156,7 +156,7 @@ bool ReadEndsWithTheLink() {
   // Repeats because the read may start only after the link has come back up.
   while (value.load() == 0) {
     std::this_thread::yield();
-    queue->TakeLinkDown();
+    queue->MarkLinkDown();
     queue->BringLinkUp();
   }
   reader.join();

@@ -26,9 +26,9 @@ void ExpectAllRight(const Rig& rig, uint64_t messages) {
 }
 
 /// Parameters: faces of the stages, bytes per message, and whether the CPU mediates.
-class Ways : public testing::TestWithParam<std::tuple<const char*, uint32_t, bool>> {};
+class Paths : public testing::TestWithParam<std::tuple<const char*, uint32_t, bool>> {};
 
-TEST_P(Ways, EveryMessageArrivesOnceAndAsItMust) {
+TEST_P(Paths, EveryMessageArrivesOnceAndAsItMust) {
   const auto& [faces, bytes, through_cpu] = GetParam();
   // These numbers are not multiples of the batch size or of the credits.
   Rig rig(Read(ChainText(faces, bytes)),
@@ -39,10 +39,10 @@ TEST_P(Ways, EveryMessageArrivesOnceAndAsItMust) {
     EXPECT_EQ(rig.stages[static_cast<sw::PortId>(i)].counters->done, 67u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Short, Ways,
+INSTANTIATE_TEST_SUITE_P(Short, Paths,
                          testing::Combine(testing::Values("", "s", "l", "sl", "ls", "lsll"),
                                           testing::Values(1u, 64u, 255u, 4000u), testing::Bool()));
-INSTANTIATE_TEST_SUITE_P(Long, Ways,
+INSTANTIATE_TEST_SUITE_P(Long, Paths,
                          testing::Combine(testing::Values("ssssssss"), testing::Values(64u, 4000u),
                                           testing::Bool()));
 
@@ -293,7 +293,7 @@ TEST_P(Changes, ThatDevicesHaveNoRoomForChangeNothing) {
 INSTANTIATE_TEST_SUITE_P(All, Changes, testing::Bool());
 
 /// Returns the number of right answers per chain.
-std::vector<uint64_t> RightOf(const Rig& rig) {
+std::vector<uint64_t> RightAnswers(const Rig& rig) {
   std::vector<uint64_t> right;
   for (const auto& ledger : rig.ledgers) right.push_back(ledger->Now().right);
   return right;
@@ -305,12 +305,12 @@ TEST(Failures, OneChainThatStaysClosedKeepsNoOtherClosed) {
   rig.Kill(2);
   rig.Kill(3);
   rig.Settle();
-  const std::vector<uint64_t> dead = RightOf(rig);
+  const std::vector<uint64_t> dead = RightAnswers(rig);
   for (const sw::PortId port : {2, 3}) {
     rig.Revive(port);
     for (const auto& ledger : rig.ledgers) ledger->Expire(~uint64_t{0});
     rig.Settle();
-    const std::vector<uint64_t> right = RightOf(rig);
+    const std::vector<uint64_t> right = RightAnswers(rig);
     EXPECT_GT(right[0], dead[0] + 1000);
     EXPECT_EQ(right[1] > dead[1] + 1000, port == 3);
   }

@@ -192,7 +192,7 @@ class Nic {
   /// memory.
   void GoToNext() {
     if (!end_->closed()) return;
-    if (const std::optional<uint64_t> lost = end_->TakeLost(Pair::kReceive)) End(*lost);
+    if (const std::optional<uint64_t> lost = end_->ConsumeLost(Pair::kReceive)) End(*lost);
     if (Get(journal_.endpoint) > served_) Serve(Get(journal_.endpoint));
   }
 

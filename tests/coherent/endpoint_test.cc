@@ -301,8 +301,8 @@ TEST(Preemption, AHandlerThatDoesNotEndIsClosedAtTheBound) {
   couple.nic.Preempt(1000);
   EXPECT_EQ(couple.nic.Look(Pair::kReceive, 10'001'000), Seen::kOverdue);
   EXPECT_TRUE(couple.nic.closed());
-  EXPECT_EQ(couple.nic.TakeLost(Pair::kReceive), 4u);
-  EXPECT_EQ(couple.nic.TakeLost(Pair::kReceive), std::nullopt) << "once";
+  EXPECT_EQ(couple.nic.ConsumeLost(Pair::kReceive), 4u);
+  EXPECT_EQ(couple.nic.ConsumeLost(Pair::kReceive), std::nullopt) << "once";
   EXPECT_EQ(couple.nic.counters(Pair::kReceive).lost, 1u);
   EXPECT_EQ(couple.host.Wait(0), Got::kClosed);
   EXPECT_EQ(couple.host.Grant(0), Got::kClosed);

@@ -152,7 +152,7 @@ inline Driven DriveNic(const uint8_t* data, size_t size) {
       if (back.kind == Kind::kFrames) Walk(back.payload, back.count, endpoint, driven);
     }
     if (nic.closed()) {
-      if (nic.TakeLost(Pair::kReceive).value_or(0) != lent) driven.broken = "lost, wrongly";
+      if (nic.ConsumeLost(Pair::kReceive).value_or(0) != lent) driven.broken = "lost, wrongly";
       lent = 0;
     }
     const NicCounters& counters = nic.counters(Pair::kReceive);

@@ -28,10 +28,10 @@ constexpr Geometry kGeometry = {.overflow_lines = 0};
 constexpr size_t kBytes = 8192;  // An endpoint, and the journal on the next page.
 constexpr uint32_t kMaxRequests = 512;
 
-enum class Turn : uint8_t { kHostWaits, kHostReturns, kNicLooks, kDelivers, kPreempts, kResumes };
-constexpr const char* kTurnNames[] = {"host waits",   "host returns", "NIC looks",
+enum class Move : uint8_t { kHostWaits, kHostReturns, kNicLooks, kDelivers, kPreempts, kResumes };
+constexpr const char* kMoveNames[] = {"host waits",   "host returns", "NIC looks",
                                       "NIC delivers", "NIC preempts", "NIC resumes"};
-bool IsHosts(Turn turn) { return turn <= Turn::kHostReturns; }
+bool IsHosts(Move move) { return move <= Move::kHostReturns; }
 
 /// The process that observes an event writes it here.
 struct Journal {
@@ -50,36 +50,36 @@ class Scene {
         nic_(memory_, {}, 0),
         host_(memory_, WaitMethod::kPause) {}
 
-  void Take(Turn turn) {
-    switch (turn) {
-      case Turn::kHostWaits:
+  void Apply(Move move) {
+    switch (move) {
+      case Move::kHostWaits:
         if (host_.Wait(0) == Got::kContent) ++journal().executed[host_.content().code];
         return;
-      case Turn::kHostReturns:
+      case Move::kHostReturns:
         host_.Return({.kind = Kind::kReply, .code = host_.content().code});
         return;
-      case Turn::kNicLooks:
+      case Move::kNicLooks:
         if (nic_.Look(Pair::kReceive, 0) == Seen::kReturned) Returned();
         return;
-      case Turn::kDelivers:
+      case Move::kDelivers:
         if (nic_.Waits(Pair::kReceive)) Deliver();
         return;
-      case Turn::kPreempts:
+      case Move::kPreempts:
         nic_.Preempt(0);
         return;
-      case Turn::kResumes:
+      case Move::kResumes:
         nic_.Resume();
         return;
     }
   }
-  void Play(const std::vector<Turn>& script, size_t turns) {
-    for (size_t i = 0; i < turns; ++i) Take(script[i]);
+  void Play(const std::vector<Move>& script, size_t moves) {
+    for (size_t i = 0; i < moves; ++i) Apply(script[i]);
   }
 
   /// Kills the endpoint of a host process that is gone. Returns whether that closed the endpoint.
   bool KillHost() {
     nic_.Kill();
-    if (const auto lost = nic_.TakeLost(Pair::kReceive)) ++journal().ended[*lost];
+    if (const auto lost = nic_.ConsumeLost(Pair::kReceive)) ++journal().ended[*lost];
     return nic_.closed();
   }
   void RestartNic() { nic_ = NicEnd(memory_, {}, 0); }
@@ -87,16 +87,16 @@ class Scene {
   bool GoesOn() {
     const uint64_t before = Answered();
     for (int i = 0; i < 40; ++i) {
-      for (const Turn turn : {Turn::kNicLooks, Turn::kDelivers, Turn::kHostWaits,
-                              Turn::kHostReturns, Turn::kResumes}) {
-        Take(turn);
+      for (const Move move : {Move::kNicLooks, Move::kDelivers, Move::kHostWaits,
+                              Move::kHostReturns, Move::kResumes}) {
+        Apply(move);
       }
     }
     // Returns a lent request before the next one is requested.
     while (nic_.state(Pair::kReceive) == State::kLent) {
-      Take(Turn::kHostWaits);
-      Take(Turn::kHostReturns);
-      Take(Turn::kNicLooks);
+      Apply(Move::kHostWaits);
+      Apply(Move::kHostReturns);
+      Apply(Move::kNicLooks);
     }
     return Answered() >= before + 10;
   }
@@ -146,18 +146,18 @@ std::span<uint8_t> Shared() {
   return {static_cast<uint8_t*>(at), at == MAP_FAILED ? 0 : kBytes};
 }
 
-std::vector<Turn> RandomScript(uint32_t seed) {
+std::vector<Move> RandomScript(uint32_t seed) {
   std::mt19937 random(seed);
-  std::vector<Turn> script;
+  std::vector<Move> script;
   for (uint32_t i = 0; i < kTurns; ++i) {
     // Preemption is rarer than requests.
     const uint32_t choice = random() % 14;
-    script.push_back(choice < 4    ? Turn::kHostWaits
-                     : choice < 6  ? Turn::kHostReturns
-                     : choice < 10 ? Turn::kNicLooks
-                     : choice < 12 ? Turn::kDelivers
-                     : choice < 13 ? Turn::kPreempts
-                                   : Turn::kResumes);
+    script.push_back(choice < 4    ? Move::kHostWaits
+                     : choice < 6  ? Move::kHostReturns
+                     : choice < 10 ? Move::kNicLooks
+                     : choice < 12 ? Move::kDelivers
+                     : choice < 13 ? Move::kPreempts
+                                   : Move::kResumes);
   }
   return script;
 }
@@ -170,23 +170,23 @@ TEST(KillAtAnyStore, NothingHappensTwice) {
   ASSERT_FALSE(shared.empty() || copy.empty());
   uint32_t kills[2] = {};
   for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    const std::vector<Turn> script = RandomScript(seed);
-    for (size_t turn = 0; turn < script.size(); ++turn) {
+    const std::vector<Move> script = RandomScript(seed);
+    for (size_t move = 0; move < script.size(); ++move) {
       Scene scene(shared);
-      scene.Play(script, turn);
+      scene.Play(script, move);
       std::string error;
       const auto snapshots = exhaustive::AfterEachStore(
-          shared, [&] { scene.Take(script[turn]); }, &error);
+          shared, [&] { scene.Apply(script[move]); }, &error);
       if (error == "ptrace is not permitted") GTEST_SKIP() << error;
       ASSERT_TRUE(snapshots) << error;
       for (size_t store = 0; store < snapshots->size(); ++store) {
         const std::string where =
-            "seed " + std::to_string(seed) + ", turn " + std::to_string(turn) + " (" +
-            kTurnNames[static_cast<size_t>(script[turn])] + "), store " + std::to_string(store);
+            "seed " + std::to_string(seed) + ", turn " + std::to_string(move) + " (" +
+            kMoveNames[static_cast<size_t>(script[move])] + "), store " + std::to_string(store);
         Scene after(copy);
-        after.Play(script, turn);
+        after.Play(script, move);
         std::memcpy(copy.data(), (*snapshots)[store].data(), copy.size());
-        const bool host = IsHosts(script[turn]);
+        const bool host = IsHosts(script[move]);
         ++kills[host];
         if (host) {
           EXPECT_TRUE(after.KillHost()) << where;

@@ -101,9 +101,9 @@ void World::End(uint8_t serial, Ending ending) {
 void World::FramesReturned(Endpoint& endpoint) {
   const coherent::Returned& back = endpoint.nic.returned(Pair::kTransmit);
   if (back.kind != Kind::kFrames) return Violate(kSound);
-  const uint64_t next = endpoint.taken + 1u;
+  const uint64_t next = endpoint.frames_returned + 1u;
   if (restarted_ ? back.status < next : back.status != next) Violate(kAnswer);
-  endpoint.taken = static_cast<uint8_t>(back.status);
+  endpoint.frames_returned = static_cast<uint8_t>(back.status);
 }
 
 void World::Returned(Endpoint& endpoint) {
@@ -132,7 +132,7 @@ void World::Returned(Endpoint& endpoint) {
 
 void World::Closed(Endpoint& endpoint) {
   endpoint.asked = false;
-  const std::optional<uint64_t> lost = endpoint.nic.TakeLost(Pair::kReceive);
+  const std::optional<uint64_t> lost = endpoint.nic.ConsumeLost(Pair::kReceive);
   const uint8_t serial = endpoint.serial;
   endpoint.serial = 0;
   endpoint.lent = 0;
@@ -158,7 +158,7 @@ bool World::Resolved() const {
     // Both ends are ready for the next request, and the NIC has received each sent frame.
     if (!endpoint.nic.Waits(Pair::kReceive) || host != State::kWaiting) return false;
     const bool all_sent = endpoint.sent == config_->frames;
-    if (!all_sent || (!restarted_ && endpoint.taken != endpoint.sent)) return false;
+    if (!all_sent || (!restarted_ && endpoint.frames_returned != endpoint.sent)) return false;
   }
   return true;
 }
@@ -177,7 +177,7 @@ std::string World::Key() const {
     const EndpointHeader& header = endpoint.view.header();
     put(header.host[0].busy | header.ready << 1,
         endpoint.alive | endpoint.asked << 1 | endpoint.harmed << 2 | endpoint.lent << 3,
-        endpoint.serial, endpoint.sent, endpoint.taken);
+        endpoint.serial, endpoint.sent, endpoint.frames_returned);
     for (const Pair pair : {Pair::kReceive, Pair::kTransmit}) {
       // Only the distance and the parity of numbers matter. All numbers far in the past are
       // equivalent.

@@ -24,7 +24,7 @@ World::Endpoint::Endpoint(const Endpoint& other)
       lent(other.lent),
       serial(other.serial),
       sent(other.sent),
-      taken(other.taken) {
+      frames_returned(other.frames_returned) {
   nic.MoveTo(view);
   host.MoveTo(view);
 }

@@ -133,11 +133,11 @@ class World {
     NicEnd nic;
     HostEnd host;
     bool alive = true;
-    bool asked = false;           ///< The host was asked to leave and has not left.
-    bool harmed = false;          ///< A line of the endpoint was lost.
-    uint8_t lent = 0;             ///< Bit mask of the receive lines that the host owns.
-    uint8_t serial = 0;           ///< Serial lent by this NIC end; 0 without one.
-    uint8_t sent = 0, taken = 0;  ///< Frame counts.
+    bool asked = false;                     ///< The host was asked to leave and has not left.
+    bool harmed = false;                    ///< A line of the endpoint was lost.
+    uint8_t lent = 0;                       ///< Bit mask of the receive lines that the host owns.
+    uint8_t serial = 0;                     ///< Serial lent by this NIC end; 0 without one.
+    uint8_t sent = 0, frames_returned = 0;  ///< Frame counts.
   };
   using Controls = std::array<uint64_t, 2 * kPairs>;
 

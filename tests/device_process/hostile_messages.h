@@ -38,7 +38,7 @@ struct Deed {
   uint8_t area;    ///< Encoded like `bus`.
   uint8_t bytes;   ///< Low bits: a power of two; high bits are added.
   uint8_t offset;  ///< Offset in the file, in pages.
-  uint8_t lies;    ///< Selects wrong fields: see Say.
+  uint8_t lies;    ///< Selects wrong fields: see SendMessage.
   uint8_t after;   ///< Selects a change of the file afterwards: see Spoil.
 };
 static_assert(sizeof(Deed) == 8);
@@ -71,7 +71,7 @@ class TouchingModel final : public HostedModel {
     if (sink != nullptr) sink->Raise(0);
   }
   void SetMastering(bool) override {}
-  void TakeMemory(const std::function<void()>& change) override { change(); }
+  void ChangeMemory(const std::function<void()>& change) override { change(); }
   void Disconnect(bool) override {
     dma_ = nullptr;
     queue_ = nullptr;
@@ -181,7 +181,7 @@ class HostileMessages {
     if (deed.kind % 16 == 15) {
       Access(host, deed);
     } else {
-      Say(host, deed);
+      SendMessage(host, deed);
     }
     server_->Turn(-1, kAtOnce);
     Spoil(host, deed);
@@ -194,7 +194,7 @@ class HostileMessages {
     return server_->host() != 0 || host.sequence <= 1;
   }
 
-  static void Say(Host& host, const Deed& deed) {
+  static void SendMessage(Host& host, const Deed& deed) {
     Request request;
     request.kind = static_cast<Kind>(deed.kind % 16);
     request.sequence = ++host.sequence;

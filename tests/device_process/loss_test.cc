@@ -135,7 +135,7 @@ std::unique_ptr<Attachment> HostOfDevice() {
 }
 
 /// Replaces a page of this process by one that its file does not contain.
-void TakeAway(void* page) {
+void ReplacePage(void* page) {
   const File empty = Memfd(0, false);
   ASSERT_NE(mmap(page, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.fd(), 0),
             MAP_FAILED);
@@ -148,7 +148,7 @@ TEST(Loss, ADeviceThatTakesARingAwayLosesTheLinkForGood) {
   const auto ring = bar::RingMemory::Create(4 * kPage, false, bar::RingMemory::Pages::kPreferHuge);
   ASSERT_TRUE(host->Map(ring));
   ring.data()[0] = 55;
-  TakeAway(ring.data() + kPage);
+  ReplacePage(ring.data() + kPage);
   EXPECT_EQ(*const_cast<volatile uint8_t*>(ring.data() + kPage), 0);
   EXPECT_EQ(ring.data()[0], 55) << "all else is the application's";
   EXPECT_TRUE(Eventually([&] { return !host->registers().LinkUp(); }));
@@ -165,7 +165,7 @@ TEST(Loss, ADeviceThatTakesDpdksMemoryAwayLosesTheLink) {
   // Remains allocated in DPDK and unused: memory without a file cannot be passed to another device.
   auto* const page = static_cast<uint8_t*>(rte_malloc(nullptr, 3 * kPage, kPage));
   ASSERT_NE(page, nullptr);
-  TakeAway(page + kPage);
+  ReplacePage(page + kPage);
   EXPECT_EQ(*const_cast<volatile uint8_t*>(page + kPage), 0);
   EXPECT_TRUE(Eventually([&] { return !host->registers().LinkUp(); }));
 }

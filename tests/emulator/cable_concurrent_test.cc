@@ -17,7 +17,7 @@ namespace {
 
 /// An end that is stepped in real time, because its timeouts for the peer are in real time.
 struct Stepped {
-  explicit Stepped(const CablePlace& place) {
+  explicit Stepped(const TemporarySocketPath& place) {
     MacAddress mac = {};
     std::string error;
     wire = CableWire::Create(place.path(), "net_test0", &mac, &error, std::chrono::milliseconds(0));
@@ -33,13 +33,13 @@ struct Stepped {
 
 TEST(CableThreads, AFullRingLosesNothingWhereTheSenderWaits) {
   constexpr uint32_t kFrames = 20'000;
-  CablePlace place;
+  TemporarySocketPath place;
   Stepped a(place);
   std::thread receiver([&] {
     Stepped b(place);
     for (uint32_t taken = 0; taken < kFrames;) {
       b.LinkUp();
-      const uint32_t now = TakeNumbered(*b.wire, taken);
+      const uint32_t now = ReceiveNumbered(*b.wire, taken);
       taken += now;
       if (now == 0) std::this_thread::yield();
     }
@@ -60,7 +60,7 @@ TEST(CableThreads, AFullRingLosesNothingWhereTheSenderWaits) {
 }
 
 TEST(CableThreads, AnEndMayComeAndGoUnderTraffic) {
-  CablePlace place;
+  TemporarySocketPath place;
   Stepped a(place);
   std::atomic<bool> done{false};
   std::thread other([&] {

@@ -32,15 +32,15 @@ File MemoryFile(size_t bytes, int seals) {
 }
 
 /// Connects like an end and sends arbitrary messages.
-struct Liar {
-  explicit Liar(const CableEnds& ends) : channel(ConnectTo(ends.place.path())) {
+struct HostileEnd {
+  explicit HostileEnd(const CableEnds& ends) : channel(ConnectTo(ends.place.path())) {
     EXPECT_TRUE(channel);
   }
-  void Say(const CableMessage& message, int file, size_t bytes = sizeof(CableMessage)) {
+  void SendMessage(const CableMessage& message, int file, size_t bytes = sizeof(CableMessage)) {
     channel.Send(&message, bytes, file);
   }
   /// Returns 0 if joined, 1 if refused, and -1 if disconnected or not yet answered.
-  int Hear() {
+  int ReadAnswer() {
     CableMessage answer;
     File none;
     const auto bytes = channel.Receive(&answer, sizeof(answer), &none, milliseconds(0));
@@ -48,14 +48,14 @@ struct Liar {
   }
   /// Joins like an honest end and maps its memory in `lanes`.
   void Join(CableEnds& ends, CableWire& wire) {
-    Say({}, memory.fd());
-    EXPECT_TRUE(ends.Meet(wire));
-    EXPECT_EQ(Hear(), 0);
+    SendMessage({}, memory.fd());
+    EXPECT_TRUE(ends.Connect(wire));
+    EXPECT_EQ(ReadAnswer(), 0);
     lanes = static_cast<CableMemory*>(
         mmap(nullptr, CableMemory::kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd(), 0));
     ASSERT_NE(lanes, MAP_FAILED);
   }
-  ~Liar() {
+  ~HostileEnd() {
     if (lanes != nullptr) munmap(lanes, CableMemory::kBytes);
   }
 
@@ -69,20 +69,20 @@ void ExpectJoinsAnHonestEnd(CableEnds& ends, CableWire& wire) {
   ends.Pass(wire, 3'000'000'000);
   EXPECT_FALSE(wire.LinkUp(ends.now_ns));
   const auto honest = ends.Open();
-  ASSERT_TRUE(ends.Meet(wire, *honest));
+  ASSERT_TRUE(ends.Connect(wire, *honest));
   SendNumbered(*honest, 0, 10);
-  EXPECT_EQ(TakeNumbered(wire, 0), 10u);
+  EXPECT_EQ(ReceiveNumbered(wire, 0), 10u);
 }
 
 TEST(HostileCable, AGreetingCutOffAtEveryByteIsRefused) {
   CableEnds ends;
   const auto wire = ends.Open();
   for (size_t bytes = 1; bytes < sizeof(CableMessage); ++bytes) {
-    Liar liar(ends);
-    liar.Say({}, liar.memory.fd(), bytes);
+    HostileEnd hostile(ends);
+    hostile.SendMessage({}, hostile.memory.fd(), bytes);
     ends.Pass(*wire, 2 * CableEnds::kStep_ns);
-    ASSERT_EQ(liar.Hear(), 1) << bytes;
-    ASSERT_EQ(liar.Hear(), -1) << bytes;
+    ASSERT_EQ(hostile.ReadAnswer(), 1) << bytes;
+    ASSERT_EQ(hostile.ReadAnswer(), -1) << bytes;
   }
   ExpectJoinsAnHonestEnd(ends, *wire);
 }
@@ -101,10 +101,10 @@ TEST(HostileCable, AGreetingThatLiesIsRefused) {
       {{}, small.fd()},   {{}, null.fd()},      {{}, folder.fd()},
   };
   for (size_t i = 0; i < lies.size(); ++i) {
-    Liar liar(ends);
-    liar.Say(lies[i].first, lies[i].second);
+    HostileEnd hostile(ends);
+    hostile.SendMessage(lies[i].first, lies[i].second);
     ends.Pass(*wire, 2 * CableEnds::kStep_ns);
-    EXPECT_EQ(liar.Hear(), 1) << i;
+    EXPECT_EQ(hostile.ReadAnswer(), 1) << i;
     EXPECT_FALSE(wire->LinkUp(ends.now_ns)) << i;
   }
   EXPECT_EQ(Count(*wire, "cable_joins"), 0u);
@@ -114,47 +114,49 @@ TEST(HostileCable, AGreetingThatLiesIsRefused) {
 TEST(HostileCable, WhoSaysNothingKeepsNobodyElseOutForLong) {
   CableEnds ends;
   const auto wire = ends.Open();
-  const Liar silent(ends), silent_too(ends);
+  const HostileEnd silent(ends), silent_too(ends);
   ends.Pass(*wire, 5'000'000'000);
   ExpectJoinsAnHonestEnd(ends, *wire);
 }
 
 TEST(HostileCable, WhatAJoinedEndDoesCostsItTheLinkAndNobodyElse) {
-  const std::vector<std::pair<const char*, std::function<void(Liar&, CableWire&)>>> deeds = {
+  const std::vector<std::pair<const char*, std::function<void(HostileEnd&, CableWire&)>>> deeds = {
       {"a position that cannot be",
-       [](Liar& liar, CableWire& wire) {
-         liar.lanes->from_connecting.written.bytes = 63;
+       [](HostileEnd& hostile, CableWire& wire) {
+         hostile.lanes->from_connecting.written.bytes = 63;
          EXPECT_TRUE(wire.Pull(0, 256).empty());
        }},
       {"a length that cannot be",
-       [](Liar& liar, CableWire& wire) {
-         liar.lanes->from_connecting.records.fill(0xff);
-         liar.lanes->from_connecting.written.bytes = 4096;
+       [](HostileEnd& hostile, CableWire& wire) {
+         hostile.lanes->from_connecting.records.fill(0xff);
+         hostile.lanes->from_connecting.written.bytes = 4096;
          EXPECT_TRUE(wire.Pull(0, 256).empty());
        }},
       {"it accepted frames that were not sent",
-       [](Liar& liar, CableWire& wire) {
-         liar.lanes->from_listening.taken.bytes = 1 << 20;
+       [](HostileEnd& hostile, CableWire& wire) {
+         hostile.lanes->from_listening.consumed.bytes = 1 << 20;
          SendNumbered(wire, 0, CableLane::kBytes / CableLane::kLine + 1);
        }},
       {"all of it overwritten",
-       [](Liar& liar, CableWire& wire) {
-         std::memset(static_cast<void*>(liar.lanes), 0x5a, CableMemory::kBytes);
+       [](HostileEnd& hostile, CableWire& wire) {
+         std::memset(static_cast<void*>(hostile.lanes), 0x5a, CableMemory::kBytes);
          EXPECT_TRUE(wire.Pull(0, 256).empty());
        }},
-      {"a word on the socket", [](Liar& liar, CableWire&) { liar.Say({}, -1); }},
-      {"a file on the socket", [](Liar& liar, CableWire&) { liar.Say({}, liar.memory.fd()); }},
-      {"it hangs up", [](Liar& liar, CableWire&) { liar.channel = Channel(); }},
+      {"a word on the socket",
+       [](HostileEnd& hostile, CableWire&) { hostile.SendMessage({}, -1); }},
+      {"a file on the socket",
+       [](HostileEnd& hostile, CableWire&) { hostile.SendMessage({}, hostile.memory.fd()); }},
+      {"it hangs up", [](HostileEnd& hostile, CableWire&) { hostile.channel = Channel(); }},
       {"it shuts down one half",
-       [](Liar& liar, CableWire&) { shutdown(liar.channel.fd(), SHUT_WR); }},
+       [](HostileEnd& hostile, CableWire&) { shutdown(hostile.channel.fd(), SHUT_WR); }},
   };
   for (const auto& [name, deed] : deeds) {
     SCOPED_TRACE(name);
     CableEnds ends;
     const auto wire = ends.Open();
-    Liar liar(ends);
-    liar.Join(ends, *wire);
-    deed(liar, *wire);
+    HostileEnd hostile(ends);
+    hostile.Join(ends, *wire);
+    deed(hostile, *wire);
     ExpectJoinsAnHonestEnd(ends, *wire);
     EXPECT_EQ(Count(*wire, "cable_joins"), 2u);
   }
@@ -163,16 +165,16 @@ TEST(HostileCable, WhatAJoinedEndDoesCostsItTheLinkAndNobodyElse) {
 TEST(HostileCable, MemoryThatIsTakenAwayReadsAsZeroes) {
   CableEnds ends;
   const auto wire = ends.Open();
-  Liar liar(ends);
-  liar.Join(ends, *wire);
-  EXPECT_NE(ftruncate(liar.memory.fd(), 0), 0) << "sealed";
+  HostileEnd hostile(ends);
+  hostile.Join(ends, *wire);
+  EXPECT_NE(ftruncate(hostile.memory.fd(), 0), 0) << "sealed";
   SendNumbered(*wire, 0, 10);
-  ASSERT_EQ(fallocate(liar.memory.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+  ASSERT_EQ(fallocate(hostile.memory.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                       CableMemory::kBytes),
             0);
   EXPECT_TRUE(wire->Pull(0, 256).empty());
   SendNumbered(*wire, 10, 10);
-  liar.channel = Channel();
+  hostile.channel = Channel();
   ExpectJoinsAnHonestEnd(ends, *wire);
 }
 

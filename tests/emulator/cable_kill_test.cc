@@ -106,7 +106,7 @@ class Survivor {
 };
 
 TEST(CableKill, WhoeverIsKilledTheSurvivorIsJoinedByTheNext) {
-  const CablePlace place;
+  const TemporarySocketPath place;
   std::mt19937 random(3);
   auto first =
       std::make_unique<Child>(place.path());  // Listens if it starts first; either order is fine.

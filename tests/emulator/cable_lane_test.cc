@@ -25,13 +25,13 @@ struct Lane {
     const device::WireFrame view = ViewOf(frame);
     return sender.Send({&view, 1});
   }
-  uint32_t TakeAll() {
-    uint32_t taken = 0;
+  uint32_t ReceiveAll() {
+    uint32_t consumed = 0;
     for (auto frames = receiver->Pull(256); !frames.empty(); frames = receiver->Pull(256)) {
       receiver->Consumed(static_cast<uint32_t>(frames.size()));
-      taken += static_cast<uint32_t>(frames.size());
+      consumed += static_cast<uint32_t>(frames.size());
     }
-    return taken;
+    return consumed;
   }
   /// Stores a position as a hostile sender would.
   void Publish(uint64_t position) { memory->written.bytes.store(position); }
@@ -55,13 +55,13 @@ TEST(CableLane, KeepsOrderAndBytesOverManyLapsWithFramesOfEveryLength) {
     }
     const auto frames = lane.receiver->Pull(1 + random() % 64);
     const auto all = static_cast<uint32_t>(frames.size());
-    const uint32_t taken = random() % 2 == 0 ? all : all / 2;
-    for (uint32_t i = 0; i < taken; ++i) ASSERT_TRUE(IsNumbered(frames[i], out + i));
-    lane.receiver->Consumed(taken);
-    out += taken;
+    const uint32_t consumed = random() % 2 == 0 ? all : all / 2;
+    for (uint32_t i = 0; i < consumed; ++i) ASSERT_TRUE(IsNumbered(frames[i], out + i));
+    lane.receiver->Consumed(consumed);
+    out += consumed;
   }
   EXPECT_GT(bytes, 20 * CableLane::kBytes);
-  EXPECT_EQ(out + lane.TakeAll(), in);
+  EXPECT_EQ(out + lane.ReceiveAll(), in);
   EXPECT_FALSE(lane.sender.lied_to());
   EXPECT_FALSE(lane.receiver->lied_to());
 }
@@ -76,7 +76,7 @@ TEST(CableLane, AFrameOfTheMinimumIsOneLineAndShorterOnesArePadded) {
   ASSERT_EQ(frames.size(), 1u);
   ASSERT_EQ(frames[0].length, 60u);
   for (uint32_t i = 0; i < 60; ++i) EXPECT_EQ(frames[0].data[i], i < 42 ? 0xff : 0);
-  EXPECT_EQ(lane.TakeAll(), kLaneFrames);
+  EXPECT_EQ(lane.ReceiveAll(), kLaneFrames);
   EXPECT_EQ(lane.sender.InFlight(), 0u);
   EXPECT_EQ(lane.Send(runt), 1u);
 }
@@ -97,9 +97,9 @@ TEST(CableLane, TooLongFramesAreDroppedAndCounted) {
   Lane lane;
   EXPECT_EQ(lane.Send(Bytes(CableLane::kMaxFrameBytes + 1)), 1u);
   EXPECT_EQ(lane.Send(Bytes(CableLane::kMaxFrameBytes)), 1u);
-  EXPECT_EQ(lane.sender.TakeOversize(), 1u);
-  EXPECT_EQ(lane.sender.TakeOversize(), 0u);
-  EXPECT_EQ(lane.TakeAll(), 1u);
+  EXPECT_EQ(lane.sender.ReadAndClearOversize(), 1u);
+  EXPECT_EQ(lane.sender.ReadAndClearOversize(), 0u);
+  EXPECT_EQ(lane.ReceiveAll(), 1u);
 }
 
 TEST(CableLane, AReceiverBelievesNoPositionThatCannotBe) {
@@ -116,7 +116,7 @@ TEST(CableLane, AReceiverBelievesNoPositionThatCannotBe) {
   }
   Lane back;
   for (uint32_t i = 0; i < 2; ++i) back.Send(Bytes(60));
-  EXPECT_EQ(back.TakeAll(), 2u);
+  EXPECT_EQ(back.ReceiveAll(), 2u);
   back.Publish(64);
   EXPECT_TRUE(back.receiver->Pull(1).empty());
   EXPECT_TRUE(back.receiver->lied_to());
@@ -141,7 +141,7 @@ TEST(CableLane, AReceiverBelievesNoLengthThatCannotBe) {
   }
   Lane end;  // The record would cross the end of the ring.
   for (uint64_t i = 0; i + 1 < kLaneFrames; ++i) end.Send(Bytes(60));
-  EXPECT_EQ(end.TakeAll(), kLaneFrames - 1);
+  EXPECT_EQ(end.ReceiveAll(), kLaneFrames - 1);
   end.Length(CableLane::kBytes - 64, 61);
   end.Publish(CableLane::kBytes + 64);
   EXPECT_TRUE(end.receiver->Pull(1).empty());
@@ -155,15 +155,15 @@ TEST(CableLane, ASenderBelievesNoPositionThatCannotBe) {
     while (lane.Send(Bytes(60)) != 0) {
     }
     ASSERT_FALSE(lane.sender.lied_to());
-    lane.memory->taken.bytes.store(lie);
+    lane.memory->consumed.bytes.store(lie);
     EXPECT_EQ(lane.Send(Bytes(60)), 0u) << lie;
     EXPECT_TRUE(lane.sender.lied_to()) << lie;
-    lane.memory->taken.bytes.store(64);
+    lane.memory->consumed.bytes.store(64);
     EXPECT_EQ(lane.Send(Bytes(60)), 0u) << "once a liar";
   }
   Lane count;
   count.Send(Bytes(60));
-  count.memory->taken.frames.store(~uint64_t{0});
+  count.memory->consumed.frames.store(~uint64_t{0});
   EXPECT_EQ(count.sender.InFlight(), 0u);
 }
 

@@ -21,14 +21,14 @@
 namespace sluice::emulator {
 
 /// A socket path in a temporary folder. The destructor removes both.
-class CablePlace {
+class TemporarySocketPath {
  public:
-  CablePlace() {
+  TemporarySocketPath() {
     const char* const folder = std::getenv("TMPDIR");
     folder_ = std::string(folder != nullptr ? folder : "/tmp") + "/sluice-cable-XXXXXX";
     EXPECT_NE(mkdtemp(folder_.data()), nullptr);
   }
-  ~CablePlace() {
+  ~TemporarySocketPath() {
     unlink(path().c_str());
     rmdir(folder_.c_str());
   }
@@ -81,7 +81,7 @@ inline void SendNumbered(Wire& wire, uint32_t first, uint32_t count, uint32_t le
 
 /// Receives all available frames and checks that they are numbered from `first`. Returns their
 /// count.
-inline uint32_t TakeNumbered(Wire& wire, uint32_t first) {
+inline uint32_t ReceiveNumbered(Wire& wire, uint32_t first) {
   uint32_t taken = 0;
   for (auto frames = wire.Pull(0, 256); !frames.empty(); frames = wire.Pull(0, 256)) {
     for (const device::WireFrame& frame : frames) {
@@ -124,7 +124,7 @@ struct CableEnds {
   }
   /// Returns whether all `wires` are up within one second of test time.
   template <typename... Wires>
-  bool Meet(Wires&... wires) {
+  bool Connect(Wires&... wires) {
     for (int i = 0; i < 100; ++i) {
       now_ns += kStep_ns;
       if ((static_cast<int>(wires.LinkUp(now_ns)) & ...) != 0) return true;
@@ -136,7 +136,7 @@ struct CableEnds {
     for (const uint64_t end = now_ns + ns; now_ns < end;) wire.LinkUp(now_ns += kStep_ns);
   }
 
-  CablePlace place;
+  TemporarySocketPath place;
   MacAddress mac = {};  ///< MAC address of the last opened end.
   uint64_t now_ns = 0;
 };

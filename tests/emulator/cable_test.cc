@@ -22,11 +22,11 @@ namespace {
 TEST(Cable, CarriesFramesBothWays) {
   CableEnds ends;
   const auto a = ends.Open(), b = ends.Open();
-  ASSERT_TRUE(ends.Meet(*a, *b));
+  ASSERT_TRUE(ends.Connect(*a, *b));
   SendNumbered(*a, 0, 100);
   SendNumbered(*b, 1000, 50, 1514);
-  EXPECT_EQ(TakeNumbered(*b, 0), 100u);
-  EXPECT_EQ(TakeNumbered(*a, 1000), 50u);
+  EXPECT_EQ(ReceiveNumbered(*b, 0), 100u);
+  EXPECT_EQ(ReceiveNumbered(*a, 1000), 50u);
   EXPECT_EQ(a->totals().offered, 50u);
   EXPECT_EQ(b->totals().offered, 100u);
   for (CableWire* wire : {a.get(), b.get()}) {
@@ -51,7 +51,7 @@ TEST(Cable, WithoutAnotherEndThereIsNoCarrierAndFramesAreDropped) {
 TEST(Cable, AThirdEndIsRefusedInOneLine) {
   CableEnds ends;
   const auto a = ends.Open(), b = ends.Open();
-  ASSERT_TRUE(ends.Meet(*a, *b));
+  ASSERT_TRUE(ends.Connect(*a, *b));
   MacAddress mac = {};
   std::string error;
   EXPECT_EQ(ends.OpenPatiently(&mac, &error, *a), nullptr);
@@ -60,7 +60,7 @@ TEST(Cable, AThirdEndIsRefusedInOneLine) {
       << error;
   EXPECT_EQ(error.find('\n'), std::string::npos);
   SendNumbered(*a, 0, 3);
-  EXPECT_EQ(TakeNumbered(*b, 0), 3u);
+  EXPECT_EQ(ReceiveNumbered(*b, 0), 3u);
 }
 
 TEST(Cable, EitherEndMayComeBack) {
@@ -69,12 +69,12 @@ TEST(Cable, EitherEndMayComeBack) {
     auto leaves = ends.Open(), stays = ends.Open();
     if (!first_leaves) std::swap(leaves, stays);
     for (uint32_t time = 1; time <= 5; ++time) {
-      ASSERT_TRUE(ends.Meet(*leaves, *stays)) << time;
+      ASSERT_TRUE(ends.Connect(*leaves, *stays)) << time;
       EXPECT_EQ(Count(*stays, "cable_joins"), time);
       SendNumbered(*stays, time, 20);
-      EXPECT_EQ(TakeNumbered(*leaves, time), 20u);
+      EXPECT_EQ(ReceiveNumbered(*leaves, time), 20u);
       SendNumbered(*leaves, time, 20);
-      EXPECT_EQ(TakeNumbered(*stays, time), 20u);
+      EXPECT_EQ(ReceiveNumbered(*stays, time), 20u);
       leaves.reset();
       ends.Pass(*stays, 2 * CableEnds::kStep_ns);
       EXPECT_FALSE(stays->LinkUp(ends.now_ns));
@@ -88,7 +88,7 @@ TEST(Cable, FramesThatTheOtherEndDidNotTakeAreCountedWhenItGoes) {
   CableEnds ends;
   const auto a = ends.Open();
   auto b = ends.Open();
-  ASSERT_TRUE(ends.Meet(*a, *b));
+  ASSERT_TRUE(ends.Connect(*a, *b));
   SendNumbered(*a, 0, 10);
   EXPECT_EQ(b->Pull(0, 4).size(), 4u);  // The other end owns all ten frames now.
   SendNumbered(*a, 10, 5);
@@ -103,7 +103,7 @@ TEST(Cable, FramesThatWaitForRoomAreCountedWhenTheOtherEndGoes) {
   CableEnds ends;
   const auto a = ends.Open();
   auto b = ends.Open();
-  ASSERT_TRUE(ends.Meet(*a, *b));
+  ASSERT_TRUE(ends.Connect(*a, *b));
   const uint32_t sent = CableLane::kBytes / CableLane::kLine + 100;
   SendNumbered(*a, 0, sent);
   EXPECT_FALSE(a->Ready());
@@ -118,16 +118,16 @@ TEST(Cable, WhatAVanishedEndHadSentStillArrivesForAWhile) {
     CableEnds ends;
     const auto a = ends.Open();
     auto b = ends.Open();
-    ASSERT_TRUE(ends.Meet(*a, *b));
+    ASSERT_TRUE(ends.Connect(*a, *b));
     SendNumbered(*b, 0, 10);
     b.reset();
     ends.Pass(*a, late ? 200'000'000 : 2 * CableEnds::kStep_ns);
     EXPECT_FALSE(a->LinkUp(ends.now_ns));
-    EXPECT_EQ(TakeNumbered(*a, 0), late ? 0u : 10u);
+    EXPECT_EQ(ReceiveNumbered(*a, 0), late ? 0u : 10u);
     ends.Pass(*a, 200'000'000);
     EXPECT_EQ(Count(*a, "cable_cut_rx"), late ? 10u : 0u);
     b = ends.Open();
-    EXPECT_TRUE(ends.Meet(*a, *b));
+    EXPECT_TRUE(ends.Connect(*a, *b));
   }
 }
 
@@ -140,7 +140,7 @@ TEST(Cable, ADeadProcesssSocketIsTakenOver) {
   ASSERT_EQ(bind(dead, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   close(dead);
   const auto a = ends.Open(), b = ends.Open();
-  EXPECT_TRUE(ends.Meet(*a, *b));
+  EXPECT_TRUE(ends.Connect(*a, *b));
 }
 
 TEST(Cable, AnEndWhoseSocketWasTakenOverFindsTheOneWhoTookIt) {
@@ -148,7 +148,7 @@ TEST(Cable, AnEndWhoseSocketWasTakenOverFindsTheOneWhoTookIt) {
   const auto a = ends.Open();
   unlink(ends.place.path().c_str());
   const auto b = ends.Open();
-  EXPECT_TRUE(ends.Meet(*a, *b)) << "both listened";
+  EXPECT_TRUE(ends.Connect(*a, *b)) << "both listened";
 }
 
 TEST(Cable, TheSocketGoesWithTheLastEnd) {
@@ -156,7 +156,7 @@ TEST(Cable, TheSocketGoesWithTheLastEnd) {
   struct stat there {};
   {
     auto a = ends.Open(), b = ends.Open();
-    ASSERT_TRUE(ends.Meet(*a, *b));
+    ASSERT_TRUE(ends.Connect(*a, *b));
     a.reset();
     ends.Pass(*b, 3 * CableEnds::kStep_ns);
     EXPECT_EQ(lstat(ends.place.path().c_str(), &there), 0) << "the survivor listens";
@@ -184,17 +184,17 @@ TEST(Cable, WithPauseTheDeviceWaitsAndWithoutItFramesAreDropped) {
     auto owned = ends.Open();
     CableWire& a = *owned;
     const auto b = ends.Open();
-    ASSERT_TRUE(ends.Meet(a, *b));
+    ASSERT_TRUE(ends.Connect(a, *b));
     Rig rig(std::move(owned), pause);
     for (uint32_t i = 0; i < kFrames; ++i) rig.device.held.push_back(NumberedFrame(i, 60));
     rig.Run(200);
     EXPECT_EQ(rig.device.held.empty(), !pause);
-    const uint32_t passed = TakeNumbered(*b, 0);
+    const uint32_t passed = ReceiveNumbered(*b, 0);
     EXPECT_EQ(passed, CableLane::kBytes / CableLane::kLine);
     uint32_t all = passed;
     for (int i = 0; i < 1000; ++i) {
       rig.Run(1);
-      all += TakeNumbered(*b, all);
+      all += ReceiveNumbered(*b, all);
     }
     EXPECT_TRUE(rig.device.held.empty());
     EXPECT_EQ(all + rig["wire_cable_full"], kFrames);
@@ -204,7 +204,7 @@ TEST(Cable, WithPauseTheDeviceWaitsAndWithoutItFramesAreDropped) {
 
 TEST(Cable, NamesLeadToThisUsersRuntimeFolderAndPathsToThemselves) {
   std::string error;
-  CablePlace folder;
+  TemporarySocketPath folder;
   const std::string own = folder.path().substr(0, folder.path().rfind('/'));
   const char* const before = std::getenv("XDG_RUNTIME_DIR");
   const std::string saved = before != nullptr ? before : "";

@@ -126,9 +126,9 @@ TEST(Verify, ADuplicateIsOneWhetherItComesAtOnceOrMuchLater) {
   EXPECT_EQ(at_once.totals().duplicated, 1u);
   const Script later({0, 1, 2, 3, 4, 5, 1});
   EXPECT_EQ(later.totals().duplicated, 1u);
-  const Script behind_a_gap({0, 1, 5, 6, 1});
-  EXPECT_EQ(behind_a_gap.totals().duplicated, 1u);
-  EXPECT_EQ(behind_a_gap.totals().gaps, 3u);
+  const Script after_a_gap({0, 1, 5, 6, 1});
+  EXPECT_EQ(after_a_gap.totals().duplicated, 1u);
+  EXPECT_EQ(after_a_gap.totals().gaps, 3u);
   const Script of_a_latecomer({0, 2, 1, 1});
   EXPECT_EQ(of_a_latecomer.totals().duplicated, 1u);
   EXPECT_EQ(of_a_latecomer.totals().reordered, 1u);

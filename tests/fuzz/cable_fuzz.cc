@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (where % 4 == 0) {
       lane->written.bytes = uint64_t{what} << (where >> 4) % 40;
     } else if (where % 4 == 1) {
-      lane->taken.bytes = uint64_t{what} << (where >> 4) % 40;
+      lane->consumed.bytes = uint64_t{what} << (where >> 4) % 40;
     } else {
       std::memcpy(&lane->records[(where >> 2) * CableLane::kLine % CableLane::kBytes], &what, 4);
     }

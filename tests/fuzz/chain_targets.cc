@@ -42,12 +42,12 @@ void ChainGraph(const uint8_t* data, size_t size) {
 
 void ChainGzip(const uint8_t* data, size_t size) {
   const std::vector<uint8_t> member(data, data + size);
-  const auto end = chain_app::BehindGzipHeader(member);
+  const auto end = chain_app::AfterGzipHeader(member);
   if (!end) return;
   FUZZ_CHECK(*end >= chain_app::kGzipHeaderBytes && *end <= size);
   for (size_t length = 0; length <= *end; ++length) {
     const std::vector<uint8_t> part(data, data + length);
-    FUZZ_CHECK(chain_app::BehindGzipHeader(part) == (length == *end ? end : std::nullopt));
+    FUZZ_CHECK(chain_app::AfterGzipHeader(part) == (length == *end ? end : std::nullopt));
   }
 }
 

@@ -9,7 +9,7 @@
 namespace sluice::fuzz {
 
 /// Sets correct checksums in a packet, as a sender does; a fuzzer cannot guess them.
-inline void MakeChecksumsRight(test::Bytes& bytes) {
+inline void SetChecksums(test::Bytes& bytes) {
   uint8_t* frame = bytes.data();
   const packet::Headers headers = packet::Parse(frame, static_cast<uint32_t>(bytes.size()));
   if (headers.error != packet::ParseError::kNone) return;
@@ -28,7 +28,7 @@ inline void MakeChecksumsRight(test::Bytes& bytes) {
 }
 
 /// Returns whether the bytes are a packet with correct checksums.
-inline bool Holds(const test::Bytes& bytes) {
+inline bool HasValidChecksums(const test::Bytes& bytes) {
   const packet::Headers headers = packet::Parse(bytes.data(), static_cast<uint32_t>(bytes.size()));
   return headers.error == packet::ParseError::kNone && test::ChecksumsHold(bytes.data(), headers);
 }

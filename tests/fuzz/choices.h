@@ -17,13 +17,13 @@ class Choices {
 
   bool empty() const { return bytes_.empty(); }
   /// Returns the next `size` bytes, or fewer at the end.
-  std::span<const uint8_t> Take(size_t size) {
+  std::span<const uint8_t> Consume(size_t size) {
     const auto taken = bytes_.first(std::min(size, bytes_.size()));
     bytes_ = bytes_.subspan(taken.size());
     return taken;
   }
   uint8_t Byte() {
-    const auto byte = Take(1);
+    const auto byte = Consume(1);
     return byte.empty() ? 0 : byte[0];
   }
   /// Returns the next 16 bits, in big-endian order.

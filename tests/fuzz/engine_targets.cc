@@ -33,7 +33,7 @@ Verdict Run(Engine engine, Bytes& bytes) {
 
 void EchoEngines(const uint8_t* data, size_t size) {
   Bytes original(data, data + size);
-  MakeChecksumsRight(original);
+  SetChecksums(original);
   const Headers headers = packet::Parse(original.data(), static_cast<uint32_t>(size));
 
   Bytes incremented = original;
@@ -52,11 +52,11 @@ void EchoEngines(const uint8_t* data, size_t size) {
     FUZZ_CHECK(once == original);
     return;
   }
-  FUZZ_CHECK(Holds(once));
+  FUZZ_CHECK(HasValidChecksums(once));
   Bytes twice = once;
   // A byte of an Ethernet payload may be a tag or a length that changes its type.
   FUZZ_CHECK(Run(engine::ReflectEcho(), twice) == packet::kForward);
-  FUZZ_CHECK(Holds(twice));
+  FUZZ_CHECK(HasValidChecksums(twice));
   for (size_t i = 0; i < size; ++i) {
     const uint32_t field = headers.L4ChecksumOffset();
     if (i == headers.payload || (field != 0 && (i == field || i == field + 1))) continue;
@@ -68,7 +68,7 @@ void NeighborEngine(const uint8_t* data, size_t size) {
   if (size == 0) return;
   const uint32_t tailroom = data[0] & 0xf;
   Bytes request(data + 1, data + size);
-  if ((data[0] & 0x80) == 0) MakeChecksumsRight(request);
+  if ((data[0] & 0x80) == 0) SetChecksums(request);
   static const engine::Neighbor kHost = [] {
     engine::Neighbor host({2, 0, 0, 0, 0, 2});
     std::string error;
@@ -86,7 +86,7 @@ void NeighborEngine(const uint8_t* data, size_t size) {
     return;
   }
   const Bytes answer = buffer.bytes(frame.length);
-  FUZZ_CHECK(Holds(answer));
+  FUZZ_CHECK(HasValidChecksums(answer));
   const Bytes from(answer.begin() + 6, answer.begin() + 12);
   FUZZ_CHECK((from == Bytes{2, 0, 0, 0, 0, 2}));
   // The destination is one host, or all nodes (an answer to duplicate detection).

@@ -73,7 +73,7 @@ void LogmonTcp(const uint8_t* data, size_t size) {
         const uint32_t bytes = choices.Word16() >> (what & 0x80 ? 3 : 8);
         const uint32_t syn = (flags & engine::logmon::TcpSegment::kSyn) != 0;
         const std::string text = test::BytesOf(sequence + syn, bytes);
-        assembler.Take(stream, {sequence, static_cast<uint8_t>(flags), text}, now, witness);
+        assembler.Process(stream, {sequence, static_cast<uint8_t>(flags), text}, now, witness);
         break;
       }
     }

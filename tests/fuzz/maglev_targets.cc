@@ -64,7 +64,7 @@ void CheckTranslation(const Bytes& bytes) {
   TranslateQuote(placed.frame, headers, packet::End::kDestination, address, 0xabab);
   const Bytes after = placed.bytes();
   FUZZ_CHECK(after.size() == bytes.size());
-  if (Holds(bytes)) FUZZ_CHECK(Holds(after));
+  if (HasValidChecksums(bytes)) FUZZ_CHECK(HasValidChecksums(after));
   flow->source = address.bytes;
   flow->source_port = 0xabab;
   FUZZ_CHECK(CheckFlow(after) == flow);
@@ -79,7 +79,7 @@ void CheckEcho(const Bytes& bytes) {
     return;
   }
   FUZZ_CHECK(answer.size() == bytes.size());
-  if (Holds(bytes)) FUZZ_CHECK(Holds(answer));
+  if (HasValidChecksums(bytes)) FUZZ_CHECK(HasValidChecksums(answer));
   Placed again(answer, 0);
   FUZZ_CHECK(!engine::maglev::AnswerEcho(again.frame, again.headers));
   const auto asked = FlowKey::Of(bytes.data(), packet::Parse(bytes.data(), placed.frame.length));
@@ -99,7 +99,7 @@ void CheckTooBig(const Bytes& bytes, uint32_t headroom, uint32_t mtu) {
     FUZZ_CHECK(answer == bytes);
     return;
   }
-  FUZZ_CHECK(Holds(answer));
+  FUZZ_CHECK(HasValidChecksums(answer));
   const bool ipv4 = headers.network == packet::Network::kIpv4;
   const uint32_t quote = headers.l3 + (ipv4 ? 28 : 48);
   FUZZ_CHECK(answer.size() - headers.l3 <= (ipv4 ? 576u : 1280u));
@@ -118,7 +118,7 @@ void CheckTooBig(const Bytes& bytes, uint32_t headroom, uint32_t mtu) {
 void MaglevMessages(const uint8_t* data, size_t size) {
   if (size == 0) return;
   Bytes frame(data + 1, data + size);
-  if ((data[0] & 0x80) == 0) MakeChecksumsRight(frame);
+  if ((data[0] & 0x80) == 0) SetChecksums(frame);
   CheckFlow(frame);
   CheckTranslation(frame);
   CheckEcho(frame);

@@ -62,7 +62,7 @@ class MessagePlay {
   void Step(uint8_t what) {
     switch (what % 8) {
       case 0:
-        return TakeOne(what / 8 % 2);
+        return ReceiveOne(what / 8 % 2);
       case 1:
         if (!taken_.empty()) return Answer(choices_.Byte());
         return server_.Answer(static_cast<uint32_t>(choices_.Word64()) & 0xfffffff, {}, {});
@@ -77,7 +77,7 @@ class MessagePlay {
   }
 
   void AnyFrame() {
-    const auto bytes = choices_.Take(choices_.Byte());
+    const auto bytes = choices_.Consume(choices_.Byte());
     std::vector<uint8_t> exact(bytes.begin(), bytes.end());
     packet::Frame frame{exact.data(), static_cast<uint32_t>(exact.size()), 0, 0};
     foreign_ |= server_.Process(frame, now_) == packet::kConsume;
@@ -114,11 +114,11 @@ class MessagePlay {
     return server_.Process(frame, now_);
   }
 
-  void TakeOne(size_t flow) {
+  void ReceiveOne(size_t flow) {
     if (!server_.HasMessage(flow)) return;
     std::array<uint8_t, kLongest> room;
     uint32_t name = 0;
-    const uint32_t length = server_.Take(flow, room, &name);
+    const uint32_t length = server_.Receive(flow, room, &name);
     FUZZ_CHECK(length <= kLongest && name >> MessageServer::kNumberBits == 0);
     FUZZ_CHECK(taken_.insert(name).second);
     // All bytes belong to one message of one sender, which the first byte identifies.

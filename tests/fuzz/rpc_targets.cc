@@ -56,7 +56,7 @@ void ReadRecords(const test::ExactBuffer& stream) {
   for (uint32_t at = 0; at < stream.size(); at += step) {
     std::span<const uint8_t> bytes(stream.data() + at, std::min(step, stream.size() - at));
     while (!bytes.empty()) {
-      const auto state = reader.Take(&bytes);
+      const auto state = reader.Consume(&bytes);
       FUZZ_CHECK(reader.record().size() <= 64);
       if (state == rpc::RecordReader::State::kTooLong) return;
       FUZZ_CHECK(state == rpc::RecordReader::State::kRecord || bytes.empty());
@@ -76,7 +76,7 @@ void RpcCall(const uint8_t* data, size_t size) {
              reply.results + reply.result_bytes == message.data() + size);
   ReadRecords(message);
   test::Bytes bytes(data + 1, data + size);
-  if (data[0] % 2 != 0) MakeChecksumsRight(bytes);
+  if (data[0] % 2 != 0) SetChecksums(bytes);
   const test::ExactBuffer frame(bytes, 64);
   rpc::CallFrame read;
   const auto error = rpc::ReadCallFrame(frame.data(), frame.size(), &read);
@@ -103,7 +103,7 @@ void RpcCall(const uint8_t* data, size_t size) {
   }
   if (answer == 0) return;
   const uint32_t length = rpc::FinishReply(frame.data(), read, answer);
-  FUZZ_CHECK(Holds(frame.bytes(length)));
+  FUZZ_CHECK(HasValidChecksums(frame.bytes(length)));
 }
 
 void RpcLanguage(const uint8_t* data, size_t size) {

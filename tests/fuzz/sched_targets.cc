@@ -30,7 +30,7 @@ class AnyHost {
     events.pop_front();
     return true;
   }
-  bool TakeLoss() { return std::exchange(loss, false); }
+  bool PollLoss() { return std::exchange(loss, false); }
   void RequestRestart() {}
   bool CanCommit(offload::Slot slot) const { return !slots[slot].decision; }
   void Commit(offload::Slot slot, const offload::Item& item, offload::Urgency urgency) {
@@ -43,7 +43,7 @@ class AnyHost {
     slots[slot].decision = transaction;
   }
   bool Recall(offload::Slot slot) { return slots[slot].decision && !slots[slot].outcome; }
-  bool TakeOutcome(offload::Slot slot, offload::Item& out, offload::Decided& how) {
+  bool PollOutcome(offload::Slot slot, offload::Item& out, offload::Decided& how) {
     if (!slots[slot].outcome) return false;
     out = *slots[slot].outcome;
     how = slots[slot].how;
@@ -64,7 +64,7 @@ class AnyHost {
 
 offload::Item AnyItem(Choices& choices) {
   offload::Item item;
-  const auto bytes = choices.Take(sizeof item.word);
+  const auto bytes = choices.Consume(sizeof item.word);
   std::memcpy(item.word.data(), bytes.data(), bytes.size());
   return item;
 }

@@ -5,6 +5,6 @@
 #include "check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  FUZZ_CHECK(sluice::swap::test::HearHostileLines(data, size).broken == nullptr);
+  FUZZ_CHECK(sluice::swap::test::RunHostileLines(data, size).broken == nullptr);
   return 0;
 }

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static sluice::emulator::vfio_user::test::HostileClient client(
       "/tmp/sluice-fuzz-bus-" + std::to_string(getpid()) + ".sock");
-  const char* const broken = client.Say(data, size, true);
+  const char* const broken = client.RunActions(data, size, true);
   if (broken != nullptr) std::fprintf(stderr, "%s\n", broken);
   FUZZ_CHECK(broken == nullptr);
   return 0;

@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     good &= WriteSeed(folder / "device_socket" / std::to_string(sockets++), seed);
   }
   int clients = 0;
-  for (const Bytes& seed : sluice::emulator::vfio_user::test::HonestDeeds()) {
+  for (const Bytes& seed : sluice::emulator::vfio_user::test::HonestActions()) {
     good &= WriteSeed(folder / "vfio_user" / std::to_string(clients++), seed);
   }
   int filters = 0;

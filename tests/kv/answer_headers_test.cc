@@ -50,7 +50,7 @@ TEST(AnswerHeaders, MicasOwnClientAcceptsThem) {
       "050400000000000088776655443322110df0fe0f00000000");  // The expected answer: the key is not
                                                             // found.
   Host host(LabOptions());
-  ASSERT_EQ(host.Give(request), packet::kForward);
+  ASSERT_EQ(host.Receive(request), packet::kForward);
   const std::vector<Frame> answers = host.Sent();
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0], expected);
@@ -72,7 +72,7 @@ TEST(AnswerHeaders, OneAnswerMayBeFragmentedIfItsRequestMight) {
       packet::StoreBe16(ip + 4, identification);
       packet::StoreBe16(ip + 6, flags);
       Host host(LabOptions());
-      ASSERT_EQ(host.Give(request), packet::kForward);
+      ASSERT_EQ(host.Receive(request), packet::kForward);
       const Frame answer = host.Sent().at(0);
       const uint8_t* const answered = &answer[vlan ? 18 : 14];
       EXPECT_EQ(packet::LoadBe16(answered + 4), identification);
@@ -87,12 +87,12 @@ TEST(AnswerHeaders, SeveralAnswersToOneRequestAreNeverFragmented) {
   options.max_reply_bytes = 65536;
   Host host(options);
   const std::string kilobyte(1000, 'x');
-  host.Give(Udp(kMemcachedPort, Ascii("set a 0 0 1000\r\n" + kilobyte + "\r\n")));
-  host.Give(Udp(kMemcachedPort, Ascii("append a 0 0 1000\r\n" + kilobyte + "\r\n")));
+  host.Receive(Udp(kMemcachedPort, Ascii("set a 0 0 1000\r\n" + kilobyte + "\r\n")));
+  host.Receive(Udp(kMemcachedPort, Ascii("append a 0 0 1000\r\n" + kilobyte + "\r\n")));
   host.Sent();
   Frame request = Get("a");
   packet::StoreBe16(&request[18], 0x1234);
-  ASSERT_EQ(host.Give(request), packet::kConsume);
+  ASSERT_EQ(host.Receive(request), packet::kConsume);
   const std::vector<Frame> answers = host.Sent();
   ASSERT_EQ(answers.size(), 2u);
   for (const Frame& answer : answers) {

@@ -38,9 +38,9 @@ std::unique_ptr<Host> Loaded(const ServiceOptions& options, uint32_t workers,
   auto made = std::make_unique<Host>(options, workers, concurrent_read);
   Host& host = *made;
   for (uint32_t i = 0; i < workers; ++i) {
-    EXPECT_EQ(host.Give(Udp(kMemcachedPort, Ascii("set " + host.KeyOf(i) + " 0 0 1000\r\n" +
-                                                  std::string(1000, 'v') + "\r\n")),
-                        i),
+    EXPECT_EQ(host.Receive(Udp(kMemcachedPort, Ascii("set " + host.KeyOf(i) + " 0 0 1000\r\n" +
+                                                     std::string(1000, 'v') + "\r\n")),
+                           i),
               packet::kForward);
   }
   host.Sent();
@@ -57,7 +57,7 @@ uint64_t Press(Host& host, uint64_t from, uint32_t seconds, const std::vector<Fr
     host.Rest(now);
     for (uint32_t i = 0; i < 20; ++i) {
       for (uint32_t worker = 0; worker < requests.size(); ++worker) {
-        host.Give(requests[worker], worker);
+        host.Receive(requests[worker], worker);
         host.Rest(now);
         *in += requests[worker].size();
       }
@@ -114,12 +114,13 @@ TEST(Excess, EachSourceHasItsOwnAndSmallAnswersAreFree) {
   const std::string key = host.KeyOf(0);
   uint64_t in = 0;
   Press(host, 0, 2, {Get(key)}, &in);
-  EXPECT_EQ(host.Give(Get(key)), packet::Drop(S::kWithheld));
-  EXPECT_EQ(host.Give(Get("none")), packet::kForward) << "no longer than three times the request";
-  EXPECT_EQ(host.Give(Udp(kMemcachedPort, Ascii("set b 0 0 1\r\nx\r\n"))), packet::kForward);
+  EXPECT_EQ(host.Receive(Get(key)), packet::Drop(S::kWithheld));
+  EXPECT_EQ(host.Receive(Get("none")), packet::kForward)
+      << "no longer than three times the request";
+  EXPECT_EQ(host.Receive(Udp(kMemcachedPort, Ascii("set b 0 0 1\r\nx\r\n"))), packet::kForward);
   Frame other = Get(key);
   Put(&other, kSource4, {10, 0, 0, 9});
-  EXPECT_EQ(host.Give(other), packet::kForward);
+  EXPECT_EQ(host.Receive(other), packet::kForward);
   // A /64 counts as one source (RFC 4291, section 2.5.1).
   const auto from6 = [&](uint8_t network, uint8_t last) {
     Frame frame = Udp(kMemcachedPort, Ascii("get " + key + "\r\n"), true, false);
@@ -128,9 +129,9 @@ TEST(Excess, EachSourceHasItsOwnAndSmallAnswersAreFree) {
     FinishUdp(&frame, 14, kPort6, true, true);
     return frame;
   };
-  for (uint32_t i = 0; i < 1000; ++i) host.Give(from6(0, static_cast<uint8_t>(3 + i % 200)));
-  EXPECT_EQ(host.Give(from6(0, 250)), packet::Drop(S::kWithheld));
-  EXPECT_EQ(host.Give(from6(1, 250)), packet::kForward);
+  for (uint32_t i = 0; i < 1000; ++i) host.Receive(from6(0, static_cast<uint8_t>(3 + i % 200)));
+  EXPECT_EQ(host.Receive(from6(0, 250)), packet::Drop(S::kWithheld));
+  EXPECT_EQ(host.Receive(from6(1, 250)), packet::kForward);
 }
 
 TEST(Excess, Of0IsNotBounded) {
@@ -138,7 +139,7 @@ TEST(Excess, Of0IsNotBounded) {
   options.excess_bytes_per_s = 0;
   const auto made = Loaded(options, 1);
   Host& host = *made;
-  for (int i = 0; i < 1000; ++i) ASSERT_EQ(host.Give(Get(host.KeyOf(0))), packet::kForward);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(host.Receive(Get(host.KeyOf(0))), packet::kForward);
 }
 
 TEST(Excess, ALongAnswerIsPaidForAtAnyRate) {
@@ -149,7 +150,7 @@ TEST(Excess, ALongAnswerIsPaidForAtAnyRate) {
   Host& host = *made;
   std::string keys;
   for (int i = 0; i < 15; ++i) keys += " " + host.KeyOf(0);
-  EXPECT_EQ(host.Give(Udp(kMemcachedPort, Ascii("get" + keys + "\r\n"))), packet::kConsume);
+  EXPECT_EQ(host.Receive(Udp(kMemcachedPort, Ascii("get" + keys + "\r\n"))), packet::kConsume);
   EXPECT_EQ(host.Sent().size(), 12u) << "15 times 1020 bytes, 1392 a datagram";
 }
 
@@ -180,13 +181,13 @@ TEST(LargeAnswers, AreNotGivenUnlessAskedFor) {
   Frame longest = Udp(kMemcachedPort, Ascii(set + std::string(1441, 'v') + "\r\n"));
   ASSERT_EQ(longest.size(), 14u + 20 + 8 + 8 + set.size() + 1441 + 2);
   ASSERT_LE(longest.size(), 1514u);
-  ASSERT_EQ(host.Give(longest), packet::kForward);
-  EXPECT_EQ(host.Give(Get()), packet::kConsume);
+  ASSERT_EQ(host.Receive(longest), packet::kForward);
+  EXPECT_EQ(host.Receive(Get()), packet::kConsume);
   uint64_t bytes = 0;
   for (const Frame& frame : host.Sent()) bytes += frame.size() - 50;
   EXPECT_GT(bytes, 1441u);
   // The answer to a get of twice that size is truncated.
-  EXPECT_EQ(host.Give(Get("a a")), packet::kForward);
+  EXPECT_EQ(host.Receive(Get("a a")), packet::kForward);
   EXPECT_EQ(host.counters().memcached.cut_replies, 1u);
 }
 

@@ -50,14 +50,14 @@ void Check(const std::vector<Row>& rows, const ServiceOptions& options, bool ipv
     for (const Row& row : rows) {
       Frame frame = ipv6 ? Get6(row.at, row.bytes) : Get();
       if (!ipv6) Put(&frame, row.at, row.bytes);
-      const packet::Verdict verdict = host.Give(frame);
+      const packet::Verdict verdict = host.Receive(frame);
       EXPECT_EQ(verdict, row.dropped ? packet::Drop(*row.dropped) : packet::kForward)
           << row.name << (ipv6 ? " over IPv6" : "") << ", round " << round;
       EXPECT_EQ(host.Sent().size(), row.dropped ? 0u : 1u) << row.name;
-      ASSERT_EQ(host.Give(Get()), options.gate.own.empty() || options.gate.any_destination ||
-                                          !options.gate.own.ipv4().empty()
-                                      ? packet::kForward
-                                      : packet::Drop(S::kNotOurs));
+      ASSERT_EQ(host.Receive(Get()), options.gate.own.empty() || options.gate.any_destination ||
+                                             !options.gate.own.ipv4().empty()
+                                         ? packet::kForward
+                                         : packet::Drop(S::kNotOurs));
       host.Sent();
     }
   }
@@ -153,7 +153,7 @@ TEST(Gate, AListOfOneFamilyRefusesTheOther) {
   ServiceOptions options = LabOptions();
   std::string error;
   ASSERT_TRUE(options.gate.own.Add("2001:db8::2", &error)) << error;
-  EXPECT_EQ(Host(options).Give(Get()), packet::Drop(S::kNotOurs));
+  EXPECT_EQ(Host(options).Receive(Get()), packet::Drop(S::kNotOurs));
 }
 
 TEST(Gate, AnyDestinationIsStillNotAnySource) {
@@ -179,12 +179,12 @@ TEST(Gate, AnySourcePortIsNotPort0) {
 TEST(Gate, TagsAndOptionsOpenNothing) {
   Host host(LabOptions());
   Frame tagged = Udp(kMemcachedPort, Ascii("get a\r\n"), false, false, /*vlan=*/true);
-  EXPECT_EQ(host.Give(tagged), packet::kForward);
+  EXPECT_EQ(host.Receive(tagged), packet::kForward);
   PutPort(&tagged, kPort4 + 4, 7);
-  EXPECT_EQ(host.Give(tagged), packet::Drop(S::kBadPort));
+  EXPECT_EQ(host.Receive(tagged), packet::Drop(S::kBadPort));
   PutPort(&tagged, kPort4 + 4, 40000);
   Put(&tagged, kSource4 + 4, {127, 0, 0, 1});
-  EXPECT_EQ(host.Give(tagged), packet::Drop(S::kBadSource));
+  EXPECT_EQ(host.Receive(tagged), packet::Drop(S::kBadSource));
 }
 
 /// Passes the answers of each server to the other one until no answer follows. Returns the number
@@ -200,7 +200,7 @@ int Exchange(const ServiceOptions& a, const ServiceOptions& b, uint16_t a_port, 
     for (Frame& frame : travelling) {
       Put(&frame, 0, {2, 0, 0, 0, 0, 2});  // Both servers have the lab's host address.
       Put(&frame, kSourceMac, {2, 0, 0, 0, 0, 1});
-      hosts[to].Give(frame);
+      hosts[to].Receive(frame);
     }
     travelling = hosts[to].Sent();
   }

@@ -40,7 +40,7 @@ TEST(Mapping, TakesItsPagesWhenItIsTold) {
   Mapping mapping(8 * kMiB);
   EXPECT_EQ(ResidentBytes(mapping, 8 * kMiB), 0u);
   mapping.data()[kMiB] = 7;
-  mapping.Take(4 * kMiB);
+  mapping.Populate(4 * kMiB);
   EXPECT_EQ(ResidentBytes(mapping, 4 * kMiB), 4 * kMiB);
   EXPECT_EQ(ResidentBytes(mapping, 8 * kMiB), 4 * kMiB) << "huge pages or not";
   EXPECT_EQ(mapping.data()[kMiB], 7) << "the old content is kept";
@@ -58,7 +58,7 @@ TEST(KvPartitionPages, AreThereOnceTheyWereTaken) {
     const uint64_t before = ResidentBytes();
     Partition partition(options);
     EXPECT_LT(ResidentBytes() - before, 16 * kMiB);
-    partition.TakePages();
+    partition.PopulatePages();
     EXPECT_GE(ResidentBytes() - before, options.OccupiedBytes() - kMiB) << "of which some is late";
   }
 }

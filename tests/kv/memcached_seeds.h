@@ -11,7 +11,7 @@
 
 namespace sluice::test {
 
-inline Bytes BehindABound(const std::string& datagram) {
+inline Bytes AfterBound(const std::string& datagram) {
   Bytes seed{0xff};
   seed.insert(seed.end(), datagram.begin(), datagram.end());
   return seed;
@@ -25,7 +25,7 @@ inline std::vector<Bytes> MemcachedAsciiSeeds() {
         "cas a 0 0 1 5 noreply\r\nx\r\ndelete a 0 noreply\r\nverbosity 1\r\nstats\r\n",
         "ms YQ== 3 b k c MA C5 F1 T9\r\nabc\r\nmg YQ== b v f t s k c Oq T5\r\nmd a k Oq C5\r\n",
         "ma a N5 J5 D5 MD v t c k\r\nmn\r\nflush_all\r\nversion\r\nquit\r\n"}) {
-    seeds.push_back(BehindABound(text));
+    seeds.push_back(AfterBound(text));
   }
   return seeds;
 }
@@ -37,10 +37,10 @@ inline std::vector<Bytes> MemcachedBinarySeeds() {
   };
   const std::string set = header(1, 1, 8, 10) + std::string(8, '\0') + "a5";
   const std::string increment = header(5, 1, 20, 21) + std::string(20, '\1') + "a";
-  return {BehindABound(set + header(0, 1, 0, 1) + "a" + header(12, 1, 0, 1) + "b"),
-          BehindABound(set + increment + header(29, 1, 4, 5) + std::string(4, '\1') + "a"),
-          BehindABound(header(14, 1, 0, 3) + "abc" + header(4, 1, 0, 1) + "a" +
-                       header(16, 0, 0, 0) + header(8, 0, 0, 0) + header(7, 0, 0, 0))};
+  return {AfterBound(set + header(0, 1, 0, 1) + "a" + header(12, 1, 0, 1) + "b"),
+          AfterBound(set + increment + header(29, 1, 4, 5) + std::string(4, '\1') + "a"),
+          AfterBound(header(14, 1, 0, 3) + "abc" + header(4, 1, 0, 1) + "a" + header(16, 0, 0, 0) +
+                     header(8, 0, 0, 0) + header(7, 0, 0, 0))};
 }
 
 }  // namespace sluice::test

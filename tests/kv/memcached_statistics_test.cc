@@ -64,10 +64,10 @@ TEST(MemcachedStatistics, TellWhoAnswers) {
 
 TEST(MemcachedStatistics, AreThoseOfAllWorkers) {
   Host host(LabOptions(), 2);
-  for (const uint32_t worker : {0u, 1u, 1u}) host.Give(Get("none"), worker);
+  for (const uint32_t worker : {0u, 1u, 1u}) host.Receive(Get("none"), worker);
   host.Sent();
   for (const uint32_t worker : {0u, 1u}) {
-    host.Give(Udp(kMemcachedPort, Ascii("stats\r\n")), worker);
+    host.Receive(Udp(kMemcachedPort, Ascii("stats\r\n")), worker);
     const Frame answer = host.Sent().at(0);
     Figures figures = FiguresIn({answer.begin() + 50, answer.end()});
     EXPECT_EQ(figures["cmd_get"], "3");

@@ -186,7 +186,7 @@ class Host {
   packet::Verdict Process(packet::Frame& view, uint32_t worker = 0) {
     return packet::ProcessFrame(*servers_[worker], view, 0);
   }
-  packet::Verdict Give(Frame frame, uint32_t worker = 0) {
+  packet::Verdict Receive(Frame frame, uint32_t worker = 0) {
     packet::Frame view{frame.data(), static_cast<uint32_t>(frame.size()), 0, 0};
     const packet::Verdict verdict = Process(view, worker);
     if (verdict == packet::kForward) sent_.Send(view.data, view.length);

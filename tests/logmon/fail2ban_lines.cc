@@ -4,7 +4,7 @@
 // requests from standard input: a line with the path of a filter, a line with the number of
 // following lines, and these lines. "syslog" before the number means that the lines are syslog
 // messages; "stream" means that the number is the length of a TCP stream of such messages in bytes.
-// Writes one JSON line per filter: {"rules": 5, "left_out": ["rule 2: …"], "failures": [[3,
+// Writes one JSON line per filter: {"rules": 5, "skipped_rules": ["rule 2: …"], "failures": [[3,
 // "192.0.2.1"], …]}, with lines counted from 0; or {"error": "…"}. The scanner and the filter,
 // evaluated on every line, must agree.
 #include <algorithm>
@@ -72,12 +72,12 @@ json ScanAll(const RuleSet& rules, const std::vector<Line>& lines) {
 
 /// A rule set with one filter, or the error.
 struct Compiled {
-  std::vector<std::string> left_out;
+  std::vector<std::string> skipped_rules;
   std::string error;
   std::unique_ptr<const RuleSet> rules;
 
   explicit Compiled(const std::string& path) {
-    auto filter = Filter::Fail2ban(path, &left_out, &error);
+    auto filter = Filter::Fail2ban(path, &skipped_rules, &error);
     if (!filter) return;
     std::vector<Filter> filters;
     filters.push_back(*std::move(filter));
@@ -87,10 +87,10 @@ struct Compiled {
 
 json Answer(const Compiled& compiled, const std::vector<Line>& lines) {
   if (compiled.rules == nullptr) {
-    return {{"error", compiled.error}, {"left_out", compiled.left_out}};
+    return {{"error", compiled.error}, {"left_out", compiled.skipped_rules}};
   }
   const Filter& filter = compiled.rules->filters()[0];
-  json answer{{"rules", filter.rules()}, {"left_out", compiled.left_out}};
+  json answer{{"rules", filter.rules()}, {"left_out", compiled.skipped_rules}};
   answer["failures"] = AskAll(filter, lines);
   answer["asked_always"] = compiled.rules->asked_always().any();
   if (ScanAll(*compiled.rules, lines) != answer["failures"]) {
@@ -108,7 +108,7 @@ FramedMessages ReadStream(size_t bytes) {
   for (; bytes != 0 && std::cin; bytes -= segment.size()) {
     segment.resize(std::min(bytes, kSegment));
     std::cin.read(segment.data(), static_cast<std::streamsize>(segment.size()));
-    framed.Take(segment);
+    framed.Feed(segment);
   }
   return framed;
 }

@@ -11,13 +11,13 @@
 
 namespace sluice::test {
 
-/// The receiver of TakeFrames. Like a monitor, it ignores empty messages.
+/// The receiver of ReadFrames. Like a monitor, it ignores empty messages.
 struct FramedMessages {
   engine::logmon::SyslogFraming framing;
   std::string parts;
   std::vector<std::string> messages;
 
-  void Take(std::string_view bytes) { TakeFrames(framing, bytes, *this); }
+  void Feed(std::string_view bytes) { ReadFrames(framing, bytes, *this); }
 
   void Part(std::string_view bytes) { parts += bytes; }
   void Whole(std::string_view bytes) {

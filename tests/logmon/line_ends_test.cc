@@ -17,7 +17,7 @@ namespace {
 struct Expected {
   explicit Expected(std::string_view text) {
     first = std::min(text.find_first_of("\r\n"), text.size());
-    behind_last = text.find_last_of("\r\n") + 1;
+    after_last = text.find_last_of("\r\n") + 1;
     for (size_t i = 0; i < text.size(); ++i) {
       const bool of_a_pair = text[i] == '\n' && i > 0 && text[i - 1] == '\r';
       count += (text[i] == '\r' || text[i] == '\n') && !of_a_pair;
@@ -25,7 +25,7 @@ struct Expected {
       sum += uint64_t{static_cast<uint8_t>(text[i])} << i % 2 * 8;
     }
   }
-  size_t first, behind_last, count = 0;
+  size_t first, after_last, count = 0;
   uint64_t sum = 0;
 };
 
@@ -34,7 +34,7 @@ void ExpectRight(const std::vector<char>& bytes) {
   const char* const end = begin + bytes.size();
   const Expected expected({begin, bytes.size()});
   ASSERT_EQ(FindLineEnd(begin, end), begin + expected.first);
-  ASSERT_EQ(BehindLastLineEnd(begin, end), begin + expected.behind_last);
+  ASSERT_EQ(AfterLastLineEnd(begin, end), begin + expected.after_last);
   // The bytes before and after the copy must stay unchanged.
   std::vector<char> copy(bytes.size() + 2, '?'), same{'?'};
   same.insert(same.end(), bytes.begin(), bytes.end());

@@ -464,11 +464,11 @@ TEST(LineScanner, KeepsLinesOfDifferentSourcesApartInOneScan) {
 
 TEST(LineScanner, AsksFiltersAboutALineAsItsOwnSpeakers) {
   std::string error;
-  std::vector<std::string> left_out;
+  std::vector<std::string> skipped_rules;
   const std::string path = testing::TempDir() + "speakers-" + std::to_string(getpid());
   std::ofstream(path) << "[Definition]\nfailregex = ^one\\ntwo <HOST>$\n[Init]\nmaxlines = 2\n";
   std::vector<Filter> filters;
-  filters.push_back(Filter::Fail2ban(path, &left_out, &error).value());
+  filters.push_back(Filter::Fail2ban(path, &skipped_rules, &error).value());
   unlink(path.c_str());
   const auto rules = RuleSet::Compile(std::move(filters), &error);
   ASSERT_TRUE(rules) << error;
@@ -514,11 +514,11 @@ TEST(LineScanner, TakesAMessageForOneLineWhateverItHolds) {
 /// The header that a daemon writes before a message is visible to fail2ban's filters only.
 TEST(LineScanner, ShowsTheHeaderOfAMessageToFiltersOfFilesAlone) {
   std::string error;
-  std::vector<std::string> left_out;
+  std::vector<std::string> skipped_rules;
   const std::string path = testing::TempDir() + "header-" + std::to_string(getpid());
   std::ofstream(path) << "[Definition]\nfailregex = ^\\s*web1 sshd\\[\\d+\\]: no <HOST>$\n";
   std::vector<Filter> filters;
-  filters.push_back(Filter::Fail2ban(path, &left_out, &error).value());
+  filters.push_back(Filter::Fail2ban(path, &skipped_rules, &error).value());
   unlink(path.c_str());
   for (const char* pattern : {"sshd", "no", "-sshd"}) {
     filters.push_back(Filter::CloudWatch(pattern, &error).value());

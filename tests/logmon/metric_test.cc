@@ -84,7 +84,7 @@ TEST(Tally, CountsEventsAndValuesByMinute) {
   tally.AddEvent(10, std::nullopt, {});
   tally.AddEvent(10, -1, {});
   tally.AddEvent(11, 4, {});
-  const auto report = tally.Take(11);
+  const auto report = tally.PopEnded(11);
   ASSERT_TRUE(report && report->series.size() == 1);
   EXPECT_EQ(report->minute, 10);
   EXPECT_EQ(report->lines, 5u);
@@ -95,9 +95,9 @@ TEST(Tally, CountsEventsAndValuesByMinute) {
   EXPECT_EQ(series.min, -1);
   EXPECT_EQ(series.max, 2.5);
   EXPECT_EQ(series.histogram->count(), 2u);
-  EXPECT_FALSE(tally.Take(11));
-  EXPECT_EQ(tally.TakeAny()->minute, 11);
-  EXPECT_FALSE(tally.TakeAny());
+  EXPECT_FALSE(tally.PopEnded(11));
+  EXPECT_EQ(tally.PopAny()->minute, 11);
+  EXPECT_FALSE(tally.PopAny());
 }
 
 TEST(Tally, ReportsTheDefaultValueOfMinutesWithLinesOnly) {
@@ -105,13 +105,13 @@ TEST(Tally, ReportsTheDefaultValueOfMinutesWithLinesOnly) {
   tally.AddLines(1, 3);
   tally.AddLines(2, 3);
   tally.AddEvent(2, 9, {});
-  const auto without = tally.Take(9), with = tally.Take(9);
+  const auto without = tally.PopEnded(9), with = tally.PopEnded(9);
   ASSERT_TRUE(without && without->series.size() == 1);
   EXPECT_EQ(without->series[0].events, 0u);
   EXPECT_EQ(without->series[0].sum, 0.5);
   ASSERT_TRUE(with && with->series.size() == 1);
   EXPECT_EQ(with->series[0].sum, 9);
-  EXPECT_FALSE(tally.Take(9));
+  EXPECT_FALSE(tally.PopEnded(9));
 }
 
 TEST(Tally, TellsDimensionsApartUpToItsBound) {
@@ -124,7 +124,7 @@ TEST(Tally, TellsDimensionsApartUpToItsBound) {
   tally.AddEvent(0, 1, ab_c);
   tally.AddEvent(0, 5, other);
   tally.AddEvent(0, 6, other);
-  const auto report = tally.TakeAny();
+  const auto report = tally.PopAny();
   ASSERT_EQ(report->series.size(), 2u);
   EXPECT_EQ(report->series[0].events, 2u);
   EXPECT_EQ(report->series[0].dimensions, (std::vector<std::string>{"ab", "c"}));
@@ -142,9 +142,9 @@ TEST(Tally, MergesWhatOthersCounted) {
   other.AddEvent(7, -2, a);
   other.AddEvent(7, std::nullopt, b);
   other.AddEvent(7, 8, c);
-  both.Merge(*one.TakeAny());
-  both.Merge(*other.TakeAny());
-  const auto report = both.TakeAny();
+  both.Merge(*one.PopAny());
+  both.Merge(*other.PopAny());
+  const auto report = both.PopAny();
   EXPECT_EQ(report->minute, 7);
   EXPECT_EQ(report->lines, 7u);
   ASSERT_EQ(report->series.size(), 2u);
@@ -167,14 +167,14 @@ TEST(Tally, CountsLateEventsInTheirMinuteWhileItIsOpen) {
   tally.AddEvent(99, 1, {});  // The slot of 99 belongs to 102.
   tally.AddLines(99, 2);
   EXPECT_EQ(tally.late(), 3u);
-  EXPECT_EQ(tally.Take(103)->series[0].events, 2u);
+  EXPECT_EQ(tally.PopEnded(103)->series[0].events, 2u);
 }
 
 TEST(Tally, LosesNoEventToAClockThatStepsForthAndBack) {
   Tally tally({.minutes = 5});
   uint64_t events = 0, seen = 0;
   const auto take = [&](int64_t now) {
-    while (auto report = tally.Take(now)) {
+    while (auto report = tally.PopEnded(now)) {
       for (const Series& series : report->series) seen += series.events;
     }
   };
@@ -184,7 +184,7 @@ TEST(Tally, LosesNoEventToAClockThatStepsForthAndBack) {
       take(minute);
     }
   }
-  while (auto report = tally.TakeAny()) {
+  while (auto report = tally.PopAny()) {
     for (const Series& series : report->series) seen += series.events;
   }
   // After each step of the clock, the events of a minute may count as late until the minute of the
@@ -198,7 +198,7 @@ TEST(Tally, IsBoundedIfNobodyTakes) {
   Tally tally({.minutes = 2});
   for (int64_t minute = 0; minute < 100; ++minute) tally.AddEvent(minute, 1, {});
   int reports = 0;
-  while (tally.TakeAny()) ++reports;
+  while (tally.PopAny()) ++reports;
   EXPECT_EQ(reports, 10);
   EXPECT_EQ(tally.lost_minutes(), 90u);
 }

@@ -196,10 +196,10 @@ TEST_F(MonitorTest, ShowsSyslogToFiltersOfFail2banAsLinesOfAFile) {
   const std::string path = testing::TempDir() + "sshd-" + std::to_string(getpid());
   std::ofstream(path) << "[Definition]\nprefregex = ^\\s*web1 sshd(?:\\[\\d+\\])?:?\\s<F-CONTENT>.+"
                          "</F-CONTENT>$\nfailregex = ^Failed password for root from <HOST> port\n";
-  std::vector<std::string> left_out;
+  std::vector<std::string> skipped_rules;
   std::string error;
   std::vector<Filter> filters;
-  filters.push_back(Filter::Fail2ban(path, &left_out, &error).value());
+  filters.push_back(Filter::Fail2ban(path, &skipped_rules, &error).value());
   unlink(path.c_str());
   filters.push_back(Filter::CloudWatch("sshd", &error).value());
   filters.push_back(Filter::CloudWatch("Failed", &error).value());

@@ -163,15 +163,15 @@ class RegexFiles : public ::testing::Test {
   }
   Filter Read(const std::filesystem::path& file) {
     std::string error;
-    left_out_.clear();
-    auto filter = Filter::Fail2ban(file, &left_out_, &error);
+    skipped_rules_.clear();
+    auto filter = Filter::Fail2ban(file, &skipped_rules_, &error);
     EXPECT_TRUE(filter) << error;
     return *std::move(filter);
   }
   std::string FaultOf(const std::filesystem::path& file) {
     std::string error;
-    return Filter::Fail2ban(file, &left_out_, &error) ? "accepted"
-                                                      : error.substr(error.find(": ") + 2);
+    return Filter::Fail2ban(file, &skipped_rules_, &error) ? "accepted"
+                                                           : error.substr(error.find(": ") + 2);
   }
   /// Returns the failing host of each line, or "-".
   static std::string Failures(const Filter& filter, const std::vector<std::string>& lines,
@@ -188,7 +188,7 @@ class RegexFiles : public ::testing::Test {
     return Failures(filter, lines, scratch);
   }
   std::filesystem::path folder_;
-  std::vector<std::string> left_out_;
+  std::vector<std::string> skipped_rules_;
 };
 
 TEST_F(RegexFiles, HaveOneExpressionALine) {
@@ -359,9 +359,10 @@ TEST_F(RegexFiles, OfFail2banNameRulesThatDoNotRun) {
   const Filter filter =
       Read(Write("r.conf", "[Definition]\nfailregex = from <HOST>\n  (a <HOST>\n  nobody\n"));
   EXPECT_EQ(filter.rules(), 1u);
-  ASSERT_EQ(left_out_.size(), 2u);
-  EXPECT_TRUE(left_out_[0].starts_with("rule 2: missing closing parenthesis")) << left_out_[0];
-  EXPECT_EQ(left_out_[1], "rule 3: has no <HOST>");
+  ASSERT_EQ(skipped_rules_.size(), 2u);
+  EXPECT_TRUE(skipped_rules_[0].starts_with("rule 2: missing closing parenthesis"))
+      << skipped_rules_[0];
+  EXPECT_EQ(skipped_rules_[1], "rule 3: has no <HOST>");
 }
 
 TEST_F(RegexFiles, ThatRefuseSayWhy) {
@@ -406,7 +407,7 @@ TEST_F(RegexFiles, BearAnyText) {
       std::string bent(text);
       bent[i] = c;
       std::string error;
-      const auto filter = Filter::Fail2ban(Write("bent", bent), &left_out_, &error);
+      const auto filter = Filter::Fail2ban(Write("bent", bent), &skipped_rules_, &error);
       EXPECT_EQ(filter.has_value(), error.empty());
       if (filter) filter->Matches("a b1 $192.0.2.1", scratch);
     }

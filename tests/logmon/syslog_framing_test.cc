@@ -20,12 +20,12 @@ using test::FramedMessages;
 /// Expects the same messages for each split of the stream into two parts, and byte by byte.
 void ExpectMessages(const std::string& stream, const Messages& expected) {
   FramedMessages slow;
-  for (const char byte : stream) slow.Take({&byte, 1});
+  for (const char byte : stream) slow.Feed({&byte, 1});
   EXPECT_EQ(slow.messages, expected) << stream;
   for (size_t cut = 0; cut <= stream.size(); ++cut) {
     FramedMessages framed;
-    framed.Take(std::string_view(stream).substr(0, cut));
-    framed.Take(std::string_view(stream).substr(cut));
+    framed.Feed(std::string_view(stream).substr(0, cut));
+    framed.Feed(std::string_view(stream).substr(cut));
     EXPECT_EQ(framed.messages, expected) << stream << " cut at " << cut;
   }
 }
@@ -51,7 +51,7 @@ TEST(SyslogFraming, EveryTruncationHasTheMessagesThatWereWhole) {
   const std::string stream = "6 <13>ab<13>line\n007 <13>\nab";
   for (size_t size = 0; size <= stream.size(); ++size) {
     FramedMessages framed;
-    framed.Take(stream.substr(0, size));
+    framed.Feed(stream.substr(0, size));
     EXPECT_EQ(framed.messages.size(), size_t{size >= 8} + (size >= 17) + (size >= 28)) << size;
   }
 }
@@ -60,7 +60,7 @@ TEST(SyslogFraming, FindsTheNextMessageBehindAGap) {
   const auto after_gap = [](const Messages& pieces) {
     FramedMessages framed;
     framed.framing.state = SyslogFraming::State::kLost;
-    for (const std::string& piece : pieces) framed.Take(piece);
+    for (const std::string& piece : pieces) framed.Feed(piece);
     return framed.messages;
   };
   EXPECT_EQ(after_gap({"rest\n<13>x\n"}), Messages{"<13>x"});

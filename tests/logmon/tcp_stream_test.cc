@@ -26,8 +26,8 @@ class TcpStreamTest : public testing::Test {
   static constexpr uint32_t kWindow = 1000;
   static constexpr uint64_t kGapCycles = 100;
 
-  bool Take(uint32_t sequence, std::string_view text, uint8_t flags = kAck) {
-    return assembler_.Take(stream_, {sequence, flags, text}, now_, recorder_);
+  bool Process(uint32_t sequence, std::string_view text, uint8_t flags = kAck) {
+    return assembler_.Process(stream_, {sequence, flags, text}, now_, recorder_);
   }
   uint64_t Count(Counter::Event event) const { return counters_.Load(event); }
   /// Returns the output since the last call.
@@ -47,33 +47,33 @@ class TcpStreamTest : public testing::Test {
 };
 
 TEST_F(TcpStreamTest, DeliversFromSynToFin) {
-  EXPECT_TRUE(Take(100, "", kSyn));
-  EXPECT_TRUE(Take(101, "one "));
-  EXPECT_TRUE(Take(105, "two", kAck | kFin));
+  EXPECT_TRUE(Process(100, "", kSyn));
+  EXPECT_TRUE(Process(101, "one "));
+  EXPECT_TRUE(Process(105, "two", kAck | kFin));
   EXPECT_EQ(Out(), "one two{end}");
   EXPECT_EQ(Count(Counter::kStreams), 1u);
   EXPECT_EQ(Count(Counter::kFinishedStreams), 1u);
 }
 
 TEST_F(TcpStreamTest, TakesDataThatComesWithSynAndFin) {
-  Take(100, "fast", kSyn | kFin);
+  Process(100, "fast", kSyn | kFin);
   EXPECT_EQ(Out(), "fast{end}");
 }
 
 TEST_F(TcpStreamTest, BeginsInTheMiddleBehindAGap) {
-  EXPECT_FALSE(Take(5000, ""));  // A segment without text starts no stream.
-  Take(5000, "half\nwhole\n");
+  EXPECT_FALSE(Process(5000, ""));  // A segment without text starts no stream.
+  Process(5000, "half\nwhole\n");
   EXPECT_EQ(Out(), "{gap}half\nwhole\n");
   EXPECT_EQ(Count(Counter::kJoinedStreams), 1u);
 }
 
 TEST_F(TcpStreamTest, PutsReorderedSegmentsInTheirOrder) {
-  Take(0, "", kSyn);
-  Take(7, "three");
-  Take(4, "two");
+  Process(0, "", kSyn);
+  Process(7, "three");
+  Process(4, "two");
   EXPECT_EQ(assembler_.waiting_streams(), 1u);
-  Take(1, "one");
-  Take(12, "", kFin);
+  Process(1, "one");
+  Process(12, "", kFin);
   EXPECT_EQ(Out(), "onetwothree{end}");
   EXPECT_EQ(Count(Counter::kWaitingSegments), 2u);
   EXPECT_EQ(assembler_.waiting_streams(), 0u);
@@ -81,49 +81,49 @@ TEST_F(TcpStreamTest, PutsReorderedSegmentsInTheirOrder) {
 }
 
 TEST_F(TcpStreamTest, KeepsTheFirstBytesReceivedWhereSegmentsOverlap) {
-  Take(0, "", kSyn);
-  Take(4, "CCC");     // Bytes 4, 5, 6.
-  Take(3, "xxxxxD");  // Bytes 3, 7 and 8 are new.
+  Process(0, "", kSyn);
+  Process(4, "CCC");     // Bytes 4, 5, 6.
+  Process(3, "xxxxxD");  // Bytes 3, 7 and 8 are new.
   EXPECT_EQ(Out(), "");
-  Take(1, "ab????????EE");  // Bytes 1, 2, and those from 9, are new.
+  Process(1, "ab????????EE");  // Bytes 1, 2, and those from 9, are new.
   EXPECT_EQ(Out(), "abxCCCxD??EE");
   // Delivered bytes do not change.
-  Take(1, "zzzzzzzzzzzzF");
+  Process(1, "zzzzzzzzzzzzF");
   EXPECT_EQ(Out(), "F");
 }
 
 TEST_F(TcpStreamTest, IgnoresRetransmissionsKeepAlivesAndWindowProbes) {
-  Take(0, "", kSyn);
-  Take(0, "", kSyn);
-  Take(1, "text");
-  Take(0, "", kSyn);
-  Take(1, "text");
-  Take(3, "xt");
-  EXPECT_TRUE(Take(4, ""));  // Keep-alives: one before the next number,
+  Process(0, "", kSyn);
+  Process(0, "", kSyn);
+  Process(1, "text");
+  Process(0, "", kSyn);
+  Process(1, "text");
+  Process(3, "xt");
+  EXPECT_TRUE(Process(4, ""));  // Keep-alives: one before the next number,
   // the next keep-alive with a byte of any value (RFC 9293 section 3.8.4).
-  EXPECT_TRUE(Take(4, "\xff"));
-  EXPECT_TRUE(Take(5, ""));  // Pure acknowledgements, as with a zero window.
-  Take(5, "!");              // A probe of a zero window contains the next byte.
-  Take(5, "!?");
+  EXPECT_TRUE(Process(4, "\xff"));
+  EXPECT_TRUE(Process(5, ""));  // Pure acknowledgements, as with a zero window.
+  Process(5, "!");              // A probe of a zero window contains the next byte.
+  Process(5, "!?");
   EXPECT_EQ(Out(), "text!?");
   EXPECT_EQ(Count(Counter::kStreams), 1u);
   EXPECT_EQ(Count(Counter::kRepeatedBytes), 4u + 2 + 1 + 1);
 }
 
 TEST_F(TcpStreamTest, GoesOnWhereSequenceNumbersWrap) {
-  Take(0xfffffffd, "", kSyn);
-  Take(3, "f");
-  Take(0xffffffff, "bcde");
-  Take(0xfffffffe, "a");
-  Take(4, "", kFin);
+  Process(0xfffffffd, "", kSyn);
+  Process(3, "f");
+  Process(0xffffffff, "bcde");
+  Process(0xfffffffe, "a");
+  Process(4, "", kFin);
   EXPECT_EQ(Out(), "abcdef{end}");
 }
 
 TEST_F(TcpStreamTest, GivesUpMissingBytesInTime) {
-  Take(0, "", kSyn);
-  Take(1, "a");
-  Take(3, "c");
-  Take(5, "e");
+  Process(0, "", kSyn);
+  Process(1, "a");
+  Process(3, "c");
+  Process(5, "e");
   EXPECT_EQ(Out(), "a");
   now_ += kGapCycles;
   assembler_.GiveUpLate(stream_, now_, recorder_);
@@ -134,118 +134,118 @@ TEST_F(TcpStreamTest, GivesUpMissingBytesInTime) {
   EXPECT_EQ(Count(Counter::kGaps), 2u);
   EXPECT_EQ(Count(Counter::kGapBytes), 2u);
   // A new wait starts from zero. A clock that moves backwards ends no wait.
-  Take(7, "g");
+  Process(7, "g");
   now_ = 5;
   assembler_.GiveUpLate(stream_, now_, recorder_);
   EXPECT_EQ(Out(), "");
 }
 
 TEST_F(TcpStreamTest, GivesUpMissingBytesWhenTheWindowEnds) {
-  Take(0, "", kSyn);
+  Process(0, "", kSyn);
   const std::string text(kWindow / 2, 'x');
-  Take(2, text.substr(1));
-  Take(1 + kWindow / 2, text);
+  Process(2, text.substr(1));
+  Process(1 + kWindow / 2, text);
   EXPECT_EQ(Out(), "");  // One byte is missing, and the window is full.
-  Take(1 + kWindow, "!");
+  Process(1 + kWindow, "!");
   EXPECT_EQ(Out(), "{gap}" + text + text.substr(1) + "!");
   // Bytes may also be missing before the first pending segment.
-  Take(2 + kWindow + kWindow, "far");
+  Process(2 + kWindow + kWindow, "far");
   EXPECT_EQ(Out(), "{gap}far");
 }
 
 TEST_F(TcpStreamTest, EndsBehindMissingBytesOnlyWhenTheyAreGivenUp) {
-  Take(0, "", kSyn);
-  Take(4, "d", kFin);
+  Process(0, "", kSyn);
+  Process(4, "d", kFin);
   EXPECT_EQ(Out(), "");
-  Take(1, "abc");
+  Process(1, "abc");
   EXPECT_EQ(Out(), "abcd{end}");
   stream_ = TcpStream();
-  Take(0, "", kSyn);
-  Take(2, "", kFin);
+  Process(0, "", kSyn);
+  Process(2, "", kFin);
   EXPECT_EQ(assembler_.waiting_streams(), 1u);
   EXPECT_EQ(AfterWaiting(), "{gap}{end}");
   EXPECT_EQ(assembler_.waiting_streams(), 0u);
 }
 
 TEST_F(TcpStreamTest, TakesNothingThatIsSentAgainForNewBehindTheEnd) {
-  Take(0, "", kSyn);
-  Take(1, "text", kFin);
+  Process(0, "", kSyn);
+  Process(1, "text", kFin);
   EXPECT_EQ(Out(), "text{end}");
-  EXPECT_FALSE(Take(1, "text", kFin));
-  EXPECT_FALSE(Take(5, "", kFin));
-  EXPECT_FALSE(Take(5, "behind"));
-  EXPECT_FALSE(Take(0, "", kSyn));
-  EXPECT_FALSE(Take(5, "", kRst));
+  EXPECT_FALSE(Process(1, "text", kFin));
+  EXPECT_FALSE(Process(5, "", kFin));
+  EXPECT_FALSE(Process(5, "behind"));
+  EXPECT_FALSE(Process(0, "", kSyn));
+  EXPECT_FALSE(Process(5, "", kRst));
   EXPECT_EQ(Out(), "");
   EXPECT_EQ(Count(Counter::kBehindEndSegments), 1u);
 }
 
 TEST_F(TcpStreamTest, DeliversNothingBehindAFinThatIsKnown) {
-  Take(0, "", kSyn);
-  Take(3, "cXX");
-  Take(4, "", kFin);
-  Take(1, "abc!!!");
+  Process(0, "", kSyn);
+  Process(3, "cXX");
+  Process(4, "", kFin);
+  Process(1, "abc!!!");
   EXPECT_EQ(Out(), "abc{end}");
   EXPECT_EQ(assembler_.pool().used_blocks(), 0u);
 }
 
 TEST_F(TcpStreamTest, EndsByAResetExactlyWhereItStands) {
-  Take(0, "", kSyn);
-  Take(1, "text");
-  EXPECT_TRUE(Take(5, "", kRst));
+  Process(0, "", kSyn);
+  Process(1, "text");
+  EXPECT_TRUE(Process(5, "", kRst));
   EXPECT_EQ(Out(), "text{end}");
 }
 
 TEST_F(TcpStreamTest, IgnoresResetsOutsideTheWindowAndBehind) {
-  Take(0, "", kSyn);
-  Take(1, "text");
+  Process(0, "", kSyn);
+  Process(1, "text");
   for (const uint32_t sequence : {4u, 0u, 5 + kWindow + 1, 0x80000005u, 0xfffffff0u}) {
-    EXPECT_FALSE(Take(sequence, "", kRst)) << sequence;
+    EXPECT_FALSE(Process(sequence, "", kRst)) << sequence;
   }
   EXPECT_EQ(Count(Counter::kIgnoredResets), 5u);
-  Take(5, "more");
+  Process(5, "more");
   EXPECT_EQ(Out(), "textmore");
 }
 
 TEST_F(TcpStreamTest, EndsByAResetAheadUnlessTextFollowsBehindIt) {
-  Take(0, "", kSyn);
-  Take(3, "", kRst);
-  Take(1, "ab");
+  Process(0, "", kSyn);
+  Process(3, "", kRst);
+  Process(1, "ab");
   EXPECT_EQ(Out(), "ab{end}");
   stream_ = TcpStream();
-  Take(0, "", kSyn);
-  Take(3, "", kRst);
-  Take(1, "abcd");  // A sender that continues was not reset.
+  Process(0, "", kSyn);
+  Process(3, "", kRst);
+  Process(1, "abcd");  // A sender that continues was not reset.
   EXPECT_EQ(Out(), "abcd");
   EXPECT_EQ(Count(Counter::kIgnoredResets), 1u);
 }
 
 TEST_F(TcpStreamTest, DeliversWhatWaitsBeforeAReset) {
-  Take(0, "", kSyn);
-  Take(3, "c");
-  Take(1, "", kRst);
+  Process(0, "", kSyn);
+  Process(3, "c");
+  Process(1, "", kRst);
   EXPECT_EQ(Out(), "{gap}c{end}");
   stream_ = TcpStream();
-  Take(0, "", kSyn);
-  Take(4, "", kFin);
-  Take(1, "", kRst);  // The bytes before the FIN were not seen, so the line is torn.
+  Process(0, "", kSyn);
+  Process(4, "", kFin);
+  Process(1, "", kRst);  // The bytes before the FIN were not seen, so the line is torn.
   EXPECT_EQ(Out(), "{gap}{end}");
 }
 
 TEST_F(TcpStreamTest, BelievesOneSegmentFarAwayNothing) {
-  Take(0, "", kSyn);
-  Take(1, "a");
+  Process(0, "", kSyn);
+  Process(1, "a");
   for (const uint32_t sequence : {0x40000000u, 0x80000000u, 0xc0000000u, 3 + 2 * kWindow}) {
-    EXPECT_FALSE(Take(sequence, "evil"));
+    EXPECT_FALSE(Process(sequence, "evil"));
   }
   EXPECT_EQ(Count(Counter::kOutsideSegments), 4u);
-  Take(2, "b");
+  Process(2, "b");
   EXPECT_EQ(Out(), "ab");
   // Two distant segments that are separated by a valid one are also ignored, because they are not
   // consecutive.
-  Take(0x40000000, "evil");
-  Take(3, "c");
-  Take(0x40000004, "evil");
+  Process(0x40000000, "evil");
+  Process(3, "c");
+  Process(0x40000004, "evil");
   EXPECT_EQ(Out(), "c");
 }
 
@@ -268,10 +268,10 @@ TEST_F(TcpStreamTest, DrawsItsLinesWhereTheHeaderSaysTo) {
   uint64_t doubted = 0;
   for (const auto& [distance, flags, believed] : kEdges) {
     assembler_.Forget(stream_);
-    Take(999, "", kSyn);
-    Take(1000, "text");
+    Process(999, "", kSyn);
+    Process(1000, "text");
     const uint32_t sequence = 1004 + static_cast<uint32_t>(distance);
-    EXPECT_EQ(Take(sequence, flags == kRst ? "" : "x", flags), believed) << distance;
+    EXPECT_EQ(Process(sequence, flags == kRst ? "" : "x", flags), believed) << distance;
     doubted += !believed;
     EXPECT_EQ(Count(Counter::kOutsideSegments) + Count(Counter::kIgnoredResets), doubted);
   }
@@ -281,9 +281,9 @@ TEST_F(TcpStreamTest, KeepsAsManyBytesAheadAsItsWindowHas) {
   for (const uint32_t beyond : {0, 1}) {
     assembler_.Forget(stream_);
     Out();
-    Take(0, "", kSyn);
+    Process(0, "", kSyn);
     const std::string text(kWindow - 1, 'x');
-    Take(2 + beyond, text);
+    Process(2 + beyond, text);
     EXPECT_EQ(Out(), beyond == 0 ? "" : "{gap}" + text);
   }
 }
@@ -292,68 +292,68 @@ TEST_F(TcpStreamTest, TakesALostStreamUpWithinAWindowOfWhereItWouldGoOn) {
   for (const auto& [distance, taken] :
        {std::pair{-1, false}, {0, true}, {int{kWindow}, true}, {int{kWindow} + 1, false}}) {
     assembler_.Forget(stream_);
-    Take(0, "", kSyn);
-    Take(1'000'000, "lost");
+    Process(0, "", kSyn);
+    Process(1'000'000, "lost");
     Out();
-    EXPECT_EQ(Take(1'000'004 + static_cast<uint32_t>(distance), "found"), taken) << distance;
+    EXPECT_EQ(Process(1'000'004 + static_cast<uint32_t>(distance), "found"), taken) << distance;
     EXPECT_EQ(Out(), taken ? "{gap}found" : "");
   }
 }
 
 TEST_F(TcpStreamTest, TakesUpALostStreamBehindAGap) {
-  Take(0, "", kSyn);
-  Take(1, "a");
-  Take(3, "c");
-  Take(1'000'000, "lost");
-  Take(1'000'004, "found");
+  Process(0, "", kSyn);
+  Process(1, "a");
+  Process(3, "c");
+  Process(1'000'000, "lost");
+  Process(1'000'004, "found");
   EXPECT_EQ(Out(), "a{gap}c{gap}found");
   EXPECT_EQ(Count(Counter::kJoinedStreams), 1u);
-  Take(1'000'009, "!");
+  Process(1'000'009, "!");
   EXPECT_EQ(Out(), "!");
   EXPECT_EQ(assembler_.waiting_streams(), 0u);
 }
 
 TEST_F(TcpStreamTest, BeginsAnewByASynAfterTheEnd) {
-  Take(0, "", kSyn);
-  Take(1, "one", kFin);
-  Take(90'000, "", kSyn);
-  Take(90'001, "two", kFin);
+  Process(0, "", kSyn);
+  Process(1, "one", kFin);
+  Process(90'000, "", kSyn);
+  Process(90'001, "two", kFin);
   EXPECT_EQ(Out(), "one{end}two{end}");
 }
 
 TEST_F(TcpStreamTest, BeginsAnewByASynOnAnOpenStreamOnceASegmentFollowsIt) {
-  Take(0, "", kSyn);
-  Take(1, "one");
-  EXPECT_FALSE(Take(0x70000000, "", kSyn));
+  Process(0, "", kSyn);
+  Process(1, "one");
+  EXPECT_FALSE(Process(0x70000000, "", kSyn));
   EXPECT_EQ(Out(), "one");
-  Take(4, "!");  // The stream continues: the SYN was forged.
-  Take(0x70000001, "evil");
+  Process(4, "!");  // The stream continues: the SYN was forged.
+  Process(0x70000001, "evil");
   EXPECT_EQ(Out(), "!");
-  Take(0x70000000, "", kSyn);
-  Take(0x70000001, "two");
+  Process(0x70000000, "", kSyn);
+  Process(0x70000001, "two");
   EXPECT_EQ(Out(), "{restart}two");
   // A SYN whose number is within the window of the previous stream also starts a new stream.
-  Take(0x70000010, "", kSyn);
-  Take(0x70000011, "three");
+  Process(0x70000010, "", kSyn);
+  Process(0x70000011, "three");
   EXPECT_EQ(Out(), "{restart}three");
 }
 
 TEST_F(TcpStreamTest, ForgetsWithWhatWaits) {
-  Take(0, "", kSyn);
-  Take(3, "c");
+  Process(0, "", kSyn);
+  Process(3, "c");
   EXPECT_EQ(assembler_.pool().used_blocks(), 1u);
   assembler_.Forget(stream_);
   EXPECT_EQ(assembler_.pool().used_blocks(), 0u);
   EXPECT_EQ(assembler_.waiting_streams(), 0u);
-  Take(9, "i");
+  Process(9, "i");
   EXPECT_EQ(Out(), "{gap}i");
 }
 
 // RFC 7323 section 2: the shift count of the SYN scales windows, except the SYN's.
 TEST_F(TcpStreamTest, KeepsWhatTheReceiverAcceptsUpToHalfOfThePool) {
-  const auto tell = [&](const TcpWindow& window) { assembler_.TakeWindow(stream_, window); };
+  const auto tell = [&](const TcpWindow& window) { assembler_.ProcessWindow(stream_, window); };
   tell({100, 9000, 0, true});  // The stream is still unknown.
-  Take(99, "", kSyn);
+  Process(99, "", kSyn);
   tell({100, 9000});  // The scale is unknown.
   EXPECT_FALSE(stream_.has_edge);
   tell({100, 5000, 7, true});
@@ -366,36 +366,36 @@ TEST_F(TcpStreamTest, KeepsWhatTheReceiverAcceptsUpToHalfOfThePool) {
   tell({100u + 200'000, 0xffff});
   EXPECT_EQ(stream_.edge, 100u + 65536);
   const std::string late(60'000, 'a'), ahead(5536, 'b');
-  Take(60'100, ahead);  // A segment up to the edge.
+  Process(60'100, ahead);  // A segment up to the edge.
   EXPECT_EQ(Out(), "");
-  Take(100, late);
+  Process(100, late);
   EXPECT_EQ(Out(), late + ahead);
   EXPECT_EQ(Count(Counter::kGaps), 0u);
   // The edge is at least the configured window.
-  Take(65'636 + 999, "c");
+  Process(65'636 + 999, "c");
   EXPECT_EQ(Out(), "");
-  Take(65'636 + 1000, "d");
+  Process(65'636 + 1000, "d");
   EXPECT_EQ(Out(), "{gap}cd");
   const uint32_t next = 65'636 + 1001;
   tell({next, 0xffff});
-  Take(next + (1 << 19) - 1, "e");
+  Process(next + (1 << 19) - 1, "e");
   EXPECT_EQ(Out(), "") << "half of the pool is 2^19 bytes";
-  Take(next + (1 << 19), "f");
+  Process(next + (1 << 19), "f");
   EXPECT_EQ(Out(), "{gap}ef");
-  Take(7, "", kSyn | kFin);
+  Process(7, "", kSyn | kFin);
   EXPECT_TRUE(stream_.has_edge) << "a SYN that is not believed changes nothing";
 }
 
 TEST_F(TcpStreamTest, TakesNoMoreBlocksThanItsWindowSpansHoweverSmallTheSegments) {
   TcpAssembler assembler({.pool_bytes = 1 << 20, .window = 65536, .gap_cycles = 0}, counters_);
   TcpStream stream;
-  assembler.Take(stream, {0, kSyn, ""}, 0, recorder_);
+  assembler.Process(stream, {0, kSyn, ""}, 0, recorder_);
   for (uint32_t sequence = 65536; sequence > 1; --sequence) {
-    assembler.Take(stream, {sequence, kAck, "x"}, 0, recorder_);
+    assembler.Process(stream, {sequence, kAck, "x"}, 0, recorder_);
   }
   EXPECT_EQ(Out(), "");
   EXPECT_LE(assembler.pool().used_blocks(), 65536 / WaitingBytes::kBlockBytes + 1);
-  assembler.Take(stream, {1, kAck, "x"}, 0, recorder_);
+  assembler.Process(stream, {1, kAck, "x"}, 0, recorder_);
   EXPECT_EQ(Out(), std::string(65536, 'x'));
 }
 
@@ -405,14 +405,14 @@ TEST_F(TcpStreamTest, GoesOnBehindGapsWhenOthersFillThePool) {
   std::vector<TcpStream> hoarders(assembler.pool().blocks());
   test::Recorder ignored;
   for (TcpStream& hoarder : hoarders) {
-    assembler.Take(hoarder, {0, kSyn, ""}, 0, ignored);
-    assembler.Take(hoarder, {9, kAck, "x"}, 0, ignored);
+    assembler.Process(hoarder, {0, kSyn, ""}, 0, ignored);
+    assembler.Process(hoarder, {9, kAck, "x"}, 0, ignored);
   }
   EXPECT_EQ(assembler.pool().used_blocks(), assembler.pool().blocks());
   TcpStream stream;
-  assembler.Take(stream, {0, kSyn, ""}, 0, recorder_);
-  assembler.Take(stream, {5, kAck, "five"}, 0, recorder_);
-  assembler.Take(stream, {9, kAck, "nine"}, 0, recorder_);
+  assembler.Process(stream, {0, kSyn, ""}, 0, recorder_);
+  assembler.Process(stream, {5, kAck, "five"}, 0, recorder_);
+  assembler.Process(stream, {9, kAck, "nine"}, 0, recorder_);
   EXPECT_EQ(Out(), "{gap}fivenine");
   EXPECT_EQ(Count(Counter::kNoRoomSegments), 1u);
 }
@@ -456,15 +456,15 @@ TEST_P(TcpStreamProperty, DeliversTheStreamWithGapsExactlyWhereBytesAreMissing) 
     test::Witness witness{stream};
     // The sequence numbers wrap in half of the rounds.
     const uint32_t first = round % 2 == 0 ? 0u - random() % kBytes : random();
-    assembler.Take(stream, {first - 1, kSyn, ""}, 0, witness);
+    assembler.Process(stream, {first - 1, kSyn, ""}, 0, witness);
     std::vector<bool> arrived(kBytes);
     for (const Cut& cut : Cuts(random, kBytes, kWide - kLongest, kLongest)) {
       if (random() < loss * static_cast<double>(std::mt19937::max())) continue;
       std::fill_n(arrived.begin() + cut.begin, cut.count, true);
       const std::string text = test::BytesOf(first + cut.begin, cut.count);
-      assembler.Take(stream, {first + cut.begin, kAck, text}, 0, witness);
+      assembler.Process(stream, {first + cut.begin, kAck, text}, 0, witness);
     }
-    assembler.Take(stream, {first + kBytes, kAck | kFin, ""}, 0, witness);
+    assembler.Process(stream, {first + kBytes, kAck | kFin, ""}, 0, witness);
     for (uint64_t now = 10; stream.IsWaiting() && now < 10'000; now += 10) {
       assembler.GiveUpLate(stream, now, witness);
     }
@@ -496,12 +496,12 @@ TEST(TcpStream, NeverJoinsBytesAcrossWhatAFullPoolLost) {
     for (const TcpStream& stream : streams) witnesses.push_back({stream});
     const uint32_t first = random();
     for (uint32_t i = 0; i < streams.size(); ++i) {
-      assembler.Take(streams[i], {first - 1, kSyn, ""}, 0, witnesses[i]);
+      assembler.Process(streams[i], {first - 1, kSyn, ""}, 0, witnesses[i]);
     }
     for (const Cut& cut : Cuts(random, 200'000, 30'000, 2000)) {
       const uint32_t i = random() % streams.size();
       const std::string text = test::BytesOf(first + cut.begin, cut.count);
-      assembler.Take(streams[i], {first + cut.begin, kAck, text}, 0, witnesses[i]);
+      assembler.Process(streams[i], {first + cut.begin, kAck, text}, 0, witnesses[i]);
     }
     for (uint32_t i = 0; i < streams.size(); ++i) {
       EXPECT_TRUE(witnesses[i].Holds());

@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::pair<uint64_t, uint64_t>;
 using test::KatranMurmur;
-using test::KatranSeat;
+using test::KatranPermutation;
 
 std::span<const uint8_t> Bytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -113,9 +113,9 @@ TEST(KatranEndpoints, HaveTheHashesOffsetsAndSkipsOfItsLibrary) {
       hash = CityMix(2, Fnv32(std::span(address.bytes).first(4)));
     }
     EXPECT_EQ(hash, endpoint.hash);
-    const Seat seat = KatranSeat(endpoint.hash, kSmallRing);
-    EXPECT_EQ(seat.offset, endpoint.offset);
-    EXPECT_EQ(seat.skip, endpoint.skip);
+    const Permutation permutation = KatranPermutation(endpoint.hash, kSmallRing);
+    EXPECT_EQ(permutation.offset, endpoint.offset);
+    EXPECT_EQ(permutation.skip, endpoint.skip);
   }
 }
 

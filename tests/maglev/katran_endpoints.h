@@ -19,7 +19,7 @@ inline uint64_t KatranMurmur(uint64_t a, uint64_t b, uint64_t seed) {
   return Murmur3(bytes, seed, seed).first;
 }
 
-inline Seat KatranSeat(uint64_t hash, uint32_t slots, uint32_t weight = 1) {
+inline Permutation KatranPermutation(uint64_t hash, uint32_t slots, uint32_t weight = 1) {
   return {static_cast<uint32_t>(KatranMurmur(hash, 42, 0) % slots),
           static_cast<uint32_t>(KatranMurmur(hash, 2718281828, 2307) % (slots - 1) + 1), weight};
 }

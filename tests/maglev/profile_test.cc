@@ -214,7 +214,7 @@ TEST(Rings, ServeOneMemberNobodyOrHostileArguments) {
     for (const uint32_t slots : {0u, 1u, 250u, 65536u, 0xffffffffu}) {
       EXPECT_TRUE(BuildRing(profile, Members(3), slots).empty()) << slots;
     }
-    EXPECT_TRUE(BuildRing(profile, std::vector<Member>(kMaxSeats + 1), 251).empty());
+    EXPECT_TRUE(BuildRing(profile, std::vector<Member>(kMaxRingBackends + 1), 251).empty());
     // Arbitrary names and weights.
     const std::vector<Member> odd{
         {"", {}, 1}, {std::string(1000, 'x'), {}, 0xffffffff}, {std::string("\0\n", 2), {}, 65535}};

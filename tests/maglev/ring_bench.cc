@@ -37,20 +37,20 @@ void Build(benchmark::State& state, Profile profile, bool weighted) {
 
 /// Katran's loop. 32-bit arithmetic suffices up to 65537 slots.
 void BuildPlainly(benchmark::State& state) {
-  std::vector<Seat> seats;
+  std::vector<Permutation> permutations;
   for (int64_t i = 0; i < state.range(0); ++i) {
-    seats.push_back(test::KatranSeat(static_cast<uint64_t>(10 * i), kSmallRing));
+    permutations.push_back(test::KatranPermutation(static_cast<uint64_t>(10 * i), kSmallRing));
   }
   for (auto _ : state) {
     std::vector<int> ring(kSmallRing, -1);
-    std::vector<uint32_t> next(seats.size());
+    std::vector<uint32_t> next(permutations.size());
     uint32_t slots = kSmallRing;
     benchmark::DoNotOptimize(slots);  // The library divides by a variable, not a constant.
     for (uint32_t taken = 0; taken < slots;) {
-      for (size_t i = 0; i < seats.size() && taken < slots; ++i, ++taken) {
+      for (size_t i = 0; i < permutations.size() && taken < slots; ++i, ++taken) {
         uint32_t slot;
         do {
-          slot = (seats[i].offset + next[i]++ * seats[i].skip) % slots;
+          slot = (permutations[i].offset + next[i]++ * permutations[i].skip) % slots;
         } while (ring[slot] >= 0);
         ring[slot] = static_cast<int>(i);
       }

@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
     const uint64_t start = rte_rdtsc();
     echoed += WorkerPoll(&queue);
     worker_cycles += rte_rdtsc() - start;
-    link.given.clear();
+    link.given_regions.clear();
   }
   link.nic().Serve();
   sent += link.SkipToSend();

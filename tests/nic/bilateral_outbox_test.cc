@@ -19,7 +19,7 @@ namespace {
 using namespace nic_test;
 using packet::Frame;
 using packet::Verdict;
-using Gift = LinkPair::Gift;
+using GivenRegion = LinkPair::GivenRegion;
 using Queue = BilateralQueue<LinkPair>;
 
 Bytes Numbered(uint8_t first, uint32_t number, uint32_t length = 60) {
@@ -108,13 +108,14 @@ TEST(BilateralOutbox, SentFramesLeaveBeforeTheAnswerToTheFrameAtWork) {
 TEST(BilateralOutbox, AFrameSentAtRestLeavesThoughNoneIsReceived) {
   Rig rig;
   rig.Run();  // The NIC waits for frames.
-  EXPECT_EQ(rig.link.given.back(), (Gift{0, true}));
+  EXPECT_EQ(rig.link.given_regions.back(), (GivenRegion{0, true}));
   EXPECT_TRUE(rig.engine.Send(Numbered(1, 1)));
   EXPECT_TRUE(rig.engine.Send(Numbered(1, 2, 1514)));
   rig.queue.FlushSent();
   rig.Run();
   EXPECT_EQ(rig.left, (std::vector<Bytes>{Numbered(1, 1), Numbered(1, 2, 1514)}));
-  EXPECT_EQ(rig.link.given.back(), (Gift{0, true})) << "the next region is worth waiting for";
+  EXPECT_EQ(rig.link.given_regions.back(), (GivenRegion{0, true}))
+      << "the next region is worth waiting for";
   EXPECT_EQ(rig.link.host().counters().rejected, 1u) << "one region was asked back";
   rig.Run();
   EXPECT_EQ(rig.link.host().counters().rejected, 1u) << "nothing is asked back without need";
@@ -148,7 +149,7 @@ TEST(BilateralOutbox, EntriesOfFramesThatDoNotLeaveMakeRoomInAFullRegion) {
   };
   for (uint32_t i = 0; i < 16; ++i) ASSERT_TRUE(rig.link.Receive(Numbered(i % 2, i)));
   EXPECT_EQ(rig.queue.Poll(rig.engine, 0), 16u);
-  EXPECT_EQ(rig.link.given.back(), (Gift{16, false})) << "all in the same region";
+  EXPECT_EQ(rig.link.given_regions.back(), (GivenRegion{16, false})) << "all in the same region";
   rig.Run();
   ASSERT_EQ(rig.left.size(), 16u);
   for (uint32_t i = 0; i < 8; ++i) {
@@ -171,7 +172,7 @@ TEST(BilateralOutbox, BytesOfFramesThatDoNotLeaveMakeRoomInAFullRegion) {
   // Three slots of 1024 leave 896 bytes of 3968 free.
   for (uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(rig.link.Receive(Numbered(1, i, 1000)));
   EXPECT_EQ(rig.queue.Poll(rig.engine, 0), 3u);
-  EXPECT_EQ(rig.link.given.back(), (Gift{3, false})) << "all in the same region";
+  EXPECT_EQ(rig.link.given_regions.back(), (GivenRegion{3, false})) << "all in the same region";
   rig.Run();
   EXPECT_EQ(rig.left, sent);
 }

@@ -19,7 +19,7 @@ namespace {
 using namespace nic_test;
 using packet::Frame;
 using packet::Verdict;
-using Gift = LinkPair::Gift;
+using GivenRegion = LinkPair::GivenRegion;
 using Queue = BilateralQueue<LinkPair>;
 
 class Bilateral : public testing::Test, public ByContract {};
@@ -74,11 +74,12 @@ TEST_P(Bilateral, TheFirstRegionIsGivenAwayForOneWithFrames) {
   LinkPair link;
   Queue queue(link);
   Pass engine;
-  EXPECT_EQ(link.given, (std::vector<Gift>{{0, true}}));
+  EXPECT_EQ(link.given_regions, (std::vector<GivenRegion>{{0, true}}));
   EXPECT_EQ(Poll(queue, engine), 0u) << "the NIC has none yet";
   ASSERT_TRUE(link.Receive(Ipv4Frame(60)));
   EXPECT_EQ(Poll(queue, engine), 1u);
-  EXPECT_EQ(link.given.back(), (Gift{1, false})) << "what is to be sent does not wait";
+  EXPECT_EQ(link.given_regions.back(), (GivenRegion{1, false}))
+      << "what is to be sent does not wait";
 }
 
 TEST_P(Bilateral, EveryKindOfFrameReturnsInOrder) {
@@ -157,7 +158,7 @@ TEST_P(Bilateral, ARegionWithoutAFrameToSendWaitsForFrames) {
   ByFirstByte engine;
   for (uint32_t i = 0; i < 20; ++i) ASSERT_TRUE(link.Receive(Ordered(1 + i % 2, 60)));
   EXPECT_EQ(Poll(queue, engine), 20u);
-  EXPECT_EQ(link.given.back(), (Gift{0, true}));
+  EXPECT_EQ(link.given_regions.back(), (GivenRegion{0, true}));
   EXPECT_EQ(Poll(queue, engine), 0u);
   EXPECT_FALSE(link.nic().Sending());
   EXPECT_TRUE(queue.counters().Conserved());
@@ -312,7 +313,7 @@ TEST_P(Bilateral, AnOfferThatTheNicRefusesWasNotSentAndTheLinkGoesOn) {
   link.Cancel();
   EXPECT_EQ(Poll(queue, engine), 0u);
   EXPECT_EQ(queue.counters().tx_full, 1u);
-  EXPECT_EQ(link.given.back(), (Gift{0, true}));
+  EXPECT_EQ(link.given_regions.back(), (GivenRegion{0, true}));
   ASSERT_TRUE(link.Receive(Ipv4Frame(70)));
   EXPECT_EQ(Poll(queue, engine), 1u);
   Poll(queue, engine);

@@ -51,7 +51,7 @@ class LinePair : private device::FrameSink {
   }
   void Answer(const Frame* frames, uint32_t count) { host_->Answer(frames, count); }
   uint8_t* GrownRoom(uint32_t length) { return host_->GrownRoom(length); }
-  void TakeGrown(uint32_t length) { host_->TakeGrown(length); }
+  void CommitGrown(uint32_t length) { host_->CommitGrown(length); }
   uint8_t* Room(uint32_t length) {
     if (answers) Serve();
     return host_->Room(length);

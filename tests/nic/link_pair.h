@@ -43,7 +43,7 @@ class LinkPair {
     return true;
   }
   void Give(uint32_t frames, bool wait_for_frames) {
-    given.push_back({frames, wait_for_frames});
+    given_regions.push_back({frames, wait_for_frames});
     host_->Give(frames, wait_for_frames);
   }
   bool Poll(uint64_t now, nic::HeldRegion& region) {
@@ -70,7 +70,7 @@ class LinkPair {
     std::vector<std::vector<uint8_t>> sent;
     swap::FrameToSend frames[32];
     while (nic_->Sending()) {
-      const uint32_t count = nic_->TakeFrames(frames, 32);
+      const uint32_t count = nic_->DequeueFrames(frames, 32);
       for (const swap::FrameToSend& frame : std::span(frames).first(count)) {
         sent.emplace_back(frame.data, frame.data + frame.length);
       }
@@ -81,19 +81,19 @@ class LinkPair {
   uint64_t SkipToSend() {
     uint64_t sent = 0;
     swap::FrameToSend frames[64];
-    while (nic_->Sending()) sent += nic_->TakeFrames(frames, 64);
+    while (nic_->Sending()) sent += nic_->DequeueFrames(frames, 64);
     return sent;
   }
   swap::NicLink& nic() { return *nic_; }
   const swap::HostLink& host() const { return *host_; }
   swap::LinkMemory& memory() { return memory_; }
 
-  struct Gift {
+  struct GivenRegion {
     uint32_t frames;
     bool wait_for_frames;
-    friend bool operator==(const Gift&, const Gift&) = default;
+    friend bool operator==(const GivenRegion&, const GivenRegion&) = default;
   };
-  std::vector<Gift> given;  ///< Regions that the host gave to the NIC, in order.
+  std::vector<GivenRegion> given_regions;  ///< Regions that the host gave to the NIC, in order.
   bool answers = true;
   bool answers_cancel = true;  ///< If set, the NIC answers again once the host has cancelled.
 

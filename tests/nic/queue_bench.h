@@ -208,7 +208,7 @@ class QueueBench {
           link.nic().Serve();
           link.SkipToSend();
         },
-        [&] { return WorkerPoll(queue, engine_); }, [&] { link.given.clear(); });
+        [&] { return WorkerPoll(queue, engine_); }, [&] { link.given_regions.clear(); });
   }
 
   /// Headroom for engines that prepend headers.

@@ -23,15 +23,15 @@ TYPED_TEST(Channel, ADecisionIsEnforcedOnceAndItsOutcomeIsTakenOnce) {
     ASSERT_TRUE(rig.nic().CanCommit(0));
     rig.nic().Commit(0, Numbered(n), n % 2 == 0 ? Urgency::kPrestaged : Urgency::kInterrupt);
     EXPECT_FALSE(rig.nic().CanCommit(0));
-    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+    EXPECT_FALSE(rig.PollOutcome(0, this->out_, this->how_));
     EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
     EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
     ASSERT_EQ(this->judge_.applied.size(), n);
     EXPECT_EQ(this->judge_.applied.back(), Numbered(n));
-    ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+    ASSERT_TRUE(rig.PollOutcome(0, this->out_, this->how_));
     EXPECT_EQ(this->how_, Decided::kEnforced);
     EXPECT_EQ(this->out_, (Item{{500, n, 0, 0, ~uint64_t{0} >> 1}}));
-    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+    EXPECT_FALSE(rig.PollOutcome(0, this->out_, this->how_));
   }
   EXPECT_EQ(rig.Faults(), 0u);
 }
@@ -42,7 +42,7 @@ TYPED_TEST(Channel, ARefusalCarriesTheFreshState) {
   this->judge_.ruling = Ruling::kRefuse;
   EXPECT_EQ(rig.Decide(2, this->judge_), Decided::kRefused);
   EXPECT_TRUE(this->judge_.applied.empty());
-  ASSERT_TRUE(rig.TakeOutcome(2, this->out_, this->how_));
+  ASSERT_TRUE(rig.PollOutcome(2, this->out_, this->how_));
   EXPECT_EQ(this->how_, Decided::kRefused);
   EXPECT_EQ(this->out_, (Item{{500, 7, 0, 0, ~uint64_t{0} >> 1}}));
   this->ExpectWorks(rig, 8);
@@ -55,11 +55,11 @@ TYPED_TEST(Channel, ADecisionWhoseMomentHasNotComeWaits) {
   for (uint32_t look = 1; look <= 3; ++look) {
     EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
     EXPECT_EQ(this->judge_.checks, look);
-    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+    EXPECT_FALSE(rig.PollOutcome(0, this->out_, this->how_));
   }
   this->judge_.ruling = Ruling::kEnforce;
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
-  EXPECT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_TRUE(rig.PollOutcome(0, this->out_, this->how_));
 }
 
 TYPED_TEST(Channel, LookShowsADecisionAndRulesOnNothing) {
@@ -73,7 +73,7 @@ TYPED_TEST(Channel, LookShowsADecisionAndRulesOnNothing) {
     EXPECT_EQ(this->out_, Numbered(7));
   }
   EXPECT_FALSE(rig.host().Look(0, this->out_));
-  EXPECT_FALSE(rig.TakeOutcome(1, this->out_, this->how_));
+  EXPECT_FALSE(rig.PollOutcome(1, this->out_, this->how_));
   EXPECT_EQ(rig.Decide(1, this->judge_), Decided::kEnforced);
   rig.Settle();
   EXPECT_FALSE(rig.host().Look(1, this->out_));
@@ -87,9 +87,9 @@ TYPED_TEST(Channel, SlotsDecideIndependently) {
   EXPECT_EQ(rig.Decide(1, this->judge_), Decided::kEnforced);
   EXPECT_EQ(this->judge_.applied, std::vector{Numbered(11)});
   EXPECT_EQ(this->judge_.slots, std::vector{Slot{1}});
-  EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
-  EXPECT_FALSE(rig.TakeOutcome(2, this->out_, this->how_));
-  EXPECT_TRUE(rig.TakeOutcome(1, this->out_, this->how_));
+  EXPECT_FALSE(rig.PollOutcome(0, this->out_, this->how_));
+  EXPECT_FALSE(rig.PollOutcome(2, this->out_, this->how_));
+  EXPECT_TRUE(rig.PollOutcome(1, this->out_, this->how_));
   EXPECT_EQ(rig.Decide(2, this->judge_), Decided::kEnforced);
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
 }
@@ -112,7 +112,7 @@ TYPED_TEST(Channel, AnAskIsAnEventAndTheDecisionAfterItIsRuledOnLikeAnyOther) {
     EXPECT_FALSE(rig.nic().CanCommit(0));
     ASSERT_EQ(rig.Decide(0, this->judge_), enforce ? Decided::kEnforced : Decided::kRefused);
     EXPECT_EQ(this->judge_.applied.size(), enforce ? 1u : 0u);
-    ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+    ASSERT_TRUE(rig.PollOutcome(0, this->out_, this->how_));
     EXPECT_EQ(this->how_, enforce ? Decided::kEnforced : Decided::kRefused);
     EXPECT_EQ(this->out_, (Item{{500, 100 + n, 0, 0, ~uint64_t{0} >> 1}}));
     rig.Settle();
@@ -127,10 +127,10 @@ TYPED_TEST(Channel, AnAskWhileTheLastIsOpenIsStillDelivered) {
   this->Ask(1, 3);
   rig.nic().Commit(0, Numbered(4), Urgency::kInterrupt);
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
-  EXPECT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_TRUE(rig.PollOutcome(0, this->out_, this->how_));
   rig.nic().Commit(0, Numbered(5), Urgency::kInterrupt);
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
-  EXPECT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_TRUE(rig.PollOutcome(0, this->out_, this->how_));
   EXPECT_EQ(this->judge_.applied, (std::vector{Numbered(4), Numbered(5)}));
   EXPECT_EQ(rig.Faults(), 0u);
 }
@@ -141,7 +141,7 @@ TYPED_TEST(Channel, APrestagedDecisionCanBeRecalledThoughAnAskIsOpen) {
   rig.nic().Commit(0, Numbered(4), Urgency::kPrestaged);
   EXPECT_TRUE(rig.nic().Recall(0));
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kRefused);
-  EXPECT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_TRUE(rig.PollOutcome(0, this->out_, this->how_));
   rig.nic().Commit(0, Numbered(5), Urgency::kInterrupt);
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
   EXPECT_EQ(this->judge_.applied, std::vector{Numbered(5)});
@@ -158,10 +158,10 @@ TYPED_TEST(Channel, ARecallInTimeEndsAsARefusalWithTheJudgesWordForIt) {
   rig.Settle();
   EXPECT_FALSE(rig.host().Look(0, this->out_));
   EXPECT_FALSE(rig.nic().CanCommit(0));
-  EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+  EXPECT_FALSE(rig.PollOutcome(0, this->out_, this->how_));
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kRefused);
   EXPECT_TRUE(this->judge_.applied.empty());
-  ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  ASSERT_TRUE(rig.PollOutcome(0, this->out_, this->how_));
   EXPECT_EQ(this->how_, Decided::kRefused);
   EXPECT_EQ(this->out_, (Item{{501, 7, 0, 0, 0}}));
   this->ExpectWorks(rig, 8);
@@ -173,7 +173,7 @@ TYPED_TEST(Channel, ARecallTooLateFindsTheDecisionEnforced) {
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kEnforced);
   EXPECT_TRUE(rig.nic().Recall(0));  // The agent cannot know the outcome yet.
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
-  ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  ASSERT_TRUE(rig.PollOutcome(0, this->out_, this->how_));
   EXPECT_EQ(this->how_, Decided::kEnforced);
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
   EXPECT_EQ(this->judge_.applied.size(), 1u);
@@ -188,7 +188,7 @@ TYPED_TEST(Channel, ThereIsNothingToRecallBeforeACommitOrAfterItsOutcomeOrTwice)
   EXPECT_TRUE(rig.nic().Recall(0));
   EXPECT_FALSE(rig.nic().Recall(0));
   EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kRefused);
-  ASSERT_TRUE(rig.TakeOutcome(0, this->out_, this->how_));
+  ASSERT_TRUE(rig.PollOutcome(0, this->out_, this->how_));
   EXPECT_FALSE(rig.nic().Recall(0));
 }
 
@@ -249,7 +249,7 @@ TYPED_TEST(Channel, InARandomRunBothEndsAgreeOnEveryDecision) {
         break;
       }
       case 6:
-        if (!rig.nic().TakeOutcome(slot, out, how)) break;
+        if (!rig.nic().PollOutcome(slot, out, how)) break;
         ASSERT_TRUE(out.word[0] == 500 || out.word[0] == 501);
         ASSERT_TRUE(ledger.told.emplace(out.word[1], how).second) << "told twice";
         ASSERT_EQ(how == Decided::kEnforced, ledger.ruled.contains(out.word[1]));

@@ -39,7 +39,7 @@ TYPED_TEST(Channel, EventsArriveOnceAndInTheOrderInWhichTheyWereSentAsksAmongThe
       if (rig.nic().CanCommit(slot)) rig.nic().Commit(slot, out, Urgency::kInterrupt);
     }
     Decided how;
-    for (Slot slot = 0; slot < 3; ++slot) rig.nic().TakeOutcome(slot, out, how);
+    for (Slot slot = 0; slot < 3; ++slot) rig.nic().PollOutcome(slot, out, how);
   }
   while (rig.Receive(out)) ASSERT_EQ(out, Numbered(++received));
   EXPECT_EQ(received, sent);
@@ -56,8 +56,8 @@ TYPED_TEST(Channel, EventsThatFindNoRoomAreRefusedCountedAndToldOnce) {
   EXPECT_FALSE(rig.host().Send(Numbered(99)));
   EXPECT_EQ(rig.host().overflows(), 2u);
   rig.host().Flush();
-  EXPECT_TRUE(rig.TakeLoss());
-  EXPECT_FALSE(rig.TakeLoss());
+  EXPECT_TRUE(rig.PollLoss());
+  EXPECT_FALSE(rig.PollLoss());
   for (uint64_t n = 1; n <= sent; ++n) {
     ASSERT_TRUE(rig.Receive(this->out_));
     EXPECT_EQ(this->out_, Numbered(n));
@@ -76,15 +76,15 @@ TYPED_TEST(Channel, ALossIsToldBeforeTheEventsAfterIt) {
   ASSERT_TRUE(rig.host().Send(Numbered(2)));  // Sent without a Flush.
   ASSERT_TRUE(rig.Receive(this->out_));
   ASSERT_EQ(this->out_, Numbered(2));
-  EXPECT_TRUE(rig.nic().TakeLoss());
+  EXPECT_TRUE(rig.nic().PollLoss());
 }
 
 TYPED_TEST(Channel, WhatTheHostWithholdsIsALoss) {
   auto& rig = this->rig_;
   rig.host().Lose();
   EXPECT_EQ(rig.host().overflows(), 1u);
-  EXPECT_TRUE(rig.TakeLoss());
-  EXPECT_FALSE(rig.TakeLoss());
+  EXPECT_TRUE(rig.PollLoss());
+  EXPECT_FALSE(rig.PollLoss());
   this->ExpectWorks(rig, 1);
 }
 
@@ -118,11 +118,11 @@ TYPED_TEST(Channel, LinesOfAllOnesAreNeitherEventsNorDecisionsNorFaults) {
   }
   for (uint32_t i = 0; i < 300; ++i) {
     EXPECT_FALSE(rig.Receive(this->out_));
-    EXPECT_FALSE(rig.TakeLoss());
-    EXPECT_FALSE(rig.TakeRestart());
+    EXPECT_FALSE(rig.PollLoss());
+    EXPECT_FALSE(rig.PollRestart());
     EXPECT_FALSE(rig.host().Look(0, this->out_));
     EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
-    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+    EXPECT_FALSE(rig.PollOutcome(0, this->out_, this->how_));
     rig.host().room();
   }
   EXPECT_TRUE(this->judge_.applied.empty());

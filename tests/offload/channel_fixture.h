@@ -32,7 +32,7 @@ class Channel : public testing::Test {
     rig.nic().Commit(1, Numbered(number + 1), Urgency::kInterrupt);
     ASSERT_EQ(rig.Decide(1, judge), Decided::kEnforced);
     EXPECT_EQ(judge.applied, std::vector{Numbered(number + 1)});
-    ASSERT_TRUE(rig.TakeOutcome(1, out, how));
+    ASSERT_TRUE(rig.PollOutcome(1, out, how));
     EXPECT_EQ(how, Decided::kEnforced);
     EXPECT_EQ(out.word[1], Numbered(number + 1).word[0]);
   }

@@ -25,13 +25,13 @@ TYPED_TEST(Channel, NothingIsTakenBeforeTheEndsMet) {
 
 TYPED_TEST(Channel, ARestartAskedForIsTakenOnce) {
   auto& rig = this->rig_;
-  EXPECT_FALSE(rig.TakeRestart());
+  EXPECT_FALSE(rig.PollRestart());
   rig.nic().RequestRestart();
-  EXPECT_TRUE(rig.TakeRestart());
-  EXPECT_FALSE(rig.TakeRestart());
+  EXPECT_TRUE(rig.PollRestart());
+  EXPECT_FALSE(rig.PollRestart());
   rig.nic().RequestRestart();
   rig.nic().RequestRestart();
-  EXPECT_TRUE(rig.TakeRestart());
+  EXPECT_TRUE(rig.PollRestart());
   this->ExpectWorks(rig, 1);
 }
 
@@ -59,12 +59,12 @@ TYPED_TEST(Channel, WhatAReplacedAgentLeftIsVoid) {
     EXPECT_EQ(rig.losses(), 0u);
     for (Slot slot = 0; slot < 3; ++slot) {
       EXPECT_EQ(rig.Decide(slot, this->judge_), Decided::kNone);
-      EXPECT_FALSE(rig.TakeOutcome(slot, this->out_, this->how_));
+      EXPECT_FALSE(rig.PollOutcome(slot, this->out_, this->how_));
       EXPECT_TRUE(rig.nic().CanCommit(slot));
     }
     EXPECT_TRUE(this->judge_.applied.empty());
     EXPECT_FALSE(rig.Receive(this->out_));
-    EXPECT_FALSE(rig.nic().TakeLoss());
+    EXPECT_FALSE(rig.nic().PollLoss());
   }
   this->ExpectWorks(rig, 100'000);
   EXPECT_EQ(rig.Faults(), 0u);
@@ -83,7 +83,7 @@ TYPED_TEST(Channel, AReplacedHostIsALossToTheAgentAndEndsItsDecisions) {
     EXPECT_EQ(rig.restarts(), 1u) << "the host knows of no agent yet";
     EXPECT_EQ(rig.losses(), 1u);
     EXPECT_TRUE(rig.nic().CanCommit(0));
-    EXPECT_FALSE(rig.TakeOutcome(0, this->out_, this->how_));
+    EXPECT_FALSE(rig.PollOutcome(0, this->out_, this->how_));
     EXPECT_EQ(rig.Decide(0, this->judge_), Decided::kNone);
     EXPECT_FALSE(rig.Receive(this->out_));
   }

@@ -56,7 +56,7 @@ HostLog RunHost(Host& host, const std::atomic<bool>& stop) {
   HostLog log;
   RandomJudge judge;
   uint64_t refused = 0;
-  while (!host.TakeRestart()) std::this_thread::yield();
+  while (!host.PollRestart()) std::this_thread::yield();
   while (!stop.load(std::memory_order_acquire)) {
     const Slot slot = judge.random() % kSlots;
     if (host.room() != 0) {
@@ -98,7 +98,7 @@ AgentLog RunAgent(Nic& nic) {
     }
     for (Slot slot = 0; slot < kSlots; ++slot) {
       Decided how = Decided::kNone;
-      if (nic.TakeOutcome(slot, item, how)) {
+      if (nic.PollOutcome(slot, item, how)) {
         log.wrong += item != Numbered(item.word[0]);
         if (how == Decided::kEnforced) log.enforced.push_back(item.word[0]);
         log.refused += how == Decided::kRefused;
@@ -116,7 +116,7 @@ AgentLog RunAgent(Nic& nic) {
     if (idle) std::this_thread::yield();
   }
   while (nic.Receive(item)) log.received.push_back(item.word[0]);
-  log.faults = nic.faults() + nic.TakeLoss();
+  log.faults = nic.faults() + nic.PollLoss();
   return log;
 }
 

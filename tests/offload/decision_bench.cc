@@ -87,7 +87,7 @@ struct Channels {
   std::vector<Host> MakeHosts() {
     std::vector<Host> hosts = Make<Host>(window);
     for (Host& host : hosts) {
-      while (!host.TakeRestart()) {
+      while (!host.PollRestart()) {
       }
     }
     return hosts;
@@ -95,7 +95,7 @@ struct Channels {
   std::vector<Nic> MakeNics() {
     std::vector<Nic> nics = Make<Nic>(peer);
     for (Nic& nic : nics) {
-      while (!nic.CanCommit(0)) nic.TakeLoss();
+      while (!nic.CanCommit(0)) nic.PollLoss();
     }
     return nics;
   }
@@ -173,7 +173,7 @@ void Bench::AgentAsked(Nic& nic) {
     while (!nic.Receive(item)) {
     }
     nic.Commit(0, item, Urgency::kInterrupt);
-    while (!nic.TakeOutcome(0, item, how)) {
+    while (!nic.PollOutcome(0, item, how)) {
     }
   }
 }
@@ -185,7 +185,7 @@ void Bench::AgentBefore(Nic& nic) {
   for (uint32_t i = 0; i < kRoundTrips; ++i) {
     nic.Commit(0, Item{{i}}, Urgency::kPrestaged);
     Ready();
-    while (!nic.TakeOutcome(0, item, how)) {
+    while (!nic.PollOutcome(0, item, how)) {
     }
     while (!nic.Receive(item)) {
     }

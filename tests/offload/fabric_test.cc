@@ -40,9 +40,9 @@ TEST(WriteThroughHost, WithoutItsFlushesItWouldMissADecisionForEver) {
   WaveNic<fabric::NicEnd> nic(window.nic(), layout, 1);
   window.Settle();
   WaveHost<NeverForgets> host(keeps, layout, 1);
-  ASSERT_TRUE(host.TakeRestart() || (window.Settle(), host.TakeRestart()));
+  ASSERT_TRUE(host.PollRestart() || (window.Settle(), host.PollRestart()));
   window.Settle();
-  nic.TakeLoss();
+  nic.PollLoss();
   TestJudge judge;
   EXPECT_EQ(host.Decide(0, judge), Decided::kNone);
   ASSERT_TRUE(nic.CanCommit(0));
@@ -84,7 +84,7 @@ TYPED_TEST(WriteThroughChannel, AFetchedDecisionIsEnforcedThoughItIsRecalledMean
   EXPECT_EQ(rig.host().Decide(0, judge), Decided::kEnforced) << "the host's ruling stands";
   Item out;
   Decided how;
-  ASSERT_TRUE(rig.TakeOutcome(0, out, how));
+  ASSERT_TRUE(rig.PollOutcome(0, out, how));
   EXPECT_EQ(how, Decided::kEnforced);
   EXPECT_EQ(rig.Decide(0, judge), Decided::kNone);
   EXPECT_EQ(judge.applied.size(), 1u);
@@ -168,7 +168,7 @@ TEST(Bytes, OfAWaveDecisionAreEventTransactionInterruptAndOutcome) {
   ASSERT_TRUE(rig.Receive(out));
   rig.nic().Commit(0, out, Urgency::kInterrupt);
   ASSERT_EQ(rig.Decide(0, judge), Decided::kEnforced);
-  ASSERT_TRUE(rig.TakeOutcome(0, out, how));
+  ASSERT_TRUE(rig.PollOutcome(0, out, how));
   rig.Settle();
   EXPECT_EQ(rig.window().pair().link_bytes() - before, (bar::LinkBytes{2 * 88, 88 + 28}));
 }
@@ -184,7 +184,7 @@ TEST(Bytes, OfASwapAreOfferReflectionCommitAndAcknowledgement) {
   ASSERT_TRUE(rig.Receive(out));
   rig.nic().Commit(0, out, Urgency::kInterrupt);
   ASSERT_EQ(rig.Decide(0, judge), Decided::kEnforced);
-  ASSERT_TRUE(rig.TakeOutcome(0, out, how));
+  ASSERT_TRUE(rig.PollOutcome(0, out, how));
   rig.Settle();
   EXPECT_EQ(rig.window().pair().link_bytes() - before, (bar::LinkBytes{2 * 88, 2 * 88}));
 }
@@ -198,7 +198,7 @@ TEST(Bytes, OfAStandingOfferAreOneLineEachWay) {
   const bar::LinkBytes before = rig.window().pair().link_bytes();
   rig.nic().Commit(0, Numbered(1), Urgency::kPrestaged);
   ASSERT_EQ(rig.Decide(0, judge), Decided::kEnforced);
-  ASSERT_TRUE(rig.TakeOutcome(0, out, how));
+  ASSERT_TRUE(rig.PollOutcome(0, out, how));
   rig.Settle();
   EXPECT_EQ(rig.window().pair().link_bytes() - before, (bar::LinkBytes{88, 88}));
 }
@@ -253,10 +253,10 @@ TYPED_TEST(ChannelOverADeadLink, SaysNothingAndAnotherAgentRepairsIt) {
   rig.window().pair().SetLinkUp(false);
   for (uint32_t i = 0; i < 10; ++i) {
     EXPECT_EQ(rig.Decide(0, judge), Decided::kNone);
-    EXPECT_FALSE(rig.TakeRestart());
+    EXPECT_FALSE(rig.PollRestart());
     EXPECT_FALSE(rig.Receive(out));
-    EXPECT_FALSE(rig.TakeLoss());
-    EXPECT_FALSE(rig.TakeOutcome(0, out, how));
+    EXPECT_FALSE(rig.PollLoss());
+    EXPECT_FALSE(rig.PollOutcome(0, out, how));
     rig.host().Send(Numbered(3));
   }
   EXPECT_EQ(rig.Faults(), 0u);

@@ -21,9 +21,9 @@ using bar::ShmWindow;
 using Words = std::array<uint64_t, 5>;
 
 /// A window that sometimes modifies posted lines. Records every posted line.
-class Bending {
+class CorruptingWindow {
  public:
-  Bending(ShmWindow window, uint64_t seed) : window_(std::move(window)), random_(seed) {}
+  CorruptingWindow(ShmWindow window, uint64_t seed) : window_(std::move(window)), random_(seed) {}
 
   uint32_t lines() const { return window_.lines(); }
   uint32_t capabilities() const { return window_.capabilities(); }
@@ -51,7 +51,7 @@ class Bending {
     PostAsItIs(index, line);
   }
   /// Returns whether a line contained `item`.
-  bool Said(const Item& item) const { return said_.contains(item.word); }
+  bool WasPosted(const Item& item) const { return said_.contains(item.word); }
 
  private:
   void Bend(Line& line) {
@@ -113,12 +113,12 @@ TYPED_TEST_SUITE(HostilePeer, Channels);
 
 TYPED_TEST(HostilePeer, AnAgentThatWritesAnythingMakesTheHostEnforceOnlyWhatALineSaid) {
   using Host = typename TypeParam::template Host<ShmWindow>;
-  using Nic = typename TypeParam::template Nic<Bending>;
-  Bending bending(this->window_.Peer(), 11);
+  using Nic = typename TypeParam::template Nic<CorruptingWindow>;
+  CorruptingWindow corrupting(this->window_.Peer(), 11);
   auto& random = this->random_;
   Host host(this->window_, this->layout_, 1);
   uint32_t incarnation = 1;
-  auto nic = std::make_unique<Nic>(bending, this->layout_, incarnation);
+  auto nic = std::make_unique<Nic>(corrupting, this->layout_, incarnation);
   uint64_t faults = 0, restarts = 0, enforced = 0, number = 0;
   Item out;
   for (uint32_t step = 0; step < kSteps; ++step) {
@@ -127,7 +127,7 @@ TYPED_TEST(HostilePeer, AnAgentThatWritesAnythingMakesTheHostEnforceOnlyWhatALin
     judge.ruling = static_cast<Ruling>(random() % 3);
     switch (random() % 8) {
       case 0:
-        if (random() % 4 == 0) bending.PostAnything();
+        if (random() % 4 == 0) corrupting.PostAnything();
         break;
       case 1:
         if (nic->CanCommit(slot)) {
@@ -137,15 +137,15 @@ TYPED_TEST(HostilePeer, AnAgentThatWritesAnythingMakesTheHostEnforceOnlyWhatALin
         break;
       case 2:
         nic->Receive(out);
-        nic->TakeLoss();
+        nic->PollLoss();
         break;
       case 3: {
         Decided how;
-        nic->TakeOutcome(slot, out, how);
+        nic->PollOutcome(slot, out, how);
         break;
       }
       case 4:
-        restarts += host.TakeRestart();
+        restarts += host.PollRestart();
         break;
       case 5:
         if (random() % 2 == 0) {
@@ -156,13 +156,13 @@ TYPED_TEST(HostilePeer, AnAgentThatWritesAnythingMakesTheHostEnforceOnlyWhatALin
         ASSERT_LE(host.room(), 4u);
         break;
       case 6:
-        ASSERT_TRUE(!host.Look(slot, out) || bending.Said(out));
+        ASSERT_TRUE(!host.Look(slot, out) || corrupting.WasPosted(out));
         break;
       default:
         host.Decide(slot, judge);
         ASSERT_LE(judge.applied.size(), 1u);
         ASSERT_TRUE(judge.applied.empty() || judge.ruling == Ruling::kEnforce);
-        for (const Item& item : judge.applied) ASSERT_TRUE(bending.Said(item));
+        for (const Item& item : judge.applied) ASSERT_TRUE(corrupting.WasPosted(item));
         enforced += judge.applied.size();
         break;
     }
@@ -171,7 +171,7 @@ TYPED_TEST(HostilePeer, AnAgentThatWritesAnythingMakesTheHostEnforceOnlyWhatALin
     // Replaces an agent that may have broken a link.
     if (step % 500 == 499) {
       nic.reset();
-      nic = std::make_unique<Nic>(bending, this->layout_, ++incarnation);
+      nic = std::make_unique<Nic>(corrupting, this->layout_, ++incarnation);
     }
   }
   EXPECT_GT(faults, 0u);
@@ -180,14 +180,14 @@ TYPED_TEST(HostilePeer, AnAgentThatWritesAnythingMakesTheHostEnforceOnlyWhatALin
 }
 
 TYPED_TEST(HostilePeer, AHostThatWritesAnythingMakesTheAgentHearOnlyWhatALineSaid) {
-  using Host = typename TypeParam::template Host<Bending>;
+  using Host = typename TypeParam::template Host<CorruptingWindow>;
   using Nic = typename TypeParam::template Nic<ShmWindow>;
-  Bending bending(this->window_, 12);
+  CorruptingWindow corrupting(this->window_, 12);
   ShmWindow nic_window = this->window_.Peer();
   auto& random = this->random_;
   Nic nic(nic_window, this->layout_, 1);
   uint32_t incarnation = 1;
-  auto host = std::make_unique<Host>(bending, this->layout_, incarnation);
+  auto host = std::make_unique<Host>(corrupting, this->layout_, incarnation);
   uint64_t faults = 0, heard = 0, outcomes = 0, losses = 0, committed = 0;
   std::array<uint64_t, 2> open{};
   Item out;
@@ -195,7 +195,7 @@ TYPED_TEST(HostilePeer, AHostThatWritesAnythingMakesTheAgentHearOnlyWhatALineSai
     const Slot slot = random() % 2;
     switch (random() % 8) {
       case 0:
-        if (random() % 4 == 0) bending.PostAnything();
+        if (random() % 4 == 0) corrupting.PostAnything();
         break;
       case 1:
         if (!nic.CanCommit(slot)) break;
@@ -207,22 +207,22 @@ TYPED_TEST(HostilePeer, AHostThatWritesAnythingMakesTheAgentHearOnlyWhatALineSai
         break;
       case 3:
         if (!nic.Receive(out)) break;
-        ASSERT_TRUE(bending.Said(out));
+        ASSERT_TRUE(corrupting.WasPosted(out));
         ++heard;
         break;
       case 4: {
         Decided how = Decided::kNone;
-        losses += nic.TakeLoss();
-        if (!nic.TakeOutcome(slot, out, how)) break;
+        losses += nic.PollLoss();
+        if (!nic.PollOutcome(slot, out, how)) break;
         ASSERT_EQ(open[slot], 1u) << "an outcome of nothing";
         ASSERT_NE(how, Decided::kNone);
-        ASSERT_TRUE(bending.Said(out));
+        ASSERT_TRUE(corrupting.WasPosted(out));
         open[slot] = 0;
         ++outcomes;
         break;
       }
       case 5:
-        host->TakeRestart();
+        host->PollRestart();
         break;
       case 6:
         if (random() % 2 == 0) {
@@ -242,7 +242,7 @@ TYPED_TEST(HostilePeer, AHostThatWritesAnythingMakesTheAgentHearOnlyWhatALineSai
     faults = nic.faults();
     if (step % 500 == 499) {
       host.reset();
-      host = std::make_unique<Host>(bending, this->layout_, ++incarnation);
+      host = std::make_unique<Host>(corrupting, this->layout_, ++incarnation);
     }
   }
   EXPECT_GT(faults, 0u);

@@ -57,7 +57,7 @@ struct Direction {
 
 /// The last lines that an end read from its peer. Together with its last posts and the records
 /// below, they form the end's state: a read without changes and without a post does not change it.
-struct Trail {
+struct EndState {
   std::array<Line, kLines> seen{};
   bool changed = false;
 
@@ -71,7 +71,7 @@ struct Trail {
 
 struct World {
   std::array<Direction, 2> directions;  ///< Indexed by direction: down, up.
-  std::array<Trail, 2> trails;          ///< Indexed by end: host, agent.
+  std::array<EndState, 2> trails;       ///< Indexed by end: host, agent.
 };
 
 /// The world of the ends in use. It is copied together with them.
@@ -160,9 +160,9 @@ enum class Step : uint8_t {
   kCommitStaged,
   kCommitNow,
   kRecall,
-  kTakeOutcome,
-  kTakeRestart,
-  kTakeLoss,
+  kPollOutcome,
+  kPollRestart,
+  kPollLoss,
   kReplace,
 };
 constexpr uint32_t kSteps = 14;
@@ -190,7 +190,7 @@ class Exploration {
       bool moved = false;
       for (uint32_t step = 0; step < kSteps; ++step) {
         S next = state;
-        if (!Take(next, static_cast<Step>(step))) continue;
+        if (!Apply(next, static_cast<Step>(step))) continue;
         moved = true;
         Judge(next);
         if (visited_.insert(Digest(Key(next))).second) stack_.push_back(std::move(next));
@@ -205,11 +205,11 @@ class Exploration {
 
  private:
   /// Returns false if the step has no effect.
-  bool Take(S& s, Step step) const {
+  bool Apply(S& s, Step step) const {
     current = &s.world;
-    for (Trail& trail : s.world.trails) trail.changed = false;
-    Trail& host = s.world.trails[0];
-    Trail& nic = s.world.trails[1];
+    for (EndState& trail : s.world.trails) trail.changed = false;
+    EndState& host = s.world.trails[0];
+    EndState& nic = s.world.trails[1];
     Item out;
     switch (step) {
       case Step::kArriveDown:
@@ -252,9 +252,9 @@ class Exploration {
         if (s.committed == 0 || !s.nic.Recall(0)) return false;
         s.records[s.committed].recalled = true;
         return true;
-      case Step::kTakeOutcome: {
+      case Step::kPollOutcome: {
         Decided how = Decided::kNone;
-        const bool told = s.nic.TakeOutcome(0, out, how);
+        const bool told = s.nic.PollOutcome(0, out, how);
         if (told) {
           EXPECT_EQ(out, (Item{{s.committed, 5, 6, 7, 8}}));
           Record& record = s.records[s.committed];
@@ -262,11 +262,11 @@ class Exploration {
         }
         return nic.changed || told;
       }
-      case Step::kTakeRestart:
-        s.host.TakeRestart();
+      case Step::kPollRestart:
+        s.host.PollRestart();
         return host.changed;
-      case Step::kTakeLoss:
-        EXPECT_FALSE(s.nic.TakeLoss());
+      case Step::kPollLoss:
+        EXPECT_FALSE(s.nic.PollLoss());
         return nic.changed;
       case Step::kReplace:
         if (s.replaced || !bounds_.replace) return false;
@@ -314,7 +314,7 @@ class Exploration {
       }
       key += '.';
     }
-    for (const Trail& trail : s.world.trails) add(trail.seen);
+    for (const EndState& trail : s.world.trails) add(trail.seen);
     add(s.received);
     add(s.asks);
     add(s.committed);
@@ -345,7 +345,7 @@ class Exploration {
 
 /// Returns a state with both ends connected and no stores in flight.
 template <typename Host, typename Nic, typename Layout>
-State<Host, Nic> Met(const Layout& layout) {
+State<Host, Nic> Connected(const Layout& layout) {
   World world;
   current = &world;
   Host host(host_window, layout, 1);
@@ -357,9 +357,9 @@ State<Host, Nic> Met(const Layout& layout) {
   };
   for (uint32_t round = 0; round < 10; ++round) {
     arrive();
-    host.TakeRestart();
+    host.PollRestart();
     arrive();
-    nic.TakeLoss();
+    nic.PollLoss();
   }
   EXPECT_TRUE(nic.CanCommit(0));
   EXPECT_LE(layout.LinesNeeded(), kLines);
@@ -369,7 +369,7 @@ State<Host, Nic> Met(const Layout& layout) {
 template <typename Host, typename Nic, typename Layout>
 void ExpectAgreement(const Layout& layout, const Bounds& bounds) {
   Exploration<Host, Nic, Layout> exploration(layout, bounds);
-  exploration.Explore(Met<Host, Nic>(layout));
+  exploration.Explore(Connected<Host, Nic>(layout));
   std::printf("%zu states, %zu ends, recalled in time %zu, too late %zu\n", exploration.states(),
               exploration.ends(), exploration.in_time(), exploration.too_late());
   EXPECT_GT(exploration.states(), 1000u);

@@ -147,9 +147,9 @@ class Rig {
   bool Meet() {
     for (uint32_t round = 0; round < 100; ++round) {
       Settle();
-      restarts_ += host_->TakeRestart();
+      restarts_ += host_->PollRestart();
       Settle();
-      losses_ += nic_->TakeLoss();
+      losses_ += nic_->PollLoss();
       Settle();
       if (restarts_ != 0 && nic_->CanCommit(0)) return true;
     }
@@ -170,11 +170,11 @@ class Rig {
 
   // Each of these first delivers all posts.
   bool Receive(Item& out) { return Settle(), nic_->Receive(out); }
-  bool TakeLoss() { return Settle(), nic_->TakeLoss(); }
-  bool TakeOutcome(Slot slot, Item& out, Decided& how) {
-    return Settle(), nic_->TakeOutcome(slot, out, how);
+  bool PollLoss() { return Settle(), nic_->PollLoss(); }
+  bool PollOutcome(Slot slot, Item& out, Decided& how) {
+    return Settle(), nic_->PollOutcome(slot, out, how);
   }
-  bool TakeRestart() { return Settle(), host_->TakeRestart(); }
+  bool PollRestart() { return Settle(), host_->PollRestart(); }
   Decided Decide(Slot slot, TestJudge& judge) { return Settle(), host_->Decide(slot, judge); }
 
   Host& host() { return *host_; }

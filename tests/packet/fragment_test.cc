@@ -53,10 +53,10 @@ std::vector<Bytes> Fragments(const Bytes& frame, uint32_t mtu) {
   return pieces;
 }
 
-Bytes Take(Defragmenter& defragmenter, const Bytes& piece, uint64_t now = 0) {
+Bytes Accept(Defragmenter& defragmenter, const Bytes& piece, uint64_t now = 0) {
   const Headers headers = Parse(piece.data(), static_cast<uint32_t>(piece.size()));
-  EXPECT_TRUE(Defragmenter::Takes(headers));
-  const Defragmenter::Taken taken = defragmenter.Take(piece.data(), headers, now);
+  EXPECT_TRUE(Defragmenter::Accepts(headers));
+  const Defragmenter::Result taken = defragmenter.Accept(piece.data(), headers, now);
   return {taken.frame, taken.frame + taken.length};
 }
 
@@ -108,9 +108,9 @@ TEST(Defragmenter, PutsTogetherWhatComesInAnyOrder) {
       std::vector<Bytes> pieces = Fragments(frame, 1280);
       std::shuffle(pieces.begin(), pieces.end(), random);
       for (size_t i = 0; i + 1 < pieces.size(); ++i) {
-        EXPECT_EQ(Take(defragmenter, pieces[i]), Bytes());
+        EXPECT_EQ(Accept(defragmenter, pieces[i]), Bytes());
       }
-      const Bytes whole = Take(defragmenter, pieces.back());
+      const Bytes whole = Accept(defragmenter, pieces.back());
       if (!ipv6) {
         EXPECT_TRUE(ChecksumHolds(SumBytes(&whole[14], 20)));
         // The identification differs, and Don't Fragment is not set.
@@ -127,13 +127,13 @@ TEST(Defragmenter, EveryFragmentEndsUnderAName) {
   Defragmenter defragmenter(1, kTimeout, kSeed);
   const std::vector<Bytes> pieces = Fragments(Udp(false, 3000), 1280);
   const std::vector<Bytes> others = Fragments(Udp(false, 3000), 1280);
-  Take(defragmenter, pieces[0], 1);
-  Take(defragmenter, others[0], 2);
+  Accept(defragmenter, pieces[0], 1);
+  Accept(defragmenter, others[0], 2);
   EXPECT_EQ(defragmenter.ended(Defragmenter::kNoRoom), 1u);
-  Take(defragmenter, pieces[0], 3);
+  Accept(defragmenter, pieces[0], 3);
   EXPECT_EQ(defragmenter.ended(Defragmenter::kOverlap), 2u) << "twice: the datagram ends";
-  Take(defragmenter, pieces[0], 4);
-  Take(defragmenter, pieces[1], 5);
+  Accept(defragmenter, pieces[0], 4);
+  Accept(defragmenter, pieces[1], 5);
   EXPECT_EQ(defragmenter.waiting(), 2u);
   defragmenter.Expire(4 + kTimeout);
   EXPECT_EQ(defragmenter.waiting(), 2u);
@@ -150,13 +150,13 @@ TEST(Defragmenter, EveryFragmentEndsUnderAName) {
     if (piece == &last) StoreBe16(&(*piece)[20], 2);
     Store(&(*piece)[24], FinishChecksum(SumBytes(&(*piece)[14], 20)));
   }
-  Take(defragmenter, beyond, 200);
-  Take(defragmenter, last, 201);
+  Accept(defragmenter, beyond, 200);
+  Accept(defragmenter, last, 201);
   EXPECT_EQ(defragmenter.ended(Defragmenter::kOverlap), 4u);
   // Tests a header with a wrong checksum, and an empty fragment.
   Bytes bent = pieces[0];
   bent[22] ^= 1;
-  Take(defragmenter, bent, 300);
+  Accept(defragmenter, bent, 300);
   EXPECT_EQ(defragmenter.ended(Defragmenter::kMalformed), 1u);
   EXPECT_EQ(defragmenter.waiting(), 0u);
 }
@@ -181,9 +181,9 @@ TEST(Defragmenter, SurvivesAnyFragments) {
       Store(&piece[24], FinishChecksum(SumBytes(&piece[14], 20)));
     }
     const Headers headers = Parse(piece.data(), static_cast<uint32_t>(piece.size()));
-    if (!Defragmenter::Takes(headers)) continue;
+    if (!Defragmenter::Accepts(headers)) continue;
     ++taken;
-    wholes += defragmenter.Take(piece.data(), headers, i).frame != nullptr;
+    wholes += defragmenter.Accept(piece.data(), headers, i).frame != nullptr;
   }
   uint64_t ended = defragmenter.waiting();
   for (uint8_t reason = 0; reason < Defragmenter::kReasons; ++reason) {

@@ -25,7 +25,7 @@ std::vector<std::string> Records(const Bytes& stream, size_t step) {
     const test::ExactBuffer part({stream.data() + at, std::min(step, stream.size() - at)});
     std::span<const uint8_t> bytes(part.data(), part.size());
     while (!bytes.empty()) {
-      const State state = reader.Take(&bytes);
+      const State state = reader.Consume(&bytes);
       EXPECT_LE(reader.record().size(), kMax);
       if (state == State::kMore) break;
       if (state == State::kTooLong) {

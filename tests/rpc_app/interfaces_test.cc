@@ -356,7 +356,7 @@ TEST_F(Interfaces, SendLongResultsInFragments) {
       EXPECT_LE(piece.size(), 14 + kMtu);
       const packet::Headers headers =
           packet::Parse(piece.data(), static_cast<uint32_t>(piece.size()));
-      const auto made = defragmenter.Take(piece.data(), headers, 0);
+      const auto made = defragmenter.Accept(piece.data(), headers, 0);
       whole.assign(made.frame, made.frame + made.length);
     }
     ASSERT_EQ(whole.size(), expected->size());

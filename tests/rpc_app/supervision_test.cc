@@ -78,7 +78,7 @@ class CallWire final : public emulator::Wire {
     waiting_.push_back(frame);
   }
   // Returns the reply to `xid`, or nothing if it has not arrived.
-  Words Take(uint32_t xid) {
+  Words PopReply(uint32_t xid) {
     const std::scoped_lock lock(mutex_);
     for (auto reply = replies_.begin(); reply != replies_.end(); ++reply) {
       if (reply->empty() || reply->front() != xid) continue;
@@ -161,7 +161,7 @@ class SupervisionTest : public testing::Test {
   Words Await(uint32_t xid) {
     for (const auto end = Clock::now() + std::chrono::seconds(20); Clock::now() < end;) {
       supervision_->Look();
-      const Words reply = wire_.Take(xid);
+      const Words reply = wire_.PopReply(xid);
       if (reply.size() >= 6) return Words(reply.begin() + 5, reply.end());
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
@@ -401,7 +401,7 @@ TEST_F(TwoCoresTest, TheInterruptReachesTheThreadWhoseCoreIsWanted) {
   const uint32_t second = Send(kOdd, 7, {60'000});
   while (Running() != 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(Call(kAdd, 1, {2, 3}), (Words{0, 5})) << "both cores were odd's";
-  Words said[2] = {wire_.Take(first), wire_.Take(second)};
+  Words said[2] = {wire_.PopReply(first), wire_.PopReply(second)};
   EXPECT_NE(said[0].empty(), said[1].empty()) << "one of them waits on";
   const Words& ended = said[0].empty() ? said[1] : said[0];
   EXPECT_EQ(ended.back(), 1u);

@@ -22,7 +22,7 @@ RunFigures Figures(uint64_t received, uint64_t accepted, uint64_t returned) {
 }
 
 // Polls every 10 ms and returns whether a poll up to `end_s` ends the run.
-class Looks {
+class Polls {
  public:
   bool EndBefore(const RunFigures& run, double end_s) {
     for (; now_s_ + 0.01 < end_s - 1e-9; now_s_ += 0.01) {
@@ -38,14 +38,14 @@ class Looks {
 };
 
 TEST(Drain, IsOverAMomentAfterTheLastFrameCameBack) {
-  Looks looks;
+  Polls looks;
   EXPECT_FALSE(looks.EndAt(Figures(500, 500, 500), 100));
   EXPECT_FALSE(looks.EndAt(Figures(500, 500, 500), 100.009));
   EXPECT_TRUE(looks.EndAt(Figures(500, 500, 500), 100.011));
 }
 
 TEST(Drain, OutlastsAPauseOfADeviceThatWaitsForACpu) {
-  Looks looks;
+  Polls looks;
   EXPECT_FALSE(looks.EndBefore(Figures(400, 500, 400), 101.9)) << "100 frames are missing";
   EXPECT_FALSE(looks.EndBefore(Figures(450, 500, 420), 103.9)) << "some came";
   EXPECT_FALSE(looks.EndAt(Figures(500, 500, 500), 103.91)) << "the rest came";
@@ -53,14 +53,14 @@ TEST(Drain, OutlastsAPauseOfADeviceThatWaitsForACpu) {
 }
 
 TEST(Drain, EndsTwoSecondsAfterTheLastMovementIfFramesAreLost) {
-  Looks looks;
+  Polls looks;
   EXPECT_FALSE(looks.EndAt(Figures(499, 500, 499), 100.01));
   EXPECT_FALSE(looks.EndBefore(Figures(499, 500, 499), 101.99));
   EXPECT_TRUE(looks.EndBefore(Figures(499, 500, 499), 102.03));
 }
 
 TEST(Drain, OutlastsAPauseOfTheWholeMachine) {
-  Looks looks;
+  Polls looks;
   EXPECT_FALSE(looks.EndBefore(Figures(400, 500, 400), 101));
   EXPECT_FALSE(looks.EndAt(Figures(400, 500, 400), 110)) << "no thread had a CPU";
   EXPECT_FALSE(looks.EndBefore(Figures(400, 500, 400), 110.9));
@@ -71,13 +71,13 @@ TEST(Drain, WaitsForNoFrameThatIsUnderADrop) {
   RunFigures run = Figures(500, 500, 440);
   run.final.counters.consumed_pkts = 50;
   run.final.counters.tx_full = 10;
-  Looks looks;
+  Polls looks;
   EXPECT_FALSE(looks.EndAt(run, 100));
   EXPECT_TRUE(looks.EndAt(run, 100.011));
 }
 
 TEST(Drain, OfAPortWithoutASourceIsAQuietMoment) {
-  Looks looks;
+  Polls looks;
   RunFigures run;
   run.final.counters.rx_pkts = 7;
   EXPECT_FALSE(looks.EndAt(run, 100.05));
@@ -166,7 +166,7 @@ TEST(Worker, TheTimeOfTheFirstBurstIsTheTimeAfterEnter) {
 }
 
 // Sends a frame in each of its callbacks.
-struct Unasked : Pass {
+struct SendsInCallbacks : Pass {
   void set_outbox(packet::Outbox given) { outbox = given; }
   void Enter() { Send(); }
   void AtRest(uint64_t) { Send(); }
@@ -179,7 +179,7 @@ struct Unasked : Pass {
 TEST(Worker, WhatAnEngineSendsLeavesThoughNothingIsReceived) {
   WorkerControl control;
   SilentQueue queue{control, 1'000'000};
-  Unasked engine;
+  SendsInCallbacks engine;
   Work(queue, engine, control);
   EXPECT_GT(engine.sent, 2u);
   EXPECT_EQ(queue.waiting, 0u);

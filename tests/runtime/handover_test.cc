@@ -16,9 +16,9 @@ namespace {
 
 using Numbers = std::vector<int>;
 
-std::vector<int> TakeAll(Handover<Numbers>& handover) {
+std::vector<int> ConsumeAll(Handover<Numbers>& handover) {
   std::vector<int> all;
-  handover.Take([&all](Numbers& half) {
+  handover.Consume([&all](Numbers& half) {
     for (const int number : std::exchange(half, {})) all.push_back(number);
   });
   return all;
@@ -28,27 +28,28 @@ TEST(Handover, GivesWhenAskedAndAtRest) {
   Handover<Numbers> handover;
   handover.filling() = {1, 2};
   handover.AtRest();
-  EXPECT_EQ(TakeAll(handover), Numbers{});  // There was no request before AtRest.
+  EXPECT_EQ(ConsumeAll(handover), Numbers{});  // There was no request before AtRest.
   handover.filling().push_back(3);
-  EXPECT_EQ(TakeAll(handover), Numbers{});  // The worker has not called AtRest since the request.
+  EXPECT_EQ(ConsumeAll(handover),
+            Numbers{});  // The worker has not called AtRest since the request.
   handover.AtRest();
   handover.filling().push_back(4);
-  EXPECT_EQ(TakeAll(handover), (Numbers{1, 2, 3}));
+  EXPECT_EQ(ConsumeAll(handover), (Numbers{1, 2, 3}));
   handover.AtRest();
-  EXPECT_EQ(TakeAll(handover), Numbers{4});
+  EXPECT_EQ(ConsumeAll(handover), Numbers{4});
 }
 
 TEST(Handover, GivesEverythingInTheEnd) {
   Handover<Numbers> handover;
   handover.filling() = {1};
-  EXPECT_EQ(TakeAll(handover), Numbers{});
+  EXPECT_EQ(ConsumeAll(handover), Numbers{});
   handover.AtRest();
   handover.filling() = {2};
   handover.Leave();
-  Numbers all = TakeAll(handover);
+  Numbers all = ConsumeAll(handover);
   std::ranges::sort(all);
   EXPECT_EQ(all, (Numbers{1, 2}));
-  EXPECT_EQ(TakeAll(handover), Numbers{});
+  EXPECT_EQ(ConsumeAll(handover), Numbers{});
 }
 
 TEST(Handover, LosesNothingBetweenTwoThreads) {
@@ -63,10 +64,10 @@ TEST(Handover, LosesNothingBetweenTwoThreads) {
   });
   Numbers taken;
   while (taken.size() < kNumbers / 2) {
-    for (const int number : TakeAll(handover)) taken.push_back(number);
+    for (const int number : ConsumeAll(handover)) taken.push_back(number);
   }
   worker.join();
-  for (const int number : TakeAll(handover)) taken.push_back(number);
+  for (const int number : ConsumeAll(handover)) taken.push_back(number);
   std::ranges::sort(taken);
   ASSERT_EQ(taken.size(), static_cast<size_t>(kNumbers));
   for (int i = 0; i < kNumbers; ++i) ASSERT_EQ(taken[static_cast<size_t>(i)], i);

@@ -63,9 +63,9 @@ TEST_F(ReadFileTest, RefusesEverythingElseInOneLine) {
 
 TEST(Errors, AreFullAtALimitAndSaySo) {
   Errors errors;
-  for (size_t i = 0; i < kMaxErrors; ++i) Tell(&errors, "line");
+  for (size_t i = 0; i < kMaxErrors; ++i) AddError(&errors, "line");
   EXPECT_FALSE(Full(errors));
-  for (int i = 0; i < 3; ++i) Tell(&errors, "line");
+  for (int i = 0; i < 3; ++i) AddError(&errors, "line");
   EXPECT_TRUE(Full(errors));
   ASSERT_EQ(errors.size(), kMaxErrors + 1);
   EXPECT_EQ(errors.back(), "and more");
@@ -135,7 +135,7 @@ TEST(ObjectReader, AnArrayIsReadUntilErrorsAreFull) {
   ObjectReader reader(root, "", &errors);
   reader.Array("a", 1'000'000, [&](const auto&, const std::string& path) {
     ++read;
-    Tell(&errors, path + ": wrong");
+    AddError(&errors, path + ": wrong");
   });
   EXPECT_EQ(read, kMaxErrors + 1);
   EXPECT_EQ(errors.front(), "a[0]: wrong");

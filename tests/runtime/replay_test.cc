@@ -180,16 +180,16 @@ class Narrator {
   static constexpr std::array<std::string_view, 0> kDropReasons{};
 
   void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
-  void AtRest(uint64_t) { Say('r'); }
+  void AtRest(uint64_t) { Send('r'); }
   packet::Verdict Process(packet::Frame& frame, uint64_t) {
-    Say('1');
-    Say('2');
+    Send('1');
+    Send('2');
     return frame.data[0] == 'c' ? packet::kConsume : packet::kForward;
   }
-  void Leave() { Say('l'); }
+  void Leave() { Send('l'); }
 
  private:
-  void Say(char what) {
+  void Send(char what) {
     const std::vector<uint8_t> frame(14 + calls_++, static_cast<uint8_t>(what));
     EXPECT_TRUE(outbox_.Send(frame.data(), static_cast<uint32_t>(frame.size())));
   }

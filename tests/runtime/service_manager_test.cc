@@ -56,8 +56,8 @@ class ServiceManager : public testing::Test {
 TEST_F(ServiceManager, IsToldAtAPath) {
   Listen(
       (std::filesystem::temp_directory_path() / ("notify_" + std::to_string(getpid()))).string());
-  TellServiceManager(kServiceReady);
-  TellServiceManager(kServiceStopping);
+  NotifyServiceManager(kServiceReady);
+  NotifyServiceManager(kServiceStopping);
   EXPECT_EQ(Received(), "READY=1");
   EXPECT_EQ(Received(), "STOPPING=1");
   EXPECT_EQ(Received(), "nothing");
@@ -65,7 +65,7 @@ TEST_F(ServiceManager, IsToldAtAPath) {
 
 TEST_F(ServiceManager, IsToldAtAnAbstractName) {
   Listen("@sluice_notify_" + std::to_string(getpid()));
-  TellServiceManager(kServiceReady);
+  NotifyServiceManager(kServiceReady);
   EXPECT_EQ(Received(), "READY=1");
 }
 
@@ -73,11 +73,11 @@ TEST_F(ServiceManager, TheLongestNameIsWhole) {
   std::string name = "@sluice_notify_" + std::to_string(getpid());
   name.resize(sizeof(sockaddr_un::sun_path), 'x');
   Listen(name);
-  TellServiceManager(kServiceReady);
+  NotifyServiceManager(kServiceReady);
   EXPECT_EQ(Received(), "READY=1");
   // A name that is one byte too long is invalid and must not be truncated.
   setenv("NOTIFY_SOCKET", (name + "x").c_str(), 1);
-  TellServiceManager(kServiceReady);
+  NotifyServiceManager(kServiceReady);
   EXPECT_EQ(Received(), "nothing");
 }
 
@@ -86,12 +86,12 @@ TEST_F(ServiceManager, NobodyIsToldWhereNobodyWaits) {
   Listen(name);
   for (const char* none : {"", "relative", "vsock:2:1"}) {
     setenv("NOTIFY_SOCKET", none, 1);
-    TellServiceManager(kServiceReady);
+    NotifyServiceManager(kServiceReady);
   }
   unsetenv("NOTIFY_SOCKET");
-  TellServiceManager(kServiceReady);
+  NotifyServiceManager(kServiceReady);
   setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
-  TellServiceManager(kServiceReady);
+  NotifyServiceManager(kServiceReady);
   EXPECT_EQ(Received(), "nothing");
 }
 

@@ -16,8 +16,8 @@
 namespace sluice::swap::test {
 
 /// Two connected ends at transaction id `txid`.
-struct MetPair {
-  explicit MetPair(const Machine& machine, uint32_t txid = 0)
+struct ConnectedPair {
+  explicit ConnectedPair(const Machine& machine, uint32_t txid = 0)
       : initiator(machine, 1, 1), responder(machine, 1, 1) {
     Message sync = initiator.line();
     sync.peer_incarnation = 1;
@@ -59,21 +59,21 @@ inline bar::Line BendLine(const Message& honest, fuzz::Choices& bytes) {
   return line;
 }
 
-struct Heard {
+struct RunResult {
   const char* broken = nullptr;  ///< The violated invariant, or null.
   uint32_t results = 0;
   uint32_t answers = 0;
 };
 
-inline Heard HearHostileLines(const uint8_t* data, size_t size) {
-  Heard heard;
+inline RunResult RunHostileLines(const uint8_t* data, size_t size) {
+  RunResult heard;
   const auto broken = [&heard](const char* promise) {
     heard.broken = promise;
     return heard;
   };
   fuzz::Choices bytes(data, size);
   const Machine& machine = (bytes.Byte() & 1) != 0 ? kFourMessage : kTwoMessage;
-  MetPair pair(machine);
+  ConnectedPair pair(machine);
   Initiator& initiator = pair.initiator;
   Responder& responder = pair.responder;
   while (!bytes.empty()) {

@@ -73,7 +73,7 @@ TEST(Line, CutAtAMeetingIsMeantForNobody) {
 }
 
 /// Exchanges lines until the initiator has no open transaction. A held answer is committed.
-void Finish(test::MetPair& pair) {
+void Finish(test::ConnectedPair& pair) {
   for (int round = 0; round < 3; ++round) {
     pair.responder.Hear(pair.initiator.line(), pair);
     pair.initiator.Hear(pair.responder.line());
@@ -82,7 +82,7 @@ void Finish(test::MetPair& pair) {
 }
 
 /// Brings the initiator to a state in which it waits for its peer.
-void Reach(test::MetPair& pair, State state) {
+void Reach(test::ConnectedPair& pair, State state) {
   pair.initiator.MakeOffer({});
   if (state == State::kCancel) pair.initiator.Cancel();
   if (state != State::kCommit && state != State::kAbort) return;
@@ -101,7 +101,7 @@ TEST(Ends, OneThatExpiredOffersAgainOnceItsTransactionHasEnded) {
                 {kFourMessage, State::kCommit}, {kFourMessage, State::kAbort}};
   for (const auto& [machine, waits] : kCases) {
     SCOPED_TRACE(static_cast<int>(waits));
-    test::MetPair pair(machine);
+    test::ConnectedPair pair(machine);
     Reach(pair, waits);
     ASSERT_EQ(pair.initiator.state(), waits);
     const bool holds = pair.responder.state() == State::kTentative;
@@ -129,7 +129,7 @@ TEST(Ends, AnInitiatorThatIsTooFarAheadIsAFaultOfTheLink) {
       for (const Phase phase :
            {Phase::kIdle, Phase::kOffer, Phase::kCancel, Phase::kCommit, Phase::kAbort}) {
         for (const int ahead : {-1, 0, 1, 2}) {
-          test::MetPair pair(machine, 5);
+          test::ConnectedPair pair(machine, 5);
           if (held) {
             pair.initiator.MakeOffer({});
             ASSERT_EQ(pair.responder.Hear(pair.initiator.line(), pair), Event::kHeld);
@@ -152,7 +152,7 @@ TEST(Ends, AResponderThatIsAheadIsAFaultOfTheLink) {
   for (const State state : {State::kIdle, State::kOffer, State::kCancel}) {
     for (const Phase phase : {Phase::kReady, Phase::kCommitted, Phase::kRejected}) {
       for (const int ahead : {-1, 0, 1, 2}) {
-        test::MetPair pair(kTwoMessage, 5);
+        test::ConnectedPair pair(kTwoMessage, 5);
         if (state != State::kIdle) Reach(pair, state);
         ASSERT_EQ(pair.initiator.state(), state);
         Message line = pair.responder.line();
@@ -168,7 +168,7 @@ TEST(Ends, AResponderThatIsAheadIsAFaultOfTheLink) {
 }
 
 TEST(Ends, TransactionIdsWrap) {
-  test::MetPair pair(kTwoMessage, ~uint32_t{0} - 2);
+  test::ConnectedPair pair(kTwoMessage, ~uint32_t{0} - 2);
   for (int swap = 0; swap < 6; ++swap) EXPECT_TRUE(pair.Swap()) << swap;
   EXPECT_EQ(pair.initiator.txid(), 3u);
 }
@@ -184,7 +184,7 @@ TEST(Ends, NoHostileLineResolvesAnythingWrongly) {
     if (round % 2 == 0) {
       for (size_t i = 0; i < bytes.size(); i += 4) bytes[i] &= 7;
     }
-    const test::Heard heard = test::HearHostileLines(bytes.data(), bytes.size());
+    const test::RunResult heard = test::RunHostileLines(bytes.data(), bytes.size());
     ASSERT_EQ(heard.broken, nullptr);
     results += heard.results;
     answers += heard.answers;

@@ -106,12 +106,12 @@ class OfferingEnd {
   void Step(uint16_t epoch) {
     if (port_->end().identity().epoch != epoch) port_->Reset(epoch);
     Restart(epoch);
-    if (const auto result = port_->Poll()) Take(*result);
+    if (const auto result = port_->Poll()) Accept(*result);
     const State state = port_->end().state();
     if (state == State::kValidate) {
       if (!Sound(port_->end().answer().payload, serial_)) ++torn_;
       if (chance_.Of(50000)) {
-        Take(*port_->Commit());
+        Accept(*port_->Commit());
       } else {
         port_->Abort();
       }
@@ -134,11 +134,11 @@ class OfferingEnd {
     offer.key = chance_.Of(32768) ? 0 : 1;
     offer.standing = chance_.Of(16384);
     offer.payload = MakePayload(++serial_, token_);
-    log_.push_back({serial_, Did::kOffered, token_});
+    log_.push_back({serial_, EventKind::kOffered, token_});
     port_->MakeOffer(offer);
   }
 
-  void Take(const Result& result) {
+  void Accept(const Result& result) {
     const bool orphaned = result.outcome == Outcome::kOrphaned;
     if (!orphaned && !Sound(result.payload, serial_)) ++torn_;
     // Ignores a repeated result after a restart with state, or of an unconfirmed transaction; the
@@ -148,13 +148,13 @@ class OfferingEnd {
     counters_.too_late += result.too_late;
     if (orphaned) {
       ++counters_.orphaned;
-      log_.push_back({serial_, Did::kOrphaned, token_ = NewToken()});
+      log_.push_back({serial_, EventKind::kOrphaned, token_ = NewToken()});
     } else if (result.outcome == Outcome::kCommitted) {
       ++counters_.committed;
-      log_.push_back({serial_, Did::kGot, token_ = result.payload[1]});
+      log_.push_back({serial_, EventKind::kCommitted, token_ = result.payload[1]});
     } else {
       ++counters_.rejected;
-      log_.push_back({serial_, Did::kKept, token_});
+      log_.push_back({serial_, EventKind::kRejected, token_});
     }
   }
 
@@ -165,7 +165,7 @@ class OfferingEnd {
     } else if (chance_.Of(rates_.forget)) {
       ++counters_.forgot;
       resolved_ = true;
-      log_.push_back({serial_, Did::kForgot, token_ = NewToken()});
+      log_.push_back({serial_, EventKind::kForgot, token_ = NewToken()});
       port_.emplace(window_, index_, Initiator(*machine_, epoch, ++incarnation_));
     }
   }
@@ -233,13 +233,13 @@ class AnsweringEnd {
     const uint64_t serial = offer.payload[0];
     if (event == Event::kCommitted) {
       const bool held = offer.key == 0 || (held_ ? held_condition_ : condition_);
-      log_.push_back({serial, Did::kGave, token_, offer.payload[1], held});
+      log_.push_back({serial, EventKind::kResponderCommitted, token_, offer.payload[1], held});
       token_ = offer.payload[1];
       ++counters_.committed;
     } else {
       ++(event == Event::kOrphaned ? counters_.orphaned : counters_.rejected);
       // An orphan is not an outcome of the transaction and is not recorded.
-      if (event != Event::kOrphaned) log_.push_back({serial, Did::kRefused, token_});
+      if (event != Event::kOrphaned) log_.push_back({serial, EventKind::kRefused, token_});
     }
     held_.reset();
   }
@@ -257,7 +257,7 @@ class AnsweringEnd {
       ++counters_.forgot;
       held_.reset();
       token_ = (++tokens_ << 1) | 1;
-      log_.push_back({0, Did::kForgot, token_});
+      log_.push_back({0, EventKind::kForgot, token_});
       port_.emplace(window_, index_, Responder(*machine_, epoch, ++incarnation_));
     }
   }

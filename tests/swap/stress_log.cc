@@ -16,7 +16,7 @@ std::string JudgeInitiator(const Log& log, std::unordered_map<uint64_t, Entry>& 
   uint64_t cell = 0;
   uint64_t open = 0;
   for (const Entry& entry : log) {
-    if (entry.did == Did::kOffered) {
+    if (entry.did == EventKind::kOffered) {
       if (open != 0) return Broken("S4: offered before the last one was resolved", entry.serial);
       if (cell != 0 && entry.token != cell)
         return Broken("S5: offered another token", entry.serial);
@@ -24,14 +24,14 @@ std::string JudgeInitiator(const Log& log, std::unordered_map<uint64_t, Entry>& 
       cell = entry.token;
       continue;
     }
-    if (entry.did == Did::kForgot) {
+    if (entry.did == EventKind::kForgot) {
       open = 0;
       cell = entry.token;
       continue;
     }
     if (open != entry.serial) return Broken("S3: a second result", entry.serial);
     open = 0;
-    if (entry.did != Did::kKept) cell = entry.token;
+    if (entry.did != EventKind::kRejected) cell = entry.token;
     results.emplace(entry.serial, entry);
   }
   return {};
@@ -43,17 +43,17 @@ std::string JudgeResponder(const Log& log, std::unordered_map<uint64_t, Entry>& 
   uint64_t cell = 0;
   uint64_t last = 0;
   for (const Entry& entry : log) {
-    if (entry.did == Did::kForgot) {
+    if (entry.did == EventKind::kForgot) {
       cell = entry.token;
       continue;
     }
     if (entry.serial <= last) return Broken("S3: a second outcome", entry.serial);
     last = entry.serial;
     outcomes.emplace(entry.serial, entry);
-    if (entry.did == Did::kRefused) continue;
+    if (entry.did == EventKind::kRefused) continue;
     if (!entry.condition_held) return Broken("S2: committed against its condition", entry.serial);
     if (cell != 0 && entry.token != cell) return Broken("S5: gave another token", entry.serial);
-    cell = entry.taken;
+    cell = entry.received;
   }
   return {};
 }
@@ -66,18 +66,19 @@ std::string Judge(const Log& initiator, const Log& responder, bool four_messages
   if (std::string broken = JudgeResponder(responder, outcomes); !broken.empty()) return broken;
   for (const auto& [serial, result] : results) {
     const auto outcome = outcomes.find(serial);
-    if (result.did == Did::kGot) {
+    if (result.did == EventKind::kCommitted) {
       // Two messages: a missing record is a violation. Four messages: the responder never confirmed
       // because it restarted without state or was orphaned.
       if (outcome == outcomes.end()) {
         if (!four_messages) return Broken("S2: committed without a record", serial);
         continue;
       }
-      if (outcome->second.did != Did::kGave) return Broken("S1: C here, X there", serial);
+      if (outcome->second.did != EventKind::kResponderCommitted)
+        return Broken("S1: C here, X there", serial);
       if (outcome->second.token != result.token) return Broken("S5: got another token", serial);
     }
-    if (result.did == Did::kKept && outcome != outcomes.end() &&
-        outcome->second.did == Did::kGave) {
+    if (result.did == EventKind::kRejected && outcome != outcomes.end() &&
+        outcome->second.did == EventKind::kResponderCommitted) {
       return Broken("S1: X here, C there", serial);
     }
   }

@@ -13,23 +13,23 @@
 
 namespace sluice::swap::test {
 
-enum class Did : uint8_t {
+enum class EventKind : uint8_t {
   // Events of the initiator.
-  kOffered,   ///< `token` is given if the offer commits.
-  kGot,       ///< Committed. `token` was received.
-  kKept,      ///< Rejected.
-  kOrphaned,  ///< The peer forgot. A new token replaces the old one.
-  kForgot,    ///< Restarted without state. `token` is new.
+  kOffered,    ///< `token` is given if the offer commits.
+  kCommitted,  ///< Committed. `token` was received.
+  kRejected,   ///< Rejected.
+  kOrphaned,   ///< The peer forgot. A new token replaces the old one.
+  kForgot,     ///< Restarted without state. `token` is new.
   // Events of the responder.
-  kGave,     ///< Committed. `token` was given; the other token was received.
-  kRefused,  ///< Rejected, released, or orphaned while held.
+  kResponderCommitted,  ///< Committed. `token` was given; the other token was received.
+  kRefused,             ///< Rejected, released, or orphaned while held.
 };
 
 struct Entry {
   uint64_t serial;
-  Did did;
+  EventKind did;
   uint64_t token;
-  uint64_t taken = 0;
+  uint64_t received = 0;
   bool condition_held = true;
 };
 using Log = std::vector<Entry>;

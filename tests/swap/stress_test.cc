@@ -102,19 +102,27 @@ TEST(Stress, FourMessages) { Stress(kFourMessage, 250'000 / kSlowdown); }
 
 // Checks that Judge detects violations.
 TEST(StressLog, JudgeFindsWhatIsBroken) {
-  const Log offered = {{1, Did::kOffered, 2}, {1, Did::kGot, 3}, {2, Did::kOffered, 3}};
-  const Log gave = {{1, Did::kGave, 3, 2}};
+  const Log offered = {
+      {1, EventKind::kOffered, 2}, {1, EventKind::kCommitted, 3}, {2, EventKind::kOffered, 3}};
+  const Log gave = {{1, EventKind::kResponderCommitted, 3, 2}};
   EXPECT_EQ(Judge(offered, gave, false), "");
-  EXPECT_NE(Judge(offered, {{1, Did::kRefused, 3}}, false).find("S1"), std::string::npos);
+  EXPECT_NE(Judge(offered, {{1, EventKind::kRefused, 3}}, false).find("S1"), std::string::npos);
   EXPECT_NE(Judge(offered, {}, false).find("S2"), std::string::npos);
-  EXPECT_NE(Judge(offered, {{1, Did::kGave, 3, 2, false}}, false).find("S2"), std::string::npos);
-  EXPECT_NE(Judge(offered, {{1, Did::kGave, 3, 2}, {1, Did::kGave, 2, 2}}, false).find("S3"),
+  EXPECT_NE(Judge(offered, {{1, EventKind::kResponderCommitted, 3, 2, false}}, false).find("S2"),
             std::string::npos);
-  EXPECT_NE(Judge({{1, Did::kOffered, 2}, {2, Did::kOffered, 2}}, {}, false).find("S4"),
+  EXPECT_NE(
+      Judge(offered,
+            {{1, EventKind::kResponderCommitted, 3, 2}, {1, EventKind::kResponderCommitted, 2, 2}},
+            false)
+          .find("S3"),
+      std::string::npos);
+  EXPECT_NE(Judge({{1, EventKind::kOffered, 2}, {2, EventKind::kOffered, 2}}, {}, false).find("S4"),
             std::string::npos);
-  EXPECT_NE(Judge(offered, {{1, Did::kGave, 5, 2}}, false).find("S5"), std::string::npos);
-  EXPECT_NE(Judge({{1, Did::kOffered, 2}, {1, Did::kKept, 2}}, gave, false).find("S1"),
+  EXPECT_NE(Judge(offered, {{1, EventKind::kResponderCommitted, 5, 2}}, false).find("S5"),
             std::string::npos);
+  EXPECT_NE(
+      Judge({{1, EventKind::kOffered, 2}, {1, EventKind::kRejected, 2}}, gave, false).find("S1"),
+      std::string::npos);
 }
 
 }  // namespace

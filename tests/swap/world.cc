@@ -23,7 +23,7 @@ bool SwapWorld::CanPost(const std::vector<Message>& channel, const Message& line
 }
 
 void SwapWorld::Post(bool initiator) {
-  const bool publish = initiator ? initiator_.TakePublish() : responder_.TakePublish();
+  const bool publish = initiator ? initiator_.ConsumeUpdate() : responder_.ConsumeUpdate();
   if (config_->on_demand && !publish) return;
   Push(initiator ? to_responder_ : to_initiator_,
        initiator ? initiator_.line() : responder_.line());
@@ -117,7 +117,7 @@ bool SwapWorld::Benign(Move move) const {
 }
 
 void SwapWorld::Apply(Move move) {
-  const auto take_first = [](std::vector<Message>& channel) {
+  const auto pop_first = [](std::vector<Message>& channel) {
     const Message line = channel.front();
     channel.erase(channel.begin());
     return line;
@@ -128,11 +128,11 @@ void SwapWorld::Apply(Move move) {
     case kPostResponder:
       return Post(false);
     case kHearResponder:
-      InitiatorHears(config_->in_order ? take_first(to_initiator_)
+      InitiatorHears(config_->in_order ? pop_first(to_initiator_)
                                        : Message(to_initiator_[move.index]));
       break;
     case kHearInitiator:
-      ResponderHears(config_->in_order ? take_first(to_responder_)
+      ResponderHears(config_->in_order ? pop_first(to_responder_)
                                        : Message(to_responder_[move.index]));
       break;
     case kHearResponderTwice:
@@ -142,10 +142,10 @@ void SwapWorld::Apply(Move move) {
       ResponderHears(Message(to_responder_.front()));
       break;
     case kLoseToInitiator:
-      take_first(to_initiator_);
+      pop_first(to_initiator_);
       break;
     case kLoseToResponder:
-      take_first(to_responder_);
+      pop_first(to_responder_);
       break;
     case kOffer:
       Offer(move.index);
@@ -202,13 +202,13 @@ void SwapWorld::Apply(Move move) {
     case kKillInitiator: {
       Initiator posting = initiator_;
       posting.Hear(to_initiator_[move.index]);
-      if (posting.TakePublish()) KillInitiator(posting);
+      if (posting.ConsumeUpdate()) KillInitiator(posting);
       break;
     }
     case kKillResponder: {
       Responder posting = responder_;
       posting.Hear(to_responder_[move.index], *this);
-      if (posting.TakePublish()) KillResponder(posting);
+      if (posting.ConsumeUpdate()) KillResponder(posting);
       break;
     }
     case kKillOffering: {

@@ -52,7 +52,7 @@ struct Config {
   bool standing = false;    ///< Some conditional offers are standing: the answer may wait until the
                             ///< condition holds.
   bool abort = true;        ///< Validation may fail (four messages only).
-  /// Ends post only when TakePublish() returns true, and posts are not lost.
+  /// Ends post only when ConsumeUpdate() returns true, and posts are not lost.
   bool on_demand = false;
   /// The peer may read while a line is being stored: word 0 of a line with the rest of the next one
   /// (`depth` 2). With on_demand and resume, ends may also be killed at that moment, and resume

@@ -109,11 +109,11 @@ std::string CheckJournal(const Journal& journal, const std::set<uint32_t>& may_b
 /// Plays the first `turns` turns of a script. Returns the frames that a host may lose if it
 /// restarts in one of them or in the next one.
 template <typename Links>
-std::set<uint32_t> Play(World<Links>& world, const std::vector<Turn>& script, uint32_t turns) {
+std::set<uint32_t> Play(World<Links>& world, const std::vector<Step>& script, uint32_t turns) {
   std::set<uint32_t> may_be_lost;
   for (uint32_t i = 0; i <= turns && i < script.size(); ++i) {
-    if (script[i] == Turn::kRestart) may_be_lost.merge(MayBeLost(world, true, false));
-    if (i < turns) world.Take(script[i]);
+    if (script[i] == Step::kRestart) may_be_lost.merge(MayBeLost(world, true, false));
+    if (i < turns) world.Run(script[i]);
   }
   return may_be_lost;
 }
@@ -125,16 +125,16 @@ std::string Recover(World<Links>& world, bool host_killed, Restart restart,
                     std::set<uint32_t> may_be_lost) {
   const bool both = restart == Restart::kBoth;
   may_be_lost.merge(MayBeLost(world, host_killed || both, !host_killed || both));
-  if (!host_killed || both) world.Take(Turn::kPowerOn);
+  if (!host_killed || both) world.Run(Step::kPowerOn);
   if (restart == Restart::kKilledLater) {
-    const std::vector<Turn> survivor =
-        host_killed ? std::vector{Turn::kReceive, Turn::kServe, Turn::kSend, Turn::kServe}
-                    : std::vector{Turn::kPoll, Turn::kWork, Turn::kPoll};
-    for (const Turn turn : survivor) world.Take(turn);
+    const std::vector<Step> survivor =
+        host_killed ? std::vector{Step::kReceive, Step::kServe, Step::kSend, Step::kServe}
+                    : std::vector{Step::kPoll, Step::kWork, Step::kPoll};
+    for (const Step turn : survivor) world.Run(turn);
   }
   const bool reset_only = !host_killed && !both;
   const uint64_t doubts = reset_only ? Links::InDoubt(world.host()) : 0;
-  world.Take(reset_only ? Turn::kReset : Turn::kRestart);
+  world.Run(reset_only ? Step::kReset : Step::kRestart);
   if (Links::InDoubt(world.host()) > doubts + 1) return "more than one swap is in doubt";
   world.Quiesce();
   // Every region must still accept its number of frames while the host gives no region away.
@@ -150,7 +150,7 @@ std::string Recover(World<Links>& world, bool host_killed, Restart restart,
 
 /// Kills the acting process at each store of each turn of `script`.
 template <typename Links>
-Findings KillAtAnyStore(const std::vector<Turn>& script, std::string* error) {
+Findings KillAtAnyStore(const std::vector<Step>& script, std::string* error) {
   Findings findings;
   const SharedMemory shared(World<Links>::Bytes());
   const SharedMemory copy(World<Links>::Bytes());
@@ -163,7 +163,7 @@ Findings KillAtAnyStore(const std::vector<Turn>& script, std::string* error) {
     World<Links> world(shared.span());
     Play(world, script, turn);
     const auto snapshots = exhaustive::AfterEachStore(
-        shared.span(), [&] { world.Take(script[turn]); }, error);
+        shared.span(), [&] { world.Run(script[turn]); }, error);
     if (!snapshots) return findings;
     for (size_t store = 0; store < snapshots->size(); ++store) {
       ++findings.kills;
@@ -189,21 +189,21 @@ Findings KillAtAnyStore(const std::vector<Turn>& script, std::string* error) {
 
 /// Returns rounds of traffic in an order that the seed determines, with restarts of either end or
 /// cancels between them.
-std::vector<Turn> RandomScript(uint32_t seed, uint32_t rounds) {
+std::vector<Step> RandomScript(uint32_t seed, uint32_t rounds) {
   std::mt19937 random(seed);
-  std::vector<Turn> script = {Turn::kServe, Turn::kPoll, Turn::kServe, Turn::kPoll};
+  std::vector<Step> script = {Step::kServe, Step::kPoll, Step::kServe, Step::kPoll};
   for (uint32_t round = 0; round < rounds; ++round) {
-    std::array<Turn, 8> turns = {Turn::kReceive, Turn::kWork,  Turn::kServe, Turn::kPoll,
-                                 Turn::kWork,    Turn::kServe, Turn::kSend,  Turn::kSend};
+    std::array<Step, 8> turns = {Step::kReceive, Step::kWork,  Step::kServe, Step::kPoll,
+                                 Step::kWork,    Step::kServe, Step::kSend,  Step::kSend};
     for (int swaps = 0; swaps < 3; ++swaps) {
       const size_t at = random() % (turns.size() - 1);
       std::swap(turns[at], turns[at + 1]);
     }
     script.insert(script.end(), turns.begin(), turns.end());
     const uint32_t event = (seed + round) % 6;
-    if (event == 1) script.push_back(Turn::kRestart);
-    if (event == 3) script.insert(script.end(), {Turn::kPowerOn, Turn::kReset});
-    if (event == 5) script.push_back(Turn::kCancel);
+    if (event == 1) script.push_back(Step::kRestart);
+    if (event == 3) script.insert(script.end(), {Step::kPowerOn, Step::kReset});
+    if (event == 5) script.push_back(Step::kCancel);
   }
   return script;
 }
@@ -246,9 +246,9 @@ TEST(KillAtAnyStore, BothKindsOfLinkPassWhileNobodyIsKilled) {
     for (uint32_t seed = 1; seed < 40; ++seed) {
       const SharedMemory memory(World<Links>::Bytes());
       World<Links> world(memory.span());
-      for (const Turn turn : RandomScript(seed, 12)) {
-        const bool restart = turn == Turn::kRestart || turn == Turn::kPowerOn;
-        if (!restart && turn != Turn::kReset) world.Take(turn);
+      for (const Step turn : RandomScript(seed, 12)) {
+        const bool restart = turn == Step::kRestart || turn == Step::kPowerOn;
+        if (!restart && turn != Step::kReset) world.Run(turn);
       }
       world.Quiesce();
       EXPECT_EQ(CheckJournal(world.journal(), {}), "") << seed;

@@ -71,7 +71,7 @@ class Link : public ::testing::Test {
   Frames Sent() {
     Frames frames;
     FrameToSend burst[4];
-    while (const uint32_t count = nic->TakeFrames(burst, 4)) {
+    while (const uint32_t count = nic->DequeueFrames(burst, 4)) {
       for (uint32_t i = 0; i < count; ++i) {
         frames.emplace_back(reinterpret_cast<const char*>(burst[i].data), burst[i].length);
       }
@@ -279,7 +279,7 @@ class LinkInPhase : public Link, public ::testing::WithParamInterface<Phase> {
     ASSERT_TRUE(host->Poll(1));
     if (phase == Phase::kTaken) return;
     FrameToSend one;
-    ASSERT_EQ(nic->TakeFrames(&one, 1), 1u);
+    ASSERT_EQ(nic->DequeueFrames(&one, 1), 1u);
   }
   /// Collects the remaining frames on both sides, in order.
   void Finish(Frames* received, Frames* sent) {

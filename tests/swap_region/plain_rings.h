@@ -144,7 +144,7 @@ class RingNic {
   }
   void Publish(uint32_t length) { filler_.Publish(length); }
 
-  uint32_t TakeFrames(FrameToSend* frames, uint32_t max) {
+  uint32_t DequeueFrames(FrameToSend* frames, uint32_t max) {
     if (sending_.empty()) return 0;
     const Region region = RingRegion(memory_, sending_.front());
     RegionHeader& header = region.header();

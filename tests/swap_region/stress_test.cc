@@ -126,7 +126,7 @@ struct NicSide {
 
   bool Send(NicLink& link, uint32_t most) {
     FrameToSend frames[16];
-    const uint32_t count = link.TakeFrames(frames, most);
+    const uint32_t count = link.DequeueFrames(frames, most);
     for (uint32_t i = 0; i < count; ++i) sent.See(ReadTagged(frames[i].data, frames[i].length));
     return count != 0;
   }

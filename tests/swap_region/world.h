@@ -55,7 +55,7 @@ inline uint32_t ReadTagged(const uint8_t* frame, uint32_t length) {
 }
 
 /// One step of one of the two processes. All actions consist of these steps.
-enum class Turn : uint8_t {
+enum class Step : uint8_t {
   // Steps of the host.
   kPoll,
   kWork,
@@ -68,8 +68,8 @@ enum class Turn : uint8_t {
   kSend,
   kPowerOn,
 };
-inline bool IsHosts(Turn turn) { return turn <= Turn::kRestart; }
-inline const char* Name(Turn turn) {
+inline bool IsHosts(Step turn) { return turn <= Step::kRestart; }
+inline const char* Name(Step turn) {
   constexpr const char* kNames[] = {"poll",    "work",  "cancel", "reset",   "restart",
                                     "receive", "serve", "send",   "power-on"};
   return kNames[static_cast<uint8_t>(turn)];
@@ -88,19 +88,19 @@ class World {
   explicit World(std::span<uint8_t> memory) : memory_(memory) {
     std::memset(memory.data(), 0, memory.size());
     Links::Format(Link(), kGeometry);
-    Take(Turn::kRestart);
+    Run(Step::kRestart);
   }
 
   std::span<uint8_t> Link() { return memory_.first(LinkBytes()); }
   Journal& journal() { return *reinterpret_cast<Journal*>(memory_.data() + LinkBytes()); }
   typename Links::Host& host() { return *host_; }
 
-  void Take(Turn turn) { IsHosts(turn) ? TakeHosts(turn) : TakeNics(turn); }
+  void Run(Step turn) { IsHosts(turn) ? RunHost(turn) : RunNic(turn); }
 
   /// Runs both ends until no frame moves.
   void Quiesce() {
     for (int i = 0; i < 64; ++i) {
-      for (const Turn turn : {Turn::kServe, Turn::kPoll, Turn::kWork, Turn::kSend}) Take(turn);
+      for (const Step turn : {Step::kServe, Step::kPoll, Step::kWork, Step::kSend}) Run(turn);
     }
   }
 
@@ -118,18 +118,18 @@ class World {
   }
 
  private:
-  void TakeHosts(Turn turn) {
+  void RunHost(Step turn) {
     switch (turn) {
-      case Turn::kPoll:
+      case Step::kPoll:
         host_->Poll(1);
         break;
-      case Turn::kWork:
+      case Step::kWork:
         if (host_->holding()) Work();
         break;
-      case Turn::kCancel:
+      case Step::kCancel:
         host_->Cancel();
         break;
-      case Turn::kReset:
+      case Step::kReset:
         host_->Reset();
         EnableLink();
         break;
@@ -146,8 +146,8 @@ class World {
   }
 
   // Performs a step of the NIC. Except when it is powered on, the device first reads its register.
-  void TakeNics(Turn turn) {
-    if (turn == Turn::kPowerOn) {
+  void RunNic(Step turn) {
+    if (turn == Step::kPowerOn) {
       nic_.reset();
       return;
     }
@@ -156,14 +156,14 @@ class World {
       nic_ = Links::OpenNic(Link(), static_cast<uint16_t>(journal().epoch));
     }
     if (nic_ == nullptr) return;
-    if (turn == Turn::kServe) nic_->Serve();
-    if (turn == Turn::kSend) Send();
-    for (int i = 0; turn == Turn::kReceive && i < 3; ++i) Receive();
+    if (turn == Step::kServe) nic_->Serve();
+    if (turn == Step::kSend) Send();
+    for (int i = 0; turn == Step::kReceive && i < 3; ++i) Receive();
   }
 
   void Send() {
     FrameToSend frames[kSendBurst];
-    const uint32_t count = nic_->TakeFrames(frames, kSendBurst);
+    const uint32_t count = nic_->DequeueFrames(frames, kSendBurst);
     for (uint32_t i = 0; i < count; ++i) {
       Seen(ReadTagged(frames[i].data, frames[i].length), journal().sent, journal().last_sent);
     }

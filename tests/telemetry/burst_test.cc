@@ -96,7 +96,7 @@ TEST(MeterBursts, CountTheSampledRowsAndLookAtNoOtherFrame) {
   const test::MixedFrames traffic(50'000, 400, 5);
   const Choice setup = Fixed(0.01);
   Meter meter(setup, 3, kClockHz, 0);
-  const std::vector<const uint8_t*> looked_at = test::InBursts(meter, traffic.frames(), 200, 1);
+  const std::vector<const uint8_t*> read_frames = test::InBursts(meter, traffic.frames(), 200, 1);
   ASSERT_TRUE(meter.Finish(1));
   const FlowCounter& counter = meter.Closed()->counters[0];
   const Sketch& sketch = counter.levels()[0].sketch;
@@ -126,7 +126,7 @@ TEST(MeterBursts, CountTheSampledRowsAndLookAtNoOtherFrame) {
     }
   }
   EXPECT_NEAR(static_cast<double>(sampled_frames.size()), 50'000 * 0.08, 400);
-  EXPECT_EQ(std::set(looked_at.begin(), looked_at.end()), sampled_frames);
+  EXPECT_EQ(std::set(read_frames.begin(), read_frames.end()), sampled_frames);
   EXPECT_EQ(meter.Closed()->other, other);
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(sketch.Row(0)[i].packets, expected[i].packets);

@@ -45,11 +45,12 @@ class MixedFrames {
   std::vector<uint32_t> flows_;
 };
 
-/// A packet::Burst over some of the frames. Appends a frame's address to `looked_at` at each read.
-class NotedBurst {
+/// A packet::Burst over some of the frames. Appends a frame's address to `read_frames` at each
+/// read.
+class RecordingBurst {
  public:
-  NotedBurst(std::span<const packet::Frame> frames, std::vector<const uint8_t*>& looked_at)
-      : frames_(frames), looked_at_(looked_at) {}
+  RecordingBurst(std::span<const packet::Frame> frames, std::vector<const uint8_t*>& read_frames)
+      : frames_(frames), read_frames_(read_frames) {}
 
   uint32_t size() const { return static_cast<uint32_t>(frames_.size()); }
   packet::BurstTotals totals() const {
@@ -58,7 +59,7 @@ class NotedBurst {
     return totals;
   }
   packet::Frame At(uint32_t number) const {
-    looked_at_.push_back(frames_[number].data);
+    read_frames_.push_back(frames_[number].data);
     return frames_[number];
   }
   uint8_t* spare() const { return nullptr; }
@@ -66,9 +67,9 @@ class NotedBurst {
 
  private:
   std::span<const packet::Frame> frames_;
-  std::vector<const uint8_t*>& looked_at_;
+  std::vector<const uint8_t*>& read_frames_;
 };
-static_assert(packet::Burst<NotedBurst>);
+static_assert(packet::Burst<RecordingBurst>);
 
 /// Passes all frames to the engine in bursts of random sizes up to `most`. Returns the addresses of
 /// the frames that the engine read.
@@ -76,14 +77,14 @@ template <typename Engine>
 std::vector<const uint8_t*> InBursts(Engine& engine, std::span<const packet::Frame> frames,
                                      uint64_t most, uint64_t seed) {
   engine::workload::Random random(seed);
-  std::vector<const uint8_t*> looked_at;
+  std::vector<const uint8_t*> read_frames;
   while (!frames.empty()) {
     const size_t count = std::min<size_t>(random.Below(most + 1), frames.size());
-    NotedBurst burst(frames.first(count), looked_at);
+    RecordingBurst burst(frames.first(count), read_frames);
     engine.ProcessBurst(burst, 0);
     frames = frames.subspan(count);
   }
-  return looked_at;
+  return read_frames;
 }
 
 }  // namespace sluice::engine::telemetry::test

@@ -282,7 +282,7 @@ TEST(Safeguards, ARoundOfTooMuchInvalidDataDecidesNothingAndTheNextOneDoes) {
         learner.OnScan(record);
       }
       learner.OnTick(0, 0, 6400);
-      while (learner.Take(wishes, kMaxElements) != 0) {
+      while (learner.Dequeue(wishes, kMaxElements) != 0) {
         for (const Element& e : wishes) migrations += e.kind == Element::kMigrate;
       }
     }
@@ -308,7 +308,7 @@ TEST(Learner, MovesTheShareThatIsWantedWhateverTheBitsHide) {
     }
     uint32_t moved = 0;
     std::vector<Element> wishes;
-    while (learner.Take(wishes, kMaxElements) != 0) {
+    while (learner.Dequeue(wishes, kMaxElements) != 0) {
       for (const Element& e : wishes) {
         if (e.kind == Element::kMigrate) moved += e.count;
       }

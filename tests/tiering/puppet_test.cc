@@ -33,7 +33,7 @@ class Puppet {
 
   void Hear() {
     offload::Item item;
-    world_->nic->TakeLoss();
+    world_->nic->PollLoss();
     while (world_->nic->Receive(item)) {
       const Event event = DecodeEvent(item);
       if (event.kind == EventKind::kGeometry) geometry = event;
@@ -59,7 +59,7 @@ class Puppet {
     for (int i = 0; i < 10; ++i) {
       world_->host.Poll();
       Hear();
-      if (world_->nic->TakeOutcome(slot, item, how)) return DecodeOutcome(item);
+      if (world_->nic->PollOutcome(slot, item, how)) return DecodeOutcome(item);
     }
     return std::nullopt;
   }

@@ -65,14 +65,14 @@ class Client {
   static constexpr int kPatience_ms = 30'000;
 
   /// Number of DMA requests from the device so far.
-  struct Questions {
+  struct DmaRequests {
     uint64_t reads = 0;
     uint64_t writes = 0;
   };
-  const Questions& questions() const { return questions_; }
+  const DmaRequests& dma_requests() const { return dma_requests_; }
 
   int fd() const { return socket_.fd(); }
-  void Leave() { socket_ = File(); }
+  void Disconnect() { socket_ = File(); }
 
   /// Returns false if the device has closed the connection.
   bool Send(std::span<const uint8_t> bytes, const std::vector<int>& files = {}) {
@@ -107,14 +107,14 @@ class Client {
   size_t held() const { return held_.size(); }
   /// Answers the device's pending requests.
   void Pump() {
-    if (memory_ != nullptr) Take(0);
+    if (memory_ != nullptr) ReadStream(0);
   }
 
   /// Returns the next message that is not a request. Its size is 0 if none arrives in time or the
   /// device has closed the connection.
   Message Receive() {
     while (reader_.messages().empty()) {
-      if (!Take(kPatience_ms)) return {};
+      if (!ReadStream(kPatience_ms)) return {};
     }
     Message message = std::move(reader_.messages().front());
     reader_.messages().pop_front();
@@ -184,7 +184,7 @@ class Client {
 
  private:
   /// Waits for data from the socket and reads it. Returns false if none arrives.
-  bool Take(int patience_ms) {
+  bool ReadStream(int patience_ms) {
     pollfd wait = {socket_.fd(), POLLIN, 0};
     if (poll(&wait, 1, patience_ms) != 1) return false;
     std::array<uint8_t, 65536> piece;
@@ -203,7 +203,7 @@ class Client {
       std::memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
       files.emplace_back(fd);
     }
-    if (reader_.Take({piece.data(), static_cast<size_t>(received)}, std::move(files)) != nullptr) {
+    if (reader_.Read({piece.data(), static_cast<size_t>(received)}, std::move(files)) != nullptr) {
       return false;
     }
     // Answers requests at once, before earlier messages of other kinds are read.
@@ -234,10 +234,10 @@ class Client {
     if (writes) {
       ASSERT_EQ(asked.payload.size(), sizeof(access) + access.count);
       std::memcpy(place, asked.payload.data() + sizeof(access), access.count);
-      ++questions_.writes;
+      ++dma_requests_.writes;
     } else {
       payload.insert(payload.end(), place, place + access.count);
-      ++questions_.reads;
+      ++dma_requests_.reads;
     }
     Send(MakeMessage(static_cast<Command>(asked.header.command), payload, asked.header.id,
                      kReplyType));
@@ -248,7 +248,7 @@ class Client {
   uint16_t id_ = 0;
   SharedMemory* memory_ = nullptr;
   uint64_t address_ = 0;
-  Questions questions_;
+  DmaRequests dma_requests_;
   bool holds_writes_ = false;
   std::vector<Message> held_;
 };

@@ -13,7 +13,7 @@
 
 namespace sluice::emulator::vfio_user::test {
 
-struct Deed {
+struct Action {
   uint8_t command;
   uint8_t flags;    ///< Bits 0 … 5 of the header's flags.
   uint8_t file;     ///< 0 for none; see FileOf.
@@ -21,12 +21,13 @@ struct Deed {
   uint8_t lie;      ///< Added to the message's size as int8_t.
   uint8_t after;    ///< 1: truncates the file; 2: punches a hole in it; 3: does not wait.
 };
-inline constexpr size_t kDeedBytes = sizeof(Deed);
-static_assert(kDeedBytes == 6);
+inline constexpr size_t kActionBytes = sizeof(Action);
+static_assert(kActionBytes == 6);
 
 /// Returns the usual messages of a client, with files, as seeds and for the truncation test.
-inline std::vector<Bytes> HonestDeeds() {
-  const auto deed = [](Command command, const Bytes& payload, uint8_t file = 0, uint8_t after = 0) {
+inline std::vector<Bytes> HonestActions() {
+  const auto action = [](Command command, const Bytes& payload, uint8_t file = 0,
+                         uint8_t after = 0) {
     Bytes bytes = {static_cast<uint8_t>(command),        0, file,
                    static_cast<uint8_t>(payload.size()), 0, after};
     bytes.insert(bytes.end(), payload.begin(), payload.end());
@@ -43,32 +44,32 @@ inline std::vector<Bytes> HonestDeeds() {
     return payload;
   };
   const DmaMap map{32, 3, 0, 0x10000, 0x10000};
-  const Bytes enable = deed(Command::kRegionWrite, store(4, 7, 2, 6));
+  const Bytes enable = action(Command::kRegionWrite, store(4, 7, 2, 6));
   return {
-      join({deed(Command::kGetInfo, Join(DeviceInfo{16, 0, 0, 0})),
-            deed(Command::kGetRegionInfo, Join(RegionInfo{32, 0, 2, 0, 0, 0})),
-            deed(Command::kGetIrqInfo, Join(IrqInfo{16, 0, 2, 0})),
-            deed(Command::kRegionRead, Join(RegionAccess{0, 7, 64}))}),
-      join({deed(Command::kDmaMap, Join(map), 1), enable,
-            deed(Command::kRegionWrite, store(0x1000, 0, 8, 0x10000)),
-            deed(Command::kRegionWrite, store(0x1008, 0, 4, 64)),
-            deed(Command::kRegionWrite, store(0x100c, 0, 4, 2048)),
-            deed(Command::kRegionWrite, store(0x1010, 0, 4, 1)),
-            deed(Command::kRegionWrite, store(0x1100, 0, 8, 0x11000)),
-            deed(Command::kRegionWrite, store(0x1108, 0, 4, 64)),
-            deed(Command::kRegionWrite, store(0x1110, 0, 4, 1)),
-            deed(Command::kRegionWrite, store(0x1120, 0, 4, 8)),
-            deed(Command::kDmaUnmap, Join(DmaUnmap{24, 0, 0x10000, 0x10000}))}),
-      join({deed(Command::kDmaMap, Join(map), 1, 1), enable,
-            deed(Command::kRegionWrite, store(0x1000, 0, 8, 0x10000)),
-            deed(Command::kRegionWrite, store(0x1010, 0, 4, 1)), deed(Command::kReset, {}),
-            deed(Command::kDmaUnmap, Join(DmaUnmap{24, 2, 0, 0}))}),
-      join({deed(Command::kSetIrqs, Join(IrqSet{20, 0x24, 2, 0, 1}), 2),
-            deed(Command::kSetIrqs, Join(IrqSet{20, 0x21, 2, 0, 1})),
-            deed(Command::kSetIrqs, Join(IrqSet{20, 0x24, 2, 1, 1}), 5),
-            deed(Command::kSetIrqs, Join(IrqSet{20, 0x21, 2, 1, 2})),
-            deed(Command::kRegionWriteMulti,
-                 Join(uint64_t{2}, SingleWrite{12, 0, 4, 1}, SingleWrite{4096, 2, 8, 5}))}),
+      join({action(Command::kGetInfo, Join(DeviceInfo{16, 0, 0, 0})),
+            action(Command::kGetRegionInfo, Join(RegionInfo{32, 0, 2, 0, 0, 0})),
+            action(Command::kGetIrqInfo, Join(IrqInfo{16, 0, 2, 0})),
+            action(Command::kRegionRead, Join(RegionAccess{0, 7, 64}))}),
+      join({action(Command::kDmaMap, Join(map), 1), enable,
+            action(Command::kRegionWrite, store(0x1000, 0, 8, 0x10000)),
+            action(Command::kRegionWrite, store(0x1008, 0, 4, 64)),
+            action(Command::kRegionWrite, store(0x100c, 0, 4, 2048)),
+            action(Command::kRegionWrite, store(0x1010, 0, 4, 1)),
+            action(Command::kRegionWrite, store(0x1100, 0, 8, 0x11000)),
+            action(Command::kRegionWrite, store(0x1108, 0, 4, 64)),
+            action(Command::kRegionWrite, store(0x1110, 0, 4, 1)),
+            action(Command::kRegionWrite, store(0x1120, 0, 4, 8)),
+            action(Command::kDmaUnmap, Join(DmaUnmap{24, 0, 0x10000, 0x10000}))}),
+      join({action(Command::kDmaMap, Join(map), 1, 1), enable,
+            action(Command::kRegionWrite, store(0x1000, 0, 8, 0x10000)),
+            action(Command::kRegionWrite, store(0x1010, 0, 4, 1)), action(Command::kReset, {}),
+            action(Command::kDmaUnmap, Join(DmaUnmap{24, 2, 0, 0}))}),
+      join({action(Command::kSetIrqs, Join(IrqSet{20, 0x24, 2, 0, 1}), 2),
+            action(Command::kSetIrqs, Join(IrqSet{20, 0x21, 2, 0, 1})),
+            action(Command::kSetIrqs, Join(IrqSet{20, 0x24, 2, 1, 1}), 5),
+            action(Command::kSetIrqs, Join(IrqSet{20, 0x21, 2, 1, 2})),
+            action(Command::kRegionWriteMulti,
+                   Join(uint64_t{2}, SingleWrite{12, 0, 4, 1}, SingleWrite{4096, 2, 8, 5}))}),
   };
 }
 

@@ -173,8 +173,8 @@ TEST(BusFunction, NetIpuReachesMemoryWithoutAFileByMessages) {
   }
   EXPECT_EQ(rig["wire_corrupted"], 0u);
   EXPECT_EQ(rig["model_rx_dma_faults"] + rig["model_tx_dma_faults"], 0u);
-  EXPECT_GT(client.questions().reads, 0u);
-  EXPECT_GT(client.questions().writes, kFrames);
+  EXPECT_GT(client.dma_requests().reads, 0u);
+  EXPECT_GT(client.dma_requests().writes, kFrames);
 }
 
 TEST(BusFunction, MemoryOfTheSizeOfABarIsMemoryUntilTheBarIsPlaced) {
@@ -195,7 +195,7 @@ TEST(BusFunction, MemoryOfTheSizeOfABarIsMemoryUntilTheBarIsPlaced) {
   client.Write(0, block + regs::ipu::kRingTail, 4, 8);
   EXPECT_TRUE(Eventually([&] {
     client.Pump();
-    return client.questions().reads != 0;
+    return client.dma_requests().reads != 0;
   })) << "the device reads its descriptors";
   EXPECT_EQ(rig["model_tx_dma_faults"], 0u);
 }
@@ -212,7 +212,7 @@ TEST(BusFunction, EnsoReachesMemoryWithoutAFileByMessages) {
   guest.Start();
   EXPECT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > kFrames; }));
   ExpectNoneBroken(rig);
-  EXPECT_GT(client.questions().reads, 0u);
+  EXPECT_GT(client.dma_requests().reads, 0u);
 }
 
 TEST(BusFunction, EnsoSendsFramesOfACaptureBack) {

@@ -34,7 +34,7 @@ class HostileClient {
 
   /// Executes the actions as a client that first negotiates the version if `greets`. Returns null,
   /// or the violated invariant.
-  const char* Say(const uint8_t* data, size_t bytes, bool greets) {
+  const char* RunActions(const uint8_t* data, size_t bytes, bool greets) {
     Client client(path_);
     if (client.fd() < 0) return "the connection is refused";
     Turns(1);
@@ -42,17 +42,17 @@ class HostileClient {
       client.Send(MakeMessage(Command::kVersion, VersionPayload()));
       Turns(1);
     }
-    while (bytes >= kDeedBytes) {
-      Deed deed;
-      std::memcpy(&deed, data, kDeedBytes);
-      data += kDeedBytes;
-      bytes -= kDeedBytes;
-      const size_t length = std::min<size_t>(deed.payload, bytes);
-      if (!Do(client, deed, {data, length})) break;
+    while (bytes >= kActionBytes) {
+      Action action;
+      std::memcpy(&action, data, kActionBytes);
+      data += kActionBytes;
+      bytes -= kActionBytes;
+      const size_t length = std::min<size_t>(action.payload, bytes);
+      if (!Do(client, action, {data, length})) break;
       data += length;
       bytes -= length;
     }
-    client.Leave();
+    client.Disconnect();
     for (int turn = 0; turn < 64 && !server_->Attached().empty(); ++turn) Turns(1);
     Turns(2);
     if (!server_->Attached().empty()) return "a client that is gone is still attached";
@@ -88,20 +88,22 @@ class HostileClient {
     }
   }
 
-  bool Do(Client& client, const Deed& deed, std::span<const uint8_t> payload) {
-    Bytes message = MakeMessage(static_cast<Command>(deed.command), payload, 7, deed.flags & 0x3f);
+  bool Do(Client& client, const Action& action, std::span<const uint8_t> payload) {
+    Bytes message =
+        MakeMessage(static_cast<Command>(action.command), payload, 7, action.flags & 0x3f);
     Header header;
     std::memcpy(&header, message.data(), sizeof(header));
-    header.size += static_cast<uint32_t>(static_cast<int8_t>(deed.lie));
+    header.size += static_cast<uint32_t>(static_cast<int8_t>(action.lie));
     std::memcpy(message.data(), &header, sizeof(header));
-    const File file = FileOf(deed.file);
+    const File file = FileOf(action.file);
     std::vector<int> files;
-    if (file) files.assign(deed.file / 64 + 1u, file.fd());
+    if (file) files.assign(action.file / 64 + 1u, file.fd());
     // The message may be sent only in part, because the client does not read the device's messages.
     const bool sent = client.Send(message, files);
-    if (deed.after != 3) Turns(1);
-    if (deed.after == 1 && ftruncate(file.fd(), 0) != 0) return sent;
-    if (deed.after == 2) fallocate(file.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8192);
+    if (action.after != 3) Turns(1);
+    if (action.after == 1 && ftruncate(file.fd(), 0) != 0) return sent;
+    if (action.after == 2)
+      fallocate(file.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8192);
     Turns(1);
     return sent;
   }
@@ -115,7 +117,7 @@ class HostileClient {
     if (client.Receive().payload != Join(DeviceInfo{16, 3, 9, 5})) {
       return "an honest client is not served";
     }
-    client.Leave();
+    client.Disconnect();
     Turns(2);
     return nullptr;
   }

@@ -28,22 +28,22 @@ constexpr size_t kStride = 13;
 
 TEST(HostileClients, AreOutlivedWhereverTheirMessagesEnd) {
   HostileClient hostile(HostilePath());
-  for (const Bytes& deeds : HonestDeeds()) {
-    for (size_t end = 0; end <= deeds.size(); end += kStride) {
-      ASSERT_EQ(hostile.Say(deeds.data(), end, true), nullptr) << end;
+  for (const Bytes& actions : HonestActions()) {
+    for (size_t end = 0; end <= actions.size(); end += kStride) {
+      ASSERT_EQ(hostile.RunActions(actions.data(), end, true), nullptr) << end;
     }
-    EXPECT_EQ(hostile.Say(deeds.data(), deeds.size(), false), nullptr);
+    EXPECT_EQ(hostile.RunActions(actions.data(), actions.size(), false), nullptr);
   }
 }
 
 TEST(HostileClients, AreOutlivedWhateverByteIsWrong) {
   HostileClient hostile(HostilePath());
-  for (Bytes deeds : HonestDeeds()) {
-    for (size_t at = 0; at < deeds.size(); at += kStride) {
-      uint8_t& byte = deeds[at];
+  for (Bytes actions : HonestActions()) {
+    for (size_t at = 0; at < actions.size(); at += kStride) {
+      uint8_t& byte = actions[at];
       const uint8_t right = byte;
       byte = static_cast<uint8_t>(~right);
-      ASSERT_EQ(hostile.Say(deeds.data(), deeds.size(), true), nullptr) << at;
+      ASSERT_EQ(hostile.RunActions(actions.data(), actions.size(), true), nullptr) << at;
       byte = right;
     }
   }
@@ -170,7 +170,7 @@ TEST_F(Streams, ThatStallEndNoOtherConnection) {
   Client honest(TestSocket());
   EXPECT_TRUE(honest.Greet()) << "waits until the other has waited long enough";
   EXPECT_TRUE(silent.Ended());
-  honest.Leave();
+  honest.Disconnect();
   rig_.ExpectServes();
 }
 
@@ -281,7 +281,7 @@ TEST(SlowReads, AreLeftWhenTheTurnIsOverAndWhenTheClientIsGone) {
   EXPECT_LE(model.reads(), 50u + 2 * 8);
   const uint64_t reads = model.reads();
   EXPECT_EQ(model.writes(), 0u);
-  client.Leave();
+  client.Disconnect();
   for (int turn = 0; turn < 10 && !server->Attached().empty(); ++turn) {
     server->Turn(-1, milliseconds(1000));
   }

@@ -169,7 +169,7 @@ TEST(BusFunction, OneClientComesAfterAnother) {
     guest.Start();
     const uint64_t before = rig["wire_returned"];
     ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > before + 50; })) << life;
-    client.Leave();  // Disconnects during traffic.
+    client.Disconnect();  // Disconnects during traffic.
   }
   EXPECT_EQ(rig["wire_corrupted"], 0u);
   rig.ExpectServes();

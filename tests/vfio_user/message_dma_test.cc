@@ -121,14 +121,14 @@ TEST_F(Order, WhatIsTakenBackHoldsNothingUp) {
 TEST_F(Order, AMaskedVectorIsPendingWhenItsWritesHaveArrived) {
   Write(0);
   interrupts_.Raise(0);
-  interrupts_.Take(0, 1);
+  interrupts_.Clear(0, 1);
   EXPECT_EQ(interrupts_.pending(), 0u);
   Answer(Send());
   EXPECT_EQ(interrupts_.pending(), 1u);
 }
 
 TEST_F(Order, WhatAResetForgetsIsNeverTold) {
-  interrupts_.Take(1, 1);
+  interrupts_.Clear(1, 1);
   interrupts_.Raise(1);
   EXPECT_EQ(interrupts_.pending(), 2u);
   Write(0);

@@ -48,9 +48,9 @@ TEST(MessageReader, FindsTheSameMessagesWhereverTheStreamIsCut) {
     for (const size_t second : {first, (first + stream.size()) / 2, stream.size()}) {
       MessageReader reader;
       const std::span<const uint8_t> all(stream);
-      EXPECT_EQ(reader.Take(all.first(first), {}), nullptr);
-      EXPECT_EQ(reader.Take(all.subspan(first, second - first), {}), nullptr);
-      EXPECT_EQ(reader.Take(all.subspan(second), {}), nullptr);
+      EXPECT_EQ(reader.Read(all.first(first), {}), nullptr);
+      EXPECT_EQ(reader.Read(all.subspan(first, second - first), {}), nullptr);
+      EXPECT_EQ(reader.Read(all.subspan(second), {}), nullptr);
       ASSERT_EQ(reader.messages().size(), 3u) << first << ' ' << second;
       EXPECT_EQ(reader.messages()[0].payload, Join(RegionAccess{8, 2, 4}, uint32_t{7}));
       EXPECT_TRUE(reader.messages()[1].payload.empty());
@@ -75,12 +75,12 @@ TEST(MessageReader, FilesBelongToTheLastMessageThatBeginsInTheirPiece) {
   for (const auto& row : kRows) {
     MessageReader reader;
     const std::span<const uint8_t> all(stream);
-    ASSERT_EQ(reader.Take(all.first(row.begin), {}), nullptr);
+    ASSERT_EQ(reader.Read(all.first(row.begin), {}), nullptr);
     const char* const wrong =
-        reader.Take(all.subspan(row.begin, row.end - row.begin), SomeFiles(2));
+        reader.Read(all.subspan(row.begin, row.end - row.begin), SomeFiles(2));
     EXPECT_EQ(wrong == nullptr, row.owner >= 0) << row.begin << ' ' << row.end;
     if (wrong != nullptr) continue;
-    ASSERT_EQ(reader.Take(all.subspan(row.end), {}), nullptr);
+    ASSERT_EQ(reader.Read(all.subspan(row.end), {}), nullptr);
     for (int i = 0; i < 3; ++i) {
       EXPECT_EQ(reader.messages()[i].files.size(), i == row.owner ? 2u : 0u)
           << row.begin << ' ' << row.end;
@@ -91,12 +91,12 @@ TEST(MessageReader, FilesBelongToTheLastMessageThatBeginsInTheirPiece) {
 TEST(MessageReader, IsBrokenByWhatMakesNoSense) {
   for (const uint32_t size : {0u, 15u, static_cast<uint32_t>(kMaxMessageBytes) + 1, ~0u}) {
     MessageReader reader;
-    EXPECT_NE(reader.Take(Join(Header{1, 4, size, 0, 0}), {}), nullptr) << size;
-    EXPECT_NE(reader.Take(MakeMessage(Command::kReset, {}), {}), nullptr) << "for good";
+    EXPECT_NE(reader.Read(Join(Header{1, 4, size, 0, 0}), {}), nullptr) << size;
+    EXPECT_NE(reader.Read(MakeMessage(Command::kReset, {}), {}), nullptr) << "for good";
     EXPECT_TRUE(reader.messages().empty());
   }
   MessageReader reader;
-  EXPECT_NE(reader.Take(Stream(), SomeFiles(kMaxMessageFiles + 1)), nullptr);
+  EXPECT_NE(reader.Read(Stream(), SomeFiles(kMaxMessageFiles + 1)), nullptr);
 }
 
 TEST(Version, IsAgreedOn) {

@@ -48,7 +48,7 @@ class PlainModel final : public HostedModel {
     const Runner::Hold hold(*runner_);
     stepper_->SetMastering(on);
   }
-  void TakeMemory(const std::function<void()>& change) override {
+  void ChangeMemory(const std::function<void()>& change) override {
     const Runner::Hold hold(*runner_);
     change();
     if (device_ != nullptr) device_->MemoryTaken();

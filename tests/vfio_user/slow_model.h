@@ -58,7 +58,7 @@ class SlowModel final : public HostedModel {
   }
   void SetInterrupts(device::InterruptSink*) override {}
   void SetMastering(bool) override {}
-  void TakeMemory(const std::function<void()>& change) override { change(); }
+  void ChangeMemory(const std::function<void()>& change) override { change(); }
   std::vector<Statistic> Statistics() override { return {}; }
   bool WireUp() const override { return true; }
   void EnableWire(bool) override {}

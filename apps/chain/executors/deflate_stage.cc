@@ -65,20 +65,20 @@ class Deflate final : public Executor {
     // fills completely as too small.
     const CompressDevice::Result result =
         device_->Compress(work.input, Room(work.output.subspan(kGzipHeaderBytes)));
-    const size_t behind = kGzipHeaderBytes + result.produced;
-    if (result.status == Status::kNoRoom || behind + kGzipTrailerBytes > work.output.size())
+    const size_t after = kGzipHeaderBytes + result.produced;
+    if (result.status == Status::kNoRoom || after + kGzipTrailerBytes > work.output.size())
       return Refuse(work, DeflateRefusal::kTooLong);
     if (result.status != Status::kDone || result.consumed != work.input.size()) {
       work.outcome = Outcome::kFailed;
       return;
     }
     std::ranges::copy(kGzipHeader, work.output.begin());
-    WriteGzipTrailer(TrailerOf(work.input), work.output.subspan(behind).first<kGzipTrailerBytes>());
-    End(work, behind + kGzipTrailerBytes);
+    WriteGzipTrailer(TrailerOf(work.input), work.output.subspan(after).first<kGzipTrailerBytes>());
+    End(work, after + kGzipTrailerBytes);
   }
 
   void Decompress(Work& work) {
-    const auto begin = BehindGzipHeader(work.input);
+    const auto begin = AfterGzipHeader(work.input);
     if (!begin || work.input.size() - *begin <= kGzipTrailerBytes)
       return Refuse(work, DeflateRefusal::kMalformed);
     // The input includes the trailer, so that data without a last block continues into the trailer

@@ -10,7 +10,7 @@ enum GzipFlag : uint8_t { kHeaderCrc = 2, kExtra = 4, kName = 8, kComment = 16, 
 
 /// Returns the position after the zero byte that ends the text at `at`; nothing if there is no zero
 /// byte.
-std::optional<size_t> BehindText(std::span<const uint8_t> bytes, size_t at) {
+std::optional<size_t> AfterText(std::span<const uint8_t> bytes, size_t at) {
   const auto rest = bytes.subspan(at);
   const auto zero = std::ranges::find(rest, uint8_t{0});
   if (zero == rest.end()) return std::nullopt;
@@ -23,7 +23,7 @@ uint32_t LoadNumber(const uint8_t* bytes) {
 
 }  // namespace
 
-std::optional<size_t> BehindGzipHeader(std::span<const uint8_t> member) {
+std::optional<size_t> AfterGzipHeader(std::span<const uint8_t> member) {
   if (member.size() < kGzipHeaderBytes) return std::nullopt;
   if (!std::equal(kGzipHeader.begin(), kGzipHeader.begin() + 3, member.begin()))
     return std::nullopt;
@@ -39,9 +39,9 @@ std::optional<size_t> BehindGzipHeader(std::span<const uint8_t> member) {
   }
   for (const GzipFlag text : {kName, kComment}) {
     if ((flags & text) == 0) continue;
-    const auto behind = BehindText(member, at);
-    if (!behind) return std::nullopt;
-    at = *behind;
+    const auto after = AfterText(member, at);
+    if (!after) return std::nullopt;
+    at = *after;
   }
   if ((flags & kHeaderCrc) != 0) {
     if (member.size() - at < 2) return std::nullopt;

@@ -20,7 +20,7 @@ inline constexpr std::array<uint8_t, kGzipHeaderBytes> kGzipHeader = {0x1f, 0x8b
 
 /// Returns the position of the deflated bytes, after the header and its optional fields. Returns
 /// nothing if the header is invalid or incomplete.
-std::optional<size_t> BehindGzipHeader(std::span<const uint8_t> member);
+std::optional<size_t> AfterGzipHeader(std::span<const uint8_t> member);
 
 struct GzipTrailer {
   uint32_t crc32 = 0;   ///< CRC-32 of the uncompressed bytes, as in Ethernet and zlib.

@@ -41,7 +41,7 @@ class LineFilter final : public Executor {
       : rules_(std::move(rules)), scanner_(*rules_, LimitsFor(max_message)) {}
 
   void Run(std::span<Work> batch) override {
-    const auto sink = [batch](const MatchedLine& line) { Take(batch[line.origin], line); };
+    const auto sink = [batch](const MatchedLine& line) { AddMatch(batch[line.origin], line); };
     for (uint32_t i = 0; i < batch.size(); ++i) {
       Work& work = batch[i];
       if (!Begin(work) || work.input.empty()) continue;
@@ -77,7 +77,7 @@ class LineFilter final : public Executor {
     return true;
   }
 
-  static void Take(Work& work, const MatchedLine& line) {
+  static void AddMatch(Work& work, const MatchedLine& line) {
     if (work.outcome != Outcome::kDone) return;
     ++work.key[0];
     for (size_t filter = 0; filter < kMarkedFilters; ++filter)

@@ -30,7 +30,7 @@ class FrameFlow final : public Flow {
   uint32_t longest() const override { return server_.longest(index_); }
   bool MayBegin() override { return server_.HasMessage(index_); }
   uint32_t Begin(std::span<uint8_t> room, uint64_t /*now_ns*/, uint32_t* number) override {
-    return server_.Take(index_, room, number);
+    return server_.Receive(index_, room, number);
   }
   void Answer(uint32_t number, uint32_t /*where*/, std::span<const uint8_t> data,
               const std::array<uint32_t, 2>& key, uint64_t /*now_ns*/) override {

@@ -83,7 +83,7 @@ class Run {
     return hooks;
   }
   Figures Look() {
-    Figures figures = system_.Take();
+    Figures figures = system_.ReadFigures();
     figures.endings = EndingsOf(server_.counts());
     figures.latency = server_.latency().Snapshot();
     return figures;
@@ -91,13 +91,13 @@ class Run {
   PortStats Port() const { return PortStats::Read(session_.port()); }
 
  private:
-  void Say(const std::string& text) const {
+  void Print(const std::string& text) const {
     if (text.empty()) return;
     std::fputs(text.c_str(), settings_.text);
     std::fflush(settings_.text);
   }
   bool Over() {
-    Say(system_.Tend());
+    Print(system_.Tend());
     const std::chrono::duration<double> ran = steady_clock::now() - begin_;
     if (FLAGS_duration_s > 0 && ran.count() >= FLAGS_duration_s) return true;
     if (!settings_.clients || settings_.messages == 0) return false;
@@ -113,7 +113,7 @@ class Run {
     const auto open = [this] { return settings_.clients ? OpenMessages(Port()) : server_.open(); };
     do {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      Say(system_.Tend());
+      Print(system_.Tend());
     } while (open() != 0 && steady_clock::now() < end);
   }
   std::chrono::nanoseconds Timeout() const {
@@ -122,8 +122,8 @@ class Run {
   void Reload() {
     std::vector<std::string> errors;
     const auto graph = ReadGraphFile(settings_.graph_file, &errors);
-    if (graph) return Say(system_.Reload(*graph) + "\n");
-    for (const std::string& error : errors) Say("not changed: " + error + "\n");
+    if (graph) return Print(system_.Reload(*graph) + "\n");
+    for (const std::string& error : errors) Print("not changed: " + error + "\n");
   }
 
   Session& session_;

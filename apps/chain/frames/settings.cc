@@ -16,7 +16,7 @@ constexpr uint8_t kUdp = 17;
 
 /// Restricts the flows to UDP, also those that match any protocol. Returns an error line, or an
 /// empty string.
-std::string TakeUdp(FrameSettings* settings) {
+std::string RestrictToUdp(FrameSettings* settings) {
   for (engine::chain::FlowMatch& flow : settings->flows) {
     if (flow.protocol == 0) flow.protocol = kUdp;
     if (flow.protocol != kUdp || flow.port == 0)
@@ -34,7 +34,7 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
   FrameSettings settings;
   *error = ReadChainFlags(&settings);
   if (!error->empty()) return std::nullopt;
-  if (const std::string fault = TakeUdp(&settings); !fault.empty()) {
+  if (const std::string fault = RestrictToUdp(&settings); !fault.empty()) {
     *error = runtime::FlagComplaint("flow", fault);
     return std::nullopt;
   }

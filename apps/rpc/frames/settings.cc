@@ -57,7 +57,7 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
     *flag = "services";
     return std::nullopt;
   }
-  TellPortMapper(FLAGS_ip, settings.services, *compiled, false);
+  PublishToPortMapper(FLAGS_ip, settings.services, *compiled, false);
   settings.clients = !line->own_port && !line->options.frame_size.empty();
   if (settings.clients) {
     const std::string client =

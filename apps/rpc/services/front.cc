@@ -61,13 +61,13 @@ int KeptFound(const sluice_rpc_reply* reply, void* result, void*) {
 
 int Kept(const sluice_rpc_reply* reply, void*, void* request) {
   auto* const key = static_cast<KeptKey*>(reply->context);
-  int said = 0;
+  int status = 0;
   if (reply->status == SLUICE_RPC_SUCCESS && *static_cast<const int32_t*>(reply->result) == kOk) {
     const FrontBytes bytes = {key->length, key->bytes};
-    said = sluice_rpc_call(request, &kGet, &bytes, &KeptFound, nullptr);
+    status = sluice_rpc_call(request, &kGet, &bytes, &KeptFound, nullptr);
   }
   std::free(key);
-  return said;
+  return status;
 }
 
 }  // namespace
@@ -83,8 +83,8 @@ int keep_1_svc(FrontItem* item, FrontBytes*, void* request) {
   if (key == nullptr) return 0;
   key->length = item->key.length;
   if (key->length != 0) std::memcpy(key->bytes, item->key.value, key->length);
-  const int said = sluice_rpc_call(request, &kPut, item, &Kept, key);
-  if (said == 0) std::free(key);
-  return said;
+  const int status = sluice_rpc_call(request, &kPut, item, &Kept, key);
+  if (status == 0) std::free(key);
+  return status;
 }
 }

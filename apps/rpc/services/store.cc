@@ -82,9 +82,9 @@ int store_get_1_svc(StoreBytes* key, StoreFound* result, void*) {
   Store& store = TheStore();
   const kv::Bytes bytes = BytesOf(*key);
   kv::ItemCopy found;
-  const kv::Result said =
+  const kv::Result outcome =
       store.partition.Read(bytes, kv::IndexHash(bytes, store.secret), kNow, copy, &found);
-  result->status = said == kv::Result::kOk ? kOk : kNotFound;
+  result->status = outcome == kv::Result::kOk ? kOk : kNotFound;
   result->value = {found.value_bytes, copy.data()};
   return 1;
 }
@@ -97,10 +97,10 @@ int store_put_1_svc(StoreItem* item, int32_t* result, void*) {
   Store& store = TheStore();
   const kv::Bytes key = BytesOf(item->key);
   const std::scoped_lock lock(store.writing);
-  const kv::Result said =
+  const kv::Result outcome =
       store.partition.Set(key, kv::IndexHash(key, store.secret), BytesOf(item->value), {},
                           kv::Condition::kAlways, kNow);
-  *result = said == kv::Result::kOk ? kOk : kFull;
+  *result = outcome == kv::Result::kOk ? kOk : kFull;
   return 1;
 }
 
@@ -112,9 +112,9 @@ int store_delete_1_svc(StoreBytes* key, int32_t* result, void*) {
   Store& store = TheStore();
   const kv::Bytes bytes = BytesOf(*key);
   const std::scoped_lock lock(store.writing);
-  const kv::Result said =
+  const kv::Result outcome =
       store.partition.Delete(bytes, kv::IndexHash(bytes, store.secret), 0, kNow);
-  *result = said == kv::Result::kOk ? kOk : kNotFound;
+  *result = outcome == kv::Result::kOk ? kOk : kNotFound;
   return 1;
 }
 }

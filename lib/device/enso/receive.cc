@@ -184,7 +184,7 @@ void Receiver::WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t 
     const uint32_t offset = i * kFlitBytes;
     if (uint8_t* to = FlitAddress(pipe, pipe.rx_tail + i)) {
       CopyLastFlit(to, frame.data + offset, std::min(frame.length - offset, kFlitBytes));
-      Tell(to);
+      ReportFlit(to);
     } else {
       ++parts_.tally[Event::kDmaFaults];
     }
@@ -194,11 +194,11 @@ void Receiver::WriteFlitwise(const Pipe& pipe, const WireFrame& frame, uint32_t 
 void Receiver::RewriteStamp(const Pipe& pipe) {
   if (uint8_t* flit = FlitAddress(pipe, pipe.rx_tail)) {
     parts_.timestamper.RewriteReceived(flit, parts_.clock.Cycles());
-    Tell(flit);
+    ReportFlit(flit);
   }
 }
 
-void Receiver::Tell(const uint8_t* flit) {
+void Receiver::ReportFlit(const uint8_t* flit) {
   if (parts_.dma.remote() != nullptr) parts_.dma.remote()->Stored(flit, kFlitBytes);
 }
 

@@ -60,7 +60,7 @@ class Receiver {
   void RewriteStamp(const Pipe& pipe);
   uint8_t* FlitAddress(const Pipe& pipe, uint32_t index) const;
   /// Reports a written flit to remote memory.
-  void Tell(const uint8_t* flit);
+  void ReportFlit(const uint8_t* flit);
   void DropUnsteered(uint32_t target);
   void Drop(Pipe& pipe, const NotificationBuffer& nb, uint32_t flits);
   /// Returns whether the pipe accepts the frame. A frame of one flit advances the pipe's tail even

@@ -37,8 +37,8 @@ inline void BeginTurns(EnsoCard& card, const Roles& roles, uint32_t block, const
 }
 
 /// Runs one turn of block `block`. Called repeatedly by all its threads.
-[[gnu::always_inline]] inline void TakeTurn(EnsoCard& card, const Roles& roles, uint32_t block,
-                                            const Team& team, EnsoMemory& memory) {
+[[gnu::always_inline]] inline void RunTurn(EnsoCard& card, const Roles& roles, uint32_t block,
+                                           const Team& team, EnsoMemory& memory) {
   if (block == 0) {
     EnsoRegisters registers(card);
     ServePosted(card, registers, team, memory.posted);

@@ -24,7 +24,7 @@ extern "C" __attribute__((global)) __attribute__((launch_bounds(1024, 1))) void 
   do {
 #pragma clang loop unroll(disable)
     for (uint32_t turn = 0; turn < kTurnsBetweenLooks; ++turn) {
-      TakeTurn(*card, roles, block, team, memory);
+      RunTurn(*card, roles, block, team, memory);
     }
   } while (team.Agree([&] { return Load(&card->stopping); }) == 0);
 }

@@ -49,7 +49,7 @@ class EnsoReceiver {
 
   /// Gets a batch and delivers it. Returns false if it is another block's turn, or no frame is due.
   bool Turn() {
-    team_.One([&] { memory_.batch = TakeBatch(card_, wire_, shape_, block_, blocks_); });
+    team_.One([&] { memory_.batch = FetchBatch(card_, wire_, shape_, block_, blocks_); });
     batch_ = memory_.batch;
     team_.Sync();
     if (batch_.count == 0) return false;

@@ -50,8 +50,8 @@ template <IpuRole kRole>
 
 /// Runs one turn of block `block` of the `blocks` of a role. Called repeatedly by all its threads.
 template <IpuRole kRole>
-[[gnu::always_inline]] inline void TakeTurn(IpuCard& card, uint32_t block, uint32_t blocks,
-                                            const Team& team, IpuMemory& memory) {
+[[gnu::always_inline]] inline void RunTurn(IpuCard& card, uint32_t block, uint32_t blocks,
+                                           const Team& team, IpuMemory& memory) {
   if constexpr (kRole == IpuRole::kRegisters) {
     IpuRegisters registers(card);
     ServePosted(card, registers, team, memory.posted);

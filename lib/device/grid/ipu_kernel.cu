@@ -21,14 +21,14 @@ __attribute__((shared)) TeamMemory team_memory;
 /// Runs a block's turns until it is stopped. One function per role, so that the compiler allocates
 /// registers for each role separately.
 template <IpuRole kRole>
-__attribute__((device, noinline)) void TakeTurns(IpuCard& card, uint32_t block, uint32_t blocks) {
+__attribute__((device, noinline)) void RunTurns(IpuCard& card, uint32_t block, uint32_t blocks) {
   const Team team(&team_memory);
   auto& memory = *reinterpret_cast<IpuMemory*>(sluice_shared);
   BeginTurns<kRole>(card, team, memory);
   do {
 #pragma clang loop unroll(disable)
     for (uint32_t turn = 0; turn < kTurnsBetweenLooks; ++turn) {
-      TakeTurn<kRole>(card, block, blocks, team, memory);
+      RunTurn<kRole>(card, block, blocks, team, memory);
     }
   } while (team.Agree([&] { return Load(&card.stopping); }) == 0);
 }
@@ -41,6 +41,6 @@ extern "C" __attribute__((global)) __attribute__((launch_bounds(1024, 1))) void 
   using namespace sluice::device::grid;
   const auto block = static_cast<uint32_t>(__nvvm_read_ptx_sreg_ctaid_x());
   CallRole(roles, block, [card]<IpuRole kRole>(uint32_t number, uint32_t count) {
-    TakeTurns<kRole>(*card, number, count);
+    RunTurns<kRole>(*card, number, count);
   });
 }

@@ -35,7 +35,7 @@ class IpuReceiver {
   bool Turn() {
     team_.One([&] {
       memory_.seen = Load(&card_.config);
-      memory_.batch = TakeBatch(card_, wire_, shape_, block_, blocks_);
+      memory_.batch = FetchBatch(card_, wire_, shape_, block_, blocks_);
     });
     batch_ = memory_.batch;
     const uint32_t config = memory_.seen;

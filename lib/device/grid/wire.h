@@ -56,8 +56,8 @@ inline uint32_t Due(Card& card, Wire& wire, const WireShape& shape, uint64_t pos
 
 /// Fetches the next batch if it is the turn of receive block `block` of `blocks`, and frames are
 /// due. Called by one thread.
-inline Batch TakeBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t block,
-                       uint32_t blocks) {
+inline Batch FetchBatch(Card& card, Wire& wire, const WireShape& shape, uint32_t block,
+                        uint32_t blocks) {
   Batch batch{Load(&wire.taken), 0, 0, 0, 0, 0, 0};
   if (batch.ticket % blocks != block) return batch;
   FenceCard();

@@ -25,8 +25,8 @@ class Clock {
   bool StampSent() { return Stamp(sent_ns_); }
   uint64_t received_ns() const { return received_ns_; }  ///< 0: no timestamp.
   uint64_t sent_ns() const { return sent_ns_; }
-  void TakeReceived() { received_ns_ = 0; }
-  void TakeSent() { sent_ns_ = 0; }
+  void ClearReceived() { received_ns_ = 0; }
+  void ClearSent() { sent_ns_ = 0; }
 
   /// Restores the power-on state.
   void Reset() { offset_ns_ = received_ns_ = sent_ns_ = 0; }

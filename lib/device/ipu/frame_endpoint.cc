@@ -93,7 +93,7 @@ bool FrameEndpoint::Look(Pair pair, uint64_t now_ns, Statistics& statistics) {
   while (!Of(pair).busy) {
     switch (end_->Look(pair, now_ns)) {
       case Seen::kReturned:
-        Take(pair, statistics);
+        AcceptReturn(pair, statistics);
         break;
       case Seen::kTriedAgain:
         ++statistics[kStatLineTryAgains];
@@ -111,7 +111,7 @@ bool FrameEndpoint::Look(Pair pair, uint64_t now_ns, Statistics& statistics) {
   return true;
 }
 
-void FrameEndpoint::Take(Pair pair, Statistics& statistics) {
+void FrameEndpoint::AcceptReturn(Pair pair, Statistics& statistics) {
   const coherent::Returned& returned = end_->returned(pair);
   if (pair == Pair::kReceive) lent_ = 0;
   if (returned.kind == Kind::kNoReply) return;
@@ -157,7 +157,7 @@ void FrameEndpoint::Answer(Statistics& statistics) {
 bool FrameEndpoint::Write(const WireFrame& frame, Statistics& statistics) {
   uint8_t* const to = Reserve(frame.length, statistics);
   if (to == nullptr) return false;
-  TakeLines(to + kLinesAhead * kCacheLine, std::min(frame.length, kLinesTaken * kCacheLine));
+  PrefetchLines(to + kLinesAhead * kCacheLine, std::min(frame.length, kLinesTaken * kCacheLine));
   CopySegment(to, frame.data, frame.length);
   return true;
 }
@@ -199,7 +199,7 @@ uint32_t FrameEndpoint::Run(TxStaging& staging, FrameSink& sink, Statistics& sta
         cursor = staging.Begin();
       }
       const auto length = static_cast<uint32_t>(frame.size());
-      TakeLines(frame.data() + kFramesAhead * record.stride, kCacheLine);
+      PrefetchLines(frame.data() + kFramesAhead * record.stride, kCacheLine);
       CopySegment(cursor.bytes, frame.data(), length);
       cursor.Add(length);
       statistics[kStatTxBytes] += length;

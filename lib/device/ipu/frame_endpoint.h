@@ -72,7 +72,7 @@ class FrameEndpoint {
   Sending& Of(coherent::Pair pair) { return sending_[static_cast<size_t>(pair)]; }
   /// Returns false if the endpoint was closed.
   bool Look(coherent::Pair pair, uint64_t now_ns, Statistics& statistics);
-  void Take(coherent::Pair pair, Statistics& statistics);
+  void AcceptReturn(coherent::Pair pair, Statistics& statistics);
   /// Begins to fill a line. Returns false if none is free.
   bool Begin();
   /// Returns the address for a frame of `length` bytes in the current line, or null if no line has

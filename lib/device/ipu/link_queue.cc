@@ -14,7 +14,7 @@ using namespace regs::ipu;  // NOLINT: the limits and counters of this device
 
 /// Bytes of a frame that are prefetched; the hardware prefetcher fetches the rest during the copy.
 /// Prefetches are for writing, because the device owns a region to send and fills it next.
-constexpr uint32_t kTakenAhead = 4 * kCacheLine;
+constexpr uint32_t kPrefetchBytes = 4 * kCacheLine;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ uint32_t LinkQueue::WritePlain(std::span<const WireFrame> frames, uint32_t max_l
       const WireFrame frame = frames[written];
       if (!plain(frame.length) || !filler.Fits(frame.length)) break;
       uint8_t* const to = filler.Next();
-      TakeLines(to + kAhead, std::min(frame.length, kTakenAhead));
+      PrefetchLines(to + kAhead, std::min(frame.length, kPrefetchBytes));
       CopySegment(to, frame.data, frame.length);
       filler.Publish(frame.length);
       written_bytes += frame.length;
@@ -81,10 +81,10 @@ uint32_t LinkQueue::Run(TxStaging& staging, FrameSink& sink, Statistics& statist
   uint32_t sent = 0;
   while (sent < budget) {
     const uint32_t count =
-        link_->TakeFrames(frames.data(), std::min(TxStaging::kBurst, budget - sent));
+        link_->DequeueFrames(frames.data(), std::min(TxStaging::kBurst, budget - sent));
     if (count == 0) break;
     for (uint32_t i = 0; i < count; ++i) {
-      TakeLines(frames[i].data, std::min(frames[i].length, kTakenAhead));
+      PrefetchLines(frames[i].data, std::min(frames[i].length, kPrefetchBytes));
     }
     for (uint32_t i = 0; i < count;) {
       TxStaging::Cursor cursor = staging.Begin();

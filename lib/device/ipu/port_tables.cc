@@ -31,8 +31,8 @@ void IpuNic::WritePortTables(uint32_t offset, uint32_t value) {
   } else if (IsIn(offset, kAddressTable, kAddressTableBytes)) {
     filter_.WriteAddress((offset - kAddressTable) / 4, value);
   } else if (offset == kStampTaken) {
-    if (value & kStampRx) clock_.TakeReceived();
-    if (value & kStampTx) clock_.TakeSent();
+    if (value & kStampRx) clock_.ClearReceived();
+    if (value & kStampTx) clock_.ClearSent();
   } else if (IsIn(offset, kClock, kClockBlockBytes)) {
     if (offset % 8 == 0) {
       clock_low_ = value;

@@ -84,10 +84,10 @@ void RxQueue::WriteBack() {
     StoreHigh(to, from.high);
   }
   if (first != written_back_ && dma_->remote() != nullptr) [[unlikely]]
-    Tell(*dma_->remote(), first);
+    ReportWritten(*dma_->remote(), first);
 }
 
-void RxQueue::Tell(bar::RemoteMemory& remote, uint32_t first) {
+void RxQueue::ReportWritten(bar::RemoteMemory& remote, uint32_t first) {
   for (uint32_t i = first; i != written_back_; ++i) {
     const Descriptor& written = ring_[i & mask_];
     const auto length = static_cast<uint16_t>(written.high);

@@ -95,7 +95,7 @@ class RxQueue {
   /// Fetches nothing if the ring's memory is remote and has not arrived.
   void Fetch(const bar::DmaSpace& dma);
   /// Reports to remote memory the bytes that were written from `first` on.
-  void Tell(bar::RemoteMemory& remote, uint32_t first);
+  void ReportWritten(bar::RemoteMemory& remote, uint32_t first);
   /// Writes a frame of any length.
   RxOutcome WriteSegments(const bar::DmaSpace& dma, const WireFrame& frame,
                           const RxMetadata& metadata);

@@ -113,7 +113,7 @@ bool TxQueue::DataArrived(bar::RemoteMemory& remote, uint32_t count) const {
   return all;
 }
 
-void TxQueue::Tell(bar::RemoteMemory& remote, uint32_t fetched, uint32_t done) {
+void TxQueue::ReportProgress(bar::RemoteMemory& remote, uint32_t fetched, uint32_t done) {
   remote.Done(&ring_[head_ & mask_]);
   remote.Done(&ring_[0]);
   for (uint32_t i = 0; i < fetched; ++i) {
@@ -244,7 +244,7 @@ uint32_t TxQueue::Run(const bar::DmaSpace& dma, TxStaging& staging, FrameSink& s
       ++handled;
     }
     if (dma.remote() != nullptr && fetched != 0) [[unlikely]]
-      Tell(*dma.remote(), fetched, done);
+      ReportProgress(*dma.remote(), fetched, done);
     head_ += done;
     if (done == 0) break;
   }

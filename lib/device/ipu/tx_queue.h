@@ -48,7 +48,7 @@ class TxQueue {
   bool DataArrived(bar::RemoteMemory& remote, uint32_t count) const;
   /// Reports to remote memory that the window was read and that its first `done` entries are
   /// complete.
-  void Tell(bar::RemoteMemory& remote, uint32_t fetched, uint32_t done);
+  void ReportProgress(bar::RemoteMemory& remote, uint32_t fetched, uint32_t done);
   /// Returns the segments of the frame that begins at window entry `first`, or 0 if its end is not
   /// among the `fetched` entries.
   uint32_t Segments(uint32_t first, uint32_t fetched) const;

@@ -62,7 +62,7 @@ class CallSlots {
 
   bool empty() const { return free_.empty(); }  ///< Returns whether no slot is free.
   /// Requires !empty().
-  CallId Take() {
+  CallId Allocate() {
     const CallId id = free_.back();
     free_.pop_back();
     return id;

@@ -65,7 +65,7 @@ Dispatcher::Actions Dispatcher::Ready(ProcessId id, uint64_t now) {
   return actions_;
 }
 
-void Dispatcher::TakeCores(ProcessId id, uint64_t now) {
+void Dispatcher::ReclaimCores(ProcessId id, uint64_t now) {
   Process& process = processes_[id];
   for (uint32_t left = process.cores; left != 0; left &= left - 1) {
     const auto core = static_cast<CoreId>(std::countr_zero(left));
@@ -90,7 +90,7 @@ void Dispatcher::TakeCores(ProcessId id, uint64_t now) {
 Dispatcher::Actions Dispatcher::Gone(ProcessId id, uint64_t now) {
   actions_.clear();
   if (Known(id) && processes_[id].present) {
-    TakeCores(id, now);
+    ReclaimCores(id, now);
     Supply(now);
   }
   return actions_;
@@ -99,7 +99,7 @@ Dispatcher::Actions Dispatcher::Gone(ProcessId id, uint64_t now) {
 Dispatcher::Actions Dispatcher::RemoveProcess(ProcessId id, uint64_t now) {
   actions_.clear();
   if (!Known(id)) return actions_;
-  TakeCores(id, now);
+  ReclaimCores(id, now);
   Process& process = processes_[id];
   while (!process.queue.empty()) {
     Do(Kind::kRemoved, kRemoved, {.kind{}, .process = id, .call = process.queue.Pop()});

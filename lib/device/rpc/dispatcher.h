@@ -277,10 +277,10 @@ class Dispatcher {
   void Kill(ProcessId id);
   /// Removes the process from the core, whose next state the caller sets.
   void Leave(CoreId id, uint64_t now);
-  void TakeCores(ProcessId id, uint64_t now);
+  void ReclaimCores(ProcessId id, uint64_t now);
   void RetireIdle(uint64_t now);
   /// Removes the core that has been idle longest from its process.
-  void TakeIdleBack(uint64_t now);
+  void ReclaimIdleCore(uint64_t now);
   CoreId IdOf(const Core& core) const { return static_cast<CoreId>(&core - cores_.data()); }
 
   DispatcherConfig config_;

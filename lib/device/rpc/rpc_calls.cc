@@ -23,7 +23,7 @@ bool RpcNic::Drop(const wire::CallFrame& read, FrameError error) {
   return drop.has_value();
 }
 
-void RpcNic::Take(const WireFrame& frame) {
+void RpcNic::AcceptFrame(const WireFrame& frame) {
   wire::CallFrame read;
   const FrameError error = wire::ReadCallFrame(frame.data, frame.length, &read);
   if (Drop(read, error)) return;
@@ -55,7 +55,7 @@ void RpcNic::Arrive(const WireFrame& frame, const wire::CallFrame& read,
   if (prepared.error != UnmarshalError::kNone) {
     return RefuseAccepted(read.datagram, frame.data, read.call.xid, wire::StatOf(prepared.error));
   }
-  const CallId call = slots_.Take();
+  const CallId call = slots_.Allocate();
   CallSlot& slot = slots_[call];
   slot.datagram = read.datagram;
   slot.procedure = found.lookup.procedure;

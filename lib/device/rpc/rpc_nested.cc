@@ -61,7 +61,7 @@ NestedStatus RpcNic::Call(CallId parent, wire::Source arguments) {
     return static_cast<NestedStatus>(found.lookup.stat);
   }
   if (slots_.empty()) return NestedStatus::kBusy;
-  const CallId call = slots_.Take();
+  const CallId call = slots_.Allocate();
   const uint32_t procedure = found.lookup.procedure;
   const Service& service = *services_.Of(found.process);
   const std::span<uint8_t> room = slots_.Room(call);

@@ -97,7 +97,7 @@ uint32_t RpcNic::Receive(std::span<const WireFrame> frames, bool pause) {
   uint32_t taken = 0;
   for (const WireFrame& frame : frames) {
     if (pause && (slots_.empty() || replies_.Begin().full())) break;
-    Take(frame);
+    AcceptFrame(frame);
     ++taken;
   }
   return taken;

@@ -127,7 +127,7 @@ class RpcNic final : public Device {
   End& User(ProcessId process, CoreId core) { return (*users_[process])[core]; }
 
   // Frames from the wire.
-  void Take(const WireFrame& frame);
+  void AcceptFrame(const WireFrame& frame);
   bool Drop(const wire::CallFrame& read, wire::FrameError error);
   void Arrive(const WireFrame& frame, const wire::CallFrame& read, const Services::Found& found);
   /// Returns whether the same call of the same client already waits to begin.

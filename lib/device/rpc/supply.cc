@@ -104,7 +104,7 @@ void Dispatcher::InterruptOne(uint64_t now) {
   }
 }
 
-void Dispatcher::TakeIdleBack(uint64_t now) {
+void Dispatcher::ReclaimIdleCore(uint64_t now) {
   uint32_t in_use = 0;
   for (uint32_t id = 0; id < config_.cores; ++id) {
     in_use += InUse(cores_[id]) && cores_[id].state != CoreState::kLeaving;
@@ -115,7 +115,7 @@ void Dispatcher::TakeIdleBack(uint64_t now) {
 }
 
 void Dispatcher::RetireIdle(uint64_t now) {
-  TakeIdleBack(now);
+  ReclaimIdleCore(now);
   uint32_t here = 0;
   for (uint32_t id = 0; id < config_.cores; ++id) {
     here += cores_[id].state > CoreState::kWaking;

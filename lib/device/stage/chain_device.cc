@@ -26,14 +26,14 @@ bool ChainDevice::Receive() {
   Tlp tlp;
   bool any = false;
   while (from_switch_.Next(tlp)) {
-    Take(tlp);
+    Accept(tlp);
     any = true;
   }
   from_switch_.Release();
   return any;
 }
 
-void ChainDevice::Take(const Tlp& tlp) {
+void ChainDevice::Accept(const Tlp& tlp) {
   if (tlp.kind == TlpKind::kCompletion) return reads_.Complete(tlp);
   const uint64_t offset = tlp.address - BarOf(port_);
   const uint64_t index = offset >> kSlotShift;
@@ -46,7 +46,7 @@ void ChainDevice::Take(const Tlp& tlp) {
     SetUp(static_cast<uint32_t>(index), LoadFrom<NodeSetup>(tlp.payload.data()));
   } else if (slot.reader && at < slot.setup.buffer_bytes &&
              tlp.length <= slot.setup.buffer_bytes - at) {
-    slot.reader->Take(tlp);
+    slot.reader->Accept(tlp);
   } else if (slot.writer && at == kControlOffset && tlp.length == sizeof(uint64_t)) {
     slot.writer->SetFreed(LoadFrom<uint64_t>(tlp.payload.data()));
   } else if (slot.reader && at == kControlOffset + 8 && tlp.length == sizeof(uint64_t)) {

@@ -52,7 +52,7 @@ class ChainDevice {
  private:
   static constexpr uint32_t kTurn = 64;  ///< Maximum number of consecutive TLPs of one node.
 
-  void Take(const pcie_switch::Tlp& tlp);
+  void Accept(const pcie_switch::Tlp& tlp);
   void SetUp(uint32_t slot, const NodeSetup& setup);
   bool SendStream(NodeSlot& slot, uint8_t index);
 

@@ -106,7 +106,7 @@ bool DescriptorQueue::WriteRecords(LinkWriter& link, PortId port) {
 
 bool DescriptorQueue::AskForData(LinkWriter& link, Reads& reads) {
   bool any = false;
-  if (arrived_ != fetched_ && descriptors_fetch_.done()) TakeDescriptors();
+  if (arrived_ != fetched_ && descriptors_fetch_.done()) StoreDescriptors();
   for (; asked_ != arrived_; ++asked_) {
     Job& job = At(asked_);
     while (job.asked != job.data.size()) {
@@ -123,7 +123,7 @@ bool DescriptorQueue::AskForData(LinkWriter& link, Reads& reads) {
   return any;
 }
 
-void DescriptorQueue::TakeDescriptors() {
+void DescriptorQueue::StoreDescriptors() {
   for (uint32_t i = 0; arrived_ != fetched_; ++i, ++arrived_) {
     Job& job = At(arrived_);
     job.descriptor =

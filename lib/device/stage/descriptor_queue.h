@@ -65,7 +65,7 @@ class DescriptorQueue {
   bool WriteRecords(LinkWriter& link, pcie_switch::PortId port);
   bool AskForData(LinkWriter& link, Reads& reads);
   bool AskForDescriptors(LinkWriter& link, Reads& reads);
-  void TakeDescriptors();
+  void StoreDescriptors();
   Job& At(uint32_t sequence) { return jobs_[sequence % kDepth]; }
 
   NodeSetup setup_;

@@ -29,7 +29,7 @@ bool Switch::Accept(PortId port, const Tlp& tlp) {
   }
   if (Within(tlp.address, kWindows, kSwitchEnd)) return AcceptStream(port, tlp);
   if (Within(tlp.address, kRegisters, kGlueMemory)) {
-    TakeCredits(port, tlp);
+    AcceptCredits(port, tlp);
   } else {
     Count(Drop::kForbidden);  // The glue's memory is read-only for devices.
   }
@@ -213,7 +213,7 @@ void Switch::Abandon(Lane& lane, Drop reason) {
 }
 
 /// Handles a write of consumed bytes, or the record of a legacy device that does not send messages.
-void Switch::TakeCredits(PortId port, const Tlp& tlp) {
+void Switch::AcceptCredits(PortId port, const Tlp& tlp) {
   const uint64_t index = (tlp.address - kRegisters) / 8;
   const bool mine = index < hops_.size() && hops_[index].used && hops_[index].spec.port == port &&
                     tlp.address % 8 == 0;

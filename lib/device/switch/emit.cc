@@ -9,7 +9,7 @@
 namespace sluice::device::pcie_switch {
 namespace {
 
-constexpr uint32_t kTellShare = 4;  ///< Credits are returned when 1/kTellShare of a window is free.
+constexpr uint32_t kFreeShare = 4;  ///< Credits are returned when 1/kFreeShare of a window is free.
 
 void WriteWord(uint64_t address, PortId port, uint64_t word, Tlp& out) {
   out.kind = TlpKind::kWrite;
@@ -41,7 +41,7 @@ bool Switch::Next(PortId port, Tlp& out) {
     return true;
   }
   for (const uint16_t lane : leaving.lanes)
-    if (TellSender(lanes_[lane], out)) return true;
+    if (ReturnCredits(lanes_[lane], out)) return true;
   // Round robin over the nodes and the TLPs outside streams.
   const auto turns = static_cast<uint32_t>(leaving.hops.size()) + 1;
   for (uint32_t i = 0; i < turns; ++i) {
@@ -62,14 +62,14 @@ bool Switch::Next(PortId port, Tlp& out) {
 }
 
 /// Writes the returned credits for the lane's sender to `out`: all of them if the lane is empty,
-/// else once they are worth a TLP (kTellShare). Returns false if there is nothing to send.
-bool Switch::TellSender(Lane& lane, Tlp& out) {
+/// else once they are worth a TLP (kFreeShare). Returns false if there is nothing to send.
+bool Switch::ReturnCredits(Lane& lane, Tlp& out) {
   if (lane.control == 0 || lane.legacy || parameters_.flow_control == FlowControl::kPort)
     return false;
-  const uint64_t news = lane.freed - lane.told;
+  const uint64_t news = lane.freed - lane.reported;
   if (news == 0) return false;
-  if (lane.freed != lane.received && news < std::max(1u, lane.capacity / kTellShare)) return false;
-  lane.told = lane.freed;
+  if (lane.freed != lane.received && news < std::max(1u, lane.capacity / kFreeShare)) return false;
+  lane.reported = lane.freed;
   WriteWord(lane.control, lane.owner, lane.freed, out);
   return true;
 }

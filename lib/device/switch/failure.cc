@@ -175,7 +175,7 @@ void Switch::AppendState(std::string& out) const {
     Append(out, lane.targets);
     Append(out, lane.received);
     Append(out, lane.freed);
-    Append(out, lane.told);
+    Append(out, lane.reported);
   }
   for (const Hop& hop : hops_) {
     Append(out, hop.dead);

@@ -34,7 +34,7 @@ struct Lane {
   uint64_t messages = 0;  ///< Messages received completely.
   uint64_t received = 0;  ///< Granules received.
   uint64_t freed = 0;
-  uint64_t told = 0;  ///< Value of `freed` last reported to the sender.
+  uint64_t reported = 0;  ///< Value of `freed` last reported to the sender.
 };
 
 /// A message that a legacy device processes, or that is being copied into the slot.

@@ -103,7 +103,7 @@ class StreamReader {
   /// Handles a write to the buffer, in order. Ignores a write without credits, which would
   /// overwrite unconsumed bytes, and one that leaves a gap, because missing bytes are not a
   /// message.
-  void Take(const Tlp& tlp) {
+  void Accept(const Tlp& tlp) {
     const uint64_t at = tlp.address - buffer_;
     // Messages begin at whole granules; skipped bytes are padding.
     const uint64_t skipped = (at + bytes_.size() - received_ % bytes_.size()) % bytes_.size();
@@ -152,8 +152,8 @@ class StreamReader {
   MessageHeader Front() const { return HeaderAt(begin_); }
   /// Writes a TLP with the consumed bytes to `out`. Returns false if the switch already knows them.
   bool Credits(Tlp& out) {
-    if (begin_ == told_) return false;
-    told_ = begin_;
+    if (begin_ == reported_) return false;
+    reported_ = begin_;
     out.kind = TlpKind::kWrite;
     out.refused = false;
     out.requester = port_;
@@ -210,7 +210,7 @@ class StreamReader {
   PortId port_;
   uint64_t received_ = 0;
   uint64_t begin_ = 0;  ///< Position of the oldest message.
-  uint64_t told_ = 0;
+  uint64_t reported_ = 0;
   std::deque<Void> void_;  ///< Sorted by position.
 };
 

@@ -157,14 +157,14 @@ class Switch {
   NodeMask Targets(Fields& fields);
   void Hold(Lane& lane, const Tlp& tlp, uint32_t skip, bool first);
   void Abandon(Lane& lane, Drop reason);
-  void TakeCredits(PortId port, const Tlp& tlp);
+  void AcceptCredits(PortId port, const Tlp& tlp);
   void Read(PortId port, const Tlp& tlp);
   void Refuse(PortId port, const Tlp& tlp);
   void Complete(PortId port, const Tlp& read, const uint8_t* data);
   void Count(Drop reason) { ++drops_[static_cast<uint32_t>(reason)]; }
 
   // Defined in emit.cc.
-  bool TellSender(Lane& lane, Tlp& out);
+  bool ReturnCredits(Lane& lane, Tlp& out);
   bool Send(Hop& hop, Tlp& out);
   bool BeginSending(Hop& hop);
   Held* Pending(const Hop& hop, uint16_t lane, bool begins);

@@ -75,8 +75,8 @@ const GridProgram kEnsoProgram = {
     .turn =
         [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
            const device::grid::Team& team, void* memory) {
-          device::grid::TakeTurn(static_cast<EnsoCard&>(card), roles, block, team,
-                                 *static_cast<EnsoMemory*>(memory));
+          device::grid::RunTurn(static_cast<EnsoCard&>(card), roles, block, team,
+                                *static_cast<EnsoMemory*>(memory));
         }};
 
 }  // namespace sluice::emulator

@@ -60,7 +60,7 @@ class GridModel::Pause {
     std::string error;
     if (model_.Store() && model_.StartBlocks(&error)) return;
     Log(RTE_LOG_ERR, model_.name_ + ": " + (error.empty() ? "the card's memory is gone" : error));
-    model_.queue_->TakeLinkDown();
+    model_.queue_->MarkLinkDown();
   }
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
@@ -161,7 +161,7 @@ bool GridModel::Connect(const SettingValues& settings, const bar::DmaSpace& dma,
   return true;
 }
 
-void GridModel::TakeMemory(const std::function<void()>& change) {
+void GridModel::ChangeMemory(const std::function<void()>& change) {
   const Pause pause(*this);
   change();
 }
@@ -272,7 +272,7 @@ void GridModel::Watch() {
     if (executor_->Running()) continue;
     dead = true;
     Log(RTE_LOG_ERR, name_ + ": the card has stopped: the link is down");
-    queue_->TakeLinkDown();
+    queue_->MarkLinkDown();
   }
 }
 

@@ -46,7 +46,7 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   /// No effect: the blocks always master the bus. `on=` is rejected with --vfio_user, where a guest
   /// controls mastering.
   void SetMastering(bool) override {}
-  void TakeMemory(const std::function<void()>& change) override;
+  void ChangeMemory(const std::function<void()>& change) override;
   void Disconnect(bool died) override;
   std::vector<Statistic> Statistics() override;
   bool WireUp() const override { return true; }

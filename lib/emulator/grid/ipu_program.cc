@@ -83,8 +83,8 @@ const GridProgram kIpuProgram = {
         [](device::grid::Card& card, const device::grid::Roles& roles, uint32_t block,
            const device::grid::Team& team, void* memory) {
           const auto take = [&]<IpuRole kRole>(uint32_t number, uint32_t count) {
-            device::grid::TakeTurn<kRole>(static_cast<IpuCard&>(card), number, count, team,
-                                          *static_cast<IpuMemory*>(memory));
+            device::grid::RunTurn<kRole>(static_cast<IpuCard&>(card), number, count, team,
+                                         *static_cast<IpuMemory*>(memory));
           };
           device::grid::CallRole(roles, block, take);
         }};

@@ -26,21 +26,21 @@ bool IsEventfd(const File& file) {
 void ClientInterrupts::Raise(uint32_t vector) {
   if (vector >= regs::kVectors) return;
   const std::scoped_lock lock(mutex_);
-  behind_[vector] = messages_.latest_write();
+  awaited_[vector] = messages_.latest_write();
   // A write that is answered after this check is followed by WritesArrived, which waits for the
   // mutex.
-  if (messages_.HasArrived(behind_[vector])) Tell(vector);
+  if (messages_.HasArrived(awaited_[vector])) Signal(vector);
 }
 
 void ClientInterrupts::WritesArrived() {
   const std::scoped_lock lock(mutex_);
-  for (uint32_t vector = 0; vector < behind_.size(); ++vector) {
-    if (behind_[vector] != 0 && messages_.HasArrived(behind_[vector])) Tell(vector);
+  for (uint32_t vector = 0; vector < awaited_.size(); ++vector) {
+    if (awaited_[vector] != 0 && messages_.HasArrived(awaited_[vector])) Signal(vector);
   }
 }
 
-void ClientInterrupts::Tell(uint32_t vector) {
-  behind_[vector] = 0;
+void ClientInterrupts::Signal(uint32_t vector) {
+  awaited_[vector] = 0;
   if (files_[vector]) {
     signal_.Send(files_[vector].fd());
   } else if (enabled_) {
@@ -61,7 +61,7 @@ bool ClientInterrupts::Set(uint32_t start, std::vector<File> files) {
   return true;
 }
 
-void ClientInterrupts::Take(uint32_t start, uint32_t count) {
+void ClientInterrupts::Clear(uint32_t start, uint32_t count) {
   const std::scoped_lock lock(mutex_);
   for (uint32_t i = start; i < start + count; ++i) files_[i] = File();
 }
@@ -71,13 +71,13 @@ void ClientInterrupts::Disable() {
   for (File& file : files_) file = File();
   enabled_ = false;
   pending_ = 0;
-  behind_.fill(0);
+  awaited_.fill(0);
 }
 
 void ClientInterrupts::Forget() {
   const std::scoped_lock lock(mutex_);
   pending_ = 0;
-  behind_.fill(0);
+  awaited_.fill(0);
 }
 
 uint64_t ClientInterrupts::pending() const {

@@ -35,7 +35,7 @@ class ClientInterrupts final : public device::InterruptSink {
   /// not an eventfd or signals are unavailable, returns false and has no effect.
   bool Set(uint32_t start, std::vector<File> files);
   /// Removes the eventfds of vectors [start, start + count).
-  void Take(uint32_t start, uint32_t count);
+  void Clear(uint32_t start, uint32_t count);
   /// Removes all eventfds and pending interrupts: the client disabled its interrupts.
   void Disable();
   /// Discards all interrupts that were raised but not signalled. The eventfds stay.
@@ -46,7 +46,7 @@ class ClientInterrupts final : public device::InterruptSink {
  private:
   static_assert(regs::kVectors <= 64);
 
-  void Tell(uint32_t vector);
+  void Signal(uint32_t vector);
 
   const MessageDma& messages_;
   mutable std::mutex mutex_;  ///< Guards the following members.
@@ -54,7 +54,7 @@ class ClientInterrupts final : public device::InterruptSink {
   bool enabled_ = false;  ///< Set from the first Set to Disable.
   uint64_t pending_ = 0;
   /// For each raised and unsignalled vector, the write that it must follow; otherwise 0.
-  std::array<uint64_t, regs::kVectors> behind_{};
+  std::array<uint64_t, regs::kVectors> awaited_{};
   std::array<File, regs::kVectors> files_;
 };
 

@@ -23,7 +23,7 @@ bool ClientSocket::Receive(const char** wrong) {
   if (received.bytes < 0) return errno == EAGAIN || errno == EINTR;
   if (received.bytes == 0) return false;
   *wrong = received.cut ? "a message has too many files, or this process is out of descriptors"
-                        : reader_.Take({piece_.data(), static_cast<size_t>(received.bytes)},
+                        : reader_.Read({piece_.data(), static_cast<size_t>(received.bytes)},
                                        std::move(received.files));
   return *wrong == nullptr;
 }

@@ -68,7 +68,7 @@ void FunctionHost::Reset() {
   queue_->BringLinkUp();
   std::string unsaid;
   // Fails only for lack of resources, because the settings are valid.
-  if (!PowerOn(&unsaid)) queue_->TakeLinkDown();
+  if (!PowerOn(&unsaid)) queue_->MarkLinkDown();
 }
 
 uint64_t FunctionHost::RegionBytes(uint32_t region) const {

@@ -19,9 +19,9 @@ uint64_t AreaEnd(uint64_t address) { return (AreaOf(address) + 1) * GuestMemory:
 }  // namespace
 
 bool GuestMemory::Overlaps(uint64_t begin, uint64_t end) const {
-  const auto behind = maps_.lower_bound(end);
-  if (behind == maps_.begin()) return false;
-  const auto& [address, entry] = *std::prev(behind);
+  const auto above = maps_.lower_bound(end);
+  if (above == maps_.begin()) return false;
+  const auto& [address, entry] = *std::prev(above);
   return address + entry.bytes > begin;
 }
 

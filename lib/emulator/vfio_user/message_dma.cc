@@ -25,11 +25,11 @@ MessageDma::MessageDma() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 const MessageDma::Range* MessageDma::Find(const void* at) const {
   const auto* const byte = static_cast<const uint8_t*>(at);
-  const auto behind =
+  const auto above =
       std::upper_bound(ranges_.begin(), ranges_.end(), byte,
                        [](const uint8_t* place, const Range& range) { return place < range.copy; });
-  if (behind == ranges_.begin()) return nullptr;
-  const Range& range = *std::prev(behind);
+  if (above == ranges_.begin()) return nullptr;
+  const Range& range = *std::prev(above);
   return byte < range.copy + range.bytes ? &range : nullptr;
 }
 
@@ -118,10 +118,10 @@ bool MessageDma::congested() const {
 }
 
 void MessageDma::Add(uint8_t* copy, uint64_t address, uint64_t bytes) {
-  const auto behind =
+  const auto above =
       std::upper_bound(ranges_.begin(), ranges_.end(), copy,
                        [](const uint8_t* place, const Range& range) { return place < range.copy; });
-  ranges_.insert(behind, Range{copy, address, bytes});
+  ranges_.insert(above, Range{copy, address, bytes});
 }
 
 void MessageDma::Remove(const uint8_t* copy) {

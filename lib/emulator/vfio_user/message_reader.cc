@@ -8,7 +8,7 @@
 
 namespace sluice::emulator::vfio_user {
 
-const char* MessageReader::Take(std::span<const uint8_t> bytes, std::vector<File> files) {
+const char* MessageReader::Read(std::span<const uint8_t> bytes, std::vector<File> files) {
   if (wrong_ != nullptr) return wrong_;
   // Owner of the files: the last message that begins in this piece.
   enum { kNobody, kComplete, kWaiting } owner = kNobody;

@@ -26,7 +26,7 @@ class MessageReader {
   /// Parses one piece as returned by one call of recvmsg. A UNIX stream socket delivers files with
   /// the bytes that they were sent with and ends a piece with those bytes, so the files belong to
   /// the last message that begins in the piece. Returns null, or the permanent error.
-  const char* Take(std::span<const uint8_t> bytes, std::vector<File> files);
+  const char* Read(std::span<const uint8_t> bytes, std::vector<File> files);
   /// Returns the complete messages in order. The caller may move them out.
   std::deque<Message>& messages() { return messages_; }
   const std::deque<Message>& messages() const { return messages_; }

@@ -62,7 +62,7 @@ bool Session::Turn(std::string* reason) {
   if (socket_.waiting()) return true;
   if (!pending()) hears_ = socket_.Receive(&wrong_);
   if (!HandlePending(reason)) return false;
-  if (messages_.bloated()) parts_.model.TakeMemory([this] { memory_.ForgetCopies(); });
+  if (messages_.bloated()) parts_.model.ChangeMemory([this] { memory_.ForgetCopies(); });
   if (socket_.waiting()) {
     waits_ = true;
     patience_.Begin();
@@ -97,7 +97,7 @@ bool Session::Handle(Message& message, std::string* reason) {
     return false;
   }
   if ((asked.flags & kTypeMask) != 0) {
-    if (const char* const why = TakeAnswer(message)) *reason = why;
+    if (const char* const why = AcceptReply(message)) *reason = why;
     return reason->empty();
   }
   Outcome outcome;
@@ -147,7 +147,7 @@ bool Session::SendDma(std::string* reason) {
   return true;
 }
 
-const char* Session::TakeAnswer(const Message& message) {
+const char* Session::AcceptReply(const Message& message) {
   if (const char* const wrong = messages_.Answered(message)) return wrong;
   interrupts_.WritesArrived();
   if (messages_.refusals() != 0 && !std::exchange(told_of_refusals_, true)) {
@@ -255,7 +255,7 @@ Session::Outcome Session::SetIrqs(Message& message) {
   switch (set.flags & ~kIrqActionTrigger) {
     case kIrqDataEventfd:
       if (message.files.empty()) {
-        interrupts_.Take(set.start, set.count);
+        interrupts_.Clear(set.start, set.count);
         return {};
       }
       if (message.files.size() != set.count) return {.fatal = "interrupts and files differ"};
@@ -288,7 +288,7 @@ Session::Outcome Session::MapMemory(const Message& message) {
   if (file) {
     wrong = memory_.Map(map, file);
   } else {
-    parts_.model.TakeMemory([&] { wrong = memory_.Map(map, file); });
+    parts_.model.ChangeMemory([&] { wrong = memory_.Map(map, file); });
   }
   if (wrong != nullptr) return Refuse(EINVAL, wrong);
   return {};
@@ -298,7 +298,7 @@ Session::Outcome Session::UnmapMemory(const Message& message) {
   DmaUnmap unmap;
   if (!Get(message, &unmap)) return {.fatal = kCutOff};
   if (const char* const wrong = memory_.WhyNotUnmap(unmap)) return Refuse(EINVAL, wrong);
-  parts_.model.TakeMemory([&] { memory_.Unmap(unmap); });
+  parts_.model.ChangeMemory([&] { memory_.Unmap(unmap); });
   interrupts_.WritesArrived();
   return {.payload = Bytes(unmap)};
 }

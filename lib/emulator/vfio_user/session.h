@@ -79,7 +79,7 @@ class Session {
   bool SendDma(std::string* reason);
   /// Handles the client's answer to the device. Returns null, or the reason why the answer is
   /// invalid.
-  const char* TakeAnswer(const Message& message);
+  const char* AcceptReply(const Message& message);
   Outcome Greet(const Message& message);
   Outcome Answer(Message& message);
   Outcome GetInfo(const Message& message) const;

@@ -36,11 +36,11 @@ const char* ReadVersion(std::span<const uint8_t> payload, Agreement* agreement) 
   if (payload.size() > kMaxCapabilityBytes) return "its capabilities are too long";
   if (payload.back() != 0) return "its capabilities do not end with a NUL";
   const std::string_view text(reinterpret_cast<const char*>(payload.data()), payload.size() - 1);
-  const json said = json::parse(text.begin(), text.end(), nullptr, false);
-  if (said.is_discarded()) return "its capabilities are not JSON";
-  if (!said.is_object()) return nullptr;
-  const auto found = said.find("capabilities");
-  if (found == said.end() || !found->is_object()) return nullptr;
+  const json document = json::parse(text.begin(), text.end(), nullptr, false);
+  if (document.is_discarded()) return "its capabilities are not JSON";
+  if (!document.is_object()) return nullptr;
+  const auto found = document.find("capabilities");
+  if (found == document.end() || !found->is_object()) return nullptr;
   agreement->max_transfer_bytes = static_cast<uint32_t>(std::min<uint64_t>(
       Number(*found, "max_data_xfer_size", 64, kMaxTransferBytes), kMaxTransferBytes));
   const auto multiple = found->find("write_multiple");

@@ -24,12 +24,12 @@ std::string NamesOf(const std::vector<Named>& all) {
 }
 
 template <typename Named>
-void TellDoubles(const std::vector<Named>& all, const std::string& path, Errors* errors) {
+void ReportDuplicates(const std::vector<Named>& all, const std::string& path, Errors* errors) {
   std::set<std::string_view> seen;
   for (size_t i = 0; i < all.size(); ++i) {
     if (!seen.insert(all[i].name).second)
-      runtime::Tell(errors, path + "[" + std::to_string(i) + "].name: \"" + all[i].name +
-                                "\": duplicate name");
+      runtime::AddError(errors, path + "[" + std::to_string(i) + "].name: \"" + all[i].name +
+                                    "\": duplicate name");
   }
 }
 
@@ -41,9 +41,9 @@ class ChainCheck {
 
   void Run() {
     const size_t before = errors_->size();
-    if (chain_.flows.empty()) Tell(".flows", "give at least one");
-    if (chain_.nodes.size() < 2) return Tell(".nodes", "give at least two");
-    TellDoubles(chain_.nodes, path_ + ".nodes", errors_);
+    if (chain_.flows.empty()) AddError(".flows", "give at least one");
+    if (chain_.nodes.size() < 2) return AddError(".nodes", "give at least two");
+    ReportDuplicates(chain_.nodes, path_ + ".nodes", errors_);
     for (size_t i = 0; i < chain_.nodes.size(); ++i) CheckNode(i);
     if (errors_->size() != before) return;
     CheckEnds();
@@ -51,8 +51,8 @@ class ChainCheck {
   }
 
  private:
-  void Tell(const std::string& where, const std::string& what) {
-    runtime::Tell(errors_, path_ + where + ": " + what);
+  void AddError(const std::string& where, const std::string& what) {
+    runtime::AddError(errors_, path_ + where + ": " + what);
   }
   std::string NodePath(size_t i) const { return ".nodes[" + std::to_string(i) + "]"; }
   size_t IndexOf(std::string_view name) const {
@@ -61,24 +61,25 @@ class ChainCheck {
 
   void CheckName(const std::string& where, const std::string& name) {
     if (FindByName(chain_.nodes, name) == nullptr)
-      Tell(where, "\"" + name + "\": no such node; use one of " + NamesOf(chain_.nodes));
+      AddError(where, "\"" + name + "\": no such node; use one of " + NamesOf(chain_.nodes));
   }
   void CheckNode(size_t i) {
     const Node& node = chain_.nodes[i];
     const Device* const device = FindByName(graph_.devices, node.device);
     if (device == nullptr) {
-      Tell(NodePath(i) + ".device",
-           "\"" + node.device + "\": no such device; use one of " + NamesOf(graph_.devices));
+      AddError(NodePath(i) + ".device",
+               "\"" + node.device + "\": no such device; use one of " + NamesOf(graph_.devices));
     } else if (device->kind != DeviceKind::kLegacy &&
                device->buffer < (Granules(chain_.message) + 1) * device::pcie_switch::kGranule) {
-      Tell(NodePath(i) + ".device", "\"" + node.device + "\": its buffer has " +
-                                        std::to_string(device->buffer) + " bytes; a message of " +
-                                        std::to_string(chain_.message) +
-                                        " needs at least 64 more than its length");
+      AddError(NodePath(i) + ".device",
+               "\"" + node.device + "\": its buffer has " + std::to_string(device->buffer) +
+                   " bytes; a message of " + std::to_string(chain_.message) +
+                   " needs at least 64 more than its length");
     } else if (device->kind == DeviceKind::kLegacy &&
                node.window < Granules(chain_.message + uint64_t{16})) {
-      Tell(NodePath(i) + ".window", "must hold a whole message of a legacy device: at least " +
-                                        std::to_string(Granules(chain_.message + uint64_t{16})));
+      AddError(NodePath(i) + ".window",
+               "must hold a whole message of a legacy device: at least " +
+                   std::to_string(Granules(chain_.message + uint64_t{16})));
     }
     if (!node.bypass.empty()) CheckName(NodePath(i) + ".bypass", node.bypass);
     for (size_t way = 0; way < node.to.size(); ++way) {
@@ -109,16 +110,17 @@ class ChainCheck {
       if (!reached.contains(i)) {
         entries += (entries.empty() ? "" : ", ") + node.name;
         if (!end)
-          Tell(NodePath(i),
-               "no edge leads to \"" + node.name + "\"; flows must enter at a NIC or the host");
+          AddError(NodePath(i),
+                   "no edge leads to \"" + node.name + "\"; flows must enter at a NIC or the host");
       }
       if (node.to.empty() && !end)
-        Tell(NodePath(i) + ".to", "is missing: a chain must end at a NIC or the host");
+        AddError(NodePath(i) + ".to", "is missing: a chain must end at a NIC or the host");
       if (!node.bypass.empty() && !reached.contains(IndexOf(node.bypass)))
-        Tell(NodePath(i) + ".bypass", "\"" + node.bypass + "\": no edge leads to it");
+        AddError(NodePath(i) + ".bypass", "\"" + node.bypass + "\": no edge leads to it");
     }
-    if (entries.empty()) Tell(".nodes", "no entry node: every node has an incoming edge");
-    if (entries.find(',') != entries.npos) Tell(".nodes", "more than one entry node: " + entries);
+    if (entries.empty()) AddError(".nodes", "no entry node: every node has an incoming edge");
+    if (entries.find(',') != entries.npos)
+      AddError(".nodes", "more than one entry node: " + entries);
   }
   /// Sorts nodes so that edges lead only to later nodes. Returns false if there is a cycle.
   bool Order() {
@@ -131,7 +133,7 @@ class ChainCheck {
         for (const size_t next : Next(i)) led_to.insert(next);
       const auto first = std::ranges::find_if(left, [&](size_t i) { return !led_to.contains(i); });
       if (first == left.end()) {
-        Tell(".nodes", "the nodes form a cycle: " + Circle(*left.begin(), left));
+        AddError(".nodes", "the nodes form a cycle: " + Circle(*left.begin(), left));
         return false;
       }
       order.push_back(*first);
@@ -166,8 +168,8 @@ class ChainCheck {
         for (std::string name : way.nodes) {
           for (; !name.empty(); name = FindByName(chain_.nodes, name)->bypass) {
             if (reached.insert(name).second) continue;
-            Tell(".nodes", "\"" + chain_.nodes[i].name + "\" would send \"" + name +
-                               "\" a message twice when another node is bypassed");
+            AddError(".nodes", "\"" + chain_.nodes[i].name + "\" would send \"" + name +
+                                   "\" a message twice when another node is bypassed");
             break;
           }
         }
@@ -185,20 +187,20 @@ class ChainCheck {
 
 bool CheckGraph(Graph* graph, Errors* errors) {
   const size_t before = errors->size();
-  TellDoubles(graph->devices, "devices", errors);
-  TellDoubles(graph->chains, "chains", errors);
+  ReportDuplicates(graph->devices, "devices", errors);
+  ReportDuplicates(graph->chains, "chains", errors);
   for (size_t i = 0; i < graph->devices.size(); ++i) {
     const Device& device = graph->devices[i];
     const std::string path = "devices[" + std::to_string(i) + "]";
     for (size_t j = 0; j < i; ++j) {
       if (graph->devices[j].port == device.port)
-        runtime::Tell(errors, path + ".port: " + std::to_string(device.port) + ": \"" +
-                                  graph->devices[j].name + "\" uses it");
+        runtime::AddError(errors, path + ".port: " + std::to_string(device.port) + ": \"" +
+                                      graph->devices[j].name + "\" uses it");
     }
     for (const std::string& name : device.from.value_or(std::vector<std::string>{})) {
       if (FindByName(graph->devices, name) == nullptr)
-        runtime::Tell(errors, path + ".from: \"" + name + "\": no such device; use some of " +
-                                  NamesOf(graph->devices));
+        runtime::AddError(errors, path + ".from: \"" + name + "\": no such device; use some of " +
+                                      NamesOf(graph->devices));
     }
   }
   for (size_t i = 0; i < graph->chains.size(); ++i) {
@@ -208,8 +210,8 @@ bool CheckGraph(Graph* graph, Errors* errors) {
     for (size_t j = 0; j < i; ++j) {
       for (const FlowMatch& flow : chain.flows) {
         if (std::ranges::find(graph->chains[j].flows, flow) != graph->chains[j].flows.end())
-          runtime::Tell(errors, path + ".flows: " + NameOf(flow) + ": \"" + graph->chains[j].name +
-                                    "\" matches it");
+          runtime::AddError(errors, path + ".flows: " + NameOf(flow) + ": \"" +
+                                        graph->chains[j].name + "\" matches it");
       }
     }
   }

@@ -67,7 +67,7 @@ std::vector<std::string> ReadNames(ObjectReader& reader, std::string_view key, s
     if (item.is_string()) {
       names.push_back(item.get<std::string>());
     } else {
-      runtime::Tell(errors, path + ": give a name, \"...\"");
+      runtime::AddError(errors, path + ": give a name, \"...\"");
     }
   });
   return names;
@@ -161,7 +161,7 @@ Node ReadNode(const nlohmann::json& json, const std::string& path, Errors* error
   reader.Array("to", kMaxWays, [&](const nlohmann::json& item, const std::string& at) {
     node.to.push_back(ReadWay(item, at, errors));
     if (node.to.back().value && node.choose == Select::kNothing)
-      runtime::Tell(errors, at + ".if: the node must set \"choose\"");
+      runtime::AddError(errors, at + ".if: the node must set \"choose\"");
   });
   reader.Finish();
   return node;

@@ -26,7 +26,7 @@ std::optional<uint64_t> NumberIn(const std::filesystem::path& file, const std::s
 }
 
 // Returns the memory in bytes that one control group has not used.
-uint64_t LeftIn(const std::filesystem::path& group) {
+uint64_t AvailableIn(const std::filesystem::path& group) {
   const auto limit = NumberIn(group / "memory.max", "");  // Or "max".
   const auto used = NumberIn(group / "memory.current", "");
   if (!limit || !used) return kUnlimited;
@@ -53,7 +53,7 @@ uint64_t AvailableBytes(const std::filesystem::path& root) {
   uint64_t available = kib ? *kib << 10 : kUnlimited;
   const std::filesystem::path groups = root / "sys/fs/cgroup";
   for (std::filesystem::path own = OwnGroup(root);; own = own.parent_path()) {
-    available = std::min(available, LeftIn(groups / own));
+    available = std::min(available, AvailableIn(groups / own));
     if (own.empty()) return available;
   }
 }

@@ -20,8 +20,8 @@ class CircularLog {
   /// Reserves `bytes`, rounded up to a power of two, at least kMinBytes. Throws std::bad_alloc.
   explicit CircularLog(uint64_t bytes);
 
-  /// Allocates the pages of the whole log; see Mapping::Take.
-  void TakePages() { mapping_.Take(bytes()); }
+  /// Allocates the pages of the whole log; see Mapping::Populate.
+  void PopulatePages() { mapping_.Populate(bytes()); }
 
   uint64_t bytes() const { return mask_ + 1; }
   /// Returns the length of the longest item that Append accepts: a quarter of the log, limited by

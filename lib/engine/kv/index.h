@@ -55,10 +55,10 @@ class Index {
   /// Creates `heads` chains and `extra` buckets to extend them. Throws std::bad_alloc.
   Index(uint32_t heads, uint32_t extra);
 
-  /// Allocates the pages of all heads now; see Mapping::Take. Extra buckets get pages when they are
-  /// first used: there are enough for a store of the smallest items, but most stores use few of
+  /// Allocates the pages of all heads now; see Mapping::Populate. Extra buckets get pages when they
+  /// are first used: there are enough for a store of the smallest items, but most stores use few of
   /// them.
-  void TakePages() { mapping_.Take(uint64_t{heads_} * sizeof(Bucket)); }
+  void PopulatePages() { mapping_.Populate(uint64_t{heads_} * sizeof(Bucket)); }
 
   uint32_t heads() const { return heads_; }
   uint64_t bytes() const { return mapping_.bytes(); }

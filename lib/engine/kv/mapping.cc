@@ -26,7 +26,7 @@ Mapping::Mapping(size_t bytes) {
   madvise(data_, bytes, MADV_HUGEPAGE);  // Optional: a host without huge pages uses normal pages.
 }
 
-void Mapping::Take(size_t bytes) {
+void Mapping::Populate(size_t bytes) {
   if (madvise(data_, bytes, MADV_POPULATE_WRITE) == 0) return;
   if (errno != EINVAL) throw std::bad_alloc();
   // Linux before 5.14 does not support MADV_POPULATE_WRITE.

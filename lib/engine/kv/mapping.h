@@ -12,7 +12,7 @@ namespace sluice::engine::kv {
 inline constexpr uint64_t kReadBeyondBytes = 4096;
 
 /// Zeroed memory from the kernel, on huge pages if the host has them. The kernel allocates pages on
-/// first access or in Take. Throws std::bad_alloc.
+/// first access or in Populate. Throws std::bad_alloc.
 class Mapping {
  public:
   Mapping() = default;
@@ -30,7 +30,7 @@ class Mapping {
   /// Allocates the pages of the first `bytes`, at most bytes(), so that no later access waits for
   /// one. The pages come from the NUMA node of the calling thread. No other thread may use them
   /// meanwhile. Throws std::bad_alloc if the kernel reports that it has too few pages.
-  void Take(size_t bytes);
+  void Populate(size_t bytes);
 
   uint8_t* data() const { return data_; }
   size_t bytes() const { return bytes_; }  ///< Size of the address range.

@@ -220,7 +220,7 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
   const uint8_t* const datagram = exchange.datagram.data();
   Server server(access, counters, exchange.now_s);
   uint8_t* to = reply.begin() + reply.size();
-  const auto take_up = [&] { reply.Cut(static_cast<size_t>(to - reply.begin())); };
+  const auto trim_reply = [&] { reply.Cut(static_cast<size_t>(to - reply.begin())); };
   const MicaStep* step = steps.data();
   const MicaStep* const end = step + steps.size();
   while (step != end) {
@@ -242,7 +242,7 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
     MicaOutcome outcome = server.Serve(request, step->home);
     const size_t bytes = kMicaMessageBytes + MicaPadded(outcome.value.size());
     if (reply.over_requests() && to + bytes > message + step->lengths.size()) {
-      take_up();
+      trim_reply();
       reply.MoveToRoom();
       to = reply.begin() + reply.size();
     }
@@ -256,7 +256,7 @@ Progress ServeMica(Exchange& exchange, Access& access, Reply& reply, ProtocolCou
     ++step;
   }
   Count(counters.requests, static_cast<uint64_t>(step - steps.data()));
-  take_up();
+  trim_reply();
   if (step == end) return Progress::kDone;
   if (reply.over_requests()) reply.MoveToRoom();
   exchange.position = step->position;

@@ -56,12 +56,12 @@ Partition::Partition(const PartitionOptions& options)
   }
 }
 
-void Partition::TakePages() {
-  index_.TakePages();
+void Partition::PopulatePages() {
+  index_.PopulatePages();
   if (log_) {
-    log_->TakePages();
+    log_->PopulatePages();
   } else {
-    heap_->TakePages();
+    heap_->PopulatePages();
   }
 }
 

@@ -101,9 +101,9 @@ class Partition {
   explicit Partition(const PartitionOptions& options);
   Partition(Partition&&) noexcept = default;
 
-  /// Allocates the pages of PartitionOptions::OccupiedBytes now, see Mapping::Take. Without this
-  /// call, requests wait for each page that they access first.
-  void TakePages();
+  /// Allocates the pages of PartitionOptions::OccupiedBytes now, see Mapping::Populate. Without
+  /// this call, requests wait for each page that they access first.
+  void PopulatePages();
 
   // Only for the owner. `hash` is that of the key. Keys have 1 … kMaxKeyBytes bytes; others yield
   // kTooLarge or kNotFound. `now_s` is in seconds; an item whose expiry is not later does not

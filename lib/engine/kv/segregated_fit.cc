@@ -45,7 +45,7 @@ void SegregatedFit::Clear() {
   }
 }
 
-void SegregatedFit::TellNext(uint64_t end, bool free) {
+void SegregatedFit::SetPreviousFree(uint64_t end, bool free) {
   if (end == bytes_) return;
   uint32_t& head = block(end).head;
   StoreWord(head, (head & ~2u) | uint32_t{free} << 1);
@@ -104,7 +104,7 @@ std::optional<uint64_t> SegregatedFit::Allocate(uint64_t bytes) {
   const uint64_t left = all - bytes;
   if (left < kMinBlock) {
     bytes = all;
-    TellNext(*found + all, false);
+    SetPreviousFree(*found + all, false);
   } else {
     StoreWord(block(*found + bytes).head, Head(left, false, true));
     Insert(*found + bytes, left);
@@ -137,7 +137,7 @@ void SegregatedFit::Free(uint64_t offset) {
   }
   StoreWord(block(start).head, Head(size, previous_free, true));
   Insert(start, size);
-  TellNext(start + size, true);
+  SetPreviousFree(start + size, true);
 }
 
 void SegregatedFit::Shrink(uint64_t offset, uint64_t bytes) {

@@ -25,8 +25,8 @@ class SegregatedFit {
   /// Reserves `bytes`, rounded down to a multiple of 8, at least 4096. Throws std::bad_alloc.
   explicit SegregatedFit(uint64_t bytes);
 
-  /// Allocates the pages of the whole heap; see Mapping::Take.
-  void TakePages() { mapping_.Take(bytes_); }
+  /// Allocates the pages of the whole heap; see Mapping::Populate.
+  void PopulatePages() { mapping_.Populate(bytes_); }
 
   uint8_t* data() const { return mapping_.data(); }
   uint64_t bytes() const { return bytes_; }
@@ -68,7 +68,7 @@ class SegregatedFit {
     return static_cast<uint32_t>(bytes / 8) << 2 | uint32_t{previous_free} << 1 | uint32_t{free};
   }
   /// Sets the "previous is free" bit of the next block, if there is one.
-  void TellNext(uint64_t end, bool free);
+  void SetPreviousFree(uint64_t end, bool free);
   void Insert(uint64_t offset, uint64_t bytes);
   void Unlink(uint64_t offset);
   std::optional<uint64_t> Find(uint64_t bytes) const;

@@ -48,7 +48,7 @@ class AttributedLines {
     scanner_.Feed(line, bytes, ToSink());
   }
   /// Adds a complete message.
-  void Take(const packet::FlowKey& flow, const SyslogMessage& message) {
+  void Add(const packet::FlowKey& flow, const SyslogMessage& message) {
     Writer& writer = From(flow, Transport::kSyslog);
     writer.source.flow.source_port = 0;
     writer.is_syslog = true;

@@ -122,7 +122,7 @@ class Monitor {
       FetchText(burst.At(std::min(number + kTextsAhead, size - 1)));
       const packet::Frame frame = burst.At(number);
       Found& mine = found[number % kFoundAhead];
-      const packet::Verdict verdict = Take(mine, frame.data);
+      const packet::Verdict verdict = ProcessFound(mine, frame.data);
       if (!pass_on_) burst.Answer(number, frame, verdict);
       if (number + kFoundAhead < size) Find(burst.At(number + kFoundAhead), mine);
     }
@@ -161,7 +161,7 @@ class Monitor {
     SyslogFraming& framing;
 
     void Text(std::string_view bytes) {
-      if (IsSyslog()) return TakeFrames(framing, bytes, Messages{monitor, flow, line});
+      if (IsSyslog()) return ReadFrames(framing, bytes, Messages{monitor, flow, line});
       monitor.lines_.Feed(flow, TransportOf(flow), line, bytes);
     }
     void Gap() {
@@ -185,7 +185,7 @@ class Monitor {
              monitor.finder_.IsSyslogStream(flow.destination_port);
     }
   };
-  /// Receiver for TakeFrames. Ignores empty messages.
+  /// Receiver for ReadFrames. Ignores empty messages.
   struct Messages {
     Monitor& monitor;
     const packet::FlowKey& flow;
@@ -194,7 +194,7 @@ class Monitor {
     void Part(std::string_view bytes) { monitor.lines_.KeepPart(line, bytes); }
     void Whole(std::string_view last) {
       const std::string_view message = monitor.lines_.Join(line, last);
-      if (!message.empty()) monitor.TakeMessage(flow, message);
+      if (!message.empty()) monitor.ProcessMessage(flow, message);
     }
     void Restart() { monitor.lines_.Join(line, {}); }
     void Found(bool skipped) {
@@ -215,13 +215,13 @@ class Monitor {
     return ReceiverOf(sources_.flow(place), sources_.state(place));
   }
 
-  packet::Verdict Take(const Found& frame, const uint8_t* bytes) {
+  packet::Verdict ProcessFound(const Found& frame, const uint8_t* bytes) {
     const FoundText& found = frame.text;
     switch (found.kind) {
       case FoundText::Kind::kText:
         break;
       case FoundText::Kind::kWindow:
-        TakeWindow(found);
+        ProcessWindow(found);
         [[fallthrough]];
       case FoundText::Kind::kOther:
         counters_.Count(SourceCounters::kOther);
@@ -243,13 +243,13 @@ class Monitor {
     }
     switch (found.transport) {
       case Transport::kSyslog:
-        counters_.Count(SourceCounters::kTextBytes, TakeMessage(found.flow, payload));
+        counters_.Count(SourceCounters::kTextBytes, ProcessMessage(found.flow, payload));
         break;
       case Transport::kLines:
-        TakeLines(found.flow, place, payload);
+        ProcessLines(found.flow, place, payload);
         break;
       case Transport::kTcp:
-        TakeSegment(found.flow, place, {found.sequence, found.tcp_flags, payload});
+        ProcessSegment(found.flow, place, {found.sequence, found.tcp_flags, payload});
         break;
     }
     return packet::kConsume;
@@ -273,15 +273,15 @@ class Monitor {
   }
 
   /// Handles a message. Returns the number of bytes of its text.
-  size_t TakeMessage(const packet::FlowKey& flow, std::string_view bytes) {
+  size_t ProcessMessage(const packet::FlowKey& flow, std::string_view bytes) {
     const SyslogMessage message = ReadSyslog(bytes);
     counters_.Count(SourceCounters::kSyslogMessages);
     if (!message.has_priority) counters_.Count(SourceCounters::kWithoutPriority);
-    lines_.Take(flow, message);
+    lines_.Add(flow, message);
     return message.text.size();
   }
 
-  void TakeLines(const packet::FlowKey& flow, uint32_t place, std::string_view payload) {
+  void ProcessLines(const packet::FlowKey& flow, uint32_t place, std::string_view payload) {
     counters_.Count(SourceCounters::kLineDatagrams);
     if (payload.empty()) return;
     if (place != kNoPlace) {
@@ -293,21 +293,21 @@ class Monitor {
     ReceiverOf(place).Text(payload);
   }
 
-  void TakeSegment(const packet::FlowKey& flow, uint32_t known, const TcpSegment& segment) {
+  void ProcessSegment(const packet::FlowKey& flow, uint32_t known, const TcpSegment& segment) {
     counters_.Count(SourceCounters::kTcpSegments);
     const bool is_known = known != kNoPlace;
     if (!is_known && !segment.Begins()) return;
     const uint32_t place = is_known ? known : NewSource(flow);
     // A segment that the stream distrusts does not refresh the source.
-    const bool part = tcp_.Take(sources_.state(place).tcp, segment, now_, ReceiverOf(place));
+    const bool part = tcp_.Process(sources_.state(place).tcp, segment, now_, ReceiverOf(place));
     if (is_known && part) sources_.Touch(place, now_);
   }
 
   /// Uses the window in a frame from a stream's receiver. The frame itself has no text for this
   /// host and counts as kOther. It neither refreshes nor creates a source.
-  [[gnu::noinline]] void TakeWindow(const FoundText& found) {
+  [[gnu::noinline]] void ProcessWindow(const FoundText& found) {
     const uint32_t place = sources_.Find(found.flow);
-    if (place != kNoPlace) tcp_.TakeWindow(sources_.state(place).tcp, found.window);
+    if (place != kNoPlace) tcp_.ProcessWindow(sources_.state(place).tcp, found.window);
   }
 
   uint32_t NewSource(const packet::FlowKey& flow) {

@@ -98,9 +98,9 @@ class Balancer {
     bool fin_or_rst = false;
   };
 
-  /// Handles the frames that PlainPath does not handle. `tag` is the tag of a plain frame's flow, else
-  /// 0. It is passed by reference because a value would be loaded, and kept in a register, for every
-  /// frame of a burst.
+  /// Handles the frames that PlainPath does not handle. `tag` is the tag of a plain frame's flow,
+  /// else 0. It is passed by reference because a value would be loaded, and kept in a register, for
+  /// every frame of a burst.
   [[gnu::noinline]] Ending ProcessOther(uint8_t* data, uint32_t length, uint32_t headroom,
                                         uint8_t* spare, const uint64_t& tag);
   /// Does the same as Decide for a plain frame whose flow has `tag`.

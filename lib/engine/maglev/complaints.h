@@ -39,7 +39,7 @@ class Complaints {
   void set_place(Place place) { place_ = place; }
   Place place() const { return place_; }
   bool IsFull() const { return faults_.size() >= most_; }
-  std::vector<Fault> Take() { return std::move(faults_); }
+  std::vector<Fault> Release() { return std::move(faults_); }
 
   template <typename... Args>
   void Add(const absl::FormatSpec<Args...>& format, const Args&... args) {

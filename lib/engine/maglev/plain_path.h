@@ -49,8 +49,8 @@ class PlainPath {
         counters_(counters),
         buffer_(buffer) {}
 
-  /// Answers all frames of the burst; calls `other(number, tag)` for the frames that are not for this
-  /// path. `tag` is 0 if the frame is not plain, its TTL expires, or it opens or closes TCP.
+  /// Answers all frames of the burst; calls `other(number, tag)` for the frames that are not for
+  /// this path. `tag` is 0 if the frame is not plain, its TTL expires, or it opens or closes TCP.
   template <packet::Burst Burst, typename Other>
   [[gnu::always_inline]] void Process(Burst& burst, Other other) {
     Piece pieces[2];

@@ -34,7 +34,7 @@ constexpr uint64_t kCiliumSeed = 0x24b7ef82;
 struct Ranked {
   uint64_t rank = 0;  ///< Compared before the name.
   uint16_t member = 0;
-  Seat seat{};
+  Permutation permutation{};
 };
 
 std::span<const uint8_t> BytesOf(std::string_view text) {
@@ -56,7 +56,7 @@ uint64_t KatranHash(uint64_t a, uint64_t b, uint64_t seed) {
 
 /// Returns the permutation for two independent hashes, reduced as in the paper (Maglev, NSDI'16,
 /// section 3.4).
-Seat SeatOf(uint64_t offset_hash, uint64_t skip_hash, uint32_t slots) {
+Permutation PermutationOf(uint64_t offset_hash, uint64_t skip_hash, uint32_t slots) {
   return {static_cast<uint32_t>(offset_hash % slots),
           static_cast<uint32_t>(skip_hash % (slots - 1) + 1)};
 }
@@ -67,28 +67,29 @@ Ranked Rank(Profile profile, const Member& member, uint32_t slots) {
     case Profile::kSluice: {
       constexpr uint64_t kSeed = internal::kKeys[0];
       const uint64_t hash = Murmur3(BytesOf(member.name), kSeed, kSeed).first;
-      result.seat = {internal::Scale(static_cast<uint32_t>(hash >> 32), slots),
-                     internal::Scale(static_cast<uint32_t>(hash), slots - 1) + 1};
+      result.permutation = {internal::Scale(static_cast<uint32_t>(hash >> 32), slots),
+                            internal::Scale(static_cast<uint32_t>(hash), slots - 1) + 1};
       break;
     }
     case Profile::kPaper: {
       // The paper does not specify the hash functions; this profile uses both words of Murmur3.
       const auto [first, second] = Murmur3(BytesOf(member.name), 0, 0);
-      result.seat = SeatOf(first, second, slots);
+      result.permutation = PermutationOf(first, second, slots);
       break;
     }
     case Profile::kKatran:
       result.rank = KatranAddressHash(member.address);
-      result.seat = SeatOf(KatranHash(result.rank, kKatranOffsetWord, 0),
-                           KatranHash(result.rank, kKatranSkipWord, kKatranSkipSeed), slots);
+      result.permutation =
+          PermutationOf(KatranHash(result.rank, kKatranOffsetWord, 0),
+                        KatranHash(result.rank, kKatranSkipWord, kKatranSkipSeed), slots);
       break;
     case Profile::kCilium: {
       const auto [first, second] = Murmur3(BytesOf(member.name), kCiliumSeed, kCiliumSeed);
-      result.seat = SeatOf(first, second, slots);
+      result.permutation = PermutationOf(first, second, slots);
       break;
     }
   }
-  result.seat.weight = member.weight;
+  result.permutation.weight = member.weight;
   return result;
 }
 
@@ -140,7 +141,7 @@ WeightRule DefaultWeightRule(Profile profile) {
 
 std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members, uint32_t slots,
                                 WeightRule rule, RingCache* rings) {
-  if (members.size() > kMaxSeats || !IsPrime(slots)) return {};
+  if (members.size() > kMaxRingBackends || !IsPrime(slots)) return {};
   std::vector<Ranked> ranked;
   ranked.reserve(members.size());
   for (size_t i = 0; i < members.size(); ++i) {
@@ -151,10 +152,10 @@ std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members
   std::ranges::sort(ranked, {}, [&](const Ranked& entry) {
     return std::tuple<uint64_t, std::string_view>(entry.rank, members[entry.member].name);
   });
-  std::vector<Seat> seats;
-  seats.reserve(ranked.size());
-  for (const Ranked& entry : ranked) seats.push_back(entry.seat);
-  std::vector<uint16_t> ring = rings->Fill(seats, slots, rule);
+  std::vector<Permutation> permutations;
+  permutations.reserve(ranked.size());
+  for (const Ranked& entry : ranked) permutations.push_back(entry.permutation);
+  std::vector<uint16_t> ring = rings->Fill(permutations, slots, rule);
   for (uint16_t& owner : ring) owner = ranked[owner].member;
   return ring;
 }

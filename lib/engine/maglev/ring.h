@@ -14,7 +14,7 @@
 namespace sluice::engine::maglev {
 
 /// Permutation and weight of a backend.
-struct Seat {
+struct Permutation {
   uint32_t offset;      ///< Below M.
   uint32_t skip;        ///< 1 … M − 1.
   uint32_t weight = 1;  ///< 0: gets no slot.
@@ -32,12 +32,13 @@ inline constexpr uint32_t kSmallRing = 65537;
 inline constexpr uint32_t kLargeRing = 655373;
 /// Limits: below 2^24 slots, below 2^16 backends.
 inline constexpr uint32_t kMaxRingSlots = 1u << 24;
-inline constexpr uint32_t kMaxSeats = 65535;
+inline constexpr uint32_t kMaxRingBackends = 65535;
 
-/// Returns the seat index of each of `slots` (prime) slots. The result is empty if all weights are
-/// 0 or an argument is out of range. The order of `seats` breaks ties, so it must not depend on the
-/// order in the configuration (profile.h sorts).
-std::vector<uint16_t> FillRing(std::span<const Seat> seats, uint32_t slots, WeightRule rule);
+/// Returns the backend index of each of `slots` (prime) slots. The result is empty if all weights
+/// are 0 or an argument is out of range. The order of `permutations` breaks ties, so it must not
+/// depend on the order in the configuration (profile.h sorts).
+std::vector<uint16_t> FillRing(std::span<const Permutation> permutations, uint32_t slots,
+                               WeightRule rule);
 
 /// Returns whether `number` is prime.
 bool IsPrime(uint32_t number);

@@ -6,15 +6,15 @@
 
 namespace sluice::engine::maglev {
 
-const std::vector<uint16_t>& RingCache::Fill(std::span<const Seat> seats, uint32_t slots,
-                                             WeightRule rule) {
-  static_assert(std::has_unique_object_representations_v<Seat>,
+const std::vector<uint16_t>& RingCache::Fill(std::span<const Permutation> permutations,
+                                             uint32_t slots, WeightRule rule) {
+  static_assert(std::has_unique_object_representations_v<Permutation>,
                 "equal seats must have equal bytes");
-  std::string key(reinterpret_cast<const char*>(seats.data()), seats.size_bytes());
+  std::string key(reinterpret_cast<const char*>(permutations.data()), permutations.size_bytes());
   key.append(reinterpret_cast<const char*>(&slots), sizeof(slots));
   key.push_back(static_cast<char>(rule));
   if (const auto known = rings_.find(key); known != rings_.end()) return known->second;
-  std::vector<uint16_t> ring = FillRing(seats, slots, rule);
+  std::vector<uint16_t> ring = FillRing(permutations, slots, rule);
   slots_ += ring.size();
   if (slots_ > kMaxSlots) {
     rings_.clear();

@@ -20,8 +20,9 @@ class RingCache {
  public:
   static constexpr uint64_t kMaxSlots = uint64_t{1} << 24;
 
-  /// FillRing(seats, slots, rule). Valid until the next call.
-  const std::vector<uint16_t>& Fill(std::span<const Seat> seats, uint32_t slots, WeightRule rule);
+  /// FillRing(permutations, slots, rule). Valid until the next call.
+  const std::vector<uint16_t>& Fill(std::span<const Permutation> permutations, uint32_t slots,
+                                    WeightRule rule);
 
  private:
   absl::flat_hash_map<std::string, std::vector<uint16_t>> rings_;  ///< By the bytes of arguments.

@@ -48,7 +48,7 @@ class Checker {
       complaints_.set_place({.vip = i});
       CheckVip(setup_.vips[i]);
     }
-    return complaints_.Take();
+    return complaints_.Release();
   }
 
  private:

@@ -51,7 +51,7 @@ Verdict MessageServer::Process(packet::Frame& frame, uint64_t now) {
   const auto part = ReadPart(payload);
   if (!part || datagram.payload > kMostHeaders) return packet::Drop(kBadPart);
   if (part->length > flow->longest) return packet::Drop(kTooLong);
-  return TakePart(frame, datagram, static_cast<size_t>(flow - flows_.begin()), *part, now);
+  return AcceptPart(frame, datagram, static_cast<size_t>(flow - flows_.begin()), *part, now);
 }
 
 bool MessageServer::IsToUs(const uint8_t* frame, const Datagram& datagram) const {
@@ -62,8 +62,8 @@ bool MessageServer::IsToUs(const uint8_t* frame, const Datagram& datagram) const
                         : own_.Owns(packet::Load<packet::Ipv4Address>(ip + 16)));
 }
 
-Verdict MessageServer::TakePart(const packet::Frame& frame, const Datagram& datagram, size_t flow,
-                                const Part& part, uint64_t now) {
+Verdict MessageServer::AcceptPart(const packet::Frame& frame, const Datagram& datagram, size_t flow,
+                                  const Part& part, uint64_t now) {
   Sender sender;
   if (!part.whole()) {
     const uint8_t* const ip = frame.data + datagram.l3;
@@ -160,7 +160,7 @@ bool MessageServer::HasMessage(size_t flow) {
   return !whole.empty();
 }
 
-uint32_t MessageServer::Take(size_t flow, std::span<uint8_t> room, uint32_t* number) {
+uint32_t MessageServer::Receive(size_t flow, std::span<uint8_t> room, uint32_t* number) {
   const Whole whole = whole_[flow].front();
   whole_[flow].pop_front();
   Slot& slot = slots_[whole.slot];

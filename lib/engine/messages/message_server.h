@@ -88,7 +88,7 @@ class MessageServer {
   bool HasMessage(size_t flow);
   /// Copies the next message of the flow to `room`, which has `longest` bytes, and returns its
   /// length. Sets `number`, which Answer needs.
-  uint32_t Take(size_t flow, std::span<uint8_t> room, uint32_t* number);
+  uint32_t Receive(size_t flow, std::span<uint8_t> room, uint32_t* number);
   /// Sends the answer to message `number` of any flow through the outbox.
   void Answer(uint32_t number, std::span<const uint8_t> data, const std::array<uint32_t, 2>& key);
 
@@ -149,8 +149,8 @@ class MessageServer {
     kCounts
   };
 
-  packet::Verdict TakePart(const packet::Frame& frame, const packet::Datagram& datagram,
-                           size_t flow, const Part& part, uint64_t now);
+  packet::Verdict AcceptPart(const packet::Frame& frame, const packet::Datagram& datagram,
+                             size_t flow, const Part& part, uint64_t now);
   packet::Verdict Continue(size_t flow, const Sender& sender, const Part& part, uint64_t now);
   bool IsToUs(const uint8_t* frame, const packet::Datagram& datagram) const;
   Slot* Claim();

@@ -67,7 +67,7 @@ class Agent {
   /// Handles messages and outcomes and commits decisions. Returns their total number; 0 if idle.
   /// Handles at most `budget` messages.
   uint32_t Step(Nanoseconds now, uint32_t budget = 64) {
-    if (channel_->TakeLoss()) StartAnew(now);
+    if (channel_->PollLoss()) StartAnew(now);
     uint32_t done = 0;
     for (offload::Item item; done < budget && channel_->Receive(item); ++done) {
       if (!view_.Hear(DecodeMessage(item), now)) ++counters_.unknown_tasks;
@@ -118,7 +118,7 @@ class Agent {
       const bool given_up = (in_doubt_ & MaskOf(cpu)) != 0 && channel_->CanCommit(cpu);
       offload::Item item;
       offload::Decided how = offload::Decided::kNone;
-      if (channel_->TakeOutcome(cpu, item, how)) {
+      if (channel_->PollOutcome(cpu, item, how)) {
         Resolve(cpu, DecodeOutcome(item), how == offload::Decided::kEnforced, now);
         ++resolved;
       } else if (given_up) {

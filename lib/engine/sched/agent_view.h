@@ -76,7 +76,7 @@ class AgentView {
     KnownTask* const task = tasks_.Find(gtid);
     if (task == nullptr || !(CommittedTo(*task, cpu) || task->seqnum == barrier)) return;
     if (task->where == Whereabouts::kOnCpu) return;  // ON_CPU arrived earlier.
-    if (!CommittedTo(*task, cpu)) TakeOut(*task, now);
+    if (!CommittedTo(*task, cpu)) MoveToWaiting(*task, now);
     Latch(*task, cpu, now);
   }
 
@@ -90,14 +90,14 @@ class AgentView {
     const bool waits = (flags & (kWaits | kStatusOnCpu | kStatusLatched)) == kWaits;
     // The state changed since the decision: the seqnum, or the affinity, whose seqnum an outcome
     // reported.
-    const bool told = task->seqnum != decided_at || (task->affinity & MaskOf(cpu)) == 0;
+    const bool informed = task->seqnum != decided_at || (task->affinity & MaskOf(cpu)) == 0;
     if (Newer(barrier, task->seqnum)) {
       // Messages are still to come, but the task waits for a CPU, which is sufficient for another
       // try.
-      if (!waits) return TakeOut(*task, now);
+      if (!waits) return MoveToWaiting(*task, now);
       task->seqnum = barrier;
-    } else if (!blameless && !told) {
-      TakeOut(*task, now);
+    } else if (!blameless && !informed) {
+      MoveToWaiting(*task, now);
       if (waits) task->where = Whereabouts::kRefused;
       return;
     }
@@ -167,7 +167,7 @@ class AgentView {
       task = tasks_.Insert(m.gtid);
       if (task == nullptr) return false;
     } else {
-      TakeOut(*task, now);
+      MoveToWaiting(*task, now);
     }
     task->seqnum = m.seqnum;
     task->task_class = m.task_class;
@@ -201,7 +201,7 @@ class AgentView {
     switch (m.type) {
       case MessageType::kTaskBlocked:
       case MessageType::kTaskSwitchto:
-        return TakeOut(task, now);
+        return MoveToWaiting(task, now);
       case MessageType::kTaskWakeup:
       case MessageType::kTaskYield:
         // An outcome has already reported this.
@@ -217,9 +217,10 @@ class AgentView {
         return Queue(task, blameless ? Place::kFront : Place::kPreempted, now);
       }
       case MessageType::kTaskOnCpu:
-        if (m.cpu >= cpus_.size()) return TakeOut(task, now);  // The CPU belongs to another agent.
+        if (m.cpu >= cpus_.size())
+          return MoveToWaiting(task, now);  // The CPU belongs to another agent.
         if ((m.flags & kWasLatched) == 0) return GetOn(task, m.cpu, now);
-        TakeOut(task, now);
+        MoveToWaiting(task, now);
         return Latch(task, m.cpu, now);
       default:
         return;
@@ -230,7 +231,7 @@ class AgentView {
   /// by both.
   void HearOfNature(const Message& m, KnownTask& task, Nanoseconds now) {
     const bool queue = task.where == Whereabouts::kQueued || task.where == Whereabouts::kRefused;
-    if (queue) TakeOut(task, now);
+    if (queue) MoveToWaiting(task, now);
     const bool reclassified = m.type == MessageType::kTaskPriorityChanged;
     if (reclassified) {
       task.task_class = m.task_class;
@@ -241,12 +242,12 @@ class AgentView {
   }
 
   void Forget(KnownTask& task, Nanoseconds now) {
-    TakeOut(task, now);
+    MoveToWaiting(task, now);
     tasks_.Erase(task);
   }
 
   /// Moves the task to kWaiting. If it was on a CPU, the task latched there gets on the CPU.
-  void TakeOut(KnownTask& task, Nanoseconds now) {
+  void MoveToWaiting(KnownTask& task, Nanoseconds now) {
     const Whereabouts where = std::exchange(task.where, Whereabouts::kWaiting);
     if (where < Whereabouts::kQueued) return;
     if (where == Whereabouts::kQueued) return policy_.Remove(task);
@@ -261,7 +262,7 @@ class AgentView {
   }
 
   void Queue(KnownTask& task, Place place, Nanoseconds now) {
-    TakeOut(task, now);
+    MoveToWaiting(task, now);
     task.where = Whereabouts::kQueued;
     policy_.Enqueue(task, place, now);
   }
@@ -297,7 +298,7 @@ class AgentView {
     CpuView& view = cpus_[cpu];
     if (view.running.task == &task) return;
     if (!(IsAtCpu(task) && task.at == cpu)) {
-      TakeOut(task, now);
+      MoveToWaiting(task, now);
       Enter(task, Whereabouts::kCommitted, cpu, now);
     }
     if (view.latched != nullptr) {

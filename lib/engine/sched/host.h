@@ -140,7 +140,7 @@ void SchedHost<C>::Deliver() {
   bool sent = false;
   while (outbox_.HasNext()) {
     if (outbox_.pace() == Outbox::Pace::kAsRoomAllows && channel_->room() == 0) break;
-    if (SendOne(outbox_.TakeNext())) {
+    if (SendOne(outbox_.PopNext())) {
       sent = true;
     } else if (too_many) {
       outbox_.DropRest();
@@ -279,7 +279,7 @@ template <offload::HostChannel C>
 void SchedHost<C>::LookForAgent(Nanoseconds now) {
   if (looking_) return;
   looking_ = true;
-  const bool found = channel_->TakeRestart();
+  const bool found = channel_->PollRestart();
   looking_ = false;
   if (!found) return;
   ++counters_.discoveries;

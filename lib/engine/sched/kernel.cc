@@ -17,7 +17,7 @@ const Task* Kernel::Find(Gtid gtid) const {
 
 // --- Messages to agents --------------------------------------------------------------------------
 
-void Kernel::TellAsItIs(MessageType type, const Task& task, CpuId cpu, uint8_t flags) {
+void Kernel::SendUnchanged(MessageType type, const Task& task, CpuId cpu, uint8_t flags) {
   ++agent_barrier_;
   messages_.push_back({.type = type,
                        .cpu = cpu,
@@ -31,12 +31,12 @@ void Kernel::TellAsItIs(MessageType type, const Task& task, CpuId cpu, uint8_t f
                        .affinity = task.affinity});
 }
 
-void Kernel::Tell(MessageType type, Task& task, CpuId cpu, uint8_t flags) {
+void Kernel::SendTaskMessage(MessageType type, Task& task, CpuId cpu, uint8_t flags) {
   ++task.barrier;
-  TellAsItIs(type, task, cpu, flags);
+  SendUnchanged(type, task, cpu, flags);
 }
 
-void Kernel::TellCpu(MessageType type, CpuId cpu) {
+void Kernel::SendCpuMessage(MessageType type, CpuId cpu) {
   messages_.push_back({.type = type,
                        .cpu = cpu,
                        .seqnum = ++agent_barrier_,
@@ -48,9 +48,9 @@ void Kernel::StopIdling(CpuId cpu) {
   Cpu& c = cpus_[cpu];
   if (!c.idles) return;
   c.idles = false;
-  if (!c.tell_not_idle) return;
-  c.tell_not_idle = false;
-  TellCpu(MessageType::kCpuNotIdle, cpu);
+  if (!c.notify_not_idle) return;
+  c.notify_not_idle = false;
+  SendCpuMessage(MessageType::kCpuNotIdle, cpu);
 }
 
 // --- Moving tasks --------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ void Kernel::EvictLatched(CpuId cpu, uint8_t flags) {
   task.latched = false;
   c.latched = kNoTask;
   if (c.current != kNoTask) c.must_switch = false;
-  Tell(MessageType::kTaskPreempt, task, cpu, flags | kWasLatched);
+  SendTaskMessage(MessageType::kTaskPreempt, task, cpu, flags | kWasLatched);
 }
 
 // --- Tasks ---------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ void Kernel::EvictLatched(CpuId cpu, uint8_t flags) {
 Gtid Kernel::Create(const TaskParameters& parameters, Nanoseconds now) {
   const CpuMask all = ~CpuMask{0} >> (kMaxCpus - cpus());
   if ((parameters.affinity & all) == 0) return kNoTask;
-  Place* place = places_.Take();
+  Place* place = places_.Allocate();
   if (place == nullptr) return kNoTask;
   Task& task = place->task;
   task.state = TaskState::kBlocked;
@@ -108,7 +108,7 @@ Gtid Kernel::Create(const TaskParameters& parameters, Nanoseconds now) {
   task.since = now;
   ++live_;
   if (parameters.runnable) Wait(*place, now);
-  Tell(MessageType::kTaskNew, task, 0, parameters.runnable ? kRunnable : 0);
+  SendTaskMessage(MessageType::kTaskNew, task, 0, parameters.runnable ? kRunnable : 0);
   return task.gtid;
 }
 
@@ -116,7 +116,8 @@ bool Kernel::Wake(Gtid gtid, bool deferrable, Nanoseconds now) {
   Place* place = places_.Find(gtid);
   if (place == nullptr || place->task.state != TaskState::kBlocked) return false;
   Wait(*place, now);
-  Tell(MessageType::kTaskWakeup, place->task, place->task.cpu, deferrable ? kDeferrable : 0);
+  SendTaskMessage(MessageType::kTaskWakeup, place->task, place->task.cpu,
+                  deferrable ? kDeferrable : 0);
   return true;
 }
 
@@ -127,7 +128,7 @@ bool Kernel::Exit(Gtid gtid, Nanoseconds now) {
   LeaveEverything(*place, now);
   if (task.state != TaskState::kDeparted) {
     --live_;
-    Tell(MessageType::kTaskDead, task, task.cpu);
+    SendTaskMessage(MessageType::kTaskDead, task, task.cpu);
   }
   task.state = TaskState::kDead;
   task.since = now;
@@ -145,7 +146,7 @@ bool Kernel::Depart(Gtid gtid, Nanoseconds now) {
   task.departure_unseen = true;
   task.since = now;
   --live_;
-  Tell(MessageType::kTaskDeparted, task, task.cpu, was_current ? kWasCurrent : 0);
+  SendTaskMessage(MessageType::kTaskDeparted, task, task.cpu, was_current ? kWasCurrent : 0);
   return true;
 }
 
@@ -161,7 +162,7 @@ bool Kernel::SetAffinity(Gtid gtid, CpuMask affinity, Nanoseconds now) {
   }
   Task& task = place->task;
   task.affinity = affinity;
-  Tell(MessageType::kTaskAffinityChanged, task, task.cpu);
+  SendTaskMessage(MessageType::kTaskAffinityChanged, task, task.cpu);
   if ((affinity & MaskOf(task.cpu)) != 0) return true;
   if (task.latched) Evict(task.cpu, 0);
   if (task.state == TaskState::kOnCpu) Preempt(task.cpu, false, now);
@@ -174,7 +175,7 @@ bool Kernel::Block(CpuId cpu, Nanoseconds now) {
   LeaveCpu(*place, now);
   place->task.state = TaskState::kBlocked;
   place->task.since = now;
-  Tell(MessageType::kTaskBlocked, place->task, cpu);
+  SendTaskMessage(MessageType::kTaskBlocked, place->task, cpu);
   return true;
 }
 
@@ -183,7 +184,7 @@ bool Kernel::Yield(CpuId cpu, Nanoseconds now) {
   if (place == nullptr) return false;
   LeaveCpu(*place, now);
   Wait(*place, now);
-  Tell(MessageType::kTaskYield, place->task, cpu);
+  SendTaskMessage(MessageType::kTaskYield, place->task, cpu);
   return true;
 }
 
@@ -192,7 +193,7 @@ bool Kernel::Preempt(CpuId cpu, bool boost, Nanoseconds now) {
   if (place == nullptr) return false;
   LeaveCpu(*place, now);
   Wait(*place, now);
-  Tell(MessageType::kTaskPreempt, place->task, cpu, boost ? kBoostPriority : 0);
+  SendTaskMessage(MessageType::kTaskPreempt, place->task, cpu, boost ? kBoostPriority : 0);
   return true;
 }
 
@@ -202,12 +203,12 @@ void Kernel::ChangeAvailability(CpuId cpu, bool before, Nanoseconds now) {
   Cpu& c = cpus_[cpu];
   if (c.available() == before) return;
   if (before) {
-    TellCpu(MessageType::kCpuBusy, cpu);
+    SendCpuMessage(MessageType::kCpuBusy, cpu);
     Evict(cpu, kBoostPriority);
     Preempt(cpu, true, now);
   } else {
     c.idle_since = now;
-    TellCpu(MessageType::kCpuAvailable, cpu);
+    SendCpuMessage(MessageType::kCpuAvailable, cpu);
   }
 }
 

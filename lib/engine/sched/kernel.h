@@ -45,9 +45,9 @@ struct Cpu {
   bool busy_elsewhere = false;  ///< A higher scheduling class of the host uses the CPU.
   /// The CPU must schedule: `current` must leave or was removed, or a task is latched.
   bool must_switch = false;
-  bool tell_not_idle = false;  ///< kNeedCpuNotIdle was requested.
-  bool idles = true;           ///< The last Switch() found no task, and no task ran since.
-  Nanoseconds idle_since = 0;  ///< Time since which the CPU has no current task, if it has none.
+  bool notify_not_idle = false;  ///< kNeedCpuNotIdle was requested.
+  bool idles = true;             ///< The last Switch() found no task, and no task ran since.
+  Nanoseconds idle_since = 0;    ///< Time since which the CPU has no current task, if it has none.
 
   /// Returns whether agents may use the CPU.
   bool available() const { return online && !busy_elsewhere; }
@@ -166,9 +166,9 @@ class Kernel {
 
   const Place* LongestWaiting(CpuId cpu) const;
 
-  void Tell(MessageType type, Task& task, CpuId cpu, uint8_t flags = 0);
-  void TellAsItIs(MessageType type, const Task& task, CpuId cpu, uint8_t flags);
-  void TellCpu(MessageType type, CpuId cpu);
+  void SendTaskMessage(MessageType type, Task& task, CpuId cpu, uint8_t flags = 0);
+  void SendUnchanged(MessageType type, const Task& task, CpuId cpu, uint8_t flags);
+  void SendCpuMessage(MessageType type, CpuId cpu);
   void StopIdling(CpuId cpu);
 
   void LeaveCpu(Place& place, Nanoseconds now);

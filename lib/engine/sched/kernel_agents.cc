@@ -16,20 +16,20 @@ void Kernel::SetAgent(bool attached, Nanoseconds) { agent_ = attached; }
 void Kernel::Discover(Nanoseconds) {
   messages_.push_back({.type = MessageType::kDiscovery, .seqnum = ++agent_barrier_});
   for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
-    if (!cpus_[cpu].available()) TellCpu(MessageType::kCpuBusy, cpu);
+    if (!cpus_[cpu].available()) SendCpuMessage(MessageType::kCpuBusy, cpu);
   }
   for (Place& place : places_) {
     Task& task = place.task;
     task.departure_unseen = false;
     if (task.state >= TaskState::kDeparted) continue;
     const bool waits = task.state == TaskState::kRunnable && !task.latched;
-    TellAsItIs(MessageType::kTaskNew, task, task.cpu, waits ? kRunnable : 0);
-    if (task.state == TaskState::kOnCpu) TellAsItIs(MessageType::kTaskOnCpu, task, task.cpu, 0);
+    SendUnchanged(MessageType::kTaskNew, task, task.cpu, waits ? kRunnable : 0);
+    if (task.state == TaskState::kOnCpu) SendUnchanged(MessageType::kTaskOnCpu, task, task.cpu, 0);
   }
   // Current tasks precede the tasks that are latched to their CPUs.
   for (CpuId cpu = 0; cpu < cpus(); ++cpu) {
     const Task* const latched = Find(cpus_[cpu].latched);
-    if (latched != nullptr) TellAsItIs(MessageType::kTaskOnCpu, *latched, cpu, kWasLatched);
+    if (latched != nullptr) SendUnchanged(MessageType::kTaskOnCpu, *latched, cpu, kWasLatched);
   }
 }
 

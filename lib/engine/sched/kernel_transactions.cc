@@ -58,10 +58,10 @@ Status Kernel::Check(CpuId cpu, const Transaction& transaction, bool local) cons
 void Kernel::Apply(const Transaction& transaction, Nanoseconds) {
   const CpuId cpu = transaction.cpu;
   Cpu& c = cpus_[cpu];
-  c.tell_not_idle = (transaction.run_flags & kNeedCpuNotIdle) != 0;
+  c.notify_not_idle = (transaction.run_flags & kNeedCpuNotIdle) != 0;
   const Gtid gtid = transaction.gtid;
   if (gtid == kAgentTask) {
-    TellCpu(MessageType::kCpuAgentWakeup, cpu);
+    SendCpuMessage(MessageType::kCpuAgentWakeup, cpu);
     return;
   }
   if (gtid > 0 && c.latched == gtid) return;

@@ -55,7 +55,7 @@ class Outbox {
   bool BeginSending();
   bool HasNext() const { return sent_ < items_.size(); }
   /// Returns a copy, because others may add messages while it is sent.
-  Outgoing TakeNext() { return items_[sent_++]; }
+  Outgoing PopNext() { return items_[sent_++]; }
   void DropRest() { sent_ = items_.size(); }
   /// Drops the sent messages; after the last one, the discovery is over.
   void ForgetSent();

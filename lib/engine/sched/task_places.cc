@@ -15,7 +15,7 @@ TaskPlaces::TaskPlaces(uint32_t places)
   }
 }
 
-TaskPlaces::Place* TaskPlaces::Take() {
+TaskPlaces::Place* TaskPlaces::Allocate() {
   if (free_.first == kNowhere) return nullptr;
   Place& place = places_[free_.first];
   Remove(free_, place);

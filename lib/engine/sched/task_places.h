@@ -69,7 +69,7 @@ class TaskPlaces {
 
   /// Gets the place that has been free longest and assigns a new identifier; other members are
   /// reset. Returns null if none is free.
-  Place* Take();
+  Place* Allocate();
   /// Appends the place to the free list. The task keeps its identifier, so that it is known as
   /// dead.
   void Free(Place& place) { Append(free_, place); }

@@ -10,7 +10,7 @@ Collector::Collector(const Setup& setup, uint64_t cycles_per_second, Meters& met
                      Publish publish)
     : meters_(meters), analyst_(setup, cycles_per_second), publish_(std::move(publish)) {}
 
-bool Collector::Take() {
+bool Collector::PublishEpoch() {
   std::vector<const Epoch*> epochs;
   for (const std::unique_ptr<Meter>& meter : meters_) {
     const Epoch* const closed = meter->Closed();
@@ -33,7 +33,7 @@ void Collector::Finish(uint64_t now) {
   for (const std::unique_ptr<Meter>& meter : meters_) {
     if (!meter->Finish(now)) ahead.push_back(meter.get());
   }
-  Take();
+  PublishEpoch();
   std::vector<const Epoch*> rest;
   for (Meter* const meter : ahead) {
     meter->Finish(now);

@@ -27,7 +27,7 @@ class Collector {
   Collector(const Setup& setup, uint64_t cycles_per_second, Meters& meters, Publish publish);
 
   /// Publishes an epoch that all workers have closed. Returns false if none is closed.
-  bool Take();
+  bool PublishEpoch();
   /// Ends the workers' epochs and publishes them. The workers must have stopped.
   void Finish(uint64_t now);
 

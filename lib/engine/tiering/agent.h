@@ -50,7 +50,7 @@ class Agent {
 
   /// Handles events and outcomes and commits decisions. Returns their total number.
   uint32_t Step() {
-    if (channel_->TakeLoss()) {
+    if (channel_->PollLoss()) {
       ++counters_.losses;
       introduced_ = false;
       for (Batch& batch : under_way_) batch.committed = false;
@@ -62,7 +62,7 @@ class Agent {
       Hear(DecodeEvent(item));
       ++done;
     }
-    for (offload::Slot slot = 0; slot != options_.slots; ++slot) done += TakeOutcome(slot);
+    for (offload::Slot slot = 0; slot != options_.slots; ++slot) done += PollOutcome(slot);
     for (offload::Slot slot = 0; slot != options_.slots; ++slot) done += Commit(slot);
     return done;
   }
@@ -118,11 +118,11 @@ class Agent {
     for (const ScanRecord& record : to) learner_.OnScan(record);
   }
 
-  bool TakeOutcome(offload::Slot slot) {
+  bool PollOutcome(offload::Slot slot) {
     Batch& batch = under_way_[slot];
     offload::Item item;
     offload::Decided how;
-    if (!batch.committed || !channel_->TakeOutcome(slot, item, how)) return false;
+    if (!batch.committed || !channel_->PollOutcome(slot, item, how)) return false;
     batch.committed = false;
     const Outcome outcome = DecodeOutcome(item);
     const bool enforced = how == offload::Decided::kEnforced &&
@@ -138,7 +138,7 @@ class Agent {
     Batch& batch = under_way_[slot];
     if (!introduced_ || batch.committed || !channel_->CanCommit(slot)) return false;
     // An empty decision reports that the agent lives and which scans it has read.
-    if (learner_.Take(batch.elements, kMaxElements) == 0 && !answer_) return false;
+    if (learner_.Dequeue(batch.elements, kMaxElements) == 0 && !answer_) return false;
     const std::span<const Element> from = batch.elements;
     if (!from.empty()) up_.Write(slot, from);
     batch.number = ++counters_.decisions;

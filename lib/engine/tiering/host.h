@@ -59,10 +59,10 @@ class TieringHost {
   /// default action if no agent decides.
   void Tick() {
     ++tick_;
-    const uint64_t fast = table_->accesses(Tier::kFast) - told_[0];
-    const uint64_t slow = table_->accesses(Tier::kSlow) - told_[1];
-    told_ = {told_[0] + fast, told_[1] + slow};
-    if (channel_->TakeRestart()) Introduce();
+    const uint64_t fast = table_->accesses(Tier::kFast) - reported_[0];
+    const uint64_t slow = table_->accesses(Tier::kSlow) - reported_[1];
+    reported_ = {reported_[0] + fast, reported_[1] + slow};
+    if (channel_->PollRestart()) Introduce();
     if (!alone_ && tick_ - heard_ > options_.watchdog_ticks) {
       ++counters_.watchdog_expired;
       alone_ = true;
@@ -83,7 +83,7 @@ class TieringHost {
   /// Enforces decisions. Returns the number of completed decisions.
   uint32_t Poll() {
     uint32_t ended = 0;
-    if (channel_->TakeRestart()) Introduce();
+    if (channel_->PollRestart()) Introduce();
     for (offload::Slot slot = 0; slot != options_.slots; ++slot) channel_->Prefetch(slot);
     for (offload::Slot slot = 0; slot != options_.slots; ++slot) {
       Judge judge{this, {}};
@@ -270,8 +270,8 @@ class TieringHost {
   std::vector<RegionSchedule> regions_;
   std::vector<ScanRecord> records_;  ///< Records of the piece that is being filled.
   std::vector<Vpn> hot_, cold_;
-  std::array<uint64_t, 2> told_{};  ///< Reported accesses by tier.
-  uint64_t sent_ = 0;               ///< Sent pieces of scans.
+  std::array<uint64_t, 2> reported_{};  ///< Reported accesses by tier.
+  uint64_t sent_ = 0;                   ///< Sent pieces of scans.
   uint64_t given_back_ = 0;
   uint32_t tick_ = 0;
   uint32_t heard_ = 0;  ///< Tick of the last valid decision.

@@ -194,7 +194,7 @@ void Learner::WishMigrations(const std::vector<Vpn>& pages, Tier target) {
   }
 }
 
-uint32_t Learner::Take(std::vector<Element>& out, uint32_t most) {
+uint32_t Learner::Dequeue(std::vector<Element>& out, uint32_t most) {
   out.clear();
   while (out.size() != most && !wishes_.empty()) {
     out.push_back(wishes_.front());

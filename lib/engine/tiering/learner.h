@@ -74,7 +74,7 @@ class Learner {
   void OnTick(uint32_t fast_used, uint64_t fast_accesses, uint64_t slow_accesses);
 
   /// Moves the next elements to commit, at most `most`, to `out`. Returns their number.
-  uint32_t Take(std::vector<Element>& out, uint32_t most);
+  uint32_t Dequeue(std::vector<Element>& out, uint32_t most);
   /// Handles the outcome of an element.
   void OnOutcome(const Element& element, bool done);
 

@@ -48,7 +48,7 @@ void StreamDevice::Receive(const Tlp& tlp) {
   if (tlp.kind != TlpKind::kWrite) return;
   if (reader_ && reader_->Owns(tlp.address)) {
     if (fifo_limit_ == 0) {
-      reader_->Take(tlp);
+      reader_->Accept(tlp);
     } else {
       fifo_.push_back(tlp);
       Absorb();
@@ -64,7 +64,7 @@ void StreamDevice::Receive(const Tlp& tlp) {
 void StreamDevice::Absorb() {
   while (!fifo_.empty() &&
          reader_->received() + fifo_.front().length - reader_->consumed() <= buffer_bytes_) {
-    reader_->Take(fifo_.front());
+    reader_->Accept(fifo_.front());
     fifo_.pop_front();
   }
 }

@@ -43,7 +43,7 @@ EchoResults PlayEcho(const EchoParameters& parameters) {
   queue.Run();
   EchoResults results;
   results.frames_per_second = wire.FramesPerSecond();
-  results.latencies = wire.TakeLatencies();
+  results.latencies = wire.ReleaseLatencies();
   std::sort(results.latencies.begin(), results.latencies.end());
   results.dropped = nic->dropped();
   results.worker_time = wire.left() == 0 ? 0 : nic->WorkersBusy() / wire.left();

@@ -38,7 +38,7 @@ class WireOut {
   }
 
   uint64_t left() const { return left_; }  ///< Includes frames that are not measured.
-  std::vector<Picoseconds> TakeLatencies() { return std::move(latencies_); }
+  std::vector<Picoseconds> ReleaseLatencies() { return std::move(latencies_); }
   double FramesPerSecond() const {
     return static_cast<double>(in_window_) / (static_cast<double>(until_ - from_) * 1e-12);
   }

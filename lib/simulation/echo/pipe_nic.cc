@@ -28,7 +28,7 @@ struct Pipe {
   bool silent = false;           ///< The NIC sends no notifications for new frames.
   std::deque<Picoseconds> came;  ///< Arrival times of frames that are not sent yet.
   // State of the worker.
-  uint64_t told = 0;  ///< The newest tail of which the NIC notified the worker.
+  uint64_t notified = 0;  ///< The newest tail of which the NIC notified the worker.
   uint64_t taken = 0;
   uint64_t freed = 0;  ///< Position up to which the NIC has reported frames as read.
 };
@@ -104,9 +104,9 @@ class PipeNic final : public EchoNic {
                   (reports.size() + news.size() - 1) * parameters().line_time);
       if (!news.empty()) Store(worker, [] {});  // Returns the notification slots to the NIC.
       Free(worker, reports);
-      for (const auto& [pipe, tail] : news) worker.pipes[pipe].told = tail;
+      for (const auto& [pipe, tail] : news) worker.pipes[pipe].notified = tail;
       for (uint32_t pipe = 0; pipe < worker.pipes.size(); ++pipe) {
-        if (worker.pipes[pipe].taken != worker.pipes[pipe].told) Echo(worker, pipe);
+        if (worker.pipes[pipe].taken != worker.pipes[pipe].notified) Echo(worker, pipe);
       }
     }
   }
@@ -138,7 +138,7 @@ class PipeNic final : public EchoNic {
     if (parameters().interface == NicInterface::kPrefetch)
       StoreHead(worker, static_cast<uint32_t>((pipe + 1) % worker.pipes.size()));
     Pipe& echoed = worker.pipes[pipe];
-    const Transfer transfer = {pipe, std::exchange(echoed.taken, echoed.told), echoed.told};
+    const Transfer transfer = {pipe, std::exchange(echoed.taken, echoed.notified), echoed.notified};
     worker.Work((transfer.end - transfer.begin) *
                 (parameters().line_time + parameters().request_time));
     Store(worker, [this, &worker, transfer] {

@@ -28,7 +28,7 @@ class ObservedHost {
   void Flush() { channel_->Flush(); }
   void Prefetch(offload::Slot slot) { channel_->Prefetch(slot); }
   bool Look(offload::Slot slot, offload::Item& out) { return channel_->Look(slot, out); }
-  bool TakeRestart() { return channel_->TakeRestart(); }
+  bool PollRestart() { return channel_->PollRestart(); }
   uint32_t room() { return channel_->room(); }
   void Lose() { channel_->Lose(); }
   uint64_t overflows() const { return channel_->overflows(); }
@@ -91,7 +91,7 @@ class ThinkingNic {
     horizon_ = now > oneway_ ? now - oneway_ : 0;
     return false;
   }
-  bool TakeLoss() { return channel_->TakeLoss(); }
+  bool PollLoss() { return channel_->PollLoss(); }
   void RequestRestart() { channel_->RequestRestart(); }
   bool CanCommit(offload::Slot slot) { return channel_->CanCommit(slot); }
   void Commit(offload::Slot slot, const offload::Item& item, offload::Urgency urgency) {
@@ -100,8 +100,8 @@ class ThinkingNic {
     channel_->Commit(slot, item, urgency);
   }
   bool Recall(offload::Slot slot) { return channel_->Recall(slot); }
-  bool TakeOutcome(offload::Slot slot, offload::Item& out, offload::Decided& how) {
-    return channel_->TakeOutcome(slot, out, how);
+  bool PollOutcome(offload::Slot slot, offload::Item& out, offload::Decided& how) {
+    return channel_->PollOutcome(slot, out, how);
   }
   uint64_t faults() const { return channel_->faults(); }
 

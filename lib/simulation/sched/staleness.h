@@ -38,7 +38,7 @@ class StalenessLog {
 
   /// Called when the host sends the agent the task's barrier, which is `barrier` now.
   void Told(engine::sched::Gtid gtid, uint32_t barrier, Picoseconds now) {
-    told_[gtid].emplace(barrier, now);
+    notified_[gtid].emplace(barrier, now);
   }
 
   /// Called when the agent commits a decision about the task. The agent knows all events until
@@ -50,7 +50,7 @@ class StalenessLog {
              Picoseconds now) {
     using engine::sched::Status;
     if (decision.gtid <= 0) return;
-    auto& known = told_[decision.gtid];
+    auto& known = notified_[decision.gtid];
     const auto seen = known.find(decision.task_barrier);
     const bool stale = outcome.status == Status::kTargetStale;
     if ((outcome.status != Status::kComplete && !stale) || seen == known.end()) {
@@ -74,7 +74,7 @@ class StalenessLog {
  private:
   double rate_;
   Staleness totals_;
-  std::unordered_map<engine::sched::Gtid, std::map<uint32_t, Picoseconds>> told_;
+  std::unordered_map<engine::sched::Gtid, std::map<uint32_t, Picoseconds>> notified_;
   std::unordered_map<engine::sched::Gtid, Picoseconds> horizons_;
 };
 

@@ -28,7 +28,7 @@ class HostileHost {
   const char* Run(std::span<const uint8_t> input, MakeNic* make = &MakeEnsoNic) {
     input_ = input;
     dma_->Add(kBus, memory_.data(), memory_.size() * sizeof(uint64_t));
-    const bool per_packet = (Take8() & 1) != 0;
+    const bool per_packet = (Consume8() & 1) != 0;
     const std::unique_ptr<Device> nic =
         make(*dma_, {.pipe_flits = 64, .nb_entries = 64, .notify_per_packet = per_packet});
     while (!input_.empty() && violation_ == nullptr) Step(*nic);
@@ -58,47 +58,48 @@ class HostileHost {
     bool bad_burst = false, bad_length = false;
   };
 
-  uint8_t Take8() {
+  uint8_t Consume8() {
     if (input_.empty()) return 0;
     const uint8_t value = input_.front();
     input_ = input_.subspan(1);
     return value;
   }
-  uint64_t Take(uint32_t bytes) {
+  uint64_t Consume(uint32_t bytes) {
     uint64_t value = 0;
-    for (uint32_t i = 0; i < bytes; ++i) value = value << 8 | Take8();
+    for (uint32_t i = 0; i < bytes; ++i) value = value << 8 | Consume8();
     return value;
   }
   /// Returns mostly addresses near or in the host's memory, sometimes arbitrary ones.
-  uint64_t TakeAddress() {
-    const uint8_t kind = Take8();
-    if (kind < 16) return Take(8);
-    const uint64_t at = kBus + Take(3) % (kBytes + 8192);
+  uint64_t ConsumeAddress() {
+    const uint8_t kind = Consume8();
+    if (kind < 16) return Consume(8);
+    const uint64_t at = kBus + Consume(3) % (kBytes + 8192);
     return kind < 64 ? at : at & ~uint64_t{1023};
   }
 
   void Step(Device& nic) {
     // Few pipes and buffers, so that actions affect each other.
-    const uint32_t pipe = Take8() % 4, nb = pipe % 2;
-    switch (Take8() % 10) {
+    const uint32_t pipe = Consume8() % 4, nb = pipe % 2;
+    switch (Consume8() % 10) {
       case 0:
-        nic.WriteRegister(static_cast<uint32_t>(Take(4)), Take8() % 9, Take(8));
+        nic.WriteRegister(static_cast<uint32_t>(Consume(4)), Consume8() % 9, Consume(8));
         break;
       case 1:
-        nic.ReadRegister(static_cast<uint32_t>(Take(4)), Take8() % 10);
+        nic.ReadRegister(static_cast<uint32_t>(Consume(4)), Consume8() % 10);
         break;
       case 2:
-        nic.WriteRegister(regs::enso::PipePage(pipe) + regs::enso::kRxMemLo, 8, TakeAddress() | nb);
+        nic.WriteRegister(regs::enso::PipePage(pipe) + regs::enso::kRxMemLo, 8,
+                          ConsumeAddress() | nb);
         break;
       case 3:
-        nic.WriteRegister(regs::enso::NbPage(nb) + regs::enso::kRxMemLo, 8, TakeAddress());
-        nic.WriteRegister(regs::enso::NbPage(nb) + regs::enso::kTxMemLo, 8, TakeAddress());
+        nic.WriteRegister(regs::enso::NbPage(nb) + regs::enso::kRxMemLo, 8, ConsumeAddress());
+        nic.WriteRegister(regs::enso::NbPage(nb) + regs::enso::kTxMemLo, 8, ConsumeAddress());
         break;
       case 4:
-        nic.WriteRegister(regs::enso::PipePage(pipe) + regs::enso::kRxHead, 4, Take(2));
+        nic.WriteRegister(regs::enso::PipePage(pipe) + regs::enso::kRxHead, 4, Consume(2));
         break;
       case 5:
-        nic.WriteRegister(regs::enso::NbPage(nb) + 4 * (Take8() % 6), 4, Take(1));
+        nic.WriteRegister(regs::enso::NbPage(nb) + 4 * (Consume8() % 6), 4, Consume(1));
         break;
       case 6:
         PutSlot();
@@ -107,10 +108,10 @@ class HostileHost {
         Receive(nic);
         break;
       case 8:
-        nic.Transmit(sink_, Take8());
+        nic.Transmit(sink_, Consume8());
         break;
       default:
-        nic.SetTime(now_ += Take(3));
+        nic.SetTime(now_ += Consume(3));
         break;
     }
     if (sink_.bad_burst) violation_ = "a burst is empty or longer than 64 frames";
@@ -118,25 +119,25 @@ class HostileHost {
   }
 
   void PutSlot() {
-    uint64_t* slot = &memory_[Take(3) % (memory_.size() / 8) * 8];
-    slot[0] = Take8() % 4;
-    slot[1] = slot[0] == regs::enso::kSignalConfig ? Take8() % 6 : TakeAddress();
-    slot[2] = Take8() < 32 ? Take(8) : 64 * Take(1);
-    slot[3] = Take(8);
-    slot[4] = Take(4);
+    uint64_t* slot = &memory_[Consume(3) % (memory_.size() / 8) * 8];
+    slot[0] = Consume8() % 4;
+    slot[1] = slot[0] == regs::enso::kSignalConfig ? Consume8() % 6 : ConsumeAddress();
+    slot[2] = Consume8() < 32 ? Consume(8) : 64 * Consume(1);
+    slot[3] = Consume(8);
+    slot[4] = Consume(4);
   }
 
   void Receive(Device& nic) {
     frames_.clear();
     std::vector<WireFrame> wire;
-    for (uint32_t n = Take8() % 40; n != 0; --n) {
+    for (uint32_t n = Consume8() % 40; n != 0; --n) {
       // Allocated with the exact length, so that reads beyond the end are detected.
-      frames_.emplace_back(std::make_unique<std::vector<uint8_t>>(Take(2) % 2000));
+      frames_.emplace_back(std::make_unique<std::vector<uint8_t>>(Consume(2) % 2000));
       std::vector<uint8_t>& frame = *frames_.back();
-      for (size_t i = 0; i < frame.size() && i < 48; ++i) frame[i] = Take8();
+      for (size_t i = 0; i < frame.size() && i < 48; ++i) frame[i] = Consume8();
       wire.push_back({frame.data(), static_cast<uint32_t>(frame.size())});
     }
-    const bool pause = (Take8() & 1) != 0;
+    const bool pause = (Consume8() & 1) != 0;
     const uint32_t taken = nic.Receive(wire, pause);
     if (taken > wire.size() || (!pause && taken != wire.size())) violation_ = "frames taken";
     taken_ += taken;

@@ -50,7 +50,7 @@ class PlainNic final : public Device {
       const Descriptor* const slot = fetcher_.Front();
       idle = slot == nullptr;
       if (idle) break;
-      if (!slot->config && !TakeFlit(*slot, sink, &sent)) break;
+      if (!slot->config && !ProcessFlit(*slot, sink, &sent)) break;
       if (!slot->config && slot->data != nullptr && offset_ < slot->length) continue;
       Complete(*slot);
       fetcher_.Pop();
@@ -168,7 +168,7 @@ class PlainNic final : public Device {
   }
 
   /// Processes the next flit of a data slot. Returns false if it must wait, possibly forever.
-  bool TakeFlit(const Descriptor& slot, FrameSink& sink, uint32_t* sent) {
+  bool ProcessFlit(const Descriptor& slot, FrameSink& sink, uint32_t* sent) {
     if (slot.length == 0) {
       ++tally_[Event::kTxZeroLength];
       halted_ = true;

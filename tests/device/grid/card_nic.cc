@@ -89,7 +89,7 @@ void CardNic::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
   emulator::kEnsoProgram.find_rings(*card_);
 }
 
-void CardNic::TakeTurn(uint32_t number, Block& block) {
+void CardNic::RunTurn(uint32_t number, Block& block) {
   TeamMemory memory;
   const Team team(&memory);
   emulator::kEnsoProgram.begin(*card_, kRoles, number, team, block.memory.data());
@@ -105,7 +105,7 @@ uint32_t CardNic::Handled() const {
 void CardNic::WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) {
   queue_->Post({offset, bytes, value});
   ++posted_;
-  while (Handled() != posted_) TakeTurn(0, registers_);
+  while (Handled() != posted_) RunTurn(0, registers_);
 }
 
 uint64_t CardNic::ReadRegister(uint32_t offset, uint32_t bytes) {
@@ -151,7 +151,7 @@ uint32_t CardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   };
   for (uint64_t before = ~uint64_t{0}; before != position() && position() != shape.limit;) {
     before = position();
-    TakeTurn(1, receiver_);
+    RunTurn(1, receiver_);
   }
   const uint64_t taken = position();
   wire.epoch = wire.back_epoch;
@@ -164,9 +164,9 @@ uint32_t CardNic::Transmit(FrameSink& sink, uint32_t budget) {
     moved = false;
     for (uint32_t i = 0; i < card_->listed && sent < budget; ++i) {
       const grid::Counters before = card_->counters;
-      TakeTurn(1 + kRoles.receivers + 2 * i, sender_);
+      RunTurn(1 + kRoles.receivers + 2 * i, sender_);
       sending.memory = &reinterpret_cast<const EnsoMemory*>(framer_.memory.data())->send.frames;
-      TakeTurn(1 + kRoles.receivers + 2 * i + 1, framer_);
+      RunTurn(1 + kRoles.receivers + 2 * i + 1, framer_);
       sending.memory = nullptr;
       const grid::Counters& after = card_->counters;
       constexpr auto kDescriptors = static_cast<uint32_t>(Crossing::kDescriptors);

@@ -54,7 +54,7 @@ class CardNic final : public Device, private bar::DmaObserver {
   };
 
   void RangesChanged(const std::vector<bar::DmaMapping>& ranges) override;
-  void TakeTurn(uint32_t number, Block& block);
+  void RunTurn(uint32_t number, Block& block);
   uint32_t Handled() const;
   void Deliver(uint64_t frames, uint64_t bytes, FrameSink& sink);
 

@@ -75,7 +75,7 @@ void IpuCardNic::RangesChanged(const std::vector<bar::DmaMapping>& ranges) {
   registers_.begun = receiver_.begun = sender_.begun = false;
 }
 
-void IpuCardNic::TakeTurn(uint32_t number, Block& block) {
+void IpuCardNic::RunTurn(uint32_t number, Block& block) {
   TeamMemory memory;
   const Team team(&memory);
   if (!block.begun) {
@@ -93,7 +93,7 @@ void IpuCardNic::WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) 
     for (uint32_t lane = 0; lane < bar::PostedQueue::kLanes; ++lane) sum += queue_->Head(lane);
     return sum;
   };
-  while (handled() != posted_) TakeTurn(0, registers_);
+  while (handled() != posted_) RunTurn(0, registers_);
 }
 
 uint64_t IpuCardNic::ReadRegister(uint32_t offset, uint32_t bytes) {
@@ -141,7 +141,7 @@ uint32_t IpuCardNic::Receive(std::span<const WireFrame> frames, bool pause) {
   };
   for (uint64_t before = ~uint64_t{0}; before != position() && position() != shape.limit;) {
     before = position();
-    TakeTurn(1, receiver_);
+    RunTurn(1, receiver_);
   }
   const uint64_t taken = position();
   wire.epoch = wire.back_epoch;
@@ -155,7 +155,7 @@ uint32_t IpuCardNic::Transmit(FrameSink& sink, uint32_t budget) {
     moved = false;
     for (uint32_t queue = 0; queue < kIpuQueues && sent < budget; ++queue) {
       const uint32_t head = card_->tx[queue].head;
-      TakeTurn(1 + kRoles.receivers + queue, sender_);
+      RunTurn(1 + kRoles.receivers + queue, sender_);
       EXPECT_EQ(card_->tx[queue].busy, 0u);
       const uint32_t done = card_->tx[queue].head - head;
       if (done == 0) continue;

@@ -47,7 +47,7 @@ class IpuCardNic final : public Device, private bar::DmaObserver {
   };
 
   void RangesChanged(const std::vector<bar::DmaMapping>& ranges) override;
-  void TakeTurn(uint32_t number, Block& block);
+  void RunTurn(uint32_t number, Block& block);
   /// Delivers the frames of the `done` descriptors that the sender's last turn consumed from a
   /// queue.
   uint32_t Deliver(uint32_t queue, uint32_t done, FrameSink& sink) const;

@@ -338,7 +338,7 @@ TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
     uint8_t* const to = host->end->GrownRoom(900);
     ASSERT_NE(to, nullptr);
     std::memcpy(to, grown.data(), 900);
-    host->end->TakeGrown(900);
+    host->end->CommitGrown(900);
     host->frames[1].data = to;
     host->frames[1].length = 900;
     if (place != 0) {

@@ -18,7 +18,7 @@ namespace {
 class RecordingInterrupts final : public InterruptSink {
  public:
   void Raise(uint32_t vector) override { raised.push_back(vector); }
-  std::vector<uint32_t> Take() { return std::exchange(raised, {}); }
+  std::vector<uint32_t> DrainRaised() { return std::exchange(raised, {}); }
   std::vector<uint32_t> raised;
 };
 
@@ -34,25 +34,25 @@ TEST(IpuInterrupts, AQueueThatIsArmedTellsItsNextCompletionOnce) {
   host.nic.SetInterrupts(&interrupts);
   host.StartRx(64, 2048, 64);
   host.Receive(PlainFrame(60));
-  EXPECT_EQ(interrupts.Take(), Vectors{}) << "not armed";
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{}) << "not armed";
   Arm(host, 0, 1);
-  EXPECT_EQ(interrupts.Take(), Vectors{}) << "all was seen";
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{}) << "all was seen";
   host.Receive(PlainFrame(60));
-  EXPECT_EQ(interrupts.Take(), Vectors{regs::QueueVector(0)});
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{regs::QueueVector(0)});
   host.Receive(PlainFrame(60));
-  EXPECT_EQ(interrupts.Take(), Vectors{}) << "once";
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{}) << "once";
   Arm(host, 0, 1);
-  EXPECT_EQ(interrupts.Take(), Vectors{regs::QueueVector(0)}) << "at once: there is more";
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{regs::QueueVector(0)}) << "at once: there is more";
   Arm(host, 0, 3);
   host.nic.WriteRegister(QueuePage(0) + kRxBlock + kRingInterrupt, 8, 0);
   host.Receive(PlainFrame(60));
-  EXPECT_EQ(interrupts.Take(), Vectors{}) << "taken back";
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{}) << "taken back";
   Arm(host, 0, 4);
   host.nic.WriteRegister(kReset, 4, kResetMagic);
   host.nic.WriteRegister(kPortControl, 4, kPortReceive | kPortPromiscuous);
   host.StartRx(64, 2048, 64);
   host.Receive(PlainFrame(60));
-  EXPECT_EQ(interrupts.Take(), Vectors{}) << "a reset disarms";
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{}) << "a reset disarms";
 }
 
 TEST(IpuInterrupts, AFrameThatFindsNoBufferTellsNothing) {
@@ -64,11 +64,11 @@ TEST(IpuInterrupts, AFrameThatFindsNoBufferTellsNothing) {
     Arm(host, 0, 0);
     host.Receive(PlainFrame(3000), pause);  // Longer than a buffer.
     host.Receive(Ipv4Frame({}), pause);
-    EXPECT_EQ(interrupts.Take(), Vectors{regs::QueueVector(0)});
+    EXPECT_EQ(interrupts.DrainRaised(), Vectors{regs::QueueVector(0)});
     Arm(host, 0, 1);
     host.Receive(Ipv4Frame({}), pause);
     host.Receive(PlainFrame(60), pause);
-    EXPECT_EQ(interrupts.Take(), Vectors{}) << "no descriptor, with a wait " << pause;
+    EXPECT_EQ(interrupts.DrainRaised(), Vectors{}) << "no descriptor, with a wait " << pause;
   }
 }
 
@@ -368,9 +368,9 @@ TEST_F(IpuAges, ARuleThatHitsNothingIsToldOnceAndOneThatDoesIsNot) {
   At(1900);
   Hit(1);
   At(2050);
-  EXPECT_EQ(interrupts.Take(), Vectors{});
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{});
   At(2400);
-  EXPECT_EQ(interrupts.Take(), Vectors{regs::kPortVector});
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{regs::kPortVector});
   EXPECT_EQ(Aged(), std::set<uint64_t>{0xaaaa'0000'0002});
   At(3500);
   EXPECT_EQ(Aged(), std::set<uint64_t>{}) << "once";
@@ -403,9 +403,9 @@ TEST_F(IpuAges, QueriesThatClearAreNoHitsAndRulesThatAreGoneDoNotAge) {
   EXPECT_EQ(Read64(host, kFlowHits), 1u) << "of those after the clearing query";
   ASSERT_EQ(Command(host, FlowCommand::kAdd, 5, 1, 5), FlowStatus::kOk);
   host.nic.WriteRegister(kFlowCommand, 4, static_cast<uint32_t>(FlowCommand::kFlush));
-  interrupts.Take();
+  interrupts.DrainRaised();
   At(9000);
-  EXPECT_EQ(interrupts.Take(), Vectors{});
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{});
   EXPECT_EQ(Aged(), std::set<uint64_t>{});
 }
 
@@ -417,7 +417,7 @@ TEST_F(IpuAges, ManyRulesAgeInOneRoundOfManySteps) {
   }
   host.nic.SetTime(1'300'000'000);
   for (int step = 0; step < 64; ++step) host.nic.Transmit(sink, 8);
-  EXPECT_EQ(interrupts.Take(), Vectors{regs::kPortVector}) << "reported once until queried";
+  EXPECT_EQ(interrupts.DrainRaised(), Vectors{regs::kPortVector}) << "reported once until queried";
   EXPECT_EQ(Aged().size(), kRules);
 }
 

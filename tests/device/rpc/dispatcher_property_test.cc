@@ -79,7 +79,7 @@ class World {
       CheckBounds();
     }
     for (ProcessId id = 0; id < kKnown; ++id) {
-      Take(dispatcher_.RemoveProcess(id, now_));
+      Apply(dispatcher_.RemoveProcess(id, now_));
     }
     for (const auto& [number, call] : calls_) {
       EXPECT_EQ(call.ended, 1u) << "call " << number;
@@ -111,24 +111,24 @@ class World {
         Arrive(static_cast<ProcessId>(Below(kProcesses)));
         break;
       case 3:
-        Take(dispatcher_.Tick(now_));
+        Apply(dispatcher_.Tick(now_));
         break;
       case 4:
         if (!processes_[process].up) {
           processes_[process] = {.up = true, .hangs = Below(4) == 0};
-          Take(dispatcher_.Ready(process, now_));
+          Apply(dispatcher_.Ready(process, now_));
         }
         break;
       case 5:
         if (Below(40) == 0) Die(process);
-        if (Below(40) == 0) Take(dispatcher_.Reclaim(core, now_));
+        if (Below(40) == 0) Apply(dispatcher_.Reclaim(core, now_));
         break;
       case 7:
         ResumeOne();
         break;
       case 6:  // A load that this core must not make.
         if (cores_[core].process != process || cores_[core].at == HostCore::At::kLeaves) {
-          Take(dispatcher_.UserLoads(core, process, now_));
+          Apply(dispatcher_.UserLoads(core, process, now_));
         }
         break;
       default:
@@ -148,7 +148,7 @@ class World {
     const CallId call = next_call_++;
     calls_[call] = {process};
     ++held_[process];
-    Take(dispatcher_.Arrive(process, call, now_));
+    Apply(dispatcher_.Arrive(process, call, now_));
   }
 
   // Answers the nested call of a random call, which may not wait for it any more.
@@ -163,7 +163,7 @@ class World {
     if (!suspended) {
       EXPECT_TRUE(actions.empty()) << "call " << number << " is not suspended";
     }
-    Take(actions);
+    Apply(actions);
   }
 
   // Returns the number of calls of a process that have started and are not running.
@@ -180,19 +180,19 @@ class World {
     switch (core.at) {
       case HostCore::At::kKernel:
         core.at = HostCore::At::kKernelLoads;
-        Take(dispatcher_.KernelLoads(id, now_));
+        Apply(dispatcher_.KernelLoads(id, now_));
         break;
       case HostCore::At::kLeaves:
         if (stuck) break;
         core = {.at = HostCore::At::kKernelLoads};
-        Take(dispatcher_.KernelLoads(id, now_));
+        Apply(dispatcher_.KernelLoads(id, now_));
         break;
       case HostCore::At::kUser:
         if (stuck) break;
         core.asked = false;
         core.at = HostCore::At::kUserLoads;
-        Take(dispatcher_.UserLoads(id, core.process, now_,
-                                   Below(3) == 0 ? Done::kCall : Done::kReply));
+        Apply(dispatcher_.UserLoads(id, core.process, now_,
+                                    Below(3) == 0 ? Done::kCall : Done::kReply));
         break;
       default:
         break;  // The core waits for its load.
@@ -207,17 +207,17 @@ class World {
                        core.process == process;
       if (its) core = {};
     }
-    Take(dispatcher_.Gone(process, now_));
+    Apply(dispatcher_.Gone(process, now_));
   }
 
-  void Take(Dispatcher::Actions actions) {
+  void Apply(Dispatcher::Actions actions) {
     const std::vector<Action> copy(actions.begin(), actions.end());
-    for (const Action& action : copy) Take(action);
+    for (const Action& action : copy) Apply(action);
     // The kernel ends a process after the device has completed its actions.
     for (const ProcessId process : std::exchange(killed_, {})) Die(process);
   }
 
-  void Take(const Action& action) {
+  void Apply(const Action& action) {
     HostCore& core = cores_[action.core];
     using At = HostCore::At;
     switch (action.kind) {
@@ -293,7 +293,7 @@ class World {
   void CheckBounds() {
     if (now_ - checked_ < 50) return;
     checked_ = now_;
-    Take(dispatcher_.Tick(now_));
+    Apply(dispatcher_.Tick(now_));
     for (CoreId id = 0; id < kCores; ++id) {
       if (cores_[id].asked) {
         EXPECT_LE(now_ - cores_[id].asked_at, bound_[id] + 100) << "core " << id;

@@ -111,7 +111,7 @@ class HostileRun {
     SendFrame(frame);
   }
   void SendAnything() {
-    const auto taken = bytes_.Take(bytes_.Byte());
+    const auto taken = bytes_.Consume(bytes_.Byte());
     SendFrame({taken.begin(), taken.end()});
   }
 
@@ -203,7 +203,7 @@ class HostileRun {
   bool Late() const { return host_.now_ns > 1'000'000; }
 
   void Count() {
-    for (const Words& reply : host_.TakeReplies()) {
+    for (const Words& reply : host_.DrainReplies()) {
       ++driven_.replies;
       if (reply.size() < 5 || reply[1] != 1) return Break("a sent frame is not a reply");
       if (++answered_[reply[0]] > asked_[reply[0]]) Break("duplicate or unsolicited reply");

@@ -63,7 +63,7 @@ Got Calls(RpcHost& host, uint32_t xid, const CallHead& head, const Words& argume
 TEST(NestedCalls, TheCallGoesToItsServiceAndTheResultToTheContinuation) {
   RpcHost host;
   ASSERT_EQ(Calls(host, 1, kAdd, {7, 5}), Got::kYieldNow) << "the core is wanted by process 1";
-  EXPECT_EQ(host.TakeReplies(), Messages{}) << "no caller is answered yet";
+  EXPECT_EQ(host.DrainReplies(), Messages{}) << "no caller is answered yet";
   ASSERT_TRUE(host.Switch(1));
   std::array<uint32_t, 2> pair;
   ASSERT_EQ(host.processes[1]->end.payload().size(), 8u);
@@ -76,10 +76,10 @@ TEST(NestedCalls, TheCallGoesToItsServiceAndTheResultToTheContinuation) {
   EXPECT_EQ(heard.status, NestedStatus::kSuccess);
   EXPECT_EQ(heard.result_bytes, 4u);
   EXPECT_EQ(heard.word, 12u);
-  EXPECT_EQ(host.TakeReplies(), Messages{});
+  EXPECT_EQ(host.DrainReplies(), Messages{});
   host.Return(2, {});
   host.UserLoads(2);
-  EXPECT_EQ(host.TakeReplies(), Messages{Replied(1)});
+  EXPECT_EQ(host.DrainReplies(), Messages{Replied(1)});
   EXPECT_EQ(host.Count("rpc_nested"), 1u);
   EXPECT_EQ(host.Count("rpc_arrived"), 2u);
   EXPECT_EQ(host.Count("rpc_answered"), 2u);
@@ -167,7 +167,7 @@ TEST(NestedCalls, ACallThatReachesNobodyGoesOnAtOnce) {
     EXPECT_EQ(heard.result_bytes, 0u);
     host.Return(2, {});
     host.UserLoads(2);
-    EXPECT_EQ(host.TakeReplies(), Messages{Replied(1)});
+    EXPECT_EQ(host.DrainReplies(), Messages{Replied(1)});
     EXPECT_EQ(host.Count("rpc_nested_refused"), 1u);
     EXPECT_EQ(host.Count("rpc_arrived"), 1u) << "no other call was made";
   }
@@ -222,7 +222,7 @@ TEST(NestedCalls, WhateverHappensToTheCalleeTheContinuationIsTold) {
     EXPECT_EQ(heard.result_bytes, 0u);
     host.Return(2, {});
     host.UserLoads(2);
-    EXPECT_EQ(host.TakeReplies(), Messages{Replied(1)});
+    EXPECT_EQ(host.DrainReplies(), Messages{Replied(1)});
   }
 }
 
@@ -258,7 +258,7 @@ TEST(NestedCalls, AQueueThatIsFullIsToldAndALateReplyIsForNobody) {
   EXPECT_EQ(HeardBy(host).status, NestedStatus::kTimedOut);
   host.Return(2, {});
   ASSERT_EQ(host.UserLoads(2), Got::kNothing);
-  EXPECT_EQ(host.TakeReplies(), (Messages{Replied(2), Replied(1)}));
+  EXPECT_EQ(host.DrainReplies(), (Messages{Replied(2), Replied(1)}));
   EXPECT_EQ(host.Count("rpc_nested_timed_out"), 1u);
   // The call is executed nevertheless.
   ASSERT_TRUE(host.Start(1));
@@ -266,7 +266,7 @@ TEST(NestedCalls, AQueueThatIsFullIsToldAndALateReplyIsForNobody) {
   ASSERT_TRUE(host.Switch(1));
   host.ReturnWord(1, 2);
   ASSERT_EQ(host.UserLoads(1), Got::kNothing) << "no caller waits for it";
-  EXPECT_EQ(host.TakeReplies(), Messages{});
+  EXPECT_EQ(host.DrainReplies(), Messages{});
   EXPECT_EQ(host.Count("rpc_nested_orphans"), 1u);
 }
 
@@ -275,11 +275,11 @@ TEST(NestedCalls, ACallerThatDiesIsNotContinued) {
   ASSERT_EQ(Calls(host, 1, kAdd, {7, 5}), Got::kYieldNow);
   ASSERT_TRUE(host.Switch(1));
   host.End(2);
-  EXPECT_EQ(host.TakeReplies(), Messages{Replied(1, kFailed)});
+  EXPECT_EQ(host.DrainReplies(), Messages{Replied(1, kFailed)});
   host.ReturnWord(1, 12);
   ASSERT_TRUE(host.Start(2));
   ASSERT_EQ(host.UserLoads(1), Got::kNothing);
-  EXPECT_EQ(host.TakeReplies(), Messages{});
+  EXPECT_EQ(host.DrainReplies(), Messages{});
   EXPECT_EQ(host.Count("rpc_nested_orphans"), 1u);
   // The next incarnation starts with the next call.
   host.Send(OuterCall(2));
@@ -288,7 +288,7 @@ TEST(NestedCalls, ACallerThatDiesIsNotContinued) {
   EXPECT_EQ(host.processes[2]->end.content().code, 0x2001u);
   host.Return(2, {});
   host.UserLoads(2);
-  EXPECT_EQ(host.TakeReplies(), Messages{Replied(2)});
+  EXPECT_EQ(host.DrainReplies(), Messages{Replied(2)});
 }
 
 TEST(NestedCalls, EveryCallerOfAProcessThatEndsIsTold) {
@@ -317,7 +317,7 @@ TEST(NestedCalls, EveryCallerOfAProcessThatEndsIsTold) {
     test.ends(host.nic);
     host.Step();
     std::map<Words, uint32_t> replies;
-    for (const Words& reply : host.TakeReplies()) ++replies[reply];
+    for (const Words& reply : host.DrainReplies()) ++replies[reply];
     EXPECT_EQ(replies.size(), kCalls + 1 + test.removed);
     for (uint32_t xid = 0; xid <= kCalls + test.removed; ++xid) {
       EXPECT_EQ(replies[Replied(xid, xid <= kCalls ? kFailed : kUnknown)], 1u) << xid;
@@ -352,7 +352,7 @@ TEST(NestedCalls, AProcessMayCallItselfOnItsOnlyCore) {
   }
   host.Return(2, {});
   ASSERT_EQ(host.UserLoads(2), Got::kNothing);
-  EXPECT_EQ(host.TakeReplies(), Messages{Replied(1)});
+  EXPECT_EQ(host.DrainReplies(), Messages{Replied(1)});
 }
 
 TEST(NestedCalls, WhatIsTooShortForACallIsABadResult) {
@@ -361,7 +361,7 @@ TEST(NestedCalls, WhatIsTooShortForACallIsABadResult) {
   ASSERT_TRUE(host.Switch(2));
   host.processes[2]->end.Return({.kind = coherent::Kind::kCall, .length = 47});
   host.UserLoads(2);
-  EXPECT_EQ(host.TakeReplies(), Messages{Replied(1, kFailed)});
+  EXPECT_EQ(host.DrainReplies(), Messages{Replied(1, kFailed)});
   EXPECT_EQ(host.Count("rpc_bad_results"), 1u);
 }
 
@@ -448,7 +448,7 @@ TEST(NestedCalls, EveryCallThatWasTakenIsAnsweredOnce) {
   std::map<uint32_t, uint32_t> replies;
   AnyCore core{host, random};
   const auto count = [&] {
-    for (const Words& reply : host.TakeReplies()) ++replies[reply.at(0)];
+    for (const Words& reply : host.DrainReplies()) ++replies[reply.at(0)];
   };
   for (uint32_t i = 0; i < kFrames; ++i) {
     host.Send(random() % 2 == 0 ? OuterCall(i) : RpcHost::Call(i, 1, {1, 2}));

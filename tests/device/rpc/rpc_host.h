@@ -154,7 +154,7 @@ class RpcHost : public HostPort, private FrameSink {
   }
 
   /// Returns the messages of all frames sent since the last call.
-  std::vector<Words> TakeReplies() { return std::exchange(replies_, {}); }
+  std::vector<Words> DrainReplies() { return std::exchange(replies_, {}); }
   uint64_t Count(std::string_view name) {
     for (const Counter& counter : nic.Counters()) {
       if (counter.name == name) return counter.value;

@@ -46,9 +46,9 @@ TEST(RpcNic, ArgumentsStandDecodedInTheLineAndTheResultBecomesTheReply) {
   std::memcpy(pair.data(), end.payload().data(), 8);
   EXPECT_EQ(pair, (std::array<uint32_t, 2>{7, 5}));
   host.ReturnWord(1, 12);
-  EXPECT_EQ(host.TakeReplies(), Replies{}) << "the next load completes it";
+  EXPECT_EQ(host.DrainReplies(), Replies{}) << "the next load completes it";
   EXPECT_EQ(host.UserLoads(1), Got::kNothing);
-  EXPECT_EQ(host.TakeReplies(), Replies{Success(0x51, {12})});
+  EXPECT_EQ(host.DrainReplies(), Replies{Success(0x51, {12})});
 
   // The core still waits in the process, so the next call is delivered there without the kernel.
   const uint64_t switches = host.Count("rpc_switches");
@@ -56,7 +56,7 @@ TEST(RpcNic, ArgumentsStandDecodedInTheLineAndTheResultBecomesTheReply) {
   ASSERT_EQ(end.Wait(0), Got::kContent);
   host.ReturnWord(1, 3);
   host.UserLoads(1);
-  EXPECT_EQ(host.TakeReplies(), Replies{Success(0x52, {3})});
+  EXPECT_EQ(host.DrainReplies(), Replies{Success(0x52, {3})});
   EXPECT_EQ(host.Count("rpc_switches"), switches);
   ASSERT_EQ(host.traces.size(), 2u);
   EXPECT_EQ(host.traces[0].path, Path::kSwitched);
@@ -74,7 +74,7 @@ TEST(RpcNic, EachProcedureHasItsOwnEntry) {
     codes.insert(host.processes[1]->end.content().code);
     host.Return(1, {});
     host.UserLoads(1);
-    EXPECT_EQ(host.TakeReplies(), Replies{Success(1)});
+    EXPECT_EQ(host.DrainReplies(), Replies{Success(1)});
   }
   EXPECT_EQ(codes.size(), 4u);
 }
@@ -112,7 +112,7 @@ TEST(RpcNic, TheNicAnswersWhatIsForNobody) {
     SCOPED_TRACE(test.name);
     RpcHost host;
     host.Send(test.message);
-    EXPECT_EQ(host.TakeReplies(), Replies{test.reply});
+    EXPECT_EQ(host.DrainReplies(), Replies{test.reply});
     EXPECT_EQ(host.Count(test.counter), 1u);
     EXPECT_EQ(host.Count("rpc_arrived"), 0u);
   }
@@ -148,7 +148,7 @@ TEST(RpcNic, WhatIsNoCallIsDroppedUnderAName) {
     RpcHost host;
     host.SendFrame(test.frame);
     EXPECT_EQ(host.Count(test.counter), 1u) << test.counter;
-    EXPECT_EQ(host.TakeReplies(), Replies{});
+    EXPECT_EQ(host.DrainReplies(), Replies{});
   }
 }
 
@@ -183,7 +183,7 @@ TEST(RpcNic, LongArgumentsContinueInOverflowLinesAndLongerOnesInABuffer) {
                 .length = static_cast<uint32_t>(end.payload().size()),
                 .in_buffer = test.in_buffer});
     host.UserLoads(1);
-    EXPECT_EQ(host.TakeReplies(), Replies{Success(1, arguments)});
+    EXPECT_EQ(host.DrainReplies(), Replies{Success(1, arguments)});
   }
 }
 
@@ -194,14 +194,14 @@ TEST(RpcNic, ACallReachesACoreThatWasToldToTryAgain) {
   host.Return(1, {});
   auto& end = host.processes[1]->end;
   ASSERT_EQ(host.UserLoads(1), Got::kNothing);
-  host.TakeReplies();
+  host.DrainReplies();
   host.Step(coherent::kTryAgainNs);
   ASSERT_EQ(end.Wait(0), Got::kTryAgain);
   host.Send(RpcHost::Call(2, 1, {3, 4}));  // Arrives before the next load.
   ASSERT_EQ(host.UserLoads(1), Got::kContent);
   host.ReturnWord(1, 7);
   host.UserLoads(1);
-  EXPECT_EQ(host.TakeReplies(), Replies{Success(2, {7})});
+  EXPECT_EQ(host.DrainReplies(), Replies{Success(2, {7})});
 }
 
 TEST(RpcNic, AKernelThatWasToldToTryAgainGetsItsProcess) {
@@ -225,7 +225,7 @@ TEST(RpcNic, AProcessThatDiesBeforeTheKernelHeardOfItIsNotSwitchedTo) {
   ASSERT_TRUE(host.Switch(1));
   host.Return(1, {});
   host.UserLoads(1);
-  EXPECT_EQ(host.TakeReplies(), Replies{Success(1)});
+  EXPECT_EQ(host.DrainReplies(), Replies{Success(1)});
 }
 
 TEST(RpcNic, ACoreThatWasToBeRetiredAndIsWantedBeforeItHeardIsNotRetired) {
@@ -240,7 +240,7 @@ TEST(RpcNic, ACoreThatWasToBeRetiredAndIsWantedBeforeItHeardIsNotRetired) {
   ASSERT_TRUE(host.Switch(1));
   host.Return(1, {});
   host.UserLoads(1);
-  EXPECT_EQ(host.TakeReplies(), Replies{Success(1)});
+  EXPECT_EQ(host.DrainReplies(), Replies{Success(1)});
 }
 
 TEST(RpcNic, AnIdleCoreIsAskedForAndComesToTheOtherProcess) {
@@ -259,7 +259,7 @@ TEST(RpcNic, AnIdleCoreIsAskedForAndComesToTheOtherProcess) {
   ASSERT_TRUE(host.Switch(1));
   host.Return(1, {});
   host.UserLoads(1);
-  EXPECT_EQ(host.TakeReplies(), (Replies{Success(1), Success(2), Success(3)}));
+  EXPECT_EQ(host.DrainReplies(), (Replies{Success(1), Success(2), Success(3)}));
 }
 
 TEST(RpcNic, AHandlerThatIsWantedOffItsCoreEndsItsCallAndLeaves) {
@@ -273,7 +273,7 @@ TEST(RpcNic, AHandlerThatIsWantedOffItsCoreEndsItsCallAndLeaves) {
   EXPECT_TRUE(host.processes[1]->end.Asked());
   host.Return(1, {});
   ASSERT_EQ(host.UserLoads(1), Got::kYieldNow);
-  EXPECT_EQ(host.TakeReplies(), Replies{Success(1)});
+  EXPECT_EQ(host.DrainReplies(), Replies{Success(1)});
   ASSERT_TRUE(host.Switch(2));
   host.Return(2, {});
   host.Send(RpcHost::Call(3, 3));
@@ -291,7 +291,7 @@ TEST(RpcNic, AHandlerThatStaysIsKilledAndItsCallAnswered) {
   host.Step(50'000);
   EXPECT_EQ(host.killed, std::vector<ProcessId>{1});
   host.End(1);
-  EXPECT_EQ(host.TakeReplies(), Replies{Accepted(1, kSystemErr)});
+  EXPECT_EQ(host.DrainReplies(), Replies{Accepted(1, kSystemErr)});
   ASSERT_TRUE(host.Switch(2));
 }
 
@@ -301,12 +301,12 @@ TEST(RpcNic, CallsThatWaitedSurviveTheirProcess) {
   ASSERT_TRUE(host.Switch(1));
   host.Send(RpcHost::Call(2, 1, {20, 3}));
   host.End(1);
-  EXPECT_EQ(host.TakeReplies(), Replies{Accepted(1, kSystemErr)});
+  EXPECT_EQ(host.DrainReplies(), Replies{Accepted(1, kSystemErr)});
   ASSERT_TRUE(host.Start(1));
   ASSERT_TRUE(host.Switch(1));
   host.ReturnWord(1, 23);
   host.UserLoads(1);
-  EXPECT_EQ(host.TakeReplies(), Replies{Success(2, {23})});
+  EXPECT_EQ(host.DrainReplies(), Replies{Success(2, {23})});
   EXPECT_EQ(host.Count("rpc_lost"), 1u);
 }
 
@@ -316,7 +316,7 @@ TEST(RpcNic, AServiceThatIsRemovedAnswersNobody) {
   host.nic.RemoveService(1);
   host.Step();
   host.Send(RpcHost::Call(2, 3));
-  EXPECT_EQ(host.TakeReplies(), (Replies{Accepted(1, kProgUnavail), Accepted(2, kProgUnavail)}));
+  EXPECT_EQ(host.DrainReplies(), (Replies{Accepted(1, kProgUnavail), Accepted(2, kProgUnavail)}));
 }
 
 TEST(RpcNic, QueuesAndSlotsAreBounded) {
@@ -343,7 +343,7 @@ void ExpectOtherServes(RpcHost& host) {
   ASSERT_TRUE(host.Switch(2));
   host.Return(2, {});
   host.UserLoads(2);
-  EXPECT_EQ(host.TakeReplies(), Replies{Success(1)});
+  EXPECT_EQ(host.DrainReplies(), Replies{Success(1)});
 }
 
 TEST(RpcNic, CallsToServicesThatAreDownKeepOutNoOther) {
@@ -422,14 +422,14 @@ TEST(RpcNic, ResultsThatMakeNoSenseAreSystemErrors) {
     ASSERT_TRUE(host.Switch(1));
     host.Return(1, test.result, test.status);
     host.UserLoads(1);
-    EXPECT_EQ(host.TakeReplies(), Replies{Accepted(1, kSystemErr)});
+    EXPECT_EQ(host.DrainReplies(), Replies{Accepted(1, kSystemErr)});
   }
   RpcHost host;
   host.Send(RpcHost::Call(1, 2, {0}));
   ASSERT_TRUE(host.Switch(1));
   host.Return(1, pointer);
   host.UserLoads(1);
-  EXPECT_EQ(host.TakeReplies(), Replies{Accepted(1, kSystemErr)}) << "a pointer out of the line";
+  EXPECT_EQ(host.DrainReplies(), Replies{Accepted(1, kSystemErr)}) << "a pointer out of the line";
   EXPECT_EQ(host.Count("rpc_bad_results"), 1u);
 }
 

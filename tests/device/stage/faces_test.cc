@@ -136,7 +136,7 @@ class Face : public testing::Test {
     to_.Commit();
     to_.Publish();
   }
-  void Tell(const NodeSetup& setup, uint32_t slot = 0) {
+  void SendSetup(const NodeSetup& setup, uint32_t slot = 0) {
     Write(SlotOf(kPort, slot) + kSetupOffset, &setup, sizeof setup);
   }
   void SetUpQueue(uint32_t slots = 64) {
@@ -145,7 +145,7 @@ class Face : public testing::Test {
                     .slots = slots,
                     .max_message = 1000,
                     .action = SetupAction::kOpen};
-    Tell(setup);
+    SendSetup(setup);
   }
   void Ring(uint32_t posted) { Write(SlotOf(kPort, 0) + kDoorbellOffset, &posted, sizeof posted); }
   /// Returns all TLPs that the stage has sent.
@@ -255,11 +255,11 @@ TEST_F(Face, LegacyWritesRecordsWhenTheLinkHasRoomAgain) {
   // The maximum jobs of a queue; results of 2000 bytes, which are 8 TLPs each.
   constexpr uint32_t kJobs = DescriptorQueue::kDepth;
   static_assert(kJobs * 8 == kLinkTlps);
-  Tell({.ring = kRing,
-        .completions = kRecords,
-        .slots = kJobs,
-        .max_message = 2000,
-        .action = SetupAction::kOpen});
+  SendSetup({.ring = kRing,
+             .completions = kRecords,
+             .slots = kJobs,
+             .max_message = 2000,
+             .action = SetupAction::kOpen});
   Ring(kJobs);
   executor_.claim = 2000;
   std::vector<LegacyDescriptor> ring;
@@ -370,12 +370,12 @@ TEST_F(Face, AnExecutorsLengthIsNotBelieved) {
 class Streaming : public Face {
  protected:
   void Open(uint32_t granules = 64) {
-    Tell({.window = kWindows,
-          .consumed = kRegisters,
-          .window_granules = granules,
-          .buffer_bytes = 1024,
-          .max_message = 400,
-          .action = SetupAction::kOpen});
+    SendSetup({.window = kWindows,
+               .consumed = kRegisters,
+               .window_granules = granules,
+               .buffer_bytes = 1024,
+               .max_message = 400,
+               .action = SetupAction::kOpen});
     stage_.Step();
     const std::vector<Tlp> sent = Sent();
     ASSERT_EQ(sent.size(), 1u);
@@ -430,7 +430,7 @@ TEST_F(Streaming, FlushesItsWindowWhenAllIsAnswered) {
   Open();
   Report({});
   Message(1, 10, 0);
-  Tell({.window = kWindows, .action = SetupAction::kDrain});
+  SendSetup({.window = kWindows, .action = SetupAction::kDrain});
   for (uint32_t i = 0; i < 4; ++i) stage_.Step();
   const std::vector<Tlp> sent = Sent();
   ASSERT_EQ(sent.size(), 3u);  // Answer, credits, and then the flush.

@@ -173,7 +173,7 @@ class HostileRun {
   /// more reads.
   void AnyCompletion(uint8_t what) {
     std::array<uint8_t, kMaxPayload> bytes{};
-    std::ranges::copy(choices_.Take(choices_.Byte() % 80), bytes.begin());
+    std::ranges::copy(choices_.Consume(choices_.Byte() % 80), bytes.begin());
     if (reads_.empty() || what >= 224)
       return Complete(choices_.Byte(), bytes.data(), choices_.Word16() % 300, choices_.Byte(),
                       what % 16 < 8);

@@ -237,7 +237,7 @@ class World {
       if (tlp.address == control + 8) {
         stage.reader[0].Abort(LoadFrom<uint64_t>(tlp.payload.data()));
       } else if (stage.reader[0].Owns(tlp.address)) {
-        stage.reader[0].Take(tlp);
+        stage.reader[0].Accept(tlp);
         const uint64_t held = stage.reader[0].received() - stage.reader[0].consumed();
         if (held > plan_.buffer_lines * kGranule) violated_ |= 2;
       }

@@ -111,7 +111,7 @@ TEST(Failure, ASenderThatDiesInTheMiddleLeavesNoPartOfItsMessage) {
     ASSERT_TRUE((rig.at[{opened.stream, 0}].writer->Next(tlp)));
     rig.sw.Accept(0, tlp);
     ASSERT_TRUE(rig.sw.Next(2, tlp));
-    rig.at[{opened.stream, 2}].reader->Take(tlp);
+    rig.at[{opened.stream, 2}].reader->Accept(tlp);
   }
   rig.sw.Fail(0);
   rig.at[{opened.stream, 0}].writer.reset();

@@ -39,7 +39,7 @@ class HostileRun {
       rig_.completions.clear();
     }
     rig_.Put(honest_, 0, put_++, 600);
-    Take();
+    DrainHonest();
     if (broken_ == nullptr && taken_ != put_) broken_ = "a message of the honest stream is lost";
     return broken_;
   }
@@ -107,7 +107,7 @@ class HostileRun {
         rig_.Put(honest_, 0, put_++, what * 2 + choices_.Byte() % 90);
         break;
       case 1:
-        Take();
+        DrainHonest();
         break;
       case 2:
         rig_.sw.Fail(what % 32 < 16 ? 2 : 3);
@@ -133,7 +133,7 @@ class HostileRun {
     }
   }
 
-  void Take() {
+  void DrainHonest() {
     for (const Message& message : rig_.Drain(honest_, 1)) {
       if (message.header.message != taken_++) broken_ = "order, or a message twice";
       if (message.data != Bytes(message.data.size(), message.header.message))

@@ -148,7 +148,7 @@ class Rig {
     for (auto& [where, ends] : at) {
       const NodeSpec& spec = specs[where];
       if (tlp.kind != TlpKind::kWrite || spec.port != port) continue;
-      if (ends.reader && ends.reader->Owns(tlp.address)) return ends.reader->Take(tlp);
+      if (ends.reader && ends.reader->Owns(tlp.address)) return ends.reader->Accept(tlp);
       if (tlp.address == spec.control && ends.writer)
         return ends.writer->SetFreed(LoadFrom<uint64_t>(tlp.payload.data()));
       if (tlp.address == spec.control + 8 && ends.reader)

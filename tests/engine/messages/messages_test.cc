@@ -95,10 +95,10 @@ class Messages : public testing::Test {
                 "taken");
     }
   }
-  Bytes Take(size_t flow, uint32_t* number) {
+  Bytes Receive(size_t flow, uint32_t* number) {
     EXPECT_TRUE(server_.HasMessage(flow));
     Bytes room(kLongest);
-    room.resize(server_.Take(flow, room, number));
+    room.resize(server_.Receive(flow, room, number));
     return room;
   }
   /// Expires all messages.
@@ -120,8 +120,8 @@ TEST_F(Messages, OfOneOrSeveralPartsAreTakenWholeAndInOrder) {
     SendAll(7, first, size);
     SendAll(8, second, size);
     uint32_t number = 0, other = 0;
-    EXPECT_EQ(Take(0, &number), first);
-    EXPECT_EQ(Take(0, &other), second);
+    EXPECT_EQ(Receive(0, &number), first);
+    EXPECT_EQ(Receive(0, &other), second);
     EXPECT_NE(number, other);
     EXPECT_FALSE(server_.HasMessage(0));
     server_.Answer(number, {}, {});
@@ -143,8 +143,8 @@ TEST_F(Messages, SendersThatUseTheSameNumberDoNotMeet) {
     }
   }
   uint32_t number = 0;
-  EXPECT_EQ(Take(0, &number), data);
-  EXPECT_EQ(Take(0, &number), data);
+  EXPECT_EQ(Receive(0, &number), data);
+  EXPECT_EQ(Receive(0, &number), data);
 }
 
 TEST_F(Messages, AnswersGoWhereTheMessageCameFromInAsManyPartsAsTheyNeed) {
@@ -152,7 +152,7 @@ TEST_F(Messages, AnswersGoWhereTheMessageCameFromInAsManyPartsAsTheyNeed) {
     SCOPED_TRACE(bytes);
     SendAll(41, Counted(20), 20, {.sender = 3});
     uint32_t number = 0;
-    Take(0, &number);
+    Receive(0, &number);
     wire_.frames.clear();
     const Bytes answer = Counted(bytes);
     server_.Answer(number, answer, {11, 12});
@@ -198,7 +198,7 @@ TEST_F(Messages, OverIpv6AndBehindTagsAreAnsweredAlike) {
     Bytes room(kLongest);
     uint32_t number = 0;
     ASSERT_TRUE(server.HasMessage(0));
-    server.Take(0, room, &number);
+    server.Receive(0, room, &number);
     wire_.frames.clear();
     server.Answer(number, Counted(8), {});
     ASSERT_EQ(wire_.frames.size(), 1u);
@@ -275,13 +275,13 @@ TEST_F(Messages, PartsThatDoNotFollowChangeNothing) {
   EXPECT_EQ(Send(part(300, 200, 100)), "taken");
   EXPECT_EQ(Send(part(300, 200, 100)), "part_missing") << "its message is whole";
   uint32_t number = 0;
-  EXPECT_EQ(Take(0, &number), data);
+  EXPECT_EQ(Receive(0, &number), data);
   // A sender that starts a new message with the same number.
   EXPECT_EQ(Send(part(300, 0, 100)), "taken");
   EXPECT_EQ(Send(part(200, 0, 100)), "taken");
   EXPECT_EQ(server_.counts().incomplete, 1u);
   EXPECT_EQ(Send(part(200, 100, 100)), "taken");
-  EXPECT_EQ(Take(0, &number), Bytes(data.begin(), data.begin() + 200));
+  EXPECT_EQ(Receive(0, &number), Bytes(data.begin(), data.begin() + 200));
 }
 
 TEST_F(Messages, AsManyAsMayBeHereAndHalfOfThemInParts) {
@@ -294,7 +294,7 @@ TEST_F(Messages, AsManyAsMayBeHereAndHalfOfThemInParts) {
   for (uint32_t i = 0; i < kMessages / 2; ++i) SendAll(100 + i, data, 20);
   EXPECT_EQ(Send(FrameOf({.number = 1000, .length = 20, .bytes = data})), "busy");
   uint32_t number = 0;
-  Take(0, &number);
+  Receive(0, &number);
   EXPECT_EQ(Send(FrameOf({.number = 1000, .length = 20, .bytes = data})), "busy");
   server_.Answer(number, {}, {});
   EXPECT_EQ(Send(FrameOf({.number = 1000, .length = 20, .bytes = data})), "taken");
@@ -311,7 +311,7 @@ TEST_F(Messages, AMessageIsAnsweredOnce) {
   SendAll(1, Counted(5), 5);
   uint32_t number = 0;
   server_.Answer(0, {}, {});  // The message has not been dequeued yet.
-  Take(0, &number);
+  Receive(0, &number);
   server_.Answer(number, {}, {});
   server_.Answer(number, {}, {});
   server_.Answer(number ^ 1, {}, {});
@@ -321,7 +321,7 @@ TEST_F(Messages, AMessageIsAnsweredOnce) {
   EXPECT_EQ(wire_.frames.size(), 1u);
   // An answer after the timeout is discarded.
   SendAll(2, Counted(5), 5);
-  Take(0, &number);
+  Receive(0, &number);
   ExpireAll();
   server_.Answer(number, {}, {});
   EXPECT_EQ(server_.counts().unanswered, 1u);
@@ -332,7 +332,7 @@ TEST_F(Messages, AMessageIsAnsweredOnce) {
 TEST_F(Messages, WhatAnInterfaceDoesNotTakeIsCounted) {
   SendAll(1, Counted(5), 5);
   uint32_t number = 0;
-  Take(0, &number);
+  Receive(0, &number);
   wire_.full = true;
   server_.Answer(number, Counted(3000), {});
   EXPECT_EQ(server_.counts().unsent, 1u);

@@ -126,7 +126,7 @@ TEST(Workload, HasTheSharesAndTheRateThatItWasGiven) {
   for (int i = 0; i < kMany; ++i) {
     ASSERT_GE(workload.due_ns(), last);
     last = workload.due_ns();
-    const Request request = workload.Take();
+    const Request request = workload.Pop();
     ASSERT_EQ(request.id, static_cast<uint64_t>(i));
     const bool is_long = request.task_class == kLongClass;
     longs += is_long;

@@ -45,7 +45,7 @@ class DirectChannel {
     out = *slots_[slot].decision;
     return true;
   }
-  bool TakeRestart() { return std::exchange(restart, false); }
+  bool PollRestart() { return std::exchange(restart, false); }
   uint64_t overflows() const { return overflows_; }
   uint64_t faults() const { return 0; }
   uint32_t room() const {

@@ -39,7 +39,7 @@ class HostTest : public testing::Test {
             .gtid = gtid,
             .task_barrier = task == nullptr ? 0 : task->barrier};
   }
-  std::vector<MessageType> Heard() {
+  std::vector<MessageType> DrainMessages() {
     std::vector<MessageType> types;
     for (const Message& message : channel.events) types.push_back(message.type);
     channel.events.clear();
@@ -59,7 +59,7 @@ TEST_F(HostTest, ACommittedTaskRunsAfterTheIdleCpuLookedAndTheAgentHearsThatItHe
   Attach();
   const Gtid task = kernel.Create({}, 1);
   host.Forward();
-  EXPECT_EQ(Heard(), (std::vector{MessageType::kTaskNew}));
+  EXPECT_EQ(DrainMessages(), (std::vector{MessageType::kTaskNew}));
   EXPECT_FALSE(host.Look(2, 2));
   channel.Commit(2, Choose(2, task));
   EXPECT_TRUE(host.Look(2, 3));
@@ -75,10 +75,10 @@ TEST_F(HostTest, TheMessageOfTheSwitchAsksForADecisionAndEarlierOnesDoNot) {
   channel.Commit(1, Choose(1, task));
   EXPECT_EQ(Run(1, Reason::kIdle, 2), task);
   EXPECT_TRUE(channel.asked.empty());
-  Heard();
+  DrainMessages();
   kernel.Create({}, 3);
   EXPECT_EQ(Run(1, Reason::kBlock, 4), kNoTask);
-  EXPECT_EQ(Heard(), (std::vector{MessageType::kTaskNew, MessageType::kTaskBlocked}));
+  EXPECT_EQ(DrainMessages(), (std::vector{MessageType::kTaskNew, MessageType::kTaskBlocked}));
   EXPECT_EQ(channel.asked, std::vector<offload::Slot>{1});
 }
 
@@ -147,12 +147,12 @@ TEST_F(HostTest, AnAgentsPreemptionTellsWhoHadToLeaveAndRunsTheOther) {
   const Gtid second = kernel.Create({}, 1);
   channel.Commit(0, Choose(0, first));
   Run(0, Reason::kIdle, 2);
-  Heard();
+  DrainMessages();
   channel.Commit(0, Choose(0, second));
   EXPECT_TRUE(host.Look(0, 3));
   EXPECT_EQ(kernel.cpu(0).current, first);
   EXPECT_EQ(Run(0, Reason::kPreempt, 4), second);
-  EXPECT_EQ(Heard(), (std::vector{MessageType::kTaskPreempt}));
+  EXPECT_EQ(DrainMessages(), (std::vector{MessageType::kTaskPreempt}));
 }
 
 TEST_F(HostTest, AGroupWaitsUntilAllItsSlotsHoldADecisionAndThenHoldsAsAWhole) {
@@ -210,12 +210,12 @@ TEST_F(HostTest, AMemberThatIsRecalledAfterItsGroupHeldIsTakenOffAgain) {
   channel.Commit(0, one);
   channel.Commit(1, other);
   EXPECT_TRUE(host.Look(0, 2));
-  Heard();
+  DrainMessages();
   channel.Recall(1);
   host.Look(1, 3);
   EXPECT_EQ(channel.Ended(1), Status::kAborted);
   EXPECT_EQ(kernel.cpu(1).latched, kNoTask);
-  EXPECT_EQ(Heard(), (std::vector{MessageType::kTaskPreempt}));
+  EXPECT_EQ(DrainMessages(), (std::vector{MessageType::kTaskPreempt}));
   EXPECT_EQ(Violation(kernel), nullptr);
 }
 

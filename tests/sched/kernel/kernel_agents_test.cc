@@ -19,15 +19,15 @@ using test::KernelTest;
 
 TEST_F(KernelTest, EveryMessageAboutATaskMovesItsBarrierByOneAndCarriesIt) {
   const Gtid task = kernel.Create({}, ++now);
-  EXPECT_EQ(Last().seqnum, Barrier(task));
+  EXPECT_EQ(OnlyMessage().seqnum, Barrier(task));
   uint32_t expected = Barrier(task);
   const auto one_more = [&](const char* what) {
     EXPECT_EQ(Barrier(task), ++expected) << what;
-    EXPECT_EQ(Last().seqnum, expected) << what;
+    EXPECT_EQ(OnlyMessage().seqnum, expected) << what;
   };
   Run(0, task);
   EXPECT_EQ(Barrier(task), expected);
-  EXPECT_TRUE(Heard().empty());
+  EXPECT_TRUE(DrainMessages().empty());
   kernel.Yield(0, ++now);
   one_more("yield");
   Run(0, task);
@@ -101,7 +101,7 @@ TEST_F(KernelTest, DiscoveryTellsTheLivingWithTheirPresentBarriersAndChangesNone
   std::vector<uint32_t> barriers;
   for (const Gtid task : {waits, blocked, runs, latched}) barriers.push_back(Barrier(task));
   kernel.Discover(++now);
-  std::vector<Message> heard = Heard();
+  std::vector<Message> heard = DrainMessages();
   ASSERT_FALSE(heard.empty());
   EXPECT_EQ(heard.front().type, MessageType::kDiscovery);
   heard.erase(heard.begin());

@@ -22,7 +22,7 @@ TEST_F(KernelTest, ASecondDecisionEvictsTheLatchedTaskAndTellsThatItNeverRan) {
   EXPECT_EQ(Commit(Choose(3, first)), Status::kComplete);
   kernel.ClearMessages();
   EXPECT_EQ(Commit(Choose(3, second)), Status::kComplete);
-  const Message message = Last();
+  const Message message = OnlyMessage();
   EXPECT_EQ(message.type, MessageType::kTaskPreempt);
   EXPECT_EQ(message.gtid, first);
   EXPECT_EQ(message.flags, kWasLatched);
@@ -48,7 +48,7 @@ TEST_F(KernelTest, ALatchedTaskGetsOntoTheCpuWhenTheOtherHasLeftIt) {
   EXPECT_EQ(kernel.cpu(0).current, first);
   kernel.ClearMessages();
   EXPECT_TRUE(kernel.Preempt(0, false, ++now));
-  EXPECT_EQ(Last().flags, 0);
+  EXPECT_EQ(OnlyMessage().flags, 0);
   EXPECT_EQ(kernel.Switch(0, ++now), second);
 }
 
@@ -84,7 +84,7 @@ TEST_F(KernelTest, APingIsAnsweredAndMovesNobody) {
   Run(1, task);
   kernel.ClearMessages();
   EXPECT_EQ(Commit({.cpu = 1, .gtid = kAgentTask}), Status::kComplete);
-  const Message message = Last();
+  const Message message = OnlyMessage();
   EXPECT_EQ(message.type, MessageType::kCpuAgentWakeup);
   EXPECT_EQ(message.cpu, 1);
   EXPECT_FALSE(kernel.cpu(1).must_switch);
@@ -96,7 +96,7 @@ TEST_F(KernelTest, ALatchedTaskCanBeLetGo) {
   EXPECT_EQ(Commit(Choose(0, task)), Status::kComplete);
   kernel.ClearMessages();
   EXPECT_TRUE(kernel.Unlatch(0, ++now));
-  EXPECT_EQ(Last().flags, kWasLatched);
+  EXPECT_EQ(OnlyMessage().flags, kWasLatched);
   EXPECT_EQ(kernel.Switch(0, ++now), kNoTask);
 }
 
@@ -105,26 +105,26 @@ TEST_F(KernelTest, ALatchedTaskCanBeLetGo) {
 TEST_F(KernelTest, TheAgentThatAskedHearsOnceThatTheCpuIsNotIdleAnyMore) {
   EXPECT_EQ(kernel.Switch(0, ++now), kNoTask);
   EXPECT_EQ(Commit({.cpu = 0, .run_flags = kNeedCpuNotIdle, .gtid = kIdleTask}), Status::kComplete);
-  EXPECT_TRUE(Heard().empty());
+  EXPECT_TRUE(DrainMessages().empty());
   kernel.SetBusyElsewhere(0, true, ++now);
-  const std::vector<Message> heard = Heard();
+  const std::vector<Message> heard = DrainMessages();
   ASSERT_EQ(heard.size(), 2u);
   EXPECT_EQ(heard[0].type, MessageType::kCpuNotIdle);
   EXPECT_EQ(heard[0].cpu, 0);
   EXPECT_EQ(heard[1].type, MessageType::kCpuBusy);
   kernel.SetBusyElsewhere(0, false, ++now);
-  EXPECT_EQ(Last().type, MessageType::kCpuAvailable);
+  EXPECT_EQ(OnlyMessage().type, MessageType::kCpuAvailable);
   EXPECT_EQ(kernel.Switch(0, ++now), kNoTask);
   kernel.SetBusyElsewhere(0, true, ++now);
-  EXPECT_EQ(Last().type, MessageType::kCpuBusy);
+  EXPECT_EQ(OnlyMessage().type, MessageType::kCpuBusy);
 }
 
 TEST_F(KernelTest, ACpuThatNobodyAskedAboutStopsIdlingInSilence) {
   kernel.Switch(0, ++now);
   const Gtid task = kernel.Create({}, ++now);
-  Heard();
+  DrainMessages();
   Run(0, task);
-  EXPECT_TRUE(Heard().empty());
+  EXPECT_TRUE(DrainMessages().empty());
 }
 
 TEST_F(KernelTest, ACpuTakenByTheHostGivesUpItsTaskWithABoostAndItsLatchedTask) {
@@ -134,7 +134,7 @@ TEST_F(KernelTest, ACpuTakenByTheHostGivesUpItsTaskWithABoostAndItsLatchedTask) 
   EXPECT_EQ(Commit(Choose(0, latched)), Status::kComplete);
   kernel.ClearMessages();
   kernel.SetBusyElsewhere(0, true, ++now);
-  const std::vector<Message> heard = Heard();
+  const std::vector<Message> heard = DrainMessages();
   ASSERT_EQ(heard.size(), 3u);
   EXPECT_EQ(heard[0].type, MessageType::kCpuBusy);
   EXPECT_EQ(heard[1].gtid, latched);
@@ -147,11 +147,11 @@ TEST_F(KernelTest, ACpuTakenByTheHostGivesUpItsTaskWithABoostAndItsLatchedTask) 
 TEST_F(KernelTest, ACpuIsBackOnlyWhenItIsOnlineAndNotBusy) {
   kernel.SetBusyElsewhere(0, true, ++now);
   kernel.SetOnline(0, false, ++now);
-  EXPECT_EQ(Last().type, MessageType::kCpuBusy);
+  EXPECT_EQ(OnlyMessage().type, MessageType::kCpuBusy);
   kernel.SetBusyElsewhere(0, false, ++now);
-  EXPECT_TRUE(Heard().empty());
+  EXPECT_TRUE(DrainMessages().empty());
   kernel.SetOnline(0, true, ++now);
-  EXPECT_EQ(Last().type, MessageType::kCpuAvailable);
+  EXPECT_EQ(OnlyMessage().type, MessageType::kCpuAvailable);
 }
 
 TEST_F(KernelTest, ACpuThatGoesOfflineGivesUpItsTask) {

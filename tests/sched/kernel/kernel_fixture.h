@@ -32,14 +32,14 @@ class KernelTest : public testing::Test {
     ASSERT_EQ(Commit(Choose(cpu, gtid)), Status::kComplete);
     ASSERT_EQ(kernel.Switch(cpu, ++now), gtid);
   }
-  std::vector<Message> Heard() {
+  std::vector<Message> DrainMessages() {
     const std::vector<Message> heard(kernel.messages().begin(), kernel.messages().end());
     kernel.ClearMessages();
     return heard;
   }
   /// Returns the only new message.
-  Message Last() {
-    const std::vector<Message> heard = Heard();
+  Message OnlyMessage() {
+    const std::vector<Message> heard = DrainMessages();
     EXPECT_EQ(heard.size(), 1u);
     return heard.empty() ? Message{} : heard.back();
   }

@@ -21,7 +21,7 @@ using test::kLimits;
 TEST_F(KernelTest, ANewTaskIsAnnouncedWithAllThatAPolicyWants) {
   const Gtid task = kernel.Create({.task_class = 3, .group = 9, .affinity = 0b0101}, 5);
   EXPECT_GT(task, 0);
-  const Message message = Last();
+  const Message message = OnlyMessage();
   EXPECT_EQ(message.type, MessageType::kTaskNew);
   EXPECT_EQ(message.gtid, task);
   EXPECT_EQ(message.flags, kRunnable);
@@ -83,7 +83,7 @@ TEST_F(KernelTest, NothingHappensToATaskThatIsNotInTheStateForIt) {
   EXPECT_FALSE(kernel.Block(0, ++now));
   EXPECT_FALSE(kernel.Yield(0, ++now));
   EXPECT_FALSE(kernel.Preempt(0, true, ++now));
-  EXPECT_TRUE(Heard().empty());
+  EXPECT_TRUE(DrainMessages().empty());
 }
 
 TEST_F(KernelTest, TheTimeOnCpusIsToldAndAddsUp) {
@@ -92,9 +92,9 @@ TEST_F(KernelTest, TheTimeOnCpusIsToldAndAddsUp) {
   kernel.Switch(1, 100);
   kernel.ClearMessages();
   kernel.Block(1, 130);
-  EXPECT_EQ(Last().runtime, 30u);
+  EXPECT_EQ(OnlyMessage().runtime, 30u);
   kernel.Wake(task, true, 200);
-  const Message woken = Last();
+  const Message woken = OnlyMessage();
   EXPECT_EQ(woken.type, MessageType::kTaskWakeup);
   EXPECT_EQ(woken.flags, kDeferrable);
   EXPECT_EQ(woken.cpu, 1);
@@ -102,7 +102,7 @@ TEST_F(KernelTest, TheTimeOnCpusIsToldAndAddsUp) {
   kernel.Switch(1, 300);
   kernel.ClearMessages();
   kernel.Yield(1, 345);
-  const Message yielded = Last();
+  const Message yielded = OnlyMessage();
   EXPECT_EQ(yielded.type, MessageType::kTaskYield);
   EXPECT_EQ(yielded.runtime, 75u);
 }
@@ -112,7 +112,7 @@ TEST_F(KernelTest, ATaskThatEndsOnACpuLeavesItAndTheCpuIsToSchedule) {
   Run(2, task);
   kernel.ClearMessages();
   EXPECT_TRUE(kernel.Exit(task, ++now));
-  EXPECT_EQ(Last().type, MessageType::kTaskDead);
+  EXPECT_EQ(OnlyMessage().type, MessageType::kTaskDead);
   EXPECT_EQ(kernel.cpu(2).current, kNoTask);
   EXPECT_TRUE(kernel.cpu(2).must_switch);
   EXPECT_EQ(kernel.Switch(2, ++now), kNoTask);
@@ -175,7 +175,7 @@ TEST_F(KernelTest, AnAffinityThatExcludesItsCpuTakesATaskOffIt) {
   Run(1, task);
   kernel.ClearMessages();
   EXPECT_TRUE(kernel.SetAffinity(task, MaskOf(0), ++now));
-  const std::vector<Message> heard = Heard();
+  const std::vector<Message> heard = DrainMessages();
   ASSERT_EQ(heard.size(), 2u);
   EXPECT_EQ(heard[0].type, MessageType::kTaskAffinityChanged);
   EXPECT_EQ(heard[0].affinity, MaskOf(0));
@@ -190,7 +190,7 @@ TEST_F(KernelTest, AnAffinityThatExcludesItsCpuLetsALatchedTaskGo) {
   EXPECT_EQ(Commit(Choose(1, task)), Status::kComplete);
   kernel.ClearMessages();
   kernel.SetAffinity(task, MaskOf(0), ++now);
-  const std::vector<Message> heard = Heard();
+  const std::vector<Message> heard = DrainMessages();
   ASSERT_EQ(heard.size(), 2u);
   EXPECT_EQ(heard[1].type, MessageType::kTaskPreempt);
   EXPECT_EQ(heard[1].flags, kWasLatched);
@@ -202,7 +202,7 @@ TEST_F(KernelTest, ADepartureIsStaleUntilItWasSeenAndAnInvalidTargetAfterwards) 
   Run(0, task);
   kernel.ClearMessages();
   EXPECT_TRUE(kernel.Depart(task, ++now));
-  const Message message = Last();
+  const Message message = OnlyMessage();
   EXPECT_EQ(message.type, MessageType::kTaskDeparted);
   EXPECT_EQ(message.flags, kWasCurrent);
   EXPECT_EQ(message.cpu, 0);
@@ -221,7 +221,7 @@ TEST_F(KernelTest, ATaskThatDepartedEndsInSilenceWhetherThatWasSeenOrNot) {
     const uint32_t barrier = Barrier(task);
     EXPECT_EQ(kernel.live_tasks(), 1u);
     EXPECT_TRUE(kernel.Exit(task, ++now));
-    EXPECT_TRUE(Heard().empty());
+    EXPECT_TRUE(DrainMessages().empty());
     EXPECT_EQ(Barrier(task), barrier);
     EXPECT_EQ(kernel.live_tasks(), 1u) << "it had left already";
     EXPECT_EQ(Commit(Choose(0, task)), Status::kTargetStale);

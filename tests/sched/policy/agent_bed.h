@@ -18,18 +18,18 @@ class Bed {
  public:
   explicit Bed(P policy, AgentOptions options) : agent(std::move(policy), channel, options) {}
 
-  void Tell(MessageType type, Gtid gtid, uint32_t seqnum, CpuId cpu = 0, uint8_t flags = 0,
-            uint8_t task_class = 0, CpuMask affinity = ~CpuMask{0}) {
-    channel.Tell({.type = type,
-                  .cpu = cpu,
-                  .seqnum = seqnum,
-                  .gtid = gtid,
-                  .flags = flags,
-                  .task_class = task_class,
-                  .affinity = affinity});
+  void SendMessage(MessageType type, Gtid gtid, uint32_t seqnum, CpuId cpu = 0, uint8_t flags = 0,
+                   uint8_t task_class = 0, CpuMask affinity = ~CpuMask{0}) {
+    channel.SendMessage({.type = type,
+                         .cpu = cpu,
+                         .seqnum = seqnum,
+                         .gtid = gtid,
+                         .flags = flags,
+                         .task_class = task_class,
+                         .affinity = affinity});
   }
   void New(Gtid gtid, uint32_t seqnum = 1, uint8_t task_class = 0) {
-    Tell(MessageType::kTaskNew, gtid, seqnum, 0, kRunnable, task_class);
+    SendMessage(MessageType::kTaskNew, gtid, seqnum, 0, kRunnable, task_class);
   }
   void Step(Nanoseconds passed = 100) {
     now += passed;

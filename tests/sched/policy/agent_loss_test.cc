@@ -38,11 +38,11 @@ TEST(AgentLoss, ForgetsEverythingAndLearnsItAnew) {
   bed.channel.Enforce(2);
   bed.Step();
   // Discovery: 1 runs, 2 is blocked, 3 got on its CPU, 4 and 5 wait.
-  bed.Tell(MessageType::kTaskNew, 1, 1, 0, kRunnable);
-  bed.Tell(MessageType::kTaskOnCpu, 1, 1, 0);
-  bed.Tell(MessageType::kTaskNew, 2, 2, 1);
-  bed.Tell(MessageType::kTaskNew, 3, 1, 2, kRunnable);
-  bed.Tell(MessageType::kTaskOnCpu, 3, 1, 2);
+  bed.SendMessage(MessageType::kTaskNew, 1, 1, 0, kRunnable);
+  bed.SendMessage(MessageType::kTaskOnCpu, 1, 1, 0);
+  bed.SendMessage(MessageType::kTaskNew, 2, 2, 1);
+  bed.SendMessage(MessageType::kTaskNew, 3, 1, 2, kRunnable);
+  bed.SendMessage(MessageType::kTaskOnCpu, 3, 1, 2);
   bed.New(4);
   bed.New(5);
   bed.Step();
@@ -56,9 +56,9 @@ TEST(AgentLoss, WhatIsStillHeardOfTheTimeBeforeADiscoveryDoesNotMixWithIt) {
   FifoBed bed(FifoCentral(), {.cpus = 2});
   bed.channel.loss = true;
   bed.New(1);
-  bed.Tell(MessageType::kTaskOnCpu, 1, 1, 0);
+  bed.SendMessage(MessageType::kTaskOnCpu, 1, 1, 0);
   // The message that task 1 ended was lost.
-  bed.Tell(MessageType::kDiscovery, 0, 0);
+  bed.SendMessage(MessageType::kDiscovery, 0, 0);
   bed.New(2);
   bed.Step();
   EXPECT_EQ(bed.agent.tasks(), 1u);
@@ -97,12 +97,12 @@ TEST(AgentLoss, AHostThatLostItsMemoryOwesNoOutcomes) {
 TEST(AgentLoss, WhoIsLatchedOnlyYetIsNotTakenForWhoRuns) {
   FifoBed bed(FifoCentral(), {.cpus = 1});
   bed.New(1);
-  bed.Tell(MessageType::kTaskOnCpu, 1, 1, 0);
+  bed.SendMessage(MessageType::kTaskOnCpu, 1, 1, 0);
   bed.New(2);
-  bed.Tell(MessageType::kTaskOnCpu, 2, 1, 0, kWasLatched);
+  bed.SendMessage(MessageType::kTaskOnCpu, 2, 1, 0, kWasLatched);
   bed.Step();
   EXPECT_EQ(bed.Runs(0), 1);
-  bed.Tell(MessageType::kTaskPreempt, 1, 2, 0);
+  bed.SendMessage(MessageType::kTaskPreempt, 1, 2, 0);
   bed.Step();
   EXPECT_EQ(bed.Runs(0), 2);
 }
@@ -114,7 +114,7 @@ TEST(AgentHostile, WhatMakesNoSenseIsCountedAndChangesNothing) {
   bed.RunOnEach(0);
   uint64_t expected = 0;
   const auto nonsense = [&](const Message& message) {
-    bed.channel.Tell(message);
+    bed.channel.SendMessage(message);
     bed.Step();
     EXPECT_EQ(bed.agent.counters().unknown_tasks, ++expected);
     EXPECT_EQ(bed.agent.tasks(), 1u);
@@ -130,8 +130,8 @@ TEST(AgentHostile, WhatMakesNoSenseIsCountedAndChangesNothing) {
   nonsense({.type = MessageType::kTaskNew, .seqnum = 9, .gtid = 2, .flags = kRunnable});
   nonsense({.type = MessageType::kCpuBusy, .cpu = 2});
   nonsense({.type = MessageType::kCpuAvailable, .cpu = 0xffff});
-  bed.Tell(MessageType::kNop, 0, 0);
-  bed.Tell(MessageType::kCpuTick, 0, 0, 1);
+  bed.SendMessage(MessageType::kNop, 0, 0);
+  bed.SendMessage(MessageType::kCpuTick, 0, 0, 1);
   bed.Step();
   EXPECT_EQ(bed.agent.counters().unknown_tasks, expected) << "these make sense";
 }
@@ -164,7 +164,7 @@ TEST_P(AgentOfEveryPolicy, SurvivesAnyMessagesAndOutcomes) {
           message.seqnum = static_cast<uint32_t>(step / 8 + random() % 4);
           message.cpu = static_cast<CpuId>(random() % (kCpus + 1));
         }
-        bed.channel.Tell(message);
+        bed.channel.SendMessage(message);
       }
       for (CpuId cpu = 0; cpu < kCpus; ++cpu) {
         if (!bed.channel.transaction(cpu) || random() % 3 == 0) continue;

@@ -39,7 +39,7 @@ class ObligingHost {
     out = message_;
     return true;
   }
-  bool TakeLoss() { return false; }
+  bool PollLoss() { return false; }
   void RequestRestart() {}
   bool CanCommit(offload::Slot slot) const { return !decided_[slot]; }
   void Commit(offload::Slot slot, const offload::Item& item, offload::Urgency urgency) {
@@ -48,7 +48,7 @@ class ObligingHost {
     transactions_[slot] = DecodeTransaction(item);
   }
   bool Recall(offload::Slot) { return false; }
-  bool TakeOutcome(offload::Slot slot, offload::Item& out, offload::Decided& how) {
+  bool PollOutcome(offload::Slot slot, offload::Item& out, offload::Decided& how) {
     if (!decided_[slot]) return false;
     decided_[slot] = false;
     out = Encode(Outcome{.task_barrier = transactions_[slot].task_barrier});
@@ -57,7 +57,7 @@ class ObligingHost {
   }
   uint64_t faults() const { return 0; }
 
-  void Tell(const Message& message) {
+  void SendMessage(const Message& message) {
     message_ = Encode(message);
     waiting_ = true;
   }
@@ -100,7 +100,7 @@ TEST_P(AgentMemory, IsTakenOnlyWhenTheAgentIsMade) {
         message.gtid = runs->gtid;
         host.Schedule(cpu);
       }
-      host.Tell(message);
+      host.SendMessage(message);
       agent.Step(now += 1'000);
     }
     EXPECT_EQ(g_allocations, made);

@@ -22,7 +22,7 @@ TEST(AgentPrestage, OneDecisionACpuIsMadeBeforehandAndRefilledWhenItWasUsed) {
   EXPECT_EQ(bed.channel.Decision(0), 2);
   EXPECT_TRUE(bed.channel.Prestaged(0)) << "the host is not interrupted";
   // The host enforced the prestaged decision when task 1 blocked.
-  bed.Tell(MessageType::kTaskBlocked, 1, 2);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 2);
   bed.channel.Enforce(0);
   bed.Step();
   EXPECT_EQ(bed.Runs(0), 2);
@@ -38,8 +38,8 @@ TEST(AgentPrestage, AStaleOneIsFollowedByAnotherForWhoIsStillThere) {
   bed.New(2);
   bed.New(3);
   bed.Step();
-  bed.Tell(MessageType::kTaskDead, 2, 2);
-  bed.Tell(MessageType::kTaskBlocked, 1, 2);
+  bed.SendMessage(MessageType::kTaskDead, 2, 2);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 2);
   bed.channel.Refuse(0, Status::kTargetStale, 2, 0);
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 3);
@@ -51,7 +51,7 @@ TEST(AgentPrestage, ADecisionForATaskThatIsGoneIsCalledBack) {
   bed.RunOnEach(0);
   bed.New(2);
   bed.Step();
-  bed.Tell(MessageType::kTaskDead, 2, 2);
+  bed.SendMessage(MessageType::kTaskDead, 2, 2);
   bed.Step();
   EXPECT_TRUE(bed.channel.Recalled(0));
 }
@@ -76,7 +76,7 @@ TEST(AgentPrestage, AMoreUrgentTaskHasAStagedOneRecalledInTime) {
   EXPECT_EQ(bed.Refusals(Status::kAborted), 1u);
   // Task 2 follows task 1.
   bed.channel.Enforce(0);
-  bed.Tell(MessageType::kTaskBlocked, 1, 2);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 2);
   bed.Step();
   EXPECT_EQ(bed.Runs(0), 3);
   EXPECT_EQ(bed.channel.Decision(0), 2);
@@ -92,7 +92,7 @@ TEST(AgentPrestage, ARecallThatComesTooLateIsFollowedByAPreemptingDecision) {
   bed.New(3, 1, 4);
   bed.Step();
   ASSERT_TRUE(bed.channel.Recalled(0));
-  bed.Tell(MessageType::kTaskBlocked, 1, 2);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 2);
   bed.channel.Enforce(0);
   bed.Step();
   EXPECT_EQ(bed.Runs(0), 2);
@@ -109,7 +109,7 @@ TEST(AgentPrestage, WhoWaitsBehindARunningTaskIsFetchedForACpuThatIdles) {
   bed.New(3);
   bed.Step();
   ASSERT_EQ(bed.channel.Decision(0), 3);
-  bed.Tell(MessageType::kTaskBlocked, 2, 2, 1);
+  bed.SendMessage(MessageType::kTaskBlocked, 2, 2, 1);
   bed.Step();
   EXPECT_TRUE(bed.channel.Recalled(0)) << "CPU 1 idles, and nobody else waits";
   bed.channel.Refuse(0, Status::kAborted, 1);
@@ -124,7 +124,7 @@ TEST(AgentPrestage, WhoHasACpuOfItsOwnIsNotFetchedForAnother) {
   bed.New(3);
   bed.Step();
   ASSERT_EQ(bed.channel.Decision(0), 3) << "the third gets the first CPU again";
-  bed.Tell(MessageType::kTaskBlocked, 2, 2, 1);
+  bed.SendMessage(MessageType::kTaskBlocked, 2, 2, 1);
   bed.Step();
   EXPECT_FALSE(bed.channel.Recalled(0));
 }
@@ -135,7 +135,7 @@ TEST(AgentPrestage, WhatACpuMissedAsItWentIdleIsCalledBackAndGivenWithAnInterrup
   bed.New(2);
   bed.Step();
   ASSERT_TRUE(bed.channel.Prestaged(0));
-  bed.Tell(MessageType::kTaskBlocked, 1, 2);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 2);
   bed.Step();
   bed.Step(10'000);
   EXPECT_FALSE(bed.channel.Recalled(0)) << "the host may be about to take it";

@@ -23,9 +23,9 @@ TEST(AgentRefusal, FreshStateOfATaskThatWaitsIsAllThatAnotherTryNeeds) {
   EXPECT_EQ(bed.channel.transaction(0)->task_barrier, 8u);
   EXPECT_EQ(bed.Refusals(Status::kTargetStale), 1u);
   // The decision already accounts for the messages in flight.
-  bed.Tell(MessageType::kTaskBlocked, 1, 6);
-  bed.Tell(MessageType::kTaskWakeup, 1, 7);
-  bed.Tell(MessageType::kTaskAffinityChanged, 1, 8, 0, 0, 0, 3);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 6);
+  bed.SendMessage(MessageType::kTaskWakeup, 1, 7);
+  bed.SendMessage(MessageType::kTaskAffinityChanged, 1, 8, 0, 0, 0, 3);
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 1) << "the decision stands";
   bed.channel.Enforce(0);
@@ -41,8 +41,8 @@ TEST(AgentRefusal, MessagesOlderThanWhatARefusalToldMoveNobody) {
   bed.channel.Refuse(0, Status::kTargetStale, 8);
   bed.Step();
   ASSERT_EQ(bed.channel.Decision(0), 1);
-  bed.Tell(MessageType::kTaskBlocked, 1, 6);
-  bed.Tell(MessageType::kTaskWakeup, 1, 7);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 6);
+  bed.SendMessage(MessageType::kTaskWakeup, 1, 7);
   bed.Step();
   EXPECT_FALSE(bed.channel.transaction(1)) << "it is decided for already";
 }
@@ -58,10 +58,10 @@ TEST(AgentRefusal, AStaleTaskThatIsElsewhereWaitsForTheMessageThatMadeItStale) {
     bed.channel.Refuse(0, Status::kTargetStale, 6, flags);
     bed.Step();
     EXPECT_EQ(bed.channel.Decision(0), 2) << "the CPU goes to another meanwhile";
-    bed.Tell(MessageType::kTaskBlocked, 1, 6);
+    bed.SendMessage(MessageType::kTaskBlocked, 1, 6);
     bed.Step();
-    bed.Tell(MessageType::kTaskWakeup, 1, 7);
-    bed.Tell(MessageType::kTaskBlocked, 2, 2);
+    bed.SendMessage(MessageType::kTaskWakeup, 1, 7);
+    bed.SendMessage(MessageType::kTaskBlocked, 2, 2);
     bed.Step();
     bed.channel.Enforce(0);
     bed.Step();
@@ -79,7 +79,7 @@ TEST(AgentRefusal, WhatTheHostDoesNotPermitIsTriedAgainWhenThatTasksNatureIsHear
   bed.channel.Refuse(0, Status::kNotPermitted, 6);
   bed.Step();
   EXPECT_FALSE(bed.channel.transaction(0)) << "trying once more would not help";
-  bed.Tell(MessageType::kTaskAffinityChanged, 1, 6, 0, 0, 0, 1);
+  bed.SendMessage(MessageType::kTaskAffinityChanged, 1, 6, 0, 0, 0, 1);
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 1);
 }
@@ -88,7 +88,7 @@ TEST(AgentRefusal, AMessageThatCameBeforeTheRefusalExplainsIt) {
   FifoBed bed(FifoCentral(), {.cpus = 1});
   bed.New(1, 5);
   bed.Step();
-  bed.Tell(MessageType::kTaskAffinityChanged, 1, 6);
+  bed.SendMessage(MessageType::kTaskAffinityChanged, 1, 6);
   bed.Step();
   bed.channel.Refuse(0, Status::kTargetStale, 6);
   bed.Step();
@@ -111,13 +111,13 @@ TEST(AgentRefusal, ADeadTaskIsNotQueuedByTheRefusalThatItsDeathCaused) {
     bed.New(1);
     bed.Step();
     if (message_first) {
-      bed.Tell(MessageType::kTaskDead, 1, 2);
+      bed.SendMessage(MessageType::kTaskDead, 1, 2);
       bed.Step();
     }
     bed.channel.Refuse(0, Status::kTargetStale, 2, 0);
     bed.Step();
     if (!message_first) {
-      bed.Tell(MessageType::kTaskDead, 1, 2);
+      bed.SendMessage(MessageType::kTaskDead, 1, 2);
       bed.Step();
     }
     EXPECT_FALSE(bed.channel.transaction(0));
@@ -142,7 +142,7 @@ TEST(AgentRefusal, ACpuThatTakesNobodyRestsAndItsTaskGoesElsewhere) {
   bed.channel.Refuse(0, Status::kCpuOffline, 1);
   bed.Step();
   EXPECT_FALSE(bed.channel.transaction(0));
-  bed.Tell(MessageType::kCpuAvailable, 0, 1, 0);
+  bed.SendMessage(MessageType::kCpuAvailable, 0, 1, 0);
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 2) << "and when the host says that it is back";
 }
@@ -171,11 +171,11 @@ TEST(AgentRefusal, BarriersOnEitherSideOfZeroAreComparedAsSerialNumbers) {
   bed.Step();
   ASSERT_EQ(bed.channel.Decision(0), 1);
   EXPECT_EQ(bed.channel.transaction(0)->task_barrier, 1u);
-  bed.Tell(MessageType::kTaskBlocked, 1, 0);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 0);
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 1);
   bed.channel.Enforce(0);
-  bed.Tell(MessageType::kTaskBlocked, 1, 2);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 2);
   bed.Step();
   EXPECT_EQ(bed.Runs(0), kNoTask);
 }

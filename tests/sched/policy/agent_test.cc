@@ -64,10 +64,10 @@ TEST(Agent, HearsNoMoreThanItsBudgetInAStep) {
 
 TEST(Agent, ATaskThatIsNotRunnableIsNotCommittedUntilItIsWoken) {
   FifoBed bed(FifoCentral(), {.cpus = 1});
-  bed.Tell(MessageType::kTaskNew, 1, 1);
+  bed.SendMessage(MessageType::kTaskNew, 1, 1);
   bed.Step();
   EXPECT_FALSE(bed.channel.transaction(0));
-  bed.Tell(MessageType::kTaskWakeup, 1, 2);
+  bed.SendMessage(MessageType::kTaskWakeup, 1, 2);
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 1);
 }
@@ -78,7 +78,7 @@ TEST(Agent, ATaskThatBlocksMakesRoomForTheNext) {
   bed.New(2);
   bed.Step();
   EXPECT_FALSE(bed.channel.transaction(0)) << "nothing beforehand without prestaging";
-  bed.Tell(MessageType::kTaskBlocked, 1, 2);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 2);
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 2);
 }
@@ -88,7 +88,7 @@ TEST(Agent, ATaskThatYieldsGoesBehindTheOthersAndAPreemptedOneToo) {
     FifoBed bed(FifoCentral(), {.cpus = 1});
     bed.RunOnEach(0);
     bed.New(2);
-    bed.Tell(type, 1, 2);
+    bed.SendMessage(type, 1, 2);
     bed.Step();
     EXPECT_EQ(bed.channel.Decision(0), 2);
   }
@@ -99,7 +99,7 @@ TEST(Agent, ATaskThatTheHostPreemptedForItselfOrThatNeverGotOnTheCpuGetsTheNextP
     FifoBed bed(FifoCentral(), {.cpus = 1});
     bed.RunOnEach(0);
     bed.New(2);
-    bed.Tell(MessageType::kTaskPreempt, 1, 2, 0, flag);
+    bed.SendMessage(MessageType::kTaskPreempt, 1, 2, 0, flag);
     bed.Step();
     EXPECT_EQ(bed.channel.Decision(0), 1);
   }
@@ -107,13 +107,13 @@ TEST(Agent, ATaskThatTheHostPreemptedForItselfOrThatNeverGotOnTheCpuGetsTheNextP
 
 TEST(Agent, LeavesABusyCpuAlone) {
   FifoBed bed(FifoCentral(), {.cpus = 2});
-  bed.Tell(MessageType::kCpuBusy, 0, 1, 0);
+  bed.SendMessage(MessageType::kCpuBusy, 0, 1, 0);
   bed.New(1);
   bed.Step();
   EXPECT_FALSE(bed.channel.transaction(0));
   EXPECT_EQ(bed.channel.Decision(1), 1);
   bed.New(2);
-  bed.Tell(MessageType::kCpuAvailable, 0, 2, 0);
+  bed.SendMessage(MessageType::kCpuAvailable, 0, 2, 0);
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 2);
 }
@@ -125,13 +125,13 @@ TEST(AgentOrder, AMessageMayOvertakeTheOutcomeOfTheDecisionThatItFollowsFrom) {
   FifoBed bed(FifoCentral(), {.cpus = 1});
   bed.New(1);
   bed.Step();
-  bed.Tell(MessageType::kTaskBlocked, 1, 2);
+  bed.SendMessage(MessageType::kTaskBlocked, 1, 2);
   bed.Step();
   EXPECT_EQ(bed.Runs(0), kNoTask);
   bed.channel.Enforce(0);
   bed.Step();
   EXPECT_EQ(bed.Runs(0), kNoTask) << "what came later holds";
-  bed.Tell(MessageType::kTaskWakeup, 1, 3);
+  bed.SendMessage(MessageType::kTaskWakeup, 1, 3);
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 1);
   EXPECT_EQ(bed.channel.transaction(0)->task_barrier, 3u);
@@ -141,7 +141,7 @@ TEST(AgentOrder, ThatATasksNatureChangedDoesNotTellWhetherTheDecisionHeld) {
   FifoBed bed(FifoCentral(), {.cpus = 1});
   bed.New(1);
   bed.Step();
-  bed.Tell(MessageType::kTaskAffinityChanged, 1, 2);
+  bed.SendMessage(MessageType::kTaskAffinityChanged, 1, 2);
   bed.Step();
   bed.channel.Enforce(0);
   bed.Step();
@@ -162,8 +162,8 @@ TEST(AgentOrder, APreemptedTaskAndItsSuccessorChangePlacesInWhateverOrderThatIsH
     EXPECT_EQ(bed.agent.counters().preemptions, 1u);
     for (const Event event : order) {
       if (event == kOutcome) bed.channel.Enforce(0);
-      if (event == kPreempt) bed.Tell(MessageType::kTaskPreempt, 1, 2);
-      if (event == kOnCpu) bed.Tell(MessageType::kTaskOnCpu, 2, 1);
+      if (event == kPreempt) bed.SendMessage(MessageType::kTaskPreempt, 1, 2);
+      if (event == kOnCpu) bed.SendMessage(MessageType::kTaskOnCpu, 2, 1);
       bed.Step();
     }
     EXPECT_EQ(bed.Runs(0), 2);
@@ -189,7 +189,7 @@ TEST(AgentOrder, NobodyIsDecidedForACpuThatIsAboutToSwitch) {
   bed.channel.Enforce(0);
   bed.Step(5'000);
   EXPECT_FALSE(bed.channel.transaction(0)) << "2 is latched, and 1 is still there";
-  bed.Tell(MessageType::kTaskPreempt, 1, 2);
+  bed.SendMessage(MessageType::kTaskPreempt, 1, 2);
   bed.Step();
   EXPECT_EQ(bed.Runs(0), 2);
   EXPECT_EQ(bed.channel.Decision(0), 3);
@@ -204,7 +204,7 @@ TEST(AgentOrder, ALatchedTaskThatIsPushedAsideIsNextAgain) {
   bed.channel.Enforce(0);
   bed.Step();
   bed.New(3);
-  bed.Tell(MessageType::kTaskPreempt, 2, 2, 0, kWasLatched);
+  bed.SendMessage(MessageType::kTaskPreempt, 2, 2, 0, kWasLatched);
   bed.Step();
   EXPECT_EQ(bed.Runs(0), 1) << "who was to go stays";
   EXPECT_EQ(bed.channel.Decision(0), 2);
@@ -216,23 +216,23 @@ TEST(Agent, ACoreThatIsToChangeItsMachineIsEmptiedFirst) {
   constexpr Nanoseconds kQuantum = 1'000'000;
   Bed bed(FairShare(2, kQuantum), AgentOptions{.cpus = 2});
   for (const Gtid gtid : {1, 2}) {
-    bed.channel.Tell({.type = MessageType::kTaskNew,
-                      .seqnum = 1,
-                      .gtid = gtid,
-                      .flags = kRunnable,
-                      .group = 1,
-                      .affinity = 3});
+    bed.channel.SendMessage({.type = MessageType::kTaskNew,
+                             .seqnum = 1,
+                             .gtid = gtid,
+                             .flags = kRunnable,
+                             .group = 1,
+                             .affinity = 3});
   }
   bed.Step();
   bed.channel.Enforce(0);
   bed.channel.Enforce(1);
   bed.Step();
-  bed.channel.Tell({.type = MessageType::kTaskNew,
-                    .seqnum = 1,
-                    .gtid = 3,
-                    .flags = kRunnable,
-                    .group = 2,
-                    .affinity = 3});
+  bed.channel.SendMessage({.type = MessageType::kTaskNew,
+                           .seqnum = 1,
+                           .gtid = 3,
+                           .flags = kRunnable,
+                           .group = 2,
+                           .affinity = 3});
   bed.Step(2 * kQuantum);
   // The new group starts with the smallest runtime, which is group 1's. It runs when group 1
   // exceeds that.
@@ -246,10 +246,10 @@ TEST(Agent, ACoreThatIsToChangeItsMachineIsEmptiedFirst) {
   bed.channel.Enforce(1);
   bed.Step();
   EXPECT_FALSE(bed.channel.transaction(0)) << "told once";
-  bed.Tell(MessageType::kTaskPreempt, 1, 2, 0);
+  bed.SendMessage(MessageType::kTaskPreempt, 1, 2, 0);
   bed.Step();
   EXPECT_FALSE(bed.channel.transaction(0)) << "the sibling is still there";
-  bed.Tell(MessageType::kTaskPreempt, 2, 2, 1);
+  bed.SendMessage(MessageType::kTaskPreempt, 2, 2, 1);
   bed.Step();
   EXPECT_EQ(bed.channel.Decision(0), 3);
   EXPECT_FALSE(bed.channel.transaction(1)) << "nobody else of its machine";

@@ -15,18 +15,18 @@ namespace sluice::engine::sched {
 namespace {
 
 /// Task 1 runs on CPU 0 and 2 is latched to it, 3 is queued, 4 is blocked; CPU 1 idles.
-class Knowledge {
+class AgentRecords {
  public:
-  Knowledge() {
+  AgentRecords() {
     for (Gtid gtid = 1; gtid <= 4; ++gtid) {
-      Hear({.type = MessageType::kTaskNew,
-            .seqnum = 1,
-            .gtid = gtid,
-            .flags = gtid == 4 ? uint8_t{0} : kRunnable,
-            .affinity = 0b11});
+      Deliver({.type = MessageType::kTaskNew,
+               .seqnum = 1,
+               .gtid = gtid,
+               .flags = gtid == 4 ? uint8_t{0} : kRunnable,
+               .affinity = 0b11});
     }
-    Hear({.type = MessageType::kTaskOnCpu, .seqnum = 2, .gtid = 1});
-    Hear({.type = MessageType::kTaskOnCpu, .seqnum = 2, .gtid = 2, .flags = kWasLatched});
+    Deliver({.type = MessageType::kTaskOnCpu, .seqnum = 2, .gtid = 1});
+    Deliver({.type = MessageType::kTaskOnCpu, .seqnum = 2, .gtid = 2, .flags = kWasLatched});
   }
   KnownTask& task(Gtid gtid) { return *view.Find(gtid); }
   CpuView& cpu(CpuId cpu) { return const_cast<CpuView&>(view.cpu(cpu)); }
@@ -34,11 +34,11 @@ class Knowledge {
   AgentView<FifoCentral> view{FifoCentral(), 2, 64};
 
  private:
-  void Hear(const Message& message) { EXPECT_TRUE(view.Hear(message, 1)); }
+  void Deliver(const Message& message) { EXPECT_TRUE(view.Hear(message, 1)); }
 };
 
 TEST(AgentView, HearsOfItsCpusAndOfNoOthers) {
-  Knowledge known;
+  AgentRecords known;
   EXPECT_TRUE(known.view.Hear({.type = MessageType::kCpuBusy, .cpu = 1}, 2));
   EXPECT_TRUE(known.cpu(1).busy);
   EXPECT_TRUE(known.view.Hear({.type = MessageType::kCpuAvailable, .cpu = 1}, 3));
@@ -48,26 +48,26 @@ TEST(AgentView, HearsOfItsCpusAndOfNoOthers) {
 }
 
 TEST(AgentView, ItsCheckFindsEveryFalseEntry) {
-  Knowledge right;
+  AgentRecords right;
   ASSERT_EQ(right.task(2).where, Whereabouts::kLatched);
   ASSERT_EQ(right.view.Violation(), nullptr);
   const struct {
     std::string_view rule;
-    std::function<void(Knowledge&)> falsify;
+    std::function<void(AgentRecords&)> falsify;
   } kCases[] = {
-      {"a task can be found by its name", [](Knowledge& k) { k.task(4).gtid = 9; }},
+      {"a task can be found by its name", [](AgentRecords& k) { k.task(4).gtid = 9; }},
       {"a task is with the policy exactly when it is queued",
-       [](Knowledge& k) { k.task(3).queued = false; }},
+       [](AgentRecords& k) { k.task(3).queued = false; }},
       {"a task is with the policy exactly when it is queued",
-       [](Knowledge& k) { k.task(4).queued = true; }},
-      {"a latched task is latched to its CPU", [](Knowledge& k) { k.task(2).at = 1; }},
-      {"a task on a CPU is the running task there", [](Knowledge& k) { k.task(1).at = 1; }},
-      {"no task waits while a CPU is idle", [](Knowledge& k) { k.cpu(1).leaving = true; }},
+       [](AgentRecords& k) { k.task(4).queued = true; }},
+      {"a latched task is latched to its CPU", [](AgentRecords& k) { k.task(2).at = 1; }},
+      {"a task on a CPU is the running task there", [](AgentRecords& k) { k.task(1).at = 1; }},
+      {"no task waits while a CPU is idle", [](AgentRecords& k) { k.cpu(1).leaving = true; }},
       {"the running or latched task of a CPU exists",
-       [](Knowledge& k) { k.cpu(1).running.task = &k.task(3); }},
+       [](AgentRecords& k) { k.cpu(1).running.task = &k.task(3); }},
   };
   for (const auto& [rule, falsify] : kCases) {
-    Knowledge falsified;
+    AgentRecords falsified;
     falsify(falsified);
     const char* const violation = falsified.view.Violation();
     ASSERT_NE(violation, nullptr) << rule;

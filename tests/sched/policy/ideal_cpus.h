@@ -63,7 +63,7 @@ class IdealCpus {
       for (Running& cpu : running_) {
         if (cpu.task == nullptr || !policy_.Preempts(cpu, now_)) continue;
         AgentTask* const next = policy_.Next(cpu.cpu, now_);
-        Enqueue(TakeOff(cpu), Place::kPreempted);
+        Enqueue(Remove(cpu), Place::kPreempted);
         Start(cpu, next);
       }
       watch();
@@ -90,7 +90,7 @@ class IdealCpus {
       job.task.runtime += kTick;
       if (job.task.runtime < job.work) continue;
       job.finished = now_;
-      TakeOff(cpu);
+      Remove(cpu);
     }
   }
 
@@ -109,7 +109,7 @@ class IdealCpus {
     ASSERT_TRUE(job.task.queued);
   }
 
-  Job& TakeOff(Running& cpu) {
+  Job& Remove(Running& cpu) {
     Job& job = JobOf(*std::exchange(cpu.task, nullptr));
     job.runs = false;
     if constexpr (WatchesCpus<P>) policy_.Left(job.task, cpu.cpu, now_);

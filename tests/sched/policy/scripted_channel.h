@@ -26,7 +26,7 @@ class ScriptedChannel {
     events.pop_front();
     return true;
   }
-  bool TakeLoss() { return std::exchange(loss, false); }
+  bool PollLoss() { return std::exchange(loss, false); }
   void RequestRestart() { ++restarts; }
   bool CanCommit(offload::Slot slot) const { return !slots_[slot].decision; }
   void Commit(offload::Slot slot, const offload::Item& item, offload::Urgency urgency) {
@@ -39,7 +39,7 @@ class ScriptedChannel {
     EXPECT_FALSE(std::exchange(slots_[slot].recalled, true)) << "recalled twice";
     return true;
   }
-  bool TakeOutcome(offload::Slot slot, offload::Item& out, offload::Decided& how) {
+  bool PollOutcome(offload::Slot slot, offload::Item& out, offload::Decided& how) {
     if (!slots_[slot].outcome) return false;
     out = Encode(*slots_[slot].outcome);
     how = slots_[slot].how;
@@ -49,7 +49,7 @@ class ScriptedChannel {
   uint64_t faults() const { return 0; }
 
   // Interface of the test.
-  void Tell(const Message& message) { events.push_back(Encode(message)); }
+  void SendMessage(const Message& message) { events.push_back(Encode(message)); }
   /// Returns kNoTask without a pending decision, or if the decision assigns no task.
   Gtid Decision(offload::Slot slot) const {
     return slots_[slot].decision ? slots_[slot].decision->gtid : kNoTask;

@@ -138,7 +138,7 @@ Outgoing Client::Next(uint64_t now_ns, std::span<uint8_t> room) {
     const uint32_t endpoint = EndpointOf(pending->item, pending->route);
     Batch& batch = batches_[endpoint];
     if (batch.slots.empty()) batch.since_ns = now_ns;
-    batch.slots.push_back(outstanding_.Take(*pending));
+    batch.slots.push_back(outstanding_.Allocate(*pending));
     if (batch.slots.size() >= batch_) return Send(endpoint, now_ns, room);
   }
   if (batch_ == 1) return {};

@@ -95,7 +95,7 @@ class Reader {
     text_.remove_prefix(static_cast<size_t>(end - text_.data()));
     return true;
   }
-  bool Take(size_t bytes, Bytes* taken) {
+  bool Read(size_t bytes, Bytes* taken) {
     if (bytes > text_.size()) return false;
     *taken = Bytes(reinterpret_cast<const uint8_t*>(text_.data()), bytes);
     text_.remove_prefix(bytes);
@@ -117,7 +117,7 @@ bool ReadAscii(Bytes text, Answer* answer) {
   } else if (reader.Skip("VALUE ")) {
     uint32_t bytes = 0;
     if (!reader.SkipWord() || !reader.SkipWord() || !reader.Number(&bytes) ||
-        !reader.Skip("\r\n") || !reader.Take(bytes, &answer->value) ||
+        !reader.Skip("\r\n") || !reader.Read(bytes, &answer->value) ||
         !reader.Skip("\r\nEND\r\n")) {
       return false;
     }

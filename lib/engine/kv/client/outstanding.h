@@ -35,7 +35,7 @@ class Outstanding {
   bool full() const { return count_ == entries_.size(); }
 
   /// Allocates a slot for a request that is not sent yet. The table must not be full.
-  uint32_t Take(const Pending& pending) {
+  uint32_t Allocate(const Pending& pending) {
     const uint32_t slot = free_[first_free_];
     if (++first_free_ == free_.size()) first_free_ = 0;
     ++count_;

@@ -6,14 +6,14 @@
 namespace sluice::engine::kv::memcached {
 namespace {
 
-Step ServeUnknown(AsciiRequest& request) { return request.SayError(kError); }
+Step ServeUnknown(AsciiRequest& request) { return request.WriteError(kError); }
 
 Step ServeVersion(AsciiRequest& request) {
   const ServerFacts* const server = request.exchange.server;
   const std::string_view version = server != nullptr ? server->version : "unknown";
-  if (request.room() < version.size() + kAnswerBytes) return request.SayCut();
+  if (request.room() < version.size() + kAnswerBytes) return request.WriteTooLong();
   request.reply.Add("VERSION ");
-  return request.Say(version);
+  return request.WriteLine(version);
 }
 
 // Accepts the command without effect, because the server has no log level.
@@ -23,7 +23,7 @@ Step ServeVerbosity(AsciiRequest& request, Words words) {
   request.muted = list.last() == "noreply";
   const bool good =
       !list.at[0].empty() && list.at[0].find_first_not_of("0123456789") == std::string_view::npos;
-  return good ? request.Say("OK") : request.SayError(kBadLine);
+  return good ? request.WriteLine("OK") : request.WriteError(kBadLine);
 }
 
 Step ServeMeta(AsciiRequest& request, char command, Words words) {
@@ -37,7 +37,7 @@ Step ServeMeta(AsciiRequest& request, char command, Words words) {
     case 'a':
       return ServeMetaArithmetic(request, words);
     case 'n':
-      return request.Say("MN");
+      return request.WriteLine("MN");
     default:
       return ServeUnknown(request);
   }
@@ -93,7 +93,7 @@ Progress ServeAscii(Exchange& exchange, Access& access, Reply& reply, ProtocolCo
                          resumed ? exchange.reply_before : reply.size()};
     if (!resumed && request.room() < kAnswerBytes) {
       ++counters.cut_replies;
-      if (request.room() >= kCutReply.size() + 2) request.Say(kCutReply);
+      if (request.room() >= kCutReply.size() + 2) request.WriteLine(kCutReply);
       break;
     }
     const Step step = Serve(request);

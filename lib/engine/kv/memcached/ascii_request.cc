@@ -5,7 +5,7 @@
 
 namespace sluice::engine::kv::memcached {
 
-Step AsciiRequest::Say(std::string_view text) {
+Step AsciiRequest::WriteLine(std::string_view text) {
   if (!muted) {
     reply.Add(text);
     reply.Add("\r\n");
@@ -13,15 +13,15 @@ Step AsciiRequest::Say(std::string_view text) {
   return Step::kNext;
 }
 
-Step AsciiRequest::SayError(std::string_view text) {
+Step AsciiRequest::WriteError(std::string_view text) {
   ++counters.errors;
-  return Say(text);
+  return WriteLine(text);
 }
 
-Step AsciiRequest::SayCut() {
+Step AsciiRequest::WriteTooLong() {
   ++counters.cut_replies;
   reply.Cut(reply_before);
-  return Say(kCutReply);
+  return WriteLine(kCutReply);
 }
 
 Step AsciiRequest::Foreign(const KeyHash& hash) {
@@ -29,16 +29,16 @@ Step AsciiRequest::Foreign(const KeyHash& hash) {
   return Step::kForeign;
 }
 
-std::optional<Bytes> AsciiRequest::TakeData(size_t bytes, Step* step) {
+std::optional<Bytes> AsciiRequest::ReadData(size_t bytes, Step* step) {
   const Bytes rest = exchange.datagram.subspan(next);
   if (bytes + 2 > rest.size()) {
     next = exchange.datagram.size();
-    *step = SayError(kBadChunk);
+    *step = WriteError(kBadChunk);
     return std::nullopt;
   }
   next += bytes + 2;
   if (rest[bytes] == '\r' && rest[bytes + 1] == '\n') return rest.first(bytes);
-  *step = SayError(kBadChunk);
+  *step = WriteError(kBadChunk);
   return std::nullopt;
 }
 

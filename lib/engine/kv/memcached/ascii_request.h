@@ -57,17 +57,17 @@ struct AsciiRequest {
   /// Returns the number of bytes that the reply may still grow.
   size_t room() const { return exchange.RoomOf(reply); }
   /// Answers with a line. There is room, because a request starts only with kAnswerBytes of room.
-  Step Say(std::string_view text);
+  Step WriteLine(std::string_view text);
   /// Answers with a client error and counts it.
-  Step SayError(std::string_view text);
+  Step WriteError(std::string_view text);
   /// Replaces the answer to this request by an error because the reply became too long.
-  Step SayCut();
+  Step WriteTooLong();
   Step Foreign(const KeyHash& hash);
 
   /// Returns the data after the line, `bytes` followed by a line end. If the data is incomplete or
   /// not followed by a line end, answers with an error, sets `step` to the result of the request,
   /// and returns nullopt.
-  std::optional<Bytes> TakeData(size_t bytes, Step* step);
+  std::optional<Bytes> ReadData(size_t bytes, Step* step);
   /// Skips the data of the request.
   Step SkipData(size_t bytes);
 };

@@ -42,10 +42,10 @@ Step ServeGet(AsciiRequest& request, Words words, bool with_unique, bool touch) 
   Exchange& exchange = request.exchange;
   uint32_t expires_s = 0;
   std::string_view word = words.Next();
-  if (word.empty()) return request.SayError(kError);
+  if (word.empty()) return request.WriteError(kError);
   if (touch) {
     const auto exptime = ParseSigned(word);
-    if (!exptime) return request.SayError(kBadExptime);
+    if (!exptime) return request.WriteError(kBadExptime);
     expires_s = ExpiryOf(*exptime, exchange);
     word = words.Next();
   }
@@ -56,7 +56,7 @@ Step ServeGet(AsciiRequest& request, Words words, bool with_unique, bool touch) 
   for (; !word.empty(); word = words.Next()) {
     if (!IsKey(word)) {
       request.reply.Cut(request.reply_before);
-      return request.SayError(kBadLine);
+      return request.WriteError(kBadLine);
     }
     const Bytes key = AsBytes(word);
     const KeyHash hash = request.access.Hash(key);
@@ -71,10 +71,10 @@ Step ServeGet(AsciiRequest& request, Words words, bool with_unique, bool touch) 
       continue;
     }
     ++(touch ? request.counters.touches : request.counters.get_hits);
-    if (!AddItem(request, word, *item, with_unique)) return request.SayCut();
+    if (!AddItem(request, word, *item, with_unique)) return request.WriteTooLong();
     if (touch) request.access.Own(hash).Touch(key, hash.index, expires_s, exchange.now_s);
   }
-  return request.Say("END");
+  return request.WriteLine("END");
 }
 
 }  // namespace sluice::engine::kv::memcached

@@ -71,8 +71,8 @@ Ending ServeStat(BinaryRequest& request) {
     request.Respond({}, BytesOf(name), BytesOf(value), 0, Status::kOk);
     return true;
   };
-  if (!TellStatistics(*list, request.exchange, request.access.store(), tell)) {
-    return request.SayCut();
+  if (!AppendStatistics(*list, request.exchange, request.access.store(), tell)) {
+    return request.WriteTooLong();
   }
   return request.Done(0);
 }

@@ -56,8 +56,8 @@ Ending TouchItem(BinaryRequest& request, bool quiet, bool with_key, bool with_va
   return ending;
 }
 
-Ending SayStored(BinaryRequest& request, Result result, uint64_t unique, Status not_stored,
-                 bool quiet) {
+Ending WriteStored(BinaryRequest& request, Result result, uint64_t unique, Status not_stored,
+                   bool quiet) {
   switch (result) {
     case Result::kOk:
       return quiet ? Ending::kNext : request.Done(unique);
@@ -115,7 +115,7 @@ Ending ServeBinarySet(BinaryRequest& request, Opcode command, bool quiet) {
   uint64_t unique = 0;
   const Result result =
       StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique, request.counters);
-  return SayStored(request, result, unique, not_stored, quiet);
+  return WriteStored(request, result, unique, not_stored, quiet);
 }
 
 Ending ServeBinaryAppend(BinaryRequest& request, Opcode command, bool quiet) {
@@ -127,7 +127,7 @@ Ending ServeBinaryAppend(BinaryRequest& request, Opcode command, bool quiet) {
   const Result result = StoreItem(
       request.access.Own(hash), {request.key, hash.index, request.value, {}, mode, request.unique},
       request.exchange.now_s, &unique, request.counters);
-  return SayStored(request, result, unique, Status::kNotStored, quiet);
+  return WriteStored(request, result, unique, Status::kNotStored, quiet);
 }
 
 Ending ServeBinaryDelta(BinaryRequest& request, bool decrement, bool quiet) {

@@ -42,7 +42,7 @@ uint8_t* Put(uint8_t* to, Bytes bytes) {
 Ending BinaryRequest::Respond(Bytes extras, Bytes key, Bytes value, uint64_t unique,
                               Status status) {
   const size_t body = extras.size() + key.size() + value.size();
-  if (kHeaderBytes + body > room()) return SayCut();
+  if (kHeaderBytes + body > room()) return WriteTooLong();
   uint8_t* const header = reply.Extend(kHeaderBytes + body);
   header[0] = kResponseMagic;
   header[1] = opcode;
@@ -69,7 +69,7 @@ Ending BinaryRequest::Refuse(Status status) {
 }
 
 // Replaces the response by an error, for which there was room before the request.
-Ending BinaryRequest::SayCut() {
+Ending BinaryRequest::WriteTooLong() {
   ++counters.cut_replies;
   reply.Cut(reply_before);
   return Fail(Status::kTooLarge);

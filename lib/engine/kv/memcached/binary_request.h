@@ -96,7 +96,7 @@ struct BinaryRequest {
   Ending Fail(Status status);
   /// Responds with a client error; the rest of the datagram is not served.
   Ending Refuse(Status status);
-  Ending SayCut();
+  Ending WriteTooLong();
   Ending Foreign(const KeyHash& hash);
 
   Exchange& exchange;

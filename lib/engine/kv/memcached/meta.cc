@@ -18,8 +18,8 @@ bool HasRoom(const AsciiRequest& request) {
   return request.room() >= request.line.size() + 2 * kAnswerBytes;
 }
 
-Step SayTooLittleRoom(AsciiRequest& request) {
-  request.SayCut();
+Step WriteTooLittleRoom(AsciiRequest& request) {
+  request.WriteTooLong();
   return Step::kEnd;
 }
 
@@ -31,27 +31,27 @@ bool OpaqueFits(const MetaFlags& flags) {
   return true;
 }
 
-Step SayCode(AsciiRequest& request, std::string_view code, const MetaFlags& flags,
-             const uint64_t* unique) {
+Step WriteCode(AsciiRequest& request, std::string_view code, const MetaFlags& flags,
+               const uint64_t* unique) {
   MetaLine line(code);
   for (size_t i = 0; i < flags.words.count; ++i) {
     const std::string_view flag = flags.words.at[i];
     if (flag[0] == 'c' && unique != nullptr) line.AddNumber('c', *unique);
     line.AddCommon(flag, flags);
   }
-  return request.Say(line.text());
+  return request.WriteLine(line.text());
 }
 
 Step ServeMetaGet(AsciiRequest& request, Words words) {
   const std::string_view key = words.Next();
-  if (key.empty()) return request.SayError(kError);
-  if (!IsKey(key)) return request.SayError(kBadLine);
+  if (key.empty()) return request.WriteError(kError);
+  if (!IsKey(key)) return request.WriteError(kBadLine);
   MetaFlags flags(words);
-  if (flags.words.more) return request.SayError("CLIENT_ERROR options flags are too long");
+  if (flags.words.more) return request.WriteError("CLIENT_ERROR options flags are too long");
   const std::string_view error = flags.Read(key, kRefusedGet);
-  if (!error.empty()) return request.SayError(error);
-  if (!OpaqueFits(flags)) return request.SayError(kLongOpaque);
-  if (!HasRoom(request)) return SayTooLittleRoom(request);
+  if (!error.empty()) return request.WriteError(error);
+  if (!OpaqueFits(flags)) return request.WriteError(kLongOpaque);
+  if (!HasRoom(request)) return WriteTooLittleRoom(request);
   Exchange& exchange = request.exchange;
   const KeyHash hash = request.access.Hash(flags.key());
   if (!(flags.has_ttl ? request.access.MayWrite(hash) : request.access.MayRead(hash))) {
@@ -61,7 +61,7 @@ Step ServeMetaGet(AsciiRequest& request, Words words) {
   const auto item = request.access.Get(flags.key(), hash, exchange.now_s);
   if (!item) {
     ++request.counters.get_misses;
-    return flags.quiet ? Step::kNext : SayCode(request, "EN", flags);
+    return flags.quiet ? Step::kNext : WriteCode(request, "EN", flags);
   }
   ++(flags.has_ttl ? request.counters.touches : request.counters.get_hits);
   uint32_t expires_s = item->attributes.expires_s;
@@ -90,10 +90,10 @@ Step ServeMetaGet(AsciiRequest& request, Words words) {
     }
   }
   if (flags.value && line.text().size() + item->value.size() + 4 + kAnswerBytes > request.room()) {
-    return request.SayCut();
+    return request.WriteTooLong();
   }
-  request.Say(line.text());
-  if (flags.value) request.Say(AsText(item->value));
+  request.WriteLine(line.text());
+  if (flags.value) request.WriteLine(AsText(item->value));
   if (flags.has_ttl) {
     request.access.Own(hash).Touch(flags.key(), hash.index, expires_s, exchange.now_s);
   }
@@ -126,36 +126,37 @@ bool StoreModeOf(char letter, StoreMode* mode) {
   }
 }
 
-Step SayMetaStored(AsciiRequest& request, Result result, const MetaFlags& flags, uint64_t unique) {
+Step WriteMetaStored(AsciiRequest& request, Result result, const MetaFlags& flags,
+                     uint64_t unique) {
   const uint64_t none = 0;
   switch (result) {
     case Result::kOk:
-      return flags.quiet ? Step::kNext : SayCode(request, "HD", flags, &unique);
+      return flags.quiet ? Step::kNext : WriteCode(request, "HD", flags, &unique);
     case Result::kNotStored:
-      return SayCode(request, "NS", flags, &none);
+      return WriteCode(request, "NS", flags, &none);
     case Result::kExists:
-      return SayCode(request, "EX", flags, &none);
+      return WriteCode(request, "EX", flags, &none);
     case Result::kNotFound:
-      return SayCode(request, "NF", flags, &none);
+      return WriteCode(request, "NF", flags, &none);
     case Result::kTooLarge:
-      return request.SayError(kTooLarge);
+      return request.WriteError(kTooLarge);
     case Result::kNoMemory:
       break;
   }
-  return request.Say(kNoMemory);
+  return request.WriteLine(kNoMemory);
 }
 
 }  // namespace
 
 Step ServeMetaSet(AsciiRequest& request, Words words) {
   const std::string_view key = words.Next();
-  if (key.empty()) return request.SayError(kError);
+  if (key.empty()) return request.WriteError(kError);
   const std::string_view size = words.Next();
-  if (!IsKey(key) || size.empty()) return request.SayError(kBadLine);
+  if (!IsKey(key) || size.empty()) return request.WriteError(kBadLine);
   MetaFlags flags(words);
-  if (flags.words.count >= MetaFlags::kMaxWords) return request.SayError(kTooManyFlags);
+  if (flags.words.count >= MetaFlags::kMaxWords) return request.WriteError(kTooManyFlags);
   const auto bytes = ParseSigned(size);
-  if (!bytes || *bytes < 0 || *bytes > 0x7fffffff - 2) return request.SayError(kBadLine);
+  if (!bytes || *bytes < 0 || *bytes > 0x7fffffff - 2) return request.WriteError(kBadLine);
 
   // The length of the data is known now, so the data is skipped after an error.
   std::string_view error = flags.Read(key, kRefusedSet);
@@ -165,14 +166,14 @@ Step ServeMetaSet(AsciiRequest& request, Words words) {
   }
   if (error.empty() && !OpaqueFits(flags)) error = kLongOpaque;
   if (!error.empty()) {
-    request.SayError(error);
+    request.WriteError(error);
     return request.SkipData(*bytes);
   }
-  if (!HasRoom(request)) return SayTooLittleRoom(request);
+  if (!HasRoom(request)) return WriteTooLittleRoom(request);
   const KeyHash hash = request.access.Hash(store.key);
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
   Step step = Step::kNext;
-  const auto data = request.TakeData(*bytes, &step);
+  const auto data = request.ReadData(*bytes, &step);
   if (!data) return step;
   if (flags.compares && (store.mode == StoreMode::kSet || store.mode == StoreMode::kReplace)) {
     store.mode = StoreMode::kCas;
@@ -184,18 +185,18 @@ Step ServeMetaSet(AsciiRequest& request, Words words) {
   uint64_t unique = 0;
   const Result result =
       StoreItem(request.access.Own(hash), store, request.exchange.now_s, &unique, request.counters);
-  return SayMetaStored(request, result, flags, unique);
+  return WriteMetaStored(request, result, flags, unique);
 }
 
 Step ServeMetaDelete(AsciiRequest& request, Words words) {
   const std::string_view key = words.Next();
-  if (key.empty()) return request.SayError(kError);
-  if (!IsKey(key)) return request.SayError(kBadLine);
+  if (key.empty()) return request.WriteError(kError);
+  if (!IsKey(key)) return request.WriteError(kBadLine);
   MetaFlags flags(words);
-  if (flags.words.more) return request.SayError(kTooManyFlags);
-  if (!flags.Read(key, kRefusedDelete).empty()) return request.SayError(kInvalidOrDuplicate);
-  if (!OpaqueFits(flags)) return request.SayError(kLongOpaque);
-  if (!HasRoom(request)) return SayTooLittleRoom(request);
+  if (flags.words.more) return request.WriteError(kTooManyFlags);
+  if (!flags.Read(key, kRefusedDelete).empty()) return request.WriteError(kInvalidOrDuplicate);
+  if (!OpaqueFits(flags)) return request.WriteError(kLongOpaque);
+  if (!HasRoom(request)) return WriteTooLittleRoom(request);
   const KeyHash hash = request.access.Hash(flags.key());
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
   Partition& partition = request.access.Own(hash);
@@ -204,11 +205,11 @@ Step ServeMetaDelete(AsciiRequest& request, Words words) {
   const bool matches = item && (!flags.compares || flags.compare == item->unique);
   if (!matches) {
     ++request.counters.delete_misses;
-    return SayCode(request, item ? "EX" : "NF", flags);
+    return WriteCode(request, item ? "EX" : "NF", flags);
   }
   partition.Delete(flags.key(), hash.index, 0, now_s);
   ++request.counters.deletes;
-  return flags.quiet ? Step::kNext : SayCode(request, "HD", flags);
+  return flags.quiet ? Step::kNext : WriteCode(request, "HD", flags);
 }
 
 }  // namespace sluice::engine::kv::memcached

@@ -14,7 +14,7 @@ class NumberAnswer {
   NumberAnswer(const MetaFlags& flags, const DeltaAnswer& answer, bool created)
       : flags_(flags), answer_(answer), created_(created), expires_s_(answer.expires_s) {}
 
-  Step Say(AsciiRequest& request) {
+  Step Write(AsciiRequest& request) {
     const Digits digits(answer_.value);
     MetaLine line(flags_.value ? "VA " : "HD");
     if (flags_.value) line.Add(Digits(digits.text().size()).text());
@@ -23,8 +23,8 @@ class NumberAnswer {
     }
     // A quiet request is also answered if it created the number.
     if (flags_.quiet && !created_) return Step::kNext;
-    request.Say(line.text());
-    return flags_.value ? request.Say(digits.text()) : Step::kNext;
+    request.WriteLine(line.text());
+    return flags_.value ? request.WriteLine(digits.text()) : Step::kNext;
   }
   uint32_t expires_s() const { return expires_s_; }
 
@@ -71,17 +71,17 @@ bool CreateNumber(Partition& partition, const DeltaRequest& delta, uint64_t init
 
 Step ServeMetaArithmetic(AsciiRequest& request, Words words) {
   const std::string_view key = words.Next();
-  if (key.empty()) return request.SayError(kError);
-  if (!IsKey(key)) return request.SayError(kBadLine);
+  if (key.empty()) return request.WriteError(kError);
+  if (!IsKey(key)) return request.WriteError(kBadLine);
   MetaFlags flags(words);
-  if (flags.words.more) return request.SayError(kTooManyFlags);
-  if (!flags.Read(key, "").empty()) return request.SayError(kInvalidOrDuplicate);
+  if (flags.words.more) return request.WriteError(kTooManyFlags);
+  if (!flags.Read(key, "").empty()) return request.WriteError(kInvalidOrDuplicate);
   const bool decrement = flags.mode == 'D' || flags.mode == '-';
   if (flags.mode != 0 && !decrement && flags.mode != 'I' && flags.mode != '+') {
-    return request.SayError("CLIENT_ERROR invalid mode for ma M token");
+    return request.WriteError("CLIENT_ERROR invalid mode for ma M token");
   }
-  if (!OpaqueFits(flags)) return request.SayError(kLongOpaque);
-  if (!HasRoom(request)) return SayTooLittleRoom(request);
+  if (!OpaqueFits(flags)) return request.WriteError(kLongOpaque);
+  if (!HasRoom(request)) return WriteTooLittleRoom(request);
   const KeyHash hash = request.access.Hash(flags.key());
   if (!request.access.MayWrite(hash)) return request.Foreign(hash);
   Partition& partition = request.access.Own(hash);
@@ -93,23 +93,23 @@ Step ServeMetaArithmetic(AsciiRequest& request, Words words) {
     case DeltaOutcome::kOk:
       break;
     case DeltaOutcome::kExists:
-      return SayCode(request, "EX", flags);
+      return WriteCode(request, "EX", flags);
     case DeltaOutcome::kNonNumeric:
-      return request.SayError(kNonNumeric);
+      return request.WriteError(kNonNumeric);
     case DeltaOutcome::kNoMemory:
-      return request.Say(kNoMemory);
+      return request.WriteLine(kNoMemory);
     case DeltaOutcome::kNotFound:
       if (!flags.creates) {
         CountMissedNumber(decrement, request.counters);
-        return SayCode(request, "NF", flags);
+        return WriteCode(request, "NF", flags);
       }
       created = CreateNumber(partition, delta, flags.initial, now_s, &answer, request.counters);
-      if (!created) return request.Say(kNoMemory);
+      if (!created) return request.WriteLine(kNoMemory);
   }
-  NumberAnswer said(flags, answer, created);
-  said.Say(request);
-  if (said.expires_s() != answer.expires_s) {
-    partition.Touch(delta.key, delta.hash, said.expires_s(), now_s);
+  NumberAnswer writer(flags, answer, created);
+  writer.Write(request);
+  if (writer.expires_s() != answer.expires_s) {
+    partition.Touch(delta.key, delta.hash, writer.expires_s(), now_s);
   }
   return Step::kNext;
 }

@@ -15,7 +15,7 @@ constexpr std::string_view kInvalid = "CLIENT_ERROR invalid flag";
 constexpr std::string_view kDuplicate = "CLIENT_ERROR duplicate flag";
 
 template <typename To, typename From>
-bool Take(const From& number, To* to) {
+bool Assign(const From& number, To* to) {
   if (number) *to = static_cast<To>(*number);
   return number.has_value();
 }
@@ -56,22 +56,22 @@ std::string_view MetaFlags::ReadOne(std::string_view flag, std::string_view key)
     }
     case 'N':
       creates = true;
-      return Take(ParseSigned(token), &created_ttl) ? "" : kBadToken;
+      return Assign(ParseSigned(token), &created_ttl) ? "" : kBadToken;
     case 'T':
       has_ttl = true;
-      return Take(ParseSigned(token), &ttl) ? "" : kBadToken;
+      return Assign(ParseSigned(token), &ttl) ? "" : kBadToken;
     case 'R':
       return ParseSigned(token) ? "" : kBadToken;
     case 'F':
-      return Take(ParseUnsigned(token), &client_flags) ? "" : kBadFlags;
+      return Assign(ParseUnsigned(token), &client_flags) ? "" : kBadFlags;
     case 'C':
       compares = true;
-      return Take(ParseUnsigned(token), &compare) ? "" : kBadToken;
+      return Assign(ParseUnsigned(token), &compare) ? "" : kBadToken;
     case 'D':
-      return Take(ParseUnsigned(token), &delta) ? "" : "CLIENT_ERROR invalid numeric delta value";
+      return Assign(ParseUnsigned(token), &delta) ? "" : "CLIENT_ERROR invalid numeric delta value";
     case 'J':
-      return Take(ParseUnsigned(token), &initial) ? ""
-                                                  : "CLIENT_ERROR invalid numeric initial value";
+      return Assign(ParseUnsigned(token), &initial) ? ""
+                                                    : "CLIENT_ERROR invalid numeric initial value";
     case 'M':
       if (token.size() != 1) return "CLIENT_ERROR incorrect length for M token";
       mode = token[0];

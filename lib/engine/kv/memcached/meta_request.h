@@ -18,11 +18,11 @@ inline constexpr std::string_view kLongOpaque = "CLIENT_ERROR opaque token too l
 /// Returns whether there is room for any answer without a value: at most a repetition of the
 /// request's line and numbers for c, f, s and t.
 bool HasRoom(const AsciiRequest& request);
-Step SayTooLittleRoom(AsciiRequest& request);
+Step WriteTooLittleRoom(AsciiRequest& request);
 /// Returns whether the token of O is absent or short enough.
 bool OpaqueFits(const MetaFlags& flags);
 /// Answers with `code`, the flags k, b and O, and c if `unique` is not null.
-Step SayCode(AsciiRequest& request, std::string_view code, const MetaFlags& flags,
-             const uint64_t* unique = nullptr);
+Step WriteCode(AsciiRequest& request, std::string_view code, const MetaFlags& flags,
+               const uint64_t* unique = nullptr);
 
 }  // namespace sluice::engine::kv::memcached

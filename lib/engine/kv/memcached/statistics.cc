@@ -13,21 +13,25 @@ namespace sluice::engine::kv::memcached {
 namespace {
 
 /// Passes statistics to a callback until it rejects one.
-class Teller {
+class StatisticsWriter {
  public:
-  explicit Teller(TellStatistic tell) : tell_(tell) {}
+  explicit StatisticsWriter(AppendStatistic append) : append_(append) {}
 
-  Teller& Tell(std::string_view name, std::string_view value) {
-    taken_ = taken_ && tell_(name, value);
+  StatisticsWriter& Append(std::string_view name, std::string_view value) {
+    accepted_ = accepted_ && append_(name, value);
     return *this;
   }
-  Teller& Tell(std::string_view name, uint64_t value) { return Tell(name, Digits(value).text()); }
-  Teller& TellFlag(std::string_view name, bool yes) { return Tell(name, yes ? "yes" : "no"); }
-  bool taken() const { return taken_; }
+  StatisticsWriter& Append(std::string_view name, uint64_t value) {
+    return Append(name, Digits(value).text());
+  }
+  StatisticsWriter& AppendFlag(std::string_view name, bool yes) {
+    return Append(name, yes ? "yes" : "no");
+  }
+  bool accepted() const { return accepted_; }
 
  private:
-  TellStatistic tell_;
-  bool taken_ = true;
+  AppendStatistic append_;
+  bool accepted_ = true;
 };
 
 /// Returns the increase since the last reset. Never negative, even if another worker resets
@@ -48,71 +52,71 @@ uint64_t MaxBytes(const Store& store) {
   return bytes;
 }
 
-void TellGeneral(const Exchange& exchange, const Store& store, Teller& teller) {
+void AppendGeneral(const Exchange& exchange, const Store& store, StatisticsWriter& writer) {
   const ResponderCounters traffic = TrafficOf(store);
   const PartitionCounters kept = ItemsOf(store);
   const ProtocolCounters c = SinceReset(traffic.memcached, store);
   if (exchange.server != nullptr) {
-    teller.Tell("pid", exchange.server->pid)
-        .Tell("uptime", exchange.unix_s - exchange.server->started_unix_s)
-        .Tell("time", exchange.unix_s)
-        .Tell("version", exchange.server->version);
+    writer.Append("pid", exchange.server->pid)
+        .Append("uptime", exchange.unix_s - exchange.server->started_unix_s)
+        .Append("time", exchange.unix_s)
+        .Append("version", exchange.server->version);
   }
-  teller.Tell("pointer_size", 8 * sizeof(void*))
-      .Tell("cmd_get", c.get_hits + c.get_misses)
-      .Tell("cmd_set", c.stores)
-      .Tell("cmd_flush", c.flushes)
-      .Tell("cmd_touch", c.touches + c.touch_misses)
-      .Tell("get_hits", c.get_hits)
-      .Tell("get_misses", c.get_misses)
-      .Tell("delete_misses", c.delete_misses)
-      .Tell("delete_hits", c.deletes)
-      .Tell("incr_misses", c.incr_misses)
-      .Tell("incr_hits", c.incr_hits)
-      .Tell("decr_misses", c.decr_misses)
-      .Tell("decr_hits", c.decr_hits)
-      .Tell("cas_misses", c.cas_misses)
-      .Tell("cas_hits", c.cas_hits)
-      .Tell("cas_badval", c.cas_badval)
-      .Tell("touch_hits", c.touches)
-      .Tell("touch_misses", c.touch_misses)
-      .Tell("store_too_large", c.too_large)
-      .Tell("store_no_memory", c.no_memory)
-      .Tell("limit_maxbytes", MaxBytes(store))
-      .Tell("threads", store.workers)
-      .Tell("bytes", kept.item_bytes)
-      .Tell("curr_items", kept.items)
-      .Tell("total_items", Since(traffic.mica.sets + traffic.memcached.sets, store.reset.sets))
-      .Tell("evictions", Since(kept.evicted, store.reset.evicted))
-      .Tell("udp_requests", c.requests);  // memcached has no statistic of this name.
+  writer.Append("pointer_size", 8 * sizeof(void*))
+      .Append("cmd_get", c.get_hits + c.get_misses)
+      .Append("cmd_set", c.stores)
+      .Append("cmd_flush", c.flushes)
+      .Append("cmd_touch", c.touches + c.touch_misses)
+      .Append("get_hits", c.get_hits)
+      .Append("get_misses", c.get_misses)
+      .Append("delete_misses", c.delete_misses)
+      .Append("delete_hits", c.deletes)
+      .Append("incr_misses", c.incr_misses)
+      .Append("incr_hits", c.incr_hits)
+      .Append("decr_misses", c.decr_misses)
+      .Append("decr_hits", c.decr_hits)
+      .Append("cas_misses", c.cas_misses)
+      .Append("cas_hits", c.cas_hits)
+      .Append("cas_badval", c.cas_badval)
+      .Append("touch_hits", c.touches)
+      .Append("touch_misses", c.touch_misses)
+      .Append("store_too_large", c.too_large)
+      .Append("store_no_memory", c.no_memory)
+      .Append("limit_maxbytes", MaxBytes(store))
+      .Append("threads", store.workers)
+      .Append("bytes", kept.item_bytes)
+      .Append("curr_items", kept.items)
+      .Append("total_items", Since(traffic.mica.sets + traffic.memcached.sets, store.reset.sets))
+      .Append("evictions", Since(kept.evicted, store.reset.evicted))
+      .Append("udp_requests", c.requests);  // memcached has no statistic of this name.
 }
 
-void TellSettings(const Exchange& exchange, const Store& store, Teller& teller) {
+void AppendSettings(const Exchange& exchange, const Store& store, StatisticsWriter& writer) {
   const Partition& any = store.partitions.front();
-  teller.Tell("maxbytes", MaxBytes(store)).Tell("tcpport", "0");
-  if (exchange.server != nullptr) teller.Tell("udpport", exchange.server->udp_port);
-  teller.Tell("verbosity", "0")
-      .Tell("evictions", any.mode() == Mode::kCache ? "on" : "off")
-      .Tell("domain_socket", "NULL")
-      .TellFlag("shutdown_command", false)
-      .Tell("num_threads", store.workers)
-      .Tell("num_threads_per_udp", store.workers)
-      .TellFlag("detail_enabled", false)
-      .TellFlag("cas_enabled", true)
-      .Tell("binding_protocol", "auto-negotiate")
-      .TellFlag("auth_enabled_sasl", false)
-      .TellFlag("auth_enabled_ascii", false)
-      .Tell("item_size_max", any.max_value_bytes())
-      .TellFlag("flush_enabled", store.allow_flush)
-      .TellFlag("dump_enabled", false)
-      .Tell("hash_algorithm", "xxh3")
-      .TellFlag("track_sizes", false);
+  writer.Append("maxbytes", MaxBytes(store)).Append("tcpport", "0");
+  if (exchange.server != nullptr) writer.Append("udpport", exchange.server->udp_port);
+  writer.Append("verbosity", "0")
+      .Append("evictions", any.mode() == Mode::kCache ? "on" : "off")
+      .Append("domain_socket", "NULL")
+      .AppendFlag("shutdown_command", false)
+      .Append("num_threads", store.workers)
+      .Append("num_threads_per_udp", store.workers)
+      .AppendFlag("detail_enabled", false)
+      .AppendFlag("cas_enabled", true)
+      .Append("binding_protocol", "auto-negotiate")
+      .AppendFlag("auth_enabled_sasl", false)
+      .AppendFlag("auth_enabled_ascii", false)
+      .Append("item_size_max", any.max_value_bytes())
+      .AppendFlag("flush_enabled", store.allow_flush)
+      .AppendFlag("dump_enabled", false)
+      .Append("hash_algorithm", "xxh3")
+      .AppendFlag("track_sizes", false);
 }
 
 /// Reports statistics by class. As in memcached, these are only classes that contain items.
-void TellClasses(StatisticsList list, const Store& store, Teller& teller) {
+void AppendClasses(StatisticsList list, const Store& store, StatisticsWriter& writer) {
   uint64_t active = 0, bytes = 0;
-  for (size_t i = 0; i < store.partitions.size() && teller.taken(); ++i) {
+  for (size_t i = 0; i < store.partitions.size() && writer.accepted(); ++i) {
     PartitionCounters kept;
     Add(&kept, store.partitions[i].counters());
     if (kept.items == 0) continue;
@@ -120,17 +124,17 @@ void TellClasses(StatisticsList list, const Store& store, Teller& teller) {
     bytes += store.partitions[i].reserved_bytes();
     if (list == StatisticsList::kItems) {
       const std::string of_class = absl::StrCat("items:", i + 1, ":");
-      teller.Tell(of_class + "number", kept.items)
-          .Tell(of_class + "mem_requested", kept.item_bytes)
-          .Tell(of_class + "evicted", kept.evicted)
-          .Tell(of_class + "outofmemory", kept.refused);
+      writer.Append(of_class + "number", kept.items)
+          .Append(of_class + "mem_requested", kept.item_bytes)
+          .Append(of_class + "evicted", kept.evicted)
+          .Append(of_class + "outofmemory", kept.refused);
     } else {
-      teller.Tell(absl::StrCat(i + 1, ":used_chunks"), kept.items)
-          .Tell(absl::StrCat(i + 1, ":mem_requested"), kept.item_bytes);
+      writer.Append(absl::StrCat(i + 1, ":used_chunks"), kept.items)
+          .Append(absl::StrCat(i + 1, ":mem_requested"), kept.item_bytes);
     }
   }
   if (list == StatisticsList::kSlabs) {
-    teller.Tell("active_slabs", active).Tell("total_malloced", bytes);
+    writer.Append("active_slabs", active).Append("total_malloced", bytes);
   }
 }
 
@@ -144,22 +148,22 @@ std::optional<StatisticsList> StatisticsListOf(std::string_view word) {
   return std::nullopt;
 }
 
-bool TellStatistics(StatisticsList list, const Exchange& exchange, const Store& store,
-                    TellStatistic tell) {
-  Teller teller(tell);
+bool AppendStatistics(StatisticsList list, const Exchange& exchange, const Store& store,
+                      AppendStatistic append) {
+  StatisticsWriter writer(append);
   switch (list) {
     case StatisticsList::kGeneral:
-      TellGeneral(exchange, store, teller);
+      AppendGeneral(exchange, store, writer);
       break;
     case StatisticsList::kSettings:
-      TellSettings(exchange, store, teller);
+      AppendSettings(exchange, store, writer);
       break;
     case StatisticsList::kItems:
     case StatisticsList::kSlabs:
-      TellClasses(list, store, teller);
+      AppendClasses(list, store, writer);
       break;
   }
-  return teller.taken();
+  return writer.accepted();
 }
 
 void ResetStatistics(Store& store) {

@@ -23,10 +23,10 @@ enum class StatisticsList : uint8_t { kGeneral, kSettings, kItems, kSlabs };
 std::optional<StatisticsList> StatisticsListOf(std::string_view word);
 
 /// Receives one statistic. Returns false to stop.
-using TellStatistic = absl::FunctionRef<bool(std::string_view name, std::string_view value)>;
-/// Calls `tell` for each statistic of a list. Returns false if `tell` stopped.
-bool TellStatistics(StatisticsList list, const Exchange& exchange, const Store& store,
-                    TellStatistic tell);
+using AppendStatistic = absl::FunctionRef<bool(std::string_view name, std::string_view value)>;
+/// Calls `append` for each statistic of a list. Returns false if `append` stopped.
+bool AppendStatistics(StatisticsList list, const Exchange& exchange, const Store& store,
+                      AppendStatistic append);
 
 /// `stats reset`: restarts the statistics that memcached restarts. Reports and telemetry are not
 /// affected.

@@ -114,7 +114,7 @@ class Reader {
     if (auto dimensions = Dimensions::Compile(named, filter, &error)) {
       about->dimensions = *std::move(dimensions);
     } else {
-      runtime::Tell(errors_, path + ": " + error);
+      runtime::AddError(errors_, path + ": " + error);
     }
   }
 
@@ -134,10 +134,11 @@ class Reader {
 
   void AddFail2ban(const std::string& path, FilterConfig about, ObjectReader& reader) {
     std::string error;
-    std::vector<std::string> left_out;
-    auto filter = Filter::Fail2ban(path, &left_out, &error);
+    std::vector<std::string> skipped_rules;
+    auto filter = Filter::Fail2ban(path, &skipped_rules, &error);
     if (!filter) return reader.Complain("regex_file", error);
-    for (const std::string& rule : left_out) config_.left_out.push_back(about.name + ": " + rule);
+    for (const std::string& rule : skipped_rules)
+      config_.skipped_rules.push_back(about.name + ": " + rule);
     about.pattern = path;
     about.rules = filter->rules();
     Add(*std::move(filter), std::move(about), reader);
@@ -146,7 +147,7 @@ class Reader {
   /// Adds a filter per expression, named after the file and the expression's number.
   void AddExpressions(const std::vector<std::string>& expressions, const FilterConfig& about,
                       ObjectReader& reader) {
-    const size_t all = config_.filters.size() + config_.left_out.size() + expressions.size();
+    const size_t all = config_.filters.size() + config_.skipped_rules.size() + expressions.size();
     if (all > kMaxFilters) {
       reader.Complain("regex_file", std::to_string(all) +
                                         " filters with its expressions: give at "
@@ -166,7 +167,7 @@ class Reader {
       if (filter) {
         Add(*std::move(filter), std::move(one), reader);
       } else {
-        config_.left_out.push_back(one.name + ": " + error);
+        config_.skipped_rules.push_back(one.name + ": " + error);
       }
     }
   }

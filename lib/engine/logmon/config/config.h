@@ -43,7 +43,7 @@ struct Config {
   std::vector<Filter> filters;
   std::vector<FilterConfig> about;
   /// Inactive expressions and rules of files: one line each, with the reason.
-  std::vector<std::string> left_out;
+  std::vector<std::string> skipped_rules;
 };
 
 /// Parses `text`. If it is not a valid configuration, returns nullopt with the faults in `errors`

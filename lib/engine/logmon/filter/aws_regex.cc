@@ -50,9 +50,9 @@ bool HasCharacters(const RegexNode& node) {
 
 }  // namespace
 
-std::optional<AwsRegex> AwsRegex::Take(Cursor& cursor) {
+std::optional<AwsRegex> AwsRegex::Parse(Cursor& cursor) {
   const size_t begin = cursor.position();
-  const auto text = cursor.TakeRegex();
+  const auto text = cursor.ReadRegexText();
   if (!text) return std::nullopt;
   if (text->empty()) {
     cursor.FailAt(begin, "an empty regular expression");

@@ -22,7 +22,7 @@ namespace sluice::engine::logmon {
 class AwsRegex {
  public:
   /// Parses %…% at the cursor. Returns nullopt and sets the cursor's error if it is invalid.
-  static std::optional<AwsRegex> Take(Cursor& cursor);
+  static std::optional<AwsRegex> Parse(Cursor& cursor);
 
   bool Matches(std::string_view text) const;
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int kMaxRegexes = 2;
 
 /// Reads an unquoted operand up to a byte that ends it in either kind of pattern.
-std::string_view TakeBare(Cursor& cursor) {
+std::string_view ParseBare(Cursor& cursor) {
   constexpr std::string_view kEnds = "()[]{},&|=!<>\" \t\r\n\v\f";
   const std::string_view rest = cursor.rest();
   const std::string_view text = rest.substr(0, std::min(rest.find_first_of(kEnds), rest.size()));
@@ -47,19 +47,19 @@ std::optional<long double> NumberIn(std::string_view text) {
   return number && std::isfinite(*number) ? std::optional<long double>(*number) : std::nullopt;
 }
 
-std::optional<Comparison::Operator> Comparison::TakeOperator(Cursor& cursor) {
-  if (cursor.Take("!=")) return Operator::kNotEqual;
-  if (cursor.Take("<=")) return Operator::kLessEqual;
-  if (cursor.Take(">=")) return Operator::kGreaterEqual;
-  if (cursor.Take("<")) return Operator::kLess;
-  if (cursor.Take(">")) return Operator::kGreater;
-  if (cursor.Take("=")) return Operator::kEqual;
+std::optional<Comparison::Operator> Comparison::ParseOperator(Cursor& cursor) {
+  if (cursor.Consume("!=")) return Operator::kNotEqual;
+  if (cursor.Consume("<=")) return Operator::kLessEqual;
+  if (cursor.Consume(">=")) return Operator::kGreaterEqual;
+  if (cursor.Consume("<")) return Operator::kLess;
+  if (cursor.Consume(">")) return Operator::kGreater;
+  if (cursor.Consume("=")) return Operator::kEqual;
   cursor.Fail("one of = != < <= > >= is missing");
   return std::nullopt;
 }
 
-std::optional<Comparison> Comparison::Take(Cursor& cursor, int* regexes) {
-  const auto given = TakeOperator(cursor);
+std::optional<Comparison> Comparison::Parse(Cursor& cursor, int* regexes) {
+  const auto given = ParseOperator(cursor);
   if (!given) return std::nullopt;
   cursor.SkipSpace();
   const size_t begin = cursor.position();
@@ -69,7 +69,7 @@ std::optional<Comparison> Comparison::Take(Cursor& cursor, int* regexes) {
     return std::nullopt;
   }
   if (cursor.Peek() == '%') {
-    auto regex = AwsRegex::Take(cursor);
+    auto regex = AwsRegex::Parse(cursor);
     if (!regex) return std::nullopt;
     if (++*regexes > kMaxRegexes) {
       cursor.FailAt(begin, "a pattern has at most two regular expressions");
@@ -78,11 +78,11 @@ std::optional<Comparison> Comparison::Take(Cursor& cursor, int* regexes) {
     return Comparison(*given, *std::move(regex), false);
   }
   if (cursor.Peek() == '"') {
-    const auto text = cursor.TakeQuoted();
+    const auto text = cursor.ReadQuoted();
     if (!text) return std::nullopt;
     return Comparison(*given, Wildcard(*text), true);
   }
-  const std::string_view text = TakeBare(cursor);
+  const std::string_view text = ParseBare(cursor);
   if (const auto number = NumberIn(text)) return Comparison(*given, *number, false);
   if (text.empty() || is_ordered) {
     cursor.FailAt(begin, is_ordered ? "a number is missing" : "a value is missing");

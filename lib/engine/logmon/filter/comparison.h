@@ -21,7 +21,7 @@ class Comparison {
  public:
   /// Parses a comparison. `regexes` counts the regular expressions of the pattern; more than two
   /// are an error.
-  static std::optional<Comparison> Take(Cursor& cursor, int* regexes);
+  static std::optional<Comparison> Parse(Cursor& cursor, int* regexes);
 
   bool is_negated() const { return operator_ == Operator::kNotEqual; }
   /// Returns the text operand, or null for other operands. `is_quoted` distinguishes the text "404"
@@ -43,7 +43,7 @@ class Comparison {
   enum class Operator { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
   Comparison(Operator given, std::variant<long double, Wildcard, AwsRegex> operand, bool is_quoted)
       : operator_(given), operand_(std::move(operand)), is_quoted_(is_quoted) {}
-  static std::optional<Operator> TakeOperator(Cursor& cursor);
+  static std::optional<Operator> ParseOperator(Cursor& cursor);
 
   Operator operator_;
   std::variant<long double, Wildcard, AwsRegex> operand_;

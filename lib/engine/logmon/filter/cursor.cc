@@ -11,22 +11,22 @@ void Cursor::SkipSpace() {
   while (!AtEnd() && absl::ascii_isspace(static_cast<unsigned char>(Peek()))) ++at_;
 }
 
-bool Cursor::Take(std::string_view token) {
+bool Cursor::Consume(std::string_view token) {
   if (!rest().starts_with(token)) return false;
   at_ += token.size();
   return true;
 }
 
-bool Cursor::TakeWord(std::string_view word) {
+bool Cursor::ConsumeWord(std::string_view word) {
   const std::string_view next = rest().substr(0, word.size());
   if (!absl::EqualsIgnoreCase({next.data(), next.size()}, {word.data(), word.size()})) return false;
-  const std::string_view behind = rest().substr(word.size());
-  if (!behind.empty() && absl::ascii_isalnum(static_cast<unsigned char>(behind[0]))) return false;
+  const std::string_view after = rest().substr(word.size());
+  if (!after.empty() && absl::ascii_isalnum(static_cast<unsigned char>(after[0]))) return false;
   at_ += word.size();
   return true;
 }
 
-std::optional<std::string> Cursor::TakeQuoted() {
+std::optional<std::string> Cursor::ReadQuoted() {
   const size_t begin = at_;
   std::string text;
   for (++at_; !AtEnd(); ++at_) {
@@ -46,7 +46,7 @@ std::optional<std::string> Cursor::TakeQuoted() {
   return std::nullopt;
 }
 
-std::optional<std::string_view> Cursor::TakeRegex() {
+std::optional<std::string_view> Cursor::ReadRegexText() {
   const size_t begin = at_;
   for (++at_; !AtEnd(); ++at_) {
     if (Peek() == '%') return pattern_.substr(begin + 1, at_++ - begin - 1);
@@ -56,9 +56,9 @@ std::optional<std::string_view> Cursor::TakeRegex() {
   return std::nullopt;
 }
 
-bool Cursor::TakeClosing(std::string_view sign, size_t begin, std::string_view name,
-                         std::string_view instead) {
-  if (!Take(sign)) {
+bool Cursor::ParseClosing(std::string_view sign, size_t begin, std::string_view name,
+                          std::string_view instead) {
+  if (!Consume(sign)) {
     return AtEnd()
                ? FailAt(begin, "no closing " + std::string(name))
                : Fail(std::string(instead) + " or a closing " + std::string(name) + " is missing");

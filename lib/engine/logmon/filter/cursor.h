@@ -26,24 +26,24 @@ class Cursor {
 
   void SkipSpace();
   /// If `token` is next, skips it and returns true.
-  bool Take(std::string_view token);
+  bool Consume(std::string_view token);
   /// Like Take, for a keyword in any case. `word` is in capitals; a letter or digit must not
   /// follow.
-  bool TakeWord(std::string_view word);
+  bool ConsumeWord(std::string_view word);
 
   /// Reads a quoted text; the next byte must be the opening quote. Replaces \" and \\; before other
   /// bytes a backslash is a normal character. Returns nullopt and sets the error if the closing
   /// quote is missing or the text contains a line end, which no line can contain.
-  std::optional<std::string> TakeQuoted();
+  std::optional<std::string> ReadQuoted();
   /// Reads the text between percent signs unchanged; the next byte must be the first sign. An
   /// escaped percent sign does not end the text.
-  std::optional<std::string_view> TakeRegex();
+  std::optional<std::string_view> ReadRegexText();
 
   /// Reads the closing `sign` of a pattern of kind `name` that started at `begin`; only white space
   /// may follow. `instead` describes the other tokens that are allowed here. Returns false and sets
   /// the error if the sign is missing.
-  bool TakeClosing(std::string_view sign, size_t begin, std::string_view name,
-                   std::string_view instead);
+  bool ParseClosing(std::string_view sign, size_t begin, std::string_view name,
+                    std::string_view instead);
 
   /// Records an error unless there is one already. Always returns false.
   bool Fail(std::string_view what) { return FailAt(at_, what); }

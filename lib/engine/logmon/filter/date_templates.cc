@@ -154,7 +154,7 @@ std::string WithFields(std::string_view pattern) {
   return out;
 }
 
-bool Take(std::string_view token, std::string_view* from) {
+bool ConsumePrefix(std::string_view token, std::string_view* from) {
   if (!from->starts_with(token)) return false;
   from->remove_prefix(token.size());
   return true;
@@ -164,10 +164,10 @@ bool Take(std::string_view token, std::string_view* from) {
 DateTemplate OfFields(std::string_view pattern) {
   Begin begin = Begin::kWord;
   bool word_end = true;
-  if (Take(kUnbound, &pattern)) {
+  if (ConsumePrefix(kUnbound, &pattern)) {
     begin = Begin::kAnywhere;
     word_end = false;
-  } else if (Take(kLineBegin, &pattern)) {
+  } else if (ConsumePrefix(kLineBegin, &pattern)) {
     begin = Begin::kLine;
   }
   const bool has_words = Has(R"((?<!\%)\%[aAbBpc])", pattern);
@@ -201,7 +201,7 @@ std::string KeyOf(std::string_view pattern) {
 
 /// Returns `key` without the prefix that binds it to the start of a line.
 std::string_view NameOf(std::string_view key) {
-  if (!Take(kLineBegin, &key)) Take("^", &key);
+  if (!ConsumePrefix(kLineBegin, &key)) ConsumePrefix("^", &key);
   return key;
 }
 
@@ -223,7 +223,7 @@ void AddWithDate(std::string_view pattern, size_t at, std::vector<DateTemplate>*
     std::string_view inner = one;
     // Defaults that are not patterns are inserted by name, which no line contains.
     if (inner == "EPOCH") inner = "Epoch";
-    if (!Take(kUnbound, &inner)) Take(kLineBegin, &inner);
+    if (!ConsumePrefix(kUnbound, &inner)) ConsumePrefix(kLineBegin, &inner);
     std::string whole(pattern);
     to->push_back(OfPattern(whole.replace(at, std::string_view("{DATE}").size(), inner)));
   }

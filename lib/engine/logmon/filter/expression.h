@@ -15,13 +15,13 @@ namespace sluice::engine::logmon {
 template <typename Leaf>
 class Expression {
  public:
-  /// Parses an expression at the cursor; `take_leaf(cursor)` returns an optional condition.
+  /// Parses an expression at the cursor; `parse_leaf(cursor)` returns an optional condition.
   /// Afterwards the cursor is at a token that does not continue an expression. Returns nullopt and
   /// sets the cursor's error if the expression is invalid or has more than 32 levels of
   /// parentheses.
-  template <typename TakeLeaf>
-  static std::optional<Expression> Take(Cursor& cursor, const TakeLeaf& take_leaf) {
-    return TakeJoined(cursor, take_leaf, Kind::kOr, 0);
+  template <typename ParseLeaf>
+  static std::optional<Expression> Parse(Cursor& cursor, const ParseLeaf& parse_leaf) {
+    return ParseJoined(cursor, parse_leaf, Kind::kOr, 0);
   }
 
   /// Evaluates the expression with `holds(leaf)`, which is called only for as many leaves as
@@ -53,40 +53,41 @@ class Expression {
   enum class Kind { kLeaf, kAnd, kOr };
   static constexpr int kMaxDepth = 32;
 
-  template <typename TakeLeaf>
-  static std::optional<Expression> TakeJoined(Cursor& cursor, const TakeLeaf& take_leaf, Kind kind,
-                                              int depth) {
+  template <typename ParseLeaf>
+  static std::optional<Expression> ParseJoined(Cursor& cursor, const ParseLeaf& parse_leaf,
+                                               Kind kind, int depth) {
     Expression joined;
     joined.kind_ = kind;
     do {
-      auto child = kind == Kind::kOr ? TakeJoined(cursor, take_leaf, Kind::kAnd, depth)
-                                     : TakeOne(cursor, take_leaf, depth);
+      auto child = kind == Kind::kOr ? ParseJoined(cursor, parse_leaf, Kind::kAnd, depth)
+                                     : ParseOne(cursor, parse_leaf, depth);
       if (!child) return std::nullopt;
       joined.children_.push_back(*std::move(child));
       cursor.SkipSpace();
-    } while (cursor.Take(kind == Kind::kOr ? "||" : "&&"));
+    } while (cursor.Consume(kind == Kind::kOr ? "||" : "&&"));
     if (joined.children_.size() > 1) return joined;
     Expression only = std::move(joined.children_[0]);
     return only;
   }
 
-  template <typename TakeLeaf>
-  static std::optional<Expression> TakeOne(Cursor& cursor, const TakeLeaf& take_leaf, int depth) {
+  template <typename ParseLeaf>
+  static std::optional<Expression> ParseOne(Cursor& cursor, const ParseLeaf& parse_leaf,
+                                            int depth) {
     cursor.SkipSpace();
     const size_t begin = cursor.position();
-    if (cursor.Take("(")) {
+    if (cursor.Consume("(")) {
       if (depth == kMaxDepth) {
         cursor.FailAt(begin, "parentheses nested more than 32 deep");
         return std::nullopt;
       }
-      auto inner = TakeJoined(cursor, take_leaf, Kind::kOr, depth + 1);
-      if (inner && !cursor.Take(")")) {
+      auto inner = ParseJoined(cursor, parse_leaf, Kind::kOr, depth + 1);
+      if (inner && !cursor.Consume(")")) {
         cursor.FailAt(begin, "no closing parenthesis");
         return std::nullopt;
       }
       return inner;
     }
-    auto leaf = take_leaf(cursor);
+    auto leaf = parse_leaf(cursor);
     if (!leaf) return std::nullopt;
     Expression expression;
     expression.kind_ = Kind::kLeaf;

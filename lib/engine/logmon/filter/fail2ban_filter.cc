@@ -59,7 +59,7 @@ std::string Fail2banFilter::WhyNot(const Rule& rule) const {
   return "";
 }
 
-bool Fail2banFilter::AddRules(const std::string& texts, std::vector<std::string>* left_out,
+bool Fail2banFilter::AddRules(const std::string& texts, std::vector<std::string>* skipped_rules,
                               std::string* error) {
   size_t number = 0;
   for (const std::string& text : Rules(texts)) {
@@ -70,16 +70,16 @@ bool Fail2banFilter::AddRules(const std::string& texts, std::vector<std::string>
     if (why.empty()) {
       rules_.push_back(*std::move(rule));
     } else {
-      left_out->push_back(absl::StrCat("rule ", number, ": ", why));
+      skipped_rules->push_back(absl::StrCat("rule ", number, ": ", why));
     }
   }
   if (!rules_.empty()) return true;
-  *error = number == 0 ? "no failregex" : "no usable rule: " + left_out->front();
+  *error = number == 0 ? "no failregex" : "no usable rule: " + skipped_rules->front();
   return false;
 }
 
 std::optional<Fail2banFilter> Fail2banFilter::Read(const std::filesystem::path& file,
-                                                   std::vector<std::string>* left_out,
+                                                   std::vector<std::string>* skipped_rules,
                                                    std::string* error) {
   Fail2banFilter filter;
   const auto read = [&](std::string* why) {
@@ -113,7 +113,7 @@ std::optional<Fail2banFilter> Fail2banFilter::Read(const std::filesystem::path& 
       if (!rule) return *why = "ignoreregex: " + *why, false;
       filter.ignored_.push_back(std::move(rule->regex));
     }
-    return filter.AddRules(*rules, left_out, why);
+    return filter.AddRules(*rules, skipped_rules, why);
   };
   std::string why;
   if (read(&why)) return filter;
@@ -182,7 +182,8 @@ bool Fail2banFilter::Matches(std::string_view line, const Speaker& speaker, Rege
     return true;
   }
   const uint64_t key = absl::HashOf(speaker.id, tagged.session) | 1;
-  const std::string_view host = memory.sessions.Take(key, speaker.now, speaker.max_silence, tagged);
+  const std::string_view host =
+      memory.sessions.Process(key, speaker.now, speaker.max_silence, tagged);
   if (host.data() == nullptr) return false;
   memory.host = host;
   return true;

@@ -42,11 +42,12 @@ struct Fail2banMemory {
 /// Immutable.
 class Fail2banFilter {
  public:
-  /// Reads a filter. Rules that cannot be used are reported in `left_out`, one line each, with the
-  /// reason. Returns nullopt and one line in `error` if the file cannot be read or has no usable
-  /// rule.
+  /// Reads a filter. Rules that cannot be used are reported in `skipped_rules`, one line each, with
+  /// the reason. Returns nullopt and one line in `error` if the file cannot be read or has no
+  /// usable rule.
   static std::optional<Fail2banFilter> Read(const std::filesystem::path& file,
-                                            std::vector<std::string>* left_out, std::string* error);
+                                            std::vector<std::string>* skipped_rules,
+                                            std::string* error);
 
   /// Returns whether a line of `speaker` is a failure, and if so sets memory.host.
   bool Matches(std::string_view line, const Speaker& speaker, RegexMemory& regex,
@@ -64,7 +65,8 @@ class Fail2banFilter {
   Fail2banFilter() = default;
   static std::optional<Rule> CompileRule(const std::string& text, bool multi_line,
                                          std::string* error);
-  bool AddRules(const std::string& texts, std::vector<std::string>* left_out, std::string* error);
+  bool AddRules(const std::string& texts, std::vector<std::string>* skipped_rules,
+                std::string* error);
   std::string WhyNot(const Rule& rule) const;
   bool IsIgnored(std::string_view text, RegexMemory& regex) const;
   const Rule* FindRule(std::string_view text, RegexMemory& regex) const;

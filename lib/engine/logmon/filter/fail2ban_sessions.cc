@@ -37,8 +37,8 @@ Fail2banSessions::Session* Fail2banSessions::Find(uint64_t key, uint64_t now, ui
   return nullptr;
 }
 
-std::string_view Fail2banSessions::Take(uint64_t key, uint64_t now, uint64_t max_age,
-                                        const TaggedLine& line) {
+std::string_view Fail2banSessions::Process(uint64_t key, uint64_t now, uint64_t max_age,
+                                           const TaggedLine& line) {
   const bool gained = !line.gained.empty(), ends = !line.forget.empty();
   bool fails = !gained && line.no_fail.empty();
   Session* session = Find(key, now, max_age);

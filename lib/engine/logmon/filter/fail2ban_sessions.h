@@ -27,7 +27,7 @@ class Fail2banSessions {
   /// without a line for longer than `max_age` is dropped, unless that is 0. Returns the host that
   /// failed, valid until the next call; without data if there was no failure or its host is not
   /// known yet.
-  std::string_view Take(uint64_t key, uint64_t now, uint64_t max_age, const TaggedLine& line);
+  std::string_view Process(uint64_t key, uint64_t now, uint64_t max_age, const TaggedLine& line);
 
  private:
   struct Session {

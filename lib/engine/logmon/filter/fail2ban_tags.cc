@@ -182,11 +182,11 @@ bool TagGroups::names_session() const { return Has(&TaggedLine::session); }
 
 void TagGroups::Add(const RegexMemory& memory, TaggedLine* line) const {
   for (const Group& group : groups_) {
-    std::string_view said = memory.group(group.number);
+    std::string_view text = memory.group(group.number);
     for (const int number : group.stand_ins) {
-      if (said.empty() && !memory.group(number).empty()) said = memory.group(number);
+      if (text.empty() && !memory.group(number).empty()) text = memory.group(number);
     }
-    if (group.number >= 0 || !said.empty()) line->*group.value = said;
+    if (group.number >= 0 || !text.empty()) line->*group.value = text;
   }
 }
 

@@ -11,7 +11,7 @@
 namespace sluice::engine::logmon {
 namespace {
 
-std::string_view TakeName(Cursor& cursor) {
+std::string_view ParseName(Cursor& cursor) {
   const std::string_view rest = cursor.rest();
   const auto end = std::find_if_not(rest.begin(), rest.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
@@ -23,9 +23,9 @@ std::string_view TakeName(Cursor& cursor) {
 
 bool IsAtFieldEnd(const Cursor& cursor) { return cursor.Peek() == ',' || cursor.Peek() == ']'; }
 
-std::optional<Comparison> TakeComparison(Cursor& cursor, std::string* name, int* regexes) {
+std::optional<Comparison> ParseComparison(Cursor& cursor, std::string* name, int* regexes) {
   const size_t begin = cursor.position();
-  const std::string_view given = TakeName(cursor);
+  const std::string_view given = ParseName(cursor);
   if (given.empty()) {
     cursor.Fail("a field's name is missing: letters, digits, _, - and .");
     return std::nullopt;
@@ -36,7 +36,7 @@ std::optional<Comparison> TakeComparison(Cursor& cursor, std::string* name, int*
     return std::nullopt;
   }
   cursor.SkipSpace();
-  return Comparison::Take(cursor, regexes);
+  return Comparison::Parse(cursor, regexes);
 }
 
 /// Returns the clauses of a line with a field for which the comparison holds.
@@ -56,49 +56,49 @@ Clauses ClausesOf(const Comparison& comparison) {
 
 }  // namespace
 
-std::optional<FieldPattern::Field> FieldPattern::TakeField(Cursor& cursor, int* regexes) {
+std::optional<FieldPattern::Field> FieldPattern::ParseField(Cursor& cursor, int* regexes) {
   Field field;
   const size_t begin = cursor.position();
-  field.name.assign(TakeName(cursor));
+  field.name.assign(ParseName(cursor));
   cursor.SkipSpace();
   if (IsAtFieldEnd(cursor) || cursor.AtEnd()) return field;
   cursor.MoveTo(begin);
   field.name.clear();
-  field.condition = Expression<Comparison>::Take(
-      cursor, [&](Cursor& at) { return TakeComparison(at, &field.name, regexes); });
+  field.condition = Expression<Comparison>::Parse(
+      cursor, [&](Cursor& at) { return ParseComparison(at, &field.name, regexes); });
   if (!field.condition) return std::nullopt;
   return field;
 }
 
-bool FieldPattern::TakeFields(Cursor& cursor) {
+bool FieldPattern::ParseFields(Cursor& cursor) {
   int regexes = 0;
   do {
     cursor.SkipSpace();
     const size_t at = cursor.position();
-    if (cursor.Take("...")) {
+    if (cursor.Consume("...")) {
       if (dots_) return cursor.FailAt(at, "three dots may appear only once");
       dots_ = fields_.size();
       cursor.SkipSpace();
     } else {
-      auto field = TakeField(cursor, &regexes);
+      auto field = ParseField(cursor, &regexes);
       if (!field) return false;
       fields_.push_back(*std::move(field));
     }
-  } while (cursor.Take(","));
+  } while (cursor.Consume(","));
   return true;
 }
 
 std::optional<FieldPattern> FieldPattern::Parse(Cursor& cursor) {
   const size_t begin = cursor.position();
-  cursor.Take("[");
+  cursor.Consume("[");
   FieldPattern pattern;
   cursor.SkipSpace();
   if (cursor.Peek() == ']') {
     pattern.dots_ = 0;
-  } else if (!pattern.TakeFields(cursor)) {
+  } else if (!pattern.ParseFields(cursor)) {
     return std::nullopt;
   }
-  if (!cursor.TakeClosing("]", begin, "bracket", "a comma")) return std::nullopt;
+  if (!cursor.ParseClosing("]", begin, "bracket", "a comma")) return std::nullopt;
   return pattern;
 }
 

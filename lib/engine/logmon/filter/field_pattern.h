@@ -43,9 +43,9 @@ class FieldPattern {
     std::string name;
     std::optional<Expression<Comparison>> condition;
   };
-  static std::optional<Field> TakeField(Cursor& cursor, int* regexes);
+  static std::optional<Field> ParseField(Cursor& cursor, int* regexes);
   /// Returns false and sets the cursor's error if the fields are invalid.
-  bool TakeFields(Cursor& cursor);
+  bool ParseFields(Cursor& cursor);
 
   std::vector<Field> fields_;
   std::optional<size_t> dots_;  // Number of the field after the ellipsis.

@@ -95,8 +95,9 @@ std::optional<Filter> Filter::Regex(std::string_view expression, std::string* er
 }
 
 std::optional<Filter> Filter::Fail2ban(const std::filesystem::path& file,
-                                       std::vector<std::string>* left_out, std::string* error) {
-  auto rules = Fail2banFilter::Read(file, left_out, error);
+                                       std::vector<std::string>* skipped_rules,
+                                       std::string* error) {
+  auto rules = Fail2banFilter::Read(file, skipped_rules, error);
   if (!rules) return std::nullopt;
   Filter filter;
   filter.needles_ = rules->GetNeedles();

@@ -95,10 +95,11 @@ class Filter {
   static std::optional<Filter> Regex(std::string_view expression, std::string* error);
   /// Reads a file of fail2ban's filter.d, optionally with options as in
   /// `sshd.conf[mode=aggressive]`, and the files it includes. The filter matches lines that are
-  /// failures. Rules that cannot be used are reported in `left_out`, one line each, with the
+  /// failures. Rules that cannot be used are reported in `skipped_rules`, one line each, with the
   /// reason. Returns nullopt and one line in `error` if the file is invalid or has no usable rule.
   static std::optional<Filter> Fail2ban(const std::filesystem::path& file,
-                                        std::vector<std::string>* left_out, std::string* error);
+                                        std::vector<std::string>* skipped_rules,
+                                        std::string* error);
 
   Filter(Filter&&) noexcept;
   Filter& operator=(Filter&&) noexcept;

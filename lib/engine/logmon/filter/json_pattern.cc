@@ -29,32 +29,32 @@ bool MayBeInNumber(std::string_view piece) {
 
 }  // namespace
 
-std::optional<JsonPattern::Leaf> JsonPattern::TakeLeaf(Cursor& cursor, int* regexes) {
-  auto selector = JsonSelector::Take(cursor);
+std::optional<JsonPattern::Leaf> JsonPattern::ParseLeaf(Cursor& cursor, int* regexes) {
+  auto selector = JsonSelector::Parse(cursor);
   if (!selector) return std::nullopt;
   Leaf leaf{.selector = *std::move(selector), .test = Test::kComparison, .comparison = {}};
   cursor.SkipSpace();
-  if (cursor.TakeWord("IS")) {
+  if (cursor.ConsumeWord("IS")) {
     cursor.SkipSpace();
-    if (cursor.TakeWord("NULL")) {
+    if (cursor.ConsumeWord("NULL")) {
       leaf.test = Test::kIsNull;
-    } else if (cursor.TakeWord("TRUE")) {
+    } else if (cursor.ConsumeWord("TRUE")) {
       leaf.test = Test::kIsTrue;
-    } else if (cursor.TakeWord("FALSE")) {
+    } else if (cursor.ConsumeWord("FALSE")) {
       leaf.test = Test::kIsFalse;
     } else {
       cursor.Fail("NULL, TRUE or FALSE expected after IS");
       return std::nullopt;
     }
-  } else if (cursor.TakeWord("NOT")) {
+  } else if (cursor.ConsumeWord("NOT")) {
     cursor.SkipSpace();
-    if (!cursor.TakeWord("EXISTS")) {
+    if (!cursor.ConsumeWord("EXISTS")) {
       cursor.Fail("EXISTS expected after NOT");
       return std::nullopt;
     }
     leaf.test = Test::kNotExists;
   } else {
-    leaf.comparison = Comparison::Take(cursor, regexes);
+    leaf.comparison = Comparison::Parse(cursor, regexes);
     if (!leaf.comparison) return std::nullopt;
   }
   return leaf;
@@ -62,12 +62,12 @@ std::optional<JsonPattern::Leaf> JsonPattern::TakeLeaf(Cursor& cursor, int* rege
 
 std::optional<JsonPattern> JsonPattern::Parse(Cursor& cursor) {
   const size_t begin = cursor.position();
-  cursor.Take("{");
+  cursor.Consume("{");
   int regexes = 0;
   auto expression =
-      Expression<Leaf>::Take(cursor, [&regexes](Cursor& at) { return TakeLeaf(at, &regexes); });
+      Expression<Leaf>::Parse(cursor, [&regexes](Cursor& at) { return ParseLeaf(at, &regexes); });
   if (!expression) return std::nullopt;
-  if (!cursor.TakeClosing("}", begin, "brace", "&&, ||")) return std::nullopt;
+  if (!cursor.ParseClosing("}", begin, "brace", "&&, ||")) return std::nullopt;
   return JsonPattern(*std::move(expression));
 }
 

@@ -38,7 +38,7 @@ class JsonPattern {
     Clauses GetClauses() const;
   };
   explicit JsonPattern(Expression<Leaf> expression) : expression_(std::move(expression)) {}
-  static std::optional<Leaf> TakeLeaf(Cursor& cursor, int* regexes);
+  static std::optional<Leaf> ParseLeaf(Cursor& cursor, int* regexes);
 
   Expression<Leaf> expression_;
 };

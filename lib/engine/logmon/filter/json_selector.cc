@@ -16,7 +16,7 @@ bool IsInName(char c) {
 
 }  // namespace
 
-std::optional<JsonSelector> JsonSelector::Take(Cursor& cursor) {
+std::optional<JsonSelector> JsonSelector::Parse(Cursor& cursor) {
   if (!cursor.rest().starts_with("$.")) {
     cursor.Fail("a selector is missing: it begins with $.");
     return std::nullopt;
@@ -26,21 +26,21 @@ std::optional<JsonSelector> JsonSelector::Take(Cursor& cursor) {
   for (;;) {
     const std::string_view rest = cursor.rest();
     Step step;
-    if (cursor.Take(".")) {
+    if (cursor.Consume(".")) {
       step.name.assign(rest.begin() + 1, std::find_if_not(rest.begin() + 1, rest.end(), IsInName));
       if (step.name.empty()) {
         cursor.Fail("a name is missing: letters, digits, _ and -");
         return std::nullopt;
       }
       cursor.Advance(step.name.size());
-    } else if (cursor.Take("[")) {
+    } else if (cursor.Consume("[")) {
       uint32_t index = 0;
       const auto [end, code] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), index);
       if (code == std::errc()) {
         cursor.Advance(static_cast<size_t>(end - rest.data()) - 1);
         step.index = index;
       }
-      if ((!step.index && !cursor.Take("*")) || !cursor.Take("]")) {
+      if ((!step.index && !cursor.Consume("*")) || !cursor.Consume("]")) {
         cursor.Fail("an index is missing: a number or * in brackets");
         return std::nullopt;
       }

@@ -20,7 +20,7 @@ class JsonSelector {
  public:
   /// Parses a selector; names consist of letters, digits, _ and -. Returns nullopt and sets the
   /// cursor's error if it is invalid.
-  static std::optional<JsonSelector> Take(Cursor& cursor);
+  static std::optional<JsonSelector> Parse(Cursor& cursor);
 
   /// Returns whether the selector contains [*].
   bool has_wildcard() const;

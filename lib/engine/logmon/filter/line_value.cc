@@ -28,7 +28,7 @@ std::optional<LineValue> LineValue::Compile(std::string_view selector, const Fil
   const auto& pattern = filter.condition_->pattern;
   if (std::holds_alternative<JsonPattern>(pattern)) {
     Cursor cursor(selector);
-    value.selector_ = JsonSelector::Take(cursor);
+    value.selector_ = JsonSelector::Parse(cursor);
     if (value.selector_ && !cursor.AtEnd()) cursor.Fail("unexpected text after the selector");
     if (value.selector_ && value.selector_->has_wildcard()) {
       cursor.FailAt(0, "a value needs one element: use an index instead of *");

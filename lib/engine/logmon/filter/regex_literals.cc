@@ -78,7 +78,7 @@ class RunCollector {
     }
   }
 
-  Clauses Take() {
+  Clauses Release() {
     EndRun();
     std::stable_sort(runs_.begin(), runs_.end(),
                      [](const Run& a, const Run& b) { return a.size() > b.size(); });
@@ -118,7 +118,7 @@ class RunCollector {
 Clauses TornLiteralsOf(const RegexNode& tree) {
   RunCollector collector;
   collector.Add(tree);
-  return collector.Take();
+  return collector.Release();
 }
 
 }  // namespace sluice::engine::logmon

@@ -103,7 +103,7 @@ class Printer {
     }
   }
 
-  std::string Take() { return std::move(out_); }
+  std::string Release() { return std::move(out_); }
   bool exact() const { return exact_ && multi_byte_ <= 1; }
 
  private:
@@ -202,7 +202,7 @@ std::optional<RegexNeedle> NeedleOf(const RegexTree& tree, RegexNeedleOptions op
   Printer printer(options, counted);
   printer.Print(root, true, true);
   RegexNeedle needle;
-  needle.needle.expression = printer.Take();
+  needle.needle.expression = printer.Release();
   needle.is_exact = printer.exact() && !tree.is_wider;
   if (needle.needle.expression.size() > kMaxNeedleBytes) return std::nullopt;
   return needle;

@@ -56,7 +56,7 @@ class RegexParser {
   static constexpr int kMaxDepth = 64;
 
   bool AtEnd() const { return at_ == text_.size(); }
-  bool Take(std::string_view token) {
+  bool Consume(std::string_view token) {
     if (!text_.substr(at_).starts_with(token)) return false;
     at_ += token.size();
     return true;
@@ -70,7 +70,7 @@ class RegexParser {
       auto sequence = Sequence(depth);
       if (!sequence) return std::nullopt;
       choice.children.push_back(*std::move(sequence));
-    } while (Take("|"));
+    } while (Consume("|"));
     fold_ = outer_fold;
     if (choice.children.size() == 1) return std::move(choice.children[0]);
     return choice;
@@ -92,15 +92,15 @@ class RegexParser {
   bool Repeats(RegexNode* item) {
     while (!AtEnd()) {
       uint32_t min = 0, max = RegexNode::kUnbounded;
-      if (Take("+")) {
+      if (Consume("+")) {
         min = 1;
-      } else if (Take("?")) {
+      } else if (Consume("?")) {
         max = 1;
-      } else if (!Take("*") && !Counts(&min, &max)) {
+      } else if (!Consume("*") && !Counts(&min, &max)) {
         return true;
       }
       // A lazy repetition matches the same texts as a greedy one; a possessive one matches fewer.
-      if (!Take("?") && Take("+")) is_wider_ = true;
+      if (!Consume("?") && Consume("+")) is_wider_ = true;
       RegexNode repeat{.kind = Kind::kRepeat, .min = min, .max = max};
       repeat.children.push_back(std::move(*item));
       *item = std::move(repeat);
@@ -112,13 +112,13 @@ class RegexParser {
   /// Parses {m}, {m,} or {m,n}; other text in braces is literal.
   bool Counts(uint32_t* min, uint32_t* max) {
     const size_t begin = at_;
-    if (Take("{") && Number(min)) {
+    if (Consume("{") && Number(min)) {
       *max = *min;
-      if (Take(",")) {
+      if (Consume(",")) {
         *max = RegexNode::kUnbounded;
         if (!AtEnd() && text_[at_] != '}' && !Number(max)) at_ = begin;
       }
-      if (at_ != begin && Take("}")) return true;
+      if (at_ != begin && Consume("}")) return true;
     }
     at_ = begin;
     return false;
@@ -134,12 +134,12 @@ class RegexParser {
   }
 
   std::optional<RegexNode> Item(int depth) {
-    if (Take("(")) return Group(depth);
-    if (Take("[")) return Class();
-    if (Take("^")) return RegexNode{.kind = Kind::kBegin};
-    if (Take("$")) return RegexNode{.kind = Kind::kEnd};
-    if (Take(".")) return RegexNode{.kind = Kind::kSet, .set = ByteSet().set()};
-    if (Take("\\")) {
+    if (Consume("(")) return Group(depth);
+    if (Consume("[")) return Class();
+    if (Consume("^")) return RegexNode{.kind = Kind::kBegin};
+    if (Consume("$")) return RegexNode{.kind = Kind::kEnd};
+    if (Consume(".")) return RegexNode{.kind = Kind::kSet, .set = ByteSet().set()};
+    if (Consume("\\")) {
       if (AtEnd()) return std::nullopt;
       const char c = text_[at_];
       if (c == 'A') return ++at_, RegexNode{.kind = Kind::kBegin};
@@ -166,25 +166,25 @@ class RegexParser {
 
   /// Parses a group after its opening parenthesis.
   std::optional<RegexNode> Group(int depth) {
-    if (Take("?P=")) {
+    if (Consume("?P=")) {
       if (!SkipBehind(')')) return std::nullopt;
       return AnyText();
     }
-    if (Take("?=") || Take("?!") || Take("?<=") || Take("?<!")) {
+    if (Consume("?=") || Consume("?!") || Consume("?<=") || Consume("?<!")) {
       if (!Inner(depth)) return std::nullopt;
       return RegexNode{.kind = Kind::kAssert};
     }
-    if (Take("?(")) return SkipBehind(')') ? Condition(depth) : std::nullopt;
-    if (Take("?>")) {
+    if (Consume("?(")) return SkipBehind(')') ? Condition(depth) : std::nullopt;
+    if (Consume("?>")) {
       is_wider_ = true;
       return Inner(depth);
     }
-    if (Take("?P<") || Take("?<")) return SkipBehind('>') ? Inner(depth) : std::nullopt;
+    if (Consume("?P<") || Consume("?<")) return SkipBehind('>') ? Inner(depth) : std::nullopt;
     const bool outer_fold = fold_;
-    if (Take("?")) {
+    if (Consume("?")) {
       if (!Flags()) return std::nullopt;
-      if (Take(")")) return RegexNode{};  // The flags apply to the rest of the outer group.
-      if (!Take(":")) return std::nullopt;
+      if (Consume(")")) return RegexNode{};  // The flags apply to the rest of the outer group.
+      if (!Consume(":")) return std::nullopt;
     }
     auto inner = Inner(depth);
     fold_ = outer_fold;
@@ -194,7 +194,7 @@ class RegexParser {
   /// Parses a choice and the closing parenthesis of its group.
   std::optional<RegexNode> Inner(int depth) {
     auto inner = Choice(depth + 1);
-    if (!inner || !Take(")")) return std::nullopt;
+    if (!inner || !Consume(")")) return std::nullopt;
     return inner;
   }
 
@@ -265,7 +265,7 @@ class RegexParser {
   }
 
   std::optional<ByteSet> Hex() {
-    const bool braces = Take("{");
+    const bool braces = Consume("{");
     int value = 0, digits = 0;
     for (; !AtEnd() && absl::ascii_isxdigit(static_cast<unsigned char>(text_[at_])); ++digits) {
       if (digits == 2 && !braces) break;
@@ -273,13 +273,13 @@ class RegexParser {
       value = value * 16 + (c <= '9' ? c - '0' : c - 'a' + 10);
       if (value > 0xff) return std::nullopt;
     }
-    if (digits == 0 || (braces ? !Take("}") : digits != 2)) return std::nullopt;
+    if (digits == 0 || (braces ? !Consume("}") : digits != 2)) return std::nullopt;
     return Range(value, value);
   }
 
   /// Parses a class after its opening bracket.
   std::optional<RegexNode> Class() {
-    const bool negated = Take("^");
+    const bool negated = Consume("^");
     ByteSet set;
     for (bool first = true; first || AtEnd() || text_[at_] != ']'; first = false) {
       if (AtEnd() || text_.substr(at_).starts_with("[:")) return std::nullopt;
@@ -305,7 +305,7 @@ class RegexParser {
   }
   std::optional<ByteSet> ClassItem() {
     if (AtEnd()) return std::nullopt;
-    if (Take("\\")) return Escape();
+    if (Consume("\\")) return Escape();
     return Bytes(text_.substr(at_++, 1));
   }
 

@@ -19,12 +19,12 @@ std::optional<TermPattern> TermPattern::Parse(Cursor& cursor) {
   TermPattern pattern;
   for (cursor.SkipSpace(); !cursor.AtEnd(); cursor.SkipSpace()) {
     std::vector<Term>* terms = &pattern.all_;
-    if (cursor.Take("?")) {
+    if (cursor.Consume("?")) {
       terms = &pattern.any_;
-    } else if (cursor.Take("-")) {
+    } else if (cursor.Consume("-")) {
       terms = &pattern.none_;
     }
-    auto term = TakeTerm(cursor);
+    auto term = ParseTerm(cursor);
     if (!term) return std::nullopt;
     terms->push_back(*std::move(term));
   }
@@ -32,14 +32,14 @@ std::optional<TermPattern> TermPattern::Parse(Cursor& cursor) {
   return pattern;
 }
 
-std::optional<TermPattern::Term> TermPattern::TakeTerm(Cursor& cursor) {
+std::optional<TermPattern::Term> TermPattern::ParseTerm(Cursor& cursor) {
   Term term;
   if (cursor.Peek() == '"') {
-    auto text = cursor.TakeQuoted();
+    auto text = cursor.ReadQuoted();
     if (!text) return std::nullopt;
     term.text = *std::move(text);
   } else if (cursor.Peek() == '%') {
-    term.regex = AwsRegex::Take(cursor);
+    term.regex = AwsRegex::Parse(cursor);
     if (!term.regex) return std::nullopt;
   } else {
     const std::string_view rest = cursor.rest();

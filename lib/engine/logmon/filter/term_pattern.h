@@ -33,7 +33,7 @@ class TermPattern {
     /// Returns nullopt if the term may match a line without any needle.
     std::optional<RegexNeedle> GetNeedle() const;
   };
-  static std::optional<Term> TakeTerm(Cursor& cursor);
+  static std::optional<Term> ParseTerm(Cursor& cursor);
 
   std::vector<Term> all_, any_, none_;
 };

@@ -123,7 +123,7 @@ std::optional<Tally::Minute>* Tally::FirstOpen(std::optional<int64_t> now) {
   return first;
 }
 
-std::optional<MinuteReport> Tally::TakeFirst(std::optional<int64_t> now) {
+std::optional<MinuteReport> Tally::PopFirst(std::optional<int64_t> now) {
   if (closed_.empty()) {
     std::optional<Minute>* first = FirstOpen(now);
     if (first == nullptr) return std::nullopt;

@@ -61,9 +61,9 @@ class Tally {
 
   /// Removes and returns a minute that is over: before `now`, or so far ahead that a clock must
   /// have been wrong. Returns nullopt after the last one.
-  std::optional<MinuteReport> Take(int64_t now) { return TakeFirst(now); }
+  std::optional<MinuteReport> PopEnded(int64_t now) { return PopFirst(now); }
   /// Like Take, and also removes open minutes; for shutdown.
-  std::optional<MinuteReport> TakeAny() { return TakeFirst(std::nullopt); }
+  std::optional<MinuteReport> PopAny() { return PopFirst(std::nullopt); }
 
   /// Returns the number of events and lines whose minute could not be opened because a newer one
   /// uses its slot.
@@ -84,7 +84,7 @@ class Tally {
   /// Returns the earliest open minute that is over at `now`, or the earliest open minute if `now`
   /// is not set; else null.
   std::optional<Minute>* FirstOpen(std::optional<int64_t> now);
-  std::optional<MinuteReport> TakeFirst(std::optional<int64_t> now);
+  std::optional<MinuteReport> PopFirst(std::optional<int64_t> now);
 
   const TallyOptions options_;
   std::vector<std::optional<Minute>> open_;  // Indexed by the minute's number modulo the size.

@@ -71,7 +71,7 @@ const char* FindIn(const char* at, const char* end) {
 }
 
 template <typename Block>
-const char* BehindLastIn(const char* begin, const char* end) {
+const char* AfterLastIn(const char* begin, const char* end) {
   for (; end - begin >= Block::kBytes; end -= Block::kBytes) {
     if (const auto found = AnyMarked<Block>(end - Block::kBytes)) {
       return end - std::countl_zero(found) / Block::kBitsPerByte;
@@ -88,13 +88,13 @@ uint64_t AnyMarkedIn64(const char* at) {
   return AnyMarked<Vector>(at) | uint64_t{AnyMarked<Vector>(at + Vector::kBytes)} << 32;
 }
 
-/// Like BehindLastIn, for a text of at least 128 bytes. Most lines end in the last 128 bytes, so
+/// Like AfterLastIn, for a text of at least 128 bytes. Most lines end in the last 128 bytes, so
 /// the half with the line end is selected without a branch.
-const char* BehindLastInLong(const char* begin, const char* end) {
+const char* AfterLastInLong(const char* begin, const char* end) {
   const uint64_t near = AnyMarkedIn64(end - 64), far = AnyMarkedIn64(end - 128);
   const uint64_t found = near != 0 ? near : far;
   if (found == 0) [[unlikely]]
-    return BehindLastIn<Vector>(begin, end - 96);
+    return AfterLastIn<Vector>(begin, end - 96);
   return (near != 0 ? end : end - 64) - std::countl_zero(found);
 }
 #endif
@@ -107,12 +107,12 @@ const char* FindLineEnd(const char* at, const char* end) {
   return std::find_if(at, end, [](char byte) { return byte == '\n' || byte == '\r'; });
 }
 
-const char* BehindLastLineEnd(const char* begin, const char* end) {
+const char* AfterLastLineEnd(const char* begin, const char* end) {
 #ifdef SLUICE_AVX2
-  if (end - begin >= 128) return BehindLastInLong(begin, end);
+  if (end - begin >= 128) return AfterLastInLong(begin, end);
 #endif
-  if (end - begin >= Vector::kBytes) return BehindLastIn<Vector>(begin, end);
-  if (end - begin >= Word::kBytes) return BehindLastIn<Word>(begin, end);
+  if (end - begin >= Vector::kBytes) return AfterLastIn<Vector>(begin, end);
+  if (end - begin >= Word::kBytes) return AfterLastIn<Word>(begin, end);
   while (end != begin && end[-1] != '\n' && end[-1] != '\r') --end;
   return end;
 }

@@ -11,10 +11,10 @@ namespace sluice::engine::logmon {
 const char* FindLineEnd(const char* at, const char* end);
 
 /// Returns the address after the last CR or LF in [begin, end), else `begin`.
-const char* BehindLastLineEnd(const char* begin, const char* end);
+const char* AfterLastLineEnd(const char* begin, const char* end);
 
 /// Returns the address after the line end at `line_end`, which is before `end`.
-inline const char* BehindLineEnd(const char* line_end, const char* end) {
+inline const char* AfterLineEnd(const char* line_end, const char* end) {
   const bool two = *line_end == '\r' && end - line_end > 1 && line_end[1] == '\n';
   return line_end + (two ? 2 : 1);
 }

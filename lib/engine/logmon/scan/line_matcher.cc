@@ -33,7 +33,7 @@ LineMatcher::~LineMatcher() { hs_free_scratch(hyperscan_); }
 
 void LineMatcher::Match(const GatheredText& text, LineSink sink) {
   hits_.clear();
-  line_begin_ = line_behind_ = 0;
+  line_begin_ = next_line_ = 0;
   Scan(text.text());
   if (disordered_) {
     hits_.clear();
@@ -62,7 +62,7 @@ int LineMatcher::OnNeedle(unsigned needle, unsigned long long, unsigned long lon
   LineMatcher& matcher = *static_cast<LineMatcher*>(self);
   // The last byte of a needle belongs to its line: to the text or to the line end.
   const uint32_t at = static_cast<uint32_t>(to - 1);
-  if (at >= matcher.line_behind_) {
+  if (at >= matcher.next_line_) {
     matcher.CloseLine();
     matcher.BeginLine(at);
   } else if (at < matcher.line_begin_) {
@@ -88,14 +88,14 @@ int LineMatcher::OnNeedle(unsigned needle, unsigned long long, unsigned long lon
 
 void LineMatcher::BeginLine(uint32_t at) {
   const char* const base = text_.data();
-  const char* const behind = base + text_.size();
+  const char* const text_end = base + text_.size();
   const char* byte = base + at;
   // A needle with "end of line" may end after CR LF.
-  if (*byte == '\n' && at > line_behind_ && byte[-1] == '\r') --byte;
-  const char* const end = FindLineEnd(byte, behind);
-  const char* const begin = BehindLastLineEnd(base + line_behind_, byte);
+  if (*byte == '\n' && at > next_line_ && byte[-1] == '\r') --byte;
+  const char* const end = FindLineEnd(byte, text_end);
+  const char* const begin = AfterLastLineEnd(base + next_line_, byte);
   line_begin_ = static_cast<uint32_t>(begin - base);
-  line_behind_ = static_cast<uint32_t>((end == behind ? end : BehindLineEnd(end, behind)) - base);
+  next_line_ = static_cast<uint32_t>((end == text_end ? end : AfterLineEnd(end, text_end)) - base);
   hits_.push_back({line_begin_, static_cast<uint32_t>(end - base), {}, {}});
 }
 
@@ -150,9 +150,9 @@ void LineMatcher::EmitAll(std::span<const TextPart> parts, const FilterSet& to_a
       EmitMessage(part, hit, to_ask, sink);
       continue;
     }
-    const char* const behind = base + part.end;
-    for (const char* begin = base + part.begin; begin != behind;) {
-      const char* const end = FindLineEnd(begin, behind);
+    const char* const text_end = base + part.end;
+    for (const char* begin = base + part.begin; begin != text_end;) {
+      const char* const end = FindLineEnd(begin, text_end);
       const std::string_view line(begin, static_cast<size_t>(end - begin));
       if (hit != hits_.cend() && base + hit->begin == begin) {
         Emit(part, line, hit->matches, hit->to_ask | to_ask, sink);
@@ -160,7 +160,7 @@ void LineMatcher::EmitAll(std::span<const TextPart> parts, const FilterSet& to_a
       } else {
         Emit(part, line, {}, to_ask, sink);
       }
-      begin = end == behind ? end : BehindLineEnd(end, behind);
+      begin = end == text_end ? end : AfterLineEnd(end, text_end);
     }
   }
 }

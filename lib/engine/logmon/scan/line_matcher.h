@@ -81,9 +81,9 @@ class LineMatcher {
 
   std::string_view text_;
   std::vector<Hit> hits_;
-  uint32_t line_begin_ = 0;   ///< Start of the line of the last hit.
-  uint32_t line_behind_ = 0;  ///< After the end of that line.
-  bool disordered_ = false;   ///< A needle was reported after one of a later line.
+  uint32_t line_begin_ = 0;  ///< Start of the line of the last hit.
+  uint32_t next_line_ = 0;   ///< After the end of that line.
+  bool disordered_ = false;  ///< A needle was reported after one of a later line.
 
   // Needles of the last hit that do not decide alone.
   std::vector<uint32_t> seen_;

@@ -28,15 +28,15 @@ size_t LineOf(std::string_view text) {
 }
 
 /// Splits `bytes` into pieces of at most `most` bytes, after line ends if possible.
-template <typename Take>
-void ForEachPiece(std::string_view bytes, size_t most, Take take) {
+template <typename Visit>
+void ForEachPiece(std::string_view bytes, size_t most, Visit visit) {
   while (bytes.size() > most) {
     const char* const begin = bytes.data();
-    const auto lines = static_cast<size_t>(BehindLastLineEnd(begin, begin + most) - begin);
-    take(bytes.substr(0, lines == 0 ? most : lines), false);
+    const auto lines = static_cast<size_t>(AfterLastLineEnd(begin, begin + most) - begin);
+    visit(bytes.substr(0, lines == 0 ? most : lines), false);
     bytes.remove_prefix(lines == 0 ? most : lines);
   }
-  if (!bytes.empty()) take(bytes, true);
+  if (!bytes.empty()) visit(bytes, true);
 }
 
 }  // namespace
@@ -62,14 +62,14 @@ uint64_t LineScanner::Sum(const LineState& state, std::string_view bytes, LineSi
 
 void LineScanner::Feed(LineState& state, std::string_view bytes, LineSink sink) {
   ForEachPiece(bytes, part_bytes_, [&](std::string_view piece, bool /*last*/) {
-    TakePiece(state, piece, false, sink);
+    ScanPiece(state, piece, false, sink);
   });
 }
 
 void LineScanner::Lines(std::string_view bytes, LineSink sink) {
   LineState state;
   ForEachPiece(bytes, part_bytes_,
-               [&](std::string_view piece, bool last) { TakePiece(state, piece, last, sink); });
+               [&](std::string_view piece, bool last) { ScanPiece(state, piece, last, sink); });
 }
 
 void LineScanner::Message(std::string_view header, std::string_view text, LineSink sink) {
@@ -141,8 +141,8 @@ ScanCounters LineScanner::counters() const {
 
 /// Processes a piece of 1 to part_bytes_ bytes. `whole`: its last line ends with it, with or
 /// without a line end.
-void LineScanner::TakePiece(LineState& state, std::string_view piece, bool whole, LineSink sink) {
-  if (state.flags != 0 && !TakeUp(state, piece)) return;
+void LineScanner::ScanPiece(LineState& state, std::string_view piece, bool whole, LineSink sink) {
+  if (state.flags != 0 && !ApplyFlags(state, piece)) return;
   if (!IsStaged(state, piece)) {
     if (!MakeFit(state, piece, whole, sink)) return;
     Stage(state, piece, sink);
@@ -150,22 +150,22 @@ void LineScanner::TakePiece(LineState& state, std::string_view piece, bool whole
   staged_.bytes = nullptr;
   const char* const begin = staged_.to;
   const char* const end = begin + piece.size();
-  const char* const behind = whole ? end : BehindLastLineEnd(begin, end);
+  const char* const after = whole ? end : AfterLastLineEnd(begin, end);
   const bool ended = IsLineEnd(end[-1]);
-  if (behind != begin) {
+  if (after != begin) {
     counters_.lines += staged_.copied.line_ends + (whole && !ended ? 1 : 0);
     unfinished_.Drop(state.unfinished);
-    text_.Add(behind, false, origin_);
+    text_.Add(after, false, origin_);
   }
-  if (behind != end) {
-    Keep(state, {behind, static_cast<size_t>(end - behind)});
+  if (after != end) {
+    Keep(state, {after, static_cast<size_t>(end - after)});
   } else if (end[-1] == '\r') {
     state.flags |= kAfterCr;
   }
 }
 
 /// Applies the flags of `state` to `piece`. Returns false if no bytes remain.
-bool LineScanner::TakeUp(LineState& state, std::string_view& piece) {
+bool LineScanner::ApplyFlags(LineState& state, std::string_view& piece) {
   if (state.flags & kAfterCr) {
     state.flags &= ~kAfterCr;
     if (piece[0] == '\n') piece.remove_prefix(1);
@@ -201,7 +201,7 @@ bool LineScanner::MakeFit(LineState& state, std::string_view& piece, bool whole,
 bool LineScanner::RemoveLine(LineState& state, std::string_view& piece, size_t line) {
   if (line < piece.size()) {
     const char* const end = piece.data() + piece.size();
-    line = static_cast<size_t>(BehindLineEnd(piece.data() + line, end) - piece.data());
+    line = static_cast<size_t>(AfterLineEnd(piece.data() + line, end) - piece.data());
     if (line == piece.size() && end[-1] == '\r') state.flags |= kAfterCr;
   }
   piece.remove_prefix(line);

@@ -101,8 +101,8 @@ class LineScanner {
     CopiedText copied;
   };
 
-  void TakePiece(LineState& state, std::string_view piece, bool whole, LineSink sink);
-  bool TakeUp(LineState& state, std::string_view& piece);
+  void ScanPiece(LineState& state, std::string_view piece, bool whole, LineSink sink);
+  bool ApplyFlags(LineState& state, std::string_view& piece);
   bool MakeFit(LineState& state, std::string_view& piece, bool whole, LineSink sink);
   static bool RemoveLine(LineState& state, std::string_view& piece, size_t line);
   void AddLine(LineState& state, std::string_view bytes, LineSink sink);

@@ -141,9 +141,9 @@ inline Counts CopyAndCount(const char* at, const char* end, char* to) {
   VectorCounter counter;
   counter.Count(_mm256_and_si256(last, Load(reinterpret_cast<const char*>(kMask) + left)));
   counter.Fold();
-  Counts behind = counter.counts();
-  if (left % 2 != 0) behind.sum = __builtin_bswap16(packet::FoldSum(behind.sum));
-  return before + behind;
+  Counts after = counter.counts();
+  if (left % 2 != 0) after.sum = __builtin_bswap16(packet::FoldSum(after.sum));
+  return before + after;
 }
 #else
 constexpr ptrdiff_t kVectorBytes = 1;

@@ -19,7 +19,7 @@ uint32_t UnfinishedLines::BlocksOf(uint32_t length) {
   return 1 + (length - kFirstBytes + kOtherBytes - 1) / kOtherBytes;
 }
 
-uint32_t UnfinishedLines::TakeBlock() {
+uint32_t UnfinishedLines::AllocateBlock() {
   ++in_use_;
   if (free_ == 0) return untouched_++;
   const uint32_t block = free_;
@@ -29,7 +29,7 @@ uint32_t UnfinishedLines::TakeBlock() {
 
 bool UnfinishedLines::Begin(uint32_t& line, std::string_view bytes) {
   if (bytes.size() > kFirstBytes || in_use_ == block_count_) return Append(line, bytes);
-  line = TakeBlock();
+  line = AllocateBlock();
   // Copies a whole block, because the compiler knows its size.
   std::memcpy(blocks_[line].first.bytes, bytes.data(), kFirstBytes);
   blocks_[line].first.last = line;
@@ -50,7 +50,7 @@ bool UnfinishedLines::Append(uint32_t& line, std::string_view bytes) {
   char* to;
   uint32_t room;
   if (line == 0) {
-    line = last = TakeBlock();
+    line = last = AllocateBlock();
     to = blocks_[last].first.bytes;
     room = kFirstBytes;
   } else {
@@ -64,7 +64,7 @@ bool UnfinishedLines::Append(uint32_t& line, std::string_view bytes) {
     std::memcpy(to, from, room);
     from += room;
     left -= room;
-    const uint32_t next = TakeBlock();
+    const uint32_t next = AllocateBlock();
     blocks_[last].next = next;
     last = next;
     to = blocks_[last].bytes;

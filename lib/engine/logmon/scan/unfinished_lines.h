@@ -52,7 +52,7 @@ class UnfinishedLines {
   static_assert(sizeof(Block) == kBlockBytes);
 
   static uint32_t BlocksOf(uint32_t length);
-  uint32_t TakeBlock();
+  uint32_t AllocateBlock();
 
   uint32_t block_count_;  ///< Excludes block 0, which belongs to no line and has length 0.
   std::unique_ptr<Block[]> blocks_;

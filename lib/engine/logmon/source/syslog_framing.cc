@@ -5,7 +5,7 @@ namespace sluice::engine::logmon {
 
 bool BeginsSyslogMessage(std::string_view bytes) {
   uint32_t count = 0;
-  const std::string_view digits = TakeNumber(bytes, count);
+  const std::string_view digits = ConsumeDigits(bytes, count);
   if (!digits.empty()) {
     if (digits[0] == '0' || !bytes.starts_with(' ')) return false;
     bytes.remove_prefix(1);
@@ -13,10 +13,10 @@ bool BeginsSyslogMessage(std::string_view bytes) {
   if (!bytes.starts_with('<')) return false;
   bytes.remove_prefix(1);
   uint32_t priority = 0;
-  return !TakeNumber(bytes, priority).empty() && priority <= 191 && bytes.starts_with('>');
+  return !ConsumeDigits(bytes, priority).empty() && priority <= 191 && bytes.starts_with('>');
 }
 
-std::string_view TakeNumber(std::string_view& bytes, uint32_t& value) {
+std::string_view ConsumeDigits(std::string_view& bytes, uint32_t& value) {
   size_t count = 0;
   for (; count < bytes.size() && bytes[count] >= '0' && bytes[count] <= '9'; ++count) {
     if (value <= SyslogFraming::kMaxCountedBytes) {

@@ -38,7 +38,7 @@ bool BeginsSyslogMessage(std::string_view bytes);
 
 /// Reads further digits of a number from the front of `bytes`. A value above kMaxCountedBytes stays
 /// above it, regardless of the number of digits.
-std::string_view TakeNumber(std::string_view& bytes, uint32_t& value);
+std::string_view ConsumeDigits(std::string_view& bytes, uint32_t& value);
 
 /// Splits the next bytes of a stream into messages. `receiver` has the functions
 ///   void Part(std::string_view bytes);   ///< Bytes of a message that does not end here.
@@ -47,7 +47,7 @@ std::string_view TakeNumber(std::string_view& bytes, uint32_t& value);
 ///   void Found(bool skipped);            ///< A lost stream resumes here, after skipped bytes or
 ///                                        ///< immediately.
 template <typename Receiver>
-void TakeFrames(SyslogFraming& framing, std::string_view bytes, Receiver&& receiver) {
+void ReadFrames(SyslogFraming& framing, std::string_view bytes, Receiver&& receiver) {
   using State = SyslogFraming::State;
   if (framing.state == State::kLost && BeginsSyslogMessage(bytes)) {
     receiver.Found(false);
@@ -68,7 +68,7 @@ void TakeFrames(SyslogFraming& framing, std::string_view bytes, Receiver&& recei
         framing.state = bytes[0] >= '0' && bytes[0] <= '9' ? State::kNumber : State::kLine;
         break;
       case State::kNumber: {
-        const std::string_view digits = TakeNumber(bytes, framing.left);
+        const std::string_view digits = ConsumeDigits(bytes, framing.left);
         const bool is_huge = framing.left > SyslogFraming::kMaxCountedBytes;
         if (!digits.empty() && (bytes.empty() || is_huge)) receiver.Part(digits);
         if (bytes.empty()) return;

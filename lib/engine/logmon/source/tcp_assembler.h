@@ -60,26 +60,26 @@ class TcpAssembler {
   /// Processes the next segment of a stream in order of arrival. Returns false if the segment is
   /// not part of the stream.
   template <typename Receiver>
-  bool Take(TcpStream& stream, const TcpSegment& segment, uint64_t now, Receiver&& receiver) {
+  bool Process(TcpStream& stream, const TcpSegment& segment, uint64_t now, Receiver&& receiver) {
     const Watch watch(*this, stream);
     const uint32_t before = stream.next;
     const bool was_waiting = stream.IsWaiting();
-    const bool part = TakeSegment(stream, segment, receiver);
+    const bool part = ProcessSegment(stream, segment, receiver);
     if (!was_waiting || stream.next != before) stream.waiting_since = now;
     return part;
   }
 
   /// Processes the window in a segment from the stream's receiver.
-  void TakeWindow(TcpStream& stream, const TcpWindow& told) const {
+  void ProcessWindow(TcpStream& stream, const TcpWindow& announced) const {
     constexpr uint8_t kMostShift = 14;  // RFC 7323 section 2.3.
     if (stream.state == State::kUnknown || stream.IsClosed()) return;
-    if (!IsBelieved(stream, SequenceDistance(told.acknowledged, stream.next))) return;
-    if (told.syn) stream.shift = std::min(told.shift, kMostShift);
-    if (!told.syn && !stream.has_edge) return;
-    const uint32_t bytes = uint32_t{told.window} << (told.syn ? 0 : stream.shift);
-    const uint32_t edge = told.acknowledged + bytes;
+    if (!IsBelieved(stream, SequenceDistance(announced.acknowledged, stream.next))) return;
+    if (announced.syn) stream.shift = std::min(announced.shift, kMostShift);
+    if (!announced.syn && !stream.has_edge) return;
+    const uint32_t bytes = uint32_t{announced.window} << (announced.syn ? 0 : stream.shift);
+    const uint32_t edge = announced.acknowledged + bytes;
     // A receiver must not shrink its window (RFC 9293 section 3.8.6).
-    if (told.syn || SequenceDistance(edge, stream.edge) > 0) stream.edge = edge;
+    if (announced.syn || SequenceDistance(edge, stream.edge) > 0) stream.edge = edge;
     stream.has_edge = true;
   }
 
@@ -148,8 +148,8 @@ class TcpAssembler {
   }
 
   template <typename Receiver>
-  bool TakeSegment(Stream& stream, const TcpSegment& segment, Receiver& receiver) {
-    if (segment.Is(TcpSegment::kRst)) return TakeReset(stream, segment, receiver);
+  bool ProcessSegment(Stream& stream, const TcpSegment& segment, Receiver& receiver) {
+    if (segment.Is(TcpSegment::kRst)) return ProcessReset(stream, segment, receiver);
     const bool syn = segment.Is(TcpSegment::kSyn);
     const uint32_t sequence = segment.sequence + syn;
     if (syn && !stream.StartedBySynAt(sequence)) {
@@ -171,11 +171,11 @@ class TcpAssembler {
         Disbelieve(stream, sequence + static_cast<uint32_t>(segment.payload.size()), Doubt::kText);
         return false;
       }
-      TakeUp(stream, sequence, receiver);
+      ContinueAt(stream, sequence, receiver);
     }
     const bool fin = segment.Is(TcpSegment::kFin);
     if (segment.payload.empty() && !fin) return !stream.IsClosed();
-    return TakeText(stream, sequence, segment.payload, fin, receiver);
+    return ProcessText(stream, sequence, segment.payload, fin, receiver);
   }
 
   void Start(Stream& stream, uint32_t next, bool from_syn) {
@@ -190,7 +190,7 @@ class TcpAssembler {
 
   /// Continues the stream at `sequence`: a segment there has confirmed the distrusted one.
   template <typename Receiver>
-  void TakeUp(Stream& stream, uint32_t sequence, Receiver& receiver) {
+  void ContinueAt(Stream& stream, uint32_t sequence, Receiver& receiver) {
     const bool by_syn = stream.doubted == Doubt::kSyn;
     const bool closed = stream.IsClosed();
     DeliverAll(stream,
@@ -205,7 +205,7 @@ class TcpAssembler {
   }
 
   template <typename Receiver>
-  bool TakeReset(Stream& stream, const TcpSegment& segment, Receiver& receiver) {
+  bool ProcessReset(Stream& stream, const TcpSegment& segment, Receiver& receiver) {
     const int32_t ahead = SequenceDistance(segment.sequence, stream.next);
     if (stream.state == State::kUnknown || stream.IsClosed() || !InWindow(stream, ahead)) {
       counters_.Count(Event::kIgnoredResets);
@@ -227,8 +227,8 @@ class TcpAssembler {
   }
 
   template <typename Receiver>
-  bool TakeText(Stream& stream, uint32_t sequence, std::string_view bytes, bool fin,
-                Receiver& receiver) {
+  bool ProcessText(Stream& stream, uint32_t sequence, std::string_view bytes, bool fin,
+                   Receiver& receiver) {
     const uint32_t stop = sequence + static_cast<uint32_t>(bytes.size());
     if (stream.EndIsKnown() && SequenceDistance(stop, stream.end) > 0) {
       if (stream.state == State::kEndingByReset) {

@@ -50,7 +50,7 @@ WaitingBytes::WaitingBytes(uint64_t bytes)
   }
 }
 
-uint32_t WaitingBytes::Take(uint32_t begin) {
+uint32_t WaitingBytes::Allocate(uint32_t begin) {
   const uint32_t number = free_;
   if (number == 0) return 0;
   Block& block = blocks_[number];
@@ -82,7 +82,7 @@ WaitingBytes::Block* WaitingBytes::BlockAt(Waiting& waiting, uint32_t begin) {
     after = blocks_[after].next;
   }
   if (after != 0 && blocks_[after].begin == begin) return &blocks_[after];
-  const uint32_t number = Take(begin);
+  const uint32_t number = Allocate(begin);
   if (number == 0) return nullptr;
   blocks_[number].next = after;
   (before == 0 ? waiting.first : blocks_[before].next) = number;

@@ -62,7 +62,7 @@ class WaitingBytes {
 
   /// Returns the block that starts at `begin`, adding it if necessary; null if no block is free.
   Block* BlockAt(Waiting& waiting, uint32_t begin);
-  uint32_t Take(uint32_t begin);
+  uint32_t Allocate(uint32_t begin);
   void FreeFirst(Waiting& waiting);
 
   std::vector<Block> blocks_;  ///< Index 0 is unused.

@@ -92,7 +92,7 @@ BackendSetup ReadBackend(const json& value, const std::string& path, Errors* err
     if (id >= 1 && id <= kMax32) {
       backend.quic_ids.push_back(static_cast<uint32_t>(id));
     } else {
-      runtime::Tell(errors, at + ": give a whole number, 1 ... 4294967295");
+      runtime::AddError(errors, at + ": give a whole number, 1 ... 4294967295");
     }
   });
   reader.Finish();
@@ -167,7 +167,7 @@ void ReadVip(const json& value, const std::string& path, Errors* errors, Config*
     health = ReadHealth(*member, at, errors);
     // TCP and HTTP checks need a port: the check's or the VIP's.
     if (health->kind != HealthCheck::Kind::kIcmp && health->port == 0 && vip.port == 0) {
-      runtime::Tell(errors, at + ".port: required, since the VIP has no port");
+      runtime::AddError(errors, at + ".port: required, since the VIP has no port");
     }
   }
   reader.Finish();
@@ -211,7 +211,7 @@ Config ReadRoot(const json& root, Errors* errors) {
     if (address) {
       setup.balancers.push_back(*address);
     } else {
-      runtime::Tell(errors, path + ": give an IPv4 or IPv6 address");
+      runtime::AddError(errors, path + ": give an IPv4 or IPv6 address");
     }
   });
   ReadAddress(reader, "own_address", &setup.own_address);
@@ -304,7 +304,7 @@ class Adder {
     if (!object) return;
     Errors wrong;
     if (object->is_object() && object->contains("name") && (*object)["name"] != name) {
-      runtime::Tell(&wrong, key + ".name: omit it: the key names the VIP");
+      runtime::AddError(&wrong, key + ".name: omit it: the key names the VIP");
     }
     Config one;
     ReadVip(*object, key, &wrong, &one);
@@ -350,8 +350,8 @@ class Adder {
   size_t sources_count_ = 0;
 };
 
-void TellFaults(const std::vector<Fault>& faults, Errors* errors) {
-  for (const Fault& fault : faults) runtime::Tell(errors, fault.text);
+void ReportFaults(const std::vector<Fault>& faults, Errors* errors) {
+  for (const Fault& fault : faults) runtime::AddError(errors, fault.text);
 }
 
 }  // namespace
@@ -368,7 +368,8 @@ std::optional<Config> ParseConfig(std::string_view text, Errors* errors,
   const std::optional<json> root = runtime::ParseJson(text, errors);
   if (!root) return std::nullopt;
   const Config file = ReadRoot(*root, errors);
-  if (errors->size() == before) TellFaults(FindFaults(file.setup, runtime::kMaxErrors + 1), errors);
+  if (errors->size() == before)
+    ReportFaults(FindFaults(file.setup, runtime::kMaxErrors + 1), errors);
   if (errors->size() != before) return std::nullopt;
   // Another key may depend on a skipped one. Such a key becomes a fault in the next iteration and
   // is then skipped, too.
@@ -382,7 +383,7 @@ std::optional<Config> ParseConfig(std::string_view text, Errors* errors,
       return config;
     }
     if (!adder.Blame(faults)) {
-      TellFaults(faults, errors);
+      ReportFaults(faults, errors);
       return std::nullopt;
     }
   }

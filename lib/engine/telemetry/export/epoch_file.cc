@@ -126,17 +126,17 @@ class Input {
   explicit Input(std::string_view bytes) : bytes_(bytes) {}
 
   template <typename T>
-  T Take() {
+  T Read() {
     T value{};
-    if (const char* const from = Take(sizeof value)) std::memcpy(&value, from, sizeof value);
+    if (const char* const from = Read(sizeof value)) std::memcpy(&value, from, sizeof value);
     return value;
   }
   template <typename T>
-  void Take(T* value) {
-    *value = Take<T>();
+  void Read(T* value) {
+    *value = Read<T>();
   }
   /// Returns null if there are fewer bytes.
-  const char* Take(size_t bytes) {
+  const char* Read(size_t bytes) {
     good_ = good_ && bytes <= bytes_.size();
     if (!good_) return nullptr;
     const char* const from = bytes_.data();
@@ -145,8 +145,8 @@ class Input {
   }
   /// Reads the number of elements of `bytes_each` bytes that follow. Returns 0 if there are fewer,
   /// or more than `most`.
-  uint32_t TakeCount(size_t bytes_each, size_t most) {
-    const auto count = Take<uint32_t>();
+  uint32_t ReadCount(size_t bytes_each, size_t most) {
+    const auto count = Read<uint32_t>();
     good_ = good_ && count <= most && count <= bytes_.size() / bytes_each;
     return good_ ? count : 0;
   }
@@ -160,31 +160,31 @@ class Input {
 };
 
 template <typename Enum>
-void TakeEnum(Input& in, Enum last, Enum* value) {
-  const auto number = in.Take<uint32_t>();
+void ReadEnum(Input& in, Enum last, Enum* value) {
+  const auto number = in.Read<uint32_t>();
   in.Require(number <= static_cast<uint32_t>(last));
   *value = static_cast<Enum>(number);
 }
 
-Setup TakeSetup(Input& in) {
+Setup ReadSetup(Input& in) {
   Setup setup;
   setup.keys.clear();
-  const uint32_t keys = in.TakeCount(4, Setup::kMaxKeys);
+  const uint32_t keys = in.ReadCount(4, Setup::kMaxKeys);
   for (uint32_t i = 0; i < keys; ++i) {
     KeySpec key;
-    const auto kind = in.Take<uint8_t>();
+    const auto kind = in.Read<uint8_t>();
     in.Require(kind <= static_cast<uint8_t>(KeyKind::kDestination));
     key.kind = static_cast<KeyKind>(kind);
-    in.Take(&key.ipv4_bits);
-    in.Take(&key.ipv6_bits);
-    in.Require(in.Take<uint8_t>() == 0);
+    in.Read(&key.ipv4_bits);
+    in.Read(&key.ipv6_bits);
+    in.Require(in.Read<uint8_t>() == 0);
     setup.keys.push_back(key);
   }
-  TakeEnum(in, SketchKind::kCountMin, &setup.sketch);
-  const auto take = [&in](auto& value) { in.Take(&value); };
-  EachNumber(setup, take);
-  TakeEnum(in, Pace::kAlwaysLineRate, &setup.pace);
-  EachRate(setup, take);
+  ReadEnum(in, SketchKind::kCountMin, &setup.sketch);
+  const auto read = [&in](auto& value) { in.Read(&value); };
+  EachNumber(setup, read);
+  ReadEnum(in, Pace::kAlwaysLineRate, &setup.pace);
+  EachRate(setup, read);
   return setup;
 }
 
@@ -200,17 +200,17 @@ bool IsProbability(double value) { return value > 0 && value <= 1; }
 
 bool Within(int64_t value, int64_t most) { return value >= -most && value <= most; }
 
-void TakeEpoch(Input& in, Epoch* epoch) {
-  in.Take(&epoch->start_cycles);
-  in.Take(&epoch->end_cycles);
-  in.Take(&epoch->workers);
-  in.Take(&epoch->longest_bytes);
-  in.Take(&epoch->total.pkts);
-  in.Take(&epoch->total.bytes);
-  in.Take(&epoch->exact_pkts);
-  in.Take(&epoch->other);
-  in.Take(&epoch->least_probability);
-  in.Take(&epoch->last_probability);
+void ReadEpoch(Input& in, Epoch* epoch) {
+  in.Read(&epoch->start_cycles);
+  in.Read(&epoch->end_cycles);
+  in.Read(&epoch->workers);
+  in.Read(&epoch->longest_bytes);
+  in.Read(&epoch->total.pkts);
+  in.Read(&epoch->total.bytes);
+  in.Read(&epoch->exact_pkts);
+  in.Read(&epoch->other);
+  in.Read(&epoch->least_probability);
+  in.Read(&epoch->last_probability);
   in.Require(epoch->start_cycles <= epoch->end_cycles && epoch->workers >= 1 &&
              epoch->workers <= 1 << 20 && epoch->exact_pkts <= epoch->total.pkts &&
              Within(epoch->other, kMaxOfFlow) && IsProbability(epoch->least_probability) &&
@@ -219,8 +219,8 @@ void TakeEpoch(Input& in, Epoch* epoch) {
 }
 
 /// Reads a key of this counter, which must be greater than `last` if that is not null.
-packet::FlowKey TakeKey(Input& in, const FlowCounter& counter, const packet::FlowKey* last) {
-  const auto key = in.Take<packet::FlowKey>();
+packet::FlowKey ReadKey(Input& in, const FlowCounter& counter, const packet::FlowKey* last) {
+  const auto key = in.Read<packet::FlowKey>();
   const bool valid = key.ip_version == 4 ? packet::Ipv4Flow::Of(key).Key() == key
                                          : key.ip_version == 6 && key.reserved == 0;
   in.Require(valid && counter.spec().Of(key) == key && (last == nullptr || Before(*last, key)));
@@ -228,18 +228,18 @@ packet::FlowKey TakeKey(Input& in, const FlowCounter& counter, const packet::Flo
 }
 
 /// Reads a counter's table. Merged tables may have more flows than the setup's number.
-void TakeTable(Input& in, FlowCounter* counter) {
+void ReadTable(Input& in, FlowCounter* counter) {
   const bool any = counter->exact().open();  // The constructor opens the table if it has capacity.
-  const auto open = in.Take<uint32_t>();
-  std::vector<ExactFlows::Flow> flows(in.TakeCount(kTableBytes, any ? kMaxTableFlows : 0));
+  const auto open = in.Read<uint32_t>();
+  std::vector<ExactFlows::Flow> flows(in.ReadCount(kTableBytes, any ? kMaxTableFlows : 0));
   absl::flat_hash_set<uint64_t> counted;
   const packet::FlowKey* last = nullptr;
   for (ExactFlows::Flow& flow : flows) {
-    flow.key = TakeKey(in, *counter, last);
+    flow.key = ReadKey(in, *counter, last);
     flow.hash = counter->HashOf(flow.key);
-    in.Take(&flow.pkts);
-    in.Take(&flow.bytes);
-    const auto stays = in.Take<uint32_t>();
+    in.Read(&flow.pkts);
+    in.Read(&flow.bytes);
+    const auto stays = in.Read<uint32_t>();
     in.Require(flow.pkts <= kMaxCell && flow.bytes <= kMaxCell && stays <= 1 &&
                (open == 0 || stays == 1));
     if (stays == 1) counted.insert(flow.hash);
@@ -251,25 +251,25 @@ void TakeTable(Input& in, FlowCounter* counter) {
       flows, open == 1, [&](const ExactFlows::Flow& flow) { return counted.contains(flow.hash); });
 }
 
-void TakeLevel(Input& in, size_t number, FlowCounter* counter) {
+void ReadLevel(Input& in, size_t number, FlowCounter* counter) {
   const Level& level = counter->levels()[number];
   std::vector<Cell> cells(level.sketch.shape().cells());
-  const char* const from = in.Take(cells.size() * sizeof(Cell));
+  const char* const from = in.Read(cells.size() * sizeof(Cell));
   if (from == nullptr) return;
   std::memcpy(cells.data(), from, cells.size() * sizeof(Cell));
   in.Require(std::ranges::all_of(cells, [](const Cell& cell) {
     return Within(cell.packets, kMaxCell) && Within(cell.bytes, kMaxCell);
   }));
-  const auto complete = in.Take<uint32_t>();
-  std::vector<Flow> flows(in.TakeCount(kFlowBytes, level.known.capacity()));
+  const auto complete = in.Read<uint32_t>();
+  std::vector<Flow> flows(in.ReadCount(kFlowBytes, level.known.capacity()));
   const Flow* last = nullptr;
   for (Flow& flow : flows) {
-    flow.key = TakeKey(in, *counter, last == nullptr ? nullptr : &last->key);
+    flow.key = ReadKey(in, *counter, last == nullptr ? nullptr : &last->key);
     flow.hash = counter->HashOf(flow.key);
-    in.Take(&flow.count);
-    in.Take(&flow.bytes);
-    in.Take(&flow.samples);
-    in.Take(&flow.whole);
+    in.Read(&flow.count);
+    in.Read(&flow.bytes);
+    in.Read(&flow.samples);
+    in.Read(&flow.whole);
     in.Require(flow.whole <= 1 && Within(flow.count, kMaxOfFlow) &&
                Within(flow.bytes, kMaxOfFlow) && counter->DepthOf(flow.hash) >= number);
     last = &flow;
@@ -278,18 +278,18 @@ void TakeLevel(Input& in, size_t number, FlowCounter* counter) {
   if (in.good()) counter->Restore(number, cells, flows, complete == 1);
 }
 
-void TakeOracle(Input& in, FlowCounter* counter) {
+void ReadOracle(Input& in, FlowCounter* counter) {
   Oracle& oracle = counter->oracle();
-  const auto refused = in.Take<uint64_t>();
-  const uint32_t count = in.TakeCount(kExactBytes, oracle.enabled() ? oracle.capacity() : 0);
+  const auto refused = in.Read<uint64_t>();
+  const uint32_t count = in.ReadCount(kExactBytes, oracle.enabled() ? oracle.capacity() : 0);
   Oracle::Counts counts;
   packet::FlowKey last;
   for (uint32_t i = 0; i < count && in.good(); ++i) {
-    const packet::FlowKey key = TakeKey(in, *counter, i == 0 ? nullptr : &last);
+    const packet::FlowKey key = ReadKey(in, *counter, i == 0 ? nullptr : &last);
     in.Require(oracle.Chooses(counter->HashOf(key)));
     Traffic traffic;
-    in.Take(&traffic.pkts);
-    in.Take(&traffic.bytes);
+    in.Read(&traffic.pkts);
+    in.Read(&traffic.bytes);
     counts.emplace(key, traffic);
     last = key;
   }
@@ -336,10 +336,10 @@ std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error) {
   };
   if (!file.starts_with(kMagic)) return fail("not an epoch of sluice-telemetry");
   Input in(file.substr(kMagic.size()));
-  const auto version = in.Take<uint32_t>();
-  const auto zero = in.Take<uint32_t>();
-  const auto body_bytes = in.Take<uint64_t>();
-  const auto checksum = in.Take<uint64_t>();
+  const auto version = in.Read<uint32_t>();
+  const auto zero = in.Read<uint32_t>();
+  const auto body_bytes = in.Read<uint64_t>();
+  const auto checksum = in.Read<uint64_t>();
   if (!in.good()) return fail("truncated");
   if (version != kVersion || zero != 0) {
     return fail("version " + std::to_string(version) + ", not " + std::to_string(kVersion));
@@ -348,7 +348,7 @@ std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error) {
   const std::string_view body = file.substr(kHeaderBytes);
   if (XXH3_64bits(body.data(), body.size()) != checksum) return fail("corrupt");
 
-  const Setup setup = TakeSetup(in);
+  const Setup setup = ReadSetup(in);
   if (!in.good()) return fail("invalid setup");
   if (const std::string wrong = setup.Error(); !wrong.empty()) {
     return fail("invalid setup: " + wrong);
@@ -356,13 +356,13 @@ std::unique_ptr<Epoch> DecodeEpoch(std::string_view file, std::string* error) {
   // Do not allocate memory for sketches that the file does not contain.
   if (CellsOf(setup) > in.left() / sizeof(Cell)) return fail("incomplete sketches");
   auto epoch = std::make_unique<Epoch>(setup);
-  TakeEpoch(in, epoch.get());
+  ReadEpoch(in, epoch.get());
   for (FlowCounter& counter : epoch->counters) {
-    TakeTable(in, &counter);
+    ReadTable(in, &counter);
     for (size_t level = 0; level < counter.levels().size() && in.good(); ++level) {
-      TakeLevel(in, level, &counter);
+      ReadLevel(in, level, &counter);
     }
-    TakeOracle(in, &counter);
+    ReadOracle(in, &counter);
   }
   if (!in.good() || in.left() != 0) return fail("inconsistent counts");
   return epoch;
