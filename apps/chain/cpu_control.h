@@ -50,6 +50,7 @@ class CpuControl {
   int FirstSlot(std::string_view chain) const;
 
   // Functions for the CPU's thread.
+
   /// Returns false if there was nothing to do.
   bool Step();
   void Fail(PortId port);

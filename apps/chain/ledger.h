@@ -50,7 +50,8 @@ class Ledger final : public Flow {
   bool MayBegin() override {
     return waiting_ < outstanding_ && next_ != most_ && next_ - oldest_ < kMemory;
   }
-  /// Numbers of messages wrap after kNumberMask.
+  /// Begins the next message, if MayBegin() returned true. Numbers of messages wrap after
+  /// kNumberMask.
   uint32_t Begin(std::span<uint8_t> room, uint64_t now_ns, uint32_t* number) override;
   void Answer(uint32_t number, uint32_t where, std::span<const uint8_t> data,
               const std::array<uint32_t, 2>& key, uint64_t now_ns) override;

@@ -47,7 +47,8 @@ class Slots {
 
  private:
   static_assert(device::stage::kNodeSlots == 32);
-  std::array<uint32_t, device::pcie_switch::kMaxPorts> allocated_{};  ///< One bit per slot.
+  /// Used slots by port; one bit per slot.
+  std::array<uint32_t, device::pcie_switch::kMaxPorts> allocated_{};
 };
 
 }  // namespace sluice::chain_app

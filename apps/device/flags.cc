@@ -248,7 +248,7 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
       return std::nullopt;
     }
   }
-  // Without "--", all arguments are this program's flags if the first one is.
+  // Without "--", all arguments are this program's flags if the first argument is one of its flags.
   std::vector<std::string> ours;
   Flags flags;
   if (dashes != all.end()) {

@@ -97,7 +97,8 @@ bool Run::AddServers(std::string* error) {
   return good;
 }
 
-// Sends due requests and receives answers, or sleeps until one arrives or `until_ns`.
+// Sends due requests and receives answers. If nothing is due, sleeps until an answer arrives, but
+// not beyond `until_ns`.
 void Run::Turn(uint64_t until_ns) {
   uint64_t now = Now();
   if (now - polled_ns_ >= kPollServersNs) PollServers(now);

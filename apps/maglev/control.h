@@ -75,7 +75,7 @@ class Control {
   /// Call it before workers run.
   void set_on_new_owners(OnNewOwners on_new_owners) { on_new_owners_ = std::move(on_new_owners); }
 
-  // Operations for operators. They return "" on success, else one line with the reason.
+  // Operations for operators. They return "" on success, or one line with the reason for a failure.
 
   /// Reloads the file. Drains of backends stay in effect.
   std::string Reload();

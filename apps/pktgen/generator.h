@@ -16,7 +16,7 @@
 
 namespace sluice::pktgen {
 
-/// Written by its worker only.
+/// Data of one worker, written by this worker only.
 struct alignas(64) WorkerPlace {
   std::atomic<const Round*> at{nullptr};      ///< The round that the worker uses.
   const nic::QueueCounters* queue = nullptr;  ///< Set before the worker's first poll.

@@ -38,7 +38,7 @@ struct Figures {
 };
 
 std::string PeriodLine(const Figures& earlier, const Figures& later);
-/// `wait_method`: method by which cores wait.
+/// Return the final report as text and as JSON. `wait_method`: method by which cores wait.
 std::string Totals(const Settings& settings, const Figures& run, const std::string& wait_method);
 std::string Json(const Settings& settings, const Figures& run, const std::string& wait_method);
 

@@ -51,6 +51,7 @@ class Stage {
   }
 
   // Functions for any thread:
+
   /// Returns the result until now, or until End() if it was called. `figures`: those of the
   /// workers.
   Result ReadResult(Figures figures, const HostFigures& host) const;

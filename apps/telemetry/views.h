@@ -16,7 +16,7 @@ namespace sluice::telemetry {
 
 class Views {
  public:
-  /// Refers to `latest` and `exports`.
+  /// Keeps references to `latest` and `exports`.
   Views(const Latest& latest, const Exports& exports, uint64_t clock_unix_ns, double confidence)
       : latest_(latest),
         exports_(exports),

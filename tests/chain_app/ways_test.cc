@@ -188,7 +188,7 @@ TEST(Failures, AStreamThatFailsGetsAnotherWhenItsDevicesLive) {
   EXPECT_GE(endings.right, 900u);
 }
 
-/// Two chains that share their stages.
+/// Returns a graph of two chains that share their stages; `second` describes the second chain.
 std::string TwoChains(const std::string& second) {
   return R"({"devices": [{"name": "nic", "kind": "nic", "port": 1},
       {"name": "s0", "kind": "streaming", "port": 2}, {"name": "s1", "kind": "legacy", "port": 3}],

@@ -30,7 +30,8 @@ struct Mapping {
   bool dumped = true;
 };
 
-/// The flag "dd" in VmFlags means MADV_DONTDUMP (proc(5), smaps).
+/// Returns the mappings of this process, and whether they are excluded from core dumps: the flag
+/// "dd" in VmFlags means MADV_DONTDUMP (proc(5), smaps).
 std::vector<Mapping> Mappings() {
   std::vector<Mapping> mappings;
   std::ifstream smaps("/proc/self/smaps");

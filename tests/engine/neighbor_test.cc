@@ -23,7 +23,7 @@ static_assert(nic::FrameEngine<WithNeighbor<IncrementEcho>>);
 
 constexpr packet::MacAddress kMac{0x02, 0, 0, 0, 0, 0x02};
 
-/// The destination host of the fixtures.
+/// Returns the neighbor engine of the fixtures' destination host.
 Neighbor Host() {
   Neighbor neighbor(kMac);
   std::string error;

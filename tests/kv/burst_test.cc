@@ -108,7 +108,7 @@ class Rig {
     EXPECT_EQ(next, frames.size());
   }
 
-  /// Called by the outbox.
+  /// Records a frame that the engine sends through its outbox.
   bool Send(const uint8_t* frame, uint32_t length) {
     events_.push_back({.bytes = Frame(frame, frame + length), .sent = true});
     return true;

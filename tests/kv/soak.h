@@ -32,7 +32,7 @@ struct SoakPlan {
 
 class Soak {
  public:
-  /// `choose` returns the random numbers that determine all operations.
+  /// `choose` returns random numbers, which determine all operations.
   Soak(const SoakPlan& plan, std::function<uint64_t()> choose)
       : plan_(plan),
         random_(std::move(choose)),

@@ -126,7 +126,7 @@ class FramesOfCall {
   std::vector<sluice_frame> frames_, given_;
 };
 
-/// Addresses are those of packet/fixtures.h.
+/// A configuration of the balancer for the addresses of packet/fixtures.h.
 inline constexpr std::string_view kBalancer = R"({"next_hop": "02:00:00:00:00:09", "mtu": 1600,
   "connections": 1024, "fragments": 64, "vips": [
     {"name": "udp", "address": "10.0.0.2", "port": 2000, "protocol": "udp",

@@ -120,12 +120,12 @@ class LogText {
   std::mt19937_64 random_;
 };
 
-/// Typical filters of a service's operator in CloudWatch's syntax.
+/// Returns typical filters of a service's operator in CloudWatch's syntax.
 inline std::vector<std::string> LightPatterns() {
   return {"ERROR", "\"connection refused\"", "?timeout ?deadline"};
 }
 
-/// Expressions like those of fail2ban for sshd: rejected users and their addresses.
+/// Returns expressions like those of fail2ban for sshd: rejected users and their addresses.
 inline std::vector<std::string> HeavyExpressions() {
   const std::string sshd = "sshd\\[\\d+\\]: ";
   std::vector<std::string> all;

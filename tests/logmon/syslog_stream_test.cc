@@ -50,7 +50,7 @@ class SyslogStream : public testing::Test {
     monitor_ = std::make_unique<Monitor<TextSink>>(*rules_, options, TextSink(), 42);
     Segment(0, "", TcpSegment::kSyn);
   }
-  /// Byte 1 is the stream's first.
+  /// Passes a segment to the monitor. Byte 1 is the first byte of the stream.
   void Segment(uint32_t sequence, std::string_view text, uint8_t flags = 0x10) {
     const Bytes bytes = test::MakeFrame({.text = text,
                                          .tcp = true,

@@ -158,7 +158,7 @@ TEST(Syslog, ReadsADatagramWithItsCount) {
   }
 }
 
-/// The format of rsyslogd 8.2302 with RSYSLOG_TraditionalFileFormat.
+/// The expected header has the format of rsyslogd 8.2302 with RSYSLOG_TraditionalFileFormat.
 TEST(Syslog, HasTheHeaderOfALineOfAFile) {
   packet::FlowKey flow;
   flow.ip_version = 4;

@@ -38,7 +38,7 @@ struct Witness {
   bool anywhere = true;
   uint32_t at = 0;
 
-  /// The caller has already advanced `next` over the bytes.
+  /// Checks delivered bytes. The caller has already advanced `next` over them.
   void Text(std::string_view text) {
     const uint32_t begin = stream.next - static_cast<uint32_t>(text.size());
     unmarked_gaps += !anywhere && begin != at;

@@ -84,7 +84,7 @@ class Lab {
   uint64_t now_ = 0;
 };
 
-/// SetupOf with TCP.
+/// Returns SetupOf(backends) with TCP instead of UDP.
 inline Setup TcpSetup(uint32_t backends) {
   Setup setup = SetupOf(backends);
   setup.vips[0].protocol = 6;

@@ -144,7 +144,8 @@ TEST(CiliumRing, IsThatOfItsTestReproducible) {
       << runs;
 }
 
-/// Computed by a model of the profiles in another language that follows only docs/maglev-rings.md.
+/// The expected rings were computed by a model of the profiles in another language, which follows
+/// only docs/maglev-rings.md.
 TEST(SluiceAndPaperRings, AreAsDescribed) {
   const std::vector<Member> members{{"web-a", {}}, {"web-b", {}}, {"web-c", {}}};
   struct Case {
@@ -321,7 +322,7 @@ TEST(KatranSlots, DependNeitherOnTheDestinationNorTheProtocol) {
   EXPECT_EQ(SlotOf(Flow("192.168.1.1", 31337, "8.8.8.8", 80, 17), rule), 48717u);
 }
 
-/// Computed by the model that computed the rings.
+/// The expected slots were computed by the model that computed the rings.
 TEST(SluiceAndPaperSlots, AreAsDescribed) {
   struct Case {
     FlowKey flow;

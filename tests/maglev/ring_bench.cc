@@ -35,7 +35,7 @@ void Build(benchmark::State& state, Profile profile, bool weighted) {
   for (auto _ : state) benchmark::DoNotOptimize(BuildRing(profile, members, slots));
 }
 
-/// Katran's loop. 32-bit arithmetic suffices up to 65537 slots.
+/// Builds a ring with Katran's loop. 32-bit arithmetic suffices up to 65537 slots.
 void BuildPlainly(benchmark::State& state) {
   std::vector<Permutation> permutations;
   for (int64_t i = 0; i < state.range(0); ++i) {

@@ -39,7 +39,7 @@ class LostTest : public testing::Test {
       return received > 100;
     });
   }
-  /// Turns the power off and on.
+  /// Turns the power of the device off and on.
   void LosePower() {
     device_.reset();
     EXPECT_TRUE(Eventually([&] { return !Up(); }));

@@ -168,7 +168,7 @@ class Rig {
     EXPECT_TRUE(counters.Conserved());
     return verdict;
   }
-  /// Like Give, for a burst.
+  /// Passes the frames to the front as a burst. Returns their verdicts.
   std::vector<packet::Verdict> GiveBurst(const std::vector<Bytes>& frames) {
     test::MemoryBurst burst(frames);
     counters.rx_pkts += burst.size();

@@ -65,7 +65,7 @@ program PING_PROG {
 const PING_VERS = 2;      /* latest version */
 )";
 
-/// Uses every kind of declaration.
+/// A file that uses every kind of declaration.
 inline constexpr std::string_view kEverythingX = R"(
 %#include "ours.h"
 const SIDE = 0x3;

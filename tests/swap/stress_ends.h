@@ -100,7 +100,7 @@ class OfferingEnd {
   bool faulted() const { return port_->end().faulted(); }
   const Log& log() const { return log_; }
   const StressCounters& counters() const { return counters_; }
-  /// Number of payloads that failed the soundness check.
+  /// Returns the number of payloads that failed the soundness check.
   uint64_t torn() const { return torn_; }
 
   void Step(uint16_t epoch) {

@@ -281,7 +281,7 @@ class LinkInPhase : public Link, public ::testing::WithParamInterface<Phase> {
     FrameToSend one;
     ASSERT_EQ(nic->DequeueFrames(&one, 1), 1u);
   }
-  /// Collects the remaining frames on both sides, in order.
+  /// Collects the remaining received and sent frames, in order.
   void Finish(Frames* received, Frames* sent) {
     for (int i = 0; i < 8; ++i) {
       for (const std::string& frame : Sent()) sent->push_back(frame);

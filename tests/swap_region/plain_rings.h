@@ -165,7 +165,7 @@ class RingNic {
     return taken;
   }
 
-  /// Exchanges one received region for one to deliver.
+  /// Accepts a region from the host and gives it another one. Returns whether it did.
   bool Serve() {
     RingHeader& header = Header(memory_);
     if (header.to_nic.empty() || !sending_.empty()) return false;

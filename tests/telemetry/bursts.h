@@ -35,7 +35,7 @@ class MixedFrames {
   static constexpr uint32_t kNoFlow = ~0u;
 
   std::span<const packet::Frame> frames() const { return frames_; }
-  /// The flow of each frame.
+  /// Returns the flow of each frame.
   std::span<const uint32_t> flows() const { return flows_; }
 
  private:

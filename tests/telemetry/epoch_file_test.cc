@@ -26,7 +26,7 @@ constexpr size_t kHeaderBytes = 32;
 
 using Chosen = telemetry::Setup;  // Setup is a method of testing::Test.
 
-/// A setup that counts every packet.
+/// Returns a setup that counts every packet.
 Chosen SmallSetup() {
   Chosen setup;
   setup.keys = {KeySpec{}, KeySpec{KeyKind::kSource, 24, 64}};

@@ -17,7 +17,7 @@ namespace {
 using test::Lab;
 using Choice = Setup;  // Setup is a method of gtest's fixtures.
 
-/// A setup without a table of exact flows, so that every pace uses only the sketch.
+/// Returns a setup without a table of exact flows, so that every pace uses only the sketch.
 Choice Small() {
   Choice setup;
   setup.exact_flows = 0;

@@ -56,7 +56,7 @@ struct Counter {
   virtual std::string About() const { return ""; }
 };
 
-/// Excluded from callgrind's count.
+/// Counts frames before the measurement; excluded from callgrind's count.
 [[gnu::noinline]] void Warm(Counter& counter, Frames frames) { counter.Count(frames); }
 extern "C" [[gnu::noinline]] void WorkerCount(Counter& counter, Frames frames) {
   counter.Count(frames);

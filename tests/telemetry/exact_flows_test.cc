@@ -26,7 +26,7 @@ using test::KeyOf;
 using test::Lab;
 using Choice = Setup;  // Setup is a method of gtest's fixtures.
 
-/// A setup with a table of 100 flows in front of a small sketch.
+/// Returns a setup with a table of 100 flows in front of a small sketch.
 Choice SmallTable() {
   Choice setup;
   setup.columns = 1 << 10;

@@ -20,7 +20,7 @@ using test::KeyOf;
 using test::Lab;
 using Choice = Setup;  // Setup is a method of gtest's fixtures.
 
-/// A setup without a table of exact flows, so that all counts come from the sketch.
+/// Returns a setup without a table of exact flows, so that all counts come from the sketch.
 Choice Small() {
   Choice setup;
   setup.exact_flows = 0;

@@ -99,7 +99,7 @@ struct Counter {
   virtual ~Counter() = default;
   /// Counts the trace. Returns the CPU time.
   virtual double Count(const Trace& trace) = 0;
-  /// Called after Count; not timed.
+  /// Finishes the counting. Called after Count; not timed.
   virtual void Conclude() {}
   virtual double Estimate(const Trace& trace, uint32_t flow) const = 0;
   virtual std::vector<uint32_t> Reported(const Trace& trace) const = 0;

@@ -33,22 +33,25 @@ struct Exchange {
   std::vector<Milestone> milestones;  ///< The last milestone is the end of the exchange.
 };
 
-/// The host offers, the NIC answers.
+/// Returns the costs of a swap of two messages in which the host offers and the NIC answers.
 Exchange SwapOfTwoByHost(const Costs& costs, Thinking thinking);
-/// The NIC offers, the host answers.
+/// Returns the costs of a swap of two messages in which the NIC offers and the host answers.
 Exchange SwapOfTwoByNic(const Costs& costs, Thinking thinking);
-/// The host offers. The answer stays at the NIC; the host reads it when it is available, after
-/// `early_looks` reads that are too early.
+/// Returns the costs of a swap of two messages in which the host fetches the answer: the answer
+/// stays at the NIC, and the host reads it after `early_looks` reads that are too early.
 Exchange SwapOfTwoFetched(const Costs& costs, Thinking thinking, int early_looks);
-/// Offer, reflection, commit, acknowledgement; the host offers.
+/// Returns the costs of a swap of four messages: offer, reflection, commit, acknowledgement. The
+/// host offers.
 Exchange SwapOfFour(const Costs& costs, Thinking thinking);
-/// Wave: event down, decision in NIC memory, MSI-X, decision read. `send_path`: includes the
-/// measured time of the NIC's software between the decision and the interrupt.
+/// Returns the costs of Wave with an interrupt: event down, decision in NIC memory, MSI-X, decision
+/// read. `send_path`: includes the measured time of the NIC's software between the decision and the
+/// interrupt.
 Exchange WaveWithInterrupt(const Costs& costs, Thinking thinking, bool send_path);
-/// Wave with every line uncached, as before its optimisations.
+/// Returns the costs of Wave with every line uncached, as before its optimisations.
 Exchange WaveUncached(const Costs& costs, Thinking thinking);
-/// Wave: the decision was made in advance. The host prefetches it before it sends the event and
-/// does its part of a context switch, and then reads it, which ends the exchange.
+/// Returns the costs of Wave with a decision that was made in advance. The host prefetches it
+/// before it sends the event and does its part of a context switch, and then reads it, which ends
+/// the exchange.
 Exchange WavePrestaged(const Costs& costs);
 
 std::vector<Exchange> AllExchanges(const Costs& costs, Thinking thinking);

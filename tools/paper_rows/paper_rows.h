@@ -95,9 +95,10 @@ class Experiments {
   std::vector<Series> SchedulingPlot(std::string_view plot);
   std::vector<Series> EchoPlot(std::string_view plot) const;
   EchoParameters Echo(NicInterface interface, double load) const;
-  /// CPUs that always have work.
+  /// Returns parameters for CPUs that always have work.
   SchedulingParameters Busy(Mode mode, uint32_t cpus);
-  /// One task on one CPU, woken periodically, so that decisions do not overlap.
+  /// Returns parameters for one task on one CPU, woken periodically, so that decisions do not
+  /// overlap.
   SchedulingParameters Alone(Mode mode);
   /// Runs a simulation; throws if an invariant is violated.
   SchedulingResults Run(const SchedulingParameters& parameters);

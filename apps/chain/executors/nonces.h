@@ -22,7 +22,7 @@ class Nonces {
  public:
   static constexpr size_t kBytes = 12;
 
-  /// `first`: initial value of the counter.
+  /// Creates a source of nonces; `first` is the initial value of the counter.
   explicit Nonces(uint32_t first = 0) : count_(first) {}
 
   /// Writes a new nonce. Returns false if the kernel provides no random bytes.

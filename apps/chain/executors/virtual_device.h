@@ -15,7 +15,7 @@ class VirtualDevice {
   /// small EAL without hugepages, PCI or files. Returns null, with one line in `error`, if the
   /// driver is missing. Not thread-safe: only one thread at a time may create devices.
   static std::unique_ptr<VirtualDevice> Make(const std::string& driver, std::string* error);
-  /// All users of the device must be stopped.
+  /// Removes the device; all its users must be stopped.
   ~VirtualDevice();
   VirtualDevice(const VirtualDevice&) = delete;
   VirtualDevice& operator=(const VirtualDevice&) = delete;

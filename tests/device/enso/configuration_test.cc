@@ -100,7 +100,7 @@ TEST_F(EnsoConfiguration, AWildTimestampOffsetStaysInsideTheFlit) {
 
 class EnsoRateLimit : public EnsoConfiguration {
  protected:
-  /// 60 one-flit frames wait; a cycle is 5 ns.
+  /// Queues 60 frames of one flit each; a cycle is 5 ns.
   void Queue() { host.Send(0, std::vector<Bytes>(60, MakeFrame(64))); }
   uint32_t TransmitAtCycle(uint64_t cycle) {
     host.nic->SetTime(cycle * 5);

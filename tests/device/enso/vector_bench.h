@@ -83,7 +83,7 @@ class VectorBench : public Host {
     Remember();
     return bus;
   }
-  /// Names a position within data.
+  /// Gives a position within data the name `name`, which responses then contain.
   uint64_t Name(const std::string& name, uint64_t bus) {
     names_[bus] = name;
     return bus;

@@ -33,7 +33,7 @@ class CardNic final : public Device, private bar::DmaObserver {
 
   void WriteRegister(uint32_t offset, uint32_t bytes, uint64_t value) override;
   uint64_t ReadRegister(uint32_t offset, uint32_t bytes) override;
-  /// Ignored: the card uses the clock of SetCardClock.
+  /// Does nothing: the card uses the clock of SetCardClock.
   void SetTime(uint64_t) override {}
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
   /// Runs turns of all buffers until `budget` frames are sent or nothing moves.

@@ -83,7 +83,7 @@ TEST_F(Classified, AFragmentIsHashedByItsAddresses) {
   EXPECT_EQ(Class(d), kClassEther | kClassIpv4 | kClassFragment);
 }
 
-/// 3ffe:2501:200:1fff::7 port 2794 → 3ffe:2501:200:3::1 port 1766
+/// Returns a frame from 3ffe:2501:200:1fff::7 port 2794 to 3ffe:2501:200:3::1 port 1766.
 std::string Ipv6Vector() {
   std::string frame(14 + 40 + 20, '\0');
   frame[12] = '\x86', frame[13] = '\xdd', frame[14] = 0x60, frame[19] = 20, frame[20] = 6;

@@ -94,7 +94,7 @@ class Host {
     Write(queue, kTxBlock, kRingEntries, entries);
     Write(queue, kTxBlock, kRingControl, kRingEnable);
   }
-  /// Offset of RX buffer `index`: 2 KiB each.
+  /// Returns the offset of RX buffer `index`; buffers have 2 KiB each.
   static uint32_t Buffer(uint32_t index, uint32_t queue = 0) {
     return kBuffers + queue * (256 << 10) + (index % 128) * 2048;
   }
@@ -132,7 +132,7 @@ class Host {
   Device& nic;
 };
 
-/// An Ethernet frame of `size` bytes with a payload that depends on `seed`.
+/// Returns an Ethernet frame of `size` bytes with a payload that depends on `seed`.
 inline std::string PlainFrame(uint32_t size, uint8_t seed = 1) {
   std::string frame(size, '\0');
   for (uint32_t i = 0; i < size; ++i) frame[i] = static_cast<char>(seed + i * 7);
@@ -148,7 +148,7 @@ struct Tuple {
   uint8_t protocol = 17;
 };
 
-/// An IPv4 frame of 60 bytes, checksums zero.
+/// Returns an IPv4 frame of 60 bytes with checksums of zero.
 inline std::string Ipv4Frame(const Tuple& tuple) {
   std::string frame(60, '\0');
   const auto put = [&](uint32_t at, uint32_t value) { frame[at] = static_cast<char>(value); };

@@ -153,8 +153,8 @@ TEST_F(Transmit, AChainWithoutEndIsCutOffAndCounted) {
   EXPECT_EQ(host.Tx(63).high, kDone);
 }
 
-/// A TCP frame over IPv4 or IPv6 with this many bytes of payload, checksums zero; flags CWR, PSH,
-/// ACK and FIN.
+/// Returns a TCP frame over IPv4 or IPv6 with this many bytes of payload, checksums of zero, and
+/// the flags CWR, PSH, ACK and FIN.
 std::string LargeTcp(bool v4, uint32_t payload) {
   std::string frame(v4 ? 54 : 74, '\0');
   const auto put = [&](uint32_t at, uint32_t value) { frame[at] = static_cast<char>(value); };

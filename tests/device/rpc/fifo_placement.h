@@ -17,7 +17,7 @@ namespace sluice::device::rpc::test {
 /// Also checks the guarantees that the dispatcher gives to implementations of Placement.
 class FifoPlacement final : public Placement {
  public:
-  /// `slice`: in ns; the default is unlimited.
+  /// `slice`: time in ns after which a core is preempted; unlimited by default.
   explicit FifoPlacement(uint64_t slice = ~uint64_t{0}) : slice_(slice) {}
 
   void Wants(ProcessId process, bool preempted, uint64_t) override {

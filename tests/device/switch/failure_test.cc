@@ -9,7 +9,7 @@
 namespace sluice::device::pcie_switch::test {
 namespace {
 
-/// 0 -> 1 -> 2; node 1 has the policy `on_death`.
+/// Returns a chain 0 -> 1 -> 2, in which node 1 has the policy `on_death`.
 StreamSpec Chain(OnDeath on_death) {
   StreamSpec spec{
       .nodes = {Node(0, 0, 0, {Always(0b010)}), Node(1, 0, 1, {Always(0b100)}), Node(2, 0, 2)},
@@ -19,7 +19,7 @@ StreamSpec Chain(OnDeath on_death) {
   return spec;
 }
 
-/// Node 1 forwards its messages.
+/// Makes node 1 forward its messages.
 void RunStage(Rig& rig, StreamId stream) {
   for (const Message& message : rig.Drain(stream, 1))
     rig.at[{stream, 1}].writer->Put(message.header, message.data);

@@ -35,9 +35,9 @@ inline NodeSpec Node(PortId port, uint32_t slot, NodeId node, std::vector<Edge> 
   return spec;
 }
 
-/// An edge to `targets` for every value.
+/// Returns an edge to `targets` for every value.
 inline Edge Always(NodeMask targets) { return {.value = 0, .mask = 0, .targets = targets}; }
-/// An edge to `targets` if the selected value is `value`.
+/// Returns an edge to `targets` if the selected value is `value`.
 inline Edge If(uint64_t value, NodeMask targets) { return {value, ~0ull, targets}; }
 
 inline std::vector<uint8_t> Bytes(size_t count, uint32_t seed = 0) {

@@ -82,7 +82,7 @@ class System {
             .cpus = kCpus, .max_tasks = 256, .prestage = options_.prestage, .retry = 50'000});
   }
 
-  /// A random event of a task or a CPU.
+  /// Makes a random event of a task or a CPU happen.
   void Happen() {
     const uint64_t what = random() % 100;
     const auto cpu = static_cast<CpuId>(random() % kCpus);

@@ -61,7 +61,7 @@ class ObligingHost {
     message_ = Encode(message);
     waiting_ = true;
   }
-  /// The CPU schedules: enforces its prestaged decision.
+  /// Simulates that the CPU schedules: enforces its prestaged decision.
   void Schedule(CpuId cpu) { decided_[cpu] = decided_[cpu] || std::exchange(staged_[cpu], false); }
 
  private:

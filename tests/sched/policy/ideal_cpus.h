@@ -75,7 +75,7 @@ class IdealCpus {
 
   const std::vector<Running>& running() const { return running_; }
   const std::deque<Job>& jobs() const { return jobs_; }
-  /// Tasks in the order of their first start.
+  /// Returns the tasks in the order of their first start.
   const std::vector<Gtid>& starts() const { return starts_; }
   P& policy() { return policy_; }
   Nanoseconds now() const { return now_; }

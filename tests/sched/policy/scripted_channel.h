@@ -81,7 +81,7 @@ class ScriptedChannel {
          .task_flags = flags,
          .gtid = slots_[slot].decision->gtid});
   }
-  /// The host loses its state.
+  /// Simulates that the host loses its state.
   void Forget() {
     events.clear();
     slots_.fill({});
