@@ -75,7 +75,7 @@ class PacketWire final : public emulator::Wire {
   std::vector<device::WireFrame> frames_;
   uint32_t first_frame_ = 0;
   std::array<uint64_t, kCounters> counts_{};
-  /// Includes a counter per outcome of a fragment (Defragmenter), and one for those that wait.
+  /// Includes a counter per Defragmenter::Reason; kUnfinished counts the fragments that wait.
   static constexpr uint32_t kAllCounters = uint32_t{kCounters} + packet::Defragmenter::kReasons;
   std::array<device::Counter, kAllCounters> counters_{};
   emulator::WireTotals totals_;

@@ -83,7 +83,7 @@ class Scene {
     return nic_.closed();
   }
   void RestartNic() { nic_ = NicEnd(memory_, {}, 0); }
-  /// Sends another request. Returns whether it completes.
+  /// Runs all parties for some rounds. Returns whether requests still complete.
   bool GoesOn() {
     const uint64_t before = Answered();
     for (int i = 0; i < 40; ++i) {

@@ -84,7 +84,7 @@ class World {
       kernel_.SetBusyElsewhere(cpu, false, now_);
     }
     finishing_ = true;
-    // The host may still declare the agent dead before the agent knows all tasks and CPUs.
+    // The host's watchdog may still expire before the agent knows all tasks and CPUs.
     const uint64_t discoveries = host_->counters().discoveries;
     uint64_t given_up = 0;
     for (int i = 0; i < 300'000 && kernel_.live_tasks() != 0; ++i) {
