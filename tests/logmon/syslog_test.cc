@@ -151,8 +151,9 @@ TEST(Syslog, ReadsADatagramWithItsCount) {
   ExpectRead("41 <13>May  2 10:11:12 web1 root: ERROR 1234", {1, 5, "web1", "root", "ERROR 1234"});
   ExpectRead("15 <13>1 - - - - \n", {1, 5, "", "", "1 - - - - \n"});
   ExpectRead("6 <13>x.", {1, 5, "", "", "x."});
-  for (const std::string text : {"5 <13>x.", "7 <13>x.", "06 <13>x.", "6  <13>x.", "6<13>x.", "1 x",
-                                 "0 ", " ", "99999999999999999999 <13>x."}) {
+  for (const std::string text :
+       {"5 <13>x.", "7 <13>x.", "06 <13>x.", "6  <13>x.", "6<13>x.", "1 x", "0 ", " ",
+        "99999999999999999999 <13>x.", "4 <4 <", "5 <192>", "6 <013>x"}) {
     ExpectRead(text, {1, 5, "", "", text});
     EXPECT_FALSE(Read(text).message.has_priority) << text;
   }

@@ -9,7 +9,7 @@ namespace sluice::engine::maglev {
 const std::vector<uint16_t>& RingCache::Fill(std::span<const Permutation> permutations,
                                              uint32_t slots, WeightRule rule) {
   static_assert(std::has_unique_object_representations_v<Permutation>,
-                "equal seats must have equal bytes");
+                "equal permutations must have equal bytes");
   std::string key(reinterpret_cast<const char*>(permutations.data()), permutations.size_bytes());
   key.append(reinterpret_cast<const char*>(&slots), sizeof(slots));
   key.push_back(static_cast<char>(rule));

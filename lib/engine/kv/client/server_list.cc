@@ -73,8 +73,9 @@ std::optional<Servers> ReadServers(const std::vector<std::string>& words, const 
       return std::nullopt;
     }
     if (server.port + rules.ports - 1 > UINT16_MAX) {
-      *error = absl::StrCat(Shown(word), ": the ports of its --workers=", rules.ports,
-                            " would end above 65535: give fewer, or another port");
+      *error = absl::StrCat(Shown(word), ": --workers=", rules.ports,
+                            " needs that many ports from this one up, beyond 65535: give fewer "
+                            "workers or a lower port");
       return std::nullopt;
     }
     if (std::ranges::any_of(servers, [&](const RingServer& other) {

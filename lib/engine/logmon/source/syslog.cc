@@ -233,15 +233,15 @@ bool ReadRfc3164(Reader reader, SyslogMessage& message) {
 }
 
 /// Returns a message without the length before it (RFC 6587 section 3.4.1), which some senders also
-/// write into datagrams.
+/// write into datagrams. A number is a length only before a valid priority; otherwise it is text.
 std::string_view WithoutCount(std::string_view datagram) {
   Reader reader(datagram);
   const std::string_view digits = reader.Digits(5);
   size_t count = 0;
   for (const char digit : digits) count = count * 10 + static_cast<size_t>(digit - '0');
-  const bool is_counted = !digits.empty() && digits[0] != '0' && reader.Skip(" ") &&
-                          reader.rest().starts_with("<") && reader.rest().size() == count;
-  return is_counted ? reader.rest() : datagram;
+  if (digits.empty() || digits[0] == '0' || !reader.Skip(" ")) return datagram;
+  const std::string_view message = reader.rest();
+  return message.size() == count && SkipPriority(reader) ? message : datagram;
 }
 
 }  // namespace
