@@ -423,21 +423,22 @@ TEST(Deployment, AFlowIsExplainedHopByHop) {
   bench.rig.Put(0, 0, 1, 64, 2);
   bench.rig.Pump();
   bench.rig.sw.Fail(1);
-  EXPECT_EQ(bench.deployment.Explain({17, 1}),
-            "udp:1: chain c, stream 0, messages of at most 512 bytes\n"
-            "node 0 in: nic at port 0\n"
-            "  sends: window 0x11000000000, which nic alone may write; 1 messages so far\n"
-            "    key0 == 2: to one\n"
-            "    else: dropped as no_edge\n"
-            "node 1 one: a at port 1\n"
-            "  gets: 1 messages so far, with command 3; from nic alone; if it dies, its messages "
-            "go to out, as now\n"
-            "  sends: window 0x11001000000, which a alone may write; 0 messages so far\n"
-            "    always: to out\n"
-            "node 2 out: nic at port 0\n"
-            "  gets: 0 messages so far, with command 0; from any device; if it dies, its messages "
-            "are dropped\n"
-            "  sends nothing: the chain ends here\n");
+  EXPECT_EQ(
+      bench.deployment.Explain({17, 1}),
+      "udp:1: chain c, stream 0, messages of at most 512 bytes\n"
+      "node 0 in: nic at port 0\n"
+      "  sends: window 0x11000000000, which nic alone may write; 1 messages so far\n"
+      "    key0 == 2: to one\n"
+      "    else: dropped as no_edge\n"
+      "node 1 one: a at port 1\n"
+      "  receives: 1 messages so far, with command 3; from nic alone; if it dies, its messages "
+      "go to out, as now\n"
+      "  sends: window 0x11001000000, which a alone may write; 0 messages so far\n"
+      "    always: to out\n"
+      "node 2 out: nic at port 0\n"
+      "  receives: 0 messages so far, with command 0; from any device; if it dies, its messages "
+      "are dropped\n"
+      "  sends nothing: the chain ends here\n");
   EXPECT_EQ(bench.deployment.Explain({6, 1}), "tcp:1: no chain matches; forwarded to the host\n");
 }
 
