@@ -167,8 +167,9 @@ class Dispatcher {
   /// Returns how many nanoseconds `process` and the thread that serves `core` have been runnable
   /// without a CPU, counted from any fixed time; nothing if the host does not know.
   using Starved = std::function<std::optional<uint64_t>(CoreId core, ProcessId process)>;
-  /// Checks limits, time slices and idle cores. With `starved`, a process that exceeded a limit is
-  /// observed first, and killed once it had a CPU for another half of the limit.
+  /// Checks limits, time slices and idle cores. Without `starved`, a process that exceeded a limit
+  /// is killed at once. With it, the process is observed first, and killed after it had a CPU for
+  /// about half of the limit more.
   Actions Tick(uint64_t now_ns, const Starved& starved = {});
 
   CoreState state(CoreId core) const { return cores_[core].state; }
@@ -270,7 +271,10 @@ class Dispatcher {
   void TimeOut(uint64_t now);
   void Yield(Core& core, uint64_t now);
   void Interrupt(Core& core, uint64_t now);
-  /// Returns whether the core's process, which exceeded its deadline, had no CPU meanwhile.
+  /// Handles a process that exceeded its deadline: returns true and sets a new deadline, or returns
+  /// false if the process must be killed. The first call starts to observe the process. Later calls
+  /// return true while the process has had a CPU for less than 4/9 of its limit since the first
+  /// call. Returns false after kMostLooks calls, or if the host does not report starvation.
   bool Excuse(Core& core, uint64_t now, const Starved& starved);
   /// Counts a switch after which the process returned the core without a load.
   void CountIdleSwitch(const Core& core, uint64_t now);

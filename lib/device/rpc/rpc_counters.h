@@ -25,8 +25,8 @@ enum class RpcCounter : uint8_t {
   kNotOurPort,  ///< No service uses the port.
   kNoSlot,      ///< All slots of the device are in use.
   kDuplicate,   ///< Repetition of a call that still waits.
-  // Calls that are answered with an error. This is the end of their frames, unless the calls were
-  // begun and thus count as kReceived.
+  // Calls that are answered with an error. The frame of a call that was begun counts as kReceived,
+  // too; other frames count only here.
   kRpcMismatch,
   kAuthError,
   kProgUnavail,

@@ -71,8 +71,9 @@ class RpcNic final : public Device {
   /// Adds a service. Returns false if Services::Add or Dispatcher::AddProcess would.
   bool AddService(ProcessId process, uint32_t max_cores, Service service);
   /// Reports that the service's process has started. `entries` has one entry per procedure,
-  /// `endpoints` one unused endpoint per core; returns false if they do not. `incarnation` is the
-  /// kernel's name of this process, returned to the kernel as the data of every switch to it.
+  /// `endpoints` one unused endpoint per core; returns false if one of them does not fit.
+  /// `incarnation` is the kernel's name of this process, returned to the kernel as the data of
+  /// every switch to it.
   bool Start(ProcessId process, std::vector<Entry> entries, std::span<const Endpoint> endpoints,
              uint64_t incarnation = 0);
   /// Reports that the process has ended. Its memory is not accessed any more.
@@ -144,7 +145,7 @@ class RpcNic final : public Device {
   // Loads of the endpoints.
   void LookAtUser(CoreId core);
   void LookAtKernel(CoreId core);
-  /// Answers a load with the pending answer. Returns false if it has none.
+  /// Answers a load with the pending answer. Returns false if no answer is pending.
   bool AnswerPending(End& end, CoreId core);
 
   // Actions of the dispatcher.
