@@ -32,9 +32,8 @@ class Balancer {
     kTooLong,     ///< Exceeds the MTU once encapsulated, and an error must not be sent.
     kNoHeadroom,  ///< The buffer has not enough headroom.
     kTtlExpired,  ///< The TTL or hop limit expires here.
-    kFragment,    ///< Later fragment whose first one is unknown, also of NAT; profile `katran`: any
-                  ///< fragment.
-    kIpOptions,   ///< IPv4 options (profile `katran`).
+    kFragment,  ///< Later fragment whose first fragment is unknown; profile `katran`: any fragment.
+    kIpOptions,        ///< IPv4 options (profile `katran`).
     kQuicNoServer,     ///< The server id names a removed backend (profile `katran`).
     kIcmpOther,        ///< Echo request to a VIP that must not be answered.
     kUnknownProtocol,  ///< A VIP's address, but none of its services; `katran` passes it.

@@ -81,7 +81,7 @@ Balancer::Ending Balancer::ProcessOther(uint8_t* data, uint32_t length, uint32_t
 }
 
 packet::Verdict Balancer::DecidePlain(packet::Frame& frame, uint64_t tag) {
-  // Checked once more: others may have written to the frame since.
+  // Checks again, because the sender may have changed the frame since the first check.
   if (!packet::IsPlainUdpOrTcp(frame.data, frame.length)) [[unlikely]]
     return Decide(frame);
   const Headers headers = packet::PlainHeaders(frame.data);

@@ -19,7 +19,8 @@
 namespace sluice::engine::maglev {
 
 enum class Profile : uint8_t {
-  kSluice,  ///< 64-bit hash of the name, slot by multiplication; the fastest.
+  /// Ring from a 64-bit hash of the backend's name; a flow's slot by multiplication; the fastest.
+  kSluice,
   kPaper,   ///< The paper: 64-bit hash of the 5-tuple mod M.
   kKatran,  ///< Katran's ring, flow hash, encapsulation and drops.
   kCilium,  ///< Cilium's ring; slots are chosen as in kSluice.

@@ -8,7 +8,7 @@
 namespace sluice::engine::maglev {
 namespace {
 
-/// A backend that has weight.
+/// A backend whose weight is not 0.
 struct WeightedBackend {
   uint32_t offset;
   uint32_t skip;
@@ -16,7 +16,8 @@ struct WeightedBackend {
   uint16_t index;
 };
 
-/// Who claims a slot, turn by turn: indices of backends, `slots` of them.
+/// The backend that claims a slot in each turn, as an index into `backends`. There are as many
+/// turns as slots.
 using ClaimOrder = std::vector<uint16_t>;
 
 ClaimOrder RoundRobin(size_t backends, uint32_t slots) {
@@ -31,9 +32,9 @@ ClaimOrder RoundRobin(size_t backends, uint32_t slots) {
   return turns;
 }
 
-/// Katran's second rule: in each round a backend earns its weight, and claims a slot for as
-/// much as the largest weight. Its n-th claim is thus in round ceil(n · largest / weight);
-/// a counting sort brings all claims in the order of rounds, and of backends within a round.
+/// Katran's second rule: each round adds a backend's weight to its credit, and a claim costs the
+/// largest weight. The n-th claim of a backend is thus in round ceil(n · largest / weight). A
+/// counting sort orders the claims by round, and by backend within a round.
 ClaimOrder InProportion(std::span<const WeightedBackend> backends, uint32_t slots) {
   uint64_t largest = 0;
   uint64_t sum = 0;
@@ -41,8 +42,8 @@ ClaimOrder InProportion(std::span<const WeightedBackend> backends, uint32_t slot
     largest = std::max<uint64_t>(largest, backend.weight);
     sum += backend.weight;
   }
-  // Enough: a backend has fewer claims than its exact share by less than one. And the one of
-  // the largest weight has a claim each round.
+  // These rounds contain enough claims: each backend has less than one claim fewer than its exact
+  // share, and the backend of the largest weight has one claim per round.
   const uint64_t rounds =
       std::min<uint64_t>(slots, ((slots + backends.size()) * largest + sum - 1) / sum);
   const auto for_each_claim = [&](const auto& visit) {
@@ -73,7 +74,8 @@ ClaimOrder InProportion(std::span<const WeightedBackend> backends, uint32_t slot
   return turns;
 }
 
-/// Katran's first rule: as many slots as its weight in the first round, then one each.
+/// Katran's first rule: in the first round each backend claims as many slots as its weight, in
+/// later rounds one.
 ClaimOrder WeightFirst(std::span<const WeightedBackend> backends, uint32_t slots) {
   ClaimOrder turns;
   turns.reserve(slots);
@@ -86,9 +88,9 @@ ClaimOrder WeightFirst(std::span<const WeightedBackend> backends, uint32_t slots
   return turns;
 }
 
-/// Cilium's rule: turn n belongs to backend n mod N or to the next one that has not yet had
-/// more than its share of n + 1 turns. Somebody always has not: all shares are n + 1 turns
-/// together, and n were taken.
+/// Cilium's rule: turn n belongs to backend n mod N, or to the next backend that has not had more
+/// than its share of n + 1 turns. One always exists: the shares of all backends sum to n + 1 turns,
+/// and only n turns were assigned.
 ClaimOrder ByCounters(std::span<const WeightedBackend> backends, uint32_t slots) {
   const uint64_t count = backends.size();
   uint64_t sum = 0;
@@ -109,8 +111,8 @@ ClaimOrder ByCounters(std::span<const WeightedBackend> backends, uint32_t slots)
   return turns;
 }
 
-/// Equal weights make every rule but Katran's first a plain round; so Cilium's condition, a mean
-/// weight above 1, is met whenever weights are looked at.
+/// If all weights are equal, all rules except Katran's first are a plain round robin. If weights
+/// differ, their mean exceeds 1, which is Cilium's condition for using them.
 ClaimOrder MakeClaimOrder(std::span<const WeightedBackend> backends, uint32_t slots,
                           WeightRule rule) {
   const bool equal = std::ranges::all_of(backends, [&](const WeightedBackend& backend) {
@@ -129,7 +131,7 @@ ClaimOrder MakeClaimOrder(std::span<const WeightedBackend> backends, uint32_t sl
   return RoundRobin(backends.size(), slots);
 }
 
-/// The free slots, one bit each: the set stays in the cache where the ring would not.
+/// The set of free slots, one bit each. It fits into a cache even if the ring does not.
 class FreeSlots {
  public:
   explicit FreeSlots(uint32_t slots) : words_(slots / 64 + 1, ~uint64_t{0}) {
@@ -137,7 +139,7 @@ class FreeSlots {
   }
 
   bool Has(uint32_t slot) const { return words_[slot / 64] >> slot % 64 & 1; }
-  /// The slot must be free.
+  /// `slot` must be free.
   void Remove(uint32_t slot) { words_[slot / 64] ^= uint64_t{1} << slot % 64; }
   std::vector<uint32_t> List() const {
     std::vector<uint32_t> list;
@@ -153,9 +155,9 @@ class FreeSlots {
   std::vector<uint64_t> words_;
 };
 
-/// The walks of all backends. A walk looks at many slots at once and notes the free ones, without a
-/// branch per slot: whether a slot is free cannot be predicted, and one misprediction costs more
-/// than the rest of a claim.
+/// Positions of the backends in their permutations. A walk tests many slots at once and buffers the
+/// free ones, without a branch per slot: whether a slot is free cannot be predicted, and one
+/// misprediction costs more than the rest of a claim.
 class Walks {
  public:
   Walks(std::span<const WeightedBackend> backends, uint32_t slots)
@@ -168,13 +170,14 @@ class Walks {
     }
   }
 
-  /// The first free slot on the rest of the walk. There must be one, and the caller claims it.
+  /// Returns the next free slot of the backend's permutation. At least one slot must be free, and
+  /// the caller must claim the returned one.
   uint32_t Next(uint16_t backend, const FreeSlots& free) {
     Walk& walk = walks_[backend];
     for (;;) {
       while (walk.next == walk.end) LookAhead(backend, free);
       const uint32_t slot = *walk.next++;
-      // Another backend may have claimed it since it was noted.
+      // Another backend may have claimed the slot after it was buffered.
       if (free.Has(slot)) [[likely]]
         return slot;
     }
@@ -184,31 +187,34 @@ class Walks {
   static constexpr size_t kMinAhead = 4;
   static constexpr size_t kMaxAhead = 128;
   struct Walk {
-    uint32_t position;  ///< The slot to look at next.
+    uint32_t position;  ///< The slot to test next.
     uint32_t skip;
-    const uint32_t* next;  ///< Notes from here to `end` are unused.
+    const uint32_t* next;  ///< Buffered slots from here to `end` are unused.
     const uint32_t* end;
   };
 
-  /// All notes together are a quarter of the ring at most, unless backends are very many: the more
-  /// are kept, the more slots are claimed by others meanwhile.
+  /// Returns the number of slots that a walk tests at once. All buffers together are at most a
+  /// quarter of the ring, unless there are very many backends: with larger buffers, other backends
+  /// claim more slots while they are buffered.
   static uint32_t SlotsAhead(size_t backends, uint32_t slots) {
     const size_t share = std::clamp<size_t>(slots / backends / 4, kMinAhead, kMaxAhead);
     return static_cast<uint32_t>(std::bit_floor(share));
   }
 
-  /// Replaces the notes of a walk, all of which were used. Not inlined: Next needs the registers.
+  /// Refills the buffer of a walk, which must be empty. Not inlined, because Next needs the
+  /// registers.
   [[gnu::noinline]] void LookAhead(uint16_t backend, const FreeSlots& free) {
     Walk& walk = walks_[backend];
     const uint32_t slots = slots_;
     const uint32_t ahead = ahead_;
-    // (from + by) mod slots: of the two, one is not below `slots`, or wrapped around.
+    // Returns (from + by) mod slots: if from + by is below `slots`, the second argument wraps
+    // around and is the larger one.
     const auto step = [slots](uint32_t from, uint32_t by) {
       return std::min(from + by, from + by - slots);
     };
     uint32_t path[kMaxAhead];
     path[0] = walk.position;
-    uint32_t stride = walk.skip;  // From the first slot of the path to the one behind its last.
+    uint32_t stride = walk.skip;  // Distance from path[0] to the slot after the path.
     for (uint32_t length = 1; length < ahead; length *= 2) {
       for (uint32_t i = 0; i < length; ++i) path[length + i] = step(path[i], stride);
       stride = step(stride, stride);
@@ -226,12 +232,12 @@ class Walks {
   }
 
   uint32_t slots_;
-  uint32_t ahead_;               ///< Slots that a walk looks at together; a power of two.
-  std::vector<uint32_t> notes_;  ///< `ahead_` of each walk.
+  uint32_t ahead_;               ///< Number of slots that a walk tests at once; a power of two.
+  std::vector<uint32_t> notes_;  ///< Buffers, `ahead_` slots per walk.
   std::vector<Walk> walks_;
 };
 
-/// All turns but the last.
+/// Executes all turns except the last ones, for which ClaimLast is faster.
 void ClaimFirst(std::span<const WeightedBackend> backends, std::span<const uint16_t> turns,
                 FreeSlots& free, std::vector<uint16_t>& ring) {
   Walks walks(backends, static_cast<uint32_t>(ring.size()));
@@ -242,7 +248,7 @@ void ClaimFirst(std::span<const WeightedBackend> backends, std::span<const uint1
   }
 }
 
-/// 1 / number modulo a prime: number^(prime - 2), by Fermat's little theorem.
+/// Returns 1 / number modulo a prime: number^(prime - 2), by Fermat's little theorem.
 uint64_t Inverse(uint64_t number, uint64_t prime) {
   uint64_t result = 1;
   for (uint64_t exponent = prime - 2; exponent != 0; exponent >>= 1) {
@@ -252,9 +258,10 @@ uint64_t Inverse(uint64_t number, uint64_t prime) {
   return result;
 }
 
-/// The last turns, where a walk would pass slots / free.size() taken slots before it finds a free
-/// one: computes the rank of each free slot in the backend's permutation, which is (slot - offset)
-/// / skip modulo the slots. All slots of lower ranks than the next claim's are taken.
+/// Executes the last turns, in which a walk would pass slots / free.size() claimed slots before it
+/// finds a free one. Computes the rank of each free slot in the backend's permutation instead:
+/// (slot - offset) / skip modulo the number of slots. The backend claims the slot of the lowest
+/// rank.
 void ClaimLast(std::span<const WeightedBackend> backends, std::span<const uint16_t> turns,
                std::vector<uint32_t> free, std::vector<uint16_t>& ring) {
   const auto slots = static_cast<uint32_t>(ring.size());
@@ -263,7 +270,7 @@ void ClaimLast(std::span<const WeightedBackend> backends, std::span<const uint16
     const WeightedBackend& backend = backends[turn];
     uint32_t& inverse = inverses[turn];
     if (inverse == 0) inverse = static_cast<uint32_t>(Inverse(backend.skip, slots));
-    // Multiplied by a distance below 2^25, its upper half is the quotient or one less (Shoup's
+    // The upper half of `ratio` times a distance below 2^25 is the quotient or one less (Shoup's
     // modular multiplication).
     const auto ratio = static_cast<uint32_t>((uint64_t{inverse} << 32) / slots);
     uint32_t lowest = slots;
@@ -284,7 +291,8 @@ std::vector<uint16_t> Claim(std::span<const WeightedBackend> backends,
                             std::span<const uint16_t> turns, uint32_t slots) {
   std::vector<uint16_t> ring(slots);
   FreeSlots free(slots);
-  // Where a walk begins to cost more than computing ranks: slots / n steps or n ranks.
+  // With n free slots, a claim costs slots / n steps of a walk or n ranks. The ranks are cheaper if
+  // n is below the square root of `slots`.
   size_t last = 1;
   while (last * last < slots) ++last;
   ClaimFirst(backends, turns.first(slots - last), free, ring);
