@@ -25,7 +25,8 @@ struct Handoff {
   std::array<uint8_t, kMaxReplyBytes> reply;
 };
 
-/// Passes handoffs between workers. Each worker has one and is the only one to call it.
+/// Passes handoffs between workers. Each worker has a queue object, which only this worker may
+/// call.
 template <typename Q>
 concept HandoffQueue = requires(Q queue, Handoff* handoff, uint32_t worker) {
   /// Returns a handoff to fill in, or null if all are in use.

@@ -13,8 +13,8 @@ namespace {
 constexpr uint32_t kSweptChains = 1024;
 constexpr uint32_t kMinChains = 16;
 
-/// Returns the number of chains for four items per chain. If items are evenly distributed, 2% share
-/// a chain with seven others.
+/// Returns the number of chains for four items per chain. If items are evenly distributed, 2%
+/// exceed the seven slots of their chain's first bucket.
 uint32_t ChainsOf(const PartitionOptions& options) {
   return static_cast<uint32_t>(
       std::clamp<uint64_t>((options.items + 3) / 4, kMinChains, uint64_t{1} << 31));

@@ -115,8 +115,8 @@ class Responder {
   /// Room for network headers and memcached's header before a reply.
   static constexpr uint32_t kFrontBytes = 128;
   static constexpr uint32_t kMinFrameBytes = 60;
-  /// Planned requests between the frame served next and the last planned one, so that bucket and
-  /// item arrive before the first of them is served. Chosen by measurement, as is
+  /// Number of requests to plan beyond the frame that is served next, so that their buckets and
+  /// items arrive in the cache before they are served. Chosen by measurement, as is
   /// ItemsAhead::kSteps.
   static constexpr uint32_t kRequestsAhead = 48;
   static_assert(kRequestsAhead > ItemsAhead::kSteps);

@@ -18,7 +18,8 @@ struct StoreRequest {
   Bytes value{};
   Attributes attributes{};  ///< Ignored by append and prepend.
   StoreMode mode = StoreMode::kSet;
-  uint64_t compare = 0;  ///< Expected unique for cas; for append and prepend unless 0.
+  /// Expected unique: always for cas; for append and prepend if it is not 0.
+  uint64_t compare = 0;
 };
 
 /// Stores an item and counts the result: kOk, kNotFound (cas), kExists (the unique differs),
