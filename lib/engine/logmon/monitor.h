@@ -29,7 +29,7 @@
 
 namespace sluice::engine::logmon {
 
-/// State of a source whose text may continue. With its table entry it has 120 bytes: 100 000
+/// State of a source whose text may continue. With its table entry it has 120 bytes, so 100 000
 /// sources, the waiting bytes of segments and the bytes of unfinished lines fit into 64 MiB.
 struct SourceState {
   LineState line;

@@ -27,8 +27,8 @@ class Cursor {
   void SkipSpace();
   /// If `token` is next, skips it and returns true.
   bool Consume(std::string_view token);
-  /// Like Take, for a keyword in any case. `word` is in capitals; a letter or digit must not
-  /// follow.
+  /// Like Consume, for a keyword in any case. `word` is in capitals; a letter or digit must not
+  /// follow the keyword.
   bool ConsumeWord(std::string_view word);
 
   /// Reads a quoted text; the next byte must be the opening quote. Replaces \" and \\; before other

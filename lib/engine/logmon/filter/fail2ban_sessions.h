@@ -24,9 +24,9 @@ class Fail2banSessions {
   Fail2banSessions();
 
   /// Processes a line of session `key`, which is not 0, at time `now` in any unit. A session
-  /// without a line for longer than `max_age` is dropped, unless that is 0. Returns the host that
-  /// failed, valid until the next call; without data if there was no failure or its host is not
-  /// known yet.
+  /// without a line for longer than `max_age` is dropped, unless `max_age` is 0. Returns the host
+  /// that failed, valid until the next call; without data if there was no failure or its host is
+  /// not known yet.
   std::string_view Process(uint64_t key, uint64_t now, uint64_t max_age, const TaggedLine& line);
 
  private:

@@ -31,8 +31,9 @@ struct RegexNode {
 
 struct RegexTree {
   RegexNode root;
-  /// The tree matches more than the expression: look-around, conditions, back-references and
-  /// non-ASCII bytes that differ only in case are checked by the regex engine.
+  /// The tree matches more than the expression, because it does not contain look-around,
+  /// conditions, back-references and the case of non-ASCII bytes; only the regex engine checks
+  /// these.
   bool is_wider = false;
 };
 

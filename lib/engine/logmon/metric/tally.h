@@ -62,7 +62,7 @@ class Tally {
   /// Removes and returns a minute that is over: before `now`, or so far ahead that a clock must
   /// have been wrong. Returns nullopt after the last one.
   std::optional<MinuteReport> PopEnded(int64_t now) { return PopFirst(now); }
-  /// Like Take, and also removes open minutes; for shutdown.
+  /// Like PopEnded, but also removes minutes that are not over; for shutdown.
   std::optional<MinuteReport> PopAny() { return PopFirst(std::nullopt); }
 
   /// Returns the number of events and lines whose minute could not be opened because a newer one

@@ -103,8 +103,8 @@ class SourceTable {
     Free(place);
   }
 
-  /// Removes up to `most` sources that were idle for more than `cycles`: those seen once before the
-  /// others, each in the order of their idle time.
+  /// Removes up to `most` sources that were idle for more than `cycles`: first sources that were
+  /// seen once, then the others, each group in the order of idle time.
   template <typename Last>
   void ForgetIdle(uint64_t now, uint64_t cycles, uint32_t most, Last&& last) {
     for (const uint32_t list : {kNew, kSettled}) {
