@@ -56,8 +56,9 @@ class Departures {
   /// due as soon as it can be sent from this time on.
   uint64_t due_ps() const { return due_ps_; }
   bool unlimited() const { return unlimited_; }
-  /// Returns the time until which frames occupy the stream: the next due time, also after the last
-  /// counted frame, or the end of the last phase without a next frame. Thus N frames occupy N gaps.
+  /// Returns the time until which frames occupy the stream: the time at which the next frame is
+  /// due, even if the next frame is beyond the stream's limit of frames; or the end of the last
+  /// phase if no frame follows. Thus N frames occupy N gaps.
   uint64_t until_ps() const { return due_ps_ == kNever ? PsOf(end_) : due_ps_; }
 
   /// Advances past the next frame, of `length` bytes without FCS, whose turn came at `now_ps`.

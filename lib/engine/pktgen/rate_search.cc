@@ -194,7 +194,8 @@ class Searcher {
     return false;
   }
 
-  // Runs one trial. Returns false if the search has ended.
+  // Runs one trial at `rate`. Counts the bet of `end` as won if the trial passes (`claim`) or fails
+  // (not `claim`), else as lost. Returns false if the search has ended.
   bool Bet(double rate, bool claim, End& end) {
     const std::optional<bool> passed = RunTrial(rate, search_.trial_s);
     if (!passed) return false;
