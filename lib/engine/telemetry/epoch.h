@@ -25,7 +25,8 @@ class Epoch {
   Traffic total;
   /// Number of packets counted exactly: while all tables were open, or p was 1.
   uint64_t exact_pkts = 0;
-  /// Weighted sampled rows of frames without a key; kUnit · rows of all keys per frame.
+  /// Sum of the weights of sampled rows of frames without a key. Per frame, it increases on average
+  /// by kUnit times the number of rows of all keys.
   int64_t other = 0;
   uint32_t longest_bytes = 0;  ///< Length of the longest frame.
   double least_probability = 1;

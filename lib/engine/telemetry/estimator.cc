@@ -21,8 +21,8 @@ double MoreThan(uint32_t most, uint32_t n, double q) {
   return std::max(0.0, 1 - sum);
 }
 
-/// Returns the largest probability of a single event with which more than `most` of `n` events have
-/// a probability of at most `delta`.
+/// Returns the largest probability q of a single event for which MoreThan(most, n, q) is at most
+/// `delta`.
 double EachOf(uint32_t most, uint32_t n, double delta) {
   double low = 0, high = 1;
   for (int i = 0; i < 50; ++i) {
@@ -92,7 +92,8 @@ void Estimator::MeasureCollisions() {
   }
 }
 
-/// Returns the b at which the true value + b is `factor` variances away. The sampling variance
+/// Returns the bound b for which the true value `value` + b is DeviationsOf(delta_) standard
+/// deviations above the estimate `value`; `factor` scales the variance. The sampling variance
 /// depends on the true value, not on the estimate.
 double Estimator::Bound(double value, const Noise& noise, double factor) const {
   const double deviations = DeviationsOf(delta_);

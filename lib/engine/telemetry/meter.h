@@ -148,7 +148,7 @@ class Meter {
 
   const uint32_t rows_;   ///< Rows per key.
   const uint32_t slots_;  ///< Total rows of all keys, from which samples are drawn.
-  uint32_t slot_ = 0;     ///< Row sampled of the frame at which left_ becomes 0.
+  uint32_t slot_ = 0;     ///< Row to sample in the frame at which left_ becomes 0.
   const bool oracle_;
   double asked_probability_ = 1;  ///< The requested probability; samples_ contains the rounded one.
   uint64_t noted_pkts_ = 0;       ///< Part of total_ for which exact packets were recorded.

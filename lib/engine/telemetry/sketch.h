@@ -98,12 +98,12 @@ class Sketch {
   std::array<double, Setup::kMaxRows> squares_{};
 };
 
-/// Returns how many of the smallest and of the largest rows MiddleOf ignores: one of three rows
-/// like the median, a quarter of many.
+/// Returns how many of the smallest rows, and how many of the largest, MiddleOf ignores: one of
+/// three rows, so that the median remains; about a quarter of many rows.
 constexpr uint32_t TrimmedRows(uint32_t rows) { return (rows + 1) / 4; }
-/// Combines the readings of a flow's rows: returns the mean of the middle ones. TrimmedRows on
-/// either side may be arbitrarily wrong, like for the median, whose variance is a fifth higher.
-/// Reorders `values`, at most kMaxRows.
+/// Combines the readings of a flow's rows: returns the mean of the middle ones. TrimmedRows
+/// readings on either side may be arbitrarily wrong. The median would tolerate as many or more, but
+/// its variance is a fifth higher. Reorders `values`, at most kMaxRows.
 double MiddleOf(double* values, uint32_t rows);
 
 }  // namespace sluice::engine::telemetry

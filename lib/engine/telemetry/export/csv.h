@@ -6,7 +6,8 @@
 // the flow (empty: all flows); value; low and high (they contain the true value with probability
 // Setup::confidence); exact (1: counted without sampling, i.e. all traffic and the oracle's
 // counts). The column `what` is packets, bytes, packets_change, distinct_flows, entropy_bits,
-// other_packets, or probability: the last of the epoch, the minimum and the maximum.
+// other_packets, or probability. For probability, `value` is that at the end of the epoch, and
+// `low` and `high` are the epoch's minimum and maximum.
 #pragma once
 
 #include <cstdint>

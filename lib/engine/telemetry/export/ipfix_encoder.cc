@@ -30,7 +30,7 @@ void IpfixEncoder::Begin(const EpochReport& report, size_t key, uint32_t export_
   export_time_s_ = export_time_s;
   items_.clear();
   next_item_ = 0;
-  // Also true if the clock was set back.
+  // The unsigned difference is also large if the clock was set back.
   if (!templates_sent_s_ || export_time_s - *templates_sent_s_ >= options_.template_refresh_s) {
     templates_sent_s_ = export_time_s;
     for (const IpfixSet set :
