@@ -87,8 +87,8 @@ class Kernel {
   /// should run next.
   bool Preempt(CpuId cpu, bool boost, Nanoseconds now);
 
-  // Events of CPUs. Agents receive CPU_BUSY when a CPU becomes unavailable, for either of the two
-  // reasons, then messages about the tasks that had to leave it; and CPU_AVAILABLE when it is
+  // Events of CPUs. Agents receive CPU_BUSY when a CPU becomes unavailable (offline, or busy
+  // elsewhere), then messages about the tasks that had to leave it; and CPU_AVAILABLE when it is
   // available again.
   /// Sets whether the CPU is online. If not, preempts its current and latched tasks, both with a
   /// boost.

@@ -79,8 +79,8 @@ concept Policy = requires(P policy, AgentTask& task, const Running& running, Cpu
   { policy.Next(cpu, now) } -> std::same_as<AgentTask*>;
   /// Returns whether the running task should yield to a waiting one, which Next then returns.
   { policy.Preempts(running, now) } -> std::same_as<bool>;
-  /// Returns whether a waiting task should replace `staged`, which Next returned for `cpu` but
-  /// which is not there yet.
+  /// Returns whether a waiting task should replace `task`, which Next returned for `cpu` but which
+  /// is not there yet.
   { policy.Supersedes(task, cpu, now) } -> std::same_as<bool>;
 };
 
