@@ -83,7 +83,8 @@ static_assert(sizeof(IpuSettings) % sizeof(uint64_t) == 0);
 
 struct IpuCard : Card {
   uint32_t control_lock = 0;  ///< Held by the lane that changes settings.
-  /// Incremented at the begin and end of each change of `settings`; odd during it.
+  /// Incremented at the beginning and at the end of each change of `settings`; odd during the
+  /// change.
   uint32_t config = 2;
   IpuSettings settings{};
   uint32_t most_frames = 0;  ///< Maximum number of frames per batch, before small rings reduce it.

@@ -174,7 +174,7 @@ class IpuReceiver {
     }
     return first;
   }
-  /// Returns the first sorted frame of a queue that has no room.
+  /// Returns the first sorted frame of `queue` for which the queue has no room.
   uint32_t EndOfRoom(uint32_t queue) const {
     const uint32_t end = memory_.needs[memory_.starts[queue]] + memory_.rooms[queue];
     return FirstOf(queue, [&](uint32_t i) { return memory_.needs[i + 1] > end; });

@@ -27,8 +27,8 @@ namespace sluice::device::ipu {
 
 class FrameEndpoint {
  public:
-  /// Opens the endpoint in [base, base + bytes). Returns false, and opens none, if the memory does
-  /// not hold a valid endpoint for frames.
+  /// Opens the endpoint in [base, base + bytes). Returns false, and opens nothing, if the memory
+  /// does not hold a valid endpoint for frames.
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint64_t now_ns);
   /// Closes the endpoint permanently; its memory is not accessed again. Frames in it are counted as
   /// discarded, except those that the host still owns because its load waits.

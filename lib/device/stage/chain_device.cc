@@ -12,7 +12,7 @@ using pcie_switch::Tlp;
 using pcie_switch::TlpKind;
 using pcie_switch::WindowReport;
 
-/// Returns whether the device supports such a node; the setup is not trusted.
+/// Returns whether the device supports the node that `setup` describes; the setup is not trusted.
 bool CanBe(const NodeSetup& setup) {
   if (setup.action != SetupAction::kOpen || setup.max_message > kMostBytes) return false;
   if (setup.ring != 0) return setup.slots != 0;

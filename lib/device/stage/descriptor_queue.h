@@ -74,7 +74,7 @@ class DescriptorQueue {
   uint32_t rung_ = 0;
   uint32_t fetched_ = 0;   ///< Descriptors requested.
   uint32_t arrived_ = 0;   ///< Descriptors arrived in jobs_.
-  uint32_t asked_ = 0;     ///< All reads of their data were sent.
+  uint32_t asked_ = 0;     ///< Descriptors whose data was requested completely.
   uint32_t answered_ = 0;  ///< Jobs answered by the executor.
   uint32_t written_ = 0;   ///< Results written.
   uint32_t recorded_ = 0;  ///< Records written.

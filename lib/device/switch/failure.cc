@@ -58,8 +58,8 @@ void Switch::SetHealth(const Hop& hop) {
   pipeline_.table(Stage::kHealth).Set({.value = {hop.stream, hop.node}, .action = {what}});
 }
 
-/// Redirects messages of a lane that were not begun to be sent to `from`: to `to` if allowed, else
-/// they are dropped.
+/// Redirects messages of a lane from node `from` to `to`, or drops them if `to` is kNowhere or may
+/// not receive them. Only for messages whose sending to `from` has not begun.
 void Switch::Redirect(uint16_t index, NodeId from, NodeId to) {
   Lane& lane = lanes_[index];
   NodeMask instead = 0;

@@ -24,7 +24,7 @@ using PortMask = uint16_t;
 inline constexpr uint32_t kMaxNodes = 16;  ///< Maximum number of nodes per stream.
 inline constexpr PortMask kAllPorts = 0xffff;
 
-/// Addresses of the switch itself: registers, memory and windows, each of one node.
+/// Addresses of the switch itself: registers, memory and windows. Each of them belongs to one node.
 inline constexpr uint64_t kSwitchBase = 1ull << 40;
 /// 8 bytes per node: number of bytes it has consumed.
 inline constexpr uint64_t kRegisters = kSwitchBase;
