@@ -22,7 +22,7 @@ struct PlacementGoal {
   uint32_t fast_used = 0;
   /// Accesses per tick that all pages outside the fast tier may have together. Pages are summed
   /// from the coldest on, because estimates of rare accesses are the most accurate; the remaining
-  /// hotter pages belong into the fast tier.
+  /// hotter pages belong in the fast tier.
   double slow_rate = 0;
   bool fill = true;    ///< Pages may be promoted; false if the fast tier's contents suffice.
   bool shrink = true;  ///< Cold pages are demoted even if there is room.
