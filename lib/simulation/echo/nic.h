@@ -25,8 +25,9 @@ class WireOut {
   static constexpr Picoseconds kFrameTime =
       static_cast<Picoseconds>(kWireBytes * 8 * 1e12 / kWireBits);
 
-  /// Records the latencies of frames that arrived at or after `from`. The rate counts frames that
-  /// leave until `until`, because the frames that wait then have the link to themselves.
+  /// Records the latencies of frames that arrived at or after `from`. The rate counts only frames
+  /// that leave until `until`: later, no frames arrive, so the remaining ones do not share the
+  /// link.
   WireOut(Picoseconds from, Picoseconds until) : from_(from), until_(until) {}
 
   /// Sends a frame that arrived at `came`.

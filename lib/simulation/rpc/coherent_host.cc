@@ -74,8 +74,8 @@ class CoherentHost : public HostOfServices {
 
  private:
   struct Core {
-    /// For each outstanding load, in order: the earliest time at which it can be answered, after
-    /// the reply's line of the previous call was pulled.
+    /// For each outstanding load, in order: the earliest time at which it can be answered, because
+    /// the line with the previous call's reply must be pulled first.
     std::deque<Picoseconds> answers_from;
     Picoseconds waits_since = 0;
     Picoseconds free_at = 0;  ///< Time at which the core has finished its last answer.

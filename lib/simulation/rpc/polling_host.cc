@@ -30,7 +30,8 @@ class PollingHost : public HostOfServices {
     service.free_at = Finish(book_.at(call).service, std::max(seen, service.free_at), work);
     service.waiting.push_back(service.free_at);
     busy_ += work;
-    // The register's store goes down; the reply's descriptor, then the reply are read.
+    // One crossing of the link for the store to the register, and two each for the reads of the
+    // reply's descriptor and of the reply.
     book_.Answered(call, service.free_at + 5 * costs.pcie_oneway);
   }
 
