@@ -138,7 +138,8 @@ class Dispatcher {
   // Control path: processes.
 
   /// Adds a process that gets no core before Ready, and then at most `max_cores` at a time. Its
-  /// calls wait meanwhile. Returns false if the number is out of range or in use.
+  /// calls wait meanwhile. Returns false if the number is out of range or in use, or `max_cores` is
+  /// 0.
   bool AddProcess(ProcessId process, uint32_t max_cores);
   /// Reports that the process has started and may be switched to.
   Actions Ready(ProcessId process, uint64_t now_ns);
@@ -254,7 +255,8 @@ class Dispatcher {
 
   /// Reports to Placement whether the process wants a core, if that has changed.
   void Review(ProcessId id, uint64_t now);
-  /// Finds cores for the processes that want one.
+  /// Assigns cores that wait in the kernel to processes that want one. If more are wanted, makes
+  /// idle cores yield, wakes a retired core, or interrupts a running one.
   void Supply(uint64_t now);
   bool Fill(CoreId id, uint64_t now);
   /// Returns the number of cores that will soon wait in the kernel.
@@ -276,14 +278,16 @@ class Dispatcher {
   /// return true while the process has had a CPU for less than 4/9 of its limit since the first
   /// call. Returns false after kMostLooks calls, or if the host does not report starvation.
   bool Excuse(Core& core, uint64_t now, const Starved& starved);
-  /// Counts a switch after which the process returned the core without a load.
+  /// Counts a switch after which the process returned the core without a load. Kills the process
+  /// after kIdleSwitches consecutive ones if they lasted switch_bound.
   void CountIdleSwitch(const Core& core, uint64_t now);
   void Kill(ProcessId id);
   /// Removes the process from the core, whose next state the caller sets.
   void Leave(CoreId id, uint64_t now);
   void ReclaimCores(ProcessId id, uint64_t now);
   void RetireIdle(uint64_t now);
-  /// Removes the core that has been idle longest from its process.
+  /// Makes the core that has been idle longest yield, if it was idle for retire_after and more than
+  /// kept_cores cores are in use.
   void ReclaimIdleCore(uint64_t now);
   CoreId IdOf(const Core& core) const { return static_cast<CoreId>(&core - cores_.data()); }
 

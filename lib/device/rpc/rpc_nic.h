@@ -66,14 +66,14 @@ class RpcNic final : public Device {
   // Control path.
 
   /// Sets the kernel endpoint of a core whose kernel has not loaded yet. Returns false if the core
-  /// does not exist or the memory contains no endpoint.
+  /// does not exist or the memory contains no kernel endpoint.
   bool AttachKernel(CoreId core, const Endpoint& endpoint);
   /// Adds a service. Returns false if Services::Add or Dispatcher::AddProcess would.
   bool AddService(ProcessId process, uint32_t max_cores, Service service);
   /// Reports that the service's process has started. `entries` has one entry per procedure,
-  /// `endpoints` one unused endpoint per core; returns false if one of them does not fit.
-  /// `incarnation` is the kernel's name of this process, returned to the kernel as the data of
-  /// every switch to it.
+  /// `endpoints` one unused endpoint per core. Returns false if their numbers or an endpoint are
+  /// wrong, or if the process has no service. `incarnation` is the kernel's name of this process,
+  /// returned to the kernel as the data of every switch to it.
   bool Start(ProcessId process, std::vector<Entry> entries, std::span<const Endpoint> endpoints,
              uint64_t incarnation = 0);
   /// Reports that the process has ended. Its memory is not accessed any more.
@@ -165,7 +165,7 @@ class RpcNic final : public Device {
   /// service.
   NestedStatus Call(CallId parent, wire::Source arguments);
   void ReplyToParent(const End& end, CallId call);
-  /// Ends a nested call; its parent continues.
+  /// Ends a nested call. Its parent continues, unless it is separated from the call (Orphan).
   void EndNested(CallId call, NestedStatus status);
   /// Separates a call from its child, so that the child's result is discarded.
   void Orphan(CallId call);

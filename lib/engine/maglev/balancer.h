@@ -138,21 +138,24 @@ class Balancer {
                        Entropy entropy);
   packet::Verdict RefuseTooLong(packet::Frame& frame, const packet::Headers& headers, uint32_t mtu);
 
-  /// Chooses by the connection table, else by source prefix or ring. Returns kNobody if no backend
-  /// is available.
+  /// Chooses by the connection table if the VIP uses it, else by source prefix or ring. Returns
+  /// kNobody if no backend is available.
   uint16_t Choose(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
-  /// Chooses by the connection table. Returns kNobody if the flow is not recorded there.
+  /// Chooses by the connection table. Returns kNobody if the flow is not recorded there. Also does
+  /// so, and removes the flow, if its backend no longer serves the VIP or a SYN restarts the flow.
   uint16_t ChooseKnown(const Vip& vip, const Arrival& arrival);
-  /// Chooses the backend of a new flow by source prefix or ring, and records the flow.
+  /// Chooses the backend of a new flow by source prefix or ring, and records the flow. Does not
+  /// record it above the flood rate, if the packet ends the flow, or if the table has no room.
   uint16_t ChooseNew(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
   /// Chooses by source prefix, else by the ring.
   uint16_t ChooseAfresh(const Vip& vip, const packet::FlowKey& flow);
   uint16_t ChooseByRing(const Vip& vip, const packet::FlowKey& flow);
   /// Chooses by the server id in the QUIC connection id. Returns kNobody if the id does not name a
-  /// server. In Katran's profile the result can be a backend that was removed.
+  /// server, or if the server's backend was removed; Katran's profile returns the removed backend.
   uint16_t ChooseByQuic(const Vip& vip, const packet::Frame& frame, const packet::Headers& headers);
-  /// Records `backend`, which a QUIC connection id named, as the backend of the flow. Katran's
-  /// profile only updates flows that are recorded already.
+  /// Records `backend`, which a QUIC connection id named, as the backend of the flow, if the VIP
+  /// uses the connection table. Does not record new flows above the flood rate. Katran's profile
+  /// only updates flows that are recorded already.
   void Learn(const Vip& vip, uint64_t tag, uint16_t backend);
   bool MayRecord();
   /// Provides `bytes` of headroom. A frame without enough headroom is moved to `spare` if it fits

@@ -23,8 +23,8 @@ namespace sluice::engine::maglev {
 const char* ProtocolName(uint8_t protocol);
 /// Returns "IPv4" or "IPv6".
 const char* FamilyName(bool ipv6);
-/// Returns a name in quotes for messages, with C escapes for all bytes that could end the line or
-/// the quotes.
+/// Returns a name, truncated to kMaxNameBytes, in quotes for messages, with C escapes for all bytes
+/// that could end the line or the quotes.
 std::string Quoted(std::string_view name);
 
 class Complaints {
@@ -51,7 +51,8 @@ class Complaints {
     if (!IsFull()) faults_.push_back({where_ + absl::StrFormat(format, args...), place_, other});
   }
   void CheckRange(const char* what, uint32_t value, uint32_t least, uint32_t most);
-  /// Adds a fault unless the name is printable and has at most kMaxNameBytes.
+  /// Adds a fault unless the name has 1 … kMaxNameBytes printable ASCII characters without quotes
+  /// and backslashes.
   void CheckName(std::string_view name);
   /// Adds a fault unless the address is a host address as packet/host_address.h defines it.
   void CheckHost(const char* what, const IpAddress& address);

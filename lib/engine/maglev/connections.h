@@ -135,7 +135,7 @@ class ConnectionTable {
   }
 
   /// Records a flow that Find did not find as first seen at `now`. Its state must not be kEmpty.
-  /// Returns false if the table is full.
+  /// Returns false if there is no room for it.
   bool Insert(const Connection& flow, Moment now);
 
   /// Replaces an entry except for its tag.
@@ -237,8 +237,9 @@ class ConnectionTable {
   /// Replaces the oldest opening flow, which is in `slot`.
   void Replace(uint32_t bucket, uint32_t slot, const Connection& entry);
   /// Inserts a flow whose first bucket has no free slot. Uses a free slot of the second bucket,
-  /// else replaces the oldest opening flow of either bucket, else moves an established flow to its
-  /// other bucket.
+  /// else replaces the oldest opening flow of either bucket. Else, unless the new flow is opening,
+  /// moves an established flow to that flow's other bucket. Returns false if none of this is
+  /// possible.
   bool InsertCrowded(const Connection& entry, const Room& first_room, uint32_t seconds);
   void SweepPart(uint32_t seconds);
 

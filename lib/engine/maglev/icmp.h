@@ -19,8 +19,8 @@ namespace sluice::engine::maglev {
 
 /// Turns an echo request into its reply: swaps the MAC and IP addresses, changes the type, updates
 /// the checksum without verifying it (the sender verifies it), and sets the TTL to 64. Returns
-/// false without a change if the packet is not an echo request, is a fragment or source routed, or
-/// if its addresses are not those of two different hosts.
+/// false without a change if the packet is not an echo request with code 0, is a fragment or source
+/// routed, or if its addresses are not those of two different hosts.
 bool AnswerEcho(packet::Frame& frame, const packet::Headers& headers);
 
 /// Returns whether the packet is an ICMP or ICMPv6 echo request, even one that AnswerEcho rejects.

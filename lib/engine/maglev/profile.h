@@ -41,7 +41,8 @@ struct Member {
 
 /// Builds the ring over `members`: the index of a member for each slot. The ring depends on names,
 /// addresses and weights, never on the order of `members`. Returns an empty ring if no member has
-/// weight. `rings` caches the rings of other pools.
+/// weight, there are too many members, or `slots` is not prime. `rings` caches the rings of other
+/// pools.
 std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members, uint32_t slots,
                                 WeightRule rule, RingCache* rings);
 inline std::vector<uint16_t> BuildRing(Profile profile, std::span<const Member> members,
