@@ -193,8 +193,8 @@ class Partition {
   /// chain.
   uint32_t chains() const { return index_.heads(); }
   /// Copies the items of a chain, including expired ones, in the format of chain_copy.h. Tries only
-  /// once. `bytes` receives the size of the copy, or the size that it needs. A call from the owner
-  /// always succeeds if there is room.
+  /// once. Unless the result is kChanged, `bytes` receives the size of the copy, or the size that
+  /// it needs. A call from the owner always succeeds if there is room.
   Copied CopyChain(uint32_t chain, std::span<uint8_t> to, size_t* bytes) const;
   /// The two prefetch stages of a lookup (MICA, NSDI'14, section 4.4): first the bucket; some
   /// requests later, when it is in the cache, the items whose tags match.
@@ -261,7 +261,7 @@ class Partition {
     }
     return nullptr;
   }
-  /// Returns the slot of the key if its item has not expired, else null.
+  /// Returns the slot of the key. If its item has expired, forgets the item and returns null.
   Slot* FindLive(Bucket& head, uint64_t hash, Bytes key, uint32_t now_s);
   const Item* GetItem(Bytes key, uint64_t hash, uint32_t now_s);
   /// Searches the chain once. Returns false if the owner changed it meanwhile.

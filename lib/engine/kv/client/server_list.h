@@ -22,8 +22,8 @@ struct ServerRules {
   uint32_t ports = 1;  ///< Number of consecutive ports per server, starting at its port.
 };
 
-/// Parses a list. Returns nullopt with the reason in `error` if the list is empty, or if a server
-/// is invalid or listed twice.
+/// Parses a list. Returns nullopt with the reason in `error` if the list is empty or too long, or
+/// if a server is invalid or listed twice.
 std::optional<Servers> ReadServers(const std::vector<std::string>& words, const ServerRules& rules,
                                    std::string* error);
 
