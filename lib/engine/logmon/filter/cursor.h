@@ -36,12 +36,13 @@ class Cursor {
   /// quote is missing or the text contains a line end, which no line can contain.
   std::optional<std::string> ReadQuoted();
   /// Reads the text between percent signs unchanged; the next byte must be the first sign. An
-  /// escaped percent sign does not end the text.
+  /// escaped percent sign does not end the text. Returns nullopt and sets the error if the closing
+  /// sign is missing.
   std::optional<std::string_view> ReadRegexText();
 
   /// Reads the closing `sign` of a pattern of kind `name` that started at `begin`; only white space
   /// may follow. `instead` describes the other tokens that are allowed here. Returns false and sets
-  /// the error if the sign is missing.
+  /// the error if the sign is missing or other text follows.
   bool ParseClosing(std::string_view sign, size_t begin, std::string_view name,
                     std::string_view instead);
 

@@ -91,7 +91,8 @@ class Filter {
   /// nullopt and one line in `error` if it is invalid.
   static std::optional<Filter> CloudWatch(std::string_view pattern, std::string* error);
   /// Compiles a regular expression of Python that is searched in the line. `<HOST>` matches a host
-  /// name or address, as in fail2ban.
+  /// name or address, as in fail2ban. Returns nullopt and one line in `error` if the expression is
+  /// invalid.
   static std::optional<Filter> Regex(std::string_view expression, std::string* error);
   /// Reads a file of fail2ban's filter.d, optionally with options as in
   /// `sshd.conf[mode=aggressive]`, and the files it includes. The filter matches lines that are
@@ -114,13 +115,14 @@ class Filter {
   bool Matches(std::string_view line, Scratch& scratch) const;
   /// Returns whether the filter is one of fail2ban's, which depends on Scratch::speaker.
   bool wants_speaker() const;
-  /// Returns whether the filter's expressions name a host: <HOST>, <F-ID/>.
+  /// Returns whether the filter names hosts: a file of fail2ban's does, and a regular expression
+  /// with a tag for the host does (<HOST>, <F-ID/>).
   bool names_host() const;
-  /// Returns the host in the last line that the filter matched with this scratch; empty if the line
-  /// names none.
+  /// Returns the host in `line`, which must be the last line that the filter matched with this
+  /// scratch; empty if the line names none.
   std::string_view HostOf(std::string_view line, Scratch& scratch) const;
   const Needles& needles() const { return needles_; }
-  /// Returns the number of active rules of a fail2ban file.
+  /// Returns the number of active rules of a fail2ban file; 1 for other filters.
   size_t rules() const;
   /// Returns the names of the fields of a space-delimited pattern; empty for other patterns.
   const std::vector<std::string>& fields() const { return fields_; }

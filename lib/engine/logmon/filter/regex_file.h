@@ -19,7 +19,8 @@ struct RegexFile {
 };
 
 /// Reads `file`, which may have options (SplitOptions). Returns nullopt and one line in `error` if
-/// a file cannot be read or exceeds 1 MiB.
+/// a file cannot be read or exceeds 1 MiB, or if options are given for a file that is not
+/// fail2ban's.
 std::optional<RegexFile> ReadRegexFile(const std::filesystem::path& file, std::string* error);
 
 }  // namespace sluice::engine::logmon

@@ -81,8 +81,8 @@ class Tally {
   template <typename Text>
   Series& SeriesOf(Minute& minute, std::span<const Text> dimensions);
   void Close(std::optional<Minute>& minute);
-  /// Returns the earliest open minute that is over at `now`, or the earliest open minute if `now`
-  /// is not set; else null.
+  /// Returns the earliest open minute that PopEnded may return at `now`, or the earliest open
+  /// minute if `now` is not set; else null.
   std::optional<Minute>* FirstOpen(std::optional<int64_t> now);
   std::optional<MinuteReport> PopFirst(std::optional<int64_t> now);
 

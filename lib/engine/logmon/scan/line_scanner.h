@@ -55,8 +55,9 @@ class LineScanner {
   static constexpr uint32_t kMaxHeaderBytes = 1024;
 
   /// Returns the sum of the bytes (CopiedText::sum) for callers that must verify it before Feed.
-  /// The same pass copies the bytes, so that Feed with these bytes, if it follows immediately, does
-  /// not copy them again. The bytes must not change until the next Flush.
+  /// Unless the line is too long for one part, the same pass copies the bytes, so that Feed with
+  /// these bytes, if it follows immediately, does not copy them again. The bytes must not change
+  /// until the next Flush.
   uint64_t Sum(const LineState& state, std::string_view bytes, LineSink sink);
 
   /// Sets the writer of the following text. A line that comes in pieces belongs to the writer of

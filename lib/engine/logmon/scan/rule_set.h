@@ -55,8 +55,9 @@ class RuleSet {
   static constexpr size_t kMaxExpressionBytes = 8192;
   static constexpr size_t kMaxDatabaseBytes = size_t{64} << 20;
 
-  /// Compiles at most kMaxFilters filters. Returns null and one line in `error`, which names the
-  /// filter, if Hyperscan rejects a needle or the database would exceed its limit.
+  /// Compiles at most kMaxFilters filters. Returns null and one line in `error` if there are more,
+  /// if Hyperscan rejects a needle, or if the database would exceed its limit. The line names the
+  /// filter if a single one is the cause.
   static std::unique_ptr<const RuleSet> Compile(std::vector<Filter> filters, std::string* error);
   ~RuleSet();
 

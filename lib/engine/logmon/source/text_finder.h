@@ -100,8 +100,8 @@ class TextFinder {
   /// Reads a packet to one of the ports; sets all members except the flow.
   void Read(const uint8_t* frame, const Packet& packet, FoundText& found) const;
 
-  /// Reads a complete TCP header of a segment from a receiver of text streams. `found.flow` is the
-  /// frame's and gets reversed.
+  /// Reads a complete TCP header of a segment from a receiver of text streams. Reverses
+  /// `found.flow`, which is that of the frame. Does nothing if the segment has no ACK.
   static void ReadWindow(const uint8_t* l4, FoundText& found);
 
   std::vector<uint8_t> uses_;  ///< Indexed by destination port.

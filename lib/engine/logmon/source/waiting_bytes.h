@@ -31,13 +31,13 @@ class WaitingBytes {
   /// Stores those of `bytes` that are not present yet. The first byte has number `sequence`.
   /// Returns false if the pool has not enough room for all of them.
   bool Keep(Waiting& waiting, uint32_t sequence, std::string_view bytes);
-  /// Frees blocks that are completely before `sequence`. After the stream advanced, call it before
-  /// the functions below.
+  /// Frees the first blocks that contain no byte at or after `sequence`. After the stream advanced,
+  /// call it before the functions below.
   void Advance(Waiting& waiting, uint32_t sequence);
   /// Returns the number of the first byte present at or after `sequence`. The stream must have one.
   uint32_t FirstFrom(const Waiting& waiting, uint32_t sequence) const;
-  /// Returns the contiguous bytes from `sequence` on; empty if that byte is missing. Valid until
-  /// Keep, Advance or Forget for this stream.
+  /// Returns the contiguous bytes from `sequence` on, at most to the end of their block; empty if
+  /// the first byte is missing. Valid until Keep, Advance or Forget for this stream.
   std::string_view RunFrom(const Waiting& waiting, uint32_t sequence) const;
   void Forget(Waiting& waiting);
 
