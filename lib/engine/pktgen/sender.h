@@ -43,8 +43,8 @@ class Sender {
   Sender(const Traffic& traffic, uint32_t worker, std::vector<SequenceWindow*> windows,
          uint64_t patience_ps);
 
-  /// Plans the frames due at `now_ps`, after those already planned. Returns the number of planned
-  /// frames.
+  /// Gives up planned frames that are too late, then plans the frames due at `now_ps` after those
+  /// already planned. Returns the number of planned frames.
   uint32_t Plan(uint64_t now_ps);
   uint32_t planned() const { return planned_; }
   /// Reports that the first `count` frames were sent at `now_ps`.

@@ -96,12 +96,14 @@ struct StreamSpec {
   uint32_t least_size() const;
 };
 
-/// Builds all frames of a stream, from headers or a capture. Returns null, and a help text in
-/// `error`, if it needs more than 2^22 frames or 1 GiB, or if sizes are too small.
+/// Builds all frames of a stream from its headers; returns StreamSpec::captured if it is set.
+/// Returns null, and a help text in `error`, if the stream needs more than 2^22 frames or 1 GiB, or
+/// if a size is out of range.
 std::shared_ptr<const FrameSet> BuildFrames(const StreamSpec& spec, std::string* error);
 
-/// Returns the frames of worker `worker` of `workers`: all frames of some flows, or, for a single
-/// flow, every `workers`-th frame. `indices` are their sorted indices in `all`.
+/// Returns the frames of worker `worker` of `workers`: all frames of some flows, or every
+/// `workers`-th frame if there are fewer flows than workers, or all frames if there are fewer
+/// frames than workers. `indices` are their sorted indices in `all`.
 FrameSet PartOf(const FrameSet& all, uint32_t worker, uint32_t workers,
                 std::vector<size_t>* indices);
 
