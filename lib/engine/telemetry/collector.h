@@ -26,7 +26,8 @@ class Collector {
   /// collector.
   Collector(const Setup& setup, uint64_t cycles_per_second, Meters& meters, Publish publish);
 
-  /// Publishes an epoch that all workers have closed. Returns false if none is closed.
+  /// Publishes the epoch that all workers have closed. Returns false if one of them has not closed
+  /// an epoch.
   bool PublishEpoch();
   /// Ends the workers' epochs and publishes them. The workers must have stopped.
   void Finish(uint64_t now);

@@ -4,10 +4,11 @@
 //
 // Columns: epoch; start_ns and end_ns since 1970; key (KeySpec::Name; empty: all traffic); what;
 // the flow (empty: all flows); value; low and high (they contain the true value with probability
-// Setup::confidence); exact (1: counted without sampling, i.e. all traffic and the oracle's
-// counts). The column `what` is packets, bytes, packets_change, distinct_flows, entropy_bits,
-// other_packets, or probability. For probability, `value` is that at the end of the epoch, and
-// `low` and `high` are the epoch's minimum and maximum.
+// Setup::confidence); exact (the number as counted without sampling, for all traffic and by the
+// oracle; else empty); counted_by (NameOf of CountedBy, for flows). The column `what` is packets,
+// bytes, packets_change, distinct_flows, entropy_bits, other_packets, or probability. For
+// probability, `value` is that at the end of the epoch, and `low` and `high` are the epoch's
+// minimum and maximum.
 #pragma once
 
 #include <cstdint>
