@@ -110,9 +110,9 @@ class Kernel {
   /// current and the latched task leave. kAgentTask causes CPU_AGENT_WAKEUP. The task that gets the
   /// CPU keeps its barrier.
   void Apply(const Transaction& transaction, Nanoseconds now);
-  /// Checks all transactions, then enforces all or none. statuses[i] is the result of
-  /// transactions[i] on its CPU; if one is refused, the others of the group are kPoisoned. At most
-  /// one transaction per CPU.
+  /// CheckGroup checks all transactions, at most one per CPU, and returns whether all are
+  /// kComplete; ApplyGroup then also enforces them. statuses[i] is the result of transactions[i] on
+  /// its CPU. If one is refused, the others of the group are kPoisoned.
   bool CheckGroup(std::span<const Transaction> transactions, std::span<Status> statuses) const;
   bool ApplyGroup(std::span<const Transaction> transactions, std::span<Status> statuses,
                   Nanoseconds now);

@@ -32,7 +32,8 @@ class SlotJudge {
 
   offload::Ruling Check(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
   void Apply(offload::Slot slot, const offload::Item& decision);
-  /// Sets `outcome` for a decision that was recalled before it was enforced.
+  /// Sets `outcome` for a decision that was recalled before it was enforced, and reverts the effect
+  /// of its group on the CPU.
   void Recalled(offload::Slot slot, const offload::Item& decision, offload::Item& outcome);
 
   Nanoseconds now() const { return now_; }

@@ -26,7 +26,7 @@ class SyncGroups {
   /// Checks and enforces the group `members`, all or none. `broken` means that one of its slots
   /// contains another decision, so that all members are refused.
   void Rule(std::span<const Transaction> members, bool broken, Nanoseconds now);
-  /// Reverts the effect of a group on `cpu`, as far as it is still present.
+  /// Reverts the effect of a group on `cpu`, as far as it is still present, and drops its verdict.
   void Revoke(CpuId cpu, Nanoseconds now);
 
   /// Called when the CPU has reported the verdict.
