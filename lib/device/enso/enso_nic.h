@@ -59,14 +59,16 @@ class EnsoNic final : public Device {
   void SetMastering(bool on) override;
   void MemoryTaken() override;
 
-  /// Accepts every frame except those that `pause` holds back. Frames are steered, copied into
-  /// their pipe and notified, or dropped and counted in a counter `rx_…`: frames accepted =
-  /// rx_frames + Σ rx drop counters + rx_stuck.
+  /// Accepts every frame except those that `pause` holds back; no frame while the queue of writes
+  /// to remote host memory is full. Frames are steered, copied into their pipe and notified, or
+  /// dropped and counted in a counter `rx_…`: frames accepted = rx_frames + Σ rx drop counters +
+  /// rx_stuck.
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
 
   /// Delivers frames with the length that the NIC passes to its MAC; the wire side adds the padding
-  /// to the Ethernet minimum. Returns less than `budget` if the NIC is idle, if the rate limiter or
-  /// a wedge holds the data, or after a bounded number of slots without a frame.
+  /// to the Ethernet minimum. Returns less than `budget` if the NIC is idle, if the rate limiter, a
+  /// wedge or a full queue of writes to remote host memory holds the data, or after a bounded
+  /// number of slots without a frame.
   uint32_t Transmit(FrameSink& sink, uint32_t budget) override;
 
   std::span<const Counter> Counters() override;

@@ -50,8 +50,8 @@ class FrameEndpoint {
   /// Writes one frame of at most MaxFrame() bytes, which the next Serve or Answer delivers. Returns
   /// false if no line has room.
   bool Write(const WireFrame& frame, Statistics& statistics);
-  /// Writes leading frames of kMinFrameBytes to `max_length` bytes. Returns their number and adds
-  /// their lengths to `bytes`.
+  /// Writes leading frames that have kMinFrameBytes to `max_length` bytes and for which there is
+  /// room. Returns their number and adds their lengths to `bytes`.
   uint32_t WritePlain(std::span<const WireFrame> frames, uint32_t max_length, uint64_t* bytes,
                       Statistics& statistics);
   /// Delivers the written frames if a load waits.

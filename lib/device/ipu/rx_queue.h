@@ -44,8 +44,8 @@ class RxQueue {
   /// Returns the number of completions that the host can see.
   uint32_t published() const { return written_back_; }
 
-  /// Handles a doorbell. Returns false and ignores it if it posts more descriptors than the ring
-  /// has.
+  /// Handles a doorbell. Returns false and ignores it if the ring is disabled, or if it posts more
+  /// descriptors than the ring has.
   bool SetTail(uint32_t tail);
 
   /// Returns whether enough descriptors are posted for a frame of `length` bytes.
@@ -71,8 +71,8 @@ class RxQueue {
   }
 
   /// Writes leading frames that are TCP or UDP over plain IPv4, of at most `max_length` bytes, each
-  /// into one mapped buffer. Stops before the first frame of another kind. Returns their number and
-  /// adds their lengths to `bytes`.
+  /// into one mapped buffer. Stops before the first frame of another kind or without a buffer.
+  /// Returns their number and adds their lengths to `bytes`.
   uint32_t WritePlain(const bar::DmaSpace& dma, std::span<const WireFrame> frames,
                       uint32_t max_length, uint64_t* bytes);
 

@@ -39,7 +39,7 @@ class PieceReader {
 /// Splits the frame of `length` bytes (at most kMaxLargeFrameBytes) in `pieces` according to
 /// `command`, its first descriptor, and sends the segments. Updates each segment's lengths,
 /// identification, sequence number, flags and checksums (RFC 9293, 3.1). Returns false and sends
-/// nothing if the command is invalid.
+/// nothing if the command or the IP header is invalid.
 bool SendSegments(uint64_t command, uint32_t length, PieceReader pieces, TxStaging& staging,
                   FrameSink& sink, Statistics& statistics);
 

@@ -50,7 +50,7 @@ class TxQueue {
   /// complete.
   void ReportProgress(bar::RemoteMemory& remote, uint32_t fetched, uint32_t done);
   /// Returns the segments of the frame that begins at window entry `first`, or 0 if its end is not
-  /// among the `fetched` entries.
+  /// among the `fetched` entries or the frame has more than kMaxSegments.
   uint32_t Segments(uint32_t first, uint32_t fetched) const;
   /// Sends window entries from `first` on while they are whole frames without offloads. Returns the
   /// entry after the last; stops at `end`.

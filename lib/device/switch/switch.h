@@ -76,7 +76,8 @@ class Switch {
 
   /// Sets which ports may write streams to `port`; initially all.
   void Allow(PortId port, PortMask sources);
-  /// Returns false if the range overlaps another range or the switch, or the port is invalid.
+  /// Returns false if the range is empty, wraps around, or overlaps another range or the switch, or
+  /// if the port is invalid.
   bool AddRange(const Range& range);
 
   /// Reports that the device at `port` has died: its incomplete messages are aborted, and messages
