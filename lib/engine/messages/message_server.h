@@ -87,9 +87,10 @@ class MessageServer {
   /// Returns whether the flow has a complete message to process.
   bool HasMessage(size_t flow);
   /// Copies the next message of the flow to `room`, which has `longest` bytes, and returns its
-  /// length. Sets `number`, which Answer needs.
+  /// length. Requires HasMessage. Sets `number`, which Answer needs.
   uint32_t Receive(size_t flow, std::span<uint8_t> room, uint32_t* number);
-  /// Sends the answer to message `number` of any flow through the outbox.
+  /// Sends the answer to message `number` of any flow through the outbox. If the message has ended,
+  /// the answer only counts as late.
   void Answer(uint32_t number, std::span<const uint8_t> data, const std::array<uint32_t, 2>& key);
 
   MessageCounts counts() const;
