@@ -71,8 +71,8 @@ struct Hop {
   uint32_t posted = 0;  ///< Descriptors, cumulative.
   uint32_t filled = 0;  ///< Bytes of the current message that are in the slot.
 
-  /// Increments a counted state (StateRule::kCount) when the device has received it, so that the
-  /// state is not sent twice, even if the message is aborted.
+  /// Called when the device has received the state: increments a counted state (StateRule::kCount),
+  /// so that it is not sent twice, even if the message is aborted.
   void CountState() {
     if (spec.state_rule != StateRule::kCount) return;
     StoreTo(spec.state.data(), LoadFrom<uint64_t>(spec.state.data()) + 1);

@@ -68,7 +68,8 @@ class StreamWriter {
   /// Handles the switch's write to NodeSpec::control: the number of granules that have left the
   /// switch.
   void SetFreed(uint64_t freed) { freed_ = std::max(freed_, freed); }
-  /// Continues after a restart from the result of a flush read of the window.
+  /// Drops queued messages, and continues after a restart from the result of a flush read of the
+  /// window.
   void Resume(const WindowReport& report) {
     waiting_.clear();
     offset_ = 0;

@@ -201,7 +201,7 @@ class Partition {
   void PrefetchBucket(uint64_t hash) const { __builtin_prefetch(&BucketOf(hash)); }
   void PrefetchItem(uint64_t hash) const { PrefetchLikely(BucketOf(hash), hash); }
   /// Prefetches the items of a key whose BucketOf is `head`. Returns the slot of the item if it is
-  /// in the first bucket and the only one with its tag there.
+  /// in the first bucket and the only one with its tag there; else any slot of that bucket.
   const Slot* PrefetchLikely(const Bucket& head, uint64_t hash) const {
     uint32_t left = head.Matches(TagOf(hash));
     const Slot* const likely = &head.slots[left == 0 ? 0 : __builtin_ctz(left)];

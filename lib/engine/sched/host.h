@@ -160,8 +160,8 @@ void SchedHost<C>::Forward() {
 
 // --- Decisions ------------------------------------------------------------------------------
 
-/// Reads the other members of the group whose member `own` waits for `cpu`. Returns true if `cpu`
-/// has a verdict.
+/// Reads the other members of the group whose member `own` waits for `cpu`. When all have arrived,
+/// checks and enforces the group. Returns true if `cpu` has a verdict.
 template <offload::HostChannel C>
 bool SchedHost<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now) {
   std::array<Transaction, kMaxCpus> members;
@@ -299,7 +299,7 @@ void SchedHost<C>::GiveUp(Nanoseconds now) {
   channel_->Lose();
 }
 
-/// Drops unsent messages: the agent is gone, or a discovery follows.
+/// Drops unsent messages and the verdicts on groups: the agent is gone, or a discovery follows.
 template <offload::HostChannel C>
 void SchedHost<C>::Forget() {
   kernel_->ClearMessages();
