@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The CPU that mediates the chains of a graph, with one Mediator per chain, and applies changes of
-// the graph. Unchanged chains continue. Changed chains get new rings; the old rings accept no new
-// messages and are freed when the messages in flight have ended.
+// Controls the CPU that mediates the chains of a graph with one Mediator per chain, and applies
+// changes of the graph. Unchanged chains continue. Changed chains get new rings; the old rings
+// accept no new messages and are freed when the messages in flight have ended.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@
 
 namespace sluice::chain_app {
 
-/// For the main thread, except the functions for the CPU's thread and the state that they use.
+/// For the main thread, except Step and the other functions for the CPU's thread, with the state
+/// that they use.
 class CpuControl {
  public:
   using PortId = device::pcie_switch::PortId;

@@ -36,9 +36,9 @@ struct StageOptions {
 struct StageKind {
   const char* name = nullptr;  ///< Name in policy graphs.
   const char* what = nullptr;  ///< One line of help: function, commands, state and options.
-  /// Called once per stage before its first message, on the thread that starts the process; Run is
-  /// called on the stage's thread. Returns null, with one line in `error`, if the options are wrong
-  /// or a dependency is missing.
+  /// Called once per stage before its first message, on the main thread of the process that runs
+  /// the stage. Run is called on the stage's thread. Returns null, with one line in `error`, if the
+  /// options are wrong or a dependency is missing.
   std::unique_ptr<Executor> (*make)(const StageOptions& options, std::string* error) = nullptr;
   /// Names of refusals for reports, up to the first null. If there are no names, there is one
   /// refusal, called "refused".

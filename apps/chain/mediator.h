@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The CPU's work for one chain as such chains run today: it moves every message from device to
+// The CPU's work for one conventional chain, in which the CPU moves every message from device to
 // device. Data stays in host memory: each device reads the output of its predecessor in place. The
 // CPU polls rings of records, writes descriptors, and rings the doorbell of a device once per poll
 // for all new descriptors. It does not copy or read data, sleep, handle interrupts, or allocate.

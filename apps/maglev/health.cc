@@ -218,7 +218,8 @@ void HealthMonitor::Synchronise() {
   });
   std::swap(targets_, next);
   std::vector<std::pair<BackendId, bool>> known;
-  // A backend that is not checked any more, or by a different check, starts as healthy.
+  // A backend becomes healthy if it is not checked any more, or if a different check replaces its
+  // check.
   for (const auto& [id, old] : next) {
     if (old != nullptr && !old->healthy()) known.emplace_back(id, true);
   }

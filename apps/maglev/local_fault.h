@@ -8,7 +8,8 @@
 namespace sluice::maglev {
 
 /// Returns true if connect(2) or send(2) failed with `error` because this host lacks descriptors,
-/// memory, ports, an interface or the permission. socket(2) fails for no other reason.
+/// memory, ports, an interface or the permission. Every failure of socket(2) has one of these
+/// causes.
 bool IsLocalFault(int error);
 
 /// Returns the local fault that prevents this host from sending a datagram to `to`, or 0. TCP does

@@ -59,7 +59,8 @@ Json RingJson(const char* change, size_t slots, uint64_t gone, uint64_t others) 
 // `next`: null if the VIP is removed. `kept`: the result of RetainedOwners.
 Json CompareRings(const Vip& now, const Vip* next, const std::vector<uint8_t>& kept) {
   if (next == nullptr) return RingJson("removed", now.ring.size(), now.ring.size(), 0);
-  // No branch depends on a slot: none could be predicted.
+  // The loops contain no branch that depends on a slot, because such a branch could not be
+  // predicted.
   std::vector<uint8_t> stays(kept.size());
   for (const uint16_t owner : next->ring) stays[owner] = kept[owner];
   const bool comparable =

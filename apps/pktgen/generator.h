@@ -31,7 +31,7 @@ class Generator {
   uint64_t line_bps() const { return line_bps_; }
   const Clock& clock() const { return clock_; }
 
-  /// Gives the workers a round, which Start starts. Only one round at a time, created by one
+  /// Gives the workers a round; Round::Start starts it. Only one round at a time, created by one
   /// thread. The round must outlive its use by workers. Returns null, with one line in `error`, if
   /// the traffic is impossible.
   std::unique_ptr<Round> Begin(const std::vector<engine::pktgen::StreamSpec>& streams,

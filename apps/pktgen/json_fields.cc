@@ -49,7 +49,7 @@ std::optional<Field::Value> ReadValue(const json& value, FieldKind kind) {
   }
   if (!value.is_string()) return std::nullopt;
   const std::string text = value.get<std::string>();
-  // C functions would end the text there.
+  // A NUL is rejected, because C functions would end the text there.
   if (text.find('\0') != std::string::npos) return std::nullopt;
   if (kind == FieldKind::kMac) {
     rte_ether_addr mac{};

@@ -44,8 +44,8 @@ struct LoadOptions {
   static constexpr uint32_t kMaxEchoBytes = 8192;
 };
 
-/// Endings of calls. All members except `late` and `unknown` count calls; a snapshot from another
-/// thread may lack the latest calls.
+/// Endings of calls. `late` and `unknown` count frames, `tx_bytes` and `rx_bytes` bytes, and all
+/// other members calls. A snapshot from another thread may lack the latest calls.
 struct LoadFigures {
   uint64_t calls = 0;
   uint64_t answered = 0;  ///< Right answers.
@@ -79,9 +79,9 @@ class LoadWire : public emulator::Wire {
     std::vector<uint8_t> frame;
     uint32_t xid = 0;
     uint32_t target = 0;
-    uint64_t sent_ns = 0;  ///< Time by the stepping thread's clock.
-    /// Start time by a clock that is read when the call is made; the same clock is read when the
-    /// answer arrives.
+    uint64_t sent_ns = 0;  ///< Time at which the call was made, for its timeout.
+    /// Time at which the call was made, for the latency: ClockNs() at that moment, while `sent_ns`
+    /// may be older.
     uint64_t begun_ns = 0;
     bool waits = false;
   };

@@ -57,8 +57,8 @@ class PacketWire final : public emulator::Wire {
   /// Returns the length of the frame for the device in buffer `number`, which contains a received
   /// frame of `length` bytes; 0 if there is none.
   uint32_t AcceptFrame(uint32_t number, uint32_t length, uint32_t status);
-  /// Returns the same for a frame to this NIC. A fragment that completes a datagram is replaced by
-  /// the datagram.
+  /// Does the same for a frame that is addressed to this NIC. If a fragment completes a datagram,
+  /// the datagram replaces it in the buffer. Returns 0 for all other fragments.
   uint32_t Reassemble(uint32_t number, uint32_t length);
   bool IsToUs(const uint8_t* frame, uint32_t length) const;
   static bool IsUdp(const uint8_t* frame, uint32_t length);

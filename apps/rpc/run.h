@@ -13,9 +13,10 @@
 
 namespace sluice::rpc_app {
 
-/// Runs the clients until the duration is over or one of `signals` arrives, which must be blocked;
-/// then waits until every call has ended. Prints one line per period. `clients`: the built-in
-/// clients; null if the wire is a network interface.
+/// Runs the clients until the duration is over or one of `signals` arrives, which must be blocked.
+/// Then stops new calls, and waits until every call has ended, but at most twice
+/// `settings.timeout_ns`. Prints one line per period. `clients`: the built-in clients; null if the
+/// wire is a network interface.
 Figures Run(const Settings& settings, const sigset_t& signals, LoadWire* clients, NicThread& nic,
             Supervision& supervision);
 

@@ -43,8 +43,8 @@ std::string ServicesFault(const std::vector<ServiceFiles>& services);
 std::optional<std::vector<rpc::CompiledX>> CompileAll(const std::vector<ServiceFiles>& services,
                                                       std::string* error);
 
-/// Returns the procedure that clients call of each service: one whose result they can check, else
-/// procedure 0.
+/// Returns for each service the procedure that clients call: a procedure with a result that clients
+/// can check, otherwise procedure 0.
 std::vector<LoadTarget> TargetsOf(const std::vector<ServiceFiles>& services,
                                   const std::vector<rpc::CompiledX>& compiled);
 

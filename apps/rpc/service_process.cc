@@ -115,14 +115,15 @@ void ServiceProcess::Signal(int signal) const {
 void ServiceProcess::Interrupt(uint32_t core) {
   const uint32_t thread = LoadWord(page().cores[core].thread);
   const std::scoped_lock lock(reaping_);
-  // The system call accepts only threads of this process, so a forged id is harmless.
+  // tgkill accepts only threads of the service's process, so a forged id is harmless.
   if (!ended_) syscall(SYS_tgkill, pid_, thread, SIGUSR1);
 }
 
 uint64_t ServiceProcess::Starved(uint32_t core, cpu::StarvedTime& starved, uint64_t now_ns) {
   const auto thread = static_cast<pid_t>(LoadWord(page().cores[core].thread));
   const std::scoped_lock lock(reaping_);
-  // The process wrote the id; the path in /proc accepts threads of this process only.
+  // The service's process wrote the thread's id. The path in /proc contains the process's id, so it
+  // accepts only threads of that process.
   return ended_ ? 0 : starved.Since(pid_, thread, now_ns);
 }
 

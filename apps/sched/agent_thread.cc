@@ -66,8 +66,8 @@ std::optional<AgentFault> ReadAgentFault(std::string_view text) {
 AgentThread::AgentThread(Scheduler& scheduler, const Clock& clock,
                          const AgentThreadOptions& options)
     : scheduler_(scheduler), clock_(clock), options_(options) {
-  // The thread starts on its CPU: the thread that creates it may be a worker, and does not leave
-  // its CPU.
+  // Sets the CPU before the thread starts. Otherwise the thread would start on the CPU of its
+  // creator, which may be a worker that never gives up that CPU.
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   if (options.cpu >= 0) {

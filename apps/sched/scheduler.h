@@ -55,8 +55,8 @@ struct SchedulerOptions {
   Nanoseconds watchdog = 20'000'000;
 };
 
-/// Modes: the channels for decisions. "local" has no agent: the host serves first come, first
-/// served.
+/// Modes: the channels for decisions. "local" has no agent: the host schedules tasks first come,
+/// first served.
 inline constexpr std::string_view kModes[] = {"wave", "wave-prestage", "swap", "swap-standing",
                                               "local"};
 /// Returns the names of the policies in lib/engine/sched/policies.

@@ -51,7 +51,7 @@ struct Task {
   ReturnPath way_back;
   bool answers = false;  ///< The client waits for a reply by way_back.
   bool cut = false;      ///< Cut by a signal at least once.
-  uint64_t due_ns = 0;   ///< Time of arrival, or the time when it was due.
+  uint64_t due_ns = 0;   ///< Time of arrival; for a generated request, the time when it was due.
   uint64_t work_cycles = 0;
   uint64_t ran_cycles = 0;  ///< Valid after the end of the task.
 };

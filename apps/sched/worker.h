@@ -58,7 +58,7 @@ class Worker {
 
   void set_outbox(packet::Outbox outbox) { outbox_ = outbox; }
   void Enter();
-  /// Completes all started tasks.
+  /// Completes all started tasks, for at most kDrainNs, and unbinds the processor.
   void Leave();
   void AtRest(uint64_t now);
   packet::Verdict Process(packet::Frame& frame, uint64_t now);

@@ -13,8 +13,8 @@
 namespace sluice::chain_app {
 
 /// If oneDNN is missing, `make` returns an error. A message is the pixels of an image. The command
-/// is the lead that a digit needs to be sure, in percent of the score of a right digit; at most
-/// 100.
+/// is the minimum lead of a digit over the next one for a sure answer, in percent of kDigitScale;
+/// at most 100.
 extern const StageKind kClassifyStage;
 
 /// StageKind::refusals, by number.
@@ -38,8 +38,8 @@ void WriteAnswer(const Answer& answer, std::span<uint8_t, kAnswerBytes> bytes);
 /// Returns nothing if the bytes are not an answer.
 std::optional<Answer> ReadAnswer(std::span<const uint8_t> bytes);
 
-/// Returns the first word of a message's key after a classifier. Bit 0: the answer is sure; bits 8
-/// to 15: the digit.
+/// Returns the first word of the key that a classifier gives its result. Bit 0: the answer is sure;
+/// bits 8 to 15: the digit.
 constexpr uint32_t KeyOf(const Answer& answer) {
   return (answer.sure ? 1u : 0u) | uint32_t{answer.digit} << 8;
 }

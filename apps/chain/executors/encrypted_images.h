@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Traffic of the example: encrypted images of digits, and the network's scores of the plain images.
+// Traffic of the example: encrypted images of digits. The expected answers are the network's scores
+// of the plain images.
 #pragma once
 
 #include "../traffic.h"

@@ -105,7 +105,9 @@ class Run {
     return port.Get("wire_client_messages") == settings_.messages * settings_.flows.size() &&
            OpenMessages(port) == 0;
   }
-  // Waits for the messages in flight, which end or time out. External clients may continue to send.
+  // Waits until the messages in flight have been answered or have timed out: at most 2 * Timeout()
+  // with the built-in clients, otherwise at most kTheirs, because external clients may continue to
+  // send.
   void Settle() {
     constexpr std::chrono::milliseconds kTheirs(100);
     StopClients();

@@ -44,8 +44,8 @@ int Found(const sluice_rpc_reply* reply, void* result, void*) {
   return 1;
 }
 
-/// Copy of a KEEP's key for the time of the store's put. The arguments are invalid when the
-/// store answers.
+/// Copy of the key of a KEEP, kept while the store handles the put. The arguments are invalid when
+/// the store answers.
 struct KeptKey {
   uint32_t length;
   uint8_t bytes[250];
