@@ -53,9 +53,9 @@ concept SwapLink = requires(L link, const L& constant, HeldRegion& region, uint6
 template <SwapLink Link>
 class BilateralQueue {
  public:
-  /// `link` must outlive the queue and must have no other user. The constructor gives the region
-  /// that the host holds after opening to the NIC, in exchange for one with frames; it does not
-  /// wait.
+  /// `link` must outlive the queue and must have no other user. The host holds a region after
+  /// opening. The constructor gives this region to the NIC, in exchange for a region with frames;
+  /// it does not wait.
   explicit BilateralQueue(Link& link, ExceptionPath exception = {})
       : link_(link), exception_(std::move(exception)) {
     HeldRegion region;
@@ -97,8 +97,9 @@ class BilateralQueue {
     waiting_.Reserve(kMostLateBytes + swap::kMaxRegionBytes);
     return packet::Outbox::To(*this);
   }
-  /// Called by the outbox. Copies the frame into the region that the worker holds, if it has room;
-  /// otherwise the copy waits.
+  /// Called by the outbox. Copies the frame into the region that the worker holds, or stores a copy
+  /// for the next region if that has no room or the NIC holds the region. Returns false if neither
+  /// has room.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
     if (!RegionWriter::LengthIsSound(length)) {

@@ -304,8 +304,9 @@ class CoherentQueue {
       changed_ = true;
     }
   }
-  /// Sends late answers after the line has been handed over. The next line is not handed over
-  /// before the NIC has accepted them.
+  /// Sends late answers after the line has been handed over. Waits with bounded patience until the
+  /// NIC has accepted them, so that they precede the next line. Answers for which no line comes
+  /// free in time count in tx_full.
   [[gnu::noinline]] void SendLate() {
     late_.Empty([this](const uint8_t* frame, uint32_t length) {
       uint8_t* const to = AwaitRoom(length);
@@ -348,7 +349,8 @@ class CoherentQueue {
     if (to != nullptr) patience_.Renew();
     return to;
   }
-  /// Waits until the NIC provides a line in exchange for the one that it read.
+  /// Waits, with bounded patience, until the NIC provides an empty line in exchange for the line
+  /// that it has read.
   void AwaitTaken() { AwaitRoom(Lines::kMinFrameBytes); }
   void Leave(const uint8_t* frame, uint32_t length) {
     if (tap_.see != nullptr) [[unlikely]] {

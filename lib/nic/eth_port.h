@@ -45,8 +45,8 @@ class EthPort {
     /// Argument of SetPromiscuous; ignored if the driver does not support it.
     bool promiscuous = true;
     uint32_t packet_bytes = kUsualPacketBytes;  ///< Longest IP packet to receive.
-    /// Called after the port and its queues are set up and before the start, the first state in
-    /// which all drivers return their statistics. May be empty.
+    /// Called when the port and its queues are set up and not started yet. This is the first state
+    /// in which all drivers return their statistics. May be empty.
     std::function<void()> before_start = nullptr;
   };
 

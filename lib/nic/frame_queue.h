@@ -103,7 +103,8 @@ template <typename Q>
 concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine,
                               AnyBurstEngine& burst_engine, const AnySource& source,
                               const uint8_t* frame, uint32_t count, uint64_t now) {
-  /// Handles all frames that have arrived, with any QueueEngine. Returns their number.
+  /// Handles frames that have arrived, with any QueueEngine: one burst, region or line, or up to
+  /// kMaxSpansOfPoll spans. Returns their number.
   { queue.Poll(engine, now) } -> std::same_as<uint32_t>;
   { queue.Poll(burst_engine, now) } -> std::same_as<uint32_t>;
   /// Returns the link state, for the result of the run.

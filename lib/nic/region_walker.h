@@ -145,8 +145,8 @@ class RegionWalker {
     return bytes;
   }
 
-  /// The same for a region of few frames, where the distances of WalkFrames cost more than they
-  /// hide.
+  /// As WalkFrames, for a region of few frames, where the prefetch distances of WalkFrames would
+  /// cost more time than they hide.
   template <FrameEngine Engine>
   uint64_t WalkFew(const HeldRegion& region, Engine& engine, uint64_t now) {
     const swap::Geometry bounds = RegionWriter::Bounds(region);

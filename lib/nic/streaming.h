@@ -18,12 +18,14 @@ namespace sluice::nic {
 
 /// Maximum number of pipes per worker.
 inline constexpr uint32_t kMaxPipesPerWorker = 1024;
-/// Maximum number of spans per Poll. The next Poll returns further pipes.
+/// Maximum number of spans that one Poll handles, at most one per pipe. The next Poll handles the
+/// spans of the other pipes.
 inline constexpr uint32_t kMaxSpansOfPoll = 64;
 
 /// FrameQueue over pipes. `Pipes` satisfies PipeSet and also has
-///   uint32_t Receive(std::span<Span>, QueueCounters&)  returns the bytes that arrived, at most
-///                        one span per pipe; counts bytes that do not form spans as rx_desync;
+///   uint32_t Receive(std::span<Span>, QueueCounters&)  stores the bytes that arrived as spans, at
+///                        most one per pipe, and returns the number of spans; counts bytes that do
+///                        not form spans as rx_desync;
 ///   FrameTotals Flush()  sends accepted frames and notifies the NIC of sent and released bytes;
 ///                        returns the frames that could not be sent;
 ///   FrameTotals Emit(const FrameSource&, uint32_t count)  sends copies, as FrameQueue defines;
@@ -38,7 +40,8 @@ class StreamingQueue {
   StreamingQueue(const StreamingQueue&) = delete;
   StreamingQueue& operator=(const StreamingQueue&) = delete;
 
-  /// Handles all bytes that the NIC has reported. Returns the number of frames.
+  /// Handles the bytes that the NIC has reported, in at most kMaxSpansOfPoll spans. Returns the
+  /// number of frames.
   template <QueueEngine Engine>
   uint32_t Poll(Engine& engine, uint64_t now) {
     std::array<Span, kMaxSpansOfPoll> spans;
