@@ -65,12 +65,13 @@ class Session {
     return std::visit([](const auto& binding) { return binding.packet_bytes(); }, binding_);
   }
 
-  /// Runs one engine per worker, created by `make_engine(const WorkerInfo&)`, until the duration is
-  /// over or a signal arrives. Returns the exit code. The engine's static `kDropReasons` names its
-  /// drops; worker.h lists the optional members of an engine. An engine may also have Fault(queue),
-  /// called before the run. It returns an empty text, or one line that names the flag if the engine
-  /// cannot process that queue. If an engine answers for IP addresses (reassembling.h), the session
-  /// can reassemble fragments for it. `hooks` are called until Run returns.
+  /// Runs one engine per worker, created by `make_engine(const WorkerInfo&)`, until AppHooks::over
+  /// returns true or, without this hook, the duration is over, or until a signal arrives. Returns
+  /// the exit code. The engine's static `kDropReasons` names its drops; worker.h lists the optional
+  /// members of an engine. An engine may also have Fault(queue), called before the run. It returns
+  /// an empty text, or one line that names the flag if the engine cannot process that queue. If an
+  /// engine answers for IP addresses (reassembling.h), the session can reassemble fragments for it.
+  /// `hooks` are called until Run returns.
   template <typename MakeEngine>
   int Run(MakeEngine make_engine, AppHooks hooks = {}) {
     hooks_ = std::move(hooks);

@@ -65,11 +65,12 @@ class Supervisor {
   void Print(const std::string& line) const;
   /// Prints changes of the link and calls the application's hook. Main thread, while workers poll.
   void LookAtLink();
-  /// Prints lines until the duration is over or a signal arrives.
+  /// Prints lines until AppHooks::over or, without this hook, the duration ends the run, or until a
+  /// stop signal arrives.
   void Watch();
   void Stop(bool model, RunFigures* figures);
-  /// Waits until all frames of the source have been processed. The source is off and the workers
-  /// poll.
+  /// Waits until all frames of the source have been processed, or frames are missing and none has
+  /// arrived for kStalledS (drain.h). The source is off and the workers poll.
   void Drain(RunFigures* figures) const;
 
   Plan plan_;
