@@ -31,8 +31,9 @@ class HostedModel {
   /// false, sets `error` to one line and has no effect.
   virtual bool Connect(const SettingValues& settings, const bar::DmaSpace& dma,
                        bar::PostedQueue* queue, std::string* error) = 0;
-  /// Sets the receiver of the host's interrupts, and of carrier changes as kPortVector. Null, the
-  /// state after Connect, discards them. `sink` must outlive its use.
+  /// Sets the receiver of the interrupts that the device sends to the host. A change of the carrier
+  /// is reported as kPortVector. Null, the state after Connect, discards all interrupts. `sink`
+  /// must outlive its use.
   virtual void SetInterrupts(device::InterruptSink* sink) = 0;
   /// Sets whether the device may start transfers. Without mastering, like a PCI function without
   /// bus mastering, it only answers register accesses, and frames wait on the wire. Enabled after

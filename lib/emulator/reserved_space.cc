@@ -24,7 +24,8 @@ ReservedSpace::~ReservedSpace() {
 }
 
 bool ReservedSpace::MapFile(uint8_t* at, size_t bytes, int file, uint64_t offset) {
-  // Maps at another address first, because a failed mapping over an existing one may remove that.
+  // Maps at another address first, because a failed mapping over an existing one may remove the
+  // existing mapping.
   constexpr int kAccess = PROT_READ | PROT_WRITE;
   const auto position = static_cast<off_t>(offset);
   void* const aside = mmap(nullptr, bytes, kAccess, MAP_SHARED, file, position);

@@ -26,8 +26,8 @@ class Stepper final : public device::FrameSink {
   /// for the old host count as abandoned.
   void Connect(bar::PostedQueue* queue, device::Device& device);
 
-  /// Sets the receiver of the device's interrupts and of kPortVector from CarrierChanged. Null, the
-  /// state after Connect, discards them.
+  /// Sets the receiver of the device's interrupts. CarrierChanged also raises kPortVector there.
+  /// Null, the state after Connect, discards all interrupts.
   void SetInterrupts(device::InterruptSink* sink);
   /// Reports the wire's carrier to the device and its host.
   void CarrierChanged(bool up);

@@ -25,7 +25,7 @@ class ConfigSpace {
   /// The range must be within kBytes.
   void Read(uint32_t offset, std::span<uint8_t> data) const;
   /// Writes the bits that software may change. Returns true if software requests a function reset,
-  /// which the caller must perform; it includes Reset.
+  /// which the caller must perform, including a call of Reset.
   [[nodiscard]] bool Write(uint32_t offset, std::span<const uint8_t> data);
   void Reset();
 
