@@ -42,8 +42,9 @@ void Add(LineTotals& to, const LineTotals& more) {
   for (uint32_t i = 0; i < kLineStats; ++i) to[i] += more[i];
 }
 
-/// Waits until the device has read the frames handed over. Returns the counters, including
-/// handed-over frames that it did not read and received frames that the application did not read.
+/// Withdraws the endpoint after the device has read the frames handed over, or after kTakenOutMs.
+/// Returns the counters, including handed-over frames that it did not read and received frames that
+/// the application did not read.
 LineTotals Settle(rte_pmd_ipu_endpoint& endpoint) {
   const uint64_t deadline = rte_get_timer_cycles() + rte_get_timer_hz() * kTakenOutMs / 1000;
   coherent::FrameHost& host = endpoint.host;

@@ -104,8 +104,9 @@ uint64_t CountFrames(const rte_pmd_ipu_link& link, RegionKind kind, uint64_t mas
   return frames;
 }
 
-/// Cancels the offered region and waits until the device has sent the frames that it accepted.
-/// Returns the number of frames received in a swap that could not be cancelled in time.
+/// Cancels the offered region and waits, at most kDrainTimeoutMs, until the device has sent the
+/// frames that it accepted. Returns the number of frames received in a swap that could not be
+/// cancelled in time.
 uint64_t CancelRegion(rte_pmd_ipu_link& link) {
   swap::HostLink& host = *link.host;
   const bool held = host.holding();
