@@ -51,9 +51,9 @@ class DmaSpace {
   void Remove(uint64_t bus);
 
   /// Removes the ranges that begin at `old_buses` and adds `added`, which may overlap them.
-  /// Addresses in both remain accessible throughout, so that memory can grow and shrink while the
-  /// device uses it. Returns false, without effect, if an addition is empty, overlaps another range
-  /// or finds no free slot.
+  /// Addresses that are in both the old and the new ranges remain accessible throughout, so that
+  /// memory can grow and shrink while the device uses it. Returns false, without effect, if an
+  /// addition is empty, overlaps another range or finds no free slot.
   bool Replace(std::span<const uint64_t> old_buses, std::span<const Mapping> added);
 
   /// Returns the memory of [bus, bus + bytes), or null if not all of it is part of one range (a DMA

@@ -29,8 +29,8 @@ struct PciWindowPlace {
   size_t bar_bytes = 0;          ///< Bytes from `bar` to the end of the mapping.
   bool write_combining = false;  ///< The mapping is WC; else uncached.
   uint32_t lines = 0;            ///< 1 … kMaxWindowLines.
-  /// Memory to which the device stores its lines, `lines` of them. Null if the device cannot: then
-  /// they follow the host lines in the BAR.
+  /// Memory for `lines` NIC lines, to which the device stores them. Null if the device cannot store
+  /// to host memory; the NIC lines then follow the host lines in the BAR.
   Line* nic_lines = nullptr;
 };
 

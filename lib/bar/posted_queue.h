@@ -126,8 +126,8 @@ class PostedQueue {
   }
 
  private:
-  /// `value` is stored first. The other half is stored as one word. Its lap shows a device that
-  /// reads both halves at once that the entry is new, so the device need not read `tail`.
+  /// `value` is stored first, then the other half as one word. The lap in that word marks the entry
+  /// as new, so a device that reads both halves at once need not read `tail`.
   struct Entry {
     uint32_t offset;
     uint16_t epoch;

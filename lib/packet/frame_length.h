@@ -37,7 +37,8 @@ struct LeadingWord {
   bool IsPlainIpv4() const { return bits >> 40 == kPlainIpv4; }
   /// Returns whether the frame is IPv4 without tags, with any header length.
   bool IsIpv4() const { return bits >> 44 == (uint64_t{kEtherTypeIpv4} << 4 | 0x4); }
-  /// Whether the frame at `frame` has the same EtherType, version, header length and total length.
+  /// Returns whether the frame at `frame` has the same EtherType, version, header length and total
+  /// length.
   bool HasShapeOf(const uint8_t* frame) const {
     constexpr uint64_t kShape = ~(kTypeOfService | 0xffff);
     // In memory order: loops that compare many frames with one swap no bytes.

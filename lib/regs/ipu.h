@@ -230,8 +230,8 @@ inline constexpr uint32_t kLinkStatus = 0x18;   ///< RO: 1 enabled; 0 disabled, 
 inline constexpr uint32_t kLinkEnable = 1u << 0;
 
 /// Offsets within kEndpointBlock. coherent/layout.h defines the layout of the endpoint's memory,
-/// for frames (coherent/frames.h); the device checks it when the endpoint is enabled. A queue pair
-/// with rings or a link rejects an endpoint, and vice versa.
+/// which the device checks when the endpoint is enabled. The lines contain frames in the format of
+/// coherent/frames.h. A queue pair with rings or a link rejects an endpoint, and vice versa.
 inline constexpr uint32_t kEndpointBase = 0x00;     ///< 8 bytes: bus address, 4096-byte aligned.
 inline constexpr uint32_t kEndpointBytes = 0x08;    ///< 8 bytes: size of the memory.
 inline constexpr uint32_t kEndpointControl = 0x10;  ///< kEndpointEnable, or 0.

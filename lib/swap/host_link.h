@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The host's end of a link of regions. The host owns exactly one region at a time: it uses it,
-// offers it, and receives another one for it in one swap, or keeps it. Used by one thread. No
-// allocation and no system calls after Open.
+// The host's end of a link of regions. The host owns exactly one region at a time. It uses the
+// region and offers it; in one swap, it either receives another region in exchange or keeps the
+// offered one. Used by one thread. No allocation and no system calls after Open.
 #pragma once
 
 #include <cstdint>

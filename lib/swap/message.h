@@ -15,8 +15,8 @@
 // peer writes it, and no locks or retries are needed. There are two exceptions, which may happen at
 // any time: an end that meets a new incarnation of its peer, and an end that lost its memory. Both
 // change word 1, which is stored first and read last. The binding is in both words and shows
-// whether they belong together. A peer that reads at that moment checks it, and so does an end that
-// was killed there and restarts.
+// whether they belong together. A peer that reads a line during such a change checks the two
+// bindings, and so does an end that was killed during the change and restarts.
 #pragma once
 
 #include <array>
