@@ -19,7 +19,7 @@ using namespace nic_test;
 using packet::Frame;
 using packet::Verdict;
 
-/// Ends the frame as its first byte requests, and records the order.
+/// Gives each frame the outcome that its first byte requests, and records the order of the frames.
 struct EndsByFirstByte {
   Verdict Process(Frame& frame, uint64_t) {
     seen.push_back(frame.data[1]);

@@ -194,7 +194,8 @@ class HostileRun {
     }
   }
 
-  /// Writes to a buffer, or to any address except those of the honest node.
+  /// Writes to a buffer, or to any address except those of the honest node. Reads there instead if
+  /// `what` >= 248.
   void AnyWrite(uint8_t what) {
     std::array<uint8_t, kMaxPayload> bytes{};
     const uint32_t small = choices_.Byte();
