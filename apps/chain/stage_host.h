@@ -47,8 +47,9 @@ class StageHost {
  public:
   static constexpr uint64_t kPatienceNs = 60'000'000'000;  ///< Maximum time until a stage is ready.
 
-  /// Starts the stage and returns when it is ready. `program`: path of sluice-chain-stage; if
-  /// empty, the stage is a thread. Returns null, with one line in `error`, on failure.
+  /// Starts the stage and waits until it is ready, at most kPatienceNs. `program`: path of
+  /// sluice-chain-stage; if empty, the stage is a thread. Returns null, with one line in `error`,
+  /// on failure.
   static std::unique_ptr<StageHost> Start(const StageSpec& spec, const std::string& program,
                                           std::string* error);
   ~StageHost();

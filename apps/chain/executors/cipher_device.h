@@ -46,7 +46,8 @@ class CipherDevice {
   /// Adds a message to the batch; at most kMaxBatch. The slot must have a key.
   void Encrypt(uint32_t slot, const Text& text) { Add(encrypting_[slot], text); }
   void Decrypt(uint32_t slot, const Text& text) { Add(decrypting_[slot], text); }
-  /// Processes the batch, and returns when all messages are done.
+  /// Processes the batch. Returns when all messages are done, or after a maximum number of polls;
+  /// the device is then stuck, and the status of every message is kFailed from then on.
   void Run();
   /// Returns the status of the message that was added as number `index`.
   Status Of(size_t index) const;
