@@ -79,7 +79,8 @@ class Device {
   /// Empties the fallback set and waits until no frame can reach its pipes. The pipes stay open and
   /// readable and are closed one by one.
   int StopFallback();
-  /// Waits until no frame in flight can reach a pipe that the NIC was configured to avoid.
+  /// Waits for a fixed time, after which no frame in flight can reach a pipe that the NIC was
+  /// configured to avoid.
   void Quiesce();
 
   /// Returns whether the device lost its power, and with it all pipes and buffers, since it was
@@ -138,7 +139,7 @@ class Device {
   std::vector<Pipe*> PipesOf(const NotificationBuffer* nb) const;
   int FreePipeId(bool fallback) const;
   int EnablePipe(Pipe* pipe);
-  /// Waits until the NIC has processed all earlier rx_head stores.
+  /// Waits for a fixed time, in which the NIC processes all earlier rx_head stores.
   void SettleHeadStores();
 
   std::mutex mutex_;

@@ -64,7 +64,8 @@ struct rte_pmd_enso_nb {
   /// Accounts for all bytes that have arrived on `pipe`, including bytes that the NIC has not
   /// notified: reads all notifications, then the pipe's tail register.
   void CatchUp(const Pipe* pipe);
-  /// Sends a configuration slot and waits until the NIC has completed that slot.
+  /// Sends a configuration slot. Waits, for a bounded time, until the NIC has completed all slots
+  /// of the buffer and the command is in force. Returns 0 or -EIO.
   int Configure(const void* slot);
   /// Waits, for a bounded time, until `pipe` has no transmission in progress; null means the whole
   /// buffer.

@@ -169,7 +169,8 @@ int Configure(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Stops the traffic source first, then waits for frames in flight, then stops the rings.
+/// Stops the traffic source, then the transmit rings, which first send their posted frames
+/// (TxStop), then reception and the receive rings.
 int Stop(rte_eth_dev* dev) {
   Adapter& adapter = AdapterOf(dev);
   dev->data->dev_started = 0;
