@@ -31,10 +31,10 @@ class CableWire final : public Wire {
   /// Time that the second end waits for an answer of the first before it starts unconnected.
   static constexpr std::chrono::milliseconds kPatience{2000};
 
-  /// Joins the other end or waits for it. `nic` names the model in the log. `mac` is the model's
-  /// address; it is changed if the other end has the same address, as vdevs of the same name do. If
-  /// the cable already has two ends or its name is invalid, returns null and sets `error` to one
-  /// line.
+  /// Joins the other end if it listens; otherwise listens for it. `nic` names the model in the log.
+  /// `mac` is the model's address; it is changed if the other end has the same address, as vdevs of
+  /// the same name do. If the cable already has two ends or its name is invalid, returns null and
+  /// sets `error` to one line.
   static std::unique_ptr<CableWire> Create(const std::string& name, std::string_view nic,
                                            MacAddress* mac, std::string* error,
                                            std::chrono::milliseconds patience = kPatience);

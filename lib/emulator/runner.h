@@ -75,7 +75,8 @@ class Runner {
   /// Runs a step unless the runner is held or another thread is stepping.
   bool Turn();
   bool Step();
-  /// Requests service from the stepping thread and waits for it. Requires `mutex_`.
+  /// Requests service from the stepping thread and waits for it, at most kPatience. Returns false
+  /// if it was not served in time. Requires `mutex_`.
   bool Request();
   void Serve(uint32_t request, uint64_t now_ns);
 
