@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests each message of each variant lost once, repeated once and delayed once: the ends that then
-// know the outcome, that wait, and that are in doubt, and that the transaction resolves. An end is
-// in doubt if it neither knows the outcome nor may decide it. The expected cells were derived by
-// hand from the knowledge ladder; the ends are the real ones. docs/swap.md has the same table.
+// Loses, repeats and delays each message of each variant once. Checks which ends then know the
+// outcome, wait or are in doubt, and that the transaction resolves. An end is in doubt if it
+// neither knows the outcome nor may decide it. The expected cells were derived by hand from the
+// knowledge ladder; the ends are the real ones. docs/swap.md has the same table.
 #include <gtest/gtest.h>
 
 #include <cstdio>

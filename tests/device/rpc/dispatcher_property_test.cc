@@ -36,7 +36,7 @@ struct HostCore {
   At at = At::kKernel;
   ProcessId process = 0;
   bool asked = false;     // The core was interrupted, that is, asked to leave the process.
-  uint64_t asked_at = 0;  // Time from which the bound of the last request counts.
+  uint64_t asked_at = 0;  // Start of the time limit of the last request.
 };
 
 struct HostProcess {

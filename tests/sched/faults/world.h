@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A host with all events that can affect it, a channel, and agents that freeze, die and are
-// replaced, in one thread. A seed determines the moves. In addition to the kernel, the world
-// records the living tasks and their CPUs, and compares.
+// replaced, in one thread. A seed determines the moves. The world records the living tasks and
+// their CPUs independently of the kernel, and compares both records.
 #pragma once
 
 #include <array>

@@ -293,8 +293,9 @@ TEST(MultiQueue, AStagedTaskIsSupersededByWhoHasWaitedForALargerPartOfItsTarget)
 }
 
 TEST(MultiQueue, ALessUrgentClassDoesNotStarveBesideAnUrgentOneThatFillsTheCpu) {
-  // The load under which strict classes starve it (above). If an urgent request has waited for w,
-  // at most 10 us here, a request with a hundredfold target precedes it after a wait of 100 w.
+  // The load is that under which strict classes starve the less urgent class. If an urgent request
+  // has waited for w, at most 10 us here, a request with a hundredfold target precedes it after a
+  // wait of 100 w.
   MultiQueueOptions options;
   options.slo[0] = 10 * kMicrosecond;
   options.slo[1] = 1000 * kMicrosecond;
