@@ -20,7 +20,8 @@ namespace sluice::chain_app {
 struct Figures {
   double seconds = 0;
   Endings endings;
-  engine::workload::Histogram latency;  ///< Unit: ns; from the NIC to the NIC.
+  /// Unit: ns; from a message's start at the NIC to its right answer there.
+  engine::workload::Histogram latency;
   std::vector<StageFigures> stages;
   device::pcie_switch::Drops drops{};
   Operations root;     ///< TLPs at the CPU's port.

@@ -22,8 +22,8 @@ void ExtendByChain(const ChainSettings& settings, const std::vector<const StageS
                    const Figures& run, nlohmann::ordered_json& report);
 /// Returns the switch's nonzero drop counts by name.
 nlohmann::ordered_json DropsOf(const Figures& run);
-/// Returns an error with the stage that could not be restarted until the end, and the reason; empty
-/// if there is none.
+/// Returns an error that names a stage that was down at the end of the run, and the reason; empty
+/// if all stages were up.
 std::string DownFault(const Figures& run);
 
 // For sluice-chain without frames.

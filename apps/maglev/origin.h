@@ -24,7 +24,7 @@ struct Origin {
 struct Trouble {
   std::string flag;  ///< Name of the flag with the error.
   std::vector<std::string> errors;
-  /// 1 if the fault is etcd's answer, or a missing one, and not the command line.
+  /// 1 if etcd sent an invalid answer or none; 2 if the command line is wrong.
   int exit_code = 2;
 };
 
