@@ -80,7 +80,8 @@ Got HostEnd::LookForClosing(Line& line) {
   return ready == kClosed ? Hear(line, Input::kGone) : Got::kNothing;
 }
 
-/// Enters, for a pair that does not load. Returns kContent if the host may enter.
+/// Enters the endpoint without a load, for an operation of the transmit pair. Returns kContent if
+/// the host may enter.
 Got HostEnd::Admit(Line& line) {
   const Input input = Enter();
   return input == Input::kCallLoad ? Got::kContent : Hear(line, input);

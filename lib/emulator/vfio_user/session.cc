@@ -281,8 +281,8 @@ Session::Outcome Session::MapMemory(const Message& message) {
   if (message.files.size() > 1) return {.fatal = "a map has several files"};
   const File none;
   const File& file = message.files.empty() ? none : message.files[0];
-  // QEMU also maps the function's BARs that it has mapped itself; the device must not transfer to
-  // them.
+  // QEMU also sends maps for BARs of the function, which it has mapped itself. The device must not
+  // transfer to BARs.
   if (!file && host_->IsBar(map.address, map.bytes)) map.flags = 0;
   const char* wrong = nullptr;
   if (file) {
