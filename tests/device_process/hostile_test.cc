@@ -252,7 +252,7 @@ TEST(HostileDevice, SilenceIsWaitedForABoundedTime) {
   const std::string error = AttachTo([&](Channel& channel) {
     Request more;
     File none;
-    // Waits until the host closes the connection.
+    // Waits until the host closes the connection, at most 2 * kMessagePatience.
     channel.Receive(&more, sizeof(more), &none, 2 * kMessagePatience);
   });
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 4 * kMessagePatience);

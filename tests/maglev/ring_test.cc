@@ -240,7 +240,7 @@ TEST(Ring, OfMoreThan65536SlotsIsThatOf64BitArithmetic) {
 }
 
 TEST(Ring, OfAnyNumberOfSeatsIsThatOfThePapersPseudocode) {
-  // From a single walk that looks far ahead to more walks than slots.
+  // The numbers of walks range from one, which looks far ahead, to more walks than slots.
   std::mt19937 random(13);
   for (const uint32_t permutations : {1u, 2u, 7u, 31u, 129u, 513u, 2049u, 8193u, 16381u, 20000u}) {
     ExpectOraclesRing(RandomPermutations(random, permutations, 16381), 16381, kProportional);
@@ -248,7 +248,7 @@ TEST(Ring, OfAnyNumberOfSeatsIsThatOfThePapersPseudocode) {
   }
 }
 
-/// The least CPU time of `run` in some rounds.
+/// Returns the minimum CPU time of `run` over 20 rounds.
 template <typename Run>
 std::clock_t LeastTime(Run run) {
   std::clock_t least = std::numeric_limits<std::clock_t>::max();
@@ -264,7 +264,7 @@ TEST(Ring, CostsLessThanTwoThirdsOfAWalkSlotBySlot) {
 #if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
   GTEST_SKIP() << "needs an optimized build";
 #endif
-  // Without the last turns, which need half of all steps.
+  // Omits the last 128 turns, which need half of all steps.
   std::mt19937 random(14);
   const std::vector<Permutation> permutations = RandomPermutations(random, 30, kSmallRing);
   const auto walk = [&] {

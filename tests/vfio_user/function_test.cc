@@ -240,17 +240,17 @@ TEST(BusFunction, MemoryThatIsUnmappedUnderTrafficIsAFaultAndNoMore) {
   IpuGuest guest(client, memory);
   guest.Start();
   ASSERT_TRUE(PollsUntil(guest, [&] { return rig["wire_returned"] > 100; }));
-  // Unmaps its buffers: frames for them are faults, and their descriptors are returned.
+  // Unmaps the guest's buffers: frames for them are faults, and their descriptors are returned.
   EXPECT_EQ(rig["model_rx_dma_faults"], 0u);
   ASSERT_TRUE(client.Unmap(kBus + kRings, memory.bytes() - kRings));
   EXPECT_TRUE(PollsUntil(guest, [&] { return rig["model_rx_dma_faults"] > 100; }));
-  // Unmaps its rings: they are disabled.
+  // Unmaps the guest's rings: the device disables them.
   ASSERT_TRUE(client.Unmap(kBus, kRings));
   for (const uint32_t block : {regs::ipu::kRxBlock, regs::ipu::kTxBlock}) {
     EXPECT_EQ(guest.Load(regs::ipu::QueuePage(0) + block + regs::ipu::kRingStatus), 0u);
   }
   EXPECT_GT(rig["model_tx_dma_faults"], 0u);
-  // A driver can start it again after its memory is mapped again.
+  // A driver can start the function again after the memory is mapped again.
   std::memset(memory.At(0), 0, memory.bytes());
   ASSERT_TRUE(client.Map(kBus, memory.bytes(), memory.fd()));
   const uint64_t before = rig["wire_returned"];
