@@ -42,7 +42,8 @@ int main(int argc, char** argv) {
   const auto shared = sluice::bar::RingMemory::FromFile(
       std::atoi(argv[1]), sluice::chain_app::kStageMemoryBytes, false);
   if (!shared) {
-    std::fprintf(stderr, "sluice-chain-stage: %s is not the memory of a stage\n", argv[1]);
+    std::fprintf(stderr, "sluice-chain-stage: descriptor %s is not the shared memory of a stage\n",
+                 argv[1]);
     return 2;
   }
   auto& memory = *reinterpret_cast<StageMemory*>(shared.data());

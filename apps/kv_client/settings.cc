@@ -102,10 +102,10 @@ void CheckSizes(Checker& check, ClientOptions& client) {
       "max_datagram_bytes", absl::StrCat("give 64 to ", client.MaxDatagram()));
   if (!check.error().empty()) return;
   const char* const culprit = FLAGS_value_bytes != 0 ? "value_bytes" : "size";
-  check.Require(
-      client.LongestMessage() <= client.max_datagram_bytes, culprit,
-      absl::StrCat("a request or its reply would need ", client.LongestMessage(),
-                   " bytes: use shorter keys and values, for at most ", client.max_datagram_bytes));
+  check.Require(client.LongestMessage() <= client.max_datagram_bytes, culprit,
+                absl::StrCat("a request or its reply would need ", client.LongestMessage(),
+                             " bytes, more than ", client.max_datagram_bytes,
+                             ": use shorter keys and values"));
   check.Require(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
                 absl::StrCat("give 1 to ", kMaxItems));
   check.Require(FLAGS_items <= sizes.MaxItems(), "items",

@@ -24,7 +24,8 @@ class Lines {
  public:
   /// `play` must outlive the object.
   explicit Lines(Play& play) : play_(play) {}
-  /// `port`: the counters of clients at a model NIC are added to the line.
+  /// Returns the text of the next period. It includes the counters of embedded clients if `port`
+  /// has any.
   std::string Next(const runtime::PortStats& port);
 
  private:

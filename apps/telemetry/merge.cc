@@ -77,8 +77,8 @@ std::unique_ptr<Epoch> Merged(const std::vector<std::string>& files, std::string
     }
     const std::string_view differs = engine::telemetry::Difference(merged->setup, epoch->setup);
     if (!differs.empty() || !merged->Merge(*epoch)) {
-      *error = absl::StrCat(path, ": counted with another --", FlagOf(differs), " than ",
-                            files.front(), ": run all nodes with the same");
+      *error = absl::StrCat(path, ": its --", FlagOf(differs), " differs from that of ",
+                            files.front(), ": run all nodes with the same value");
       return nullptr;
     }
   }

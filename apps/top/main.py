@@ -80,7 +80,7 @@ def show(view, sampler):
     try:
         terminal.show(view, sampler)
     except curses.error as error:
-        return fail(f"the terminal TERM names cannot be used: {error}: try TERM=vt100")
+        return fail(f"cannot use the terminal type in TERM: {error}: try TERM=vt100")
     except KeyboardInterrupt:
         pass
     return 0

@@ -15,7 +15,7 @@ namespace sluice::net_enso {
 /// Fills `rule` from `eth / ipv4 / udp` or `eth / ipv4 / tcp` (eth optional) with exact fields and
 /// from the actions queue and count. Returns 0, or a negative errno with `error` filled.
 ///
-/// The table matches (docs/enso-hardware.md, "Steering"), and the function accepts, only:
+/// Accepts only rules that the NIC's table can match (docs/enso-hardware.md, "Steering"):
 ///   UDP: destination address and port, no source field;
 ///   TCP: all four fields, for segments without SYN;
 ///   TCP with flags SYN: destination address and port.

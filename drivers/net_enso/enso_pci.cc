@@ -85,8 +85,8 @@ class PciBackend final : public Backend {
   static bool Virtual() { return rte_eal_iova_mode() == RTE_IOVA_VA; }
 
   rte_pci_device* device_;
-  /// Probes the link with a register that never reads as all ones: a tail is less than its pipe's
-  /// flits.
+  /// Probes the link with a tail register, which never reads as all ones: a tail is less than the
+  /// number of flits in its pipe.
   bar::FunctionLink link_{PipePage(0) + kRxTail};
   bar::Bar registers_;
   void* mapping_;

@@ -215,8 +215,9 @@ inline uint16_t Receive(RxQueue& queue, rte_mbuf** packets, uint16_t count) {
   return received;
 }
 
-/// Ends even if frames arrive continuously: the pipes that are ready now are returned by the next
-/// polls, each with all bytes that are known to have arrived.
+/// Discards all frames that have arrived. Polls only as often as needed to return each pipe that is
+/// ready now, with all of its bytes that are known to have arrived, and therefore ends even if
+/// frames arrive continuously.
 template <bool kExact>
 void Discard(RxQueue& queue) {
   size_t polls = (queue.nb->pipes().size() + RxQueue::kSpans - 1) / RxQueue::kSpans;

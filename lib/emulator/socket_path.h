@@ -8,8 +8,8 @@
 
 namespace sluice::emulator {
 
-/// Returns true if `folder` exists, is not a symbolic link, belongs to this user or root, and other
-/// users may not create files in it.
+/// Returns true if `folder` is a directory (not a symbolic link) that belongs to this user or root,
+/// and in which this user, but no other user except root, may create files.
 bool IsPrivateFolder(const std::string& folder);
 
 /// Returns <shared>/sluice-<uid>, which is created if missing and which only this user may enter.

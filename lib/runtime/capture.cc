@@ -98,7 +98,7 @@ Capture::Point& Capture::AddPoint(uint16_t port, uint32_t queue) {
   if (!known) {
     const std::scoped_lock lock(writing_);
     if (!dpdk::AddToCapture(pcapng_, port)) {
-      SLUICE_LOG(capture, ERR, "port %u: the file cannot be written", port);
+      SLUICE_LOG(capture, ERR, "--capture: cannot add port %u to the file", port);
     }
   }
   return points_.emplace_back(Point{this, port, queue});

@@ -61,8 +61,9 @@ class Switch {
   /// Replaces a node's policy for messages that begin after the call. Returns an error in one line,
   /// or an empty string.
   std::string Rewire(StreamId stream, NodeId node, const Policy& policy);
-  /// Starts to close a stream. A node's window closes when its owner reads it after its last write,
-  /// or when its device is dead; a legacy node's window closes when it is Quiet.
+  /// Starts to close a stream. A device closes the window of its node by reading it after its last
+  /// write. The switch closes the windows of dead devices, and the window of a legacy node when the
+  /// node is Quiet.
   void Close(StreamId stream);
   /// Returns whether a node of a closing stream has consumed all messages and gets no more, so that
   /// its device only has answers left to send.

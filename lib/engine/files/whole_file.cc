@@ -54,7 +54,7 @@ void WholeFile::Write(const void* data, size_t bytes) {
 
 bool WholeFile::Finish(std::string* error) {
   if (good() && fsync(file_) != 0) errno_ = errno;
-  if (!good()) return Fail("cannot create a temporary file next to", error);
+  if (!good()) return Fail("cannot write a temporary file next to", error);
   renamed_ = std::rename(beside_.c_str(), path_.c_str()) == 0;
   if (!renamed_) {
     errno_ = errno;

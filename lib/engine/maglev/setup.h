@@ -146,7 +146,7 @@ struct Place {
   size_t backend = kWhole;  ///< Index into VipSetup::backends; kWhole: the VIP itself.
 };
 
-/// A fault that Check found.
+/// A fault that FindFaults found.
 struct Fault {
   std::string text;  ///< One line that names VIP and backend.
   Place at;

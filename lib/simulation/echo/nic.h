@@ -25,9 +25,8 @@ class WireOut {
   static constexpr Picoseconds kFrameTime =
       static_cast<Picoseconds>(kWireBytes * 8 * 1e12 / kWireBits);
 
-  /// Records the latencies of frames that arrived at or after `from`. The rate counts only frames
-  /// that leave until `until`: later, no frames arrive, so the remaining ones do not share the
-  /// link.
+  /// The rate counts only frames that leave by `until`. No frames arrive after that time, so the
+  /// remaining frames have the link to themselves and would leave faster.
   WireOut(Picoseconds from, Picoseconds until) : from_(from), until_(until) {}
 
   /// Sends a frame that arrived at `came`.
