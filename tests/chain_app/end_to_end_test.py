@@ -326,7 +326,7 @@ class Runs(unittest.TestCase):
         for words in ("udp:5000: chain images", "node 1 decrypt: qat at port 2",
                       "key0 & 0x1 == 1: to out", "always: to out, review"):
             self.assertIn(words, text)
-        self.assertIn("udp:9: no chain has it", harness.sh(CHAIN, "--explain=udp:9"))
+        self.assertIn("udp:9: no chain matches", harness.sh(CHAIN, "--explain=udp:9"))
         names = [kind["name"] for kind in harness.listing(CHAIN, "traffic")]
         self.assertIn("pattern", names)
 
