@@ -40,7 +40,7 @@ struct StageKind {
   /// the stage. Run is called on the stage's thread. Returns null, with one line in `error`, if the
   /// options are wrong or a dependency is missing.
   std::unique_ptr<Executor> (*make)(const StageOptions& options, std::string* error) = nullptr;
-  /// Names of refusals for reports, up to the first null. If there are no names, there is one
+  /// Names of refusals for reports, up to the first null. An executor without names has one
   /// refusal, called "refused".
   std::array<const char*, kMaxRefusals> refusals{};
 };

@@ -2,7 +2,7 @@
 //
 // Runs the programmable switch in real time; TLPs are exchanged over the links of its ports. The
 // root complex is at one port: devices read and write host memory there, and the CPU's posted
-// writes enter there. Every byte that PCIe would move is moved; there are no artificial delays.
+// writes enter there. The model moves every byte that PCIe would move, and adds no delays.
 #pragma once
 
 #include <array>

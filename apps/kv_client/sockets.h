@@ -27,7 +27,7 @@ class Sockets {
   Sockets(const Sockets&) = delete;
 
   /// Adds `ports` endpoints, starting at `port`. Returns false, with the reason in `error`, if
-  /// there is no such host; the endpoints then exist, but datagrams to them are lost.
+  /// `host` does not resolve. The endpoints then exist, but datagrams to them are lost.
   bool AddServer(const std::string& host, uint16_t port, uint32_t ports, std::string* error);
 
   /// Returns the buffer for the next datagram.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One policy in one mode: the host's end, and agents for the other end, behind virtual functions. A
-// virtual call costs some nanoseconds, and avoids twenty instances of the worker.
+// Interface to one policy in one mode: the host's end, and the agents of the other end. Its
+// functions are virtual. A virtual call costs some nanoseconds, and avoids twenty instances of the
+// worker.
 #pragma once
 
 #include <cstdint>

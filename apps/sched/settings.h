@@ -18,8 +18,8 @@ struct Settings {
 };
 
 /// Reads the flags. If the user has given no port, `line`'s traffic becomes clients of this server,
-/// or there is no traffic because the workers generate the requests. On a bad flag returns nothing,
-/// and sets `flag` and `fix`.
+/// or none if the workers generate the requests. Returns nullopt on a bad flag, and sets `flag` and
+/// `fix`.
 std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* flag,
                                      std::string* fix);
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Counts instructions of the Ensō model per frame of 60 bytes under callgrind; the count is the
 same on every run. Arguments: valgrind, bench_enso_device."""
-import re
-import subprocess
+import pathlib
 import sys
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import callgrind
 
 VALGRIND, BENCH = sys.argv[1:3]
 del sys.argv[1:3]
@@ -17,11 +19,8 @@ TRANSMIT = ("*EnsoNic::Transmit*", "*Sink::Deliver*")
 
 def count(case, functions):
     """Returns the instructions per frame."""
-    done = subprocess.run(
-        [VALGRIND, "--tool=callgrind", "--callgrind-out-file=/dev/null",
-         *(f"--toggle-collect={name}" for name in functions), BENCH,
-         f"--benchmark_filter=^EnsoEcho/{case}/"], capture_output=True, text=True, check=True)
-    return int(re.search(r"Collected : (\d+)", done.stderr)[1]) / FRAMES
+    return callgrind.count(VALGRIND, functions,
+                           [BENCH, f"--benchmark_filter=^EnsoEcho/{case}/"]) / FRAMES
 
 
 class Instructions(unittest.TestCase):

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Counts the balancer's instructions for the first packets of flows under callgrind."""
-import re
-import subprocess
+import pathlib
 import sys
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import callgrind
 
 VALGRIND, BENCH = sys.argv[1:3]
 del sys.argv[1:3]
@@ -13,11 +15,8 @@ TCP_SYN, TCP_ACK = 2, 16
 
 def count(flags):
     """Returns the instructions for a fixed number of TCP packets with `flags`, each of a new flow."""
-    done = subprocess.run(
-        [VALGRIND, "--tool=callgrind", "--callgrind-out-file=/dev/null",
-         "--toggle-collect=WorkerBursts*", BENCH, f"--benchmark_filter=^BM_BalancerMiss/{flags}/"],
-        capture_output=True, text=True, check=True)
-    return int(re.search(r"Collected : (\d+)", done.stderr)[1])
+    return callgrind.count(VALGRIND, ["WorkerBursts*"],
+                           [BENCH, f"--benchmark_filter=^BM_BalancerMiss/{flags}/"])
 
 
 class Instructions(unittest.TestCase):

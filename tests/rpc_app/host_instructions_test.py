@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Counts the host's instructions per RPC under callgrind; the count is the same on every run.
 Arguments: valgrind, rpc_host_bench, the object and the .x file of the service `nothing`."""
-import re
-import subprocess
+import pathlib
 import sys
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import callgrind
 
 VALGRIND, BENCH, OBJECT, X = sys.argv[1:5]
 del sys.argv[1:5]
@@ -13,11 +15,7 @@ REQUESTS = 1000
 
 def count(name, *service):
     """Returns the instructions per request."""
-    done = subprocess.run(
-        [VALGRIND, "--tool=callgrind", "--callgrind-out-file=/dev/null",
-         f"--toggle-collect={name}", BENCH, name, str(REQUESTS), *service],
-        capture_output=True, text=True, check=True)
-    return int(re.search(r"Collected : (\d+)", done.stderr)[1]) / REQUESTS
+    return callgrind.count(VALGRIND, [name], [BENCH, name, str(REQUESTS), *service]) / REQUESTS
 
 
 class Instructions(unittest.TestCase):

@@ -65,7 +65,7 @@ class RegisterFile {
   /// Translates the address of every ring again, after the host removed memory.
   void FindRings();
 
-  /// The kNoPipes pipes from kMaxPipes on are placeholders for frames without a pipe.
+  /// Number of placeholder pipes, for frames without a pipe. Their ids start at kMaxPipes.
   static constexpr uint32_t kNoPipes = 3;
   Pipe& pipe(uint32_t id) { return pipes_[id]; }
   NotificationBuffer& nb(uint32_t id) { return nbs_[id]; }
