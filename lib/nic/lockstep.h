@@ -81,8 +81,10 @@ class Lockstep {
     const uint8_t* const last = lane.stop - step;
     uint64_t resized_bytes = 0;
     uint8_t* at = first;
-    for (; at <= last && shape.HasShapeOf(at); at += step) {
+    for (; at <= last; at += step) {
+      // Loaded once: another process may write to the frame.
       const packet::LeadingWord word = packet::LeadingWord::Of(at);
+      if (!word.HasShapeOf(shape)) break;
       if (!word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength)) __builtin_unreachable();
       PrefetchForWriting(at + 2 * step);
       packet::Frame frame = View(at, length, runs_.spare());

@@ -37,12 +37,11 @@ struct LeadingWord {
   bool IsPlainIpv4() const { return bits >> 40 == kPlainIpv4; }
   /// Returns whether the frame is IPv4 without tags, with any header length.
   bool IsIpv4() const { return bits >> 44 == (uint64_t{kEtherTypeIpv4} << 4 | 0x4); }
-  /// Returns whether the frame at `frame` has the same EtherType, version, header length and total
-  /// length.
-  bool HasShapeOf(const uint8_t* frame) const {
+  /// Returns whether both words have the same EtherType, version, header length and total length.
+  bool HasShapeOf(LeadingWord other) const {
     constexpr uint64_t kShape = ~(kTypeOfService | 0xffff);
-    // In memory order: loops that compare many frames with one swap no bytes.
-    const uint64_t differs = Load<uint64_t>(frame + 12) ^ __builtin_bswap64(bits);
+    // In memory order, so that loops that compare many frames with one swap no bytes.
+    const uint64_t differs = __builtin_bswap64(bits) ^ __builtin_bswap64(other.bits);
     return (differs & __builtin_bswap64(kShape)) == 0;
   }
   /// IPv4 total length in bytes, 0…65535. Meaningful when IsIpv4().
