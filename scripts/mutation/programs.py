@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tests that mutants run against: those of the default suites that execute compiled code."""
+"""The tests that mutants run against: those that execute compiled code."""
 import fnmatch
 import functools
 import hashlib
