@@ -39,8 +39,8 @@ struct Counter {
 };
 
 /// Name of the counter of frames that reached the host's memory. Frames counted here that the host
-/// neither returns nor counts as dropped are lost. If a device lacks the counter, all its frames
-/// are assumed to have reached the host.
+/// neither returns nor counts as dropped are lost. If a device lacks the counter, all frames that
+/// it accepted are assumed to have reached the host.
 inline constexpr std::string_view kReceivedCounter = "rx_frames";
 
 /// A NIC model. Only one thread uses it at a time.
@@ -77,15 +77,15 @@ class Device {
   /// in use again and counts accesses that now fail. The remaining memory keeps its addresses.
   virtual void MemoryTaken() {}
 
-  /// Receives frames from the wire, in order. Each is delivered to the host or counted as dropped.
-  /// If `pause` is set (loss-free flow control), the device does not drop a frame that has no room,
-  /// or that comes while receiving is off, but stops before it. Returns the number of frames
-  /// accepted.
+  /// Receives frames from the wire, in order. Each accepted frame is delivered to the host or
+  /// counted as dropped. If `pause` is set (loss-free flow control), the device stops before a
+  /// frame for which there is no room, or that arrives while receiving is off, instead of dropping
+  /// it. Returns the number of frames accepted.
   virtual uint32_t Receive(std::span<const WireFrame> frames, bool pause) = 0;
 
   /// Does the pending work towards the wire: descriptor fetch, payload reads, completions. Delivers
-  /// at most about `budget` frames to `sink` in bursts. Returns the number of frames delivered; 0
-  /// if there is nothing to do.
+  /// at most about `budget` frames to `sink` in bursts. Returns the number of frames delivered,
+  /// including, on some devices, frames that were dropped; 0 if there is nothing to do.
   virtual uint32_t Transmit(FrameSink& sink, uint32_t budget) = 0;
 
   /// Called when the host's process has died. Counts the frames that the device still holds for the

@@ -10,8 +10,8 @@ namespace sluice::device {
 /// Size of a cache line in bytes.
 inline constexpr uint32_t kCacheLine = 64;
 
-/// Prefetches for writing the lines that this thread will write. Any address is allowed: a prefetch
-/// does not fault.
+/// Prefetches the cache lines of the `bytes` bytes at `first`, which this thread will write. Any
+/// address is allowed: a prefetch does not fault.
 inline void PrefetchLines(const uint8_t* first, uint32_t bytes) {
   for (uint32_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(first + at, 1);
 }

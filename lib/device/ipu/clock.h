@@ -19,8 +19,8 @@ class Clock {
   void Set(uint64_t now_ns) { offset_ns_ = now_ns - elapsed_ns_; }
   void Adjust(int64_t by_ns) { offset_ns_ += static_cast<uint64_t>(by_ns); }
 
-  /// Store the current time as the frame's timestamp. Return false if the host has not yet read the
-  /// previous timestamp.
+  /// Store the current time as the frame's timestamp. Return false, and store nothing, if the host
+  /// has not yet cleared the previous timestamp.
   bool StampReceived() { return Stamp(received_ns_); }
   bool StampSent() { return Stamp(sent_ns_); }
   uint64_t received_ns() const { return received_ns_; }  ///< 0: no timestamp.
@@ -28,7 +28,7 @@ class Clock {
   void ClearReceived() { received_ns_ = 0; }
   void ClearSent() { sent_ns_ = 0; }
 
-  /// Restores the power-on state.
+  /// Restores the power-on state, except the model's time.
   void Reset() { offset_ns_ = received_ns_ = sent_ns_ = 0; }
 
  private:

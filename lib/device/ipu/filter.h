@@ -25,8 +25,8 @@ inline uint16_t TagOf(const WireFrame& frame) {
 /// The filter tables; the host writes them word by word of the register map.
 class Filter {
  public:
-  /// Returns whether the port accepts a frame. `control` is kPortControl, `station`
-  /// kStationAddress.
+  /// Returns whether the port accepts a frame. `control` and `station` are the values of
+  /// kPortControl and kStationAddress.
   bool Accepts(const WireFrame& frame, uint32_t control, uint64_t station) const {
     using namespace regs::ipu;  // NOLINT: the control bits of this device
     if (control & kPortVlanFilter && HasTag(frame) && !HasVlan(TagOf(frame) & 0xfff)) return false;

@@ -44,7 +44,7 @@ class FlowAges {
     uint64_t cookie;
     uint64_t patience_ns;
     uint64_t hits;      ///< The hit count at the last check.
-    uint64_t since_ns;  ///< Time at which hits last increased.
+    uint64_t since_ns;  ///< Time of Add, or of the last check that found more hits.
     State state;
   };
   void SetState(Rule& rule, State state) {

@@ -47,22 +47,23 @@ class FrameEndpoint {
   void Serve(uint64_t now_ns, Statistics& statistics);
 
   uint32_t MaxFrame() const { return max_frame_; }
-  /// Writes one frame of at most MaxFrame() bytes, which the next Serve or Answer delivers. Returns
-  /// false if no line has room.
+  /// Writes one frame of at most MaxFrame() bytes. Serve or Answer delivers it once a load waits.
+  /// Returns false if no line has room.
   bool Write(const WireFrame& frame, Statistics& statistics);
-  /// Writes leading frames that have kMinFrameBytes to `max_length` bytes and for which there is
-  /// room. Returns their number and adds their lengths to `bytes`.
+  /// Writes leading frames that have kMinFrameBytes to min(`max_length`, MaxFrame()) bytes and for
+  /// which there is room. Returns their number and adds their lengths to `bytes`.
   uint32_t WritePlain(std::span<const WireFrame> frames, uint32_t max_length, uint64_t* bytes,
                       Statistics& statistics);
   /// Delivers the written frames if a load waits.
   void Answer(Statistics& statistics);
 
   bool pending() const { return sending_[0].busy || sending_[1].busy; }
-  /// Copies about `budget` > 0 returned frames into `staging`. Returns their number.
+  /// Copies at most `budget` returned frames into `staging`, which delivers full bursts to `sink`.
+  /// Returns their number.
   uint32_t Run(TxStaging& staging, FrameSink& sink, Statistics& statistics, uint32_t budget);
 
  private:
-  /// Returned frames in a line of a pair that are not sent yet.
+  /// Frames that the host returned in a line of one pair and that are not sent yet.
   struct Sending {
     std::span<uint8_t> payload;
     coherent::FrameWalker frames{{}, 0};

@@ -93,14 +93,15 @@ class IpuNic final : public Device {
   void RunFlowCommand(uint32_t command);
   /// Returns the aging parameters of the rule to be added, from the registers.
   FlowAge Age() const;
-  /// Returns whether any setting needs more than the packet class. Called after each change of
-  /// settings.
+  /// Returns whether any setting needs more of a frame than its packet class. Called after each
+  /// change of settings.
   bool NeedsClassify() const;
   bool Accepts(const WireFrame& frame) const;
   /// Parses, hashes, verifies and looks up a frame, as far as these functions are enabled.
   Route Classify(const WireFrame& frame);
   /// Delivers or drops one frame. Returns kStatRxFrames if it was written to the host, else the
-  /// counter of its drop, or nothing if it must wait (`pause`).
+  /// counter of its drop, or nothing if it must wait: for room (`pause`), or for descriptors in
+  /// remote memory.
   std::optional<regs::ipu::Statistic> Place(const WireFrame& frame, bool pause);
   std::optional<regs::ipu::Statistic> PlaceAt(const Route& route, const WireFrame& frame,
                                               bool pause);

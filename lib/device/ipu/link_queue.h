@@ -36,12 +36,13 @@ class LinkQueue {
   uint32_t MaxFrame() const { return link_->MaxFrame(); }
   /// Writes one frame of at most MaxFrame() bytes. Returns false if no region has room.
   bool Write(const WireFrame& frame, Statistics& statistics);
-  /// Writes leading frames that have kMinFrameBytes to `max_length` bytes and for which there is
-  /// room. Returns their number and adds their lengths to `bytes`.
+  /// Writes leading frames that have kMinFrameBytes to min(`max_length`, MaxFrame()) bytes and for
+  /// which there is room. Returns their number and adds their lengths to `bytes`.
   uint32_t WritePlain(std::span<const WireFrame> frames, uint32_t max_length, uint64_t* bytes);
 
   bool pending() const { return link_->Sending(); }
-  /// Copies about `budget` > 0 frames into `staging`. Returns their number.
+  /// Copies at most `budget` frames into `staging`, which delivers full bursts to `sink`. Returns
+  /// their number.
   uint32_t Run(TxStaging& staging, FrameSink& sink, Statistics& statistics, uint32_t budget);
 
  private:

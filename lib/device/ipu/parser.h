@@ -72,8 +72,9 @@ inline Headers Parse(const WireFrame& frame) {
 }
 
 /// Returns the write-back flags of kPortChecksum for a parsed frame: IPv4 header, and TCP or UDP if
-/// the datagram is complete. An invalid UDP length counts as a bad checksum. Frames with an
-/// incomplete source route have no result for TCP and UDP.
+/// the datagram is complete. An invalid UDP length or an incomplete TCP header counts as a bad
+/// checksum. There is no result for TCP and UDP with an incomplete source route, or for UDP over
+/// IPv4 without a checksum.
 uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers);
 
 /// Returns the RFC 1071 sum of `initial` and `bytes` bytes, not complemented, folded to 16 bits, as

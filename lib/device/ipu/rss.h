@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Toeplitz hash (Microsoft RSS specification), computed with one table of 256 entries per byte
-// position of the longest input, IPv6 addresses and ports.
+// Toeplitz hash (Microsoft RSS specification), computed with one table of 256 entries per byte of
+// the longest input (IPv6 addresses and ports).
 #pragma once
 
 #include <array>

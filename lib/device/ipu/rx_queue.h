@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One receive ring: fetches descriptors ahead, writes frames into their buffers and completes them
-// in place, a cache line of descriptors at a time.
+// One receive ring: fetches descriptors ahead, writes frames into their buffers and completes the
+// descriptors in place, in batches of at most kWriteBackBatch.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace sluice::device::ipu {
 
-/// First words of a frame's write-back, without its length and status bits.
+/// The two words of a frame's first write-back, without its length and status bits.
 struct RxMetadata {
   uint64_t low;   ///< Hash and mark.
   uint64_t high;  ///< Packet class and flags.
@@ -92,9 +92,11 @@ class RxQueue {
     completed_[head_ % kWriteBackBatch] = {low, high | regs::ipu::kDone};
     if (++head_ % kWriteBackBatch == 0) WriteBack();
   }
-  /// Fetches nothing if the ring's memory is remote and has not arrived.
+  /// Fetches at most kFetchBatch posted descriptors, or none if they are remote and have not
+  /// arrived.
   void Fetch(const bar::DmaSpace& dma);
-  /// Reports to remote memory the bytes that were written from `first` on.
+  /// Reports to remote memory the descriptors that were written back from index `first` on, and the
+  /// contents of their buffers.
   void ReportWritten(bar::RemoteMemory& remote, uint32_t first);
   /// Writes a frame of any length.
   RxOutcome WriteSegments(const bar::DmaSpace& dma, const WireFrame& frame,
