@@ -73,7 +73,7 @@ class RateLimiter {
   void Configure(bool enabled, uint16_t numerator, uint16_t denominator, uint64_t cycles);
 
   /// Adds one flit for each passing cycle since the last call. Returns the number of flits that may
-  /// pass now.
+  /// pass now; kUnlimited if the limiter is off.
   uint64_t Allowance(uint64_t cycles);
   void Pass(uint64_t flits) {
     if (limited_) allowance_ -= flits;

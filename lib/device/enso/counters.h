@@ -11,18 +11,19 @@
 namespace sluice::device::enso {
 
 enum class Event : uint32_t {
-  kRxFrames,                  ///< Frames written into a pipe.
-  kRxBytes,                   ///< Bytes of these frames, without padding.
-  kRxPipeFull,                ///< Dropped: fewer free flits than the frame needs.
-  kRxPipeDisabled,            ///< Dropped: the pipe's rx_mem is zero.
-  kRxNbDisabled,              ///< Dropped: the pipe's notification buffer is disabled.
-  kRxNoFallback,              ///< Dropped: no flow entry and no fallback pipes.
-  kRxOversize,                ///< Dropped: more than kMaxRxFlits.
-  kRxEmpty,                   ///< Dropped: length 0.
-  kRxNoPacketBuffer,          ///< Dropped: all packet buffers hold frames of a wedged engine.
-  kRxStuck,                   ///< Held in packet buffers forever by a wedged engine.
-  kRxNotifications,           ///< Notifications written.
-  kRxNotificationsLost,       ///< Not written: the ring was full or disabled, or the engine wedged.
+  kRxFrames,             ///< Frames written into a pipe.
+  kRxBytes,              ///< Bytes of these frames, without padding.
+  kRxPipeFull,           ///< Dropped: fewer free flits than the frame needs.
+  kRxPipeDisabled,       ///< Dropped: the pipe's rx_mem is zero.
+  kRxNbDisabled,         ///< Dropped: the pipe's notification buffer is disabled.
+  kRxNoFallback,         ///< Dropped: no flow entry and no fallback pipes.
+  kRxOversize,           ///< Dropped: more than kMaxRxFlits.
+  kRxEmpty,              ///< Dropped: length 0.
+  kRxNoPacketBuffer,     ///< Dropped: all packet buffers hold frames of a wedged engine.
+  kRxStuck,              ///< Held in packet buffers forever by a wedged engine.
+  kRxNotifications,      ///< Notifications written.
+  kRxNotificationsLost,  ///< Not written: the ring was full or disabled, the engine wedged, or bus
+                         ///< mastering off.
   kRxNotificationsUnclaimed,  ///< Written into the gap slot of a full ring, tail not advanced.
   kRxNotificationHoles,       ///< Slots of buffer 0 skipped by head stores of disabled pipes.
   kRxHeadTriggers,            ///< Stores of a pipe's rx_head.
@@ -30,7 +31,7 @@ enum class Event : uint32_t {
   kTxFrames,                  ///< Frames cut from the byte stream.
   kTxBytes,                   ///< Bytes of these frames, without MAC padding.
   kTxSlots,                   ///< Slots fetched, data and configuration.
-  kTxConfigs,                 ///< Configuration commands executed.
+  kTxConfigs,                 ///< Configuration commands, including unknown ones.
   kTxConfigsUnknown,          ///< Unknown configuration commands.
   kTxZeroLength,              ///< Slots of length 0, which wedge transmission.
   kTxOversize,                ///< Frames whose header gives more than kMaxTxFrameFlits: deadlock.

@@ -46,7 +46,8 @@ void DescriptorFetcher::FindData() {
   }
 }
 
-// Does one DMA read of slots; skips reads of unreachable host memory. Reads nothing once the write
+// Does one DMA read of slots and returns whether it did. Skips slots that are unreachable or
+// unaligned. Reads nothing while the slots have not arrived from remote memory, or once the write
 // engine is wedged, because no completion can leave then.
 bool DescriptorFetcher::Fetch() {
   if (port_.wedged()) [[unlikely]]

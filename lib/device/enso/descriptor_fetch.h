@@ -4,7 +4,7 @@
 // the slots [head, tail) of its ring. They are fetched in DMA reads of at most 256 slots, split at
 // the ring's end; head becomes tail when the fetch begins. Fetching runs ahead of the data: a
 // configuration command executes when its slot is fetched, although data of earlier slots, of any
-// buffer, may still be unread. Its slot is completed in order.
+// buffer, may still be unread. The command's slot is still completed in order.
 #pragma once
 
 #include <array>
@@ -43,8 +43,8 @@ class DescriptorFetcher {
     }
   }
 
-  /// Returns the oldest descriptor that is not yet popped; null if none is requested or its data
-  /// has not arrived from remote memory.
+  /// Returns the oldest descriptor that is not yet popped. Returns null if no descriptor is
+  /// requested or can be fetched, or if the data has not arrived from remote memory.
   const Descriptor* Front() {
     if (next_ == fetched_ && !(Wanted() && Fetch())) return nullptr;
     if (dma_.remote() != nullptr && !DataArrived()) [[unlikely]]
@@ -67,7 +67,7 @@ class DescriptorFetcher {
   void FindData();
 
  private:
-  /// Capacity for descriptors that wait for their data: two reads of the largest size.
+  /// Capacity for fetched descriptors that are not yet popped: two reads of the largest size.
   static constexpr uint32_t kQueue = 2 * regs::enso::kTxFetchMax;
 
   bool Wanted() const { return request_left_ != 0 || waiting_head_ != waiting_tail_; }

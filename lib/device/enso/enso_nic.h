@@ -59,9 +59,9 @@ class EnsoNic final : public Device {
   void SetMastering(bool on) override;
   void MemoryTaken() override;
 
-  /// Accepts every frame except those that `pause` holds back; no frame while the queue of writes
-  /// to remote host memory is full. Frames are steered, copied into their pipe and notified, or
-  /// dropped and counted in a counter `rx_…`: frames accepted = rx_frames + Σ rx drop counters +
+  /// Accepts every frame except those that `pause` holds back, but accepts none while the queue of
+  /// writes to remote host memory is full. Frames are steered, copied into their pipe and notified,
+  /// or dropped and counted in a counter `rx_…`: frames accepted = rx_frames + Σ rx drop counters +
   /// rx_stuck.
   uint32_t Receive(std::span<const WireFrame> frames, bool pause) override;
 

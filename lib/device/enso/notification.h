@@ -47,7 +47,8 @@ class Notifier {
   WritePort& port_;
   Tally& tally_;
   const bool per_packet_;
-  /// Greater than 0 only while the port is stalled, which is permanent.
+  /// Number of waiting head triggers. Greater than 0 only while the port is stalled, which is
+  /// permanent.
   uint32_t triggers_waiting_ = 0;
 };
 

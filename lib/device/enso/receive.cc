@@ -118,7 +118,8 @@ inline uint32_t Receiver::WritePlain(const WireFrame* frames, uint32_t i, uint32
   return i;
 }
 
-// Returns how many leading frames are plain: not timestamped and of plain length.
+// Steers all frames. Returns the number of leading plain frames: not timestamped and of plain
+// length.
 uint32_t Receiver::SteerUncommon(std::span<const WireFrame> frames, bool stamped) {
   uint32_t plain = 0;
   for (uint32_t i = 0; i < frames.size(); ++i) {
@@ -128,7 +129,7 @@ uint32_t Receiver::SteerUncommon(std::span<const WireFrame> frames, bool stamped
   return plain;
 }
 
-// Steers a frame whose header is incomplete or is rewritten before it is parsed.
+// Steers a frame of any length, with its timestamp rewritten if timestamping is enabled.
 uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
   if (frame.length == 0) return kEmpty;
   if (frame.length > kMaxRxBytes) return kOversize;
@@ -140,8 +141,9 @@ uint32_t Receiver::SteerUncommon(const WireFrame& frame) {
   return parts_.steering.Target(flit, frame.length);
 }
 
-// Handles the frames that exceed their pipe's limit: no pipe, a disabled pipe, a pending
-// notification, a frame that wraps or is timestamped, or a ring that is only partly reachable.
+// Handles the frames that exceed their pipe's limit: frames without a pipe, for a disabled or full
+// pipe or a partly reachable ring, or that need a notification, wrap, are timestamped or are not
+// plain.
 Receiver::Outcome Receiver::ReceiveUncommon(uint32_t target, const WireFrame& frame, bool pause,
                                             bool stamped) {
   if (target >= kMaxPipes) {

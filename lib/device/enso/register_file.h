@@ -37,7 +37,7 @@ struct alignas(64) NotificationBuffer {
   uint32_t tx_tail = 0;
   uint32_t tx_head = 0;
   uint64_t tx_mem = 0;
-  /// Host memory of nb_entries slots; null if not in a single mapped range.
+  /// Host memory of nb_entries slots; null if remote or not in a single mapped range.
   uint8_t* rx_ring = nullptr;
   uint8_t* tx_ring = nullptr;
   bool fetch_pending = false;  ///< A tx_tail store waits for its descriptor fetch.
@@ -62,7 +62,7 @@ class RegisterFile {
   /// registers have one.
   SideEffect Write(uint32_t offset, uint32_t bytes, uint64_t value);
   uint64_t Read(uint32_t offset, uint32_t bytes) const;
-  /// Translates the address of every ring again, after the host removed memory.
+  /// Translates the addresses of the mapped rings again, after the host removed memory.
   void FindRings();
 
   /// Number of placeholder pipes, for frames without a pipe. Their ids start at kMaxPipes.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The port through which notifications and completions are written to host memory. A frame of
-// several flits for a disabled pipe wedges it (docs/enso-hardware.md, "Traps"): then no
-// notification or completion leaves the NIC again. The managers of tails and status bits, which
-// precede the port, continue until all packet buffers hold frames that cannot leave.
+// several flits for a pipe that is disabled, or whose notification buffer is disabled, wedges the
+// port (docs/enso-hardware.md, "Traps"): then no notification or completion leaves the NIC again.
+// The managers of tails and status bits, which precede the port, continue until all packet buffers
+// hold frames that cannot leave.
 #pragma once
 
 #include <atomic>
