@@ -45,12 +45,14 @@ class ChainDevice {
 
   /// Handles all TLPs that have arrived. Returns false if none had.
   bool Receive();
-  /// Sends all TLPs that may be sent. Returns false if none could be.
+  /// Sends the TLPs that may be sent and for which the link has room. Returns false if none could
+  /// be.
   bool Send();
   std::span<NodeSlot> slots() { return slots_; }
 
  private:
-  static constexpr uint32_t kTurn = 64;  ///< Maximum number of consecutive TLPs of one node.
+  /// Maximum number of consecutive message TLPs of one node.
+  static constexpr uint32_t kTurn = 64;
 
   void Accept(const pcie_switch::Tlp& tlp);
   void SetUp(uint32_t slot, const NodeSetup& setup);

@@ -15,7 +15,8 @@ using pcie_switch::PortId;
 using pcie_switch::Tlp;
 using pcie_switch::TlpKind;
 
-/// Returns a TLP for a write of `bytes` that the caller fills, or null.
+/// Returns a TLP for a write of `bytes` bytes, whose payload the caller fills, or null if the link
+/// is full.
 Tlp* BeginWrite(LinkWriter& link, PortId port, uint64_t address, uint32_t bytes) {
   Tlp* const tlp = link.Place();
   if (tlp == nullptr) return nullptr;

@@ -31,7 +31,7 @@ class DescriptorQueue {
     std::vector<uint8_t> result;  ///< A record, followed by room for the result.
     Fetch fetch;
     bool bad = false;     ///< The descriptor is invalid.
-    uint32_t asked = 0;   ///< Bytes of the data that were requested or have arrived.
+    uint32_t asked = 0;   ///< Bytes of the data that were requested.
     uint32_t length = 0;  ///< Bytes of the result.
     uint32_t sent = 0;    ///< Bytes sent of the result and its record.
 
@@ -44,20 +44,21 @@ class DescriptorQueue {
 
   DescriptorQueue(const NodeSetup& setup, uint8_t owner) : setup_(setup), owner_(owner) {}
 
-  /// Handles the doorbell: `posted` is the cumulative number of descriptors.
+  /// Handles the doorbell: `posted` is the cumulative number of descriptors. Ignores a number that
+  /// exceeds the ring.
   void Ring(uint32_t posted) {
     if (posted - fetched_ <= setup_.slots) rung_ = posted;
   }
-  /// Returns the number of unanswered jobs whose data has arrived.
+  /// Returns the number of leading unanswered jobs whose data has arrived or was refused.
   uint32_t Ready() const;
-  /// Returns the i-th unanswered job; its data has arrived if i < Ready().
+  /// Returns the i-th unanswered job; its reads have ended if i < Ready().
   Job& job(uint32_t i) { return jobs_[(answered_ + i) % kDepth]; }
   /// Answers job(0). `length` is the size of the result in job(0).room().
   void Answer(Outcome outcome, uint32_t length, uint32_t key);
 
-  /// Sends results and reads. Returns false if none could be sent.
+  /// Sends results, records and read requests. Returns false if none could be sent.
   bool Send(LinkWriter& link, Reads& reads, pcie_switch::PortId port);
-  /// Returns whether no descriptor is unfinished.
+  /// Returns whether all posted descriptors are finished.
   bool idle() const { return recorded_ == rung_; }
 
  private:

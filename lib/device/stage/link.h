@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A PCIe link between a device and a port of the switch, in memory that two threads or two
-// processes share: a ring of TLPs per direction, with one writer and one reader. The ends do not
-// trust each other: each keeps a private copy of its count and copies TLPs before it reads them. An
-// end whose count exceeds a ring is considered broken permanently.
+// processes share: a ring of TLPs per direction, with one writer and one reader. Writer and reader
+// do not trust each other: each keeps a private copy of its count and copies TLPs before it reads
+// them. Once the writer's count is more than a ring ahead, the reader ignores the writer
+// permanently.
 #pragma once
 
 #include <algorithm>

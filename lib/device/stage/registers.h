@@ -50,7 +50,7 @@ struct NodeSetup {
   uint32_t max_message = 0;  ///< Maximum size of an input or result in bytes.
   SetupAction action = SetupAction::kFree;
   /// Incarnation of the node's chain: a number that is unique in this run for each opening of a
-  /// chain, and equal in all its nodes.
+  /// chain, and equal in all nodes of the chain.
   uint32_t chain = 0;
   uint32_t unused[2]{};
 };

@@ -75,7 +75,8 @@ bool Stage::ServeQueue(DescriptorQueue& queue) {
   return ready != 0;
 }
 
-/// Processes the first `count` of the batch. Lengths that the executor returns are not trusted.
+/// Processes the first `count` messages of the batch. Lengths that the executor returns are not
+/// trusted.
 void Stage::Run(uint32_t count) {
   const auto batch = std::span(batch_).first(count);
   executor_->Run(batch);

@@ -35,7 +35,7 @@ class Stage {
   Stage(LinkMemory& link, pcie_switch::PortId port, Executor& executor, StageCounters& counters)
       : device_(link, port), executor_(&executor), counters_(&counters) {}
 
-  /// Does the pending work. Returns false if there was none.
+  /// Does the pending work, with at most one batch per node. Returns false if there was none.
   bool Step();
 
  private:

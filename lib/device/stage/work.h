@@ -25,8 +25,8 @@ struct Work {
   std::span<const uint8_t> input;
   std::span<uint8_t> output;  ///< Room for the result. Never overlaps an input. May be empty.
   uint32_t command = 0;       ///< Function to run, from the policy graph's node.
-  /// State from the policy graph's node. With "state_rule": "count", its first 8 bytes,
-  /// little-endian, are the number of the node's message.
+  /// State from the policy graph's node. With "state_rule": "count", its first 8 bytes are a
+  /// little-endian number that is incremented with each message to the node.
   std::array<uint8_t, 32> state{};
 
   // Outputs of the executor.
