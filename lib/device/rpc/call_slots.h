@@ -33,11 +33,13 @@ struct CallSlot {
 
   packet::Datagram datagram;  ///< Set if the call arrived in a frame.
   uint32_t procedure = 0;     ///< Index in its service's table.
-  uint32_t wire_bytes = 0;    ///< Bytes of stored XDR; 0: arguments were delivered at once.
-  bool nested = false;        ///< The call was made by a service.
+  uint32_t wire_bytes =
+      0;  ///< Bytes of the stored XDR: arguments, or a child's results; 0: none is stored.
+  bool nested = false;  ///< The call was made by a service.
   /// The call continues: its process gets the continuation next, not the arguments.
   bool continues = false;
-  uint32_t depth = 0;  ///< Nesting depth: number of calls above it; 0 for a call from a frame.
+  /// Nesting depth: number of the call's ancestors; 0 for a call from a frame.
+  uint32_t depth = 0;
   /// Call that waits for the reply to this one. A nested call with kNone has lost its parent.
   CallId parent = kNone;
   CallId child = kNone;  ///< Call whose reply it waits for.
@@ -72,7 +74,7 @@ class CallSlots {
   CallSlot& operator[](CallId id) { return slots_[id]; }
   const CallSlot& operator[](CallId id) const { return slots_[id]; }
   /// Returns the XID of a call from a frame. XIDs are not in the slots, because the search for
-  /// duplicates reads those of all waiting calls.
+  /// duplicates reads the XIDs of all waiting calls.
   uint32_t& xid(CallId id) { return xids_[id]; }
   uint32_t xid(CallId id) const { return xids_[id]; }
   uint32_t size() const { return static_cast<uint32_t>(slots_.size()); }

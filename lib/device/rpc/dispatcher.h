@@ -59,8 +59,9 @@ constexpr uint32_t MaxCalls(const DispatcherConfig& config) {
 }
 
 /// One action for the device to perform. `core`, `process` and `call` are set only where the action
-/// refers to them. Every call that arrived ends in exactly one of the last five actions. It is
-/// delivered to its process once from the beginning, and once more for each suspension.
+/// refers to them. Every call that arrived ends in exactly one of the last five actions. A call
+/// that is executed is delivered to its process once from the beginning, and once more for each
+/// suspension that ends.
 struct Action {
   enum class Kind : uint8_t {
     kRequest,    ///< Answer the load of the user endpoint with `call`.
@@ -70,7 +71,8 @@ struct Action {
     kInterrupt,  ///< Interrupt the core; YIELDNOW follows when the handler has ended.
     kKill,       ///< The process exceeded a limit: the kernel must kill it (then Gone).
     kWake,       ///< Interrupt a retired core, so that its kernel loads again.
-    kSuspended,  ///< `call` waits for another call, which is in the line; Resume follows.
+    kSuspended,  ///< `call` waits for another call, which is in the line; Resume or a time-out
+                 ///< follows.
     kTooMany,    ///< Like kSuspended, but `call` continues at once: too many are suspended.
     kTimedOut,   ///< `call` waited too long and continues without an answer.
     kAnswered,   ///< `call` was executed; its reply is in the line.
@@ -168,9 +170,9 @@ class Dispatcher {
   /// Returns how many nanoseconds `process` and the thread that serves `core` have been runnable
   /// without a CPU, counted from any fixed time; nothing if the host does not know.
   using Starved = std::function<std::optional<uint64_t>(CoreId core, ProcessId process)>;
-  /// Checks limits, time slices and idle cores. Without `starved`, a process that exceeded a limit
-  /// is killed at once. With it, the process is observed first, and killed after it had a CPU for
-  /// about half of the limit more.
+  /// Checks limits, time slices and idle cores. Without `starved`, or if it returns nothing, a
+  /// process that exceeded a limit is killed at once. Otherwise the process is observed first, and
+  /// killed after it had a CPU for about half of the limit more.
   Actions Tick(uint64_t now_ns, const Starved& starved = {});
 
   CoreState state(CoreId core) const { return cores_[core].state; }
@@ -279,7 +281,7 @@ class Dispatcher {
   /// call. Returns false after kMostLooks calls, or if the host does not report starvation.
   bool Excuse(Core& core, uint64_t now, const Starved& starved);
   /// Counts a switch after which the process returned the core without a load. Kills the process
-  /// after kIdleSwitches consecutive ones if they lasted switch_bound.
+  /// after more than kIdleSwitches consecutive ones if they lasted at least switch_bound.
   void CountIdleSwitch(const Core& core, uint64_t now);
   void Kill(ProcessId id);
   /// Removes the process from the core, whose next state the caller sets.

@@ -24,8 +24,8 @@ class Placement {
   virtual ~Placement() = default;
 
   /// Reports that `process` has calls that no core of it will run soon: it wants one core more. Not
-  /// repeated before Next returned the process, or Withdraw. `preempted`: its last core was
-  /// preempted, as opposed to having become idle.
+  /// repeated until Next has returned the process or Withdraw was called. `preempted`: the
+  /// process's last core was preempted, as opposed to having become idle.
   virtual void Wants(ProcessId process, bool preempted, uint64_t now_ns) = 0;
   /// Reports that the process does not want a core any more.
   virtual void Withdraw(ProcessId process) = 0;

@@ -111,7 +111,7 @@ uint32_t RpcNic::Transmit(FrameSink& sink, uint32_t) {
   uint32_t sent = 0;
   for (uint32_t id = 0; id < config_.dispatcher.cores; ++id) {
     const auto core = static_cast<CoreId>(id);
-    // A core returns at most one reply with results per turn.
+    // Each core returns at most one reply with results per step.
     if (replies_.Begin().full()) sent += Flush(sink);
     if (dispatcher_.InUse(core)) LookAtUser(core);
     LookAtKernel(core);

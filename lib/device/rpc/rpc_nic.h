@@ -134,8 +134,8 @@ class RpcNic final : public Device {
   /// Returns whether the same call of the same client already waits to begin.
   bool WaitsAlready(const WireFrame& frame, const wire::CallFrame& read,
                     const Services::Found& found) const;
-  /// Unmarshals a value into the line that `end` waits for, or into scratch memory of the same
-  /// size, after `head` reserved bytes.
+  /// Unmarshals a value into the line or the buffer that a load of `end` waits for, or into scratch
+  /// memory of the same size if `end` is null. Leaves the first `head` bytes free.
   Prepared Prepare(const wire::Table& table, uint32_t type, std::span<const uint8_t> xdr,
                    const End* end, uint32_t head = 0);
   /// Unmarshals the arguments of a call like Prepare.
@@ -170,25 +170,27 @@ class RpcNic final : public Device {
   /// Separates a call from its child, so that the child's result is discarded.
   void Orphan(CallId call);
   coherent::Content PrepareContinuation(CallId call, const End& end);
-  /// Discards results of a process that is gone, because they can no longer be interpreted.
+  /// Discards results of a removed service, because they can no longer be interpreted.
   void ForgetResults(ProcessId callee);
 
   // Frames to the wire.
   void Reply(End& end, CallId call);
-  /// Writes the returned results in XDR. Returns nothing if the call failed.
+  /// Writes the returned results in XDR to `to`. Returns their size, or nothing if the call failed
+  /// or the results are invalid or exceed `room`.
   std::optional<uint32_t> MarshalResults(const End& end, CallSlot& slot, uint8_t* to,
                                          uint32_t room);
   void Refuse(const packet::Datagram& datagram, const uint8_t* headers, const uint8_t* message,
               uint32_t bytes, RpcCounter counter);
   void RefuseAccepted(const packet::Datagram& datagram, const uint8_t* headers, uint32_t xid,
                       wire::AcceptStat stat);
-  /// Ends a call that was not executed, or not completely. Without room for the error on the
-  /// wire, Flush sends it later.
+  /// Ends a call with the error `stat`, which a nested call's parent gets as its status. Without
+  /// room for the error on the wire, Flush sends it later.
   void EndWith(CallId call, wire::AcceptStat stat);
   void SendError(CallId call, wire::AcceptStat stat);
   /// Delivers the replies, and errors that wait for room. Returns their number.
   uint32_t Flush(FrameSink& sink);
-  /// Drops a call for which there was no room. A caller on the wire gets no reply.
+  /// Drops a call for which there was no room, or no process. A caller on the wire gets no reply; a
+  /// nested call's parent gets `status`.
   void Discard(CallId call, NestedStatus status);
 
   RpcNicConfig config_;

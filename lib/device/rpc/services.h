@@ -48,7 +48,8 @@ class Services {
     ProcessId process = 0;  ///< Valid if the lookup succeeded.
   };
   Found Find(uint16_t port, const wire::Call& call) const;
-  /// Searches all ports; returns the service that was added first.
+  /// Searches all ports. If several services have the program, returns the one that was added
+  /// first.
   Found Find(uint32_t program, uint32_t version, uint32_t procedure) const;
 
  private:
