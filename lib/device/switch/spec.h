@@ -125,7 +125,7 @@ enum class Drop : uint8_t {
   kNoEdge,      ///< No edge of the policy matches.
   kTooLong,     ///< The length in the header exceeds the stream's maximum.
   kBadHeader,   ///< The first TLP has an incomplete header, or more bytes than the header's length.
-  kCut,         ///< Another message began before this one ended.
+  kCut,         ///< Another message began, or the window was closed, before this one ended.
   kGap,         ///< TLP: not contiguous with the previous bytes.
   kOverrun,     ///< The sender had no credits.
   kClosed,      ///< TLP: its stream is closed or has failed, or its device is dead.

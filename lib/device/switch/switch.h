@@ -69,7 +69,8 @@ class Switch {
   /// its device only has answers left to send.
   bool Quiet(StreamId stream, NodeId node) const;
   /// Returns whether all windows of a closing stream are closed and all messages were sent and
-  /// consumed. Then the stream is freed, and its number may be reused.
+  /// consumed. Then the stream is freed, and its number may be reused. Returns true for an unused
+  /// number.
   bool Finished(StreamId stream);
   /// Marks the stream as failed: messages in the switch are dropped and its windows closed.
   void FailStream(StreamId stream);
@@ -92,7 +93,8 @@ class Switch {
   /// Accepts a TLP from the device at `port`. Returns false if waiting TLPs must leave the switch
   /// first; the port is blocked until then.
   bool Accept(PortId port, const Tlp& tlp);
-  /// Copies the next TLP that leaves by `port` to `out`. Returns false if none waits.
+  /// Copies the next TLP that leaves by `port` to `out`. Returns false if none may leave now, or
+  /// the device at `port` is dead.
   bool Next(PortId port, Tlp& out);
 
   const Drops& drops() const { return drops_; }
@@ -106,8 +108,9 @@ class Switch {
   const Pipeline& pipeline() const { return pipeline_; }
   uint32_t ports() const { return parameters_.ports; }
 
-  /// Appends the complete state that determines future behaviour, as bytes, for state-space
-  /// exploration: equal bytes imply equal behaviour.
+  /// Appends the state of rings, lanes, hops, ports and counters as bytes, for state-space
+  /// exploration. Omits specifications, policies, and the contents of messages and waiting TLPs:
+  /// equal bytes imply equal behaviour only if these are equal too.
   void AppendState(std::string& out) const;
 
  private:
@@ -148,7 +151,7 @@ class Switch {
   /// Returns the node that gets messages for `node`, or kNowhere.
   NodeId Alive(const Stream& stream, NodeId node) const;
   void Redirect(uint16_t lane, NodeId from, NodeId to);
-  /// Removes a message for `targets` from all targets that did not receive it completely.
+  /// Withdraws a message from those of `targets` that did not receive it completely.
   void Withdraw(uint16_t lane, uint64_t sequence, NodeMask targets);
 
   // Defined in accept.cc.
