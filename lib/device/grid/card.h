@@ -14,7 +14,7 @@ namespace sluice::device::grid {
 
 /// Requests of the host, in host memory. The register block reads the first quad (16 bytes).
 struct alignas(64) Control {
-  uint32_t stop = 0;       ///< 1: all blocks end after their current turn.
+  uint32_t stop = 0;       ///< Not 0: all blocks end at their next check (kTurnsBetweenLooks).
   uint32_t wire_on = 0;    ///< 1: the wire's source sends.
   uint32_t request = 0;    ///< The card writes a report when this differs from Report::served.
   uint32_t heartbeat = 0;  ///< Grows while the host lives; see kHostTimeoutNs.

@@ -55,7 +55,8 @@ inline uint32_t PipeOf(const EnsoCard& card, const uint8_t* data) {
   return (hash & mask) % regs::enso::kMaxPipes;
 }
 
-/// Executes the command of a configuration slot (regs/enso.h). Called by one thread.
+/// Executes the command of a configuration slot (regs/enso.h): a flow entry or the fallback by
+/// hash. All others count as unknown. Called by one thread.
 inline void Configure(EnsoCard& card, const uint8_t* slot) {
   using namespace regs::enso;
   uint64_t words[6];

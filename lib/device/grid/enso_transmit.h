@@ -26,7 +26,7 @@ struct EnsoReadMemory {
   uint32_t slots;              ///< Slots that this turn processes.
   uint32_t complete;           ///< Slots that end in this turn.
   uint32_t flits;              ///< Flits read in this turn.
-  bool whole_flits;            ///< All slots consist of aligned flits.
+  bool whole_flits;            ///< All slots consist of whole flits at addresses divisible by 16.
   uint32_t next;               ///< Index at which the next search of the buffers begins.
   SlotWrites<kTurnSlots> writes;
 };
@@ -37,7 +37,7 @@ class EnsoReader {
       : card_(card), team_(team), memory_(memory), nb_mask_(card.nb_mask) {}
 
   /// Reads a chunk of the next buffer with pending slots, among the buffers of block `block` of
-  /// `blocks`. Returns false if none has any.
+  /// `blocks`. Returns false if no buffer has pending slots and a free chunk.
   bool Turn(uint32_t block, uint32_t blocks) {
     const uint64_t found = team_.Agree([&] { return Find(block, blocks); });
     if (found == 0) return false;
@@ -48,8 +48,8 @@ class EnsoReader {
  private:
   static constexpr uint32_t kParts = kFlitBytes / sizeof(Quad);
 
-  /// Returns the number of a buffer with pending slots, plus 1, in the upper half and the number of
-  /// those slots in the lower half; 0 if none has any. Called by one thread.
+  /// Returns the number of a buffer with pending slots and a free chunk, plus 1, in the upper half
+  /// and the number of those slots in the lower half; 0 if there is none. Called by one thread.
   uint64_t Find(uint32_t block, uint32_t blocks) {
     if (Load(&card_.halted) != 0 || Load(&card_.wedged) != 0) return 0;
     const uint32_t listed = Load(&card_.listed);

@@ -15,7 +15,8 @@
 
 namespace sluice::device::grid {
 
-/// Limits of a turn: descriptors read, and flits of the frames sent. Both allow the longest frame.
+/// Limits per queue and turn: descriptors read, and flits of the frames sent. Both allow the
+/// longest frame.
 inline constexpr uint32_t kIpuSendWindow = kBatchFrames;
 inline constexpr uint32_t kIpuSendFlits = kBatchFlits;
 static_assert(kIpuSendWindow > 2 * regs::ipu::kMaxSegments &&
@@ -54,7 +55,8 @@ class IpuTransmitter {
         staging_(card.staging + uint64_t{block} * kIpuStagingBytes),
         block_(block) {}
 
-  /// Polls each queue of this block among `blocks` once.
+  /// Polls each queue of this block once and sends the posted frames. The queues are distributed
+  /// over `blocks` blocks.
   void Turn(uint32_t blocks) {
     if (block_ >= kIpuQueues) return;
     team_.ForEach((kIpuQueues - block_ + blocks - 1) / blocks, [&](uint32_t i) {

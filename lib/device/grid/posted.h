@@ -97,8 +97,8 @@ inline void ServeControl(Card& card, const Team& team, PostedMemory& memory) {
   });
 }
 
-/// Polls all lanes once. The control line and the lanes in use are read once per eight turns.
-/// Called by all threads.
+/// Polls the lanes in use once. The control line and the mask of the lanes in use are read once per
+/// eight turns. Called by all threads.
 template <typename Model>
 void ServePosted(Card& card, Model& model, const Team& team, PostedMemory& memory) {
   const uint32_t turn = memory.turn;
