@@ -117,7 +117,7 @@ void BusServer::End(std::string_view reason) {
     } else {
       Log(RTE_LOG_ERR, (who + " is disconnected: ").append(reason));
     }
-  } catch (const std::bad_alloc&) {  // Closes the connection without a reply.
+  } catch (const std::bad_alloc&) {  // The connection is closed, only the log line is missing.
   }
 }
 

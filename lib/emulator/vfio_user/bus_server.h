@@ -40,10 +40,10 @@ class BusServer final : public Front {
   BusServer(const FunctionParts& parts, std::unique_ptr<Listener> listener);
 
   void Accept();
-  /// Handles the client's messages. Disconnects it if memory is exhausted.
+  /// Handles the client's messages. Disconnects it if the session is over or memory is exhausted.
   void Hear();
-  /// Ends the client; allocates no memory. An empty reason means that the client has closed the
-  /// connection.
+  /// Ends the client, even if there is no memory for the log line. An empty reason means that the
+  /// client has closed the connection.
   void End(std::string_view reason);
 
   const FunctionParts parts_;

@@ -22,7 +22,8 @@ class EventfdSignal {
 
   /// Returns false if asynchronous input is unavailable; Send then has no effect.
   explicit operator bool() const { return context_ != 0 && nothing_; }
-  /// Adds 1 to the eventfd. Returns false if the file is not an eventfd. Never waits.
+  /// Adds 1 to the eventfd. Returns false if that fails, for example because the file is not an
+  /// eventfd. Never waits.
   bool Send(int eventfd);
 
  private:

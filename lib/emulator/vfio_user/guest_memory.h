@@ -20,19 +20,19 @@
 
 namespace sluice::emulator::vfio_user {
 
-/// Every value comes from the client. Functions throw std::bad_alloc if this process has no room;
-/// the object may then only be destroyed. If a file loses a page, the device reads zeros and the
-/// alarm rings.
+/// Every value comes from the client. Functions throw std::bad_alloc if this process is out of
+/// memory; the object may then only be destroyed. If a file loses a page, the device reads zeros
+/// and the alarm rings.
 class GuestMemory {
  public:
   /// All arguments must outlive this object.
   GuestMemory(bar::DmaSpace& dma, MessageDma& messages, const LossAlarm& alarm)
       : dma_(dma), messages_(messages), mappings_(dma, alarm) {}
 
-  /// Adds a map. Returns null, or the reason for a rejection, which has no effect. The device can
-  /// access a map that is readable and writable: through its file, which must be a memory file, or
-  /// through messages if it has no file. Other maps are recorded, and an access to them is a fault.
-  /// A map without a file may be added only while the device is stopped.
+  /// Adds a map. Returns null, or the reason for a rejection; a rejected map has no effect. The
+  /// device can access a map that is readable and writable: through its file, which must be a
+  /// memory file, or through messages if it has no file. Other maps are recorded, and an access to
+  /// them is a fault. A map without a file may be added only while the device is stopped.
   const char* Map(const DmaMap& map, const File& file);
   /// Returns null, or the reason why the range cannot be unmapped: it would split a map.
   const char* WhyNotUnmap(const DmaUnmap& unmap) const;
@@ -40,7 +40,7 @@ class GuestMemory {
   /// translated its addresses again.
   void Unmap(const DmaUnmap& unmap);
 
-  /// Frees the memory of copies. The device must be stopped.
+  /// Discards all copies of the client's memory and frees their pages. The device must be stopped.
   void ForgetCopies();
 
   /// Addresses are grouped into areas; the memory of a machine is in few of them.

@@ -57,13 +57,13 @@ class MessageDma final : public bar::RemoteMemory {
   /// Returns the number of the latest write; 0 if there was none. Writes are numbered from 1 in the
   /// order in which the device made them. May be called by any thread, like HasArrived.
   uint64_t latest_write() const;
-  /// Returns whether the client has answered that write and all earlier ones. Writes withdrawn by
+  /// Returns whether the client has answered `write` and all earlier writes. Writes withdrawn by
   /// Remove count as answered.
   bool HasArrived(uint64_t write) const;
   /// Returns the total number of messages that the client refused.
   uint64_t refusals() const;
-  /// Returns whether the copies occupy so many pages that their memory should be freed; GivenBack
-  /// resets it.
+  /// Returns whether the copies occupy so many pages that their memory should be freed. GivenBack
+  /// resets the count of pages.
   bool bloated() const;
   void GivenBack();
 

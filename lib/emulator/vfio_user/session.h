@@ -36,8 +36,8 @@ class Session {
   const Peer& peer() const { return peer_; }
   /// Returns whether the client has completed the version exchange.
   bool attached() const { return host_ != nullptr; }
-  /// Returns the time at which to call TriesPatience. It is limited while this process waits for
-  /// the client's first message, or for the client to read its answers.
+  /// Returns the time at which to call TriesPatience. There is a limit only while this process
+  /// waits for the client's first message, or for the client to read its answers.
   std::chrono::steady_clock::time_point deadline() const {
     return waits_ ? patience_.deadline() : std::chrono::steady_clock::time_point::max();
   }
@@ -46,7 +46,7 @@ class Session {
   /// first.
   bool TriesPatience() { return waits_ && patience_.Ends(peer_.pid); }
   bool waiting() const { return socket_.waiting(); }
-  /// Returns whether Turn has not handled all received requests yet.
+  /// Returns whether Turn can handle further received requests now.
   bool pending() const { return !waiting() && !socket_.messages().empty(); }
 
   /// Handles received data, messages of the device, and unsent data. Returns after kTurnTime, at
@@ -92,7 +92,7 @@ class Session {
   Outcome WriteRegion(const Message& message);
   Outcome WriteMultiple(const Message& message);
   bool HasBytes(uint32_t region, uint64_t offset, uint64_t count) const;
-  /// Logs the reason of a refusal, only for the first ones.
+  /// Returns an answer with `error`. Logs the reasons of the first kMaxToldRefusals refusals.
   Outcome Refuse(int error, const char* why);
 
   const FunctionParts parts_;
