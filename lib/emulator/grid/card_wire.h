@@ -12,7 +12,8 @@
 namespace sluice::emulator {
 
 /// Builds the frames that `arguments` specify, copies them to the card and describes them in
-/// `shape`. If memory is insufficient, returns false and sets `error` to one line.
+/// `shape`. If memory is insufficient, or the frames are too many for the card, returns false and
+/// sets `error` to one line.
 bool UploadWire(const Arguments& arguments, Executor& executor, device::grid::WireShape* shape,
                 std::string* error);
 

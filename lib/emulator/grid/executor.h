@@ -20,7 +20,7 @@ class Executor {
   /// Allocates zeroed memory of the card, which stays valid as long as this object. On failure
   /// returns null and sets `error` to one line.
   virtual void* Allocate(size_t bytes, std::string* error) = 0;
-  /// Copy between the card's memory and the host's.
+  /// Copy between the card's memory and the host's. Return false on failure.
   virtual bool Write(void* card, const void* host, size_t bytes) = 0;
   virtual bool Read(void* host, const void* card, size_t bytes) = 0;
 

@@ -27,7 +27,8 @@ struct OnOptions {
   uint32_t index = 0;
   uint32_t threads = 1;
   device::grid::Roles roles;
-  uint32_t batch = device::grid::kBatchFrames;  ///< Number of frames that a block receives at once.
+  /// Maximum number of frames that a block receives at once.
+  uint32_t batch = device::grid::kBatchFrames;
 
   /// Parses the text after "on=". If it is invalid, returns false and sets `error` to one line.
   bool Read(std::string_view text, std::string* error);
