@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory for many frames, on hugepages where the host allows, so that the device lcore has no TLB
-// misses, which a real wire would not cause.
+// Memory for many frames, on hugepages where the host allows, so that the thread that steps the
+// device has few TLB misses. A real wire causes none.
 #pragma once
 
 #include <sys/mman.h>

@@ -43,7 +43,8 @@ struct Statistic {
   uint64_t value;
 };
 
-/// A running model. Its thread (or a service lcore) steps it until destruction.
+/// A running model. Its thread, a service lcore or the application's workers step it until
+/// destruction.
 class Attachment {
  public:
   virtual ~Attachment() = default;
@@ -100,12 +101,14 @@ class Attachment {
   /// in another process, the last values are returned; the counts of its successor are added to
   /// them. Control path, any thread, bounded wait.
   virtual std::vector<Statistic> Statistics() = 0;
-  /// Returns the wire's carrier, including injected link faults.
+  /// Returns the wire's carrier, including injected link faults; false while a device in another
+  /// process is gone.
   virtual bool WireUp() = 0;
   /// Returns the address that the wire uses for this NIC; the driver should adopt it.
   virtual void MacAddress(uint8_t mac[6]) = 0;
   /// Starts or stops the wire's traffic sources, which are initially stopped; the driver starts
-  /// them with the port. Returns when the change is in force.
+  /// them with the port. Returns when the change is in force, or after a bounded wait; the change
+  /// is then made when the device runs again.
   virtual void EnableWire(bool enabled) = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // wire=cable:NAME: connects two model NICs with the same NAME, in this process or another one. Each
-// receives the frames that the other sends, at the cost of a copy into memory that both have mapped
-// (cable_lane.h). Either end may die and return (cable_link.h).
+// receives the frames that the other sends, through memory that both have mapped (cable_lane.h).
+// Either end may die and return (cable_link.h).
 #pragma once
 
 #include <array>
@@ -33,8 +33,8 @@ class CableWire final : public Wire {
 
   /// Joins the other end if it listens; otherwise listens for it. `nic` names the model in the log.
   /// `mac` is the model's address; it is changed if the other end has the same address, as vdevs of
-  /// the same name do. If the cable already has two ends or its name is invalid, returns null and
-  /// sets `error` to one line.
+  /// the same name do. On failure, for example if the cable already has two ends or its name is
+  /// invalid, returns null and sets `error` to one line.
   static std::unique_ptr<CableWire> Create(const std::string& name, std::string_view nic,
                                            MacAddress* mac, std::string* error,
                                            std::chrono::milliseconds patience = kPatience);

@@ -58,8 +58,9 @@ class CableLink {
   CableLink& operator=(const CableLink&) = delete;
 
   /// Connects, or listens if no process does. Waits up to `patience` for the answer of a listening
-  /// end; Turn continues to wait afterwards. If two other ends are already joined or a socket
-  /// cannot be created at the path, returns false and sets `error` to one line.
+  /// end; Turn continues to wait afterwards. If two other ends are already joined, another user's
+  /// process listens, memory is insufficient, or a socket cannot be created at the path, returns
+  /// false and sets `error` to one line.
   bool Start(std::chrono::milliseconds patience, std::string* error);
 
   /// Does the pending work; never waits. `now_ns` must not decrease.
@@ -105,11 +106,12 @@ class CableLink {
   /// Stores the memory. Returns null, or the reason for a failure.
   const char* Share(bar::RingMemory memory);
 
-  /// Connects to a listening process and sends the request. Returns false if no process listens;
-  /// sets `error` if it may not be the other end.
+  /// Connects to a listening process and sends the request. Returns false if no process listens.
+  /// Also returns false, and sets `error`, if the process belongs to another user or memory is
+  /// insufficient.
   bool Ask(std::string* error);
-  /// Reads the answer if it has arrived. If it is a refusal, returns false and sets `error` to one
-  /// line.
+  /// Waits up to `patience` for the answer and reads it. If it is a refusal, returns false and sets
+  /// `error` to one line. Returns true if no answer has arrived or the other end is gone.
   bool HearAnswer(std::chrono::milliseconds patience, std::string* error);
   void Seek(uint64_t now_ns);
   bool BeginListening(std::string* error);

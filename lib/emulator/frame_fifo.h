@@ -23,8 +23,9 @@ class FrameFifo {
   /// null if the queue is full.
   uint8_t* Push(const device::WireFrame& frame, uint64_t leave_ns);
 
-  /// Returns the frames that may depart at `now_ns`, oldest first, at most `max`; valid until they
-  /// are popped. A frame that may not depart yet blocks all later frames.
+  /// Returns the frames that may depart at `now_ns`, oldest first, at most `max`, and not beyond
+  /// the end of the ring; valid until they are popped. A frame that may not depart yet blocks all
+  /// later frames.
   std::span<const device::WireFrame> Front(uint64_t now_ns, uint32_t max) const;
   void Pop(uint32_t count);
 

@@ -28,7 +28,7 @@ class FrameRing {
   };
 
   /// Builds a ring of at least `entries` frames. Returns null and sets `error` if it would be too
-  /// large.
+  /// large or memory is insufficient.
   static std::unique_ptr<FrameRing> Build(const GeneratorOptions& options, std::string* error,
                                           uint32_t entries = 0);
 

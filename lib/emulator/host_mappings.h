@@ -24,9 +24,9 @@ namespace sluice::emulator {
 ///
 /// Every value comes from the host and is untrusted. Functions return null on success. Otherwise
 /// they return one line with the error and have no effect unless stated. They throw std::bad_alloc
-/// if this process has no room; the object may then only be destroyed. Files must be memory files
-/// of the claimed length, and ring files must be sealed. If a page is lost anyway, the device reads
-/// zeros and the alarm rings.
+/// if this process is out of memory; the object may then only be destroyed. Files must be memory
+/// files of the claimed length, and ring files must be sealed. If a page is lost anyway, the device
+/// reads zeros and the alarm rings.
 class HostMappings {
  public:
   /// Both arguments must outlive this object.
@@ -46,7 +46,7 @@ class HostMappings {
   /// contiguous with any other piece.
   const char* AddMemory(const Piece& piece, int file);
   /// Removes a range. It is unreachable afterwards, even if it could not be unmapped because too
-  /// many pieces would remain. A piece is always removed as a whole.
+  /// many pieces would remain. A piece that is a part of hugepages is always removed as a whole.
   const char* RemoveMemory(uint64_t bus, uint64_t bytes);
   /// Releases the address space of removed memory. The device must not access memory until it has
   /// translated its addresses again.

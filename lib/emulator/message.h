@@ -93,8 +93,8 @@ void SetText(char (&field)[kBytes], std::string_view text) {
   text.copy(field, kBytes - 1);
 }
 
-/// Returns the text of a field; does not read past its end. Returns false if the text is not
-/// terminated or contains control characters.
+/// Stores the text of a field in `*text`; does not read past the field's end. Returns false if the
+/// text is not terminated or contains control characters.
 template <size_t kBytes>
 bool GetText(const char (&field)[kBytes], std::string_view* text) {
   const std::string_view whole(field, kBytes);

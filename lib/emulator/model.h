@@ -41,7 +41,7 @@ struct ModelInfo {
   std::string_view name;                   ///< Name in --model and messages; at most 15 characters.
   std::string_view title;                  ///< Display name, for example "an Enso NIC".
   std::string_view driver;                 ///< Driver with vdevs that attach to it.
-  size_t bar_bytes;                        ///< Size of its registers.
+  size_t bar_bytes;                        ///< Bytes of the model's registers.
   std::span<const ModelSetting> settings;  ///< At most kMaxModelSettings.
   /// Creates a device in its power-on state that accesses `memory`, which must outlive it. If the
   /// settings are invalid, returns null and sets `error` to one line.

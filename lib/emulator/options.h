@@ -38,7 +38,7 @@ bool ReadNumber(std::string_view text, std::type_identity_t<T> least, std::type_
   return error == std::errc() && end == text.data() + text.size() && *value >= least &&
          *value <= most;
 }
-/// Accepts any finite number of the type.
+/// Parses all of `text` as any finite number of type T.
 template <typename T>
 bool ReadNumber(std::string_view text, T* value) {
   return ReadNumber(text, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max(), value);

@@ -22,7 +22,7 @@ class Pacer {
   }
 
   /// Returns the number of frames that may be sent now, at most `max`. If a source is late by more
-  /// than 10 ms (or a burst), the excess frames are skipped and counted.
+  /// than 10 ms and more than kBurst frames, the excess frames are skipped and counted.
   uint32_t Due(uint64_t now_ns, uint32_t max) {
     const uint64_t allowed = std::min<uint64_t>(max, left_);
     if (pkts_per_ns_ == 0) return static_cast<uint32_t>(allowed);

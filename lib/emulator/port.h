@@ -29,7 +29,7 @@ class PortWire final : public Wire {
   /// model's vdev name. On failure returns null and sets `error` to one line.
   static std::unique_ptr<PortWire> Create(const std::string& port, std::string_view name,
                                           std::string* error);
-  /// Stops the port and releases its ownership.
+  /// Stops and closes the port unless it is gone, and releases its ownership.
   ~PortWire() override;
 
   MacAddress mac() const { return mac_; }

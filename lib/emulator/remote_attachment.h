@@ -66,7 +66,8 @@ class Remote final : public Attachment, private DpdkMemory {
 
   /// Connects and passes all memory; brings the link up.
   bool Reach(std::string* error);
-  /// Sends a request if there is a connection; a failure ends the connection. Requires `mutex_`.
+  /// Sends a request and waits for the reply. Returns false without a connection, if the device
+  /// rejects the request, or if the connection fails, which ends it. Requires `mutex_`.
   bool Ask(const Request& request, Reply* reply, File* received = nullptr);
   /// If the connection has failed, brings the link down until the watching thread has connected
   /// again.

@@ -39,7 +39,7 @@ class Runner {
 
   /// Runs one step on the calling thread, which may be any thread. While other threads call this,
   /// the dedicated thread rests and checks every kRest whether they still do. Returns false if
-  /// there was no work or another thread is stepping the model.
+  /// there was no work, another thread is stepping the model, or a Hold exists.
   bool TurnForOther();
 
   /// Switches the wire's source. Returns true when the change is in force, or false if the model

@@ -26,8 +26,8 @@
 
 namespace sluice::emulator {
 
-/// Runs from Create to destruction. One controlling thread, which may be any thread. Const methods,
-/// Statistics and EnableWire may be called by any thread.
+/// Runs from Create to destruction. One thread at a time, which may be any thread, controls the
+/// model. Const methods, Statistics and EnableWire may be called by any thread.
 class RunningModel final : public HostedModel {
  public:
   /// Starts without a host and with the wire's source off. `name` must be unique in the process. If

@@ -21,8 +21,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Returns whether `bytes` of `data` are a valid request of this protocol version. If not, sets the
-/// reason.
+/// Returns whether `request`, of which `bytes` bytes were received, is a valid request of this
+/// protocol version, and sets `*name`. If not, sets `*wrong` to the reason.
 bool IsRequest(const Request& request, size_t bytes, std::string_view* name, const char** wrong) {
   if (bytes != sizeof(request)) {
     *wrong = "a message does not have the length of a request";
@@ -329,7 +329,7 @@ void Server::EndLink(std::string_view reason) {
     } else {
       Log(RTE_LOG_ERR, (who + " is disconnected: ").append(reason));
     }
-  } catch (const std::bad_alloc&) {  // Closes the connection without a reply.
+  } catch (const std::bad_alloc&) {  // The host is disconnected, only the log line is missing.
   }
 }
 

@@ -85,10 +85,11 @@ class Server final : public Front {
   void Greet();
   /// Reads and answers one request of the host.
   void Answer();
-  /// Calls `step`, which is Greet or Answer. Disconnects the peer if memory is exhausted.
+  /// Calls `step`, which is Accept, Greet or Answer. If memory is exhausted, disconnects the
+  /// newcomer and the host.
   void Attempt(void (Server::*step)());
-  /// Disconnects the host; allocates no memory. An empty reason means that the host has closed the
-  /// connection.
+  /// Disconnects the host, even if memory for the log line cannot be allocated. An empty reason
+  /// means that the host has closed the connection.
   void EndLink(std::string_view reason);
   /// Disconnects a host to which an answer could not be sent: it is gone or does not read.
   void EndDeaf();

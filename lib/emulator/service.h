@@ -15,8 +15,8 @@ namespace sluice::emulator {
 class Service {
  public:
   /// Registers `runner`, which must outlive the service, as "model_" and the first 24 characters of
-  /// `name`. `workers` means that lcores of the application will call the service. Without service
-  /// lcores and `workers` it has no effect, and the runner keeps its thread.
+  /// `name`. `workers` means that lcores of the application will call the service. With neither
+  /// service lcores nor `workers` the object has no effect, and the runner keeps its thread.
   Service(std::string_view name, Runner& runner, bool workers);
   /// Waits until no lcore steps the runner.
   ~Service();

@@ -29,7 +29,8 @@ class SignatureVerifier {
   void Learn(const device::WireFrame& frame);
   /// Records that frames [first, first + count) in the order of Learn were sent.
   void Sent(uint64_t first, uint32_t count);
-  /// Counts returned frames in `totals`. Duplicates are detected only in full mode.
+  /// Counts returned frames in `totals`. Duplicates and frames of earlier runs are detected only in
+  /// full mode.
   void Check(std::span<const device::WireFrame> frames, WireTotals& totals);
 
  private:

@@ -14,7 +14,8 @@
 
 namespace sluice::emulator {
 
-/// Used by one thread at a time. Queue, device and wire must outlive it, or the next Connect.
+/// Used by one thread at a time. The wire must outlive it; queue and device must stay valid until
+/// the next Connect or destruction.
 class Stepper final : public device::FrameSink {
  public:
   /// If `pause` is set, frames for which the device or the wire has no room wait at their sender;
@@ -22,8 +23,8 @@ class Stepper final : public device::FrameSink {
   Stepper(bar::PostedQueue* queue, device::Device& device, Wire& wire, bool pause);
 
   /// Continues with another host (or none, if `queue` is null) and a device of the same model in
-  /// its power-on state. Counters of the old device remain in the sums. Frames that it had accepted
-  /// for the old host count as abandoned.
+  /// its power-on state. Counters of the old device remain in the sums. Frames that the old device
+  /// had accepted and its host has not returned count as abandoned.
   void Connect(bar::PostedQueue* queue, device::Device& device);
 
   /// Sets the receiver of the device's interrupts. CarrierChanged also raises kPortVector there.
