@@ -88,7 +88,7 @@ inline uint32_t CheckTag(Card& card, const WireShape& shape, const Returned& fra
   if (ahead > 0) Add(&counters[WireEvent::kGaps], static_cast<uint64_t>(ahead));
   const uint32_t order = lap << kEntryBits | entry;
   *late = WholeOrder(order, newest_lap) < Load(&shape.flow_orders[origin.flow]);
-  // At full rate, the latency of only one frame in four is sampled.
+  // Samples the latency of only one frame in four at full rate.
   if (shape.per_ns != 0 || (order * 0x9e37'79b1u) >> 30 == 0) {
     Add(&counters.latency[LatencyBucket(now_ns > sent ? now_ns - sent : 0)], uint64_t{1});
   }

@@ -73,7 +73,7 @@ inline Headers Parse(const WireFrame& frame) {
 
 /// Returns the write-back flags of kPortChecksum for a parsed frame: IPv4 header, and TCP or UDP if
 /// the datagram is complete. An invalid UDP length or an incomplete TCP header counts as a bad
-/// checksum. There is no result for TCP and UDP with an incomplete source route, or for UDP over
+/// checksum. TCP and UDP with an incomplete source route have no result, and neither has UDP over
 /// IPv4 without a checksum.
 uint16_t VerifyChecksums(const WireFrame& frame, const Headers& headers);
 
