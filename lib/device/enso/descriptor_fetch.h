@@ -24,7 +24,7 @@ struct Descriptor {
   const uint8_t* data;  ///< Host memory of a data slot; null if unreachable.
   uint32_t length;      ///< Data length in bytes: the low 20 bits of word 2.
   bool config;          ///< A command, which was executed at the fetch.
-  uint16_t nb;          ///< Notification buffer and slot that it came from.
+  uint16_t nb;          ///< Notification buffer and slot of the descriptor.
   uint32_t slot;
 };
 

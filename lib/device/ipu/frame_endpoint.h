@@ -37,7 +37,7 @@ class FrameEndpoint {
   /// memory.
   void Abandon(Statistics& statistics);
   bool enabled() const { return end_ != nullptr; }
-  /// Returns whether all of its memory is still mapped.
+  /// Returns whether all memory of the endpoint is still mapped.
   bool Reachable(const bar::DmaSpace& dma) const { return dma.Translate(base_, bytes_) != nullptr; }
 
   // The methods below require enabled().

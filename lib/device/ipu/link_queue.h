@@ -24,7 +24,7 @@ class LinkQueue {
   bool Enable(const bar::DmaSpace& dma, uint64_t base, uint64_t bytes, uint16_t epoch);
   void Disable() { link_.reset(); }
   bool enabled() const { return link_ != nullptr; }
-  /// Returns whether all of its memory is still mapped.
+  /// Returns whether all memory of the link is still mapped.
   bool Reachable(const bar::DmaSpace& dma) const { return dma.Translate(base_, bytes_) != nullptr; }
 
   // The methods below require enabled().

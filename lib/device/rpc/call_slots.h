@@ -42,7 +42,7 @@ struct CallSlot {
   uint32_t depth = 0;
   /// Call that waits for the reply to this one. A nested call with kNone has lost its parent.
   CallId parent = kNone;
-  CallId child = kNone;  ///< Call whose reply it waits for.
+  CallId child = kNone;  ///< Call whose reply this call waits for.
   Continuation continuation;
   /// Error that is still to be sent, if the call has ended.
   ::sluice::rpc::AcceptStat error = ::sluice::rpc::AcceptStat::kSystemErr;
