@@ -44,7 +44,7 @@ class HostedModel {
   virtual void ChangeMemory(const std::function<void()>& change) = 0;
   /// Disconnects the host, if any. Afterwards the model does not use the host's memory, queue or
   /// interrupts, and the wire's source is off. `died` means that the host will not return with its
-  /// state. Allocates no memory, except that a model on a card logs a summary.
+  /// state. Allocates no memory if the model runs on the CPU.
   virtual void Disconnect(bool died) = 0;
 
   /// Called by a thread while it waits for the device.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// wire=library:FILE.so+OPTIONS: a wire from a shared library, for an application's peer (a client,
-// another protocol's generator) on a model NIC. The library's code runs in the model's process with
-// its rights and is built with this project's headers.
+// wire=library:FILE.so+OPTIONS: a wire from a shared library. It connects a peer of the application
+// (for example a client, or a generator for another protocol) to a model NIC. The library's code
+// runs in the model's process with its rights and is built with this project's headers.
 #pragma once
 
 #include <array>

@@ -97,7 +97,7 @@ class Runner {
   std::atomic<bool> wire_enabled_{false};
   std::atomic<bool> stop_{false};
   std::atomic<bool> held_{false};  ///< A Hold exists. Sequentially consistent with `stepping_`.
-  /// Written occasionally by calling threads; on a separate line from the stepping thread's
+  /// Written occasionally by calling threads; on a separate cache line from the stepping thread's
   /// members.
   alignas(64) std::atomic<uint32_t> turns_of_others_{0};
   // Written by the stepping thread.

@@ -28,10 +28,10 @@ struct WireTotals {
   uint64_t corrupted = 0;   ///< Returned frames that were not sent in this form.
   uint64_t foreign = 0;     ///< Returned frames of another run, before a restart of the device.
   uint64_t duplicated = 0;  ///< Returned frames that had returned before.
-  uint64_t reordered = 0;   ///< Returned after a later frame of their flow.
-  uint64_t late = 0;        ///< Older than the window: either reordered or duplicated.
-  uint64_t verified = 0;    ///< Returned frames compared byte by byte.
-  uint64_t skipped = 0;     ///< Capture records that the wire cannot carry.
+  uint64_t reordered = 0;   ///< Frames that returned after a later frame of their flow.
+  uint64_t late = 0;  ///< Returned frames older than the window: either reordered or duplicated.
+  uint64_t verified = 0;  ///< Returned frames compared byte by byte.
+  uint64_t skipped = 0;   ///< Capture records that the wire cannot carry.
 };
 
 /// Frames keep their order. All times are nanoseconds of the stepping thread's clock, which never

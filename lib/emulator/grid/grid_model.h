@@ -89,7 +89,8 @@ class GridModel final : public HostedModel, private bar::DmaObserver {
   bar::RingMemory lines_memory_;
   Lines* lines_ = nullptr;
   std::unique_ptr<std::byte[], void (*)(std::byte*)> image_memory_{nullptr, nullptr};
-  device::grid::Card* image_ = nullptr;  ///< The card's structure for the next start.
+  /// This process's copy of the card's structure, for the next start.
+  device::grid::Card* image_ = nullptr;
   /// Address in the card's memory; must not be dereferenced here.
   device::grid::Card* card_ = nullptr;
   uint8_t* staging_ = nullptr;

@@ -69,7 +69,8 @@ class MessageDma final : public bar::RemoteMemory {
 
   static constexpr size_t kMaxWaitingBytes = size_t{4} << 20;
   static constexpr size_t kMaxQuestions = 4096;
-  static constexpr size_t kMaxMessages = 16384;  ///< Waiting and in flight, before congestion.
+  /// Limit of messages that wait or are in flight; beyond it, congested().
+  static constexpr size_t kMaxMessages = 16384;
   static constexpr size_t kMaxUnderWay = 2 * kMaxMessages;
   static constexpr uint64_t kBloatedBytes = uint64_t{256} << 20;
 
