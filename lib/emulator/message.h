@@ -29,9 +29,9 @@ enum class Kind : uint16_t {
   kHello = 1,
   kMemory = 2,  ///< File: its `bytes` at `offset` are DPDK's memory at `bus`, in the given area.
   kForget = 3,  ///< Removes DPDK's memory [bus, bus + bytes).
-  kMap =
-      4,  ///< File: a ring of `bytes` at `bus`, mapped twice in a row if kMirrored; optional name.
-          ///< With kExternal, its `bytes` at `offset` are the application's memory; no name.
+  /// File: a ring of `bytes` at `bus`, mapped twice in a row if kMirrored; optional name. With
+  /// kExternal, its `bytes` at `offset` are the application's memory; no name.
+  kMap = 4,
   kUnmap = 5,        ///< Removes the ring at `bus` (0: none) and memory named `name`.
   kAdopt = 6,        ///< Reply: file and size of the memory named `name`.
   kStatistics = 7,   ///< Reply: followed by `count` entries.
