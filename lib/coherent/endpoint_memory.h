@@ -24,10 +24,11 @@ struct Content {
   uint8_t count = 0;       ///< Number of frames in a payload of Kind::kFrames.
   bool in_buffer = false;  ///< The payload is in the line's buffer, not in the line.
   uint64_t code = 0;       ///< Request: the function to call. Reply: its status.
-  uint64_t data = 0;       ///< Request: pointer to the state of the process for the call.
+  uint64_t data = 0;  ///< Request: pointer into the process's memory, to the state for the call.
 };
 
-/// Copies refer to the same memory, which its owner must keep mapped.
+/// Access to an endpoint in mapped memory. Copies refer to the same memory; the owner of the memory
+/// must keep it mapped.
 class EndpointMemory {
  public:
   EndpointMemory() = default;
@@ -58,7 +59,7 @@ class EndpointMemory {
   ControlLine& line(Pair pair, uint64_t number) const {
     return *reinterpret_cast<ControlLine*>(base_ + geometry_.LineOffset(pair, number));
   }
-  /// Returns the space for the line's payload.
+  /// Returns the space for the payload in the line of load `number`, or in that line's buffer.
   std::span<uint8_t> Room(Pair pair, uint64_t number, bool in_buffer) const {
     return in_buffer
                ? std::span(base_ + geometry_.BufferOffset(pair, number), geometry_.buffer_bytes)

@@ -27,7 +27,7 @@ struct FrameHostCounters {
   uint64_t requests = 0;    ///< Loads answered with frames.
   uint64_t try_agains = 0;  ///< Loads answered with TRYAGAIN.
   uint64_t grants = 0;      ///< Lines granted for sending.
-  uint64_t faults = 0;      ///< 1 once an answer violated the protocol.
+  uint64_t faults = 0;  ///< 1 after a protocol violation, a failed send or an unrequested close.
 };
 
 /// Frames passed to the NIC, and their bytes.
@@ -69,8 +69,8 @@ class FrameHost {
   }
 
   /// Returns space for an answer of `length` bytes that does not fit into its frame's record. The
-  /// space follows all data of the line. Returns null if it is too small. The answer is sent in the
-  /// position of its frame.
+  /// space follows all data of the line. Returns null if the rest of the line is too small. The
+  /// answer is sent in the position of its frame.
   uint8_t* GrownRoom(uint32_t length) {
     const std::span<uint8_t> room = end_.Room();
     return RecordBytes(length, 0) <= room.size() - grown_end_
@@ -109,8 +109,8 @@ class FrameHost {
     if (!end_.Send(content)) Fault();
   }
 
-  /// Returns the frames that Answer and Flush have passed and that the NIC may not have read,
-  /// because their load has no answer yet. Polls for answers without issuing loads.
+  /// Returns the answers and the frames of Send that the NIC may not have read, because their load
+  /// has no answer yet or because they were not flushed. Polls for answers without issuing loads.
   HandedOver Outstanding() {
     if (end_.state(Pair::kReceive) == State::kWaiting) Load();
     if (end_.state(Pair::kTransmit) == State::kWaiting) AcceptGrant();
@@ -240,9 +240,9 @@ class FrameHost {
   }
 
   HostEnd end_;
-  /// Result of the last poll; kContent means that the host owns the line.
+  /// Result of the last poll of the receive pair; kContent means that the host owns the line.
   Got got_ = Got::kNothing;
-  uint32_t records_ = 0;  ///< Records of that line, up to the last valid one.
+  uint32_t records_ = 0;  ///< Records of the received line, up to the last valid one.
   HandedOver lent_totals_;
   uint32_t grown_end_ = 0;  ///< Bytes of the payload including appended answers; a multiple of 8.
   HandedOver answered_, sent_;

@@ -22,7 +22,8 @@ struct Record {
   uint16_t stride = 0;  ///< Bytes from this head to the next: a multiple of 8.
   uint16_t offset = 0;  ///< Bytes from this head to the frame, at least kRecordBytes.
   uint16_t length = 0;  ///< Bytes of the frame, without FCS. 0: no frame in this record.
-  uint16_t flags = 0;   ///< Position of the outgrown frame if `length` is 0.
+  uint16_t flags =
+      0;  ///< If `length` is 0: position of the answer that outgrew the record (GrownFrame).
 
   constexpr uint64_t Word() const {
     return stride | uint64_t{offset} << 16 | uint64_t{length} << 32 | uint64_t{flags} << 48;
@@ -31,7 +32,8 @@ struct Record {
     return {static_cast<uint16_t>(word), static_cast<uint16_t>(word >> 16),
             static_cast<uint16_t>(word >> 32), static_cast<uint16_t>(word >> 48)};
   }
-  /// Returns whether the record fits into `room` bytes and its frame into the record.
+  /// Returns whether the record is valid: its stride is a multiple of 8 and at most `room` bytes,
+  /// and it contains a frame of a valid length or none.
   constexpr bool Sound(size_t room) const {
     return stride % 8 == 0 && stride <= room && offset >= kRecordBytes &&
            offset + length <= stride &&
@@ -39,7 +41,8 @@ struct Record {
   }
 };
 
-/// Returns the bytes of a record for a frame of `length` after `headroom` bytes (a multiple of 8).
+/// Returns the size in bytes of a record for a frame of `length` bytes with `headroom` bytes (a
+/// multiple of 8).
 constexpr uint32_t RecordBytes(uint32_t length, uint32_t headroom) {
   return kRecordBytes + headroom + (length + 7) / 8 * 8;
 }
@@ -47,7 +50,7 @@ constexpr uint32_t RecordBytes(uint32_t length, uint32_t headroom) {
 /// Returns the frame of an answer that outgrew its record, or an empty span if `place` is invalid.
 /// The frame is in an additional record after the received ones, which the line's `count` does not
 /// include. The original record has length 0, and its flags contain `place`: the additional
-/// record's position in the payload, in units of 8 bytes. The peer writes `place`.
+/// record's position in the payload, in units of 8 bytes. The peer wrote `place`, so it is checked.
 inline std::span<uint8_t> GrownFrame(std::span<uint8_t> payload, uint16_t place) {
   const size_t at = size_t{place} * 8;
   if (at + kRecordBytes > payload.size()) return {};
@@ -64,7 +67,7 @@ class FrameWriter {
       : room_(room), headroom_(headroom) {}
 
   /// Returns the destination of a frame of `length` bytes (kMinFrameBytes … kMaxFrameBytes), or
-  /// null if it does not fit.
+  /// null if the frame does not fit or `max_count` records are written.
   uint8_t* Add(uint32_t length, uint32_t max_count, uint16_t flags = 0) {
     const uint32_t stride = RecordBytes(length, headroom_);
     if (count_ == max_count || stride > room_.size() - used_) return nullptr;
@@ -88,8 +91,8 @@ class FrameWriter {
   uint32_t count_ = 0;
 };
 
-/// Iterates over the records of a payload that the peer wrote. Each head is read once; a record
-/// that exceeds the payload ends the iteration.
+/// Iterates over the records of a payload that the peer wrote. Each head is read once; an invalid
+/// record ends the iteration.
 class FrameWalker {
  public:
   FrameWalker(std::span<uint8_t> payload, uint8_t count) : rest_(payload), left_(count) {}
@@ -111,8 +114,8 @@ class FrameWalker {
   uint32_t left() const { return left_; }  ///< Records after the current one.
   /// Returns the frame; empty if the record has none.
   std::span<uint8_t> frame() const { return rest_.subspan(record_.offset, record_.length); }
-  /// Writes a changed position of the frame to the record. The position must be valid, or `length`
-  /// must be 0.
+  /// Writes a new offset and length of the frame to its record. The frame must be inside the record
+  /// unless `length` is 0.
   void Set(uint16_t offset, uint16_t length) {
     const uint64_t word = Record{record_.stride, offset, length, record_.flags}.Word();
     std::memcpy(rest_.data(), &word, sizeof(word));

@@ -5,7 +5,7 @@
 
 namespace sluice::coherent {
 
-/// Performs `action` if it is not the plain load. Returns whether a load follows.
+/// Performs an action other than kLoadLine. Returns whether a load must follow.
 bool HostEnd::LoadOtherwise(Line& line, Action action) {
   switch (action) {
     case Action::kLoadUnwritten:

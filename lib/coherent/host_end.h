@@ -11,7 +11,7 @@
 //
 // The result replaces the arguments in the same line. The next Wait loads the other line; this load
 // notifies the NIC that the result is complete. Used by one thread. All values that the NIC writes
-// are checked before use: an invalid answer stops the end.
+// are checked before use: after an invalid answer this end stops permanently (Got::kClosed).
 #pragma once
 
 #include <array>
@@ -28,9 +28,9 @@ namespace sluice::coherent {
 enum class Got : uint8_t {
   kNothing,   ///< No answer yet: the load is pending, and the next call continues to wait.
   kContent,   ///< A request or frames. Transmit pair: a line to fill.
-  kTryAgain,  ///< No content arrived for a long time.
+  kTryAgain,  ///< Answered without content: time limit, or the host must leave.
   kYieldNow,  ///< The core is needed: this end has left the lines; the next call enters again.
-  kRetire,    ///< As kYieldNow, for a kernel endpoint.
+  kRetire,    ///< Kernel endpoint: the core is not needed any more. This end has left the lines.
   kBarred,    ///< The process may not enter now: retry when it has a core again.
   kClosed,    ///< Closed permanently.
 };
@@ -71,8 +71,8 @@ class HostEnd {
     const Control control = Control::Of(At(Pair::kReceive).answer);
     return Room(control.in_buffer).first(control.length);
   }
-  /// Returns the space for the payload of the answer: the space of the arguments, or the line's
-  /// buffer.
+  /// Returns the space for the payload of the answer: the line, which contains the arguments, or
+  /// the line's buffer.
   std::span<uint8_t> Room(bool in_buffer = false) const {
     return At(Pair::kReceive).Room(memory_, in_buffer);
   }
@@ -87,15 +87,16 @@ class HostEnd {
     line.Publish(content);
     return true;
   }
-  /// Returns whether this process was asked to leave. A long handler must then end early, or the
-  /// process is killed.
+  /// Returns whether this process was asked to leave or the endpoint is closed. A long handler must
+  /// then end early, or the process is killed.
   bool Asked() const {
     return std::atomic_ref(memory_.header().ready).load(std::memory_order_relaxed) != kReady;
   }
 
   // Functions for the transmit pair.
 
-  /// Returns kContent if there is a line to fill, SendRoom(); else the same values as Wait().
+  /// Returns kContent if a line is granted; SendRoom() is its space. Otherwise returns a result as
+  /// Wait() does.
   Got Grant(uint64_t patience_cycles) {
     Line& line = At(Pair::kTransmit);
     if (!inside_) {
@@ -107,9 +108,9 @@ class HostEnd {
   std::span<uint8_t> SendRoom(bool in_buffer = false) const {
     return At(Pair::kTransmit).Room(memory_, in_buffer);
   }
-  /// Writes the head of the granted line and loads the other one, which acts as the doorbell.
-  /// Returns false and sends nothing if the line is not granted, the payload does not fit, or the
-  /// process may not enter now.
+  /// Writes the head of the granted line and loads the other line; the load acts as the doorbell.
+  /// Returns false and sends nothing if the line is not granted, the payload does not fit, the
+  /// process may not enter now, or the endpoint is closed.
   bool Send(const Content& content) {
     Line& line = At(Pair::kTransmit);
     return (inside_ || Admit(line) == Got::kContent) && Write(line, content) && Load(line);
@@ -130,7 +131,7 @@ class HostEnd {
    public:
     Line(const EndpointMemory& memory, Pair pair, const Machine& machine)
         : PairEnd(memory, pair, machine, State::kOutside) {}
-    uint64_t answer = 0;  ///< The checked copy of the content's Control.
+    uint64_t answer = 0;  ///< Checked control word of the content.
 
    private:
     friend class HostEnd;
@@ -170,8 +171,8 @@ class HostEnd {
     if (static_cast<uint32_t>(word) != static_cast<uint32_t>(number)) {
       return Await(line, word, patience_cycles);
     }
-    // If the control word is a request in lines, this difference is its length. For all other words
-    // it exceeds the capacity.
+    // If the control word is a request whose payload is in the lines, this difference is its
+    // length. For all other words it exceeds the capacity.
     const auto rest = static_cast<uint32_t>(word >> Control::kLengthShift) - kRequestInLines;
     if (rest > line.Capacity(false)) return Answered(line, word);
     line.answer = word;

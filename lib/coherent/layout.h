@@ -105,7 +105,7 @@ struct Control {
 struct alignas(kLineBytes) ControlLine {
   uint64_t control;
   uint64_t code;  ///< Request: the function to call. Reply: its status.
-  uint64_t data;  ///< Request: pointer to the state of the process for the call.
+  uint64_t data;  ///< Request: pointer into the process's memory, to the state for the call.
   std::array<uint8_t, kInlineBytes> payload;
 };
 static_assert(sizeof(ControlLine) == kLineBytes && offsetof(ControlLine, payload) == 24);

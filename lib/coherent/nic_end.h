@@ -73,9 +73,11 @@ class NicEnd {
          const Machine& machine = kMachine);
 
   /// Returns whether the host has issued a load that Look() has not processed. A Look() after this
-  /// call finds all answers of the host that precede the load, in both pairs. One shared load.
+  /// call finds all answers of the host that precede the load, in both pairs. Costs one load from
+  /// shared memory.
   bool HasLoaded(Pair pair) const;
-  /// Polls a pair; two shared loads if there is nothing new. Call it until it returns kNothing.
+  /// Polls a pair; costs two loads from shared memory if there is nothing new. Call it until it
+  /// returns kNothing.
   Seen Look(Pair pair, uint64_t now_ns);
   /// Valid after Seen::kReturned.
   const Returned& returned(Pair pair) const { return At(pair).returned; }
@@ -101,8 +103,9 @@ class NicEnd {
   bool Retire();
 
   /// Asks the host to leave: a pending load, or else the next one, is answered with YIELDNOW.
-  /// Look() reports when the host has left, or closes the endpoint. The caller must also signal the
-  /// process. Returns false if the host was already asked, or the endpoint is closed.
+  /// Look() reports that the host has left, or closes the endpoint if the host does not leave in
+  /// time. The caller must also signal the process. Returns false if the host was already asked, or
+  /// the endpoint is closed.
   bool Preempt(uint64_t now_ns);
   /// Allows the host to enter again. Returns false if it has not left.
   bool Resume();
@@ -110,7 +113,7 @@ class NicEnd {
   void Kill();
   bool closed() const { return At(Pair::kReceive).state() == State::kClosed; }
   /// Returns the tag of the content that the host had not returned when the endpoint was closed.
-  /// Returns it only once.
+  /// Returns the tag only once, and an empty value otherwise.
   std::optional<uint64_t> ConsumeLost(Pair pair);
 
   const NicCounters& counters(Pair pair) const { return At(pair).counters; }

@@ -58,7 +58,7 @@ enum class Input : uint8_t {
   kStalled,  ///< Load n has reached its time limit.
   kBound,    ///< The host has not left within the time limit.
   // Host, from its owner:
-  kCallLoad,    ///< Load the next line; outside: READY was set after BUSY was set.
+  kCallLoad,    ///< Load the next line. Outside: BUSY was set first, then READY was read as set.
   kCallBarred,  ///< Outside: as kCallLoad, but READY was not set.
   kCallWrite,   ///< Write the answer.
   // Host, the answer to load n:
@@ -67,7 +67,7 @@ enum class Input : uint8_t {
   kYieldNow,
   kRetireNow,
   // Host:
-  kGone,  ///< The preemption word is kClosed, or a load returned all ones.
+  kGone,  ///< The preemption word is kClosed, or an answer is invalid (for example, all ones).
 };
 inline constexpr size_t kInputs = 19;
 
@@ -107,7 +107,7 @@ struct Row {
   Action action;
 };
 
-/// The protocol. Pairs of state and input without a row are ignored.
+/// The protocol. An input for which a state has no row is ignored.
 inline constexpr auto kRows = [] {
   constexpr auto kN = Role::kNic;
   constexpr auto kH = Role::kHost;
@@ -176,7 +176,7 @@ struct Transition {
   friend bool operator==(const Transition&, const Transition&) = default;
 };
 
-/// The rows as a lookup table. Tests derive faulty ones from it.
+/// The rows as a lookup table. Tests derive faulty tables from it.
 class Machine {
  public:
   template <size_t N>
@@ -187,7 +187,7 @@ class Machine {
     for (const Row& row : rows) Set(row);
   }
 
-  /// A state belongs to one role, so it determines the row.
+  /// The role is not an index of the table, because each state belongs to one role.
   constexpr void Set(const Row& row) {
     cells_[static_cast<size_t>(row.state)][static_cast<size_t>(row.input)] = {row.next, row.action};
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Methods by which a core waits for a store of another core to a word, because loads do not stall
-// here. Either an instruction sleeps until another core invalidates the word's line (umwait of
-// WAITPKG, mwaitx of MONITORX), or the core polls.
+// Methods by which a core waits for another core's store to a word, because a load from ordinary
+// memory does not wait for a NIC's answer. Either an instruction sleeps until another core
+// invalidates the word's line (umwait of WAITPKG, mwaitx of MONITORX), or the core polls.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ std::string_view Name(WaitMethod method);
 std::optional<WaitMethod> WaitMethodOf(std::string_view name);
 
 /// Waits until `word` differs from `seen` or until cpu::Cycles() reaches `deadline`. Spurious
-/// returns are possible, so the caller must check again. kPause: one pause. Only for methods for
-/// which CanWaitBy() is true.
+/// returns are possible, so the caller must check again. With kPause, executes one pause
+/// instruction. Only for methods for which CanWaitBy() is true.
 void SleepOn(WaitMethod method, const uint64_t& word, uint64_t seen, uint64_t deadline);
 inline void WaitOn(WaitMethod method, const uint64_t& word, uint64_t seen, uint64_t deadline) {
   if (method != WaitMethod::kPause) return SleepOn(method, word, seen, deadline);
