@@ -12,7 +12,7 @@
 
 namespace sluice::offload {
 
-/// 40 bytes: the part of a line that neither channel needs for itself.
+/// 40 bytes: the part of a line that is free for content in both channels.
 struct Item {
   std::array<uint64_t, 5> word{};
 
@@ -66,11 +66,12 @@ enum class Urgency : uint8_t {
 /// until that function has returned true once, Send fails and no decisions exist.
 template <typename C>
 concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out) {
-  /// Sends an event. Events are delivered in order. Returns false if space is lacking; the loss is
-  /// counted, and the agent must then obtain the state again (NicChannel::PollLoss).
+  /// Sends an event. Events are delivered in order. Returns false if space or an agent is lacking;
+  /// the loss is counted, and the agent must then obtain the state again (NicChannel::PollLoss).
   { channel.Send(item) } -> std::same_as<bool>;
-  /// Sends an event that requests a decision for `slot`. Returns as Send. On a channel of swaps the
-  /// event is a swap of `slot`, unless the slot's previous swap is unresolved.
+  /// Sends an event that requests a decision for `slot`. Returns as Send. On a channel of swaps
+  /// whose layout has asks, the event is a swap of `slot`, unless the slot's previous swap is
+  /// unresolved.
   { channel.Ask(slot, item) } -> std::same_as<bool>;
   /// Returns the number of events that Send accepts now (Ask may use one of them). May read the
   /// agent's progress.
@@ -81,13 +82,14 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
   {channel.Flush()};
   /// Prefetches the decision of `slot` if reading it is slow.
   {channel.Prefetch(slot)};
-  /// Reads the pending decision of `slot` without ruling on it. Returns false if it does not exist
-  /// or was recalled; Decide then ends it.
+  /// Reads the pending decision of `slot` without ruling on it. Returns false if none is pending,
+  /// or if it was recalled; Decide ends a recalled decision.
   { channel.Look(slot, out) } -> std::same_as<bool>;
   /// Returns true once after a new agent appeared, or the agent requested a restart: the host must
   /// send it every live task.
   { channel.PollRestart() } -> std::same_as<bool>;
-  /// Returns the number of events that were lost for lack of space, or by Lose().
+  /// Returns the number of events that were lost because space or an agent was lacking, or by
+  /// Lose().
   { channel.overflows() } -> std::convertible_to<uint64_t>;
   /// Returns the number of invalid writes of the peer, all of which were ignored.
   { channel.faults() } -> std::convertible_to<uint64_t>;

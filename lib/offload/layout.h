@@ -21,7 +21,8 @@ struct WaveLayout {
   constexpr uint32_t ControlLine() const { return first; }
   constexpr uint32_t LineOf(Slot slot) const { return first + 1 + slot; }
   constexpr bar::LineQueuePlace Queue() const { return {first + 1 + slots, queue_depth}; }
-  /// Returns the slot of the NIC line of pair `line`.
+  /// Returns the slot to which the NIC line of pair `line` belongs, or an empty value if it belongs
+  /// to none.
   constexpr std::optional<Slot> SlotOf(uint32_t line) const {
     const uint32_t slot = line - LineOf(0);
     return slot < slots ? std::optional<Slot>(slot) : std::nullopt;
@@ -44,7 +45,8 @@ struct SwapLayout {
   constexpr uint32_t OfferLine(Slot slot) const { return first + 1 + slot; }
   constexpr uint32_t AskLine(Slot slot) const { return OfferLine(slots) + slot; }
   constexpr uint32_t EventLine(uint32_t link) const { return AskLine(asks ? slots : 0) + link; }
-  /// Returns the slot of the NIC line of pair `line`.
+  /// Returns the slot to which the NIC line of pair `line` belongs, or an empty value if it belongs
+  /// to none.
   constexpr std::optional<Slot> SlotOf(uint32_t line) const {
     const uint32_t at = line - OfferLine(0);
     return at < EventLine(0) - OfferLine(0) ? std::optional<Slot>(at % slots) : std::nullopt;

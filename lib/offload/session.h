@@ -18,7 +18,8 @@
 
 namespace sluice::offload {
 
-/// Invalidates cached lines, because the peer may have written since they were cached.
+/// Invalidates the cached lines of a window that is cached write-through, because the peer may have
+/// written since they were cached.
 template <bar::WindowEnd W>
 void Forget(W& window) {
   if ((window.capabilities() & bar::kWindowWriteThrough) != 0) window.Flush();

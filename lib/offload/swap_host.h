@@ -118,7 +118,7 @@ class SwapHost {
     Ruling ruling = Ruling::kRefuse;
   };
 
-  /// Begins the session with another agent and restarts every half-link.
+  /// Begins the session with a new agent and restarts every half-link.
   void Join();
   /// Continues to connect the half-links to the agent's ends. Returns true once every half-link
   /// knows its peer's incarnation.
@@ -144,10 +144,11 @@ class SwapHost {
   SwapLayout layout_;
   HostControl<W> control_;
   HalfLinks<ItemInitiator<W>, ItemResponder<W>, ItemInitiator<W>> links_;
-  std::vector<uint8_t> waits_;  ///< The offer of a slot was read and must be evaluated again.
-  bool up_ = false;             ///< Every half-link knows its peer's incarnation.
-  uint32_t number_ = 0;         ///< Number of the next ask or event.
-  uint64_t sent_ = 0;           ///< Number of events, without asks.
+  /// Indexed by slot: its offer was read and must be evaluated again.
+  std::vector<uint8_t> waits_;
+  bool up_ = false;      ///< Every half-link knows its peer's incarnation.
+  uint32_t number_ = 0;  ///< Number of the next ask or event.
+  uint64_t sent_ = 0;    ///< Number of events sent, without asks.
   uint64_t faults_ = 0;
 };
 

@@ -61,7 +61,7 @@ class ItemInitiator : public swap::InitiatorPort<W> {
     if (this->end_.ConsumeUpdate()) Post(closing, 0);
   }
   void Prepare() { this->PreparePost(); }
-  /// Returns whether this end knows the peer of this incarnation, so that it can offer.
+  /// Returns whether this end is connected to the peer with `incarnation`, so that it can offer.
   bool HasMet(uint32_t incarnation) const {
     return this->end_.identity().peer == incarnation && this->end_.state() != swap::State::kSync;
   }
@@ -80,7 +80,7 @@ class ItemResponder : public swap::ResponderPort<W> {
  public:
   using swap::ResponderPort<W>::ResponderPort;
 
-  /// Returns the number in the current line, for Poll and its resource.
+  /// Returns the number in the line that Poll read last. The resource that Poll calls may use it.
   uint32_t number() const { return static_cast<uint32_t>(this->line_.word[1] >> kNumberShift); }
   void Prepare() { this->PreparePost(); }
   bool HasMet(uint32_t incarnation) const {
@@ -120,7 +120,7 @@ struct HalfLinks {
     offers.clear();
     events.clear();
   }
-  /// Restarts every half-link with copies of these ends.
+  /// Creates every half-link, each with a copy of `ask`, `offer` or `event`.
   template <bar::WindowEnd W, typename A, typename O, typename E>
   void Make(W& window, const SwapLayout& layout, const A& ask, const O& offer, const E& event) {
     for (Slot slot = 0; slot < layout.slots; ++slot) {

@@ -41,8 +41,8 @@ class SwapNic {
   bool CanCommit(Slot slot) const {
     return up_ && slots_[slot].decision == Decision::kNone && links_.offers[slot].end().CanOffer();
   }
-  /// Answers the ask of `slot`, if one is open and the decision is urgent; else offers the
-  /// decision.
+  /// If the decision is urgent and the slot's ask is open, answers the ask. Otherwise, or if the
+  /// ask can no longer be answered, offers the decision.
   void Commit(Slot slot, const Item& item, Urgency urgency);
   bool Recall(Slot slot) {
     if (!up_ || slots_[slot].decision != Decision::kOffered || !links_.offers[slot].Cancel()) {

@@ -84,7 +84,8 @@ class WaveHost {
     uint64_t faulty = 0;   ///< The last word 0 that was counted as a fault.
   };
 
-  /// Reads the transaction without an outcome. If none exists, invalidates the cached line.
+  /// Reads the transaction that has no outcome yet. Returns false and invalidates the cached line
+  /// if there is none.
   bool Find(Slot slot, SlotLine& out) {
     const uint32_t line = layout_.LineOf(slot);
     const uint64_t word0 = window_->Peek(line);
