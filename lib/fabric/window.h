@@ -68,8 +68,8 @@ struct WindowParameters {
 class HostEnd;
 class NicEnd;
 
-/// The link and the memories. One thread. The queue must outlive it, and must contain no event of
-/// it at its destruction.
+/// The link and the memories. One thread. The queue must outlive this object, and must not contain
+/// an event of this object when it is destroyed.
 class WindowPair {
  public:
   WindowPair(EventQueue& queue, const WindowParameters& parameters);
@@ -207,7 +207,7 @@ class NicEnd : public FabricEnd {
   uint64_t ReadUncached(uint32_t index, uint32_t word);
   void Flush() {}
   /// Sends an MSI-X after all earlier posts. The host's OnInterrupt runs Costs::MsixEndToEnd()
-  /// later, on the processor with that number.
+  /// later, on the processor that AddHost assigns to the vector.
   void Interrupt(uint32_t vector);
 
  private:
