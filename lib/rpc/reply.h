@@ -30,8 +30,8 @@ inline uint32_t WriteAccepted(uint8_t* to, uint32_t xid, AcceptStat stat) {
   return kSuccessBytes;
 }
 
-/// Reply to a call for which Find failed. After kProgMismatch it contains the range of supported
-/// versions.
+/// Writes the reply to a call that Table::Find did not find. After kProgMismatch it contains the
+/// range of supported versions.
 uint32_t WriteNotFound(uint8_t* to, uint32_t xid, const Lookup& found);
 
 /// Writes the rejection of a call with another RPC version; it names kRpcVersion as the only

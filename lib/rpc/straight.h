@@ -52,7 +52,7 @@ void WriteNumbers(uint8_t* wire, const uint8_t* field, uint32_t count) {
   }
 }
 
-/// Reads a step from `wire` to the field. Returns the wire bytes.
+/// Converts the values of a step from `wire` to `field`. Returns the number of wire bytes.
 inline uint32_t ReadStraight(const Step& step, uint8_t* field, const uint8_t* wire) {
   switch (step.kind) {
     case StepKind::kWords:
@@ -91,7 +91,7 @@ inline uint32_t ReadStraight(const Step& step, uint8_t* field, const uint8_t* wi
   return static_cast<uint32_t>(StraightWireBytes(step.kind, step.count));
 }
 
-/// Writes a step from the field to `wire`. Returns the wire bytes.
+/// Converts the values of a step from `field` to `wire`. Returns the number of wire bytes.
 inline uint32_t WriteStraight(const Step& step, const uint8_t* field, uint8_t* wire) {
   const auto bytes = static_cast<uint32_t>(StraightWireBytes(step.kind, step.count));
   switch (step.kind) {

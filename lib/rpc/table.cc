@@ -32,12 +32,14 @@ class Soundness {
 
  private:
   bool IsType(uint32_t type) const { return type < table_.types.size(); }
-  /// Returns whether the type may be an array element: each element must use wire bytes.
+  /// Returns whether the type may be an array element: its size must not be 0, neither on the wire
+  /// nor in the structure.
   bool IsElement(uint32_t type) const {
     return IsType(type) && table_.types[type].wire_bytes >= 4 && table_.types[type].bytes != 0;
   }
 
-  /// Checks a type. `*next` is the index of its first step, and on return of its end.
+  /// Checks a type. If it is valid, advances `*next` from the index of its first step to the index
+  /// after its kEnd.
   bool TypeHolds(const Type& type, size_t* next) const {
     if (type.bytes > Limits::kMaxTypeBytes) return false;
     if (!std::has_single_bit(type.alignment) || type.alignment > 8) return false;

@@ -44,7 +44,7 @@ enum class StepKind : uint32_t {
 struct Step {
   StepKind kind = StepKind::kEnd;
   uint32_t at = 0;     ///< Offset in the structure.
-  uint32_t count = 0;  ///< Elements; at most Limits::kMaxTypeBytes if in the structure.
+  uint32_t count = 0;  ///< Elements; inside the structure, at most Limits::kMaxTypeBytes.
   uint32_t type = 0;   ///< Index of a type; for a union, index of its first arm.
 };
 

@@ -85,7 +85,8 @@ class Unmarshaller {
     return walk.Enter(type, object, count) ? UnmarshalError::kNone : UnmarshalError::kTooDeep;
   }
 
-  /// Reads a count and checks that its bytes exist.
+  /// Reads a number of bytes. Checks that it is at most `step.count` and that the padded bytes are
+  /// on the wire.
   UnmarshalError ReadCounted(const Step& step, uint32_t* bytes) {
     if (!ReadWord(bytes) || *bytes > step.count || Padded(*bytes) > Left()) {
       return UnmarshalError::kGarbage;

@@ -11,7 +11,7 @@
 namespace sluice::rpc {
 
 /// Iteration over a value of a type of a sound table. `Byte` is uint8_t or const uint8_t. The stack
-/// is bounded and part of the object: 2 KiB.
+/// is bounded and part of the object: 1.5 KiB.
 template <typename Byte>
 class Walk {
  public:
@@ -64,7 +64,8 @@ class Walk {
   Place stack_[Limits::kMaxDepth];
 };
 
-/// Returns the type of a union's arm for `discriminant`, or kNoType if the union has none.
+/// Returns the type of a union's arm for `discriminant`; if no arm matches, the type of the
+/// default, or kNoType if the union has none.
 inline uint32_t ArmFor(const Table& table, const Step& step, uint32_t discriminant) {
   const Arm* arm = &table.arms[step.type];
   const Arm* const other = arm + step.count;

@@ -84,7 +84,7 @@ class Parser : XReader {
   }
 
   void ParseTypedef() {
-    // The name is part of the declaration.
+    // The declaration contains the name of the new type.
     const Position position = token().position;
     Declaration declaration = ParseDeclaration(true);
     std::string name = declaration.name;

@@ -105,7 +105,7 @@ class XReader {
     return scanner_.Fail(position, message);
   }
   void AddConstant(const std::string& name, int64_t value) { constants_[name] = value; }
-  /// Adds values of names that the text does not define.
+  /// Sets the values of names that the text does not define.
   void AddConstants(const Constants& constants) { given_ = constants; }
 
  private:

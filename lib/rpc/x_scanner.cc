@@ -46,7 +46,7 @@ void Scanner::SkipLine() {
   while (!AtEnd() && At() != '\n') Step();
 }
 
-/// Skips the line and stores the name of a header that it includes.
+/// Skips a line for C. If the line includes a header, stores the header's name.
 void Scanner::SkipLineOfC() {
   const size_t begin = at_;
   SkipLine();
