@@ -10,7 +10,8 @@
 
 namespace sluice::simulation {
 
-/// Returns the element that the fraction `share` of `ascending` does not exceed; 0 if it is empty.
+/// Returns the element that the fraction `share` of `ascending` does not exceed; 0 if `ascending`
+/// is empty.
 inline fabric::Picoseconds PercentileOf(const std::vector<fabric::Picoseconds>& ascending,
                                         double share) {
   if (ascending.empty()) return 0;

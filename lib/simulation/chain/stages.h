@@ -104,7 +104,7 @@ class DescriptorDevice final : public Endpoint {
   enum class Waits : uint8_t { kNothing, kDescriptor, kData } waits_ = Waits::kNothing;
   device::pcie_switch::LegacyDescriptor descriptor_;
   std::vector<uint8_t> data_;
-  uint32_t missing_ = 0;  ///< Bytes that are missing of the current read.
+  uint32_t missing_ = 0;  ///< Bytes of the current read that have not arrived yet.
 };
 
 /// Writes `bytes` to memory from `address` on, as a DMA engine does.

@@ -34,8 +34,8 @@ class DmaLink {
     const fabric::Transmission first = Send(up_, fabric::TlpKind::kPosted, bytes, std::move(then));
     return first.start;
   }
-  /// Calls `then` when the data of a read request has arrived, with the number of bytes of that
-  /// request.
+  /// Reads `bytes` in requests of at most kReadRequest bytes. Calls `then` when the data of a
+  /// request has arrived, with the number of bytes of that request.
   template <typename Then>
   void DeviceReads(uint32_t bytes, Then then) {
     for (uint32_t asked = 0; asked < bytes; asked += kReadRequest) {

@@ -70,7 +70,8 @@ class EchoWorker {
   Picoseconds busy_ = 0;
 };
 
-/// Frames arrive by Receive. The workers run from the construction of the NIC on.
+/// Receive is called for each frame that arrives. The workers run from the construction of the NIC
+/// on.
 class EchoNic {
  public:
   EchoNic(fabric::EventQueue& queue, const EchoParameters& parameters, WireOut& wire)

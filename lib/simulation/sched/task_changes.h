@@ -34,7 +34,7 @@ class TaskChanges {
 
   /// Records that the agents' state of worker `number` may be out of date from now on.
   void Note(uint32_t number);
-  /// Called when worker `number` is on a CPU; applies its frozen change.
+  /// Called when worker `number` is on a CPU; applies its frozen change, if any.
   void Thaw(uint32_t number);
 
   uint64_t deferred() const { return deferred_; }  ///< Number of delayed changes that were applied.

@@ -38,8 +38,8 @@ struct TieringResult {
   uint32_t ticks = 0;
   uint32_t mapped_pages = 0;
   uint32_t fast_capacity = 0;
-  uint32_t most_fast_pages = 0;  ///< Maximum pages in use at the end of a tick.
-  double mean_fast_pages = 0;    ///< Mean number of pages in use after the warm-up.
+  uint32_t most_fast_pages = 0;  ///< Maximum pages in the fast tier at the end of a tick.
+  double mean_fast_pages = 0;    ///< Mean number of pages in the fast tier after the warm-up.
   uint64_t promoted = 0, demoted = 0;
   /// Number of region scans that would result if all regions were scanned at the fastest rate.
   uint64_t full_rate_scans = 0;
@@ -55,9 +55,9 @@ struct TieringResult {
 
 TieringResult PlayTiering(const TieringRun& run, const AccessSource& source);
 
-/// Row W11: pages per second that a DMA engine reports at `bits_per_second` of payload. The first
-/// function counts 64 bits per page, the size of a page table entry; the second counts scan
-/// records.
+/// Row W11 of docs/paper_tables.md: pages per second that a DMA engine reports at `bits_per_second`
+/// of payload. The first function counts 64 bits per page, the size of a page table entry; the
+/// second counts scan records.
 double PageTableEntriesPerSecond(double bits_per_second);
 double ScannedPagesPerSecond(double bits_per_second);
 
