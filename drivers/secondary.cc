@@ -169,8 +169,8 @@ int OnQuestion(const rte_mp_msg* message, const void* peer) {
 
 // ----------------------------------------------------------------- secondary
 
-/// Sends one request. Returns false if the primary process has ended or does not support the
-/// request.
+/// Sends one request and waits up to 5 s for the answer. Returns false without a valid answer, for
+/// example if the primary process has ended or does not support the request.
 bool AskOnce(const Question& question, Answer* answer, Bytes* bytes) {
   rte_mp_msg request{};
   std::snprintf(request.name, sizeof(request.name), "%s", channel_of_driver);
@@ -198,7 +198,8 @@ bool AskOnce(const Question& question, Answer* answer, Bytes* bytes) {
   return sound;
 }
 
-/// Returns the operation's result and stores the values that it returned.
+/// Sends a request until the result is not -EAGAIN, at most kTries times. Returns the operation's
+/// result, or -EIO without a valid answer. Stores the values that the operation returned.
 template <typename T = uint8_t>
 int Ask(const rte_eth_dev* dev, Subject subject, std::vector<T>* values = nullptr) {
   constexpr int kTries = 100;

@@ -43,8 +43,8 @@ class Backend {
   virtual void Unmap(const bar::RingMemory& memory, uint64_t bus) = 0;
   /// Returns the model of a vdev; null on hardware.
   virtual emulator::Attachment* model() { return nullptr; }
-  /// Returns whether the device responds. Without traffic no other call reads registers. May be
-  /// called by any thread.
+  /// Returns whether the device responds. Needed because without traffic the driver reads no
+  /// registers. May be called by any thread.
   virtual bool Answers() { return registers().LinkUp(); }
   /// Returns the number of the device's power-ons, as in Attachment::Generation. May be called by
   /// any thread.
@@ -55,7 +55,7 @@ class Backend {
 class DmaRing {
  public:
   DmaRing() = default;
-  /// The ring is empty if memory is missing or the device cannot reach it.
+  /// Allocates a ring and maps it for the device. The object is empty if either fails.
   DmaRing(Backend* backend, size_t bytes, bool mirrored)
       : backend_(backend), memory_(bar::RingMemory::Create(bytes, mirrored, backend->pages())) {
     if (memory_ && !backend_->Map(memory_, &bus_)) memory_ = bar::RingMemory();

@@ -38,8 +38,8 @@ int Configure(rte_eth_dev* dev) {
   return 0;
 }
 
-/// Returns whether the device, in another process, has restarted without its pipes. Logs the loss
-/// and the remedy once.
+/// Returns whether the device, in another process, has restarted without its pipes. If the port is
+/// started, logs each loss and its remedy once.
 bool IsLost(Port& port) {
   const bool lost = port.device->Lost();
   if (!port.loss_reported.exchange(lost) && lost && port.data->dev_started != 0) {

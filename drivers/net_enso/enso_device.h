@@ -130,8 +130,8 @@ class Device {
  private:
   int Configure(const void* slot);
   int ConfigureFallback();
-  /// Returns n, where fallback pipes have the ids 0 … n−1. Only this set can be configured in the
-  /// NIC.
+  /// Returns the largest n for which the pipes 0 … n−1 all are fallback pipes. The NIC can be
+  /// configured with such a set only.
   uint32_t FallbackRun() const;
   int ConfigureFlow(const FlowKey& key, uint32_t pipe);
   int EnsureControlNb();

@@ -213,8 +213,9 @@ void rte_pmd_enso_nb::StoreHead(Pipe* pipe) {
   --head_credit_;
 }
 
-/// Every rx_head store may add one notification. One register read every few thousand stores
-/// returns the number that the NIC has written.
+/// Sets head_credit_ to the number of free slots in the RX ring, because every rx_head store may
+/// add one notification. Costs one register read every few thousand stores. Returns false if no
+/// slot is free or the device stopped responding.
 bool rte_pmd_enso_nb::MeasureHeadCredit() {
   const uint32_t nic_tail = bar_.Read32(page_ + kRxTail);
   if (nic_tail > mask_) {

@@ -86,7 +86,7 @@ struct rte_pmd_enso_nb {
     if (pipe->receives() && HasHeadCredit()) StoreHead(pipe);
   }
   int Send(Pipe* pipe, const uint8_t* data, uint32_t bytes, uint32_t release_bytes);
-  /// Returns false if sending a whole pipe may find too few slots.
+  /// Returns false if the free slots may be too few to send a whole pipe.
   bool HasRoomToSend() const { return tx_tail_ - tx_clean_ + max_slots_per_send_ <= mask_; }
   void Flush() {
     if (tx_tail_ != tx_published_) PublishTail();

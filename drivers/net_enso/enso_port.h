@@ -25,7 +25,7 @@ struct rte_flow {
   bool tcp;
   bool counted;
   int counter;       ///< Index in RxQueue::rules while bound and counted, else −1.
-  uint64_t packets;  ///< Packets since a reset, up to the last time the rule was bound.
+  uint64_t packets;  ///< Packets since a reset that were counted in earlier bindings.
   uint64_t bytes;
 };
 
@@ -129,7 +129,7 @@ struct Port {
   std::vector<std::unique_ptr<TxQueue>> tx;
   std::vector<std::unique_ptr<rte_flow>> flows;
   std::vector<std::string> model_names;  ///< Names of the model's statistics, in order.
-  std::vector<uint64_t> model_zero;      ///< Their values at the last reset.
+  std::vector<uint64_t> model_zero;      ///< Values of the model's statistics at the last reset.
   std::array<uint64_t, static_cast<uint32_t>(Event::kCount)> event_zero{};
 
   static Port& Of(const rte_eth_dev* dev) { return *static_cast<Port*>(dev->data->dev_private); }

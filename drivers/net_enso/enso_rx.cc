@@ -79,8 +79,8 @@ inline void InitMbuf(const RxQueue& queue, rte_mbuf* mbuf, uint32_t length) {
   mbuf->data_len = static_cast<uint16_t>(length);
 }
 
-/// Distributes a frame that exceeds the first mbuf over as many mbufs as it needs. Returns false
-/// and allocates none if the pool has too few.
+/// Distributes a frame that exceeds the first mbuf over as many mbufs as it needs. If the pool has
+/// too few, frees `first` with all its segments and returns false.
 bool Scatter(RxQueue& queue, rte_mbuf* first, uint32_t length) {
   rte_mbuf* last = first;
   uint32_t done = 0;
@@ -102,7 +102,7 @@ bool Scatter(RxQueue& queue, rte_mbuf* first, uint32_t length) {
   }
 }
 
-/// Returns an mbuf with the frame at the walk's position, or null if the pool is empty.
+/// Returns an mbuf with the frame at the walk's position, or null if the pool has too few mbufs.
 inline rte_mbuf* CopyFrame(RxQueue& queue, const Step& step) {
   rte_mbuf* mbuf = AllocateMbuf(queue);
   if (mbuf == nullptr) [[unlikely]]

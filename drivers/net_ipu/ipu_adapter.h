@@ -35,8 +35,8 @@
 /// A counter shared by rules: rte_flow's indirect count action.
 struct rte_flow_action_handle {
   uint32_t rules = 0;  ///< Number of rules that use the counter.
-  uint64_t hits = 0;   ///< Hits of removed rules since the last resetting query.
-  uint64_t bytes = 0;  ///< Bytes of removed rules since the last resetting query.
+  uint64_t hits = 0;   ///< Hits that the device no longer counts, since the last reset.
+  uint64_t bytes = 0;  ///< Bytes of these hits.
 };
 
 /// A rule as programmed. Sufficient to find it in the device's table.
@@ -182,7 +182,9 @@ void ReapplyIfNew(Adapter& adapter, uint32_t generation);
 void SetReceiving(Adapter& adapter, bool receiving);
 /// Starts or stops the port's wire and updates ethdev's link status.
 void EnableWire(rte_eth_dev* dev, bool enabled);
-/// Sets address and maximum frame length from ethdev's data. With links only, accepts every frame.
+/// Sets address, filters, checksum verification and maximum frame length from ethdev's data.
+/// Without a receive queue the port accepts frames up to kMaxFrameBytes, because its links have no
+/// MTU.
 void ConfigureStation(rte_eth_dev* dev);
 /// Calls ConfigureStation and configures RSS over all queues round-robin according to ethdev's
 /// configuration. If no queue is configured, spreads over all open links.
@@ -257,8 +259,8 @@ int TxBurstMode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 /// 0, or −1 with rte_errno set and the reason logged.
 int DmaMap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes);
 int DmaUnmap(rte_vdev_device* vdev, void* begin, uint64_t iova, size_t bytes);
-/// Makes all mbufs of the pool reachable by the device until the pool is destroyed. Returns false
-/// and logs the reason on failure.
+/// Makes all mbufs of the pool reachable by the device until the pool is destroyed. Does nothing on
+/// a bus, where EAL or the application maps memory. Returns false and logs the reason on failure.
 bool MapPool(rte_eth_dev* dev, rte_mempool* pool);
 /// Register and unregister a callback, from probing to closing, that unmaps destroyed pools.
 void WatchPools(Adapter& adapter);
@@ -280,7 +282,8 @@ void FlowReplay(Adapter& adapter);
 
 // Implemented in ipu_flow_age.cc:
 
-/// Reads the aged rules from the device and raises RTE_ETH_EVENT_FLOW_AGED.
+/// Reads the aged rules from the device. If any is new, raises RTE_ETH_EVENT_FLOW_AGED, but not
+/// again until the application has called GetAgedFlows.
 void CollectAged(rte_eth_dev* dev);
 int GetAgedFlows(rte_eth_dev* dev, void** contexts, uint32_t count, rte_flow_error* error);
 /// Removes the rule from Adapter::aged. Called before the rule is removed. Requires

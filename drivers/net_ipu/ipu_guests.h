@@ -17,8 +17,8 @@ class Guests {
   static constexpr uint32_t kMost = bar::PostedQueue::kGuests;
 
   /// Returns the number of the process named `process`: its earlier number, or else the first
-  /// number that no live process has, where `is_alive(name)` reports life. Returns kMost if all are
-  /// in use.
+  /// number that no live process has. `is_alive(name)` returns whether a process lives. Returns
+  /// kMost if all numbers are in use.
   template <typename IsAlive>
   uint32_t NumberOf(const std::string& process, IsAlive&& is_alive) {
     uint32_t number = 0;

@@ -89,8 +89,8 @@ T Load(const T& field) {
   return bar::LoadOnce(field, std::memory_order_acquire);
 }
 
-/// Returns the number of frames that are in the regions of `mask` with this `kind` and that their
-/// reader has not processed, according to the region's cursor.
+/// Returns the number of frames in the regions of `mask` with this `kind`. In regions to send,
+/// excludes frames before the region's cursor, which the device has processed.
 uint64_t CountFrames(const rte_pmd_ipu_link& link, RegionKind kind, uint64_t mask) {
   const swap::Geometry& geometry = link.layout.geometry();
   uint64_t frames = 0;

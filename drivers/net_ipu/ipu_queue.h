@@ -131,8 +131,9 @@ int TxStart(TxQueue& queue);
 /// Waits, for a bounded time, until all posted frames are transmitted, then disables the ring and
 /// frees its mbufs.
 void TxStop(TxQueue& queue);
-/// Frees the mbufs of whole completed batches until at least `limit` descriptors are free or no
-/// batch is complete (0: all). Returns the number of freed descriptors, which may exceed `limit`.
+/// Frees the mbufs of whole completed batches until this call has freed at least `limit`
+/// descriptors (0: no limit) or no batch is complete. Returns the number of freed descriptors,
+/// which may exceed `limit`.
 uint32_t TxClean(TxQueue& queue, uint32_t limit);
 
 /// Burst functions with ethdev's signatures; `queue` is an RxQueue or a TxQueue. The scalar and the

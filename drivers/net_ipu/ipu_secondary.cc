@@ -28,7 +28,8 @@ namespace {
 
 constexpr const char* kRegistersChannel = "net_ipu_registers";
 
-/// Reply to a request with a port's name: the location of its registers. The file is attached.
+/// Reply to a request with a port's name: the location of its registers in the file that is
+/// attached.
 struct Registers {
   int32_t error;  ///< Negative errno: −ENOTSUP for a wrapping port; −EAGAIN means retry.
   uint32_t guest;

@@ -83,7 +83,8 @@ inline uint64_t DataAddress(const rte_mbuf* mbuf, size_t field) {
   return BufferBus(mbuf, field) + mbuf->data_off;
 }
 
-/// Fills `count` descriptors, which are contiguous in the ring. Returns the bytes.
+/// Fills `count` descriptors, which are contiguous in the ring. Returns the sum of the frames'
+/// lengths in bytes.
 inline uint64_t Fill(TxQueue& queue, uint32_t at, rte_mbuf* const* packets, uint32_t count) {
   Descriptor* const ring = queue.ring + at;
   std::memcpy(queue.mbufs + at, packets, count * sizeof(*packets));
@@ -100,7 +101,7 @@ inline uint64_t Fill(TxQueue& queue, uint32_t at, rte_mbuf* const* packets, uint
   return bytes;
 }
 
-/// Returns the number of frames that the device of a disabled ring has not completed.
+/// Returns the number of frames in a disabled ring that the device has not completed.
 uint32_t NotTaken(TxQueue& queue) {
   const uint32_t head = queue.registers.Read32(queue.page + kRingHead);
   if (queue.tail - head > queue.tail - queue.cleaned)

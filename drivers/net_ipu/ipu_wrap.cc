@@ -40,7 +40,8 @@ constexpr rte_eth_event_type kEvents[] = {RTE_ETH_EVENT_INTR_LSC, RTE_ETH_EVENT_
 /// exists.
 constinit const eth_dev_ops kClosedOps{};
 
-/// Closes the wrapping port and stops the wrapped port, which its next owner can use.
+/// Closes the wrapping port. Stops the wrapped port and releases it, so that another owner can use
+/// it.
 int Close(rte_eth_dev* dev) {
   const Wrapper& wrapper = WrapperOf(dev);
   for (const rte_eth_event_type event : kEvents) {

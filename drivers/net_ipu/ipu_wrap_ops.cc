@@ -18,7 +18,7 @@ namespace sluice::net_ipu {
 
 namespace {
 
-/// Returns null if the wrapped port is gone.
+/// Returns the wrapped port's device, or null if that port is gone.
 rte_eth_dev* InnerDevice(const rte_eth_dev* dev) {
   const uint16_t inner = InnerOf(dev);
   return rte_eth_dev_is_valid_port(inner) != 0 ? &rte_eth_devices[inner] : nullptr;

@@ -97,9 +97,9 @@ void rte_pmd_ipu_link_close(struct rte_pmd_ipu_link* link);
 /* The following functions may be called by one thread per link. */
 
 /**
- * Stores the region that the host owns. Returns false while the NIC owns it. After opening,
- * the host owns an empty region (received == 0), unless a swap of an earlier process is
- * still pending.
+ * Describes in `region` the region that the host owns. Returns false while the host owns none.
+ * After opening, the host owns an empty region (received == 0), unless a swap of an earlier
+ * process is still pending.
  */
 bool rte_pmd_ipu_link_region(struct rte_pmd_ipu_link* link, struct rte_pmd_ipu_region* region);
 /**
@@ -162,7 +162,8 @@ struct rte_pmd_ipu_endpoint_stats {
   uint64_t tryagains; /**< Loads answered with TRYAGAIN. */
   uint64_t grants;    /**< Lines that the device provided for frames to send. */
   uint64_t resets;    /**< Power-ons of the NIC. */
-  uint64_t faults;    /**< 1 after an answer violated the protocol; the endpoint is then down. */
+  uint64_t faults;    /**< 1 after the device violated the protocol or closed the endpoint, which is
+                         then down. */
 };
 
 /**
@@ -188,11 +189,11 @@ void rte_pmd_ipu_endpoint_close(struct rte_pmd_ipu_endpoint* endpoint);
 /* The following functions may be called by one thread per endpoint. */
 
 /**
- * Polls once for the answer to the outstanding load. Returns the number of frames in it, at most
- * RTE_PMD_IPU_ENDPOINT_MAX_FRAMES, and stores them in order of arrival. The host owns the frames
- * until it answers them; the frames of the previous wait must have been answered. After TRYAGAIN
- * the second line is loaded. Also restores the endpoint and the port after a power-on of the
- * device, without waiting for it.
+ * Polls once for the answer to the outstanding load; issues a load if none is outstanding. Returns
+ * the number of frames in the answer, at most RTE_PMD_IPU_ENDPOINT_MAX_FRAMES, and stores them in
+ * order of arrival. The host owns the frames until it answers them; the frames of the previous wait
+ * must have been answered. After TRYAGAIN the second line is loaded. Also restores the endpoint and
+ * the port after a power-on of the device, without waiting for it.
  */
 uint32_t rte_pmd_ipu_endpoint_wait(struct rte_pmd_ipu_endpoint* endpoint,
                                    struct rte_pmd_ipu_line_frame* frames);
@@ -216,13 +217,14 @@ uint8_t* rte_pmd_ipu_endpoint_room(struct rte_pmd_ipu_endpoint* endpoint, uint32
 void rte_pmd_ipu_endpoint_send(struct rte_pmd_ipu_endpoint* endpoint, uint32_t length);
 /** Hands over the queued frames by loading the second line. */
 void rte_pmd_ipu_endpoint_flush(struct rte_pmd_ipu_endpoint* endpoint);
-/** Returns the answered or sent frames that the device has not read from the lines yet. */
+/** Stores in `frames` and `bytes` the totals of the answered or sent frames that the device may not
+ * have read from the lines yet. */
 void rte_pmd_ipu_endpoint_outstanding(struct rte_pmd_ipu_endpoint* endpoint, uint64_t* frames,
                                       uint64_t* bytes);
 /** Ends the device's access to the lines; outstanding frames stay outstanding. Only outstanding,
  * memory and close may be called afterwards. */
 void rte_pmd_ipu_endpoint_withdraw(struct rte_pmd_ipu_endpoint* endpoint);
-/** Returns the memory of all lines. */
+/** Returns the memory of all lines, and stores its size in `bytes`. */
 const uint8_t* rte_pmd_ipu_endpoint_memory(const struct rte_pmd_ipu_endpoint* endpoint,
                                            uint64_t* bytes);
 
