@@ -12,7 +12,9 @@ import ends
 RATES = (1e3, 1e4, 1e5, 1e6, 2e6, 5e6, 10e6, 20e6)  # Packets per second.
 SIZES = "64,128,256"
 WINDOW_S = 5
-BEGIN_S = 0.5  # From the start of the run to that of the window, and between the ends.
+# From the start of the run to the start of the window, and from the end of the window to the end of
+# the run.
+BEGIN_S = 0.5
 MOST_RATE_ERROR = 1e-3
 FRAMES = 3000
 GAPS_US = (5, 200)
@@ -27,13 +29,13 @@ def rate_error(before, after, rate_pps):
 
 
 def gap_errors_us(sent_ns, received_ns):
-    """Returns the error of each gap between consecutive frames."""
+    """Returns the absolute error of each gap between consecutive frames."""
     return [abs((b - a) - (d - c)) / 1e3
             for a, b, c, d in zip(sent_ns, sent_ns[1:], received_ns, received_ns[1:])]
 
 
 def rate_words(rate_pps, error, report):
-    """Returns a line of output; `report` is the generator's."""
+    """Returns a line of output; `report` is the generator's report."""
     [stream] = report["streams"]
     head = f"{rate_pps / 1e6:>8.3f} Mpps of {SIZES} bytes: "
     if stream["unsent_pkts"]:
@@ -59,7 +61,7 @@ def vdev(folder):
 
 
 def measure_rate(rate_pps, hugepages, window_s=WINDOW_S):
-    """Returns the error by the receiver's clock, and the generator's report."""
+    """Returns the rate's relative error by the receiver's clock, and the generator's report."""
     with tempfile.TemporaryDirectory() as folder, \
             ends.device(RECEIVER, ends.GENERATOR_IFACE, ["--mode=increment"], hugepages,
                         folder) as device:

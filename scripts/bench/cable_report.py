@@ -5,7 +5,7 @@ from paired import ratio
 from rows import envelope, spread_text
 
 BASE = "net_memif"
-TARGETS = {"packetized": 2, "streaming": 3, "bilateral": 4}  # Minimum over net_memif, 64 bytes.
+TARGETS = {"packetized": 2, "streaming": 3, "bilateral": 4}  # Minimum ratio to net_memif's rate.
 TARGET_BYTES = 64
 
 
@@ -15,7 +15,7 @@ def group(samples, path, size):
 
 
 def over_memif(samples, path, size):
-    """Returns the paired ratio; None if one of the two is missing."""
+    """Returns the paired ratio of a path's rates to net_memif's; None without a common round."""
     ours, theirs = (group(samples, which, size) for which in (path, BASE))
     both = ours.keys() & theirs.keys()
     if not both:

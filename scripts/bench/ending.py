@@ -16,7 +16,8 @@ INTERRUPTED_CODE = 130  # Shells return this code after SIGINT.
 
 
 def check_files(parser, args, names):
-    """Makes the paths in these arguments absolute, since everything runs in the source tree."""
+    """Makes the paths in these arguments absolute, since everything runs in the source tree, and
+    checks that their folders exist."""
     for name in names:
         path = getattr(args, name)
         if path and path not in ("none", parser.get_default(name)):
@@ -47,7 +48,8 @@ def ended(program, args, job):
 
 
 def run_main(program, main):
-    """Treats SIGTERM as an interrupt, so that processes and namespaces are cleaned up."""
+    """Exits with the result of `main`. Treats SIGTERM, and SIGHUP unless it is ignored, as an
+    interrupt, so that processes and namespaces are cleaned up."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores it.
             signal.signal(number, signal.default_int_handler)

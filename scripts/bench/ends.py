@@ -25,7 +25,7 @@ def cpus():
 
 
 def models(app):
-    """Returns the vdevs of an application's interfaces, by name."""
+    """Returns the name of the model of each of an application's interfaces, by interface."""
     return {each["name"]: each["model"] for each in run.listing(app)}
 
 
@@ -126,7 +126,7 @@ def generator(vdev, flags, hugepages):
 
 
 def report_of(process):
-    """Runs a generator at its end of the cable and returns the report."""
+    """Waits, at most PATIENCE_S, until a generator has ended; returns its report."""
     try:
         said, errors = process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired as error:

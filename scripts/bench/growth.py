@@ -103,8 +103,8 @@ def measure(found, ifaces, repeats, duration_s, deadline, folder, app_sample, st
 
 
 def measure_bare(program_says):
-    """Returns {curve: {point: ns}}. `program_says` returns the output of a program, given its name
-    and arguments."""
+    """Returns {index of the curve: {point: ns per lookup}}. `program_says` returns the output of a
+    program, given its name and arguments."""
     return {number: {point: curve.bare.read(program_says(curve.bare.program,
                                                          curve.bare.arguments(point)))
                      for point in curve.points}
@@ -188,7 +188,7 @@ def lines(found, bare):
 
 
 def worker_lines(played):
-    """Returns the corresponding lines for play_workers."""
+    """Returns lines for `played`, the result of play_workers."""
     width = max(map(len, played)) + 2
     out = ["echo: ns of a worker per frame by workers, each offered a sixteenth of 100 Gb/s of "
            "64-byte frames (modelled, in virtual time)",

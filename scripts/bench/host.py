@@ -30,8 +30,8 @@ def build(targets):
 
 
 def prepare(targets):
-    """Builds the targets, or finds them in a bundle, and reserves hugepages. Returns whether
-    hugepages can be used."""
+    """Builds the targets, or finds them in a bundle, and, as root, reserves hugepages. Returns
+    whether hugepages can be used."""
     if not is_bundle():
         build(targets)
     elif missing := [each for each in targets if not (ROOT / run.RELEASE / each).exists()]:

@@ -12,7 +12,7 @@ import sys
 GROWTH = 0.02
 COMPILER, MARCH = "gcc 12", "x86-64-v3"
 FRAME_BYTES = 60  # 64 on the wire, including the FCS, which is not in memory.
-BATCHES = 200  # Counted for each row.
+BATCHES = 200  # Number of bursts that are counted for each row.
 
 BENCHES = {  # interface: bench, called with <frame size> <burst> <packets>; prints "<n> packets"
     "packetized": "tests/net_ipu/net_ipu_burst_bench",

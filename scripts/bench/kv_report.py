@@ -5,9 +5,9 @@ from statistics import median
 
 from rows import envelope, spread_text
 
-MIN_RATIO = 10  # Requests per CPU-second.
-# CPU time of a server that sleeps when idle. Below this share the client was the limit, and
-# sleeping and waking are a large part of the server's time.
+MIN_RATIO = 10  # Minimum ratio of requests per CPU-second to memcached's.
+# Minimum share of CPU time of a server that sleeps when idle. Below it, the client was the limit,
+# and sleeping and waking are a large part of the server's time.
 MIN_BUSY_SHARE = 0.8
 NOTE = ("k/s: thousands of requests for each second of CPU time; busy worker: while it had "
         "packets; process: all threads, of which DPDK's poll, and one is the model NIC and its "
@@ -19,8 +19,8 @@ def waits(window):
 
 
 def judged(row):
-    """Returns the row without windows in which its server waited, and its `verdict`: idle if no
-    other windows exist."""
+    """Returns the row without the windows in which its server waited. If no other windows exist,
+    returns the row with all windows and the `verdict` idle."""
     kept = [w for w in row["windows"] if not waits(w)]
     return row | {"windows": kept or row["windows"], "verdict": "" if kept else "idle"}
 

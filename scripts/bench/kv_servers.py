@@ -39,7 +39,8 @@ def cpu_s(stat):
 
 
 def wait_until(condition, process, what, patience_s=PATIENCE_S):
-    """Raises an error with the last output if a process exits or is too slow."""
+    """Waits until `condition` holds. Raises an error with the last output if the process exits or
+    is too slow."""
     deadline = time.monotonic() + patience_s
     while not condition():
         if process.poll() is not None or time.monotonic() > deadline:
@@ -115,7 +116,7 @@ class SluiceKv(Process):
         super().__init__([KV, *arguments])
 
     def ask(self, command):
-        """Returns None until the workers run."""
+        """Returns the answer to a telemetry command; None until the workers run."""
         return telemetry.ask(f"sluice-kv-{self.pid}", command)
 
     def statistics(self):

@@ -14,7 +14,7 @@ from measurement import START_S, Run
 FRAMES = ["--frame_size=64", "--flows=1000", "--settle_s=0.1"]
 SECONDS = 0.3  # Duration of a point.
 PERCENT = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
-# Share of the frames. Above this, more was offered than carried.
+# Maximum share of frames that are not received. Above it, the load exceeds the capacity.
 OVERLOADED = 1e-3
 # Device arguments by series. Pipes are small, because a notification for each packet needs a slot
 # for each flit. The gain of prefetching depends on the number of pipes.
@@ -63,7 +63,7 @@ class Curves(Run):
         self.variants = variants(run.listing(ends.GENERATOR), ifaces)
         self.hugepages = hugepages
         self.saturation, self.found = {}, {}
-        self.eased = []  # For runs at loads that every series should carry: True if they did.
+        self.eased = []  # For each run at up to HIGH of the saturation: True if it was carried.
         super().__init__(args)
 
     @property

@@ -54,7 +54,8 @@ def ratio(ours, theirs):
 
 
 def cost_ratio(ours, theirs):
-    """Compares two lists of costs, whose rates are 1 / cost: theirs over ours."""
+    """Compares two lists of costs, whose rates are 1 / cost: the ratio of their rates to ours,
+    which is the ratio of our costs to theirs."""
     return over_two_rounds(ours, theirs, lambda x, y, u, v: x * u * (y + v) / (y * v * (x + u)))
 
 
@@ -83,7 +84,7 @@ def inverse(found):
 
 
 def at_most(found, limit):
-    """Returns whether a ratio keeps to its limit; None if its interval contains the limit, or if
+    """Returns whether a ratio is at most `limit`; None if its interval contains the limit, or if
     there are too few pairs for an interval."""
     if found["pairs"] < MIN_PAIRS or found["low"] <= limit < found["high"]:
         return None

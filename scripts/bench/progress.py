@@ -33,7 +33,7 @@ class Progress:
         self.costs[self.done:] = costs
 
     def left_s(self):
-        """Returns None before the end of the first step."""
+        """Returns the estimated remaining time; None before the end of the first step."""
         paid = sum(self.costs[:self.done])
         if not paid:
             return None

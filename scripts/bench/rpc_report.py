@@ -17,7 +17,7 @@ def paths_of(samples):
 
 
 def compared(samples, ours, theirs, figure="p50"):
-    """Returns the paired ratio; None if one of the two is missing."""
+    """Returns the paired ratio of our times to theirs; None without a common round."""
     mine, other = (group(samples, path, figure) for path in (ours, theirs))
     both = mine.keys() & other.keys()
     if not both:

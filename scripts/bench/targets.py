@@ -78,8 +78,8 @@ def judge_rate(text, hugepages, found, limit, *rows):
 
 
 def streaming_verdicts(table, hugepages):
-    """Judges the worker cycles that streaming saves in echo, and the delivered share of these
-    savings."""
+    """Judges streaming's worker cycles and rate over packetized's in echo, by traffic, and its rate
+    over net_memif's."""
     lines = []
     for traffic, least in STREAMING_RATES.items():
         row = table.get(("echo", "increment", "packetized", traffic))
@@ -126,7 +126,7 @@ def echo_verdicts(table, hugepages, stream_cycles):
         return judged + floor
 
     def ratio_line(text, limit, row):
-        """Returns a row's ratio to streaming's."""
+        """Returns the line for the ratio of a row's cycles to streaming's."""
         if not row or "cycles_ratio" not in row:
             return f"{text}: not measured in this run"
         if not row["cycles_ratio"]:

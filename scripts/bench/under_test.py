@@ -43,7 +43,8 @@ def plain(mac, size, flows):
 
 
 def requests(mac, folder):
-    """The server's response differs from the request up to the key, so only tags are compared."""
+    """Writes requests, and returns the generator's flags. The server's response differs from the
+    request up to the key, so only tags are compared."""
     captures.write(f"{folder}/requests.pcap",
                    [(n, captures.datagram(mac, n, captures.MEMCACHED_PORT, captures.get_with_key()))
                     for n in range(SOURCES)])
@@ -68,5 +69,5 @@ def offered(app, mac, size, folder):
 
 
 def traffic(app, size):
-    """Returns the name in tables."""
+    """Returns the name of the traffic in tables."""
     return "GETK of 94" if app == "kv" else size

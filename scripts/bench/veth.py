@@ -21,7 +21,7 @@ class Veth:
         self.netns, self.here, self.there = f"sluice{own}", own, f"c{own}"
 
     def command(self, *command):
-        """Returns the command that runs in the namespace. It does not fork another process."""
+        """Returns a command that executes `command` in the namespace, without forking."""
         return ["ip", "netns", "exec", self.netns, *command]
 
     def run(self, *command):
@@ -30,8 +30,8 @@ class Veth:
     @contextlib.contextmanager
     def up(self, *there, here=(), partial_checksums=False):
         """Sets addresses with prefixes at both ends. The kernel does not use an end here that has
-        no address: it neither answers nor sends. With `partial_checksums`, those of UDP and TCP are
-        offloaded to hardware that a veth lacks, which is Linux's default."""
+        no address: it neither answers nor sends. With `partial_checksums`, which is Linux's
+        default, UDP and TCP checksums are left to hardware, which a veth lacks."""
         try:
             sh("ip", "netns", "add", self.netns)
             sh("ip", "link", "add", self.here, "type", "veth", "peer", "name", self.there,
