@@ -4,7 +4,7 @@
 # through a private copy of the system's sources lists, with lists and caches below $apt; the
 # system's configuration, package lists and caches are unchanged.
 
-# download <package>: downloads the installed release into the current folder.
+# download <package>: downloads the package of the installed release into the current folder.
 download() {
   local get=(apt-get -qq -o APT::Sandbox::User="$(id -un)" download "$1")
   "${get[@]}" || { (( EUID == 0 )) && apt-get -qq update && "${get[@]}"; }

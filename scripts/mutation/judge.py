@@ -75,8 +75,8 @@ class Judge:
         return (SURVIVED if differs else SAME_CODE), "", ""
 
     def _failure(self, name, program):
-        """Returns why the program fails twice in a row; a single failure may be due to a busy
-        machine."""
+        """Returns why the program exceeds a time limit, or fails twice in a row, because a busy
+        machine may cause a single failure. Returns an empty string if it passes."""
         seconds, cpu_s = self._normal[name]
         outcome = None
         for _ in range(2):

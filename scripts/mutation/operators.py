@@ -90,13 +90,13 @@ class Source:
                     self.fixed.update(range(angles.pop(), i + 1))
 
     def first_of(self, i, *wanted):
-        """Returns the next of these tokens after `i`, skipping brackets that open after it."""
+        """Returns the index of the first of these tokens from `i` on, skipping brackets."""
         while i < len(self.tokens) and self[i] not in wanted:
             i = max(i, self.pairs.get(i, i)) + 1 if self[i] in OPENERS else i + 1
         return i
 
     def site(self, operator, first, last, new):
-        """Replaces the tokens from index `first` to `last`."""
+        """Returns the site that replaces the tokens from index `first` to `last` by `new`."""
         start, end = self.tokens[first].at, self.tokens[last].end
         new += "\n" * (self.text.count("\n", start, end) - new.count("\n"))
         return Site(operator, start, end, new, self.tokens[first].line)

@@ -24,8 +24,8 @@ class Decision(NamedTuple):
     traffic: str
     choice: tuple    # One interface, or several that are indistinguishable; empty: no verdict.
     why: str         # The reason for no verdict, or empty.
-    rows: tuple      # Judged rows, the cheapest first; chosen ones precede the others.
-    over: dict       # Ratio of its cycles to the first one's, by interface, without the first.
+    rows: tuple      # Judged rows: the chosen ones, then the others; each part by cost.
+    over: dict       # Cycles over those of the first row, by interface of the other rows.
     pairs: int       # The number of compared pairs of interfaces.
     left_out: dict   # Reasons by interface.
 

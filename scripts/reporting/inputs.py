@@ -138,7 +138,7 @@ def read(path):
 
 
 def check_points(curves, path):
-    """Checks points of two numbers each: axes start at 0, or are logarithmic."""
+    """Checks that points are two numbers that are at least 0, and above 0 on a logarithmic axis."""
     for curve in curves:
         for series in curve["series"]:
             for point in series["points"]:

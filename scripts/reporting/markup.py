@@ -77,7 +77,7 @@ def bullets(lines):
 
 
 def section(title, *parts):
-    """Returns an empty string if there are no parts."""
+    """Returns a section; an empty string if all parts are empty."""
     inner = "".join(parts)
     anchor = "".join(c if c.isalnum() else "-" for c in title.lower())
     return f'<section id="{text(anchor)}"><h2>{text(title)}</h2>\n{inner}</section>\n' \

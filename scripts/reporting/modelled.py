@@ -50,7 +50,7 @@ def paper(data):
 
 
 def curves(data):
-    """Each curve states whether it was measured."""
+    """Returns a picture for each curve, which states whether the curve was measured."""
     found = []
     for curve in data["curves"]:
         series = [each | {"origin": each.get("origin") if each.get("origin") in ORIGINS
