@@ -295,7 +295,8 @@ int CreatePort(rte_device* device, const char* name, std::unique_ptr<Backend> ba
   InitPort(dev, std::move(backend), geometry, pipes_per_queue);
   Port& port = Port::Of(dev);
   port.exception_name = exception;
-  // If the port does not exist yet, it is probed later, as vdevs are after PCI devices.
+  // If the exception port does not exist yet, the start of this port acquires it: EAL probes vdevs
+  // after PCI devices.
   uint16_t exception_port;
   if (rte_eth_dev_get_port_by_name(exception.c_str(), &exception_port) == 0 &&
       OwnExceptionPort(port) != 0) {

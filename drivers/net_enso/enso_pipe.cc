@@ -32,8 +32,8 @@ namespace {
 /// that were steered before a change have then reached their pipe.
 constexpr uint32_t kInFlightUs = 500;
 
-/// Time in which the NIC processes all queued rx_head stores: at most kHeadTriggerDepth, before
-/// every waiting frame.
+/// Time in which the NIC processes all queued rx_head stores: at most kHeadTriggerDepth. It
+/// processes them before any waiting frame.
 constexpr uint32_t kHeadStoresUs = 10;
 
 }  // namespace

@@ -76,7 +76,8 @@ void ChooseBursts(rte_eth_dev* dev) {
                                  RTE_ETH_TX_OFFLOAD_VLAN_INSERT | RTE_ETH_TX_OFFLOAD_TCP_TSO;
   const bool full = (offloads & kPerFrame) != 0 || AdapterOf(dev).timesync;
   dev->tx_pkt_burst = full ? TxBurstFull : TxBurstSimple;
-  // Uses one store, because another thread of a secondary process may be about to call it.
+  // Uses one store, because another thread of a secondary process may load the pointer
+  // concurrently.
   dev->tx_pkt_prepare =
       (offloads & (kChecksums | RTE_ETH_TX_OFFLOAD_TCP_TSO)) != 0 ? PrepareSums : nullptr;
 }

@@ -72,7 +72,8 @@ inline void Close(TxQueue& queue) {
   queue.tail = queue.mask + 1;
 }
 
-/// A memzone is contiguous in both address spaces.
+/// Returns the ring's address for the device: an IOVA or a virtual address. The memzone is
+/// contiguous in both address spaces.
 template <typename Queue>
 uint64_t RingBus(const Queue& queue) {
   return queue.addresses == Addresses::kIova ? queue.zone->iova

@@ -21,8 +21,8 @@ using namespace regs::ipu;  // NOLINT: this file speaks that register map
 
 namespace {
 
-/// Exceeds the number of segments of the longest frame. Beyond it, the device has lost the end of
-/// the frame.
+/// Exceeds the number of segments of the longest frame. If a frame has even more, the device has
+/// lost the frame's end.
 constexpr uint32_t kMaxRxSegments = kMaxFrameBytes / kMinBuffer + 1;
 
 /// Returns the distance from an mbuf to its posted buffer if it is equal for the whole pool and

@@ -41,7 +41,7 @@ inline uint64_t LoadHigh(const regs::ipu::Descriptor& descriptor) {
 
 inline bool Done(uint64_t high) { return (high & regs::ipu::kDone) != 0; }
 
-/// Returns the bytes of the segment, or 0 if the write-back has none or more than the buffer.
+/// Returns the bytes of the segment, or 0 if the write-back's length is 0 or exceeds the buffer.
 inline uint32_t SegmentLength(const RxQueue& queue, uint64_t high) {
   const uint32_t length = static_cast<uint16_t>(high);
   return length <= queue.room ? length : 0;

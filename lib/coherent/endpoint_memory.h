@@ -17,7 +17,7 @@
 
 namespace sluice::coherent {
 
-/// The fields of a line in addition to its payload.
+/// The fields of a line other than its payload.
 struct Content {
   Kind kind = Kind::kNone;
   uint32_t length = 0;     ///< Bytes of payload.
@@ -49,7 +49,7 @@ class EndpointMemory {
   }
 
   explicit operator bool() const { return base_ != nullptr; }
-  /// A copy that was read once, so that the peer cannot change it.
+  /// Returns a copy that was read once, so that the peer cannot change it.
   const Geometry& geometry() const { return geometry_; }
   EndpointHeader& header() const { return *reinterpret_cast<EndpointHeader*>(base_); }
   EndpointHeader::HostWord& host(Pair pair) const {
@@ -71,8 +71,8 @@ class EndpointMemory {
   Geometry geometry_;
 };
 
-/// The state of a pair that both ends have: the protocol state, the number of the last load, and
-/// the addresses of the pair. Copyable: tests explore the ends by copying them.
+/// State of a pair that is common to both ends: the protocol state, the number of the last load,
+/// and the addresses of the pair. Copyable: tests explore the ends by copying them.
 class PairEnd {
  public:
   State state() const { return state_; }

@@ -136,7 +136,7 @@ class HostEnd {
    private:
     friend class HostEnd;
   };
-  /// Maps the four bits of an answer's kind to an input; kinds that are invalid for a NIC stop the
+  /// Maps the four bits of an answer's kind to an input. A kind that a NIC must not send stops the
   /// host.
   static constexpr std::array<Input, 16> kInputOf = [] {
     std::array<Input, 16> inputs{};

@@ -110,7 +110,7 @@ struct alignas(kLineBytes) ControlLine {
 };
 static_assert(sizeof(ControlLine) == kLineBytes && offsetof(ControlLine, payload) == 24);
 
-/// Sizes that the creator chooses.
+/// Sizes of an endpoint, chosen by its creator.
 struct Geometry {
   Mode mode = Mode::kUser;
   /// Number of overflow lines per control line; at most kMaxOverflowLines.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A PCIe link with two directions, each of which serves TLPs in order. A TLP occupies its direction
-// for its bytes at the TLP rate. Its first byte arrives one link latency after it was sent (the 379
-// ns were measured with small transfers and include their serialisation). So the last byte of a
-// long transfer arrives after the latency plus length divided by rate. Nothing is reordered within
-// a direction: posted writes never pass posted writes, and reads and completions never pass posted
-// writes.
+// for its length divided by the TLP rate. Its first byte arrives one link latency after it was sent
+// (the 379 ns were measured with small transfers and include their serialisation). So the last byte
+// of a long transfer arrives after the latency plus length divided by rate. Nothing is reordered
+// within a direction: posted writes never pass posted writes, and reads and completions never pass
+// posted writes.
 //
 // Posted writes need credits of the receiver, which return one latency after their consumption.
 // Without credits the direction stalls, including all later TLPs.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The pairs of lines of a window that a channel uses. Both ends must use the same layout.
+// Assignment of a window's pairs of lines to the purposes of a channel. Both ends must use the same
+// layout.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,8 @@
 // memory: the host may have the line in its cache when the agent writes to it. Therefore the
 // protocol has no claim. The host's ruling is authoritative, a transaction has an id, CANCEL is a
 // request, and only the outcome line shows which was first. Cached lines (write-through) are
-// invalidated after each use and each read without a result, and before Prefetch().
+// invalidated after each use and each read without a result, so that the next read or Prefetch()
+// loads the current line.
 //
 // One thread at a time. Calls for different slots may be interleaved if a window's reads let other
 // tasks run (virtual time): each call accesses only its slot's state. The agent's end may be

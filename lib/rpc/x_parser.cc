@@ -88,7 +88,7 @@ class Parser : XReader {
     const Position position = token().position;
     Declaration declaration = ParseDeclaration(true);
     std::string name = declaration.name;
-    // C's typedef of a struct to the same name defines nothing here.
+    // C's `typedef struct a a;` defines nothing here.
     if (name == declaration.type) {
       Expect(";");
       return;
@@ -358,7 +358,7 @@ class Parser : XReader {
     Expect(";");
     syntax_.procedures.push_back(std::move(procedure));
   }
-  /// A string has no limit here, as in rpcgen.
+  /// Parses the type of an argument or a result. A string has no declared limit here, as in rpcgen.
   Declaration ParseProcedureType() {
     Declaration declaration = ParseType();
     if (declaration.base == Base::kOpaque) {

@@ -23,7 +23,7 @@ namespace sluice::simulation {
 using fabric::Picoseconds;
 
 struct Staleness {
-  uint64_t ruled = 0;  ///< Decisions about tasks that were enforced, or rejected as stale.
+  uint64_t ruled = 0;  ///< Decisions about a task, enforced or rejected as stale.
   uint64_t stale = 0;
   uint64_t other = 0;       ///< Rejected for other reasons, including recalls.
   Picoseconds windows = 0;  ///< Sum of the windows of all decisions in `ruled`.
