@@ -4,9 +4,9 @@
 // "Traps"; "Bring-up and tear-down"):
 // - A frame that reaches a disabled pipe wedges the NIC's DMA engine. A pipe is therefore enabled
 //   before any frame is steered to it, and disabled only when no frame can reach it.
-// - An rx_head store that reaches a disabled pipe skips a slot of notification buffer 0, whose
-//   poller then waits forever. rx_head is therefore stored only while the pipe is enabled, and the
-//   NIC gets time to process the last store before the pipe is disabled.
+// - An rx_head store that reaches a disabled pipe skips a slot of notification buffer 0; the
+//   buffer's poller then waits forever. rx_head is therefore stored only while the pipe is enabled,
+//   and the NIC gets time to process the last store before the pipe is disabled.
 // - Both halves of an address are stored at once.
 // - If a frame for a pipe was dropped before the pipe was enabled, the pipe's status bit is set and
 //   the NIC sends no notifications for it. rx_head is therefore stored once after enabling, which

@@ -34,7 +34,7 @@ int Switch(rte_eth_dev* dev, bool on) {
 }
 
 /// Reads the timestamp of the first stamped frame and frees its register for the next. Returns
-/// -EINVAL if there is no timestamp.
+/// -EINVAL without a timestamp.
 int ReadStamp(rte_eth_dev* dev, uint32_t offset, uint32_t taken, timespec* time) {
   Adapter& adapter = AdapterOf(dev);
   const uint64_t stamp_ns = adapter.registers.Read64(offset);

@@ -171,7 +171,7 @@ class HostEnd {
     if (static_cast<uint32_t>(word) != static_cast<uint32_t>(number)) {
       return Await(line, word, patience_cycles);
     }
-    // If the control word is a request whose payload is in the lines, this difference is its
+    // If the control word is a request with its payload in the lines, this difference is its
     // length. For all other words it exceeds the capacity.
     const auto rest = static_cast<uint32_t>(word >> Control::kLengthShift) - kRequestInLines;
     if (rest > line.Capacity(false)) return Answered(line, word);

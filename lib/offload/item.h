@@ -70,8 +70,8 @@ concept HostChannel = requires(C channel, Slot slot, const Item& item, Item& out
   /// the loss is counted, and the agent must then obtain the state again (NicChannel::PollLoss).
   { channel.Send(item) } -> std::same_as<bool>;
   /// Sends an event that requests a decision for `slot`. Returns as Send. On a channel of swaps
-  /// whose layout has asks, the event is a swap of `slot`, unless the slot's previous swap is
-  /// unresolved.
+  /// that has asks (SwapLayout::asks), the event is a swap of `slot`, unless the slot's previous
+  /// swap is unresolved.
   { channel.Ask(slot, item) } -> std::same_as<bool>;
   /// Returns the number of events that Send accepts now (Ask may use one of them). May read the
   /// agent's progress.

@@ -86,7 +86,7 @@ class WaveHost {
   };
 
   /// Reads the transaction that has no outcome yet. Returns false and invalidates the cached line
-  /// if there is none.
+  /// if none exists.
   bool Find(Slot slot, SlotLine& out) {
     const uint32_t line = layout_.LineOf(slot);
     const uint64_t word0 = window_->Peek(line);
