@@ -48,8 +48,8 @@ def ended(program, args, job):
 
 
 def run_main(program, main):
-    """Exits with the result of `main`. Treats SIGTERM, and SIGHUP unless it is ignored, as an
-    interrupt, so that processes and namespaces are cleaned up."""
+    """Exits with the result of `main`. Treats SIGTERM and SIGHUP, unless they are ignored, as
+    an interrupt, so that processes and namespaces are cleaned up."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores it.
             signal.signal(number, signal.default_int_handler)
