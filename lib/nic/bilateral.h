@@ -92,14 +92,15 @@ class BilateralQueue {
     return writer_.region().received;
   }
 
-  /// Reserves memory for frames that wait: kMostLateBytes plus the answers of the largest region.
+  /// Returns the queue's outbox. Reserves memory for waiting frames: kMostLateBytes plus the size
+  /// of the largest region.
   packet::Outbox outbox() {
     waiting_.Reserve(kMostLateBytes + swap::kMaxRegionBytes);
     return packet::Outbox::To(*this);
   }
-  /// Called by the outbox. Copies the frame into the region that the worker holds, or stores a copy
-  /// for the next region if that has no room or the NIC holds the region. Returns false if neither
-  /// has room.
+  /// Called by the outbox. Copies the frame into the region that the worker holds. If the region
+  /// has no room, earlier frames wait, or the NIC holds the region, stores a copy for the next
+  /// region. Returns false if the length is invalid or no memory for the copy is free.
   bool Send(const uint8_t* frame, uint32_t length) {
     QueueCounters::Add(counters_.sent_pkts, 1);
     if (!RegionWriter::LengthIsSound(length)) {
@@ -114,9 +115,9 @@ class BilateralQueue {
     QueueCounters::Add(counters_.tx_bytes, length);
     return true;
   }
-  /// Appends frames to the region that the worker holds. If the worker holds none, cancels a swap
-  /// that waits for frames and appends to that region. Every received frame of the held region must
-  /// have been handled before.
+  /// Appends frames to the region that the worker holds. If the NIC holds the region until frames
+  /// arrive, first cancels that swap; returns 0 if the worker does not get the region back at once.
+  /// Every received frame of a held region must have been handled before.
   template <FrameSource Source>
   uint32_t Emit(const Source& source, uint32_t count) {
     if (working_) return EmitInto(source, count);
@@ -134,8 +135,8 @@ class BilateralQueue {
   bool CanEmit(const uint8_t* /*frame*/, uint32_t length) const {
     return RegionWriter::LengthIsSound(length);
   }
-  /// Cancels a swap that waits for frames if frames wait to be sent, because the NIC may otherwise
-  /// not answer.
+  /// If frames wait to be sent while the NIC holds the swap until frames arrive, cancels the swap
+  /// and gives the region back with the waiting frames. Otherwise the NIC might never send them.
   void FlushSent() {
     if (waiting_.empty() || !given_.waits || !link_.Cancel()) return;
     given_.waits = false;
@@ -151,8 +152,9 @@ class BilateralQueue {
   const QueueCounters& counters() const { return counters_; }
   QueueCounters& counters() { return counters_; }
 
-  /// Waits up to kDrainMs until the NIC has accepted the last frames given to it. Otherwise cancels
-  /// the swap and counts the frames in tx_full. Frames received meanwhile are not handled, like
+  /// Sends the waiting frames and waits until the NIC has accepted the frames of the last region;
+  /// cancels the swap after kDrainMs. Each of up to three waits ends after kDrainMs. Frames that do
+  /// not fit or are not accepted count in tx_full. Frames received meanwhile are not handled, like
   /// frames that remain in a ring.
   void Drain() {
     HeldRegion region;
@@ -168,8 +170,8 @@ class BilateralQueue {
 
  private:
   static constexpr uint64_t kDrainMs = 200;
-  /// Maximum total size of frames that are sent while a region is walked and that do not fit into
-  /// it.
+  /// Maximum total size of the frames that the engine sends while a region is walked and that do
+  /// not fit into the region.
   static constexpr uint32_t kMostLateBytes = swap::kMaxRegionBytes;
   /// Distance from a written frame to the line that is prefetched for a later frame.
   static constexpr uint32_t kPrefetchAheadBytes = 16 * swap::kSlotBytes;
@@ -181,7 +183,9 @@ class BilateralQueue {
     bool waits = false;  ///< The NIC may hold the swap until frames arrive, without a time limit.
   };
 
-  /// Appended frames are counted as sent when the region is given back.
+  /// Appends frames 0, 1, … of `source`, at most `count`, until the region is full, and counts them
+  /// as sent. If the region is full, frees unused entries and bytes once. Returns the number of
+  /// appended frames.
   template <FrameSource Source>
   uint32_t EmitInto(const Source& source, uint32_t count) {
     FrameTotals left;
@@ -229,9 +233,10 @@ class BilateralQueue {
     late_.Add(number, frame, length);
     return true;
   }
-  /// Called when every received frame of the region has been handled. Appends the frames that
-  /// waited before this region, then the late frames with the answers that follow them. Frees the
-  /// entries of frames that are not forwarded and the bytes after the last forwarded frame.
+  /// Called when every received frame of the region has been handled. Frees the entries of frames
+  /// that are not forwarded and the bytes after the last forwarded frame. Then appends the frames
+  /// that waited before this region, and the late frames with the answers that follow them. Frames
+  /// that do not fit wait for the next region, or count in tx_full if no memory for them is free.
   [[gnu::noinline]] void AppendLate(FrameTotals& leaving) {
     const uint32_t received = writer_.region().received;
     for (uint32_t i = waiting_.empty() ? late_.First() : 0; i < received; ++i) {
@@ -249,7 +254,7 @@ class BilateralQueue {
       if (!waiting_.Push(frame, length)) Lose(length, counters_.tx_full);
     });
   }
-  /// Drops the oldest waiting frame.
+  /// Drops the oldest waiting frame and counts it under `reason`.
   void Forget(uint64_t& reason) {
     Lose(waiting_.Front().size(), reason);
     waiting_.Pop();
@@ -268,8 +273,8 @@ class BilateralQueue {
     Give({});
   }
 
-  /// Starts work on a region that the link returned. If it is the region that was given back last,
-  /// the NIC has not accepted its frames.
+  /// Starts work on a region that the link returned. If this is the region that was given to the
+  /// NIC last, the NIC has not accepted its frames, which then count in tx_full.
   void Begin(const HeldRegion& region) {
     AcceptRegion(region);
     writer_.Begin(region);
@@ -288,8 +293,9 @@ class BilateralQueue {
   }
 
   /// Gives the region back to the NIC. `leaving` contains the totals of its received frames that
-  /// are to be sent; appended frames are sent, too. The NIC answers at once if there are frames to
-  /// send; otherwise it may wait for received frames.
+  /// are to be sent; appended frames are sent, too. The NIC answers at once if the region contains
+  /// frames to send or if frames wait for the next region; otherwise it may wait for received
+  /// frames.
   void Give(FrameTotals leaving) {
     if (tap_.see != nullptr) [[unlikely]]
       Show(TapDirection::kSent);

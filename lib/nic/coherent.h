@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The coherent interface: host and NIC exchange frames in cache lines. The worker loads a line, and
-// the NIC delays the answer until frames arrive. The line then contains as many frames as had
-// arrived. The worker answers them in place, and its next load, of the second line, hands them
-// back. The application's worker builds one queue per endpoint.
+// the NIC delays the answer until frames arrive or a time limit expires. The line then contains as
+// many frames as had arrived. The worker answers them in place, and its next load, of the second
+// line, hands them back. The application's worker builds one queue per endpoint.
 //
 // The worker owns a frame from the Poll that returned it until it loads the second line. No frame
 // is copied. An answer that is too long for its frame's room is written after all frames of the
@@ -50,7 +50,8 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
   /// Maximum number of frames that Wait returns.
   { L::kMaxFrames } -> std::convertible_to<uint32_t>;
   /// Stores the frames of the loaded line in order of arrival and returns their number; 0 while the
-  /// load is outstanding. The frames of the previous Wait must have been answered.
+  /// load is outstanding or if the answer contains no frames. The frames of the previous Wait must
+  /// have been answered.
   { lines.Wait(frames) } -> std::same_as<uint32_t>;
   /// Answers all frames of the last Wait. A null `frames` forwards them unchanged.
   {lines.Answer(frames, count)};
@@ -62,7 +63,7 @@ concept FrameLines = requires(L lines, const L& constant, typename L::Frame* fra
   /// Returns the address where the next frame to send must be written; null until the NIC provides
   /// a line with room.
   { lines.Room(/*length=*/count) } -> std::same_as<uint8_t*>;
-  /// Queues the frame written there for the next Flush.
+  /// Queues the frame that was written at the address from Room; the next Flush sends it.
   {lines.Send(/*length=*/count)};
   {lines.Flush()};
   /// Memory that contains all lines.
@@ -294,7 +295,8 @@ class CoherentQueue {
     unforwarded_.bytes += uint64_t{held.length} - length;
     held.length = 0;  // The line does not forward this frame.
   }
-  /// Removes all answers after the first late one from the line, so that they are sent after it.
+  /// Removes all answers that follow the first late frame from the line and adds them to the late
+  /// frames, so that they are sent after it.
   [[gnu::noinline]] void DelayWhatFollows(uint32_t received) {
     for (uint32_t i = late_.First(); i < received; ++i) {
       Frame& held = frames_[i];
@@ -373,9 +375,9 @@ class CoherentQueue {
   FrameTotals unforwarded_;  ///< Totals received minus totals forwarded in this burst; modulo 2^64.
   bool ahead_ = false;       ///< Frames were sent that the NIC must read before the next answer.
   uint32_t at_work_ = 0;     ///< Index of the frame being handled, if the engine is a Sender.
-  Patience patience_;        ///< Limits waits for lines for frames to send.
+  Patience patience_;        ///< Limits the waits for lines in which frames are sent.
   LateAnswers late_;         ///< Late answers of this burst.
-  uint8_t* spare_ = nullptr;  ///< Room for the next grown answer, while an engine runs.
+  uint8_t* spare_ = nullptr;  ///< Room for the next grown answer, or null, while an engine runs.
   std::array<Frame, Lines::kMaxFrames> frames_;
 };
 

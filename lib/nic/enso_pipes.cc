@@ -150,7 +150,8 @@ void EnsoPipes::SendComposed() {
   AskForRoom();
 }
 
-/// Sends the frames in the first `bytes` of room. Returns false if no slot is free.
+/// Sends the frames in the first `bytes` of room_ and gets new room. Returns false if they cannot
+/// be sent now, for example because no slot is free.
 bool EnsoPipes::SendEmitted(uint32_t bytes) {
   if (tap_.see != nullptr) [[unlikely]] {
     tap_.see(tap_.context, TapDirection::kSent, room_, bytes);

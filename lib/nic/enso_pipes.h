@@ -29,9 +29,10 @@ class EnsoPipes {
   static_assert(packet::Frame::kSpareBytes <= kMaxFrameBytes,
                 "a frame that fits there can be sent");
 
-  /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames with headers from
-  /// which the NIC would derive a wrong length are sent through `exception`, if there is one. On
-  /// failure returns std::nullopt and sets `error` to one line.
+  /// Opens `pipes` pipes (1 … kMaxPipesPerWorker) on a net_enso port. Frames that exceed
+  /// kMaxFrameBytes, or with headers from which the NIC would derive a wrong length, are sent
+  /// through `exception`, if it has a value. On failure returns std::nullopt and sets `error` to
+  /// one line.
   static std::optional<EnsoPipes> Open(uint16_t port, uint32_t pipes,
                                        std::optional<MbufTransmitter> exception,
                                        std::string* error);
@@ -107,7 +108,7 @@ class EnsoPipes {
   uint8_t* room_ = nullptr;      ///< Free room of the composer.
   uint32_t room_bytes_ = 0;      ///< Minimum size of room_; 0 if it must be requested.
   uint32_t composed_bytes_ = 0;  ///< Bytes at the start of room_ that are not sent yet.
-  uint8_t* spare_ = nullptr;     ///< End of the unsent bytes, if a whole frame fits there.
+  uint8_t* spare_ = nullptr;     ///< End of the unsent bytes if kSpareBytes fit there, else null.
   Patience patience_;            ///< Limits waits for NB slots and composer room.
   std::optional<MbufTransmitter> exception_;
   /// Totals of frames that were accepted since the last Send or Flush but could not be sent.

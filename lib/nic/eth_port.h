@@ -20,15 +20,15 @@ namespace sluice::nic {
 /// or a negative errno.
 int ConfigureSpread(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint32_t packet_bytes);
 
-/// Size in bytes of the IP packets that every port receives without configuration.
+/// Size in bytes of the longest IP packet that every port receives without configuration.
 inline constexpr uint32_t kUsualPacketBytes = 1500;
 /// Returns `wanted`, but at least kUsualPacketBytes and at most the longest IP packet that the port
 /// can be configured to receive.
 uint32_t FitPacketBytes(uint16_t port, uint32_t wanted);
 
 /// Makes a port accept all frames, or only those to its address and to groups. Returns false if the
-/// driver cannot do that, or not before the port is started. A filter that cannot accept group
-/// addresses, which ARP and neighbour discovery need, stays disabled.
+/// driver cannot do that, or cannot do it before the port is started. If the port cannot accept all
+/// group addresses, which neighbour discovery needs, it is made to accept all frames instead.
 bool SetPromiscuous(uint16_t port, bool promiscuous);
 
 /// Returns text like "port net_ipu0".
@@ -62,7 +62,8 @@ class EthPort {
 
   uint16_t id() const { return port_; }
   /// Returns the size in bytes of the longest IP packet that the port receives into one mbuf:
-  /// Options::packet_bytes or less.
+  /// Options::packet_bytes, but at least kUsualPacketBytes and at most the limits of the port and
+  /// of the mbuf.
   uint32_t packet_bytes() const { return packet_bytes_; }
   /// Returns the mbuf pool of queue pair `queue`. Each queue pair has one pool, so that one worker
   /// uses a pool's cache and buffers.
@@ -77,7 +78,8 @@ class EthPort {
   uint32_t packet_bytes_ = kUsualPacketBytes;
   bool started_ = false;
   std::vector<rte_mempool*> pools_;
-  std::vector<const rte_eth_rxtx_callback*> callbacks_;  ///< One per receive queue, or empty.
+  /// One per receive queue, or empty if no callbacks are needed.
+  std::vector<const rte_eth_rxtx_callback*> callbacks_;
 };
 
 }  // namespace sluice::nic

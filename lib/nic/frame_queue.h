@@ -125,7 +125,8 @@ concept FrameQueue = requires(Q queue, const Q& constant, AnyEngine& engine,
   { constant.CanEmit(frame, count) } -> std::same_as<bool>;
   /// Flushes frames that were sent outside Poll, even if no more frames arrive.
   {queue.FlushSent()};
-  /// Waits for outstanding transmissions, for a bounded time. Called at shutdown.
+  /// Waits, for a bounded time, for outstanding transmissions; a queue over ethdev only frees
+  /// transmitted mbufs. Called at shutdown.
   {queue.Drain()};
 };
 

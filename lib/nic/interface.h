@@ -86,16 +86,18 @@ concept Binding = requires(B binding, const B& constant, const InterfaceOptions&
   { constant.Place(worker) } -> std::same_as<std::string>;
   /// Returns whether the port's receive queue numbers are the worker numbers, in rte_flow too.
   { constant.has_queues() } -> std::same_as<bool>;
-  /// Returns the size in bytes of the longest IP packet that workers receive: the value of
-  /// InterfaceOptions or less.
+  /// Returns the size in bytes of the longest IP packet that workers receive:
+  /// InterfaceOptions::packet_bytes, adapted to the limits of the port.
   { constant.packet_bytes() } -> std::same_as<uint32_t>;
   /// Returns the counters of the interface. May be called at any time after Open.
   { constant.Figures() } -> std::same_as<InterfaceFigures>;
 };
 
-/// Returns a transmitter for the worker's transmit queue of the exception port, if there is one.
+/// Returns a transmitter for the worker's transmit queue of the exception port, or std::nullopt if
+/// `exception` is null.
 std::optional<MbufTransmitter> MakeExceptionTransmitter(EthPort* exception, uint32_t worker);
-/// Returns an exception path over that transmitter, for frames that an engine passes on.
+/// Returns the worker's path to the exception port, for frames that an engine passes on. If
+/// `exception` is null, the path only counts the frames in no_exception_port.
 ExceptionPath MakeExceptionPath(EthPort* exception, uint32_t worker);
 
 }  // namespace sluice::nic

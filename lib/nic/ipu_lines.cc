@@ -8,7 +8,8 @@ namespace sluice::nic {
 
 int IpuLines::Open(uint16_t port, uint16_t count, const Options& options,
                    std::vector<IpuLines>* lines, std::string* error) {
-  // The queue pairs stay unused; ethdev needs their number to spread frames over them.
+  // The port's ordinary queue pairs stay unused, but their number determines over how many
+  // endpoints RSS spreads frames.
   int rc = ConfigureSpread(port, count, count, options.packet_bytes);
   if (rc != 0) {
     *error = "refuses " + std::to_string(count) + " endpoints: " + rte_strerror(-rc);

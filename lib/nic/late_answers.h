@@ -20,14 +20,14 @@ class LateAnswers {
   /// Returns the total size of all frames.
   size_t bytes() const { return bytes_.size(); }
 
-  /// Copies a frame that is sent with the answer to the burst's frame `number`, or that is the
+  /// Copies the answer to the burst's frame `number`, or a frame that the engine sent before that
   /// answer. Numbers may come in any order; frames of one number are sent in the order in which
   /// they were added.
   void Add(uint32_t number, const uint8_t* frame, uint32_t length) {
     answers_.push_back({number, static_cast<uint32_t>(bytes_.size()), length});
     bytes_.insert(bytes_.end(), frame, frame + length);
   }
-  /// Returns the lowest number. Must not be called if empty.
+  /// Returns the lowest frame number that was added. Must not be called if empty.
   uint32_t First() const { return std::ranges::min(answers_, {}, &Answer::number).number; }
 
   /// Calls leave(frame, length) for all frames in the order of their numbers, then removes them.

@@ -67,9 +67,10 @@ class Lockstep {
     }
   }
 
-  /// Handles the frames at the lane's cursor that have the length of the first one and that end at
-  /// `lane.stop` or before it. Their addresses do not depend on loads, so one chain is enough.
-  /// Engines that prepare frames need the exact positions of the frames ahead, so they use Run.
+  /// Handles plain IPv4 frames from the lane's cursor on, as long as they have the length of the
+  /// first one and end at `lane.stop` or before it. Their addresses do not depend on loads, so one
+  /// chain is enough. Engines that prepare frames need the exact positions of the frames ahead, so
+  /// they use Run.
   template <FrameEngine Engine>
   requires(!PreparingEngine<Engine>)
       [[gnu::noinline]] void RunRow(Lane& lane, Engine& engine, uint64_t now) {
@@ -196,9 +197,10 @@ class Lockstep {
     return careful;
   }
 
-  /// Collects frames in the same turns for one engine call, until a lane needs the walker or
-  /// kBurstFrames are found. Returns the lane's index, or kCount. Prefetches only headers, and for
-  /// writing only if the engine declares that it writes to most frames.
+  /// Collects frames in the order of RunFrames for one engine call, until a lane needs the walker
+  /// or kBurstFrames are found. Returns the index of that lane, or kCount if no lane needs the
+  /// walker. Prefetches only headers, and for writing only if the engine declares that it writes to
+  /// most frames.
   template <uint32_t kCount, BurstEngine Engine>
   uint32_t RunBurst(Engine& engine, uint64_t now) {
     constexpr int kForWriting = packet::WritesFrames<Engine>();
@@ -276,10 +278,11 @@ class Lockstep {
   }
 
   /// Applies the verdict for a frame that arrived as `length` bytes at `at` with `word`. Returns
-  /// the bytes by which it grew, for SpanRuns::Grew.
+  /// the bytes by which the frame grew, modulo 2^64, for SpanRuns::Grew; 0 if the frame was
+  /// diverted.
   uint64_t Settle(Lane& lane, uint8_t* at, uint32_t length, packet::LeadingWord word,
                   const packet::Frame& frame, packet::Verdict verdict) {
-    // An answer that was built elsewhere is not where the frame was.
+    // An answer that is not in the frame's memory may have been built at spare().
     const bool leaves = StaysWhereItWas(at, length, frame, verdict)
                             ? StaysWhole(at, word, frame.length)
                             : runs_.SendBuilt(lane, at, length, frame.data, frame.length, verdict);
@@ -289,7 +292,8 @@ class Lockstep {
     return 0;
   }
 
-  /// Applies the verdict for a frame that arrived as `length` bytes at `at`.
+  /// Applies the verdict for a frame that arrived as `length` bytes at `at`. `stays` means that the
+  /// frame is sent in place.
   void Finish(bool stays, Lane& lane, uint8_t* at, uint32_t length, const packet::Frame& frame,
               packet::Verdict verdict) {
     if (stays || runs_.SendBuilt(lane, at, length, frame.data, frame.length, verdict)) {
@@ -299,8 +303,8 @@ class Lockstep {
     }
   }
 
-  /// Prepares the frame at `at` if it ends before `stop`. Returns the address of the next frame, or
-  /// `at` if the frame was not prepared.
+  /// Prepares the frame at `at` if it ends at `stop` or before it. Returns the address of the next
+  /// frame, or `at` if the frame was not prepared.
   template <FrameEngine Engine>
   static uint8_t* PrepareNext(uint8_t* at, const uint8_t* stop, Engine& engine) {
     if (at >= stop) return at;
@@ -312,8 +316,8 @@ class Lockstep {
     return next;
   }
 
-  /// Handles one frame that is not plain IPv4 within the lockstep. Returns the address of the next
-  /// frame, or `at` if the frame needs the walker.
+  /// Handles, within the lockstep, one frame that is not plain IPv4. Returns the address of the
+  /// next frame, or `at` if the frame needs the walker.
   template <FrameEngine Engine>
   [[gnu::noinline]] uint8_t* StepOther(Lane& lane, uint8_t* at, const uint8_t* stop, Engine& engine,
                                        uint64_t now) {
@@ -348,8 +352,8 @@ class Lockstep {
            packet::FlitSpan(frame.length) == packet::FlitSpan(length);
   }
 
-  /// Calls CutsWell() with the leading word loaded from `at`, for callers that have not kept the
-  /// word.
+  /// Returns the result of CutsWell(), which it calls only if the leading word at `at` does not
+  /// give exactly `length`. For callers that have not kept the word.
   static bool LeavesWhole(const uint8_t* at, uint32_t length) {
     const packet::LeadingWord word = packet::LeadingWord::Of(at);
     const bool as_it_says = word.IsPlainIpv4Within(kMinTotalLength, kMaxTotalLength) &&

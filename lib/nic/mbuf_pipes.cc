@@ -18,8 +18,9 @@ namespace {
 
 constexpr uint32_t kBurst = 64;
 
-// Copies one packet to `to`, which must have room for kMaxFrameBytes. Returns the bytes of the
-// frame, or 0 if the frame's header does not give its true length.
+// Copies one packet to `to`, which must have room for kMaxFrameBytes. Returns the length of the
+// frame in bytes, or 0 if the packet exceeds kMaxFrameBytes or its header does not give a length
+// within the packet.
 uint32_t LayOut(const rte_mbuf* packet, uint8_t* to) {
   if (packet->pkt_len > MbufPipes::kMaxFrameBytes) return 0;
   uint32_t at = 0;

@@ -24,13 +24,15 @@ class MbufTransmitter {
   MbufTransmitter(uint16_t port, uint16_t queue, rte_mempool* pool)
       : port_(port), queue_(queue), pool_(pool) {}
 
-  /// Copies one frame. Returns false if no mbuf is free or the mbuf is too small.
+  /// Copies one frame. Returns false if the transmitter is full, no mbuf is free or the mbuf is too
+  /// small.
   bool Add(const uint8_t* frame, uint32_t length);
   /// Sends the added frames. Frees frames that the port does not accept in time and returns their
   /// totals.
   FrameTotals Flush();
-  /// Sends frames 0 … of `source`, at most `count` and at most as many as the port accepts at once,
-  /// before the added frames. Returns the totals sent. CanEmit must be true for each frame.
+  /// Sends frames 0 … of `source` ahead of the added frames: at most `count`, and at most as many
+  /// as the port accepts at once. Returns the totals sent; 0 if mbufs are lacking. CanEmit must be
+  /// true for each frame.
   template <FrameSource Source>
   FrameTotals Emit(const Source& source, uint32_t count);
   bool CanEmit(uint32_t length) const {
@@ -43,7 +45,7 @@ class MbufTransmitter {
   uint64_t waited_cycles() const { return patience_.waited_cycles(); }
   /// Returns the limit for waits on this queue, for other code that transmits through it.
   Patience& patience() { return patience_; }
-  /// Waits, for a bounded time, until the port has returned the mbufs, if it reports that.
+  /// Frees the mbufs of transmitted frames, if the driver supports that. Does not wait.
   void Drain();
 
  private:

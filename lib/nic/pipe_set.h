@@ -24,8 +24,8 @@ struct Span {
 enum class SendResult : uint8_t {
   kSent,
   kFull,         ///< No room came free in time.
-  kUnframeable,  ///< The NIC would derive a wrong length from the frame's header, and no exception
-                 ///< port exists.
+  kUnframeable,  ///< The frame is too long, or the NIC would derive a wrong length from its header;
+                 ///< no exception port exists.
 };
 
 /// Operations of the streaming interface on the pipes of one worker.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A row: the first frames of a region if they have one length and lie at equal distances. A NIC
-// that receives frames of one size writes such regions. The entries of a row need no checks and no
-// loads of their own: the first entry and the distance describe all of them.
+// A row: the first frames of a region if they have one length and are at equal distances. A NIC
+// that receives frames of one size writes such regions. After Find, the entries of a row need
+// neither checks nor loads: the first entry and the distance describe all of them.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@ namespace sluice::nic {
 
 /// Entry i of the row is first + i * step, and is valid.
 struct RegionRow {
-  /// Number of entries that are compared at once. Every row is a multiple of it.
+  /// Number of entries that are compared at once. The number of frames of a row is a multiple of
+  /// it.
   static constexpr uint32_t kGroup = 8;
 
   swap::Entry first = 0;
@@ -52,8 +53,9 @@ struct RegionRow {
     return static_cast<uint32_t>(at - entries);
   }
 
-  /// Offsets increase and a sum does not carry into the lengths if the last entry has the length of
-  /// the first. All entries are valid then if the first and the last are.
+  /// Returns whether all entries of the row are valid. This is so if the first and the last entry
+  /// are valid and have the same length, and the offsets increase without overflow: then no sum has
+  /// carried into the lengths.
   bool IsSound(const swap::Geometry& bounds) const {
     const swap::Entry last = first + (frames - 1) * step;
     const uint64_t end = swap::EntryOffset(first) + uint64_t{frames - 1} * step;

@@ -106,15 +106,16 @@ class RegionWalker {
         data += step;
       }
       if (ahead == 0) break;
-      ahead = 0;  // No frame follows the tail, so it prefetches its own frames.
+      // The tail has no frames ahead: from here on, each frame prefetches itself, without effect.
+      ahead = 0;
     }
     return uint64_t{row.frames} * length;
   }
 
-  /// The loop for all other frames. The NIC writes the entries, so each entry is read once and
-  /// validated. Totals are kept per region; only frames that are not forwarded unchanged need
-  /// separate accounting. `region` is passed by value to stay in registers. Returns the bytes
-  /// received.
+  /// Handles the frames of the entries [first, end), which need not form a row. The NIC writes the
+  /// entries, so each entry is read once and validated. Totals are kept per region; only frames
+  /// that are not forwarded unchanged need separate accounting. `region` is passed by value to stay
+  /// in registers. Returns the bytes received.
   template <QueueEngine Engine>
   [[gnu::noinline]] uint64_t WalkFrames(const HeldRegion region, swap::Entry* const first,
                                         swap::Entry* const end, Engine& engine, uint64_t now) {
@@ -140,7 +141,8 @@ class RegionWalker {
         bytes += HandleEntry(region, bounds, at, engine, now);
       }
       if (stop == end) break;
-      ahead = 0;  // No frame follows the tail, so it prefetches its own frames.
+      // The tail has no frames ahead: from here on, each frame prefetches itself, without effect.
+      ahead = 0;
     }
     return bytes;
   }

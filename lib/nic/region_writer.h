@@ -54,8 +54,8 @@ class RegionWriter {
   static swap::Geometry Bounds(const HeldRegion& region) {
     return {.regions = 0, .region_bytes = region.bytes, .max_frames = region.capacity};
   }
-  /// Returns the room between `end`, the end of a valid entry's frame, and the end of its slot,
-  /// which is in the region.
+  /// Returns the room after a valid entry's frame that ends at offset `end`: the bytes up to the
+  /// end of the frame's slot, which is in the region.
   static uint32_t Tailroom(uint32_t end) { return -end & (swap::kSlotBytes - 1); }
   static bool LengthIsSound(uint32_t length) {
     return length - swap::kMinFrameBytes <= swap::kMaxFrameBytes - swap::kMinFrameBytes;
@@ -80,15 +80,15 @@ class RegionWriter {
     if (to != nullptr) std::memcpy(to, frame, length);
     return to != nullptr;
   }
-  /// Appends a frame that must leave before received frame `number`. Successive calls must not
-  /// decrease `number`.
+  /// Appends a copy of a frame that must leave before received frame `number`. Returns false if it
+  /// does not fit. Successive calls must not decrease `number`.
   bool AppendBefore(uint32_t number, const uint8_t* frame, uint32_t length) {
     if (!Append(frame, length)) return false;
     moved_.push_back({region_.entries + number, Load(region_.entries[used_ - 1])});
     return true;
   }
-  /// Moves the entries of AppendBefore to their positions. Called when all received frames have
-  /// been handled.
+  /// Moves the entries that AppendBefore added to their positions. Called when all received frames
+  /// have been handled.
   void Order() {
     if (!moved_.empty()) [[unlikely]]
       MoveForward();
@@ -105,8 +105,8 @@ class RegionWriter {
     return placed;
   }
 
-  /// Frees the entries of frames that are not sent and the bytes after the last frame that is.
-  /// Called when all frames have been handled.
+  /// Frees the entries of frames that are not sent, and the bytes after the last frame that is
+  /// sent. Called when all frames have been handled.
   void CloseHoles() {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < used_; ++i) {

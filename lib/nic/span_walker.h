@@ -70,8 +70,9 @@ class SpanWalker {
  private:
   static_assert(kLanes == 8, "Walk names the lane counts");
 
-  /// Assigns the next span to a lane. Frames at its start that have one length are handled at once.
-  /// Returns false if no span is left.
+  /// Assigns the next span to a lane. An engine that neither processes bursts nor prepares frames
+  /// handles at once the frames at the span's start that have one length. Returns false if no span
+  /// is left.
   template <QueueEngine Engine>
   bool StartLane(Lane& lane, Engine& engine, uint64_t now) {
     while (!waiting_.empty()) {
