@@ -157,7 +157,7 @@ bool SetFlags(std::span<const std::string> arguments, std::string* error) {
 }
 
 // Splits the arguments into the half for EAL and the half for the application. Without "--", all
-// arguments belong to the application if the first one does.
+// arguments belong to EAL if the first one is an EAL option, otherwise to the application.
 bool Split(std::span<char*> arguments, std::vector<std::string>* eal,
            std::vector<std::string>* ours, std::string* error) {
   const auto dashes = std::ranges::find_if(arguments, [](std::string_view a) { return a == "--"; });

@@ -32,7 +32,8 @@ std::optional<CommandLine> ReadCommandLine(std::string_view app, std::string_vie
                                            TrafficFlags traffic = TrafficFlags::kOfEmbeddedNic,
                                            std::span<const OwnHelp> own_help = {});
 
-/// For applications that check flags themselves: stores the first wrong flag and the fix.
+/// For applications that check flags themselves: stores a wrong flag and the fix. The caller stops
+/// at the first failed check.
 struct Complaint {
   std::string* flag;
   std::string* fix;

@@ -16,13 +16,14 @@ namespace sluice::runtime {
 inline constexpr double kQuietS = 0.01;  ///< If all frames are accounted for.
 inline constexpr double kStalledS = 2;   ///< If frames are missing; they then count as lost.
 
-/// Times are seconds of one clock. The source is off, so the frames in flight are finite and every
-/// drain ends.
+/// Times are seconds of one clock. The source is off, so the number of frames in flight is finite
+/// and every drain ends.
 class DrainWatch {
  public:
   explicit DrainWatch(double now_s) : still_(now_s) {}
 
-  /// Reads `final` and `port_final` of `run`. Returns true once no more frames will arrive.
+  /// Reads `final` and `port_final` of `run`. Returns true once no frame was received or returned
+  /// for kQuietS, or for kStalledS if frames are missing.
   bool Over(const RunFigures& run, double now_s) {
     const uint64_t received = run.final.counters.rx_pkts;
     const uint64_t returned = run.port_final.Get("wire_returned");

@@ -34,11 +34,12 @@ inline constexpr uint64_t kWantedHugepageBytes = 256ull << 20;
 
 /// Adds defaults to the user's EAL arguments:
 /// - A file prefix for this process, unless the user names one or wants no files.
-/// - If the user names no device: the embedded NIC with its traffic. Main runs on the first CPU and
-///   workers on the following ones. The NIC's thread runs on a CPU without a worker; it may share
-///   main's CPU, because main sleeps.
-/// - If the user names no physical device: hugepages if enough are free and the process may use
-///   them, else memory without hugepages.
+/// - If the user names no device: the embedded NIC with its traffic. Unless the user maps lcores,
+///   main runs on the first CPU and workers on the following ones. The NIC's thread runs on a CPU
+///   without a worker, if the process has more than one CPU; it may share main's CPU, because main
+///   sleeps.
+/// - If the user names no physical device and no memory option: hugepages if enough are free and
+///   the process may use them, else memory without hugepages.
 EalPlan PlanEal(const CommandLine& line, const HostResources& host, int pid);
 
 }  // namespace sluice::runtime

@@ -20,8 +20,8 @@ struct TelemetryCommand {
   std::string path;  ///< "/sluice/…", shorter than 56 bytes.
   std::string help;
   /// Called by EAL's telemetry thread while workers run. The answer is an object or an array, of
-  /// scalars or of objects of scalars. Values that exceed DPDK's limits are omitted. An array of
-  /// objects is sent as an object with the members "0", "1", ...
+  /// scalars or of objects of scalars. Entries and characters beyond DPDK's limits are omitted. An
+  /// array of objects is sent as an object with the members "0", "1", ...
   std::function<nlohmann::ordered_json(std::string_view parameters)> answer;
 };
 

@@ -57,7 +57,8 @@ class LinkWatch {
   }
 
   bool up() const { return !down_since_s_; }
-  /// Returns the periods that have ended; after End, all periods.
+  /// Returns the reported periods that have ended, at most kMostKept; after End, including the last
+  /// one.
   const std::vector<LinkDown>& downs() const { return downs_; }
   uint64_t count() const { return count_; }
   double seconds() const { return seconds_; }

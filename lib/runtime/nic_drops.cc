@@ -10,8 +10,8 @@ namespace {
 
 /// Location at which a frame was dropped.
 enum class At {
-  kNic,   ///< Dropped before the host, for lack of space or because the frame does not fit.
-  kRule,  ///< Dropped before the host by a filter or a flow rule.
+  kNic,   ///< Dropped before it reached the host, for a reason other than kRule.
+  kRule,  ///< Dropped before it reached the host, by a filter or a flow rule.
   kHost,  ///< Dropped in the driver or, on transmit, in the NIC; the host's workers counted it.
   kWire,  ///< Dropped before it entered the NIC, or after it left the NIC.
 };

@@ -16,7 +16,7 @@
 
 namespace {
 
-// Returns the interface names as text: "packetized, streaming or bilateral".
+// Returns the interface names as text: "packetized, streaming, bilateral or coherent".
 std::string Choices() {
   std::string text;
   for (size_t i = 0; i < sluice::nic::kInterfaces.size(); ++i) {

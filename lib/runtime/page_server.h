@@ -18,12 +18,12 @@
 
 namespace sluice::runtime {
 
-/// Serves while the object exists. Answers GET and HEAD of its path, and 404 for other paths.
-/// Closes the connection after each answer.
+/// Serves while the object exists. Answers GET and HEAD of its path with the page, and other
+/// requests with 404, 405 or 400. Closes the connection after each answer.
 class PageServer {
  public:
-  /// Limit of open connections. A further connection closes the oldest one without a request, or
-  /// else the oldest one.
+  /// Limit of open connections. A further connection closes the oldest one without a complete
+  /// request, or else the oldest one.
   static constexpr size_t kMaxConnections = 64;
   /// Maximum duration of a connection.
   static constexpr int kPatienceMs = 5000;

@@ -26,7 +26,7 @@ class PortStats {
 
   /// Returns the value of a statistic, or 0 if the port does not have it.
   uint64_t Get(std::string_view name) const;
-  /// Returns true if the port has a traffic source, so that losses are known.
+  /// Returns true if the port's traffic source has offered frames, so that losses are known.
   bool HasSource() const { return Get("wire_offered") > 0; }
   /// Returns true if the port is a model; its source can be stopped.
   bool IsModel() const { return values_.contains("wire_offered"); }

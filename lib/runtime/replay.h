@@ -46,7 +46,7 @@ class ReplayFiles {
   /// Writes the stored frames with the time of the last frame.
   void FlushSent();
   /// Closes the files, prints totals and writes the report. Returns the exit code: 1 if a file
-  /// could not be read or written completely, or if a frame has no verdict.
+  /// could not be read or written completely, or if the totals violate the conservation law.
   int Finish(std::span<const std::string_view> reasons, const AppHooks& hooks);
 
  private:
@@ -68,7 +68,7 @@ class ReplayFiles {
 };
 
 /// Processes the capture with `engine`; AtRest runs before every frame. Frames that the engine
-/// generates follow the answer. Returns the exit code.
+/// sends while it processes a frame follow the answer to that frame. Returns the exit code.
 template <typename Engine>
 int Replay(const CommandLine& line, Engine& engine, const AppHooks& hooks = {}) {
   int exit_code = 0;

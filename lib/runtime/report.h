@@ -54,7 +54,7 @@ struct RunFigures {
   std::vector<LinkDown> link_downs;  ///< The first LinkWatch::kMostKept periods.
   uint64_t link_down_count = 0;
   double link_down_s = 0;  ///< Total of all periods, in seconds.
-  bool drained = false;    ///< The source was stopped and all its frames were processed.
+  bool drained = false;    ///< The source was stopped, and the drain has ended (drain.h).
 };
 
 /// Returns every named drop counter of the conservation law (nic::QueueCounters), the engine's
@@ -62,8 +62,8 @@ struct RunFigures {
 std::vector<std::pair<std::string, uint64_t>> DropsOf(const nic::QueueCounters& counters,
                                                       std::span<const std::string_view> reasons);
 
-/// Returns the layer-1 rate: each frame counts its bytes, 4 bytes of FCS and 20 bytes of preamble
-/// and gap.
+/// Returns the layer-1 rate in Gb/s: each frame counts its bytes, 4 bytes of FCS and 20 bytes of
+/// preamble and gap.
 double Gbps(uint64_t bytes, uint64_t pkts, double seconds);
 
 /// Returns the number of frames that reached the host, did not return and are not in any drop
@@ -71,8 +71,9 @@ double Gbps(uint64_t bytes, uint64_t pkts, double seconds);
 /// in rx_desync accounts for at most one frame.
 uint64_t Lost(const RunFigures& run);
 
-/// Returns an empty text if the run satisfied the conservation law, kept its link and lost no
-/// frames; else one line with the numbers.
+/// Returns one line about the first of these faults, or an empty text: the conservation law is
+/// violated, the link is down at the end, a drained run lost frames, or the NIC dropped frames and
+/// no frame of the source reached a worker.
 std::string Verdict(const RunFigures& run);
 
 /// Returns the statistics line for the time between two samples.

@@ -46,7 +46,7 @@ class Descriptor {
   const int fd_;
 };
 
-/// Opens a folder of this user without following links; returns −1 if it is not one.
+/// Opens the folder `name` without following links. Returns −1 if it is not a folder of this user.
 int OpenFolder(int at, const std::string& name) {
   const int fd = openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat status {};

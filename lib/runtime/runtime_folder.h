@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Removes the files that EAL does not remove at the end of a run: a folder of some megabytes in
-// DPDK's runtime folder, named like the file prefix, and with some memory options files in
+// DPDK's runtime folder, named like the file prefix, and (with some memory options) files in
 // hugetlbfs. EAL removes them only at the next run with the same prefix. Sluice's prefix contains
-// the process id, so that run does not happen. Control path.
+// the process id, so the next run has a different prefix. Control path.
 #pragma once
 
 #include <string>
@@ -31,9 +31,10 @@ std::vector<std::string> HugepageFolders();
 void RemoveRun(const std::string& folder, const std::string& prefix,
                const std::vector<std::string>& hugepages);
 
-/// Calls RemoveRun for all dead runs below `folder` that have Sluice's prefix and this user, except
-/// `own`. A run is dead if no process holds a lock on one of its files, as EAL does while it runs,
-/// and no process answers at one of its sockets. Process ids are not used: they are reused, and
+/// Removes the folders and the files in `hugepages` of all dead runs below `folder` that have
+/// Sluice's prefix and belong to this user, except `own` and hugepage files that a process has
+/// locked. A run is dead if no process holds a lock on any of its files, as EAL does while it runs,
+/// and no process answers at any of its sockets. Process ids are not used: they are reused, and
 /// differ between containers. A run younger than `fresh_s` seconds is skipped, because it may not
 /// have acquired its locks yet on a loaded machine.
 void SweepRuns(const std::string& folder, const std::string& own,

@@ -14,8 +14,8 @@
 
 namespace sluice::runtime {
 
-/// Returns whether the application chooses the embedded NIC's traffic: the NIC exists and no flag
-/// defines its traffic.
+/// Returns whether the application generates the embedded NIC's traffic: the NIC exists, and
+/// neither --wire nor --pcap defines its traffic.
 bool WantsSample(const CommandLine& line);
 
 /// Owns the capture. Must exist until Session::Start has returned; the NIC has then loaded it.

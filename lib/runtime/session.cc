@@ -178,7 +178,7 @@ int Session::OpenPorts(std::string* error) {
 bool Session::AwaitLink(int seconds) const {
   constexpr int kLooksPerSecond = 20;
   rte_eth_rxq_info queue{};
-  // -EINVAL: no receive queue is set up.
+  // -EINVAL means that no receive queue is set up.
   if (rte_eth_rx_queue_info_get(port_, 0, &queue) == -EINVAL) return true;
   for (int look = 0;; ++look) {
     rte_eth_link link{};

@@ -56,11 +56,12 @@ class Session {
   }
   uint32_t workers() const { return line_.options.workers; }
   /// Waits at most `seconds` until the port's link is up, or until a stop signal arrives. Returns
-  /// whether the link is up. Call before Run. Does not wait and returns true if no ethdev queue is
-  /// set up: a native interface brings its link up in Run.
+  /// whether the link is up. Call before Run. Does not wait and returns true if the driver does not
+  /// report the link, or if no ethdev queue is set up: a native interface brings its link up in
+  /// Run.
   bool AwaitLink(int seconds) const;
-  /// Returns the length in bytes of the longest IP packet that workers receive; at most the value
-  /// of InterfaceOptions.
+  /// Returns the length in bytes of the longest IP packet that workers receive: the value of
+  /// InterfaceOptions, adapted to the limits of the port.
   uint32_t packet_bytes() const {
     return std::visit([](const auto& binding) { return binding.packet_bytes(); }, binding_);
   }

@@ -13,9 +13,9 @@ namespace sluice::runtime {
 /// Receives EAL's log while it exists.
 class StartLog {
  public:
-  /// Handling of lines until Show is called. Kept lines are lost without Show, unless the process
-  /// aborts. EAL's list of options, which it prints to standard output after an unknown option, is
-  /// always lost.
+  /// Handling of lines until Show is called. Kept lines are lost without Show. Critical lines are
+  /// never kept but written at once, because EAL may abort after them. EAL's list of options, which
+  /// it prints to standard output after an unknown option, is always lost.
   enum class Lines { kShown, kKept };
 
   explicit StartLog(Lines lines);

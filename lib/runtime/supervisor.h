@@ -69,8 +69,9 @@ class Supervisor {
   /// stop signal arrives.
   void Watch();
   void Stop(bool model, RunFigures* figures);
-  /// Waits until all frames of the source have been processed, or frames are missing and none has
-  /// arrived for kStalledS (drain.h). The source is off and the workers poll.
+  /// Waits until all frames of the source have been processed and nothing has moved for kQuietS, or
+  /// until frames are missing and none has moved for kStalledS (drain.h). The source is off and the
+  /// workers poll.
   void Drain(RunFigures* figures) const;
 
   Plan plan_;

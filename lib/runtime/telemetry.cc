@@ -66,8 +66,8 @@ constexpr size_t kMaxEntries = 250;
 using Json = nlohmann::ordered_json;
 using Data = std::unique_ptr<rte_tel_data, decltype(&rte_tel_data_free)>;
 
-// Returns printable ASCII with '?' for all other bytes, because DPDK's writer does not escape them
-// for JSON.
+// Returns the value as printable ASCII, truncated to DPDK's limit. All other bytes become '?',
+// because DPDK's writer does not escape them for JSON.
 std::string Scalar(const Json& value) {
   std::string text = value.is_string() ? value.get<std::string>()
                                        : value.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -114,8 +114,8 @@ void Fill(rte_tel_data* data, const Json& value, bool nested) {
   }
 }
 
-// If `name` is not legal and the value is an object, stores `name` as the member "name" of that
-// object.
+// If `name` is not legal and the value is an object without a member "name", stores `name` as this
+// member.
 void AddMember(rte_tel_data* data, const std::string& name, const Json& value, bool nested) {
   const std::string legal = LegalName(name);
   if (value.is_number_integer()) {
