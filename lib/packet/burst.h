@@ -44,8 +44,8 @@ concept Burst = requires(B burst, const B& constant, uint32_t number, const Fram
   {burst.Answer(number, frame, verdict)};
 };
 
-/// The `spare` of an interface with headroom and tailroom in its frames, or of one that does not
-/// know the destination of copies.
+/// Returns a null `spare`, for an interface that has headroom and tailroom in its frames, or that
+/// does not know the destination of copies.
 struct NoSpare {
   uint8_t* operator()() const { return nullptr; }
 };

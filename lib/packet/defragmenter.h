@@ -47,9 +47,9 @@ class Defragmenter {
   /// Constructs a disabled defragmenter, which accepts no fragment.
   Defragmenter() = default;
   /// Constructs a defragmenter for `datagrams` at a time, 1 … kMaxDatagrams. A datagram must be
-  /// complete at most `timeout` units of time after its first fragment. `seed` must be secret, so
-  /// that senders cannot choose fragments for one hash bucket. Throws std::bad_alloc if there is
-  /// too little memory.
+  /// complete at most `timeout` (in the unit of `now`) after its first fragment arrived. `seed`
+  /// must be secret, so that senders cannot choose fragments for one hash bucket. Throws
+  /// std::bad_alloc if there is too little memory.
   Defragmenter(uint32_t datagrams, uint64_t timeout, uint64_t seed);
 
   bool on() const { return memory_ != nullptr; }

@@ -79,8 +79,8 @@ struct LeadingWord {
 /// not extend into another flit.
 ///
 /// The inlined part covers IPv4 without tags and options that is longer than an empty UDP datagram.
-/// The bound is that and not the minimum of 20, so that the compiler can remove a later length test
-/// of engines that read a byte after the UDP header.
+/// This bound, unlike the minimum of 20, lets the compiler remove a later length test of an engine
+/// that reads a byte after the UDP header.
 inline uint32_t FrameLength(const uint8_t* flit) {
   const LeadingWord word = LeadingWord::Of(flit);
   if (word.IsPlainIpv4() && word.TotalLength() > kIpv4MinHeaderBytes + kUdpHeaderBytes) [[likely]] {

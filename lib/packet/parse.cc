@@ -10,8 +10,8 @@ namespace {
 constexpr uint32_t kMaxIpv6Extensions = 8;
 constexpr uint32_t kMaxDatagramBytes = 65535;
 
-/// State of one parse. Each step returns the error that ends the parse, and sets `at` to the first
-/// byte that it did not consume. Bytes up to `headers.end` are readable.
+/// State of one parse. Each step returns the error that ends the parse, or kNone, and sets `at_` to
+/// the first byte that it did not consume. Bytes up to `headers_.end` are readable.
 class Parser {
  public:
   Parser(const uint8_t* frame, uint32_t length, Headers& headers)
