@@ -27,7 +27,7 @@ class ProcessPatience {
   /// Limit of the wait for a process without CPU, as a multiple of the bound.
   static constexpr int kMostBounds = 5;
 
-  /// Starts the bound now.
+  /// Starts the wait, for which `bound` is the limit.
   explicit ProcessPatience(Clock::duration bound) : bound_(bound) { Begin(); }
 
   /// Restarts the bound, because the process has made progress.
@@ -38,10 +38,10 @@ class ProcessPatience {
   }
   /// Returns the time before which Ends returns false.
   Clock::time_point deadline() const { return deadline_; }
-  /// Returns true once the process was waited for long enough. At the first deadline it returns
-  /// false and watches the process for another half of the bound, and again as long as one of its
-  /// threads had no CPU for three quarters of that time. A `process` of 0 is unknown and is judged
-  /// only by the clock.
+  /// Returns true once the process was waited for long enough, at the latest after kMostBounds
+  /// times the bound. At the first deadline it returns false and watches the process for another
+  /// half of the bound, and again as long as one of its threads had no CPU for three quarters of
+  /// that time. A `process` of 0 is unknown and is judged only by the clock.
   bool Ends(pid_t process) {
     const Clock::time_point now = Clock::now();
     if (now < deadline_) return false;
