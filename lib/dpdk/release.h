@@ -60,8 +60,9 @@ bool CallOnControlThread(Function function) {
 #endif
 }
 
-/// Adds a port to a capture file. Must be called before its first frame. Returns false if the file
-/// cannot be written. 22.11 lists all ports when it opens the file.
+/// Adds a port to a capture file. Must be called before the port's first frame is written. Returns
+/// false if the file cannot be written. Has no effect with 22.11, which lists all ports when it
+/// opens the file.
 inline bool AddToCapture([[maybe_unused]] rte_pcapng* file, [[maybe_unused]] uint16_t port) {
 #if SLUICE_DPDK_SINCE(25, 11)
   constexpr uint16_t kLinkTypeEthernet = 1;
