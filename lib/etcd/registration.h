@@ -23,7 +23,7 @@ namespace sluice::etcd {
 
 class Registration {
  public:
-  /// Minimum that etcd grants with its default election timeout.
+  /// Minimum lease in seconds that etcd grants with its default election timeout.
   static constexpr uint32_t kLeastLeaseS = 2;
   static constexpr uint32_t kMostLeaseS = 3600;
 
@@ -37,8 +37,8 @@ class Registration {
   /// renewed registration. Called by the registration's thread and by Leave.
   using Log = std::function<void(const std::string& line)>;
 
-  /// Starts the thread. `here` must outlive this object. It is true while etcd keeps the lease of
-  /// the key; another client may still have deleted the key.
+  /// Starts the thread. `here` must outlive this object. `*here` is true while etcd keeps the lease
+  /// of the key; another client may still have deleted the key.
   Registration(Entry entry, Log log, std::atomic<bool>* here);
   /// Calls Leave.
   ~Registration();
