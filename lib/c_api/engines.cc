@@ -54,7 +54,8 @@ class ErrorText {
   size_t bytes_;
 };
 
-/// Returns the result of `function`, or `failed` if it throws.
+/// Returns the result of `function`. If it throws, writes the reason to `error` and returns
+/// `failed`.
 template <typename Function, typename Result>
 Result Guard(ErrorText& error, Result failed, Function function) {
   try {
