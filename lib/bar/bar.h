@@ -31,8 +31,8 @@ class Bar {
 
   /// Posted stores of 4 and of 8 bytes. `offset` must be aligned to the size and less than
   /// `bytes()`. Earlier stores to memory are visible to the device before the register store, and
-  /// earlier loads are complete. Returns at once, except for a model with a full queue: after
-  /// PostedQueue::kTimeout the link goes down, and stores are discarded.
+  /// earlier loads are complete. Returns at once, except for a model with a full queue: waits up to
+  /// the limit of PostedQueue::kTimeout, then the link goes down and stores are discarded.
   void Write32(uint32_t offset, uint32_t value) {
     if (mmio_ != nullptr) {
       RegisterFence();

@@ -33,9 +33,9 @@ class DmaObserver {
   virtual void RangesChanged(const std::vector<DmaMapping>& ranges) = 0;
 };
 
-/// Ranges of bus addresses and their mappings in this process. Any thread may call Add and Remove;
-/// only the device's thread may call Translate. Remove a range only after the device has been
-/// ordered to stop using it.
+/// Ranges of bus addresses and their mappings in this process. Any thread may call Add, Remove and
+/// Replace; only the device's thread may call Translate. Remove a range only after the device has
+/// been ordered to stop using it.
 class DmaSpace {
  public:
   /// Maximum number of ranges: enough for every pipe and notification buffer of the largest device,

@@ -19,16 +19,16 @@
 namespace sluice::bar {
 
 /// Position of a queue in a window: pairs `first` … `first + depth - 1`, all below lines(). Both
-/// ends must use the same position and the same start: the number before that of the first item. If
-/// a queue is restarted over used lines because an end was replaced, its start must differ from the
-/// old one in the upper 32 bits and must not be 0, so that old lines are not mistaken for new ones.
+/// ends must use the same position and the same start: the first item's number minus 1. If a queue
+/// is restarted over used lines because an end was replaced, its start must differ from the old one
+/// in the upper 32 bits and must not be 0, so that old lines are not mistaken for new ones.
 struct LineQueuePlace {
   uint32_t first = 0;
   uint32_t depth = 0;  ///< Number of pairs; at least 1.
 };
 
-/// Returns whether `number` is so far from `present` that a queue with another start wrote it. A
-/// queue with start 0 must be the first.
+/// Returns whether `number` is so far from `present` that a queue with another start wrote it.
+/// Always false for start 0, because a queue with start 0 must be the first on its lines.
 constexpr bool IsForeign(uint64_t number, uint64_t present, uint64_t start) {
   return start != 0 && (number - present + (uint64_t{1} << 31)) >> 32 != 0;
 }
@@ -53,8 +53,8 @@ class LineQueueProducer {
     return true;
   }
 
-  /// Returns the number of items that Push() accepts now. Reads the consumer's progress if it is
-  /// small.
+  /// Returns the number of items that Push() accepts now. If the known number is less than a
+  /// quarter of the ring, first reads the consumer's progress.
   uint32_t Room() {
     if (Free() < (place_.depth + 3) / 4) Refresh();
     return Free();
@@ -67,8 +67,9 @@ class LineQueueProducer {
 
  private:
   uint32_t Free() const { return place_.depth - static_cast<uint32_t>(sent_ - consumed_); }
-  /// Returns whether the consumer has freed space since the last read. In virtual time, other tasks
-  /// may push while Peek waits, so the result is compared with the value before it.
+  /// Reads the consumer's progress. Returns whether the ring then has a free line; false if the
+  /// report is impossible. In virtual time, other tasks may push while Peek waits, so the report is
+  /// compared with the progress that was known before it.
   bool Refresh() {
     const uint64_t known = consumed_;
     const uint64_t consumed = window_->Peek(place_.first);
@@ -119,8 +120,8 @@ class LineQueueConsumer {
   }
 
   uint64_t consumed() const { return consumed_ - start_; }
-  /// Returns the number of reads that found a sequence number that was neither the expected one nor
-  /// that of the overwritten item.
+  /// Returns the number of reads that found a sequence number of this queue (IsForeign) that was
+  /// neither the expected one nor that of the overwritten item.
   uint64_t faults() const { return faults_; }
 
  private:

@@ -87,8 +87,9 @@ class PciWindow {
     torn_lines_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  /// Reads this side's line in the BAR if NIC lines are in host memory. The completion cannot pass
-  /// the device's earlier stores (PCIe ordering), so host memory is up to date afterwards.
+  /// Returns a word of the NIC's line. If NIC lines are in host memory, first reads this side's
+  /// line in the BAR: the completion cannot pass the device's earlier stores (PCIe ordering), so
+  /// host memory is up to date afterwards.
   uint64_t ReadUncached(uint32_t index, uint32_t word) {
     if (dead()) return ~uint64_t{0};
     if (nic_memory_ == nullptr) return BarRead(nic_words_ + index * kWords + word);

@@ -38,6 +38,7 @@ class ThreadLane {
   uint64_t used() const { return used_; }  ///< Bit of the lane in PostedQueue::lanes_used_.
 
   /// Assigns the `count` lanes from `first` on to the threads of this process; the last is shared.
+  /// Returns false if a thread already uses a lane of another range.
   static bool Move(uint32_t first, uint32_t count) {
     const std::scoped_lock lock(mutex_);
     if (first == first_) return true;

@@ -68,8 +68,8 @@ class PostedQueue {
   bool LinkUp() const { return link_.load(std::memory_order_acquire) != 0; }
 
   /// Device side, one thread. Calls `write(RegisterAccess)` for each posted store and answers each
-  /// read with `read(RegisterAccess) -> uint64_t`, at most `budget` entries per lane. Returns the
-  /// number of processed entries.
+  /// read with `read(RegisterAccess) -> uint64_t`, at most `budget` entries per lane. Discards
+  /// entries of another epoch. Returns the number of processed and discarded entries.
   template <typename Write, typename ReadFn>
   uint32_t Drain(uint32_t budget, Write&& write, ReadFn&& read) {
     uint32_t handled = 0;
@@ -150,8 +150,8 @@ class PostedQueue {
   };
 
   class LaneGuard;  // The calling thread's lane, locked if it is shared.
-  /// Does the work of Post for a thread that posts for the first time or whose lane is shared or
-  /// full.
+  /// Does the work of Post for a thread that posts for the first time, or that has a shared or full
+  /// lane.
   void PostInTurn(RegisterAccess access, uint32_t epoch, const Waiting& waiting);
   static void Store(Lane& lane, uint32_t tail, uint32_t epoch, RegisterAccess access, bool is_read);
   /// Returns false if the link has left `epoch`.

@@ -10,8 +10,8 @@
 
 namespace sluice::bar {
 
-/// Owns the mapping and the file, except after Over. Movable; empty after a move or a failed
-/// Create.
+/// Owns the mapping and the file, except after Over. Movable: a move construction empties the
+/// source, a move assignment swaps both. Empty after a failed Create.
 class RingMemory {
  public:
   /// Page size of the ring.

@@ -71,9 +71,9 @@ constexpr uint64_t TlpRate(uint32_t generation, uint32_t lanes, uint32_t mps) {
   return raw_kbps * (limit * 1538 - 16 * 1538 - 4 * limit) / (limit * 1538) * 1000;
 }
 
-/// Returns which fraction of the bytes that a packetized NIC reads to send and receive a frame of
-/// `frame` bytes are descriptors. Descriptors of `descriptor_*` bytes are fetched `batch` at a
-/// time, in completions of at most `mps`.
+/// Returns the fraction of descriptors among the bytes that a packetized NIC reads to send and
+/// receive a frame of `frame` bytes. Descriptors of `descriptor_*` bytes are fetched `batch` at a
+/// time, in completions of at most `mps` bytes.
 constexpr double FracMetadata(uint32_t descriptor_rx, uint32_t descriptor_tx, uint32_t frame,
                               uint32_t mps, uint32_t batch) {
   constexpr uint32_t kReadRequest = 512;

@@ -58,7 +58,8 @@ concept WindowEnd = requires(W window, const W& constant, uint32_t index, Line& 
   {window.Post(index, line)};
   /// Returns word 0 of the peer's line, for cheap polling (acquire). All ones if the link is dead.
   { window.Peek(index) } -> std::same_as<uint64_t>;
-  /// Reads the peer's whole line. Returns false if it is torn or the link is dead; read again.
+  /// Reads the peer's whole line. Returns false if the line is torn, so that the caller reads it
+  /// again, or if the link is dead.
   { window.Poll(index, out) } -> std::same_as<bool>;
   /// Reads 8 bytes of the peer's line `index` without any cache. Blocks for a round trip and
   /// flushes earlier posts (PCIe ordering).

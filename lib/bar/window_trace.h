@@ -22,7 +22,7 @@ enum class WindowOperation : uint8_t {
   kReadUncached,
   kFlush,
   kInterrupt,
-  /// PreparePost(), which window.h does not require; recorded only for windows that implement it.
+  /// Prefetch(), which window.h does not require; recorded only for windows that implement it.
   kPrefetch,
 };
 inline constexpr size_t kWindowOperations = 7;
@@ -40,7 +40,7 @@ struct WindowEvent {
 
 /// Returns the link bytes of one operation of `side` at a window with these capabilities. Reads of
 /// local memory cost none. Each read of a write-through line counts as a transfer, because only the
-/// window knows about cache hits; a window that knows them counts its own link bytes
+/// window knows about cache hits; a window that knows them counts link bytes itself
 /// (CountsLinkBytes).
 constexpr LinkBytes WindowBytes(WindowOperation operation, uint32_t capabilities, WindowSide side) {
   constexpr uint32_t kMps = 128;
