@@ -60,7 +60,7 @@ inline constexpr uint32_t kMaxRxFlits = 24;       ///< Design limit of a receive
 inline constexpr uint32_t kHeadTriggerDepth = 124;
 inline constexpr uint32_t kTxFetchMax = 256;              ///< Descriptors per DMA read.
 inline constexpr uint32_t kMaxTransferBytes = 1'048'512;  ///< Largest length of one TX slot.
-inline constexpr uint32_t kMaxTxFrameFlits = 64;   ///< A longer claimed frame deadlocks the FIFO.
+inline constexpr uint32_t kMaxTxFrameFlits = 64;   ///< A longer claimed length deadlocks the FIFO.
 inline constexpr uint64_t kClockHz = 200'000'000;  ///< Timestamps, rate limiter, round robin: 5 ns.
 
 /// First word of a slot: 1 for RX notifications and TX data slots, exactly 2 for TX configuration,

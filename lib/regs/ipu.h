@@ -126,7 +126,7 @@ enum class FlowCommand : uint32_t {
   kQuery = 3,
   kQueryAndClear = 4,
   kFlush = 5,
-  kPopAged = 6,  ///< The next unreported aged rule, or kAbsent.
+  kPopAged = 6,  ///< Reports the next unreported aged rule; status kAbsent if none.
 };
 enum class FlowStatus : uint32_t { kOk = 0, kExists = 1, kAbsent = 2, kFull = 3, kInvalid = 4 };
 
@@ -193,7 +193,7 @@ inline constexpr uint32_t kEndpointBlock = 0x300;
 inline constexpr uint32_t kRingBase = 0x00;     ///< 8 bytes: bus address, 64-byte aligned.
 inline constexpr uint32_t kRingEntries = 0x08;  ///< Power of two, kMinRing … kMaxRing.
 inline constexpr uint32_t kRingBuffer = 0x0c;   ///< RX: bytes of every posted buffer.
-/// kRing… bits. Disabling is effective before the next read.
+/// kRing… bits. A ring is disabled before the next register read returns.
 inline constexpr uint32_t kRingControl = 0x10;
 inline constexpr uint32_t kRingStatus = 0x14;  ///< RO: 1 enabled; 0 disabled, or rejected.
 inline constexpr uint32_t kRingHead = 0x18;    ///< RO: descriptors completed by the device.
@@ -272,8 +272,8 @@ inline constexpr uint16_t kRxPtp = 1u << 9;         ///< IEEE 1588 over Ethernet
 inline constexpr uint16_t kRxStamped = 1u << 10;    ///< kRxStamp belongs to this frame.
 inline constexpr uint16_t kRxMarkValid = 1u << 13;  ///< The rule has a mark; only with kRxFlowHit.
 
-/// Unused bits contain the tag's 16 bits if kRxTag is set: the lower 14 from bit 48 of `high` on,
-/// the upper two from bit 27 on.
+/// If kRxTag is set, otherwise unused bits of `high` contain the 16 bits of the tag: the lower 14
+/// from bit 48 on, the upper two from bit 27 on.
 constexpr uint64_t RxTagBits(uint16_t tag) {
   return uint64_t{tag & 0x3fffu} << 48 | uint64_t{tag & 0xc000u} << 13;
 }

@@ -30,7 +30,8 @@ inline constexpr uint16_t kEtherTypePtp = 0x88f7;  ///< IEEE 1588 over Ethernet,
 // ------------------------------------------------------------------ filters
 
 /// One bit per VLAN id; id 0 is the lowest bit of the first word. Enabled by kPortVlanFilter. A
-/// frame is dropped if its outer tag is 802.1Q with an id whose bit is clear; other frames pass.
+/// frame is dropped if its outer tag is 802.1Q and the bit of the tag's id is clear; other frames
+/// pass.
 inline constexpr uint32_t kVlanTable = 0x600;
 inline constexpr uint32_t kVlanTableBytes = 4096 / 8;
 
