@@ -18,11 +18,11 @@ struct HostLinkCounters {
   uint64_t swaps = 0;           ///< Committed swaps.
   uint64_t rejected = 0;        ///< Rejected offers (after a cancel).
   uint64_t too_late = 0;        ///< Cancels of a swap that was already committed.
-  uint64_t suspects = 0;        ///< Times without progress of the NIC within the window.
+  uint64_t suspects = 0;        ///< Windows in which the NIC made no progress.
   uint64_t resets = 0;          ///< Epochs after the first.
   uint64_t in_doubt = 0;        ///< Offers unresolved at a reset or restart, resolved later.
   uint64_t discarded_pkts = 0;  ///< Frames in a region of a process that died.
-  uint64_t faults = 0;          ///< The NIC gave a region that it did not own: the link stopped.
+  uint64_t faults = 0;          ///< Invalid swaps by the NIC, and invalid owners: the link stopped.
 };
 
 class HostLink {
@@ -50,7 +50,9 @@ class HostLink {
   /// Polls for the answer; one shared load if it has not arrived. Returns true when holding() is
   /// true again and region() is the region from the swap. `now_cycles`: TSC.
   bool Poll(uint64_t now_cycles);
-  /// Requests the region back. Poll reports the outcome.
+  /// Requests the region back. Returns false if there is nothing to cancel, for example because the
+  /// host owns a region. If the offer was not posted yet, the host owns the region again at once;
+  /// otherwise Poll reports the outcome.
   bool Cancel();
 
   /// Begins a new epoch() after the device was reset to its power-on state. The caller must pass

@@ -69,7 +69,8 @@ class Initiator : public End {
   /// Reports that there was no progress within the window.
   void Expire();
 
-  /// Returns whether the outcome of an offer is unknown here.
+  /// Returns whether a transaction is unresolved: its outcome is unknown here or, with four
+  /// messages, the peer has not confirmed the decision.
   bool Unresolved() const {
     return state_ != State::kIdle && state_ != State::kSync && state_ != State::kFaulted;
   }

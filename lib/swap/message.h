@@ -85,8 +85,8 @@ inline bar::Line Encode(const Message& message) {
   return line;
 }
 
-/// Decodes a line. Lines that no end posts decode as kNone, which every end ignores: an unknown
-/// phase, and a phase that requires a peer in a line with peer 0. If the two bindings of a line
+/// Decodes a line. A line that no end posts decodes as kNone, which every end ignores: a line with
+/// an unknown phase, or with peer 0 and a phase other than kSync. If the two bindings of a line
 /// differ, its writer died while it stored a new word 1. The line then decodes with its earlier
 /// content and a peer of 0, so that no end accepts it.
 inline Message Decode(const bar::Line& line) {

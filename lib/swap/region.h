@@ -53,7 +53,7 @@ static_assert(sizeof(RegionHeader) == kRegionLineBytes);
 /// Sizes of all regions of a link; equal at both ends.
 struct Geometry {
   uint32_t regions = 8;                     ///< kMinRegions … kMaxRegions.
-  uint32_t region_bytes = kMaxRegionBytes;  ///< A multiple of 4096, at most this.
+  uint32_t region_bytes = kMaxRegionBytes;  ///< A multiple of 4096, at most kMaxRegionBytes.
   uint32_t max_frames = 512;                ///< Entries of a region; a multiple of 16.
   uint32_t headroom_bytes = 0;  ///< Headroom of received frames; a multiple of 64, ≤ 256.
 

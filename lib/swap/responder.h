@@ -37,8 +37,8 @@ concept Resource = requires(R resource, const Message& offer, Reply& reply) {
 /// Result of processing a line.
 enum class Event : uint8_t {
   kNothing,
-  /// Post line() first; then apply the exchange: the offer's payload replaces the line's in the
-  /// resource.
+  /// Post line() first; then apply the exchange: the resource receives the offer's payload in
+  /// exchange for the payload in line().
   kCommitted,
   kRejected,  ///< No change.
   kHeld,      ///< Four messages: as kCommitted, but apply it only on a later kCommitted event.
