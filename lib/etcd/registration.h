@@ -33,8 +33,9 @@ class Registration {
     std::string value;
     uint32_t lease_s = 10;
   };
-  /// Reports an event in one line, once each: the first registration, the loss of etcd, and the
-  /// renewed registration. Called by the registration's thread and by Leave.
+  /// Reports an event in one line: the first registration, the loss of etcd (once per outage), a
+  /// renewed registration, or a failed revocation. Called by the registration's thread and by
+  /// Leave.
   using Log = std::function<void(const std::string& line)>;
 
   /// Starts the thread. `here` must outlive this object. `*here` is true while etcd keeps the lease
