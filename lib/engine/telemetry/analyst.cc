@@ -111,7 +111,7 @@ Estimate OtherPkts(const Epoch& epoch) {
   const double slots = static_cast<double>(epoch.counters.size()) * epoch.setup.rows;
   const double value = static_cast<double>(epoch.other) / kUnit / slots;
   const double deviations = DeviationsOf(1 - epoch.setup.confidence);
-  // The same formula as Estimator's for flows without collisions.
+  // The same formula as Estimator::Bound, for a count without collisions.
   const double per_packet = deviations * deviations / slots * (1 / epoch.least_probability - 1);
   return {value, (per_packet + std::sqrt(per_packet * per_packet + 4 * per_packet * value)) / 2};
 }

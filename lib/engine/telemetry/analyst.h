@@ -24,9 +24,9 @@ class Analyst {
   Analyst(const Analyst&) = delete;
   ~Analyst();
 
-  /// Returns the report of `epochs` (Meter::Closed of each worker, all of the same time, none
-  /// null), which may be released afterwards. Returns nothing if `epochs` is empty, or if the setup
-  /// of one differs.
+  /// Returns the report of `epochs`: the same epoch of each worker as returned by Meter::Closed,
+  /// none null. They may be released afterwards. Returns nothing if `epochs` is empty, or if the
+  /// setup of any epoch differs from the analyst's.
   std::optional<EpochReport> Report(std::span<const Epoch* const> epochs);
   /// Returns the merged epochs of the last report.
   const Epoch& merged() const { return *previous_; }
@@ -34,7 +34,8 @@ class Analyst {
  private:
   const uint64_t cycles_per_second_;
   std::unique_ptr<Epoch> current_;
-  std::unique_ptr<Epoch> previous_;  ///< The epoch reported last; has no workers if none was.
+  /// The epoch reported last; `workers` is 0 before the first report.
+  std::unique_ptr<Epoch> previous_;
 };
 
 }  // namespace sluice::engine::telemetry

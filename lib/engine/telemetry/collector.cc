@@ -28,7 +28,8 @@ void Collector::Report(std::span<const Epoch* const> epochs) {
 }
 
 void Collector::Finish(uint64_t now) {
-  // Workers that have already closed an epoch have begun another one, which is reported second.
+  // Workers whose closed epoch is not yet published have begun another epoch, which is published
+  // second.
   std::vector<Meter*> ahead;
   for (const std::unique_ptr<Meter>& meter : meters_) {
     if (!meter->Finish(now)) ahead.push_back(meter.get());

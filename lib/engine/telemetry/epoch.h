@@ -23,7 +23,7 @@ class Epoch {
   uint64_t end_cycles = 0;
   uint32_t workers = 1;
   Traffic total;
-  /// Number of packets counted exactly: while all tables were open, or p was 1.
+  /// Number of packets counted exactly: while all tables were open, or the probability was 1.
   uint64_t exact_pkts = 0;
   /// Sum of the weights of sampled rows of frames without a key. Per frame, it increases on average
   /// by kUnit times the number of rows of all keys.

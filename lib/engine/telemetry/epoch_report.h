@@ -19,7 +19,7 @@ struct OracleReport {
 
   uint64_t flows = 0;              ///< Flows counted exactly.
   uint64_t refused_pkts = 0;       ///< Packets of chosen flows for which there was no room.
-  uint64_t compared_flows = 0;     ///< Flows of at least kLeastPackets.
+  uint64_t compared_flows = 0;     ///< Flows of at least kLeastPackets packets.
   double mean_relative_error = 0;  ///< Error of the number of packets.
   double max_relative_error = 0;
   double mean_relative_bound = 0;  ///< Mean of bound / true packets.
@@ -28,10 +28,10 @@ struct OracleReport {
 
 /// Totals of all workers' tables of flows that are counted packet by packet.
 struct TableReport {
-  bool complete = true;     ///< The table had room: it counted all packets with a key.
-  uint64_t flows = 0;       ///< Flows of which it counted any packet.
-  uint64_t flows_left = 0;  ///< Flows that moved to the sketch when the table was closed.
-  uint64_t pkts = 0;        ///< Packets that it counted.
+  bool complete = true;     ///< Every table had room, so all packets with a key were counted.
+  uint64_t flows = 0;       ///< Flows of which the tables counted any packet.
+  uint64_t flows_left = 0;  ///< Flows that moved to the sketch when a table was closed.
+  uint64_t pkts = 0;        ///< Packets that the tables counted.
 };
 
 /// Results of one KeySpec.
@@ -41,9 +41,10 @@ struct KeyReport {
   /// The largest flows, at most Setup::top_k, sorted by size. Each has at least
   /// Setup::heavy_hitter_share of all packets.
   std::vector<FlowRecord> heavy_hitters;
-  /// Flows whose packets changed by at least Setup::change_share of all packets of this and the
-  /// previous epoch, and by more than the bound; largest change first. Empty unless the previous
-  /// epoch was reported and its duration differs by at most a tenth.
+  /// Flows whose number of packets changed by at least Setup::change_share of all packets of this
+  /// and the previous epoch, and by more than the bound. At most Setup::top_k flows, largest change
+  /// first. Empty unless the previous epoch was reported and its duration differs by at most a
+  /// tenth.
   std::vector<FlowChange> changes;
   std::optional<Range> distinct_flows;  ///< Set if Setup::levels > 1.
   /// Entropy of the distribution of packets over flows, in bits: Σ f/N · log2(N/f). Set if
@@ -55,7 +56,7 @@ struct KeyReport {
 /// Report of one epoch of all workers together.
 struct EpochReport {
   uint64_t number = 0;    ///< Number of epochs from the clock's 0 to this epoch; increases.
-  uint64_t start_ns = 0;  ///< Time of the clock passed to Meter::Process, from its 0.
+  uint64_t start_ns = 0;  ///< Time on the clock of the meters (Meter::AtRest), since its 0.
   uint64_t end_ns = 0;
   uint32_t workers = 0;  ///< Number of merged workers.
   Traffic total;         ///< All frames; exact.
@@ -64,7 +65,8 @@ struct EpochReport {
   /// minimum of the epoch, and the value at its end; both are minima over all workers.
   double least_probability = 1;
   double last_probability = 1;
-  uint64_t exact_pkts = 0;  ///< Packets counted exactly: while all tables were open, or p was 1.
+  /// Packets counted exactly, while all tables were open or the probability was 1.
+  uint64_t exact_pkts = 0;
   /// Memory of the counters of all workers, including both buffers of each.
   uint64_t memory_bytes = 0;
   std::vector<KeyReport> keys;  ///< Ordered like Setup::keys.

@@ -55,7 +55,8 @@ void Estimator::MeasureCollisions() {
   const uint32_t spare = count_min && every_packet_ ? shape.rows - 1 : TrimmedRows(shape.rows);
   const double share_known =
       std::min(1.0, static_cast<double>(level_.known.flows().size()) / shape.columns);
-  constexpr double kLittle = 0.05;  // Fraction of delta.
+  // Count sketch: share of delta_ for collisions with known flows.
+  constexpr double kLittle = 0.05;
   // Count-min: probability with which a row may be wrong, due to known or other flows.
   double each = EachOf(spare, shape.rows, delta_);
   const bool without_known = count_min
@@ -119,8 +120,8 @@ Estimate Estimator::OfWhole(int64_t count, const Noise& noise) const {
   return {value, Bound(value, {.samples = noise.samples}, 1.0 / rows)};
 }
 
-/// Counts since the flow is known have no collisions. The bound assumes that it became known just
-/// now.
+/// Estimates a flow that became known after its first packets. Counts since then are free of
+/// collisions. The bound assumes that the flow became known just now.
 Estimate Estimator::OfLater(int64_t count, const Noise& noise) const {
   const uint32_t rows = level_.sketch.shape().rows;
   const double value = std::max(0.0, Packets(count) / rows);

@@ -23,8 +23,9 @@ namespace sluice::engine::telemetry {
 ///
 /// Deviations are computed from variances as for sums of many small terms: √(2·ln(2/δ)) standard
 /// deviations. The error of a count-min row exceeds L1/(q·columns) with a probability below q
-/// (Markov). q is chosen so that enough rows do not exceed it, minus the probability of a collision
-/// with a known flow.
+/// (Markov). q is chosen so that, with probability 1 - δ, enough rows stay within this error. If L1
+/// omits the counters of known flows, q is reduced by the probability of a collision with a known
+/// flow.
 class Estimator {
  public:
   struct Counts {
@@ -42,9 +43,10 @@ class Estimator {
  private:
   /// Parameters of the bounds, for packets or for bytes.
   struct Noise {
-    double collisions = 0;  ///< Count sketch: variance of a row.
-    double excess = 0;      ///< Count-min: bound of the error by collisions.
-    double samples = 0;     ///< Sampling variance of a row per counted packet or byte.
+    /// Variance of a row due to collisions. Count-min: only the sampling variance of colliding flows.
+    double collisions = 0;
+    double excess = 0;   ///< Count-min: bound of the error due to collisions.
+    double samples = 0;  ///< Sampling variance of a row per counted packet or byte.
   };
 
   void MeasureCollisions();

@@ -50,7 +50,8 @@ uint32_t ExactFlows::Add(const packet::FlowKey& key, uint64_t hash) {
   return number;
 }
 
-/// Adds a flow that reached the threshold. If there are too many, doubles the threshold.
+/// Adds a flow that reached the threshold to heavy_flows_. While heavy_flows_ is full, doubles the
+/// threshold and removes the flows below it.
 void ExactFlows::NoteHeavy(uint32_t number) {
   while (heavy_flows_.size() == most_heavy_) {
     threshold_ *= 2;
@@ -83,7 +84,7 @@ void ExactFlows::Clear() {
   heavy_.Clear();
 }
 
-/// Adds a flow, even beyond the capacity.
+/// Adds the counts of `more`. Inserts its flow if it is missing, even beyond the capacity.
 void ExactFlows::AddTo(const Flow& more) {
   uint32_t number = NumberOf(all_, more.hash);
   if (number == 0) {

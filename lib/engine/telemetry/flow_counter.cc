@@ -134,8 +134,8 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
     if (!level.known.full()) {
       level.known.Insert({update.key, hash, update.weight, bytes, 1, 1});
     } else if (reading * level.sketch.shape().rows > level.known.Least()) {
-      // This row's reading is large, so all rows are checked. If the flow is large, a later packet
-      // will get here.
+      // This row's reading is large, so all rows are checked. If the check rejects a large flow, a
+      // later packet of the flow repeats it.
       Challenge(level, update.key, hash);
     } else {
       level.known.TurnAway();
@@ -145,7 +145,7 @@ inline void FlowCounter::CountRowIn(Level& level, const Pending& update, Sketch:
   }
 }
 
-/// Counts a packet of a flow that is not in exact().
+/// Counts a packet for which exact().CountKnown returned false.
 void FlowCounter::CountUnknown(const packet::FlowKey& key, uint64_t hash, uint32_t bytes,
                                bool whole) {
   if (!exact_.CountNew(key, hash, bytes) && whole) CountWhole(key, hash, bytes);
@@ -205,8 +205,9 @@ void FlowCounter::Merge(const FlowCounter& other) {
   oracle_.Merge(other.oracle_);
 }
 
-/// Merges the flows that either level knows. A level's contribution to a flow is its count if
-/// known, 0 if the level is complete, else the sketch's estimate.
+/// Merges the flows that either level knows and keeps the largest, up to the capacity. A level's
+/// contribution to a flow is its count if known, 0 if the level is complete, else the sketch's
+/// estimate.
 void FlowCounter::MergeLevel(Level& mine, const Level& theirs) {
   const auto counted = [](const Level& level, const Flow& flow) {
     const Flow* const known = level.known.Find(flow.hash);

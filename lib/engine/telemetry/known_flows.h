@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The flows of a sketch with known keys: the largest ones seen so far, in a min-heap, with an index
-// by hash. A flow is identified by its hash of 64 well-mixed bits; the hash must include a secret
-// if traffic is untrusted. Counting a known flow does not update the heap. Since counts only grow,
-// the heap is corrected when the smallest count is requested.
+// Flows with known keys, for one sketch: the largest flows seen so far, in a min-heap, with an
+// index by hash. A flow is identified by its hash of 64 well-mixed bits; the hash must include a
+// secret if traffic is untrusted. Counting a known flow does not update the heap. Since counts only
+// grow, the heap is corrected when the smallest count is requested.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class KnownFlows {
     /// Includes the estimate of packets before the flow was known.
     int64_t count = 0;
     int64_t bytes = 0;     ///< Like `count`, weighted by bytes.
-    uint32_t samples = 0;  ///< Sampled rows since the flow is known.
+    uint32_t samples = 0;  ///< Sampled rows since the flow became known.
     uint32_t whole = 0;    ///< 1: known from the first sample on, so that no part is estimated.
   };
 
@@ -78,7 +78,7 @@ class KnownFlows {
     while (heap_[0].count != flows_[heap_[0].flow].count) [[unlikely]] Refresh();
     return heap_[0].count;
   }
-  /// Returns whether no flow was rejected or replaced, so that these are all flows.
+  /// Returns whether no flow was rejected or replaced, so that flows() contains every counted flow.
   bool complete() const { return complete_; }
   /// Returns all flows, unordered.
   std::span<const Flow> flows() const { return std::span(flows_).subspan(1); }

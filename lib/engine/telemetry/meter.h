@@ -39,9 +39,9 @@ class Meter {
   Meter(const Meter&) = delete;
 
   /// Called by the worker. Forwards every frame unchanged. Reads every frame while tables count
-  /// single packets (ExactFlows) or the probability is 1. Otherwise it skips from one frame with a
-  /// sampled row to the next; skipped frames only count in the totals, and their bytes are not
-  /// read. The counts do not depend on how frames are divided into bursts.
+  /// single packets (ExactFlows), the probability is 1, or an oracle is enabled. Otherwise it skips
+  /// from one frame with a sampled row to the next; skipped frames only count in the totals, and
+  /// their bytes are not read. The counts do not depend on how frames are divided into bursts.
   template <packet::Burst Burst>
   void ProcessBurst(const Burst& burst, uint64_t /*now*/) {
     const packet::BurstTotals totals = burst.totals();
@@ -87,7 +87,7 @@ class Meter {
   static constexpr uint32_t kSampledAtOnce = 32, kSeenAtOnce = 32;
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-  /// Counts samples from frame left_ on. All samples of a burst are found before the first is
+  /// Counts samples from frame left_ on. Up to kSampledAtOnce samples are found before the first is
   /// counted, so that fetches of their frames overlap.
   template <packet::Burst Burst>
   void CountSampled(const Burst& burst) {
@@ -140,7 +140,7 @@ class Meter {
   bool Close(uint64_t now);
 
   // Members that most bursts access.
-  /// Frames until the next one with a sampled row; kNever while all frames are counted.
+  /// Frames until the next one with a sampled row; kNever while the probability is 1.
   uint64_t left_ = 0;
   Traffic total_;  ///< Totals of this epoch.
   uint32_t longest_ = 0;
@@ -151,7 +151,7 @@ class Meter {
   uint32_t slot_ = 0;     ///< Row to sample in the frame at which left_ becomes 0.
   const bool oracle_;
   double asked_probability_ = 1;  ///< The requested probability; samples_ contains the rounded one.
-  uint64_t noted_pkts_ = 0;       ///< Part of total_ for which exact packets were recorded.
+  uint64_t noted_pkts_ = 0;       ///< total_.pkts at the last NoteExactPkts.
   Epoch* filling_;
   RowSampler samples_;
   Pacer pacer_;

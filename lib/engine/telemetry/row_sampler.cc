@@ -10,10 +10,11 @@ void RowSampler::SetProbability(double probability) {
 }
 
 void RowSampler::Refill() {
-  // Counts are relative to the frame of the last sample, so that divisions do not depend on each
-  // other.
+  // Counts are relative to the frame of the previous batch's last sample, so that divisions do not
+  // depend on each other.
   uint64_t rows = row_, frames = 0;
-  // Exact below 2^63 / rows_: gaps are below 2^22, and rows_ is at most 2^7.
+  // The quotient is exact for `rows` below 2^63 / rows_. `rows` is below 2^30, because a batch has
+  // 2^7 gaps below 2^22; rows_ is at most 2^7.
   const uint64_t inverse = (uint64_t{1} << 63) / rows_ + 1;
   for (Sample& sample : samples_) {
     rows += gaps_.Next();

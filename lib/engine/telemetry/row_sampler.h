@@ -21,8 +21,8 @@ class RowSampler {
   /// `rows` is the number of rows per frame, 1 … 128.
   RowSampler(uint32_t rows, uint64_t seed) : rows_(rows), gaps_(seed) {}
 
-  /// See GapSampler. The first sample's frames are counted from the frame before the next one.
-  /// Draws no samples while the probability is 1.
+  /// Like GapSampler::SetProbability. The first sample's `frames` is 1 if it belongs to the next
+  /// frame. Samples are not drawn until Next is called.
   void SetProbability(double probability);
   int64_t weight() const { return gaps_.weight(); }
   double probability() const { return gaps_.probability(); }

@@ -50,7 +50,7 @@ struct Setup {
   /// UnivMon: number of levels, for entropy and distinct flows. Each level's sketch counts half of
   /// the previous level's flows. 1 disables it.
   uint32_t levels = 1;
-  /// Columns of each level except the first. A power of two, at least 16.
+  /// Columns of each level except the first. A power of two, 16 … kMaxColumns.
   uint32_t level_columns = 1 << 13;
   uint32_t level_top_k = 250;  ///< Known flows per level; 16 … kMaxTopK.
 
@@ -65,7 +65,8 @@ struct Setup {
   double heavy_hitter_share = 0.0005;  ///< [0, 1]
   double change_share = 0.0005;        ///< [0, 1]
   double confidence = 0.95;            ///< Confidence of all bounds. [0.5, 0.9999]
-  /// Counts one of this many flows exactly, chosen by hash; 0 disables it. Costs a hash per packet.
+  /// Counts one of this many flows exactly, chosen by hash; 0 disables it. Costs parsing of every
+  /// packet, and a hash per packet and key.
   uint32_t oracle_one_in = 0;
   uint32_t oracle_flows = 1 << 14;  ///< Maximum number of these flows per key; 1 … 2^20.
   /// Seed of hashes and samples. Keep it secret if traffic is untrusted, because it allows an

@@ -73,7 +73,7 @@ class Sketch {
   }
 
   /// Returns Σ counter² of the row, in kUnit⁻² packets²: a count sketch's estimate of Σ f² over all
-  /// flows. Valid if only AddSquaring was used, or after Merge.
+  /// flows. Valid if only AddSquaring was used, or after Merge or Restore.
   double Squares(uint32_t row) const { return squares_[row]; }
   /// Returns the counters of a row.
   const Cell* Row(uint32_t row) const { return cells_ + size_t{row} * shape_.columns; }
@@ -98,12 +98,13 @@ class Sketch {
   std::array<double, Setup::kMaxRows> squares_{};
 };
 
-/// Returns how many of the smallest rows, and how many of the largest, MiddleOf ignores: one of
-/// three rows, so that the median remains; about a quarter of many rows.
+/// Returns the number of smallest readings that MiddleOf ignores, which is also the number of
+/// largest readings that it ignores: 1 of three rows, so that the median remains; about a quarter
+/// of many rows.
 constexpr uint32_t TrimmedRows(uint32_t rows) { return (rows + 1) / 4; }
-/// Combines the readings of a flow's rows: returns the mean of the middle ones. TrimmedRows
-/// readings on either side may be arbitrarily wrong. The median would tolerate as many or more, but
-/// its variance is a fifth higher. Reorders `values`, at most kMaxRows.
+/// Combines the readings of a flow's rows: returns the mean of the middle ones. Up to TrimmedRows
+/// readings may be arbitrarily too small, and as many too large. The median would tolerate as many
+/// or more, but its variance is a fifth higher. Reorders `values`; `rows` is at most kMaxRows.
 double MiddleOf(double* values, uint32_t rows);
 
 }  // namespace sluice::engine::telemetry

@@ -109,8 +109,8 @@ Universal EstimateUniversal(const Epoch& epoch, size_t key) {
   Universal universal;
   Range& distinct = universal.distinct_flows;
   const double single = std::max(0.0, sums.single.value);
-  // GEE (Charikar et al., PODS 2000): the geometric mean of the lower and upper limit of missed
-  // flows.
+  // GEE (Charikar et al., PODS 2000): flows of one sample plus missed flows are between `single`
+  // and `single` · (1 + c); the estimate is the geometric mean of these limits.
   distinct.value = sums.flows.value + single * (std::sqrt(1 + c) - 1);
   distinct.low = std::max(sums.named, sums.flows.value - deviations * sums.flows.Deviation());
   distinct.high = sums.all_known ? sums.flows.value + deviations * sums.flows.Deviation() +

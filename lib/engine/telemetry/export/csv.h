@@ -7,8 +7,8 @@
 // Setup::confidence); exact (the number as counted without sampling, for all traffic and by the
 // oracle; else empty); counted_by (NameOf of CountedBy, for flows). The column `what` is packets,
 // bytes, packets_change, distinct_flows, entropy_bits, other_packets, or probability. For
-// probability, `value` is that at the end of the epoch, and `low` and `high` are the epoch's
-// minimum and maximum.
+// probability, `value` is that at the end of the epoch, `low` is the epoch's minimum, and `high` is
+// 1 if any packet was counted with probability 1, else equal to `value`.
 #pragma once
 
 #include <cstdint>

@@ -135,7 +135,7 @@ class Input {
   void Read(T* value) {
     *value = Read<T>();
   }
-  /// Returns null if there are fewer bytes.
+  /// Returns null if fewer bytes are left or an earlier read failed.
   const char* Read(size_t bytes) {
     good_ = good_ && bytes <= bytes_.size();
     if (!good_) return nullptr;
@@ -143,8 +143,8 @@ class Input {
     bytes_.remove_prefix(bytes);
     return from;
   }
-  /// Reads the number of elements of `bytes_each` bytes that follow. Returns 0 if there are fewer,
-  /// or more than `most`.
+  /// Reads the number of elements that follow, each of `bytes_each` bytes. Returns 0, and good() is
+  /// false, if the number is above `most` or too few bytes are left.
   uint32_t ReadCount(size_t bytes_each, size_t most) {
     const auto count = Read<uint32_t>();
     good_ = good_ && count <= most && count <= bytes_.size() / bytes_each;
@@ -227,7 +227,7 @@ packet::FlowKey ReadKey(Input& in, const FlowCounter& counter, const packet::Flo
   return key;
 }
 
-/// Reads a counter's table. Merged tables may have more flows than the setup's number.
+/// Reads a counter's table. Merged tables may have more flows than Setup::exact_flows.
 void ReadTable(Input& in, FlowCounter* counter) {
   const bool any = counter->exact().open();  // The constructor opens the table if it has capacity.
   const auto open = in.Read<uint32_t>();

@@ -4,14 +4,14 @@
 // like those of several workers (Epoch::Merge), because sketches are sums. Little-endian:
 //
 //   header    "SLUICEEP", u32 version 3, u32 0, u64 bytes of the body, u64 XXH3 of the body
-//   setup     u32 keys, of each u8 kind, u8 bits of IPv4, u8 bits of IPv6, u8 0; u32 sketch, u32
+//   setup     u32 keys, for each u8 kind, u8 bits of IPv4, u8 bits of IPv6, u8 0; u32 sketch, u32
 //             rows, u32 columns, u32 top_k, u32 exact_flows, u32 levels, u32 level_columns, u32
 //             level_top_k, u32 pace, f64 probability, f64 full_rate_pps, u64 epoch_ns, f64
 //             heavy_hitter_share, f64 change_share, f64 confidence, u32 oracle_one_in, u32
 //             oracle_flows, u64 seed
 //   epoch     u64 start, u64 end, both in ns since 1970, u32 workers, u32 longest_bytes,
 //             u64 packets, u64 bytes, u64 exact_pkts, i64 other, f64 least, f64 last probability
-//   counters  of each key: its table, its levels, then its oracle
+//   counters  for each key: its table, its levels, then its oracle
 //   table     u32 0 or 1: it counted all packets; u32 flows, each the 40 bytes of a
 //             packet::FlowKey, u64 packets, u64 bytes, u32 0 or 1: it counted all of this flow's
 //             packets

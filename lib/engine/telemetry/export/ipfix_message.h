@@ -27,7 +27,8 @@ class IpfixRecord {
   void U16(uint16_t value) { PutNumber(__builtin_bswap16(value)); }
   void U32(uint32_t value) { PutNumber(__builtin_bswap32(value)); }
   void U64(uint64_t value) { PutNumber(__builtin_bswap64(value)); }
-  void F64(double value) { U64(std::bit_cast<uint64_t>(value)); }  ///< IEEE 754 (6.1.4).
+  /// IEEE 754 (RFC 7011, section 6.1.4).
+  void F64(double value) { U64(std::bit_cast<uint64_t>(value)); }
   void Put(const uint8_t* bytes, size_t count) {
     if (count > bytes_.size() - size_) {
       whole_ = false;
