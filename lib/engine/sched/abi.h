@@ -16,9 +16,9 @@ namespace sluice::engine::sched {
 /// Identifier of a task; never reused. Tasks have positive values; the others are special targets
 /// of transactions.
 using Gtid = int64_t;
-inline constexpr Gtid kNoTask = 0;      ///< Only removes the current task from the CPU.
+inline constexpr Gtid kNoTask = 0;      ///< Removes the current and the latched task of the CPU.
 inline constexpr Gtid kAgentTask = -1;  ///< Wakes the agent of the CPU without running a task.
-inline constexpr Gtid kIdleTask = -2;   ///< Leaves the CPU idle.
+inline constexpr Gtid kIdleTask = -2;   ///< Leaves the CPU idle; same effect as kNoTask.
 
 using CpuId = uint16_t;
 inline constexpr CpuId kMaxCpus = 64;  ///< Allows a set of CPUs to be one word.
@@ -30,7 +30,7 @@ using Nanoseconds = uint64_t;
 /// Incremented when a layout in this file changes. Transactions with another version are refused.
 inline constexpr uint16_t kAbiVersion = 1;
 
-/// Numbers of ghOSt, and one of this project.
+/// ghOSt's numbers, except kDiscovery, which this project adds.
 enum class MessageType : uint16_t {
   kNop = 0,
   kTaskDead = 64,
@@ -87,7 +87,7 @@ struct Message {
 // Run flags of transactions.
 
 inline constexpr uint16_t kNeedCpuNotIdle = 1u << 0;  ///< Report when the CPU stops idling.
-inline constexpr uint16_t kDoNotPreempt = 1u << 1;    ///< Refuse if a task is on the CPU.
+inline constexpr uint16_t kDoNotPreempt = 1u << 1;    ///< Refuse if another task is on the CPU.
 inline constexpr uint16_t kRunFlags = kNeedCpuNotIdle | kDoNotPreempt;
 // Commit flags of transactions. Without flags, a transaction is enforced at the first opportunity.
 
@@ -105,8 +105,8 @@ struct Transaction {
   Gtid gtid = kNoTask;
   uint32_t task_barrier = 0;   ///< The task's seqnum known to the agent.
   uint32_t agent_barrier = 0;  ///< Compared only if an agent decides for the CPU on which it runs.
-  /// Slots that are enforced together or not, by bit; includes the slot of this transaction. 0:
-  /// this transaction alone.
+  /// Slots, by bit, whose decisions are enforced all together or not at all; includes the slot of
+  /// this transaction. 0: this transaction alone.
   CpuMask sync_group = 0;
 
   friend bool operator==(const Transaction&, const Transaction&) = default;
@@ -116,7 +116,7 @@ struct Transaction {
 enum class Status : int32_t {
   kComplete = INT_MIN,
   kAborted,      ///< Recalled before it was enforced.
-  kTargetOnCpu,  ///< The task runs on another CPU.
+  kTargetOnCpu,  ///< The task is on a CPU or latched to one; see kAllowTaskOnCpu.
   kTargetStale,  ///< The task changed since the agent's last message about it.
   kTargetNotFound,
   kTargetNotRunnable,

@@ -29,8 +29,8 @@ struct AgentOptions {
   /// Maximum number of known tasks; others are counted but not scheduled.
   uint32_t max_tasks = 65536;
   bool prestage = false;  ///< Decides in advance for CPUs that run a task.
-  /// A CPU that idles this long although a decision is prestaged for it is woken, because the
-  /// decision arrived just after the CPU had looked.
+  /// If a CPU idles this long although a decision is prestaged for it, the decision is recalled and
+  /// decided anew with an interrupt: it arrived just after the CPU had looked.
   Nanoseconds nudge = 20'000;
   Nanoseconds retry = 1'000'000;  ///< Time without decisions for a CPU that refused for a reason
                                   ///< independent of the task.
@@ -45,9 +45,9 @@ struct AgentCounters {
   uint64_t prestaged = 0;
   uint64_t recalled_in_time = 0;
   uint64_t recalled_too_late = 0;
-  uint64_t losses = 0;  ///< Number of restarts from a discovery.
+  uint64_t losses = 0;  ///< Number of restarts after a loss; each requests a discovery.
   /// Invalid input: messages about tasks that are unknown or exceed max_tasks, messages about CPUs
-  /// of other agents or of invalid type, and outcomes of invalid status.
+  /// of other agents, messages of an invalid type, and outcomes of an invalid status.
   uint64_t unknown_tasks = 0;
 };
 
@@ -100,7 +100,7 @@ class Agent {
   CpuId cpus() const { return static_cast<CpuId>(view_.cpus().size()); }
 
   /// Called after a loss, or after the host gave the agent up. Pending decisions still get
-  /// outcomes.
+  /// outcomes, unless the host lost them (in_doubt_).
   void StartAnew(Nanoseconds now) {
     ++counters_.losses;
     view_.Clear(now);
@@ -282,8 +282,8 @@ class Agent {
     return true;
   }
 
-  /// Recalls prestaged decisions for busy CPUs whose tasks could run on a CPU of `idle`, at most
-  /// one per idle CPU.
+  /// Recalls decisions that are prestaged for busy CPUs, if their tasks could run on a CPU of
+  /// `idle`; at most one per idle CPU, counting recalls in progress.
   void FetchFor(CpuMask idle) {
     const CpuMask waiting = prestaged_ & ~recalled_;
     int wanted = std::popcount(idle) - std::popcount(recalled_);

@@ -22,7 +22,8 @@ struct CpuView {
   KnownTask* latched = nullptr;  ///< Runs next, once the current task is off.
   bool leaving = false;          ///< The current task must leave, and no task is latched.
   bool busy = false;             ///< Another scheduler of the host uses the CPU.
-  Nanoseconds rests_until = 0;   ///< No decisions until then, because the CPU refused all tasks.
+  /// No decisions until then: the CPU refused one for a reason independent of its task.
+  Nanoseconds rests_until = 0;
 };
 
 /// Owns the policy. Informs it of every task that is queued, and of CPUs if it has WatchesCpus.
@@ -80,16 +81,17 @@ class AgentView {
     Latch(*task, cpu, now);
   }
 
-  /// Records that the decision was refused. `barrier` and `flags` (StatusFlag) are the host's state
-  /// of the task. `blameless` means that the reason is not the task.
+  /// Records that the decision for `gtid`, made at the task's barrier `decided_at`, was refused.
+  /// `barrier` and `flags` (StatusFlag) are the host's state of the task. `blameless` means that
+  /// the reason is not the task.
   void Refused(CpuId cpu, Gtid gtid, uint32_t decided_at, uint32_t barrier, uint32_t flags,
                bool blameless, Nanoseconds now) {
     KnownTask* const task = tasks_.Find(gtid);
     if (task == nullptr || !CommittedTo(*task, cpu)) return;
     constexpr uint32_t kWaits = kStatusInUse | kStatusRunnable;
     const bool waits = (flags & (kWaits | kStatusOnCpu | kStatusLatched)) == kWaits;
-    // The state changed since the decision: the seqnum, or the affinity, whose seqnum an outcome
-    // reported.
+    // The agent's view of the task changed since the decision: its seqnum, or only its affinity, if
+    // an outcome had already reported the seqnum of that change.
     const bool informed = task->seqnum != decided_at || (task->affinity & MaskOf(cpu)) == 0;
     if (Newer(barrier, task->seqnum)) {
       // Messages are still to come, but the task waits for a CPU, which is sufficient for another
@@ -267,7 +269,7 @@ class AgentView {
     policy_.Enqueue(task, place, now);
   }
 
-  /// Places a task that is nowhere, or was just returned by the policy's Next.
+  /// Places a task that is neither queued nor at a CPU, or was just returned by the policy's Next.
   void Enter(KnownTask& task, Whereabouts where, CpuId cpu, Nanoseconds now) {
     task.where = where;
     task.at = cpu;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The steps of a host's CPU when it schedules, for any channel and clock: sends messages to the
-// agent, does its part of the switch, looks for the decision, checks it and enforces it. The order
-// of the steps is Wave's (prefetch, message, bookkeeping, poll). Also supervises the agent:
+// agent, does the bookkeeping of the switch, looks for the decision, checks it and enforces it. The
+// order of the steps is Wave's (prefetch, message, bookkeeping, poll). Also supervises the agent:
 // watchdog, discovery after a restart, and local scheduling meanwhile.
 #pragma once
 
@@ -44,17 +44,17 @@ struct HostCounters {
   uint64_t prestage_empty = 0;  ///< schedule() found no decision.
   uint64_t watchdog_expired = 0;
   uint64_t discoveries = 0;
-  uint64_t local_choices = 0;  ///< Switches to a task without an agent.
+  uint64_t local_choices = 0;  ///< Switches to a task that the host chose without an agent.
 };
 
 /// `kernel` and `channel` outlive the host. Used by one thread at a time. However, while the
 /// channel accesses its window, other fibres (in virtual time) may call methods for other CPUs.
 /// Slot i of the channel belongs to CPU i.
 ///
-/// A sync group is checked when all its slots contain a decision of it, and then enforced as a
-/// whole at once; each CPU reports the result in its slot when it next looks there.
-/// kCommitAtSchedule waits for EndSwitch. While a task is latched, EndSwitch does not read the
-/// slot.
+/// A sync group is checked when each of its slots contains one of its decisions, and then enforced
+/// as a whole at once; each CPU reports the result in its slot when it next looks there. A decision
+/// with kCommitAtSchedule waits for EndSwitch. While a task is latched, EndSwitch does not read the
+/// slot, unless a group's verdict waits to be reported there.
 template <offload::HostChannel C>
 class SchedHost {
  public:
@@ -87,7 +87,8 @@ class SchedHost {
 
  private:
   static constexpr CpuId kNobody = Outbox::kNobody;
-  /// A larger interval between ticks means that the host had no CPU.
+  /// An interval between ticks above this, and above a quarter of the watchdog, means that the host
+  /// had no CPU.
   static constexpr Nanoseconds kLateTick = 2'000'000;
 
   offload::Decided Decide(CpuId cpu, SlotJudge& judge);
@@ -109,8 +110,8 @@ class SchedHost {
   SyncGroups groups_;
   bool looking_ = false;  ///< A fibre is in LookForAgent().
   Nanoseconds last_time_ = 0;
-  /// Time of the agent's last sign of life (an enforced decision, or room in the channel), shifted
-  /// by time that does not count.
+  /// Time of the agent's last sign of life (an enforced decision, or room for a message of a
+  /// discovery), shifted by time that does not count.
   Nanoseconds alive_ = 0;
   Nanoseconds ticked_ = 0;  ///< Time of the last tick.
 };
@@ -160,8 +161,8 @@ void SchedHost<C>::Forward() {
 
 // --- Decisions ------------------------------------------------------------------------------
 
-/// Reads the other members of the group whose member `own` waits for `cpu`. When all have arrived,
-/// checks and enforces the group. Returns true if `cpu` has a verdict.
+/// Reads the other members of the sync group of `own`, which is the decision for `cpu`. When all
+/// have arrived, checks and enforces the group. Returns true if `cpu` has a verdict.
 template <offload::HostChannel C>
 bool SchedHost<C>::RuleGroup(CpuId cpu, const Transaction& own, Nanoseconds now) {
   std::array<Transaction, kMaxCpus> members;

@@ -25,7 +25,8 @@ namespace sluice::engine::sched {
 
 struct KernelLimits {
   CpuId cpus = 1;  ///< 1 … kMaxCpus.
-  /// Maximum number of live tasks, plus dead ones whose place is not reused yet.
+  /// Maximum number of tasks that are not dead, including departed ones. A dead task stays known
+  /// until its place is reused.
   uint32_t max_tasks = 65536;
 };
 
@@ -106,9 +107,9 @@ class Kernel {
   /// kCpuUnavailable.
   Status Check(CpuId cpu, const Transaction& transaction, bool local = false) const;
   /// Enforces a transaction for which Check returned kComplete. A named task becomes the CPU's
-  /// latched task (a previous one is preempted, kWasLatched). kNoTask and kIdleTask make the
-  /// current and the latched task leave. kAgentTask causes CPU_AGENT_WAKEUP. The task that gets the
-  /// CPU keeps its barrier.
+  /// latched task, unless it is already on the CPU; a previously latched one is preempted
+  /// (kWasLatched). kNoTask and kIdleTask make the current and the latched task leave. kAgentTask
+  /// causes CPU_AGENT_WAKEUP. The task that gets the CPU keeps its barrier.
   void Apply(const Transaction& transaction, Nanoseconds now);
   /// CheckGroup checks all transactions, at most one per CPU, and returns whether all are
   /// kComplete; ApplyGroup then also enforces them. statuses[i] is the result of transactions[i] on
@@ -121,9 +122,10 @@ class Kernel {
   /// Returns the outcome that reports `status` and the current state to an agent.
   Outcome Describe(CpuId cpu, const Transaction& transaction, Status status, Nanoseconds now) const;
 
-  /// Implements schedule() when `cpu` has no current task: the latched task gets onto the CPU.
-  /// Returns kNoTask if it idles. Without an agent, selects the runnable task that has waited
-  /// longest and may run there; this visits all tasks that have waited longer but may not.
+  /// Implements schedule(): if `cpu` has no current task, the latched task gets onto it. Returns
+  /// the current task afterwards; kNoTask if the CPU idles. Without an agent and a latched task,
+  /// selects the runnable task that has waited longest and may run there; this visits all tasks
+  /// that have waited longer but may not.
   Gtid Switch(CpuId cpu, Nanoseconds now);
 
   // Agents.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Discovery for new agents, and detection of useless ones.
+// Discovery for new agents, and detection of agents that neglect waiting tasks.
 #include "engine/sched/kernel.h"
 
 namespace sluice::engine::sched {

@@ -57,7 +57,8 @@ class Outbox {
   /// Returns a copy, because others may add messages while it is sent.
   Outgoing PopNext() { return items_[sent_++]; }
   void DropRest() { sent_ = items_.size(); }
-  /// Drops the sent messages; after the last one, the discovery is over.
+  /// Drops the sent messages if they are more than half of the stored ones. If all are sent, a
+  /// discovery is over.
   void ForgetSent();
   void EndSending() { being_sent_ = false; }
 

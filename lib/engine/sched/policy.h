@@ -22,7 +22,7 @@ struct AgentTask {
   CpuId cpu = 0;  ///< CPU on which it last ran; one of the agent's CPUs.
   CpuMask affinity = 0;
   Nanoseconds runtime = 0;  ///< Last value reported by the host.
-  /// The agent's clock when it was last created, woken, or had yielded; not changed by a
+  /// The agent's clock when the task was created, last woken, or last yielded; not changed by a
   /// preemption.
   Nanoseconds runnable_since = 0;
   bool deferrable = false;  ///< Its last wake-up was marked deferrable.

@@ -41,7 +41,7 @@ class SlotJudge {
   bool waits_for_schedule() const { return waits_for_schedule_; }
   /// Returns the decision that waits because its group has no verdict yet.
   const std::optional<Transaction>& waits_for_group() const { return waits_for_group_; }
-  /// Returns the result of the last ruling except kLater.
+  /// Returns the result of the last ruling; meaningless after kLater.
   Status status() const { return status_; }
 
  private:

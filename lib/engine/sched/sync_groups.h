@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Verdicts on sync groups per slot, stored until the slot's CPU has reported them. A group is
-// checked when all its slots contain a decision of it, and then enforced as a whole at once. Used
-// by one thread at a time.
+// checked when each of its slots contains one of its decisions, and then enforced as a whole at
+// once. Used by one thread at a time.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@ class SyncGroups {
   explicit SyncGroups(Kernel& kernel) : kernel_(&kernel) {}
 
   bool HasVerdict(CpuId cpu) const { return verdicts_[cpu].has_value(); }
-  /// Returns the verdict on the group of `transaction`; nothing if it was not checked yet.
+  /// Returns the group's verdict on `transaction`; nothing if the group was not checked yet.
   std::optional<Status> VerdictOn(CpuId cpu, const Transaction& transaction) const;
 
   /// Checks and enforces the group `members`, all or none. `broken` means that one of its slots
-  /// contains another decision, so that all members are refused.
+  /// contains a decision outside the group, so that all members are refused.
   void Rule(std::span<const Transaction> members, bool broken, Nanoseconds now);
   /// Reverts the effect of a group on `cpu`, as far as it is still present, and drops its verdict.
   void Revoke(CpuId cpu, Nanoseconds now);

@@ -72,7 +72,7 @@ class TaskTable {
     task.gtid = kNoTask;
   }
 
-  /// Calls visit(task) for every task, which may erase the visited task.
+  /// Calls visit(task) for every task. `visit` may erase the task.
   template <typename V>
   void ForEach(V&& visit) {
     for (KnownTask& task : tasks_) {

@@ -148,7 +148,7 @@ class FairShare {
     return poorest;
   }
 
-  /// Returns the minimum used time of the groups that wait or run; the last value if no group does.
+  /// Returns the minimum used time of the groups that wait or run; floor_ if no group does.
   Nanoseconds Floor(Nanoseconds now) const {
     Nanoseconds floor = ~Nanoseconds{0};
     for (const uint16_t number : waiting_) floor = std::min(floor, groups_[number].Used(now));

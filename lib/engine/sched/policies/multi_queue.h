@@ -63,7 +63,8 @@ class MultiQueue {
   bool Serves(const AgentTask& task, CpuId cpu) const { return task.affinity & MaskOf(cpu); }
 
  private:
-  /// Returns the head with the largest fraction of its target; the more urgent class on a tie.
+  /// Returns the queue head for `cpu` that has waited for the largest fraction of its target; the
+  /// more urgent class on a tie.
   AgentTask* Best(CpuId cpu, Nanoseconds now) const {
     AgentTask* best = nullptr;
     for (const TaskQueue& queue : queues_) {
