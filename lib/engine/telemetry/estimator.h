@@ -43,7 +43,7 @@ class Estimator {
  private:
   /// Parameters of the bounds, for packets or for bytes.
   struct Noise {
-    /// Variance of a row due to collisions. Count-min: only the sampling variance of colliding flows.
+    /// Variance of a row due to collisions. Count-min: the sampling variance of colliding flows.
     double collisions = 0;
     double excess = 0;   ///< Count-min: bound of the error due to collisions.
     double samples = 0;  ///< Sampling variance of a row per counted packet or byte.
