@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Interface between a host with two tiers of memory and its agent. Items of a channel report a
-// tick, a piece of scan results, a piece of decisions, and the outcome of each. Scan results and
-// elements of decisions are bulk data (bulk.h) that an item refers to. Decoded values come from an
-// untrusted peer and may be arbitrary.
+// Interface between a host with two tiers of memory and its agent. Items of a channel contain
+// events (the geometry, a piece of scan results, the end of a tick), decisions, and the outcome of
+// each decision. Scan results and elements of decisions are bulk data (bulk.h) that an item refers
+// to. Decoded values come from an untrusted peer and may be arbitrary.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ inline constexpr uint32_t kArms = 6;
 inline constexpr uint64_t kTickNanoseconds = 300'000'000;
 constexpr uint32_t PeriodTicks(uint32_t arm) { return 1u << arm; }
 inline constexpr uint32_t kSlowestTicks = PeriodTicks(kArms - 1);
-/// Duration of an epoch, in which an arm does not change: four periods of the slowest.
+/// Duration of an epoch, in which an arm does not change: four periods of the slowest arm.
 inline constexpr uint32_t kEpochTicks = 4 * kSlowestTicks;
 
 enum class Tier : uint8_t { kFast, kSlow };
@@ -38,12 +38,12 @@ enum class Tier : uint8_t { kFast, kSlow };
 /// Access bits of a region, which the scan cleared. Bit i is page 64 · region + i.
 struct ScanRecord {
   Region region = 0;
-  uint32_t ticks = 0;         ///< Ticks since the previous scan, which the bits cover.
+  uint32_t ticks = 0;         ///< Ticks since the previous scan, which the bits cover; 0: unknown.
   Generation generation = 0;  ///< Generation of the table at the scan.
   uint64_t accessed = 0;
   uint64_t mapped = 0;
   uint64_t fast = 0;
-  uint64_t fresh = 0;  ///< Pages that replaced another one since the previous scan.
+  uint64_t fresh = 0;  ///< Pages that were mapped, unmapped or replaced since the previous scan.
 
   friend bool operator==(const ScanRecord&, const ScanRecord&) = default;
 };
@@ -90,8 +90,8 @@ struct Event {
   // kGeometry: pages, capacity of fast pages; kScans: piece, number of records; kTick: fast pages
   // in use, 0.
   uint32_t a = 0, b = 0;
-  // kScans: sequence from 1, checksum; kTick: accesses to the fast and to the slow tier during the
-  // tick, from the processor's counters.
+  // kGeometry: sequence of the last piece sent, 0; kScans: sequence from 1, checksum; kTick:
+  // accesses to the fast and to the slow tier during the tick, from the processor's counters.
   uint64_t c = 0, d = 0;
 
   friend bool operator==(const Event&, const Event&) = default;

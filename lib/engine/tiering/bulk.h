@@ -23,8 +23,8 @@ class Bulk {
   uint32_t pieces() const { return static_cast<uint32_t>(memory_.size() / piece_bytes_); }
   uint32_t piece_bytes() const { return piece_bytes_; }
 
-  /// Copy between memory and the start of a piece. Return false if the piece does not exist or is
-  /// too small.
+  /// Copy between memory and the start of a piece. Return false if the memory is empty, or if the
+  /// piece does not exist or is too small.
   template <typename T>
   bool Write(uint32_t piece, std::span<const T> from) {
     if (!Fits(piece, from.size_bytes())) return false;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The host's side of memory tiering: scans access bits with the periods that the agent requested,
-// reports them, and enforces valid decisions. Without an agent, or if it is silent, it runs the
-// default action: a second-chance policy for pages in the fast tier, every 9.6 s.
+// reports them, and enforces valid decisions. Without an agent, or if it is silent, the host runs
+// the default action every 9.6 s, a second-chance policy: pages that were accessed in both of the
+// last two periods move to the fast tier, and pages that were accessed in neither make room for
+// them.
 //
 // Each tick: call Tick() once, then Poll() any number of times. No clock, no lock; allocates only
-// in the constructor.
+// in the constructor and in the default action.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +38,7 @@ struct HostCounters {
   std::array<uint64_t, kVerdicts> verdicts{};         ///< Verdicts on decisions.
   std::array<uint64_t, kElementStatuses> elements{};  ///< Results of elements of valid decisions.
   uint64_t watchdog_expired = 0;
-  uint64_t introductions = 0;  ///< Number of restarts of agents.
+  uint64_t introductions = 0;  ///< Number of times that the geometry was sent to an agent.
   uint64_t default_actions = 0;
   uint64_t default_moves = 0;  ///< Pages that default actions moved.
 };
@@ -55,8 +57,8 @@ class TieringHost {
         regions_(table.regions()),
         records_(down.piece_bytes() / sizeof(ScanRecord)) {}
 
-  /// Ends a tick (kTickNanoseconds): reports due scans and the tick to the agent, or runs the
-  /// default action if no agent decides.
+  /// Ends a tick (kTickNanoseconds): reports due scans and the tick to the agent. If no agent
+  /// decides, runs the default action every kSlowestTicks ticks instead.
   void Tick() {
     ++tick_;
     const uint64_t fast = table_->accesses(Tier::kFast) - reported_[0];
@@ -201,7 +203,7 @@ class TieringHost {
       RegionSchedule& r = regions_[region];
       if (!Due(r)) continue;
       if (filled == 0 && !CanReport()) {
-        // The next tick continues there, so that all regions are scanned.
+        // The next tick continues at this region, so that all regions are scanned.
         if (counters_.deferred_regions++ == deferred_before) next_ = region;
         continue;
       }

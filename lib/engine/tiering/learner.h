@@ -13,8 +13,8 @@
 // - actuator: if the fast tier gets less than the target, for any reason, hot pages move at once
 //   and often, and pages are demoted only to make room for them.
 //
-// Pure: the only clock is the host's ticks; deterministic for a given seed. Memory is allocated by
-// Reset and bounded by the number of pages.
+// Pure: the only clock is the host's ticks; deterministic for a given seed. Reset allocates the
+// models. All memory is bounded by the number of pages.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,7 @@ class Learner {
   void Reset(uint32_t pages, uint32_t fast_capacity);
 
   void OnScan(const ScanRecord& record);
-  /// Counts a record that was damaged in transfer.
+  /// Counts an invalid record, or a piece of records that was damaged in transfer.
   void OnInvalidScan() { ++counters_.invalid_records, ++round_invalid_; }
   /// Handles the end of a tick with its numbers of accesses.
   void OnTick(uint32_t fast_used, uint64_t fast_accesses, uint64_t slow_accesses);
@@ -91,7 +91,8 @@ class Learner {
     Generation generation = 0;  ///< Generation of the last scan.
     uint64_t mapped = 0;
     uint64_t fast = 0;
-    uint64_t moved = 0;    ///< Pages that this agent migrated since the last scan.
+    /// Pages whose migration by this agent was done or refused since the last scan.
+    uint64_t moved = 0;
     uint8_t host_arm = 0;  ///< Arm in use by the host.
     bool seen = false;
   };

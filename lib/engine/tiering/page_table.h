@@ -2,8 +2,8 @@
 //
 // The host's authoritative state of two tiers of memory: existing pages, their tier, accesses since
 // the last scan, and the time of each page's last change. Its invariants hold for any requests of
-// an agent: the fast tier never exceeds its capacity, and a page that changed since the agent's
-// information is not moved.
+// an agent: the fast tier never exceeds its capacity, and a page that changed after the generation
+// known to the agent is not moved.
 //
 // Pure: no clock, no lock; allocates only in the constructor. Used by one thread at a time.
 #pragma once
@@ -21,10 +21,10 @@ namespace sluice::engine::tiering {
 enum class ElementStatus : uint8_t {
   kDone,
   kMalformed,  ///< Invalid kind, tier or arm; empty or too many pages; or outside the table.
-  kNotMapped,  ///< A page was freed.
-  kStale,      ///< A page changed since the agent's information.
+  kNotMapped,  ///< A page is not mapped.
+  kStale,      ///< A page changed after the generation known to the agent.
   kAlready,    ///< All pages are already in the tier.
-  kNoRoom,     ///< The fast tier is full.
+  kNoRoom,     ///< The fast tier has too few free pages.
 };
 inline constexpr uint32_t kElementStatuses = 6;
 

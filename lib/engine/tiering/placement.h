@@ -28,7 +28,8 @@ struct PlacementGoal {
   bool shrink = true;  ///< Cold pages are demoted even if there is room.
   /// A page replaces another one only if it is hotter by this factor.
   float advantage = 1.25f;
-  uint32_t max_moves = 0;  ///< Maximum number of pages to move.
+  /// Maximum number of pages to move; an exchange at the limit exceeds it by 1.
+  uint32_t max_moves = 0;
 };
 
 /// Pages to move, each list sorted by page number. Demotions must come first to make room.

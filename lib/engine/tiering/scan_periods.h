@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Learns a region's scan period. A scan is good if it distinguishes pages: not if it found almost
-// no accessed pages (too fast), or almost all accessed (too slow). For the fastest arm, "too slow"
-// counts as good, and for the slowest arm, "too fast" does; otherwise idle and very busy regions
-// would have no good arm.
+// Learns a region's scan period. A scan is good if it distinguishes pages: not if it found fewer
+// accessed pages than GoodScan::few (too fast), or more than GoodScan::many (too slow). For the
+// fastest arm, "too slow" counts as good, and for the slowest arm, "too fast" does; otherwise idle
+// and very busy regions would have no good arm.
 //
 // The result of a slow arm is the union of the results of fast scans, so a region that is scanned
 // at the full rate provides data for every arm. This validates the model: the regret of a region is
