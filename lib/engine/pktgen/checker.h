@@ -29,7 +29,7 @@ struct SeenCounters {
     kMostExtent,    ///< Maximum of these extents.
     kDamaged,       ///< Identified by the tag, but the payload was changed.
     kDamagedTwice,  ///< Damaged frames that had already arrived.
-    kUnreadable,    ///< The tag is damaged, but probably belongs to this stream.
+    kUnreadable,    ///< The tag is damaged, or its number was not sent; probably of this stream.
     kLate,          ///< Too late to determine whether it had already arrived.
     kVariation,     ///< Sum of the differences between latencies of consecutive frames, in ns (RFC
                     ///< 3393).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Departure times of one stream's frames at one worker: at a rate, as independent arrivals, or as
-// captured. All times are computed from the start of the phase, not from the time at which the
-// previous frame actually left. Times count from the start of the run.
+// captured. Except in unlimited phases, the times are computed from the start of the phase, not
+// from the time at which the previous frame actually left. Times count from the start of the run.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ namespace sluice::engine::pktgen {
 /// Scaled times of a capture's frames. Shared by workers, each of which sends a part.
 struct Offsets {
   std::vector<uint64_t> at_ps;  ///< Time of each frame since the first one; never decreasing.
-  uint64_t period_ps = 0;       ///< Time between two rounds of the capture.
+  uint64_t period_ps = 0;  ///< Time from the start of a round of the capture to that of the next.
 };
 
 /// Used by one worker.
@@ -61,7 +61,8 @@ class Departures {
   /// phase if no frame follows. Thus N frames occupy N gaps.
   uint64_t until_ps() const { return due_ps_ == kNever ? PsOf(end_) : due_ps_; }
 
-  /// Advances past the next frame, of `length` bytes without FCS, whose turn came at `now_ps`.
+  /// Advances past the next frame, which has `length` bytes without FCS and was planned at
+  /// `now_ps`.
   void Advance(uint32_t length, uint64_t now_ps) {
     if (unlimited_) {
       at_ = TicksOf(now_ps);
@@ -80,10 +81,10 @@ class Departures {
   }
 
   /// Skips the frames that are due before `before_ps` (below 2^63), but at most `most`; if that
-  /// limit is reached, no frame may follow. Returns the number of skipped frames. All have `length`
-  /// bytes without FCS; unlimited phases have none. The cost is independent of the number: for
-  /// independent arrivals, only their number is drawn, so later arrivals differ from those without
-  /// Skip.
+  /// limit is reached, the caller must not send further frames. Returns the number of skipped
+  /// frames. All have `length` bytes without FCS; in unlimited phases, no frames are skipped. The
+  /// cost is independent of the number: for independent arrivals, only their number is drawn, so
+  /// later arrivals differ from those without Skip.
   uint64_t Skip(uint64_t before_ps, uint32_t length, uint64_t most);
 
  private:

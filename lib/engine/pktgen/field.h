@@ -26,7 +26,7 @@ class Field {
     field.list_ = std::move(values);
     return field;
   }
-  /// Creates a field that cycles through from, from + step, … up to and including `to`. Requires
+  /// Creates a field that cycles through `from`, `from` + `step`, … up to at most `to`. Requires
   /// from ≤ to and step ≥ 1.
   static Field Range(Value from, Value to, uint64_t step) {
     Field field;

@@ -30,7 +30,8 @@ bool IsIcmp(const HeaderSpec& spec) {
   return spec.protocol != packet::kProtocolUdp && spec.protocol != packet::kProtocolTcp;
 }
 
-/// Writes IP and upper headers in `bytes` bytes; `summed` adds a UDP checksum.
+/// Writes the IP header and the upper header of a packet of `bytes` bytes. `summed` adds the
+/// checksum of the upper protocol.
 void WritePacket(const HeaderSpec& spec, uint64_t n, uint8_t* ip, uint32_t bytes, bool summed) {
   const bool v6 = spec.ip_version == 6;
   const uint32_t header = v6 ? packet::kIpv6HeaderBytes : packet::kIpv4MinHeaderBytes;

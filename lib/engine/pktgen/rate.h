@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Rates of a stream and their gaps in time. Times are picoseconds with 64 fractional bits, so that
-// the sum over a year of frames has no drift: the error of a gap is less than 2^-64 ps.
+// the sum over a year of frames has no drift: a gap per frame, or per bit of a frame, is rounded up
+// by less than 2^-64 ps.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +66,7 @@ class Gap {
   Ticks Behind(uint32_t length) const { return per_frame_ + per_bit_ * LayerOneBits(length); }
 
  private:
-  Ticks per_frame_ = 0;  ///< Either this or per_bit_ is 0.
+  Ticks per_frame_ = 0;  ///< If not 0, per_bit_ is 0.
   Ticks per_bit_ = 0;
 };
 

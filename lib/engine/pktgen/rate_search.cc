@@ -13,7 +13,7 @@ namespace {
 constexpr double kFirstShare = 1.0 / 1024;
 // Minimum rate as a share of the ceiling. A device that fails there carries nothing.
 constexpr double kLastShare = 1.0 / (1 << 20);
-// A rate is decided when the full trials that passed and failed differ by this number.
+// A rate is decided when the numbers of passed and failed full trials differ by this number.
 constexpr int kLead = 3;
 // Maximum consecutive disturbed trials; beyond, the host is not usable for measurements.
 constexpr int kMostDisturbed = 10;
@@ -37,7 +37,8 @@ struct Bets {
     }
     return gain;
   }
-  // Returns whether more than a third of the bets were lost: an end further out needs fewer trials.
+  // Returns whether at least three bets, and more than a third of all, were lost: an end further
+  // out needs fewer trials.
   bool Hopeless() const { return lost >= 3 && won < 2 * lost; }
 };
 
@@ -64,7 +65,7 @@ class Searcher {
   struct End {
     Bets bets;
     int tried = 1;    // Number of rates that this end has had so far.
-    int starved = 0;  // Bets in which the generator could not send.
+    int starved = 0;  // Bets in which the generator could not send all frames.
 
     // The n-th rate may use a share of 1 / (n (n + 1)) of this end's error probability; all shares
     // add up to 1.
@@ -110,7 +111,8 @@ class Searcher {
 
   std::optional<bool> Probe(double rate) { return RunTrial(rate, search_.probe_s); }
 
-  // Returns whether the rate passes full trials.
+  // Repeats full trials until the numbers of passed and failed ones differ by kLead. Returns
+  // whether more passed; nothing if the search has ended.
   std::optional<bool> Holds(double rate) {
     Votes& votes = judged_[rate];
     while (std::abs(votes.passed - votes.failed) < kLead) {
@@ -127,7 +129,8 @@ class Searcher {
     return passed.has_value();
   }
 
-  // Increases the rate from one that every device carries to the first one that fails.
+  // Finds a rate that passes, downwards from a low one, then doubles it until a rate fails or the
+  // ceiling passes.
   void Ramp() {
     for (double rate = ceiling_ * kFirstShare; low_ == 0; rate /= 2) {
       if (rate <= ceiling_ * kLastShare || !MakeEnd(rate, Probe(rate))) return;

@@ -85,8 +85,7 @@ struct FoundRate {
   RateLimit limit = RateLimit::kNoise;
   /// The highest rate that passed; 0 if none did.
   double low_pps = 0;
-  /// The lowest rate above `low_pps` that failed; equal to `low_pps` if the line or the generator
-  /// is the limit.
+  /// The lowest rate above `low_pps` that failed; equal to `low_pps` if no rate failed.
   double high_pps = 0;
   /// Minimum probability that the interval contains the rate at which half of all trials fail: 0.95
   /// for devices whose trials are independent and fail more often at higher rates. 0 without a
@@ -100,7 +99,8 @@ struct FoundRate {
 /// numbers of passed and failed ones differ by three. Finally proves both ends by new trials: a
 /// sequential test whose error does not depend on the search. An end that does not hold moves
 /// outwards. Therefore the interval is wider than requested if the device's rate varies; beyond a
-/// ratio of 1.25, the search ends without a verdict. Disturbed trials are repeated up to ten times.
+/// ratio of 1.25, the search ends without a verdict. Disturbed trials are repeated; ten consecutive
+/// ones end the search without a verdict.
 FoundRate FindRate(const RateSearch& search, Measure measure);
 
 }  // namespace sluice::engine::pktgen

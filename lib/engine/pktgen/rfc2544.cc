@@ -12,12 +12,13 @@ namespace {
 constexpr uint32_t kStepPercent = 10;
 constexpr uint64_t kBurstPrecision = 200;  // Result precision: one part in 200.
 constexpr int kMostTries = 10;             // Maximum tries of one trial until it is valid.
-// A trial had the offered rate if the last frame left no later after the end than this share of its
-// duration, or than the duration of a poll.
+// Maximum time from the end of a trial until its last frame leaves, as a share of the trial's
+// duration; at least the duration of a poll. Beyond it, the trial did not have the offered rate.
 constexpr double kMostStretched = 0.1;
 constexpr double kPollS = 1e-3;
 
-// Repeats a trial until it is valid. `tolerated` is the share of its frames that may be unsent.
+// Repeats a trial until it is valid, at most kMostTries times. `tolerated` is the share of its
+// frames that may be unsent.
 std::optional<Outcome> Try(const Offer& offer, double tolerated, Measure measure,
                            Refusal* refusal) {
   for (int i = 0; i < kMostTries; ++i) {

@@ -2,9 +2,9 @@
 //
 // The frame loss rate and back-to-back tests of RFC 2544, sections 26.3 and 26.4. Throughput (26.1)
 // is FindRate with no tolerated loss; latency (26.2) is measured in trials at that rate. A trial is
-// valid if the host did not disturb it and all frames were sent in time. Invalid trials are
-// repeated up to ten times; then the test has no verdict. Each test ends when a trial is stopped,
-// and returns the results so far.
+// valid if the host did not disturb it and all frames were sent in time. An invalid trial is
+// repeated; after ten invalid trials, the test or rate has no verdict. Each test ends when a trial
+// is stopped, and returns the results so far.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace sluice::engine::pktgen {
 
-/// Reason for a missing verdict.
+/// Reason for a missing verdict. After ten invalid trials, it is the reason of the last one.
 enum class Refusal : uint8_t {
   kNone,       ///< The verdict exists.
   kStopped,    ///< A trial was stopped before its end.
   kGenerator,  ///< The generator could not send the offered frames.
-  kHost,       ///< The host disturbed ten consecutive trials.
+  kHost,       ///< The host disturbed the trial.
 };
 
 /// Statistics of repetitions as reported by RFC 9004, section 7.
@@ -44,7 +44,8 @@ struct LossAtRate {
 };
 
 /// Tests rates from 100 % of `max_pps` down in steps of 10 %, `repeats` times each, until two
-/// consecutive rates lost no frames. A rate without a verdict is skipped.
+/// consecutive rates lost no frames. A rate without a verdict is reported with its refusal, and the
+/// next rate is tested.
 std::vector<LossAtRate> FrameLossRate(double max_pps, double trial_s, uint32_t repeats,
                                       Measure measure);
 

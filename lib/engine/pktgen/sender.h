@@ -38,13 +38,13 @@ class Sender {
  public:
   static constexpr uint32_t kMostPlanned = 64;
 
-  /// All references outlive the sender. `windows` are those of the worker's sequence of each
-  /// stream. A frame that was not sent `patience_ps` after its departure is given up.
+  /// All references outlive the sender. `windows` contains, for each stream, the window of this
+  /// worker's sequence. A frame that was not sent `patience_ps` after its departure is given up.
   Sender(const Traffic& traffic, uint32_t worker, std::vector<SequenceWindow*> windows,
          uint64_t patience_ps);
 
   /// Gives up planned frames that are too late, then plans the frames due at `now_ps` after those
-  /// already planned. Returns the number of planned frames.
+  /// already planned, up to kMostPlanned in total. Returns the number of planned frames.
   uint32_t Plan(uint64_t now_ps);
   uint32_t planned() const { return planned_; }
   /// Reports that the first `count` frames were sent at `now_ps`.

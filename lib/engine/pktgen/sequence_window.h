@@ -105,7 +105,8 @@ class SequenceWindow {
     return (before & bit) == 0 ? Marked::kNew : Marked::kTwice;
   }
 
-  /// Returns the missing numbers below `end`. No thread may send or receive any more.
+  /// Returns the missing numbers below `end`: the first GoneList::kMost ranges. No thread may send
+  /// or receive any more.
   std::vector<Gone> Missing(uint64_t end) const {
     GoneList gone = gone_;
     for (uint64_t word = retired_; word * 64 < end; ++word) {
@@ -117,7 +118,8 @@ class SequenceWindow {
   }
 
  private:
-  /// Maximum distance; greater distances cannot be distinguished from future numbers.
+  /// Maximum distance of a received number from the newest sent one; greater distances cannot be
+  /// distinguished from future numbers.
   static constexpr uint32_t kMostBehind = 0x7fffffff;
 
   /// Clears the word for the numbers from 64 × `word` on, and records the numbers missing in the

@@ -68,7 +68,7 @@ struct CaptureNotes {
   uint64_t oversize = 0;    ///< Omitted: longer than kMaxSize.
   uint64_t snapped = 0;     ///< Truncated by the snap length; padded with zeros.
   uint64_t steps_back = 0;  ///< Timestamp before the previous frame's; sent together with it.
-  uint64_t jumps = 0;  ///< Timestamp after a clock change; sent together with the previous one.
+  uint64_t jumps = 0;  ///< Timestamp after a clock change; sent together with the previous frame.
 };
 
 struct StreamSpec {

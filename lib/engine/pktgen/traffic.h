@@ -41,7 +41,8 @@ class Traffic {
   const Share& share(size_t stream, uint32_t worker) const {
     return shares_[stream * options_.workers + worker];
   }
-  /// Returns the time at which the last frame is due, if it is known in advance, else kNever.
+  /// Returns the end of the last phase, or of the last round of a capture with a limit of frames;
+  /// at most TrafficOptions::end_ps. kNever if there is no end.
   uint64_t end_ps() const { return end_ps_; }
 
  private:

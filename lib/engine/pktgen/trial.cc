@@ -10,7 +10,8 @@ namespace {
 
 using Seen = SeenCounters;
 
-/// Total number of sequence numbers in all windows: more than a second at 10 Mpps.
+/// Total number of sequence numbers in all windows, unless their minimum size requires more. Lasts
+/// for more than a second at 10 Mpps.
 constexpr uint64_t kNumbers = uint64_t{1} << 24;
 
 uint64_t Less(uint64_t from, uint64_t amount) { return from - std::min(from, amount); }

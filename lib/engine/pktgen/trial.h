@@ -23,9 +23,9 @@ struct LostRange {
   Gone gone;
 };
 
-/// Numbers of frames unless the name differs. Each sent frame was received, lost, or returned
-/// corrupted. A frame with an unreadable tag cannot be identified; it reduces the lost frames by
-/// one.
+/// Numbers of frames unless the name differs. Each frame that was sent with a tag was received,
+/// lost, or returned corrupted. A frame with an unreadable tag cannot be identified; it reduces the
+/// lost frames by one.
 struct StreamResult {
   std::string name;
   uint64_t sent = 0;
@@ -41,7 +41,8 @@ struct StreamResult {
   uint64_t reorder_extent_max = 0;  ///< Unit: sequence numbers of the stream.
   double reorder_extent_mean = 0;
   uint64_t late = 0;
-  /// Valid after all workers stopped; includes frames with unreadable tags.
+  /// First ranges of missing frames per worker (GoneList::kMost). Valid after all workers stopped;
+  /// includes frames with unreadable tags.
   std::vector<LostRange> ranges;
   workload::Histogram latency;  ///< Latency in ns.
   /// Mean difference between latencies of consecutive frames at one worker (RFC 3393). Only for
