@@ -14,7 +14,8 @@ namespace sluice::engine::logmon {
 /// Alternative needles, of which a line must contain at least one.
 struct Clause {
   std::vector<Needle> any;
-  /// Length of the shortest needle in bytes; longer needles occur in fewer lines by chance.
+  /// Usually the length of the shortest needle in bytes; longer needles occur in fewer lines by
+  /// chance.
   size_t strength = 0;
 };
 

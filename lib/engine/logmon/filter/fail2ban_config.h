@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Options in fail2ban's files (fail2ban, jail.conf(5)): sections of `name = value`, values
-// continued in indented lines, comments after # and ;, and files that include others.
+// continued in indented lines, comments (lines that start with # or ;, and text from " ;" on), and
+// files that include others.
 #pragma once
 
 #include <filesystem>
@@ -31,7 +32,8 @@ class Fail2banConfig {
   /// Parses `file`, whose text is `text`, and the files in its folder that it includes. If an
   /// option is given several times, the last one wins in this order: the files in `before`, the
   /// file, the files in `after`, and the file's name with .local, if it exists. Included files are
-  /// parsed in the same order. `options` override all files.
+  /// parsed in the same order. `options` override all files. Returns nullopt and one line in
+  /// `error` if an included file cannot be read or there are more than 32 files.
   static std::optional<Fail2banConfig> Parse(const FileWithOptions& file, std::string_view text,
                                              std::string* error);
 

@@ -43,8 +43,8 @@ struct Fail2banMemory {
 class Fail2banFilter {
  public:
   /// Reads a filter. Rules that cannot be used are reported in `skipped_rules`, one line each, with
-  /// the reason. Returns nullopt and one line in `error` if the file cannot be read or has no
-  /// usable rule.
+  /// the reason. Returns nullopt and one line in `error` if the file cannot be read, has an invalid
+  /// option, or has no usable rule.
   static std::optional<Fail2banFilter> Read(const std::filesystem::path& file,
                                             std::vector<std::string>* skipped_rules,
                                             std::string* error);

@@ -104,7 +104,7 @@ class Replacer {
     return true;
   }
 
-  /// Removes names that are in use already: an expression may have each name only once.
+  /// Removes group names that are in use already: an expression may have each name only once.
   std::string WithoutKnownNames(std::string text) {
     constexpr std::string_view kOpen = "(?P<";
     for (size_t at = text.find(kOpen); at != text.npos; at = text.find(kOpen, at + 1)) {

@@ -43,8 +43,9 @@ class TagGroups {
   bool names_host() const;
   /// Returns whether a group names the session.
   bool names_session() const;
-  /// Stores the values of the groups of the last search in `line`. They replace its present values,
-  /// even by empty ones.
+  /// Stores the values of the groups of the last search in `line`. They replace the present values
+  /// of `line`, even by empty ones; but an empty value from alternatives alone does not replace a
+  /// value.
   void Add(const RegexMemory& memory, TaggedLine* line) const;
 
  private:

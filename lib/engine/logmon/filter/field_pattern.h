@@ -28,14 +28,14 @@ class FieldPattern {
   bool Matches(std::string_view line, std::vector<std::string_view>& fields) const;
   Needles GetNeedles() const;
   std::vector<std::string> names() const;
-  /// Returns whether a matching line may have `fields` fields.
+  /// Returns whether a matching line may have `fields` or more fields.
   bool MayHave(size_t fields) const { return dots_ || fields <= fields_.size(); }
   /// Returns the name of field `number` (from 0) in a line with `count` fields; empty if the
   /// pattern does not name it.
   std::string_view NameOf(size_t number, size_t count) const;
 
-  /// Stores the fields that the pattern lists in `fields`, in its order. Returns false if the line
-  /// has a wrong number of fields.
+  /// Stores in `fields` the fields that the pattern lists, in the order of the pattern. Returns
+  /// false if the line has a wrong number of fields.
   bool Split(std::string_view line, std::vector<std::string_view>& fields) const;
 
  private:

@@ -25,8 +25,8 @@ struct Fail2banMemory;
 struct RegexMemory;
 
 /// An expression to search for, in the syntax that Hyperscan and PCRE share. Its matches are within
-/// a line: it does not match CR or LF, except the one that ends its line if the pattern has "end of
-/// line".
+/// a line: they contain no CR or LF, except that an anchored match may include the CR before or
+/// after its line.
 struct Needle {
   std::string expression;
 };
@@ -108,7 +108,7 @@ class Filter {
 
   static constexpr size_t kMaxPatternBytes = 1024;
 
-  /// Allocates the memory that Matches needs, so that Matches does not allocate.
+  /// Allocates the memory of Matches, except buffers that grow with the longest line.
   void Prepare(Scratch& scratch) const;
   /// Returns whether the filter matches `line`, which is without line end and may have any bytes. A
   /// fail2ban filter must get each line once and in order.
@@ -119,7 +119,7 @@ class Filter {
   /// with a tag for the host does (<HOST>, <F-ID/>).
   bool names_host() const;
   /// Returns the host in `line`, which must be the last line that the filter matched with this
-  /// scratch; empty if the line names none.
+  /// scratch; empty if the line names no host.
   std::string_view HostOf(std::string_view line, Scratch& scratch) const;
   const Needles& needles() const { return needles_; }
   /// Returns the number of active rules of a fail2ban file; 1 for other filters.

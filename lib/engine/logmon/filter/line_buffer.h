@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Keeps the last lines of some speakers for expressions that span several lines.
+// Keeps the last lines of up to kMaxSpeakers speakers for expressions that span several lines.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ class LineBuffers {
   /// lines count. Returns the last lines of the speaker, up to `max_lines`, valid until the next
   /// call.
   std::string_view Add(uint64_t speaker, std::string_view line);
-  /// Removes the lines that overlap [begin, end) from the text that Add returned last, except those
-  /// in `kept`, which is a part of it. A range that starts with the end of a line does not overlap
-  /// that line.
+  /// Removes the lines that overlap [begin, end) from the text that Add returned last, and puts
+  /// `kept`, a part of the removed text, in their place. A range that starts with the end of a line
+  /// does not overlap that line.
   void Forget(size_t begin, size_t end, std::string_view kept);
 
  private:

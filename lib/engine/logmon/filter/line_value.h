@@ -27,7 +27,7 @@ class LineValue {
   /// Returns the value if it is a finite number or a text of one.
   std::optional<double> NumberOf(std::string_view line, Scratch& scratch) const;
   /// Returns the value as text, valid as long as `line`, `room` and the last line of `scratch`;
-  /// nullopt for null, arrays and objects.
+  /// nullopt if the line does not contain it, and for null, arrays and objects.
   std::optional<std::string_view> TextOf(std::string_view line, Scratch& scratch,
                                          ScalarRoom& room) const;
 

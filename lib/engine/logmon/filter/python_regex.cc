@@ -56,7 +56,7 @@ class Translator {
   void EscapedByte() {
     const auto byte = static_cast<unsigned char>(rest_[1]);
     if (byte == 'v') return Replace(2, "\\x0b");
-    // RE2 accepts a backslash before all punctuation except this.
+    // RE2 accepts a backslash before all ASCII punctuation except the underscore.
     if (byte == '_' || byte >= 0x80) return Replace(2, rest_.substr(1, 1));
     Copy(2);
   }

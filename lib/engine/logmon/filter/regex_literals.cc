@@ -50,7 +50,7 @@ Clause OneOf(Needle a, Needle b, size_t strength) {
 
 class RunCollector {
  public:
-  /// Adds the next node of a sequence; it continues the last run.
+  /// Adds the next node of a sequence, which may continue the last run.
   void Add(const RegexNode& node) {
     switch (node.kind) {
       case Kind::kSet:

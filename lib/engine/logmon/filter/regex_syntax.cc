@@ -309,8 +309,8 @@ class RegexParser {
     return Bytes(text_.substr(at_++, 1));
   }
 
-  /// Returns `set` with both cases of its letters if case is ignored, and with all non-ASCII bytes
-  /// if it contains one.
+  /// If case is ignored, returns `set` with both cases of its letters, and with all non-ASCII bytes
+  /// if it contains one; else returns `set`.
   ByteSet Folded(ByteSet set) {
     if (!fold_) return set;
     for (size_t c = 'a'; c <= 'z'; ++c) {

@@ -31,15 +31,15 @@ struct RegexNode {
 
 struct RegexTree {
   RegexNode root;
-  /// The tree matches more than the expression, because it does not contain look-around,
-  /// conditions, back-references and the case of non-ASCII bytes; only the regex engine checks
-  /// these.
+  /// The tree matches more than the expression, even apart from kAssert, because it does not
+  /// contain conditions, back-references, atomic groups, possessive repetitions and the case of
+  /// non-ASCII bytes; only the regex engine checks these.
   bool is_wider = false;
 };
 
 /// Returns the tree of an expression that RE2 (in Latin-1) or PCRE2 (in bytes) accepts. Returns
-/// nullopt for rare syntax: Unicode and POSIX classes, octal escapes, quoting with \Q, the flag x,
-/// and more than 64 levels of groups.
+/// nullopt for rare syntax, such as Unicode and POSIX classes, octal escapes, quoting with \Q, and
+/// the flag x, and for more than 64 levels of groups or 1000 repetitions.
 std::optional<RegexTree> ParseRegex(std::string_view expression);
 
 }  // namespace sluice::engine::logmon

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Searches in time linear in any text.
+// Searches in time linear in the length of the text, for any text.
 #pragma once
 
 #include <re2/re2.h>
