@@ -19,9 +19,9 @@
 namespace sluice::engine::logmon {
 
 /// `Sink` has the function void OnMatch(const Source&, const SyslogHeader*, const MatchedLine&,
-/// uint64_t now). The header is null unless the text came as syslog, in which case the source port
-/// is 0. Each call with text may report matches of earlier lines. Text passed in must not change
-/// until Match.
+/// uint64_t now). The header is null unless the text is a syslog message; the source port of a
+/// syslog message is 0. Each call with text may report matches of earlier lines. Text passed in
+/// must not change until Match.
 template <typename Sink>
 class AttributedLines {
  public:
@@ -63,8 +63,9 @@ class AttributedLines {
   }
   /// See LineScanner::KeepPart.
   void KeepPart(LineState& line, std::string_view bytes) { scanner_.KeepPart(line, bytes); }
-  /// Returns a copy of the message: the parts that `line` kept, followed by `last`. Returns an
-  /// empty view if memory for the parts was missing. The view is valid until Match.
+  /// Returns a copy of the message: the parts that `line` kept, followed by `last`, truncated to
+  /// MaxMessageBytes. Returns an empty view if memory for the parts was missing. The view is valid
+  /// until Match.
   std::string_view Join(LineState& line, std::string_view last) {
     const size_t most = scanner_.MaxMessageBytes();
     const bool has_room = joined_.size() - joined_bytes_ >= most + UnfinishedLines::kSpareBytes;

@@ -190,7 +190,7 @@ class Reader {
   Errors* errors_;
   Config config_;
   std::set<std::string> names_;
-  std::optional<bool> by_host_;  ///< Member of the current filter.
+  std::optional<bool> by_host_;  ///< Member alert.by_host of the current filter.
 };
 
 }  // namespace

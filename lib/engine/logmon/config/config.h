@@ -22,7 +22,7 @@ class ObjectReader;
 
 namespace sluice::engine::logmon {
 
-/// Limit for a file of filters without the files that it names.
+/// Maximum size of a file of filters, without the files that it names.
 inline constexpr size_t kMaxConfigBytes = size_t{4} << 20;
 
 struct FilterConfig {
@@ -47,8 +47,8 @@ struct Config {
 };
 
 /// Parses `text`. If it is not a valid configuration, returns nullopt with the faults in `errors`
-/// (runtime::Errors). Limits are checked before any filter is compiled. Paths in it are relative to
-/// `folder`.
+/// (runtime::Errors). The size of `text` and the number of its filters are checked before any filter
+/// is compiled; expressions in files are counted later. Paths in `text` are relative to `folder`.
 std::optional<Config> ParseConfig(std::string_view text, const std::string& folder,
                                   std::vector<std::string>* errors);
 

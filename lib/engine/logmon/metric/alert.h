@@ -21,7 +21,7 @@ struct AlertOptions {
 inline constexpr uint64_t kMaxAlertThreshold = 1 << 20;
 
 /// Exact. If the clock steps back by less than a window, the alert's time does not change until the
-/// clock catches up. If it steps back by more, all events are dropped.
+/// clock catches up. If it steps back by a window or more, all events are dropped.
 class Alert {
  public:
   enum class Edge : uint8_t { kNone, kFired, kCleared };

@@ -15,7 +15,7 @@ namespace sluice::engine::logmon {
 struct SourceCounters {
   enum Event : uint8_t {
     kSyslogMessages,   ///< Datagrams to a syslog port, and messages of streams.
-    kWithoutPriority,  ///< Messages without a valid priority; all is text.
+    kWithoutPriority,  ///< Messages without a valid priority; all of their bytes are text.
     kLineDatagrams,    ///< Datagrams to a port for lines.
     kTcpSegments,      ///< Segments to an observed port, with or without text.
     kTextBytes,        ///< Bytes passed to the scanner.

@@ -83,7 +83,8 @@ class TcpAssembler {
     stream.has_edge = true;
   }
 
-  /// Skips the missing bytes of a stream that waited too long, up to the next bytes that arrived.
+  /// Skips the missing bytes of a stream that waited too long, up to the next bytes that arrived,
+  /// or else up to its known end.
   template <typename Receiver>
   void GiveUpLate(TcpStream& stream, uint64_t now, Receiver&& receiver) {
     // Signed: if `now` is before waiting_since, the age is negative.
@@ -137,8 +138,9 @@ class TcpAssembler {
   bool InWindow(const Stream& stream, int32_t ahead) const {
     return ahead >= 0 && ahead <= WindowOf(stream);
   }
-  /// Returns whether text at distance `ahead` is plausible: up to two windows, because the far end
-  /// of the window may be missing, too.
+  /// Returns whether text at distance `ahead` is plausible: at most kMaxBehind behind, and at most
+  /// two windows ahead. If all bytes of one window are missing, the sender may already be in the
+  /// next one.
   bool IsBelieved(const Stream& stream, int32_t ahead) const {
     return ahead >= -kMaxBehind && ahead <= 2 * WindowOf(stream);
   }

@@ -47,7 +47,8 @@ struct TcpStream {
     kUnknown,        ///< No segment was seen.
     kOpen,           ///< `next` is known, `end` is not.
     kEnding,         ///< `end` is known, and bytes before it are missing.
-    kEndingByReset,  ///< As kEnding after a RST ahead; later text shows that the RST was not valid.
+    kEndingByReset,  ///< Like kEnding, after a RST ahead of `next`; later text shows that the RST
+                     ///< was not valid.
     kClosed,         ///< Everything up to `end` was delivered.
   };
   /// Kind of the last distrusted segment; the stream would continue at `doubt`.
@@ -62,7 +63,8 @@ struct TcpStream {
   bool StartedBySynAt(uint32_t sequence) const { return from_syn && first == sequence; }
 
   void DoubtAt(uint32_t sequence, Doubt kind);
-  /// Returns whether a segment at `sequence` continues the doubted one.
+  /// Returns whether a segment at `sequence` continues the distrusted one: at `doubt`, or at most
+  /// `window` bytes after it.
   bool Confirms(uint32_t sequence, uint32_t window) const;
 
   /// Ends the stream before `sequence` by FIN or RST. `how` is kEnding or kEndingByReset.

@@ -23,7 +23,7 @@ namespace sluice::engine::logmon {
 struct FoundText {
   enum class Kind : uint8_t {
     kText,
-    kOther,      ///< Not log text for this host, or a packet to forward to another destination.
+    kOther,      ///< No text for an observed port, or remaining stops of a source route.
     kWindow,     ///< Segment of the receiver of a TCP text stream with its window.
     kMalformed,  ///< A header does not fit or contradicts another.
     kFragment,   ///< UDP or TCP fragment; fragments are not reassembled.
@@ -57,7 +57,7 @@ class TextFinder {
              std::span<const uint16_t> tcp_ports, std::span<const uint16_t> syslog_tcp_ports = {});
 
   /// Parses the `length` bytes at `frame` and does not read beyond them. If the frame contains
-  /// neither text nor a window, only the kind is set.
+  /// neither text nor a window, only the kind is valid.
   void Find(const uint8_t* frame, uint32_t length, FoundText& found) const {
     if (!packet::IsPlainUdpOrTcp(frame, length)) return FindAny(frame, length, found);
     const uint8_t protocol = frame[packet::kPlainProtocol];
@@ -97,14 +97,14 @@ class TextFinder {
   }
 
   [[gnu::noinline]] void FindAny(const uint8_t* frame, uint32_t length, FoundText& found) const;
-  /// Reads a packet to one of the ports; sets all members except the flow.
+  /// Reads a packet to one of the ports; sets all members except the flow and the window.
   void Read(const uint8_t* frame, const Packet& packet, FoundText& found) const;
 
   /// Reads a complete TCP header of a segment from a receiver of text streams. Reverses
   /// `found.flow`, which is that of the frame. Does nothing if the segment has no ACK.
   static void ReadWindow(const uint8_t* l4, FoundText& found);
 
-  std::vector<uint8_t> uses_;  ///< Indexed by destination port.
+  std::vector<uint8_t> uses_;  ///< Indexed by the receiver's port.
 };
 
 }  // namespace sluice::engine::logmon

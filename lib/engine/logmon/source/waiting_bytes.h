@@ -29,7 +29,7 @@ class WaitingBytes {
   explicit WaitingBytes(uint64_t bytes);
 
   /// Stores those of `bytes` that are not present yet. The first byte has number `sequence`.
-  /// Returns false if the pool has not enough room for all of them.
+  /// Returns false if the pool has not enough room for all of them; it may have stored a part.
   bool Keep(Waiting& waiting, uint32_t sequence, std::string_view bytes);
   /// Frees the first blocks that contain no byte at or after `sequence`. After the stream advanced,
   /// call it before the functions below.
