@@ -105,8 +105,8 @@ struct Transaction {
   Gtid gtid = kNoTask;
   uint32_t task_barrier = 0;   ///< The task's seqnum known to the agent.
   uint32_t agent_barrier = 0;  ///< Compared only if an agent decides for the CPU on which it runs.
-  /// Slots, by bit, whose decisions are enforced all together or not at all; includes the slot of
-  /// this transaction. 0: this transaction alone.
+  /// Slots, by bit, with decisions that are enforced all together or not at all; includes the slot
+  /// of this transaction. 0: this transaction alone.
   CpuMask sync_group = 0;
 
   friend bool operator==(const Transaction&, const Transaction&) = default;

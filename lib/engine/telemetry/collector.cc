@@ -28,8 +28,8 @@ void Collector::Report(std::span<const Epoch* const> epochs) {
 }
 
 void Collector::Finish(uint64_t now) {
-  // Workers whose closed epoch is not yet published have begun another epoch, which is published
-  // second.
+  // Workers with a closed epoch that is not yet published have begun another epoch, which is
+  // published second.
   std::vector<Meter*> ahead;
   for (const std::unique_ptr<Meter>& meter : meters_) {
     if (!meter->Finish(now)) ahead.push_back(meter.get());

@@ -91,7 +91,7 @@ class Learner {
     Generation generation = 0;  ///< Generation of the last scan.
     uint64_t mapped = 0;
     uint64_t fast = 0;
-    /// Pages whose migration by this agent was done or refused since the last scan.
+    /// Pages for which a migration by this agent was done or refused since the last scan.
     uint64_t moved = 0;
     uint8_t host_arm = 0;  ///< Arm in use by the host.
     bool seen = false;
