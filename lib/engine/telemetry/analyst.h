@@ -18,7 +18,7 @@ class Epoch;
 
 class Analyst {
  public:
-  /// `setup` is that of the meters, `cycles_per_second` the frequency of their clock. Throws
+  /// `setup` is the setup of the meters, `cycles_per_second` the frequency of their clock. Throws
   /// std::bad_alloc.
   Analyst(const Setup& setup, uint64_t cycles_per_second);
   Analyst(const Analyst&) = delete;

@@ -18,9 +18,9 @@ struct OracleReport {
   static constexpr uint64_t kLeastPackets = 100;
 
   uint64_t flows = 0;              ///< Flows counted exactly.
-  uint64_t refused_pkts = 0;       ///< Packets of chosen flows for which there was no room.
+  uint64_t refused_pkts = 0;       ///< Packets of chosen flows that did not fit into the oracle.
   uint64_t compared_flows = 0;     ///< Flows of at least kLeastPackets packets.
-  double mean_relative_error = 0;  ///< Error of the number of packets.
+  double mean_relative_error = 0;  ///< Mean of |estimate - true packets| / true packets.
   double max_relative_error = 0;
   double mean_relative_bound = 0;  ///< Mean of bound / true packets.
   uint64_t beyond_bound = 0;       ///< Flows whose error exceeds their bound.

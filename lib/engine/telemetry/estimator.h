@@ -35,9 +35,9 @@ class Estimator {
 
   Estimator(const Level& level, const Epoch& epoch);
 
-  /// Returns the counts of a flow of level.known.
+  /// Returns the estimated counts of a flow of level.known.
   Counts Of(const KnownFlows::Flow& flow) const;
-  /// Returns the counts of any flow by its hash.
+  /// Returns the estimated counts of any flow by its hash.
   Counts Of(uint64_t hash) const;
 
  private:

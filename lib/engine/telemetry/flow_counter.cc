@@ -20,8 +20,9 @@ Shape ShapeOf(const Setup& setup, uint32_t level, uint64_t seed) {
           level == 0 ? setup.columns : setup.level_columns, seed};
 }
 
-/// Returns the number of known flows: twice the reported ones, because the order near the end of
-/// the list is decided only at the end of the epoch.
+/// Returns the capacity for known flows of a level. The first level has at least twice the number
+/// of reported flows, because the order near the end of the list is decided only at the end of the
+/// epoch.
 uint32_t KnownIn(const Setup& setup, uint32_t level) {
   static_assert(2 * Setup::kMaxTopK <= KnownFlows::kMaxCapacity);
   const uint32_t reported = level == 0 ? 2 * setup.top_k : 0;

@@ -29,7 +29,7 @@ class FlowEstimator {
   FlowEstimator(const FlowCounter& counter, const Epoch& epoch)
       : counter_(counter), sketch_(counter.levels()[0], epoch) {}
 
-  /// Returns the counts of any flow by its hash.
+  /// Returns the estimated counts of any flow by its hash.
   Counts Of(uint64_t hash) const;
   /// Returns the flows with known keys, from the table and the sketch, unordered.
   std::vector<Flow> Flows() const;

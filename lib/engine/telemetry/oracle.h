@@ -25,9 +25,9 @@ class Oracle {
   bool Chooses(uint64_t hash) const {
     return (packet::FoldProduct(hash ^ seed_, kFactor) >> 32) * one_in_ >> 32 == 0;
   }
-  /// Counts a packet of a chosen flow. Does not allocate. A flow that arrives without room is
-  /// refused for the rest of the epoch, so that all counted flows are counted from their first
-  /// packet on.
+  /// Counts a packet of a chosen flow. Does not allocate. A flow that does not fit when it first
+  /// arrives is refused for the rest of the epoch, so that all counted flows are counted from their
+  /// first packet on.
   void Count(const packet::FlowKey& key, uint32_t bytes);
 
   const Counts& counts() const { return counts_; }

@@ -13,9 +13,10 @@ namespace sluice::engine::telemetry {
 /// Returns true if `epoch`, counted with a probability of 1 so far, has seen enough traffic for its
 /// bounds to hold when it continues with `probability`. NitroSketch (SIGCOMM'19, section 5): a
 /// count sketch of ε has converged once the median row has Σ c² > 121·(1 + ε√p)·ε⁻⁴·p⁻²; a
-/// count-min of ε after 10·ε⁻²·√ln(1/δ) packets, δ = 2^-rows. ε follows from the number of columns:
-/// 8·ε⁻²/p or 4/(ε·p). The heavy flows of a counter's table are included, although they do not
-/// collide. A counter whose table counts all packets needs no sketch.
+/// count-min of ε after 10·ε⁻²·√ln(1/δ) packets, δ = 2^-rows. ε follows from the number of columns,
+/// which is 8·ε⁻²/p for a count sketch and 4/(ε·p) for a count-min. The heavy flows of a counter's
+/// table are included, although they do not collide. A counter with a table that counts all packets
+/// needs no sketch.
 bool HasConverged(const Epoch& epoch, double probability);
 
 class Pacer {

@@ -44,7 +44,7 @@ struct EpochTimes {
 inline constexpr int64_t kMaxCell = int64_t{1} << 52;
 inline constexpr uint32_t kMaxMergedEpochs = 32;
 
-/// Encodes an epoch whose counters are settled.
+/// Encodes an epoch after FlowCounter::Settle of its counters.
 std::string EncodeEpoch(const Epoch& epoch, const EpochTimes& times);
 
 /// Decodes a file of untrusted bytes. The epoch's cycles are ns since 1970, and its number is its

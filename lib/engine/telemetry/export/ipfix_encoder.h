@@ -2,7 +2,7 @@
 //
 // Reports as IPFIX over UDP (RFC 7011; limits by RFC 5477). Every KeySpec counts the same traffic.
 // Therefore each is a separate observation domain with a separate encoder, so that collectors do
-// not add them up. Pure; used by one thread.
+// not add up the counts of different KeySpecs. Pure; used by one thread.
 //
 // octetDeltaCount is the number of octets of IP packets. Frames are counted without parsing their
 // headers, so it is computed as the frames' bytes minus 14 per packet, which is exact for frames
