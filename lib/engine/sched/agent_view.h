@@ -26,7 +26,8 @@ struct CpuView {
   Nanoseconds rests_until = 0;
 };
 
-/// Owns the policy. Informs it of every task that is queued, and of CPUs if it has WatchesCpus.
+/// Owns the policy. Informs it of every task that is queued, and of CPUs if it satisfies
+/// WatchesCpus.
 template <Policy P>
 class AgentView {
  public:

@@ -80,7 +80,7 @@ concept Policy = requires(P policy, AgentTask& task, const Running& running, Cpu
   /// Returns whether the running task should yield to a waiting one, which Next then returns.
   { policy.Preempts(running, now) } -> std::same_as<bool>;
   /// Returns whether a waiting task should replace `task`, which Next returned for `cpu` but which
-  /// is not there yet.
+  /// has not started there yet.
   { policy.Supersedes(task, cpu, now) } -> std::same_as<bool>;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checks the decision in one slot when a CPU looks at it: the condition of lib/offload's channels
-// (offload::Judge).
+// Checks the decision in one slot when a CPU looks at it. Implements offload::Judge for the
+// channels of lib/offload.
 #pragma once
 
 #include <cstdint>
