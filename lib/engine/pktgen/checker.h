@@ -85,8 +85,8 @@ class Checker {
     SequenceWindow* window;
     const FrameSet* frames;
     std::vector<uint64_t> last;  ///< Indexed by flow: 1 + the last number that arrived.
-    uint64_t expected = 0;       ///< 1 + the number of the last frame of any flow.
-    uint64_t entry = 0;          ///< Index of the frame after the last one.
+    uint64_t expected = 0;       ///< 1 + the number of the last frame that arrived, of any flow.
+    uint64_t entry = 0;          ///< Index in `frames` of the frame with number `expected`.
   };
 
   void Account(const uint8_t* frame, uint32_t length, const Tag& tag, uint64_t now_ns) {

@@ -102,7 +102,7 @@ class Departures {
       due_ps_ = PsOf(at_);
     }
   }
-  /// Skips within this part, up to `before_ps` or its end. Frames must be due there.
+  /// Skips the frames of this part that are due before `before_ps`. At least one must be due.
   uint64_t SkipInPart(uint64_t before_ps, uint32_t length);
   void Enter(size_t part) {
     part_ = part;

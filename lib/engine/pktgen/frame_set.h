@@ -38,7 +38,7 @@ class FrameSet {
   bool empty() const { return entries_.empty(); }
   const Entry& entry(uint64_t index) const { return entries_[index]; }
   const uint8_t* bytes(const Entry& entry) const { return bytes_.data() + entry.at; }
-  /// Returns a number above all flow numbers.
+  /// Returns 1 + the largest flow number; 0 without frames.
   uint32_t flows() const { return flows_; }
   /// Returns the bytes of all frames together, without FCS.
   uint64_t layer_two_bytes() const { return layer_two_bytes_; }

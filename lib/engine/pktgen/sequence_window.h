@@ -64,8 +64,8 @@ class SequenceWindow {
     kUnsent,  ///< The number was not sent.
   };
 
-  /// Distance between the window and the words that the sender clears for the next numbers, so that
-  /// a receiver may be this late between reading next() and marking.
+  /// Distance between the window and the words that the sender clears for the next numbers. The
+  /// sequence may thus advance by this much between a receiver's read of next() and its marking.
   static constexpr uint64_t kMargin = 4096;
 
   /// `numbers` is a power of two, at least 4 kMargin. `shared` means that several threads receive.

@@ -21,7 +21,8 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 /// Minimum number of frames of a stream with random fields, before they repeat.
 constexpr uint64_t kRandomFrames = 4096;
 
-/// Returns after how many frames everything repeats; more than kMostFrames means too many.
+/// Returns the number of frames after which all fields and sizes repeat, at least kRandomFrames if
+/// a field is random; more than kMostFrames means too many.
 uint64_t Cycle(const StreamSpec& spec) {
   std::vector<const Field*> fields = spec.headers.fields();
   fields.push_back(&spec.sizes);

@@ -18,7 +18,7 @@ namespace sluice::engine::pktgen {
 struct Share {
   FrameSet frames;
   Departures departures;
-  uint64_t limit = 0;  ///< Number of frames after which it ends; 0: unlimited.
+  uint64_t limit = 0;  ///< Number of frames after which the share ends; 0: unlimited.
 };
 
 struct TrafficOptions {
