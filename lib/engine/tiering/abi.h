@@ -69,7 +69,8 @@ inline constexpr uint32_t kMaxRangePages = kRegionPages;
 
 inline constexpr uint16_t kAbiVersion = 1;
 
-/// Returns the checksum of bulk data. The data is invalid if it differs from the item's checksum.
+/// Returns the checksum of bulk data. The data is invalid if the result differs from the item's
+/// checksum.
 inline uint32_t Checksum(std::span<const std::byte> bytes) {
   uint64_t sum = 0x9e37'79b9'7f4a'7c15 ^ bytes.size();
   for (const std::byte b : bytes) sum = (sum ^ static_cast<uint8_t>(b)) * 0x100'0000'01b3;

@@ -26,7 +26,7 @@ struct AgentOptions {
 struct AgentCounters {
   uint64_t events = 0;
   uint64_t unknown_events = 0;  ///< Events of another version or kind, or with an invalid geometry.
-  uint64_t damaged_pieces = 0;  ///< Pieces of scans that do not match their item.
+  uint64_t damaged_pieces = 0;  ///< Pieces of scans that contradict the size or sum in their item.
   uint64_t decisions = 0;
   uint64_t refused_decisions = 0;
   uint64_t losses = 0;

@@ -10,7 +10,8 @@ namespace {
 
 // A round lasts as long as the slowest scan period, so that every region has new data.
 constexpr uint32_t kRoundTicks = kSlowestTicks;
-// A round ends early if the fast tier gets too few accesses.
+// Interval at which a round may end early: if the fast tier gets too few accesses, or while the
+// actuator safeguard acts.
 constexpr uint32_t kUrgentRoundTicks = kSlowestTicks / 4;
 
 }  // namespace
@@ -211,7 +212,7 @@ void Learner::OnOutcome(const Element& element, bool done) {
     for (size_t i = element.first; done && i < end; ++i) regions_[i].host_arm = element.value;
     return;
   }
-  // Also done for a refused element, which would be refused again before the next scan.
+  // Also marks the pages of a refused element, which would be refused again before the next scan.
   for (uint32_t i = 0; i != element.count; ++i) {
     const Vpn page = element.first + i;
     if (page / kRegionPages >= regions_.size()) return;
