@@ -47,8 +47,9 @@ struct Config {
 };
 
 /// Parses `text`. If it is not a valid configuration, returns nullopt with the faults in `errors`
-/// (runtime::Errors). The size of `text` and the number of its filters are checked before any filter
-/// is compiled; expressions in files are counted later. Paths in `text` are relative to `folder`.
+/// (runtime::Errors). The size of `text` and the number of its filters are checked before the first
+/// filter is compiled; expressions in files are counted later. Paths in `text` are relative to
+/// `folder`.
 std::optional<Config> ParseConfig(std::string_view text, const std::string& folder,
                                   std::vector<std::string>* errors);
 

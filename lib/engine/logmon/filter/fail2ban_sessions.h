@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Combines the lines of a connection (fail2ban, server/filter.py, _mergeFailure): a line that is
-// not a failure, or that names no host, may become a failure by earlier or later lines of its
-// session.
+// not a failure, or that names no host, may become a failure because of earlier or later lines of
+// its session.
 #pragma once
 
 #include <array>

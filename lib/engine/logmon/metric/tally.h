@@ -45,9 +45,9 @@ struct TallyOptions {
   std::optional<double> default_value = {};
 };
 
-/// Clocks may step, and events may be late. An event counts in its minute as long as that is open
-/// or can be reopened. A minute that is reopened after its report is reported in two parts, which
-/// add up. For one thread.
+/// Clocks may step, and events may be late. An event counts in its minute as long as the minute is
+/// open or can be reopened. A minute that is reopened after its report is reported in two parts,
+/// which add up. For one thread.
 class Tally {
  public:
   explicit Tally(const TallyOptions& options);

@@ -14,9 +14,9 @@
 //     segment continues it, the stream was lost and resumes there, after a gap.
 //   - A SYN with another sequence number on an open stream is distrusted until a segment follows
 //     it; then the ports were reused.
-//   - FIN ends the stream once the bytes before it are delivered. RST also does; an RST that is not
-//     exactly at the stream's position loses its effect if later text arrives. An ended stream
-//     stays known, so that retransmissions do not count as new data.
+//   - FIN ends the stream once the bytes before it are delivered. RST within the window also does;
+//     an RST that is not exactly at the stream's position loses its effect if later text arrives.
+//     An ended stream stays known, so that retransmissions do not count as new data.
 #pragma once
 
 #include <algorithm>
