@@ -129,8 +129,8 @@ class FrameHost {
   /// A frame that the caller may access until Answer: the address of its record, and a copy of the
   /// record.
   struct Lent {
-    uint8_t* head;
-    Record record;
+    uint8_t* at;
+    uint64_t head;  ///< Record::Word.
   };
 
   /// Prefetch distance, in records.
@@ -151,8 +151,8 @@ class FrameHost {
       const Frame& frame = frames[i];
       answered.frames += frame.length != 0;
       answered.bytes += frame.length;
-      Record record = lent_[i].record;
-      const uint64_t offset = static_cast<uint64_t>(frame.data - lent_[i].head);
+      Record record = Record::Of(lent_[i].head);
+      const uint64_t offset = static_cast<uint64_t>(frame.data - lent_[i].at);
       if (frame.length == record.length && offset == record.offset) [[likely]]
         continue;
       record.length = static_cast<uint16_t>(frame.length);
@@ -165,7 +165,7 @@ class FrameHost {
                   .flags = static_cast<uint16_t>(place / 8)};
       }
       const uint64_t word = record.Word();
-      std::memcpy(lent_[i].head, &word, sizeof(word));
+      std::memcpy(lent_[i].at, &word, sizeof(word));
     }
     return answered;
   }
@@ -208,35 +208,48 @@ class FrameHost {
   template <typename Frame>
   uint32_t Lend(Frame* frames) {
     const Content& content = end_.content();
-    records_ = 0;
     if (content.kind != Kind::kFrames) [[unlikely]] {
       Fault();
       return 0;
     }
-    uint32_t lent = 0;
-    uint64_t bytes = 0;
+    Frame* frame = frames;
+    Lent* lent = lent_.data();
+    uint32_t empty = 0;
+    uint64_t bytes = 0, head = 0;
+    size_t offset = 0, ahead = 0;
+    uint32_t length = 0, headroom = 0, tailroom = 0;
     FrameWalker walker(end_.payload(), content.count);
     while (walker.Next()) {
-      ++records_;
-      const Record record = walker.record();
-      if (record.length == 0) [[unlikely]]
+      if (walker.head() != head) {
+        head = walker.head();
+        const Record record = walker.record();
+        offset = record.offset;
+        length = record.length;
+        headroom = record.offset - kRecordBytes;
+        tailroom = record.stride - record.offset - length;
+        ahead = offset + kFramesAhead * record.stride;
+      }
+      if (length == 0) [[unlikely]] {
+        ++empty;
         continue;
-      uint8_t* const data = walker.frame().data();
+      }
+      uint8_t* const at = walker.at();
       // Prefetch for writing, because engines answer in place. The address assumes frames of equal
       // size; a wrong prefetch cannot fault.
-      __builtin_prefetch(data + kFramesAhead * record.stride, 1);
-      frames[lent] = {data, record.length, static_cast<uint32_t>(record.offset - kRecordBytes),
-                      static_cast<uint32_t>(record.stride - record.offset - record.length)};
-      lent_[lent++] = {data - record.offset, record};
-      bytes += record.length;
+      __builtin_prefetch(at + ahead, 1);
+      *frame++ = {at + offset, length, headroom, tailroom};
+      *lent++ = {at, head};
+      bytes += length;
     }
-    lent_totals_ = {lent, bytes};
+    const auto count = static_cast<uint32_t>(frame - frames);
+    records_ = count + empty;
+    lent_totals_ = {count, bytes};
     // Grown answers start after the payload, within the line's capacity.
     grown_end_ = std::min<uint32_t>((content.length + 7) / 8 * 8, end_.Room().size() / 8 * 8);
     if (walker.bad()) [[unlikely]]
       Fault();
     Count(counters_.requests);
-    return lent;
+    return count;
   }
 
   HostEnd end_;

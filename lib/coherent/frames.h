@@ -22,8 +22,8 @@ struct Record {
   uint16_t stride = 0;  ///< Bytes from this head to the next: a multiple of 8.
   uint16_t offset = 0;  ///< Bytes from this head to the frame, at least kRecordBytes.
   uint16_t length = 0;  ///< Bytes of the frame, without FCS. 0: no frame in this record.
-  uint16_t flags =
-      0;  ///< If `length` is 0: position of the answer that outgrew the record (GrownFrame).
+  /// If `length` is 0: position of the answer that outgrew the record (GrownFrame).
+  uint16_t flags = 0;
 
   constexpr uint64_t Word() const {
     return stride | uint64_t{offset} << 16 | uint64_t{length} << 32 | uint64_t{flags} << 48;
@@ -32,11 +32,10 @@ struct Record {
     return {static_cast<uint16_t>(word), static_cast<uint16_t>(word >> 16),
             static_cast<uint16_t>(word >> 32), static_cast<uint16_t>(word >> 48)};
   }
-  /// Returns whether the record is valid: its stride is a multiple of 8 and at most `room` bytes,
-  /// and it contains a frame of a valid length or none.
-  constexpr bool Sound(size_t room) const {
-    return stride % 8 == 0 && stride <= room && offset >= kRecordBytes &&
-           offset + length <= stride &&
+  /// Returns whether the stride is a multiple of 8, and the record contains a frame of a valid
+  /// length or none.
+  constexpr bool Sound() const {
+    return stride % 8 == 0 && offset >= kRecordBytes && offset + length <= stride &&
            (length == 0 || length - kMinFrameBytes <= kMaxFrameBytes - kMinFrameBytes);
   }
 };
@@ -56,8 +55,8 @@ inline std::span<uint8_t> GrownFrame(std::span<uint8_t> payload, uint16_t place)
   if (at + kRecordBytes > payload.size()) return {};
   const std::span<uint8_t> rest = payload.subspan(at);
   const Record record = Record::Of(bar::LoadOnce(*reinterpret_cast<uint64_t*>(rest.data())));
-  return record.Sound(rest.size()) ? rest.subspan(record.offset, record.length)
-                                   : std::span<uint8_t>();
+  return record.Sound() && record.stride <= rest.size() ? rest.subspan(record.offset, record.length)
+                                                        : std::span<uint8_t>();
 }
 
 /// Writes record heads to a payload. The caller copies each frame to the address that Add returns.
@@ -100,37 +99,48 @@ class FrameWalker {
   /// Advances to the next record. Returns false at the end, or if the record is invalid (then bad()
   /// is true).
   bool Next() {
-    rest_ = rest_.subspan(record_.stride);
-    record_ = {};
-    if (left_ == 0) return false;
+    rest_ = rest_.subspan(stride_);
+    if (left_ == 0) return End();
     --left_;
     if (rest_.size() < kRecordBytes) return Bad();
-    const Record record = Record::Of(bar::LoadOnce(*reinterpret_cast<uint64_t*>(rest_.data())));
-    if (!record.Sound(rest_.size())) return Bad();
-    record_ = record;
-    return true;
+    const uint64_t head = bar::LoadOnce(*reinterpret_cast<uint64_t*>(rest_.data()));
+    // Frames of one length have equal heads, of which only the first is checked.
+    if (head != head_) {
+      if (!Record::Of(head).Sound()) return Bad();
+      head_ = head;
+      stride_ = Record::Of(head).stride;
+    }
+    // The initial head has a stride of 0, which wraps around.
+    return stride_ - 1 < rest_.size() || Bad();
   }
-  const Record& record() const { return record_; }
+  uint8_t* at() const { return rest_.data(); }  ///< Address of the record.
+  uint64_t head() const { return head_; }       ///< Record::Word of the record.
+  Record record() const { return Record::Of(head_); }
   uint32_t left() const { return left_; }  ///< Records after the current one.
   /// Returns the frame; empty if the record has none.
-  std::span<uint8_t> frame() const { return rest_.subspan(record_.offset, record_.length); }
+  std::span<uint8_t> frame() const { return rest_.subspan(record().offset, record().length); }
   /// Writes a new offset and length of the frame to its record. The frame must be inside the record
   /// unless `length` is 0.
   void Set(uint16_t offset, uint16_t length) {
-    const uint64_t word = Record{record_.stride, offset, length, record_.flags}.Word();
+    const uint64_t word = Record{record().stride, offset, length, record().flags}.Word();
     std::memcpy(rest_.data(), &word, sizeof(word));
   }
   bool bad() const { return bad_; }
 
  private:
+  bool End() {
+    head_ = stride_ = 0;
+    return false;
+  }
   bool Bad() {
     bad_ = true;
     left_ = 0;
-    return false;
+    return End();
   }
 
   std::span<uint8_t> rest_;
-  Record record_;
+  uint64_t head_ = 0;
+  size_t stride_ = 0;  ///< In `head_`.
   uint32_t left_;
   bool bad_ = false;
 };

@@ -48,8 +48,8 @@ ROWS = (
     Row("bilateral", 256, 16.73, 20),
     Row("bilateral", 32, 58.47, size="imix"),
     Row("bilateral", 256, 39.68, size="imix"),
-    Row("coherent", 1, 385.46),
-    Row("coherent", 32, 98.26, 60),
+    Row("coherent", 1, 396.47),
+    Row("coherent", 32, 65.67, 60),
 )
 
 
