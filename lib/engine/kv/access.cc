@@ -12,7 +12,8 @@ std::optional<ItemView> Access::Read(Bytes key, const Home& home, uint32_t now_s
     if (result == Result::kOk) {
       return ItemView{Bytes(copy_).first(copy.value_bytes), copy.attributes, copy.unique};
     }
-    // The buffer grows to the longest value read so far; this is rarely needed.
+    // The value may be longer than the buffer. The buffer then grows and the read is repeated; this
+    // is rare, because the buffer never shrinks.
     if (result != Result::kTooLarge) return std::nullopt;
     copy_.resize(std::max<size_t>(copy.value_bytes, 2 * copy_.size()));
   }

@@ -30,7 +30,8 @@ struct Store {
   /// Counters of each worker. A Responder adds its element in its constructor, before any worker
   /// runs; the element outlives the worker.
   std::vector<std::shared_ptr<ResponderCounters>> traffic;
-  /// Indexed by worker, added as above: requests of live snapshots to the owner of a partition.
+  /// Indexed by worker; a Responder adds its element in its constructor. A live snapshot uses it to
+  /// request copies of chains in partitions that the worker owns.
   std::vector<std::shared_ptr<ChainRequest>> chain_requests;
   /// Totals at the last `stats reset`; only for memcached's `stats`. Any worker writes them.
   struct {

@@ -25,9 +25,10 @@ std::optional<uint64_t> NumberIn(const std::filesystem::path& file, const std::s
   return std::nullopt;
 }
 
-// Returns the memory in bytes that one control group has not used.
+// Returns the number of bytes that one control group may still allocate; memory that the kernel can
+// reclaim counts as free. Returns kUnlimited if the group has no limit or its files cannot be read.
 uint64_t AvailableIn(const std::filesystem::path& group) {
-  const auto limit = NumberIn(group / "memory.max", "");  // Or "max".
+  const auto limit = NumberIn(group / "memory.max", "");  // nullopt if the file contains "max".
   const auto used = NumberIn(group / "memory.current", "");
   if (!limit || !used) return kUnlimited;
   const uint64_t cached = NumberIn(group / "memory.stat", "inactive_file").value_or(0);

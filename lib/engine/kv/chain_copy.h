@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Copies of the items in a chain of a partition's index. Another thread makes them, or the
-// partition's owner on request.
+// Copies of the items in a chain of a partition's index. They are made by a thread that does not
+// own the partition or, on request, by the owner.
 #pragma once
 
 #include <atomic>
@@ -49,8 +49,8 @@ class ChainRequest {
  public:
   // Only for the asking thread:
 
-  /// Starts a request. The previous one must be answered. `to` belongs to the owner until Answer
-  /// returns a result or Withdraw succeeds.
+  /// Starts a request. The previous one must have been answered or withdrawn. `to` belongs to the
+  /// owner until Answer returns a result or Withdraw succeeds.
   void Ask(const Partition& partition, uint32_t chain, std::span<uint8_t> to) {
     partition_ = &partition;
     chain_ = chain;

@@ -56,7 +56,8 @@ class CircularLog {
     const uint64_t left = this->bytes() - tail_;
     return Age(offset) + (bytes > left ? left + bytes : bytes) > mask_;
   }
-  /// Returns the next item to be overwritten; null if the log is empty or far from full.
+  /// Returns the next item to be overwritten; null unless more than about seven eighths of the log
+  /// are used.
   const Item* NextToDrop() const {
     if (used_ + bytes() / 8 <= mask_) return nullptr;
     const uint64_t oldest = Oldest();

@@ -85,7 +85,8 @@ class Index {
   uint32_t heads_;
   uint32_t end_;       ///< Number of all buckets.
   uint32_t fresh_;     ///< First bucket that was never used.
-  uint32_t free_ = 0;  ///< List of free used buckets, linked by `next`.
+  uint32_t free_ = 0;  ///< First bucket in the list of used and freed buckets, linked by `next`; 0:
+                       ///< the list is empty.
   uint64_t extra_in_use_ = 0;
 };
 

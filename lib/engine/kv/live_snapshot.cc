@@ -19,7 +19,8 @@ class ChainCopier {
       : source_(source), figures_(figures), room_(size_t{1} << 16) {}
 
   /// Returns a copy, which is valid until the next call. Returns nullopt if the snapshot was
-  /// stopped or the chain changes faster than it can be copied.
+  /// stopped, the chain could not be copied for more than kLongestTryS seconds, or its owner no
+  /// longer answers.
   std::optional<Bytes> Copy(size_t partition, uint32_t chain) {
     const uint32_t give_up_s = source_.now_s() + kLongestTryS + 1;
     bool too_long = false;  // The chain is too long for its owner to copy.

@@ -39,8 +39,8 @@ struct LiveFigures {
   uint64_t by_owner = 0;  ///< Chains that owners copied.
 };
 
-/// Maximum number of bytes that an owner copies at a time. Copying a longer chain is retried for
-/// kLongestTryS.
+/// Maximum number of bytes that an owner copies at a time. The snapshot's thread copies a longer
+/// chain without the owner, and fails if no attempt succeeds for kLongestTryS seconds.
 inline constexpr size_t kMostByOwnerBytes = size_t{256} << 10;
 inline constexpr uint32_t kLongestTryS = 10;
 

@@ -14,7 +14,8 @@
 // Unlike in MICA, no slot outlives its item: each item of the log refers to its bucket, and an item
 // that is about to be overwritten leaves the index first. So no slot has to be checked against the
 // end of the log, offsets cannot wrap, and a reader's check of the bucket's version also covers the
-// log. An item is changed in place only if the new one needs the same number of words.
+// log. An item is changed in place only if the new one needs the same number of words or, in a full
+// heap, fewer.
 #pragma once
 
 #include <cstdint>

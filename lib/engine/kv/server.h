@@ -36,7 +36,7 @@ class Server {
   static constexpr std::array<std::string_view, kReasons> kDropReasons{
       "malformed",  "fragment", "ip_options", "bad_checksum",    "refused",
       "no_handoff", "not_ours", "bad_source", "bad_source_port", "withheld"};
-  static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
+  static constexpr bool kOwnFramesOnly = true;  ///< Enables packet::OwnFramesOnly.
 
   /// `store` and the objects that `queue` refers to must outlive the server. `cycles_per_second` is
   /// the frequency of the `now` arguments.
@@ -47,8 +47,8 @@ class Server {
   /// Call it before the first ProcessBurst.
   void set_outbox(packet::Outbox outbox) { responder_.set_outbox(outbox); }
 
-  /// Updates the time, and serves handoffs of other workers and requests of a snapshot. Call it
-  /// between bursts.
+  /// Updates the time, and serves one request of a live snapshot and up to kHandoffsAtRest handoffs
+  /// of other workers. Call it between bursts.
   void AtRest(uint64_t now) {
     responder_.SetTime(now);
     responder_.ServeSnapshot();

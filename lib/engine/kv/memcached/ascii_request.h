@@ -54,9 +54,10 @@ struct AsciiRequest {
   size_t reply_before;  ///< Length of the reply before this request.
   bool muted = false;   ///< "noreply": suppresses answers, including errors.
 
-  /// Returns the number of bytes that the reply may still grow.
+  /// Returns the number of bytes by which the reply may still grow.
   size_t room() const { return exchange.RoomOf(reply); }
-  /// Answers with a line. There is room, because a request starts only with kAnswerBytes of room.
+  /// Answers with `text` and a line end, unless `muted`. There is room, because a request starts
+  /// only with kAnswerBytes of room.
   Step WriteLine(std::string_view text);
   /// Answers with a client error and counts it.
   Step WriteError(std::string_view text);

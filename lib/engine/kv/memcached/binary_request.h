@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A request of the binary protocol: parses its header and builds its response.
+// A request of the binary protocol: parses its header and builds its response. Offsets of the
+// header's fields:
 //
 //   0 magic  1 opcode  2 key bytes  4 extras bytes  5 data type  6 status (requests: vbucket)
-//   8 bytes after the header: extras, key, value  12 opaque  16 unique ("cas")
+//   8 total bytes of extras, key and value, which follow the header  12 opaque  16 unique ("cas")
 #pragma once
 
 #include <cstdint>
@@ -87,7 +88,7 @@ struct BinaryRequest {
         key(bytes.subspan(kHeaderBytes + bytes[4], packet::LoadBe16(&bytes[2]))),
         value(bytes.subspan(kHeaderBytes + bytes[4] + key.size())) {}
 
-  /// Returns the number of bytes that the reply may still grow.
+  /// Returns the number of bytes by which the reply may still grow.
   size_t room() const { return exchange.RoomOf(reply); }
   Ending Respond(Bytes extras, Bytes key, Bytes value, uint64_t unique, Status status);
   /// Responds with success and without data.
