@@ -45,8 +45,8 @@ class Balancer {
   /// Headroom in bytes that the engine needs to encapsulate a frame in place. Without headroom (as
   /// in a pipe) it builds the frame in the burst's spare memory or in buffer_.
   static constexpr uint32_t kHeadroomBytes = 64;
-  static constexpr bool kWritesFrames = true;   ///< For packet::WritesFrames.
-  static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
+  static constexpr bool kWritesFrames = true;   ///< Enables packet::WritesFrames.
+  static constexpr bool kOwnFramesOnly = true;  ///< Enables packet::OwnFramesOnly.
 
   /// Loads `tables` in AtRest. The caller keeps loaded tables alive until the next AtRest. `seed`
   /// is the secret key of the connection table. `cycles_per_second` is the frequency of the `now`
@@ -141,8 +141,9 @@ class Balancer {
   /// Chooses by the connection table if the VIP uses it, else by source prefix or ring. Returns
   /// kNobody if no backend is available.
   uint16_t Choose(const Vip& vip, const packet::FlowKey& flow, const Arrival& arrival);
-  /// Chooses by the connection table. Returns kNobody if the flow is not recorded there. Also does
-  /// so, and removes the flow, if its backend no longer serves the VIP or a SYN restarts the flow.
+  /// Chooses by the connection table. Returns kNobody if the flow is not recorded there. Removes
+  /// the flow and returns kNobody if its backend no longer serves the VIP, or if a SYN restarts the
+  /// flow.
   uint16_t ChooseKnown(const Vip& vip, const Arrival& arrival);
   /// Chooses the backend of a new flow by source prefix or ring, and records the flow. Does not
   /// record it above the flood rate, if the packet ends the flow, or if the table has no room.

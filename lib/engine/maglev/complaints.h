@@ -45,7 +45,7 @@ class Complaints {
   void Add(const absl::FormatSpec<Args...>& format, const Args&... args) {
     AddConflict(Place(), format, args...);
   }
-  /// Adds a fault of the present place that contradicts the part of the setup at `other`.
+  /// Adds a fault at the place of set_place, which contradicts the part of the setup at `other`.
   template <typename... Args>
   void AddConflict(Place other, const absl::FormatSpec<Args...>& format, const Args&... args) {
     if (!IsFull()) faults_.push_back({where_ + absl::StrFormat(format, args...), place_, other});

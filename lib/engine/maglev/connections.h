@@ -11,12 +11,13 @@
 // Every flow starts as opening, whether its first packet is a SYN, another segment or a datagram. A
 // packet that comes some milliseconds after the first one establishes it. A packet back to back
 // with the first one does not, so a flood that sends everything twice is still a flood. Opening
-// flows use at most kMaxOpening slots of a bucket, which is half of the table; another one replaces
-// the oldest of them.
-// A new flow uses an empty or idle entry (by the timeout of its state), else it replaces the oldest
-// opening entry of a bucket. Established flows are never evicted. They may move to their second
-// bucket to make room for a flow that is not opening. A flow for which there is no room is not
-// recorded, and the ring alone chooses its backend.
+// flows use at most kMaxOpening slots of a bucket, thus at most half of the table; a further
+// opening flow replaces the oldest one in the bucket.
+// A new flow uses an empty entry, or an entry that is idle for longer than the timeout of its
+// state; otherwise it replaces the oldest opening entry of a bucket. Established flows are never
+// evicted. They may move to their second bucket to make room for a flow that is not opening. A flow
+// for which there is no room is not recorded, and the table does not affect the choice of its
+// backend.
 #pragma once
 
 #include <array>
@@ -35,7 +36,8 @@
 namespace sluice::engine::maglev {
 
 /// Identifies a backend across table swaps. `index` is unique while the backend is in the
-/// configuration; `generation` changes when the index gets a new owner.
+/// configuration. `generation` changes when another backend gets the index, and when the backend
+/// was down or has a new address.
 struct BackendRef {
   uint16_t index = 0;
   uint16_t generation = 0;  ///< 0: no backend.

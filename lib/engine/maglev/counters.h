@@ -23,15 +23,15 @@ struct Traffic {
 /// Counters of one worker. Only the worker writes; other threads read through Load.
 struct BalancerCounters {
   enum Event : uint8_t {
-    kHit,             ///< Backend from the connection table.
-    kNew,             ///< Backend from the ring, recorded.
-    kUnrecorded,      ///< Backend from the ring; the table had no room.
-    kFlood,           ///< Backend from the ring; new flows exceed flood_rate.
-    kByRing,          ///< Backend from the ring; not to be recorded.
-    kQuicServer,      ///< Backend from the server id in the connection id.
-    kQuicUnknown,     ///< The id names no backend; the ring decided.
-    kBySource,        ///< Source prefix decided; counted with kNew etc.
-    kMoved,           ///< The flow's backend is gone; chosen again.
+    kHit,          ///< Backend from the connection table.
+    kNew,          ///< New flow, recorded; backend from source prefix or ring.
+    kUnrecorded,   ///< New flow, not recorded: the table had no room.
+    kFlood,        ///< New flow, not recorded: new flows exceed flood_rate.
+    kByRing,       ///< Flow that must not be recorded: no table, or FIN or RST of an unknown flow.
+    kQuicServer,   ///< Backend from the server id in the connection id.
+    kQuicUnknown,  ///< The id names no backend; the ring decided.
+    kBySource,     ///< Backend from a source prefix; also counted as kNew … kByRing.
+    kMoved,        ///< The flow's backend is gone; chosen again.
     kFragmentFirst,   ///< First fragments to VIPs or from NAT backends.
     kFragmentLater,   ///< Later fragments whose first one is known.
     kRedirected,      ///< Fragments sent to the balancer that owns them.

@@ -94,7 +94,7 @@ ClaimOrder WeightFirst(std::span<const WeightedBackend> backends, uint32_t slots
 ClaimOrder ByCounters(std::span<const WeightedBackend> backends, uint32_t slots) {
   const uint64_t count = backends.size();
   uint64_t sum = 0;
-  std::vector<uint64_t> taken;  // In units of 1 / sum of a turn.
+  std::vector<uint64_t> taken;  // Turns of each backend; unit: 1 / sum of a turn.
   for (const WeightedBackend& backend : backends) {
     sum += backend.weight;
     taken.push_back(backend.weight / count);

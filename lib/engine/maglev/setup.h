@@ -86,7 +86,7 @@ struct VipSetup {
   uint8_t protocol = 6;   ///< TCP or UDP.
   Encapsulation encapsulation = Encapsulation::kIp;
   bool quic = false;        ///< UDP only: connection ids choose the backend (docs/maglev-peers.md).
-  bool connections = true;  ///< False: the ring decides about every packet.
+  bool connections = true;  ///< False: source prefix or ring choose for every packet.
   bool destination_port_only = false;  ///< See SlotRule.
   bool no_source_port = false;         ///< See SlotRule.
   std::vector<BackendSetup> backends;
@@ -117,7 +117,7 @@ struct Setup {
   std::optional<IpAddress> source_ipv4, source_ipv6;
   uint16_t gue_port = 6080;
   bool decrement_ttl = true;       ///< Decrements the inner TTL as a router does; Katran does not.
-  uint32_t connections = 1 << 21;  ///< Entries per worker, 16 bytes each; 0: no table.
+  uint32_t connections = 1 << 21;  ///< Flows in each worker's connection table; 0: no table.
   uint32_t fragments = 1 << 14;    ///< Entries of each worker's fragment table.
   /// New connections per second and worker above which no more are recorded; 0: unlimited.
   uint32_t flood_rate = 0;

@@ -25,8 +25,8 @@ namespace sluice::engine::maglev {
 
 inline constexpr uint16_t kNobody = 0xffff;
 
-/// A backend for the data path. While a name stays in its VIP, it keeps index and generation across
-/// epochs. A backend that is removed or down loses both.
+/// A backend for the data path. It keeps its index across epochs while its name is configured in
+/// its VIP. It also keeps its generation while it is not down and its address does not change.
 struct Backend {
   Outer outer;  ///< Headers to prepend; only the next hop if RewritesInPlace.
   IpAddress address;
