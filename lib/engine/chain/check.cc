@@ -88,7 +88,7 @@ class ChainCheck {
     }
   }
 
-  /// Returns the nodes that may get a node's messages, or messages for it.
+  /// Returns the nodes to which node i passes messages: the targets of its edges, and its bypass.
   std::set<size_t> Next(size_t i) const {
     std::set<size_t> next;
     for (const Way& way : chain_.nodes[i].to)
@@ -96,7 +96,8 @@ class ChainCheck {
     if (!chain_.nodes[i].bypass.empty()) next.insert(IndexOf(chain_.nodes[i].bypass));
     return next;
   }
-  /// Checks that one node is the entry, a NIC or the host, and that all paths end there.
+  /// Checks that exactly one node has no incoming edge (the entry), and that this node and all
+  /// nodes without outgoing edges are at a NIC or the host.
   void CheckEnds() {
     std::set<size_t> reached;
     for (size_t i = 0; i < chain_.nodes.size(); ++i)

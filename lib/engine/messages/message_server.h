@@ -33,9 +33,11 @@ struct MessageCounts {
   uint64_t answered_bytes = 0;
   uint64_t unanswered = 0;  ///< Messages without an answer in time.
   // Additional counts:
-  uint64_t incomplete = 0;  ///< Messages with parts that did not come in time or were restarted.
-  uint64_t late = 0;        ///< Answers to messages that had ended: answered twice or too late.
-  uint64_t unsent = 0;      ///< Part of `answered`: the interface did not accept all parts.
+  /// Messages whose parts did not all come in time, or that the sender restarted.
+  uint64_t incomplete = 0;
+  uint64_t late = 0;  ///< Answers to messages that had ended: answered twice or too late.
+  uint64_t unsent =
+      0;  ///< Answers, also counted in `answered`, of which the interface did not accept all parts.
 };
 
 /// For one thread; others may call counts() and latency().
@@ -66,7 +68,8 @@ class MessageServer {
   struct Options {
     std::vector<Flow> flows;
     uint32_t messages = 0;        ///< Maximum number of messages at a time; up to kMostMessages.
-    uint64_t timeout_cycles = 0;  ///< Timeout for the parts of a message and for its answer.
+    uint64_t timeout_cycles = 0;  ///< Maximum time from a message's last part to its next part or
+                                  ///< its answer, in TSC cycles.
     uint64_t cycles_hz = 0;       ///< Frequency of `now`.
   };
   static constexpr uint32_t kMostMessages = 1u << 12;

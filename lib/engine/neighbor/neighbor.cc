@@ -25,7 +25,7 @@ constexpr Ipv6Address kAllNodes{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 
 constexpr Ipv6Address kUnspecified{};
 constexpr Ipv4Address kUnspecifiedIpv4{};
 
-constexpr uint8_t kTtl = 64;  // RFC 1700's recommendation for IPv4, and Linux's for IPv6.
+constexpr uint8_t kTtl = 64;  // Recommended by RFC 1700 for IPv4, and Linux's default for IPv6.
 constexpr uint8_t kEchoRequest = 8, kEchoReply = 0;
 constexpr uint8_t kEchoRequestIpv6 = 128, kEchoReplyIpv6 = 129;
 constexpr uint8_t kSolicitation = 135, kAdvertisement = 136;

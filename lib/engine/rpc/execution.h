@@ -27,7 +27,8 @@ using Function = int (*)(void* arguments, void* result, void* request);
 /// constructor.
 class Execution {
  public:
-  /// Maximum size of arguments in C, which fit the line's buffer of a service's process.
+  /// Maximum size of unmarshalled arguments in bytes; equal to the buffer of a line in sluice-rpc's
+  /// service processes.
   static constexpr uint32_t kArgumentBytes = 65536;
 
   /// `result_bytes` is the maximum of Table::MaxResultBytes of the services.

@@ -23,14 +23,14 @@ namespace sluice::engine::rpc {
 
 using device::rpc::RpcCounter;
 
-/// Indexed by RpcCounter. Counted as by the NIC, except drops, which the interface counts by
-/// reason.
+/// Indexed by RpcCounter. Each counter counts the same events as the NIC's, except that the
+/// interface counts drops, by reason.
 using Counts = std::array<uint64_t, device::rpc::kRpcCounters>;
 
 class Server {
  public:
-  /// kMalformed … kNotACall. Frames that are not UDP, or not to a port of a service, are not
-  /// dropped but passed on.
+  /// Number of drop reasons: RpcCounter::kMalformed … kNotACall. Frames that are not UDP, or not to
+  /// a port of a service, are not dropped but passed on.
   static constexpr uint32_t kReasons = 6;
   static constexpr std::array<std::string_view, kReasons> kDropReasons = [] {
     std::array<std::string_view, kReasons> names{};
@@ -38,7 +38,7 @@ class Server {
     return names;
   }();
 
-  static constexpr bool kOwnFramesOnly = true;  ///< For packet::OwnFramesOnly.
+  static constexpr bool kOwnFramesOnly = true;  ///< Enables packet::OwnFramesOnly.
 
   /// Maximum frame size of a reply; the same as the NIC's.
   static constexpr uint32_t kMaxFrame = packet::kLongestDatagramFrame;
