@@ -15,12 +15,13 @@ class BadAnswer(Exception):
 
 
 def printable(text):
-    """Replaces all other characters by ?, including escape sequences and wide characters."""
+    """Returns the first MAX_TEXT characters. Characters that are not printable ASCII become ?."""
     return "".join(c if " " <= c <= "~" else "?" for c in text[:MAX_TEXT])
 
 
 def clean(value, depth=0):
-    """Returns numbers, texts, lists and objects within the limits, and None for everything else."""
+    """Truncates texts, lists and objects to the limits. Returns None for numbers that are too large
+    or not finite, and for lists and objects below MAX_DEPTH."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, str):

@@ -42,7 +42,8 @@ def sockets():
 
 
 class Connection:
-    """Raises OSError if the process ends or does not reply in time."""
+    """A connection to a process. Methods raise OSError if the process ends or does not reply in
+    time, and BadAnswer if a reply is invalid or too long."""
 
     def __init__(self, path, patience_s=PATIENCE_S):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -61,13 +61,13 @@ def dig(value, path):
 
 
 def gigabits(pkts, octets):
-    """Returns the rate at layer 1."""
+    """Returns the rate at layer 1 in Gb/s; None if an argument is unknown."""
     return None if pkts is None or octets is None else (octets + LAYER_1_BYTES * pkts) * 8 / 1e9
 
 
 def busy_share(pair):
-    """Returns the busy share of the workers, 0 to 1, or of the lcores, if DPDK is new enough to
-    count it; otherwise None."""
+    """Returns the busy fraction of the workers' time, 0 to 1. Other programs than ours have lcores
+    instead of workers. Returns None if their DPDK is too old to count busy cycles."""
     _, busy = pair.sluice("busy_cycles")
     _, total = pair.sluice("total_cycles")
     if total is None:
@@ -120,15 +120,15 @@ def queues(pair, port):
 
 
 def imbalance(rates):
-    """Returns the busiest queue over the mean: 1 is even. None if no packets arrive."""
+    """Returns the rate of the busiest queue divided by the mean rate; None if no packets arrive."""
     known = [one for one in rates if one is not None]
     return max(known) * len(known) / sum(known) if known and sum(known) else None
 
 
 def latencies(snapshot):
-    """Returns, by name, the known ones of count, mean, p50, p99, p999 and max in ns, and `buckets`,
-    (upper bound, count) in order. The sources are objects with a p50_ns in replies, and xstats
-    NAME_p50_ns."""
+    """Returns for each name the known ones of count, mean, p50, p99, p999 and max (ns), and
+    `buckets`: (upper bound, count) in order. The sources are objects in replies with p50_ns or
+    buckets, and xstats like NAME_p50_ns."""
     found = {}
     for command, answer in snapshot.pages.items():
         for name, value in table(answer).items():
@@ -149,5 +149,6 @@ def latencies(snapshot):
 
 
 def bucket_names(value):
-    """le_NANOSECONDS counts the values up to this bound and above the previous one."""
+    """Returns the members le_NANOSECONDS. Each counts the values up to this bound and above the
+    previous bound."""
     return [name for name in value if re.fullmatch(r"le_\d{1,20}", name)]

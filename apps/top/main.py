@@ -13,14 +13,14 @@ from view import View
 
 
 def open_closed_streams():
-    """Opens standard streams that are closed on /dev/null. Python represents them as None."""
+    """Opens /dev/null in place of closed standard streams, which Python represents as None."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
 
 
 def fail(message, code=2):
-    """Prints one line, without control characters."""
+    """Prints one line, without control characters. Returns `code`."""
     shown = "".join(c if c.isprintable() else "?" for c in message)
     print(f"sluice-top: {shown}", file=sys.stderr)
     return code
@@ -93,5 +93,5 @@ if __name__ == "__main__":
         sys.stdout.flush()
     except OSError as error:
         exit_code = fail(f"standard output: {error.strerror}", 1)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # For unwritten output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Discards the rest.
     sys.exit(exit_code)

@@ -21,11 +21,11 @@ class Table(NamedTuple):
     descending: bool = False
 
 
-ROUNDS_UP = 0.999995  # From here on a figure with two digits rounds to the next unit.
+ROUNDS_UP = 0.999995  # Fraction of a unit that two decimals round to the whole unit.
 
 
 def scaled(value):
-    """12.30 M; at most 8 cells up to 999.99 T."""
+    """Formats a number as in 12.30 M, in at most 8 cells up to 999.99 T."""
     if value is None:
         return "-"
     for bound, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -35,7 +35,7 @@ def scaled(value):
 
 
 def microseconds(value_ns):
-    """12,345.6; at most 8 cells, too."""
+    """Formats a time in us as in 12,345.6, or scaled from 99,999.95 on; at most 8 cells."""
     if value_ns is None:
         return "-"
     us = value_ns / 1000
@@ -158,7 +158,8 @@ def latency(pair, _history):
 
 
 def histogram(name, buckets):
-    """Returns a bar for each bucket from the first nonzero one to the last."""
+    """Returns a title, and a bar for each bucket from the first nonzero one to the last. Returns no
+    lines if all are zero."""
     buckets = [(bound, max(count, 0)) for bound, count in buckets]  # The process is untrusted.
     total = sum(count for _, count in buckets)
     filled = [at for at, (_, count) in enumerate(buckets) if count]
@@ -170,7 +171,7 @@ def histogram(name, buckets):
 
 
 def app_page(page, pair):
-    """Shows one of APP_PAGES."""
+    """Returns the table of one of APP_PAGES."""
     answer = pair.now.pages.get(page.command)
     about, choices = pair.now.choices.get(page.command, ("", []))
     head = [f"{about}   (v: the next of {len(choices)})"] if about else []

@@ -19,7 +19,7 @@ class Snapshot(NamedTuple):
     time_s: float
     pid: object
     version: str
-    ports: dict        # By number: name, stats, xstats, link.
+    ports: dict        # By port number: the replies info, stats, xstats, link_status.
     sluice: dict       # /sluice/stats; empty for other programs.
     map: list          # /sluice/map.
     lcores: dict       # /eal/lcore/usage, in newer DPDK.
@@ -32,7 +32,7 @@ def take(connection, wishes, clock=time.monotonic):
     known = {name for name in answers.items(connection.ask("/")) if isinstance(name, str)}
     ports = {}
     for port in answers.items(connection.ask("/ethdev/list"))[:MAX_PORTS]:
-        if type(port) is int:  # Excludes True.
+        if type(port) is int:  # Excludes True, which is an int, too.
             ports[port] = {
                 what: answers.table(connection.ask(f"/ethdev/{what}", port))
                 for what in ("info", "stats", "xstats", "link_status") if f"/ethdev/{what}" in known}
@@ -69,8 +69,9 @@ def listing():
 
 
 class Sampler(threading.Thread):
-    """`target` is the name of the process, or None. The screen writes it, `period_s`, `wishes` and
-    `lists`, which this class reads; `before`, `now`, `status` and `apps` are the reverse."""
+    """`target` is the name of the process, or None. The screen's thread writes `target`,
+    `period_s`, `wishes` and `lists`, and this thread reads them. This thread writes `before`, `now`, `status`
+    and `apps` for the screen; follow() resets the first three."""
 
     def __init__(self, target, period_s):
         super().__init__(daemon=True)

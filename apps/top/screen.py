@@ -5,7 +5,7 @@ import pages
 from answers import printable
 from view import HELP, sorted_rows
 
-GAP = 2  # Between columns; 1 where the columns would not fit otherwise.
+GAP = 2  # Cells between columns; 1 if the columns would not fit otherwise.
 
 
 def fit(text, width):
@@ -31,8 +31,8 @@ def table_lines(table, order, width):
 
 
 def narrow(widths, columns, width):
-    """Narrows the gap, then the widest texts, until a line fits; figures stay whole. Returns the
-    gap."""
+    """Narrows the gap, then the widest texts, until a line fits or no text is wider than 8 cells.
+    Figures are never cut. Returns the gap."""
     texts = [i for i, (_, kind) in enumerate(columns) if kind == "text"]
     gap = GAP if sum(widths) + GAP * (len(widths) - 1) <= width else 1
     while texts and sum(widths) + gap * (len(widths) - 1) > width:
@@ -89,8 +89,8 @@ def page_lines(view, table, height, width):
 
 
 def render(view, sampler, table, width, height):
-    """`sampler` has target, now, status and apps; `table` is the page's, None before the first
-    one."""
+    """Returns the lines of the screen. Reads target, now, status and apps of `sampler`. `table` is
+    the page's table; None before the first reply."""
     keys = "q quit  a apps  arrows pages  s sort  r reverse  p pause  v next  h more keys"
     room = max(height - 3, 0)
     if view.screen == "help":

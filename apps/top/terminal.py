@@ -9,7 +9,7 @@ import pages
 import screen
 from figures import Pair
 
-TICK_MS = 100  # Between polls of keys and of new replies.
+TICK_MS = 100  # Interval between polls of keys and of new replies.
 KEYS = {curses.KEY_UP: "up", curses.KEY_DOWN: "down", curses.KEY_LEFT: "left",
         curses.KEY_RIGHT: "right", curses.KEY_PPAGE: "page up", curses.KEY_NPAGE: "page down",
         curses.KEY_HOME: "home", curses.KEY_ENTER: "enter", 10: "enter", 13: "enter", 9: "tab",
@@ -64,7 +64,7 @@ class Loop:
 
     def run(self, window):
         with contextlib.suppress(curses.error):
-            curses.curs_set(0)  # Not every terminal can hide it.
+            curses.curs_set(0)  # Not every terminal can hide the cursor.
         window.timeout(TICK_MS)
         while not self.view.quits:
             self.update()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The state of the view, and its changes by keys. Pure functions: keys are names."""
+"""The state of the view, and its changes by keys, which are given by name. No input or output."""
 import pages
 
 PERIODS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -31,8 +31,8 @@ class View:
         self.history = [*self.history, rate][-HISTORY:]
 
     def press(self, key, snapshot=None, table=None, apps=()):
-        """`snapshot` is the last one, `table` the displayed one, `apps` the names to choose
-        from."""
+        """Handles a key. `snapshot`: the last one; `table`: the displayed one; `apps`: names of the
+        applications to choose from."""
         if key == "q":
             self.quits = True
         elif key in ("h", "?"):

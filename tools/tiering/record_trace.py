@@ -24,7 +24,7 @@ ROW_BYTES = 400
 def database(path, rows, lookups, seed):
     """Creates a database of rows, and of the keys in the order of the queries, so that the run
     itself is deterministic."""
-    # Zipf's law with the exponent 0.99 by inversion over cumulated weights; ranks are scattered.
+    # Zipf's law with the exponent 0.99 by inversion over cumulated weights; ids have random ranks.
     rng = random.Random(seed)
     weights = [1 / rank**0.99 for rank in range(1, rows + 1)]
     ids = list(range(1, rows + 1))
@@ -48,7 +48,7 @@ def trace(path):
             ["valgrind", "--tool=lackey", "--trace-mem=yes", "--log-fd=1", "sqlite3", path,
              "\n".join(queries)], stdout=subprocess.PIPE) as process:
         for line in process.stdout:
-            # " L 1ffeffe7e0,8", " S ...", " M ..."; instructions are "I  ...".
+            # Accesses are " L 1ffeffe7e0,8", " S ..." or " M ..."; instructions are "I  ...".
             if line[0] == 0x20 and line[1] in b"LSM":
                 yield line[3:line.index(b",") - 3]
     if process.returncode != 0:

@@ -23,7 +23,8 @@ def filters():
 
 
 def features(images):
-    """Returns (n, 8, 7, 7): the maximum response of each filter in each 4 x 4 block; integers."""
+    """Returns integers (n, 8, 7, 7): the maximum response of each filter in each 4 x 4 block, or 0
+    if the maximum is negative."""
     small = images.reshape(-1, SIDE, SIDE).astype(numpy.int64) // PIXEL_STEP
     padded = numpy.pad(small, ((0, 0), (1, 1), (1, 1)))
     answers = numpy.zeros((len(small), 8, SIDE, SIDE), numpy.int64)
