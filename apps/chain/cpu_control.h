@@ -22,8 +22,7 @@
 
 namespace sluice::chain_app {
 
-/// For the main thread, except Step and the other functions for the CPU's thread, with the state
-/// that they use.
+/// For the main thread, except the functions that are marked for the CPU's thread.
 class CpuControl {
  public:
   using PortId = device::pcie_switch::PortId;

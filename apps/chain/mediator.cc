@@ -90,7 +90,8 @@ void Mediator::Forward(Queue& from, uint32_t buffer, uint32_t length, const Job&
   End(next.token);
 }
 
-/// Returns the node or its bypass; null if its device is dead.
+/// Returns the node, or the first live one of its bypasses if its device is dead; null if none is
+/// alive.
 Mediator::Queue* Mediator::Alive(uint32_t index) {
   while (queues_[index].dead) {
     if (queues_[index].on_death != OnDeath::kBypass) return nullptr;
@@ -150,7 +151,8 @@ void Mediator::Release(uint32_t buffer) {
   if (buffer != kNone && --references_[buffer] == 0) free_.push_back(buffer);
 }
 
-/// Ends a copy of a message. The end of the last copy posts the token's receive buffer again.
+/// Ends a copy of a message. Unless the chain drains, the end of the last copy posts the token's
+/// receive buffer again.
 void Mediator::End(uint32_t token) {
   if (--tokens_[token] == 0 && phase_ == Phase::kRuns) Receive(token);
 }

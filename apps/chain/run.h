@@ -23,9 +23,9 @@ using Ledgers = std::vector<std::unique_ptr<Ledger>>;
 std::optional<Ledgers> MakeLedgers(const ChainSettings& settings, uint64_t seed,
                                    std::string* error);
 
-/// Sends messages until the duration is over, all are sent, or SIGINT or SIGTERM arrives; then
-/// waits until each message has an ending, at most twice `settings.timeout_ns`. SIGHUP reloads the
-/// graph. All of `signals` must be blocked. Prints one line per period.
+/// Sends messages until the duration is over, all messages have ended, or SIGINT or SIGTERM
+/// arrives; then waits until each message has an ending, at most twice `settings.timeout_ns`.
+/// SIGHUP reloads the graph. All of `signals` must be blocked. Prints one line per period.
 Figures Run(const Settings& settings, const sigset_t& signals, const Ledgers& ledgers,
             System& system);
 

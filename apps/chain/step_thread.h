@@ -52,7 +52,8 @@ class Idle {
  private:
   static constexpr uint32_t kPauses = 64;
   static constexpr uint32_t kYields = kPauses + 8;
-  static constexpr int64_t kNapNs = 5'000;  ///< The first sleep; each further one is twice as long.
+  /// The first sleep; each further one is twice as long, up to kLongestNapNs.
+  static constexpr int64_t kNapNs = 5'000;
   static constexpr int64_t kLongestNapNs = 100'000;
   uint32_t steps_ = 0;
 };

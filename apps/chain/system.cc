@@ -224,8 +224,8 @@ void System::Kill(Watched& stage, uint64_t now) {
   stage.next_kill_ns = now + settings_.kill_ns;
 }
 
-/// Returns whether the stage has made no step for hang_ns although it had a CPU in the second half
-/// of that time.
+/// Returns whether the stage has made no step for hang_ns although it had a CPU: in the second half
+/// of that time it waited for a CPU for less than a quarter of the half.
 bool System::Hangs(Watched& stage, uint64_t now) {
   StageHost& host = *stage.host;
   const uint64_t half = settings_.hang_ns / 2;

@@ -13,8 +13,8 @@
 namespace sluice::chain_app {
 
 /// If oneDNN is missing, `make` returns an error. A message is the pixels of an image. The command
-/// is the minimum lead of a digit over the next one for a sure answer, in percent of kDigitScale;
-/// at most 100.
+/// is the lead of a digit over the next one from which the answer is sure, in percent of
+/// kDigitScale; at most 100.
 extern const StageKind kClassifyStage;
 
 /// StageKind::refusals, by number.

@@ -4,8 +4,8 @@
 // of the wire.
 //
 //   traffic=KIND        as in --traffic
-//   options=OPTIONS     options of the traffic, with ';' for ','
-//   outstanding=N  messages=N (of each flow; 0: no end)  timeout_ns=N
+//   options=OPTIONS     options of the traffic, with ';' in place of ','
+//   outstanding=N  messages=N (per flow; 0: unlimited)  timeout_ns=N
 //   flow=PORT:LONGEST   once per flow, in order: UDP port, and maximum bytes of a message
 #pragma once
 

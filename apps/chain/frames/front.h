@@ -62,7 +62,7 @@ class Front {
   }
 
  private:
-  static constexpr uint32_t kSteps = 8;  ///< Steps of the NIC between two polls.
+  static constexpr uint32_t kSteps = 8;  ///< Maximum steps of the NIC between two polls.
 
   MessageServer* server_;
   Nic* nic_;
