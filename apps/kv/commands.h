@@ -12,8 +12,8 @@
 
 namespace sluice::kv {
 
-/// Returns commands that keep references to all arguments except `sizes`: the sizes of each
-/// partition, which are copied.
+/// Returns commands that keep references to all arguments except `sizes`, which is copied. `sizes`
+/// applies to each partition.
 std::vector<runtime::TelemetryCommand> Commands(const Workers& workers,
                                                 const engine::kv::Store& store,
                                                 const engine::kv::PartitionOptions& sizes,

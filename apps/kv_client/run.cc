@@ -16,7 +16,7 @@ using engine::kv::client::Outgoing;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kPollServersNs = 200'000'000;
-// Equal to the cost of a sleep and a wake-up.
+// Time by which a sleep ends before the wake-up time: about the cost of a sleep and a wake-up.
 constexpr uint64_t kSpinNs = 20'000;
 
 uint64_t Now() {

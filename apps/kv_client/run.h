@@ -27,7 +27,7 @@ class Run {
   bool Open(std::string* error);
   /// Sets all items. Returns false if no answer arrived for patience_s.
   bool Preload();
-  /// Runs for the duration, then waits for the last answers.
+  /// Runs for the duration, then waits until each outstanding request is answered or has timed out.
   void Measure();
 
   const Figures& figures() const { return total_; }

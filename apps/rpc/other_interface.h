@@ -10,8 +10,8 @@ namespace sluice::rpc_app {
 /// interfaces.
 bool WantsOtherInterface(int argc, char** argv);
 
-/// Executes that program with the same arguments. Returns an exit code, after printing an error, if
-/// it is missing.
+/// Executes the separate program with the same arguments. Returns only on failure: prints an error
+/// and returns the exit code.
 int RunOtherInterface(char** argv);
 
 }  // namespace sluice::rpc_app

@@ -57,8 +57,9 @@ class PacketWire final : public emulator::Wire {
   /// Returns the length of the frame for the device in buffer `number`, which contains a received
   /// frame of `length` bytes; 0 if there is none.
   uint32_t AcceptFrame(uint32_t number, uint32_t length, uint32_t status);
-  /// Does the same for a frame that is addressed to this NIC. If a fragment completes a datagram,
-  /// the datagram replaces it in the buffer. Returns 0 for all other fragments.
+  /// Returns the same as AcceptFrame, for a frame that is addressed to this NIC. If a fragment
+  /// completes a datagram, the datagram replaces it in the buffer. Returns 0 for all other
+  /// fragments.
   uint32_t Reassemble(uint32_t number, uint32_t length);
   bool IsToUs(const uint8_t* frame, uint32_t length) const;
   static bool IsUdp(const uint8_t* frame, uint32_t length);

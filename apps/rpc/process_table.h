@@ -15,7 +15,7 @@ namespace sluice::rpc_app {
 
 class ProcessTable {
  public:
-  /// Returns null if there is no such process or number.
+  /// Returns the current process of a service; null if there is none, or if the number is invalid.
   std::shared_ptr<ServiceProcess> Get(uint64_t process) {
     const std::scoped_lock lock(mutex_);
     return process < processes_.size() ? processes_[process] : nullptr;

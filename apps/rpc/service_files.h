@@ -23,7 +23,7 @@ struct ServiceFiles {
   uint16_t port = 0;                   ///< UDP port.
   std::vector<int> listeners{};        ///< Sockets on which its process also serves TCP; borrowed.
   std::vector<std::string> callees{};  ///< Paths of the `.x` files of services that it may call.
-  std::string define{};                ///< Constants for all these files, as text of the flag.
+  std::string define{};  ///< Constants for all these files, in the format of --define.
 };
 
 inline bool IsPortMapper(const ServiceFiles& files) { return files.name == "portmap"; }

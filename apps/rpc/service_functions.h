@@ -42,8 +42,8 @@ class Answerer {
   /// Both must outlive the object. `callees`: procedures that the functions may call; null: none.
   explicit Answerer(const rpc::Table& table, const Callees* callees = nullptr);
 
-  /// Executes the call in `end`, and stores the result in the line, or the call that the function
-  /// requests first.
+  /// Executes the call in `end`. Stores in the line the result or, if the function has requested a
+  /// nested call, that call.
   void Answer(coherent::HostEnd& end);
 
  private:

@@ -24,7 +24,7 @@ class Supervision {
               ProcessTable& processes, NicThread& nic);
 
   /// Starts all services and waits until they are up. Returns false, with one line in `error`, if
-  /// one does not come up.
+  /// one does not come up within kPatience.
   bool Start(std::string* error);
   /// Detects processes that died or became ready. Call it every few milliseconds.
   void Look();

@@ -70,8 +70,8 @@ def listing():
 
 class Sampler(threading.Thread):
     """`target` is the name of the process, or None. The screen's thread writes `target`,
-    `period_s`, `wishes` and `lists`, and this thread reads them. This thread writes `before`, `now`, `status`
-    and `apps` for the screen; follow() resets the first three."""
+    `period_s`, `wishes` and `lists`, and this thread reads them. This thread writes `before`,
+    `now`, `status` and `apps` for the screen; follow() resets the first three."""
 
     def __init__(self, target, period_s):
         super().__init__(daemon=True)
