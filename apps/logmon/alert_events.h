@@ -13,7 +13,7 @@ namespace sluice::logmon {
 /// Events of a filter that name the same host.
 struct AlertEvent {
   size_t filter = 0;
-  /// Maximum kMaxHostBytes. Empty: an alert for all hosts, or no host is named.
+  /// At most kMaxHostBytes. Empty if the alert is for all hosts, or if no host is named.
   std::string_view host;
   std::string_view line;  ///< First kMaxLineBytes bytes of the last line; arbitrary bytes.
   uint64_t count = 0;

@@ -61,7 +61,8 @@ class Round {
   /// that was due before this time and was not sent counts as unsent.
   uint64_t stop_ps() const { return stop_ps_.load(std::memory_order_relaxed); }
 
-  /// Returns whether all frames have been sent.
+  /// Returns whether all workers have ended, or the end time of the traffic passed more than
+  /// trial.patience_ps ago.
   bool Over(uint64_t now_cycles) const;
   /// Stops sending. Waits until all workers have stopped, and all frames are back or none has
   /// arrived for a while. Workers must poll.

@@ -43,7 +43,7 @@ struct Settings {
   std::string hgrm;  ///< Prefix of latency files; empty: none.
 };
 
-/// Returns this program's help for flags of all applications.
+/// Returns help texts of this program for flags of lib/runtime, in place of the general texts.
 std::span<const runtime::OwnHelp> OwnHelp();
 /// Reads the flags. On a bad flag returns nothing, and sets `flag` and `fix`.
 std::optional<Settings> ReadSettings(const runtime::CommandLine& line, std::string* flag,

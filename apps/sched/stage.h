@@ -112,7 +112,8 @@ class Play {
     kOther,
     kNone,
   };
-  /// Stores the result of the current cell and starts the next one. No task may exist.
+  /// Stores the result of the current cell and starts the next one, or repeats a disturbed cell
+  /// (kAgain). No task may exist.
   Next Advance();
   /// Returns the result of the current cell as last published by its workers. Callable from any
   /// thread.

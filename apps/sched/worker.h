@@ -24,7 +24,7 @@ namespace sluice::sched {
 struct WorkerOptions {
   uint16_t port = 1025;                ///< UDP port of requests.
   uint64_t poll_ns = 10'000;           ///< Maximum time between two polls of the queue.
-  uint64_t runaway_ns = 1'000'000;     ///< Additional time until a task is cut; 0: never.
+  uint64_t runaway_ns = 1'000'000;     ///< Excess time until a signal cuts a task; 0: never.
   std::optional<WorkloadOptions> own;  ///< If set, the worker generates these requests.
   std::FILE* text = stdout;            ///< Stream for the rows of finished cells; null: none.
 };
