@@ -13,8 +13,8 @@
 
 namespace sluice::fabric {
 
-/// Time of each side from the arrival of a line until its answer leaves, including reads of its
-/// memory: at least 100 ns.
+/// Time from the arrival of a line at one end until this end's answer leaves, including reads of
+/// the end's memory; at least 100 ns.
 struct Thinking {
   Picoseconds responder = 1117_ns;
   Picoseconds initiator = 200_ns;

@@ -110,7 +110,7 @@ struct NamedInput {
   std::string_view group;  ///< The category of the cost or size, in a word.
   std::variant<Picoseconds*, uint32_t*, double*> value;
   std::string_view origin;
-  /// Row from whose paper value it was chosen; empty: none.
+  /// Row of the table from whose paper value this value was chosen; empty: none.
   std::string_view chosen_from;
   /// Values at which verdicts are tested: "low to high", or a list of values. Empty if a source
   /// fixes the value, or if it is a size of the sample.

@@ -38,8 +38,8 @@ double ReadNanoseconds(const Inputs& inputs) {
 }
 
 struct InterruptTimes {
-  double sent = 0;      ///< Time from the decision's write, including the software path.
-  double received = 0;  ///< Time from the register's write.
+  double sent = 0;      ///< Time in ns in which the NIC's core sends it, with the software path.
+  double received = 0;  ///< Time in ns from the NIC's register write until the host handles it.
 };
 InterruptTimes Interrupt(const Inputs& inputs) {
   fabric::EventQueue queue;

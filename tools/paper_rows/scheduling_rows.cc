@@ -70,8 +70,8 @@ Picoseconds Experiments::AgentCompute() {
   if (agent_compute_) return *agent_compute_;
   const Picoseconds whole = inputs_.costs.agent_decision;
   agent_compute_ = whole;
-  // The window's cost for the agent depends on the amount of work that it finds at a time, and so
-  // on its speed. The time is therefore found by iteration.
+  // The cost of the agent's accesses to the window depends on the amount of work that it finds at a
+  // time, and thus on its speed. The computing time is therefore found by iteration.
   double nearest = INFINITY;
   Picoseconds best = whole;
   for (int round = 0; round < 8; ++round) {

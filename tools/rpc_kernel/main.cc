@@ -5,7 +5,7 @@
 // of sluice-rpc. The client polls, as a model NIC does, so that the values include only the
 // server's wake-up. Prints JSON.
 //
-// sluice-rpc-kernel calls N: both in one thread, for callgrind.
+// sluice-rpc-kernel calls N: executes N calls with client and server in one thread, for callgrind.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sched.h>
