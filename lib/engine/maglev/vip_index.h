@@ -103,7 +103,7 @@ class VipIndex {
   /// Masks a packet's key for the lookup of one prefix length.
   struct Ipv4Scope {
     uint64_t mask = 0;
-    uint64_t host_bits = 0;  ///< Position as in the key.
+    uint64_t host_bits = 0;  ///< The prefix's host bits, at their position in a key.
   };
   /// Prefix length of a VIP, and whether it is of any port.
   struct Scope {

@@ -48,7 +48,7 @@ struct ClientOptions {
   uint32_t outstanding = 64;  ///< Closed loop and preloading: outstanding requests, 1 … 32768.
   uint32_t batch = 1;         ///< MICA: maximum number of requests per datagram.
   uint64_t batch_wait_ns = 10'000;  ///< Age at which a batch is sent even if it is not full.
-  /// Limit for requests and answers, at least LongestMessage().
+  /// Maximum length of a datagram of requests or answers; at least LongestMessage().
   uint32_t max_datagram_bytes = 1472;
   uint64_t timeout_ns = 100'000'000;
   bool verify = true;  ///< Checks values; costs 16 bytes per item.

@@ -49,7 +49,8 @@ struct MetaFlags {
 
   std::array<uint8_t, kMaxKeyBytes> key_bytes;
   size_t key_size = 0;
-  std::array<char, kMaxKeyBytes + 2> key_chars;  ///< Rounded up to a multiple of 4 for base64.
+  /// The key as text. The size is kMaxKeyBytes rounded up to a multiple of 4, for base64.
+  std::array<char, kMaxKeyBytes + 2> key_chars;
   size_t key_text_size = 0;
 };
 
