@@ -21,7 +21,7 @@ namespace sluice::chain_app {
 struct Endings {
   uint64_t sent = 0;
   uint64_t right = 0;
-  uint64_t wrong = 0;   ///< A node sent a wrong answer.
+  uint64_t wrong = 0;   ///< Wrong answers, and answers to messages that a stage must refuse.
   uint64_t silent = 0;  ///< Correctly refused by a stage: no answer was expected.
   uint64_t lost = 0;    ///< Not answered in time.
   // Additional answers:

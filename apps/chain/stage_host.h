@@ -68,7 +68,7 @@ class StageHost {
   bool is_process() const { return !program_.empty(); }
 
   void Kill() const;
-  /// Returns whether the process has ended, and reaps it.
+  /// Returns whether the process has ended, and reaps it; false for a thread.
   bool Ended();
   /// Returns StarvedTime::Since of the process; 0 for a thread or after the process has ended.
   uint64_t Starved(uint64_t now_ns) { return pid_ == 0 ? 0 : starved_.Since(pid_, pid_, now_ns); }

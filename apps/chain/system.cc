@@ -87,7 +87,8 @@ bool System::StartNic(std::vector<Flow*> flows, NicSteps steps, std::string* err
   return true;
 }
 
-/// Creates the part of the host that handles messages, if it is needed.
+/// Creates the CPU's link, the switch and, if it is needed, the part of the host that handles
+/// messages.
 bool System::StartCpu(std::string* error) {
   if (!MakeLink(&cpu_link_, error)) return false;
   runner_ = std::make_unique<SwitchRunner>(settings_.roles.root, settings_.through_cpu);
@@ -264,8 +265,8 @@ std::string System::StartAgain(Watched& stage) {
   return stage.host->Restart(&error) ? "" : Wait(stage, error);
 }
 
-/// Handles a failed start: schedules the next one after a growing pause. Returns the reason once
-/// per distinct reason.
+/// Handles a failed start: schedules the next one after a growing pause. Returns a message, or an
+/// empty string if the reason is the same as that of the previous failure.
 std::string System::Wait(Watched& stage, const std::string& error) {
   stage.state = Watched::State::kDown;
   stage.pause_ns = std::clamp(2 * stage.pause_ns, kFirstPauseNs, kLongestPauseNs);

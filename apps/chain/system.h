@@ -40,8 +40,8 @@ class System {
   void StartTraffic();
   void StopTraffic() { nic_->EnableWire(false); }
   Nic& nic() { return *nic_; }
-  /// Handles stages that died, hang or are ready again, and chains that drain. Call it every few
-  /// milliseconds. Returns a message for the user, or an empty string.
+  /// Handles stage processes that died, hang or are ready again, and chains that drain or have
+  /// failed. Call it every few milliseconds. Returns a message for the user, or an empty string.
   std::string Tend();
   /// Replaces the running graph. Returns one line: the changes, or the reason for a rejection.
   std::string Reload(const engine::chain::Graph& graph);
@@ -61,7 +61,8 @@ class System {
     bool watched = false;
     uint64_t pause_ns = 0, next_start_ns = 0;
     uint64_t steps = 0;  ///< Last seen number of steps.
-    /// Time of the last change of `steps`; before the stage is ready: time of its start.
+    /// Time of the last change of `steps`, or a later time if the stage lacked a CPU; before the
+    /// stage is ready: time of its start.
     uint64_t steps_ns = 0;
     uint64_t next_kill_ns = 0;
     std::string text = {};  ///< Reason of the last failed start.

@@ -70,7 +70,8 @@ class ClientWire final : public emulator::Wire {
     uint64_t id = 0;
   };
 
-  /// Builds the frame of a due request, if its slot in pending_ is free. Returns whether it did.
+  /// Builds the frame of the next request if it is due, within `count`, and its slots in slots_ and
+  /// pending_ are free. Returns whether it did.
   bool MakeFrame(uint64_t now_ns);
   /// Counts requests that have waited too long as lost, oldest first.
   void Expire(uint64_t now_ns);

@@ -25,7 +25,8 @@ struct Figures {
   uint64_t requests = 0;  ///< Requests that became tasks.
   uint64_t refused = 0;   ///< Requests rejected because every task was in use.
   uint64_t answered = 0;
-  uint64_t switches = 0;     ///< Tasks that started on this processor and were not on it before.
+  /// Switches to a task, also to the task that was on this processor before.
+  uint64_t switches = 0;
   uint64_t preemptions = 0;  ///< Tasks replaced by a decision, whether they paused at a safe point
                              ///< or were cut by a signal.
   uint64_t cuts =
