@@ -33,8 +33,8 @@ class LiveSnapshots {
   /// Starts a snapshot; workers must run. Returns an empty string, or one line with the reason why
   /// not.
   std::string Begin();
-  /// Aborts the current snapshot, which then leaves no file, and rejects further ones. Waits for a
-  /// worker only if it copies a chain at this moment.
+  /// Aborts the current snapshot, which then leaves no file. Later requests have no effect. Waits
+  /// for a worker only if it copies a chain at this moment.
   void Stop();
   uint64_t written() const;
   uint64_t failed() const;

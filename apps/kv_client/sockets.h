@@ -27,14 +27,17 @@ class Sockets {
   Sockets(const Sockets&) = delete;
 
   /// Adds `ports` endpoints, starting at `port`. Returns false, with the reason in `error`, if
-  /// `host` does not resolve. The endpoints then exist, but datagrams to them are lost.
+  /// `host` does not resolve or no socket can be opened. The endpoints then exist, but datagrams to
+  /// them are lost.
   bool AddServer(const std::string& host, uint16_t port, uint32_t ports, std::string* error);
 
   /// Returns the buffer for the next datagram.
   std::span<uint8_t> room() { return {out_[queued_].get(), kMaxDatagramBytes}; }
-  /// Queues the datagram in room().
+  /// Queues the datagram in room(), and flushes a full queue. A datagram to an unresolved host is
+  /// dropped and counted as a send error.
   void Queue(size_t bytes, uint32_t endpoint);
-  /// Sends the queued datagrams.
+  /// Sends the queued datagrams. Those that the kernel rejects are dropped and counted as send
+  /// errors.
   void Flush();
 
   /// Returns received datagrams from endpoints, at most kBurst; valid until the next call.

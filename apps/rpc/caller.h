@@ -45,7 +45,8 @@ class Caller {
   /// Returns the third argument for the service's functions.
   void* request() { return static_cast<sluice_rpc_request*>(&request_); }
   /// Stores, in the line of `end`, the call that the last function requested. `data`: the data of
-  /// the call that came in the line. Returns false if the function requested no call.
+  /// the call that came in the line. Returns false if the function requested no call, or if the
+  /// call cannot be stored.
   bool Return(coherent::HostEnd& end, uint64_t data);
 
  private:

@@ -49,7 +49,8 @@ class Answerer {
  private:
   /// Handles results that are large or contain pointers.
   void AnswerAny(coherent::HostEnd& end, const coherent::Content& call);
-  /// Handles a function that failed or made a call. `status` is its return value.
+  /// Handles a function that failed or made a call. `status` is its return value. Returns false if
+  /// the function did neither.
   bool AnswerWithoutResult(coherent::HostEnd& end, const coherent::Content& call, int status);
 
   const rpc::Table& table_;

@@ -2,8 +2,8 @@
 //
 // Serves a service over TCP, with kernel sockets. The number of connections and the memory per
 // connection are bounded for any behavior of peers. A peer that does not read its replies is not
-// read from. Slow peers are disconnected; with too many connections, the one that has been silent
-// longest is closed.
+// read from. Slow peers are disconnected; with too many connections, the one with the oldest reply
+// is closed.
 #pragma once
 
 #include <poll.h>
@@ -24,8 +24,8 @@ namespace sluice::rpc_app {
 struct TcpLimits {
   uint32_t connections = 64;
   uint32_t call_bytes = 16384;  ///< Maximum call size; a longer call closes the connection.
-  /// Time limit for a whole call, from the previous reply or the connection's start until the peer
-  /// has received the reply.
+  /// Time limit for a whole call, from the previous reply or the connection's start until the
+  /// kernel has accepted the reply.
   std::chrono::milliseconds patience{30'000};
 };
 
@@ -65,7 +65,7 @@ class TcpServer {
   bool ProcessCalls(Connection& connection, std::span<const uint8_t> bytes);
   bool SendReply(Connection& connection);
   void CloseSlow();
-  /// Closes the connection that has been silent longest.
+  /// Closes the connection with the oldest `since`.
   void CloseOne();
 
   std::vector<runtime::OwnedFd> listeners_;
