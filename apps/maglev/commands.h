@@ -24,9 +24,11 @@ class Operator {
   /// Reloads the file, updates the steering, and prints the result on standard error. Returns "" or
   /// an error.
   std::string Reload();
-  /// Applies etcd's additions to the file, and prints the result on standard error.
+  /// Applies etcd's additions to the last text of the file, updates the steering, and prints the
+  /// result on standard error.
   void ApplyAdditions(const Additions& additions);
-  /// Prints the skipped keys of etcd, once per key and reason.
+  /// Prints the skipped keys of etcd, once per key and reason; beyond runtime::kMaxErrors lines
+  /// only the number of keys.
   void PrintSkipped();
   /// Updates the port's rules for the VIPs. Returns a line for the user.
   std::string Steer();

@@ -65,7 +65,7 @@ class Control {
   bool Has(const BackendId& backend) const;
   /// Reads another file, together with etcd's additions; see ReadConfig.
   std::optional<Config> ReadOther(const std::string& path, std::vector<std::string>* errors) const;
-  /// Returns the number of successful calls of Reload and Add.
+  /// Returns how often Reload and Add have applied a configuration.
   uint64_t configurations() const { return configurations_.load(); }
 
   /// Called for every change that gives indices to new owners, after all workers use it.
@@ -77,7 +77,7 @@ class Control {
 
   // Operations for operators. They return "" on success, or one line with the reason for a failure.
 
-  /// Reloads the file. Drains of backends stay in effect.
+  /// Reloads the file. Drains of backends that are in the new configuration stay in effect.
   std::string Reload();
   /// Applies etcd's current additions to the last text of the file. Invalid keys are skipped
   /// (Config::skipped), and parsed again with the next change of either source.

@@ -14,8 +14,9 @@
 
 namespace sluice::maglev {
 
-/// Produces one line per period: the epoch, and for each VIP the distribution of its packets since
-/// the last line. For pools with many backends it names only the smallest and the largest share.
+/// Produces one line per period: the epoch, and for each of the first VIPs the distribution of its
+/// packets since the last line. For pools with many backends it names only the smallest and the
+/// largest share.
 class ShareLine {
  public:
   ShareLine(const Control& control, const Fleet& fleet) : control_(control), fleet_(fleet) {}
@@ -27,15 +28,16 @@ class ShareLine {
   std::map<uint16_t, uint64_t> last_;  ///< Packets by backend index at the last line.
 };
 
-/// Adds members of the JSON report: "epoch", "connections", "events" and "vips" with their
-/// backends.
+/// Adds members of the JSON report: "epoch", "health_no_result", "skipped_keys", "connections",
+/// "events", and "vips" with their backends.
 void ExtendReport(const Control& control, const Fleet& fleet, nlohmann::ordered_json& report);
 
-/// Returns {vip: {address, port, protocol, backends, pkts, bytes}}.
+/// Returns {vip: {address, port, protocol, encapsulation, failed_open, pkts, bytes, backends}};
+/// `backends` is their number.
 nlohmann::ordered_json VipsJson(const Control& control, const Fleet& fleet);
-/// Returns {backend: {state, weight, pkts, bytes, share, connections}} of a VIP, starting at
-/// backend number `first`; as many as fit into a telemetry answer. Returns null if there is no such
-/// VIP.
+/// Returns {backend: {address, state, weight, pkts, bytes, share, slots, connections}} of a VIP,
+/// starting at backend number `first`; as many as fit into a telemetry answer. Returns null if
+/// there is no such VIP.
 nlohmann::ordered_json BackendsJson(const Control& control, const Fleet& fleet,
                                     const std::string& vip, size_t first);
 
