@@ -29,7 +29,8 @@ class Alerts {
   bool failed() const { return file_.failed(); }
   /// Adds an event of a filter with an alert. It counts at the next Update.
   void Add(const AlertEvent& event);
-  /// Returns lines for users, in printable ASCII. `now_ms`: since 1970.
+  /// Counts the added events, and reports alerts that start or end. Returns a line for each, in
+  /// printable ASCII. `now_ms`: since 1970.
   std::vector<std::string> Update(uint64_t now_ms);
 
   uint64_t fired() const { return fired_; }
@@ -51,7 +52,7 @@ class Alerts {
     const std::string& host;
     const std::string& line;
     bool fired;
-    uint64_t count;  ///< Number of events in the window.
+    uint64_t count;  ///< Number of events in the window; valid if `fired`.
   };
   bool Count(HostAlert& one, uint64_t now_ms, Transition* transition);
   std::string LineFor(const Transition& transition) const;

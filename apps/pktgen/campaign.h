@@ -58,10 +58,12 @@ class Campaign {
 
  private:
   void Run();
-  /// Runs a trial; repeats it if the link was down during the trial. Returns nothing if the test
-  /// was cancelled before the trial's end, or the link does not stay up.
+  /// Runs a trial; repeats it a few times if the link was down during the trial. Returns nothing if
+  /// the test was cancelled before the trial's end, the link does not stay up, or the traffic is
+  /// impossible.
   std::optional<engine::pktgen::Outcome> RunTrial(const engine::pktgen::Offer& offer);
-  /// Runs a trial once. Returns nothing if the test was cancelled, or the link went down.
+  /// Runs a trial once. Returns nothing if the test was cancelled, the link went down, or the
+  /// traffic is impossible.
   std::optional<engine::pktgen::Outcome> TryTrial(const engine::pktgen::Offer& offer);
   bool LinkKept() const { return generator_.link_up() && generator_.link_losses() == link_losses_; }
   engine::pktgen::FoundRate FindRate(engine::pktgen::Measure measure) const;

@@ -31,8 +31,8 @@ struct Captured {
 /// order. A larger step back, or a day without a frame, means that the clock was set: the frame is
 /// then sent together with its predecessor, and later frames keep their distance from it. Returns
 /// false, with the fault and its fix in `error`, if the file cannot be read to its end, contains no
-/// frame that can be sent, contains a frame without an Ethernet header, or if there is a factor but
-/// all times are equal.
+/// frame that can be sent, contains a frame without an Ethernet header, contains more than 1 GiB of
+/// frames, or if there is a factor but all times are equal.
 bool LoadCapture(const std::string& path, std::optional<double> factor, Captured* captured,
                  std::string* error);
 
