@@ -31,7 +31,8 @@ struct Changed {
   Change change;
 };
 
-/// Returns whether the chains differ only in the edges of nodes, so that the stream can be kept.
+/// Returns whether the chains differ at most in the edges of nodes, so that the stream can be kept.
+/// The same nodes must have edges, and the same nodes must be targets.
 bool OnlyWaysDiffer(const Chain& before, const Chain& after);
 /// Returns whether the devices of a chain of `after` are equal in both graphs, except for access
 /// rights.

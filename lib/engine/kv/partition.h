@@ -92,7 +92,7 @@ struct PartitionCounters {
   uint64_t item_bytes = 0;  ///< Bytes of these items with headers and padding.
   uint64_t evicted = 0;     ///< Cache mode: dropped before expiry from log or index.
   uint64_t expired = 0;
-  uint64_t refused = 0;        ///< Results kNoMemory and kTooLarge.
+  uint64_t refused = 0;        ///< Results kNoMemory and kTooLarge, except those of SetPadded.
   uint64_t extra_buckets = 0;  ///< Store mode: buckets that extend chains.
 };
 
@@ -107,8 +107,9 @@ class Partition {
   void PopulatePages();
 
   // Only for the owner. `hash` is that of the key. Keys have 1 … kMaxKeyBytes bytes; others yield
-  // kTooLarge or kNotFound. `now_s` is in seconds; an item whose expiry is not later does not
-  // exist. Keys and values passed must not be in this partition's memory unless documented.
+  // kTooLarge, kNotFound or kNotStored. `now_s` is in seconds; an item whose expiry is not later
+  // does not exist. Keys and values passed must not be in this partition's memory unless
+  // documented.
 
   std::optional<ItemView> Get(Bytes key, uint64_t hash, uint32_t now_s) {
     if (!IsKey(key)) return std::nullopt;

@@ -45,7 +45,8 @@ struct ServiceOptions {
   uint32_t max_reply_bytes = 2048;
   GateOptions gate;
   /// Limit for answers to one source beyond three times its requests (excess.h), in bytes of frames
-  /// with headers, for all workers together; 0: unlimited. The bucket holds one second's bytes.
+  /// with headers, for all workers together; 0: unlimited. The bucket holds one second's bytes, but
+  /// at least two answers of max_reply_bytes.
   uint64_t excess_bytes_per_s = 64'000'000;
   uint32_t unix_epoch_s = 0;  ///< Seconds since 1970 at time 0 of the workers' clock.
   ServerFacts facts;          ///< Reported to memcached's clients; udp_port is memcached_port.

@@ -30,7 +30,7 @@ class Balancer {
     kMalformed,   ///< A header does not fit into the frame or contradicts another header.
     kNoBackend,   ///< Every backend of the VIP is down, drained or has weight 0.
     kTooLong,     ///< Exceeds the MTU once encapsulated, and an error must not be sent.
-    kNoHeadroom,  ///< The buffer has not enough headroom.
+    kNoHeadroom,  ///< The buffer lacks headroom, and the frame is too long to be built elsewhere.
     kTtlExpired,  ///< The TTL or hop limit expires here.
     kFragment,  ///< Later fragment whose first fragment is unknown; profile `katran`: any fragment.
     kIpOptions,        ///< IPv4 options (profile `katran`).

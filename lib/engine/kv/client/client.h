@@ -99,8 +99,8 @@ class Client {
   Phase phase() const { return phase_; }
   /// Starts the run. Allowed in phase kReady.
   void Start(uint64_t now_ns);
-  /// Ends the run: sends no further requests, but answers to outstanding ones count until their
-  /// timeout. Before Start: ends preloading.
+  /// Ends the run: creates no further requests. Requests in incomplete batches are still sent, and
+  /// answers to outstanding requests count until their timeout. Before Start: ends preloading.
   void Stop(uint64_t now_ns);
   uint32_t outstanding() const { return outstanding_.count(); }
 
