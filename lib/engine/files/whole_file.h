@@ -22,7 +22,8 @@ class WholeFile {
   /// Returns whether all writes so far succeeded.
   bool good() const { return errno_ == 0; }
   /// Syncs the file and renames it to `path`, which replaces an older one. Returns false with one
-  /// line in `error` on failure.
+  /// line in `error` on failure; the older file is then unchanged, except if only the folder could
+  /// not be synced.
   bool Finish(std::string* error);
 
  private:

@@ -30,7 +30,7 @@ struct MicaOutcome {
   Bytes value = {};
 };
 
-// Serves all requests except gets of the worker's items, which ServeGets handles.
+// Serves the requests that ServeGets does not serve.
 class Server {
  public:
   Server(Access& access, ProtocolCounters& counters, uint32_t now_s)
@@ -167,9 +167,9 @@ struct Served {
   uint32_t misses;
 };
 
-// The fast path, kept small so that all of its state stays in registers: gets of the worker's items
-// whose values are not longer than their keys, which they overwrite. Stops before any other
-// request.
+// The fast path, kept small so that all of its state stays in registers: gets of keys that the
+// worker owns. It serves misses, and hits whose value is not longer than the padded key, which the
+// value overwrites in the datagram. Stops before any other request.
 [[gnu::noinline]] Served ServeGets(const uint8_t* datagram, const MicaStep* step,
                                    const MicaStep* end, uint8_t* to, uint32_t worker,
                                    uint32_t now_s) {

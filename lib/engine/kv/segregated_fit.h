@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A heap in one memory area: lists of free blocks by size; adjacent free blocks are merged
-// immediately (MICA, NSDI'14, section 4.3.1; the classes are those of TLSF, ECRTS'04). Used by one
-// thread; others may load words of blocks, even of freed ones.
+// immediately, up to kMaxBlock (MICA, NSDI'14, section 4.3.1; the classes are those of TLSF,
+// ECRTS'04). Used by one thread; others may load words of blocks, even of freed ones.
 //
 // A block starts with a head of 32 bits, which the user must not write. In a free block, the two
 // words after that of the head are the links of its list, and the last word is the size.
@@ -32,8 +32,9 @@ class SegregatedFit {
   uint64_t bytes() const { return bytes_; }
   uint64_t reserved_bytes() const { return mapping_.bytes(); }
 
-  /// Returns the offset of a block of at least `bytes`, including the head, or nullopt if there is
-  /// none. The time is bounded: among blocks that may be too short, only a few are tried.
+  /// Returns the offset of a block of at least `bytes`, including the head, or nullopt if none is
+  /// found. The time is bounded: among blocks that may be too short, only a few are tried, so a
+  /// fitting block may be missed.
   std::optional<uint64_t> Allocate(uint64_t bytes);
   void Free(uint64_t offset);
   /// Frees the part of a block after its first `bytes` if that part is large enough for a block.

@@ -33,8 +33,8 @@ inline constexpr std::string_view kNoMemory = "SERVER_ERROR out of memory storin
 /// Not in memcached, whose replies are unlimited.
 inline constexpr std::string_view kCutReply = "SERVER_ERROR reply too long";
 
-/// Upper limit for kCutReply and for all answers except items, statistics and answers of meta
-/// commands.
+/// Upper limit for kCutReply and for all answers except items, the version, statistics and answers
+/// of meta commands.
 inline constexpr size_t kAnswerBytes = 96;
 
 inline Bytes AsBytes(std::string_view text) {
