@@ -23,7 +23,8 @@ std::string AsciiLine(const nlohmann::ordered_json& json);
 /// Returns a closed minute of a filter.
 nlohmann::ordered_json MinuteJson(const FilterMinute& minute, const Config& config);
 
-/// Returns "lines 1.20 M/s, matched …: name 12 …" about the time between two moments.
+/// Returns an indented line such as "1.200 M lines/s, 0.300 M/s matched, 4 sources: name 12/s, …"
+/// about the time between two moments. It includes only the first filters if there are many.
 std::string PeriodLine(const Figures& before, const Figures& after, double seconds,
                        const Config& config);
 

@@ -35,8 +35,8 @@ class Lines {
 
 /// Adds "runs" to a report: one object per policy and mode.
 void Extend(const Board& board, nlohmann::ordered_json& report);
-/// Returns a line for each agent fault and for each expiry of the host's watchdog, and a row for a
-/// run of one cell.
+/// Returns a row for a run of one cell, a line for each cell with several agents, faults of a peer
+/// or expiries of the host's watchdog, and a line about all requests.
 std::string Totals(const Board& board);
 uint64_t Unfinished(const Board& board);
 

@@ -23,7 +23,8 @@ class TableLine {
  public:
   TableLine(const Latest& latest, uint32_t top) : latest_(latest), top_(top) {}
 
-  /// Returns the last epoch's table; empty if it was returned already.
+  /// Returns the last epoch's table, or a line that an epoch is under way if the table was returned
+  /// already or no epoch has ended.
   std::string Next();
 
  private:
