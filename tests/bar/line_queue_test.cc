@@ -77,7 +77,7 @@ TEST_F(LineQueue, StaysWithinItsPairs) {
   }
 }
 
-// R7: the producer is never blocked.
+// The producer is never blocked.
 TEST_F(LineQueue, AFullRingRefusesAndCounts) {
   LineQueueProducer producer(host_, kPlace);
   LineQueueConsumer consumer(nic_, kPlace);
@@ -114,8 +114,8 @@ TEST_F(LineQueue, EveryDepthEmptiesAndFillsUp) {
       while (consumer.Pop(item)) EXPECT_EQ(item, PoppedItem(++popped));
       EXPECT_EQ(popped, producer.sent()) << depth;
     }
-    // The ring is full after each round. The consumer has not yet published less than a quarter of
-    // the ring.
+    // Each round fills the ring, except the slots of popped items that the consumer has not
+    // published yet: fewer than a quarter of the ring, rounded up.
     EXPECT_GE(popped, 5 * (depth - (depth + 3) / 4 + 1)) << depth;
   }
 }

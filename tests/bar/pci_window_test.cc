@@ -156,7 +156,7 @@ TEST(PciWindow, RefusesPlacesThatDoNotHoldTheLines) {
   EXPECT_NE(PciWindow::Over({memory.data(), 128, false, 1, nullptr}), nullptr);
 }
 
-// R6: a read that no device completes returns all ones.
+// A read that no device completes returns all ones.
 TEST(PciWindow, AllOnesMeansADeadLinkForGood) {
   EmulatedBar bar;
   const auto window = PciWindow::Open(bar.path(), kOffset, kLines);

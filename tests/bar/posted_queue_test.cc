@@ -242,7 +242,7 @@ TEST(PostedQueue, ADeviceThatWritesAllOverTheQueueHoldsNoThreadUp) {
         Bar bar(queue.get(), 4096);
         bar.Write32(0, 1);
         done.fetch_add(1);
-        // Keeps its lane until each thread has one.
+        // Keeps the thread's lane until each thread has used one, or the link is down.
         while (done.load() < kThreads && bar.LinkUp()) std::this_thread::yield();
       });
     }

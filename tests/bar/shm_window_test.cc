@@ -251,7 +251,7 @@ TEST(ShmWindowConcurrent, NothingNewIsSeenBesideAnOldWordOne) {
   EXPECT_EQ(mixed, 0u) << "of " << looks;
 }
 
-// Words 1 … 7 of a line are read and written without a lock and guard plain memory of the caller.
+// The threads access words 1 … 7 of a line, and the variable `plain`, without a lock.
 // ThreadSanitizer checks that word 0 orders these accesses.
 TEST(ShmWindowConcurrent, WordZeroOrdersOtherMemory) {
   constexpr uint64_t kRounds = 2'000;

@@ -12,7 +12,8 @@
 namespace sluice::chain_app {
 namespace {
 
-/// The answer to a message is its last byte. Every tenth message must be refused.
+/// A message is one byte, its number, and the right answer is the same byte. Every tenth message
+/// must be refused.
 class Byte final : public Traffic {
  public:
   uint32_t Write(uint64_t number, std::span<uint8_t> room) override {

@@ -213,7 +213,8 @@ constexpr char kOtherWays[] = R"({"name": "changes", "flows": ["udp:2"], "messag
       {"name": "a", "device": "s1", "choose": "key0", "to": [{"nodes": ["out"]}]},
       {"name": "out", "device": "nic"}]})";
 
-/// Returns the endings of 4000 messages after all have expired.
+/// Returns the endings of all messages, of which 4000 must have been sent. Messages without an
+/// answer expire.
 Endings AtTheEnd(Rig& rig) {
   rig.Settle();
   for (const auto& ledger : rig.ledgers) ledger->Expire(~uint64_t{0});
@@ -373,7 +374,7 @@ TEST(Runner, WhoTakesNoCompletionsHoldsUpNobodyElse) {
   }
   send(honest, sw::TlpKind::kWrite);
   send(honest, sw::TlpKind::kRead);
-  // Also rings one doorbell of each.
+  // Also rings one doorbell of each of the two devices.
   for (const sw::PortId port : {2, 3})
     runner.Write(device::stage::SlotOf(port, 0), std::array<uint8_t, 4>{});
   for (uint32_t i = 0; i < 3; ++i) runner.Step();

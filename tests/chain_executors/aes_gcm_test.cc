@@ -90,7 +90,7 @@ TEST_P(AesGcmDrivers, RefuseEveryBitThatWasChangedAndLeaveNothingInPlain) {
   for (size_t bit = 0; bit < sealed.size() * 8; ++bit) {
     Stage::Message forged{.input = sealed, .command = kGcmDecrypt};
     forged.input[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
-    // Honest messages before and after it are not affected.
+    // Honest messages before and after the forged one are not affected.
     const Stage::Message honest{.input = sealed, .command = kGcmDecrypt};
     const auto ended = stage.Run({honest, forged, honest});
     EXPECT_EQ(ended[0].result, FromHex(kPlain));

@@ -123,7 +123,8 @@ TEST_F(Example, AnswersAreRightAndNoOthersAre) {
     const Ended answer = Through(*traffic, number);
     ASSERT_EQ(answer.how, "done");
     EXPECT_TRUE(traffic->Right(number, answer.result, answer.key));
-    // Wrong answers: another image's, another key word, a changed one and a truncated one.
+    // Wrong answers: the answer for another image, a different key word, a changed result and a
+    // truncated one.
     EXPECT_FALSE(traffic->Right(number + 1, answer.result, answer.key));
     EXPECT_FALSE(traffic->Right(number, answer.result, {answer.key[0] ^ 0x100, 0}));
     Bytes bent = answer.result;

@@ -78,8 +78,8 @@ TEST_F(Deflate, YieldsNothingWrongWhateverBitWasChanged) {
     bent[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
     const Ended ended = Inflate(bent);
     const size_t byte = bit / 8;
-    // Changes to the time, hints and system fields do not affect the content. Other changed codes
-    // may decode to the same bytes.
+    // Changes to the time, hints and system fields do not affect the content. Changes to the flags
+    // or codes may have any outcome, but the content of an accepted member must be right.
     const char* const how = byte < 3                          ? "malformed"
                             : byte >= 4 && byte < kHeader     ? "done"
                             : byte >= whole.size() - kTrailer ? "checksum"

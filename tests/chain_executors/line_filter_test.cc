@@ -41,7 +41,7 @@ struct Case {
   const char *text, *selected;
   uint32_t lines, filters;
 };
-// Worked out by hand. "error" is a term, which matches anywhere in a line.
+// Expected results, worked out by hand. "error" is a term, which matches anywhere in a line.
 constexpr Case kCases[] = {
     {"", "", 0, 0},
     {"\n", "", 0, 0},

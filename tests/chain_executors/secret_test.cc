@@ -111,8 +111,9 @@ TEST_P(KeysOfDrivers, AreInTheDevicesKeySchedulesAndNowhereElse) {
     ASSERT_TRUE(stage.made()) << stage.error();
     EXPECT_EQ(stage.Run({.input = {1}, .command = kGcmEncrypt}).how, "done");
     EXPECT_EQ(Search(2 * kMasked.size(), DigitOfKey).all, 0u) << "digits";
-    // A key schedule begins with the key (FIPS 197, KeyExpansion), and there is one per direction.
-    // crypto_openssl also keeps the key in each session, and OpenSSL's schedules are on the heap.
+    // A key schedule begins with the key (FIPS 197, KeyExpansion), and there is one schedule per
+    // direction. crypto_openssl also keeps the key in each session, and OpenSSL's schedules are on
+    // the heap.
     const size_t on_heap = std::string_view(GetParam()) == "crypto_openssl" ? 2 : 0;
     const Found found = Search(kMasked.size(), KeyByte);
     EXPECT_GE(found.all, 1u);

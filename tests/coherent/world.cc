@@ -239,8 +239,8 @@ void World::Look(Endpoint& endpoint, Pair pair, uint64_t now_ns) {
 }
 
 void World::PassBound(Endpoint& endpoint) {
-  // Lets the time of a load pass: a load that the host made before its time was up counts as a
-  // load.
+  // The NIC looks when the bound has passed. A load that the host made before must still count, so
+  // the endpoint must not be closed.
   for (int looks = 0; looks < 3; ++looks) Look(endpoint, Pair::kReceive, kLeaveNs);
   if (endpoint.asked) Violate(kPreemption);
 }
@@ -267,7 +267,8 @@ void World::RestartNic() {
   }
 }
 
-// Sets a line to all ones, as a load from a device that does not answer reads.
+// Sets the control word of a line to all ones, the value that a load returns if the device does not
+// answer.
 void World::Lose(Endpoint& endpoint, uint64_t number) {
   ++losses_;
   endpoint.harmed = true;

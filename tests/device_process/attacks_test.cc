@@ -98,7 +98,8 @@ TEST_F(Attacks, MemoryAnnouncedTwice) {
 }
 
 TEST_F(Attacks, MapChurn) {
-  // Enough mappings of different sizes in one connection to reach Linux's limit per process.
+  // Maps different sizes repeatedly in one connection: with 200 rounds, more often than Linux's
+  // limit of mappings per process.
   const int pairs = 330 * attack_rounds;
   const File memory = Memfd(pairs * kPage, true);
   Liar liar(victim_->socket());

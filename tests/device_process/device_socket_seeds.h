@@ -17,7 +17,7 @@ inline const std::vector<std::vector<uint8_t>> kDeviceSocketSeeds = {
     // Adds a ring with a name and one without, and removes both; changes the wire.
     {1, 10, 0, 0, 0, 0,  0, 0, 4, 0, 2, 1, 2, 0,  0, 0, 4, 1, 3, 0, 2, 0,  0, 0, 5, 15, 2, 1,
      0, 0,  0, 0, 5, 15, 3, 0, 0, 0, 0, 0, 8, 15, 0, 0, 0, 2, 0, 0, 9, 15, 0, 0, 0, 0,  0, 0},
-    // Memory announced twice, then truncated while the device uses it.
+    // Announces memory twice, and truncates its file while the device uses it.
     {1, 10, 0, 0, 0,  0, 0, 0, 2, 2, 1, 1, 1,  0,  128, 0, 2, 4, 1, 1,
      9, 0,  0, 0, 15, 2, 0, 0, 0, 0, 0, 1, 15, 15, 7,   0, 0, 0, 0, 9},
     // Adds a ring with a hole; stores random data in the queue; adds a ring with a name that is not

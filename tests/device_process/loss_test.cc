@@ -20,7 +20,7 @@
 
 namespace {
 
-/// Number of allocations of this thread until one fails; negative: none fails.
+/// Number of this thread's allocations that succeed before one fails; negative: none fails.
 thread_local int64_t allocations_left = -1;
 
 void* Allocate(size_t bytes, size_t alignment) {
@@ -162,7 +162,8 @@ TEST(Loss, ADeviceThatTakesDpdksMemoryAwayLosesTheLink) {
   DeviceThread device(kIpuModel);
   const auto host = HostOfDevice();
   ASSERT_NE(host, nullptr);
-  // Remains allocated in DPDK and unused: memory without a file cannot be passed to another device.
+  // The memory is not freed, so that DPDK does not use it again: memory without a file cannot be
+  // passed to another device.
   auto* const page = static_cast<uint8_t*>(rte_malloc(nullptr, 3 * kPage, kPage));
   ASSERT_NE(page, nullptr);
   ReplacePage(page + kPage);

@@ -84,7 +84,7 @@ TEST(MappedFiles, TellsWhyNot) {
   const Memory hole(MAP_SHARED, file.fd(), 0);
   munmap(hole.page(1), kFilePage);
   EXPECT_NE(why(hole).find("is not mapped"), std::string::npos);
-  // Root can still open the file.
+  // The file is closed and has no name, but root can still open it, so both results are possible.
   auto closed = std::make_unique<File>(NewFile(1));
   const Memory nameless(MAP_SHARED, closed->fd(), 0);
   closed.reset();

@@ -76,7 +76,7 @@ TEST(Loopback, WhatTheDeviceSendsComesBackAndWhatDoesNotFitIsCounted) {
   EXPECT_EQ(back, LoopbackWire::kFrames);
 }
 
-/// Sends 100,000 frames of 100 flows through the given faults and verifies all of them in full.
+/// Sends `count` frames of 100 flows through the given faults and verifies all of them in full.
 std::unique_ptr<Rig> Faulty(const FaultOptions& faults, uint64_t count = 100'000) {
   GeneratorOptions options;
   options.flows = 100;

@@ -80,8 +80,8 @@ INSTANTIATE_TEST_SUITE_P(ThinkingTimes, Exchanges,
                          testing::Values(500_ns, 1117_ns, 3876_ns, 123'456_ps));
 
 TEST(ExchangeCosts, ALookTooEarlyCosts750Each) {
-  // Posted at 0; the processor is free at 80. It reads the NIC's line at 459, 1209 and 1959. The
-  // answer is available at 1496.
+  // The host posts at 0 ns and is free at 80 ns. Its reads of the NIC's line arrive at 459, 1209
+  // and 1959 ns; the answer is available at 1496 ns.
   const Exchange swap = SwapOfTwoFetched(kCosts, {1117_ns, 200_ns}, 2);
   EXPECT_EQ(At(swap, "host commits"), 80_ns + 3 * 750_ns);
   EXPECT_EQ(swap.bytes, (bar::LinkBytes{88 + 3 * 24, 3 * 84}));

@@ -81,7 +81,7 @@ TEST(Link, ABusyDirectionServesAtItsRate) {
 TEST(Link, NothingPassesAPostedWrite) {
   LinkDirection link({}, kOneway);
   const Transmission posted = link.Send(0, TlpKind::kPosted, 256, kOneway);
-  // A completion with a shorter path does not overtake either.
+  // Even a completion with a shorter path does not overtake the posted write.
   const Transmission completion = link.Send(0, TlpKind::kCompletion, 8, 300_ns);
   EXPECT_GE(completion.arrival, posted.arrival);
   const Transmission request = link.Send(0, TlpKind::kReadRequest, 0, kOneway);

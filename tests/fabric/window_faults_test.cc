@@ -12,7 +12,7 @@
 namespace sluice::fabric {
 namespace {
 
-// --- R6: the dead link.
+// --- The dead link.
 
 TEST(FabricWindow, AReadThatIsLostReturnsAllOnesAfterTheTimeout) {
   for (const auto lines : {NicLines::kPushed, NicLines::kUncached, NicLines::kWriteThrough}) {
@@ -51,7 +51,7 @@ TEST(FabricWindow, AReadUnderWayIsLostToo) {
   EXPECT_EQ(model.host.now(), 50_us);
 }
 
-// --- M9: credits.
+// --- Credits.
 
 TEST(FabricWindow, WithoutCreditsTheProcessorStalls) {
   WindowParameters parameters = With(HostStores::kWholeLine, NicLines::kPushed);

@@ -122,7 +122,7 @@ TEST(FabricWindow, MsixTakes1600AndStaysBehindWhatWasPosted) {
   EXPECT_EQ(model.nic.link_bytes(), (bar::LinkBytes{0, 88 + 28}));
 }
 
-// R1: the completion of a read pushes earlier posted writes of the device.
+// The completion of a read pushes earlier posted writes of the device.
 TEST(FabricWindow, AReadBringsWhatTheNicPostedBefore) {
   Model model;
   model.nic.Compute(379_ns);
@@ -140,12 +140,13 @@ TEST(FabricWindow, CodeThatSpinsLetsTimePass) {
   model.host.Post(0, Numbered(1));
   while (model.host.Peek(0) != 1000) {
   }
-  // 758 ns and a read by the NIC, observed at the end of a host read of 40 ns.
+  // The answer arrives after a round trip of 758 ns and a read of 30 ns by the NIC. The host
+  // observes it at the end of a read of 40 ns.
   EXPECT_GE(model.host.now(), 788_ns);
   EXPECT_LE(model.host.now(), 788_ns + 40_ns);
 }
 
-// --- R2: write combining.
+// --- Write combining.
 
 TEST(FabricWindow, AFullBufferLeavesAsOneWrite) {
   Model model(With(HostStores::kWriteCombining, NicLines::kPushed));
@@ -207,7 +208,7 @@ TEST(FabricWindow, TornLinesAreRejectedAndTheWholeOneArrives) {
   EXPECT_EQ(rejected, 70u);
 }
 
-// --- R3: write-through lines.
+// --- Write-through lines.
 
 TEST(FabricWindow, ALineOnceReadStaysStaleUntilFlushed) {
   Model model(With(HostStores::kWholeLine, NicLines::kWriteThrough));

@@ -65,7 +65,8 @@ void LogmonTcp(const uint8_t* data, size_t size) {
         if ((what & 0xf0) == 0x20) assembler.Forget(stream), witness.anywhere = true;
         break;
       default: {
-        // A sequence number near the stream's position, near its base, or exactly as it was sent.
+        // A sequence number relative to the stream's position or to its base: up to 64 KiB after
+        // it, within 32 KiB around it, less than 256 bytes after it, or about 16 MiB away.
         const uint32_t near = what & 0x40 ? stream.next : base;
         const uint32_t offset = choices.Word16() - (what & 0x20 ? 0x8000 : 0);
         const uint32_t sequence = near + (what & 0x10 ? offset >> 8 : offset);

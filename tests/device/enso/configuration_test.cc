@@ -18,7 +18,8 @@ TEST_F(EnsoConfiguration, ACompletionHoldsTheCommandAndTheLow20BitsOfBytes16To23
   const TxNotification done = host.TxSlot(0, host.Configure(flow));
   EXPECT_EQ(done.signal, kSignalNone);
   EXPECT_EQ(done.address, 1u);
-  // Bytes 16 to 23 contain dst_ip:src_port:dst_port; these bits of 0xc0a8'0000'5678'1234 remain.
+  // Bytes 16 to 23 contain dst_ip:src_port:dst_port, here 0xc0a8'0000'5678'1234. The completion
+  // contains their low 20 bits.
   EXPECT_EQ(done.length, 0x8'1234u);
   for (const uint64_t word : done.reserved) EXPECT_EQ(word, 0u);
 }

@@ -62,7 +62,7 @@ class Lockstep : public testing::TestWithParam<Case> {
       case 1:
       case 2:
       case 3:
-      case 4: {  // The host frees all, some, or a random number.
+      case 4: {  // The host frees all flits or a random number, or rarely stores an arbitrary head.
         const uint32_t tail = fast_.Tail(pipe), head = fast_.Read32(PipePage(pipe) + kRxHead);
         const uint32_t mask = GetParam().config.pipe_flits - 1;
         const uint32_t some = head + Below(((tail - head) & mask) + 1);

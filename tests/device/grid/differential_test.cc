@@ -86,7 +86,7 @@ class Session {
       case 2:
       case 3:
       case 4:
-      case 5: {  // The host frees all, some, or a random number.
+      case 5: {  // The host frees all flits or a random number, or rarely stores an arbitrary head.
         const uint32_t tail = model_.Tail(pipe), head = model_.Read32(PipePage(pipe) + kRxHead);
         const uint32_t some = head + Below(((tail - head) & mask()) + 1);
         Store(PipePage(pipe) + kRxHead, Rarely()        ? Below(2 * mask())
@@ -156,7 +156,7 @@ class Session {
   }
 
   /// Sends some slots, with one tail store or several, up to the end of a frame or into the next
-  /// one, which continues with the buffer's next slot.
+  /// frame. The buffer's next slot then continues that frame.
   void Send(uint32_t nb) {
     if (at_ == ends_.back()) Fill();
     const auto next = std::upper_bound(ends_.begin(), ends_.end(), at_);
@@ -298,8 +298,8 @@ class Session {
   std::mt19937_64 random_;
   uint64_t source_ = 0;         ///< Bus address of the data to send.
   std::vector<uint32_t> ends_;  ///< Ends of the frames in the source, in flits.
-  uint32_t at_ = 0;             ///< First flit that was not sent.
-  uint32_t open_ = kNone;       ///< Buffer that sends the frame of this flit.
+  uint32_t at_ = 0;             ///< First flit of the source that was not sent.
+  uint32_t open_ = kNone;       ///< Buffer that sends the frame of flit at_; kNone if any may.
   uint32_t operations_ = 0;
 };
 

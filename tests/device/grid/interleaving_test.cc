@@ -15,8 +15,8 @@
 namespace sluice::device::grid {
 namespace {
 
-/// Runs `first`, and `other` after its instruction number `at`. Returns the number of instructions
-/// of `first`.
+/// Runs `first`, and runs `other` after instruction number `at` of `first`. Returns the number of
+/// instructions of `first`.
 uint64_t Interleave(const std::function<void()>& first, const std::function<void()>& other,
                     uint64_t at) {
   static struct {

@@ -174,7 +174,7 @@ TEST(IpuCardSteering, QueueHashClassAndFlagsAreThoseOfTheCpusModel) {
     pair.Settings(true);
     for (uint32_t i = 0; i < 1000; ++i) {
       const std::string frame = RandomFrame(pair.random, kMinFrameBytes, 300);
-      // One buffer per queue, posted again.
+      // Posts the one buffer of each queue again.
       for (uint32_t queue = 0; queue < Pair::kQueues; ++queue) {
         const uint32_t at = Pair::Ring(queue, false) + used[queue] % 64 * kDescriptorBytes;
         const Descriptor posted = {Pair::kBus + Pair::kBuffers + queue * 4096, 0};
@@ -316,8 +316,8 @@ class Rings : public Pair {
     tx_tail[queue] = 0;
   }
 
-  /// Returns the address of buffer `number`, even or odd, or sometimes an address that is probably
-  /// invalid.
+  /// Returns the address of buffer `number`, sometimes unaligned, or sometimes an address that is
+  /// probably invalid.
   uint64_t Address(uint32_t number, uint32_t* offset) {
     *offset = kBuffers + number * kSlotBytes + (OneIn(random, 4) ? Below(random, 16) : 0);
     const uint64_t address = kBus + *offset;

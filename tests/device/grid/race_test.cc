@@ -79,8 +79,8 @@ class Duel {
 
 using NotificationDuel = PipeBench;
 
-// The driver frees all frames that it was notified of while frames are appended: exactly one of the
-// two blocks notifies it of the new frames.
+// While frames are appended, the driver frees all frames that it was notified of. Exactly one of
+// the two blocks notifies it of the new frames.
 TEST_F(NotificationDuel, FramesThatArriveAsTheHeadIsStoredAreNotified) {
   Duel::Fight([&] { HoldOneFrame(); }, [&] { StoreHead(tail_); }, [&] { Accept(); },
               [&] { ExpectOneNotification(); });
@@ -346,7 +346,7 @@ TEST_P(BlocksRace, BesideADriverLoseNothing) {
 struct Case {
   const char* name;
   Misdeed misdeed;
-  uint64_t returned;  ///< Difference to the number of frames sent, modulo 2^64.
+  uint64_t returned;  ///< Number of returned frames minus number of sent frames, modulo 2^64.
   uint64_t lost, duplicated, reordered, corrupted;
 };
 std::ostream& operator<<(std::ostream& out, const Case& which) { return out << which.name; }

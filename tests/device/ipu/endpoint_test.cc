@@ -67,7 +67,7 @@ class EndpointHost : public Host {
     }
     return came;
   }
-  /// Returns the held frames with their current descriptions.
+  /// Gives the held frames back to the device, with their current descriptions.
   void Answer() {
     end->Answer(frames, held);
     Step();

@@ -79,7 +79,7 @@ class Host {
     return static_cast<uint32_t>(nic.ReadRegister(QueuePage(queue) + block + reg, 4));
   }
 
-  /// Enables a queue and posts `posted` buffers of `room` bytes, 16 KiB apart or less.
+  /// Enables a queue with buffers of `room` bytes, and posts `posted` of them, 2 KiB apart.
   void StartRx(uint32_t entries, uint32_t room, uint32_t posted, bool scatter = false,
                uint32_t queue = 0) {
     Write(queue, kRxBlock, kRingBase, kBus + kRingOffset + queue * 65536);

@@ -136,7 +136,7 @@ void ExpectWorksAfterAReset(Host& host) {
   RecordingSink sink;
   std::vector<std::string> frames;
   for (uint32_t i = 0; i < kBurst; ++i) {
-    // Flow rules, RSS and checksums would affect every second frame.
+    // Flow rules, RSS and checksums would affect every second frame if the reset had kept them.
     frames.push_back(i % 2 == 0 ? PlainFrame(60 + i * 29, static_cast<uint8_t>(i))
                                 : Ipv4Frame({{10, 0, 0, 1}, {10, 0, 0, 2}, uint16_t(i), 80}));
     ASSERT_EQ(host.Receive(frames.back()), 1u);

@@ -103,9 +103,9 @@ TEST_F(Transmit, FillsInChecksumsWhereTheDescriptorAsks) {
 }
 
 TEST_F(Transmit, AUdpChecksumOfZeroLeavesAsAllOnes) {
-  // The frame above with a first word that is greater by b9b8: 6162 + b9b8 = 1b1b with the carry.
-  // All words now sum to ffff. RFC 768: a computed 0 is sent as all ones, because 0 means "no
-  // checksum".
+  // The frame above with a first payload word that is greater by b9b8: 6162 + b9b8 = 1b1b with the
+  // carry. All words now sum to ffff. RFC 768: a computed 0 is sent as all ones, because 0 means
+  // "no checksum".
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,    0,    0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0,    0,    192,  168,  0,    1,    192,  168,
                            0, 2,  0, 1, 0, 2, 0,  12, 0x81, 0x71, 0x1b, 0x1b, 'c',  'd'};

@@ -319,7 +319,7 @@ TEST_F(Dispatching, AProcessThatGivesItsCoreBackAgainAndAgainAndNeverLoadsIsKill
   steps.push_back({50, "user 0 1", "#1 to 1 on 0"});
   steps.push_back({51, "kernel 0", "#1 lost"});
   steps.push_back({60, "call 1 #2", "switch 0 to 1"});
-  // A few switches have no process at fault, even if they last long.
+  // After the bound, the process may give the core back 16 times; then it is killed.
   for (uint64_t now = 200; now < 216; ++now) steps.push_back({now, "kernel 0", "switch 0 to 1"});
   steps.push_back({216, "kernel 0", "kill 1"});
   steps.push_back({217, "gone 1", ""});

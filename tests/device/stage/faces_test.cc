@@ -252,7 +252,7 @@ TEST_F(Face, LegacyDoesNotReadBeyondTheEndOfItsRing) {
 }
 
 TEST_F(Face, LegacyWritesRecordsWhenTheLinkHasRoomAgain) {
-  // The maximum jobs of a queue; results of 2000 bytes, which are 8 TLPs each.
+  // The maximum number of jobs in a queue; results of 2000 bytes, which are 8 TLPs each.
   constexpr uint32_t kJobs = DescriptorQueue::kDepth;
   static_assert(kJobs * 8 == kLinkTlps);
   SendSetup({.ring = kRing,

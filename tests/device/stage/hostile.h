@@ -241,7 +241,7 @@ class HostileRun {
       to_.Commit();
       to_.Publish();
     } else {
-      told_ = 0;  // Repeated in the next step.
+      told_ = 0;  // The report is repeated in the next step.
     }
   }
 

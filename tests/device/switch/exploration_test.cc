@@ -46,8 +46,9 @@ struct Plan {
   std::vector<std::vector<PortId>> streams;
   uint32_t messages = 2;
   uint32_t buffer_lines = kLines;
-  int stalled_stream = -1;  ///< Its second node never consumes, and its messages are not expected.
-  int mortal_port = -1;     ///< Its device may die once; it is bypassed.
+  /// Stream whose second node never consumes, and whose messages are not expected; -1 for none.
+  int stalled_stream = -1;
+  int mortal_port = -1;  ///< Port whose device may die once and is then bypassed; -1 for none.
 };
 
 class World {
