@@ -57,8 +57,8 @@ TEST(AnswerHeaders, MicasOwnClientAcceptsThem) {
   EXPECT_TRUE(Mica2Accepts(answers[0]));
 }
 
-// RFC 6864: an atomic datagram needs no unique identification. One that may be fragmented must not
-// repeat an identification, and the client's identifications are not repeated.
+// RFC 6864: an atomic datagram needs no unique identification. An answer that may be fragmented
+// copies the identification of its request, which the client does not repeat.
 TEST(AnswerHeaders, OneAnswerMayBeFragmentedIfItsRequestMight) {
   struct {
     uint16_t identification, flags, answered_flags;

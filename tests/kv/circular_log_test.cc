@@ -62,7 +62,8 @@ TEST(CircularLog, DropsTheOldestInOrderAndNoneThatIsNotInTheWay) {
       live_bytes += bytes;
       dropped += now_dropped;
       appended += bytes;
-      // The lost space is at most the remainder that the longest item leaves unused at the end.
+      // The space without live items is less than three of the longest items need, and less than 3
+      // MiB.
       if (dropped > 0) {
         ASSERT_GT(live_bytes + 3 * std::min(longest + 40, kMiB), log.bytes());
       }

@@ -21,8 +21,8 @@ using Buffer = std::vector<uint8_t>;
 
 constexpr uint64_t kMicrosecond = 1000, kMillisecond = 1'000'000;
 
-/// A MICA server with one worker, and wires with a delay of 10 µs in each direction that the test
-/// may disturb.
+/// A MICA server with one worker, and wires with a delay of 10 µs in each direction. The test may
+/// change or drop the answers.
 class Lab {
  public:
   explicit Lab(const ClientOptions& options) : client(options), options_(options) {

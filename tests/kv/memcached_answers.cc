@@ -51,7 +51,8 @@ Store MakeStore(Mode mode, uint32_t workers, bool allow_flush) {
 
 void Answer(Store& store, Bytes datagram, std::string_view version, uint32_t started_unix_s,
             Reply& reply) {
-  constexpr uint32_t kClock = 1000;  // The workers' clock started this many seconds before 1970.
+  // The workers' clock is ahead of Unix time by this many seconds.
+  constexpr uint32_t kClock = 1000;
   ProtocolCounters& counters = store.traffic.front()->memcached;
   const ServerFacts facts{
       .version = version, .pid = 1, .started_unix_s = started_unix_s, .udp_port = 11211};

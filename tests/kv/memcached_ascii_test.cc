@@ -130,7 +130,7 @@ TEST(MemcachedAscii, CountsANumberInPlaceAsNoNewItem) {
   EXPECT_EQ(lab.counters.decr_misses, 1u);
 }
 
-// memcached 1.6.18 applies them from left to right.
+// memcached 1.6.18 applies the flags from left to right.
 TEST(MemcachedAscii, AppliesTheFlagsOfMetaArithmeticInTheirOrder) {
   const std::pair<const char*, const char*> steps[] = {{"set n 0 0 2\r\n10\r\n", "STORED\r\n"},
                                                        {"ma n t T100\r\n", "HD t-1\r\n"},

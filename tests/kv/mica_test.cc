@@ -208,7 +208,7 @@ TEST_F(MicaProtocol, SaysWhenTheStoreIsFull) {
     ++stored;
   }
   EXPECT_EQ(Reply(kSet, kNoSpace), answer);
-  EXPECT_GT(stored, 2000u);  // 4 MiB hold more than that.
+  EXPECT_GT(stored, 2000u);  // 4 MiB hold more than 2000 of these items.
   EXPECT_EQ(Reply(kGet, kSuccess, value), Ask(Request(kGet, "key0")));
 }
 

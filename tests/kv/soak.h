@@ -109,8 +109,8 @@ class Soak {
     return result == expected && result == Result::kOk;
   }
 
-  /// Returns the oracle's entry if it has not expired. In cache mode, the partition must not have
-  /// evicted it either. Reads the item.
+  /// Returns the oracle's entry, or null if there is none, it has expired or, in cache mode, the
+  /// partition has evicted it. Compares the entry with the item that the partition returns.
   Entry* Live() {
     const auto at = entries_.find(number_);
     if (at != entries_.end() && at->second.expires_s != 0 && at->second.expires_s <= now_s_) {
@@ -144,8 +144,9 @@ class Soak {
     if (unique != entry.unique) Fail("wrong unique", entry.unique);
   }
 
-  /// Checks a refusal. Store mode may refuse a value if the heap would be half full, because free
-  /// space may be fragmented.
+  /// Checks a refusal. Store mode may refuse a value only if the stored items and three times the
+  /// value need half of the memory or more, because free space may be fragmented. Cache mode must
+  /// not refuse a value.
   bool Refused(Result result, size_t value_bytes) {
     if (result != Result::kNoMemory) return false;
     ++refused_;

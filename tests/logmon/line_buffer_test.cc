@@ -55,7 +55,7 @@ TEST(LineBuffers, ForgetTheLinesThatAMatchIsIn) {
   buffers.Add(1, "three");
   buffers.Forget(5, 7, "");  // "wo" of the second line.
   EXPECT_EQ(buffers.Add(1, "four"), "one\nthree\nfour\n");
-  buffers.Forget(0, 9, "one\n");  // All of the first and second line except the first.
+  buffers.Forget(0, 9, "one\n");  // "one\nthree", of which "one\n" is kept.
   EXPECT_EQ(buffers.Add(1, "five"), "one\nfour\nfive\n");
 }
 

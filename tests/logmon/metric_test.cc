@@ -187,8 +187,8 @@ TEST(Tally, LosesNoEventToAClockThatStepsForthAndBack) {
   while (auto report = tally.PopAny()) {
     for (const Series& series : report->series) seen += series.events;
   }
-  // After each step of the clock, the events of a minute may count as late until the minute of the
-  // wrong time is dequeued.
+  // After each of the five steps of the clock, the three events of one minute may count as late,
+  // because a minute of the wrong time still occupies their slot.
   EXPECT_EQ(seen + tally.late(), events);
   EXPECT_LE(tally.late(), 5u * 3);
   EXPECT_EQ(tally.lost_minutes(), 0u);

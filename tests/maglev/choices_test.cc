@@ -180,7 +180,8 @@ TEST(Sources, NameABackendWithoutWeightButNoneThatTakesNoNewFlows) {
 }
 
 // Katran: see docs/maglev-peers.md, "Katran: the path of a packet". The other profile sends the
-// packets of an unrecorded flow to the same backend in every second.
+// packets of an unrecorded flow to the same backend, whether or not the limit of new flows per
+// second is exceeded.
 TEST(Sources, CountInAFloodExceptInKatran) {
   for (const Profile profile : {Profile::kSluice, Profile::kKatran}) {
     maglev::Setup setup = SourcesSetup(SetupOf(8));

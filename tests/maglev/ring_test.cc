@@ -240,7 +240,8 @@ TEST(Ring, OfMoreThan65536SlotsIsThatOf64BitArithmetic) {
 }
 
 TEST(Ring, OfAnyNumberOfSeatsIsThatOfThePapersPseudocode) {
-  // The numbers of walks range from one, which looks far ahead, to more walks than slots.
+  // The number of permutations ranges from one, for which FillRing looks far ahead, to more than
+  // the number of slots.
   std::mt19937 random(13);
   for (const uint32_t permutations : {1u, 2u, 7u, 31u, 129u, 513u, 2049u, 8193u, 16381u, 20000u}) {
     ExpectOraclesRing(RandomPermutations(random, permutations, 16381), 16381, kProportional);
@@ -401,7 +402,7 @@ TEST(RingCache, FillsARingOncePerPool) {
 }
 
 TEST(RingCache, ReturnsFillRingsResultWhateverElseWasFilled) {
-  constexpr uint32_t kLarge = 8388593;  // A prime; two rings of this size nearly fill the cache.
+  constexpr uint32_t kLarge = 8388593;  // A prime; two rings of this size nearly fill a RingCache.
   std::mt19937 random(12);
   std::vector<Permutation> permutations = RandomPermutations(random, 5, 251, 9);
   RingCache rings;

@@ -99,9 +99,9 @@ std::vector<std::vector<uint8_t>> MakeFrames(const std::vector<uint32_t>& sizes)
   return frames;
 }
 
-/// Returns the notification slots for this number of rx_head stores. The driver reads a register
-/// after it has stored as many heads as the ring has slots, and in this program the read would not
-/// be answered.
+/// Returns a ring size, in notification slots, above the number of rx_head stores; exits if it
+/// would exceed 2^20. The driver reads a register after as many head stores as the ring has slots,
+/// and nothing would answer the read in this program.
 uint32_t RingEntries(uint64_t head_stores) {
   constexpr uint64_t kMaxEntries = 1 << 20;
   const uint64_t entries = std::bit_ceil(head_stores + head_stores / 4);

@@ -69,7 +69,7 @@ Bytes Udp6Frame(uint32_t length, uint32_t seed);
 /// Sets the header checksum and the UDP or TCP checksum of an IPv4 frame without options, as
 /// computed by DPDK.
 Bytes WithChecksums(Bytes frame);
-/// Return frames with their checksums, 101 and 102 bytes long.
+/// Return frames with correct checksums, 101 and 102 bytes long.
 Bytes Udp();
 Bytes Tcp();
 /// Sets the total length of an IPv4 frame to another value.

@@ -388,8 +388,8 @@ class PrefetchingNbTest : public NbTest {
                 .prefetches = true}) {}
 };
 
-/// The unchanged head is stored when a pipe is returned, so that data that arrives meanwhile is
-/// notified. It is never stored for a pipe without data.
+/// A poll that returns data of a pipe stores the pipe's unchanged head, so that data that arrives
+/// meanwhile is notified. It does not store the head of a pipe without data.
 TEST_F(PrefetchingNbTest, APipeThatIsReturnedIsAskedForItsNextNotification) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);
@@ -409,7 +409,7 @@ TEST_F(PrefetchingNbTest, APipeThatIsReturnedIsAskedForItsNextNotification) {
   EXPECT_EQ(RxHead(pipe), kMarker);
 }
 
-/// If the NIC finds a notification buffer full, it remains out of sync permanently.
+/// If the NIC finds a notification buffer full, the buffer remains out of sync permanently.
 TEST_F(NbTest, HeadIsNotStoredWhenItsAnswerMightFindNoSlot) {
   Open();
   Pipe* pipe = OpenPipe(RTE_PMD_ENSO_RX);

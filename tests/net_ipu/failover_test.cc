@@ -24,7 +24,7 @@ bool LinkIsUp(uint16_t port) {
   return rte_eth_link_get_nowait(port, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
-/// Stops and starts the port until its device is back.
+/// Stops and starts the port until its device is back. Returns false on a timeout.
 bool Restarts(uint16_t port) {
   return Eventually([&] {
     usleep(50'000);
@@ -132,7 +132,8 @@ class Aggregate {
     rte_pktmbuf_free_bulk(back, count);
     received += count;
   }
-  /// Repeats Turn until `member` has sent more frames and the port has received some.
+  /// Repeats Turn until `member` has sent and the port has received more than ten frames. Returns
+  /// false on a timeout.
   bool UsesFor(const char* member) {
     const auto sent = [&]() -> uint64_t {
       uint16_t port;

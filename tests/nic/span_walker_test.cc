@@ -77,7 +77,7 @@ class RecordingPipes {
   struct Pipe {
     Bytes memory;
     uint32_t given_back = 0;
-    // Sent frames, split like the runs are split by a transmitter that follows the IPv4 length.
+    // Sent frames. Runs are split by the IPv4 length, as a transmitter splits them.
     std::vector<Bytes> sent;
   };
 
@@ -296,7 +296,8 @@ TEST(SpanWalker, AgreesWithTheNaiveWalkOnFramesOfOneSize) {
         const uint32_t length = 60 + random() % 1455, frames = 1 + random() % 100;
         for (uint32_t i = 0; i < frames; ++i) {
           Bytes frame = Ipv4Frame(length);
-          frame[0] = static_cast<uint8_t>(random() % 8 == 0 ? random() % kOrders : 0);  // Or kPass.
+          // 0 is kPass.
+          frame[0] = static_cast<uint8_t>(random() % 8 == 0 ? random() % kOrders : 0);
           frame[15] = static_cast<uint8_t>(random());  // Type of service.
           PutBe16(frame, 18, random() & 0xffff);       // Identification.
           Append(span, frame);
