@@ -62,7 +62,8 @@ struct Device {
 constexpr double kAny = INFINITY;
 
 Device Late(double share, double trials) {
-  const double frames = share * 0.005 * kTrialS;  // Size of the buffer per frame per second.
+  // Buffer size in frames, per frame per second of the cap.
+  const double frames = share * 0.005 * kTrialS;
   return {.name = absl::StrCat("late ", share),
           .loses = [=](const Trial& t, Random&) { return t.Exceeds(t.cap, frames * t.cap); },
           .refused = 0,

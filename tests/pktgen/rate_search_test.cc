@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kLinePps = 14'880'952;  // 64-byte frames on a 10 Gb/s line.
 
-// The way in which a device with a cap loses excess frames.
+// How a device with a cap loses excess frames.
 enum class Loss { kAtOnce, kLate, kInBursts };
 
 // Serves `cap` frames per second and buffers `buffer` frames. Trials use a fluid model, which is

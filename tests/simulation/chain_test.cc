@@ -93,7 +93,8 @@ TEST(Chain, ItsLatencyIsTheFormulaForEveryNumberAndMixOfAccelerators) {
         push.accelerators[i] = Face::kLegacy;
         ++legacy;
       }
-      // (N + 1 - k) / 2 + 3 a k round trips; the switch is in the middle of the path, so a = 1/2.
+      // For N accelerators, k of them legacy: (N + 1 - k) / 2 + 3 a k round trips. The switch is in
+      // the middle of the path, so a = 1/2.
       EXPECT_EQ(PlayChain(push).latencies[0], (n + 1 + 2 * legacy) * kHalf) << n << " " << mix;
     }
   }
@@ -130,7 +131,9 @@ TEST(Chain, LengthComputingAndTheCpuAddWhatTheyTake) {
     const auto near = [&](Picoseconds latency, double expected) {
       EXPECT_NEAR(static_cast<double>(latency), expected, 0.03 * expected) << n;
     };
-    // (N + 1) (r / 2 + L / B), and (N + 1) (3 r + 2 L / B + t), plus the computing time.
+    // Pushed: (N + 1) (r / 2 + L / B). Through the CPU: (N + 1) (3 r + 2 L / B + t). Both plus the
+    // computing time. r is the round trip, L / B the time of a message on the link, t the CPU's
+    // reaction.
     for (const Picoseconds latency : PlayChain(parameters).latencies)
       near(latency, (n + 1) * (kHalf + length) + n * 3e6);
     parameters.via = ChainVia::kCpu;

@@ -43,9 +43,10 @@ fabric::Picoseconds OnLink(double bytes) {
 constexpr double kAlone = 0.001;
 
 TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
-  // Upstream, the data (64 + 24 bytes) and a notification. Then a read, the store that frees the
-  // slot, the frame, and the store that sends. Downstream, that store. Descriptor and data are
-  // read, one way up and one way down each. Then the wire.
+  // The data (64 + 24 bytes) and a notification cross the link upstream. The worker reads, stores
+  // to free the slot, processes the frame and stores to send it. The last store crosses the link
+  // downstream. Descriptor and data are read, each with one way up and one way down. Then the frame
+  // occupies the wire.
   const fabric::Picoseconds expected =
       OnLink(88) + 6 * 379_ns + 40_ns + 50_ns + 5_ns + 50_ns + kWireFrame;
   for (const auto& [interface, more] :
@@ -61,9 +62,9 @@ TEST(Echo, AFrameAloneOnAPipeTakesSixWaysAndWhatTheWorkerDoes) {
 }
 
 TEST(Echo, APacketAloneTakesSixWaysAndWhatTheWorkerDoes) {
-  // Upstream, 60 + 24 bytes and the descriptor. Then a read, the packet and the doorbell.
-  // Descriptor and data are read. A request for new descriptors (24 bytes) precedes every eighth
-  // packet.
+  // 60 + 24 bytes and the descriptor cross the link upstream. The worker reads, processes the
+  // packet and rings the doorbell. Descriptor and data are read. A request for new descriptors (24
+  // bytes) precedes every eighth packet.
   const fabric::Picoseconds expected = OnLink(84) + 6 * 379_ns + 40_ns + 15_ns + 50_ns + kWireFrame;
   const EchoResults results = PlayEcho(Parameters(kPacketized, kAlone, 60));
   ASSERT_EQ(results.latencies.size(), 30u);

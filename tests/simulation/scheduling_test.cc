@@ -141,7 +141,7 @@ TEST(OneRequest, ByWaveUncachedReadsEveryWord) {
   const SchedulingParameters parameters = OneTask(Mode::kUncached);
   const fabric::Costs& c = parameters.costs;
   const SchedulingResults results = Simulate(parameters);
-  // Word 0, then the eight words of the line.
+  // The host reads word 0, then the eight words of the line.
   const Picoseconds reads = 9 * c.mmio_read_uncached;
   const Picoseconds least = c.pcie_oneway + parameters.agent_compute + c.MsixEndToEnd() + reads +
                             c.context_switch - c.context_switch_before + parameters.service.time;

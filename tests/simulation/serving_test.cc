@@ -34,13 +34,16 @@ ServingParameters Parameters(ServingHost host, uint32_t cores, uint32_t services
 
 TEST(Serving, ACallByItselfTakesTheStepsOfItsHost) {
   const std::pair<ServingHost, fabric::Picoseconds> kCases[] = {
-      // Decoding; half a round trip to the core, the function, half for its next load; a round trip
-      // to read the reply from its cache.
+      // The NIC decodes the call. Half a round trip to the core, the function, and half a round
+      // trip for the core's next load follow. A round trip then reads the reply from the core's
+      // cache.
       {kCoherent, 100_ns + 400_ns + 20_ns + 400_ns + 800_ns},
-      // One way up; a read, the work, the doorbell; one way down; descriptor and reply are read.
+      // One way up; the core reads, works and rings the doorbell; one way down; descriptor and
+      // reply are read.
       {kPolling, 379_ns + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
-      // kKernel: an interrupt, the process, the work of a socket; then as above. kReallocating: one
-      // way up, seen by the dedicated core; a core is assigned; then like a polling process.
+      // kKernel: an interrupt, the switch to the process, the work of a socket; then as above.
+      // kReallocating: one way up, seen by the dedicated core; a core is assigned; then like a
+      // polling process.
       {kReallocating, 379_ns + 40_ns + 5_us + 40_ns + 100_ns + 20_ns + 50_ns + 5 * 379_ns},
       {kKernel, 1600_ns + 1200_ns + 4_us + 100_ns + 20_ns + 5 * 379_ns},
   };

@@ -30,19 +30,21 @@ struct Row {
 };
 
 constexpr Row kRowsOfTheTable[] = {
-    // A lost offer leaves no trace at R, but I cannot distinguish it from a lost outcome.
+    // A lost offer leaves no trace at the responder R, but the initiator I cannot distinguish it
+    // from a lost outcome.
     {kTwo, "OFFER n", kLost, "-", "I", "I"},
     {kTwo, "OFFER n", kRepeated, "R", "I", "I"},
     {kTwo, "OFFER n", kDelayed, "-", "I", "I"},
     {kTwo, "OUTCOME n", kLost, "R", "I", "I"},
     {kTwo, "OUTCOME n", kRepeated, "R I", "-", "-"},
     {kTwo, "OUTCOME n", kDelayed, "R", "I", "I"},
-    // R learns from the next offer that I knows the outcome. Now I waits for n + 1 and is in doubt
+    // The next offer informs R that I knows the outcome. Now I waits for n + 1 and is in doubt
     // about it.
     {kTwo, "OFFER n+1", kLost, "R I", "I", "I"},
     {kTwo, "OFFER n+1", kRepeated, "R* I", "I", "I"},
     {kTwo, "OFFER n+1", kDelayed, "R I", "I", "I"},
-    // I may decide until it commits, so it is never in doubt. R is in doubt while it holds n.
+    // The initiator I may decide until it commits, so it is never in doubt. R is in doubt while it
+    // holds n.
     {kFourCommits, "OFFER n", kLost, "-", "I", "-"},
     {kFourCommits, "OFFER n", kRepeated, "-", "R I", "R"},
     {kFourCommits, "OFFER n", kDelayed, "-", "I", "-"},

@@ -43,7 +43,8 @@ struct Config {
   bool in_order = false;
   uint8_t depth = 1;
   int resets = 0;              ///< Maximum number of link resets; each loses all lines in flight.
-  int initiator_restarts = 0;  ///< Maximum number of restarts without state; also of the responder.
+  int initiator_restarts = 0;  ///< Maximum number of restarts without state of the initiator, and
+                               ///< below, of the responder.
   int responder_restarts = 0;
   bool resume = false;  ///< Any number of restarts with state.
   bool expire = true;   ///< Windows may expire at any time.

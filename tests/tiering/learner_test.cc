@@ -295,7 +295,7 @@ TEST(Safeguards, ARoundOfTooMuchInvalidDataDecidesNothingAndTheNextOneDoes) {
   EXPECT_EQ(learner.counters().withheld_rounds, withheld);
 }
 
-// Serving 82 % of the accesses (the target and its margin), the fast tier needs nine of ten
+// To serve 82 % of the accesses (the target and its margin), the fast tier needs nine of ten
 // equally busy pages, even if the bits show few of the accesses.
 TEST(Learner, MovesTheShareThatIsWantedWhateverTheBitsHide) {
   for (const uint64_t accesses : {10u, 6400u}) {

@@ -52,7 +52,7 @@ class Puppet {
     ASSERT_TRUE(world_->nic->CanCommit(slot));
     world_->nic->Commit(slot, Encode(decision), offload::Urgency::kPrestaged);
   }
-  /// Lets the host poll and returns its outcome.
+  /// Lets the host poll up to ten times. Returns its outcome, or nothing if there is none.
   std::optional<Outcome> Answer(offload::Slot slot = 0) {
     offload::Item item;
     offload::Decided how;

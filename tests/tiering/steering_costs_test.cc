@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tests row W12, the cost per RPC that the host saves, against the table of costs.
+// Tests the host CPU time that steering on the NIC saves per RPC, against the table of costs.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -184,7 +184,7 @@ TEST(Newcomers, ForWhomThereIsNoDescriptorWaitAndCostNothing) {
   ASSERT_NE(server, nullptr) << error;
   Client client(HostilePath());
   ASSERT_TRUE(client.Send(MakeMessage(Command::kVersion, VersionPayload())));
-  // The number of descriptors that poll needs, all of them in use.
+  // The limit suffices for poll, but all descriptors below it are in use.
   constexpr rlim_t kDescriptors = 64;
   std::vector<File> taken;
   do {

@@ -67,7 +67,7 @@ TEST(BusFunction, WithoutBusMasteringStoresOfHeadsTouchNothing) {
   EXPECT_TRUE(Eventually([&] { return rig["model_rx_notifications"] > notified; }));
 }
 
-/// Checks that a function after a driver's use and `reset` is in its power-on state.
+/// Checks that a function that a driver has used is in its power-on state after `reset`.
 template <typename Reset>
 void ExpectPowerOnAfter(Reset&& reset) {
   Rig rig(kIpuModel, Replay("0"));

@@ -154,7 +154,7 @@ TEST_F(Order, WithoutInterruptsNothingWaits) {
 }
 
 TEST(Ranges, ThatMeetShareNoMessage) {
-  // Two maps that are adjacent both here and on the client's bus.
+  // Two maps that are adjacent both in this process and on the client's bus.
   std::array<uint8_t, 2 * kPlace> memory{};
   for (const bool removes_first : {false, true}) {
     MessageDma messages;

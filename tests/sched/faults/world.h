@@ -28,7 +28,7 @@ namespace sluice::engine::sched {
 
 struct WorldOptions {
   uint64_t seed = 1;
-  CpuId cpus = 1;  ///< Maximum 4; equal to the policy's number.
+  CpuId cpus = 1;  ///< Number of CPUs, at most 4; equal to the policy's number of CPUs.
   bool prestage = false;
   bool agent_faults = true;    ///< Agents freeze, die and are replaced.
   bool window_faults = false;  ///< Dead links and flipped bits; afterwards the window is rebuilt.
@@ -71,8 +71,9 @@ class World {
     return Check();
   }
 
-  /// Disables faults and starts a new agent if there were any. Blocked tasks are woken and running
-  /// tasks end. Returns an error, or null if every task ran and ended by decisions of the agent.
+  /// Disables faults, and starts a new agent if there were any faults. Blocked tasks are woken and
+  /// running tasks end. Returns an error, or null if every task ran and ended by decisions of the
+  /// agent.
   const char* Finish() {
     faults_.dead = false;
     faults_.flip_permille = 0;
