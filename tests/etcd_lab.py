@@ -48,8 +48,8 @@ class Etcd:
                 stdout=log, stderr=log)
 
     def serves(self, data):
-        """Returns whether it serves. Another connection may use its port for a moment, so it is
-        retried."""
+        """Returns whether etcd serves. Another connection may use its port for a moment, so an etcd
+        that has ended is started again."""
         if self.process.poll() is not None:
             self.run(data)
         return self.run_ctl("get", "x").returncode == 0
@@ -124,7 +124,7 @@ class Gateway:
         thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
         thread.start()
         for cleanup in (self.server.server_close, thread.join, self.server.shutdown,
-                        self.ending.set):  # Runs the last first.
+                        self.ending.set):  # The last cleanup runs first.
             test.addCleanup(cleanup)
 
     def asked(self, path):

@@ -143,7 +143,7 @@ MAX_LINES = 400
 
 # Headers are named relative to these folders.
 INCLUDE_ROOTS = ("include", "lib", "drivers", "plugins", "tools")
-# A program that is built below tests/, except benchmarks, whose data the tests make, too.
+# A program that is built below tests/. Benchmarks are permitted to users.
 PROGRAM_OF_TESTS = re.compile(r"release/tests/[\w/-]+|\btests/[\w/]+/sluice-[\w-]+")
 
 # The third column of the page's table: the reason of a rule, where it is not obvious.
@@ -333,7 +333,7 @@ class Architecture(unittest.TestCase):
                     self.assertIn(f"{base}/{folder.name}", layers)
 
     def test_users_run_no_program_of_the_tests(self):
-        # docs/extending.md is for developers of the tree, and runs its tests.
+        # docs/extending.md is for developers of the tree, and its commands run the tree's tests.
         told = [p for p in tracked() if (p.suffix == ".md" and p.name != "extending.md")
                 or "scripts" in p.relative_to(ROOT).parts[:1]]
         self.assertGreater(len(told), 20)

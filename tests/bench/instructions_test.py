@@ -24,7 +24,7 @@ def count(case, functions):
 
 
 class Instructions(unittest.TestCase):
-    """At most 60 per received frame and 45 per sent frame."""
+    """The limits: 60 instructions per received frame and 45 per sent frame."""
 
     def test_one_pipe(self):
         self.judge("60/1/1/1000000/512")

@@ -63,7 +63,7 @@ class Cable(unittest.TestCase):
         process.communicate()
 
     def wait_for(self, process, pattern):
-        """Returns the first matching line of its standard error from now on."""
+        """Returns the first matching line of the process's standard error, from now on."""
         for line in process.stderr:
             process.said += line
             if re.search(pattern, line):
@@ -71,7 +71,8 @@ class Cable(unittest.TestCase):
         raise AssertionError(f"no {pattern!r} in:\n{process.said}")
 
     def finish(self, process):
-        """Stops it with a signal and returns its report. It may fail because the link is down."""
+        """Stops the process with a signal and returns its report. The run may fail because the link
+        is down."""
         process.send_signal(signal.SIGTERM)
         stdout, stderr = process.communicate(timeout=60)
         if process.returncode != 0:

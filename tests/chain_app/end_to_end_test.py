@@ -21,9 +21,9 @@ OWN_STAGE, CHAIN = sys.argv.pop(), sys.argv.pop()
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
 ABSENT = [stage["name"] for stage in harness.listing(CHAIN, "stages")
           if "not in this build" in stage["what"]]
-# Only for this test, because the machine may be busy.
+# Flags for this test only, because the machine may be busy.
 PATIENT = ("--timeout_ms=30000", "--stats_period_s=0")
-# For interfaces that carry frames.
+# Arguments for interfaces that carry frames.
 EAL = (*harness.MEMORY, "--")
 
 
@@ -88,7 +88,7 @@ class Runs(unittest.TestCase):
             costs[through] = report["host"]["per_message"]
         self.assertEqual([costs["switch"][key] for key in ("doorbells", "descriptors", "copies")],
                          [0, 0, 0])
-        # One each for the NIC (twice) and two stages.
+        # Each message needs two descriptors for the NIC and one for each of two stages.
         self.assertGreater(costs["cpu"]["descriptors"], 3.9)
         self.assertLessEqual(costs["cpu"]["doorbells"], costs["cpu"]["descriptors"])
 

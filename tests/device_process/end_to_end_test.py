@@ -59,7 +59,7 @@ class Device:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
 
     def end(self, how=signal.SIGTERM):
-        """Stops it; returns its report."""
+        """Stops the device, which must exit with 0; returns its report."""
         self.process.send_signal(how)
         text, _ = self.process.communicate(timeout=60)
         self.text += text
@@ -184,7 +184,7 @@ class EndToEnd(EndToEndCase):
             device.wait_for(f"{host.pid} attached")
             host.kill()
             host.communicate()
-            device.wait_for("no host attached")  # Otherwise it may end before it notices.
+            device.wait_for("no host attached")  # Otherwise the device may end before it notices.
         report = device.end()
         self.check_device(report, hosts=3)
         counted = report["device"]

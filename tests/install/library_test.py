@@ -48,7 +48,7 @@ def library_path():
 
 
 def internet_sum(data):
-    """RFC 1071."""
+    """Returns the folded sum of 16-bit words (RFC 1071), without the complement."""
     total = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

@@ -154,8 +154,8 @@ class Row:
         return "".join(output.text() for output in self.outputs)
 
     def count(self):
-        """Returns sums over all ports of the primary process, and the packets received by queues 1;
-        −1 if it does not reply."""
+        """Returns sums over all ports of the primary process: packets received, packets sent, and
+        packets received by queue 1 of each port; −1 each if the process does not reply."""
         totals = {"ipackets": 0, "opackets": 0, "second": 0}
         try:
             for port in harness.ask(self.prefix, "/ethdev/list"):

@@ -6,7 +6,7 @@ UDP, ICMP = 17, 1
 
 
 def checksum(data):
-    """RFC 1071."""
+    """Returns the Internet checksum of `data` (RFC 1071)."""
     if len(data) % 2:
         data += b"\0"
     total = sum(struct.unpack(f">{len(data) // 2}H", data))

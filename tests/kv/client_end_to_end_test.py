@@ -154,7 +154,7 @@ class Mica:
 
 class Client(unittest.TestCase):
     def run_client(self, *flags, code=0):
-        """Runs it to completion; returns the report."""
+        """Runs the client to completion; returns the report."""
         with tempfile.NamedTemporaryFile(suffix=".json") as report:
             done = subprocess.run([CLIENT, "--json=" + report.name, "--timeout_ms=5000",
                                    "--patience_s=60", *flags], capture_output=True, text=True,
@@ -288,7 +288,7 @@ class Client(unittest.TestCase):
             reader = threading.Thread(target=lambda: lines.extend(client.stdout))
             reader.start()
             self.addCleanup(client.stdout.close)
-            for cleanup in (reader.join, client.wait, client.kill):  # Runs the last first.
+            for cleanup in (reader.join, client.wait, client.kill):  # The last cleanup runs first.
                 self.addCleanup(cleanup)
             wait_until(lambda: any("preloaded" in line for line in lines), lines.copy)
             placed = {}

@@ -71,13 +71,14 @@ class Client:
         return f"{self.lines} {self.errors}"
 
     def wait_for_lines(self, *lines):
-        """Checks that the client has printed exactly these lines."""
+        """Waits for these lines of the client. Checks that it has printed no other lines."""
         lines = [line + "\n" for line in lines]
         wait_until(lambda: len(self.lines) >= len(lines), self.said)
         self.test.assertEqual(self.lines, lines)
 
     def wait_for_errors(self, *parts):
-        """Checks that exactly one line matches each of these."""
+        """Waits for one error line per part. Checks that each line contains its part, and that
+        there are no other lines."""
         wait_until(lambda: len(self.errors) >= len(parts), self.said)
         self.test.assertEqual(len(self.errors), len(parts), self.errors)
         for part, line in zip(parts, self.errors):
@@ -85,7 +86,8 @@ class Client:
             self.test.assertIn("(keeping the servers)", line)
 
     def end(self):
-        """Returns its report. (No server has responded.)"""
+        """Stops the client, which must exit with 1, because no server has responded. Returns its
+        report."""
         self.process.terminate()
         self.test.assertEqual(self.process.wait(timeout=PATIENCE_S), 1, self.said())
         with open(self.report.name, encoding="utf-8") as file:

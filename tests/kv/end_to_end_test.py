@@ -230,7 +230,7 @@ class Snapshots(unittest.TestCase):
 
     def test_items_of_the_embedded_client(self):
         run_until(SERVED, f"--snapshot={self.snapshot}", f"--client={CLIENT}")
-        half = ITEMS // 2  # Sets half of them again.
+        half = ITEMS // 2  # Half of the items is set again.
         report = run_until(rf"% of gets found, {ITEMS} items; client: gets ",
                            f"--snapshot={self.snapshot}", "--workers=2", "--partitions=3",
                            f"--client=items={half}+get=0.5+outstanding=64")
@@ -245,7 +245,7 @@ class Snapshots(unittest.TestCase):
              f"--snapshot={self.snapshot}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True)
         for cleanup in (process.stdout.close, process.stderr.close, process.wait, process.kill):
-            self.addCleanup(cleanup)  # Runs the last first.
+            self.addCleanup(cleanup)  # The last cleanup runs first.
         watchdog = threading.Timer(PATIENCE_S, process.kill)
         watchdog.start()
         self.addCleanup(watchdog.cancel)

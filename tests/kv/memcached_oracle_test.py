@@ -132,8 +132,9 @@ class Ours:
 
 
 class Uniques:
-    """Numbers the uniques of a server's responses in the order of their first appearance; or 1,
-    where different items may have the same. Substitutes those of a request's key."""
+    """Numbers the uniques of a server's responses in the order of their first appearance. If
+    different items may have equal uniques, the number is 1 for all of them. Also inserts the unique
+    of a key into requests."""
 
     NO_ITEM = 10**9
 
@@ -268,7 +269,8 @@ class Answers(unittest.TestCase):
             self.compare(request, udp=False)
 
     def test_time_left(self):
-        """Within one or two seconds, for both kinds of expiry."""
+        """The remaining time is right within the patience of the test, for relative and absolute
+        expiry."""
         self.start()
         for expiry, left in ((5000, 5000), (2592000, 2592000), (int(time.time()) + 9000, 9000)):
             for server in (self.memcached, self.ours):
@@ -361,8 +363,8 @@ class Statistics(unittest.TestCase):
 
 
 class AnswersOfFourWorkers(Answers):
-    """Only the owner reads, too, so that requests travel between partitions. Each partition counts
-    its uniques."""
+    """Only the owner of a key reads it, so that requests travel between partitions. Each partition
+    counts its uniques."""
 
     WORKERS = "4"
 

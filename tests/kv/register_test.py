@@ -63,7 +63,7 @@ class Server:
                                for line in self.lines[lines:]), self.text)
 
     def end(self, how=signal.SIGTERM):
-        """Returns its exit code and report."""
+        """Stops the server. Returns its exit code and report."""
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(how)
         watchdog = threading.Timer(PATIENCE_S, self.process.kill)

@@ -112,7 +112,7 @@ class Process:
             lines.append(line)
 
     def end(self, how=signal.SIGTERM):
-        """Returns its exit code."""
+        """Ends the process with a signal, or kills it after PATIENCE_S. Returns its exit code."""
         self.popen.send_signal(how)
         watchdog = threading.Timer(PATIENCE_S, self.popen.kill)
         watchdog.start()
@@ -243,7 +243,7 @@ def values_of(answer):
 
 
 def versions(values):
-    """The client's values begin with the number of sets so far."""
+    """Returns the number of sets of each key so far: the client's values begin with it."""
     return {key: struct.unpack_from("<I", value)[0] for key, value in values.items()}
 
 
@@ -281,7 +281,7 @@ class Sharding(unittest.TestCase):
         print(f"  {untouched} untouched keys answered by the {len(servers)} servers that had them")
 
     def wait_for_sets(self, server, owned):
-        """Waits until exactly its keys are set on the server."""
+        """Waits until at least SEEN keys are set on the server, all of which must be in `owned`."""
         def some():
             held = set(self.lab.held(server)[server])
             self.assertLessEqual(held, owned)

@@ -37,7 +37,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def socket_in_namespace(*kind):
-    """Creates the socket there; this process returns to its namespace."""
+    """Creates a socket in the client's namespace; this process returns to its namespace."""
     with open("/proc/thread-self/ns/net", "rb") as here, \
             open("/run/netns/" + PAIR.netns, "rb") as there:
         try:
@@ -430,8 +430,8 @@ class Veth(unittest.TestCase):
                 self.walk_mica(address)
         self.law(report)
         self.assertEqual(report["drops"]["refused"], self.refused)
-        # The key of 250 bytes; and expired ones that were read by a worker that may not remove
-        # them.
+        # The key of 250 bytes remains. So do expired items that were read by a worker that may not
+        # remove them.
         self.assertLessEqual(report["store"]["items"], 1 if "--workers=2" not in flags else 4)
         self.assertGreaterEqual(report["store"]["items"], 1)
         self.assertEqual(report["mica"]["refused_admin"], len(addresses))

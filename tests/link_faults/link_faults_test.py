@@ -44,7 +44,8 @@ class Faults(unittest.TestCase):
 
     @staticmethod
     def wait_for_traffic(host):
-        """Two lines, because frames of the first one may have passed before this call."""
+        """Waits for two lines with traffic, because frames of the first one may have passed before
+        this call."""
         host.skip()
         for _ in range(2):
             host.wait_for(processes.TRAFFIC)

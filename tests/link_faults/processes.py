@@ -81,7 +81,7 @@ class Process:
         return json.loads(self.stdout[0])
 
     def end(self):
-        """Makes sure that it is gone."""
+        """Kills the process if it still runs."""
         if self.popen.poll() is None:
             self.kill()
 
@@ -97,7 +97,8 @@ def device(binary, socket, *arguments, eal=(), prefix=()):
 
 
 def echo(binary, socket, name, iface="bilateral"):
-    """`name` owns the shared memory."""
+    """Starts sluice-echo, whose DPDK file prefix is `name`, and waits for its first statistics
+    line."""
     process = Process([binary, "--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0",
                        f"--file-prefix={name}", f"--vdev=net_ipu0,device={socket}", "--",
                        f"--iface={iface}", "--mode=reflect", "--json=-", "--stats_period_s=0.05"])

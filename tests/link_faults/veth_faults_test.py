@@ -197,7 +197,7 @@ class Faults(unittest.TestCase):
             self.nic = self.start_nic()
             self.settle()
         host, _ = self.finish()
-        # The host survived both.
+        # The host survived both deaths of the NIC.
         self.assertEqual(host["links"]["resets"], 2)
         self.assertLessEqual(host["links"]["in_doubt"], 2)
         self.assertGreater(host["rx_pkts"], 0)

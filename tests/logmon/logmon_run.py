@@ -61,7 +61,7 @@ class Running:
         return harness.wait_until(done, lambda: "".join(self.said))
 
     def find(self, pattern):
-        """Searches its standard error."""
+        """Waits until the standard error matches `pattern`. Returns the match."""
         return self.wait(lambda: re.search(pattern, "".join(self.said)))
 
     def ask(self, command):

@@ -79,11 +79,12 @@ class Senders(logmon_run.Folder):
                        input=content, check=True, timeout=logmon_run.PATIENCE_S)
 
     def counted(self, run, lines):
-        """Datagrams may still be in flight."""
+        """Waits until the monitor has counted `lines` lines: datagrams may still be in flight."""
         run.wait(lambda: run.ask("filters")["0"]["events"] >= lines)
 
     def check(self, *texts):
-        """Checks that exactly these were sent, in order."""
+        """Checks that exactly the lines of these texts were received, and the events of each
+        filter. The order of lines is not checked."""
         found = self.report["logmon"]
         lines = [line for text in texts for line in log_lines.lines_of(text)]
         self.assertEqual(found["lines"], len(lines))

@@ -60,7 +60,7 @@ class Etcd(unittest.TestCase):
             self.etcd.ctl("put", "--lease=" + lease, PREFIX + "backends/web/5",
                           json.dumps({"name": "web5", "address": "198.51.100.5"}))
             self.wait_to_say(balancer, "2 VIPs and backends")
-            # Its part of the ring receives new flows. Existing flows do not move.
+            # The new backend's part of the ring receives new flows. Existing flows do not move.
             self.assertGreater(float(balancer.ask("backends", "web")["web5"]["slots"]), 0)
             self.etcd.in_one_step(
                 f"put {PREFIX}vips/ntp {json.dumps(json.dumps(NTP))}",

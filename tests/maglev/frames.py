@@ -75,8 +75,8 @@ def ports(ip):
 
 
 def lower_ttl(ip):
-    """Forwards like a router. The checksum is updated by RFC 1624, so that a wrong one stays wrong
-    by the same difference."""
+    """Returns the packet with its TTL lowered by one, as by a router. The checksum is updated by
+    RFC 1624, so that a wrong one stays wrong by the same difference."""
     if ip[0] >> 4 == 6:
         return ip[:7] + bytes([ip[7] - 1]) + ip[8:]
     old = struct.unpack_from("!H", ip, 8)[0]

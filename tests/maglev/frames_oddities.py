@@ -129,7 +129,7 @@ class Oddities(FramesTest):
                                                      "unknown_protocol")]
         left = self.check(config, cases)
         self.assertEqual(len(left), 22)
-        # All of its addresses reply.
+        # All addresses of the prefix reply to pings.
         ask = from_client(IP(src=CLIENT4, dst="10.200.77.78"), ICMP(id=1, seq=2))
         self.assertEqual(len(self.run_frames(config, [ask])[0]), 1)
 
@@ -141,7 +141,8 @@ class Oddities(FramesTest):
 
 
 def without_outer_udp_checksum(frame):
-    """It covers the inner packet, and is equally wrong."""
+    """Returns the frame with its outer UDP checksum cleared, if it has one. That checksum covers
+    the inner packet, so a wrong inner packet makes it wrong, too."""
     _, _, tags, kind, payload = split(frame)
     ipv4 = kind == 0x0800
     if payload[9 if ipv4 else 6] != 17:

@@ -68,7 +68,8 @@ class Quic(FramesTest):
         self.assertEqual(report["events"]["quic_unknown"], unknown)
 
     def test_a_flow_stays_where_an_id_took_it(self):
-        """A later packet without a usable id follows; one of another flow does not."""
+        """A later packet of the flow without a usable id goes to the same backend; a packet of
+        another flow does not."""
         ids = {"10.0.0.1": "448d000000000000", "10.0.0.2": "8012345600000000"}
         cases = []
         def case(sport, data, address):

@@ -93,7 +93,7 @@ class Churn(threading.Thread):
         self.start()
 
     def turn(self, on):
-        """When it has turned this off, no connection is open."""
+        """Starts or stops opening connections. After a stop, no connection is open."""
         with self.lock:
             self.on = on
 
@@ -117,7 +117,8 @@ class Churn(threading.Thread):
 
 
 def datagram(address, port, data):
-    """Sends until a reply arrives: [backend, the reply's hash is correct]."""
+    """Sends up to UDP_TRIES times until a reply arrives. Returns [backend, whether the reply's hash
+    is correct], or [None, False] without a reply."""
     family = family_of(address)
     with socket.socket(socket.AF_INET if family == 4 else socket.AF_INET6,
                        socket.SOCK_DGRAM) as udp:

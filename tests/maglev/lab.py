@@ -82,7 +82,7 @@ class Host:
 
 
 def end(process):
-    """Makes sure that it is gone."""
+    """Kills the process and waits for its end."""
     process.kill()
     process.wait(timeout=PATIENCE_S)
     for stream in (process.stdin, process.stdout):

@@ -33,7 +33,8 @@ def environment(unit, instance):
 
 
 def command(line, variables):
-    """A separate $NAME is split into words, ${NAME} is part of one word."""
+    """Returns the words of a command line. A separate $NAME is split into words, ${NAME} is part of
+    one word."""
     words = []
     for word in line.split():
         if re.fullmatch(r"\$\w+", word):

@@ -73,7 +73,7 @@ class Services(unittest.TestCase):
 
 
 class Completion(unittest.TestCase):
-    """Splits words like bash, including at "=" (COMP_WORDBREAKS)."""
+    """Tests completion of words that are split as in bash, including at "=" (COMP_WORDBREAKS)."""
 
     def complete(self, *words):
         script = ('. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sluice; '

@@ -126,7 +126,8 @@ class Interfaces(unittest.TestCase):
                     self.assertEqual({name: report[name] for name in LOSSES}, none(report))
                     small, large, later = report["streams"]
                     self.assertEqual(small["sent_pkts"], 25_000)
-                    # Layer 1: 1518 and 512 bytes, 20 more each: 16560 bits per pair, 5e7 bits.
+                    # On layer 1, a pair of frames of 1518 and 512 bytes, plus 20 bytes each, has
+                    # 16560 bits. The rate allows 5e7 bits.
                     self.assertAlmostEqual(large["sent_pkts"], 2 * 5e7 / 16_560, delta=4)
                     self.assertAlmostEqual(later["sent_pkts"], 2000, delta=6 * 45)
 

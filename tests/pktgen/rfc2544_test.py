@@ -121,8 +121,9 @@ class Rfc2544(unittest.TestCase):
         self.assertEqual(found["longest_offered_pkts"], 7440)
         bursts = found["burst_pkts"]
         self.assertEqual(len(bursts), 10)
-        # 64 and the frames that drain while n frames arrive: n (1 - 20 / 74.4) < 64 + 1. A host
-        # that withdraws the CPU in the middle of a burst makes it longer, before the burst shorter.
+        # A burst of n frames passes if n (1 - 20 / 74.4) < 64 + 1: the bucket absorbs 64 frames,
+        # and others drain while the burst arrives. If the host withdraws the CPU in the middle of a
+        # burst, the result is longer; before a burst, it is shorter.
         self.assertLessEqual(statistics.median(bursts), 65 / (1 - 20_000 / 74_404) + 2)
         self.assertGreaterEqual(max(bursts), 40)
         self.assertAlmostEqual(found["bursts"]["average"], statistics.mean(bursts), places=3)

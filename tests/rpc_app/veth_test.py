@@ -50,7 +50,7 @@ def build_client(folder, source, *x_files):
 
 
 def there(*command):
-    """Returns its output in the client's namespace."""
+    """Runs a command in the client's namespace, which must succeed. Returns its output."""
     done = subprocess.run(PAIR.command(*command), capture_output=True, text=True,
                           timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done
@@ -59,7 +59,7 @@ def there(*command):
 
 @contextlib.contextmanager
 def serving(address=SERVER, services="nothing,echo,add,store,front"):
-    """Yields its report, which is complete after the block."""
+    """Runs sluice-rpc. Yields its report, which is complete after the block."""
     report = {}
     with subprocess.Popen([RPC, f"--wire={PAIR.here}", f"--ip={address}", "--json=-",
                            f"--services=portmap,{services},{SERVICE}:{HERE}/odd.x",
@@ -82,13 +82,15 @@ def words(*values):
 
 def call(program=ODD, version=1, procedure=6, rpc=2, credential=(0, b""), verifier=(0, b""),
          arguments=b""):
-    """RFC 5531 section 9. Lengths are those of the bodies; the caller adds padding."""
+    """Returns a call (RFC 5531 section 9). Lengths are those of the bodies; the caller adds
+    padding."""
     return words(42, 0, rpc, program, version, procedure, credential[0], len(credential[1])) \
         + credential[1] + words(verifier[0], len(verifier[1])) + verifier[1] + arguments
 
 
 def sys_credential(name_bytes=5):
-    """RFC 5531 appendix A: stamp, machine name, uid, gid, two groups."""
+    """Returns AUTH_SYS credentials (RFC 5531 appendix A): stamp, machine name, uid, gid, two
+    groups."""
     return (1, words(7, name_bytes) + b"hostn\0\0\0" + words(1000, 100, 2, 4, 27))
 
 
@@ -191,7 +193,8 @@ class EachInterface(Clients):
 
     @contextlib.contextmanager
     def serving(self, interface, *vdevs):
-        """Yields its report, which is complete after the block."""
+        """Runs sluice-rpc on the interface. Yields its report, which is complete after the
+        block."""
         report = {}
         port = vdevs[-1].split("=", 1)[1].split(",")[0]
         # sluice-rpc executes this program on the other interfaces; coherent transfers calls, not

@@ -49,7 +49,8 @@ class KvVerdicts(unittest.TestCase):
 
 
 def kv_row(server, path, requests, link="", client=None, **cpu_s):
-    """Three windows of a second: a tenth fewer, this number, and a tenth more requests."""
+    """Returns a row with three windows of a second: a tenth fewer requests, a tenth more, and
+    `requests`."""
     windows = [{"requests": requests * n // 10, "seconds": 1.0, **cpu_s}
                for n in (9, 11, 10)]
     return {"server": server, "flags": "", "path": path, "link": link, "windows": windows,

@@ -12,7 +12,7 @@ import targets
 
 def logmon_engine(bare, scanner=2.0, state=41 << 20, given_up=0,
                   sources=100000):
-    """At 2.5 GHz. Chunks of other sizes are ignored."""
+    """Returns results at 2.5 GHz. The report must ignore chunks of other sizes."""
     def scan(rule_set, chunk, cycles):
         return {"set": rule_set, "chunk_bytes": chunk, "bare_cycles_per_byte": cycles,
                 "scanner_cycles_per_byte": scanner, "scanner_ratio": cycles / scanner,

@@ -16,20 +16,22 @@ def sample(iface="streaming", cycles=5.0, mpps=100.0, **fields):
 
 
 def maglev(iface, cycles, traffic="16 flows", mode="ip", **fields):
-    """At 2.5 GHz: 100 cycles are 40 ns; a worker that is busy all the time sends 25 Mpps."""
+    """Returns a sample at 2.5 GHz: with 100 cycles, a packet costs 40 ns, and a worker that is busy
+    all the time sends 25 Mpps."""
     return sample(iface, cycles, 2500 / cycles, app="maglev", mode=mode, traffic=traffic,
                   worker_busy=1.0, **fields)
 
 
 def kv(iface, cycles, traffic="1 request", **fields):
-    """Like maglev."""
+    """Returns a sample with times like those of maglev()."""
     return sample(iface, cycles, 2500 / cycles, app="kv", mode="mica", traffic=traffic,
                   worker_busy=1.0, wire={"client_get_p50_ns": 1500, "client_get_p99_ns": 9000},
                   **fields)
 
 
 def logmon(iface, cycles, rule_set="light", **fields):
-    """Two datagrams of 1000 bytes each were received; none was sent."""
+    """Returns a sample in which two datagrams of 1000 bytes each were received and none was
+    sent."""
     return sample(iface, cycles, 0.0, app="logmon", mode="lines", traffic=rule_set, rx_pkts=2,
                   tx_pkts=0, drops={},
                   logmon={"sources": {"line_datagrams": 2, "text_bytes": 2000}}, **fields)

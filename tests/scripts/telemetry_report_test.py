@@ -9,7 +9,8 @@ import telemetry_report
 
 
 def telemetry_engine(ns, error=0.02, recall=0.99, member=50.0):
-    """univmon takes twice the time. `member` is the time of librte_member's sketch in ns."""
+    """Returns results in which univmon needs twice the time `ns`. `member` is the time of
+    librte_member's sketch in ns."""
     def contestant(time):
         return {"ns_per_packet": time, "are_top100": error, "are_top1000": 0.1,
                 "recall_at_100": recall, "memory_bytes": 8 << 20}

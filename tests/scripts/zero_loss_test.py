@@ -264,7 +264,8 @@ class Latency(unittest.TestCase):
         self.assertEqual(list(latency.variants(listing, ["another"])), ["another"])
 
     def judged(self, **medians):
-        """By series: p50 at 1 and at 9 Mpps; all carry 10."""
+        """Returns the verdicts on series with these p50 at 1 and at 9 Mpps; all series carry 10
+        Mpps."""
         names = {"reactive": "streaming", "prefetched": "streaming, prefetched",
                  "per_packet": "streaming, one per packet", "packetized": "packetized",
                  "few": "streaming, 2 pipes", "few_prefetched": "streaming, 2 pipes, prefetched"}

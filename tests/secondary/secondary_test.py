@@ -138,7 +138,8 @@ def shared_port(lab, primary):
     second.wait_for("net_enso0: pipes are read and written by the primary process alone")
     second.wait_for("^echoes$")
     primary.wait_for("^echoes$")
-    # It detects a restart by itself, and that it then needs other bursts.
+    # The secondary process detects by itself that the port was restarted, and that it then needs
+    # other burst functions.
     second.say("pause", "^paused$")
     assert primary.say("restart", r"restarted (-?\d+)")[1] == "0", primary.output
     second.say("go on", "^goes on with Scalar Scattered$")
@@ -171,7 +172,7 @@ def dumpcap(lab, primary, passed):
     tool.wait_for("Packets captured")
     assert primary.say("up", r"up (-?\d+)")[1] == "0"
     assert tool.end() == 0, tool.output
-    # Received, and sent back.
+    # Each frame is captured twice: received, and sent back.
     captured = collections.Counter(read_pcapng(path))
     assert captured == collections.Counter(2 * list(passed)), (sum(captured.values()), tool.output)
     path = os.path.join(lab.folder, "enso.pcapng")

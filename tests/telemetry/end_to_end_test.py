@@ -352,7 +352,7 @@ class Relay:
         return self
 
     def __exit__(self, *_):
-        """Reads the rest of the socket."""
+        """Ends the thread after it has read the rest of the socket."""
         self.ended.set()
         self.thread.join()
         self.socket.close()
@@ -411,7 +411,7 @@ class Exporting(Case):
             for hitter in epoch["keys"][0]["heavy_hitters"]:
                 flows[flow_of(hitter)] += hitter["packets"]["value"]
         self.assertEqual(flows, self.expected())
-        # CSV: the same.
+        # CSV: the sum of the rows is the capture, too.
         self.assertTrue(text.endswith("\r\n"))
         flows, prefixes, total = collections.Counter(), collections.Counter(), 0
         for row in csv.DictReader(text.splitlines()):
@@ -588,7 +588,7 @@ class Merging(Case):
              "--epoch_s=3600", "--columns=1024", "--levels=3", "--top=3")
 
     def node(self, name, frames, *flags):
-        """Returns the folder of its epochs."""
+        """Runs a node on `frames`. Returns the folder with the files of its epochs."""
         folder = os.path.join(self.folder.name, name)
         os.mkdir(folder)
         capture = os.path.join(folder, "pcap")
@@ -613,8 +613,8 @@ class Merging(Case):
 
     @staticmethod
     def counters(folder):
-        """Returns all counters of the only file there: after the header, the setup of two keys, the
-        times and the number of workers (lib/engine/telemetry/export/epoch_file.h)."""
+        """Returns all counters of the only file in `folder`: after the header, the setup of two
+        keys, the times and the number of workers (lib/engine/telemetry/export/epoch_file.h)."""
         [path] = Merging.files(folder)
         return pathlib.Path(path).read_bytes()[32 + 112 + 20:]
 

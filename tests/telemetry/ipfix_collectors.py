@@ -80,7 +80,8 @@ class Nfcapd:
         harness.wait_until(done, "nfcapd", PATIENCE_S)
 
     def queued(self):
-        """Returns the number of unread bytes in its socket; None if it does not listen."""
+        """Returns the number of unread bytes in the collector's socket; None if it does not
+        listen."""
         with open("/proc/net/udp", encoding="ascii") as table:
             for line in list(table)[1:]:
                 fields = line.split()
@@ -89,7 +90,7 @@ class Nfcapd:
         return None
 
     def flows(self):
-        """Stops it. Returns its flows and its output."""
+        """Stops the collector once it has read all datagrams. Returns its flows and its output."""
         self.wait(lambda: self.queued() == 0)
         said = self.end()
         flows = []
@@ -102,8 +103,8 @@ class Nfcapd:
         return flows, said
 
     def end(self):
-        """Returns its output. The signal is repeated, since it loses one that arrives just before
-        it waits for datagrams."""
+        """Stops the collector and returns its output. The signal is repeated, since nfcapd loses
+        one that arrives just before nfcapd waits for datagrams."""
         for _ in range(PATIENCE_S):
             self.process.terminate()
             try:
@@ -113,7 +114,7 @@ class Nfcapd:
         raise AssertionError("nfcapd does not end")
 
     def table(self):
-        """Returns the output of the README's command for them."""
+        """Returns the output of the README's command for the collected flows."""
         options = re.search(r"nfdump -r flows (.*)", README.read_text("utf-8"))[1].split()
         return subprocess.run(["nfdump", "-r", self.folder, *options], capture_output=True,
                               text=True, env=ENVIRONMENT, timeout=PATIENCE_S, check=True).stdout

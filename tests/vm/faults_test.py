@@ -13,7 +13,7 @@ ROUNDS = int(sys.argv.pop()) if sys.argv[-1].isdigit() else 0
 BUILD = sys.argv[1]
 ENSO, IPU = guests.ADDRESSES
 FACES = ((ENSO, "streaming"), (IPU, "packetized"))
-# QEMU's message where it does not survive a killed device (docs/vfio-user.md).
+# QEMU's message when the death of a device makes it abort (docs/vfio-user.md).
 ABORTS = "error_setv: Assertion"
 
 

@@ -80,15 +80,15 @@ def run_app(running, build, app, address, iface, *flags, duration_s=2):
 
 
 def start_app(running, build, app, address, iface="packetized", *flags, receives=True):
-    """Starts it in the background of the guest's shell, as $app; returns once it runs and, unless
-    `receives` is false, has received. Its output goes to /tmp/app."""
+    """Starts an application in the background of the guest's shell, as $app. Returns once it runs
+    and, unless `receives` is false, has received. Its output goes to /tmp/app."""
     running.send(app_command(build, app, address, iface, *flags) + " >/tmp/app 2>&1 & app=$!\n")
     run(running, f"until grep -Eq '{RECEIVES if receives else RUNS}' /tmp/app; do sleep 0.2; "
         "kill -0 $app || { cat /tmp/app; break; }; done; kill -0 $app")
 
 
 def end_app(running, code=0):
-    """Stops it with SIGTERM; returns its output."""
+    """Stops the application with SIGTERM; returns its output. `code` is the expected exit code."""
     return run(running, "kill $app; wait $app; ended=$?; cat /tmp/app; (exit $ended)", code)
 
 

@@ -24,7 +24,7 @@ INTERFACES = {"enso": ("streaming", "packetized"), "ipu": ("packetized", "bilate
 
 
 def free_hugepages():
-    """Pages of 2 MiB."""
+    """Returns the number of free hugepages of 2 MiB on this host."""
     path = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
     return int(path.read_text(encoding="utf-8")) if path.exists() else 0
 

@@ -31,7 +31,7 @@ class Nics(guests.Case):
 
     @staticmethod
     def start(running, name, text, pattern):
-        """Starts it in the background, and waits for a line like `pattern` in /tmp/NAME."""
+        """Starts a program in the background, and waits for a line like `pattern` in /tmp/NAME."""
         running.send(f"{text} >/tmp/{name} 2>&1 & {name}=$!\n")
         Nics.wait_for(running, name, pattern)
 
