@@ -171,8 +171,8 @@ TEST_F(LineQueue, NumbersThatCannotBeAreCountedAndNotBelieved) {
   EXPECT_EQ(producer.faults(), 2u);
 }
 
-/// A window that calls `meanwhile` after it has read a word and before it returns the word, as
-/// another thread may run during an access in virtual time.
+/// A window that calls `meanwhile` after it has read a word and before it returns the word. This
+/// simulates another thread that runs during an access in virtual time.
 class InterruptibleWindow {
  public:
   explicit InterruptibleWindow(ShmWindow& window) : window_(&window) {}

@@ -179,7 +179,8 @@ class Rig {
     draining = cpu != nullptr ? cpu->Tend(kHere, kHere) : control->Tend();
     return any;
   }
-  /// Steps until no part makes progress.
+  /// Steps until no part has made progress in four steps. Fails the test if this needs more than
+  /// kPatience steps.
   void Settle() {
     uint32_t still = 0;
     for (uint32_t i = 0; i < kPatience && still < 4; ++i) still = Step() ? 0 : still + 1;

@@ -142,7 +142,7 @@ TEST(ReadOnce, EnsoSlot) {
     page.ChangeAfterAccess(offsetof(TxNotification, length), 64 * kFlitBytes);
     nic.WriteRegister(NbPage(0) + kTxTail, 4, 1);
     nic.Transmit(sink, 16);
-    // One read, and one write by the completion.
+    // The slot is read once, and written once by the completion.
     EXPECT_LE(page.accesses(offsetof(TxNotification, address)), 2u);
     EXPECT_LE(page.accesses(offsetof(TxNotification, length)), 2u);
   }

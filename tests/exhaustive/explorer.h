@@ -79,7 +79,7 @@ class Explorer {
   struct Visited {
     uint32_t parent;
     Move move;
-    bool settled;  ///< Resolved or violating.
+    bool settled;  ///< The state is resolved or violates a property.
   };
   struct Edge {
     uint32_t to, from;

@@ -73,7 +73,7 @@ class ServerTest : public testing::Test {
     result.in_place = view.data == frame.data();
     return result;
   }
-  /// Calls AtRest until all handoffs are finished.
+  /// Calls AtRest four times on each server, which suffices to finish all handoffs.
   void Rest() {
     for (int i = 0; i < 4; ++i) {
       for (auto& server : servers_) server->AtRest(0);

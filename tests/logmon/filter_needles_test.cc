@@ -277,7 +277,7 @@ TEST(Needles, OfJsonAllowForEscapes) {
   EXPECT_EQ(name.any[1].expression, "\\x5c");
   // The longest literal is the most selective.
   EXPECT_EQ(Of("{ $.id = \"abcdefgh\" && $.x = 1 }").any[0].expression, "\\x22abcdefgh\\x22");
-  // One of the two literals, or a backslash.
+  // A matching line contains one of the two literals, or a backslash.
   EXPECT_EQ(Of("{ $.a = \"xx\" || $.b = \"yy\" }").any.size(), 3u);
   EXPECT_EQ(Of("{ $.a NOT EXISTS }").all.size(), 1u);
 }

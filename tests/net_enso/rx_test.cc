@@ -89,7 +89,7 @@ TEST_F(RxTest, WhatArrivedOnAnyPipeIsDiscarded) {
 // Tests frame lengths exact to the byte, and pools exact to the last mbuf.
 TEST_F(RxTest, AFrameTakesAsManyMbufsAsItNeedsAndNoMore) {
   const struct {
-    uint16_t room;  // Size of an mbuf: whole flits, or not.
+    uint16_t room;  // Data bytes of an mbuf, in whole flits or not.
     uint32_t length;
     uint16_t segments;
   } kCases[] = {{256, 255, 1}, {256, 256, 1}, {256, 257, 2}, {256, 512, 2}, {256, 513, 3},

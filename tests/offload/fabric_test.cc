@@ -225,8 +225,8 @@ TEST(Latency, OfAnAskedDecisionIsOneRoundTripAndTheAgentsTime) {
   rig.host().Ask(0, Numbered(1));
   rig.window().pair().queue().Run();
   ASSERT_EQ(judge.applied.size(), 1u);
-  // In addition to the round trip and the decision, the agent reads the ring and the ask (30 ns
-  // each), and the host reads the answer (40 ns each) and posts the closing line (80 ns).
+  // The agent reads the ring and the ask (30 ns each), and the host reads the answer (40 ns each)
+  // and posts the closing line (80 ns), on top of the round trip and the decision.
   EXPECT_GE(enforced - start, 758_ns + kDecision);
   EXPECT_LE(enforced - start, 758_ns + kDecision + 6 * 30_ns + 2 * 40_ns + 80_ns);
   nic.OnArrival(nullptr);

@@ -168,7 +168,7 @@ class Rig {
     restarts_ = losses_ = 0;
   }
 
-  // Each of these first delivers all posts.
+  // Each of these functions first delivers all posts.
   bool Receive(Item& out) { return Settle(), nic_->Receive(out); }
   bool PollLoss() { return Settle(), nic_->PollLoss(); }
   bool PollOutcome(Slot slot, Item& out, Decided& how) {

@@ -24,7 +24,7 @@ struct Stored {
   friend bool operator==(const Stored&, const Stored&) = default;
 };
 
-/// All records up to the end, and the error; it is empty without an error.
+/// All records up to the end or to the first error. `error` is empty without an error.
 struct Contents {
   std::vector<Stored> records;
   std::string error;

@@ -123,7 +123,7 @@ bool Compare(const Subject& subject, uint32_t type, const Bytes& wire) {
   EXPECT_EQ(ours.error == UnmarshalError::kNone, theirs.accepted());
   if (ours.error != UnmarshalError::kNone || !theirs.accepted()) return false;
   EXPECT_EQ(ours.wire_bytes, theirs.wire_bytes());
-  // Four ways to encode the same bytes.
+  // Four encoders must return the same bytes.
   const Bytes encoded = EncodedByThem(subject, theirs.object());
   EXPECT_EQ(EncodedByThem(subject, memory), encoded);
   EXPECT_EQ(EncodedByUs(type, Source::Own(theirs.object())), encoded);

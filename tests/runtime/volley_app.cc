@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One of two processes that exchange the same frames forever: each changes a byte of every frame
-// and returns it. The process with --serve sends the first frames. It measures the frame rate
-// between two processes over any connection: scripts/bench/cable_comparison.py. The report contains
-// the rate; each process receives every frame once per round.
+// and returns it. The process with --serve sends the first frames. The report contains the frame
+// rate between two processes over any connection (scripts/bench/cable_comparison.py); each process
+// receives every frame once per round.
 #include <gflags/gflags.h>
 #include <rte_ethdev.h>
 

@@ -72,7 +72,8 @@ TEST(Line, CutAtAMeetingIsMeantForNobody) {
   EXPECT_FALSE(Resumable(Decode(bar::Line{})));
 }
 
-/// Exchanges lines until the initiator has no open transaction. A held answer is committed.
+/// Exchanges lines three times, after which the initiator has no open transaction. A held answer is
+/// committed.
 void Finish(test::ConnectedPair& pair) {
   for (int round = 0; round < 3; ++round) {
     pair.responder.Hear(pair.initiator.line(), pair);

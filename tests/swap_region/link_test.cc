@@ -46,7 +46,8 @@ class Link : public ::testing::Test {
     nic = NicLink::Open(span_, host->epoch());
     ASSERT_NE(nic, nullptr);
   }
-  /// Lets both ends read each other's line until neither has a new message.
+  /// Lets each end read the other end's line six times, which suffices for all messages. Returns
+  /// whether the host holds a region.
   bool Look() {
     for (int i = 0; i < 6; ++i) nic->Serve(), host->Poll(++now_);
     return host->holding();

@@ -97,7 +97,7 @@ class World {
 
   void Run(Step turn) { IsHosts(turn) ? RunHost(turn) : RunNic(turn); }
 
-  /// Runs both ends until no frame moves.
+  /// Runs both ends for 64 rounds, after which no frame moves.
   void Quiesce() {
     for (int i = 0; i < 64; ++i) {
       for (const Step turn : {Step::kServe, Step::kPoll, Step::kWork, Step::kSend}) Run(turn);

@@ -295,8 +295,8 @@ TEST(Safeguards, ARoundOfTooMuchInvalidDataDecidesNothingAndTheNextOneDoes) {
   EXPECT_EQ(learner.counters().withheld_rounds, withheld);
 }
 
-// To serve 82 % of the accesses (the target and its margin), the fast tier needs nine of ten
-// equally busy pages, even if the bits show few of the accesses.
+// The fast tier needs nine of ten equally busy pages to serve 82 % of the accesses (the target and
+// its margin), even if the bits show few of the accesses.
 TEST(Learner, MovesTheShareThatIsWantedWhateverTheBitsHide) {
   for (const uint64_t accesses : {10u, 6400u}) {
     Learner learner({.target = 0.8, .margin = 0.02, .validated = 0});

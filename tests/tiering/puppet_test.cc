@@ -52,7 +52,8 @@ class Puppet {
     ASSERT_TRUE(world_->nic->CanCommit(slot));
     world_->nic->Commit(slot, Encode(decision), offload::Urgency::kPrestaged);
   }
-  /// Lets the host poll up to ten times. Returns its outcome, or nothing if there is none.
+  /// Lets the host poll up to ten times. Returns the decision's outcome, or nothing if the host has
+  /// not sent one.
   std::optional<Outcome> Answer(offload::Slot slot = 0) {
     offload::Item item;
     offload::Decided how;

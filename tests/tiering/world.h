@@ -56,7 +56,7 @@ struct World {
   Bulk Down() { return {down, kDownBytes}; }
   Bulk Up() { return {up, kUpBytes}; }
 
-  /// Runs one tick of the host, and then both ends until they are idle.
+  /// Runs one tick of the host, and then both ends until they are idle, at most 32 times.
   void Tick() {
     host.Tick();
     Exchange();

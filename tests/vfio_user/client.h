@@ -146,8 +146,8 @@ class Client {
     const Message reply = Ask(command, payload, files);
     return reply.header.size != 0 && (reply.header.flags & kErrorFlag) == 0;
   }
-  /// Returns the errno in the device's answer; 0 without an error; -1 if the device closes the
-  /// connection.
+  /// Returns the errno in the device's answer; 0 without an error; -1 if no answer arrives in time
+  /// or the device closes the connection.
   int Refusal(Command command, std::span<const uint8_t> payload,
               const std::vector<int>& files = {}) {
     const Message reply = Ask(command, payload, files);
@@ -183,7 +183,8 @@ class Client {
   void Enable(bool master = true) { Write(kConfigRegion, 4, 2, master ? 6 : 2); }
 
  private:
-  /// Waits for data from the socket and reads it. Returns false if none arrives.
+  /// Waits for data from the socket, at most `patience_ms`, and reads it. Returns false if none
+  /// arrives or the device has closed the connection.
   bool ReadStream(int patience_ms) {
     pollfd wait = {socket_.fd(), POLLIN, 0};
     if (poll(&wait, 1, patience_ms) != 1) return false;

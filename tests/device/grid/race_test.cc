@@ -129,7 +129,7 @@ class Driver {
     munmap(memory_, kBytes);
   }
 
-  /// Runs until `done` returns true. Returns false if no frame arrives for a long time.
+  /// Runs until `done` returns true. Returns false if no frame arrives for kPatience.
   template <typename Done>
   bool Run(Done done) {
     auto end = steady_clock::now() + kPatience;

@@ -295,7 +295,7 @@ TEST_F(Flows, TheMoreSpecificRuleWinsAndDropsAreCounted) {
 
 TEST_F(Flows, OfRulesThatSelectAsManyFieldsTheHigherFieldsWin) {
   constexpr uint32_t kPairs[][2] = {
-      // One field each, then two and three.
+      // Rules that match one field each, then two and three.
       {kFlowMatchDestination, kFlowMatchSource},
       {kFlowMatchSourcePort, kFlowMatchDestination},
       {kFlowMatchDestinationPort, kFlowMatchSourcePort},

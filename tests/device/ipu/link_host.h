@@ -40,7 +40,7 @@ class LinkHost : public Host {
     ASSERT_EQ(EnableLink(queue, links[queue]->epoch()), 1u);
     Settle(queue);
   }
-  /// Steps both ends until the host holds a region, or nothing happens.
+  /// Steps both ends eight times. Returns whether the host then holds a region.
   bool Settle(uint32_t queue = 0) {
     for (int i = 0; i < 8; ++i) {
       nic.Transmit(sink, 64);

@@ -168,7 +168,7 @@ class HostileRun {
       case coherent::Got::kContent: {
         ++driven_.contents;
         const coherent::Content content = end.content();
-        // Same values as set by RpcHost::Start.
+        // RpcHost::Start sets these values.
         if (content.kind != coherent::Kind::kRequest || content.data != 7 ||
             content.code / 0x1000 != kHonest || content.length != 0) {
           Break("a process got another process's call");

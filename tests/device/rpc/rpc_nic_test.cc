@@ -387,7 +387,7 @@ TEST(RpcNic, ACallThatStillWaitsIsNotTakenTwice) {
   for (auto* frame : {&other_port, &other_address}) packet::Store<uint16_t>(&(*frame)[40], 0);
   for (int again = 0; again < 3; ++again) host.SendFrame(call);
   EXPECT_EQ(host.Count("rpc_drop_duplicate"), 2u);
-  // Each of these differs in one property.
+  // Each of these calls differs from the waiting call in one property.
   host.SendFrame(other_port);
   host.SendFrame(other_address);
   host.Send(RpcHost::Call(3, 1, {7, 5}));

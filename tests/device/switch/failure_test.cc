@@ -89,8 +89,8 @@ TEST(Failure, AFailedStreamEndsAndFreesWhatItHad) {
   rig.Put(opened.stream, 0, 99, 10);
   rig.Pump();
   EXPECT_GT(rig.sw.dropped(Drop::kClosed), 0u);
-  // Three died with the node; the others, including the partially delivered one, were in the
-  // switch.
+  // Three messages died with the node; the others, including the partially delivered one, were in
+  // the switch.
   EXPECT_EQ(rig.sw.dropped(Drop::kStreamFailed), 3u);
   EXPECT_EQ(rig.sw.dropped(Drop::kStageDead), 0u);
   EXPECT_TRUE(rig.Drain(opened.stream, 2).empty());

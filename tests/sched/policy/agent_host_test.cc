@@ -171,7 +171,8 @@ class System {
     }
   }
 
-  /// Wakes every task and runs it to its end. Returns the number of lost tasks.
+  /// Wakes every task and runs it to its end, in at most 100,000 steps. Returns the number of tasks
+  /// that have not ended.
   uint32_t Finish() {
     Settle();
     for (const Gtid gtid : tasks_) kernel.Wake(gtid, false, now);

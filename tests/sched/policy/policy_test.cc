@@ -287,8 +287,8 @@ TEST(MultiQueue, AStagedTaskIsSupersededByWhoHasWaitedForALargerPartOfItsTarget)
   MultiQueue queues;
   AgentTask staged = Waiting(1, 1, 0), waits = Waiting(2, 0, 90 * kMicrosecond);
   queues.Enqueue(waits, Place::kBack, 0);
-  // At 100 us, the staged task has waited for its target of 100 us, and the other task for its
-  // target of 10 us.
+  // The staged task has a target of 100 us, for which it has waited at 100 us; the other task has
+  // waited for its target of 10 us.
   EXPECT_FALSE(queues.Supersedes(staged, 0, 100 * kMicrosecond)) << "1 against 1";
   EXPECT_TRUE(queues.Supersedes(staged, 0, 101 * kMicrosecond)) << "1.01 against 1.1";
 }
