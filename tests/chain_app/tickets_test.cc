@@ -86,7 +86,7 @@ TEST(Tickets, CountInTheChainThatWasGivenThem) {
   invented.header.message ^= 1u << 31;
   stage.Answer(0, invented);
   EXPECT_EQ(rig.nic->received(), 3u);
-  // The right chain.
+  // The answer through the right chain is accepted.
   stage.Answer(0, given);
   EXPECT_EQ(rig.ledgers[0]->Now().right, 1u);
   EXPECT_EQ(rig.nic->received(), 3u);

@@ -216,7 +216,7 @@ TEST(ReadOnce, TlpThatLeavesASwitch) {
   runner.Write(stage::SlotOf(2, 0), std::array<uint8_t, 5>{});
   {
     WatchedPage page(memory.data() + kBefore + kRing);
-    // A completion of 0 bytes.
+    // The TLP becomes a completion of 0 bytes after its first access.
     page.ChangeAfterAccess(0, static_cast<uint64_t>(pcie_switch::TlpKind::kCompletion));
     runner.Step();
   }

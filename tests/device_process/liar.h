@@ -50,7 +50,8 @@ class Liar {
   void Send(const Request& request, int file, size_t bytes = sizeof(Request)) {
     channel_.Send(&request, bytes, file);
   }
-  /// Returns 0 if granted, 1 if refused, and nothing if the connection has ended.
+  /// Returns 0 if granted, 1 if refused, and nothing if the connection has ended or no valid reply
+  /// arrives within kLiarPatience.
   std::optional<uint16_t> Hear() {
     Reply reply;
     File file;

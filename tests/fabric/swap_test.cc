@@ -172,7 +172,8 @@ TEST(SwapOnFabric, OfFourMessages) {
   });
   link.initiator.MakeOffer({7, {1, 2, 3, 4}});
   queue.Run();
-  const Picoseconds first = kNicLooks + kDecision;  // t_R, then t_I, then t_R without a decision.
+  // Until the first commit: the responder's look and decision. Later looks have no decision.
+  const Picoseconds first = kNicLooks + kDecision;
   EXPECT_EQ(initiator_commits, 758_ns + first + kHostLooks);
   EXPECT_EQ(responder_hears, 1137_ns + first + kHostLooks);
   EXPECT_EQ(closed, 1516_ns + first + kHostLooks + kNicLooks);

@@ -246,7 +246,7 @@ TEST(Alerts, FireOnceUntilThereAreFewerEvents) {
   EXPECT_EQ(alert.OnEvent(105), Edge::kNone);
   EXPECT_EQ(alert.OnEvent(109), Edge::kFired);
   EXPECT_EQ(alert.OnEvent(109), Edge::kNone);
-  EXPECT_EQ(alert.OnTime(114), Edge::kNone);  // 105, 109, 109
+  EXPECT_EQ(alert.OnTime(114), Edge::kNone);  // Events at 105, 109 and 109 count.
   EXPECT_EQ(alert.OnTime(115), Edge::kCleared);
   EXPECT_EQ(alert.OnEvent(116), Edge::kFired);
   EXPECT_TRUE(alert.is_firing());

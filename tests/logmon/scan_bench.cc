@@ -76,9 +76,10 @@ struct Result {
   const char* set;
   size_t filters, database_bytes, chunk_bytes;
   std::array<double, kContestants> seconds{};  ///< CPU time of the best round; 0 if not measured.
-  std::array<double, kContestants> ratios{};   ///< Median over rounds of the ratio of bare to this.
-  ScanCounters counted{};                      ///< The scanner's counters per round.
-  uint64_t reported = 0;                       ///< Bare Hyperscan's reports per round.
+  std::array<double, kContestants>
+      ratios{};  ///< Median over rounds of bare Hyperscan's time divided by the contestant's.
+  ScanCounters counted{};  ///< The scanner's counters per round.
+  uint64_t reported = 0;   ///< Bare Hyperscan's reports per round.
 };
 
 ScanCounters operator-(const ScanCounters& after, const ScanCounters& before) {

@@ -23,7 +23,7 @@ std::span<const uint8_t> Bytes(std::string_view text) {
 }
 
 TEST(Jhash, IsLookup3ThatStartsWithTheLength) {
-  // lookup3.c, driver5.
+  // Values that driver5 of lookup3.c prints.
   EXPECT_EQ(Jhash({}, 0), 0xdeadbeefu);
   EXPECT_EQ(Jhash({}, 0xdeadbeef), 0xbd5b7ddeu);
   EXPECT_EQ(Jhash(Bytes("Four score and seven years ago"), 0), 0x17770551u);

@@ -79,7 +79,7 @@ TEST(EndpointTraffic, RssKeepsEachFlowAtOneEndpointAndUsesAll) {
     for (const auto& endpoint : endpoints) {
       endpoint->Echo([&](const uint8_t* frame, uint32_t) {
         std::array<uint8_t, 12> tuple;
-        // Addresses and ports of IPv4 and UDP.
+        // Copies the addresses and ports of IPv4 and UDP.
         std::memcpy(tuple.data(), frame + 26, tuple.size());
         EXPECT_EQ(endpoint_of.emplace(tuple, endpoint.get()).first->second, endpoint.get());
       });

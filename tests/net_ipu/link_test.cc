@@ -145,7 +145,7 @@ TEST(LinkTraffic, RssSharesTheFlowsOutEvenlyAndKeepsEachOnOneLink) {
     for (Link& link : port.links) {
       link.Echo([&](const uint8_t* frame, uint32_t) {
         std::array<uint8_t, 12> tuple;
-        // Addresses and ports of IPv4 and UDP.
+        // Copies the addresses and ports of IPv4 and UDP.
         std::memcpy(tuple.data(), frame + 26, tuple.size());
         EXPECT_EQ(link_of.emplace(tuple, &link).first->second, &link);
       });

@@ -98,20 +98,21 @@ TEST(BilateralRow, EntriesAtEqualDistancesMustDescribeFramesInTheRegion) {
   const swap::Geometry geometry;
   const uint32_t bytes = geometry.region_bytes, data = 64 + 4 * geometry.max_frames;
   const swap::Entry backwards = -swap::Entry{64}, longer = swap::MakeEntry(0, 1);
-  const Written kCases[] = {{swap::MakeEntry(data, 64), 64, 16},             // Sound.
-                            {swap::MakeEntry(bytes - 16 * 64, 64), 64, 16},  // To the end.
-                            {swap::MakeEntry(bytes - 15 * 64, 64), 64, 16},  // One too many.
-                            {swap::MakeEntry(bytes - 16 * 64, 65), 64, 16},  // One byte too many.
-                            {swap::MakeEntry(data - 64, 64), 64, 16},        // In the entries.
-                            {swap::MakeEntry(data + 1024, 64), backwards, 16},
-                            {swap::MakeEntry(data + 512, 64), backwards, 16},
-                            {swap::MakeEntry(data, 60), 0, 16},     // One frame.
-                            {swap::MakeEntry(data, 13), 64, 16},    // Too short.
-                            {swap::MakeEntry(data, 9729), 64, 16},  // Too long.
-                            {swap::MakeEntry(data, 8), longer, 16},
-                            {swap::MakeEntry(data, 60), 40'000, 16},  // Offsets wrap.
-                            {swap::MakeEntry(data, 60), 1u << 17, 8},
-                            {0, 0, 16}};
+  const Written kCases[] = {
+      {swap::MakeEntry(data, 64), 64, 16},             // Sound.
+      {swap::MakeEntry(bytes - 16 * 64, 64), 64, 16},  // Ends with the region.
+      {swap::MakeEntry(bytes - 15 * 64, 64), 64, 16},  // One frame too many.
+      {swap::MakeEntry(bytes - 16 * 64, 65), 64, 16},  // One byte too many.
+      {swap::MakeEntry(data - 64, 64), 64, 16},        // Overlaps the entries.
+      {swap::MakeEntry(data + 1024, 64), backwards, 16},
+      {swap::MakeEntry(data + 512, 64), backwards, 16},
+      {swap::MakeEntry(data, 60), 0, 16},     // One frame.
+      {swap::MakeEntry(data, 13), 64, 16},    // Too short.
+      {swap::MakeEntry(data, 9729), 64, 16},  // Too long.
+      {swap::MakeEntry(data, 8), longer, 16},
+      {swap::MakeEntry(data, 60), 40'000, 16},  // Offsets wrap.
+      {swap::MakeEntry(data, 60), 1u << 17, 8},
+      {0, 0, 16}};
   for (const Written& written : kCases) {
     LinkPair link(geometry);
     BilateralQueue<LinkPair> queue(link);

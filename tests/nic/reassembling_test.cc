@@ -381,7 +381,7 @@ TEST(Reassembling, PutsAnyNumberOfFragmentsTogether) {
   }
 }
 
-// Jumbo frames.
+// Tests fragments in jumbo frames.
 TEST(Reassembling, PutsLongFragmentsTogether) {
   const Bytes payload = Payload(2000);
   Rig rig;

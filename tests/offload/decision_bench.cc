@@ -229,7 +229,8 @@ void Bench::HostAsks(Samples& samples, Host& host, bool prestaged) {
     Item item;
     Await(ready_, ++expected_);
     do {
-      // Polls at any time, as at a task's safe points. Also handles the agent's acknowledgements.
+      // Polls once, as at a task's safe points, or in the prestaged mode until the decision is
+      // available. Look also handles the agent's acknowledgements.
     } while (!host.Look(0, item) && prestaged);
     const uint64_t begin = sluice::cpu::Cycles();
     host.Ask(0, Item{{++number}});

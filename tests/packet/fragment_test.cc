@@ -64,7 +64,7 @@ Bytes Accept(Defragmenter& defragmenter, const Bytes& piece, uint64_t now = 0) {
 TEST(Fragmenter, CutsIpv4AsTheRfcSays) {
   const Bytes frame = Udp(false, 120);  // 128 bytes of IP payload.
   const std::vector<Bytes> pieces = Fragments(frame, 70);
-  ASSERT_EQ(pieces.size(), 3u);  // 48, 48 and 32.
+  ASSERT_EQ(pieces.size(), 3u);  // 48, 48 and 32 bytes of IP payload.
   const uint32_t kOffsets[] = {0x2000, 0x2006, 0x000c};
   const size_t kLengths[] = {34 + 48, 34 + 48, 34 + 32};
   for (size_t i = 0; i < 3; ++i) {

@@ -77,7 +77,7 @@ TEST(Rewrite, SettersWriteTheField) {
   SetPort(frame.data(), headers, End::kSource, 80);
   SetPort(frame.data(), headers, End::kDestination, 65535);
   SetMac(frame.data(), End::kDestination, {2, 0, 0, 0, 0, 9});
-  // Bytes of the same packet from scapy.
+  // The expected bytes come from scapy.
   EXPECT_EQ(frame.bytes(),
             test::FromHex("02000000000902000000000108004500002e123440004011a334c0a80102c0a80304"
                           "0050ffff001a8010303132333435363738393a3b3c3d3e3f4041"));

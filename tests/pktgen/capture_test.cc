@@ -133,7 +133,7 @@ TEST_F(PktgenCapture, ReadsEveryFormat) {
 
 TEST_F(PktgenCapture, TimesAreMultiplied) {
   const std::vector<Record> records{Whole(kFirst, Frame(64)), Whole(kFirst + 1000, Frame(64)),
-                                    Whole(kFirst + 900, Frame(64)),  // Steps back.
+                                    Whole(kFirst + 900, Frame(64)),  // The clock steps back.
                                     Whole(kFirst + 3000, Frame(64))};
   ASSERT_TRUE(Load(Pcap(records, true, false), 2.5));
   EXPECT_EQ(captured_.offsets->at_ps, (std::vector<uint64_t>{0, 2'500'000, 2'500'000, 7'500'000}));

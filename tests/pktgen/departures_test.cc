@@ -139,7 +139,7 @@ TEST(PktgenDepartures, FollowTheirSchedule) {
   const Gap slow({Unit::kPackets, 1e3}, kLine);
   const uint64_t ms = kPsPerSecond / 1000;
   Departures departures({{0, TicksOf(2 * ms), slow, false},
-                         {TicksOf(5 * ms), TicksOf(5 * ms), fast, false},  // Empty.
+                         {TicksOf(5 * ms), TicksOf(5 * ms), fast, false},  // An empty phase.
                          {TicksOf(5 * ms), TicksOf(5 * ms + 3'000'000), fast, false}},
                         Arrivals::kConstant, 1);
   std::vector<uint64_t> due;
@@ -165,7 +165,7 @@ TEST(PktgenDepartures, PoissonGapsAreExponential) {
     above += gap > 1;
   }
   const double mean = sum / kGaps;
-  // Six standard deviations of each estimate.
+  // The bounds are six standard deviations of each estimate.
   EXPECT_NEAR(mean, 1, 6 / std::sqrt(kGaps));
   EXPECT_NEAR(squares / kGaps - mean * mean, 1, 6 * std::sqrt(8.0 / kGaps));
   EXPECT_NEAR(static_cast<double>(above) / kGaps, std::exp(-1), 6 * 0.5 / std::sqrt(kGaps));

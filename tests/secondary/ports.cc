@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
     if (turn % 1024 != 0 || !HasLine()) continue;
     std::string line;
     if (!std::getline(std::cin, line) || !Obey(line)) break;
-    echoed = 0;  // Counts from the last line.
+    echoed = 0;  // Counts frames since the last line.
   }
   if (primary) {
     // The other processes have ended. Prints the statistics with returned frames.

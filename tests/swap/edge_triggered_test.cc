@@ -19,7 +19,8 @@ using exhaustive::Exploration;
 using exhaustive::Explorer;
 using exhaustive::Move;
 
-enum class RingEvent : uint8_t { kNone, kTransfer, kAcknowledge };  // ENTL, ENTT, ENTA
+// ENTL, ENTT and ENTA in EC_Link.
+enum class RingEvent : uint8_t { kNone, kTransfer, kAcknowledge };
 enum class Fate : uint8_t { kNone, kCommitted, kCancelled };
 
 struct Packet {
@@ -29,7 +30,8 @@ struct Packet {
 };
 
 struct RingEnd {
-  enum class State : uint8_t { kNil, kOffered, kPrepared, kAcknowledged };  // NIL, Ra, Rb, Rp
+  // NIL, Ra, Rb and Rp in EC_Link.
+  enum class State : uint8_t { kNil, kOffered, kPrepared, kAcknowledged };
   State state = State::kNil;
   Fate fate = Fate::kNone;
   bool heard = false;  ///< This end has heard the peer's ring since it sent its last packet.

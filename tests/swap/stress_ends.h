@@ -20,11 +20,11 @@ struct FaultRates {
   /// Number of losses per 65536 posts; a lost line is posted again later if it is still the last
   /// one.
   uint32_t lose = 1500;
-  uint32_t stale = 3000;  ///< Stale reads per read.
-  uint32_t cancel = 200;  ///< Cancels per poll for an outcome.
+  uint32_t stale = 3000;  ///< Per read: the read returns an old line.
+  uint32_t cancel = 200;  ///< Per poll for an outcome: the offer is cancelled.
   uint32_t expire = 200;
-  uint32_t resume = 20;  ///< Restarts with state.
-  uint32_t forget = 8;   ///< Restarts without state.
+  uint32_t resume = 20;  ///< Per step: the end restarts with its state.
+  uint32_t forget = 8;   ///< Per step: the end restarts without its state.
   uint32_t reset = 2;    ///< Resets of the link.
 };
 

@@ -32,8 +32,8 @@ struct Journal {
   uint32_t last_sent;
   uint32_t disordered;  ///< Number of frames that arrived after a later one, at either end.
   uint32_t torn;        ///< Torn frames at either end.
-  uint32_t epoch;       ///< The device's register.
-  uint32_t enables;     ///< Number of writes to it.
+  uint32_t epoch;       ///< Value of the device's register, an epoch.
+  uint32_t enables;     ///< Number of writes to the device's register.
 };
 
 /// Frames have 60 or 124 bytes, all of which depend on the tag.

@@ -187,7 +187,7 @@ TEST(AlwaysCorrect, CountsEverythingUntilEachEpochHasConverged) {
     EXPECT_EQ(report.exact_pkts, Pacer::kPktsPerLook) << "the first look after it had converged";
     EXPECT_EQ(report.least_probability, 0.5);
     EXPECT_EQ(report.last_probability, 0.5);
-    // Too little traffic to converge.
+    // This traffic does not suffice for the sketch to converge.
     for (uint32_t flow = 0; flow < 35'000; ++flow) {
       lab.Send(flow % 20'000);
       if (flow % 1000 == 0) lab.meter.AtRest(lab.now);
@@ -211,7 +211,7 @@ TEST(AlwaysLineRate, HalvesTheProbabilityAsTheRateDoubles) {
 TEST(AlwaysLineRate, FollowsTheRateEveryTenthOfASecond) {
   Choice setup = Small();
   setup.pace = Pace::kAlwaysLineRate;
-  setup.full_rate_pps = 10'000;  // 1000 each time.
+  setup.full_rate_pps = 10'000;  // 1000 packets per tenth of a second.
   setup.epoch_ns = 10'000'000'000;
   Meter meter(setup, 0, kCyclesPerSecond, 0);
   uint64_t now = 0;

@@ -153,7 +153,7 @@ TYPED_TEST(Tiering, PagesThatComeAndGoUnderTheAgentAbortTheirElementsAlone) {
     world.host.Tick();
     for (int round = 0; round < 8; ++round) {
       world.agent->Step();
-      // Runs between the agent's step and the host's.
+      // A page changes between the agent's step and the host's step.
       const auto page = static_cast<Vpn>(random() % kPages);
       random() % 2 == 0 ? world.table.Unmap(page) : world.table.Remap(page);
       world.host.Poll();

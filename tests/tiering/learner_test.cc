@@ -260,7 +260,7 @@ TEST(Safeguards, RecordsThatCannotBeAreNotLearntFrom) {
   bad = good;
   bad.generation = 49;  // Time must not go back.
   expect_invalid(bad);
-  learner.OnTick(101, 0, 0);  // More than possible.
+  learner.OnTick(101, 0, 0);  // More fast pages than fit in the tier.
   EXPECT_EQ(learner.counters().invalid_ticks, 1u);
 }
 

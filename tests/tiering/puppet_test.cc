@@ -112,7 +112,7 @@ TYPED_TEST(Tiering, OfABatchOnlyElementsWhosePagesChangedMeanwhileAreAborted) {
                     {.first = 16, .count = 4, .value = kSlow, .generation = seen},
                     {.first = 100, .count = 4, .value = kFast, .generation = seen}});
   puppet.Commit(decision);
-  // Runs between the decision and its enforcement.
+  // Two pages change between the decision and its enforcement.
   world.table.Unmap(9);
   world.table.Remap(17);
   const auto outcome = puppet.Answer();

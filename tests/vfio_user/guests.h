@@ -159,7 +159,7 @@ class EnsoGuest {
     std::memcpy(&tail, slot + offsetof(RxNotification, tail), sizeof(tail));
     StoreRelease<uint64_t>(slot, kSignalNone);
     Store(NbPage(0) + kRxHead, ++slot_ % kSlots);
-    while (head_ != tail) {  // Two pieces if it wraps.
+    while (head_ != tail) {  // Two pieces if the data wraps.
       const uint64_t end = tail > head_ ? tail : kPipeFlits;
       const TxNotification data{
           kSignalData, kBus + kPipe + head_ * kFlitBytes, (end - head_) * kFlitBytes, {}};

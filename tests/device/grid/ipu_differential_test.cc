@@ -214,7 +214,7 @@ TEST(IpuCardSteering, QueueHashClassAndFlagsAreThoseOfTheCpusModel) {
   }
 }
 
-/// Rings in random use.
+/// A Pair whose rings are used at random.
 class Rings : public Pair {
  public:
   using Pair::Pair;
@@ -280,7 +280,7 @@ class Rings : public Pair {
         std::memcpy(&done, cpu.memory.get() + Ring(queue, false) + i * sizeof(done), sizeof(done));
         const auto bytes = static_cast<uint16_t>(done.high);
         if ((done.high & kDone) == 0 || bytes == 0) continue;
-        // Compared once, because the buffer is reused.
+        // Compares the buffer once, because it is reused.
         const uint32_t at = std::exchange(posted_at[queue][i], 0);
         if (at == 0) continue;
         EXPECT_EQ(std::memcmp(cpu.memory.get() + at, card.memory.get() + at, bytes), 0)
@@ -364,7 +364,7 @@ class Rings : public Pair {
       if (open_chains && !OneIn(random, 50)) descriptor.high &= ~kTxEndOfPacket;
       if (OneIn(random, 5)) descriptor.high |= kTxReport;
       if (OneIn(random, 100)) descriptor.high = (descriptor.high & ~uint64_t{0xffff}) | 60'000;
-      // A checksum that cannot be inserted.
+      // Requests a checksum that cannot be inserted.
       if (OneIn(random, 50)) descriptor.high |= kTxIpChecksum | uint64_t{19} << kTxIpLengthShift;
       Both(Ring(queue, true) + slot * kDescriptorBytes, &descriptor, sizeof(descriptor));
     }

@@ -322,7 +322,8 @@ TEST(IpuEndpoint, RecordsThatDescribeNoFrameAreCountedAndTheRestOfTheLineIsSkipp
 
 TEST(IpuEndpoint, AGrownAnswerLeavesInItsTurnIfItLiesInTheLine) {
   const struct {
-    uint16_t place;  ///< Unit: 8 bytes; 0: as set by the host's end.
+    /// Offset of the grown frame in units of 8 bytes; 0: as set by the host's end.
+    uint16_t place;
     bool leaves;
   } kCases[] = {{0, true}, {8296 / 8, false}, {65535, false}, {1, false}};
   for (const auto& [place, leaves] : kCases) {

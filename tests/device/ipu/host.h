@@ -43,7 +43,7 @@ class Host {
  public:
   static constexpr uint64_t kBus = 0x4000'0000;
   static constexpr uint32_t kBytes = 8u << 20;
-  static constexpr uint32_t kRingOffset = 0;  ///< RX ring of queue q at q · 64 KiB.
+  static constexpr uint32_t kRingOffset = 0;  ///< The RX ring of queue q is at q · 64 KiB.
   static constexpr uint32_t kTxRingOffset = 1 << 20;
   static constexpr uint32_t kBuffers = 2 << 20;
 

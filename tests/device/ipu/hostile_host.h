@@ -29,7 +29,7 @@ class HostileHost {
   static constexpr uint64_t kBus = 0x4000'0000;
   static constexpr uint32_t kBytes = 256 << 10;
   static constexpr uint32_t kQueues = 4;
-  static constexpr uint32_t kRingBytes = 4096;  ///< RX rings first, then TX rings.
+  static constexpr uint32_t kRingBytes = 4096;  ///< Bytes per ring; RX rings precede TX rings.
   static constexpr swap::Geometry kGeometry{3, 16384, 16, 0};
   /// The link's memory is at the end, so an overrun leaves the allocation.
   static constexpr uint32_t kLinkOffset = kBytes - (swap::kRegionsOffset + 3 * 16384);

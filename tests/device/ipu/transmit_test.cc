@@ -269,7 +269,7 @@ TEST_F(Transmit, SegmentsThatCannotBeAreBadDescriptors) {
   Ring(tail + 4);
   EXPECT_EQ(host.Stat(kStatTxBadDescriptor), tail + 2);
   EXPECT_TRUE(sink.frames.empty());
-  // The maximum size.
+  // A frame of the maximum size is sent.
   host.PostTx(tail + 4, kData, 65'535, sound);
   host.PostTx(tail + 5, kData, 14, kTxEndOfPacket);
   Ring(tail + 6);
