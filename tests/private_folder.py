@@ -56,7 +56,7 @@ def hold(folder):
 
 
 def make(base):
-    """Creates a folder of this process below `base`."""
+    """Creates a folder of this process below `base`, and returns it."""
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
     sweep(base)
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{NAME}{os.getpid()}-", dir=base))

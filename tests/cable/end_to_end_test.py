@@ -44,8 +44,8 @@ class Cable(unittest.TestCase):
         os.environ["XDG_RUNTIME_DIR"] = self.folder
 
     def start(self, binary, iface, *flags, wire=None, cpu="worker"):
-        """Starts an application at the end of the cable named after its interface, or with
-        `wire`."""
+        """Starts an application at the end of the cable named after its interface, or with `wire`.
+        Returns the process."""
         wire = wire or f"wire=cable:{iface},device_cpu={cpu}"
         process = subprocess.Popen(
             [binary, *harness.MEMORY, "--lcores=0@0,1@0", "--no-pci",

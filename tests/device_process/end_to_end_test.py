@@ -84,7 +84,7 @@ def wait_for_line(host, pattern):
 
 
 def wait_for_traffic(host):
-    """Returns when frames have passed between two of the host's lines."""
+    """Waits until frames have passed between two of the host's lines."""
     wait_for_line(host, r" rx +(?!0\.000)\S+ Mpps")
 
 

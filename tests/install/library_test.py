@@ -213,7 +213,7 @@ class Graph(unittest.TestCase):
 
     @staticmethod
     def routed(frames):
-        """Forwards IPv4 packets by one hop (RFC 1812, section 5.3.1)."""
+        """Returns the IPv4 packets of frames, forwarded by one hop (RFC 1812, section 5.3.1)."""
         packets = []
         for frame in frames:
             if frame[12:14] != PORT_TYPE:

@@ -41,7 +41,8 @@ def free_hugepages():
 
 
 def build(example):
-    """Builds an example of DPDK's sources from the files in its Makefile."""
+    """Builds an example of DPDK's sources from the files in its Makefile, unless it is built.
+    Returns the program's path."""
     where = SOURCES / example
     if not where.exists():
         where = SOURCES / "multi_process" / example

@@ -48,7 +48,7 @@ class Row:
         return self.tool("ovs-vsctl", f"--db={self.socket}", "--timeout=40", *command)
 
     def ask(self, *command):
-        """Queries the switch itself."""
+        """Queries the switch itself. Returns its answer."""
         return self.tool("ovs-appctl", "-t", f"{self.folder}/switch.ctl", *command)
 
     def said(self):
@@ -110,8 +110,8 @@ class Row:
         return self.packets("RX") > ENOUGH and self.packets("TX") > ENOUGH
 
     def offloads(self):
-        """Returns the flows that the NIC marks, packets counted under them, and packets that the
-        switch classified by the mark."""
+        """Returns whether the flows that the NIC marks have counted more than ENOUGH packets, and
+        the switch has classified more than ENOUGH packets by the mark."""
         self.ask("dpctl/dump-flows", "-m")
         flows = self.ask("dpctl/dump-flows", "-m", "type=partially-offloaded")
         counted = sum(map(int, re.findall(r"packets:(\d+),[^\n]*offloaded:partial", flows)))

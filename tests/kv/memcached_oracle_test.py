@@ -148,7 +148,8 @@ class Uniques:
             min(unique, 1)
 
     def fill_in(self, request):
-        """Replaces {key} by the last unique that was reported for the key of its line."""
+        """Returns the request with each {key} replaced by the last unique that was reported for the
+        key of its line, or by NO_ITEM."""
         def unique_of(match):
             known = match[2] == match[4] and self.of_key.get(match[4])
             return match[1] + match[2] + match[3] + b"%d" % (known or self.NO_ITEM)

@@ -51,7 +51,8 @@ class Server:
                 if line.startswith("register: ")]
 
     def wait_to_say(self, count):
-        """Waits until exactly this many lines about the entry were printed."""
+        """Waits until exactly this many lines about the entry were printed. Returns the last
+        one."""
         wait_until(lambda: len(self.said()) >= count, self.text)
         assert len(self.said()) == count, self.text()
         return self.said()[-1]

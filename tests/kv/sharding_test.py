@@ -231,7 +231,7 @@ def ask(udp, requests):
 
 
 def values_of(answer):
-    """Parses the response to an ASCII get."""
+    """Returns the values by key in the response to an ASCII get, which must be complete."""
     found = {}
     while not answer.startswith(b"END\r\n"):
         line, answer = answer.split(b"\r\n", 1)
@@ -258,7 +258,7 @@ class Sharding(unittest.TestCase):
         return {key: names[name] for key, name in placed.items()}
 
     def check_line(self, servers, before, after, what):
-        """Checks the client's line about moved keys."""
+        """Checks the client's line about moved keys. Returns the moved keys."""
         moved = client_ketama.moved(before, after)
         line = self.client.wait_for_line(f"{servers} servers: ")
         self.assertEqual(line, f"{servers} servers: {len(moved)} of {ITEMS} items moved\n")

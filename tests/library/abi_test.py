@@ -46,7 +46,7 @@ def recorded():
 
 
 def build_stand_in(folder):
-    """Builds a library of empty functions, as declared in the header."""
+    """Builds a library of empty functions, as declared in the header. Returns its path."""
     folder.mkdir(exist_ok=True)
     source, library = folder / "engines.c", folder / "libsluice-engines.so"
     bodies = [f"{result}{name}({parameters}) {{ {'' if result.strip() == 'void' else 'return 0;'} }}"

@@ -98,7 +98,7 @@ def device(binary, socket, *arguments, eal=(), prefix=()):
 
 def echo(binary, socket, name, iface="bilateral"):
     """Starts sluice-echo, whose DPDK file prefix is `name`, and waits for its first statistics
-    line."""
+    line. Returns the process."""
     process = Process([binary, "--no-huge", "-m", "512", "--no-pci", "--lcores=0@0,1@0",
                        f"--file-prefix={name}", f"--vdev=net_ipu0,device={socket}", "--",
                        f"--iface={iface}", "--mode=reflect", "--json=-", "--stats_period_s=0.05"])

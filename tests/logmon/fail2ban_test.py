@@ -95,8 +95,8 @@ class Lines:
         self.lines, self.failures, self.matched = [], [], set()
 
     def add(self, line):
-        """Adds a line with fail2ban's verdict. It must be neither empty nor a comment of
-        fail2ban-regex."""
+        """Adds a line without its line ends, and fail2ban's verdict on it; skips comments of
+        fail2ban-regex. Returns the host that failed, or None."""
         line = "".join(c for c in line if c not in "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
         if line[:1] == "#":
             return None
@@ -205,7 +205,7 @@ TAG = re.compile(r"([\w/.-]{1,48})(?:\[(\d+)\])?: (.*)", re.ASCII)
 
 
 def rfc3164(line):
-    """Converts a line of a file into a message; other lines were logged by a program."""
+    """Returns the message of a line of a file; other lines were logged by a program."""
     return f"<86>{line}" if FILE_LINE.fullmatch(line) else f"<86>Jun 21 16:47:48 web1 app: {line}"
 
 

@@ -67,8 +67,8 @@ def make(lines, longest, seed):
 
 
 def lines_of(text):
-    """Splits lines. A line ends with LF, CR LF or CR; the text after the last line end is a line
-    unless it is empty."""
+    """Returns the lines of a text. A line ends with LF, CR LF or CR; the text after the last line
+    end is a line unless it is empty."""
     lines = re.split(rb"\r\n|\r|\n", text)
     return lines if lines[-1] else lines[:-1]
 
@@ -82,7 +82,7 @@ def _object(line):
 
 
 def _fields(line):
-    """Splits fields. Text in [ ] or " " is one field, without the delimiters."""
+    """Returns the fields of a line. Text in [ ] or " " is one field, without the delimiters."""
     return [next(filter(None, groups), b"")
             for groups in re.findall(rb'\[([^\]]*)\](?!\S)|"([^"]*)"(?!\S)|(\S+)', line)]
 

@@ -20,8 +20,8 @@ input(type="imtcp" address="127.0.0.1" port="{port}")
 
 
 def framed(message, choice):
-    """Frames a message for a stream: a length precedes it, or LF follows it (RFC 6587 section 3.4),
-    depending on `choice`."""
+    """Returns a message framed for a stream: a length precedes it, or LF follows it (RFC 6587
+    section 3.4), depending on `choice`."""
     message = message.encode("utf-8", "surrogateescape")
     return (b"%d %s" % (len(message), message), b"%s\n" % message,
             b"00%d %s" % (len(message), message))[len(choice) % 3]

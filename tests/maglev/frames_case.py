@@ -145,7 +145,8 @@ class FramesTest(unittest.TestCase):
         return left, report
 
     def check(self, config, cases, **events):
-        """`cases`: (frame, ending). The ending is the sent bytes, PASS, or the name of a drop."""
+        """Checks where frames end. `cases`: (frame, ending); the ending is the sent bytes, PASS, or
+        the name of a drop. Returns the sent frames."""
         left, passed, report = self.run_frames(config, [frame for frame, _ in cases])
         wanted = [(i, e) for i, (_, e) in enumerate(cases) if isinstance(e, bytes)]
         for (i, want), got in zip(wanted, left):

@@ -24,7 +24,7 @@ def rotated(word, bits):
 
 
 def mixed(a, b, c):
-    """lookup3's mix()."""
+    """Computes lookup3's mix()."""
     for bits in (4, 6, 8, 16, 19, 4):
         a = (a - c) & MASK
         a ^= rotated(c, bits)
@@ -34,7 +34,7 @@ def mixed(a, b, c):
 
 
 def final(a, b, c):
-    """lookup3's final()."""
+    """Computes lookup3's final()."""
     for bits in (14, 11, 25, 16, 4, 14, 24):
         c = ((c ^ b) - rotated(b, bits)) & MASK
         a, b, c = b, c, a

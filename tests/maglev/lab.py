@@ -63,7 +63,8 @@ class Host:
         return pathlib.Path(self.folder, f"{self.name}.{program}.log")
 
     def start(self, program, *command, **streams):
-        """Starts a process in here that dies with this one. Its errors go to log(program)."""
+        """Starts a process in here that dies with this one, and returns it. Its errors go to
+        log(program)."""
         with open(self.log(program), "w", encoding="utf-8") as log:
             process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "ip", "netns", "exec", self.netns, *command],
@@ -190,8 +191,9 @@ class Lab:
         return path
 
     def start_balancer(self, binary, n):
-        """Starts sluice-maglev on the link of balancer n. It reports on standard output. (It uses
-        net_pcap, because net_af_packet makes the kernel reassemble IPv4 fragments first.)"""
+        """Starts sluice-maglev on the link of balancer n, waits for its traffic figures, and
+        returns the process. It reports on standard output. (It uses net_pcap, because net_af_packet
+        makes the kernel reassemble IPv4 fragments first.)"""
         host = self.balancers[n]
         process = host.start(
             "maglev", binary, *MEMORY, "--no-pci", f"--lcores=0@{n - 1},1@{n - 1}",

@@ -49,7 +49,8 @@ class Running:
         self.folder.cleanup()
 
     def write(self, config, name="maglev.json"):
-        """Writes atomically, since the file may be read at any time."""
+        """Writes a configuration atomically, since the balancer may read it at any time. Returns
+        its path."""
         path = os.path.join(self.folder.name, name)
         with open(path + ".new", "w", encoding="utf-8") as file:
             json.dump(config, file)

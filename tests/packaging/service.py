@@ -46,8 +46,8 @@ def command(line, variables):
 
 @contextlib.contextmanager
 def managed(words, folder):
-    """Yields a process and its messages to the service manager, one at a time. It is killed if it
-    still runs at the end."""
+    """Yields a process, and a function that waits for its next message to the service manager and
+    returns it. The process is killed if it still runs at the end."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, \
             tempfile.TemporaryDirectory() as place, open(f"{place}/said", "w+") as said:
         manager.bind(f"{place}/notify")

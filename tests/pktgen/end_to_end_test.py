@@ -29,8 +29,8 @@ def run(*flags, eal=harness.MEMORY, until=()):
 
 
 def none(report):
-    """Expected counters of a clean wire: a worker that catches up may send more than the wire
-    holds."""
+    """Returns the expected counters of a clean wire: a worker that catches up may send more than
+    the wire holds."""
     return dict.fromkeys(LOSSES, 0) | {"lost": report["wire"].get("loopback_full", 0)}
 
 

@@ -35,7 +35,7 @@ PATIENCE_S = 60
 
 
 def build_client(folder, source, *x_files):
-    """Builds a client from rpcgen's stubs."""
+    """Builds a client from rpcgen's stubs. Returns its path."""
     stubs = []
     for x in x_files:
         shutil.copy(x, folder)

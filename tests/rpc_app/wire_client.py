@@ -33,7 +33,8 @@ class Peer:
             return b"" if reply[:4] == last[:4] else reply
 
     def over_tcp(self, message):
-        """Sends one byte first, then the rest of a fragment, and another fragment: one record."""
+        """Sends one byte first, then the rest of a fragment, and another fragment: one record.
+        Returns the reply; it is empty if the connection ended."""
         half = len(message) // 8 * 4
         data = struct.pack(">I", half) + message[:half] \
             + struct.pack(">I", LAST | len(message) - half) + message[half:]

@@ -53,8 +53,8 @@ def throughput(*found, **manifest):
 
 
 def usual(factor=1.0):
-    """Three interfaces, two kinds of traffic. With 1518, packetized is noisy, and two are
-    alternately cheaper."""
+    """Returns a run with three interfaces and two kinds of traffic. With 1518, packetized is noisy,
+    and two are alternately cheaper."""
     return throughput(*samples("packetized", 50.0 * factor), *samples("streaming", 20.0 * factor),
                       *samples("bilateral", 10.0 * factor),
                       *samples("packetized", 90.0, SLOPPY, traffic="1518"),

@@ -14,7 +14,7 @@ ETHERNET, RAW_IP = 1, 101
 
 
 def capture(records, magic=MICROSECONDS, order="<", linktype=ETHERNET):
-    """`records` are (seconds, fraction, original length, bytes)."""
+    """Returns a capture of `records`, which are (seconds, fraction, original length, bytes)."""
     out = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, linktype)
     for seconds, fraction, original, data in records:
         out += struct.pack(order + "IIII", seconds, fraction, len(data), original) + data

@@ -63,7 +63,7 @@ class Apps(unittest.TestCase):
         return done.stdout if done.returncode == 0 else ""
 
     def expect(self, title, *patterns):
-        """Waits until all of these are on the page."""
+        """Waits until all these patterns match the page."""
         last = [""]
 
         def shown():

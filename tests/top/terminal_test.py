@@ -89,7 +89,8 @@ class Terminal:
         return "\n".join(self.screen.display)
 
     def wait_for(self, *patterns):
-        """Waits until all are on one screen: a page may arrive in pieces."""
+        """Waits until all patterns match one screen, since a page may arrive in pieces. Returns its
+        text."""
         deadline = time.monotonic() + PATIENCE_S
         while not all(re.search(pattern, self.text()) for pattern in patterns):
             if time.monotonic() > deadline:

@@ -24,7 +24,7 @@ class Faults(guests.Case):
                                            f"ipu,interrupts=off,{guests.STEADY}", **options))
 
     def bring_back(self, running, number, bind):
-        """Another device replaces one that vanished under an application."""
+        """Replaces a device that vanished under an application by another device."""
         nic, (address, _) = running.nics[number], FACES[number]
         # The device reads as all ones, every wait ends, and the run ends with the verdict that its
         # link is down.
@@ -40,7 +40,8 @@ class Faults(guests.Case):
         self.bring_back(running, number, bind)
 
     def kill(self, running, number, bind):
-        """Returns False if QEMU has aborted."""
+        """Kills the device under an application, and replaces it. Returns False if QEMU has
+        aborted."""
         guests.start_app(running, BUILD, "echo", *FACES[number])
         running.nics[number].kill()
         try:

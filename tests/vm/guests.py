@@ -38,7 +38,8 @@ def need_packages():
 
 
 def options(build, *nics, bind="vfio", script=None, **others):
-    """`nics` contains strings of a model and the flags of its device, like scripts/vm --nic."""
+    """Returns options of a guest. `nics` contains strings of a model and the flags of its device,
+    like scripts/vm --nic."""
     listed = []
     for nic in nics:
         model, *flags = nic.split(",")
@@ -132,7 +133,7 @@ class Case(unittest.TestCase):
 
     def receives(self, running, build, address, iface, app="echo"):
         """Checks the report of an application that ran for two seconds, on a NIC with generated
-        frames."""
+        frames. Returns the report."""
         report = run_app(running, build, app, address, iface)
         self.assertGreater(report["rx_pkts"], 100)
         return report

@@ -84,7 +84,7 @@ class Testpmd:
         return int(re.search(r"TX-packets: (\d+)", said)[1])
 
     def await_frames(self, port):
-        """Returns once frames pass."""
+        """Waits until 100 more frames were sent."""
         before = self.sent(port)
         while self.sent(port) < before + 100:
             time.sleep(0.2)

@@ -61,7 +61,7 @@ def frame(payload, port=1025, checksum=0, fragment=0x4000, options=b"", udp_byte
 
 
 def request(magic=b"SLSQ", version=1, task_class=0, flags=0, number=7, service_ns=1000, zero=0):
-    """Encodes the table in apps/sched/request.h."""
+    """Returns a request, encoded by the table in apps/sched/request.h."""
     return magic + struct.pack(">BBHQII", version, task_class, flags, number, service_ns, zero)
 
 
