@@ -103,13 +103,13 @@ TEST_F(Deflate, RefusesLengthsThatLie) {
   lie[kHeader + 1] = lie[kHeader + 2] = 0xff;
   lie[kHeader + 3] = lie[kHeader + 4] = 0;
   EXPECT_EQ(Inflate(lie).how, "malformed");
-  // Trailing data or a second member.
+  // Trailing data or a second member is malformed.
   Bytes more = FromHex(kStored);
   more.push_back(0);
   EXPECT_EQ(Inflate(more).how, "malformed");
   const Bytes two = FromHex(std::string(kStored) + kStored);
   EXPECT_EQ(Inflate(two).how, "malformed");
-  // A reserved block type; a distance before the beginning of the output.
+  // A reserved block type is malformed.
   Bytes reserved = FromHex(kStored);
   reserved[kHeader] = 7;
   EXPECT_EQ(Inflate(reserved).how, "malformed");

@@ -164,7 +164,7 @@ TEST(NeighborEcho, LeavesWhatIsNoRequestForUs) {
 }
 
 TEST(NeighborEcho, RefusesBadRequests) {
-  ExpectDrop(With(test::kPing4, 35, "01"), Neighbor::kMalformed);  // Code.
+  ExpectDrop(With(test::kPing4, 35, "01"), Neighbor::kMalformed);  // A code other than 0.
   ExpectDrop(With(test::kPing4, 36, "fdf8"), Neighbor::kBadChecksum);
   ExpectDrop(With(test::kPing4, 24, "9fcb"), Neighbor::kBadChecksum);  // IPv4 header checksum.
   ExpectDrop(With(test::kPing4, 26, "e0000001"), Neighbor::kBadSource);
@@ -259,7 +259,8 @@ TEST(NeighborDiscovery, LeavesWhatIsNoSolicitationForUs) {
 TEST(NeighborDiscovery, RefusesWhatRfc4861Refuses) {
   ExpectDrop(With(test::kSolicitation, 21, "fe"), Neighbor::kHopLimit);
   ExpectDrop(With(test::kSolicitation, 56, "7d98"), Neighbor::kBadChecksum);
-  ExpectDrop(Repaired(With(test::kSolicitation, 55, "01")), Neighbor::kMalformed);  // Code.
+  // A code other than 0.
+  ExpectDrop(Repaired(With(test::kSolicitation, 55, "01")), Neighbor::kMalformed);
   ExpectDrop(Repaired(With(test::kSolicitation, 79, "00")),
              Neighbor::kMalformed);  // Option length 0.
   ExpectDrop(Repaired(With(test::kSolicitation, 79, "02")),

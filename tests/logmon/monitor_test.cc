@@ -30,7 +30,7 @@ using Counter = SourceCounters;
 constexpr uint16_t kSyslogPort = 514, kLinePort = 2000, kTcpPort = 443;
 constexpr uint8_t kSyn = TcpSegment::kSyn, kFin = TcpSegment::kFin;
 
-/// Number of lines that contain "ERROR", that contain "timeout", and of all lines.
+/// Numbers of lines: with "ERROR", with "timeout", and all.
 using Counts = std::array<uint64_t, 3>;
 
 struct Match {

@@ -451,7 +451,7 @@ TEST(ConnectionTable, OpeningFlowsGiveWayAndEstablishedOnesStay) {
 /// A tag whose first bucket is that of Crowd(), and whose second bucket is not.
 constexpr uint64_t kNeighbour = 0xabcd'ee01'0000'0123;
 
-// Moving a settled flow reads eight more lines, which is too expensive for flows of a flood.
+// Moving a settled flow reads eight more cache lines, which is too expensive for flows of a flood.
 TEST(ConnectionTable, SettledFlowsMoveOnlyForOneThatIsNotOpening) {
   for (const State settled : {State::kTcp, State::kUdp}) {
     Table table(1 << 12, TestTimeouts());
@@ -543,7 +543,7 @@ struct ModelFlow {
   uint64_t began;  ///< Time of the first packet in ticks.
 
   bool IsLive(uint32_t second) const { return second - seen_s <= TimeoutOf(state); }
-  /// Returns whether the table may evict it before its timeout.
+  /// Returns whether the table may evict the flow before its timeout.
   bool MayBeEvicted() const { return state == State::kOpening; }
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The streaming interface over the Ensō model, with device and worker stepped alternately in one
-// thread: the worker's cost without cross-core traffic. Under callgrind with
-// --toggle-collect='Worker*' it counts the worker's instructions; alone it prints TSC cycles.
+// Measures the worker's cost of the streaming interface over the Ensō model, without cross-core
+// traffic: device and worker are stepped alternately in one thread. Under callgrind with
+// --toggle-collect='Worker*' the bench counts the worker's instructions; alone it prints TSC
+// cycles.
 //
 //   net_enso_burst_bench [frame_size|imix|random] [burst] [packets] [pipes] [grow|copy] [cold]
 //

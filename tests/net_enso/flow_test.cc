@@ -221,7 +221,7 @@ TEST_F(FlowTest, RefusesWhatTheTableCannotMatch) {
     rule.From(2, 3).ip_mask.hdr.src_addr = rte_cpu_to_be_32(0xffff'ff00);
     ExpectRefused(rule, "whole source addresses");
   }
-  // Part of the protocol that the UDP item implies.
+  // The mask matches only a part of the protocol that the UDP item implies.
   for (const uint8_t mask : {0x11, 0x7f, 0xfe}) {
     Rule rule(IPPROTO_UDP, 1, 80, 0);
     rule.ip.hdr.next_proto_id = IPPROTO_UDP;

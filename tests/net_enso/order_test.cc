@@ -45,7 +45,7 @@ class Referee {
 
   uint32_t heads_of_disabled_pipes = 0;
   uint32_t halves = 0;  ///< Number of addresses that were stored in two halves.
-  /// Time from the last head store of a pipe to its end.
+  /// Shortest time from the last head store of a pipe to the pipe's end.
   steady_clock::duration shortest = steady_clock::duration::max();
 
  private:

@@ -350,7 +350,8 @@ TEST(Flow, AFlagTellsAHitAndIsolationDropsTheRest) {
   EXPECT_EQ(rte_flow_isolate(port.id, 0, &rule.error), 0);
 }
 
-/// Consistency of a pattern's items: accepted, or refused at the wrong item.
+/// Inconsistent items of a pattern are refused, with an error at the wrong item; consistent ones
+/// are accepted.
 TEST(Flow, ItemsBelowIpMustAgree) {
   Port port("", {.queues = 2});
   rte_flow_item_eth eth_spec{}, eth_mask{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Compares frames with checksums completed as by a NIC with scapy's checksums in fixtures.h.
+// Completes checksums as a NIC does, and compares the frames with scapy's in fixtures.h.
 #include "packet/partial_checksum.h"
 
 #include <gtest/gtest.h>

@@ -179,8 +179,7 @@ TEST(BusFunction, NetIpuReachesMemoryWithoutAFileByMessages) {
 
 TEST(BusFunction, MemoryOfTheSizeOfABarIsMemoryUntilTheBarIsPlaced) {
   Rig rig(kIpuModel);
-  // A map of as many bytes as BAR 0 has, at address 0, which BARs have before software sets their
-  // address.
+  // Maps as many bytes as BAR 0 has at address 0, the address of BARs before software sets it.
   SharedMemory memory(128 << 10);
   Client client(TestSocket());
   ASSERT_TRUE(client.Greet());

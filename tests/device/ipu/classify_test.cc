@@ -170,7 +170,8 @@ TEST_F(Classified, EveryTruncationOfAFrameIsSafeAndNeverClaimsPorts) {
 }
 
 TEST_F(Classified, VerifiesChecksumsOnlyWhenAsked) {
-  // RFC 1071 by hand: 192.168.0.1 → 192.168.0.2, UDP 1 → 2, length 12, payload "abcd".
+  // The UDP checksum by RFC 1071, computed by hand: 192.168.0.1 → 192.168.0.2, UDP 1 → 2, length
+  // 12, payload "abcd".
   const uint8_t bytes[] = {0, 0,  0, 0, 0, 0, 0,  0,  0,    0,    0,   0,   0x08, 0x00, 0x45, 0,
                            0, 32, 0, 0, 0, 0, 64, 17, 0xf9, 0x79, 192, 168, 0,    1,    192,  168,
                            0, 2,  0, 1, 0, 2, 0,  12, 0xb9, 0xb8, 'a', 'b', 'c',  'd'};

@@ -3,8 +3,8 @@
 // The NIC of RpcHost with clients that send arbitrary frames, and a process that stores arbitrary
 // data in its memory. Both are controlled by bytes, for the property test and for the fuzzer. The
 // other process, the kernel and the supervisor are honest. The guarantees: the honest process gets
-// only calls to it, every frame is counted once, and no client gets more answers than it has sent
-// calls.
+// only calls that were sent to it, every frame is counted once, and no client gets more answers
+// than it has sent calls.
 #pragma once
 
 #include <algorithm>

@@ -68,7 +68,7 @@ TEST(Glue, ADescriptorIsRungFetchedAndItsResultBecomesAMessage) {
   for (uint32_t i = 0; i < 5; ++i) {
     rig.Pump();
     ASSERT_FALSE(rig.others.empty());
-    // Doorbells: as many as descriptors, at most two ahead.
+    // The switch rings as many doorbells as there are descriptors, and is at most two ahead.
     EXPECT_EQ(LoadFrom<uint32_t>(rig.others.back().payload.data()), std::min(i + 2, 5u));
     EXPECT_EQ(rig.others.back().address, NodeBase(1, 0, 1) + kDoorbellOffset);
     const auto bytes = ReadAll(rig, 1, opened.rings[1] + i % 2 * 64, 64);

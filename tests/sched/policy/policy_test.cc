@@ -386,7 +386,7 @@ TEST(FairShare, NobodyWaitsForMoreThanAQuantumForEachOfTheOthers) {
   }
   cpus.RunUntil(200 * kMillisecond);
   for (const Job& job : cpus.jobs()) {
-    // Twice the time, since a core drains before it changes.
+    // The bound is doubled, since a core drains before it changes.
     EXPECT_LE(job.longest_wait, 2 * 5 * kQuantum);
   }
 }
@@ -420,7 +420,7 @@ TEST_P(EveryPolicy, RunsEveryTaskToItsEndWhereItMayRun) {
     Nanoseconds arrival = 0;
     for (int i = 0; i < 3000; ++i) {
       arrival += random() % 60 * kMicrosecond;
-      // IdealCpus checks that it runs only on these.
+      // IdealCpus checks that the policy runs only on these CPUs.
       const CpuMask affinity = random() % 3 == 0 ? ~CpuMask{0} : 1 + random() % 15;
       cpus.Add(arrival, (1 + random() % 80) * kMicrosecond, static_cast<uint8_t>(random() % 10),
                static_cast<uint16_t>(random() % 6), affinity);
