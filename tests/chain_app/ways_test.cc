@@ -374,7 +374,7 @@ TEST(Runner, WhoTakesNoCompletionsHoldsUpNobodyElse) {
   }
   send(honest, sw::TlpKind::kWrite);
   send(honest, sw::TlpKind::kRead);
-  // Also rings one doorbell of each of the two devices.
+  // Writes to a doorbell of each device.
   for (const sw::PortId port : {2, 3})
     runner.Write(device::stage::SlotOf(port, 0), std::array<uint8_t, 4>{});
   for (uint32_t i = 0; i < 3; ++i) runner.Step();

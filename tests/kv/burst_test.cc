@@ -32,7 +32,7 @@ using TestServer = Server<TestHandoffQueue>;
 using Engine = WithNeighbor<TestServer>;
 using Front = nic::Reassembling<Engine>;
 static_assert(nic::BurstEngine<TestServer> && nic::BurstEngine<Engine> && nic::BurstEngine<Front>);
-// Single frames are bursts of one, so there is one implementation.
+// The server handles a single frame as a burst of one, so it has no function for single frames.
 static_assert(!nic::FrameEngine<TestServer>);
 
 constexpr uint32_t kTailroom = 96;

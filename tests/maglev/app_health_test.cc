@@ -76,7 +76,7 @@ TEST(LocalFault, TellsThisHostsErrorsFromTheNetworks) {
   for (const int error : {EMFILE, ENFILE, EPERM, ENOBUFS, ENOMEM, EADDRNOTAVAIL, EAGAIN}) {
     EXPECT_TRUE(IsLocalFault(error)) << error;
   }
-  // Errors caused by a backend that refuses, a backend that is unreachable, or a router.
+  // No error, and errors caused by a backend that refuses, by an unreachable one, or by a router.
   for (const int error : {0, ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, ECONNRESET}) {
     EXPECT_FALSE(IsLocalFault(error)) << error;
   }

@@ -338,8 +338,8 @@ struct Misfit {
 // Byte ranges of one datagram of 53 bytes in the order of arrival; each set is inconsistent.
 TEST(Reassembling, EndsDatagramsThatDoNotFitTogether) {
   const Misfit cases[] = {
-      {2, {{0, 16, true}, {0, 16, true}}},      // The first, twice.
-      {2, {{32, 53, false}, {32, 53, false}}},  // The last, twice.
+      {2, {{0, 16, true}, {0, 16, true}}},      // The first fragment, twice.
+      {2, {{32, 53, false}, {32, 53, false}}},  // The last fragment, twice.
       {3,
        {{0, 16, true}, {16, 32, true}, {16, 32, true}, {32, 53, false}}},  // A middle one, twice.
       {2, {{0, 24, true}, {16, 32, true}, {32, 53, false}}},               // Overlap.

@@ -467,7 +467,7 @@ TEST_P(SpanWalkerBy, AFrameMayBeBuiltWhereItsCopyWillLie) {
   const std::vector<Span> spans = {pipes.Arrive(span)};
   EXPECT_EQ(WalkBy(GetParam(), walker, spans, engine), 40u);
   EXPECT_EQ(pipes.copies, expected);
-  // Every other copy, except those that the pipes reject (one in six).
+  // Every other copy is built, except those that the pipes reject (one in six).
   EXPECT_EQ(pipes.built, 13u);
   // One in seven of the remaining frames does not fit.
   uint64_t bytes = 0;

@@ -143,7 +143,7 @@ TEST(PktgenSender, StopsWithAllThatWasDueSentOrUnsent) {
   EXPECT_NEAR(static_cast<double>(random.sent + random.unsent), 1e6, 5 * std::sqrt(1e6));
 }
 
-// 10^12 frames per second are given up as fast as any other number.
+// The sender gives up 10^12 frames per second as fast as any other number.
 TEST(PktgenSender, GivesUpAnyNumberOfFramesAtOnce) {
   for (const auto arrivals : {workload::Arrivals::kConstant, workload::Arrivals::kPoisson}) {
     StreamSpec spec = Stream("a", {Rate::Unit::kPackets, 1e12});

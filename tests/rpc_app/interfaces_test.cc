@@ -300,8 +300,8 @@ TEST_F(Interfaces, GiveTheSameAnswers) {
       Compare(host, interfaces, FrameOf(Bytes(whole.begin(), whole.begin() + bytes)));
     }
   }
-  // All frames above except a reply, a lone xid, another port and non-datagrams; also the first
-  // frame of each service, truncated after its header.
+  // Answered are all frames above except a reply, a lone xid, another port and non-datagrams; also
+  // the first frame of each service, truncated after its header.
   EXPECT_GE(answered_, 27u);
 }
 

@@ -579,7 +579,7 @@ class LateAnswersTest : public CallsInCallsTest {
 
 TEST_F(LateAnswersTest, ACallThatIsNotAnsweredInTimeIsGivenUp) {
   ASSERT_TRUE(started_) << error_;
-  constexpr uint32_t kTimedOut = 9;  // sluice_rpc.h
+  constexpr uint32_t kTimedOut = 9;  // SLUICE_RPC_TIMED_OUT (sluice_rpc.h).
   EXPECT_EQ(Call(kAsker, 1, {kOdd, 1, 2}), (Words{0, kTimedOut}));
   EXPECT_EQ(Call(kOdd, 6), Words{0}) << "it was started again";
   EXPECT_EQ(Call(kAsker, 1, {kOdd, 1, 6}), (Words{0, 0}));

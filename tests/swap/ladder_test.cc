@@ -149,8 +149,8 @@ class Link {
   Play play_;
   Initiator initiator_;
   Responder responder_;
-  int results_ = 0;   ///< Results at the initiator.
-  int outcomes_ = 0;  ///< Outcomes at the responder.
+  int results_ = 0;   ///< Number of results at the initiator.
+  int outcomes_ = 0;  ///< Number of outcomes at the responder.
 };
 
 TEST(KnowledgeLadder, EachMessageLostRepeatedDelayed) {

@@ -20,9 +20,9 @@ class PipeBench : public testing::Test {
     buffer().rx_memory = 1;
     pipe().memory = 1024;
   }
-  /// The driver was notified of one frame, and has not stored the head.
+  /// Simulates a driver that was notified of one frame, and has not stored the head.
   void HoldOneFrame() { Hold(tail_ - 1); }
-  /// The driver was notified of as many frames as fit, and has not stored the head.
+  /// Simulates a driver that was notified of as many frames as fit, and has not stored the head.
   void Fill() { Hold(tail_ + 1); }
 
   /// Simulates the register block's handling of a head store: all flits up to `head` are read.

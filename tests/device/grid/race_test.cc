@@ -91,7 +91,7 @@ TEST_F(NotificationDuel, ADropDoesNotMuteAPipeThatWasEmptiedMeanwhile) {
   Duel::Fight([&] { Fill(); }, [&] { StoreHead(tail_); }, [&] { Drop(); }, [&] { ExpectArmed(); });
 }
 
-/// A driver's fault for one frame of 128 bytes with FCS.
+/// What a faulty driver does with one frame of 128 bytes with FCS.
 enum class Misdeed { kNone, kDrop, kSendTwice, kSwap, kAlterPayload, kAlterTag };
 
 /// A driver that sends every frame back in place, and stores a pipe's head only up to the notified
