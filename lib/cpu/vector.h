@@ -174,11 +174,11 @@ inline uint32_t EqualOf4(const uint64_t* words, uint64_t value) {
 #if defined(SLUICE_AVX2) && !defined(__SANITIZE_THREAD__)
 inline uint32_t TopsEqualOf8(const uint64_t* words, uint64_t value) {
   const auto* const halves = reinterpret_cast<const __m256i*>(words);
-  const __m256i wanted = _mm256_set1_epi64x(static_cast<int64_t>(value));
+  const __m256i wanted = _mm256_set1_epi16(static_cast<int16_t>(value));
+  // The sign of each word is the result for its upper 16 bits.
   const auto equal = [&](const __m256i* half) {
-    const __m256i tops = _mm256_srli_epi64(_mm256_load_si256(half), 48);
-    return static_cast<uint32_t>(
-        _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(tops, wanted))));
+    const __m256i equals = _mm256_cmpeq_epi16(_mm256_load_si256(half), wanted);
+    return static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(equals)));
   };
   return equal(halves) | equal(halves + 1) << 4;
 }

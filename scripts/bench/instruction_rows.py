@@ -53,13 +53,29 @@ ROWS = (
 )
 
 
-def collect(bench, size, burst, packets, arguments=(), options=()):
-    """Returns the count per packet of each event of callgrind."""
+@dataclasses.dataclass(frozen=True)
+class EngineRow:
+    """A row of an engine alone, on frames in memory. Its bench prints "<n> requests"."""
+    name: str
+    bench: str
+    arguments: tuple
+    functions: str  # Pattern of the functions to count.
+    recorded: float
+    target: float
+
+
+ENGINE_ROWS = tuple(
+    EngineRow(f"kv, requests per datagram: {batch}", "tests/kv/sluice-kv-server-bench",
+              (1000, 1, batch), "*WorkerServe*", recorded, target)
+    for batch, recorded, target in ((1, 926.43, 0), (16, 202.39, 170)))
+
+
+def collect(bench, arguments, options=(), functions="Worker*"):
+    """Returns the count per packet or request of each event of callgrind."""
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                           "--toggle-collect=Worker*", *options, bench,
-                           str(size), str(burst), str(packets), *arguments],
+                           f"--toggle-collect={functions}", *options, bench, *map(str, arguments)],
                           capture_output=True, text=True, check=False)
-    echoed = re.search(r"(\d+) packets", done.stdout)
+    echoed = re.search(r"(\d+) (?:packets|requests)", done.stdout)
     events = re.search(r"Events +: (.+)", done.stderr)
     collected = re.search(r"Collected : (.+)", done.stderr)
     if done.returncode != 0 or not echoed or not events or not collected:
@@ -70,4 +86,9 @@ def collect(bench, size, burst, packets, arguments=(), options=()):
 
 def count(build, iface, burst, size=str(FRAME_BYTES)):
     """Returns the instructions per packet."""
-    return collect(f"{build}/{BENCHES[iface]}", size, burst, burst * BATCHES)["Ir"]
+    return collect(f"{build}/{BENCHES[iface]}", (size, burst, burst * BATCHES))["Ir"]
+
+
+def count_engine(build, row):
+    """Returns the instructions per request of an EngineRow."""
+    return collect(f"{build}/{row.bench}", row.arguments, functions=row.functions)["Ir"]

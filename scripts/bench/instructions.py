@@ -12,7 +12,7 @@ import os
 import pathlib
 import subprocess
 
-from instruction_rows import BENCHES, ROWS, Row, collect, count
+from instruction_rows import BENCHES, ENGINE_ROWS, ROWS, Row, collect, count, count_engine
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # (name, bench, frame size, arguments after the packets). The last two use the mean size of a trace,
@@ -33,7 +33,8 @@ def print_caches():
     print("| echo | instructions | accesses | L1d misses | of accesses | L2 misses | of L1d's |")
     print("|---|---|---|---|---|---|---|")
     for name, iface, size, arguments in CACHED:
-        found = [collect(f"build/release/{BENCHES[iface]}", size, BURST, CACHED_PACKETS, arguments,
+        found = [collect(f"build/release/{BENCHES[iface]}",
+                         (size, BURST, CACHED_PACKETS, *arguments),
                          (*CACHES, f"--simulate-hwpref={prefetcher}"))
                  for prefetcher in ("no", "yes")]
         accesses, first, last = ([sum(each[event] for event in events) for each in found]
@@ -43,6 +44,14 @@ def print_caches():
         print(f"| {name} | {found[0]['Ir']:.1f} | {accesses[0]:.1f} | {first[0]:.2f}, "
               f"{first[1]:.2f} | {', '.join(share[0])} | {last[0]:.2f}, {last[1]:.2f} | "
               f"{', '.join(share[1])} |")
+
+
+def print_count(name, found, row):
+    line = f"{name}{found:>9.1f}"
+    line += f"{row.recorded:>10.1f}" if row.recorded else ""
+    if row.target:
+        line += f"{row.target:>8.0f}  {'met' if found <= row.target else 'NOT MET'}"
+    print(line, flush=True)
 
 
 def main():
@@ -55,7 +64,8 @@ def main():
     os.chdir(ROOT)
     benches = {iface: bench for iface, bench in BENCHES.items()
                if not args.caches or iface in {row[1] for row in CACHED}}
-    subprocess.run(["scripts/build", "release", *benches.values()], check=True,
+    targets = {*benches.values(), *(row.bench for row in ENGINE_ROWS if not args.caches)}
+    subprocess.run(["scripts/build", "release", *sorted(targets)], check=True,
                    stdout=subprocess.DEVNULL)
     if args.caches:
         print_caches()
@@ -68,11 +78,11 @@ def main():
         rows = [Row(iface, int(burst)) for iface in BENCHES for burst in args.bursts.split(",")]
     for row in rows:
         found = count("build/release", row.iface, row.burst, row.size)
-        line = f"{row.iface:<12}{row.size:>8}{row.burst:>7}{found:>9.1f}"
-        line += f"{row.recorded:>10.1f}" if row.recorded else ""
-        if row.target:
-            line += f"{row.target:>8.0f}  {'met' if found <= row.target else 'NOT MET'}"
-        print(line, flush=True)
+        print_count(f"{row.iface:<12}{row.size:>8}{row.burst:>7}", found, row)
+    if not args.bursts:
+        print("instructions per request of an engine alone")
+        for row in ENGINE_ROWS:
+            print_count(f"{row.name:<29}", count_engine("build/release", row), row)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counts a worker's instructions per packet on all interfaces; no row may cost more than recorded,
-apart from the growth that is allowed. Arguments: scripts/bench, the compiler, the instruction set,
-the build folder."""
+"""Counts a worker's instructions per packet on all interfaces, and those of engines per request; no
+row may cost more than recorded, apart from the growth that is allowed. Arguments: scripts/bench,
+the compiler, the instruction set, the build folder."""
 import sys
 import unittest
 
@@ -21,6 +21,11 @@ class Rows(unittest.TestCase):
             with self.subTest(iface=row.iface, size=row.size, burst=row.burst):
                 found = instruction_rows.count(BUILD, row.iface, row.burst, row.size)
                 print(f"{row.iface} {row.size} {row.burst}: {found:.2f}", file=sys.stderr)
+                self.assertLessEqual(found, row.recorded * (1 + instruction_rows.GROWTH))
+        for row in instruction_rows.ENGINE_ROWS:
+            with self.subTest(engine=row.name):
+                found = instruction_rows.count_engine(BUILD, row)
+                print(f"{row.name}: {found:.2f}", file=sys.stderr)
                 self.assertLessEqual(found, row.recorded * (1 + instruction_rows.GROWTH))
 
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sluice-kv-server-bench [ITEMS [ROUNDS]]: measures the cost of one request in a datagram at the
-// server, and the cost of the same requests at its table alone, in the same run. Frames of MICA's
-// protocol are in cached memory and are served in bursts of 64. They are rebuilt between bursts,
-// which is not measured. Items of 8/8 bytes, 95 % gets, the server hashes. The result is in TSC
-// cycles per request: the median over bursts, which excludes bursts in which the thread was
-// preempted, in the best of ROUNDS.
-
+// sluice-kv-server-bench [ITEMS [ROUNDS [BATCH]]]: measures the cost of one request in a datagram
+// at the server, and the cost of the same requests at its table alone, in the same run. Frames of
+// MICA's protocol are in cached memory and are served in bursts of 64. They are rebuilt between
+// bursts, which is not measured. Items of 8/8 bytes, 95 % gets, the server hashes. The result is in
+// TSC cycles per request: the median over bursts, which excludes bursts in which the thread was
+// preempted, in the best of ROUNDS. With BATCH it only serves up to
+// kCounted requests, BATCH per datagram, so that callgrind can count WorkerServe.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +27,7 @@ namespace sluice::engine::kv {
 namespace {
 
 constexpr size_t kRequests = size_t{1} << 20;
+constexpr size_t kCounted = size_t{1} << 16;
 constexpr size_t kAhead = 16;  // Prefetch distance of the table alone, as in sluice-kv-bench.
 constexpr size_t kTableBurst = 1024;
 constexpr uint32_t kFrames = 64;  // Frames per burst.
@@ -34,6 +35,7 @@ constexpr uint32_t kSlotBytes = 2048;
 constexpr uint32_t kPayload = 42;
 constexpr uint16_t kPort = 1024;
 constexpr uint32_t kNow = 1;
+constexpr uint64_t kSecret = 0x5eed;
 
 /// A queue for a single worker, which never hands over.
 struct NoHandoffQueue {
@@ -72,6 +74,12 @@ uint32_t Build(uint8_t* frame, const Request* requests, uint32_t batch) {
   packet::Datagram::WritePlain(frame, {{2}, {4}, {10, 0, 0, 1}, {10, 0, 0, 2}, 40000, kPort},
                                bytes);
   return kPayload + bytes;
+}
+
+/// Serves a burst. A function of its own, so that callgrind can count its instructions.
+template <typename Server, packet::Burst Burst>
+[[gnu::noinline]] void WorkerServe(Server& server, Burst& burst) {
+  server.ProcessBurst(burst, 0);
 }
 
 class Bench {
@@ -141,7 +149,7 @@ class Bench {
             answered += verdict == packet::kForward;
           });
       const uint64_t start = cpu::Cycles();
-      server_->ProcessBurst(frames, 0);
+      WorkerServe(*server_, frames);
       bursts.push_back(cpu::Cycles() - start);
       if (answered != kFrames) std::exit(1);
     }
@@ -185,21 +193,33 @@ double NsPerCycle() {
          static_cast<double>(cycles);
 }
 
+std::vector<Request> Draw(uint64_t items, double exponent, size_t count) {
+  workload::Random random(1);
+  const workload::Popularity popularity(items, exponent);
+  std::vector<Request> requests;
+  for (size_t i = 0; i < count; ++i) {
+    // Spreads the popular items over all items.
+    requests.push_back(
+        RequestOf(popularity.Draw(random) * 0x9e3779b1 % items, kSecret, random.Unit() < 0.95));
+  }
+  return requests;
+}
+
+int Count(uint64_t items, uint32_t batch) {
+  static_assert(kCounted % kFrames == 0);
+  Bench(items, kSecret).Datagrams(Draw(items, 0, kCounted), batch);
+  const size_t burst = size_t{kFrames} * batch;
+  std::printf("%zu requests\n", kCounted / burst * burst);
+  return 0;
+}
+
 int Main(uint64_t items, int rounds) {
-  constexpr uint64_t kSecret = 0x5eed;
   Bench bench(items, kSecret);
   const double ns = NsPerCycle();
   std::printf("%lu items of 8/8 bytes, 95 %% gets, one core; best of %d\n", items, rounds);
   std::printf("%-26s %8s %8s %8s %8s\n", "", "cycles", "ns", "Mops", "of table");
   for (const double exponent : {0.0, 0.99}) {
-    workload::Random random(1);
-    const workload::Popularity popularity(items, exponent);
-    std::vector<Request> requests;
-    for (size_t i = 0; i < kRequests; ++i) {
-      // Spreads the popular items over all items.
-      requests.push_back(
-          RequestOf(popularity.Draw(random) * 0x9e3779b1 % items, kSecret, random.Unit() < 0.95));
-    }
+    const std::vector<Request> requests = Draw(items, exponent, kRequests);
     double best[3] = {1e9, 1e9, 1e9};
     for (int i = 0; i < rounds; ++i) {
       best[0] = std::min(best[0], bench.Table(requests));
@@ -222,9 +242,12 @@ int Main(uint64_t items, int rounds) {
 int main(int argc, char** argv) {
   const uint64_t items = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 7;
-  if (items < 1000 || rounds < 1) {
-    std::fprintf(stderr, "usage: sluice-kv-server-bench [ITEMS [ROUNDS]]\n");
+  const int batch = argc > 3 ? std::atoi(argv[3]) : 0;
+  if (items < 1000 || rounds < 1 || batch < 0 || batch > 32) {
+    std::fprintf(stderr,
+                 "usage: sluice-kv-server-bench [ITEMS [ROUNDS [BATCH]]], BATCH up to 32\n");
     return 2;
   }
+  if (batch != 0) return sluice::engine::kv::Count(items, static_cast<uint32_t>(batch));
   return sluice::engine::kv::Main(items, rounds);
 }

@@ -15,7 +15,7 @@ SIZE, BURST, PACKETS = 60, 32, 640
 
 def misses(bench, arguments, prefetcher="no"):
     """Returns the second-level misses per packet."""
-    found = instructions.collect(bench, SIZE, BURST, PACKETS, arguments, (
+    found = instructions.collect(bench, (SIZE, BURST, PACKETS, *arguments), (
         *instructions.CACHES, f"--simulate-hwpref={prefetcher}"))
     return found["DLmr"] + found["DLmw"]
 

@@ -78,6 +78,12 @@ class Homes {
     if (of_partitions_.divisor() == 1) return {partitions_, index, 0};
     return Of(KeyHash{RouteHash(key), index});
   }
+  /// Returns the location of a key of 8 bytes, loaded little-endian.
+  Home OfWord(uint64_t key) const {
+    const uint64_t index = index_hash_.OfWord(key);
+    if (of_partitions_.divisor() == 1) return {partitions_, index, 0};
+    return Of(KeyHash{Xxh3(0).OfWord(key), index});
+  }
 
  private:
   /// Computes PartitionOf's modulo without a division for numbers below 2^16 (Lemire, Kaser, Kurz:

@@ -70,6 +70,9 @@ constexpr size_t MicaMessageSize(size_t key_bytes, size_t value_bytes) {
 
 /// Unchecked lengths of a message's key and value.
 struct MicaLengths {
+  /// `word` of a request with a key of 8 bytes and no value: usually the get of a tiny item.
+  static constexpr uint32_t kOneWordKey = 8u << 24;
+
   uint32_t word;
 
   static MicaLengths Of(const uint8_t* message) { return {packet::Load<uint32_t>(message + 4)}; }

@@ -119,32 +119,48 @@ class Server {
   std::array<uint8_t, 8> sum_;
 };
 
+// Plans all requests, because the datagram must be valid as a whole before the first is served.
+template <bool kTrustHashes>
+uint32_t Plan(Bytes datagram, size_t position, const Homes& homes, MicaStep* steps) {
+  const uint8_t* const begin = datagram.data();
+  const uint8_t* message = begin + position;
+  MicaStep* step = steps;
+  for (size_t left = datagram.size() - position; left != 0; ++step) {
+    if (left < kMicaMessageBytes || step == steps + kMicaMaxMessages) [[unlikely]]
+      return 0;
+    const MicaLengths lengths = MicaLengths::Of(message);
+    const bool one_word = lengths.word == MicaLengths::kOneWordKey;
+    const size_t bytes = one_word ? MicaMessageSize(8, 0) : lengths.size();
+    if (bytes > left) [[unlikely]]
+      return 0;
+    const uint8_t* const key = message + kMicaMessageBytes;
+    if constexpr (kTrustHashes) {
+      step->home = homes.Of(Trusted(packet::Load<uint64_t>(message + 8)));
+    } else {
+      step->home = one_word ? homes.OfWord(packet::Load<uint64_t>(key))
+                            : homes.Of(Bytes(key, lengths.key_bytes()));
+    }
+    step->FetchBucket();
+    step->position = static_cast<uint32_t>(message - begin);
+    step->lengths = lengths;
+    message += bytes;
+    left -= bytes;
+  }
+  return static_cast<uint32_t>(step - steps);
+}
+
 }  // namespace
 
-// Plans all requests, because the datagram must be valid as a whole before the first is served.
 uint32_t PlanMica(Bytes datagram, size_t position, const Access& access, MicaStep* steps) {
   const bool begun = position != 0;
   if (!begun) {
     if (datagram.size() < kMicaHeaderBytes || datagram[0] != kMicaRequests) return 0;
     position = kMicaHeaderBytes;
   }
-  const bool trust = access.store().trust_hashes;
   const Homes homes = access.homes();
-  const uint8_t* message = datagram.data() + position;
-  uint32_t count = 0;
-  for (size_t left = datagram.size() - position; left != 0; ++count) {
-    if (left < kMicaMessageBytes || count == kMicaMaxMessages) [[unlikely]]
-      return 0;
-    const MicaLengths lengths = MicaLengths::Of(message);
-    const size_t bytes = lengths.size();
-    if (bytes > left) [[unlikely]]
-      return 0;
-    const Home home = trust ? homes.Of(Trusted(packet::Load<uint64_t>(message + 8)))
-                            : homes.Of(Bytes(message + kMicaMessageBytes, lengths.key_bytes()));
-    steps[count] = MicaStep::Of(home, static_cast<uint32_t>(message - datagram.data()), lengths);
-    message += bytes;
-    left -= bytes;
-  }
+  const uint32_t count = access.store().trust_hashes
+                             ? Plan<true>(datagram, position, homes, steps)
+                             : Plan<false>(datagram, position, homes, steps);
   return begun || count == datagram[1] ? count : 0;
 }
 
@@ -167,6 +183,29 @@ struct Served {
   uint32_t misses;
 };
 
+// Serves a get of the worker's key like ServeGets. Returns the end of the answer, or null if this
+// is not possible; counts a miss.
+[[gnu::noinline]] uint8_t* ServeGet(const uint8_t* message, const MicaStep& step, uint8_t* to,
+                                    uint32_t now_s, uint32_t* misses) {
+  const Home& home = step.home;
+  const Bytes key(message + kMicaMessageBytes, step.lengths.key_bytes());
+  const Item* const item = home.partition->GetLikely(step.likely, key, home.index, now_s);
+  if (item == nullptr) {
+    if (!IsKey(key)) return nullptr;
+    ++*misses;
+    WriteMicaAnswer(message, MicaResult::kNotFound, 0, to);
+    return to + kMicaMessageBytes;
+  }
+  const uint32_t value_bytes = Item::ValueBytes(item->lengths);
+  const size_t padded_key = MicaPadded(key.size());
+  if (value_bytes > padded_key) return nullptr;
+  WriteMicaAnswer(message, MicaResult::kSuccess, value_bytes, to);
+  // Items are padded with zeros like messages, so whole words are copied.
+  const size_t padded = MicaPadded(value_bytes);
+  std::memcpy(to + kMicaMessageBytes, item->words() + padded_key / 8, padded);
+  return to + kMicaMessageBytes + padded;
+}
+
 // The fast path, kept small so that all of its state stays in registers: gets of keys that the
 // worker owns. It serves misses, and hits whose value is not longer than the padded key, which the
 // value overwrites in the datagram. Stops before any other request.
@@ -176,32 +215,21 @@ struct Served {
   uint32_t misses = 0;
   for (; step != end; ++step) {
     const uint8_t* const message = datagram + step->position;
-    const Home& home = step->home;
-    const auto operation = static_cast<MicaOperation>(message[0]);
-    if (operation != MicaOperation::kGet || home.owner != worker) break;
-    const Bytes key(message + kMicaMessageBytes, step->lengths.key_bytes());
-    const Item* const item = home.partition->GetLikely(step->likely, key, home.index, now_s);
-    if (item == nullptr) [[unlikely]] {
-      if (!IsKey(key)) break;
-      ++misses;
-      WriteMicaAnswer(message, MicaResult::kNotFound, 0, to);
-      to += kMicaMessageBytes;
-      continue;
+    if (message[0] != static_cast<uint8_t>(MicaOperation::kGet) || step->home.owner != worker)
+      break;
+    if (step->lengths.word == MicaLengths::kOneWordKey) {
+      const uint64_t key = packet::Load<uint64_t>(message + kMicaMessageBytes);
+      const Item* const item = step->home.partition->GetLikelyTiny(step->likely, key);
+      if (item != nullptr) [[likely]] {
+        WriteMicaAnswer(message, MicaResult::kSuccess, 8, to);
+        packet::Store(to + kMicaMessageBytes, item->words()[1]);
+        to += MicaMessageSize(0, 8);
+        continue;
+      }
     }
-    const uint32_t value_bytes = Item::ValueBytes(item->lengths);
-    const size_t padded_key = MicaPadded(key.size());
-    if (value_bytes > padded_key) break;
-    WriteMicaAnswer(message, MicaResult::kSuccess, value_bytes, to);
-    to += kMicaMessageBytes;
-    // Items are padded with zeros like messages, so whole words are copied.
-    const uint64_t* const value = item->words() + padded_key / 8;
-    const size_t padded = MicaPadded(value_bytes);
-    if (padded == 8) [[likely]] {
-      packet::Store(to, *value);
-    } else {
-      std::memcpy(to, value, padded);
-    }
-    to += padded;
+    uint8_t* const answered = ServeGet(message, *step, to, now_s, &misses);
+    if (answered == nullptr) break;
+    to = answered;
   }
   return {step, to, misses};
 }

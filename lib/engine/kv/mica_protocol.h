@@ -39,11 +39,10 @@ struct MicaStep {
   uint32_t position;     ///< Offset of the message in the datagram.
   MicaLengths lengths;
 
-  /// First prefetch stage of a lookup: prefetches the bucket.
-  static MicaStep Of(const Home& home, uint32_t position = 0, MicaLengths lengths = {}) {
-    const Bucket* const bucket = &home.partition->BucketOf(home.index);
+  /// First prefetch stage of a lookup: finds and prefetches the bucket. Sets `bucket`.
+  void FetchBucket() {
+    bucket = &home.partition->BucketOf(home.index);
     __builtin_prefetch(bucket);
-    return {home, bucket, nullptr, position, lengths};
   }
   /// Second prefetch stage: prefetches the item.
   void FetchItem() { likely = home.partition->PrefetchLikely(*bucket, home.index); }

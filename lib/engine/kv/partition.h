@@ -137,6 +137,15 @@ class Partition {
     }
     return GetItem(key, hash, now_s);
   }
+  /// As GetLikely for a key of 8 bytes, loaded little-endian. Returns null, although the item may
+  /// exist, if its value has not 8 bytes, it can expire, or it is to be renewed.
+  [[gnu::always_inline]] const Item* GetLikelyTiny(const Slot* likely, uint64_t key) const {
+    const Slot slot = *likely;
+    const Item* const item = ItemAt(slot);
+    const bool found = slot != 0 && item->lengths == Item::Lengths(8, 8) &&
+                       LoadWord(*item->words()) == key && item->expires_s == 0 && !IsDue(slot);
+    return found ? item : nullptr;
+  }
   /// Stores a value if `condition` holds. `unique` is the expected unique with kIfUnchanged; if not
   /// null, it receives the new one. A call that fails changes nothing.
   Result Set(Bytes key, uint64_t hash, Bytes value, Attributes attributes, Condition condition,
@@ -206,12 +215,10 @@ class Partition {
   /// in the first bucket and the only one with its tag there; else any slot of that bucket.
   const Slot* PrefetchLikely(const Bucket& head, uint64_t hash) const {
     uint32_t left = head.Matches(TagOf(hash));
-    const Slot* const likely = &head.slots[left == 0 ? 0 : __builtin_ctz(left)];
-    for (; left != 0; left &= left - 1) {
-      const uint8_t* const item = data_ + OffsetOf(LoadWord(head.slots[__builtin_ctz(left)]));
-      __builtin_prefetch(item);
-      __builtin_prefetch(item + kPrefetchedBytes - 1);
-    }
+    if (left == 0) return head.slots;
+    const Slot* const likely = head.slots + __builtin_ctz(left);
+    PrefetchAt(*likely);
+    while ((left &= left - 1) != 0) [[unlikely]] PrefetchAt(head.slots[__builtin_ctz(left)]);
     return likely;
   }
 
@@ -228,6 +235,12 @@ class Partition {
   /// Number of bytes of an item to prefetch: header, key and value of a tiny item, which starts at
   /// any word.
   static constexpr uint64_t kPrefetchedBytes = Item::SizeOf(8, 8);
+
+  void PrefetchAt(const Slot& slot) const {
+    const uint8_t* const item = data_ + OffsetOf(LoadWord(slot));
+    __builtin_prefetch(item);
+    __builtin_prefetch(item + kPrefetchedBytes - 1);
+  }
 
   struct Found {
     const Item* item;

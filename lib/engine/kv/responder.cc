@@ -89,7 +89,8 @@ void Responder::PlanSteps(Bytes payload, Protocol protocol) {
     if (payload.size() <= memcached::kUdpFrameBytes) return;
     const Bytes key = memcached::FirstKey(payload.subspan(memcached::kUdpFrameBytes));
     if (key.empty() || key.size() > kMaxKeyBytes) return;
-    step = MicaStep::Of(access_.homes().Of(key));
+    step.home = access_.homes().Of(key);
+    step.FetchBucket();
     ++steps_count_;
   }
   ahead_.set_end(steps_.data() + steps_count_);
