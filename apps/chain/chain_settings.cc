@@ -15,23 +15,24 @@
 #include "stage_kinds.h"
 
 DEFINE_string(graph, "",
-              "Policy graph: stages of messages and routing rules; empty: images are decrypted and "
-              "classified. SIGHUP reads it again");
+              "File of the policy graph: stages and routing rules; empty: a built-in graph that "
+              "decrypts and classifies images. SIGHUP reads the file again");
 DEFINE_string(through, "switch",
               "Transport between devices: switch (devices push) or cpu (the CPU mediates)");
-DEFINE_string(
-    traffic, "",
-    "Traffic: KIND[:OPTIONS], see --list=traffic; empty: images for the example, else pattern");
+DEFINE_string(traffic, "",
+              "Traffic: KIND[:OPTIONS], see --list=traffic; empty: images with the built-in graph, "
+              "pattern with --graph");
 DEFINE_string(flow, "",
-              "Flows of the messages, by commas, such as udp:5000; empty: the first one "
-              "of each chain");
-DEFINE_uint32(outstanding, 64, "Maximum messages of each flow in flight");
-DEFINE_uint64(messages, 0, "Messages to send of each flow; then the run ends (0: no end)");
-DEFINE_double(timeout_ms, 2000, "A message without an answer after this time is lost");
+              "Flows of the messages, comma-separated, such as udp:5000; empty: the first flow of "
+              "each chain");
+DEFINE_uint32(outstanding, 64, "Maximum number of messages in flight per flow");
+DEFINE_uint64(messages, 0, "Number of messages to send per flow before the run ends (0: no limit)");
+DEFINE_double(timeout_ms, 2000, "Milliseconds after which an unanswered message counts as lost");
 DEFINE_bool(processes, false, "Run each stage as a separate process and restart it when it dies");
-DEFINE_string(kill, "", "DEVICE:MS: with --processes, kill this stage every so many milliseconds");
+DEFINE_string(kill, "",
+              "DEVICE:MS, with --processes: kill the stage of this device every MS milliseconds");
 DEFINE_double(hang_ms, 0,
-              "With --processes: kill a stage after a hang of this many milliseconds (0: never)");
+              "With --processes: kill a stage that hangs for this many milliseconds (0: never)");
 
 namespace sluice::chain_app {
 namespace {
@@ -47,9 +48,9 @@ std::string ReadFlows(ChainSettings* settings) {
     const std::string word = text.substr(at, comma - at);
     const auto flow = ParseFlow(word);
     if (!flow || flow->protocol == 0 || flow->port == 0)
-      return "give flows by commas, such as udp:5000";
+      return "give flows such as udp:5000, separated by commas";
     if (engine::chain::ChainOf(settings->graph, *flow) == nullptr)
-      return word + ": no chain of the graph matches";
+      return word + ": no chain of the graph accepts this flow: give another flow";
     settings->flows.push_back(*flow);
     at = comma + 1;
   }
@@ -76,7 +77,7 @@ std::string ReadKill(ChainSettings* settings) {
     settings->kill_ns = ms * 1'000'000;
     return "";
   }
-  return device + ": no such stage in the graph";
+  return device + ": the graph has no stage on such a device: give another device";
 }
 
 /// Checks early that the traffic can be created. Returns an error line, or an empty string.
@@ -97,7 +98,7 @@ std::string CheckNumbers() {
   };
   within(FLAGS_outstanding, 1, 4096, "outstanding", "give 1 to 4096");
   within(FLAGS_timeout_ms, 1, 60'000, "timeout_ms", "give 1 to 60000");
-  within(FLAGS_hang_ms, 0, 60'000, "hang_ms", "give milliseconds up to 60000, or 0");
+  within(FLAGS_hang_ms, 0, 60'000, "hang_ms", "give 0 to 60000");
   within(FLAGS_hang_ms, 0, FLAGS_processes ? 60'000 : 0, "hang_ms",
          "requires --processes: threads cannot be killed");
   return complaint;

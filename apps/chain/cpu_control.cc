@@ -94,7 +94,7 @@ bool CpuControl::Make(const Graph& graph, const engine::chain::Chain& chain, con
                       Chain* made, std::string* error) {
   made->region = static_cast<uint32_t>(std::countr_one(regions_));
   if (made->region == SwitchRunner::kRegions) {
-    *error = "too many chains drain: wait until some have ended";
+    *error = "too many replaced chains are still draining: try again later";
     return false;
   }
   Mediator::Plan plan{.graph = &graph,

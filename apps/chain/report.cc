@@ -134,8 +134,9 @@ std::string ChainTotals(const ChainSettings& settings, const std::vector<const S
     text += '\n';
   }
   if (run.foreign != 0)
-    absl::StrAppendFormat(&text, "  answers by a chain that did not receive the message: %d\n",
-                          run.foreign);
+    absl::StrAppendFormat(
+        &text, "  answers from chains other than the one that received the message: %d\n",
+        run.foreign);
   const ordered_json drops = DropsOf(run);
   for (const auto& [name, count] : drops.items())
     absl::StrAppendFormat(&text, "  dropped by the switch: %-16s %d\n", name,
@@ -144,7 +145,7 @@ std::string ChainTotals(const ChainSettings& settings, const std::vector<const S
 }
 
 std::string DownFault(const Figures& run) {
-  return run.down.empty() ? "" : "down at the end: " + run.down.front();
+  return run.down.empty() ? "" : "a device is down at the end: " + run.down.front();
 }
 
 std::string PeriodLine(const Figures& earlier, const Figures& later) {
@@ -202,8 +203,8 @@ std::string Json(const Settings& settings, const std::vector<const StageSpec*>& 
                       {"kill", settings.kill},
                       {"seed", settings.seed}};
   report["unit_notes"] =
-      "NIC, switch, stages and PCIe are models in software, which share this host's CPUs: rates "
-      "and latencies are theirs. host: the thread that handles messages, without setup.";
+      "NIC, switch, stages and PCIe are software models that share this host's CPUs; rates and "
+      "latencies are those of the models. host: the thread that handles messages, without setup.";
   report["version"] = SLUICE_VERSION;
   report["report_version"] = runtime::kReportVersion;
   return report.dump(2) + "\n";

@@ -27,9 +27,9 @@ std::string WrongWay(const Graph& graph, const Chain& chain) {
     const Device& device = *FindByName(graph.devices, node.device);
     const std::string at = "chain \"" + chain.name + "\": node \"" + node.name + "\": ";
     if (i == 0 && device.kind != DeviceKind::kNic)
-      return at + "messages arrive on a NIC: the chain must begin there";
+      return at + "the first node of a chain must be a NIC";
     if (i != 0 && !IsStage(device) && !node.to.empty())
-      return at + "a NIC or the host in the middle of a chain: it must be at the end";
+      return at + "a NIC or the host can only be the first or the last node of a chain";
   }
   return "";
 }
@@ -96,19 +96,19 @@ std::optional<Roles> RolesOf(const Graph& graph, std::string* error) {
 
 std::string Incompatible(const Roles& before, const Roles& after) {
   if (before.nic != after.nic || before.root != after.root)
-    return "the NIC and the host keep their ports while messages are under way";
+    return "the ports of the NIC and the host cannot change without a restart";
   if (after.longest > before.longest)
-    return "messages of more than " + std::to_string(before.longest) +
-           " bytes require a restart with the new graph";
+    return "messages of more than " + std::to_string(before.longest) + " bytes require a restart";
   for (const StageSpec& stage : after.stages) {
     for (const StageSpec& old : before.stages) {
       if (old.device != stage.device && old.port != stage.port) continue;
       if (old.device != stage.device || old.port != stage.port || old.executor != stage.executor ||
           old.options != stage.options)
         return "device \"" + old.device +
-               "\" keeps port, executor and options while messages are under way";
+               "\": its port, executor and options cannot change without a restart";
       if (stage.max_message > old.max_message)
-        return "device \"" + old.device + "\" was started for messages of at most " +
+        return "device \"" + old.device +
+               "\": longer messages require a restart: it was started for at most " +
                std::to_string(old.max_message) + " bytes";
     }
   }

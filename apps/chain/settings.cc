@@ -11,8 +11,8 @@
 #include "stage_kinds.h"
 
 DEFINE_string(iface, "",
-              "packetized, streaming, bilateral or coherent: messages in frames, by another "
-              "program with EAL arguments and its flags: see --iface=packetized --help");
+              "Run another program, with EAL arguments, that receives messages in frames: "
+              "packetized, streaming, bilateral or coherent; its flags: --iface=packetized --help");
 DEFINE_bool(dot, false, "Print the graph for Graphviz, and exit");
 DEFINE_string(explain, "", "Print the path of this flow, such as udp:5000, and exit");
 DEFINE_string(list, "", "Print this list as JSON and exit: stages, traffic or interfaces");

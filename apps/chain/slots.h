@@ -40,7 +40,7 @@ class Slots {
           device::stage::kNodeSlots - static_cast<uint32_t>(std::popcount(allocated_[device.port]));
       if (nodes > free)
         return "device \"" + device.name + "\" has room for " + std::to_string(free) +
-               " more nodes, and " + std::to_string(nodes) + " are needed";
+               " more nodes, but the graph needs " + std::to_string(nodes);
     }
     return "";
   }

@@ -96,7 +96,7 @@ bool StageHost::AwaitReady(std::string* error) {
     nanosleep(&kNap, nullptr);
     if (Ended()) break;
     if (NowNs() > end) {
-      *error = program_ + " does not become ready";
+      *error = program_ + " did not become ready in time";
       return false;
     }
   }

@@ -46,7 +46,7 @@ const StageKind* FindStage(const std::string& executor, std::string* error) {
   }
   const auto* const kind = static_cast<const StageKind*>(dlsym(object, kStageSymbol));
   if (kind == nullptr || kind->name == nullptr || kind->make == nullptr) {
-    *error = executor + ": has no stage: use SLUICE_STAGE once";
+    *error = executor + ": defines no stage: use the macro SLUICE_STAGE exactly once";
     return nullptr;
   }
   return kind;

@@ -215,7 +215,7 @@ std::string System::TendStage(Watched& stage, uint64_t now) {
   const bool wanted = host.spec().device == settings_.kill && now > stage.next_kill_ns;
   if (hangs || wanted || broken) Kill(stage, now);
   if (hangs) return host.spec().device + " hangs: killed\n";
-  if (broken) return host.spec().device + " broke its link: killed\n";
+  if (broken) return host.spec().device + " wrote invalid data to its link: killed\n";
   return "";
 }
 
@@ -272,7 +272,7 @@ std::string System::Wait(Watched& stage, const std::string& error) {
   stage.pause_ns = std::clamp(2 * stage.pause_ns, kFirstPauseNs, kLongestPauseNs);
   stage.next_start_ns = NowNs() + stage.pause_ns;
   if (std::exchange(stage.text, error) == error) return "";
-  return stage.host->spec().device + " cannot be started now: " + error + "\n";
+  return stage.host->spec().device + " cannot be restarted yet: " + error + "\n";
 }
 
 /// Handles a stage's process that became ready: reconnects the switch and the device.
@@ -326,7 +326,7 @@ std::string System::Reload(const engine::chain::Graph& graph) {
   error = Incompatible(running, *roles);
   if (!error.empty()) return "not changed: " + error;
   if (control_ != nullptr && roles->to_host && host_end_ == nullptr)
-    return "not changed: chains that end at the host require a restart with such a graph";
+    return "not changed: a chain that ends at the host requires a restart";
   const size_t before = stages_.size();
   std::vector<engine::chain::Changed> changes;
   if (StartMissing(*roles, &error)) error = Apply(graph, &changes);

@@ -161,7 +161,7 @@ class Runs(unittest.TestCase):
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (0, files[1]))
             os.kill(int(stage), signal.SIGKILL)
             said = next(line for line in process.stderr if line.startswith("a "))
-            self.assertRegex(said, "^a cannot be started now: no memory for a stage: Too many open")
+            self.assertRegex(said, "^a cannot be restarted yet: no memory for a stage: Too many open")
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, files)
             harness.wait_until(lambda: (now := children.read_text().split()) and now[0] != stage,
                                "another process")
@@ -191,7 +191,7 @@ class Runs(unittest.TestCase):
             key.write_text("00")
             os.kill(int(stage), signal.SIGKILL)
             said = next(line for line in process.stderr if line.startswith("a "))
-            self.assertEqual(said, "a cannot be started now: key0: give 32, 48 or 64 hexadecimal"
+            self.assertEqual(said, "a cannot be restarted yet: key0: give 32, 48 or 64 hexadecimal"
                                    " digits\n")
             key.write_text("00" * 16)
             stage, = harness.wait_until(lambda: set(children.read_text().split()) - {other},
@@ -243,7 +243,7 @@ class Runs(unittest.TestCase):
                                   (graph([chain("stays", "udp:1", ["a"])], a="legacy copy"),
                                    "changed: stays opened stays closed changes closed"),
                                   (graph([chain("stays", "udp:1", ["a"])], a="legacy regex"),
-                                   'not changed: device "a" keeps port, executor and options'),
+                                   'not changed: device "a": its port, executor and options cannot'),
                                   (config(["b"]), "changed: stays opened changes opened")):
                 self.write(content)
                 process.send_signal(signal.SIGHUP)
@@ -347,11 +347,11 @@ class Runs(unittest.TestCase):
             (good, "--kill=a:100", "--kill=a:100: requires --processes"),
             (good, "--hang_ms=5", "--hang_ms=5: requires --processes"),
             (good, "--kill=a", "--kill=a: give DEVICE:MS"),
-            (good, "--kill=x:5 --processes", "--kill=x:5: x: no such stage in the graph"),
-            (good, "--flow=udp", "--flow=udp: give flows by commas, such as udp:5000"),
-            (good, "--flow=udp:2", "--flow=udp:2: udp:2: no chain of the graph matches"),
+            (good, "--kill=x:5 --processes", "--kill=x:5: x: the graph has no stage on such a device"),
+            (good, "--flow=udp", "--flow=udp: give flows such as udp:5000, separated by commas"),
+            (good, "--flow=udp:2", "--flow=udp:2: udp:2: no chain of the graph accepts this flow"),
             (good, "--traffic=films", '--traffic=films: "films": no such traffic; use one of '),
-            (good, "--traffic=pattern:bytes=513", "--traffic=pattern:bytes=513: give bytes=N, up to the chain's 512"),
+            (good, "--traffic=pattern:bytes=513", "--traffic=pattern:bytes=513: give bytes=N, at most the chain's 512"),
             (good, "--explain=me", "--explain=me: give a flow, such as udp:5000"),
             (good, "--list=all", "--list=all: give stages, traffic or interfaces"),
             (good, "--json=/nowhere/report", "--json=/nowhere/report: "),
@@ -366,9 +366,9 @@ class Runs(unittest.TestCase):
             (graph([chain("c", "udp:1", ["a"])], a=f"streaming {self.folder}/empty.so"), "",
              "empty.so: file too short"),
             (graph([chain("c", "udp:1", ["a"])], a=f"streaming {OWN_STAGE} none"), "",
-             'device "a": give the shortest run of digits: 7'),
+             'device "a": give the number of digits from which numbers are redacted, such as 7'),
             (graph([chain("c", "udp:1", ["a"])], a=f"streaming {OWN_STAGE} none"), "--processes",
-             'device "a": give the shortest run of digits: 7'),
+             'device "a": give the number of digits from which numbers are redacted, such as 7'),
         ]
         for number, (content, flags, says) in enumerate(cases):
             with self.subTest(says):
@@ -381,14 +381,14 @@ class Runs(unittest.TestCase):
         for flags, says in {
                 "--iface=token-ring": "--iface=token-ring: ",
                 "--iface=streaming --through=me": "--through=me: give switch or cpu",
-                "--iface packetized --workers=2": "--workers=2: a chain has one NIC: omit it",
+                "--iface packetized --workers=2": "--workers=2: a chain supports only one worker: omit it",
                 "--iface=packetized --ip=ten": "--ip=ten: ",
                 "--iface=packetized --flow=tcp:1": "--flow=tcp:1: tcp:1: no chain of the graph",
                 "--iface=packetized --traffic=pattern:bytes=1;2": "--traffic=pattern:bytes=1;2: ",
                 "--iface=packetized --flow=udp:5000,udp:5000":
                     "--flow=udp:5000,udp:5000: udp:5000: give each port once",
                 "--iface=packetized --outstanding=2049":
-                    "--outstanding=2049: flows share 4096 places: give at most 2048",
+                    "--outstanding=2049: all flows share 4096 slots for messages: give at most 2048",
                 "--iface=packetized --dot": "dot"}.items():
             with self.subTest(flags):
                 code, said = harness.fails(CHAIN, *flags.split())

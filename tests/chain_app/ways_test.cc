@@ -288,7 +288,7 @@ TEST_P(Changes, ThatDevicesHaveNoRoomForChangeNothing) {
   for (size_t at = 0; (at = others.find("\"window\": 32", at)) != others.npos; ++at)
     others.replace(at, 12, "\"window\": 16");
   EXPECT_EQ(rig.Apply(Read(TwoChains(others)), nullptr),
-            "device \"nic\" has room for 6 more nodes, and 22 are needed");
+            "device \"nic\" has room for 6 more nodes, but the graph needs 22");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Changes, testing::Bool());

@@ -154,7 +154,7 @@ TEST_F(Example, SaysWhatIsWrongWithOptions) {
   EXPECT_EQ(Make("key=12"), nullptr);
   EXPECT_EQ(error_, "key0: give 32, 48 or 64 hexadecimal digits");
   EXPECT_EQ(Make("", 811), nullptr);
-  EXPECT_EQ(error_, "an encrypted image has 812 bytes: give the chain longer messages");
+  EXPECT_EQ(error_, "an encrypted image needs 812 bytes: set a larger max_message in the graph");
 }
 
 }  // namespace

@@ -115,8 +115,9 @@ TEST_F(Regex, AnyBytesAreText) {
 }
 
 TEST(RegexOptions, SaysWhatIsWrong) {
-  EXPECT_TRUE(Stage(kRegexStage, "").error().starts_with("file: give one with 1 to 256 patterns"));
-  EXPECT_TRUE(Stage(kRegexStage, "file=/none").error().ends_with("a line each: /none"));
+  EXPECT_TRUE(
+      Stage(kRegexStage, "").error().starts_with("file: give a file with 1 to 256 patterns"));
+  EXPECT_TRUE(Stage(kRegexStage, "file=/none").error().ends_with("one per line: /none"));
   EXPECT_EQ(Stage(kRegexStage, "pattern=x").error(), "unknown option pattern: give file");
   const Patterns wrong("error\n%(%\n");
   const std::string error = Stage(kRegexStage, wrong.option()).error();

@@ -36,7 +36,9 @@ TEST(OwnStage, BlotsOutLongNumbers) {
   }
   EXPECT_EQ(stage.Run({.input = FromText("12"), .room = 1}).how, "too_long");
   for (const char* options : {"", "0", "-1", "7x"})
-    EXPECT_EQ(Stage(*kind, options).error(), "give the shortest run of digits: 7") << options;
+    EXPECT_EQ(Stage(*kind, options).error(),
+              "give the number of digits from which numbers are redacted, such as 7")
+        << options;
 }
 
 TEST(BuiltIn, KindsHaveNamesOfTheirOwnAndSayWhatTheyDo) {

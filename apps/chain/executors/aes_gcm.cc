@@ -161,7 +161,9 @@ bool GcmKeys::Read(const OptionText& options, std::string* error) {
     bytes_[slot] = bytes;
   }
   if (bytes_ != std::array<size_t, kGcmKeys>{}) return true;
-  *error = "give a key: key0=, 32, 48 or 64 hexadecimal digits; or file=, a key a line";
+  *error =
+      "give at least one key: key0=KEY with 32, 48 or 64 hexadecimal digits, or file=FILE with one "
+      "key per line";
   return false;
 }
 
@@ -186,8 +188,8 @@ std::unique_ptr<Executor> MakeAesGcm(const StageOptions& options, std::string* e
 const StageKind kAesGcmStage = {
     .name = "aes_gcm",
     .what =
-        "AES-GCM; command 1 decrypts, 2 encrypts, + 256 x the key's number; options key0 to "
-        "key3 (hexadecimal), file (a key a line), driver",
+        "AES-GCM; command 1 decrypts, 2 encrypts; add 256 times the number of the key; options: "
+        "key0 to key3 (keys in hexadecimal), file (one key per line), driver (of DPDK's cryptodev)",
     .make = MakeAesGcm,
     .refusals = {"too_short", "too_long", "bad_command", "forged"}};
 

@@ -113,7 +113,7 @@ std::unique_ptr<Executor> MakeDeflate(const StageOptions& options, std::string* 
 
 const StageKind kDeflateStage = {
     .name = "deflate",
-    .what = "gzip; command 1 compresses, 2 decompresses; option level, 1 to 9",
+    .what = "gzip; command 1 compresses, 2 decompresses; option: level, 1 to 9",
     .make = MakeDeflate,
     .refusals = {"too_long", "bad_command", "malformed", "checksum"}};
 

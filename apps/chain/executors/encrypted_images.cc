@@ -86,8 +86,8 @@ std::unique_ptr<Traffic> MakeEncryptedImages(const TrafficOptions& options, std:
   const auto forged = count ? read->Number("forged", 0, 0, ~0ull, error) : std::nullopt;
   if (!forged) return nullptr;
   if (options.max_message < kSealedBytes) {
-    *error = "an encrypted image has " + std::to_string(kSealedBytes) +
-             " bytes: give the chain longer messages";
+    *error = "an encrypted image needs " + std::to_string(kSealedBytes) +
+             " bytes: set a larger max_message in the graph";
     return nullptr;
   }
   const std::string_view key = read->Value("key"), file = read->Value("file"),
@@ -110,9 +110,9 @@ std::unique_ptr<Traffic> MakeEncryptedImages(const TrafficOptions& options, std:
 const TrafficKind kImagesTraffic = {
     .name = "images",
     .what =
-        "encrypted images of digits for aes_gcm and classify; options images: number of different "
-        "images; forged: one in this many has a wrong tag; key (hexadecimal) or file (its first "
-        "line), driver: as of aes_gcm",
+        "encrypted images of digits for aes_gcm and classify; options: images (number of different "
+        "images), forged=N (one in N messages has a wrong tag), key (in hexadecimal) or file (the "
+        "first line is the key), driver (like aes_gcm's)",
     .make = MakeEncryptedImages};
 
 }  // namespace sluice::chain_app

@@ -107,8 +107,8 @@ std::optional<std::vector<Filter>> ReadPatterns(const std::string& path, std::st
     filters.push_back(*std::move(filter));
   }
   if (!filters.empty() && filters.size() <= engine::logmon::kMaxFilters) return filters;
-  *error = "file: give one with 1 to " + std::to_string(engine::logmon::kMaxFilters) +
-           " patterns, a line each: " + path;
+  *error = "file: give a file with 1 to " + std::to_string(engine::logmon::kMaxFilters) +
+           " patterns, one per line: " + path;
   return std::nullopt;
 }
 
@@ -128,8 +128,9 @@ std::unique_ptr<Executor> MakeLineFilter(const StageOptions& options, std::strin
 const StageKind kRegexStage = {
     .name = "regex",
     .what =
-        "patterns of CloudWatch Logs, %regex% among them, on lines; command 1 keeps those that "
-        "match, 2 keeps all and counts (key0); option file: a pattern a line",
+        "matches lines against CloudWatch Logs patterns, including %regex%; command 1 keeps the "
+        "lines that match, 2 keeps all lines and counts matches in key0; option: file (one pattern "
+        "per line)",
     .make = MakeLineFilter,
     .refusals = {"too_long", "bad_command"}};
 

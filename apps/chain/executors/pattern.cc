@@ -61,7 +61,7 @@ std::unique_ptr<Traffic> Make(const TrafficOptions& options, std::string* error)
                                    ? std::from_chars(&options.text[kBytes.size()], end, bytes)
                                    : std::from_chars_result{nullptr, std::errc::invalid_argument};
     if (fault != std::errc() || stop != end || bytes > options.max_message) {
-      *error = "give bytes=N, up to the chain's " + std::to_string(options.max_message);
+      *error = "give bytes=N, at most the chain's " + std::to_string(options.max_message);
       return nullptr;
     }
   }
@@ -72,7 +72,7 @@ std::unique_ptr<Traffic> Make(const TrafficOptions& options, std::string* error)
 
 const TrafficKind kPatternTraffic = {
     .name = "pattern",
-    .what = "bytes derived from the message number; returned unchanged",
+    .what = "bytes derived from the message's number, which the chain must return unchanged",
     .make = Make};
 
 }  // namespace sluice::chain_app

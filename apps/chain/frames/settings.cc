@@ -21,7 +21,7 @@ std::string RestrictToUdp(FrameSettings* settings) {
     if (flow.protocol == 0) flow.protocol = kUdp;
     if (flow.protocol != kUdp || flow.port == 0)
       return engine::chain::NameOf(flow) +
-             ": messages come in UDP datagrams to a port: give such flows";
+             ": messages are UDP datagrams: give each flow as udp:PORT";
     if (std::ranges::count(settings->flows, flow.port, &engine::chain::FlowMatch::port) != 1)
       return engine::chain::NameOf(flow) + ": give each port once";
   }
@@ -40,13 +40,13 @@ std::optional<FrameSettings> ReadFrameSettings(runtime::CommandLine* line, std::
   }
   const size_t most = MessageServer::kMostMessages / 2 / settings.flows.size();
   if (settings.outstanding > most) {
-    *error = runtime::FlagComplaint("outstanding",
-                                    "flows share " + std::to_string(MessageServer::kMostMessages) +
-                                        " places: give at most " + std::to_string(most));
+    *error = runtime::FlagComplaint(
+        "outstanding", "all flows share " + std::to_string(MessageServer::kMostMessages) +
+                           " slots for messages: give at most " + std::to_string(most));
     return std::nullopt;
   }
   if (line->options.workers != 1) {
-    *error = runtime::FlagComplaint("workers", "a chain has one NIC: omit it");
+    *error = runtime::FlagComplaint("workers", "a chain supports only one worker: omit it");
     return std::nullopt;
   }
   settings.clients = !line->own_port && !line->options.frame_size.empty();
