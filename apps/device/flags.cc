@@ -24,21 +24,26 @@ struct FlagHelp {
 
 /// Flags other than --model and the settings of the models.
 constexpr std::array kHelp = {
-    FlagHelp{"socket", "Where to listen (default: in this user's runtime folder)"},
-    FlagHelp{"vfio_user", "Listen here for virtual machines instead: the NIC is a PCI function"},
-    FlagHelp{"interrupts", "on, or off: with --vfio_user, a function without MSI-X"},
+    FlagHelp{"socket", "Socket at which hosts attach (default: one in this user's runtime folder)"},
+    FlagHelp{"vfio_user",
+             "Socket at which a virtual machine attaches, instead of --socket; the NIC is a PCI "
+             "function"},
+    FlagHelp{"interrupts",
+             "With --vfio_user: on (default), or off for a PCI function without MSI-X"},
     FlagHelp{"wire",
              "Wire of the NIC: loopback (default), gen:…, pcap:FILE, port:ETHDEV, cable:NAME"},
     FlagHelp{"faults", "Faults on the wire, such as drop:0.01+delay:50us"},
-    FlagHelp{"verify", "How returning frames are compared: full, sampled or off"},
-    FlagHelp{"pause", "on: the wire waits while the device is full; off: frames are dropped"},
+    FlagHelp{"verify", "How the wire checks frames that the host returns: full, sampled or off"},
+    FlagHelp{
+        "pause",
+        "on: the wire waits while the NIC's buffers are full; off: the wire drops frames then"},
     FlagHelp{"seed", "Seed of traffic and faults"},
     FlagHelp{"on",
-             "Executor of the model: cpu (default), gpu or gpu:index=N (an NVIDIA GPU, across "
-             "PCIe), threads (the GPU's code, for tests)"},
+             "Processor of the model: cpu (default), gpu or gpu:index=N (an NVIDIA GPU, across "
+             "PCIe), or threads (the GPU's code on CPU threads, for tests)"},
     FlagHelp{"device_cpu", "CPU of the thread that steps the model"},
     FlagHelp{"duration_s", "Seconds to run (0, the default: until SIGINT or SIGTERM)"},
-    FlagHelp{"stats_period_s", "Seconds between statistics lines (1; 0: none)"},
+    FlagHelp{"stats_period_s", "Seconds between statistics lines (default: 1; 0: none)"},
     FlagHelp{"json", "Write the final report to this file; - for standard output"},
 };
 
@@ -117,16 +122,17 @@ class Reader {
     out_.model = *parsed;
     if (!out_.vfio_user.empty() && !out_.server.path.empty()) {
       error_ = "--vfio_user=" + out_.vfio_user +
-               ": with --socket: a NIC has one host: give one of the two";
+               ": conflicts with --socket, since a NIC has one host: omit one of them";
       return false;
     }
     if (!out_.vfio_user.empty() && out_.model.on.kind != emulator::OnOptions::Kind::kCpu) {
-      error_ = "--vfio_user=" + out_.vfio_user +
-               ": with --on: the NIC of a virtual machine runs on the CPU: omit --on";
+      error_ =
+          "--vfio_user=" + out_.vfio_user +
+          ": conflicts with --on, since the NIC of a virtual machine runs on the CPU: omit --on";
       return false;
     }
     if (!out_.interrupts && out_.vfio_user.empty()) {
-      error_ = "--interrupts=off: without --vfio_user: omit it, or give --vfio_user=SOCKET";
+      error_ = "--interrupts=off: requires --vfio_user=SOCKET: add it, or omit --interrupts";
       return false;
     }
     for (const auto& [name, value] : settings_) {
@@ -211,7 +217,7 @@ class Reader {
 void PrintHelp() {
   std::printf(
       "sluice-device: runs a model NIC and its wire in a separate process\n\nUsage: sluice-device "
-      "[EAL arguments] -- [flags]\n\nFlags (without EAL arguments they need no --):\n");
+      "[EAL arguments] -- [flags]\n\nFlags (the -- is required only after EAL arguments):\n");
   const auto print = [](std::string_view name, const std::string& help) {
     std::printf("  --%-16s %s\n", std::string(name).c_str(), help.c_str());
   };
@@ -222,14 +228,14 @@ void PrintHelp() {
       print(setting.key, "--model=" + std::string(model->name) + ": " + std::string(setting.help));
     }
   }
-  std::printf("\nA host attaches with\n");
+  std::printf("\nA host attaches to the model with\n");
   for (const auto* model : kModels) {
     print("model=" + std::string(model->name),
           "--vdev=" + std::string(model->driver) + "0,device=SOCKET");
   }
   std::printf(
-      "or, with --vfio_user=SOCKET, a virtual machine, with QEMU's device vfio-user-pci.\n"
-      "SIGHUP resets the link to it; SIGINT and SIGTERM end the run with totals.\n");
+      "With --vfio_user=SOCKET, a virtual machine attaches with QEMU's device vfio-user-pci.\n"
+      "SIGHUP resets the link to the host; SIGINT and SIGTERM end the run with totals.\n");
 }
 
 }  // namespace
@@ -264,7 +270,10 @@ std::optional<Flags> ReadFlags(int argc, char** argv, int* exit_code) {
   Reader reader(&flags);
   std::string error;
   for (const std::string& argument : flags.eal) {
-    if (IsFlag(NameOf(argument))) error = argument + ": a flag of sluice-device: put -- before it";
+    if (IsFlag(NameOf(argument)))
+      error =
+          argument +
+          ": this flag of sluice-device must follow the EAL arguments and a --: add -- before it";
   }
   if (error.empty() && reader.Read(ours)) {
     if (!flags.server.path.empty() || !flags.vfio_user.empty()) return flags;

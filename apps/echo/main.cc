@@ -42,7 +42,7 @@ int RunEcho(Session& session) {
 
 int main(int argc, char** argv) {
   int exit_code = 0;
-  auto line = sluice::runtime::ReadCommandLine("echo", "returns every frame it receives", argc,
+  auto line = sluice::runtime::ReadCommandLine("echo", "returns every frame that it receives", argc,
                                                argv, &exit_code);
   if (!line) return exit_code;
   if (FLAGS_mode != "reflect" && FLAGS_mode != "increment") {

@@ -76,19 +76,21 @@ std::optional<ClientWireOptions> ReadClientWireOptions(std::string_view text, ui
   };
   if (!emulator::ReadOptions(text, read, error)) return std::nullopt;
   if (options.client.items > options.client.sizes.MaxItems()) {
-    *error = "items=" + std::to_string(options.client.items) + ": more than keys of " +
+    *error = "items=" + std::to_string(options.client.items) +
+             ": more items than there are keys of " +
              std::to_string(options.client.sizes.key_bytes) + " bytes";
     return std::nullopt;
   }
   if (options.client.LongestMessage() > options.client.max_datagram_bytes) {
     *error = "value=" + std::to_string(options.client.sizes.value_bytes) +
-             ": with such keys, too long for a datagram of " +
+             ": value and key do not fit into a datagram of " +
              std::to_string(options.client.max_datagram_bytes) + " bytes";
     return std::nullopt;
   }
   if (const bool mica = options.client.protocol == Protocol::kMica;
       (mica ? options.mica_port : options.memcached_port) == 0) {
-    *error = std::string(mica ? "mica" : "memcached") + "_port=0: this protocol is not served";
+    *error = std::string(mica ? "mica" : "memcached") +
+             "_port=0: the server does not serve this protocol";
     return std::nullopt;
   }
   return options;

@@ -25,7 +25,7 @@ Json Partitions(const Store& store, const PartitionOptions& sizes, std::string_v
   const bool right =
       parameters.empty() || (error == std::errc() && end == parameters.data() + parameters.size());
   if (!right || first >= store.partitions.size()) {
-    return {{"error", "give the number of the first partition, or nothing"}};
+    return {{"error", "give the number of a partition, or no parameter"}};
   }
   Json answer;
   for (size_t p = first; p < store.partitions.size(); ++p) {
@@ -53,11 +53,14 @@ std::vector<runtime::TelemetryCommand> Commands(const Workers& workers, const St
          snapshots.Extend(answer);
          return answer;
        }},
-      {"/sluice/kv/partitions", "Items and load of each partition. Parameters: [first].",
+      {"/sluice/kv/partitions",
+       "Items and load of each partition, beginning with partition `first`. Parameters: [first].",
        [&store, sizes](std::string_view parameters) {
          return Partitions(store, sizes, parameters);
        }},
-      {"/sluice/kv/snapshot", "Writes the store to its file while it serves. No parameters.",
+      {"/sluice/kv/snapshot",
+       "Writes the store to the file of --snapshot while the server answers requests. No "
+       "parameters.",
        [&snapshots](std::string_view) -> Json {
          const std::string error = snapshots.Begin();
          if (!error.empty()) return {{"error", error}};

@@ -28,7 +28,7 @@ LiveSnapshots::LiveSnapshots(const engine::kv::Store& store, std::string path,
 std::string LiveSnapshots::Begin() {
   const std::lock_guard lock(mutex_);
   if (path_.empty()) return "no snapshot file: start with --snapshot=FILE";
-  if (wanted_ || under_way_) return "a snapshot is in progress";
+  if (wanted_ || under_way_) return "another snapshot is in progress: try again later";
   wanted_ = true;
   asked_.notify_one();
   return "";

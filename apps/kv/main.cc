@@ -30,9 +30,9 @@
 #include "workers.h"
 
 DECLARE_string(ip);
-DEFINE_string(
-    snapshot, "",
-    "Snapshot file: read at the start if it exists, written at a clean end and on SIGHUP");
+DEFINE_string(snapshot, "",
+              "Snapshot file: read at the start if it exists; written on SIGHUP and when the "
+              "server ends normally");
 
 namespace {
 
@@ -66,8 +66,9 @@ uint32_t ItemSeconds() { return ClockSeconds() + 1; }
 
 int main(int argc, char** argv) {
   int exit_code = 0;
-  auto line =
-      sluice::runtime::ReadCommandLine("kv", "keeps values by their keys", argc, argv, &exit_code);
+  auto line = sluice::runtime::ReadCommandLine(
+      "kv", "serves a key-value store over UDP, by the protocols of memcached and MICA", argc, argv,
+      &exit_code);
   if (!line) return exit_code;
   std::string flag, fix;
   std::optional<Settings> settings = sluice::kv::ReadSettings(&*line, &flag, &fix);
@@ -82,7 +83,8 @@ int main(int argc, char** argv) {
   // Created before the port opens: allocating the pages lasts a while, and clients would have to
   // wait.
   auto made = sluice::kv::MakeStore(*settings, line->options.workers);
-  if (!made) return Unavailable("memory_mb", "the kernel cannot allocate that much: use less");
+  if (!made)
+    return Unavailable("memory_mb", "the kernel cannot allocate this memory: give a smaller value");
   auto& store = *made;
   line->options.hangup = !FLAGS_snapshot.empty();
   std::FILE* const text = line->options.json == "-" ? stderr : stdout;

@@ -25,18 +25,20 @@ void AddMetrics(const engine::kv::Store& store, const LiveSnapshots& snapshots,
                 runtime::MetricFamilies& families) {
   const PartitionCounters items = ItemsOf(store);
   const ResponderCounters traffic = TrafficOf(store);
-  AddGauge(families, "sluice_kv_items", "Items in the store, expired ones until they are found.",
+  AddGauge(families, "sluice_kv_items",
+           "Items in the store, including expired items that are not removed yet.",
            Number(items.items));
-  AddGauge(families, "sluice_kv_item_bytes", "Memory of these items, with their headers.",
-           Number(items.item_bytes));
-  AddCounter(families, "sluice_kv_evicted_items_total", "Items evicted for others.",
+  AddGauge(families, "sluice_kv_item_bytes",
+           "Memory of the items in the store, with their headers.", Number(items.item_bytes));
+  AddCounter(families, "sluice_kv_evicted_items_total", "Items evicted to make room for new items.",
              Number(items.evicted));
   AddCounter(families, "sluice_kv_expired_items_total", "Items that expired.",
              Number(items.expired));
   AddCounter(families, "sluice_kv_refused_items_total",
              "Items rejected as too large or for lack of memory.", Number(items.refused));
   AddCounter(families, "sluice_kv_withheld_answers_total",
-             "Answers suppressed by the limit of their source.", Number(traffic.withheld));
+             "Answers not sent because their source exceeded its limit (--excess_kb_s).",
+             Number(traffic.withheld));
   MetricFamily requests{
       "sluice_kv_requests_total", "Requests, by protocol.", MetricType::Counter, {}};
   MetricFamily gets{
@@ -57,7 +59,7 @@ void AddMetrics(const engine::kv::Store& store, const LiveSnapshots& snapshots,
   families.push_back(std::move(gets));
   families.push_back(std::move(errors));
   families.push_back({"sluice_kv_snapshots_total",
-                      "Snapshots while the store served, by result.",
+                      "Snapshots written or failed while the server answered requests, by result.",
                       MetricType::Counter,
                       {CounterValue(Number(snapshots.written()), {{"result", "written"}}),
                        CounterValue(Number(snapshots.failed()), {{"result", "failed"}})}});

@@ -13,13 +13,15 @@ DECLARE_uint32(mica_port);
 DECLARE_uint32(memcached_port);
 
 DEFINE_string(register, "",
-              "Register this server in etcd, HOST:PORT/PREFIX, while it serves; clients find it "
-              "with --servers_etcd");
-DEFINE_string(register_as, "",
-              "Value of the entry: host:port, followed by /?weight if weights differ; empty: the "
-              "first of --ip, and MICA's port, or memcached's if MICA's is not served");
-DEFINE_uint32(register_lease_s, 10,
-              "Seconds after which the entry expires if this process dies, 2 to 3600");
+              "etcd, as HOST:PORT/PREFIX, in which this server registers while it runs; clients "
+              "find it with --servers_etcd");
+DEFINE_string(
+    register_as, "",
+    "With --register: value of the entry, host:port, followed by /?weight if weights differ; "
+    "empty: the first address of --ip with MICA's port, or with memcached's if MICA is not served");
+DEFINE_uint32(
+    register_lease_s, 10,
+    "With --register: seconds after which the entry expires if this process dies, 2 to 3600");
 
 namespace sluice::kv {
 
@@ -44,13 +46,14 @@ bool ReadRegistration(std::optional<Registration::Entry>* entry, std::string* fl
   const auto address = etcd::Address::Read(FLAGS_register);
   if (!complaint.Check(!wanted || address.has_value(), "register", etcd::kAddressFix) ||
       !complaint.Check(wanted || FLAGS_register_as.empty(), "register_as",
-                       "requires --register: add it, or omit this flag") ||
+                       "requires --register: add it, or omit --register_as") ||
       !complaint.Check(FLAGS_register_lease_s >= Registration::kLeastLeaseS &&
                            FLAGS_register_lease_s <= Registration::kMostLeaseS,
                        "register_lease_s", "give 2 to 3600") ||
-      !complaint.Check(
-          !wanted || !FLAGS_register_as.empty() || (!FLAGS_ip.empty() && port != 0), "register",
-          "the address of the entry is unknown: use --register_as, or --ip and a port")) {
+      !complaint.Check(!wanted || !FLAGS_register_as.empty() || (!FLAGS_ip.empty() && port != 0),
+                       "register",
+                       "the server's address is unknown: give --register_as, or --ip and "
+                       "--mica_port or --memcached_port")) {
     return false;
   }
   if (!wanted) return true;

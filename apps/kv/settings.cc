@@ -15,24 +15,26 @@ DECLARE_string(ip);
 
 DEFINE_string(mode, "cache",
               "cache: evicts the oldest items; store: rejects items that do not fit");
-DEFINE_uint64(memory_mb, 256, "Memory of all items, in MiB");
+DEFINE_uint64(memory_mb, 256, "Memory for all items, in MiB");
 DEFINE_uint64(items, 1 << 20, "Expected number of items in all partitions");
 DEFINE_uint32(partitions, 0, "Partitions of the store, one worker each; 0: as many as workers");
 DEFINE_uint32(memcached_port, 11211, "UDP port of memcached's protocols; 0: not served");
 DEFINE_uint32(mica_port, 1024, "UDP port of partition 0 in MICA's protocol; 0: not served");
-DEFINE_uint32(max_reply_bytes, 2048,
-              "Longest answer to one memcached datagram, even to a forged sender");
+DEFINE_uint32(
+    max_reply_bytes, 2048,
+    "Maximum bytes of the answer to one memcached datagram, since its sender may be forged");
 DEFINE_uint64(excess_kb_s, 64'000,
-              "kB per second by which answers to one source may exceed three times its requests; "
-              "0: no limit");
+              "Limit on answers to one source: three times the bytes of its requests plus this "
+              "many kB per second; 0: no limit");
 DEFINE_bool(any_destination, false,
-            "Answer datagrams for other hosts' addresses, too: replayed captures");
-DEFINE_bool(any_source_port, false,
-            "Answer senders at ports below 1024 and at ports that are served here, too");
+            "Also answer datagrams to other hosts' addresses, for replayed captures");
+DEFINE_bool(
+    any_source_port, false,
+    "Also answer datagrams from source ports below 1024 and from ports that this server serves");
 DEFINE_bool(trust_hashes, false, "Trust the key hashes that MICA's clients send");
 DEFINE_bool(concurrent_read, true, "Let workers read each other's partitions");
 DEFINE_string(client, "items=1000000+get=0.95+zipf=0.99+outstanding=1024",
-              "Options of the embedded NIC's client: see the README");
+              "Options of the client on the embedded NIC's wire: see the README");
 DEFINE_bool(allow_flush, false, "Let memcached's flush_all empty the store");
 
 namespace sluice::kv {
@@ -52,7 +54,7 @@ bool FindServer(std::string* option, std::string* fix) {
   engine::OwnAddresses own{packet::MacAddress{}};
   if (!own.Add(FLAGS_ip, fix)) return false;
   if (own.ipv4().empty() || own.Owns(kClientWireAddress)) {
-    *fix = "the embedded NIC's client is 10.0.0.1: use another IPv4 address";
+    *fix = "the client on the embedded NIC's wire has 10.0.0.1: give another IPv4 address";
     return false;
   }
   const packet::Ipv4Address& to = own.ipv4().front();
@@ -78,14 +80,15 @@ std::optional<Settings> ReadSettings(runtime::CommandLine* line, std::string* fl
       complaint.Check(FLAGS_mode == "cache" || FLAGS_mode == "store", "mode",
                       "give cache or store") &&
       complaint.Check(partitions >= workers && partitions <= kMaxPartitions, "partitions",
-                      "give at least as many as workers, and at most 1024") &&
+                      "give at least the number of --workers, and at most 1024") &&
       complaint.Check(FLAGS_memory_mb >= 4 * partitions && FLAGS_memory_mb <= kMaxMemoryMb,
-                      "memory_mb", "must be at least 4 per partition, at most 1048576") &&
+                      "memory_mb", "give at least 4 per partition, and at most 1048576") &&
       complaint.Check(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
                       "give 1 ... 68719476736") &&
       complaint.Check(FLAGS_memcached_port <= 65535, "memcached_port", "give 0 ... 65535") &&
       complaint.Check(uint64_t{FLAGS_mica_port} + partitions <= 65536, "mica_port",
-                      "one port per partition must fit below 65536") &&
+                      "each partition has a port, and the last must be below 65536: give a lower "
+                      "port or fewer --partitions") &&
       complaint.Check(FLAGS_mica_port == 0 || FLAGS_memcached_port < FLAGS_mica_port ||
                           FLAGS_memcached_port >= FLAGS_mica_port + partitions,
                       "memcached_port", "must differ from the MICA ports") &&
@@ -141,9 +144,10 @@ bool FitsMachine(const Settings& settings, std::string* flag, std::string* fix) 
   const bool memory = partition.RoundedMemoryBytes() * settings.partitions > available;
   return runtime::Complaint{flag, fix}.Check(
       bytes <= available, memory ? "memory_mb" : "items",
-      absl::StrFormat("items and index need %d MiB%s; %d are available: use less", bytes >> 20,
-                      FLAGS_mode == "cache" ? " (cache mode rounds up to powers of two)" : "",
-                      available >> 20));
+      absl::StrFormat(
+          "items and index need %d MiB%s, but only %d MiB are available: give a smaller value",
+          bytes >> 20, FLAGS_mode == "cache" ? " (cache mode rounds up to powers of two)" : "",
+          available >> 20));
 }
 
 std::optional<engine::kv::Store> MakeStore(const Settings& settings, uint32_t workers) {

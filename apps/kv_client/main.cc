@@ -62,7 +62,8 @@ int main(int argc, char** argv) {
     return no_servers;
   }
   if (!run.Preload()) {
-    std::fprintf(stderr, "no answer for %g s while preloading: is a server running there?\n",
+    std::fprintf(stderr,
+                 "no answer for %g s while preloading: check that a server runs at this address\n",
                  settings->patience_s);
     return 1;
   }

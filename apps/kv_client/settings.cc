@@ -16,42 +16,46 @@
 #include "runtime/flag_text.h"
 
 DEFINE_string(server, "127.0.0.1",
-              "Servers: host:port,… (append /?weight to each if weights differ)");
-DEFINE_string(servers_file, "",
-              "Read the servers from this regular file, one per line, whenever it changes");
+              "Servers: host:port,… (append /?weight to each server if weights differ)");
+DEFINE_string(
+    servers_file, "",
+    "Read the servers from this regular file, one per line, and again whenever it changes");
 DEFINE_string(servers_etcd, "",
-              "Read the servers from etcd, HOST:PORT/PREFIX: the values of all keys that begin "
-              "with PREFIX, whenever they change");
+              "Read the servers from etcd, as HOST:PORT/PREFIX: the values of all keys that begin "
+              "with PREFIX; and again whenever they change");
 DEFINE_string(sharding, "ketama",
               "Distribution of keys over servers: ketama (libmemcached's KETAMA_WEIGHTED) or "
               "ketama-plain (its KETAMA with MD5)");
-DEFINE_string(protocol, "mica", "mica, memcached-ascii or memcached-binary; all over UDP");
-DEFINE_uint32(workers, 1, "mica: consecutive ports of a server, one per worker");
-DEFINE_uint32(partitions, 0, "mica: partitions of a server (0: as many as workers)");
+DEFINE_string(protocol, "mica",
+              "Protocol: mica, memcached-ascii or memcached-binary; all over UDP");
+DEFINE_uint32(workers, 1, "mica: number of consecutive ports of each server, one per worker");
+DEFINE_uint32(partitions, 0, "mica: number of partitions of each server (0: as many as workers)");
 DEFINE_uint64(items, 100000, "Number of items");
 DEFINE_uint64(first_item, 0,
               "Number of the first item; clients that run at the same time must not share items");
-DEFINE_string(size, "tiny",
-              "Bytes of keys and values: tiny (8, 8), small (16, 64), large (128, 1024)");
-DEFINE_uint32(key_bytes, 0, "1 … 250 (0: by --size)");
-DEFINE_uint32(value_bytes, 0, "8 or more (0: by --size)");
+DEFINE_string(
+    size, "tiny",
+    "Bytes of keys and of values: tiny (8 and 8), small (16 and 64), large (128 and 1024)");
+DEFINE_uint32(key_bytes, 0, "Bytes of keys, 1 … 250 (0: by --size)");
+DEFINE_uint32(value_bytes, 0, "Bytes of values, 8 or more (0: by --size)");
 DEFINE_double(mix, 0.5, "Share of gets, 0 … 1; the others are sets");
 DEFINE_string(distribution, "uniform", "Popularity of items: uniform or zipf:EXPONENT (zipf:0.99)");
 DEFINE_double(rate, 0,
-              "Open loop: requests per second, at times fixed in advance (0: closed loop)");
-DEFINE_string(arrivals, "poisson", "Open loop: poisson or constant");
+              "Requests per second, at times fixed in advance: an open loop (0: closed loop)");
+DEFINE_string(arrivals, "poisson", "Open loop: gaps between requests, poisson or constant");
 DEFINE_uint32(outstanding, 64, "Closed loop and preloading: requests in flight, 1 … 32768");
 DEFINE_uint32(batch, 1, "mica: requests per datagram, 1 … 255");
-DEFINE_double(batch_wait_us, 10, "mica: how long a request waits for the batch to fill");
-DEFINE_uint32(max_datagram_bytes, 1472, "mica: longest request or reply");
+DEFINE_double(batch_wait_us, 10, "mica: maximum time that a request waits until its batch is full");
+DEFINE_uint32(max_datagram_bytes, 1472,
+              "mica: maximum size of a datagram with requests or replies");
 DEFINE_double(timeout_ms, 100,
-              "A request without a reply after this time is lost; it is not sent again");
-DEFINE_bool(preload, true, "Set every item first");
-DEFINE_bool(verify, true, "Check every value");
+              "Time after which a request without a reply counts as lost; it is not sent again");
+DEFINE_bool(preload, true, "Set every item before the run");
+DEFINE_bool(verify, true, "Check every value that a get returns");
 DEFINE_uint64(seed, 1, "Seed of items and arrival times");
 DEFINE_double(duration_s, 10, "Seconds to run, after preloading (0: until SIGINT or SIGTERM)");
 DEFINE_double(stats_period_s, 1, "Seconds between statistics lines (0: none)");
-DEFINE_double(patience_s, 5, "How long preloading waits without any reply");
+DEFINE_double(patience_s, 5, "Preloading fails after this time without any reply");
 DEFINE_string(json, "", "Write the final report to this file; - for standard output");
 
 namespace sluice::kv_client {
@@ -93,7 +97,7 @@ void CheckSizes(Checker& check, ClientOptions& client) {
   check.Require(sizes.key_bytes <= 250, "key_bytes", "give 1 to 250");
   check.Require(sizes.value_bytes >= engine::kv::client::kMinWorkloadValueBytes &&
                     sizes.value_bytes <= UINT16_MAX,
-                "value_bytes", "give 8 or more, and no more than fits into a datagram");
+                "value_bytes", "give 8 or more, but not more than fits into a datagram");
   const bool mica = client.protocol == Protocol::kMica;
   client.max_datagram_bytes =
       mica ? FLAGS_max_datagram_bytes : static_cast<uint32_t>(client.MaxDatagram());
@@ -102,18 +106,18 @@ void CheckSizes(Checker& check, ClientOptions& client) {
       "max_datagram_bytes", absl::StrCat("give 64 to ", client.MaxDatagram()));
   if (!check.error().empty()) return;
   const char* const culprit = FLAGS_value_bytes != 0 ? "value_bytes" : "size";
-  check.Require(client.LongestMessage() <= client.max_datagram_bytes, culprit,
-                absl::StrCat("a request or its reply would need ", client.LongestMessage(),
-                             " bytes, more than ", client.max_datagram_bytes,
-                             ": use shorter keys and values"));
+  check.Require(
+      client.LongestMessage() <= client.max_datagram_bytes, culprit,
+      absl::StrCat("a request or its reply needs ", client.LongestMessage(), " bytes, more than ",
+                   client.max_datagram_bytes, ": use shorter keys and values"));
   check.Require(FLAGS_items >= 1 && FLAGS_items <= kMaxItems, "items",
                 absl::StrCat("give 1 to ", kMaxItems));
   check.Require(FLAGS_items <= sizes.MaxItems(), "items",
-                absl::StrCat("there are only ", sizes.MaxItems(),
-                             " keys of this length: give "
-                             "fewer, or longer keys"));
-  check.Require(FLAGS_first_item <= sizes.MaxItems() - std::min(FLAGS_items, sizes.MaxItems()),
-                "first_item", "there are fewer keys of this length: give a smaller number");
+                absl::StrCat("only ", sizes.MaxItems(),
+                             " keys of this length exist: give fewer items, or longer keys"));
+  check.Require(
+      FLAGS_first_item <= sizes.MaxItems() - std::min(FLAGS_items, sizes.MaxItems()), "first_item",
+      "the last item would exceed the number of keys of this length: give a smaller number");
 }
 
 void CheckLoad(Checker& check, ClientOptions& client) {
@@ -133,11 +137,11 @@ void CheckLoad(Checker& check, ClientOptions& client) {
                 "give 1 to 32768");
   check.Require(FLAGS_batch >= 1 && FLAGS_batch <= 255, "batch", "give 1 to 255");
   check.Require(client.protocol == Protocol::kMica || FLAGS_batch == 1, "batch",
-                "memcached accepts one request per datagram: omit it, or use --protocol=mica");
+                "a memcached datagram holds one request: omit --batch, or use --protocol=mica");
   check.Require(FLAGS_batch_wait_us >= 0 && FLAGS_batch_wait_us <= 1e6, "batch_wait_us",
                 "give 0 to 1e6");
   check.Require(FLAGS_timeout_ms >= 0.001 && FLAGS_timeout_ms <= 60'000, "timeout_ms",
-                "give milliseconds up to 60000");
+                "give 0.001 to 60000");
 }
 
 void CheckServers(Checker& check, Settings& settings) {
@@ -145,7 +149,7 @@ void CheckServers(Checker& check, Settings& settings) {
   const bool mica = client.protocol == Protocol::kMica;
   check.Require(FLAGS_workers >= 1 && FLAGS_workers <= 1024, "workers", "give 1 to 1024");
   check.Require(mica || FLAGS_workers == 1, "workers",
-                "memcached's protocols have one port: omit it, or use --protocol=mica");
+                "a memcached server has one port: omit --workers, or use --protocol=mica");
   settings.rules = {.default_port = static_cast<uint16_t>(mica ? 1024 : 11211),
                     .ports = FLAGS_workers};
   settings.servers_file = FLAGS_servers_file;
@@ -153,7 +157,8 @@ void CheckServers(Checker& check, Settings& settings) {
   if (!FLAGS_servers_etcd.empty()) {
     settings.servers_etcd = etcd::Address::Read(FLAGS_servers_etcd);
     check.Require(settings.servers_etcd.has_value(), "servers_etcd", etcd::kAddressFix);
-    check.Require(FLAGS_servers_file.empty(), "servers_etcd", "give either this or --servers_file");
+    check.Require(FLAGS_servers_file.empty(), "servers_etcd",
+                  "conflicts with --servers_file: omit one of them");
   }
   std::string error;
   if (FLAGS_servers_file.empty() && FLAGS_servers_etcd.empty()) {
@@ -166,7 +171,7 @@ void CheckServers(Checker& check, Settings& settings) {
                 "give ketama or ketama-plain");
   const uint32_t partitions = FLAGS_partitions == 0 ? FLAGS_workers : FLAGS_partitions;
   check.Require(partitions >= FLAGS_workers && partitions <= 65535, "partitions",
-                "give at least as many as workers, up to 65535");
+                "give at least the number of --workers, and at most 65535");
   client.workers = FLAGS_workers;
   client.partitions = partitions;
 }
@@ -182,7 +187,8 @@ std::string Check(Settings& settings) {
   CheckServers(check, settings);
   CheckSizes(check, client);
   CheckLoad(check, client);
-  check.Require(FLAGS_patience_s > 0 && FLAGS_patience_s <= 1e7, "patience_s", "give seconds");
+  check.Require(FLAGS_patience_s > 0 && FLAGS_patience_s <= 1e7, "patience_s",
+                "give seconds, more than 0");
   client.items = FLAGS_items;
   client.first_item = FLAGS_first_item;
   client.get_share = FLAGS_mix;

@@ -83,8 +83,9 @@ bool Sockets::Resolve(const std::string& host, sockaddr_in6* address, std::strin
     family_ = static_cast<sa_family_t>(family);
     return true;
   }
-  *error = host + ": no such host" +
-           (family_ == AF_UNSPEC ? "" : " in the first server's address family");
+  *error =
+      host + ": no such host" +
+      (family_ == AF_UNSPEC ? "" : " with an address of the first server's family (IPv4 or IPv6)");
   return false;
 }
 

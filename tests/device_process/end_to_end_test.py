@@ -323,7 +323,7 @@ class CommandLine(unittest.TestCase):
                 (["--model=enso", "--on=threads", "--wire=gen", "--faults=drop:0.1"], "--faults: "),
                 (["--model=enso", "--on=threads", "--wire=gen", "--device_cpu=0"], "--device_cpu: "),
                 (["--model=enso", "--on=threads", "--wire=gen", "--vfio_user=bus"],
-                 "--vfio_user=bus: with --on: "),
+                 "--vfio_user=bus: conflicts with --on, "),
                 (["--socket=/does/not/exist"], "--socket=/does/not/exist: "),
                 (["--wire=pcap:/does/not/exist"], "/does/not/exist")):
             with self.subTest(arguments=arguments):
